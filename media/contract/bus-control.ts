@@ -1,0 +1,185 @@
+/** Control's end of the bus. */
+import type { Redis } from 'ioredis'
+import type { Log } from '../ports.ts'
+import { type BusKeys, busKeys, claimCall, EVENTS_KEPT } from './bus.ts'
+import type { CallCommand, EndedReason, PlaceCommand } from './messages.ts'
+import { type AskAnswer, type AskName, type AskRequest, asks, BusEvent, CallEvent, Heartbeat } from './messages.ts'
+import type { TrunksSnapshot } from './plan.ts'
+import type { Sealer } from './seal.ts'
+import { type Reader, readAll, readGroup, type StreamEntry } from './streams.ts'
+
+export type AskHandlers = { [N in AskName]: (request: AskRequest<N>) => Promise<AskAnswer<N>> }
+
+export interface ControlBus {
+  /** Offers a call to the engines. Nobody takes it after the deadline. */
+  place(command: PlaceCommand): Promise<void>
+  /** True when no engine had taken this queued call, and now none will. */
+  withdraw(callId: string): Promise<boolean>
+  /** False when no live engine holds the call. */
+  hangup(callId: string, reason: EndedReason): Promise<boolean>
+  /** `engine|boot` of who holds the call, or null. */
+  holder(callId: string): Promise<{ engine: string; boot: string } | null>
+  engines(): Promise<Heartbeat[]>
+  publishTrunks(snapshot: TrunksSnapshot): Promise<void>
+  /** Acknowledged when the handler resolves; when it throws, delivered again, in the end to the dead-letter stream. */
+  onEvents(handle: (event: BusEvent) => Promise<void>): Reader
+  onAsks(handlers: AskHandlers): Reader
+  /** Live events of one call (or of all), for those who watch. */
+  follow(callId: string | null, handle: (event: CallEvent) => void, from?: string): Reader
+}
+
+const RETRY_AFTER_MS = 15_000
+const MAX_DELIVERIES = 20
+
+export function createControlBus(options: {
+  redis: Redis
+  sealer: Sealer
+  consumer: string
+  log: Log
+  prefix?: string
+}): ControlBus {
+  const { redis, sealer, consumer, log } = options
+  const keys = busKeys(options.prefix)
+  return {
+    async place(command) {
+      await redis.xadd(keys.commands, 'MAXLEN', '~', 100_000, '*', 'command', JSON.stringify(command))
+    },
+    withdraw: callId => claimCall(redis, keys, callId, 'control', 0),
+    async hangup(callId, reason) {
+      const holder = await holderOf(redis, keys, callId)
+      if (!holder) return false
+      const command: CallCommand = { type: 'call.hangup', call_id: callId, reason }
+      await redis.xadd(
+        keys.engineCommands(holder.engine),
+        'MAXLEN',
+        '~',
+        10_000,
+        '*',
+        'command',
+        JSON.stringify(command),
+      )
+      return true
+    },
+    holder: callId => holderOf(redis, keys, callId),
+    async engines() {
+      const names = await redis.smembers(keys.heartbeats)
+      const raw = names.length > 0 ? await redis.mget(names.map(name => keys.heartbeat(name))) : []
+      return raw.filter(text => text !== null).map(text => Heartbeat.parse(JSON.parse(text)))
+    },
+    async publishTrunks(snapshot) {
+      await redis.set(keys.trunks, sealer.seal(snapshot, 'trunks'))
+      await redis.xadd(keys.trunkChanges, 'MAXLEN', 100, '*', 'version', String(snapshot.version))
+    },
+    onEvents: handle =>
+      readGroup({
+        redis,
+        stream: keys.events,
+        group: 'control',
+        consumer,
+        log,
+        takeOverAfterMs: RETRY_AFTER_MS,
+        handle: entries => handleEvents(redis, keys, log, entries, handle),
+      }),
+    onAsks: handlers =>
+      readGroup({
+        redis,
+        stream: keys.asks,
+        group: 'control',
+        consumer,
+        log,
+        takeOverAfterMs: 0,
+        handle: async entries =>
+          void (await Promise.all(entries.map(entry => answerAsk(redis, keys, log, entry, handlers)))),
+      }),
+    follow: (callId, handle, from = '$') =>
+      readAll({
+        redis,
+        stream: keys.events,
+        from,
+        log,
+        handle: entries => {
+          for (const entry of entries) {
+            const event = CallEvent.safeParse(JSON.parse(entry.fields['event'] ?? 'null'))
+            if (event.success && (callId === null || event.data.call_id === callId)) handle(event.data)
+          }
+        },
+      }),
+  }
+}
+
+async function holderOf(redis: Redis, keys: BusKeys, callId: string) {
+  const text = await redis.get(keys.lease(callId))
+  const [engine, boot] = text?.split('|') ?? []
+  return engine && boot ? { engine, boot } : null
+}
+
+/** One call's events in their order, different calls side by side. */
+async function handleEvents(
+  redis: Redis,
+  keys: BusKeys,
+  log: Log,
+  entries: StreamEntry[],
+  handle: (event: BusEvent) => Promise<void>,
+): Promise<void> {
+  const lanes = new Map<string, { entry: StreamEntry; event: BusEvent }[]>()
+  for (const entry of entries) {
+    const parsed = BusEvent.safeParse(JSON.parse(entry.fields['event'] ?? 'null'))
+    if (!parsed.success) {
+      log.error({ id: entry.id, issues: parsed.error.issues.length }, 'event does not fit the contract')
+      await bury(redis, keys, entry)
+      continue
+    }
+    const lane = 'call_id' in parsed.data ? parsed.data.call_id : parsed.data.type
+    lanes.set(lane, [...(lanes.get(lane) ?? []), { entry, event: parsed.data }])
+  }
+  await Promise.all(
+    [...lanes.values()].map(async lane => {
+      for (const { entry, event } of lane) {
+        try {
+          await handle(event)
+          await redis.xack(keys.events, 'control', entry.id)
+        } catch (error) {
+          log.error({ err: error, type: event.type, id: entry.id }, 'event handler failed, will be delivered again')
+          if ((await deliveries(redis, keys, entry.id)) >= MAX_DELIVERIES) await bury(redis, keys, entry)
+          return // later events of this call wait for it
+        }
+      }
+    }),
+  )
+  await redis.xtrim(keys.events, 'MAXLEN', '~', EVENTS_KEPT)
+}
+
+async function deliveries(redis: Redis, keys: BusKeys, id: string): Promise<number> {
+  const pending = (await redis.xpending(keys.events, 'control', id, id, 1)) as [string, string, number, number][]
+  return pending[0]?.[3] ?? 0
+}
+
+async function bury(redis: Redis, keys: BusKeys, entry: StreamEntry): Promise<void> {
+  await redis.xadd(keys.deadEvents, 'MAXLEN', '~', 10_000, '*', 'event', entry.fields['event'] ?? '', 'id', entry.id)
+  await redis.xack(keys.events, 'control', entry.id)
+}
+
+async function answerAsk(redis: Redis, keys: BusKeys, log: Log, entry: StreamEntry, handlers: AskHandlers) {
+  const { id, name, reply_to, deadline, body } = entry.fields
+  try {
+    if (!id || !name || !reply_to || !body || !(name in asks)) throw new Error('ask does not fit the contract')
+    if (Date.now() > Number(deadline)) return // nobody waits any more
+    const contract = asks[name as AskName]
+    const request = contract.request.parse(JSON.parse(body))
+    const answer = await (handlers[name as AskName] as (r: unknown) => Promise<unknown>)(request)
+    await reply(redis, reply_to, id, { answer: contract.answer.parse(answer) })
+  } catch (error) {
+    log.error({ err: error, name }, 'ask failed')
+    if (reply_to && id) await reply(redis, reply_to, id, { failed: true })
+  } finally {
+    await redis.multi().xack(keys.asks, 'control', entry.id).xdel(keys.asks, entry.id).exec()
+  }
+}
+
+async function reply(redis: Redis, stream: string, id: string, value: object): Promise<void> {
+  await redis
+    .multi()
+    .xadd(stream, 'MAXLEN', '~', 1000, '*', 'id', id, 'body', JSON.stringify(value))
+    .pexpire(stream, 60_000)
+    .exec()
+}

@@ -1,0 +1,208 @@
+/** The engine's end of the bus. */
+import { randomUUID } from 'node:crypto'
+import type { Redis } from 'ioredis'
+import type { Clock, Log, TrunkDirectory } from '../ports.ts'
+import { busKeys, claimCall, HEARTBEAT_TTL_MS, LEASE_MS } from './bus.ts'
+import type { AskAnswer, AskName, AskRequest, Heartbeat } from './messages.ts'
+import {
+  asks,
+  CallCommand,
+  CallEvent,
+  type CallEventBody,
+  type EngineEvent,
+  PlaceCommand,
+  type TrunkStatusEvent,
+} from './messages.ts'
+import { type CallPlan, CONTRACT_VERSION, TrunksSnapshot } from './plan.ts'
+import type { Sealer } from './seal.ts'
+import { type Reader, readAll, readGroup } from './streams.ts'
+
+/** Control gave no answer in time, or could not: not a refusal. */
+export class AskUnanswered extends Error {
+  constructor(name: AskName) {
+    super(`no answer to ${name}`)
+    this.name = 'AskUnanswered'
+  }
+}
+
+export interface EngineBus {
+  readonly engine: string
+  readonly boot: string
+  /** Calls that this engine now owns, alone. `wanted` says how many more it can take. */
+  onPlace(wanted: () => number, handle: (plan: CallPlan) => void): Reader
+  onCommand(handle: (command: CallCommand) => void): Reader
+  /** Also for inbound calls, whose id control made: the call is ours and nobody else's. */
+  claim(callId: string): Promise<boolean>
+  renewLease(callId: string): Promise<void>
+  dropLease(callId: string): Promise<void>
+  /** Events of one call, numbered from 1, sent in order. */
+  emitter(call: { call_id: string; owner_id: string }): (body: CallEventBody) => Promise<void>
+  emitEngine(type: EngineEvent['type']): Promise<void>
+  emitTrunkStatus(status: Omit<TrunkStatusEvent, 'v' | 'type' | 'at'>): Promise<void>
+  ask<N extends AskName>(name: N, request: AskRequest<N>, timeoutMs: number): Promise<AskAnswer<N>>
+  heartbeat(state: Pick<Heartbeat, 'calls' | 'capacity' | 'hears'>): Promise<void>
+  /** Follows the trunks that control publishes. */
+  trunks(): Promise<TrunkDirectory & { stop(): Promise<void> }>
+  close(): Promise<void>
+}
+
+export function createEngineBus(options: {
+  redis: Redis
+  sealer: Sealer
+  engine: string
+  clock: Clock
+  log: Log
+  prefix?: string
+}): EngineBus {
+  const { redis, sealer, engine, clock, log } = options
+  const boot = randomUUID()
+  const keys = busKeys(options.prefix)
+  const waiting = new Map<string, (body: unknown) => void>()
+  const replies = readAll({
+    redis,
+    stream: keys.replies(engine, boot),
+    from: '0-0',
+    log,
+    handle: entries => {
+      for (const { fields } of entries) waiting.get(fields['id'] ?? '')?.(JSON.parse(fields['body'] ?? 'null'))
+    },
+  })
+  const send = (event: object) =>
+    redis.xadd(keys.events, '*', 'event', JSON.stringify({ v: CONTRACT_VERSION, at: clock.wall(), ...event }))
+
+  return {
+    engine,
+    boot,
+    onPlace: (wanted, handle) =>
+      readGroup({
+        redis,
+        stream: keys.commands,
+        group: 'engines',
+        consumer: `${engine}|${boot}`,
+        log,
+        takeOverAfterMs: 0,
+        wanted,
+        handle: async entries => {
+          for (const entry of entries) {
+            // Acknowledged and gone before anything is dialled: a redelivered dial would ring a person twice.
+            await redis.multi().xack(keys.commands, 'engines', entry.id).xdel(keys.commands, entry.id).exec()
+            const command = PlaceCommand.safeParse(JSON.parse(entry.fields['command'] ?? 'null'))
+            if (!command.success) {
+              log.error({ id: entry.id, issues: command.error.issues.length }, 'command does not fit the contract')
+              continue
+            }
+            const { plan, deadline } = command.data
+            if (await claimCall(redis, keys, plan.call_id, `${engine}|${boot}`, deadline)) {
+              await redis.set(keys.lease(plan.call_id), `${engine}|${boot}`, 'PX', LEASE_MS)
+              handle(plan)
+            } else log.warn({ call_id: plan.call_id }, 'command was stale or withdrawn')
+          }
+        },
+      }),
+    onCommand: handle =>
+      readAll({
+        redis,
+        stream: keys.engineCommands(engine),
+        from: '$',
+        log,
+        handle: entries => {
+          for (const entry of entries) {
+            const command = CallCommand.safeParse(JSON.parse(entry.fields['command'] ?? 'null'))
+            if (command.success) handle(command.data)
+            else log.error({ id: entry.id }, 'command does not fit the contract')
+          }
+        },
+      }),
+    async claim(callId) {
+      if (!(await claimCall(redis, keys, callId, `${engine}|${boot}`, 0))) return false
+      await this.renewLease(callId)
+      return true
+    },
+    async renewLease(callId) {
+      await redis.set(keys.lease(callId), `${engine}|${boot}`, 'PX', LEASE_MS)
+    },
+    async dropLease(callId) {
+      await redis.del(keys.lease(callId))
+    },
+    emitter({ call_id, owner_id }) {
+      let seq = 0
+      return async body => {
+        seq++
+        await send(CallEvent.parse({ v: CONTRACT_VERSION, at: clock.wall(), call_id, owner_id, seq, ...body }))
+      }
+    },
+    async emitEngine(type) {
+      await send({ type, engine, boot } satisfies Omit<EngineEvent, 'v' | 'at'>)
+    },
+    async emitTrunkStatus(status) {
+      await send({ type: 'trunk.status', ...status })
+    },
+    async ask(name, request, timeoutMs) {
+      const id = randomUUID()
+      const answered = new Promise<unknown>((resolve, reject) => {
+        const cancel = clock.after(timeoutMs, () => {
+          waiting.delete(id)
+          reject(new AskUnanswered(name))
+        })
+        waiting.set(id, body => {
+          cancel()
+          waiting.delete(id)
+          resolve(body)
+        })
+      })
+      await redis
+        .xadd(
+          keys.asks,
+          'MAXLEN',
+          '~',
+          10_000,
+          '*',
+          'id',
+          id,
+          'name',
+          name,
+          'reply_to',
+          keys.replies(engine, boot),
+          'deadline',
+          String(clock.wall() + timeoutMs),
+          'body',
+          JSON.stringify(request),
+        )
+        .catch(error => log.warn({ err: error, name }, 'ask could not be sent'))
+      const body = (await answered) as { answer?: unknown }
+      if (body.answer === undefined) throw new AskUnanswered(name)
+      return asks[name].answer.parse(body.answer) as AskAnswer<typeof name>
+    },
+    async heartbeat(state) {
+      const beat: Heartbeat = { engine, boot, at: clock.wall(), ...state }
+      await redis
+        .multi()
+        .set(keys.heartbeat(engine), JSON.stringify(beat), 'PX', HEARTBEAT_TTL_MS)
+        .sadd(keys.heartbeats, engine)
+        .exec()
+    },
+    async trunks() {
+      let current: TrunksSnapshot = { v: CONTRACT_VERSION, version: 0, trunks: [] }
+      const listeners = new Set<() => void>()
+      const load = async () => {
+        const sealed = await redis.get(keys.trunks)
+        if (!sealed) return
+        current = TrunksSnapshot.parse(sealer.open(sealed, 'trunks'))
+        for (const listener of listeners) listener()
+      }
+      const reader = readAll({ redis, stream: keys.trunkChanges, from: '$', log, handle: load })
+      await load()
+      return {
+        all: () => current.trunks,
+        onChange(run) {
+          listeners.add(run)
+          return () => listeners.delete(run)
+        },
+        stop: () => reader.stop(),
+      }
+    },
+    async close() {
+      await replies.stop()
+    },
+  }
+}

@@ -1,0 +1,243 @@
+/**
+ * Everything that crosses Redis between control and the engines. Times are epoch milliseconds, `seq` counts the
+ * events of one call from 1. Commands run at most once, events arrive at least once, asks have a deadline.
+ */
+import { z } from 'zod'
+import { CallPlan, CONTRACT_VERSION } from './plan.ts'
+
+export const FinalStatus = z.enum(['completed', 'no_answer', 'busy', 'failed', 'canceled'])
+export type FinalStatus = z.infer<typeof FinalStatus>
+
+/** Closed list; published in the API. */
+export const EndedReason = z.enum([
+  // answered calls
+  'caller_hangup',
+  'agent_hangup',
+  'api_hangup',
+  'silence_timeout',
+  'max_duration',
+  'balance_exhausted',
+  'voicemail_left',
+  'voicemail_hangup',
+  'transferred',
+  'engine_shutdown',
+  'media_timeout',
+  'connection_lost',
+  'model_error',
+  'engine_lost',
+  // never answered
+  'no_answer',
+  'busy',
+  'declined',
+  'canceled_by_api',
+  'caller_canceled',
+  'number_unknown',
+  'number_invalid',
+  'forbidden_by_carrier',
+  'auth_failed',
+  'no_common_codec',
+  'bad_sdp',
+  'trunk_unreachable',
+  'trunk_unknown',
+  'carrier_error',
+  'carrier_congestion',
+  'queue_expired',
+  'no_capacity',
+  'internal_error',
+])
+export type EndedReason = z.infer<typeof EndedReason>
+
+export const AnsweredBy = z.enum(['human', 'machine', 'screening', 'unknown'])
+export type AnsweredBy = z.infer<typeof AnsweredBy>
+
+/** A turn of the transcript. Offsets are from the answer. `heard_text` is what was really played (for a caller: `text`). */
+export const Turn = z.object({
+  role: z.enum(['agent', 'caller', 'tool']),
+  text: z.string(),
+  heard_text: z.string(),
+  started_ms: z.int(),
+  ended_ms: z.int(),
+  interrupted: z.boolean(),
+})
+export type Turn = z.infer<typeof Turn>
+
+/**
+ * Voice to voice at the wire for one answer: from the last RTP packet of the caller's speech to the first RTP packet
+ * of the agent's, with where the time went. Parts overlap when work was started early, so they need not add up.
+ */
+export const TurnLatency = z.object({
+  total_ms: z.int(),
+  endpointing_ms: z.int(),
+  stt_ms: z.int(),
+  llm_first_token_ms: z.int(),
+  tts_first_byte_ms: z.int(),
+  /** True when a filler was what was heard first. */
+  filler: z.boolean(),
+})
+export type TurnLatency = z.infer<typeof TurnLatency>
+
+export const ToolVerdict = z.enum([
+  'ok',
+  'http_error',
+  'timeout',
+  'blocked',
+  'too_large',
+  'network_error',
+  'aborted',
+  'bad_arguments',
+])
+export type ToolVerdict = z.infer<typeof ToolVerdict>
+
+export const ToolCall = z.object({
+  name: z.string(),
+  arguments: z.record(z.string(), z.unknown()),
+  started_ms: z.int(),
+  ms: z.int(),
+  verdict: ToolVerdict,
+  http_status: z.int().nullable(),
+  /** What the model was told, cut to 4 KB. */
+  result: z.string(),
+  /** Filler phrases that were spoken while waiting. */
+  filler: z.array(z.string()),
+})
+export type ToolCall = z.infer<typeof ToolCall>
+
+export const MediaStats = z.object({
+  codec: z.string(),
+  packets_sent: z.int(),
+  packets_received: z.int(),
+  packets_lost: z.int(),
+  packets_late: z.int(),
+  packets_rejected: z.int(),
+  jitter_ms: z.number(),
+})
+export type MediaStats = z.infer<typeof MediaStats>
+
+/** The whole of a finished call, so that a lost or late earlier event loses nothing. */
+export const CallRecord = z.object({
+  status: FinalStatus,
+  ended_reason: EndedReason,
+  answered_by: AnsweredBy.nullable(),
+  sip_code: z.int().nullable(),
+  answered_at: z.int().nullable(),
+  ended_at: z.int(),
+  /** From answer to end; what is paid for. */
+  talked_ms: z.int().nonnegative(),
+  transcript: z.array(Turn),
+  tool_calls: z.array(ToolCall),
+  latency: z.object({ p50_ms: z.int().nullable(), p95_ms: z.int().nullable(), turns: z.array(TurnLatency) }),
+  summary: z.string().nullable(),
+  extracted: z.record(z.string(), z.unknown()).nullable(),
+  goal_reached: z.boolean(),
+  do_not_call: z.boolean(),
+  media: MediaStats.nullable(),
+})
+export type CallRecord = z.infer<typeof CallRecord>
+
+const head = {
+  v: z.literal(CONTRACT_VERSION),
+  call_id: z.uuid(),
+  owner_id: z.uuid(),
+  seq: z.int().positive(),
+  at: z.int(),
+}
+
+export const CallEvent = z.discriminatedUnion('type', [
+  z.object({ ...head, type: z.literal('call.dialing'), engine: z.string(), boot: z.string() }),
+  z.object({ ...head, type: z.literal('call.ringing') }),
+  z.object({ ...head, type: z.literal('call.started'), engine: z.string(), boot: z.string() }),
+  z.object({ ...head, type: z.literal('call.progress'), talked_ms: z.int().nonnegative() }),
+  z.object({ ...head, type: z.literal('turn.finished'), turn: Turn, latency: TurnLatency.nullable() }),
+  z.object({ ...head, type: z.literal('tool.started'), name: z.string() }),
+  z.object({ ...head, type: z.literal('filler.spoken'), name: z.string(), text: z.string() }),
+  z.object({ ...head, type: z.literal('tool.finished'), tool: ToolCall }),
+  z.object({ ...head, type: z.literal('barge_in'), heard_ms: z.int(), heard_text: z.string() }),
+  z.object({ ...head, type: z.literal('dtmf.received'), digit: z.string().length(1) }),
+  z.object({ ...head, type: z.literal('call.ended'), record: CallRecord }),
+])
+export type CallEvent = z.infer<typeof CallEvent>
+type WithoutHead<T> = T extends unknown ? Omit<T, 'v' | 'call_id' | 'owner_id' | 'seq' | 'at'> : never
+/** An event as the call makes it; the bus adds the head. */
+export type CallEventBody = WithoutHead<CallEvent>
+
+/** About an engine itself. `started` tells control that calls of an earlier boot of that engine are gone. */
+export const EngineEvent = z.object({
+  v: z.literal(CONTRACT_VERSION),
+  type: z.enum(['engine.started', 'engine.stopping']),
+  engine: z.string(),
+  boot: z.string(),
+  at: z.int(),
+})
+export type EngineEvent = z.infer<typeof EngineEvent>
+
+export const TrunkStatusEvent = z.object({
+  v: z.literal(CONTRACT_VERSION),
+  type: z.literal('trunk.status'),
+  trunk_id: z.uuid(),
+  owner_id: z.uuid(),
+  registration: z.enum(['none', 'registering', 'registered', 'failed']),
+  last_error: z.string().nullable(),
+  at: z.int(),
+})
+export type TrunkStatusEvent = z.infer<typeof TrunkStatusEvent>
+
+export const BusEvent = z.union([CallEvent, EngineEvent, TrunkStatusEvent])
+export type BusEvent = z.infer<typeof BusEvent>
+
+/** Shared stream: any engine may take it, one does. After `deadline` nobody does. */
+export const PlaceCommand = z.object({ type: z.literal('call.place'), plan: CallPlan, deadline: z.int() })
+export type PlaceCommand = z.infer<typeof PlaceCommand>
+
+/** An engine's own stream. */
+export const CallCommand = z.object({ type: z.literal('call.hangup'), call_id: z.uuid(), reason: EndedReason })
+export type CallCommand = z.infer<typeof CallCommand>
+
+/** Why an inbound call is not taken; `sip/trunk/outcome.ts` turns it into a SIP answer. */
+export const Refusal = z.enum([
+  'unknown_number',
+  'unknown_source',
+  'subscription_inactive',
+  'insufficient_balance',
+  'too_many_calls',
+  'not_ready',
+  'internal_error',
+])
+export type Refusal = z.infer<typeof Refusal>
+
+/** In-call questions of an engine to control: request and answer, by name. */
+export const asks = {
+  'call.admit': {
+    request: z.object({
+      engine: z.string(),
+      boot: z.string(),
+      /** Null when the trunk could not be told by its source. */
+      trunk_id: z.uuid().nullable(),
+      called: z.string(),
+      caller: z.string(),
+      source: z.string(),
+    }),
+    answer: z.discriminatedUnion('admitted', [
+      z.object({ admitted: z.literal(true), plan: CallPlan }),
+      z.object({ admitted: z.literal(false), refusal: Refusal }),
+    ]),
+  },
+  'call.extend': {
+    request: z.object({ call_id: z.uuid(), owner_id: z.uuid(), talked_ms: z.int().nonnegative() }),
+    /** `paid_ms`: talking time held for in all. When it did not grow, the money is at its end. */
+    answer: z.object({ paid_ms: z.int().nonnegative() }),
+  },
+} as const
+export type AskName = keyof typeof asks
+export type AskRequest<N extends AskName> = z.infer<(typeof asks)[N]['request']>
+export type AskAnswer<N extends AskName> = z.infer<(typeof asks)[N]['answer']>
+
+/** Published by each engine every few seconds; gone from Redis when it stops renewing. */
+export const Heartbeat = z.object({
+  engine: z.string(),
+  boot: z.string(),
+  at: z.int(),
+  calls: z.int().nonnegative(),
+  capacity: z.int().nonnegative(),
+  hears: z.boolean(),
+})
+export type Heartbeat = z.infer<typeof Heartbeat>

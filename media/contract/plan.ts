@@ -1,0 +1,110 @@
+/**
+ * What control tells an engine about one call: a full snapshot, so that the engine never reads Postgres.
+ * Both ends parse with these schemas; ids are UUIDv7, phones E.164, durations whole milliseconds.
+ */
+import { z } from 'zod'
+
+export const CONTRACT_VERSION = 1
+
+export const Direction = z.enum(['in', 'out', 'web'])
+export type Direction = z.infer<typeof Direction>
+
+/** One stage of a filler: spoken when the tool has been silent for `after_ms`. */
+export const FillerStage = z.object({ after_ms: z.int().min(0).max(30_000), text: z.string().min(1) })
+export type FillerStage = z.infer<typeof FillerStage>
+
+/** A customer's HTTP tool. Header values are not here: they travel sealed (`PlanSecrets.tool_headers`). */
+export const ToolPlan = z.object({
+  name: z.string(),
+  description: z.string(),
+  method: z.enum(['GET', 'POST']),
+  /** May contain `{param}`; such parameters are URL-encoded into it, the rest go to the query (GET) or JSON body (POST). */
+  url: z.string(),
+  /** JSON Schema of an object. */
+  parameters: z.record(z.string(), z.unknown()),
+  filler: z.array(FillerStage),
+  timeout_ms: z.int().min(1000).max(30_000),
+})
+export type ToolPlan = z.infer<typeof ToolPlan>
+
+/** Which text model thinks. `scripted` needs no network; the API key of the other travels sealed. */
+export const BrainPlan = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('scripted') }),
+  z.object({ kind: z.literal('openai_compatible'), base_url: z.url(), model: z.string().min(1) }),
+])
+export type BrainPlan = z.infer<typeof BrainPlan>
+
+export const VoicemailPlan = z.discriminatedUnion('action', [
+  z.object({ action: z.literal('hangup') }),
+  z.object({ action: z.literal('leave_message'), text: z.string().min(1) }),
+])
+
+export const CallPlan = z.object({
+  v: z.literal(CONTRACT_VERSION),
+  call_id: z.uuid(),
+  owner_id: z.uuid(),
+  project_id: z.uuid(),
+  direction: Direction,
+  from: z.string(),
+  to: z.string(),
+  /** The line to dial over; null for web and for what came in. */
+  trunk_id: z.uuid().nullable(),
+  ring_timeout_ms: z.int().positive(),
+  max_call_ms: z.int().positive(),
+  /** Talking time already held for; the engine asks `call.extend` before it ends. */
+  paid_ms: z.int().nonnegative(),
+  /** BCP 47 language of the agent, e.g. `en`, `ru`. */
+  language: z.string(),
+  voice: z.string().nullable(),
+  brain: BrainPlan,
+  /** The sentence that says it is an AI; spoken first when set. */
+  disclosure: z.string().nullable(),
+  greeting: z.string().nullable(),
+  /** Prompt with `{{var}}` filled. */
+  prompt: z.string(),
+  task: z.string().nullable(),
+  vars: z.record(z.string(), z.string()),
+  tools: z.array(ToolPlan),
+  /** What counts as reached, in words; null when none was set. */
+  goal: z.string().nullable(),
+  /** JSON Schema (object) of what to extract, or null. */
+  extraction: z.record(z.string(), z.unknown()).nullable(),
+  voicemail: VoicemailPlan,
+  recording: z.boolean(),
+  /** `PlanSecrets`, sealed with the call's id as associated data; null when there is nothing to hide. */
+  sealed: z.string().nullable(),
+  traceparent: z.string().nullable(),
+})
+export type CallPlan = z.infer<typeof CallPlan>
+
+export const PlanSecrets = z.object({
+  /** By tool name, then header name. */
+  tool_headers: z.record(z.string(), z.record(z.string(), z.string())),
+  brain_api_key: z.string().nullable(),
+})
+export type PlanSecrets = z.infer<typeof PlanSecrets>
+
+/** A trunk as engines need it. The whole snapshot is sealed in Redis, because of `password`. */
+export const TrunkPlan = z.object({
+  id: z.uuid(),
+  owner_id: z.uuid(),
+  name: z.string(),
+  mode: z.enum(['register', 'ip', 'both']),
+  host: z.string(),
+  port: z.int().min(1).max(65_535),
+  transport: z.enum(['udp', 'tcp', 'tls']),
+  username: z.string().nullable(),
+  password: z.string().nullable(),
+  realm: z.string().nullable(),
+  outbound_proxy: z.string().nullable(),
+  /** CIDRs that calls may come from; the trunk's own host, when it is an address, is always allowed. */
+  allowed_ips: z.array(z.string()),
+  codecs: z.array(z.enum(['PCMU', 'PCMA'])).min(1),
+  max_calls: z.int().positive().nullable(),
+  /** E.164 numbers on this trunk. */
+  numbers: z.array(z.string()),
+})
+export type TrunkPlan = z.infer<typeof TrunkPlan>
+
+export const TrunksSnapshot = z.object({ v: z.literal(CONTRACT_VERSION), version: z.int(), trunks: z.array(TrunkPlan) })
+export type TrunksSnapshot = z.infer<typeof TrunksSnapshot>

@@ -1,0 +1,238 @@
+/**
+ * What the call needs from the world, as types only. Sound is 16-bit linear PCM, mono; `ms` times are milliseconds of
+ * the injected clock (monotonic) unless they say "from the answer".
+ */
+
+import type { EndedReason, FinalStatus, MediaStats, Refusal } from './contract/messages.ts'
+import type { CallPlan, TrunkPlan } from './contract/plan.ts'
+
+export interface Clock {
+  /** Monotonic milliseconds, fractional. */
+  now(): number
+  /** Epoch milliseconds. */
+  wall(): number
+  /** Calls back once; returns what cancels it. */
+  after(ms: number, run: () => void): () => void
+}
+
+export interface Log {
+  debug(fields: object, message: string): void
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+  child(fields: object): Log
+}
+
+/** 20 ms of what the far end said. */
+export interface AudioFrame {
+  pcm: Int16Array
+  /** When its packet came off the wire. */
+  atMs: number
+  /** True when the packet was lost and this is made up. */
+  concealed: boolean
+}
+
+/** The call's side of a leg: the leg pulls a frame every 20 ms and pushes what it hears. */
+export interface LegSink {
+  /** Exactly 20 ms at the leg's rate, or null for silence. `atMs`: when it goes on the wire. */
+  pull(atMs: number): Int16Array | null
+  push(frame: AudioFrame): void
+  /** A key of the far end, once a press: `0-9*#A-D`. */
+  dtmf(digit: string): void
+}
+
+export interface LegEnd {
+  by: 'remote' | 'local' | 'network'
+  reason: EndedReason
+}
+
+/** One end of the call, connected, sound both ways. Who opened it must `hangup` it; a second hangup is a no-op. */
+export interface Leg {
+  readonly kind: 'sip' | 'room'
+  /** Of the PCM that crosses `LegSink`, in Hz. */
+  readonly sampleRate: number
+  /** Starts sound in both directions; once. */
+  attach(sink: LegSink): void
+  /** Settles once, whoever ended it. */
+  readonly ended: Promise<LegEnd>
+  hangup(reason: EndedReason): Promise<void>
+  stats(): MediaStats
+}
+
+/** Why a dial got no leg. */
+export interface DialFailure {
+  status: Exclude<FinalStatus, 'completed'>
+  reason: EndedReason
+  sipCode: number | null
+}
+
+export type DialResult = { ok: true; leg: Leg } | { ok: false; failure: DialFailure }
+
+export interface DialOptions {
+  plan: CallPlan
+  /** Abort cancels the attempt: the result is then `canceled`, or a leg that was answered first and already hung up. */
+  signal: AbortSignal
+  onRinging(): void
+}
+
+/** Makes legs. Never throws: everything that goes wrong is a `DialFailure`. */
+export interface Dialer {
+  dial(options: DialOptions): Promise<DialResult>
+}
+
+/** A call that came in and waits for an answer. Exactly one of `answer` and `reject` is called. */
+export interface InboundOffer {
+  called: string
+  caller: string
+  /** Address that the INVITE came from. */
+  source: string
+  trunkId: string | null
+  /** Aborted when the caller gave up (CANCEL) or the transport died before the answer. */
+  signal: AbortSignal
+  /** Null when the caller gave up meanwhile, or the media could not be agreed (the peer was told). */
+  answer(): Promise<Leg | null>
+  reject(refusal: Refusal): void
+}
+
+/** What engines must know of trunks without being asked. */
+export interface TrunkDirectory {
+  all(): readonly TrunkPlan[]
+  /** Calls back at each change; returns what stops it. */
+  onChange(run: () => void): () => void
+}
+
+// ---- speech ----
+
+/** Probability of speech in one window of the caller's audio. */
+export interface VoiceFrame {
+  probability: number
+  /** Wire time of the window's last sample. */
+  atMs: number
+  windowMs: number
+}
+
+export interface Vad {
+  open(options: { sampleRate: number; onVoice(frame: VoiceFrame): void }): VadStream
+}
+export interface VadStream {
+  push(frame: AudioFrame): void
+  close(): void
+}
+
+export interface Transcript {
+  text: string
+  /** 0–1 where the recogniser tells it, else null. */
+  confidence: number | null
+}
+
+export interface Stt {
+  open(options: { sampleRate: number; language: string }): SttStream
+}
+/** All of the caller's sound goes in; the conversation says which stretch to read. */
+export interface SttStream {
+  push(frame: AudioFrame): void
+  /** Text of what came in between two wire times. May be asked again for a longer stretch (speculation). */
+  transcribe(fromMs: number, toMs: number, signal: AbortSignal): Promise<Transcript>
+  close(): void
+}
+
+export interface SpeechChunk {
+  pcm: Int16Array
+  sampleRate: number
+}
+export interface Tts {
+  /** Chunks in order, the first as early as it can be had. Abort ends the iteration without an error. */
+  speak(
+    options: { text: string; voice: string | null; language: string },
+    signal: AbortSignal,
+  ): AsyncIterable<SpeechChunk>
+}
+
+// ---- text model ----
+
+export type ChatMessage =
+  | { role: 'caller'; text: string }
+  /** What was heard, not what was generated. */
+  | { role: 'agent'; text: string; interrupted: boolean }
+  | { role: 'tool'; id: string; name: string; arguments: Record<string, unknown>; result: string; ok: boolean }
+
+export interface LlmTool {
+  name: string
+  description: string
+  /** JSON Schema of an object. */
+  parameters: Record<string, unknown>
+}
+
+export interface LlmRequest {
+  /** Prompt, task and rules of the call. */
+  system: string
+  language: string
+  messages: readonly ChatMessage[]
+  tools: readonly LlmTool[]
+  /** Today in the project's timezone, for "tomorrow at ten". */
+  today: Date
+}
+
+export type LlmEvent =
+  | { type: 'text'; delta: string }
+  | { type: 'tool'; id: string; name: string; arguments: Record<string, unknown> }
+  /** After what was said, the agent hangs up. */
+  | { type: 'hangup' }
+  /** The caller asked never to be called again. */
+  | { type: 'do_not_call' }
+
+export interface WrapUpRequest extends LlmRequest {
+  goal: string | null
+  extraction: Record<string, unknown> | null
+}
+export interface WrapUp {
+  summary: string
+  extracted: Record<string, unknown> | null
+  goalReached: boolean
+}
+
+/** Holds no state of a call: the same request may be asked twice and thrown away once. */
+export interface Llm {
+  respond(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmEvent>
+  wrapUp(request: WrapUpRequest, signal: AbortSignal): Promise<WrapUp>
+}
+
+// ---- HTTP to the outside ----
+
+export interface FetchRequest {
+  url: string
+  method: 'GET' | 'POST' | 'HEAD'
+  headers: Record<string, string>
+  body: string | null
+  timeoutMs: number
+  maxBytes: number
+  maxRedirects: number
+  signal: AbortSignal
+}
+export interface FetchResponse {
+  status: number
+  /** Lower-case names. */
+  headers: Record<string, string>
+  body: Buffer
+  /** Where the answer came from, after redirects. */
+  url: string
+}
+export type FetchErrorCode =
+  | 'blocked_address'
+  | 'bad_url'
+  | 'timeout'
+  | 'too_large'
+  | 'too_many_redirects'
+  | 'network'
+  | 'aborted'
+/** Thrown by `Fetch`, and nothing else is. */
+export class FetchError extends Error {
+  readonly code: FetchErrorCode
+  constructor(code: FetchErrorCode, message: string) {
+    super(message)
+    this.name = 'FetchError'
+    this.code = code
+  }
+}
+/** The only way to a URL that a customer gave: guards against SSRF at connect. */
+export type Fetch = (request: FetchRequest) => Promise<FetchResponse>
