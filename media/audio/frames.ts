@@ -1,0 +1,48 @@
+/** Cutting sound into the 20 ms frames that a call is made of. */
+
+export const FRAME_MS = 20
+
+export const frameSamples = (sampleRate: number) => (sampleRate * FRAME_MS) / 1000
+
+/** Root mean square of a stretch, 0 to 32768. */
+export function rms(pcm: Int16Array): number {
+  let sum = 0
+  for (const sample of pcm) sum += sample * sample
+  return pcm.length === 0 ? 0 : Math.sqrt(sum / pcm.length)
+}
+
+export function concatPcm(parts: readonly Int16Array[]): Int16Array {
+  const whole = new Int16Array(parts.reduce((total, part) => total + part.length, 0))
+  let offset = 0
+  for (const part of parts) {
+    whole.set(part, offset)
+    offset += part.length
+  }
+  return whole
+}
+
+export interface Chunker {
+  /** Whole chunks that are complete now. */
+  push(pcm: Int16Array): Int16Array[]
+  /** Less than a chunk, or null. */
+  rest(): Int16Array | null
+}
+
+export function createChunker(samples: number): Chunker {
+  let pending = new Int16Array(0)
+  return {
+    push(pcm) {
+      const all = pending.length === 0 ? pcm : concatPcm([pending, pcm])
+      const chunks: Int16Array[] = []
+      let offset = 0
+      for (; offset + samples <= all.length; offset += samples) chunks.push(all.slice(offset, offset + samples))
+      pending = all.slice(offset)
+      return chunks
+    },
+    rest() {
+      const rest = pending
+      pending = new Int16Array(0)
+      return rest.length === 0 ? null : rest
+    },
+  }
+}

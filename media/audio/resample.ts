@@ -1,0 +1,81 @@
+/** Streaming sample-rate conversion by a windowed-sinc polyphase filter (Crochiere and Rabiner, 1983, ch. 4). */
+
+const LOBES = 12
+/** Of the narrower Nyquist band; the rest is the filter's slope. */
+const PASS_BAND = 0.92
+
+export interface Resampler {
+  /** Converts the next samples; what comes out lags by the filter's half length. */
+  push(pcm: Int16Array): Int16Array
+  /** The tail that still lies in the filter. */
+  flush(): Int16Array
+}
+
+interface Filter {
+  up: number
+  down: number
+  half: number
+  /** One row of `2·half` taps for each of the `up` phases. */
+  taps: Float32Array
+}
+
+const filters = new Map<string, Filter>()
+
+function filterFor(fromHz: number, toHz: number): Filter {
+  const key = `${fromHz}/${toHz}`
+  const known = filters.get(key)
+  if (known) return known
+  const divisor = gcd(fromHz, toHz)
+  const up = toHz / divisor
+  const cutoff = Math.min(1, toHz / fromHz) * PASS_BAND
+  const half = Math.ceil(LOBES / cutoff)
+  const taps = new Float32Array(up * 2 * half)
+  for (let phase = 0; phase < up; phase++) {
+    let sum = 0
+    for (let k = 0; k < 2 * half; k++) {
+      const x = k - half + 1 - phase / up
+      const tap = sinc(cutoff * x) * blackman(x / half)
+      taps[phase * 2 * half + k] = tap
+      sum += tap
+    }
+    // Each phase passes a constant unchanged, so that silence with an offset does not hum.
+    for (let k = 0; k < 2 * half; k++) taps[phase * 2 * half + k]! /= sum
+  }
+  const filter = { up, down: fromHz / divisor, half, taps }
+  filters.set(key, filter)
+  return filter
+}
+
+export function createResampler(fromHz: number, toHz: number): Resampler {
+  if (fromHz === toHz) return { push: pcm => pcm, flush: () => new Int16Array(0) }
+  const { up, down, half, taps } = filterFor(fromHz, toHz)
+  const width = 2 * half
+  let kept = new Int16Array(half - 1) // silence before the first sample
+  /** Position of the next output in units of 1/up input samples, from the start of `kept`. */
+  let position = (half - 1) * up
+
+  function push(pcm: Int16Array): Int16Array {
+    const input = new Int16Array(kept.length + pcm.length)
+    input.set(kept)
+    input.set(pcm, kept.length)
+    const out = new Int16Array(Math.max(0, Math.ceil(((input.length - half) * up - position) / down)))
+    let n = 0
+    for (; Math.floor(position / up) + half < input.length; position += down) {
+      const base = Math.floor(position / up) - half + 1
+      const row = (position % up) * width
+      let sum = 0
+      for (let k = 0; k < width; k++) sum += taps[row + k]! * input[base + k]!
+      out[n++] = sum > 32_767 ? 32_767 : sum < -32_768 ? -32_768 : Math.round(sum)
+    }
+    const drop = Math.max(0, Math.floor(position / up) - half + 1)
+    kept = input.slice(drop)
+    position -= drop * up
+    return n === out.length ? out : out.subarray(0, n)
+  }
+  return { push, flush: () => push(new Int16Array(half)) }
+}
+
+const sinc = (x: number) => (x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x))
+const blackman = (x: number) =>
+  Math.abs(x) >= 1 ? 0 : 0.42 + 0.5 * Math.cos(Math.PI * x) + 0.08 * Math.cos(2 * Math.PI * x)
+const gcd = (a: number, b: number): number => (b === 0 ? a : gcd(b, a % b))

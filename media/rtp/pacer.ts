@@ -1,0 +1,66 @@
+/**
+ * One timer for all calls of a process. Each call gets one of a few slots of the 20 ms, the emptiest, so that packets
+ * leave spread out; deadlines are absolute, so being late once does not shift what follows.
+ */
+
+import { FRAME_MS } from '../audio/frames.ts'
+import type { Clock } from '../ports.ts'
+
+const SLOTS = 4
+const SLOT_MS = FRAME_MS / SLOTS
+/** After a longer stall (a suspended machine) the missed ticks are dropped, not sent in a burst. */
+const MAX_BEHIND_MS = 200
+
+export interface Pacer {
+  /** Calls back every 20 ms with the tick's due time; returns what stops it. */
+  add(tick: (dueMs: number) => void): () => void
+}
+
+export function createPacer(clock: Clock): Pacer {
+  const slots: Set<(dueMs: number) => void>[] = Array.from({ length: SLOTS }, () => new Set())
+  let startedMs = 0
+  let index = 0
+  let cancel: (() => void) | null = null
+
+  function run(): void {
+    cancel = null
+    const nowMs = clock.now()
+    if (nowMs - dueOf(index) > MAX_BEHIND_MS) {
+      const behind = Math.floor((nowMs - dueOf(index)) / SLOT_MS)
+      index += behind - (behind % SLOTS)
+    }
+    for (; dueOf(index) <= nowMs; index++) for (const tick of slots[index % SLOTS]!) tick(dueOf(index))
+    schedule()
+  }
+
+  function schedule(): void {
+    if (cancel || slots.every(slot => slot.size === 0)) return
+    while (slots[index % SLOTS]!.size === 0) index++
+    cancel = clock.after(Math.max(0, dueOf(index) - clock.now()), run)
+  }
+
+  const dueOf = (i: number) => startedMs + i * SLOT_MS
+
+  return {
+    add(tick) {
+      if (slots.every(slot => slot.size === 0)) {
+        startedMs = clock.now()
+        index = 0
+      }
+      const slot = slots.reduce((least, other) => (other.size < least.size ? other : least))
+      slot.add(tick)
+      cancel?.()
+      cancel = null
+      // The newcomer's slot may lie before the one that was waited for.
+      index = Math.min(index, Math.max(0, Math.ceil((clock.now() - startedMs) / SLOT_MS)))
+      schedule()
+      return () => {
+        slot.delete(tick)
+        if (slots.every(other => other.size === 0)) {
+          cancel?.()
+          cancel = null
+        }
+      }
+    },
+  }
+}
