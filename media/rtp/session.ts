@@ -140,7 +140,10 @@ class Session implements RtpSession {
 
   #receive(data: Buffer, from: Address): void {
     const { clock } = this.#options
-    if (looksLikeRtcp(data)) return this.#receiveRtcp(data)
+    if (looksLikeRtcp(data)) {
+      this.#receiveRtcp(data)
+      return
+    }
     const packet = parseRtp(data)
     if (!packet || !this.#admits(packet, from)) {
       this.#rejected++

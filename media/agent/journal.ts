@@ -1,0 +1,76 @@
+/**
+ * What happened in a conversation, in the order it was said: the model's context and the transcript are two views of
+ * it, so they cannot disagree. Agent turns hold what was heard.
+ */
+import type { ToolCall, Turn, TurnLatency } from '../contract/messages.ts'
+import type { ChatMessage } from '../ports.ts'
+
+/** An agent's turn that is being spoken; its words are known when it ends. */
+export interface OpenTurn {
+  readonly message: { role: 'agent'; text: string; interrupted: boolean }
+}
+
+export class Journal {
+  readonly turns: Turn[] = []
+  readonly toolCalls: ToolCall[] = []
+  readonly latencies: TurnLatency[] = []
+  readonly #messages: ChatMessage[] = []
+
+  /** For the model: turns nobody heard are left out. */
+  messages(): ChatMessage[] {
+    return this.#messages
+      .filter(message => message.role === 'tool' || message.text !== '')
+      .map(message => ({ ...message }))
+  }
+
+  caller(turn: Omit<Turn, 'role' | 'heard_text' | 'interrupted'>): Turn {
+    const whole: Turn = { role: 'caller', ...turn, heard_text: turn.text, interrupted: false }
+    this.turns.push(whole)
+    this.#messages.push({ role: 'caller', text: turn.text })
+    return whole
+  }
+
+  /** Takes the place in the model's context where the turn begins. */
+  openAgent(): OpenTurn {
+    const message = { role: 'agent' as const, text: '', interrupted: false }
+    this.#messages.push(message)
+    return { message }
+  }
+
+  /** Null when nothing was heard: then it never happened. */
+  closeAgent(open: OpenTurn, turn: Omit<Turn, 'role'>): Turn | null {
+    open.message.text = turn.heard_text
+    open.message.interrupted = turn.interrupted
+    if (turn.heard_text === '' && turn.ended_ms <= turn.started_ms) return null
+    const whole: Turn = { role: 'agent', ...turn }
+    this.turns.push(whole)
+    return whole
+  }
+
+  tool(id: string, call: ToolCall, endedMs: number): Turn {
+    this.toolCalls.push(call)
+    const { name, arguments: args, result, verdict } = call
+    this.#messages.push({ role: 'tool', id, name, arguments: args, result, ok: verdict === 'ok' })
+    const text = `${name}: ${verdict}`
+    const turn: Turn = {
+      role: 'tool',
+      text,
+      heard_text: '',
+      started_ms: call.started_ms,
+      ended_ms: endedMs,
+      interrupted: false,
+    }
+    this.turns.push(turn)
+    return turn
+  }
+
+  latency(): { p50_ms: number | null; p95_ms: number | null; turns: TurnLatency[] } {
+    const totals = this.latencies.map(latency => latency.total_ms).sort((a, b) => a - b)
+    return { p50_ms: percentile(totals, 0.5), p95_ms: percentile(totals, 0.95), turns: this.latencies }
+  }
+}
+
+/** Nearest rank. */
+function percentile(sorted: readonly number[], share: number): number | null {
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? null
+}

@@ -1,0 +1,36 @@
+/** The few sentences that the platform itself may have to say, when no model can be asked in time. */
+
+export interface Phrases {
+  greeting: string
+  stillThere: string
+  noAnswer: string
+  outOfMoney: string
+  outOfTime: string
+  goodbye: string
+  trouble: string
+  didNotHear: string
+}
+
+const ENGLISH: Phrases = {
+  greeting: 'Hello! How can I help you?',
+  stillThere: 'Are you still there?',
+  noAnswer: 'I can not hear you, so I will hang up now. Goodbye.',
+  outOfMoney: 'I am sorry, our time is up. Goodbye.',
+  outOfTime: 'I am sorry, we have reached the end of the time for this call. Goodbye.',
+  goodbye: 'Goodbye.',
+  trouble: 'I am sorry, something went wrong on our side. Could you say that again?',
+  didNotHear: 'I am sorry, I did not catch that.',
+}
+
+const RUSSIAN: Phrases = {
+  greeting: 'Здравствуйте! Чем могу помочь?',
+  stillThere: 'Вы меня слышите?',
+  noAnswer: 'Я вас не слышу, поэтому завершаю звонок. До свидания.',
+  outOfMoney: 'Извините, время разговора закончилось. До свидания.',
+  outOfTime: 'Извините, время этого звонка вышло. До свидания.',
+  goodbye: 'До свидания.',
+  trouble: 'Извините, у нас что-то пошло не так. Повторите, пожалуйста.',
+  didNotHear: 'Извините, я не расслышал.',
+}
+
+export const phrasesFor = (language: string): Phrases => (language.toLowerCase().startsWith('ru') ? RUSSIAN : ENGLISH)

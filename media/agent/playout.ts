@@ -1,0 +1,184 @@
+/**
+ * What the agent is saying, as a queue that the leg pulls from: the only place that knows what was really played.
+ * Speech is a run of sentences; each is written while it is being made.
+ */
+import { FRAME_MS, frameSamples } from '../audio/frames.ts'
+import { heardText } from './heard.ts'
+
+/** One sentence on its way. */
+export interface Sentence {
+  readonly text: string
+  write(pcm: Int16Array): void
+  /** No more sound will come. */
+  end(): void
+}
+
+export interface Spoken {
+  text: string
+  heardText: string
+  heardMs: number
+  /** Wire time of the first frame, null when none was played. */
+  startedMs: number | null
+  endedMs: number | null
+}
+
+interface Entry {
+  text: string
+  chunks: Int16Array[]
+  buffered: number
+  written: number
+  played: number
+  complete: boolean
+}
+
+export interface PlayoutEvents {
+  /** First frame of a run of speech, at its wire time. */
+  onStarted(atMs: number): void
+  /** All that was queued has been played, and the run was closed. */
+  onFinished(atMs: number): void
+}
+
+export class Playout {
+  readonly #frame: number
+  readonly #perMs: number
+  readonly #events: PlayoutEvents
+  #queue: Entry[] = []
+  #done: Entry[] = []
+  #startedMs: number | null = null
+  #lastMs: number | null = null
+  #open = false
+  #running = false
+  #paused = false
+  /** Frames that were due in mid-sentence and not made yet. */
+  starved = 0
+
+  constructor(sampleRate: number, events: PlayoutEvents) {
+    this.#frame = frameSamples(sampleRate)
+    this.#perMs = sampleRate / 1000
+    this.#events = events
+  }
+
+  /** True from the first sentence queued until the run is finished or cut. */
+  get active(): boolean {
+    return this.#running
+  }
+
+  /** True when sound is leaving, or would be if it were not paused. */
+  get speaking(): boolean {
+    return this.#startedMs !== null && this.#running
+  }
+
+  /** A run stays open between sentences; `finish` says that no more will come. */
+  add(text: string): Sentence {
+    this.#open = true
+    this.#running = true
+    const entry: Entry = { text, chunks: [], buffered: 0, written: 0, played: 0, complete: false }
+    this.#queue.push(entry)
+    return {
+      text,
+      write: pcm => {
+        if (entry.complete || pcm.length === 0) return
+        entry.chunks.push(pcm)
+        entry.buffered += pcm.length
+        entry.written += pcm.length
+      },
+      end: () => {
+        entry.complete = true
+      },
+    }
+  }
+
+  finish(): void {
+    this.#open = false
+  }
+
+  pause(): void {
+    this.#paused = true
+  }
+
+  resume(): void {
+    this.#paused = false
+  }
+
+  pull(atMs: number): Int16Array | null {
+    if (this.#paused) return null
+    this.#retire()
+    const entry = this.#queue[0]
+    if (!entry) {
+      if (this.#running && !this.#open) {
+        this.#running = false
+        this.#events.onFinished(this.#lastMs ?? atMs)
+      }
+      return null
+    }
+    if (entry.buffered < this.#frame && !entry.complete) {
+      if (entry.played > 0) this.starved++
+      return null
+    }
+    const pcm = this.#take(entry)
+    if (this.#startedMs === null) {
+      this.#startedMs = atMs
+      this.#events.onStarted(atMs)
+    }
+    this.#lastMs = atMs + FRAME_MS
+    return pcm
+  }
+
+  /** Throws away what is left and tells what of the run was heard. */
+  cut(): Spoken {
+    const spoken = this.spoken()
+    this.clear()
+    return spoken
+  }
+
+  /** What of this run has been heard by now. */
+  spoken(): Spoken {
+    const entries = [...this.#done, ...this.#queue]
+    const heard = entries.map(entry =>
+      heardText({
+        text: entry.text,
+        playedMs: entry.played / this.#perMs,
+        totalMs: entry.complete ? entry.written / this.#perMs : null,
+      }),
+    )
+    return {
+      text: entries.map(entry => entry.text).join(' '),
+      heardText: heard.filter(text => text !== '').join(' '),
+      heardMs: Math.round(entries.reduce((sum, entry) => sum + entry.played, 0) / this.#perMs),
+      startedMs: this.#startedMs,
+      endedMs: this.#lastMs,
+    }
+  }
+
+  /** Forgets the run; the next `add` starts a new one. */
+  clear(): void {
+    for (const entry of this.#queue) entry.complete = true // late sound of it is not wanted
+    this.#queue = []
+    this.#done = []
+    this.#open = false
+    this.#running = false
+    this.#paused = false
+    this.#startedMs = null
+    this.#lastMs = null
+  }
+
+  #retire(): void {
+    while (this.#queue[0]?.complete && this.#queue[0].buffered === 0) this.#done.push(this.#queue.shift()!)
+  }
+
+  #take(entry: Entry): Int16Array {
+    const frame = new Int16Array(this.#frame)
+    let filled = 0
+    while (filled < this.#frame && entry.chunks.length > 0) {
+      const chunk = entry.chunks[0]!
+      const part = chunk.subarray(0, this.#frame - filled)
+      frame.set(part, filled)
+      filled += part.length
+      if (part.length === chunk.length) entry.chunks.shift()
+      else entry.chunks[0] = chunk.subarray(part.length)
+    }
+    entry.buffered -= filled
+    entry.played += filled
+    return frame
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * One answer of the agent on its way from the model to speech. It starts before the turn is sure; until its items are read, no
+ * tool runs and nothing is heard, and `abort` leaves no trace.
+ */
+import type { Clock, Llm, LlmEvent, LlmRequest, SpeechChunk, Tts } from '../ports.ts'
+import { createSplitter } from './sentences.ts'
+
+export type ReplyItem =
+  | { type: 'sentence'; text: string; sound: AsyncIterable<SpeechChunk> }
+  | Exclude<LlmEvent, { type: 'text' }>
+
+export interface ReplyTimes {
+  startedMs: number
+  firstTokenMs: number | null
+  firstSoundMs: number | null
+}
+
+export interface Reply {
+  readonly times: ReplyTimes
+  /** In order. Reading them commits: who reads, speaks and runs. Ends quietly when aborted. */
+  items(): AsyncIterable<ReplyItem>
+  abort(): void
+  readonly signal: AbortSignal
+}
+
+export interface Voice {
+  tts: Tts
+  voice: string | null
+  language: string
+}
+
+export function startReply(llm: Llm, request: LlmRequest, voice: Voice, clock: Clock): Reply {
+  const controller = new AbortController()
+  const { signal } = controller
+  const times: ReplyTimes = { startedMs: clock.now(), firstTokenMs: null, firstSoundMs: null }
+  const queue = createQueue<ReplyItem>()
+
+  const speak = (text: string) => {
+    const sound = buffered(voice.tts.speak({ text, voice: voice.voice, language: voice.language }, signal), () => {
+      times.firstSoundMs ??= clock.now()
+    })
+    queue.push({ type: 'sentence', text, sound })
+  }
+
+  void (async () => {
+    const splitter = createSplitter()
+    try {
+      for await (const event of llm.respond(request, signal)) {
+        times.firstTokenMs ??= clock.now()
+        if (signal.aborted) break
+        if (event.type === 'text') for (const sentence of splitter.push(event.delta)) speak(sentence)
+        else {
+          const rest = splitter.flush()
+          if (rest) speak(rest)
+          queue.push(event)
+        }
+      }
+      const rest = splitter.flush()
+      if (rest && !signal.aborted) speak(rest)
+      queue.end()
+    } catch (error) {
+      if (signal.aborted) queue.end()
+      else queue.fail(error)
+    }
+  })()
+
+  return { times, signal, items: () => queue.read(signal), abort: () => controller.abort() }
+}
+
+/** Begins to make the sound at once, whoever reads it later. */
+export function buffered(
+  source: AsyncIterable<SpeechChunk>,
+  onFirst: () => void = () => {},
+): AsyncIterable<SpeechChunk> {
+  const queue = createQueue<SpeechChunk>()
+  void (async () => {
+    try {
+      let first = true
+      for await (const chunk of source) {
+        if (first) onFirst()
+        first = false
+        queue.push(chunk)
+      }
+      queue.end()
+    } catch (error) {
+      queue.fail(error)
+    }
+  })()
+  return queue.read()
+}
+
+interface Queue<T> {
+  push(item: T): void
+  end(): void
+  fail(error: unknown): void
+  read(signal?: AbortSignal): AsyncIterable<T>
+}
+
+function createQueue<T>(): Queue<T> {
+  const items: T[] = []
+  let state: { done: false } | { done: true; error?: unknown } = { done: false }
+  let wake = () => {}
+  const change = (next: () => void) => {
+    next()
+    wake()
+  }
+  return {
+    push: item => change(() => items.push(item)),
+    end: () => change(() => (state = { done: true })),
+    fail: error => change(() => (state = { done: true, error: error ?? new Error('failed') })),
+    async *read(signal) {
+      const aborted = signal ? new Promise<void>(resolve => signal.addEventListener('abort', () => resolve())) : null
+      for (;;) {
+        if (signal?.aborted) return
+        if (items.length > 0) {
+          yield items.shift()!
+          continue
+        }
+        if (state.done) {
+          if (state.error !== undefined) throw state.error
+          return
+        }
+        const changed = new Promise<void>(resolve => (wake = resolve))
+        await (aborted ? Promise.race([changed, aborted]) : changed)
+      }
+    },
+  }
+}

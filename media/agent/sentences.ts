@@ -1,0 +1,57 @@
+/** Cuts a model's stream of text into pieces worth speaking: the first as early as it makes sense, all at natural pauses. */
+
+const SENTENCE_END = /[.!?…]+["')\]»”]*\s+|\n+/g
+const MIN_LETTERS = 2
+/** A sentence that goes on for so long is cut at a clause, so that the listener does not wait for its end. */
+const LONG = 160
+const CLAUSE_END = /[,;:—]\s+/g
+const ABBREVIATION = /(?:^|\s)(?:[A-ZА-Я]|Mr|Mrs|Ms|Dr|St|No|vs|etc|e\.g|i\.e|г|ул|д|кв|тел|им)\.\s*$/
+
+export interface SentenceSplitter {
+  push(delta: string): string[]
+  /** What is left at the end of the stream. */
+  flush(): string | null
+}
+
+export function createSplitter(): SentenceSplitter {
+  let pending = ''
+  return {
+    push(delta) {
+      pending += delta
+      const ready: string[] = []
+      for (let cut = findCut(pending); cut > 0; cut = findCut(pending)) {
+        const sentence = clean(pending.slice(0, cut))
+        pending = pending.slice(cut)
+        if (sentence) ready.push(sentence)
+      }
+      return ready
+    },
+    flush() {
+      const rest = clean(pending)
+      pending = ''
+      return rest || null
+    },
+  }
+}
+
+function findCut(text: string): number {
+  for (const match of text.matchAll(SENTENCE_END)) {
+    const end = match.index + match[0].length
+    const before = text.slice(0, end)
+    const letters = before.match(/[\p{L}\p{N}]/gu)?.length ?? 0
+    if (letters >= MIN_LETTERS && !ABBREVIATION.test(before)) return end
+  }
+  if (text.length < LONG) return 0
+  let last = 0
+  for (const match of text.matchAll(CLAUSE_END)) if (match.index < LONG) last = match.index + match[0].length
+  return last
+}
+
+/** Marks that are not for speaking: Markdown emphasis, list bullets, headings. */
+function clean(text: string): string {
+  return text
+    .replace(/^[\s]*[-*•#]+\s+/gm, '')
+    .replace(/[*_`]{1,3}/g, '')
+    .replace(/\s+/g, ' ')
+    .trim()
+}

@@ -1,0 +1,134 @@
+/** A customer's HTTP tool: from the model's arguments to a request, from the answer to words for the model. */
+import { z } from 'zod'
+import type { ToolCall } from '../contract/messages.ts'
+import type { ToolPlan } from '../contract/plan.ts'
+import { type Fetch, FetchError, type FetchErrorCode, type FetchRequest, type FetchResponse } from '../ports.ts'
+
+export const MAX_RESULT_CHARS = 4096
+const MAX_ANSWER_BYTES = 1024 * 1024
+const MAX_REDIRECTS = 3
+
+export type ToolOutcome = Pick<ToolCall, 'verdict' | 'http_status' | 'result'>
+
+type Arguments = Record<string, unknown>
+
+/** Runs the tool; never throws. What went wrong becomes text, so that the agent can say it. */
+export async function runTool(
+  tool: ToolPlan,
+  args: Arguments,
+  headers: Record<string, string>,
+  fetch: Fetch,
+  signal: AbortSignal,
+): Promise<ToolOutcome> {
+  const request = buildRequest(tool, args, headers, signal)
+  if ('problem' in request) return { verdict: 'bad_arguments', http_status: null, result: request.problem }
+  try {
+    return readAnswer(await fetch(request))
+  } catch (error) {
+    return readFailure(error)
+  }
+}
+
+/** `{param}` goes into the URL, percent-encoded; the rest to the query of a GET or the JSON body of a POST. */
+export function buildRequest(
+  tool: ToolPlan,
+  args: Arguments,
+  headers: Record<string, string>,
+  signal: AbortSignal,
+): FetchRequest | { problem: string } {
+  const problem = checkArguments(tool.parameters, args)
+  if (problem) return { problem }
+  const used = new Set<string>()
+  const filled = tool.url.replace(/\{(\w+)\}/g, (_, name: string) => {
+    used.add(name)
+    return encodeURIComponent(toText(args[name]))
+  })
+  const url = parseUrl(filled)
+  // A parameter may fill the path or the query, never choose the host.
+  if (!url || url.origin !== parseUrl(tool.url.replace(/\{(\w+)\}/g, 'x'))?.origin) {
+    return { problem: 'The address of the tool is not valid.' }
+  }
+  const rest = Object.entries(args).filter(([name, value]) => !used.has(name) && value !== undefined && value !== null)
+  const isGet = tool.method === 'GET'
+  if (isGet) for (const [name, value] of rest) url.searchParams.set(name, toText(value))
+  return {
+    url: url.href,
+    method: tool.method,
+    headers: { accept: 'application/json', ...(isGet ? {} : { 'content-type': 'application/json' }), ...headers },
+    body: isGet ? null : JSON.stringify(Object.fromEntries(rest)),
+    timeoutMs: tool.timeout_ms,
+    maxBytes: MAX_ANSWER_BYTES,
+    maxRedirects: MAX_REDIRECTS,
+    signal,
+  }
+}
+
+function checkArguments(schema: Record<string, unknown>, args: Arguments): string | null {
+  const result = validator(schema).safeParse(args)
+  if (result.success) return null
+  return result.error.issues
+    .slice(0, 5)
+    .map(issue => `${issue.path.join('.') || 'arguments'}: ${issue.message}`)
+    .join('; ')
+}
+
+const validators = new WeakMap<object, z.ZodType>()
+function validator(schema: Record<string, unknown>): z.ZodType {
+  let known = validators.get(schema)
+  if (!known) {
+    try {
+      known = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0])
+    } catch {
+      known = z.record(z.string(), z.unknown()) // keywords that zod does not know: the tool itself will judge
+    }
+    validators.set(schema, known)
+  }
+  return known
+}
+
+function readAnswer(response: FetchResponse): ToolOutcome {
+  const { status } = response
+  const type = response.headers['content-type']?.split(';')[0]?.trim().toLowerCase() ?? ''
+  const text = response.body.toString('utf8').trim()
+  const isData = type === '' || type === 'text/plain' || type === 'text/csv' || /json$|xml$/.test(type)
+  if (status < 200 || status >= 300) {
+    const detail = isData && text ? ` and said: ${cut(text)}` : ''
+    return { verdict: 'http_error', http_status: status, result: `The tool failed with HTTP status ${status}${detail}` }
+  }
+  if (type === 'text/html' || /^<!doctype html|^<html/i.test(text) || !isData) {
+    return {
+      verdict: 'http_error',
+      http_status: status,
+      result: `The tool answered with ${type || 'a web page'} instead of data; there is nothing to tell the caller.`,
+    }
+  }
+  return { verdict: 'ok', http_status: status, result: cut(compact(text)) || 'Done. The tool gave no further data.' }
+}
+
+const FAILURES: Record<FetchErrorCode, { verdict: ToolOutcome['verdict']; result: string }> = {
+  blocked_address: { verdict: 'blocked', result: 'The tool could not be reached: its address is not allowed.' },
+  bad_url: { verdict: 'blocked', result: 'The tool could not be reached: its address is not valid.' },
+  timeout: { verdict: 'timeout', result: 'The tool did not answer in time.' },
+  too_large: { verdict: 'too_large', result: 'The tool answered with too much data.' },
+  too_many_redirects: { verdict: 'blocked', result: 'The tool could not be reached: it redirects too often.' },
+  network: { verdict: 'network_error', result: 'The tool could not be reached.' },
+  aborted: { verdict: 'aborted', result: 'The tool call was given up.' },
+}
+
+function readFailure(error: unknown): ToolOutcome {
+  const failure = error instanceof FetchError ? FAILURES[error.code] : FAILURES.network
+  return { ...failure, http_status: null }
+}
+
+function compact(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text))
+  } catch {
+    return text
+  }
+}
+
+const cut = (text: string) => (text.length > MAX_RESULT_CHARS ? `${text.slice(0, MAX_RESULT_CHARS)}…` : text)
+const toText = (value: unknown) =>
+  typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value)
+const parseUrl = (text: string) => (URL.canParse(text) ? new URL(text) : null)

@@ -1,0 +1,314 @@
+/**
+ * One call on this engine: feeds `machine.ts` and runs its effects; the only place that assigns the call's state. It
+ * owns the leg and the conversation and closes both. `done` settles when `call.ended` is on the bus.
+ */
+
+import { Conversation } from '../agent/conversation.ts'
+import { LEASE_RENEW_MS } from '../contract/bus.ts'
+import { AskUnanswered, type EngineBus } from '../contract/bus-engine.ts'
+import type { CallEventBody, CallRecord, EndedReason } from '../contract/messages.ts'
+import { type CallPlan, PlanSecrets } from '../contract/plan.ts'
+import type { Sealer } from '../contract/seal.ts'
+import type { Clock, Dialer, DialResult, Fetch, InboundOffer, Leg, Llm, Log, Stt, Tts, Vad, WrapUp } from '../ports.ts'
+import { type CallEffect, type CallInput, type CallState, dialing, type Outcome, opening, stepCall } from './machine.ts'
+
+export interface CallDeps {
+  bus: EngineBus
+  sealer: Sealer
+  dialer: Dialer
+  clock: Clock
+  log: Log
+  vad: Vad
+  stt: Stt
+  tts: Tts
+  /** The model of this plan; the key comes from its sealed part. */
+  llmFor(plan: CallPlan, secrets: PlanSecrets): Llm
+  fetch: Fetch
+}
+
+const PROGRESS_MS = 5000
+/** Asked for this long before the paid time ends, so that a slow answer does not cut anybody off. */
+const EXTEND_BEFORE_MS = 20_000
+const EXTEND_TIMEOUT_MS = 5000
+const GOODBYE_MS = 10_000
+const WRAP_UP_MS = 15_000
+/** Without Redis for so long, the call ends itself before control may reap it (lease 60 s, reaped at 75 s). */
+const LEASE_LOST_MS = 50_000
+
+export class Call {
+  readonly plan: CallPlan
+  readonly done: Promise<void>
+  readonly #deps: CallDeps
+  readonly #log: Log
+  readonly #emitNow: (body: CallEventBody) => Promise<void>
+  readonly #dialAbort = new AbortController()
+  readonly #timers: (() => void)[] = []
+  readonly #finished: () => void
+  #state: CallState
+  #leg: Leg | null = null
+  #conversation: Conversation | null = null
+  #secrets: PlanSecrets = { tool_headers: {}, brain_api_key: null }
+  #answeredAt: number | null = null
+  #talkedMs = 0
+  #paidMs: number
+  #wrapUp: WrapUp | null = null
+  #leaseOkMs: number
+  /** Events leave one after the other, in the order they were made. */
+  #events: Promise<unknown> = Promise.resolve()
+
+  private constructor(plan: CallPlan, deps: CallDeps, state: CallState) {
+    this.plan = plan
+    this.#deps = deps
+    this.#log = deps.log.child({ call_id: plan.call_id })
+    this.#emitNow = deps.bus.emitter(plan)
+    this.#state = state
+    this.#paidMs = plan.paid_ms
+    this.#leaseOkMs = deps.clock.now()
+    let finished = () => {}
+    this.done = new Promise(resolve => (finished = resolve))
+    this.#finished = finished
+    this.#every(LEASE_RENEW_MS, () => void this.#renewLease())
+  }
+
+  static dial(plan: CallPlan, deps: CallDeps): Call {
+    const call = new Call(plan, deps, dialing)
+    const { engine, boot } = deps.bus
+    call.#emit({ type: 'call.dialing', engine, boot })
+    void deps.dialer
+      .dial({ plan, signal: call.#dialAbort.signal, onRinging: () => call.#feed({ type: 'ringing' }) })
+      .then(result => call.#onDialed(result))
+    return call
+  }
+
+  /** The offer was admitted and the plan is this call's. */
+  static answer(plan: CallPlan, offer: InboundOffer, deps: CallDeps): Call {
+    const call = new Call(plan, deps, opening)
+    void offer.answer().then(leg => {
+      if (leg) {
+        call.#adopt(leg)
+        call.#perform({ type: 'start_conversation' })
+      } else call.#giveUpUnanswered()
+    })
+    return call
+  }
+
+  end(reason: EndedReason): void {
+    this.#feed({ type: 'end', reason })
+  }
+
+  #feed(input: CallInput): void {
+    const { state, effects } = stepCall(this.#state, input)
+    this.#state = state
+    for (const effect of effects) this.#perform(effect)
+  }
+
+  #perform(effect: CallEffect): void {
+    switch (effect.type) {
+      case 'emit_ringing':
+        this.#emit({ type: 'call.ringing' })
+        return
+      case 'cancel_dial':
+        this.#dialAbort.abort()
+        return
+      case 'start_conversation':
+        this.#startConversation()
+        return
+      case 'say_goodbye':
+        this.#sayGoodbye(effect.reason)
+        return
+      case 'hang_up':
+        void this.#leg?.hangup(effect.reason)
+        return
+      case 'wrap_up':
+        void this.#makeWrapUp()
+        return
+      case 'finish':
+        this.#finish(effect.outcome)
+    }
+  }
+
+  #onDialed(result: DialResult): void {
+    if (!result.ok) {
+      this.#feed({ type: 'dial_failed', failure: result.failure })
+      return
+    }
+    this.#adopt(result.leg)
+    this.#feed({ type: 'answered' })
+  }
+
+  #adopt(leg: Leg): void {
+    this.#leg = leg
+    void leg.ended.then(end => this.#feed({ type: 'leg_ended', reason: end.reason }))
+  }
+
+  #giveUpUnanswered(): void {
+    this.#state = { phase: 'ended', outcome: { status: 'canceled', reason: 'caller_canceled', sipCode: 487 } }
+    this.#finish(this.#state.outcome)
+  }
+
+  #startConversation(): void {
+    const { plan } = this
+    const { clock, bus, sealer } = this.#deps
+    const leg = this.#leg!
+    this.#answeredAt = clock.wall()
+    try {
+      if (plan.sealed) this.#secrets = PlanSecrets.parse(sealer.open(plan.sealed, plan.call_id))
+      this.#conversation = new Conversation({
+        plan,
+        secrets: this.#secrets,
+        sampleRate: leg.sampleRate,
+        clock,
+        log: this.#log,
+        vad: this.#deps.vad,
+        stt: this.#deps.stt,
+        tts: this.#deps.tts,
+        llm: this.#deps.llmFor(plan, this.#secrets),
+        fetch: this.#deps.fetch,
+        emit: body => this.#emit(body),
+        onHangup: reason => this.#onAgentDone(reason),
+      })
+    } catch (error) {
+      this.#log.error({ err: error }, 'conversation could not start')
+      this.#feed({ type: 'end', reason: 'internal_error' })
+      return
+    }
+    this.#emit({ type: 'call.started', engine: bus.engine, boot: bus.boot })
+    leg.attach(this.#conversation)
+    this.#conversation.start()
+    this.#feed({ type: 'started' })
+    this.#every(PROGRESS_MS, () => this.#emit({ type: 'call.progress', talked_ms: this.#conversation!.talkedMs }))
+    this.#after(plan.max_call_ms, () => this.#feed({ type: 'end', reason: 'max_duration' }))
+    this.#watchMoney()
+  }
+
+  #onAgentDone(reason: EndedReason): void {
+    if (this.#state.phase === 'closing') this.#feed({ type: 'goodbye_over' })
+    else this.#feed({ type: 'end', reason })
+  }
+
+  #sayGoodbye(reason: EndedReason): void {
+    const conversation = this.#conversation!
+    const { phrases } = conversation
+    const words: Partial<Record<EndedReason, string>> = {
+      balance_exhausted: phrases.outOfMoney,
+      max_duration: phrases.outOfTime,
+    }
+    conversation.endWith(words[reason] ?? phrases.goodbye, reason)
+    this.#after(GOODBYE_MS, () => this.#feed({ type: 'goodbye_over' }))
+  }
+
+  // ---- money and leases ----
+
+  #watchMoney(): void {
+    const leftMs = this.#paidMs - this.#conversation!.talkedMs
+    this.#after(Math.max(0, leftMs - EXTEND_BEFORE_MS), () => void this.#extend())
+  }
+
+  async #extend(): Promise<void> {
+    if (this.#state.phase !== 'talking') return
+    const { bus } = this.#deps
+    const talked_ms = this.#conversation!.talkedMs
+    try {
+      const { call_id, owner_id } = this.plan
+      const { paid_ms } = await bus.ask('call.extend', { call_id, owner_id, talked_ms }, EXTEND_TIMEOUT_MS)
+      if (paid_ms > this.#paidMs) {
+        this.#paidMs = paid_ms
+        this.#watchMoney()
+        return
+      }
+    } catch (error) {
+      // No answer is not a refusal: what is held may be talked, and it is asked again meanwhile.
+      if (!(error instanceof AskUnanswered)) this.#log.warn({ err: error }, 'call.extend failed')
+      if (this.#paidMs - this.#conversation!.talkedMs > EXTEND_TIMEOUT_MS) {
+        void this.#extend()
+        return
+      }
+    }
+    // The goodbye itself must fit into what is paid.
+    const leftMs = this.#paidMs - this.#conversation!.talkedMs - GOODBYE_MS / 2
+    this.#after(Math.max(0, leftMs), () => this.#feed({ type: 'end', reason: 'balance_exhausted' }))
+  }
+
+  async #renewLease(): Promise<void> {
+    const { bus, clock } = this.#deps
+    try {
+      await bus.renewLease(this.plan.call_id)
+      this.#leaseOkMs = clock.now()
+    } catch (error) {
+      this.#log.warn({ err: error }, 'lease could not be renewed')
+    }
+  }
+
+  #checkLease(): void {
+    if (this.#deps.clock.now() - this.#leaseOkMs > LEASE_LOST_MS) this.#feed({ type: 'end', reason: 'connection_lost' })
+  }
+
+  // ---- the end ----
+
+  async #makeWrapUp(): Promise<void> {
+    const conversation = this.#conversation
+    this.#talkedMs = conversation?.talkedMs ?? 0
+    conversation?.stop()
+    if (conversation) {
+      const { goal, extraction } = this.plan
+      try {
+        const llm = this.#deps.llmFor(this.plan, this.#secrets)
+        const request = { ...conversation.request(), goal, extraction }
+        this.#wrapUp = await llm.wrapUp(request, AbortSignal.timeout(WRAP_UP_MS))
+      } catch (error) {
+        this.#log.warn({ err: error }, 'wrap-up failed, the call is closed without a summary')
+      }
+    }
+    this.#feed({ type: 'wrapped_up' })
+  }
+
+  #finish(outcome: Outcome): void {
+    for (const cancel of this.#timers) cancel()
+    const { clock, bus } = this.#deps
+    const conversation = this.#conversation
+    const journal = conversation?.journal
+    const record: CallRecord = {
+      status: outcome.status,
+      ended_reason: outcome.reason,
+      answered_by: this.#answeredAt === null ? null : 'unknown',
+      sip_code: outcome.sipCode,
+      answered_at: this.#answeredAt,
+      ended_at: clock.wall(),
+      talked_ms: this.#talkedMs,
+      transcript: journal?.turns ?? [],
+      tool_calls: journal?.toolCalls ?? [],
+      latency: journal?.latency() ?? { p50_ms: null, p95_ms: null, turns: [] },
+      summary: this.#wrapUp?.summary ?? null,
+      extracted: this.#wrapUp?.extracted ?? null,
+      goal_reached: this.#wrapUp?.goalReached ?? false,
+      do_not_call: conversation?.doNotCall ?? false,
+      media: this.#leg?.stats() ?? null,
+    }
+    this.#emit({ type: 'call.ended', record })
+    void this.#events.then(async () => {
+      await bus.dropLease(this.plan.call_id).catch(() => {}) // it runs out by itself
+      this.#finished()
+    })
+  }
+
+  #emit(body: CallEventBody): void {
+    this.#events = this.#events
+      .then(() => this.#emitNow(body))
+      .catch(error => this.#log.error({ err: error, type: body.type }, 'event could not be sent'))
+  }
+
+  #after(ms: number, run: () => void): void {
+    this.#timers.push(this.#deps.clock.after(ms, run))
+  }
+
+  #every(ms: number, run: () => void): void {
+    let cancel = () => {}
+    const again = () => {
+      run()
+      this.#checkLease()
+      cancel = this.#deps.clock.after(ms, again)
+    }
+    cancel = this.#deps.clock.after(ms, again)
+    this.#timers.push(() => cancel())
+  }
+}

@@ -1,0 +1,109 @@
+/** Takes calls for this engine: commands from the bus, offers from trunks. Knows every live call, and closes them all. */
+import { HEARTBEAT_MS } from '../contract/bus.ts'
+import type { EngineBus } from '../contract/bus-engine.ts'
+import type { AskAnswer } from '../contract/messages.ts'
+import type { Reader } from '../contract/streams.ts'
+import type { InboundOffer } from '../ports.ts'
+import { Call, type CallDeps } from './call.ts'
+
+export interface DeskOptions extends CallDeps {
+  bus: EngineBus
+  /** Calls at once. */
+  capacity: number
+  hears(): boolean
+}
+
+export interface Desk {
+  /** An INVITE with a known shape; the desk asks control and answers or rejects it. */
+  offer(offer: InboundOffer): void
+  calls(): number
+  /** Takes no new calls; ends the live ones, politely when there is time. */
+  close(graceMs: number): Promise<void>
+}
+
+/** Silence of control for so long is a refusal (design: two seconds). */
+const ADMIT_TIMEOUT_MS = 2000
+
+export async function openDesk(options: DeskOptions): Promise<Desk> {
+  const { bus, clock, log } = options
+  const calls = new Map<string, Call>()
+  let open = true
+
+  const keep = (call: Call) => {
+    calls.set(call.plan.call_id, call)
+    void call.done.then(() => {
+      calls.delete(call.plan.call_id)
+    })
+  }
+  const free = () => (open ? options.capacity - calls.size : 0)
+
+  async function admit(offer: InboundOffer): Promise<void> {
+    if (free() <= 0) {
+      offer.reject('too_many_calls')
+      return
+    }
+    let answer: AskAnswer<'call.admit'>
+    try {
+      const { called, caller, source, trunkId } = offer
+      const { engine, boot } = bus
+      answer = await bus.ask(
+        'call.admit',
+        { engine, boot, trunk_id: trunkId, called, caller, source },
+        ADMIT_TIMEOUT_MS,
+      )
+    } catch (error) {
+      log.warn({ err: error }, 'control did not admit an inbound call in time')
+      offer.reject('not_ready')
+      return
+    }
+    if (!answer.admitted) {
+      log.info({ refusal: answer.refusal }, 'inbound call refused')
+      offer.reject(answer.refusal)
+      return
+    }
+    // Control may have given the admission up meanwhile; then the call is not ours.
+    if (!(await bus.claim(answer.plan.call_id))) {
+      offer.reject('not_ready')
+      return
+    }
+    keep(Call.answer(answer.plan, offer, options))
+  }
+
+  const readers: Reader[] = [
+    bus.onPlace(free, plan => keep(Call.dial(plan, options))),
+    bus.onCommand(command => calls.get(command.call_id)?.end(command.reason)),
+  ]
+  const beat = () =>
+    bus.heartbeat({ calls: calls.size, capacity: open ? options.capacity : 0, hears: options.hears() }).catch(error => {
+      log.warn({ err: error }, 'heartbeat failed')
+    })
+  let cancelBeat = () => {}
+  const beatAgain = () => {
+    void beat()
+    cancelBeat = clock.after(HEARTBEAT_MS, beatAgain)
+  }
+  await bus.emitEngine('engine.started')
+  beatAgain()
+
+  return {
+    offer(offer) {
+      void admit(offer).catch(error => {
+        log.error({ err: error }, 'inbound call failed')
+        offer.reject('internal_error')
+      })
+    },
+    calls: () => calls.size,
+    async close(graceMs) {
+      open = false
+      cancelBeat()
+      await Promise.all(readers.map(reader => reader.stop()))
+      for (const call of calls.values()) call.end('engine_shutdown')
+      const all = Promise.all([...calls.values()].map(call => call.done))
+      await Promise.race([all, new Promise<void>(resolve => clock.after(graceMs, resolve))])
+      // Second wish: without waiting for the goodbye.
+      for (const call of calls.values()) call.end('engine_shutdown')
+      await Promise.race([all, new Promise<void>(resolve => clock.after(2000, resolve))])
+      await bus.emitEngine('engine.stopping').catch(() => {})
+    },
+  }
+}

@@ -1,0 +1,178 @@
+/**
+ * The life of a call as a pure function: `dialing → ringing → opening → talking → closing → ended`. Inbound and web calls
+ * enter at `opening`. Whatever comes after `ended` changes nothing.
+ */
+import type { EndedReason, FinalStatus } from '../contract/messages.ts'
+import type { DialFailure } from '../ports.ts'
+
+export type CallState =
+  | { phase: 'dialing' | 'ringing'; cancel: EndedReason | null }
+  /** A leg is there; the agent has not been asked to speak yet. */
+  | { phase: 'opening' }
+  | { phase: 'talking' }
+  /** `goodbye`: the last words are being said. `wrapping`: the leg is gone, the summary is being made. */
+  | { phase: 'closing'; stage: 'goodbye' | 'hanging_up' | 'wrapping'; reason: EndedReason }
+  | { phase: 'ended'; outcome: Outcome }
+
+export interface Outcome {
+  status: FinalStatus
+  reason: EndedReason
+  sipCode: number | null
+}
+
+export type CallInput =
+  | { type: 'ringing' }
+  | { type: 'answered' }
+  | { type: 'dial_failed'; failure: DialFailure }
+  | { type: 'started' }
+  | { type: 'leg_ended'; reason: EndedReason }
+  /** Somebody wants the call over: the API, the agent, a limit, the engine's shutdown. */
+  | { type: 'end'; reason: EndedReason }
+  /** The last words were said, or took too long. */
+  | { type: 'goodbye_over' }
+  | { type: 'wrapped_up' }
+
+export type CallEffect =
+  | { type: 'emit_ringing' }
+  | { type: 'start_conversation' }
+  | { type: 'cancel_dial' }
+  | { type: 'say_goodbye'; reason: EndedReason }
+  | { type: 'hang_up'; reason: EndedReason }
+  | { type: 'wrap_up' }
+  | { type: 'finish'; outcome: Outcome }
+
+export interface CallStep {
+  state: CallState
+  effects: CallEffect[]
+}
+
+export const dialing: CallState = { phase: 'dialing', cancel: null }
+export const opening: CallState = { phase: 'opening' }
+
+/** These ends are spoken first, so that the far end is not cut off in silence. */
+const POLITE: ReadonlySet<EndedReason> = new Set([
+  'max_duration',
+  'balance_exhausted',
+  'engine_shutdown',
+  'connection_lost',
+])
+/** An answered call that ended so was broken, not completed. */
+const BROKEN: ReadonlySet<EndedReason> = new Set([
+  'media_timeout',
+  'connection_lost',
+  'model_error',
+  'engine_lost',
+  'internal_error',
+  'trunk_unreachable',
+])
+
+export function stepCall(state: CallState, input: CallInput): CallStep {
+  switch (state.phase) {
+    case 'dialing':
+    case 'ringing':
+      return onDialing(state, input)
+    case 'opening':
+    case 'talking':
+      return onConnected(state, input)
+    case 'closing':
+      return onClosing(state, input)
+    case 'ended':
+      return { state, effects: [] }
+  }
+}
+
+function onDialing(state: Extract<CallState, { phase: 'dialing' | 'ringing' }>, input: CallInput): CallStep {
+  switch (input.type) {
+    case 'ringing':
+      if (state.phase === 'ringing') return same(state)
+      return { state: { ...state, phase: 'ringing' }, effects: [{ type: 'emit_ringing' }] }
+    case 'answered':
+      // The answer crossed our CANCEL: it is hung up at once and never talked.
+      if (state.cancel) {
+        return {
+          state: { phase: 'closing', stage: 'hanging_up', reason: state.cancel },
+          effects: [{ type: 'hang_up', reason: state.cancel }],
+        }
+      }
+      return { state: opening, effects: [{ type: 'start_conversation' }] }
+    case 'dial_failed': {
+      const { status, reason, sipCode } = input.failure
+      return finish(state.cancel ? { status: 'canceled', reason: state.cancel, sipCode } : { status, reason, sipCode })
+    }
+    case 'end':
+      if (state.cancel) return same(state)
+      return {
+        state: { ...state, cancel: input.reason === 'api_hangup' ? 'canceled_by_api' : input.reason },
+        effects: [{ type: 'cancel_dial' }],
+      }
+    case 'started':
+    case 'leg_ended':
+    case 'goodbye_over':
+    case 'wrapped_up':
+      return same(state)
+  }
+}
+
+function onConnected(state: Extract<CallState, { phase: 'opening' | 'talking' }>, input: CallInput): CallStep {
+  switch (input.type) {
+    case 'started':
+      return { state: { phase: 'talking' }, effects: [] }
+    case 'leg_ended':
+      return wrap(input.reason)
+    case 'end':
+      if (POLITE.has(input.reason) && state.phase === 'talking') {
+        return {
+          state: { phase: 'closing', stage: 'goodbye', reason: input.reason },
+          effects: [{ type: 'say_goodbye', reason: input.reason }],
+        }
+      }
+      return hangUp(input.reason)
+    case 'ringing':
+    case 'answered':
+    case 'dial_failed':
+    case 'goodbye_over':
+    case 'wrapped_up':
+      return same(state)
+  }
+}
+
+function onClosing(state: Extract<CallState, { phase: 'closing' }>, input: CallInput): CallStep {
+  switch (input.type) {
+    case 'goodbye_over':
+      return state.stage === 'goodbye' ? hangUp(state.reason) : same(state)
+    case 'end':
+      // A second wish to end does not wait for the goodbye.
+      return state.stage === 'goodbye' ? hangUp(state.reason) : same(state)
+    case 'leg_ended':
+      return state.stage === 'wrapping' ? same(state) : wrap(state.reason)
+    case 'wrapped_up': {
+      if (state.stage !== 'wrapping') return same(state)
+      const { reason } = state
+      const canceled = reason === 'canceled_by_api'
+      return finish({
+        status: canceled ? 'canceled' : BROKEN.has(reason) ? 'failed' : 'completed',
+        reason,
+        sipCode: null,
+      })
+    }
+    case 'ringing':
+    case 'answered':
+    case 'dial_failed':
+    case 'started':
+      return same(state)
+  }
+}
+
+const same = (state: CallState): CallStep => ({ state, effects: [] })
+const hangUp = (reason: EndedReason): CallStep => ({
+  state: { phase: 'closing', stage: 'hanging_up', reason },
+  effects: [{ type: 'hang_up', reason }],
+})
+const wrap = (reason: EndedReason): CallStep => ({
+  state: { phase: 'closing', stage: 'wrapping', reason },
+  effects: [{ type: 'wrap_up' }],
+})
+const finish = (outcome: Outcome): CallStep => ({
+  state: { phase: 'ended', outcome },
+  effects: [{ type: 'finish', outcome }],
+})
