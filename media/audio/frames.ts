@@ -46,3 +46,17 @@ export function createChunker(samples: number): Chunker {
     },
   }
 }
+
+export function pcmToFloat(pcm: Int16Array): Float32Array {
+  const samples = new Float32Array(pcm.length)
+  for (let i = 0; i < pcm.length; i++) samples[i] = pcm[i]! / 32_768
+  return samples
+}
+
+export function floatToPcm(samples: Float32Array): Int16Array {
+  const pcm = new Int16Array(samples.length)
+  for (let i = 0; i < samples.length; i++) {
+    pcm[i] = Math.max(-32_768, Math.min(32_767, Math.round(samples[i]! * 32_767)))
+  }
+  return pcm
+}

@@ -1,0 +1,29 @@
+/**
+ * Voice activity by loudness over a floor that follows the noise: what remains when no model is there, and a detector
+ * without delays for tests. It can't tell speech from music.
+ */
+import { rms } from '../audio/frames.ts'
+import type { Vad } from '../ports.ts'
+
+/** About −50 dBFS: quieter is never speech on a telephone. */
+const MIN_RMS = 100
+const OVER_FLOOR = 4
+const FLOOR_RISE = 0.002
+const FLOOR_FALL = 0.2
+
+export function createEnergyVad(): Vad {
+  return {
+    open({ sampleRate, onVoice }) {
+      let floor = MIN_RMS / OVER_FLOOR
+      return {
+        push({ pcm, atMs }) {
+          const level = rms(pcm)
+          floor += (level - floor) * (level > floor ? FLOOR_RISE : FLOOR_FALL)
+          const speech = level > Math.max(MIN_RMS, floor * OVER_FLOOR)
+          onVoice({ probability: speech ? 1 : 0, atMs, windowMs: (pcm.length / sampleRate) * 1000 })
+        },
+        close() {},
+      }
+    },
+  }
+}

@@ -1,0 +1,273 @@
+/**
+ * The scripted policy: a pure function of the conversation so far and the project's tools. It finds which tool is meant,
+ * asks for what is missing, reads back what would change something, and calls. It says when it can't help.
+ */
+import type { ChatMessage } from '../../ports.ts'
+import { compileIntents, type Intent, matchIntent } from './intents.ts'
+import { type Lines, linesFor } from './lines.ts'
+import { tokenize } from './numbers.ts'
+import { fillSlots, type Slot, type SlotValue, type SlotValues, slotsOf, stem, yesNo } from './slots.ts'
+import { speakResult, speakValue } from './speak.ts'
+
+export type Step =
+  /** Nothing is under way. `open`: something was done, "anything else?" was asked. */
+  | { at: 'idle'; open: boolean }
+  | { at: 'asking'; intent: Intent; values: SlotValues; slot: Slot; misses: number }
+  | { at: 'confirming'; intent: Intent; values: SlotValues; changing: boolean }
+  | { at: 'calling'; intent: Intent; values: SlotValues }
+  | { at: 'told'; intent: Intent; result: string; ok: boolean }
+  | { at: 'message'; taken: boolean }
+  | { at: 'over'; doNotCall: boolean }
+
+export interface PolicyState {
+  step: Step
+  misses: number
+  /** Everything the caller has given so far, by slot name. */
+  known: SlotValues
+  message: string | null
+  greeted: boolean
+}
+
+export interface PolicyContext {
+  intents: Intent[]
+  lines: Lines
+  language: string
+  today: Date
+  /** Reads need no confirmation; what may change something does. Told by the tool's method when known. */
+  confirms(intent: Intent): boolean
+}
+
+export type PolicyAction =
+  | { say: string }
+  | { say: string; next: 'hangup' }
+  | { say: string; next: 'do_not_call' }
+  | { call: string; arguments: SlotValues }
+
+const MAX_MISSES = 2
+
+const DO_NOT_CALL =
+  /\b(?:do(?:n't| not) (?:ever )?call (?:me|us|here|this number)(?: again| any ?more)?|stop calling|take me off|remove (?:me|my number)|never call)|(?:не звоните|больше не звон|удалите мой номер|уберите мой номер)/i
+const GOODBYE =
+  /\b(?:good ?bye|bye(?: bye)?|that(?:'s| is| will be| would be)? (?:all|it|everything)|nothing else|no,? thank(?:s| you)|hang up)\b|(?:до свидания|всего доброго|это вс[её]|больше ничего|спасибо,? нет|нет,? спасибо)/i
+const OPERATOR =
+  /\b(?:operator|human|real person|representative|manager|somebody|someone else|leave a message)\b|(?:оператор|человек[ау]?|менеджер|сообщение)/i
+const REPEAT =
+  /\b(?:repeat|say (?:that|it) again|pardon|what did you say|come again|sorry\?)|(?:повторите|не расслышал|что вы сказали)/i
+const NEVER_MIND =
+  /\b(?:never ?mind|forget it|cancel that|start over|something else)\b|(?:неважно|забудьте|не надо ничего|сначала)/i
+const HELLO =
+  /^(?:hello|hi|hey|good (?:morning|afternoon|evening)|здравствуйте|привет|алло|добрый (?:день|вечер))[\s,.!?]*(?:there)?[.!?]*$/i
+
+export function decide(messages: readonly ChatMessage[], context: PolicyContext): PolicyAction {
+  return actionOf(replay(messages, context), context)
+}
+
+export function replay(messages: readonly ChatMessage[], context: PolicyContext): PolicyState {
+  let state: PolicyState = { step: { at: 'idle', open: false }, misses: 0, known: {}, message: null, greeted: false }
+  for (const message of messages) {
+    if (message.role === 'caller') state = onCaller(state, message.text, context)
+    else if (message.role === 'tool') state = onTool(state, message, context)
+  }
+  return state
+}
+
+function onTool(
+  state: PolicyState,
+  message: Extract<ChatMessage, { role: 'tool' }>,
+  { intents }: PolicyContext,
+): PolicyState {
+  const intent = intents.find(({ tool }) => tool.name === message.name)
+  if (!intent) return state
+  return { ...state, step: { at: 'told', intent, result: message.result, ok: message.ok }, misses: 0 }
+}
+
+function onCaller(state: PolicyState, text: string, context: PolicyContext): PolicyState {
+  const { step } = state
+  if (step.at === 'over') return state
+  if (DO_NOT_CALL.test(text)) return { ...state, step: { at: 'over', doNotCall: true } }
+  if (step.at === 'calling' || REPEAT.test(text)) return state
+  switch (step.at) {
+    case 'idle':
+    case 'told':
+      return onOpen(state, text, step.at === 'told' || step.open, context)
+    case 'asking':
+      return onAnswer(state, step, text, context)
+    case 'confirming':
+      return onConfirm(state, step, text, context)
+    case 'message':
+      return step.taken
+        ? onOpen(state, text, true, context)
+        : { ...state, step: { at: 'message', taken: true }, message: text, misses: 0 }
+  }
+}
+
+function onOpen(state: PolicyState, text: string, open: boolean, context: PolicyContext): PolicyState {
+  const intent = matchIntent(text, context.intents, context.today)
+  if (intent) return begin({ ...state, misses: 0, greeted: true }, intent, text, context)
+  const answer = yesNo(text)
+  if (GOODBYE.test(text) || (open && answer === false)) return { ...state, step: { at: 'over', doNotCall: false } }
+  if (OPERATOR.test(text)) return { ...state, step: { at: 'message', taken: false } }
+  if (open && answer === true) return { ...state, step: { at: 'idle', open: false }, misses: 0, greeted: false }
+  if (HELLO.test(text.trim())) return { ...state, step: { at: 'idle', open: false }, greeted: false }
+  const misses = state.misses + 1
+  if (misses >= MAX_MISSES || context.intents.length === 0)
+    return { ...state, misses: 0, step: { at: 'message', taken: false } }
+  return { ...state, misses, greeted: true, step: { at: 'idle', open: false } }
+}
+
+function begin(state: PolicyState, intent: Intent, text: string, context: PolicyContext): PolicyState {
+  const given = fillSlots(text, intent.slots, null, context.today)
+  return advance(state, intent, given, 0, context)
+}
+
+/** Asks for the next missing value, or goes on to confirm or call. */
+function advance(
+  state: PolicyState,
+  intent: Intent,
+  values: SlotValues,
+  misses: number,
+  context: PolicyContext,
+): PolicyState {
+  const missing = intent.slots.find(slot => slot.required && !(slot.name in values))
+  const known = { ...state.known, ...values }
+  if (missing) return { ...state, known, step: { at: 'asking', intent, values, slot: missing, misses } }
+  const step: Step = context.confirms(intent)
+    ? { at: 'confirming', intent, values, changing: false }
+    : { at: 'calling', intent, values }
+  return { ...state, known, step }
+}
+
+function onAnswer(
+  state: PolicyState,
+  step: Extract<Step, { at: 'asking' }>,
+  text: string,
+  context: PolicyContext,
+): PolicyState {
+  const { intent, slot } = step
+  if (NEVER_MIND.test(text)) return { ...state, step: { at: 'idle', open: false }, misses: 0, greeted: false }
+  const open = intent.slots.filter(candidate => !(candidate.name in step.values))
+  const given = fillSlots(text, open, slot.name, context.today)
+  if (slot.name in given) return advance(state, intent, { ...step.values, ...given }, 0, context)
+  if (GOODBYE.test(text)) return { ...state, step: { at: 'over', doNotCall: false } }
+  if (OPERATOR.test(text)) return { ...state, step: { at: 'message', taken: false } }
+  // The answer may have been to something else, and what it gave is kept.
+  if (Object.keys(given).length > 0) return advance(state, intent, { ...step.values, ...given }, 0, context)
+  const other = matchIntent(text, context.intents, context.today)
+  if (other && other !== intent) return begin(state, other, text, context)
+  const misses = step.misses + 1
+  if (misses > MAX_MISSES) return { ...state, step: { at: 'message', taken: false } }
+  return { ...state, step: { ...step, misses } }
+}
+
+function onConfirm(
+  state: PolicyState,
+  step: Extract<Step, { at: 'confirming' }>,
+  text: string,
+  context: PolicyContext,
+): PolicyState {
+  const { intent, values } = step
+  const answer = yesNo(text)
+  const changed = corrections(text, intent.slots, values, context.today)
+  if (Object.keys(changed).length > 0) return advance(state, intent, { ...values, ...changed }, 0, context)
+  if (answer === true && !step.changing) return { ...state, step: { at: 'calling', intent, values } }
+  if (NEVER_MIND.test(text)) return { ...state, step: { at: 'idle', open: true } }
+  if (answer === false) return { ...state, step: { ...step, changing: true } }
+  // "Change the time": asked for anew.
+  const named = intent.slots.find(slot => slot.name in values && mentions(text, slot))
+  if (!named) return { ...state, step: { ...step, changing: step.changing } }
+  const rest = Object.fromEntries(Object.entries(values).filter(([name]) => name !== named.name))
+  return advance(state, intent, rest, 0, context)
+}
+
+function corrections(text: string, slots: readonly Slot[], values: SlotValues, today: Date): SlotValues {
+  const stated = slots.filter(slot => slot.kind !== 'text' && slot.kind !== 'boolean')
+  const found = fillSlots(text, stated, null, today)
+  return Object.fromEntries(Object.entries(found).filter(([name, value]) => values[name] !== value))
+}
+
+const mentions = (text: string, slot: Slot) => {
+  const words = new Set(tokenize(text).map(stem))
+  return tokenize(slot.name.replace(/[_-]/g, ' ')).some(word => word.length > 2 && words.has(stem(word)))
+}
+
+// ---- what to do now ----
+
+export function actionOf(state: PolicyState, context: PolicyContext): PolicyAction {
+  const { lines, language, intents } = context
+  const { step } = state
+  switch (step.at) {
+    case 'idle':
+      if (step.open || !state.greeted) return { say: step.open ? lines.whatElse : lines.whatCanIDo }
+      return { say: lines.canDo(intents.map(({ tool }) => describe(tool.description)).join(lines.or)) }
+    case 'asking':
+      return { say: lines.ask(step.slot.label) }
+    case 'confirming':
+      return {
+        say: step.changing
+          ? lines.whatToChange
+          : lines.confirm(readBack(step.intent.slots, step.values, lines, language)),
+      }
+    case 'calling':
+      return { call: step.intent.tool.name, arguments: step.values }
+    case 'told':
+      return { say: `${step.ok ? speakResult(step.result, lines.done, language) : lines.failed} ${lines.whatElse}` }
+    case 'message':
+      return { say: step.taken ? `${lines.noted} ${lines.whatElse}` : lines.takeMessage }
+    case 'over':
+      return step.doNotCall ? { say: lines.noAgain, next: 'do_not_call' } : { say: lines.goodbye, next: 'hangup' }
+  }
+}
+
+function readBack(slots: readonly Slot[], values: SlotValues, lines: Lines, language: string): string {
+  return slots
+    .filter(slot => slot.name in values)
+    .map(slot => `${slot.name.replace(/[_-]+/g, ' ')} ${speakSlot(slot, values[slot.name]!, lines, language)}`)
+    .join(lines.and)
+}
+
+function speakSlot(slot: Slot, value: SlotValue, lines: Lines, language: string): string {
+  if (typeof value === 'boolean') return value ? lines.yes : lines.no
+  if (slot.kind === 'phone') return [...String(value)].join(' ')
+  return speakValue(value, language)
+}
+
+/** A description as a spoken item: its first clause, without the full stop. */
+const describe = (description: string) => {
+  const first = description.split(/[.;\n]/)[0]!.trim()
+  return /^\p{Lu}\p{Ll}/u.test(first) ? first[0]!.toLowerCase() + first.slice(1) : first
+}
+
+/** Everything that could be read from what the caller said, by the properties of an extraction schema. */
+export function extract(
+  messages: readonly ChatMessage[],
+  schema: Record<string, unknown>,
+  context: PolicyContext,
+): SlotValues {
+  const { known, message } = replay(messages, context)
+  const slots = slotsOf({ ...schema, required: [] }) ?? []
+  const values: SlotValues = {}
+  for (const entry of messages) {
+    if (entry.role === 'caller') Object.assign(values, fillSlots(entry.text, slots, null, context.today))
+  }
+  for (const slot of slots) {
+    if (slot.name in known) values[slot.name] = known[slot.name]!
+    else if (slot.kind === 'text' && message && /message|note|сообщ/i.test(`${slot.name} ${slot.label}`))
+      values[slot.name] = message
+  }
+  return values
+}
+
+export function contextFor(
+  tools: Parameters<typeof compileIntents>[0],
+  language: string,
+  today: Date,
+  confirms: (name: string) => boolean,
+): PolicyContext {
+  return {
+    intents: compileIntents(tools),
+    lines: linesFor(language),
+    language,
+    today,
+    confirms: ({ tool }) => confirms(tool.name),
+  }
+}

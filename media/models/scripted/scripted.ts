@@ -1,0 +1,60 @@
+/** The offline brain as an `Llm`: no network, no weights. Honest about its limits; a configured model replaces it. */
+import { createHash } from 'node:crypto'
+import type { ChatMessage, Llm, LlmEvent, LlmRequest, WrapUp, WrapUpRequest } from '../../ports.ts'
+import { contextFor, decide, extract, replay } from './policy.ts'
+
+export interface ScriptedOptions {
+  /** Whether a tool changes something, so that its arguments are read back first. */
+  confirms(toolName: string): boolean
+}
+
+export function createScripted(options: ScriptedOptions): Llm {
+  const contextOf = (request: LlmRequest) =>
+    contextFor(request.tools, request.language, request.today, options.confirms)
+  return {
+    async *respond(request: LlmRequest): AsyncIterable<LlmEvent> {
+      const action = decide(request.messages, contextOf(request))
+      if ('call' in action) {
+        yield { type: 'tool', id: callId(request.messages), name: action.call, arguments: action.arguments }
+        return
+      }
+      yield { type: 'text', delta: action.say }
+      if (!('next' in action)) return
+      if (action.next === 'do_not_call') yield { type: 'do_not_call' }
+      yield { type: 'hangup' }
+    },
+    async wrapUp(request: WrapUpRequest): Promise<WrapUp> {
+      const context = contextOf(request)
+      const { message } = replay(request.messages, context)
+      const done = request.messages.filter(entry => entry.role === 'tool')
+      return {
+        summary: summarize(request.messages, done, message),
+        extracted: request.extraction ? extract(request.messages, request.extraction, context) : null,
+        goalReached: request.goal !== null && done.some(entry => entry.ok),
+      }
+    },
+  }
+}
+
+/** The same conversation gives the same id: the brain holds no state. */
+const callId = (messages: readonly ChatMessage[]) =>
+  `call_${createHash('sha256').update(JSON.stringify(messages)).digest('hex').slice(0, 16)}`
+
+function summarize(
+  messages: readonly ChatMessage[],
+  tools: readonly Extract<ChatMessage, { role: 'tool' }>[],
+  message: string | null,
+): string {
+  const said = messages.filter(entry => entry.role === 'caller')
+  if (said.length === 0) return 'The caller said nothing.'
+  const sentences = [`The caller said: "${said[0]!.text}"`]
+  for (const tool of tools) {
+    const given = Object.entries(tool.arguments)
+      .map(([name, value]) => `${name} ${value}`)
+      .join(', ')
+    sentences.push(`${tool.name}${given ? ` (${given})` : ''} ${tool.ok ? 'succeeded' : 'failed'}.`)
+  }
+  if (tools.length === 0) sentences.push('No tool was used.')
+  if (message) sentences.push(`Message: "${message}"`)
+  return sentences.join(' ')
+}

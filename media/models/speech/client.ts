@@ -1,0 +1,189 @@
+/**
+ * The engine's side of the speech process: voice activity, recognition and a voice over one connection, made anew when
+ * it breaks. While it is away, calls go on: energy tells voice, recognition and speech fail and are told as failures.
+ */
+import { connect, type Socket } from 'node:net'
+import { SoundMemory } from '../../audio/memory.ts'
+import type { AudioFrame, Clock, Log, SpeechChunk, Stt, Tts, Vad } from '../../ports.ts'
+import { createEnergyVad } from '../energy-vad.ts'
+import { Answer, type Ask, createDecoder, encodeFrame } from './protocol.ts'
+
+export interface SpeechClient {
+  vad: Vad
+  stt: Stt
+  tts: Tts
+  /** Connected, and models for hearing are there. */
+  hears(): boolean
+  /** Resolves at the first hello. */
+  ready: Promise<void>
+  close(): void
+}
+
+const RECONNECT_MS = 500
+const STT_TIMEOUT_MS = 8000
+/** Never-ending silence before the first word is not worth reading. */
+const MIN_STRETCH_MS = 80
+
+type Handler = (answer: Answer, pcm: Int16Array) => void
+
+export function createSpeechClient(options: { host: string; port: number; clock: Clock; log: Log }): SpeechClient {
+  const { clock, log } = options
+  const handlers = new Map<number, Handler>()
+  /** Detectors to open again after a reconnect. */
+  const detectors = new Map<number, number>()
+  let socket: Socket | null = null
+  let abilities: { hears: string[]; speaks: string[] } | null = null
+  let lastId = 0
+  let closed = false
+  let cancelReconnect = () => {}
+  let firstHello = () => {}
+  const ready = new Promise<void>(resolve => (firstHello = resolve))
+
+  const send = (ask: Ask, pcm?: Int16Array): boolean => {
+    if (!socket || !abilities) return false
+    socket.write(encodeFrame(ask, pcm))
+    return true
+  }
+
+  function open(): void {
+    const attempt = connect(options.port, options.host)
+    attempt.setNoDelay(true)
+    const decode = createDecoder(Answer)
+    attempt.on('connect', () => (socket = attempt))
+    attempt.on('data', data => {
+      try {
+        for (const { head, pcm } of decode(data)) receive(head, pcm)
+      } catch (error) {
+        log.error({ err: error }, 'speech process sent what is not understood')
+        attempt.destroy()
+      }
+    })
+    attempt.on('error', () => {}) // `close` follows
+    attempt.on('close', () => {
+      if (socket === attempt) {
+        socket = null
+        abilities = null
+        if (!closed) log.warn({}, 'speech process is away')
+        for (const [id, handler] of [...handlers]) {
+          if (!detectors.has(id)) handler({ type: 'failed', id, reason: 'internal' }, new Int16Array(0))
+        }
+      }
+      if (!closed) cancelReconnect = clock.after(RECONNECT_MS, open)
+    })
+  }
+
+  function receive(answer: Answer, pcm: Int16Array): void {
+    if (answer.type === 'hello') {
+      abilities = { hears: answer.hears, speaks: answer.speaks }
+      for (const [id, sample_rate] of detectors) send({ type: 'vad.open', id, sample_rate })
+      firstHello()
+    } else handlers.get(answer.id)?.(answer, pcm)
+  }
+  open()
+
+  const vad: Vad = {
+    open({ sampleRate, onVoice }) {
+      const id = ++lastId
+      const energy = createEnergyVad().open({ sampleRate, onVoice })
+      detectors.set(id, sampleRate)
+      handlers.set(id, answer => {
+        if (answer.type !== 'voice') return
+        onVoice({ probability: answer.probability, atMs: answer.at_ms, windowMs: answer.window_ms })
+      })
+      send({ type: 'vad.open', id, sample_rate: sampleRate })
+      return {
+        push(frame: AudioFrame) {
+          const remote = abilities?.hears.length && send({ type: 'vad.sound', id, at_ms: frame.atMs }, frame.pcm)
+          if (!remote) energy.push(frame)
+        },
+        close() {
+          send({ type: 'vad.close', id })
+          handlers.delete(id)
+          detectors.delete(id)
+        },
+      }
+    },
+  }
+
+  const stt: Stt = {
+    open({ sampleRate, language }) {
+      const memory = new SoundMemory()
+      return {
+        push: frame => memory.push(frame),
+        close() {},
+        transcribe(fromMs, toMs, signal) {
+          const pcm = memory.slice(fromMs, toMs)
+          if (pcm.length < (sampleRate / 1000) * MIN_STRETCH_MS) return Promise.resolve({ text: '', confidence: null })
+          const id = ++lastId
+          return new Promise((resolve, reject) => {
+            const finish = (settle: () => void) => {
+              cancelTimeout()
+              handlers.delete(id)
+              signal.removeEventListener('abort', abort)
+              settle()
+            }
+            const abort = () => finish(() => reject(new Error('recognition aborted')))
+            const cancelTimeout = clock.after(STT_TIMEOUT_MS, () =>
+              finish(() => reject(new Error('recognition timed out'))),
+            )
+            signal.addEventListener('abort', abort)
+            handlers.set(id, answer => {
+              if (answer.type === 'text') finish(() => resolve({ text: answer.text, confidence: null }))
+              else if (answer.type === 'failed') finish(() => reject(new Error(`recognition failed: ${answer.reason}`)))
+            })
+            if (!send({ type: 'stt', id, sample_rate: sampleRate, language }, pcm)) {
+              finish(() => reject(new Error('the speech process is away')))
+            }
+          })
+        },
+      }
+    },
+  }
+
+  const tts: Tts = {
+    async *speak({ text, voice, language }, signal) {
+      const id = ++lastId
+      const chunks: SpeechChunk[] = []
+      const end: { done: boolean; failure: string | null } = { done: false, failure: null }
+      let wake = () => {}
+      handlers.set(id, (answer, pcm) => {
+        if (answer.type === 'sound') chunks.push({ pcm, sampleRate: answer.sample_rate })
+        else if (answer.type === 'done') end.done = true
+        else if (answer.type === 'failed') end.failure = answer.reason
+        wake()
+      })
+      const abort = () => wake()
+      signal.addEventListener('abort', abort)
+      try {
+        if (!send({ type: 'tts', id, text, voice, language })) throw new Error('the speech process is away')
+        for (;;) {
+          if (signal.aborted) {
+            send({ type: 'cancel', id })
+            return
+          }
+          const chunk = chunks.shift()
+          if (chunk) yield chunk
+          else if (end.done) return
+          else if (end.failure) throw new Error(`speech failed: ${end.failure}`)
+          else await new Promise<void>(resolve => (wake = resolve))
+        }
+      } finally {
+        signal.removeEventListener('abort', abort)
+        handlers.delete(id)
+      }
+    },
+  }
+
+  return {
+    vad,
+    stt,
+    tts,
+    hears: () => (abilities?.hears.length ?? 0) > 0,
+    ready,
+    close() {
+      closed = true
+      cancelReconnect()
+      socket?.destroy()
+    },
+  }
+}

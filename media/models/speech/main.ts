@@ -1,0 +1,23 @@
+/** The speech process. Options come by the command line; the one line on stdout says that it is ready. */
+import { parseArgs } from 'node:util'
+import pino from 'pino'
+import { startSpeechServer } from './server.ts'
+import { loadModels, missingModels } from './sherpa.ts'
+
+const { values } = parseArgs({
+  options: {
+    host: { type: 'string', default: '127.0.0.1' },
+    port: { type: 'string', default: '0' },
+    models: { type: 'string' },
+    threads: { type: 'string', default: '1' },
+  },
+})
+const log = pino({ name: 'speech' }, pino.destination(2))
+const missing = values.models ? missingModels(values.models) : ['--models']
+if (missing.length > 0) log.warn({ missing }, 'offline models are not installed: this process cannot hear')
+const models = missing.length > 0 ? null : await loadModels(values.models!, Number(values.threads))
+const server = await startSpeechServer({ host: values.host, port: Number(values.port), models, log })
+process.stdout.write(`${JSON.stringify({ ready: true, port: server.port, hears: models !== null })}\n`)
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  process.on(signal, () => void server.close().then(() => process.exit(0)))
+}

@@ -1,0 +1,183 @@
+/** The speech process: one a host, shared by its engines. Work waits in bounded queues; what does not fit is refused. */
+import { createServer, type Server, type Socket } from 'node:net'
+import PQueue from 'p-queue'
+import { createChunker } from '../../audio/frames.ts'
+import { createResampler } from '../../audio/resample.ts'
+import type { Log } from '../../ports.ts'
+import { espeak, espeakInstalled } from './espeak.ts'
+import { type Answer, Ask, createDecoder, encodeFrame } from './protocol.ts'
+import { MODEL_RATE, type SpeechModels, VAD_WINDOW } from './sherpa.ts'
+import { speakable } from './speakable.ts'
+
+const MAX_WAITING = 64
+const WINDOW_MS = (VAD_WINDOW / MODEL_RATE) * 1000
+
+export interface SpeechServerOptions {
+  host: string
+  port: number
+  /** Null where the models are not installed: then it only speaks, by espeak-ng, and says so. */
+  models: SpeechModels | null
+  log: Log
+}
+
+export interface SpeechServer {
+  port: number
+  close(): Promise<void>
+}
+
+export async function startSpeechServer(options: SpeechServerOptions): Promise<SpeechServer> {
+  const { models, log } = options
+  // One at a time each: two sentences side by side would only both be late on the same cores.
+  const work: Work = {
+    models,
+    log,
+    stt: new PQueue({ concurrency: 1 }),
+    tts: new PQueue({ concurrency: 1 }),
+    espeak: await espeakInstalled(),
+  }
+  const sockets = new Set<Socket>()
+  const server: Server = createServer(socket => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+    serve(socket, work)
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(options.port, options.host, resolve)
+  })
+  return {
+    port: (server.address() as { port: number }).port,
+    async close() {
+      for (const socket of sockets) socket.destroy()
+      await new Promise(resolve => server.close(resolve))
+    },
+  }
+}
+
+interface Work {
+  models: SpeechModels | null
+  log: Log
+  stt: PQueue
+  tts: PQueue
+  espeak: boolean
+}
+
+function serve(socket: Socket, work: Work): void {
+  const { models, log } = work
+  const detectors = new Map<number, (pcm: Int16Array, atMs: number) => void>()
+  const canceled = new Set<number>()
+  const running = new Set<number>()
+  const send = (answer: Answer, pcm?: Int16Array) => {
+    if (!socket.destroyed) socket.write(encodeFrame(answer, pcm))
+  }
+  socket.setNoDelay(true)
+  send({
+    type: 'hello',
+    hears: models ? ['en'] : [],
+    speaks: [...(models ? ['en'] : []), ...(work.espeak ? ['*'] : [])],
+  })
+
+  const queue = (lane: PQueue, id: number, run: () => Promise<void>) => {
+    if (lane.size >= MAX_WAITING) {
+      send({ type: 'failed', id, reason: 'busy' })
+      return
+    }
+    running.add(id)
+    void lane
+      .add(async () => {
+        if (canceled.has(id) || socket.destroyed) return
+        await run()
+      })
+      .catch(error => {
+        log.error({ err: error }, 'speech work failed')
+        send({ type: 'failed', id, reason: 'internal' })
+      })
+      .finally(() => {
+        running.delete(id)
+        canceled.delete(id)
+      })
+  }
+
+  const handle = (ask: Ask, pcm: Int16Array): void => {
+    switch (ask.type) {
+      case 'vad.open':
+        if (models)
+          detectors.set(
+            ask.id,
+            openDetector(models, ask.sample_rate, (atMs, speech) =>
+              send({ type: 'voice', id: ask.id, at_ms: atMs, window_ms: WINDOW_MS, probability: speech ? 1 : 0 }),
+            ),
+          )
+        return
+      case 'vad.sound':
+        detectors.get(ask.id)?.(pcm, ask.at_ms)
+        return
+      case 'vad.close':
+        detectors.delete(ask.id)
+        return
+      case 'stt':
+        if (!models || !ask.language.toLowerCase().startsWith('en')) {
+          send({ type: 'failed', id: ask.id, reason: 'language' })
+          return
+        }
+        queue(work.stt, ask.id, async () => {
+          const text = await models.transcribe(toModelRate(pcm, ask.sample_rate))
+          send({ type: 'text', id: ask.id, text })
+        })
+        return
+      case 'tts':
+        queue(work.tts, ask.id, () => speak(ask, work, send, () => canceled.has(ask.id)))
+        return
+      case 'cancel':
+        if (running.has(ask.id)) canceled.add(ask.id)
+    }
+  }
+
+  const decode = createDecoder(Ask)
+  socket.on('data', data => {
+    try {
+      for (const { head, pcm } of decode(data)) handle(head, pcm)
+    } catch (error) {
+      log.warn({ err: error }, 'speech client sent what is not understood')
+      socket.destroy()
+    }
+  })
+  socket.on('error', () => socket.destroy())
+}
+
+async function speak(
+  ask: Extract<Ask, { type: 'tts' }>,
+  { models, espeak: hasEspeak }: Work,
+  send: (answer: Answer, pcm?: Int16Array) => void,
+  canceled: () => boolean,
+): Promise<void> {
+  const english = ask.language.toLowerCase().startsWith('en')
+  if (!(english && models) && !hasEspeak) {
+    send({ type: 'failed', id: ask.id, reason: 'language' })
+    return
+  }
+  for (const piece of speakable(ask.text)) {
+    if (canceled()) return
+    const { pcm, sampleRate } =
+      english && models ? await models.synthesize(piece, 1) : await espeak(piece, ask.language)
+    send({ type: 'sound', id: ask.id, sample_rate: sampleRate }, pcm)
+  }
+  send({ type: 'done', id: ask.id })
+}
+
+function openDetector(
+  models: SpeechModels,
+  sampleRate: number,
+  report: (atMs: number, speech: boolean) => void,
+): (pcm: Int16Array, atMs: number) => void {
+  const detect = models.detector()
+  const resampler = createResampler(sampleRate, MODEL_RATE)
+  const chunker = createChunker(VAD_WINDOW)
+  return (pcm, atMs) => {
+    for (const window of chunker.push(resampler.push(pcm))) report(atMs, detect(window))
+  }
+}
+
+function toModelRate(pcm: Int16Array, sampleRate: number): Int16Array {
+  return createResampler(sampleRate, MODEL_RATE).push(pcm)
+}
