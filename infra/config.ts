@@ -1,0 +1,111 @@
+/** Everything that can be set from outside; the only reader of process.env. A bad value ends the start with its name. */
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpus, homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { z } from 'zod'
+
+const port = z.coerce.number().int().min(0).max(65_535)
+const money = z.string().regex(/^\d+(?:\.\d{1,4})?$/, 'a decimal number with up to 4 places')
+const list = z
+  .string()
+  .default('')
+  .transform(text =>
+    text
+      .split(',')
+      .map(part => part.trim())
+      .filter(Boolean),
+  )
+
+const Environment = z.object({
+  /** Data, logs and the demo's file; in the working folder unless set. */
+  PARLEY_HOME: z.string().default('.parley'),
+  /** Downloaded models and built binaries, shared by all checkouts of this user. */
+  PARLEY_CACHE: z.string().default(join(homedir(), '.cache', 'parley')),
+  PARLEY_SECRET: z.string().min(16).optional(),
+  PARLEY_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
+
+  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  REDIS_URL: z.url({ protocol: /^rediss?$/ }).optional(),
+  REDIS_PREFIX: z.string().default('parley'),
+  LIVEKIT_URL: z.url({ protocol: /^wss?$/ }).optional(),
+  LIVEKIT_API_KEY: z.string().optional(),
+  LIVEKIT_API_SECRET: z.string().optional(),
+  DRACHTIO_HOST: z.string().optional(),
+  DRACHTIO_PORT: port.default(9022),
+  DRACHTIO_SECRET: z.string().optional(),
+  SPEECH_HOST: z.string().default('127.0.0.1'),
+  SPEECH_PORT: port.optional(),
+
+  HTTP_HOST: z.string().default('127.0.0.1'),
+  HTTP_PORT: port.default(8080),
+  /** What customers see; made from host and port unless set. */
+  PUBLIC_URL: z.url().optional(),
+  TRUST_PROXY: list,
+  SIP_HOST: z.string().default('127.0.0.1'),
+  SIP_PORT: port.default(5060),
+  RTP_HOST: z.string().optional(),
+  RTP_PORT_MIN: port.default(20_000),
+  RTP_PORT_MAX: port.default(29_999),
+
+  ENGINE_NAME: z
+    .string()
+    .regex(/^[\w.-]{1,64}$/)
+    .default('engine-1'),
+  ENGINE_CAPACITY: z.coerce.number().int().positive().default(50),
+  /** The text model of projects that set none; without it the scripted policy speaks. */
+  LLM_BASE_URL: z.url().optional(),
+  LLM_MODEL: z.string().optional(),
+  LLM_API_KEY: z.string().optional(),
+
+  /** Exact `host:port` pairs that tools, webhooks and crawls may reach although they are not public. */
+  FETCH_ALLOW: list,
+  MINUTE_PRICE: money.default('5.0000'),
+  TRIAL_BALANCE: money.default('100.0000'),
+  CURRENCY: z.string().length(3).default('RUB'),
+})
+
+export type Config = z.infer<typeof Environment> & {
+  home: string
+  cache: string
+  secret: string
+  speechThreads: number
+}
+
+export class ConfigError extends Error {}
+
+export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
+  const parsed = Environment.safeParse(env)
+  if (!parsed.success) {
+    const lines = parsed.error.issues.map(issue => `  ${issue.path.join('.')}: ${issue.message}`)
+    throw new ConfigError(`These settings cannot be used:\n${lines.join('\n')}`)
+  }
+  const values = parsed.data
+  if (
+    values.LIVEKIT_URL?.startsWith('ws:') &&
+    !/^ws:\/\/(?:127\.0\.0\.1|localhost|\[::1\])[:/]/.test(`${values.LIVEKIT_URL}/`)
+  ) {
+    throw new ConfigError('LIVEKIT_URL must be wss unless it is a loopback address')
+  }
+  const home = resolve(values.PARLEY_HOME)
+  mkdirSync(home, { recursive: true })
+  return {
+    ...values,
+    home,
+    cache: resolve(values.PARLEY_CACHE),
+    secret: values.PARLEY_SECRET ?? keptSecret(join(home, 'secret')),
+    speechThreads: Math.max(1, Math.floor(cpus().length / 2)),
+  }
+}
+
+/** Made at the first start and kept: what was sealed yesterday must open today. */
+function keptSecret(file: string): string {
+  if (existsSync(file)) return readFileSync(file, 'utf8').trim()
+  const secret = randomBytes(32).toString('base64url')
+  try {
+    writeFileSync(file, secret, { mode: 0o600, flag: 'wx' })
+  } catch {
+    return readFileSync(file, 'utf8').trim() // another process was faster
+  }
+  return secret
+}

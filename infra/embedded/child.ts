@@ -1,0 +1,149 @@
+/**
+ * One supervised child process: started, waited for until it says that it is ready, restarted with back-off when it dies,
+ * stopped with all its own children. A death is told once, in words.
+ */
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
+import { createWriteStream } from 'node:fs'
+import { createInterface } from 'node:readline'
+
+export interface ChildOptions {
+  name: string
+  command: string
+  args: string[]
+  env?: NodeJS.ProcessEnv
+  cwd?: string
+  /** Runs as this user (root only). */
+  user?: { uid: number; gid: number }
+  logFile: string
+  /** The line that says ready (stdout or stderr), or a check that resolves then. */
+  ready: ((line: string) => boolean) | (() => Promise<void>)
+  readyTimeoutMs: number
+  stopSignal?: NodeJS.Signals
+  stopTimeoutMs?: number
+  /** False for what ends the whole when it dies. */
+  restart?: boolean
+  /** One sentence for people. */
+  tell(text: string): void
+}
+
+export interface Child {
+  readonly pid: number
+  /** The line that matched `ready`, if that was a line. */
+  readonly readyLine: string
+  stop(): Promise<void>
+}
+
+const BACKOFF_MS = [500, 1000, 2000, 5000, 10_000]
+const STABLE_MS = 30_000
+
+export async function startChild(options: ChildOptions): Promise<Child> {
+  let current = await launch(options)
+  let stopping = false
+  let deaths = 0
+  let timer: NodeJS.Timeout | undefined
+  let startedAt = Date.now()
+
+  const watch = () => {
+    current.process.once('exit', (code, signal) => {
+      if (stopping) return
+      options.tell(
+        `${options.name} died (${signal ?? `exit ${code}`})${options.restart === false ? '' : ', starting it again'}.`,
+      )
+      if (options.restart === false) return
+      if (Date.now() - startedAt > STABLE_MS) deaths = 0
+      again()
+    })
+  }
+  const again = () => {
+    const delay = BACKOFF_MS[Math.min(deaths++, BACKOFF_MS.length - 1)]
+    timer = setTimeout(async () => {
+      if (stopping) return
+      try {
+        current = await launch(options)
+        startedAt = Date.now()
+        options.tell(`${options.name} is back.`)
+        if (stopping) await end(current.process, options)
+        else watch()
+      } catch (error) {
+        options.tell(`${options.name} did not come back: ${(error as Error).message}`)
+        again()
+      }
+    }, delay)
+  }
+  watch()
+  return {
+    get pid() {
+      return current.process.pid!
+    },
+    get readyLine() {
+      return current.readyLine
+    },
+    async stop() {
+      stopping = true
+      clearTimeout(timer)
+      await end(current.process, options)
+    },
+  }
+}
+
+async function launch(options: ChildOptions): Promise<{ process: ChildProcess; readyLine: string }> {
+  const log = createWriteStream(options.logFile, { flags: 'a' })
+  const spawnOptions: SpawnOptions = {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: options.env ?? process.env,
+    // Its own group: Ctrl-C in the terminal is ours to pass on, in the right order.
+    detached: true,
+    ...(options.cwd ? { cwd: options.cwd } : {}),
+    ...(options.user ?? {}),
+  }
+  const child = spawn(options.command, options.args, spawnOptions)
+  const tail: string[] = []
+  return new Promise((resolve, reject) => {
+    const fail = (why: string) => {
+      clearTimeout(timeout)
+      if (child.pid && child.exitCode === null) child.kill('SIGKILL')
+      reject(new Error(`${options.name} ${why}${tail.length > 0 ? `\n${tail.join('\n')}` : ''}`))
+    }
+    const timeout = setTimeout(
+      () => fail(`was not ready after ${options.readyTimeoutMs / 1000} s`),
+      options.readyTimeoutMs,
+    )
+    const done = (readyLine: string) => {
+      clearTimeout(timeout)
+      child.removeAllListeners('exit')
+      child.on('exit', () => log.end())
+      resolve({ process: child, readyLine })
+    }
+    child.once('error', error => fail(`could not be started: ${error.message}`))
+    child.once('exit', (code, signal) => fail(`ended at once (${signal ?? `exit ${code}`})`))
+    for (const stream of [child.stdout!, child.stderr!]) {
+      createInterface({ input: stream }).on('line', line => {
+        if (!log.writableEnded) log.write(`${line}\n`)
+        if (tail.push(line) > 8) tail.shift()
+        if (options.ready.length === 1 && (options.ready as (line: string) => boolean)(line)) done(line)
+      })
+    }
+    if (options.ready.length === 0)
+      (options.ready as () => Promise<void>)().then(
+        () => done(''),
+        error => fail(String(error)),
+      )
+  })
+}
+
+async function end(child: ChildProcess, options: ChildOptions): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return
+  const exited = new Promise<void>(resolve => child.once('exit', () => resolve()))
+  child.kill(options.stopSignal ?? 'SIGTERM')
+  const timer = setTimeout(() => killGroup(child.pid!), options.stopTimeoutMs ?? 5000)
+  await exited
+  clearTimeout(timer)
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // gone already
+  }
+}

@@ -1,0 +1,62 @@
+/** One Parley a folder: a lock with our process and its children, so that what a killed one left can be cleared away. */
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+export class HomeInUse extends Error {}
+
+export interface Home {
+  logs: string
+  /** Remembers a child until the end. */
+  note(pid: number): void
+  release(): void
+}
+
+export function takeHome(folder: string): Home {
+  const logs = join(folder, 'logs')
+  mkdirSync(logs, { recursive: true })
+  const file = join(folder, 'running.json')
+  clearLeftovers(file)
+  const pids: { pid: number; started: string }[] = []
+  const write = () =>
+    writeFileSync(file, JSON.stringify({ pid: process.pid, started: startOf(process.pid), children: pids }))
+  write()
+  return {
+    logs,
+    note(pid) {
+      pids.push({ pid, started: startOf(pid) })
+      write()
+    },
+    release: () => rmSync(file, { force: true }),
+  }
+}
+
+function clearLeftovers(file: string): void {
+  if (!existsSync(file)) return
+  let before: { pid: number; started: string; children: { pid: number; started: string }[] }
+  try {
+    before = JSON.parse(readFileSync(file, 'utf8'))
+  } catch {
+    return // written half by a process that was killed
+  }
+  if (isSame(before)) throw new HomeInUse(`Parley already runs in this folder (process ${before.pid}).`)
+  for (const child of before.children) {
+    if (!isSame(child)) continue
+    try {
+      process.kill(child.pid, 'SIGKILL')
+    } catch {
+      // gone meanwhile
+    }
+  }
+}
+
+const isSame = ({ pid, started }: { pid: number; started: string }) => started !== '' && startOf(pid) === started
+
+/** Process numbers are reused; with the start time (proc(5), field 22) they are not. Empty when it does not run. */
+function startOf(pid: number): string {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? ''
+  } catch {
+    return ''
+  }
+}

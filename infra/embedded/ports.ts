@@ -1,0 +1,46 @@
+/** Free ports: the wished one when nobody has it, else the next that is free. */
+import { createSocket } from 'node:dgram'
+import { connect, createServer } from 'node:net'
+
+export async function freePort(wished: number, host = '127.0.0.1', udpToo = false): Promise<number> {
+  for (let port = wished; port < wished + 200; port++) {
+    if ((await tcpFree(port, host)) && (!udpToo || (await udpFree(port, host)))) return port
+  }
+  throw new Error(`no free port from ${wished} on ${host}`)
+}
+
+function tcpFree(port: number, host: string): Promise<boolean> {
+  return new Promise(resolve => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen(port, host, () => server.close(() => resolve(true)))
+  })
+}
+
+function udpFree(port: number, host: string): Promise<boolean> {
+  return new Promise(resolve => {
+    const socket = createSocket('udp4')
+    socket.once('error', () => {
+      socket.close()
+      resolve(false)
+    })
+    socket.bind({ port, address: host, exclusive: true }, () => socket.close(() => resolve(true)))
+  })
+}
+
+/** Resolves when something listens there. */
+export async function listening(port: number, host: string, timeoutMs: number): Promise<void> {
+  const until = Date.now() + timeoutMs
+  for (;;) {
+    const open = await new Promise<boolean>(resolve => {
+      const socket = connect(port, host, () => {
+        socket.destroy()
+        resolve(true)
+      })
+      socket.once('error', () => resolve(false))
+    })
+    if (open) return
+    if (Date.now() > until) throw new Error(`nothing listens on ${host}:${port}`)
+    await new Promise(resolve => setTimeout(resolve, 50))
+  }
+}

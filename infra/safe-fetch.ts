@@ -1,0 +1,177 @@
+/**
+ * The only way to an address that a customer gave. Guards against server-side request forgery: the address is checked
+ * after resolution and pinned for the connection (no second look-up to rebind), again at each redirect; credentials are
+ * dropped when a redirect leaves the origin. Exact `host:port` pairs can be allowed for what the operator runs himself.
+ */
+import { lookup } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
+import { Agent, type Dispatcher, request as undiciRequest } from 'undici'
+import { type Fetch, FetchError, type FetchRequest, type FetchResponse } from '../media/ports.ts'
+
+export interface SafeFetchOptions {
+  /** `host:port`, matched exactly against what the URL says. */
+  allow: readonly string[]
+  /** Injected in tests; all addresses of a name. */
+  resolve?: (host: string) => Promise<string[]>
+}
+
+const DEFAULT_PORTS: Record<string, string> = { 'http:': '80', 'https:': '443' }
+/** Headers that are not a secret, and may follow a redirect to another origin. */
+const HARMLESS = new Set(['accept', 'accept-language', 'content-type', 'user-agent'])
+
+export function createSafeFetch(options: SafeFetchOptions): Fetch {
+  const allowed = new Set(options.allow)
+  const resolve = options.resolve ?? (async host => (await lookup(host, { all: true })).map(found => found.address))
+
+  async function pin(url: URL): Promise<string> {
+    const host = url.hostname.replace(/^\[|\]$/g, '')
+    const addresses = isIP(host) ? [host] : await resolveName(resolve, host)
+    if (allowed.has(`${host}:${url.port || DEFAULT_PORTS[url.protocol]}`)) return addresses[0]!
+    // One private address among several is enough to refuse: which one is connected to must not be a matter of luck.
+    if (!addresses.every(isPublic)) throw new FetchError('blocked_address', 'the address is not public')
+    return addresses[0]!
+  }
+
+  return async request => {
+    const signal = AbortSignal.any([request.signal, AbortSignal.timeout(request.timeoutMs)])
+    let hop = request
+    for (let redirects = 0; ; redirects++) {
+      const url = parse(hop.url)
+      const address = await raced(pin(url), signal)
+      const response = await send(url, address, hop, signal)
+      if (!('location' in response)) return { ...response, url: url.href }
+      if (redirects >= request.maxRedirects) throw new FetchError('too_many_redirects', 'too many redirects')
+      hop = follow(hop, url, response)
+    }
+  }
+}
+
+function parse(text: string): URL {
+  if (!URL.canParse(text)) throw new FetchError('bad_url', 'not a URL')
+  const url = new URL(text)
+  if (!(url.protocol in DEFAULT_PORTS)) throw new FetchError('bad_url', 'only http and https are allowed')
+  if (url.username || url.password) throw new FetchError('bad_url', 'credentials in a URL are not allowed')
+  return url
+}
+
+async function resolveName(resolve: (host: string) => Promise<string[]>, host: string): Promise<string[]> {
+  const addresses = await resolve(host).catch(() => [])
+  if (addresses.length === 0) throw new FetchError('network', 'the name cannot be resolved')
+  return addresses
+}
+
+/** Neither loopback, private, link-local, carrier-grade NAT, multicast, reserved nor a form that embeds such a one. */
+export function isPublic(address: string): boolean {
+  const parsed = ipaddr.parse(address.replace(/%.*$/, ''))
+  if (parsed instanceof ipaddr.IPv6 && parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().range() === 'unicast'
+  return parsed.range() === 'unicast'
+}
+
+interface Redirect {
+  status: number
+  location: string
+}
+
+async function send(
+  url: URL,
+  address: string,
+  request: FetchRequest,
+  signal: AbortSignal,
+): Promise<FetchResponse | Redirect> {
+  const agent = new Agent({
+    connect: {
+      lookup: (_host, lookupOptions, done) => {
+        const family = isIP(address)
+        if (lookupOptions.all) done(null, [{ address, family }])
+        else done(null, address, family)
+      },
+    },
+    maxHeaderSize: 16_384,
+    headersTimeout: request.timeoutMs,
+    bodyTimeout: request.timeoutMs,
+  })
+  try {
+    const answer = await undiciRequest(url.href, {
+      dispatcher: agent,
+      method: request.method,
+      // Compressed answers could grow past the limit after it was counted.
+      headers: { ...request.headers, 'accept-encoding': 'identity' },
+      body: request.body,
+      signal,
+    })
+    const headers = flatten(answer.headers)
+    if (answer.statusCode >= 300 && answer.statusCode < 400 && headers['location'] && request.maxRedirects > 0) {
+      answer.body.on('error', () => {})
+      answer.body.destroy()
+      return { status: answer.statusCode, location: headers['location'] }
+    }
+    return { status: answer.statusCode, headers, body: await readBody(answer.body, request.maxBytes), url: url.href }
+  } catch (error) {
+    throw toFetchError(error, request.signal)
+  } finally {
+    void agent.destroy()
+  }
+}
+
+async function readBody(body: Dispatcher.ResponseData['body'], maxBytes: number): Promise<Buffer> {
+  const parts: Buffer[] = []
+  let size = 0
+  for await (const part of body) {
+    size += part.length
+    if (size > maxBytes) {
+      body.on('error', () => {})
+      body.destroy()
+      throw new FetchError('too_large', `more than ${maxBytes} bytes`)
+    }
+    parts.push(part)
+  }
+  return Buffer.concat(parts)
+}
+
+function follow(request: FetchRequest, from: URL, { status, location }: Redirect): FetchRequest {
+  if (!URL.canParse(location, from.href)) throw new FetchError('bad_url', 'redirect to what is not a URL')
+  const url = new URL(location, from.href)
+  const sameOrigin = url.origin === from.origin
+  // RFC 9110 §15.4: 303, and 301/302 after a POST, are followed by GET; 307 and 308 repeat the request.
+  const becomesGet = status === 303 || (request.method === 'POST' && (status === 301 || status === 302))
+  const headers = Object.fromEntries(
+    Object.entries(request.headers).filter(
+      ([name]) =>
+        (sameOrigin || HARMLESS.has(name.toLowerCase())) && !(becomesGet && name.toLowerCase() === 'content-type'),
+    ),
+  )
+  return { ...request, url: url.href, headers, ...(becomesGet ? { method: 'GET' as const, body: null } : {}) }
+}
+
+function flatten(headers: Record<string, string | string[] | undefined>): Record<string, string> {
+  const flat: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) flat[name.toLowerCase()] = Array.isArray(value) ? value.join(', ') : value
+  }
+  return flat
+}
+
+function raced<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(toFetchError(signal.reason, signal))
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}
+
+function toFetchError(error: unknown, callers: AbortSignal): FetchError {
+  if (error instanceof FetchError) return error
+  const { name, code } = error as { name?: string; code?: string }
+  if (
+    name === 'TimeoutError' ||
+    code === 'UND_ERR_HEADERS_TIMEOUT' ||
+    code === 'UND_ERR_BODY_TIMEOUT' ||
+    code === 'UND_ERR_CONNECT_TIMEOUT'
+  ) {
+    return new FetchError('timeout', 'no answer in time')
+  }
+  if (callers.aborted || name === 'AbortError') return new FetchError('aborted', 'given up by the caller')
+  return new FetchError('network', `connection failed${code ? ` (${code})` : ''}`)
+}
