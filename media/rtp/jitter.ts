@@ -84,7 +84,7 @@ export class JitterBuffer {
         out.push({ kind: 'lost', atMs: nowMs })
       } while (!this.#held.has(this.#next!))
       this.#drain(out)
-      this.#holeSinceMs = this.#held.size > 0 ? nowMs : null
+      this.#holeSinceMs = this.#oldestHeldMs()
     }
     return out
   }
@@ -94,8 +94,7 @@ export class JitterBuffer {
     this.#held.set(packet.sequence, { packet, atMs })
     const out: JitterOutput[] = []
     this.#drain(out)
-    if (this.#held.size === 0) this.#holeSinceMs = null
-    else this.#holeSinceMs = out.length > 0 ? atMs : (this.#holeSinceMs ?? atMs)
+    this.#holeSinceMs = this.#oldestHeldMs()
     return out.length > 0 ? out : this.poll(atMs)
   }
 
@@ -105,6 +104,13 @@ export class JitterBuffer {
       this.#step()
       out.push({ kind: 'packet', packet: entry.packet, atMs: entry.atMs })
     }
+  }
+
+  /** Since when something waits behind the hole, or null when nothing does. */
+  #oldestHeldMs(): number | null {
+    let oldest: number | null = null
+    for (const { atMs } of this.#held.values()) if (oldest === null || atMs < oldest) oldest = atMs
+    return oldest
   }
 
   #step(): void {

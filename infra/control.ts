@@ -1,0 +1,30 @@
+/** A control process: REST, webhooks, jobs. Several may run side by side on one Postgres and one Redis. */
+import { hostname } from 'node:os'
+import { buildApp, startControl } from '../control/app.ts'
+import { migrate } from '../control/db/migrate.ts'
+import { installQueues } from '../control/jobs.ts'
+import { readConfig } from './config.ts'
+import { createLog } from './log.ts'
+import { buildControlParts, required } from './parts.ts'
+import { runUntilStopped } from './process.ts'
+
+await runUntilStopped('control', async () => {
+  const config = readConfig()
+  const log = createLog('control', config.PARLEY_LOG_LEVEL)
+  await migrate({ url: required(config.DATABASE_URL, 'DATABASE_URL') })
+  const parts = buildControlParts(config, log, `${hostname()}-${process.pid}`)
+  await parts.boss.start()
+  await installQueues(parts.boss)
+  const app = await buildApp(parts)
+  const control = await startControl(parts)
+  await app.listen({ host: config.HTTP_HOST, port: config.HTTP_PORT })
+  return {
+    ready: { http: `${config.HTTP_HOST}:${config.HTTP_PORT}` },
+    async stop() {
+      await app.close() // no new requests, then no new work, then what both stand on
+      await control.stop()
+      await parts.boss.stop({ graceful: true, timeout: 5000 })
+      await parts.close()
+    },
+  }
+})

@@ -1,0 +1,46 @@
+/** When the demo's caller speaks: a person's two habits, from the loudness of what is heard. Pure; 20 ms a step. */
+import { FRAME_MS } from '../../media/audio/frames.ts'
+import type { DemoLine } from './script.ts'
+
+const LOUD = 200
+/** Pauses inside a sentence are shorter. */
+const PAUSE_MS = 900
+const SPOKEN_MS = 300
+
+export interface Cues {
+  /** One frame of the agent's sound; the number of the line to say now, or null. */
+  hear(level: number): number | null
+  /** The line has been said. */
+  said(): void
+}
+
+export function createCues(cues: readonly DemoLine['cue'][]): Cues {
+  let next = 0
+  let speaking = false
+  let loudMs = 0
+  let sinceLoudMs = 0
+  let runMs = 0
+
+  return {
+    hear(level) {
+      const cue = cues[next]
+      if (!cue || speaking) return null
+      if (level > LOUD) {
+        loudMs += FRAME_MS
+        sinceLoudMs = 0
+      } else sinceLoudMs += FRAME_MS
+      if (loudMs > 0) runMs += FRAME_MS
+      const due =
+        cue.type === 'over' ? runMs >= cue.afterMs && sinceLoudMs === 0 : loudMs >= SPOKEN_MS && sinceLoudMs >= PAUSE_MS
+      if (!due) return null
+      speaking = true
+      return next++
+    },
+    said() {
+      speaking = false
+      loudMs = 0
+      sinceLoudMs = 0
+      runMs = 0
+    },
+  }
+}

@@ -1,0 +1,70 @@
+/** Builds what control needs from the settings; used by the control process and by the demo's set-up. */
+import { Redis } from 'ioredis'
+import { connect } from '../control/db/connect.ts'
+import { type Deps, defaultConfig } from '../control/deps.ts'
+import { createBoss } from '../control/jobs.ts'
+import { createControlBus } from '../media/contract/bus-control.ts'
+import { createSealer } from '../media/contract/seal.ts'
+import type { Log } from '../media/ports.ts'
+import { systemClock } from './clock.ts'
+import type { Config } from './config.ts'
+import { createSafeFetch } from './safe-fetch.ts'
+
+/** Where control listens, as customers write it. */
+export const publicUrl = (config: Config) =>
+  (config.PUBLIC_URL ?? `http://${config.HTTP_HOST}:${config.HTTP_PORT}`).replace(/\/$/, '')
+
+export function required(value: string | undefined, name: string): string {
+  if (value === undefined) throw new Error(`${name} is not set: \`npm start\` sets it, or give it yourself`)
+  return value
+}
+
+export function openRedis(url: string, log: Log): Redis {
+  const redis = new Redis(url, { maxRetriesPerRequest: null, enableReadyCheck: true })
+  let away = false
+  redis.on('error', error => {
+    if (!away) log.warn({ err: error }, 'redis is away')
+    away = true
+  })
+  redis.on('ready', () => {
+    if (away) log.info({}, 'redis is back')
+    away = false
+  })
+  return redis
+}
+
+export interface ControlParts extends Deps {
+  close(): Promise<void>
+}
+
+/** The job queue is built, not started. */
+export function buildControlParts(config: Config, log: Log, consumer: string): ControlParts {
+  const url = required(config.DATABASE_URL, 'DATABASE_URL')
+  const redis = openRedis(required(config.REDIS_URL, 'REDIS_URL'), log)
+  const sealer = createSealer(config.secret)
+  const sql = connect({ url })
+  const boss = createBoss({ url, log })
+  return {
+    sql,
+    redis,
+    sealer,
+    boss,
+    log,
+    clock: systemClock,
+    bus: createControlBus({ redis, sealer, consumer, log, prefix: config.REDIS_PREFIX }),
+    fetch: createSafeFetch({ allow: config.FETCH_ALLOW }),
+    config: {
+      ...defaultConfig,
+      base_url: publicUrl(config),
+      minute_price: config.MINUTE_PRICE,
+      trial_balance: config.TRIAL_BALANCE,
+      currency: config.CURRENCY,
+      redis_prefix: config.REDIS_PREFIX,
+      trust_proxy: config.TRUST_PROXY.length > 0 ? config.TRUST_PROXY : false,
+    },
+    async close() {
+      await sql.end({ timeout: 5 })
+      redis.disconnect()
+    },
+  }
+}

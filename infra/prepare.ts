@@ -1,0 +1,70 @@
+/** What a machine lacks, found or installed: idempotent, each step said once, nothing said when nothing was done. */
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+
+export interface Teller {
+  /** A step that takes time; returns what to call at its end. */
+  step(text: string): (result?: string) => void
+  say(text: string): void
+}
+
+export function createTeller(): Teller {
+  return {
+    step(text) {
+      const startedAt = Date.now()
+      process.stdout.write(`· ${text} … `)
+      return result => console.log(result ?? `${Math.max(1, Math.round((Date.now() - startedAt) / 1000))} s`)
+    },
+    say: text => console.log(`· ${text}`),
+  }
+}
+
+/** Programs and the Debian packages that bring them. */
+const PACKAGES: Record<string, string> = {
+  'redis-server': 'redis-server',
+  python3: 'python3',
+  pip3: 'python3-pip',
+  'espeak-ng': 'espeak-ng',
+  sipp: 'sip-tester',
+  baresip: 'baresip-core',
+  tcpdump: 'tcpdump',
+  unshare: 'util-linux',
+  ip: 'iproute2',
+}
+
+/** Programs that are still missing afterwards. */
+export async function ensurePrograms(programs: readonly string[], teller: Teller): Promise<string[]> {
+  const missing = programs.filter(program => !onPath(program))
+  if (missing.length === 0) return []
+  const packages = [...new Set(missing.map(program => PACKAGES[program] ?? program))]
+  if (process.getuid?.() !== 0 || !onPath('apt-get')) return missing
+  const done = teller.step(`Installing ${packages.join(', ')}`)
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+  const install = () => run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages], { env })
+  let result = await install()
+  if (result.code !== 0) {
+    await run('apt-get', ['update', '-qq'], { env }) // lists may be old or not there at all
+    result = await install()
+  }
+  done(result.code === 0 ? undefined : 'failed')
+  return programs.filter(program => !onPath(program))
+}
+
+export const onPath = (program: string) =>
+  (process.env['PATH'] ?? '').split(delimiter).some(folder => folder !== '' && existsSync(join(folder, program)))
+
+export function run(
+  command: string,
+  args: readonly string[],
+  options: { env?: NodeJS.ProcessEnv; cwd?: string } = {},
+): Promise<{ code: number | null; output: string }> {
+  return new Promise(resolve => {
+    const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+    const output: string[] = []
+    child.stdout.on('data', part => output.push(String(part)))
+    child.stderr.on('data', part => output.push(String(part)))
+    child.once('error', error => resolve({ code: null, output: error.message }))
+    child.once('close', code => resolve({ code, output: output.join('') }))
+  })
+}

@@ -1,0 +1,127 @@
+/** The one direction of imports: infra → {control, sip} → media; and who alone may import what. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { describe, expect, it } from 'vitest'
+
+const root = resolve(import.meta.dirname, '..')
+const rooms = ['media', 'control', 'sip', 'infra'] as const
+type Room = (typeof rooms)[number]
+
+const files = rooms.flatMap(room =>
+  readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
+    .filter(name => /\.(?:ts|mjs)$/.test(name))
+    .map(name => join(room, name)),
+)
+
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(root, file), 'utf8')
+  const found = text.matchAll(
+    /^\s*(?:import|export)\b[^'"]*?from\s+['"]([^'"]+)['"]|^\s*import\s+['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)|\brequire\)?\(\s*['"]([^'"]+)['"]\)/gm,
+  )
+  return [...found].map(match => match[1] ?? match[2] ?? match[3] ?? match[4]!)
+}
+
+const imports = files.flatMap(from =>
+  importsOf(from).map(target =>
+    target.startsWith('.')
+      ? { from, to: relative(root, resolve(root, dirname(from), target)), pkg: null }
+      : { from, to: null, pkg: target },
+  ),
+)
+const roomOf = (file: string) => file.split('/')[0] as Room
+
+const allowed: Record<Room, readonly Room[]> = {
+  media: ['media'],
+  control: ['control', 'media'],
+  sip: ['sip', 'media'],
+  infra: ['infra', 'control', 'sip', 'media'],
+}
+
+/** Packages that stand behind one file or folder. */
+const behind: Record<string, RegExp> = {
+  'drachtio-srf': /^sip\/trunk\//,
+  'sherpa-onnx-node': /^media\/models\/speech\/sherpa\.ts$/,
+  ai: /^media\/models\/openai-compatible\.ts$/,
+  '@ai-sdk/openai-compatible': /^media\/models\/openai-compatible\.ts$/,
+  '@livekit/rtc-node': /^media\/room\//,
+  postgres: /^control\/db\//,
+  'pg-boss': /^control\/(?:jobs|deps)\.ts$/,
+  undici: /^infra\/safe-fetch\.ts$/,
+  fastify: /^control\//,
+  'libphonenumber-js': /^control\/phone\.ts$/,
+}
+
+describe('imports', () => {
+  it('reads a good number of them', () => {
+    expect(imports.length).toBeGreaterThan(200)
+  })
+
+  it('go one way only', () => {
+    const wrong = imports.filter(({ from, to }) => to !== null && !allowed[roomOf(from)].includes(roomOf(to)))
+    expect(wrong).toEqual([])
+  })
+
+  it('of control reach nothing of media but the contract and the ports', () => {
+    const wrong = imports.filter(
+      ({ from, to }) =>
+        to !== null &&
+        roomOf(from) === 'control' &&
+        roomOf(to) === 'media' &&
+        !/^media\/(?:contract\/|ports\.ts)/.test(to),
+    )
+    expect(wrong).toEqual([])
+  })
+
+  it('of media know no SIP, SQL, HTTP server', () => {
+    const strangers = /^(?:drachtio-srf|postgres|pg-boss|fastify|@fastify\/.*)$/
+    expect(imports.filter(({ from, pkg }) => roomOf(from) === 'media' && pkg !== null && strangers.test(pkg))).toEqual(
+      [],
+    )
+  })
+
+  it.each(Object.entries(behind))('of %s stand in one place', (pkg, place) => {
+    const wrong = imports.filter(
+      entry => (entry.pkg === pkg || entry.pkg?.startsWith(`${pkg}/`)) && !place.test(entry.from),
+    )
+    expect(wrong).toEqual([])
+  })
+
+  it('never go in a circle between the files of a room', () => {
+    const graph = new Map<string, string[]>()
+    for (const { from, to } of imports) if (to) graph.set(from, [...(graph.get(from) ?? []), to])
+    expect(findCircle(graph)).toBeNull()
+  })
+})
+
+describe('the environment', () => {
+  it('is read in config.ts alone, and passed on to children by infra', () => {
+    const readers = files.filter(file =>
+      /process\.env(?:\.|\[['"](?!PATH))/.test(readFileSync(join(root, file), 'utf8')),
+    )
+    expect(readers.filter(file => file !== 'infra/config.ts' && file !== 'infra/setup.mjs')).toEqual([])
+    const passers = files.filter(file => /process\.env\b/.test(readFileSync(join(root, file), 'utf8')))
+    expect(passers.filter(file => !file.startsWith('infra/'))).toEqual([])
+  })
+})
+
+function findCircle(graph: Map<string, string[]>): string[] | null {
+  const done = new Set<string>()
+  const path: string[] = []
+  const visit = (file: string): string[] | null => {
+    if (path.includes(file)) return [...path.slice(path.indexOf(file)), file]
+    if (done.has(file)) return null
+    path.push(file)
+    for (const next of graph.get(file) ?? []) {
+      const circle = visit(next)
+      if (circle) return circle
+    }
+    path.pop()
+    done.add(file)
+    return null
+  }
+  for (const file of graph.keys()) {
+    const circle = visit(file)
+    if (circle) return circle
+  }
+  return null
+}

@@ -1,0 +1,91 @@
+/**
+ * A telephone line without a network, in steps of 20 ms on a clock of its own: what the caller says goes in, what the agent
+ * says comes out. Between steps everything that was promised gets its turn.
+ */
+import type { Clock, LegSink } from '../../media/ports.ts'
+
+export interface FakeClock extends Clock {
+  advance(ms: number): void
+}
+
+export function fakeClock(startMs = 1000): FakeClock {
+  let nowMs = startMs
+  const timers = new Set<{ atMs: number; run: () => void }>()
+  return {
+    now: () => nowMs,
+    wall: () => 1_800_000_000_000 + nowMs,
+    after(ms, run) {
+      const timer = { atMs: nowMs + ms, run }
+      timers.add(timer)
+      return () => timers.delete(timer)
+    },
+    advance(ms) {
+      const target = nowMs + ms
+      for (;;) {
+        const due = [...timers].filter(timer => timer.atMs <= target).sort((a, b) => a.atMs - b.atMs)[0]
+        if (!due) break
+        timers.delete(due)
+        nowMs = Math.max(nowMs, due.atMs)
+        due.run()
+      }
+      nowMs = target
+    },
+  }
+}
+
+/** Lets every microtask and resolved promise run. */
+export const settle = () => new Promise<void>(resolve => setImmediate(resolve))
+
+const FRAME = 160
+const loud = () => Int16Array.from({ length: FRAME }, (_, i) => (i % 10 < 5 ? 7000 : -7000))
+const quiet = () => new Int16Array(FRAME)
+
+export class FakeLine {
+  /** One entry a frame: did the agent's sound leave in it? */
+  readonly agent: boolean[] = []
+  readonly #sink: LegSink
+  readonly #clock: FakeClock
+
+  constructor(sink: LegSink, clock: FakeClock) {
+    this.#sink = sink
+    this.#clock = clock
+  }
+
+  async run(ms: number, speaking: boolean): Promise<void> {
+    for (let done = 0; done < ms; done += 20) {
+      this.#clock.advance(20)
+      const atMs = this.#clock.now()
+      this.#sink.push({ pcm: speaking ? loud() : quiet(), atMs, concealed: false })
+      const pcm = this.#sink.pull(atMs)
+      this.agent.push(pcm?.some(sample => sample !== 0) ?? false)
+      await settle()
+    }
+  }
+
+  caller(ms: number): Promise<void> {
+    return this.run(ms, true)
+  }
+
+  silence(ms: number): Promise<void> {
+    return this.run(ms, false)
+  }
+
+  press(digit: string): void {
+    this.#sink.dtmf(digit)
+  }
+
+  /** Silence until the agent has spoken and stopped; fails when that takes too long. */
+  async agentTurn(maxMs = 30_000): Promise<void> {
+    let spoke = false
+    let silentMs = 0
+    for (let ms = 0; ms < maxMs; ms += 20) {
+      await this.silence(20)
+      if (this.agent.at(-1)) {
+        spoke = true
+        silentMs = 0
+      } else silentMs += 20
+      if (spoke && silentMs >= 100) return
+    }
+    throw new Error(`the agent did not ${spoke ? 'stop speaking' : 'speak'} within ${maxMs} ms`)
+  }
+}

@@ -1,0 +1,58 @@
+/** Scripted ears, voice and brain for the conversation: they run the real paths, without models. */
+import type { Llm, LlmEvent, LlmRequest, Stt, Tts, WrapUp } from '../../media/ports.ts'
+
+/** Every letter takes 60 ms at the leg's rate, loud enough for a detector. */
+export const LETTER_MS = 60
+
+export function fakeTts(rate = 8000): Tts & { spoken: string[] } {
+  const spoken: string[] = []
+  return {
+    spoken,
+    async *speak({ text }, signal) {
+      spoken.push(text)
+      const pcm = new Int16Array((rate / 1000) * LETTER_MS * text.length).map((_, i) => (i % 8 < 4 ? 6000 : -6000))
+      for (let at = 0; at < pcm.length && !signal.aborted; at += rate / 10) {
+        yield { pcm: pcm.subarray(at, at + rate / 10), sampleRate: rate }
+      }
+    },
+  }
+}
+
+/** Says the next line of its list whenever it is asked about a stretch that begins later than the one before. */
+export function fakeStt(lines: string[]): Stt & { asked: { fromMs: number; toMs: number }[] } {
+  const asked: { fromMs: number; toMs: number }[] = []
+  let lastFrom = -1
+  let index = -1
+  return {
+    asked,
+    open: () => ({
+      push() {},
+      close() {},
+      async transcribe(fromMs, toMs) {
+        asked.push({ fromMs, toMs })
+        if (fromMs !== lastFrom) index++
+        lastFrom = fromMs
+        return { text: lines[index] ?? '', confidence: 1 }
+      },
+    }),
+  }
+}
+
+export function fakeLlm(
+  replies: (request: LlmRequest) => LlmEvent[] | Promise<LlmEvent[]>,
+): Llm & { requests: LlmRequest[] } {
+  const requests: LlmRequest[] = []
+  return {
+    requests,
+    async *respond(request, signal) {
+      requests.push(request)
+      for (const event of await replies(request)) {
+        if (signal.aborted) return
+        yield event
+      }
+    },
+    async wrapUp(): Promise<WrapUp> {
+      return { summary: 'A test.', extracted: null, goalReached: true }
+    },
+  }
+}

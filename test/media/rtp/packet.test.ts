@@ -1,0 +1,138 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { DtmfReceiver } from '../../../media/rtp/dtmf.ts'
+import { Latch } from '../../../media/rtp/latch.ts'
+import { looksLikeRtcp, parseRtp, sequenceDelta, writeRtpHeader } from '../../../media/rtp/packet.ts'
+import { buildRtcp, parseRtcp } from '../../../media/rtp/rtcp.ts'
+
+describe('RTP packets', () => {
+  it('are read as written', () => {
+    fc.assert(
+      fc.property(
+        fc.record({
+          payloadType: fc.integer({ min: 0, max: 127 }),
+          marker: fc.boolean(),
+          sequence: fc.integer({ min: 0, max: 0xffff }),
+          timestamp: fc.integer({ min: 0, max: 0xffffffff }),
+          ssrc: fc.integer({ min: 0, max: 0xffffffff }),
+        }),
+        fc.uint8Array({ maxLength: 200 }),
+        (head, payload) => {
+          const data = Buffer.concat([Buffer.alloc(12), payload])
+          writeRtpHeader(data, head)
+          const parsed = parseRtp(data)!
+          expect({ ...parsed, payload: [...parsed.payload] }).toEqual({ ...head, payload: [...payload] })
+        },
+      ),
+    )
+  })
+
+  it('with contributing sources, an extension and padding keep their payload', () => {
+    const data = Buffer.from(
+      'b1 00 0001 00000002 00000003 aaaaaaaa bede 0001 11223344 99 88 00 02'.replace(/ /g, ''),
+      'hex',
+    )
+    expect([...parseRtp(data)!.payload]).toEqual([0x99, 0x88])
+  })
+
+  it('of any other bytes never throw, and never reach past the end', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 60 }), bytes => {
+        const data = Buffer.from(bytes)
+        const parsed = parseRtp(data)
+        if (parsed) expect(parsed.payload.length).toBeLessThanOrEqual(data.length - 12)
+        parseRtcp(data)
+      }),
+      { numRuns: 3000 },
+    )
+  })
+
+  it('count sequence numbers on a circle', () => {
+    expect(sequenceDelta(2, 65_534)).toBe(4)
+    expect(sequenceDelta(65_534, 2)).toBe(-4)
+  })
+})
+
+describe('RTCP', () => {
+  it('reports what it was given, and is told from RTP', () => {
+    const block = {
+      ssrc: 7,
+      fractionLost: 12,
+      cumulativeLost: -3,
+      highestSequence: 70_000,
+      jitter: 42,
+      lastSr: 99,
+      delaySinceLastSr: 65_536,
+    }
+    const report = buildRtcp({
+      ssrc: 5,
+      cname: 'a',
+      wallMs: 1500,
+      timestamp: 800,
+      packets: 3,
+      octets: 480,
+      blocks: [block],
+      bye: true,
+    })
+    expect(looksLikeRtcp(report)).toBe(true)
+    // The middle of the NTP time: 16 bits of seconds, 16 of the fraction.
+    const seconds = (2_208_988_800 + 1) & 0xffff
+    expect(parseRtcp(report)).toEqual({
+      ssrc: 5,
+      ntpMiddle: ((seconds << 16) | 0x8000) >>> 0,
+      blocks: [block],
+      bye: true,
+    })
+  })
+})
+
+describe('telephone-events', () => {
+  const event = (key: number, timestamp: number) => ({ timestamp, payload: Uint8Array.of(key, 0x0a, 0, 160) })
+
+  it('count a press once, whatever is lost or repeated of it', () => {
+    const receiver = new DtmfReceiver()
+    const seen = [event(5, 800), event(5, 800), event(5, 800), event(5, 2400), event(11, 4000), event(5, 2400)].map(
+      packet => receiver.receive(packet),
+    )
+    expect(seen).toEqual(['5', null, null, '5', '#', null])
+  })
+
+  it('that are no key, or too short, are nothing', () => {
+    const receiver = new DtmfReceiver()
+    expect(receiver.receive(event(16, 1))).toBeNull()
+    expect(receiver.receive({ timestamp: 2, payload: Uint8Array.of(1, 2) })).toBeNull()
+  })
+})
+
+describe('latch', () => {
+  const named = { address: '192.0.2.1', port: 4000 }
+  const other = { address: '198.51.100.9', port: 5000 }
+  const from = (ssrc: number, sequence: number) => ({ ssrc, sequence })
+
+  it('takes the signalled address at once, and nobody else afterwards', () => {
+    const latch = new Latch(named)
+    expect(latch.accepts(named, from(1, 1))).toBe(true)
+    for (let i = 0; i < 20; i++) expect(latch.accepts(other, from(2, i))).toBe(false)
+    expect(latch.target).toEqual(named)
+  })
+
+  it('takes a caller behind NAT after a few packets in a row', () => {
+    const latch = new Latch(named)
+    expect([1, 2, 3, 4, 5].map(n => latch.accepts(other, from(2, n)))).toEqual([false, false, false, true, true])
+    expect(latch.target).toEqual(other)
+  })
+
+  it('does not take scattered packets of a stranger', () => {
+    const latch = new Latch(named)
+    for (let i = 0; i < 50; i++) expect(latch.accepts(other, from(i, i * 7))).toBe(false)
+    expect(latch.accepts(named, from(1, 1))).toBe(true)
+  })
+
+  it('starts anew when signalling names another address', () => {
+    const latch = new Latch(named)
+    latch.accepts(named, from(1, 1))
+    latch.resignal(other)
+    expect(latch.accepts(named, from(1, 2))).toBe(false)
+    expect(latch.accepts(other, from(1, 3))).toBe(true)
+  })
+})
