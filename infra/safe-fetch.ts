@@ -6,7 +6,7 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import { Agent, type Dispatcher, request as undiciRequest } from 'undici'
+import { Agent, type Dispatcher, fetch as undiciFetch, request as undiciRequest } from 'undici'
 import { type Fetch, FetchError, type FetchRequest, type FetchResponse } from '../media/ports.ts'
 
 export interface SafeFetchOptions {
@@ -20,11 +20,13 @@ const DEFAULT_PORTS: Record<string, string> = { 'http:': '80', 'https:': '443' }
 /** Headers that are not a secret, and may follow a redirect to another origin. */
 const HARMLESS = new Set(['accept', 'accept-language', 'content-type', 'user-agent'])
 
-export function createSafeFetch(options: SafeFetchOptions): Fetch {
+type Pin = (url: URL) => Promise<string>
+
+/** Resolves once and judges: the address that is returned is the one to connect to. */
+function createPin(options: SafeFetchOptions): Pin {
   const allowed = new Set(options.allow)
   const resolve = options.resolve ?? (async host => (await lookup(host, { all: true })).map(found => found.address))
-
-  async function pin(url: URL): Promise<string> {
+  return async url => {
     const host = url.hostname.replace(/^\[|\]$/g, '')
     const addresses = isIP(host) ? [host] : await resolveName(resolve, host)
     if (allowed.has(`${host}:${url.port || DEFAULT_PORTS[url.protocol]}`)) return addresses[0]!
@@ -32,7 +34,34 @@ export function createSafeFetch(options: SafeFetchOptions): Fetch {
     if (!addresses.every(isPublic)) throw new FetchError('blocked_address', 'the address is not public')
     return addresses[0]!
   }
+}
 
+function pinnedAgent(address: string, options: Agent.Options = {}): Agent {
+  return new Agent({
+    ...options,
+    connect: {
+      lookup: (_host, lookupOptions, done) => {
+        const family = isIP(address)
+        if (lookupOptions.all) done(null, [{ address, family }])
+        else done(null, address, family)
+      },
+    },
+  })
+}
+
+/** The same guard for libraries that want WHATWG fetch and read a stream; redirects are refused. */
+export function createSafeWebFetch(options: SafeFetchOptions): typeof globalThis.fetch {
+  const pin = createPin(options)
+  return async (input, init) => {
+    const url = parse(input instanceof Request ? input.url : String(input))
+    const dispatcher = pinnedAgent(await pin(url))
+    const answer = await undiciFetch(url.href, { ...(init as object), dispatcher, redirect: 'error' })
+    return answer as unknown as Response
+  }
+}
+
+export function createSafeFetch(options: SafeFetchOptions): Fetch {
+  const pin = createPin(options)
   return async request => {
     const signal = AbortSignal.any([request.signal, AbortSignal.timeout(request.timeoutMs)])
     let hop = request
@@ -79,14 +108,7 @@ async function send(
   request: FetchRequest,
   signal: AbortSignal,
 ): Promise<FetchResponse | Redirect> {
-  const agent = new Agent({
-    connect: {
-      lookup: (_host, lookupOptions, done) => {
-        const family = isIP(address)
-        if (lookupOptions.all) done(null, [{ address, family }])
-        else done(null, address, family)
-      },
-    },
+  const agent = pinnedAgent(address, {
     maxHeaderSize: 16_384,
     headersTimeout: request.timeoutMs,
     bodyTimeout: request.timeoutMs,

@@ -5,7 +5,7 @@ import { createKey, verifyKey } from '../../control/keys/service.ts'
 import { bindNumber } from '../../control/numbers/service.ts'
 import type { ProjectInput } from '../../control/projects/schema.ts'
 import { createProject, patchProject } from '../../control/projects/service.ts'
-import { createTrunk, replaceTrunk } from '../../control/trunks/service.ts'
+import { createTrunk, patchTrunk } from '../../control/trunks/service.ts'
 import { createWebhook, patchWebhook } from '../../control/webhooks/service.ts'
 import type { ControlParts } from '../parts.ts'
 
@@ -97,7 +97,7 @@ async function createAll(parts: ControlParts, addresses: DemoAddresses): Promise
 
 /** Ports may be others than last time. What the user changed of the agent stays, but for the tool's address. */
 async function refresh(parts: ControlParts, demo: DemoFile, addresses: DemoAddresses): Promise<void> {
-  await replaceTrunk(parts, demo.owner_id, demo.trunk_id, trunkOf(addresses))
+  await patchTrunk(parts, demo.owner_id, demo.trunk_id, trunkOf(addresses))
   await patchProject(parts, demo.owner_id, demo.project_id, { tools: agent(addresses.worldPort).tools as never })
   await patchWebhook(parts, demo.owner_id, demo.webhook_id, { url: webhookUrl(addresses) })
 }

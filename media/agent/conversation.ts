@@ -12,7 +12,7 @@ import { Journal, type OpenTurn } from './journal.ts'
 import { type Phrases, phrasesFor } from './phrases.ts'
 import { Playout } from './playout.ts'
 import { systemPrompt } from './prompt.ts'
-import { buffered, type Reply, type ReplyItem, startReply } from './reply.ts'
+import { buffered, type Reply, type ReplyItem, type ReplyTimes, startReply } from './reply.ts'
 import { runTool } from './tools.ts'
 import { initialTurn, stepTurn, type TurnEffect, type TurnInput, type TurnState } from './turn.ts'
 import { hear, silent, type VoiceState } from './voice.ts'
@@ -70,6 +70,8 @@ export class Conversation implements LegSink {
   #reply: Reply | null = null
   /** The latest commit whose answer has not been heard yet. */
   #awaited: Commit | null = null
+  /** Of the reply that is being spoken, or was last. */
+  #times: ReplyTimes | null = null
   #tool: RunningTool | null = null
   #run: { turn: OpenTurn; latency: TurnLatency | null; filler: boolean } | null = null
   #idleWaiters: (() => void)[] = []
@@ -255,6 +257,7 @@ export class Conversation implements LegSink {
   /** Reads a reply to its end: what it says is queued, what it wants done is done. */
   async #speak(reply: Reply, round: number): Promise<void> {
     this.#reply = reply
+    this.#times = reply.times
     try {
       for await (const item of reply.items()) {
         if (reply !== this.#reply) return
@@ -373,7 +376,7 @@ export class Conversation implements LegSink {
     const awaited = this.#awaited
     if (awaited && this.#run) {
       this.#awaited = null
-      const times = this.#reply?.times
+      const times = this.#run.filler ? null : this.#times
       const latency: TurnLatency = {
         total_ms: Math.round(atMs - awaited.endMs),
         endpointing_ms: Math.round(awaited.atMs - awaited.endMs),

@@ -77,13 +77,21 @@ function validator(schema: Record<string, unknown>): z.ZodType {
   let known = validators.get(schema)
   if (!known) {
     try {
-      known = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0])
+      known = z.fromJSONSchema(withoutFormats(schema) as Parameters<typeof z.fromJSONSchema>[0])
     } catch {
       known = z.record(z.string(), z.unknown()) // keywords that zod does not know: the tool itself will judge
     }
     validators.set(schema, known)
   }
   return known
+}
+
+/** `format` only annotates (JSON Schema 2020-12 §7.2.1): whether "19:30" is a time is for the tool to say. */
+function withoutFormats(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withoutFormats)
+  if (typeof schema !== 'object' || schema === null) return schema
+  const entries = Object.entries(schema).filter(([key, value]) => key !== 'format' || typeof value !== 'string')
+  return Object.fromEntries(entries.map(([key, value]) => [key, withoutFormats(value)]))
 }
 
 function readAnswer(response: FetchResponse): ToolOutcome {

@@ -191,6 +191,7 @@ class Session implements RtpSession {
     const nowMs = this.#options.clock.now()
     this.#deliver(this.#jitter.poll(nowMs))
     const pcm = this.#sink!.pull(dueMs)
+    if (this.#closed) return // the last word was said, and the call hung up
     const params = this.#params
     this.#timestamp = (this.#timestamp + FRAME) >>> 0
     if (params && params.direction !== 'recvonly' && params.direction !== 'inactive') this.#send(params, pcm)

@@ -50,10 +50,18 @@ export function findDate(tokens: readonly string[], today: Date): Found<string> 
 
 function relativeDay(tokens: readonly string[], i: number, today: Date): Found<string> | null {
   const phrase = tokens.slice(i, i + 4).join(' ')
-  if (/^(?:the )?day after tomorrow/.test(phrase)) {
+  if (/^(?:the )?day after to-?morrow/.test(phrase)) {
     return { value: plusDays(today, 2), start: i, end: i + (phrase.startsWith('the') ? 4 : 3) }
   }
-  const days: Record<string, number> = { today: 0, tonight: 0, tomorrow: 1, сегодня: 0, завтра: 1, послезавтра: 2 }
+  const days: Record<string, number> = {
+    today: 0,
+    tonight: 0,
+    tomorrow: 1,
+    'to-morrow': 1,
+    сегодня: 0,
+    завтра: 1,
+    послезавтра: 2,
+  }
   const offset = days[tokens[i]!]
   return offset === undefined ? null : { value: plusDays(today, offset), start: i, end: i + 1 }
 }

@@ -28,15 +28,18 @@ export interface Slot {
 
 type Schema = Record<string, unknown>
 
-/** Null when the schema has parts that cannot be asked for by voice (nested objects, arrays). */
+/**
+ * In the order of `required`, which storage keeps, unlike that of properties. Null when the schema has required parts
+ * that cannot be asked for by voice (nested objects, arrays).
+ */
 export function slotsOf(schema: Schema): Slot[] | null {
   const properties = (schema['properties'] ?? {}) as Record<string, Schema>
-  const required = new Set((schema['required'] ?? []) as string[])
+  const required = ((schema['required'] ?? []) as string[]).filter(name => name in properties)
   const slots: Slot[] = []
-  for (const [name, property] of Object.entries(properties)) {
-    const kind = kindOf(name, property)
-    if (kind) slots.push(toSlot(name, property, kind, required.has(name)))
-    else if (required.has(name)) return null
+  for (const name of new Set([...required, ...Object.keys(properties)])) {
+    const kind = kindOf(name, properties[name]!)
+    if (kind) slots.push(toSlot(name, properties[name]!, kind, required.includes(name)))
+    else if (required.includes(name)) return null
   }
   return slots
 }
