@@ -1,0 +1,28 @@
+import type { FastifyInstance } from 'fastify'
+import type { Deps } from '../deps.ts'
+import { presentMoney } from '../http/money-schema.ts'
+import { route } from '../http/route.ts'
+import { balanceOf, toUnits } from '../money.ts'
+import { BalanceView } from './schema.ts'
+import { subscriptionOf } from './service.ts'
+
+export function accountRoutes(app: FastifyInstance, deps: Deps): void {
+  const { currency, minute_price } = deps.config
+  route(app, deps, {
+    method: 'GET',
+    path: '/balance',
+    scope: 'read',
+    tag: 'Account',
+    summary: 'Balance, price and subscription',
+    answer: BalanceView,
+    async handle({ ownerId }) {
+      const [balance, subscription] = await Promise.all([balanceOf(deps.sql, ownerId), subscriptionOf(deps, ownerId)])
+      return {
+        balance: presentMoney(balance.available, currency),
+        held: presentMoney(balance.held, currency),
+        minute_price: presentMoney(toUnits(minute_price), currency),
+        subscription: { status: subscription.status, ends_at: subscription.ends_at?.toISOString() ?? null },
+      }
+    },
+  })
+}

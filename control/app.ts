@@ -1,0 +1,129 @@
+/** Composition of control: the HTTP app, and beside it the jobs, bus handlers and sweeps. */
+import helmet from '@fastify/helmet'
+import Fastify, { type FastifyInstance } from 'fastify'
+import { serializerCompiler } from 'fastify-type-provider-zod'
+import { accountRoutes } from './accounts/routes.ts'
+import { callRoutes } from './calls/routes.ts'
+import { endStreams } from './calls/stream.ts'
+import { isCleanJson } from './db/text.ts'
+import type { Deps } from './deps.ts'
+import { askHandlers, createReaper, every, handleEvent, offerCall, sweepOld, sweepOverdue } from './engine.ts'
+import { errorHandler, sendProblem, toProblem, validatorCompiler } from './http/errors.ts'
+import { registerOpenApi } from './http/openapi.ts'
+import { registerPages } from './http/pages.ts'
+import { Problem } from './http/problem.ts'
+import { takeToken } from './http/rate-limit.ts'
+import { uuidv7 } from './ids.ts'
+import { startWorkers } from './jobs.ts'
+import { rethrowBare } from './log.ts'
+import { numberRoutes } from './numbers/routes.ts'
+import { projectRoutes, secretRoutes } from './projects/routes.ts'
+import { trunkRoutes } from './trunks/routes.ts'
+import { publishTrunks } from './trunks/service.ts'
+import { deliver } from './webhooks/deliver.ts'
+import { webhookRoutes } from './webhooks/routes.ts'
+
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/
+
+/** The caller listens and closes; ports stay the caller's. */
+export async function buildApp(deps: Deps): Promise<FastifyInstance> {
+  const app = Fastify({
+    bodyLimit: deps.config.body_limit,
+    trustProxy: deps.config.trust_proxy,
+    // An address is what it says: `/calls/` is not `/calls`.
+    routerOptions: { ignoreTrailingSlash: false },
+    genReqId: request => {
+      const given = request.headers['x-request-id']
+      return typeof given === 'string' && REQUEST_ID.test(given) ? given : uuidv7(deps.clock.wall())
+    },
+    frameworkErrors: (error, request, reply) => void sendProblem(deps, request, reply, toProblem(error)),
+  })
+  app.setValidatorCompiler(validatorCompiler as never)
+  app.setSerializerCompiler(serializerCompiler)
+  app.setErrorHandler(errorHandler(deps))
+  app.setNotFoundHandler(async (request, reply) => {
+    await takeToken(deps, reply, 'address', request.ip)
+    throw new Problem('route_not_found')
+  })
+  readJson(app)
+  app.decorateRequest('caller', null)
+  app.addHook('onRequest', async (request, reply) => void reply.header('X-Request-Id', request.id))
+  app.addHook('preClose', async () => endStreams(deps))
+  logRequests(app, deps)
+  await app.register(helmet)
+  await registerOpenApi(app, deps)
+  await app.register(async scope => {
+    registerPages(scope)
+    accountRoutes(scope, deps)
+    projectRoutes(scope, deps)
+    secretRoutes(scope, deps)
+    trunkRoutes(scope, deps)
+    numberRoutes(scope, deps)
+    callRoutes(scope, deps)
+    webhookRoutes(scope, deps)
+  })
+  await app.ready()
+  return app
+}
+
+/** Fastify's own parser, but an empty body is no body rather than an error: a POST without fields may say JSON. */
+function readJson(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (body === '') return done(null, undefined)
+    parse(request, body as string, (error, value) => {
+      if (error) done(new Problem('malformed_json'))
+      else if (!isCleanJson(value)) done(new Problem('malformed_json', { detail: 'Text must be Unicode without NUL.' }))
+      else done(null, value)
+    })
+  })
+}
+
+/** Routes, not addresses: those hold phone numbers. */
+function logRequests(app: FastifyInstance, deps: Deps): void {
+  app.addHook('onResponse', async (request, reply) => {
+    deps.log.info(
+      {
+        request_id: request.id,
+        method: request.method,
+        route: request.routeOptions.url ?? null,
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime),
+        key_id: request.caller?.keyId ?? null,
+      },
+      'request',
+    )
+  })
+}
+
+const HOUR_MS = 3600 * 1000
+const LEASE_SWEEP_FACTOR = 5
+
+export interface Control {
+  stop(): Promise<void>
+}
+
+/** Everything that happens without a request. PgBoss is started and its queues are installed by the caller. */
+export async function startControl(deps: Deps): Promise<Control> {
+  await publishTrunks(deps)
+  const reaper = createReaper(deps)
+  const workers = await startWorkers(deps, {
+    'call.place': data => offerCall(deps, data.call_id),
+    'webhook.deliver': data => deliver(deps, data),
+    'trunks.publish': async () => void (await publishTrunks(deps)),
+  })
+  const running = [
+    deps.bus.onEvents(event => handleEvent(deps, event).catch(rethrowBare)),
+    deps.bus.onAsks(askHandlers(deps)),
+    every(deps, deps.config.sweep_ms, 'overdue', () => sweepOverdue(deps)),
+    every(deps, deps.config.sweep_ms * LEASE_SWEEP_FACTOR, 'leases', () => reaper.sweep()),
+    every(deps, HOUR_MS, 'old', () => sweepOld(deps)),
+  ]
+  return {
+    async stop() {
+      await Promise.all(running.map(part => part.stop()))
+      await workers.stop()
+    },
+  }
+}

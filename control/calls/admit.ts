@@ -1,0 +1,86 @@
+/** What engines ask about a call while a caller waits: whether to take it, and for how long it is paid. */
+import type { AskAnswer, AskRequest, Refusal } from '../../media/contract/messages.ts'
+import { subscriptionOf } from '../accounts/service.ts'
+import { upsertContact } from '../contacts/sql.ts'
+import { type Deps, wallDate } from '../deps.ts'
+import { uuidv7 } from '../ids.ts'
+import { extendHold, openHold } from '../money.ts'
+import { selectInboundProject } from '../numbers/sql.ts'
+import { toE164 } from '../phone.ts'
+import { openSecrets } from '../projects/secrets.ts'
+import { presentProject } from '../projects/service.ts'
+import { type ProjectRow, selectProject } from '../projects/sql.ts'
+import { selectTrunkOwner } from '../trunks/sql.ts'
+import { makePlan } from './plan.ts'
+import { HOLD_SECONDS, tariffFor } from './service.ts'
+import { countLiveOnTrunk, insertCall, lockCall, type NewCall } from './sql.ts'
+
+type Admission = AskAnswer<'call.admit'>
+const refuse = (refusal: Refusal): Admission => ({ admitted: false, refusal })
+
+export async function admitCall(deps: Deps, request: AskRequest<'call.admit'>): Promise<Admission> {
+  const { sql } = deps
+  const trunk = request.trunk_id ? await selectTrunkOwner(sql, request.trunk_id) : undefined
+  if (!trunk || !request.trunk_id) return refuse('unknown_source')
+  const ownerId = trunk.owner_id
+  const called = toE164(request.called)
+  const projectId = called ? await selectInboundProject(sql, ownerId, called) : undefined
+  const project = projectId ? await selectProject(sql, ownerId, projectId) : undefined
+  if (!called || !project) return refuse('unknown_number')
+  if ((await subscriptionOf(deps, ownerId)).status !== 'active') return refuse('subscription_inactive')
+  if (trunk.max_calls !== null && (await countLiveOnTrunk(sql, ownerId, request.trunk_id)) >= trunk.max_calls) {
+    return refuse('too_many_calls')
+  }
+  return takeIn(deps, project, { called, caller: request.caller, trunk_id: request.trunk_id })
+}
+
+/** Call and hold in one transaction; if the engine never says that it started, a sweep undoes both. */
+async function takeIn(
+  deps: Deps,
+  project: ProjectRow,
+  { called, caller, trunk_id }: { called: string; caller: string; trunk_id: string },
+): Promise<Admission> {
+  const { owner_id } = project
+  const at = wallDate(deps)
+  const phone = toE164(caller)
+  const tariff = tariffFor(deps.config, 'in')
+  const call: Omit<NewCall, 'contact_id'> = {
+    id: uuidv7(at.getTime()),
+    owner_id,
+    project_id: project.id,
+    direction: 'in',
+    status: 'ringing',
+    from_phone: phone ?? caller,
+    to_phone: called,
+    trunk_id,
+    task: null,
+    vars: {},
+    price: tariff.price,
+    factor_percent: tariff.factorPercent,
+    created_at: at,
+    deadline_at: new Date(at.getTime() + deps.config.admission_expiry_ms),
+  }
+  const settings = presentProject(project)
+  const secrets = await openSecrets(deps, deps.sql, owner_id)
+  const plan = makePlan(deps.sealer, { call, language: project.language, settings, secrets, paidSeconds: HOLD_SECONDS })
+  return deps.sql.begin(async tx => {
+    const contact = phone ? { id: uuidv7(at.getTime()), phone, project_id: project.id, at } : null
+    const contact_id = contact ? await upsertContact(tx, owner_id, contact) : null
+    if (!(await openHold(tx, owner_id, { id: call.id, tariff, seconds: HOLD_SECONDS }, at))) {
+      return refuse('insufficient_balance')
+    }
+    await insertCall(tx, { ...call, contact_id })
+    return { admitted: true, plan }
+  })
+}
+
+export async function extendCall(deps: Deps, request: AskRequest<'call.extend'>): Promise<AskAnswer<'call.extend'>> {
+  return deps.sql.begin(async tx => {
+    const call = await lockCall(tx, request.call_id)
+    if (!call || call.ended_at || call.owner_id !== request.owner_id) return { paid_ms: 0 }
+    const tariff = { price: call.price, factorPercent: call.factor_percent }
+    const more = { id: call.id, tariff, seconds: HOLD_SECONDS }
+    const seconds = await extendHold(tx, call.owner_id, more, wallDate(deps))
+    return { paid_ms: seconds * 1000 }
+  })
+}

@@ -1,0 +1,81 @@
+/** The end of a call: record, money, contact, do-not-call, webhooks; all in one transaction, once. */
+import type { CallRecord, EndedReason, FinalStatus } from '../../media/contract/messages.ts'
+import { insertDoNotCall, touchContact } from '../contacts/sql.ts'
+import { type Deps, wallDate } from '../deps.ts'
+import { settleHold } from '../money.ts'
+import { emitWebhook } from '../webhooks/emit.ts'
+import { toolsOf, turnsOf } from './present.ts'
+import { type CallRow, lockCall, selectCallById, selectEvents, updateEnded } from './sql.ts'
+
+/** False when the call had ended before, or was never ours. */
+export async function finish(deps: Deps, callId: string, record: CallRecord): Promise<boolean> {
+  return deps.sql.begin(async tx => {
+    const call = await lockCall(tx, callId)
+    if (!call || call.ended_at) return false
+    const at = wallDate(deps)
+    const { owner_id } = call
+    if (call.contact_id) await touchContact(tx, owner_id, call.contact_id, call.created_at)
+    const tariff = { price: call.price, factorPercent: call.factor_percent }
+    const seconds = Math.ceil(record.talked_ms / 1000)
+    const paid = await settleHold(tx, owner_id, { id: call.id, tariff, seconds }, at)
+    const answered_at = record.answered_at === null ? call.answered_at : new Date(record.answered_at)
+    await updateEnded(tx, call, record, { billed_seconds: paid.seconds, cost: paid.captured, answered_at })
+    if (record.do_not_call) {
+      const phone = call.direction === 'in' ? call.from_phone : call.to_phone
+      await insertDoNotCall(tx, owner_id, { phone, source: 'caller', at })
+    }
+    const { event, body } = webhookOf(call, record)
+    await emitWebhook(deps, tx, owner_id, event, { call_id: call.id, ...body })
+    return true
+  })
+}
+
+/** Completed means answered and ended as calls end; a call that broke off has failed, even after an answer. */
+function webhookOf(call: CallRow, record: CallRecord) {
+  const created_at = new Date(record.ended_at).toISOString()
+  if (record.status === 'completed') {
+    const data = { summary: record.summary ?? '', extracted: record.extracted ?? {} }
+    return { event: 'call.completed' as const, body: { created_at, goal_reached: record.goal_reached, data } }
+  }
+  const data = { status: record.status, ended_reason: record.ended_reason, sip_code: record.sip_code ?? call.sip_code }
+  return { event: 'call.failed' as const, body: { created_at, data } }
+}
+
+function bareRecord(deps: Deps, status: FinalStatus, reason: EndedReason): CallRecord {
+  return {
+    status,
+    ended_reason: reason,
+    answered_by: null,
+    sip_code: null,
+    answered_at: null,
+    ended_at: deps.clock.wall(),
+    talked_ms: 0,
+    transcript: [],
+    tool_calls: [],
+    latency: { p50_ms: null, p95_ms: null, turns: [] },
+    summary: null,
+    extracted: null,
+    goal_reached: false,
+    do_not_call: false,
+    media: null,
+  }
+}
+
+/** No engine ever had it. */
+export async function finishUnanswered(deps: Deps, callId: string, status: FinalStatus, reason: EndedReason) {
+  return finish(deps, callId, bareRecord(deps, status, reason))
+}
+
+/** Its engine is gone: what was told last is what is known, and what was talked till then is what is paid. */
+export async function finishLost(deps: Deps, callId: string): Promise<boolean> {
+  const call = await selectCallById(deps.sql, callId)
+  if (!call || call.ended_at) return false
+  const events = await selectEvents(deps.sql, callId, 0)
+  return finish(deps, callId, {
+    ...bareRecord(deps, 'failed', 'engine_lost'),
+    answered_at: call.answered_at?.getTime() ?? null,
+    talked_ms: call.progress_ms,
+    transcript: turnsOf(events),
+    tool_calls: toolsOf(events),
+  })
+}

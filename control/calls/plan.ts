@@ -1,0 +1,99 @@
+/** From project and call to what an engine needs. Pure, but for the sealer. */
+import {
+  type BrainPlan,
+  CallPlan,
+  type FillerStage,
+  type PlanSecrets,
+  type ToolPlan,
+} from '../../media/contract/plan.ts'
+import type { Sealer } from '../../media/contract/seal.ts'
+import type { ProjectSettings, Tool } from '../projects/schema.ts'
+import type { CallRow } from './sql.ts'
+
+/** A single phrase waits so long, or a tool that answers at once would be talked over. */
+const FILLER_AFTER_MS = 300
+
+/** One pass: what a value brings in is not filled again. A var that is missing is empty. */
+export function fillVars(text: string, vars: Readonly<Record<string, string>>): string {
+  return text.replace(/\{\{\s*([A-Za-z0-9_]+)\s*\}\}/g, (_, name: string) =>
+    Object.hasOwn(vars, name) ? vars[name]! : '',
+  )
+}
+
+function fillSecrets(text: string, secrets: ReadonlyMap<string, string>): string {
+  return text.replace(/\{\{\s*secret:([A-Za-z0-9_]+)\s*\}\}/g, (_, name: string) => secrets.get(name) ?? '')
+}
+
+function filler(tool: Tool): FillerStage[] {
+  if (tool.filler === null) return []
+  return typeof tool.filler === 'string' ? [{ after_ms: FILLER_AFTER_MS, text: tool.filler }] : tool.filler
+}
+
+function toolPlan(tool: Tool): ToolPlan {
+  const { name, description, method, url, parameters, timeout_ms } = tool
+  return { name, description, method, url, parameters, timeout_ms, filler: filler(tool) }
+}
+
+function brainPlan({ brain }: ProjectSettings): BrainPlan {
+  if (brain.kind === 'scripted') return { kind: 'scripted' }
+  return { kind: 'openai_compatible', base_url: brain.base_url, model: brain.model }
+}
+
+function planSecrets(settings: ProjectSettings, secrets: ReadonlyMap<string, string>): PlanSecrets | null {
+  const tool_headers: PlanSecrets['tool_headers'] = {}
+  for (const tool of settings.tools) {
+    const headers = Object.entries(tool.headers).map(([name, value]) => [name, fillSecrets(value, secrets)] as const)
+    if (headers.length > 0) tool_headers[tool.name] = Object.fromEntries(headers)
+  }
+  const { brain } = settings
+  const keyName = brain.kind === 'openai_compatible' ? brain.api_key_secret : null
+  const brain_api_key = keyName === null ? null : (secrets.get(keyName) ?? null)
+  return brain_api_key === null && Object.keys(tool_headers).length === 0 ? null : { tool_headers, brain_api_key }
+}
+
+export interface PlanInput {
+  call: Pick<
+    CallRow,
+    'id' | 'owner_id' | 'project_id' | 'direction' | 'from_phone' | 'to_phone' | 'trunk_id' | 'task' | 'vars'
+  >
+  language: string
+  settings: ProjectSettings
+  secrets: ReadonlyMap<string, string>
+  paidSeconds: number
+}
+
+export function makePlan(sealer: Sealer, { call, language, settings, secrets, paidSeconds }: PlanInput): CallPlan {
+  const fill = (text: string | null) => (text === null ? null : fillVars(text, call.vars))
+  const hidden = planSecrets(settings, secrets)
+  return CallPlan.parse({
+    v: 1,
+    call_id: call.id,
+    owner_id: call.owner_id,
+    project_id: call.project_id,
+    direction: call.direction,
+    from: call.from_phone,
+    to: call.to_phone,
+    trunk_id: call.direction === 'out' ? call.trunk_id : null,
+    ring_timeout_ms: settings.ring_timeout_seconds * 1000,
+    max_call_ms: settings.max_call_seconds * 1000,
+    paid_ms: paidSeconds * 1000,
+    language,
+    voice: settings.voice,
+    brain: brainPlan(settings),
+    disclosure: fill(settings.disclosure),
+    greeting: fill(settings.greeting),
+    prompt: fillVars(settings.prompt, call.vars),
+    task: fill(call.task),
+    vars: call.vars,
+    tools: settings.tools.map(toolPlan),
+    goal: fill(settings.goal),
+    extraction: settings.extraction,
+    voicemail:
+      settings.voicemail.action === 'leave_message'
+        ? { action: 'leave_message', text: fillVars(settings.voicemail.text, call.vars) || settings.voicemail.text }
+        : settings.voicemail,
+    recording: settings.recording,
+    sealed: hidden ? sealer.seal(hidden, call.id) : null,
+    traceparent: null,
+  } satisfies CallPlan)
+}

@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import { AnsweredBy, EndedReason, ToolCall, Turn, TurnLatency } from '../../media/contract/messages.ts'
+import { Direction } from '../../media/contract/plan.ts'
+import { Money } from '../http/money-schema.ts'
+import { paging } from '../http/paging.ts'
+import { Phone } from '../phone.ts'
+
+export const CallStatus = z.enum([
+  'queued',
+  'dialing',
+  'ringing',
+  'in_progress',
+  'completed',
+  'no_answer',
+  'busy',
+  'failed',
+  'canceled',
+])
+export type CallStatus = z.output<typeof CallStatus>
+
+const MAX_VARS = 100
+
+export const CallInput = z.strictObject({
+  project_id: z.uuid(),
+  phone: Phone,
+  task: z.string().max(8000).optional().describe('Instruction for this call; `{{var}}` is filled'),
+  vars: z
+    .record(z.string().regex(/^[A-Za-z0-9_]{1,64}$/), z.union([z.string().max(4000), z.number(), z.boolean()]))
+    .refine(vars => Object.keys(vars).length <= MAX_VARS, { error: `at most ${MAX_VARS} vars` })
+    .optional()
+    .describe('Values for `{{var}}` in prompt, greeting and task; one that is missing is empty'),
+})
+export type CallInput = z.output<typeof CallInput>
+
+export const CallFilters = z.strictObject({
+  project_id: z.uuid().optional(),
+  direction: Direction.optional(),
+  status: CallStatus.optional(),
+  ...paging,
+})
+export type CallFilters = z.output<typeof CallFilters>
+
+const call = {
+  id: z.uuid(),
+  project_id: z.uuid(),
+  direction: Direction,
+  status: CallStatus,
+  from: z.string(),
+  to: z.string(),
+  contact_id: z.uuid().nullable(),
+  campaign_id: z.uuid().nullable(),
+  created_at: z.string(),
+  answered_at: z.string().nullable(),
+  ended_at: z.string().nullable(),
+  duration_seconds: z.int().nullable(),
+  billed_seconds: z.int().nullable(),
+  cost: Money.nullable(),
+  goal_reached: z.boolean().nullable(),
+  ended_reason: EndedReason.nullable(),
+  answered_by: AnsweredBy.nullable(),
+  sip_code: z.int().nullable(),
+}
+export const CallView = z.object(call).meta({ id: 'Call' })
+
+export const CallDetail = z
+  .object({
+    ...call,
+    summary: z.string().nullable(),
+    extracted: z.record(z.string(), z.unknown()).nullable(),
+    transcript: z.array(Turn),
+    tool_calls: z.array(ToolCall),
+    latency: z.object({ p50_ms: z.int().nullable(), p95_ms: z.int().nullable(), turns: z.array(TurnLatency) }),
+    recording_url: z.url().nullable(),
+    sip_trace_url: z.url().nullable(),
+  })
+  .meta({ id: 'CallDetail' })
+
+export const CallPath = z.object({ call_id: z.uuid() })

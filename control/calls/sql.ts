@@ -1,0 +1,221 @@
+import type { CallRecord, ToolCall, Turn } from '../../media/contract/messages.ts'
+import { type Db, json, type Tx } from '../db/connect.ts'
+import { cleanText } from '../db/text.ts'
+import type { CallFilters, CallStatus } from './schema.ts'
+
+export interface CallRow {
+  id: string
+  owner_id: string
+  project_id: string
+  direction: 'in' | 'out' | 'web'
+  status: CallStatus
+  from_phone: string
+  to_phone: string
+  contact_id: string | null
+  campaign_id: string | null
+  trunk_id: string | null
+  task: string | null
+  vars: Record<string, string>
+  price: bigint
+  factor_percent: number
+  created_at: Date
+  deadline_at: Date
+  engine: string | null
+  boot: string | null
+  progress_ms: number
+  answered_at: Date | null
+  ended_at: Date | null
+  talked_ms: number | null
+  billed_seconds: number | null
+  cost: bigint | null
+  goal_reached: boolean | null
+  ended_reason: CallRecord['ended_reason'] | null
+  answered_by: CallRecord['answered_by']
+  sip_code: number | null
+  summary: string | null
+  extracted: CallRecord['extracted']
+  transcript: Turn[] | null
+  tool_calls: ToolCall[] | null
+  latency: CallRecord['latency'] | null
+}
+
+const newColumns = [
+  'id',
+  'owner_id',
+  'project_id',
+  'direction',
+  'status',
+  'from_phone',
+  'to_phone',
+  'contact_id',
+  'trunk_id',
+  'task',
+  'vars',
+  'price',
+  'factor_percent',
+  'created_at',
+  'deadline_at',
+] as const
+export type NewCall = Pick<CallRow, (typeof newColumns)[number]>
+
+export async function insertCall(tx: Tx, call: NewCall): Promise<void> {
+  await tx`insert into calls ${tx({ ...call, vars: json(tx, call.vars) } as never, ...(newColumns as never as []))}`
+  await bump(tx, call, { [call.status]: 1 })
+}
+
+/** Totals of lists. Rows are touched in one order, so that two calls that change at once cannot deadlock. */
+async function bump(tx: Tx, call: NewCall | CallRow, change: Partial<Record<CallStatus, number>>): Promise<void> {
+  const { owner_id, project_id, direction } = call
+  for (const status of Object.keys(change).sort()) {
+    const by = change[status as CallStatus]!
+    await tx`
+      insert into call_counters (owner_id, project_id, direction, status, calls)
+      values (${owner_id}, ${project_id}, ${direction}, ${status}, ${Math.max(by, 0)})
+      on conflict (owner_id, project_id, direction, status) do update set calls = call_counters.calls + ${by}`
+  }
+}
+
+export async function selectCall(db: Db, ownerId: string, id: string): Promise<CallRow | undefined> {
+  const [row] = await db<CallRow[]>`select * from calls where owner_id = ${ownerId} and id = ${id}`
+  return row
+}
+
+/** For what engines say of a call: they know its id, and are trusted with it. */
+export async function selectCallById(db: Db, id: string): Promise<CallRow | undefined> {
+  const [row] = await db<CallRow[]>`select * from calls where id = ${id}`
+  return row
+}
+
+export async function lockCall(tx: Tx, id: string): Promise<CallRow | undefined> {
+  const [row] = await tx<CallRow[]>`select * from calls where id = ${id} for update`
+  return row
+}
+
+const where = (db: Db, ownerId: string, { project_id, direction, status }: CallFilters) => db`
+  owner_id = ${ownerId}
+  ${project_id ? db`and project_id = ${project_id}` : db``}
+  ${direction ? db`and direction = ${direction}` : db``}
+  ${status ? db`and status = ${status}` : db``}`
+
+/** Without transcripts and the like: a page of 200 calls stays small. */
+const listed = [
+  'id',
+  'project_id',
+  'direction',
+  'status',
+  'from_phone',
+  'to_phone',
+  'contact_id',
+  'campaign_id',
+  'created_at',
+  'answered_at',
+  'ended_at',
+  'talked_ms',
+  'billed_seconds',
+  'cost',
+  'goal_reached',
+  'ended_reason',
+  'answered_by',
+  'sip_code',
+] as const
+export type ListedCall = Pick<CallRow, (typeof listed)[number]>
+
+export async function selectCalls(db: Db, ownerId: string, filters: CallFilters): Promise<ListedCall[]> {
+  return db<ListedCall[]>`
+    select ${db(listed)} from calls where ${where(db, ownerId, filters)}
+    order by created_at desc, id desc limit ${filters.limit} offset ${filters.offset}`
+}
+
+export async function totalCalls(db: Db, ownerId: string, filters: CallFilters): Promise<number> {
+  const [row] = await db<{ total: number }[]>`
+    select coalesce(sum(calls), 0)::int as total from call_counters where ${where(db, ownerId, filters)}`
+  return row!.total
+}
+
+/** What engines told of a call that is still live. */
+export interface LiveChange {
+  status?: CallStatus
+  engine?: string
+  boot?: string
+  answered_at?: Date
+  progress_ms?: number
+}
+
+export async function updateLive(tx: Tx, call: CallRow, change: LiveChange): Promise<void> {
+  if (Object.keys(change).length === 0) return
+  await tx`update calls set ${tx(change as never)} where id = ${call.id}`
+  if (change.status && change.status !== call.status) await bump(tx, call, { [call.status]: -1, [change.status]: 1 })
+}
+
+export async function updateEnded(
+  tx: Tx,
+  call: CallRow,
+  record: CallRecord,
+  paid: { billed_seconds: number; cost: bigint; answered_at: Date | null },
+): Promise<void> {
+  await tx`
+    update calls set status = ${record.status}, ended_reason = ${record.ended_reason},
+      answered_by = ${record.answered_by}, sip_code = ${record.sip_code}, answered_at = ${paid.answered_at},
+      ended_at = ${new Date(record.ended_at)}, talked_ms = ${record.talked_ms},
+      billed_seconds = ${paid.billed_seconds}, cost = ${paid.cost}, goal_reached = ${record.goal_reached},
+      summary = ${record.summary && cleanText(record.summary)}, extracted = ${record.extracted ? json(tx, record.extracted) : null},
+      transcript = ${json(tx, record.transcript)}, tool_calls = ${json(tx, record.tool_calls)},
+      latency = ${json(tx, record.latency)}, media = ${record.media ? json(tx, record.media) : null}
+    where id = ${call.id}`
+  await bump(tx, call, { [call.status]: -1, [record.status]: 1 })
+}
+
+export async function countLiveOnTrunk(db: Db, ownerId: string, trunkId: string): Promise<number> {
+  const [row] = await db<{ live: number }[]>`
+    select count(*)::int as live from calls
+    where owner_id = ${ownerId} and trunk_id = ${trunkId} and ended_at is null`
+  return row!.live
+}
+
+// ---- sweeps: over all owners ----
+
+/** Nobody said that they have it, and the time for it is over. */
+export async function selectOverdue(db: Db, now: Date): Promise<{ id: string; direction: string }[]> {
+  return db<{ id: string; direction: string }[]>`
+    select id, direction from calls
+    where ended_at is null and engine is null and status in ('queued', 'ringing') and deadline_at < ${now}
+    order by deadline_at limit 200`
+}
+
+/** Calls that some engine should be holding a lease on. */
+export async function selectHeld(db: Db, now: Date): Promise<string[]> {
+  const rows = await db<{ id: string }[]>`
+    select id from calls where ended_at is null and (engine is not null or deadline_at < ${now})`
+  return rows.map(row => row.id)
+}
+
+export async function selectOfEarlierBoots(db: Db, engine: string, boot: string): Promise<string[]> {
+  const rows = await db<{ id: string }[]>`
+    select id from calls where ended_at is null and engine = ${engine} and boot <> ${boot}`
+  return rows.map(row => row.id)
+}
+
+// ---- events ----
+
+export interface EventRow {
+  seq: number
+  type: string
+  at: Date
+  data: Record<string, unknown>
+}
+
+export async function insertEvent(tx: Tx, callId: string, event: EventRow): Promise<void> {
+  await tx`
+    insert into call_events (call_id, seq, type, at, data)
+    values (${callId}, ${event.seq}, ${event.type}, ${event.at}, ${json(tx, event.data)})
+    on conflict (call_id, seq) do nothing`
+}
+
+export async function selectEvents(db: Db, callId: string, afterSeq: number): Promise<EventRow[]> {
+  return db<EventRow[]>`
+    select seq, type, at, data from call_events where call_id = ${callId} and seq > ${afterSeq} order by seq`
+}
+
+export async function deleteOldEvents(db: Db, before: Date): Promise<void> {
+  await db`delete from call_events where at < ${before}`
+}

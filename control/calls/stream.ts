@@ -1,0 +1,111 @@
+/** Server-sent events of one call: what the database has, then what comes over the bus, each event once. */
+import type { ServerResponse } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { CallEvent } from '../../media/contract/messages.ts'
+import type { Deps } from '../deps.ts'
+import { notFound, Problem } from '../http/problem.ts'
+import { errorFields } from '../log.ts'
+import { selectCall, selectEvents } from './sql.ts'
+
+/** The bus is read from this long ago on, so that nothing falls between it and the database. */
+const OVERLAP_MS = 60_000
+const HEARTBEAT_MS = 15_000
+/** Each has a Redis connection of its own. */
+const MAX_STREAMS = 200
+
+const open = new WeakMap<Deps, Set<ServerResponse>>()
+
+function streamsOf(deps: Deps): Set<ServerResponse> {
+  const streams = open.get(deps) ?? new Set()
+  open.set(deps, streams)
+  return streams
+}
+
+/** For the shutdown: streams would hold the server open. */
+export function endStreams(deps: Deps): void {
+  for (const response of streamsOf(deps)) response.end()
+}
+
+interface Sent {
+  seq: number
+  type: string
+  data: object
+}
+
+export async function streamCall(
+  deps: Deps,
+  ownerId: string,
+  callId: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<string> {
+  if (!(await selectCall(deps.sql, ownerId, callId))) throw notFound()
+  const streams = streamsOf(deps)
+  if (streams.size >= MAX_STREAMS) throw new Problem('service_unavailable', { retryAfterSeconds: 10 })
+  const given = Number(request.headers['last-event-id'] ?? 0)
+  const after = Number.isSafeInteger(given) && given > 0 && given < 2 ** 31 ? given : 0
+  reply.hijack()
+  const response = reply.raw
+  response.writeHead(200, {
+    ...(reply.getHeaders() as Record<string, string>),
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-store',
+    'x-accel-buffering': 'no',
+    // Or a shutdown would wait for the client to let go of the idle connection.
+    connection: 'close',
+  })
+  response.flushHeaders() // a call that has no events yet must not look like a request that hangs
+  streams.add(response)
+  const writer = createWriter(response, after)
+  const reader = deps.bus.follow(callId, event => writer.live(event), `${Date.now() - OVERLAP_MS}-0`)
+  const heartbeat = setInterval(() => response.write(':\n\n'), HEARTBEAT_MS)
+  response.on('close', () => {
+    clearInterval(heartbeat)
+    streams.delete(response)
+    void reader.stop()
+  })
+  try {
+    for (const event of await selectEvents(deps.sql, callId, after)) writer.stored(event)
+    const row = await selectCall(deps.sql, ownerId, callId)
+    if (row?.ended_at) writer.end({ status: row.status, ended_reason: row.ended_reason })
+    else writer.goLive()
+  } catch (error) {
+    deps.log.error({ error: errorFields(error) }, 'call stream broke off')
+    response.end() // the client comes back with Last-Event-ID
+  }
+  return ''
+}
+
+/** Keeps live events back until the stored ones are out, and sends none twice. */
+function createWriter(response: ServerResponse, after: number) {
+  let last = after
+  let live = false
+  const held: CallEvent[] = []
+  const write = ({ seq, type, data }: Sent) => {
+    if (seq <= last || response.writableEnded) return
+    last = seq
+    response.write(`id: ${seq}\nevent: ${type}\ndata: ${JSON.stringify(data)}\n\n`)
+  }
+  const end = (data: object) =>
+    response.writableEnded || response.end(`event: call.ended\ndata: ${JSON.stringify(data)}\n\n`)
+  const pass = (event: CallEvent) => {
+    if (event.type === 'call.ended') {
+      return void end({ status: event.record.status, ended_reason: event.record.ended_reason })
+    }
+    if (event.type === 'call.progress' || event.type === 'dtmf.received') return
+    const { v: _v, call_id: _call, owner_id: _owner, seq, at: _at, type, ...data } = event
+    write({ seq, type, data })
+  }
+  return {
+    stored: write,
+    end,
+    live(event: CallEvent) {
+      if (live) pass(event)
+      else held.push(event)
+    },
+    goLive() {
+      live = true
+      for (const event of held.splice(0)) pass(event)
+    },
+  }
+}

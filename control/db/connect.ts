@@ -1,0 +1,40 @@
+import postgres from 'postgres'
+import { cleanJson } from './text.ts'
+
+type Types = { bigint: bigint }
+export type Sql = postgres.Sql<Types>
+export type Tx = postgres.TransactionSql<Types>
+/** A query runs on the pool or inside a transaction. */
+export type Db = postgres.ISql<Types>
+
+export interface DatabaseOptions {
+  url: string
+  /** All tables live in this schema. */
+  schema?: string
+  max?: number
+}
+
+export function connect({ url, schema = 'parley', max = 10 }: DatabaseOptions): Sql {
+  return postgres(url, {
+    max,
+    // A host that drops packets must not hold a request for the default half minute.
+    connect_timeout: 10,
+    onnotice: () => {},
+    connection: { search_path: schema, application_name: 'parley-control' },
+    types: {
+      bigint: postgres.BigInt,
+      // pg-boss binds JSON that is text already; encoding it again would make a JSON string of it.
+      json: {
+        to: 114,
+        from: [114, 3802],
+        serialize: (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value)),
+        parse: (text: string) => JSON.parse(text),
+      },
+    },
+  }) as unknown as Sql
+}
+
+/** Binds an object as JSON. */
+export function json(db: Db, value: unknown) {
+  return db.json(cleanJson(value))
+}

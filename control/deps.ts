@@ -1,0 +1,70 @@
+/** What control is built from. Nothing here is read from the environment: infra/config.ts does that. */
+import type { Redis } from 'ioredis'
+import type { PgBoss } from 'pg-boss'
+import type { ControlBus } from '../media/contract/bus-control.ts'
+import type { Sealer } from '../media/contract/seal.ts'
+import type { Clock, Fetch, Log } from '../media/ports.ts'
+import type { Sql } from './db/connect.ts'
+
+export interface ControlConfig {
+  /** Where customers reach us, without a slash at the end. */
+  base_url: string
+  /** Decimal strings of up to 4 places. */
+  minute_price: string
+  trial_balance: string
+  currency: string
+  trial_days: number
+  /** Share of the minute price that a realtime session costs. */
+  web_factor_percent: number
+  rate_limit: { per_key: number; per_address: number; window_ms: number }
+  /** Before the second, third … attempt of a webhook; one attempt more than there are delays. */
+  webhook_retry_seconds: number[]
+  webhook_timeout_ms: number
+  /** A queued call that no engine took fails after this. */
+  queue_expiry_ms: number
+  /** An admitted inbound call that did not start is given up after this. */
+  admission_expiry_ms: number
+  /** A call whose lease has been gone for so long is dead. */
+  reap_after_ms: number
+  /** Events of a dying engine may still be on their way when its successor says hello. */
+  engine_lost_grace_ms: number
+  sweep_ms: number
+  redis_prefix: string
+  /** Addresses of proxies whose X-Forwarded-For is believed, or false. */
+  trust_proxy: string[] | false
+  body_limit: number
+}
+
+export const defaultConfig: ControlConfig = {
+  base_url: 'http://127.0.0.1:8080',
+  minute_price: '5.0000',
+  trial_balance: '100.0000',
+  currency: 'RUB',
+  trial_days: 14,
+  web_factor_percent: 50,
+  rate_limit: { per_key: 120, per_address: 60, window_ms: 60_000 },
+  webhook_retry_seconds: [60, 300, 1800, 7200, 21_600],
+  webhook_timeout_ms: 10_000,
+  queue_expiry_ms: 600_000,
+  admission_expiry_ms: 5000,
+  reap_after_ms: 75_000,
+  engine_lost_grace_ms: 500,
+  sweep_ms: 1000,
+  redis_prefix: 'parley',
+  trust_proxy: false,
+  body_limit: 1_048_576,
+}
+
+export interface Deps {
+  sql: Sql
+  redis: Redis
+  bus: ControlBus
+  sealer: Sealer
+  fetch: Fetch
+  clock: Clock
+  log: Log
+  boss: PgBoss
+  config: ControlConfig
+}
+
+export const wallDate = (deps: Pick<Deps, 'clock'>) => new Date(deps.clock.wall())

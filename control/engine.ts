@@ -1,0 +1,198 @@
+/** Control's side of the talk with engines: places queued calls, takes in their events, answers their questions. */
+import type { AskHandlers } from '../media/contract/bus-control.ts'
+import type { BusEvent, CallEvent, EngineEvent } from '../media/contract/messages.ts'
+import { admitCall, extendCall } from './calls/admit.ts'
+import { finish, finishLost, finishUnanswered } from './calls/finish.ts'
+import { makePlan } from './calls/plan.ts'
+import type { CallStatus } from './calls/schema.ts'
+import { HOLD_SECONDS } from './calls/service.ts'
+import {
+  deleteOldEvents,
+  insertEvent,
+  type LiveChange,
+  lockCall,
+  selectCallById,
+  selectHeld,
+  selectOfEarlierBoots,
+  selectOverdue,
+  updateLive,
+} from './calls/sql.ts'
+import { type Deps, wallDate } from './deps.ts'
+import { forgetOldKeys } from './http/idempotency.ts'
+import { errorFields, rethrowBare } from './log.ts'
+import { openSecrets } from './projects/secrets.ts'
+import { presentProject } from './projects/service.ts'
+import { selectProjectEver } from './projects/sql.ts'
+import { noteTrunkStatus } from './trunks/service.ts'
+
+/** The job behind a queued call. Run twice it offers the call twice, and one engine still takes it once. */
+export async function offerCall(deps: Deps, callId: string): Promise<void> {
+  const call = await selectCallById(deps.sql, callId)
+  if (call?.status !== 'queued' || call.deadline_at.getTime() <= deps.clock.wall()) return
+  const project = await selectProjectEver(deps.sql, call.owner_id, call.project_id)
+  if (!project) throw new Error('the project of a queued call is missing')
+  const secrets = await openSecrets(deps, deps.sql, call.owner_id)
+  const settings = presentProject(project)
+  const plan = makePlan(deps.sealer, { call, language: project.language, settings, secrets, paidSeconds: HOLD_SECONDS })
+  await deps.bus.place({ type: 'call.place', plan, deadline: call.deadline_at.getTime() })
+}
+
+export function askHandlers(deps: Deps): AskHandlers {
+  return {
+    'call.admit': request => admitCall(deps, request).catch(rethrowBare),
+    'call.extend': request => extendCall(deps, request).catch(rethrowBare),
+  }
+}
+
+export async function handleEvent(deps: Deps, event: BusEvent): Promise<void> {
+  switch (event.type) {
+    case 'engine.started':
+      return closeEarlierBoots(deps, event)
+    case 'engine.stopping':
+      return
+    case 'trunk.status':
+      return noteTrunkStatus(deps, event)
+    default:
+      return handleCallEvent(deps, event)
+  }
+}
+
+async function closeEarlierBoots(deps: Deps, { engine, boot }: EngineEvent): Promise<void> {
+  // The last words of the boot before may be in the same batch; they know more than we do.
+  await new Promise<void>(resolve => deps.clock.after(deps.config.engine_lost_grace_ms, resolve))
+  const lost = await selectOfEarlierBoots(deps.sql, engine, boot)
+  for (const id of lost) await finishLost(deps, id)
+  if (lost.length > 0) deps.log.warn({ engine, calls: lost.length }, 'calls of an earlier boot were closed')
+}
+
+/** How far a call is. Events come in any order, and a call never goes back. */
+const rank: Record<CallStatus, number> = {
+  queued: 0,
+  dialing: 1,
+  ringing: 2,
+  in_progress: 3,
+  completed: 4,
+  no_answer: 4,
+  busy: 4,
+  failed: 4,
+  canceled: 4,
+}
+
+function changeOf(event: Exclude<CallEvent, { type: 'call.ended' }>): LiveChange {
+  switch (event.type) {
+    case 'call.dialing':
+      return { status: 'dialing', engine: event.engine, boot: event.boot }
+    case 'call.ringing':
+      return { status: 'ringing' }
+    case 'call.started':
+      return { status: 'in_progress', engine: event.engine, boot: event.boot, answered_at: new Date(event.at) }
+    case 'call.progress':
+      return { status: 'in_progress', progress_ms: event.talked_ms }
+    default:
+      return {}
+  }
+}
+
+async function handleCallEvent(deps: Deps, event: CallEvent): Promise<void> {
+  if (event.type === 'call.ended') {
+    await finish(deps, event.call_id, event.record)
+    return
+  }
+  const change = changeOf(event)
+  await deps.sql.begin(async tx => {
+    const call = await lockCall(tx, event.call_id)
+    if (!call || call.ended_at || call.owner_id !== event.owner_id) return
+    if (change.status && rank[change.status] <= rank[call.status]) delete change.status
+    if (change.progress_ms !== undefined && change.progress_ms <= call.progress_ms) delete change.progress_ms
+    if (change.answered_at && call.answered_at) delete change.answered_at
+    await updateLive(tx, call, change)
+    const stored = storedEvent(event)
+    if (stored) await insertEvent(tx, call.id, stored)
+  })
+}
+
+/** Progress is in the row already; keys that a caller presses may be a PIN and are not kept. */
+function storedEvent(event: Exclude<CallEvent, { type: 'call.ended' }>) {
+  if (event.type === 'call.progress' || event.type === 'dtmf.received') return null
+  const { v: _v, call_id: _call, owner_id: _owner, seq, at, type, ...data } = event
+  return { seq, type, at: new Date(at), data }
+}
+
+// ---- sweeps ----
+
+/** Calls that no engine took in time: one Lua script decides between us and an engine that takes it just now. */
+export async function sweepOverdue(deps: Deps): Promise<void> {
+  for (const { id, direction } of await selectOverdue(deps.sql, wallDate(deps))) {
+    if (!(await deps.bus.withdraw(id))) continue // an engine has it; its lease decides from here
+    await finishUnanswered(deps, id, 'failed', direction === 'in' ? 'engine_lost' : 'queue_expired')
+  }
+}
+
+const LEASE_BATCH = 50
+
+/**
+ * Closes calls whose engine has been silent for too long. Remembers since when a lease is missing; that is evidence only
+ * while we look without a break, so an outage of Redis (or of ours) starts the clock anew.
+ */
+export function createReaper(deps: Deps): { sweep(): Promise<void> } {
+  const missing = new Map<string, number>()
+  const longestBreak = deps.config.reap_after_ms / 2
+  let lookedAt = deps.clock.now()
+  return {
+    async sweep() {
+      const held = await selectHeld(deps.sql, wallDate(deps))
+      const alive = new Set<string>()
+      try {
+        for (let from = 0; from < held.length; from += LEASE_BATCH) {
+          const batch = held.slice(from, from + LEASE_BATCH)
+          const holders = await Promise.all(batch.map(id => deps.bus.holder(id)))
+          for (const [index, holder] of holders.entries()) if (holder) alive.add(batch[index]!)
+        }
+      } catch (error) {
+        missing.clear()
+        throw error
+      }
+      const now = deps.clock.now()
+      if (now - lookedAt > longestBreak) missing.clear()
+      lookedAt = now
+      const gone = new Set(held.filter(id => !alive.has(id)))
+      for (const id of missing.keys()) if (!gone.has(id)) missing.delete(id)
+      for (const id of gone) {
+        const since = missing.get(id) ?? now
+        missing.set(id, since)
+        if (now - since < deps.config.reap_after_ms) continue
+        if (await finishLost(deps, id)) deps.log.warn({ call_id: id }, 'call without a living engine was closed')
+        missing.delete(id)
+      }
+    },
+  }
+}
+
+const EVENTS_KEPT_MS = 24 * 3600 * 1000
+
+export async function sweepOld(deps: Deps): Promise<void> {
+  await forgetOldKeys(deps)
+  await deleteOldEvents(deps.sql, new Date(deps.clock.wall() - EVENTS_KEPT_MS))
+}
+
+/** Runs `work` again and again with a pause between; `stop` waits for the run under way. */
+export function every(deps: Deps, ms: number, name: string, work: () => Promise<void>): { stop(): Promise<void> } {
+  let running = true
+  let current = Promise.resolve()
+  let cancel = () => {}
+  const round = () => {
+    current = work()
+      .catch(error => deps.log.error({ error: errorFields(error), name }, 'sweep failed'))
+      .then(() => {
+        if (running) cancel = deps.clock.after(ms, round)
+      })
+  }
+  round()
+  return {
+    async stop() {
+      running = false
+      cancel()
+      await current
+    },
+  }
+}

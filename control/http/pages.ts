@@ -1,0 +1,36 @@
+/** Addresses outside the API: the document, health, and a page for every error code. */
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import { Problem, type ProblemCode, problems } from './problem.ts'
+
+const escapeHtml = (text: string) => text.replace(/[&<>"']/g, char => `&#${char.charCodeAt(0)};`)
+
+function page(title: string, body: string): string {
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${escapeHtml(title)}</title></head><body>${body}</body></html>`
+}
+
+export function registerPages(app: FastifyInstance): void {
+  app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger())
+
+  app.get('/health', { schema: { hide: true } }, async () => ({ status: 'ok' }))
+
+  app.get('/errors', { schema: { hide: true } }, async (_, reply) => {
+    const items = Object.entries(problems).map(
+      ([code, meaning]) =>
+        `<li><a href="/errors/${code}">${code}</a> (${meaning.status}): ${escapeHtml(meaning.title)}</li>`,
+    )
+    return reply.type('text/html; charset=utf-8').send(page('Errors', `<h1>Errors</h1><ul>${items.join('')}</ul>`))
+  })
+
+  app.get(
+    '/errors/:code',
+    { schema: { hide: true, params: z.object({ code: z.string() }) } },
+    async (request, reply) => {
+      const { code } = request.params as { code: string }
+      if (!Object.hasOwn(problems, code)) throw new Problem('route_not_found')
+      const { status, title, help } = problems[code as ProblemCode]
+      const body = `<h1>${code}</h1><p>HTTP ${status}. ${escapeHtml(title)}.</p><p>${escapeHtml(help)}</p>`
+      return reply.type('text/html; charset=utf-8').send(page(code, body))
+    },
+  )
+}

@@ -1,0 +1,163 @@
+/** The closed list of error codes, and the error that carries one. Clients decide by `code`; it is published. */
+
+interface Meaning {
+  status: number
+  title: string
+  /** For the page behind `type`. */
+  help: string
+}
+
+export const problems = {
+  bad_request: { status: 400, title: 'The request could not be read', help: 'The HTTP request itself is malformed.' },
+  malformed_json: {
+    status: 400,
+    title: 'The body is not JSON',
+    help: 'The body must be one JSON document in UTF-8.',
+  },
+  validation_failed: {
+    status: 400,
+    title: 'The request is not valid',
+    help: 'Each entry of `errors` points to a field by JSON Pointer. Unknown fields and query parameters are errors too.',
+  },
+  unauthorized: {
+    status: 401,
+    title: 'The API key is missing or not valid',
+    help: 'Send a live key as `X-API-Key: svc_…` or `Authorization: Bearer svc_…`.',
+  },
+  subscription_inactive: {
+    status: 402,
+    title: 'The subscription is not active',
+    help: 'Calls can be made and taken only while the subscription is active.',
+  },
+  insufficient_balance: {
+    status: 402,
+    title: 'The balance does not cover one minute',
+    help: 'The balance must be at least the price of one minute of the call.',
+  },
+  insufficient_scope: {
+    status: 403,
+    title: 'The key lacks the scope this needs',
+    help: 'Reading needs the scope `read`, changing and launching needs `write`.',
+  },
+  not_found: {
+    status: 404,
+    title: 'There is no such object',
+    help: 'It does not exist, was deleted, or belongs to another owner.',
+  },
+  route_not_found: { status: 404, title: 'There is no such address', help: 'See /openapi.json for what there is.' },
+  call_ended: { status: 409, title: 'The call has ended', help: 'Nothing can be done to a call that has ended.' },
+  idempotency_in_flight: {
+    status: 409,
+    title: 'A request with this Idempotency-Key is under way',
+    help: 'Wait for its answer, or ask again a little later with the same key.',
+  },
+  no_outbound_line: {
+    status: 409,
+    title: 'No outbound line is bound to the project',
+    help: 'Bind a number with direction `out` or `both` to the project.',
+  },
+  number_bound: {
+    status: 409,
+    title: 'The number serves another project',
+    help: 'A number serves one project in each direction. Unbind it there first.',
+  },
+  do_not_call: {
+    status: 409,
+    title: 'The number is on the do-not-call list',
+    help: 'The subscriber asked not to be called, or you listed the number.',
+  },
+  payload_too_large: { status: 413, title: 'The body is too large', help: 'A JSON body may have up to 1 MB.' },
+  unsupported_media_type: {
+    status: 415,
+    title: 'The media type of the body is not supported',
+    help: 'Send JSON with `Content-Type: application/json`.',
+  },
+  moderation_rejected: {
+    status: 422,
+    title: 'The text was rejected by moderation',
+    help: 'The prompt or task asks for what the service is not for. `errors` points to the text.',
+  },
+  idempotency_mismatch: {
+    status: 422,
+    title: 'This Idempotency-Key was used for another request',
+    help: 'A key stands for one request with one body for 24 hours.',
+  },
+  rate_limited: {
+    status: 429,
+    title: 'Too many requests',
+    help: 'Wait as many seconds as `Retry-After` says.',
+  },
+  internal_error: {
+    status: 500,
+    title: 'Something went wrong on our side',
+    help: 'Quote `request_id` when you ask us.',
+  },
+  engine_unavailable: {
+    status: 503,
+    title: 'The engine of this call cannot be reached',
+    help: 'Try again a little later.',
+  },
+  service_unavailable: {
+    status: 503,
+    title: 'The service is briefly unavailable',
+    help: 'A part that this needs cannot be reached. Try again a little later.',
+  },
+} as const satisfies Record<string, Meaning>
+
+export type ProblemCode = keyof typeof problems
+export const problemCodes = Object.keys(problems) as [ProblemCode, ...ProblemCode[]]
+
+export interface FieldError {
+  pointer: string
+  code: string
+  message: string
+}
+
+export interface ProblemDocument {
+  type: string
+  title: string
+  status: number
+  detail: string
+  code: ProblemCode
+  request_id: string
+  errors?: FieldError[]
+}
+
+/** An answer other than success, thrown anywhere below a route. */
+export class Problem extends Error {
+  readonly code: ProblemCode
+  readonly status: number
+  readonly errors: FieldError[]
+  readonly retryAfterSeconds: number | null
+
+  constructor(
+    code: ProblemCode,
+    options: { detail?: string; errors?: FieldError[]; retryAfterSeconds?: number; cause?: unknown } = {},
+  ) {
+    super(options.detail ?? problems[code].title, { cause: options.cause })
+    this.name = 'Problem'
+    this.code = code
+    this.status = problems[code].status
+    this.errors = options.errors ?? []
+    this.retryAfterSeconds = options.retryAfterSeconds ?? null
+  }
+
+  toDocument(baseUrl: string, requestId: string): ProblemDocument {
+    return {
+      type: `${baseUrl}/errors/${this.code}`,
+      title: problems[this.code].title,
+      status: this.status,
+      detail: this.message,
+      code: this.code,
+      request_id: requestId,
+      ...(this.errors.length > 0 ? { errors: this.errors } : {}),
+    }
+  }
+}
+
+export const notFound = () => new Problem('not_found')
+
+/** One field that is wrong, found after parsing. */
+export function invalidField(pointer: string, code: string, message: string): Problem {
+  return new Problem('validation_failed', { errors: [{ pointer, code, message }] })
+}

@@ -1,0 +1,171 @@
+/**
+ * Money: whole 1/10000 of the currency unit as bigint, and a double-entry ledger. Every movement is written as entries
+ * that sum to zero (the database refuses others); `balances` is their running total per owner, kept by conditional
+ * updates so that it can never go below zero. Row locks are always taken in the order hold, balance.
+ */
+import type { Db, Tx } from './db/connect.ts'
+import { uuidv7 } from './ids.ts'
+
+const SCALE = 4
+const PERCENT_MINUTE = 60n * 100n
+
+export function toUnits(decimal: string): bigint {
+  const match = /^(\d+)(?:\.(\d{1,4}))?$/.exec(decimal)
+  if (!match) throw new Error('not an amount of money')
+  return BigInt(match[1]! + (match[2] ?? '').padEnd(SCALE, '0'))
+}
+
+export function fromUnits(units: bigint): string {
+  const sign = units < 0n ? '-' : ''
+  const digits = (units < 0n ? -units : units).toString().padStart(SCALE + 1, '0')
+  return `${sign}${digits.slice(0, -SCALE)}.${digits.slice(-SCALE)}`
+}
+
+export interface Tariff {
+  /** Units a minute. */
+  price: bigint
+  /** Share of it that this kind of call costs. */
+  factorPercent: number
+}
+
+/** price × factor × seconds / 60, half up. */
+export function costOf(tariff: Tariff, seconds: number): bigint {
+  const exact = tariff.price * BigInt(tariff.factorPercent) * BigInt(seconds)
+  return (2n * exact + PERCENT_MINUTE) / (2n * PERCENT_MINUTE)
+}
+
+/** How many whole seconds, up to `most`, this money pays for. */
+export function secondsFor(tariff: Tariff, money: bigint, most: number): number {
+  const perMinute = tariff.price * BigInt(tariff.factorPercent)
+  if (perMinute === 0n) return most
+  // Solved for seconds: costOf(seconds) ≤ money, rounding included.
+  const seconds = (PERCENT_MINUTE * (2n * money + 1n) - 1n) / (2n * perMinute)
+  return seconds < BigInt(most) ? Number(seconds) : most
+}
+
+export interface Balance {
+  available: bigint
+  held: bigint
+}
+
+type Account = 'balance' | 'held' | 'revenue' | 'funding'
+type Kind = 'fund' | 'hold' | 'extend' | 'settle'
+
+async function write(
+  db: Db,
+  ownerId: string,
+  kind: Kind,
+  callId: string | null,
+  at: Date,
+  amounts: Partial<Record<Account, bigint>>,
+) {
+  const transactionId = uuidv7(at.getTime())
+  const entries = Object.entries(amounts)
+    .filter(([, amount]) => amount !== 0n)
+    .map(([account, amount]) => ({
+      id: uuidv7(at.getTime()),
+      transaction_id: transactionId,
+      owner_id: ownerId,
+      account,
+      kind,
+      amount,
+      call_id: callId,
+      created_at: at,
+    }))
+  if (entries.length > 0) await db`insert into ledger_entries ${db(entries)}`
+}
+
+export async function openAccount(tx: Tx, ownerId: string): Promise<void> {
+  await tx`insert into balances (owner_id, available, held) values (${ownerId}, 0, 0)`
+}
+
+export async function balanceOf(db: Db, ownerId: string): Promise<Balance> {
+  const [row] = await db<Balance[]>`select available, held from balances where owner_id = ${ownerId}`
+  return row ?? { available: 0n, held: 0n }
+}
+
+/** Trial money, a payment. */
+export async function fund(tx: Tx, ownerId: string, amount: bigint, at: Date): Promise<void> {
+  if (amount < 0n) throw new Error('funding must not be negative')
+  await tx`update balances set available = available + ${amount} where owner_id = ${ownerId}`
+  await write(tx, ownerId, 'fund', null, at, { funding: -amount, balance: amount })
+}
+
+export interface Hold {
+  amount: bigint
+  paid_seconds: number
+}
+
+/** False when the balance does not cover it; then nothing was changed. */
+async function reserve(tx: Tx, ownerId: string, amount: bigint): Promise<boolean> {
+  const rows = await tx`
+    update balances set available = available - ${amount}, held = held + ${amount}
+    where owner_id = ${ownerId} and available >= ${amount} returning 1`
+  return rows.length > 0
+}
+
+/** Sets money aside for the first seconds of a call. False: not enough of it. */
+export async function openHold(
+  tx: Tx,
+  ownerId: string,
+  call: { id: string; tariff: Tariff; seconds: number },
+  at: Date,
+): Promise<boolean> {
+  const amount = costOf(call.tariff, call.seconds)
+  if (!(await reserve(tx, ownerId, amount))) return false
+  await tx`
+    insert into holds (call_id, owner_id, amount, paid_seconds)
+    values (${call.id}, ${ownerId}, ${amount}, ${call.seconds})`
+  await write(tx, ownerId, 'hold', call.id, at, { balance: -amount, held: amount })
+  return true
+}
+
+/** Adds up to `seconds` more, as many as the balance pays for, and answers all that is paid for. */
+export async function extendHold(
+  tx: Tx,
+  ownerId: string,
+  call: { id: string; tariff: Tariff; seconds: number },
+  at: Date,
+): Promise<number> {
+  const [hold] = await tx<Hold[]>`
+    select amount, paid_seconds from holds
+    where owner_id = ${ownerId} and call_id = ${call.id} and captured is null for update`
+  if (!hold) return 0
+  const [balance] = await tx<Balance[]>`select available, held from balances where owner_id = ${ownerId} for update`
+  const wanted = hold.paid_seconds + call.seconds
+  const paid = secondsFor(call.tariff, hold.amount + (balance?.available ?? 0n), wanted)
+  if (paid <= hold.paid_seconds) return hold.paid_seconds
+  const more = costOf(call.tariff, paid) - hold.amount
+  if (!(await reserve(tx, ownerId, more))) return hold.paid_seconds
+  await tx`
+    update holds set amount = amount + ${more}, paid_seconds = ${paid}
+    where owner_id = ${ownerId} and call_id = ${call.id}`
+  await write(tx, ownerId, 'extend', call.id, at, { balance: -more, held: more })
+  return paid
+}
+
+export interface Settlement {
+  seconds: number
+  captured: bigint
+}
+
+/** Ends a hold: captures the seconds talked, never more than were held for, and gives the rest back. Once. */
+export async function settleHold(
+  tx: Tx,
+  ownerId: string,
+  call: { id: string; tariff: Tariff; seconds: number },
+  at: Date,
+): Promise<Settlement> {
+  const [hold] = await tx<Hold[]>`
+    select amount, paid_seconds from holds
+    where owner_id = ${ownerId} and call_id = ${call.id} and captured is null for update`
+  if (!hold) return { seconds: 0, captured: 0n }
+  const seconds = Math.min(call.seconds, hold.paid_seconds)
+  const captured = costOf(call.tariff, seconds)
+  const rest = hold.amount - captured
+  await tx`
+    update balances set held = held - ${hold.amount}, available = available + ${rest} where owner_id = ${ownerId}`
+  await tx`update holds set captured = ${captured} where owner_id = ${ownerId} and call_id = ${call.id}`
+  await write(tx, ownerId, 'settle', call.id, at, { held: -hold.amount, revenue: captured, balance: rest })
+  return { seconds, captured }
+}

@@ -1,0 +1,58 @@
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import type { Deps } from '../deps.ts'
+import { listOf, paging } from '../http/paging.ts'
+import { route } from '../http/route.ts'
+import { deleted } from '../http/shapes.ts'
+import { ProjectPath } from '../projects/schema.ts'
+import { BindInput, NumberPath, NumberView, UnbindQuery } from './schema.ts'
+import { bindNumber, presentNumber, unbindNumber } from './service.ts'
+import { countNumbers, selectNumbers } from './sql.ts'
+
+const tag = 'Numbers'
+
+export function numberRoutes(app: FastifyInstance, deps: Deps): void {
+  route(app, deps, {
+    method: 'GET',
+    path: '/numbers',
+    scope: 'read',
+    tag,
+    summary: 'All trunk numbers with what they are bound to',
+    query: z.strictObject(paging),
+    answer: listOf(NumberView),
+    async handle({ ownerId, query }) {
+      const [rows, total] = await Promise.all([
+        selectNumbers(deps.sql, ownerId, query),
+        countNumbers(deps.sql, ownerId),
+      ])
+      return { items: rows.map(presentNumber), total, limit: query.limit, offset: query.offset }
+    },
+  })
+  route(app, deps, {
+    method: 'POST',
+    path: '/projects/:project_id/numbers',
+    scope: 'write',
+    tag,
+    summary: 'Bind a number to a project',
+    params: ProjectPath,
+    body: BindInput,
+    answer: NumberView,
+    errors: ['malformed_json', 'not_found', 'number_bound', 'idempotency_in_flight', 'idempotency_mismatch'],
+    handle: ({ ownerId, params, body, save }) => bindNumber(deps, ownerId, params.project_id, body, save),
+  })
+  route(app, deps, {
+    method: 'DELETE',
+    path: '/projects/:project_id/numbers/:number',
+    scope: 'write',
+    tag,
+    summary: 'Unbind a number from a project',
+    params: NumberPath,
+    query: UnbindQuery,
+    answer: deleted,
+    errors: ['not_found'],
+    async handle({ ownerId, params, query }) {
+      const id = await unbindNumber(deps, ownerId, params.project_id, params.number, query.direction)
+      return { id, deleted: true as const }
+    },
+  })
+}

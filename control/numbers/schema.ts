@@ -1,0 +1,29 @@
+import { z } from 'zod'
+import { toE164 } from '../phone.ts'
+
+export const BindDirection = z.enum(['in', 'out', 'both'])
+export type BindDirection = z.output<typeof BindDirection>
+
+const PhoneLike = z
+  .string()
+  .max(20)
+  .refine(text => toE164(text) !== null, { error: 'must be a phone number' })
+
+export const BindInput = z.strictObject({ number: PhoneLike, direction: BindDirection })
+export const UnbindQuery = z.strictObject({
+  direction: BindDirection.optional().describe('Only this direction; without it both'),
+})
+export const NumberPath = z.object({
+  project_id: z.uuid(),
+  number: PhoneLike.describe('With the plus or without'),
+})
+
+export const NumberView = z
+  .object({
+    number: z.string(),
+    trunk_id: z.uuid(),
+    trunk_name: z.string(),
+    status: z.enum(['bound', 'unbound']),
+    bindings: z.array(z.object({ project_id: z.uuid(), direction: BindDirection })),
+  })
+  .meta({ id: 'Number' })

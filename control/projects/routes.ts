@@ -1,0 +1,129 @@
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import type { Deps } from '../deps.ts'
+import { listOf, paging } from '../http/paging.ts'
+import { route } from '../http/route.ts'
+import {
+  ProjectCreate,
+  ProjectDeleted,
+  ProjectList,
+  ProjectPatch,
+  ProjectPath,
+  ProjectView,
+  SecretInput,
+  SecretPath,
+  SecretView,
+} from './schema.ts'
+import { listSecrets, removeSecret, setSecret } from './secrets.ts'
+import { createProject, deleteProject, getProject, patchProject, presentProject } from './service.ts'
+import { selectProjects } from './sql.ts'
+
+const tag = 'Projects'
+
+export function projectRoutes(app: FastifyInstance, deps: Deps): void {
+  route(app, deps, {
+    method: 'GET',
+    path: '/projects',
+    scope: 'read',
+    tag,
+    summary: 'All projects',
+    answer: ProjectList,
+    handle: async ({ ownerId }) => ({ projects: await selectProjects(deps.sql, ownerId) }),
+  })
+  route(app, deps, {
+    method: 'POST',
+    path: '/projects',
+    scope: 'write',
+    tag,
+    summary: 'Create a project',
+    body: ProjectCreate,
+    status: 201,
+    answer: ProjectView,
+    errors: ['malformed_json', 'moderation_rejected', 'idempotency_in_flight', 'idempotency_mismatch'],
+    handle: async ({ ownerId, body, save }) => presentProject(await createProject(deps, ownerId, body, save)),
+  })
+  oneProjectRoutes(app, deps)
+}
+
+function oneProjectRoutes(app: FastifyInstance, deps: Deps): void {
+  route(app, deps, {
+    method: 'GET',
+    path: '/projects/:project_id',
+    scope: 'read',
+    tag,
+    summary: 'One project with all its settings',
+    params: ProjectPath,
+    answer: ProjectView,
+    errors: ['not_found'],
+    handle: async ({ ownerId, params }) => presentProject(await getProject(deps, ownerId, params.project_id)),
+  })
+  route(app, deps, {
+    method: 'PATCH',
+    path: '/projects/:project_id',
+    scope: 'write',
+    tag,
+    summary: 'Change settings; what is left out stays',
+    params: ProjectPath,
+    body: ProjectPatch,
+    answer: ProjectView,
+    errors: ['malformed_json', 'not_found', 'moderation_rejected'],
+    handle: async ({ ownerId, params, body }) =>
+      presentProject(await patchProject(deps, ownerId, params.project_id, body)),
+  })
+  route(app, deps, {
+    method: 'DELETE',
+    path: '/projects/:project_id',
+    scope: 'write',
+    tag,
+    summary: 'Delete a project and free its numbers',
+    params: ProjectPath,
+    answer: ProjectDeleted,
+    errors: ['not_found'],
+    async handle({ ownerId, params }) {
+      await deleteProject(deps, ownerId, params.project_id)
+      return { id: params.project_id, deleted: true as const }
+    },
+  })
+}
+
+export function secretRoutes(app: FastifyInstance, deps: Deps): void {
+  const present = (row: { name: string; updated_at: Date }) => ({ ...row, updated_at: row.updated_at.toISOString() })
+  route(app, deps, {
+    method: 'GET',
+    path: '/secrets',
+    scope: 'read',
+    tag: 'Secrets',
+    summary: 'Names of the secrets; values are never shown',
+    query: z.strictObject(paging),
+    answer: listOf(SecretView),
+    async handle({ ownerId, query: { limit, offset } }) {
+      const all = await listSecrets(deps, ownerId)
+      return { items: all.slice(offset, offset + limit).map(present), total: all.length, limit, offset }
+    },
+  })
+  route(app, deps, {
+    method: 'POST',
+    path: '/secrets',
+    scope: 'write',
+    tag: 'Secrets',
+    summary: 'Set a secret, new or again',
+    body: SecretInput,
+    answer: SecretView,
+    errors: ['malformed_json', 'idempotency_in_flight', 'idempotency_mismatch'],
+    handle: async ({ ownerId, body }) => present(await setSecret(deps, ownerId, body.name, body.value)),
+  })
+  route(app, deps, {
+    method: 'DELETE',
+    path: '/secrets/:name',
+    scope: 'write',
+    tag: 'Secrets',
+    summary: 'Delete a secret',
+    params: SecretPath,
+    answer: ProjectDeleted,
+    errors: ['not_found'],
+    async handle({ ownerId, params }) {
+      await removeSecret(deps, ownerId, params.name)
+      return { id: params.name, deleted: true as const }
+    },
+  })
+}

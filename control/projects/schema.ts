@@ -1,0 +1,148 @@
+import { z } from 'zod'
+import { deleted } from '../http/shapes.ts'
+import { Phone } from '../phone.ts'
+
+const SECONDS_MAX_CALL = 7200
+const TEXT_MAX = 32_000
+
+const JsonObject = z.record(z.string(), z.unknown())
+/** Schemas of objects only: a tool takes named arguments, an extraction gives named fields. */
+const ObjectSchema = JsonObject.refine(schema => schema['type'] === 'object', {
+  error: 'must be a JSON Schema with "type": "object"',
+}).refine(schema => JSON.stringify(schema).length <= TEXT_MAX, { error: 'is too large' })
+
+const isTimezone = (name: string) => {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** `{param}` may stand in the path and query only: the host a tool talks to is the customer's choice, not the caller's. */
+const isToolUrl = (text: string) => {
+  if (!URL.canParse(text)) return false
+  const { protocol, username, password } = new URL(text)
+  const origin = /^[^/]*\/\/[^/?#]*/.exec(text)?.[0] ?? ''
+  return /^https?:$/.test(protocol) && username === '' && password === '' && !/[{}]/.test(origin)
+}
+
+export const FillerStage = z.strictObject({ after_ms: z.int().min(0).max(30_000), text: z.string().min(1).max(500) })
+
+export const Tool = z
+  .strictObject({
+    name: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/),
+    description: z.string().max(2000).default(''),
+    method: z.enum(['GET', 'POST']),
+    url: z.string().max(2048).refine(isToolUrl, { error: 'must be an http(s) URL with {param} after the host only' }),
+    parameters: ObjectSchema.default({ type: 'object', properties: {} }),
+    filler: z
+      .union([z.string().min(1).max(500), z.array(FillerStage).max(5)])
+      .nullable()
+      .default(null)
+      .describe('One phrase, or stages by how long the tool has been silent'),
+    headers: z
+      .record(
+        z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/),
+        z
+          .string()
+          .max(4096)
+          .regex(/^[^\r\n\0]*$/),
+      )
+      .default({})
+      .describe('`{{secret:NAME}}` in a value is filled from your secrets when the call is made'),
+    timeout_ms: z.int().min(1000).max(30_000).default(10_000),
+  })
+  .meta({ id: 'Tool' })
+export type Tool = z.output<typeof Tool>
+
+export const Brain = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('scripted') }),
+  z.strictObject({
+    kind: z.literal('openai_compatible'),
+    base_url: z.url({ protocol: /^https?$/ }),
+    model: z.string().min(1).max(200),
+    api_key_secret: z.string().max(64).nullable().default(null).describe('Name of a secret that holds the API key'),
+  }),
+])
+
+export const Voicemail = z.discriminatedUnion('action', [
+  z.strictObject({ action: z.literal('hangup') }),
+  z.strictObject({ action: z.literal('leave_message'), text: z.string().min(1).max(2000) }),
+])
+
+const text = z.string().max(TEXT_MAX)
+const settings = {
+  prompt: text.describe('`{{var}}` is filled from the vars of a call'),
+  greeting: text.nullable(),
+  disclosure: text.nullable().describe('Says that it is an AI; spoken first when set'),
+  voice: z.string().max(200).nullable(),
+  brain: Brain,
+  goal: text.nullable().describe('What counts as reached'),
+  extraction: ObjectSchema.nullable().describe('JSON Schema of what to extract'),
+  tools: z
+    .array(Tool)
+    .max(32)
+    .refine(tools => new Set(tools.map(tool => tool.name)).size === tools.length, { error: 'names must differ' }),
+  max_call_seconds: z.int().min(10).max(SECONDS_MAX_CALL),
+  ring_timeout_seconds: z.int().min(5).max(180),
+  voicemail: Voicemail,
+  recording: z.boolean(),
+  timezone: z.string().max(64).refine(isTimezone, { error: 'must be an IANA timezone' }),
+  caller_id: Phone.nullable().describe('A bound number; null: one of them, always the same for a contact'),
+}
+export const ProjectSettings = z.object(settings)
+export type ProjectSettings = z.output<typeof ProjectSettings>
+
+export const defaultSettings: ProjectSettings = {
+  prompt: '',
+  greeting: null,
+  disclosure: null,
+  voice: null,
+  brain: { kind: 'scripted' },
+  goal: null,
+  extraction: null,
+  tools: [],
+  max_call_seconds: 600,
+  ring_timeout_seconds: 45,
+  voicemail: { action: 'hangup' },
+  recording: false,
+  timezone: 'UTC',
+  caller_id: null,
+}
+
+const naming = {
+  name: z.string().trim().min(1).max(200),
+  language: z.string().regex(/^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$/, 'must be a language code such as en or ru'),
+}
+
+export const ProjectPatch = z.strictObject({ ...naming, ...settings }).partial()
+export type ProjectPatch = z.output<typeof ProjectPatch>
+export const ProjectCreate = ProjectPatch.required({ name: true, language: true })
+/** Services take what the API takes; what has a default may be left out. */
+export type ProjectInput = z.input<typeof ProjectCreate>
+
+export const ProjectSummary = z
+  .object({ id: z.uuid(), name: z.string(), language: z.string() })
+  .meta({ id: 'ProjectSummary' })
+export const ProjectList = z.object({ projects: z.array(ProjectSummary) })
+
+export const ProjectView = z
+  .object({
+    id: z.uuid(),
+    name: z.string(),
+    language: z.string(),
+    ...settings,
+    created_at: z.string(),
+    updated_at: z.string(),
+  })
+  .meta({ id: 'Project' })
+
+export const ProjectPath = z.object({ project_id: z.uuid() })
+export const ProjectDeleted = deleted
+
+export const SecretName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/)
+export const SecretInput = z.strictObject({ name: SecretName, value: z.string().min(1).max(8192) })
+export const SecretView = z.object({ name: z.string(), updated_at: z.string() }).meta({ id: 'Secret' })
+export const SecretPath = z.object({ name: SecretName })

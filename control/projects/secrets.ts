@@ -1,0 +1,32 @@
+/** Write-only secrets of an owner: names are listed, values are opened only while a plan is made. */
+import type { Db } from '../db/connect.ts'
+import { type Deps, wallDate } from '../deps.ts'
+import { notFound } from '../http/problem.ts'
+import { deleteSecret, selectSecrets, upsertSecret } from './sql.ts'
+
+const associated = (ownerId: string, name: string) => `secret:${ownerId}:${name}`
+
+export async function setSecret(
+  deps: Pick<Deps, 'sql' | 'clock' | 'sealer'>,
+  ownerId: string,
+  name: string,
+  value: string,
+): Promise<{ name: string; updated_at: Date }> {
+  const at = wallDate(deps)
+  await upsertSecret(deps.sql, ownerId, { name, sealed: deps.sealer.seal(value, associated(ownerId, name)), at })
+  return { name, updated_at: at }
+}
+
+export async function listSecrets(deps: Pick<Deps, 'sql'>, ownerId: string) {
+  const rows = await selectSecrets(deps.sql, ownerId)
+  return rows.map(({ name, updated_at }) => ({ name, updated_at }))
+}
+
+export async function removeSecret(deps: Pick<Deps, 'sql'>, ownerId: string, name: string): Promise<void> {
+  if (!(await deleteSecret(deps.sql, ownerId, name))) throw notFound()
+}
+
+export async function openSecrets(deps: Pick<Deps, 'sealer'>, db: Db, ownerId: string): Promise<Map<string, string>> {
+  const rows = await selectSecrets(db, ownerId)
+  return new Map(rows.map(row => [row.name, String(deps.sealer.open(row.sealed, associated(ownerId, row.name)))]))
+}

@@ -1,0 +1,80 @@
+import { type Db, json } from '../db/connect.ts'
+import type { ProjectSettings } from './schema.ts'
+
+export interface ProjectRow {
+  id: string
+  owner_id: string
+  name: string
+  language: string
+  settings: ProjectSettings
+  created_at: Date
+  updated_at: Date
+  deleted_at: Date | null
+}
+
+export async function insertProject(db: Db, ownerId: string, project: Omit<ProjectRow, 'owner_id' | 'deleted_at'>) {
+  await db`
+    insert into projects (id, owner_id, name, language, settings, created_at, updated_at)
+    values (${project.id}, ${ownerId}, ${project.name}, ${project.language}, ${json(db, project.settings)},
+            ${project.created_at}, ${project.updated_at})`
+}
+
+export async function selectProjects(db: Db, ownerId: string) {
+  return db<{ id: string; name: string; language: string }[]>`
+    select id, name, language from projects
+    where owner_id = ${ownerId} and deleted_at is null order by created_at desc, id desc`
+}
+
+export async function selectProject(
+  db: Db,
+  ownerId: string,
+  id: string,
+  lock = false,
+): Promise<ProjectRow | undefined> {
+  const [row] = await db<ProjectRow[]>`
+    select * from projects where owner_id = ${ownerId} and id = ${id} and deleted_at is null
+    ${lock ? db`for update` : db``}`
+  return row
+}
+
+/** Also a deleted one: a call that was accepted before is still made. */
+export async function selectProjectEver(db: Db, ownerId: string, id: string): Promise<ProjectRow | undefined> {
+  const [row] = await db<ProjectRow[]>`select * from projects where owner_id = ${ownerId} and id = ${id}`
+  return row
+}
+
+export async function updateProject(db: Db, ownerId: string, project: ProjectRow) {
+  await db`
+    update projects set name = ${project.name}, language = ${project.language},
+      settings = ${json(db, project.settings)}, updated_at = ${project.updated_at}
+    where owner_id = ${ownerId} and id = ${project.id}`
+}
+
+export async function markDeleted(db: Db, ownerId: string, id: string, at: Date): Promise<boolean> {
+  const rows = await db`
+    update projects set deleted_at = ${at}
+    where owner_id = ${ownerId} and id = ${id} and deleted_at is null returning 1`
+  await db`delete from number_bindings where owner_id = ${ownerId} and project_id = ${id}`
+  return rows.length > 0
+}
+
+export async function upsertSecret(db: Db, ownerId: string, secret: { name: string; sealed: string; at: Date }) {
+  await db`
+    insert into secrets (owner_id, name, sealed, updated_at)
+    values (${ownerId}, ${secret.name}, ${secret.sealed}, ${secret.at})
+    on conflict (owner_id, name) do update set sealed = excluded.sealed, updated_at = excluded.updated_at`
+}
+
+export interface SecretRow {
+  name: string
+  sealed: string
+  updated_at: Date
+}
+
+export async function selectSecrets(db: Db, ownerId: string): Promise<SecretRow[]> {
+  return db<SecretRow[]>`select name, sealed, updated_at from secrets where owner_id = ${ownerId} order by name`
+}
+
+export async function deleteSecret(db: Db, ownerId: string, name: string): Promise<boolean> {
+  return (await db`delete from secrets where owner_id = ${ownerId} and name = ${name} returning 1`).length > 0
+}

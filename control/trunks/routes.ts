@@ -1,0 +1,80 @@
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import type { Deps } from '../deps.ts'
+import { listOf, paging } from '../http/paging.ts'
+import { route } from '../http/route.ts'
+import { deleted } from '../http/shapes.ts'
+import { TrunkCreate, TrunkPatch, TrunkPath, TrunkView } from './schema.ts'
+import { createTrunk, getTrunk, patchTrunk, presentTrunk, removeTrunk } from './service.ts'
+import { countTrunks, selectTrunks } from './sql.ts'
+
+const tag = 'Trunks'
+
+export function trunkRoutes(app: FastifyInstance, deps: Deps): void {
+  route(app, deps, {
+    method: 'GET',
+    path: '/trunks',
+    scope: 'read',
+    tag,
+    summary: 'SIP trunks',
+    query: z.strictObject(paging),
+    answer: listOf(TrunkView),
+    async handle({ ownerId, query }) {
+      const [rows, total] = await Promise.all([selectTrunks(deps.sql, ownerId, query), countTrunks(deps.sql, ownerId)])
+      return { items: rows.map(presentTrunk), total, limit: query.limit, offset: query.offset }
+    },
+  })
+  route(app, deps, {
+    method: 'POST',
+    path: '/trunks',
+    scope: 'write',
+    tag,
+    summary: 'Add a SIP trunk with its numbers',
+    body: TrunkCreate,
+    status: 201,
+    answer: TrunkView,
+    errors: ['malformed_json', 'idempotency_in_flight', 'idempotency_mismatch'],
+    handle: ({ ownerId, body, save }) => createTrunk(deps, ownerId, body, save),
+  })
+  oneTrunkRoutes(app, deps)
+}
+
+function oneTrunkRoutes(app: FastifyInstance, deps: Deps): void {
+  route(app, deps, {
+    method: 'GET',
+    path: '/trunks/:trunk_id',
+    scope: 'read',
+    tag,
+    summary: 'One SIP trunk and how its registration is',
+    params: TrunkPath,
+    answer: TrunkView,
+    errors: ['not_found'],
+    handle: ({ ownerId, params }) => getTrunk(deps, ownerId, params.trunk_id),
+  })
+  route(app, deps, {
+    method: 'PATCH',
+    path: '/trunks/:trunk_id',
+    scope: 'write',
+    tag,
+    summary: 'Change a SIP trunk; numbers no longer named are unbound and removed',
+    params: TrunkPath,
+    body: TrunkPatch,
+    answer: TrunkView,
+    errors: ['malformed_json', 'not_found'],
+    handle: ({ ownerId, params, body }) => patchTrunk(deps, ownerId, params.trunk_id, body),
+  })
+  route(app, deps, {
+    method: 'DELETE',
+    path: '/trunks/:trunk_id',
+    scope: 'write',
+    tag,
+    summary: 'Remove a SIP trunk and its numbers',
+    params: TrunkPath,
+    answer: deleted,
+    errors: ['not_found'],
+    async handle({ ownerId, params }) {
+      await removeTrunk(deps, ownerId, params.trunk_id)
+      return { id: params.trunk_id, deleted: true as const }
+    },
+  })
+}

@@ -1,0 +1,169 @@
+import type { TrunkStatusEvent } from '../../media/contract/messages.ts'
+import { CONTRACT_VERSION } from '../../media/contract/plan.ts'
+import type { Db, Tx } from '../db/connect.ts'
+import { type Deps, wallDate } from '../deps.ts'
+import { invalidField, notFound } from '../http/problem.ts'
+import { time } from '../http/shapes.ts'
+import { uuidv7 } from '../ids.ts'
+import { enqueue } from '../jobs.ts'
+import { TrunkCreate, type TrunkInput, TrunkPatch, type TrunkSettings, trunkDefaults } from './schema.ts'
+import {
+  deleteNumbersExcept,
+  deleteTrunk,
+  insertNumbers,
+  insertTrunk,
+  lockPublishing,
+  lockTrunk,
+  raiseVersion,
+  selectAll,
+  selectNumbersOf,
+  selectTrunk,
+  type TrunkRow,
+  updateStatus,
+  updateTrunk,
+} from './sql.ts'
+
+type Ports = Pick<Deps, 'sql' | 'clock' | 'sealer' | 'boss'>
+type Save = (db: Db, answer: unknown) => Promise<void>
+const associated = (id: string) => `trunk:${id}`
+
+/** The engines hear of it before the transaction is a second old, or as soon as Redis is back. */
+async function changed(deps: Ports, tx: Tx): Promise<void> {
+  await raiseVersion(tx)
+  await enqueue(deps, tx, 'trunks.publish', {})
+}
+
+/** Registration without a password cannot work, and is better told now than by the carrier. */
+function check(settings: TrunkSettings): void {
+  if (settings.mode === 'ip' || (settings.username !== null && settings.password !== null)) return
+  throw invalidField('/username', 'credentials', 'registration needs a user name and a password')
+}
+
+const given = (patch: TrunkPatch) =>
+  Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined))
+
+export async function createTrunk(
+  deps: Ports,
+  ownerId: string,
+  input: TrunkInput,
+  save: Save = async () => {},
+): Promise<TrunkAnswer> {
+  const settings: TrunkSettings = {
+    ...trunkDefaults,
+    ...(given(TrunkCreate.parse(input)) as TrunkInput),
+  } as TrunkSettings
+  check(settings)
+  const { numbers, password, ...trunk } = settings
+  const created_at = wallDate(deps)
+  const id = uuidv7(created_at.getTime())
+  const password_sealed = password === null ? null : deps.sealer.seal(password, associated(id))
+  return deps.sql.begin(async tx => {
+    await insertTrunk(tx, { ...trunk, id, owner_id: ownerId, password_sealed, created_at })
+    await addNumbers(tx, ownerId, id, numbers, created_at)
+    await changed(deps, tx)
+    const answer = await viewOf(tx, ownerId, id)
+    await save(tx, answer)
+    return answer
+  })
+}
+
+/** What is left out stays, the password too. Numbers that are no longer named go, and their bindings with them. */
+export async function patchTrunk(deps: Ports, ownerId: string, id: string, patch: TrunkPatch): Promise<TrunkAnswer> {
+  return deps.sql.begin(async tx => {
+    const before = await lockTrunk(tx, ownerId, id)
+    if (!before) throw notFound()
+    const have = await selectNumbersOf(tx, ownerId, id)
+    const known =
+      before.password_sealed === null ? null : String(deps.sealer.open(before.password_sealed, associated(id)))
+    const settings: TrunkSettings = { ...before, password: known, numbers: have, ...given(TrunkPatch.parse(patch)) }
+    check(settings)
+    const { numbers, password, ...trunk } = settings
+    const password_sealed = password === null ? null : deps.sealer.seal(password, associated(id))
+    await updateTrunk(tx, ownerId, { ...before, ...trunk, password_sealed })
+    await deleteNumbersExcept(tx, ownerId, id, numbers)
+    await addNumbers(
+      tx,
+      ownerId,
+      id,
+      numbers.filter(number => !have.includes(number)),
+      wallDate(deps),
+    )
+    await changed(deps, tx)
+    return viewOf(tx, ownerId, id)
+  })
+}
+
+export type TrunkAnswer = ReturnType<typeof presentTrunk>
+
+export function presentTrunk(row: TrunkRow & { numbers: string[] }) {
+  const { id, name, mode, host, port, transport, username, realm, outbound_proxy, allowed_ips, codecs, max_calls } = row
+  return {
+    ...{ id, name, mode, host, port, transport, username, realm, outbound_proxy, allowed_ips, codecs, max_calls },
+    numbers: row.numbers,
+    status: { registration: row.registration, last_error: row.last_error, changed_at: time(row.status_at) },
+    created_at: row.created_at.toISOString(),
+  }
+}
+
+async function viewOf(db: Db, ownerId: string, id: string): Promise<TrunkAnswer> {
+  const row = await selectTrunk(db, ownerId, id)
+  if (!row) throw notFound()
+  return presentTrunk(row)
+}
+
+export async function getTrunk(deps: Pick<Deps, 'sql'>, ownerId: string, id: string): Promise<TrunkAnswer> {
+  return viewOf(deps.sql, ownerId, id)
+}
+
+export async function removeTrunk(deps: Ports, ownerId: string, id: string): Promise<void> {
+  await deps.sql.begin(async tx => {
+    if (!(await deleteTrunk(tx, ownerId, id))) throw notFound()
+    await changed(deps, tx)
+  })
+}
+
+async function addNumbers(tx: Tx, ownerId: string, trunkId: string, numbers: string[], at: Date): Promise<void> {
+  const rows = numbers.map(number => ({ id: uuidv7(at.getTime()), trunk_id: trunkId, number, created_at: at }))
+  try {
+    await insertNumbers(tx, ownerId, rows)
+  } catch (error) {
+    if ((error as { code?: string }).code !== '23505') throw error // unique_violation
+    throw invalidField('/numbers', 'number_taken', 'a number is on another trunk already, or stands here twice')
+  }
+}
+
+/** One at a time, so that an older snapshot can't overwrite a newer one. */
+export async function publishTrunks(deps: Pick<Deps, 'sql' | 'sealer' | 'bus'>): Promise<number> {
+  return deps.sql.begin(async tx => {
+    await lockPublishing(tx)
+    const { version, trunks } = await selectAll(tx)
+    await deps.bus.publishTrunks({
+      v: CONTRACT_VERSION,
+      version,
+      trunks: trunks.map(row => ({
+        id: row.id,
+        owner_id: row.owner_id,
+        name: row.name,
+        mode: row.mode,
+        host: row.host,
+        port: row.port,
+        transport: row.transport,
+        username: row.username,
+        password:
+          row.password_sealed === null ? null : String(deps.sealer.open(row.password_sealed, associated(row.id))),
+        realm: row.realm,
+        outbound_proxy: row.outbound_proxy,
+        allowed_ips: row.allowed_ips,
+        codecs: row.codecs,
+        max_calls: row.max_calls,
+        numbers: row.numbers,
+      })),
+    })
+    return version
+  })
+}
+
+export async function noteTrunkStatus(deps: Pick<Deps, 'sql'>, event: TrunkStatusEvent): Promise<void> {
+  const { trunk_id, registration, last_error } = event
+  await updateStatus(deps.sql, event.owner_id, { trunk_id, registration, last_error, at: new Date(event.at) })
+}

@@ -1,0 +1,87 @@
+/** One attempt to deliver, and what follows from how it went. */
+import { FetchError } from '../../media/ports.ts'
+import { type Deps, wallDate } from '../deps.ts'
+import { enqueue, type JobData } from '../jobs.ts'
+import { openWebhookSecrets } from './service.ts'
+import { signatureHeaders } from './signature.ts'
+import {
+  type AttemptRow,
+  type DeliveryRow,
+  insertAttempt,
+  selectDelivery,
+  selectWebhook,
+  updateDelivery,
+  updateWebhook,
+  type WebhookRow,
+} from './sql.ts'
+
+/** Nobody reads the answer; more than this is not an acknowledgement but a page. */
+const MAX_ANSWER_BYTES = 65_536
+const GONE = 410
+
+export async function deliver(deps: Deps, { delivery_id, attempt }: JobData['webhook.deliver']): Promise<void> {
+  const delivery = await selectDelivery(deps.sql, delivery_id)
+  if (delivery?.status !== 'pending' || delivery.attempts !== attempt - 1) return // done by another run of this job
+  const webhook = await selectWebhook(deps.sql, delivery.owner_id, delivery.webhook_id)
+  if (!webhook?.enabled) {
+    await updateDelivery(deps.sql, delivery.owner_id, delivery.id, {
+      ...delivery,
+      status: 'canceled',
+      next_attempt_at: null,
+    })
+    return
+  }
+  await settle(deps, delivery, { attempt, ...(await send(deps, webhook, delivery)) })
+}
+
+async function send(deps: Deps, webhook: WebhookRow, delivery: DeliveryRow): Promise<Omit<AttemptRow, 'attempt'>> {
+  const at = wallDate(deps)
+  const started = deps.clock.now()
+  const outcome = (http_status: number | null, error: string | null) => {
+    return { at, http_status, error, ms: Math.round(deps.clock.now() - started) }
+  }
+  try {
+    const response = await deps.fetch({
+      url: webhook.url,
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': 'Parley-Webhooks/1',
+        ...signatureHeaders({ ...delivery, atMs: at.getTime() }, openWebhookSecrets(deps, webhook, at)),
+      },
+      body: delivery.body,
+      timeoutMs: deps.config.webhook_timeout_ms,
+      maxBytes: MAX_ANSWER_BYTES,
+      maxRedirects: 0,
+      signal: AbortSignal.timeout(deps.config.webhook_timeout_ms + 1000),
+    })
+    const ok = response.status >= 200 && response.status < 300
+    return outcome(response.status, ok ? null : 'http_error')
+  } catch (error) {
+    if (error instanceof FetchError) return outcome(null, error.code)
+    throw error
+  }
+}
+
+/** Attempt and what follows in one transaction: the next one is queued or the delivery is at its end. */
+async function settle(deps: Deps, delivery: DeliveryRow, attempt: AttemptRow): Promise<void> {
+  const { id, owner_id, webhook_id } = delivery
+  const delays = deps.config.webhook_retry_seconds
+  const delay = delays[attempt.attempt - 1]
+  await deps.sql.begin(async tx => {
+    if (!(await insertAttempt(tx, id, attempt))) return
+    const done = (status: DeliveryRow['status'], next_attempt_at: Date | null = null) =>
+      updateDelivery(tx, owner_id, id, { status, attempts: attempt.attempt, next_attempt_at })
+    if (attempt.error === null) return done('delivered')
+    if (attempt.http_status === GONE) {
+      const webhook = await selectWebhook(tx, owner_id, webhook_id, true)
+      if (webhook) await updateWebhook(tx, owner_id, { ...webhook, enabled: false, disabled_reason: 'gone' })
+      return done('failed')
+    }
+    if (delay === undefined) return done('failed')
+    const next = new Date(deps.clock.wall() + delay * 1000)
+    await done('pending', next)
+    const job = { delivery_id: id, attempt: attempt.attempt + 1 }
+    await enqueue(deps, tx, 'webhook.deliver', job, { startAfter: delay, group: { id: webhook_id } })
+  })
+}

@@ -1,0 +1,34 @@
+import type { Tx } from '../db/connect.ts'
+import { type Deps, wallDate } from '../deps.ts'
+import { uuidv7 } from '../ids.ts'
+import { enqueue } from '../jobs.ts'
+import type { WebhookEvent } from './schema.ts'
+import { insertDelivery, selectSubscribed } from './sql.ts'
+
+/** Called in the transaction that makes the event true, so that none is told that did not happen, and none is lost. */
+export async function emitWebhook(
+  deps: Pick<Deps, 'boss' | 'clock'>,
+  tx: Tx,
+  ownerId: string,
+  event: WebhookEvent,
+  payload: Record<string, unknown>,
+): Promise<void> {
+  for (const webhookId of await selectSubscribed(tx, ownerId, event)) {
+    await deliverTo(deps, tx, ownerId, webhookId, event, JSON.stringify({ event, ...payload }))
+  }
+}
+
+export async function deliverTo(
+  deps: Pick<Deps, 'boss' | 'clock'>,
+  tx: Tx,
+  ownerId: string,
+  webhookId: string,
+  event: WebhookEvent,
+  body: string,
+): Promise<string> {
+  const created_at = wallDate(deps)
+  const id = uuidv7(created_at.getTime())
+  await insertDelivery(tx, { id, owner_id: ownerId, webhook_id: webhookId, event, body, created_at })
+  await enqueue(deps, tx, 'webhook.deliver', { delivery_id: id, attempt: 1 }, { group: { id: webhookId } })
+  return id
+}

@@ -1,0 +1,153 @@
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import type { Deps } from '../deps.ts'
+import { listOf, paging } from '../http/paging.ts'
+import { notFound, type ProblemCode } from '../http/problem.ts'
+import { route } from '../http/route.ts'
+import { deleted, time } from '../http/shapes.ts'
+import {
+  DeliveryPath,
+  DeliveryView,
+  WebhookCreated,
+  WebhookInput,
+  WebhookPatch,
+  WebhookPath,
+  WebhookView,
+} from './schema.ts'
+import { createWebhook, patchWebhook, presentWebhook, removeWebhook, replayDelivery, rotateSecret } from './service.ts'
+import { countDeliveries, countWebhooks, selectDeliveries, selectWebhook, selectWebhooks } from './sql.ts'
+
+const tag = 'Webhooks'
+const posting: ProblemCode[] = ['malformed_json', 'idempotency_in_flight', 'idempotency_mismatch']
+
+export function webhookRoutes(app: FastifyInstance, deps: Deps): void {
+  route(app, deps, {
+    method: 'GET',
+    path: '/webhooks',
+    scope: 'read',
+    tag,
+    summary: 'Webhook endpoints',
+    query: z.strictObject(paging),
+    answer: listOf(WebhookView),
+    async handle({ ownerId, query }) {
+      const [rows, total] = await Promise.all([
+        selectWebhooks(deps.sql, ownerId, query),
+        countWebhooks(deps.sql, ownerId),
+      ])
+      return { items: rows.map(presentWebhook), total, limit: query.limit, offset: query.offset }
+    },
+  })
+  route(app, deps, {
+    method: 'POST',
+    path: '/webhooks',
+    scope: 'write',
+    tag,
+    summary: 'Register a webhook endpoint',
+    body: WebhookInput,
+    status: 201,
+    answer: WebhookCreated,
+    secret: 'secret',
+    errors: posting,
+    handle: ({ ownerId, body, save }) => createWebhook(deps, ownerId, body, save),
+  })
+  oneWebhookRoutes(app, deps)
+}
+
+function oneWebhookRoutes(app: FastifyInstance, deps: Deps): void {
+  route(app, deps, {
+    method: 'GET',
+    path: '/webhooks/:webhook_id',
+    scope: 'read',
+    tag,
+    summary: 'One webhook endpoint',
+    params: WebhookPath,
+    answer: WebhookView,
+    errors: ['not_found'],
+    async handle({ ownerId, params }) {
+      const row = await selectWebhook(deps.sql, ownerId, params.webhook_id)
+      if (!row) throw notFound()
+      return presentWebhook(row)
+    },
+  })
+  route(app, deps, {
+    method: 'PATCH',
+    path: '/webhooks/:webhook_id',
+    scope: 'write',
+    tag,
+    summary: 'Change a webhook endpoint',
+    params: WebhookPath,
+    body: WebhookPatch,
+    answer: WebhookView,
+    errors: ['malformed_json', 'not_found'],
+    handle: ({ ownerId, params, body }) => patchWebhook(deps, ownerId, params.webhook_id, body),
+  })
+  route(app, deps, {
+    method: 'DELETE',
+    path: '/webhooks/:webhook_id',
+    scope: 'write',
+    tag,
+    summary: 'Delete a webhook endpoint with its delivery log',
+    params: WebhookPath,
+    answer: deleted,
+    errors: ['not_found'],
+    async handle({ ownerId, params }) {
+      await removeWebhook(deps, ownerId, params.webhook_id)
+      return { id: params.webhook_id, deleted: true as const }
+    },
+  })
+  deliveryRoutes(app, deps)
+}
+
+function deliveryRoutes(app: FastifyInstance, deps: Deps): void {
+  route(app, deps, {
+    method: 'POST',
+    path: '/webhooks/:webhook_id/rotate',
+    scope: 'write',
+    tag,
+    summary: 'New secret; the old one signs along for 24 hours',
+    params: WebhookPath,
+    answer: WebhookCreated,
+    secret: 'secret',
+    errors: [...posting, 'not_found'],
+    handle: ({ ownerId, params, save }) => rotateSecret(deps, ownerId, params.webhook_id, save),
+  })
+  route(app, deps, {
+    method: 'GET',
+    path: '/webhooks/:webhook_id/deliveries',
+    scope: 'read',
+    tag,
+    summary: 'Delivery log',
+    params: WebhookPath,
+    query: z.strictObject(paging),
+    answer: listOf(DeliveryView),
+    errors: ['not_found'],
+    async handle({ ownerId, params: { webhook_id }, query }) {
+      if (!(await selectWebhook(deps.sql, ownerId, webhook_id))) throw notFound()
+      const [rows, total] = await Promise.all([
+        selectDeliveries(deps.sql, ownerId, webhook_id, query),
+        countDeliveries(deps.sql, ownerId, webhook_id),
+      ])
+      const items = rows.map(({ id, event, status, created_at, next_attempt_at, log }) => ({
+        id,
+        event,
+        status,
+        created_at: time(created_at)!,
+        next_attempt_at: time(next_attempt_at),
+        attempts: log.map(entry => ({ ...entry, at: new Date(entry.at).toISOString() })),
+      }))
+      return { items, total, limit: query.limit, offset: query.offset }
+    },
+  })
+  route(app, deps, {
+    method: 'POST',
+    path: '/webhooks/:webhook_id/deliveries/:delivery_id/replay',
+    scope: 'write',
+    tag,
+    summary: 'Deliver again',
+    params: DeliveryPath,
+    status: 201,
+    answer: DeliveryView,
+    errors: [...posting, 'not_found'],
+    handle: ({ ownerId, params, save }) => replayDelivery(deps, ownerId, params.webhook_id, params.delivery_id, save),
+  })
+}

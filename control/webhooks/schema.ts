@@ -1,0 +1,59 @@
+import { z } from 'zod'
+
+export const WebhookEvent = z.enum(['call.completed', 'call.failed', 'lead.created'])
+export type WebhookEvent = z.output<typeof WebhookEvent>
+
+const isTarget = (text: string) => {
+  if (!URL.canParse(text)) return false
+  const { protocol, username, password } = new URL(text)
+  return /^https?:$/.test(protocol) && username === '' && password === ''
+}
+
+const fields = {
+  url: z.string().max(2048).refine(isTarget, { error: 'must be an http(s) URL without credentials' }),
+  events: z
+    .array(WebhookEvent)
+    .min(1)
+    .refine(events => new Set(events).size === events.length, { error: 'must not repeat' }),
+  enabled: z.boolean(),
+}
+export const WebhookPatch = z.strictObject(fields).partial()
+export type WebhookPatch = z.output<typeof WebhookPatch>
+export const WebhookInput = z.strictObject({ ...fields, enabled: fields.enabled.optional() })
+export type WebhookInput = z.output<typeof WebhookInput>
+
+export const WebhookView = z
+  .object({
+    id: z.uuid(),
+    url: z.string(),
+    events: z.array(WebhookEvent),
+    enabled: z.boolean(),
+    disabled_reason: z.string().nullable(),
+    created_at: z.string(),
+  })
+  .meta({ id: 'Webhook' })
+export const WebhookCreated = WebhookView.extend({
+  secret: z.string().optional().describe('Shown once; a replay by Idempotency-Key comes without it'),
+}).meta({ id: 'WebhookCreated' })
+
+export const DeliveryView = z
+  .object({
+    id: z.uuid().describe('The `webhook-id` of all attempts'),
+    event: WebhookEvent,
+    status: z.enum(['pending', 'delivered', 'failed', 'canceled']),
+    created_at: z.string(),
+    next_attempt_at: z.string().nullable(),
+    attempts: z.array(
+      z.object({
+        attempt: z.int(),
+        at: z.string(),
+        http_status: z.int().nullable(),
+        error: z.string().nullable(),
+        ms: z.int(),
+      }),
+    ),
+  })
+  .meta({ id: 'WebhookDelivery' })
+
+export const WebhookPath = z.object({ webhook_id: z.uuid() })
+export const DeliveryPath = z.object({ webhook_id: z.uuid(), delivery_id: z.uuid() })

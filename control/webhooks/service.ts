@@ -1,0 +1,124 @@
+import type { Db } from '../db/connect.ts'
+import { type Deps, wallDate } from '../deps.ts'
+import { notFound } from '../http/problem.ts'
+import { time } from '../http/shapes.ts'
+import { uuidv7 } from '../ids.ts'
+import { deliverTo } from './emit.ts'
+import { type WebhookInput, WebhookInput as WebhookInputSchema, type WebhookPatch } from './schema.ts'
+import { newSecret } from './signature.ts'
+import { deleteWebhook, insertWebhook, selectDelivery, selectWebhook, updateWebhook, type WebhookRow } from './sql.ts'
+
+type Ports = Pick<Deps, 'sql' | 'clock' | 'sealer'>
+type Save = (db: Db, answer: unknown) => Promise<void>
+
+const OVERLAP_MS = 24 * 3600 * 1000
+const associated = (id: string) => `webhook:${id}`
+
+export function presentWebhook(
+  row: Pick<WebhookRow, 'id' | 'url' | 'events' | 'enabled' | 'disabled_reason' | 'created_at'>,
+) {
+  const { id, url, events, enabled, disabled_reason } = row
+  return { id, url, events, enabled, disabled_reason, created_at: time(row.created_at)! }
+}
+
+/** `secret` is shown now and never again. */
+export async function createWebhook(deps: Ports, ownerId: string, input: WebhookInput, save: Save = async () => {}) {
+  const { url, events, enabled = true } = WebhookInputSchema.parse(input)
+  const created_at = wallDate(deps)
+  const id = uuidv7(created_at.getTime())
+  const secret = newSecret()
+  const row = { id, owner_id: ownerId, url, events, enabled, created_at }
+  return deps.sql.begin(async tx => {
+    await insertWebhook(tx, { ...row, secret_sealed: deps.sealer.seal(secret, associated(id)) })
+    const answer = { ...presentWebhook({ ...row, disabled_reason: null }), secret }
+    await save(tx, answer)
+    return answer
+  })
+}
+
+async function change(
+  deps: Ports,
+  ownerId: string,
+  id: string,
+  next: (row: WebhookRow) => WebhookRow,
+  save: (db: Db, row: WebhookRow) => Promise<void>,
+) {
+  return deps.sql.begin(async tx => {
+    const row = await selectWebhook(tx, ownerId, id, true)
+    if (!row) throw notFound()
+    const changed = next(row)
+    await updateWebhook(tx, ownerId, changed)
+    await save(tx, changed)
+    return changed
+  })
+}
+
+export async function patchWebhook(deps: Ports, ownerId: string, id: string, patch: WebhookPatch) {
+  const row = await change(
+    deps,
+    ownerId,
+    id,
+    before => {
+      const enabled = patch.enabled ?? before.enabled
+      const disabled_reason = enabled ? null : before.disabled_reason
+      return {
+        ...before,
+        url: patch.url ?? before.url,
+        events: patch.events ?? before.events,
+        enabled,
+        disabled_reason,
+      }
+    },
+    async () => {},
+  )
+  return presentWebhook(row)
+}
+
+/** The secret before stays valid for a day, so that the receiver can change over without a gap. */
+export async function rotateSecret(deps: Ports, ownerId: string, id: string, save: Save) {
+  const secret = newSecret()
+  const row = await change(
+    deps,
+    ownerId,
+    id,
+    before => ({
+      ...before,
+      secret_sealed: deps.sealer.seal(secret, associated(id)),
+      old_secret_sealed: before.secret_sealed,
+      old_secret_until: new Date(deps.clock.wall() + OVERLAP_MS),
+    }),
+    (db, changed) => save(db, { ...presentWebhook(changed), secret }),
+  )
+  return { ...presentWebhook(row), secret }
+}
+
+export async function removeWebhook(deps: Ports, ownerId: string, id: string): Promise<void> {
+  if (!(await deleteWebhook(deps.sql, ownerId, id))) throw notFound()
+}
+
+/** Newest first. */
+export function openWebhookSecrets(deps: Pick<Deps, 'sealer'>, row: WebhookRow, at: Date): [string, ...string[]] {
+  const open = (sealed: string) => String(deps.sealer.open(sealed, associated(row.id)))
+  const overlaps = row.old_secret_sealed && row.old_secret_until && row.old_secret_until > at
+  return overlaps ? [open(row.secret_sealed), open(row.old_secret_sealed!)] : [open(row.secret_sealed)]
+}
+
+/** Sends the same body again as a delivery of its own. */
+export async function replayDelivery(deps: Deps, ownerId: string, webhookId: string, deliveryId: string, save: Save) {
+  const delivery = await selectDelivery(deps.sql, deliveryId)
+  if (delivery?.owner_id !== ownerId || delivery.webhook_id !== webhookId) throw notFound()
+  return deps.sql.begin(async tx => {
+    const id = await deliverTo(deps, tx, ownerId, webhookId, delivery.event, delivery.body)
+    const at = wallDate(deps).toISOString()
+    const answer = {
+      id,
+      event: delivery.event,
+      status: 'pending' as const,
+      created_at: at,
+      next_attempt_at: at,
+      attempts: [],
+    }
+    await save(tx, answer)
+    return answer
+  })
+}

@@ -1,0 +1,140 @@
+import type { Db } from '../db/connect.ts'
+import type { Page } from '../http/paging.ts'
+import type { WebhookEvent } from './schema.ts'
+
+export interface WebhookRow {
+  id: string
+  owner_id: string
+  url: string
+  events: WebhookEvent[]
+  enabled: boolean
+  disabled_reason: string | null
+  secret_sealed: string
+  old_secret_sealed: string | null
+  old_secret_until: Date | null
+  created_at: Date
+}
+
+export async function insertWebhook(
+  db: Db,
+  row: Omit<WebhookRow, 'disabled_reason' | 'old_secret_sealed' | 'old_secret_until'>,
+) {
+  await db`insert into webhooks ${db(row, 'id', 'owner_id', 'url', 'events', 'enabled', 'secret_sealed', 'created_at')}`
+}
+
+export async function selectWebhooks(db: Db, ownerId: string, page: Page): Promise<WebhookRow[]> {
+  return db<WebhookRow[]>`
+    select * from webhooks where owner_id = ${ownerId}
+    order by created_at desc, id desc limit ${page.limit} offset ${page.offset}`
+}
+
+/** An owner has a handful. */
+export async function countWebhooks(db: Db, ownerId: string): Promise<number> {
+  const [row] = await db<{ total: number }[]>`select count(*)::int as total from webhooks where owner_id = ${ownerId}`
+  return row!.total
+}
+
+export async function selectWebhook(
+  db: Db,
+  ownerId: string,
+  id: string,
+  lock = false,
+): Promise<WebhookRow | undefined> {
+  const [row] = await db<WebhookRow[]>`
+    select * from webhooks where owner_id = ${ownerId} and id = ${id} ${lock ? db`for update` : db``}`
+  return row
+}
+
+export async function updateWebhook(db: Db, ownerId: string, row: WebhookRow): Promise<void> {
+  const columns = [
+    'url',
+    'events',
+    'enabled',
+    'disabled_reason',
+    'secret_sealed',
+    'old_secret_sealed',
+    'old_secret_until',
+  ] as const
+  await db`update webhooks set ${db(row, ...columns)} where owner_id = ${ownerId} and id = ${row.id}`
+}
+
+export async function deleteWebhook(db: Db, ownerId: string, id: string): Promise<boolean> {
+  return (await db`delete from webhooks where owner_id = ${ownerId} and id = ${id} returning 1`).length > 0
+}
+
+export async function selectSubscribed(db: Db, ownerId: string, event: WebhookEvent): Promise<string[]> {
+  const rows = await db<{ id: string }[]>`
+    select id from webhooks where owner_id = ${ownerId} and enabled and ${event} = any(events) order by id`
+  return rows.map(row => row.id)
+}
+
+export interface DeliveryRow {
+  id: string
+  owner_id: string
+  webhook_id: string
+  event: WebhookEvent
+  body: string
+  status: 'pending' | 'delivered' | 'failed' | 'canceled'
+  attempts: number
+  next_attempt_at: Date | null
+  created_at: Date
+}
+
+export async function insertDelivery(db: Db, row: Omit<DeliveryRow, 'status' | 'attempts' | 'next_attempt_at'>) {
+  await db`
+    insert into webhook_deliveries (id, owner_id, webhook_id, event, body, status, next_attempt_at, created_at)
+    values (${row.id}, ${row.owner_id}, ${row.webhook_id}, ${row.event}, ${row.body}, 'pending',
+            ${row.created_at}, ${row.created_at})`
+}
+
+/** A job names it; nobody else gives this id. */
+export async function selectDelivery(db: Db, id: string): Promise<DeliveryRow | undefined> {
+  const [row] = await db<DeliveryRow[]>`select * from webhook_deliveries where id = ${id}`
+  return row
+}
+
+export async function updateDelivery(
+  db: Db,
+  ownerId: string,
+  id: string,
+  change: Pick<DeliveryRow, 'status' | 'attempts' | 'next_attempt_at'>,
+): Promise<void> {
+  await db`
+    update webhook_deliveries set ${db(change, 'status', 'attempts', 'next_attempt_at')}
+    where owner_id = ${ownerId} and id = ${id}`
+}
+
+export interface AttemptRow {
+  attempt: number
+  at: Date
+  http_status: number | null
+  error: string | null
+  ms: number
+}
+
+/** False when this attempt was written before. */
+export async function insertAttempt(db: Db, deliveryId: string, row: AttemptRow): Promise<boolean> {
+  const rows = await db`
+    insert into webhook_attempts (delivery_id, attempt, at, http_status, error, ms)
+    values (${deliveryId}, ${row.attempt}, ${row.at}, ${row.http_status}, ${row.error}, ${row.ms})
+    on conflict do nothing returning 1`
+  return rows.length > 0
+}
+
+type Logged = DeliveryRow & { log: (Omit<AttemptRow, 'at'> & { at: string })[] }
+
+export async function selectDeliveries(db: Db, ownerId: string, webhookId: string, page: Page): Promise<Logged[]> {
+  return db<Logged[]>`
+    select webhook_deliveries.*, coalesce(
+      (select json_agg(json_build_object('attempt', attempt, 'at', at, 'http_status', http_status, 'error', error, 'ms', ms)
+                       order by attempt)
+       from webhook_attempts where delivery_id = webhook_deliveries.id), '[]') as log
+    from webhook_deliveries where owner_id = ${ownerId} and webhook_id = ${webhookId}
+    order by created_at desc, id desc limit ${page.limit} offset ${page.offset}`
+}
+
+export async function countDeliveries(db: Db, ownerId: string, webhookId: string): Promise<number> {
+  const [row] = await db<{ total: number }[]>`
+    select count(*)::int as total from webhook_deliveries where owner_id = ${ownerId} and webhook_id = ${webhookId}`
+  return row!.total
+}

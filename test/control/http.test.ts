@@ -1,0 +1,231 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { buildApp } from '../../control/app.ts'
+import { connect } from '../../control/db/connect.ts'
+import { problems } from '../../control/http/problem.ts'
+import { createKey, revoke } from '../../control/keys/service.ts'
+import { createControl, createTenant, request, type Tenant, type TestControl } from '../support/control.ts'
+
+let control: TestControl
+let owner: Tenant
+beforeAll(async () => {
+  control = await createControl({ config: { body_limit: 20_000 } })
+  owner = await createTenant(control)
+})
+afterAll(() => control?.close())
+
+const get = (url: string, headers: Record<string, string> = {}) => request(control.app, { method: 'GET', url, headers })
+const post = (payload: string, headers: Record<string, string> = {}) =>
+  request(control.app, {
+    method: 'POST',
+    url: '/v1/public/calls',
+    headers: { 'x-api-key': owner.key, 'content-type': 'application/json', ...headers },
+    payload,
+  })
+
+describe('the key', () => {
+  test('is taken from either header', async () => {
+    expect((await get('/v1/public/projects', { 'x-api-key': owner.key })).status).toBe(200)
+    expect((await get('/v1/public/projects', { authorization: `Bearer ${owner.key}` })).status).toBe(200)
+    expect((await get('/v1/public/projects', { authorization: `bearer ${owner.key}` })).status).toBe(200)
+  })
+
+  test.each([
+    ['missing', {}],
+    ['unknown', { 'x-api-key': `svc_${'a'.repeat(43)}` }],
+    ['without our prefix', { 'x-api-key': 'sk_123' }],
+    ['in a scheme that is not ours', { authorization: 'Basic abc' }],
+  ])('%s is 401 with a problem document', async (_, headers) => {
+    const answer = await get('/v1/public/projects', headers)
+    expect(answer.status).toBe(401)
+    expect(answer.headers['content-type']).toMatch('application/problem+json')
+    expect(answer.headers['www-authenticate']).toMatch('Bearer')
+    expect(answer.body).toEqual({
+      type: 'http://control.test/errors/unauthorized',
+      title: problems.unauthorized.title,
+      status: 401,
+      detail: problems.unauthorized.title,
+      code: 'unauthorized',
+      request_id: answer.headers['x-request-id'],
+    })
+  })
+
+  test('is a random value of which only the hash is stored', async () => {
+    expect(owner.key).toMatch(/^svc_[0-9A-Za-z]{43}$/)
+    const rows = await control.deps.sql`select * from api_keys where owner_id = ${owner.ownerId}`
+    expect(JSON.stringify(rows)).not.toContain(owner.key)
+  })
+
+  test('works no more when revoked or expired', async () => {
+    const at = new Date(control.deps.clock.wall() - 1000)
+    const expired = await createKey(control.deps, owner.ownerId, { name: 'old', scopes: ['read'], expires_at: at })
+    expect((await get('/v1/public/projects', { 'x-api-key': expired.value })).status).toBe(401)
+    const key = await createKey(control.deps, owner.ownerId, { name: 'gone', scopes: ['read'] })
+    expect((await get('/v1/public/projects', { 'x-api-key': key.value })).status).toBe(200)
+    expect(await revoke(control.deps, owner.ownerId, key.id)).toBe(true)
+    expect((await get('/v1/public/projects', { 'x-api-key': key.value })).status).toBe(401)
+  })
+
+  test('notes its use once a minute, not at every request', async () => {
+    const key = await createKey(control.deps, owner.ownerId, { name: 'used', scopes: ['read'] })
+    const used = async () => {
+      await get('/v1/public/projects', { 'x-api-key': key.value })
+      const [row] = await control.deps.sql`select last_used_at from api_keys where id = ${key.id}`
+      return (row!['last_used_at'] as Date).getTime()
+    }
+    const first = await used()
+    expect(await used()).toBe(first)
+    control.deps.clock.advance(61_000)
+    expect(await used()).toBeGreaterThan(first)
+  })
+
+  test('needs the scope', async () => {
+    const reader = await createTenant(control, { scopes: ['read'] })
+    const writer = await createTenant(control, { scopes: ['write'] })
+    const call = { project_id: reader.projectId, phone: '+14155550100' }
+    expect(await reader.call('POST', '/calls', call)).toMatchObject({
+      status: 403,
+      body: { code: 'insufficient_scope' },
+    })
+    expect((await reader.call('GET', '/calls')).status).toBe(200)
+    expect(await writer.call('GET', '/calls')).toMatchObject({ status: 403, body: { code: 'insufficient_scope' } })
+  })
+
+  test('is judged before the body', async () => {
+    expect((await post('{', { 'x-api-key': 'svc_no' })).status).toBe(401)
+    const reader = await createTenant(control, { scopes: ['read'] })
+    expect((await post('{', { 'x-api-key': reader.key })).status).toBe(403)
+  })
+})
+
+describe('a body', () => {
+  test('that is not JSON is 400', async () => {
+    expect(await post('{"phone":')).toMatchObject({ status: 400, body: { code: 'malformed_json' } })
+    expect(await post('{"__proto__": {"a": 1}}')).toMatchObject({ status: 400, body: { code: 'malformed_json' } })
+  })
+
+  test.each(['"a\\u0000b"', '"\\ud800"', '{"\\u0000": 1}'])(
+    'with text that no database takes is 400: %s',
+    async text => {
+      expect(await post(`{"task": ${text}}`)).toMatchObject({ status: 400, body: { code: 'malformed_json' } })
+    },
+  )
+
+  test('that is missing is 400 with a pointer to the whole', async () => {
+    const answer = await post('')
+    expect(answer).toMatchObject({ status: 400, body: { code: 'validation_failed' } })
+    expect(answer.body.errors[0].pointer).toBe('')
+  })
+
+  test('of another media type is 415', async () => {
+    expect(await post('<a/>', { 'content-type': 'application/xml' })).toMatchObject({
+      status: 415,
+      body: { code: 'unsupported_media_type' },
+    })
+  })
+
+  test('that is too large is 413', async () => {
+    expect(await post(JSON.stringify({ task: 'x'.repeat(30_000) }))).toMatchObject({
+      status: 413,
+      body: { code: 'payload_too_large' },
+    })
+  })
+
+  test('has every wrong field pointed at, unknown ones too', async () => {
+    const answer = await post(JSON.stringify({ project_id: 'x', phone: '12', 'a/b': 1, vars: { 'x y': 1 } }))
+    expect(answer).toMatchObject({ status: 400, body: { code: 'validation_failed' } })
+    const pointers = answer.body.errors.map((error: { pointer: string }) => error.pointer)
+    expect(pointers).toEqual(expect.arrayContaining(['/project_id', '/phone', '/a~1b', '/vars/x y']))
+  })
+})
+
+describe('a query', () => {
+  test.each([
+    'limit=0',
+    'limit=201',
+    'limit=abc',
+    'limit=1.5',
+    'offset=-1',
+    'what=1',
+    'status=sleeping',
+    'direction=up',
+    'project_id=1',
+    'limit=1&limit=2',
+  ])('%s is 400', async query => {
+    expect(await owner.call('GET', `/calls?${query}`)).toMatchObject({
+      status: 400,
+      body: { code: 'validation_failed' },
+    })
+  })
+
+  test('that is unknown is 400 where no query is taken at all', async () => {
+    expect((await owner.call('GET', '/projects?x=1')).body).toMatchObject({
+      code: 'validation_failed',
+      errors: [{ pointer: '/x', code: 'unknown_field' }],
+    })
+  })
+})
+
+describe('addresses', () => {
+  test('that do not exist are 404 problems', async () => {
+    expect(await get('/nowhere')).toMatchObject({ status: 404, body: { code: 'route_not_found' } })
+    expect(await owner.call('GET', '/nowhere')).toMatchObject({ status: 404, body: { code: 'route_not_found' } })
+    expect(await owner.call('PATCH', '/calls', {})).toMatchObject({ status: 404, body: { code: 'route_not_found' } })
+  })
+
+  test('with an id that cannot be one are 404', async () => {
+    expect(await owner.call('GET', '/calls/not-an-id')).toMatchObject({ status: 404, body: { code: 'not_found' } })
+  })
+
+  test('that are broken are 400', async () => {
+    expect(await get('/v1/public/%zz')).toMatchObject({ status: 400, body: { code: 'bad_request' } })
+  })
+
+  test('of errors and health are open', async () => {
+    expect((await get('/health')).body).toEqual({ status: 'ok' })
+    for (const [code, { title }] of Object.entries(problems)) {
+      const page = await get(`/errors/${code}`)
+      expect(page.status).toBe(200)
+      expect(page.body).toContain(title)
+    }
+    expect((await get('/errors')).body).toContain('/errors/do_not_call')
+    expect((await get('/errors/toString')).status).toBe(404)
+  })
+})
+
+test('the request id is taken when it is decent, made when not, and logged with the route but no address', async () => {
+  expect((await get('/health', { 'x-request-id': 'abc-1' })).headers['x-request-id']).toBe('abc-1')
+  expect((await get('/health', { 'x-request-id': 'a b\u00e9' })).headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)
+  await owner.call('DELETE', `/projects/${owner.projectId}/numbers/79991234567`, undefined, {
+    'x-request-id': 'find-me',
+  })
+  const line = control.deps.log.lines.find(one => one.fields['request_id'] === 'find-me')
+  expect(line?.fields).toMatchObject({ route: '/v1/public/projects/:project_id/numbers/:number', status: 404 })
+  expect(JSON.stringify(control.deps.log.lines)).not.toContain('79991234567')
+})
+
+test('a failure of ours is 500 without a word of what it was', async () => {
+  await control.deps.sql`alter table projects rename to projects_away`
+  const answer = await owner.call('GET', '/projects')
+  await control.deps.sql`alter table projects_away rename to projects`
+  expect(answer).toMatchObject({ status: 500, body: { code: 'internal_error' } })
+  expect(JSON.stringify(answer.body)).not.toContain('projects_away')
+  expect(JSON.stringify(control.deps.log.lines)).toContain('42P01') // undefined_table
+})
+
+test('without the database it is 503, and says when to come again', async () => {
+  const sql = connect({ url: 'postgres://nobody@127.0.0.1:1/none' })
+  const app = await buildApp({ ...control.deps, sql })
+  const headers = { 'x-api-key': owner.key }
+  const answer = await request(app, { method: 'GET', url: '/v1/public/projects', headers })
+  expect(answer).toMatchObject({ status: 503, body: { code: 'service_unavailable' } })
+  expect(answer.headers['retry-after']).toBe('5')
+  await app.close()
+  await sql.end()
+})
+
+test('it listens', async () => {
+  const address = await control.app.listen({ port: 0, host: '127.0.0.1' })
+  const response = await fetch(`${address}/v1/public/projects`, { headers: { 'x-api-key': owner.key } })
+  expect(response.status).toBe(200)
+  expect(await response.json()).toMatchObject({ projects: [{ name: 'Agent' }, { name: 'Example' }] })
+})

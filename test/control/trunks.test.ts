@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Control, startControl } from '../../control/app.ts'
+import { handleEvent } from '../../control/engine.ts'
+import { Problem } from '../../control/http/problem.ts'
+import { createProject } from '../../control/projects/service.ts'
+import { createTrunk, patchTrunk, publishTrunks, removeTrunk } from '../../control/trunks/service.ts'
+import { createControl, createTenant, nextPhone, type TestControl } from '../support/control.ts'
+import { until } from '../support/world.ts'
+
+let control: TestControl
+let running: Control
+beforeAll(async () => {
+  control = await createControl()
+  running = await startControl(control.deps)
+})
+afterAll(async () => {
+  await running?.stop()
+  await control?.close()
+})
+
+const line = { name: 'Line', mode: 'register' as const, host: 'sip.example.com', username: 'u', password: 'p4ss' }
+
+test('engines see trunks at the start and at every change, passwords and all, and Redis shows nothing', async () => {
+  const owner = await createTenant(control)
+  const directory = await control.engine().trunks()
+  const mine = () => directory.all().filter(trunk => trunk.owner_id === owner.ownerId)
+  await until(() => mine().length === 1, 'the first snapshot')
+  const number = nextPhone()
+  const { id } = await createTrunk(control.deps, owner.ownerId, { ...line, numbers: [number] })
+  const seen = await until(() => mine().find(trunk => trunk.id === id), 'the new trunk')
+  expect(seen).toMatchObject({ name: 'Line', port: 5060, transport: 'udp', password: 'p4ss', numbers: [number] })
+  await patchTrunk(control.deps, owner.ownerId, id, { name: 'Renamed', numbers: [] })
+  const renamed = await until(() => mine().find(trunk => trunk.name === 'Renamed'), 'the change')
+  expect(renamed).toMatchObject({ password: 'p4ss', numbers: [] })
+  await removeTrunk(control.deps, owner.ownerId, id)
+  await until(() => mine().every(trunk => trunk.id !== id), 'the removal')
+  await directory.stop()
+
+  const stored = await control.deps.redis.get(`${control.deps.config.redis_prefix}:trunks`)
+  expect(stored).not.toContain('p4ss')
+  const rows = await control.deps.sql`select * from trunks`
+  expect(JSON.stringify(rows)).not.toContain('p4ss')
+})
+
+test('versions rise, and an old snapshot never follows a newer one, however slow its way is', async () => {
+  const owner = await createTenant(control)
+  const versions: number[] = []
+  const slow = Promise.withResolvers<void>()
+  let first = true
+  const publish = async (snapshot: { version: number }) => {
+    if (first) {
+      first = false
+      slow.resolve()
+      await new Promise(resolve => setTimeout(resolve, 200)) // long enough for the second to overtake, if it could
+    }
+    versions.push(snapshot.version)
+  }
+  const deps = { ...control.deps, bus: { ...control.deps.bus, publishTrunks: publish } }
+  const one = publishTrunks(deps)
+  await slow.promise
+  await createTrunk(deps, owner.ownerId, { name: 'T', mode: 'ip', host: '127.0.0.1' }) // a change does not wait
+  expect(versions).toEqual([])
+  await Promise.all([one, publishTrunks(deps)])
+  expect(versions).toHaveLength(2)
+  expect(versions[1]).toBeGreaterThan(versions[0]!)
+})
+
+test('a trunk that cannot be is refused', async () => {
+  const owner = await createTenant(control)
+  const other = await createTenant(control)
+  await expect(createTrunk(control.deps, owner.ownerId, { ...line, password: null })).rejects.toThrow(Problem)
+  await expect(createTrunk(control.deps, owner.ownerId, { ...line, numbers: [owner.number] })).rejects.toThrow(Problem)
+  await expect(createTrunk(control.deps, owner.ownerId, { ...line, allowed_ips: ['10.0.0.0/99'] })).rejects.toThrow()
+  await createTrunk(control.deps, other.ownerId, { ...line, numbers: [owner.number] }) // whose it is the trunk tells
+  await expect(removeTrunk(control.deps, owner.ownerId, other.trunkId)).rejects.toThrow(Problem)
+  await expect(patchTrunk(control.deps, owner.ownerId, other.trunkId, line)).rejects.toThrow(Problem)
+})
+
+test('the newest status of a registration is kept', async () => {
+  const owner = await createTenant(control)
+  const status = (registration: 'registered' | 'failed', at: number, last_error: string | null = null) =>
+    handleEvent(control.deps, {
+      ...{ v: 1, type: 'trunk.status', trunk_id: owner.trunkId, owner_id: owner.ownerId },
+      ...{ registration, last_error, at },
+    })
+  await status('failed', 2000, '403')
+  await status('registered', 1000)
+  const [row] = await control.deps.sql`select registration, last_error from trunks where id = ${owner.trunkId}`
+  expect(row).toEqual({ registration: 'failed', last_error: '403' })
+})
+
+test('numbers are listed, bound a direction to one project, and unbound with the plus or without', async () => {
+  const owner = await createTenant(control, { bound: null })
+  const number = owner.number
+  const second = await createProject(control.deps, owner.ownerId, { name: 'B', language: 'en' })
+  const bind = (project: string, direction: string, what = number) =>
+    owner.call('POST', `/projects/${project}/numbers`, { number: what, direction })
+  const view = { number, trunk_id: owner.trunkId, trunk_name: 'Carrier' }
+  expect((await owner.call('GET', '/numbers')).body).toEqual({
+    items: [{ ...view, status: 'unbound', bindings: [] }],
+    ...{ total: 1, limit: 50, offset: 0 },
+  })
+  expect(await bind(owner.projectId, 'both')).toMatchObject({
+    status: 200,
+    body: { ...view, status: 'bound', bindings: [{ project_id: owner.projectId, direction: 'both' }] },
+  })
+  expect((await bind(owner.projectId, 'in', number.slice(1))).status).toBe(200)
+  expect(await bind(second.id, 'in')).toMatchObject({ status: 409, body: { code: 'number_bound' } })
+  expect(await bind(second.id, 'both')).toMatchObject({ status: 409 })
+  const gone = await owner.call('DELETE', `/projects/${owner.projectId}/numbers/${number.slice(1)}?direction=in`)
+  expect(gone).toMatchObject({ status: 200, body: { id: number, deleted: true } })
+  expect((await bind(second.id, 'in')).body.bindings).toEqual(
+    expect.arrayContaining([
+      { project_id: owner.projectId, direction: 'out' },
+      { project_id: second.id, direction: 'in' },
+    ]),
+  )
+  const unbind = `/projects/${owner.projectId}/numbers/${encodeURIComponent(number)}`
+  expect((await owner.call('DELETE', `${unbind}?direction=in`)).status).toBe(404)
+  expect((await owner.call('DELETE', unbind)).status).toBe(200)
+  expect((await owner.call('DELETE', unbind)).status).toBe(404)
+  expect((await bind(second.id, 'sideways')).body.errors[0].pointer).toBe('/direction')
+  expect((await bind(second.id, 'in', nextPhone())).body.code).toBe('not_found')
+})
+
+test('two projects that reach for one number at once: one has it', async () => {
+  const owner = await createTenant(control, { bound: null })
+  const second = await createProject(control.deps, owner.ownerId, { name: 'B', language: 'en' })
+  const answers = await Promise.all(
+    [owner.projectId, second.id].map(project =>
+      owner.call('POST', `/projects/${project}/numbers`, { number: owner.number, direction: 'both' }),
+    ),
+  )
+  expect(answers.map(answer => answer.status).sort()).toEqual([200, 409])
+})
+
+test('over REST trunks are made, read, changed and removed, and the password is never shown', async () => {
+  const owner = await createTenant(control)
+  const numbers = [nextPhone(), nextPhone()]
+  const made = await owner.call('POST', '/trunks', { ...line, numbers, allowed_ips: ['192.0.2.0/24'] })
+  expect(made).toMatchObject({
+    status: 201,
+    body: { name: 'Line', port: 5060, numbers, status: { registration: 'none', last_error: null, changed_at: null } },
+  })
+  const path = `/trunks/${made.body.id}`
+  expect((await owner.call('GET', path)).body).toEqual(made.body)
+  await owner.call('POST', `/projects/${owner.projectId}/numbers`, { number: numbers[1], direction: 'in' })
+  const changed = await owner.call('PATCH', path, { numbers: [numbers[0]], max_calls: 3 })
+  expect(changed.body).toEqual({ ...made.body, numbers: [numbers[0]], max_calls: 3 })
+  expect((await owner.call('GET', '/numbers')).body.items.map((one: { number: string }) => one.number).sort()).toEqual(
+    [owner.number, numbers[0]].sort(),
+  )
+  expect(await owner.call('PATCH', path, { password: null })).toMatchObject({
+    status: 400,
+    body: { errors: [{ pointer: '/username' }] },
+  })
+  const list = await owner.call('GET', '/trunks')
+  expect(list.body).toMatchObject({ total: 2, items: [{ id: made.body.id }, { id: owner.trunkId }] })
+  expect(JSON.stringify([made.body, changed.body, list.body])).not.toMatch(/p4ss|password/)
+  const other = await createTenant(control)
+  for (const method of ['GET', 'PATCH', 'DELETE'] as const) {
+    expect((await other.call(method, path, method === 'PATCH' ? {} : undefined)).status).toBe(404)
+  }
+  expect((await owner.call('DELETE', path)).body).toEqual({ id: made.body.id, deleted: true })
+  expect((await owner.call('GET', path)).status).toBe(404)
+})

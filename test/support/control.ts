@@ -1,0 +1,149 @@
+/** A whole control plane for one test file: own database, own Redis prefix, and an engine's end of the bus. */
+import { randomUUID } from 'node:crypto'
+import type { FastifyInstance, InjectOptions } from 'fastify'
+import { Redis } from 'ioredis'
+import { inject } from 'vitest'
+import { createAccount, topUp } from '../../control/accounts/service.ts'
+import { buildApp } from '../../control/app.ts'
+import { connect } from '../../control/db/connect.ts'
+import { type ControlConfig, type Deps, defaultConfig } from '../../control/deps.ts'
+import { createBoss } from '../../control/jobs.ts'
+import { createKey, type Scope } from '../../control/keys/service.ts'
+import { bindNumber } from '../../control/numbers/service.ts'
+import { createProject } from '../../control/projects/service.ts'
+import { createTrunk } from '../../control/trunks/service.ts'
+import { createControlBus } from '../../media/contract/bus-control.ts'
+import { createEngineBus, type EngineBus } from '../../media/contract/bus-engine.ts'
+import { createSealer } from '../../media/contract/seal.ts'
+import type { Fetch } from '../../media/ports.ts'
+import { createDatabase } from './database.ts'
+import { plainFetch } from './receiver.ts'
+import { recordingLog, type TestClock, testClock } from './world.ts'
+
+export interface TestControl {
+  deps: Deps & { clock: TestClock; log: ReturnType<typeof recordingLog> }
+  app: FastifyInstance
+  databaseUrl: string
+  /** Another process' end of the same bus. */
+  engine(name?: string): EngineBus
+  close(): Promise<void>
+}
+
+export async function createControl(
+  options: { config?: Partial<ControlConfig>; fetch?: Fetch } = {},
+): Promise<TestControl> {
+  const database = await createDatabase()
+  const prefix = `test-${randomUUID()}`
+  const redis = new Redis(inject('redisUrl'), { maxRetriesPerRequest: 1 })
+  const clock = testClock()
+  const log = recordingLog()
+  const sealer = createSealer('test secret')
+  const sql = connect({ url: database.url, max: 8 })
+  const boss = createBoss({ url: database.url, max: 4, log, supervise: false })
+  await boss.start()
+  const bus = createControlBus({ redis, sealer, consumer: 'control-1', log, prefix })
+  const config: ControlConfig = {
+    ...defaultConfig,
+    base_url: 'http://control.test',
+    redis_prefix: prefix,
+    engine_lost_grace_ms: 0,
+    sweep_ms: 50,
+    rate_limit: { per_key: 10_000, per_address: 10_000, window_ms: 60_000 },
+    ...options.config,
+  }
+  const deps = { sql, redis, bus, sealer, clock, log, boss, config, fetch: options.fetch ?? plainFetch }
+  const app = await buildApp(deps)
+  const engines: EngineBus[] = []
+  return {
+    deps,
+    app,
+    databaseUrl: database.url,
+    engine(name = 'engine-1') {
+      const engine = createEngineBus({ redis, sealer, engine: name, clock, log, prefix })
+      engines.push(engine)
+      return engine
+    },
+    async close() {
+      await app.close()
+      await Promise.all(engines.map(engine => engine.close()))
+      await boss.stop({ graceful: false })
+      await sql.end()
+      redis.disconnect()
+      await database.drop()
+    },
+  }
+}
+
+export interface Tenant {
+  ownerId: string
+  projectId: string
+  key: string
+  number: string
+  trunkId: string
+  /** A request with this owner's key. */
+  call(
+    method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Answer>
+}
+
+export interface Answer {
+  status: number
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  body: any
+  headers: Record<string, string | string[] | number | undefined>
+}
+
+let phones = 0
+/** `+1 415 555 …`, another one each time. */
+export const nextPhone = () => `+1415555${String(1000 + phones++).padStart(4, '0')}`
+
+export async function request(app: FastifyInstance, options: InjectOptions): Promise<Answer> {
+  const response = await app.inject(options)
+  const json = /json/.test(String(response.headers['content-type']))
+  return { status: response.statusCode, body: json ? response.json() : response.body, headers: response.headers }
+}
+
+/** An owner with a key, money, a trunk with one number, and a project that may call from it. */
+export async function createTenant(
+  { deps, app }: TestControl,
+  options: { scopes?: Scope[]; bound?: 'in' | 'out' | 'both' | null; money?: string; project?: object } = {},
+): Promise<Tenant> {
+  const account = await createAccount(deps, { name: 'Test' })
+  if (options.money) await topUp(deps, account.id, options.money)
+  const project = await createProject(deps, account.id, {
+    name: 'Agent',
+    language: 'en',
+    prompt: 'You are {{name}}.',
+    ...options.project,
+  })
+  const number = nextPhone()
+  const trunk = await createTrunk(deps, account.id, {
+    name: 'Carrier',
+    mode: 'ip',
+    host: '127.0.0.1',
+    numbers: [number],
+  })
+  const bound = options.bound === undefined ? 'both' : options.bound
+  if (bound) await bindNumber(deps, account.id, project.id, { number, direction: bound })
+  const { value: key } = await createKey(deps, account.id, {
+    name: 'test',
+    scopes: options.scopes ?? ['read', 'write'],
+  })
+  return {
+    ownerId: account.id,
+    projectId: project.id,
+    key,
+    number,
+    trunkId: trunk.id,
+    call: (method, path, body, headers = {}) =>
+      request(app, {
+        method,
+        url: `/v1/public${path}`,
+        headers: { 'x-api-key': key, ...headers },
+        ...(body === undefined ? {} : { payload: body as object }),
+      }),
+  }
+}

@@ -1,0 +1,34 @@
+import type { CallRecord } from '../../media/contract/messages.ts'
+
+/** How an answered call ends, but for what a test says otherwise. */
+export function record(part: Partial<CallRecord> = {}): CallRecord {
+  return {
+    status: 'completed',
+    ended_reason: 'caller_hangup',
+    answered_by: 'human',
+    sip_code: 200,
+    answered_at: Date.now() - 1000,
+    ended_at: Date.now(),
+    talked_ms: 1000,
+    transcript: [],
+    tool_calls: [],
+    latency: { p50_ms: null, p95_ms: null, turns: [] },
+    summary: null,
+    extracted: null,
+    goal_reached: false,
+    do_not_call: false,
+    media: null,
+    ...part,
+  }
+}
+
+export const unanswered = (part: Partial<CallRecord> = {}) =>
+  record({
+    status: 'no_answer',
+    ended_reason: 'no_answer',
+    answered_by: null,
+    sip_code: 480,
+    answered_at: null,
+    talked_ms: 0,
+    ...part,
+  })

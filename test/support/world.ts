@@ -1,0 +1,53 @@
+/** Time and logs for tests. */
+import type { Clock, Log } from '../../media/ports.ts'
+
+export const quietLog: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => quietLog }
+
+export interface LogLine {
+  level: string
+  fields: Record<string, unknown>
+  message: string
+}
+
+export function recordingLog(): Log & { lines: LogLine[] } {
+  const lines: LogLine[] = []
+  const at = (level: string) => (fields: object, message: string) =>
+    void lines.push({ level, fields: fields as Record<string, unknown>, message })
+  const log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), lines, child: () => log }
+  return log
+}
+
+/** Real timers, but the hands can be moved: `advance` shifts what `now` and `wall` say. */
+export interface TestClock extends Clock {
+  advance(ms: number): void
+}
+
+export function testClock(): TestClock {
+  let shift = 0
+  return {
+    now: () => performance.now() + shift,
+    wall: () => Date.now() + shift,
+    after(ms, run) {
+      const timer = setTimeout(run, ms)
+      return () => clearTimeout(timer)
+    },
+    advance(ms) {
+      shift += ms
+    },
+  }
+}
+
+/** Polls a condition that no event tells of; for what another process or the job queue does. */
+export async function until<T>(
+  look: () => Promise<T | undefined | null | false> | T | undefined | null | false,
+  what = 'condition',
+  ms = 10_000,
+): Promise<T> {
+  const deadline = performance.now() + ms
+  for (;;) {
+    const found = await look()
+    if (found) return found
+    if (performance.now() > deadline) throw new Error(`waited ${ms} ms for ${what}`)
+    await new Promise(resolve => setTimeout(resolve, 15))
+  }
+}
