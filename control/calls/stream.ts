@@ -10,6 +10,7 @@ import { selectCall, selectEvents } from './sql.ts'
 /** The bus is read from this long ago on, so that nothing falls between it and the database. */
 const OVERLAP_MS = 60_000
 const HEARTBEAT_MS = 15_000
+const LOOK_FOR_END_MS = 500
 /** Each has a Redis connection of its own. */
 const MAX_STREAMS = 200
 
@@ -59,8 +60,16 @@ export async function streamCall(
   const writer = createWriter(response, after)
   const reader = deps.bus.follow(callId, event => writer.live(event), `${Date.now() - OVERLAP_MS}-0`)
   const heartbeat = setInterval(() => response.write(':\n\n'), HEARTBEAT_MS)
+  // The end is told when it is stored, so that who asks for the record then gets the whole of it. It is looked for, since
+  // a call may also be ended by control itself, of which the bus knows nothing.
+  const endIfStored = async () => {
+    const row = await selectCall(deps.sql, ownerId, callId).catch(() => null)
+    if (row?.ended_at) writer.end({ status: row.status, ended_reason: row.ended_reason })
+  }
+  const watch = setInterval(() => void (writer.isLive() && endIfStored()), LOOK_FOR_END_MS)
   response.on('close', () => {
     clearInterval(heartbeat)
+    clearInterval(watch)
     streams.delete(response)
     void reader.stop()
   })
@@ -89,16 +98,14 @@ function createWriter(response: ServerResponse, after: number) {
   const end = (data: object) =>
     response.writableEnded || response.end(`event: call.ended\ndata: ${JSON.stringify(data)}\n\n`)
   const pass = (event: CallEvent) => {
-    if (event.type === 'call.ended') {
-      return void end({ status: event.record.status, ended_reason: event.record.ended_reason })
-    }
-    if (event.type === 'call.progress' || event.type === 'dtmf.received') return
+    if (event.type === 'call.ended' || event.type === 'call.progress' || event.type === 'dtmf.received') return
     const { v: _v, call_id: _call, owner_id: _owner, seq, at: _at, type, ...data } = event
     write({ seq, type, data })
   }
   return {
     stored: write,
     end,
+    isLive: () => live,
     live(event: CallEvent) {
       if (live) pass(event)
       else held.push(event)

@@ -15,7 +15,7 @@ import {
 } from './messages.ts'
 import { type CallPlan, CONTRACT_VERSION, TrunksSnapshot } from './plan.ts'
 import type { Sealer } from './seal.ts'
-import { type Reader, readAll, readGroup } from './streams.ts'
+import { newestId, type Reader, readAll, readGroup } from './streams.ts'
 
 /** Control gave no answer in time, or could not: not a refusal. */
 export class AskUnanswered extends Error {
@@ -103,7 +103,8 @@ export function createEngineBus(options: {
       readAll({
         redis,
         stream: keys.engineCommands(engine),
-        from: '$',
+        // From the beginning: what is older than this boot names calls that we don't have.
+        from: '0-0',
         log,
         handle: entries => {
           for (const entry of entries) {
@@ -190,7 +191,9 @@ export function createEngineBus(options: {
         current = TrunksSnapshot.parse(sealer.open(sealed, 'trunks'))
         for (const listener of listeners) listener()
       }
-      const reader = readAll({ redis, stream: keys.trunkChanges, from: '$', log, handle: load })
+      // The place in the stream is taken before the snapshot is read, or a change in between would be missed.
+      const from = await newestId(redis, keys.trunkChanges)
+      const reader = readAll({ redis, stream: keys.trunkChanges, from, log, handle: load })
       await load()
       return {
         all: () => current.trunks,

@@ -111,7 +111,12 @@ export function readGroup(options: GroupOptions): Reader {
   )
 }
 
-/** Reads everything after `from` (`$`: from now on), without a group. */
+/** Where a stream ends now: `from` of who wants to read on from here. */
+export async function newestId(redis: Redis, stream: string): Promise<string> {
+  return toEntries(await redis.xrevrange(stream, '+', '-', 'COUNT', 1))[0]?.id ?? '0-0'
+}
+
+/** Reads everything after `from` (`$`: from about now on), without a group. */
 export function readAll(options: {
   redis: Redis
   stream: string
@@ -125,10 +130,7 @@ export function readAll(options: {
   return loop(
     options.log,
     async () => {
-      if (last === '$') {
-        const newest = toEntries(await redis.xrevrange(options.stream, '+', '-', 'COUNT', 1))
-        last = newest[0]?.id ?? '0-0'
-      }
+      if (last === '$') last = await newestId(redis, options.stream)
       const answer = (await redis.xread('COUNT', BATCH, 'BLOCK', BLOCK_MS, 'STREAMS', options.stream, last)) as
         | [string, unknown][]
         | null

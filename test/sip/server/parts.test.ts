@@ -1,0 +1,148 @@
+import { describe, expect, it } from 'vitest'
+import { allowList, CidrError, isAllowed, readCidrLines } from '../../../sip/server/allow.ts'
+import { localise, newRequest, PolicyError, stampVia } from '../../../sip/server/headers.ts'
+import { bestLocal, commonOctets } from '../../../sip/server/network.ts'
+import { pickSrv, type Resolver, resolveUri } from '../../../sip/server/resolve.ts'
+import { headerOf, type SipRequest } from '../../../sip/text/message.ts'
+import { parseMessage } from '../../../sip/text/parse.ts'
+import { parseUri, type SipUri } from '../../../sip/text/uri.ts'
+import { message, OPTIONS } from '../text/samples.ts'
+
+const self = { local: { host: '127.0.0.1', port: 5090 }, protocol: 'udp' as const }
+
+function app(head: string[], body = ''): SipRequest {
+  const parsed = parseMessage(message(head, body), { lax: true, bodyIsRest: true })
+  if (!parsed.ok || parsed.message.kind !== 'request') throw new Error('no request')
+  return parsed.message
+}
+
+describe('header policy', () => {
+  it('fills in what the application left out', () => {
+    const made = newRequest(app(['INVITE sip:a@h SIP/2.0']), self)
+    expect(headerOf(made, 'From')).toMatch(/^<sip:127\.0\.0\.1:5090>;tag=\w+$/)
+    expect(headerOf(made, 'To')).toBe('<sip:a@h>')
+    expect(headerOf(made, 'Contact')).toBe('<sip:127.0.0.1:5090>')
+    expect(headerOf(made, 'Max-Forwards')).toBe('70')
+    expect(headerOf(made, 'CSeq')).toMatch(/^\d+ INVITE$/)
+  })
+
+  it('honours Call-ID, CSeq, From with its tag, To and Contact; drops what is ours', () => {
+    const made = newRequest(
+      app(
+        [
+          'INVITE sip:a@h SIP/2.0',
+          'call-id: mine',
+          'cseq: 7 INVITE',
+          'from: "A" <sip:1000@localhost>;tag=9',
+          'To: sip:b@localhost',
+          'contact: sip:1000@localhost',
+          'Via: SIP/2.0/UDP evil',
+          'Route: <sip:evil;lr>',
+          'Content-Length: 1',
+          'X-Kept: yes@localhost',
+        ],
+        'v=0 and more',
+      ),
+      self,
+    )
+    const seen = new Map(made.headers)
+    expect([...seen.keys()]).not.toContain('Route')
+    expect([...seen.keys()]).not.toContain('Via')
+    expect(seen.get('Call-ID')).toBe('mine')
+    expect(seen.get('CSeq')).toBe('7 INVITE')
+    expect(seen.get('From')).toBe('"A" <sip:1000@127.0.0.1:5090>;tag=9')
+    expect(seen.get('To')).toBe('<sip:b@127.0.0.1:5090>')
+    expect(seen.get('Contact')).toBe('<sip:1000@127.0.0.1:5090>')
+    expect(seen.get('X-Kept')).toBe('yes@localhost')
+    expect(seen.get('Content-Type')).toBe('application/sdp')
+  })
+
+  it('does not guess a content type', () => {
+    expect(() => newRequest(app(['MESSAGE sip:a@h SIP/2.0'], 'hello'), self)).toThrow(PolicyError)
+  })
+
+  it('rewrites the host localhost only', () => {
+    expect(localise('<sip:a@localhost.example.com>, <sip:b@localhost;x=1>', self)).toBe(
+      '<sip:a@localhost.example.com>, <sip:b@127.0.0.1:5090;x=1>',
+    )
+  })
+
+  it('notes in Via where a request came from', () => {
+    const stamped = stampVia(app(OPTIONS), { host: '198.51.100.7', port: 40_000 })
+    expect(headerOf(stamped, 'Via')).toBe(
+      'SIP/2.0/UDP host1.example.com:5060;branch=z9hG4bKkdjuw;received=198.51.100.7;rport=40000',
+    )
+  })
+})
+
+describe('choice of interface', () => {
+  it('counts common octets', () => {
+    expect(commonOctets('10.1.2.3', '10.1.9.3')).toBe(2)
+    expect(commonOctets('10.1.2.3', '11.1.2.3')).toBe(0)
+  })
+
+  it('takes the longest match, loopback last', () => {
+    expect(bestLocal(['127.0.0.1', '192.168.1.5', '10.0.0.5'], '10.0.7.7')).toBe('10.0.0.5')
+    expect(bestLocal(['127.0.0.1', '192.168.1.5'], '8.8.8.8')).toBe('192.168.1.5')
+    expect(bestLocal(['192.168.1.5', '127.0.0.1'], '127.0.0.1')).toBe('127.0.0.1')
+    expect(bestLocal([], '1.1.1.1')).toBeNull()
+  })
+})
+
+describe('allowed sources', () => {
+  it('knows networks of both families', () => {
+    const list = allowList(['192.0.2.0/24', '198.51.100.7', '2001:db8::/32'])
+    expect(['192.0.2.255', '198.51.100.7', '2001:db8:1::1'].every(address => isAllowed(list, address))).toBe(true)
+    expect(['192.0.3.1', '198.51.100.8', '2001:db9::1'].some(address => isAllowed(list, address))).toBe(false)
+    expect(isAllowed(null, '203.0.113.1')).toBe(true)
+    expect(isAllowed(allowList([]), '203.0.113.1')).toBe(false)
+  })
+
+  it.each(['', 'host', '1.2.3', '1.2.3.4/33', '1.2.3.4/x', '::1/129'])('refuses "%s"', cidr => {
+    expect(() => allowList([cidr])).toThrow(CidrError)
+  })
+
+  it('reads a file of one CIDR a line', () => {
+    expect(readCidrLines('# trunks\n192.0.2.1\n\n 10.0.0.0/8 # office\n')).toEqual(['192.0.2.1', '10.0.0.0/8'])
+  })
+})
+
+describe('where a URI leads (RFC 3263)', () => {
+  const resolver: Resolver = {
+    address: async host => {
+      if (host === 'sip1.example.com') return '192.0.2.11'
+      if (host === 'plain.example.com') return '192.0.2.12'
+      throw new Error('ENOTFOUND')
+    },
+    srv: async name => (name === '_sip._udp.example.com' ? { host: 'sip1.example.com', port: 5099 } : null),
+  }
+  const uri = (text: string): SipUri => parseUri(text) as SipUri
+
+  it.each([
+    ['sip:a@192.0.2.1', 'udp', '192.0.2.1', 5060],
+    ['sip:a@192.0.2.1:5070;transport=TCP', 'tcp', '192.0.2.1', 5070],
+    ['sip:a@[2001:db8::1]', 'udp', '2001:db8::1', 5060],
+    ['sips:a@192.0.2.1', 'tls', '192.0.2.1', 5061],
+    ['sip:example.com', 'udp', '192.0.2.11', 5099],
+    ['sip:plain.example.com', 'udp', '192.0.2.12', 5060],
+    ['sip:plain.example.com:5080', 'udp', '192.0.2.12', 5080],
+  ])('%s', async (text, protocol, host, port) => {
+    expect(await resolveUri(uri(text), true, resolver)).toEqual({ protocol, remote: { host, port } })
+  })
+
+  it('uses TCP where there is no UDP, and rejects a name that leads nowhere', async () => {
+    expect((await resolveUri(uri('sip:192.0.2.1'), false, resolver)).protocol).toBe('tcp')
+    await expect(resolveUri(uri('sip:nowhere.invalid'), true, resolver)).rejects.toThrow('ENOTFOUND')
+  })
+
+  it('picks SRV targets by priority, then weight', () => {
+    const records = [
+      { name: 'c', port: 1, priority: 20, weight: 100 },
+      { name: 'a', port: 1, priority: 10, weight: 30 },
+      { name: 'b', port: 1, priority: 10, weight: 70 },
+    ]
+    expect(pickSrv(records, 0.2)?.host).toBe('a')
+    expect(pickSrv(records, 0.9)?.host).toBe('b')
+    expect(pickSrv([], 0.5)).toBeNull()
+  })
+})
