@@ -552,7 +552,7 @@ describe('the rest of the world', () => {
       await ended
       await peer.response(200, 'BYE')
     }
-    expect(rig.server.stats()).toMatchObject({ dialogs: 0, apps: 1 })
+    expect(rig.server.stats()).toMatchObject({ dialogs: 0, apps: 1, faults: 0 })
     expect(rig.server.counters.malformed).toBeGreaterThan(0)
   })
 

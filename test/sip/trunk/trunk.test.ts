@@ -319,6 +319,14 @@ describe('a call comes in', () => {
     caller.ack(true)
   })
 
+  it('without Contact: 400', async () => {
+    bench.setTrunks(trunkPlan(peer))
+    const caller = new Caller(peer, `sip:+12025550100@127.0.0.1:${bench.rig.udpPort}`)
+    const head = caller.head('INVITE', { cseq: 1, extra: [SDP_TYPE] }).filter(line => !line.startsWith('Contact'))
+    peer.send(head, far.sdp())
+    await caller.answered(400)
+  })
+
   it('without an offer gets ours, and answers it in the ACK', async () => {
     const { leg, caller, sdp } = await answered('')
     expect(sdp).toContain('RTP/AVP 0 8 101')

@@ -1,0 +1,176 @@
+import { randomUUID, timingSafeEqual } from 'node:crypto'
+import { createServer, type Server, type Socket } from 'node:net'
+import type { Log } from './log.ts'
+import type { HostPortOf } from './transport.ts'
+import { type AppFrame, encodeFrame, FrameDecoder, FrameError, leader, parseAppFrame } from './wire.ts'
+
+/** A connected application. */
+export type App = {
+  readonly id: string
+  readonly routes: Set<string>
+  alive(): boolean
+  send(leader: string, message?: Buffer): void
+}
+
+export type AppEvents = {
+  /** A frame that asks for SIP: everything but authentication, routes and pings. */
+  frame(app: App, frame: AppFrame & { type: 'sip' }): void
+  gone(app: App): void
+}
+
+type Options = {
+  readonly secret: string
+  readonly version: string
+  readonly hostports: () => { readonly shown: string; readonly local: string }
+  readonly events: AppEvents
+  readonly log: Log
+}
+
+const AUTH_TIMEOUT_MS = 10_000
+const FRAME_LIMIT_STRANGER = 4096
+const FRAME_LIMIT = 1_048_576
+/** An application that reads nothing must not fill our memory. */
+const BACKLOG_LIMIT = 16_777_216
+
+/** The admin port: connections of applications, their authentication and their routes. */
+export class Apps {
+  private readonly options: Options
+  private readonly apps = new Map<string, App>()
+  private readonly turns = new Map<string, number>()
+  private readonly sockets = new Set<Socket>()
+  private server: Server | null = null
+
+  constructor(options: Options) {
+    this.options = options
+  }
+
+  async listen(at: HostPortOf): Promise<HostPortOf> {
+    const server = createServer(socket => this.accept(socket))
+    this.server = server
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen({ host: at.host, port: at.port, exclusive: true }, () => {
+        server.off('error', reject)
+        resolve()
+      })
+    })
+    server.on('error', error => this.options.log.error({ code: error.name }, 'admin port failed'))
+    const address = server.address()
+    return { host: at.host, port: typeof address === 'object' && address !== null ? address.port : at.port }
+  }
+
+  /** Round robin among the applications that asked for that method; null when nobody did. */
+  pick(method: string): App | null {
+    const verb = method.toLowerCase()
+    const takers = [...this.apps.values()].filter(app => app.routes.has(verb))
+    if (takers.length === 0) return null
+    const turn = this.turns.get(verb) ?? 0
+    this.turns.set(verb, turn + 1)
+    return takers[turn % takers.length] ?? null
+  }
+
+  all(): App[] {
+    return [...this.apps.values()]
+  }
+
+  private accept(socket: Socket): void {
+    const decoder = new FrameDecoder(FRAME_LIMIT_STRANGER)
+    const app = this.appOver(socket)
+    this.sockets.add(socket)
+    socket.setNoDelay(true)
+    socket.setKeepAlive(true, 45_000)
+    const timer = setTimeout(() => socket.destroy(), AUTH_TIMEOUT_MS)
+    timer.unref()
+    socket.on('data', chunk => {
+      try {
+        for (const frame of decoder.push(chunk)) {
+          this.read(app, socket, parseAppFrame(frame))
+          if (this.apps.has(app.id)) decoder.limit = FRAME_LIMIT
+        }
+        if (this.apps.has(app.id)) clearTimeout(timer)
+      } catch (error) {
+        if (!(error instanceof FrameError)) throw error
+        this.options.log.warn({ code: error.code }, 'application sent a broken frame')
+        socket.destroy()
+      }
+    })
+    socket.on('error', () => socket.destroy())
+    socket.on('close', () => {
+      clearTimeout(timer)
+      this.sockets.delete(socket)
+      if (this.apps.delete(app.id)) {
+        this.options.log.info({ app: app.id }, 'application gone')
+        this.options.events.gone(app)
+      }
+    })
+  }
+
+  private appOver(socket: Socket): App {
+    return {
+      id: randomUUID(),
+      routes: new Set(),
+      alive: () => !socket.destroyed && !socket.writableEnded,
+      send: (text, message) => {
+        if (socket.destroyed || socket.writableEnded) return
+        socket.write(encodeFrame(randomUUID(), text, message))
+        if (socket.writableLength > BACKLOG_LIMIT) socket.destroy()
+      },
+    }
+  }
+
+  private read(app: App, socket: Socket, frame: AppFrame): void {
+    if (frame.type === 'authenticate') {
+      this.authenticate(app, socket, frame)
+      return
+    }
+    if (!this.apps.has(app.id)) {
+      socket.destroy()
+      return
+    }
+    switch (frame.type) {
+      case 'route':
+        app.routes.add(frame.verb)
+        app.send(leader.reply(frame.msgId, 'OK'))
+        return
+      case 'remove_route':
+        app.routes.delete(frame.verb)
+        app.send(leader.reply(frame.msgId, 'OK'))
+        return
+      case 'ping':
+        app.send(leader.reply(frame.msgId, 'OK', 'pong'))
+        return
+      case 'sip':
+        this.options.events.frame(app, frame)
+        return
+      case 'unknown':
+        app.send(leader.reply(frame.msgId, 'NOK', `not supported: ${frame.verb.replace(/[^a-z:_]/gi, '')}`))
+        return
+    }
+  }
+
+  private authenticate(app: App, socket: Socket, frame: AppFrame & { type: 'authenticate' }): void {
+    if (!sameSecret(frame.secret, this.options.secret)) {
+      this.options.log.warn({ from: socket.remoteAddress }, 'application refused: wrong secret')
+      app.send(leader.reply(frame.msgId, 'NO', 'incorrect secret'))
+      socket.end()
+      return
+    }
+    this.apps.set(app.id, app)
+    const { shown, local } = this.options.hostports()
+    app.send(leader.authenticated(frame.msgId, shown, this.options.version, local))
+    this.options.log.info({ app: app.id }, 'application connected')
+  }
+
+  async close(): Promise<void> {
+    const server = this.server
+    this.server = null
+    for (const socket of this.sockets) socket.destroy()
+    if (server !== null) await new Promise<void>(resolve => server.close(() => resolve()))
+  }
+}
+
+function sameSecret(given: string, ours: string): boolean {
+  const a = Buffer.from(given)
+  const b = Buffer.from(ours)
+  return a.length === b.length && timingSafeEqual(a, b)
+}

@@ -1,0 +1,208 @@
+/** Dialogs (RFC 3261 §12): their state, how messages change it, and where to find them. */
+import { randomInt } from 'node:crypto'
+import { type Header, headerOf, listOf, type SipRequest, type SipResponse } from '../text/message.ts'
+import { parseNameAddr, parseUri } from '../text/uri.ts'
+import { parseCSeq } from '../text/validate.ts'
+import type { App } from './apps.ts'
+import { contactOf, selfOf, tagIn, withoutTag, withTag } from './headers.ts'
+import type { Flow } from './transport.ts'
+
+export type Dialog = {
+  /** drachtio's id: `<Call-ID>;from-tag=<From tag of the first request>`, in both directions. */
+  readonly id: string
+  readonly role: 'uas' | 'uac'
+  readonly usage: 'INVITE' | 'SUBSCRIBE'
+  readonly callId: string
+  readonly localTag: string
+  remoteTag: string | null
+  /** From and To values without their tags. */
+  readonly localParty: string
+  readonly remoteParty: string
+  localSeq: number
+  remoteSeq: number | null
+  routeSet: readonly string[]
+  remoteTarget: string
+  phase: 'early' | 'confirmed' | 'ended'
+  /** Where the peer was last heard from with a target refresh; requests go there when there is no route set (NAT). */
+  flow: Flow
+  owner: App
+  /** Our INVITE that was sent last, for the ACK that the application is to ask for. */
+  invite: SentInvite | null
+  /** Our INVITE has no final response yet. */
+  inviting: boolean
+  /** Their INVITE has no final response yet. */
+  answering: boolean
+}
+
+export type SentInvite = {
+  readonly seq: number
+  /** Authorization headers, which the ACK repeats (§22.1). */
+  readonly credentials: readonly Header[]
+  answered: boolean
+  ack: { readonly bytes: Buffer; readonly flow: Flow } | null
+}
+
+export const dialogId = (callId: string, fromTag: string): string => `${callId};from-tag=${fromTag}`
+
+function contactUri(message: SipRequest | SipResponse): string | null {
+  const first = listOf(message, 'Contact')[0]
+  return first === undefined ? null : (parseNameAddr(first)?.uri ?? null)
+}
+
+export function uasDialog(request: SipRequest, localTag: string, flow: Flow, owner: App): Dialog {
+  const callId = headerOf(request, 'Call-ID') ?? ''
+  const from = headerOf(request, 'From') ?? ''
+  const fromTag = tagIn(request, 'From')
+  return {
+    id: dialogId(callId, fromTag ?? ''),
+    role: 'uas',
+    usage: request.method === 'SUBSCRIBE' ? 'SUBSCRIBE' : 'INVITE',
+    callId,
+    localTag,
+    remoteTag: fromTag,
+    localParty: withoutTag(headerOf(request, 'To') ?? ''),
+    remoteParty: withoutTag(from),
+    localSeq: randomInt(1, 2 ** 20),
+    remoteSeq: parseCSeq(headerOf(request, 'CSeq') ?? '')?.seq ?? null,
+    routeSet: listOf(request, 'Record-Route'),
+    remoteTarget: contactUri(request) ?? parseNameAddr(from)?.uri ?? request.uri,
+    phase: 'early',
+    flow,
+    owner,
+    invite: null,
+    inviting: false,
+    answering: request.method === 'INVITE',
+  }
+}
+
+export function uacDialog(request: SipRequest, flow: Flow, owner: App): Dialog {
+  const callId = headerOf(request, 'Call-ID') ?? ''
+  const localTag = tagIn(request, 'From') ?? ''
+  const seq = parseCSeq(headerOf(request, 'CSeq') ?? '')?.seq ?? 1
+  return {
+    id: dialogId(callId, localTag),
+    role: 'uac',
+    usage: request.method === 'SUBSCRIBE' ? 'SUBSCRIBE' : 'INVITE',
+    callId,
+    localTag,
+    remoteTag: null,
+    localParty: withoutTag(headerOf(request, 'From') ?? ''),
+    remoteParty: withoutTag(headerOf(request, 'To') ?? ''),
+    localSeq: seq,
+    remoteSeq: null,
+    routeSet: [],
+    remoteTarget: request.uri,
+    phase: 'early',
+    flow,
+    owner,
+    invite: sentInvite(request, seq),
+    inviting: request.method === 'INVITE',
+    answering: false,
+  }
+}
+
+export function sentInvite(request: SipRequest, seq: number): SentInvite | null {
+  if (request.method !== 'INVITE') return null
+  const credentials = request.headers.filter(([name]) => name === 'Authorization' || name === 'Proxy-Authorization')
+  return { seq, credentials, answered: false, ack: null }
+}
+
+/** A response to the request that made the dialog (§12.1.2). The route set is fixed by the first 2xx. */
+export function learnFromResponse(dialog: Dialog, response: SipResponse, flow: Flow): void {
+  const tag = tagIn(response, 'To')
+  if (dialog.phase === 'early' && tag !== null) {
+    dialog.remoteTag = tag
+    dialog.routeSet = listOf(response, 'Record-Route').reverse()
+  }
+  refreshTarget(dialog, response, flow)
+  if (response.status >= 200 && response.status < 300 && dialog.phase === 'early') dialog.phase = 'confirmed'
+}
+
+/** §12.2.1.2, §12.2.2: Contact of a target refresh becomes the remote target. */
+export function refreshTarget(dialog: Dialog, message: SipRequest | SipResponse, flow: Flow): void {
+  const target = contactUri(message)
+  if (target !== null) {
+    dialog.remoteTarget = target
+    dialog.flow = flow
+  } else if (!dialog.flow.usable()) dialog.flow = flow
+}
+
+/** A request inside the dialog (§12.2.1.1), all but its Via. `extra` is what the application added. */
+export function dialogRequest(
+  dialog: Dialog,
+  method: string,
+  seq: number,
+  extra: readonly Header[],
+  body: Buffer,
+): SipRequest {
+  const { uri, routes } = routing(dialog)
+  const needsContact =
+    method === 'INVITE' || method === 'SUBSCRIBE' || method === 'REFER' || method === 'NOTIFY' || method === 'UPDATE'
+  const hasContact = extra.some(([name]) => name === 'Contact')
+  const headers: Header[] = [
+    ['Max-Forwards', '70'],
+    ...routes.map((route): Header => ['Route', route]),
+    ['From', withTag(dialog.localParty, dialog.localTag)],
+    ['To', dialog.remoteTag === null ? dialog.remoteParty : withTag(dialog.remoteParty, dialog.remoteTag)],
+    ['Call-ID', dialog.callId],
+    ['CSeq', `${seq} ${method}`],
+    ...(needsContact && !hasContact ? [['Contact', contactOf(selfOf(dialog.flow))] as const] : []),
+    ...extra,
+  ]
+  return { kind: 'request', method, uri, headers, body }
+}
+
+/** §12.2.1.1: a first route without lr is a strict router and takes the place of the Request-URI. */
+function routing(dialog: Dialog): { readonly uri: string; readonly routes: readonly string[] } {
+  const first = dialog.routeSet[0]
+  const uri = parseNameAddr(first ?? '')?.uri
+  if (first === undefined || uri === undefined) return { uri: dialog.remoteTarget, routes: dialog.routeSet }
+  const parsed = parseUri(uri)
+  if (parsed?.scheme === 'other' || parsed?.params.has('lr'))
+    return { uri: dialog.remoteTarget, routes: dialog.routeSet }
+  return { uri, routes: [...dialog.routeSet.slice(1), `<${dialog.remoteTarget}>`] }
+}
+
+/** The URI to resolve for the next request, or null when the flow of old is to be used. */
+export function nextHopUri(dialog: Dialog): string | null {
+  const first = dialog.routeSet[0]
+  if (first !== undefined) return parseNameAddr(first)?.uri ?? dialog.remoteTarget
+  return dialog.flow.usable() ? null : dialog.remoteTarget
+}
+
+export class DialogStore {
+  private readonly byId = new Map<string, Dialog>()
+  private readonly byTag = new Map<string, Dialog>()
+
+  get size(): number {
+    return this.byId.size
+  }
+
+  add(dialog: Dialog): void {
+    this.byId.set(dialog.id, dialog)
+    this.byTag.set(`${dialog.localTag} ${dialog.callId}`, dialog)
+  }
+
+  get(id: string): Dialog | null {
+    return this.byId.get(id) ?? null
+  }
+
+  /** The dialog that a request from the network is in (§12.2.2). */
+  match(request: SipRequest): Dialog | null {
+    const dialog = this.byTag.get(`${tagIn(request, 'To') ?? ''} ${headerOf(request, 'Call-ID') ?? ''}`)
+    if (dialog === undefined) return null
+    const theirs = tagIn(request, 'From')
+    return dialog.phase !== 'early' && dialog.remoteTag !== null && dialog.remoteTag !== theirs ? null : dialog
+  }
+
+  remove(dialog: Dialog): void {
+    dialog.phase = 'ended'
+    if (this.byId.get(dialog.id) === dialog) this.byId.delete(dialog.id)
+    const key = `${dialog.localTag} ${dialog.callId}`
+    if (this.byTag.get(key) === dialog) this.byTag.delete(key)
+  }
+
+  of(owner: App): Dialog[] {
+    return [...this.byId.values()].filter(dialog => dialog.owner === owner)
+  }
+}

@@ -1,0 +1,46 @@
+import type { Header, SipResponse } from '../text/message.ts'
+import { type Core, forward, routeTo, stamp } from './core.ts'
+import { type Dialog, dialogRequest, nextHopUri } from './dialogs.ts'
+import { selfOf, tagIn, withVia } from './headers.ts'
+import type { Flow } from './transport.ts'
+import { leader } from './wire.ts'
+
+/** The flow for the dialog's next request; null when its route can't be resolved. */
+export async function dialogFlow(core: Core, dialog: Dialog): Promise<Flow | null> {
+  const uri = nextHopUri(dialog)
+  if (uri === null) return dialog.flow
+  try {
+    const route = await routeTo(core, uri)
+    return route.ok ? route.flow : null
+  } catch {
+    return null
+  }
+}
+
+const ignore = { response: (): void => {}, failed: (): void => {} }
+
+/** The server's own BYE, told to the application as `unsolicited` (drachtio's "ACK timeout" and its like). */
+export async function hangUp(core: Core, dialog: Dialog, reason: string): Promise<void> {
+  if (dialog.phase === 'ended') return
+  core.dialogs.remove(dialog)
+  const why: Header = ['Reason', `SIP ;cause=200 ;text="${reason}"`]
+  dialog.localSeq += 1
+  const bye = dialogRequest(dialog, 'BYE', dialog.localSeq, [why], Buffer.alloc(0))
+  // Whoever owns it must hear; when the owner is gone, any of the others may be its successor.
+  const audience = dialog.owner.alive() ? [dialog.owner] : core.apps.all()
+  for (const app of audience) forward(app, leader.unsolicited(stamp(dialog.flow, 0, 'remote'), dialog.id), bye)
+  const flow = await dialogFlow(core, dialog)
+  if (flow !== null) core.txns.startClient(withVia(bye, selfOf(flow)), flow, ignore)
+}
+
+/** A 2xx nobody wants: from a second fork (RFC 3261 §13.2.2.4), or for an application that is gone. Acknowledged, then ended. */
+export async function declineAnswer(core: Core, dialog: Dialog, response: SipResponse, seq: number): Promise<void> {
+  const stray: Dialog = { ...dialog, remoteTag: tagIn(response, 'To'), phase: 'confirmed', localSeq: seq + 1 }
+  const flow = await dialogFlow(core, stray)
+  if (flow === null) return
+  const self = selfOf(flow)
+  const credentials = dialog.invite?.credentials ?? []
+  const none = Buffer.alloc(0)
+  core.txns.sendOnce(withVia(dialogRequest(stray, 'ACK', seq, credentials, none), self), flow)
+  core.txns.startClient(withVia(dialogRequest(stray, 'BYE', seq + 1, [], none), self), flow, ignore)
+}

@@ -1,0 +1,29 @@
+/** Responses the server itself repeats until the peer acknowledges them: a 2xx to INVITE, and a reliable provisional one. */
+import { repeatDue, startRepeat, stepRepeat } from './answer-repeat.ts'
+import type { Flow } from './transport.ts'
+
+export type Repeat = {
+  readonly bytes: Buffer
+  readonly flow: Flow
+  /** False ends it without a word. */
+  readonly wanted: () => boolean
+  readonly onGiveUp: () => void
+}
+
+/** First after `t1`, then at twice the distance up to `t2`, given up after 64*`t1`. Returns what stops it. */
+export function repeatResponse(repeat: Repeat, t1: number, t2: number): () => void {
+  let state = startRepeat(t1, t2, Date.now())
+  let timer = setTimeout(check, t1)
+  function check(): void {
+    if (!repeat.wanted()) return
+    const stepped = stepRepeat(state, Date.now())
+    state = stepped.state
+    if (stepped.verdict === 'give-up') {
+      repeat.onGiveUp()
+      return
+    }
+    if (stepped.verdict === 'repeat') repeat.flow.send(repeat.bytes, () => {})
+    timer = setTimeout(check, Math.max(0, repeatDue(state) - Date.now()))
+  }
+  return () => clearTimeout(timer)
+}

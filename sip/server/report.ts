@@ -1,0 +1,40 @@
+/** What an application is told about the requests it sent. */
+import { randomUUID } from 'node:crypto'
+import { type SipRequest, type SipResponse, serialise } from '../text/message.ts'
+import type { App } from './apps.ts'
+import { forward, stamp } from './core.ts'
+import { plainResponse } from './headers.ts'
+import type { Flow } from './transport.ts'
+import { leader, timeOfDay } from './wire.ts'
+
+/** A request of an application, by the ids under which it hears of it. `dialogId` is empty outside dialogs. */
+export type Sent = {
+  readonly app: App
+  readonly txnId: string
+  readonly dialogId: string
+  readonly request: SipRequest
+}
+
+/** Confirms that the request went out as it is given here; returns its transaction id. */
+export function confirmSent(app: App, msgId: string, request: SipRequest, flow: Flow): string {
+  const txnId = randomUUID()
+  const bytes = serialise(request)
+  app.send(leader.requestSent(msgId, stamp(flow, bytes.length, 'local'), txnId), bytes)
+  return txnId
+}
+
+export function deliver(sent: Sent, response: SipResponse, flow: Flow): void {
+  const bytes = serialise(response)
+  sent.app.send(leader.network(stamp(flow, bytes.length, 'remote'), sent.txnId, sent.dialogId), bytes)
+}
+
+/** A response made up by the server, for want of one from the network. */
+export function synthesise(sent: Sent, status: number, reason: string): void {
+  const head = leader.synthetic(timeOfDay(new Date()), sent.txnId, sent.dialogId)
+  forward(sent.app, head, plainResponse(sent.request, status, reason, null))
+}
+
+export function reportFailure(sent: Sent, why: 'timeout' | 'transport'): void {
+  if (why === 'timeout') synthesise(sent, 408, 'Request Timeout')
+  else synthesise(sent, 503, 'Service Unavailable')
+}

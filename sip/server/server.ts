@@ -1,0 +1,179 @@
+import { randomUUID } from 'node:crypto'
+import type { SipParseError } from '../text/message.ts'
+import { headerOf, listOf, serialise } from '../text/message.ts'
+import { parseMessage } from '../text/parse.ts'
+import { parseVia } from '../text/validate.ts'
+import { type AllowList, allowList, isAllowed } from './allow.ts'
+import { type App, Apps } from './apps.ts'
+import type { Core } from './core.ts'
+import { DialogStore } from './dialogs.ts'
+import { hangUp } from './hangup.ts'
+import { newTag, PolicyError, plainResponse, stampVia } from './headers.ts'
+import { Incoming } from './incoming.ts'
+import { type Log, silentLog } from './log.ts'
+import { type ListenSpec, Network } from './network.ts'
+import { Outgoing } from './outgoing.ts'
+import { type Resolver, systemResolver } from './resolve.ts'
+import { RFC_TIMERS, type Timers } from './transaction.ts'
+import { Transactions } from './transactions.ts'
+import type { Flow, HostPortOf } from './transport.ts'
+import { type AppFrame, leader } from './wire.ts'
+
+export type SipServerOptions = {
+  readonly admin: HostPortOf
+  readonly secret: string
+  readonly listen: readonly ListenSpec[]
+  /** Shown to peers that are on no private network. */
+  readonly externalIp?: string
+  /** Addresses and networks that may send requests; null or absent lets everybody. */
+  readonly allow?: readonly string[] | null
+  readonly timers?: Partial<Timers>
+  /** How long the calls of an application that is gone live on, in ms. */
+  readonly orphanGraceMs?: number
+  readonly log?: Log
+  readonly resolver?: Resolver
+}
+
+export type SipServerCounters = { malformed: number; disallowed: number; strayResponses: number; faults: number }
+
+/** Read by drachtio-srf, which pings from v0.8.2 on. */
+const VERSION = 'v0.9.10-parley'
+const RESPONSE_START = 'SIP/2.0 '
+const ORPHAN_GRACE_MS = 2000
+
+/** The embedded signalling server: SIP on one side, drachtio's protocol on the other. */
+export class SipServer {
+  readonly counters: SipServerCounters = { malformed: 0, disallowed: 0, strayResponses: 0, faults: 0 }
+  private readonly options: SipServerOptions
+  private readonly core: Core
+  private readonly incoming: Incoming
+  private readonly outgoing: Outgoing
+  private readonly orphans = new Set<NodeJS.Timeout>()
+  private allowed: AllowList
+
+  constructor(options: SipServerOptions) {
+    this.options = options
+    this.allowed = allowList(options.allow ?? null)
+    const log = options.log ?? silentLog
+    const timers = { ...RFC_TIMERS, ...options.timers }
+    const network = new Network(options.externalIp ?? null, log)
+    const apps = new Apps({
+      secret: options.secret,
+      version: VERSION,
+      hostports: () => ({ shown: network.hostports(true).join(','), local: network.hostports(false).join(',') }),
+      events: { frame: (app, frame) => void this.frame(app, frame), gone: app => this.gone(app) },
+      log,
+    })
+    const resolver = options.resolver ?? systemResolver()
+    this.core = { log, network, resolver, txns: new Transactions(timers), dialogs: new DialogStore(), apps, timers }
+    this.incoming = new Incoming(this.core)
+    this.outgoing = new Outgoing(this.core)
+  }
+
+  /** Rejects, with everything closed again, when a port can't be had. */
+  async start(): Promise<{ readonly admin: HostPortOf; readonly listen: readonly string[] }> {
+    const { network, apps } = this.core
+    try {
+      await network.listen(this.options.listen, {
+        message: (bytes, flow) => this.guarded(bytes, flow),
+        admits: address => this.admits(address),
+      })
+      const admin = await apps.listen(this.options.admin)
+      const listen = network.bound().map(({ protocol, host, port }) => `${protocol}/${host}:${port}`)
+      return { admin, listen }
+    } catch (error) {
+      await this.close()
+      throw error
+    }
+  }
+
+  /** Replaces the list of allowed sources at once. Throws CidrError and keeps the old list when one is malformed. */
+  setAllowedSources(cidrs: readonly string[] | null): void {
+    this.allowed = allowList(cidrs)
+  }
+
+  stats(): SipServerCounters & { readonly dialogs: number; readonly transactions: number; readonly apps: number } {
+    const { dialogs, txns, apps } = this.core
+    return { ...this.counters, dialogs: dialogs.size, transactions: txns.size, apps: apps.all().length }
+  }
+
+  async close(): Promise<void> {
+    for (const timer of this.orphans) clearTimeout(timer)
+    this.orphans.clear()
+    this.incoming.close()
+    await this.core.apps.close()
+    this.core.txns.close()
+    await this.core.network.close()
+  }
+
+  private admits(address: string): boolean {
+    const admitted = isAllowed(this.allowed, address)
+    if (!admitted) this.counters.disallowed += 1
+    return admitted
+  }
+
+  /** One message must never bring the server down, whatever we have overlooked. */
+  private guarded(bytes: Buffer, flow: Flow): void {
+    try {
+      this.message(bytes, flow)
+    } catch (error) {
+      this.counters.faults += 1
+      this.core.log.error({ err: error, remote: flow.remote.host }, 'message could not be handled')
+    }
+  }
+
+  private message(bytes: Buffer, flow: Flow): void {
+    // Answers to our own requests are matched by branch and come from wherever we called.
+    const isResponse = bytes.toString('latin1', 0, RESPONSE_START.length) === RESPONSE_START
+    if (!isResponse && !this.admits(flow.remote.host)) return
+    const parsed = parseMessage(bytes)
+    if (!parsed.ok) {
+      this.malformed(parsed.error, flow)
+      return
+    }
+    const { message } = parsed
+    if (message.kind === 'request') this.incoming.request(stampVia(message, flow.remote), flow)
+    else if (!this.core.txns.response(message, flow)) this.counters.strayResponses += 1
+  }
+
+  /** RFC 3261 §21.4.1 and RFC 4475 §3.1.2: a request that can be answered at all gets its 400 (505), without a transaction. */
+  private malformed(error: SipParseError, flow: Flow): void {
+    this.counters.malformed += 1
+    this.core.log.debug({ code: error.code, remote: flow.remote.host }, 'malformed message')
+    const { request } = error
+    if (request === null || request.method === 'ACK') return
+    if (parseVia(listOf(request, 'Via')[0] ?? '') === null || headerOf(request, 'CSeq') === null) return
+    const reason = error.status === 505 ? 'Version Not Supported' : 'Bad Request'
+    const stamped = stampVia(request, flow.remote)
+    flow.send(serialise(plainResponse({ ...stamped, uri: '' }, error.status, reason, newTag())), () => {})
+  }
+
+  private async frame(app: App, frame: AppFrame & { type: 'sip' }): Promise<void> {
+    try {
+      const parsed = parseMessage(frame.message, { lax: true, bodyIsRest: true })
+      if (!parsed.ok) throw new PolicyError(`invalid message: ${parsed.error.code}`)
+      if (parsed.message.kind === 'response') this.incoming.respond(app, frame, parsed.message)
+      else await this.outgoing.send(app, frame, parsed.message)
+    } catch (error) {
+      const known = error instanceof PolicyError
+      if (!known) this.core.log.error({ err: error, incident: randomUUID() }, 'request of an application failed')
+      app.send(leader.reply(frame.msgId, 'NOK', `Server error: ${known ? error.message : 'internal error'}`))
+    }
+  }
+
+  /**
+   * drachtio-srf can't end the calls of a connection it lost, so after a grace the server does: better than a caller who
+   * listens to silence. An application that came back meanwhile and spoke for a call owns it again.
+   */
+  private gone(app: App): void {
+    this.incoming.abandon(app)
+    this.outgoing.abandon(app)
+    const timer = setTimeout(() => {
+      this.orphans.delete(timer)
+      for (const dialog of this.core.dialogs.of(app)) {
+        if (dialog.phase === 'confirmed') void hangUp(this.core, dialog, 'application gone')
+      }
+    }, this.options.orphanGraceMs ?? ORPHAN_GRACE_MS)
+    this.orphans.add(timer)
+  }
+}

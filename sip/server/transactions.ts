@@ -1,0 +1,243 @@
+import { randomUUID } from 'node:crypto'
+import { headerOf, listOf, type SipRequest, type SipResponse, serialise } from '../text/message.ts'
+import { parseNameAddr, tagOf } from '../text/uri.ts'
+import { parseCSeq, parseVia } from '../text/validate.ts'
+import {
+  type Effect,
+  type Input,
+  newTransaction,
+  nextDeadline,
+  step,
+  type Timers,
+  type TxnState,
+} from './transaction.ts'
+import type { Flow } from './transport.ts'
+
+export type ClientUser = {
+  response(response: SipResponse, flow: Flow): void
+  /** No answer came, or the request could not be sent. */
+  failed(reason: 'timeout' | 'transport'): void
+}
+
+export type ServerUser = {
+  /** The transaction is over, however it came to that. */
+  ended(): void
+  /** Nobody answered this INVITE for far too long. */
+  neglected(): void
+}
+
+export type ClientTxn = {
+  readonly id: string
+  readonly request: SipRequest
+  readonly flow: Flow
+  readonly bytes: Buffer
+  status: number
+}
+
+export type ServerTxn = {
+  readonly id: string
+  readonly request: SipRequest
+  readonly flow: Flow
+  /** Bytes of the last response, repeated on demand. */
+  last: Buffer | null
+  /** Status of that response; 0 before any. */
+  status: number
+}
+
+type ClientEntry = { kind: 'client'; txn: ClientTxn; user: ClientUser; key: string; sends: number }
+type ServerEntry = { kind: 'server'; txn: ServerTxn; user: ServerUser; key: string }
+type Entry = (ClientEntry | ServerEntry) & { state: TxnState; timer: NodeJS.Timeout | null; incoming: Incoming | null }
+type Incoming = { readonly response: SipResponse; readonly flow: Flow }
+
+const COOKIE = 'z9hG4bK'
+
+/** §17.1.3: branch and CSeq method name the client transaction. */
+function clientKey(message: SipRequest | SipResponse): string {
+  const branch = parseVia(listOf(message, 'Via')[0] ?? '')?.params.get('branch') ?? ''
+  return `${branch} ${parseCSeq(headerOf(message, 'CSeq') ?? '')?.method ?? ''}`
+}
+
+/** §17.2.3; `method` is INVITE when an ACK or CANCEL looks for what it belongs to. */
+function serverKey(request: SipRequest, method: string): string {
+  const via = parseVia(listOf(request, 'Via')[0] ?? '')
+  const branch = via?.params.get('branch') ?? ''
+  if (branch.startsWith(COOKIE)) return `${branch} ${via?.host}:${via?.port ?? 5060} ${method}`
+  // RFC 2543 peers: the fields that name the request, all alike in its ACK and CANCEL.
+  const from = parseNameAddr(headerOf(request, 'From') ?? '')
+  const seq = parseCSeq(headerOf(request, 'CSeq') ?? '')?.seq
+  return `2543 ${headerOf(request, 'Call-ID')} ${from && tagOf(from)} ${seq} ${via?.host}:${via?.port} ${method}`
+}
+
+/** Runs the transaction machines: keeps them by key, feeds them, and does what they ask. */
+export class Transactions {
+  private readonly entries = new Map<string, Entry>()
+  private readonly byId = new Map<string, Entry>()
+  private readonly timers: Timers
+  constructor(timers: Timers) {
+    this.timers = timers
+  }
+
+  get size(): number {
+    return this.entries.size
+  }
+
+  startClient(request: SipRequest, flow: Flow, user: ClientUser, id: string = randomUUID()): ClientTxn {
+    const txn: ClientTxn = { id, request, flow, bytes: serialise(request), status: 0 }
+    const kind = request.method === 'INVITE' ? 'inviteClient' : 'nonInviteClient'
+    const state = newTransaction(kind, flow.reliable, this.timers)
+    const key = `c ${clientKey(request)}`
+    this.begin({ kind: 'client', txn, user, key, sends: 0, state, timer: null, incoming: null })
+    return txn
+  }
+
+  startServer(request: SipRequest, flow: Flow, user: ServerUser): ServerTxn {
+    const txn: ServerTxn = { id: randomUUID(), request, flow, last: null, status: 0 }
+    const kind = request.method === 'INVITE' ? 'inviteServer' : 'nonInviteServer'
+    const state = newTransaction(kind, flow.reliable, this.timers)
+    const key = `s ${serverKey(request, request.method)}`
+    this.begin({ kind: 'server', txn, user, key, state, timer: null, incoming: null })
+    return txn
+  }
+
+  private begin(entry: Entry): void {
+    this.entries.set(entry.key, entry)
+    this.byId.set(entry.txn.id, entry)
+    this.feed(entry, { type: 'start' })
+  }
+
+  /** True when the response belongs to a transaction of ours. */
+  response(response: SipResponse, flow: Flow): boolean {
+    const entry = this.entries.get(`c ${clientKey(response)}`)
+    if (entry?.kind !== 'client') return false
+    entry.incoming = { response, flow }
+    this.feed(entry, { type: 'response', status: response.status })
+    return true
+  }
+
+  /** The INVITE that an ACK or CANCEL is about, or the request that this one repeats. */
+  find(request: SipRequest): ServerTxn | null {
+    const method = request.method === 'ACK' || request.method === 'CANCEL' ? 'INVITE' : request.method
+    return this.server(`s ${serverKey(request, method)}`)?.txn ?? null
+  }
+
+  /** Handles a repeated request, also a repeated CANCEL. False when it is new. */
+  repeated(request: SipRequest): boolean {
+    const entry = this.server(`s ${serverKey(request, request.method)}`)
+    if (entry !== null) this.feed(entry, { type: 'repeat' })
+    return entry !== null
+  }
+
+  /** The ACK of a final response other than 2xx. False when it must be for a 2xx. */
+  acknowledged(txn: ServerTxn): boolean {
+    const entry = this.byId.get(txn.id)
+    if (entry === undefined || entry.state.phase === 'accepted') return false
+    this.feed(entry, { type: 'ack' })
+    return true
+  }
+
+  private server(key: string): (ServerEntry & Entry) | null {
+    const entry = this.entries.get(key)
+    return entry?.kind === 'server' ? entry : null
+  }
+
+  respond(txn: ServerTxn, response: SipResponse): void {
+    const entry = this.byId.get(txn.id)
+    if (entry === undefined) return
+    txn.last = serialise(response)
+    txn.status = response.status
+    this.feed(entry, { type: 'response', status: response.status })
+  }
+
+  /** An ACK for a 2xx is in no transaction (§13.2.2.4). Returns the bytes, for when the 2xx comes again. */
+  sendOnce(request: SipRequest, flow: Flow): Buffer {
+    const bytes = serialise(request)
+    flow.send(bytes, () => {})
+    return bytes
+  }
+
+  canceled(txn: ClientTxn): void {
+    const entry = this.byId.get(txn.id)
+    if (entry !== undefined) this.feed(entry, { type: 'canceled' })
+  }
+
+  close(): void {
+    for (const entry of this.entries.values()) if (entry.timer !== null) clearTimeout(entry.timer)
+    this.entries.clear()
+    this.byId.clear()
+  }
+
+  private feed(entry: Entry, input: Input): void {
+    const { state, effects } = step(entry.state, input, Date.now())
+    entry.state = state
+    this.schedule(entry)
+    for (const effect of effects) this.perform(entry, effect)
+  }
+
+  private schedule(entry: Entry): void {
+    if (entry.timer !== null) clearTimeout(entry.timer)
+    const at = nextDeadline(entry.state)
+    const wait = at === null ? 0 : Math.max(0, at - Date.now())
+    entry.timer = at === null ? null : setTimeout(() => this.feed(entry, { type: 'tick' }), wait)
+  }
+
+  private perform(entry: Entry, effect: Effect): void {
+    switch (effect.type) {
+      case 'send': {
+        const bytes = entry.kind === 'client' ? entry.txn.bytes : entry.txn.last
+        const failed = (): void => this.feed(entry, { type: 'transportError' })
+        if (bytes !== null) entry.txn.flow.send(bytes, failed)
+        if (entry.kind === 'client') this.countSend(entry, failed)
+        return
+      }
+      case 'ack':
+        if (entry.kind === 'client' && entry.incoming !== null) this.acknowledge(entry, entry.incoming.response)
+        return
+      case 'deliver':
+        if (entry.kind === 'client' && entry.incoming !== null) {
+          entry.txn.status = entry.incoming.response.status
+          entry.user.response(entry.incoming.response, entry.incoming.flow)
+        }
+        return
+      case 'fail':
+        if (entry.kind === 'client') entry.user.failed(effect.reason)
+        return
+      case 'neglected':
+        if (entry.kind === 'server') entry.user.neglected()
+        return
+      case 'terminated':
+        if (this.entries.get(entry.key) === entry) this.entries.delete(entry.key)
+        this.byId.delete(entry.txn.id)
+        entry.incoming = null
+        if (entry.kind === 'server') entry.user.ended()
+        return
+    }
+  }
+
+  /** No answer to the first attempt: perhaps nobody is there at all (RFC 3261 §8.1.3.1, ICMP errors). */
+  private countSend(entry: ClientEntry, failed: () => void): void {
+    entry.sends += 1
+    if (entry.sends !== 2) return
+    entry.txn.flow.probe(() => {
+      if (entry.txn.status === 0) failed()
+    })
+  }
+
+  /** §17.1.1.3: same branch, Request-URI, From, Call-ID, CSeq number and Route as the INVITE, To of the response. */
+  private acknowledge(entry: ClientEntry, response: SipResponse): void {
+    const { request, flow } = entry.txn
+    const kept = new Set(['From', 'Call-ID', 'Route', 'Max-Forwards'])
+    const seq = parseCSeq(headerOf(request, 'CSeq') ?? '')?.seq ?? 1
+    const ack: SipRequest = {
+      ...request,
+      method: 'ACK',
+      body: Buffer.alloc(0),
+      headers: [
+        ['Via', listOf(request, 'Via')[0] ?? ''],
+        ...request.headers.filter(([name]) => kept.has(name)),
+        ['To', headerOf(response, 'To') ?? headerOf(request, 'To') ?? ''],
+        ['CSeq', `${seq} ACK`],
+      ],
+    }
+    flow.send(serialise(ack), () => {})
+  }
+}

@@ -1,0 +1,128 @@
+/** drachtio's admin protocol as bytes: `length#uuid|type|…` frames, with a SIP message behind the first CRLF. Pure. */
+
+export type AppFrame =
+  | { readonly type: 'authenticate'; readonly msgId: string; readonly secret: string; readonly tags: readonly string[] }
+  | { readonly type: 'route' | 'remove_route'; readonly msgId: string; readonly verb: string }
+  | { readonly type: 'ping'; readonly msgId: string }
+  | {
+      readonly type: 'sip'
+      readonly msgId: string
+      readonly txnId: string
+      readonly dialogId: string
+      readonly nextHop: string
+      readonly message: Buffer
+    }
+  | { readonly type: 'unknown'; readonly msgId: string; readonly verb: string }
+
+export class FrameError extends Error {
+  readonly code: 'bad_length' | 'too_long'
+  constructor(code: 'bad_length' | 'too_long') {
+    super(code)
+    this.name = 'FrameError'
+    this.code = code
+  }
+}
+
+const HASH = 35
+const MAX_DIGITS = 8
+
+export function encodeFrame(msgId: string, leader: string, message?: Buffer): Buffer {
+  const head = Buffer.from(`${msgId}|${leader}${message === undefined ? '' : '\r\n'}`, 'latin1')
+  const length = head.length + (message?.length ?? 0)
+  const prefix = Buffer.from(`${length}#`, 'latin1')
+  return Buffer.concat(message === undefined ? [prefix, head] : [prefix, head, message])
+}
+
+/** Collects chunks and yields whole frames. Throws FrameError, after which the connection is of no more use. */
+export class FrameDecoder {
+  private chunks: Buffer = Buffer.alloc(0)
+  limit: number
+  constructor(limit: number) {
+    this.limit = limit
+  }
+
+  push(chunk: Buffer): Buffer[] {
+    this.chunks = this.chunks.length === 0 ? chunk : Buffer.concat([this.chunks, chunk])
+    const frames: Buffer[] = []
+    for (;;) {
+      const hash = this.chunks.indexOf(HASH)
+      if (hash < 0) {
+        if (this.chunks.length > MAX_DIGITS) throw new FrameError('bad_length')
+        return frames
+      }
+      const digits = this.chunks.toString('latin1', 0, hash)
+      if (!/^\d{1,8}$/.test(digits)) throw new FrameError('bad_length')
+      const length = Number(digits)
+      if (length > this.limit) throw new FrameError('too_long')
+      if (this.chunks.length < hash + 1 + length) return frames
+      frames.push(this.chunks.subarray(hash + 1, hash + 1 + length))
+      this.chunks = this.chunks.subarray(hash + 1 + length)
+    }
+  }
+}
+
+const NO_BYTES = Buffer.alloc(0)
+
+export function parseAppFrame(frame: Buffer): AppFrame {
+  const end = frame.indexOf('\r\n')
+  const leader = frame.toString('latin1', 0, end < 0 ? frame.length : end)
+  const tokens = leader.split('|')
+  const msgId = tokens[0] ?? ''
+  const type = tokens[1] ?? ''
+  switch (type) {
+    case 'authenticate': {
+      // The secret went out as UTF-8.
+      const secret = Buffer.from(tokens[2] ?? '', 'latin1').toString('utf8')
+      return { type, msgId, secret, tags: (tokens[3] ?? '').split(',').filter(tag => tag !== '') }
+    }
+    case 'route':
+    case 'remove_route':
+      return { type, msgId, verb: (tokens[2] ?? '').toLowerCase() }
+    case 'ping':
+      return { type, msgId }
+    case 'sip': {
+      const [txnId = '', dialogId = '', nextHop = ''] = tokens.slice(2)
+      return { type, msgId, txnId, dialogId, nextHop, message: end < 0 ? NO_BYTES : frame.subarray(end + 2) }
+    }
+    default:
+      return { type: 'unknown', msgId, verb: type }
+  }
+}
+
+/** `HH:MM:SS.uuuuuu`, as drachtio stamps its frames. */
+export function timeOfDay(at: Date): string {
+  return `${at.toISOString().slice(11, 23)}000`
+}
+
+export type Stamp = {
+  readonly bytes: number
+  readonly protocol: string
+  readonly address: string
+  readonly port: number
+  readonly time: string
+}
+
+function stamped(stamp: Stamp): string {
+  return `${stamp.bytes}|${stamp.protocol}|${stamp.address}|${stamp.port}|${stamp.time}`
+}
+
+export type Where = { readonly host: string; readonly port: number }
+
+/** Leaders of the frames we send; drachtio-srf counts the tokens, so each place matters. */
+export const leader = {
+  reply: (toMsgId: string, verdict: 'OK' | 'NO' | 'NOK', text?: string): string =>
+    `response|${toMsgId}|${verdict}${text === undefined ? '' : `|${text}`}`,
+  authenticated: (toMsgId: string, hostports: string, version: string, local: string): string =>
+    `response|${toMsgId}|OK|${hostports}|${version}|${local}`,
+  requestSent: (toMsgId: string, stamp: Stamp, txnId: string): string =>
+    `response|${toMsgId}|OK|application|${stamped(stamp)}|${txnId}|Msg sent:|`,
+  responseSent: (toMsgId: string, stamp: Stamp, txnId: string, dialogId: string): string =>
+    `response|${toMsgId}|OK|application|${stamped(stamp)}|${txnId}|${dialogId}||Msg sent:|`,
+  newRequest: (stamp: Stamp, txnId: string, local: Where): string =>
+    `sip|network|${stamped(stamp)}|${txnId}||${local.host}|${local.port}|`,
+  network: (stamp: Stamp, txnId: string, dialogId: string): string =>
+    `sip|network|${stamped(stamp)}|${txnId}|${dialogId}|`,
+  synthetic: (time: string, txnId: string, dialogId: string): string =>
+    `sip|network|0|udp||0|${time}|${txnId}|${dialogId}|`,
+  unsolicited: (stamp: Stamp, dialogId: string): string => `sip|application|${stamped(stamp)}|unsolicited|${dialogId}|`,
+}

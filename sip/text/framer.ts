@@ -1,0 +1,81 @@
+/**
+ * Cuts a byte stream into SIP messages by Content-Length (RFC 3261 §18.3) and spots keep-alives (RFC 5626 §3.5.1: a
+ * double CRLF is a ping, to be answered with a single one).
+ */
+export type StreamEvent =
+  | { readonly type: 'message'; readonly bytes: Buffer }
+  | { readonly type: 'ping' }
+  | { readonly type: 'broken'; readonly code: FramingErrorCode }
+
+/** After any of these the stream can't be read on: nobody knows where the next message begins. */
+export type FramingErrorCode = 'head_too_large' | 'body_too_large' | 'bad_content_length'
+
+const MAX_HEAD = 65_536
+const MAX_BODY = 131_072
+const CONTENT_LENGTH = /(?:^|\r\n)(?:content-length|l)[ \t]*:[ \t]*([^\r\n]*?)[ \t]*(?=\r\n|$)/gi
+
+export class StreamFramer {
+  private buffer: Buffer = Buffer.alloc(0)
+  private broken = false
+  /** Where the search for the blank line goes on, so that a slow sender costs no second scan. */
+  private scanned = 0
+
+  push(chunk: Buffer): StreamEvent[] {
+    const events: StreamEvent[] = []
+    if (this.broken) return events
+    this.buffer = this.buffer.length === 0 ? chunk : Buffer.concat([this.buffer, chunk])
+    for (;;) {
+      const event = this.next()
+      if (event === null) return events
+      events.push(event)
+      if (event.type === 'broken') {
+        this.broken = true
+        this.buffer = Buffer.alloc(0)
+        return events
+      }
+    }
+  }
+
+  private next(): StreamEvent | null {
+    if (this.skipLineEnds()) return { type: 'ping' }
+    const end = this.buffer.indexOf('\r\n\r\n', this.scanned)
+    if (end < 0) {
+      this.scanned = Math.max(0, this.buffer.length - 3)
+      return this.buffer.length > MAX_HEAD ? { type: 'broken', code: 'head_too_large' } : null
+    }
+    if (end > MAX_HEAD) return { type: 'broken', code: 'head_too_large' }
+    const length = contentLength(this.buffer.toString('latin1', 0, end))
+    if (length === null) return { type: 'broken', code: 'bad_content_length' }
+    if (length > MAX_BODY) return { type: 'broken', code: 'body_too_large' }
+    const total = end + 4 + length
+    if (this.buffer.length < total) return null
+    const bytes = Buffer.from(this.buffer.subarray(0, total))
+    this.take(total)
+    return { type: 'message', bytes }
+  }
+
+  /** True when a ping (CRLF CRLF) was taken off the front; a lone CRLF between messages is dropped. */
+  private skipLineEnds(): boolean {
+    while (this.buffer[0] === 13 && this.buffer[1] === 10) {
+      const ping = this.buffer[2] === 13 && this.buffer[3] === 10
+      // A lone CRLF may be the first half of a ping, or a pong: wait for what follows.
+      if (!ping && this.buffer.length < 4 && (this.buffer.length === 2 || this.buffer[2] === 13)) return false
+      this.take(ping ? 4 : 2)
+      if (ping) return true
+    }
+    return false
+  }
+
+  private take(count: number): void {
+    this.buffer = this.buffer.subarray(count)
+    this.scanned = 0
+  }
+}
+
+/** RFC 3261 §20.14: mandatory on streams; none is read as 0, as a request without body from a sloppy peer. */
+function contentLength(head: string): number | null {
+  const values = [...head.matchAll(CONTENT_LENGTH)].map(match => match[1]!)
+  if (values.length === 0) return 0
+  if (values.some(value => value !== values[0] || !/^\d{1,9}$/.test(value))) return null
+  return Number(values[0])
+}
