@@ -1,0 +1,223 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTcp } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createSafeFetch, isPublic } from '../../infra/safe-fetch.ts'
+import type { FetchRequest } from '../../media/ports.ts'
+
+const open: { close(): void }[] = []
+afterEach(() => {
+  for (const server of open.splice(0)) server.close()
+})
+
+async function serve(
+  handle: (request: IncomingMessage, response: ServerResponse) => void,
+): Promise<{ port: number; hits: IncomingMessage[] }> {
+  const hits: IncomingMessage[] = []
+  const server: Server = createServer((request, response) => {
+    hits.push(request)
+    handle(request, response)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  open.push({
+    close: () => {
+      server.closeAllConnections()
+      server.close()
+    },
+  })
+  return { port: (server.address() as { port: number }).port, hits }
+}
+
+const get = (url: string, changes: Partial<FetchRequest> = {}): FetchRequest => ({
+  url,
+  method: 'GET',
+  headers: {},
+  body: null,
+  timeoutMs: 3000,
+  maxBytes: 1000,
+  maxRedirects: 3,
+  signal: new AbortController().signal,
+  ...changes,
+})
+const codeOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'answered',
+    error => error.code,
+  )
+
+describe('addresses', () => {
+  it.each([
+    '127.0.0.1',
+    '127.8.8.8',
+    '10.1.2.3',
+    '172.16.0.1',
+    '192.168.1.1',
+    '169.254.169.254',
+    '100.64.0.1',
+    '0.0.0.0',
+    '224.0.0.1',
+    '255.255.255.255',
+    '192.0.2.1',
+    '198.18.0.1',
+    '240.0.0.1',
+    '::1',
+    '::',
+    'fe80::1',
+    'fe80::1%eth0',
+    'fc00::1',
+    'fd12::1',
+    'ff02::1',
+    '::ffff:127.0.0.1',
+    '::ffff:7f00:1',
+    '::ffff:10.0.0.1',
+    '64:ff9b::7f00:1',
+    '2002:7f00:1::',
+    '2001::1',
+    '2001:db8::1',
+  ])('%s is not public', address => {
+    expect(isPublic(address)).toBe(false)
+  })
+  it.each(['8.8.8.8', '1.1.1.1', '2606:4700::1111', '::ffff:8.8.8.8'])('%s is public', address => {
+    expect(isPublic(address)).toBe(true)
+  })
+})
+
+describe('the guard', () => {
+  it.each([
+    'http://127.0.0.1:PORT/',
+    'http://localhost:PORT/',
+    'http://[::1]:PORT/',
+    'http://[::ffff:127.0.0.1]:PORT/',
+    'http://2130706433:PORT/',
+    'http://0x7f.1:PORT/',
+    'http://127.1:PORT/',
+    'http://0:PORT/',
+  ])('makes no connection to %s', async pattern => {
+    let connections = 0
+    const server = createTcp(() => connections++)
+    await new Promise<void>(resolve => server.listen(0, resolve))
+    open.push(server)
+    const url = pattern.replace('PORT', String((server.address() as { port: number }).port))
+    expect(await codeOf(createSafeFetch({ allow: [] })(get(url)))).toBe('blocked_address')
+    expect(connections).toBe(0)
+  })
+
+  it('refuses a name with one private address among public ones', async () => {
+    const fetch = createSafeFetch({ allow: [], resolve: async () => ['8.8.8.8', '127.0.0.1'] })
+    expect(await codeOf(fetch(get('http://tool.example/')))).toBe('blocked_address')
+  })
+
+  it('asks for the address once, so that a second answer cannot rebind it', async () => {
+    const { port, hits } = await serve((_, response) => response.end('inside'))
+    const answers = [['8.8.8.8'], ['127.0.0.1']]
+    const fetch = createSafeFetch({ allow: [], resolve: async () => answers.shift() ?? ['127.0.0.1'] })
+    await codeOf(fetch(get(`http://rebind.example:${port}/`, { timeoutMs: 300 })))
+    expect(hits).toHaveLength(0)
+    expect(answers).toHaveLength(1)
+  })
+
+  it('lets through exactly what is allowed, and no other port of it', async () => {
+    const { port } = await serve((_, response) => response.end('hello'))
+    const fetch = createSafeFetch({ allow: [`127.0.0.1:${port}`] })
+    expect((await fetch(get(`http://127.0.0.1:${port}/`))).body.toString()).toBe('hello')
+    expect(await codeOf(fetch(get(`http://localhost:${port}/`)))).toBe('blocked_address')
+    expect(await codeOf(fetch(get(`http://127.0.0.1:${port + 1}/`)))).toBe('blocked_address')
+  })
+
+  it.each(['ftp://example.com/', 'file:///etc/passwd', 'nonsense', 'http://user:pass@example.com/'])(
+    'takes no %s',
+    async url => {
+      expect(await codeOf(createSafeFetch({ allow: [] })(get(url)))).toBe('bad_url')
+    },
+  )
+})
+
+describe('redirects', () => {
+  it('to a private address are refused without a connection', async () => {
+    const inside = await serve((_, response) => response.end('secret'))
+    const outside = await serve((_, response) =>
+      response.writeHead(302, { location: `http://127.0.0.1:${inside.port}/` }).end(),
+    )
+    const fetch = createSafeFetch({ allow: [`127.0.0.1:${outside.port}`] })
+    expect(await codeOf(fetch(get(`http://127.0.0.1:${outside.port}/`)))).toBe('blocked_address')
+    expect(inside.hits).toHaveLength(0)
+  })
+
+  it('to another origin carry no credentials, to the same one they do', async () => {
+    const other = await serve((_, response) => response.end('there'))
+    const first = await serve((request, response) => {
+      if (request.url === '/away') response.writeHead(307, { location: `http://127.0.0.1:${other.port}/` }).end()
+      else if (request.url === '/here') response.writeHead(301, { location: '/end' }).end()
+      else response.end('end')
+    })
+    const fetch = createSafeFetch({ allow: [`127.0.0.1:${first.port}`, `127.0.0.1:${other.port}`] })
+    const headers = { authorization: 'Bearer x', 'x-api-key': 'k', cookie: 'c', accept: 'application/json' }
+    await fetch(get(`http://127.0.0.1:${first.port}/away`, { headers }))
+    expect(other.hits[0]!.headers).not.toMatchObject({ authorization: expect.anything() })
+    expect(Object.keys(other.hits[0]!.headers)).not.toEqual(expect.arrayContaining(['x-api-key']))
+    expect(other.hits[0]!.headers.accept).toBe('application/json')
+    await fetch(get(`http://127.0.0.1:${first.port}/here`, { headers }))
+    expect(first.hits.at(-1)!.headers['x-api-key']).toBe('k')
+  })
+
+  it('turn a POST into a GET by 303, repeat it by 308', async () => {
+    const server = await serve((request, response) => {
+      if (request.url === '/303') response.writeHead(303, { location: '/end' }).end()
+      else if (request.url === '/308') response.writeHead(308, { location: '/end' }).end()
+      else response.end(request.method)
+    })
+    const fetch = createSafeFetch({ allow: [`127.0.0.1:${server.port}`] })
+    const post = (path: string) => fetch(get(`http://127.0.0.1:${server.port}${path}`, { method: 'POST', body: '{}' }))
+    expect((await post('/303')).body.toString()).toBe('GET')
+    expect((await post('/308')).body.toString()).toBe('POST')
+  })
+
+  it('in a circle end', async () => {
+    const server = await serve((_, response) => response.writeHead(302, { location: '/' }).end())
+    const fetch = createSafeFetch({ allow: [`127.0.0.1:${server.port}`] })
+    expect(await codeOf(fetch(get(`http://127.0.0.1:${server.port}/`)))).toBe('too_many_redirects')
+    expect(server.hits).toHaveLength(4)
+  })
+})
+
+describe('limits', () => {
+  it('stop an answer that is too large, also without a length', async () => {
+    const server = await serve((_, response) => {
+      const more = () => response.write(Buffer.alloc(64 * 1024), error => error || more())
+      more()
+    })
+    const fetch = createSafeFetch({ allow: [`127.0.0.1:${server.port}`] })
+    expect(await codeOf(fetch(get(`http://127.0.0.1:${server.port}/`)))).toBe('too_large')
+  })
+
+  it('stop waiting for headers, and for a body that trickles', async () => {
+    const silent = await serve(() => {})
+    const trickle = await serve((_, response) => {
+      response.writeHead(200)
+      const timer = setInterval(() => response.write('.'), 50)
+      response.on('close', () => clearInterval(timer))
+    })
+    const fetch = createSafeFetch({ allow: [`127.0.0.1:${silent.port}`, `127.0.0.1:${trickle.port}`] })
+    expect(await codeOf(fetch(get(`http://127.0.0.1:${silent.port}/`, { timeoutMs: 300 })))).toBe('timeout')
+    expect(await codeOf(fetch(get(`http://127.0.0.1:${trickle.port}/`, { timeoutMs: 400 })))).toBe('timeout')
+  })
+
+  it('tell a caller that gives up from a time-out', async () => {
+    const silent = await serve(() => {})
+    const controller = new AbortController()
+    const answer = codeOf(
+      createSafeFetch({ allow: [`127.0.0.1:${silent.port}`] })(
+        get(`http://127.0.0.1:${silent.port}/`, { signal: controller.signal }),
+      ),
+    )
+    controller.abort()
+    expect(await answer).toBe('aborted')
+  })
+
+  it('say when nobody listens', async () => {
+    const { port } = await serve(() => {})
+    open.pop()!.close()
+    expect(await codeOf(createSafeFetch({ allow: [`127.0.0.1:${port}`] })(get(`http://127.0.0.1:${port}/`)))).toBe(
+      'network',
+    )
+  })
+})
