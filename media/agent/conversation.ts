@@ -3,16 +3,15 @@
  * pushes the caller's; everything else follows from that, so no timer of its own is needed.
  */
 
-import { createResampler } from '../audio/resample.ts'
-import type { CallEventBody, EndedReason, ToolCall, TurnLatency } from '../contract/messages.ts'
+import type { CallEventBody, EndedReason, ToolCall } from '../contract/messages.ts'
 import type { CallPlan, PlanSecrets, ToolPlan } from '../contract/plan.ts'
 import type { AudioFrame, Clock, Fetch, LegSink, Llm, Log, Stt, SttStream, Tts, Vad, VadStream } from '../ports.ts'
 import { dueFiller, type FillerState } from './filler.ts'
-import { Journal, type OpenTurn } from './journal.ts'
+import { Journal } from './journal.ts'
+import { Mouth } from './mouth.ts'
 import { type Phrases, phrasesFor } from './phrases.ts'
-import { Playout } from './playout.ts'
 import { systemPrompt } from './prompt.ts'
-import { buffered, type Reply, type ReplyItem, type ReplyTimes, startReply } from './reply.ts'
+import { type Reply, type ReplyItem, startReply } from './reply.ts'
 import { runTool } from './tools.ts'
 import { initialTurn, stepTurn, type TurnEffect, type TurnInput, type TurnState } from './turn.ts'
 import { hear, silent, type VoiceState } from './voice.ts'
@@ -38,12 +37,8 @@ const MAX_TOOL_ROUNDS = 6
 const MAX_MODEL_FAILURES = 2
 /** Without packets there are no voice windows; then the clock alone tells silence. */
 const NO_SOUND_MS = 400
+const LAST_WORD_MS = 200
 
-interface Commit {
-  endMs: number
-  atMs: number
-  sttMs: number
-}
 interface RunningTool {
   plan: ToolPlan
   filler: FillerState
@@ -57,7 +52,7 @@ export class Conversation implements LegSink {
   readonly #options: ConversationOptions
   readonly #phrases: Phrases
   readonly #system: string
-  readonly #playout: Playout
+  readonly #mouth: Mouth
   readonly #vad: VadStream
   readonly #stt: SttStream
   readonly #stopped = new AbortController()
@@ -68,13 +63,7 @@ export class Conversation implements LegSink {
   #sttMs = 0
   #speculative: Reply | null = null
   #reply: Reply | null = null
-  /** The latest commit whose answer has not been heard yet. */
-  #awaited: Commit | null = null
-  /** Of the reply that is being spoken, or was last. */
-  #times: ReplyTimes | null = null
   #tool: RunningTool | null = null
-  #run: { turn: OpenTurn; latency: TurnLatency | null; filler: boolean } | null = null
-  #idleWaiters: (() => void)[] = []
   #modelFailures = 0
   #ending = false
   #pulls = 0
@@ -87,9 +76,19 @@ export class Conversation implements LegSink {
     this.#answeredMs = clock.now()
     this.#lastWindowMs = this.#answeredMs
     this.#turn = initialTurn(this.#answeredMs)
-    this.#playout = new Playout(sampleRate, {
-      onStarted: atMs => this.#onSpeechStarted(atMs),
-      onFinished: () => this.#onSpeechFinished(),
+    this.#mouth = new Mouth({
+      sampleRate,
+      tts: options.tts,
+      voice: plan.voice,
+      language: plan.language,
+      clock,
+      log: options.log,
+      journal: this.journal,
+      answeredMs: this.#answeredMs,
+      signal: this.#stopped.signal,
+      emit: options.emit,
+      onStarted: atMs => this.#feed({ type: 'agent_started', atMs }),
+      onFinished: () => this.#settle(),
     })
     this.#stt = stt.open({ sampleRate, language: plan.language })
     this.#vad = vad.open({
@@ -108,15 +107,15 @@ export class Conversation implements LegSink {
     const { plan } = this.#options
     const opening = [plan.disclosure, plan.greeting ?? this.#phrases.greeting].filter(text => text !== null)
     this.#turn = { ...this.#turn, agent: 'busy' }
-    for (const text of opening) this.#say(text)
-    this.#playout.finish()
+    for (const text of opening) this.#mouth.say(text)
+    this.#mouth.finish()
   }
 
   // ---- the leg's side ----
 
   pull(atMs: number): Int16Array | null {
     if (++this.#pulls % TICK_EVERY === 0) this.#tick(this.#options.clock.now())
-    return this.#playout.pull(atMs)
+    return this.#mouth.pull(atMs)
   }
 
   push(frame: AudioFrame): void {
@@ -142,10 +141,10 @@ export class Conversation implements LegSink {
     this.#ending = true
     this.#speculative?.abort()
     this.#reply?.abort()
-    if (this.#playout.active) this.#closeRun(true)
-    this.#say(text)
-    this.#playout.finish()
-    this.#whenQuiet(() => this.#options.onHangup(reason))
+    this.#mouth.cut()
+    this.#mouth.say(text)
+    this.#mouth.finish()
+    this.#hangUpAfter(reason)
   }
 
   get phrases(): Phrases {
@@ -159,7 +158,8 @@ export class Conversation implements LegSink {
     this.#stopped.abort()
     this.#speculative?.abort()
     this.#reply?.abort()
-    if (this.#playout.active) this.#closeRun(true)
+    this.#mouth.cut()
+    this.#mouth.settle()
     this.#vad.close()
     this.#stt.close()
   }
@@ -201,16 +201,17 @@ export class Conversation implements LegSink {
         this.#commit(effect)
         return
       case 'pause':
-        this.#playout.pause()
+        this.#mouth.pause()
         return
       case 'resume':
-        this.#playout.resume()
+        this.#mouth.resume()
         return
       case 'cut':
         this.#cut()
         return
       case 'prompt':
-        this.#sayNow(this.#phrases.stillThere)
+        this.#mouth.say(this.#phrases.stillThere)
+        this.#mouth.finish()
         return
       case 'give_up':
         this.endWith(this.#phrases.noAnswer, 'silence_timeout')
@@ -233,7 +234,7 @@ export class Conversation implements LegSink {
   #commit({ text, startMs, endMs, atMs }: Extract<TurnEffect, { type: 'commit' }>): void {
     const turn = this.journal.caller({ text, started_ms: this.#fromAnswer(startMs), ended_ms: this.#fromAnswer(endMs) })
     this.#options.emit({ type: 'turn.finished', turn, latency: null })
-    this.#awaited = { endMs, atMs, sttMs: this.#sttMs }
+    this.#mouth.expect({ endMs, committedMs: atMs, sttMs: this.#sttMs })
     const prepared = this.#speculative
     this.#speculative = null
     // A running tool is not cut short by words: its result and the words are answered together.
@@ -243,7 +244,7 @@ export class Conversation implements LegSink {
     }
     this.#tool = null
     this.#reply?.abort()
-    if (this.#playout.active) this.#closeRun(true) // an answer that had not begun to sound
+    this.#mouth.cut() // an answer that had not begun to sound
     void this.#speak(prepared ?? this.#startReply(null), 0)
   }
 
@@ -257,17 +258,17 @@ export class Conversation implements LegSink {
   /** Reads a reply to its end: what it says is queued, what it wants done is done. */
   async #speak(reply: Reply, round: number): Promise<void> {
     this.#reply = reply
-    this.#times = reply.times
+    this.#mouth.times = reply.times
     try {
       for await (const item of reply.items()) {
         if (reply !== this.#reply) return
-        if (item.type === 'sentence') this.#queueSentence(item)
+        if (item.type === 'sentence') this.#mouth.queue(item.text, item.sound)
         else if (item.type === 'hangup') {
-          this.#playout.finish()
-          this.#whenQuiet(() => this.#hangUp())
+          this.#mouth.finish()
+          this.#hangUpAfter('agent_hangup')
         } else if (item.type === 'do_not_call') this.doNotCall = true
         else if (round < MAX_TOOL_ROUNDS) {
-          this.#playout.finish()
+          this.#mouth.finish()
           await this.#useTool(item, round)
           return
         }
@@ -278,22 +279,16 @@ export class Conversation implements LegSink {
     }
     if (reply !== this.#reply) return
     this.#reply = null
-    this.#playout.finish()
-    // Nothing was said at all: nobody's turn is the caller's again.
-    if (!this.#playout.active) this.#settle()
-  }
-
-  #hangUp(): void {
-    if (this.#ending) return
-    this.#ending = true
-    this.#options.onHangup('agent_hangup')
+    this.#mouth.finish()
+    // Nothing was said at all: the turn is the caller's again.
+    if (!this.#mouth.active) this.#settle()
   }
 
   #onModelFailure(error: unknown): void {
     if (this.#stopped.signal.aborted) return
     this.#options.log.error({ err: error }, 'text model failed')
     if (++this.#modelFailures >= MAX_MODEL_FAILURES) this.endWith(this.#phrases.goodbye, 'model_error')
-    else this.#say(this.#phrases.trouble)
+    else this.#mouth.say(this.#phrases.trouble)
   }
 
   // ---- tools ----
@@ -325,124 +320,34 @@ export class Conversation implements LegSink {
     // The model thinks while the filler ends; the answer is spoken after it.
     const next = this.#startReply(null)
     this.#reply = next
-    await this.#quiet()
+    await this.#mouth.quiet()
     if (next !== this.#reply || next.signal.aborted || this.#ending) return
     this.#tool = null
     await this.#speak(next, round + 1)
   }
 
-  // ---- speaking ----
-
-  #queueSentence(item: Extract<ReplyItem, { type: 'sentence' }>): void {
-    this.#openRun(false)
-    void this.#voiceOver(item.text, item.sound)
-  }
-
-  #say(text: string, filler = false): void {
-    const { tts, plan } = this.#options
-    this.#openRun(filler)
-    void this.#voiceOver(
-      text,
-      buffered(tts.speak({ text, voice: plan.voice, language: plan.language }, this.#stopped.signal)),
-    )
-  }
-
-  #sayNow(text: string): void {
-    this.#say(text)
-    this.#playout.finish()
-  }
-
-  #openRun(filler: boolean): void {
-    if (this.#run) this.#run.filler &&= filler
-    else this.#run = { turn: this.journal.openAgent(), latency: null, filler }
-  }
-
-  async #voiceOver(text: string, sound: AsyncIterable<{ pcm: Int16Array; sampleRate: number }>): Promise<void> {
-    const sentence = this.#playout.add(text)
-    let resampler: ReturnType<typeof createResampler> | null = null
-    try {
-      for await (const { pcm, sampleRate } of sound) {
-        resampler ??= createResampler(sampleRate, this.#options.sampleRate)
-        sentence.write(resampler.push(pcm))
-      }
-      if (resampler) sentence.write(resampler.flush())
-    } catch (error) {
-      this.#options.log.error({ err: error }, 'speech synthesis failed')
-    }
-    sentence.end()
-  }
-
-  #onSpeechStarted(atMs: number): void {
-    const awaited = this.#awaited
-    if (awaited && this.#run) {
-      this.#awaited = null
-      const times = this.#run.filler ? null : this.#times
-      const latency: TurnLatency = {
-        total_ms: Math.round(atMs - awaited.endMs),
-        endpointing_ms: Math.round(awaited.atMs - awaited.endMs),
-        stt_ms: Math.round(awaited.sttMs),
-        llm_first_token_ms: times?.firstTokenMs ? Math.round(times.firstTokenMs - times.startedMs) : 0,
-        tts_first_byte_ms:
-          times?.firstSoundMs && times.firstTokenMs ? Math.round(times.firstSoundMs - times.firstTokenMs) : 0,
-        filler: this.#run.filler,
-      }
-      this.#run.latency = latency
-      this.journal.latencies.push(latency)
-    }
-    this.#feed({ type: 'agent_started', atMs })
-  }
-
-  #onSpeechFinished(): void {
-    this.#closeRun(false)
-    this.#settle()
-  }
-
-  /** Ends the agent's turn: whole, or at the word where it was cut. */
-  #closeRun(interrupted: boolean): void {
-    const spoken = interrupted ? this.#playout.cut() : this.#playout.spoken()
-    this.#playout.clear()
-    const run = this.#run
-    this.#run = null
-    if (!run) return
-    const turn = this.journal.closeAgent(run.turn, {
-      text: spoken.text,
-      heard_text: spoken.heardText,
-      started_ms: this.#fromAnswer(spoken.startedMs ?? this.#options.clock.now()),
-      ended_ms: this.#fromAnswer(spoken.endedMs ?? spoken.startedMs ?? this.#options.clock.now()),
-      interrupted,
-    })
-    if (interrupted && spoken.heardMs > 0 && !this.#stopped.signal.aborted) {
-      this.#options.emit({ type: 'barge_in', heard_ms: spoken.heardMs, heard_text: spoken.heardText })
-    }
-    if (turn) this.#options.emit({ type: 'turn.finished', turn, latency: run.latency })
-  }
+  // ---- the end of speaking ----
 
   #cut(): void {
     if (!this.#tool) {
       this.#reply?.abort()
       this.#reply = null
     }
-    this.#closeRun(true)
+    this.#mouth.cut()
     this.#settle()
   }
 
   /** The agent has fallen silent: whoever waited for it goes on, and the turn machine is told. */
   #settle(): void {
-    const waiters = this.#idleWaiters
-    this.#idleWaiters = []
-    for (const resume of waiters) resume()
+    this.#mouth.settle()
     const atMs = this.#options.clock.now()
-    if (this.#reply || this.#tool || this.#playout.active) this.#feed({ type: 'agent_busy', atMs })
-    else this.#feed({ type: 'agent_idle', atMs })
+    const busy = this.#reply || this.#tool || this.#mouth.active
+    this.#feed({ type: busy ? 'agent_busy' : 'agent_idle', atMs })
   }
 
-  #whenQuiet(run: () => void): void {
-    if (this.#playout.active) this.#idleWaiters.push(run)
-    else run()
-  }
-
-  #quiet(): Promise<void> {
-    return new Promise(resolve => this.#whenQuiet(resolve))
+  /** After the last word; a moment later, so that it is not cut off in the far end's buffer. */
+  #hangUpAfter(reason: EndedReason): void {
+    this.#mouth.whenQuiet(() => this.#options.clock.after(LAST_WORD_MS, () => this.#options.onHangup(reason)))
   }
 
   // ---- time ----
@@ -455,14 +360,14 @@ export class Conversation implements LegSink {
     this.#feed({ type: 'tick', atMs: nowMs })
     const tool = this.#tool
     if (!tool) return
-    const soundBusy = this.#playout.active || this.#turn.caller !== null
+    const soundBusy = this.#mouth.active || this.#turn.caller !== null
     const phrase = dueFiller(tool.plan.filler, tool.filler, { atMs: nowMs, answered: tool.done, soundBusy })
     if (phrase === null) return
     tool.filler.spoken++
     tool.spoken.push(phrase)
     this.#options.emit({ type: 'filler.spoken', name: tool.plan.name, text: phrase })
-    this.#say(phrase, true)
-    this.#playout.finish()
+    this.#mouth.say(phrase, true)
+    this.#mouth.finish()
   }
 
   #fromAnswer(atMs: number): number {

@@ -124,13 +124,6 @@ export class Playout {
     return pcm
   }
 
-  /** Throws away what is left and tells what of the run was heard. */
-  cut(): Spoken {
-    const spoken = this.spoken()
-    this.clear()
-    return spoken
-  }
-
   /** What of this run has been heard by now. */
   spoken(): Spoken {
     const entries = [...this.#done, ...this.#queue]

@@ -76,7 +76,7 @@ describe('playout', () => {
     expect(events).toEqual(['start 20'])
   })
 
-  it('paused gives nothing and loses nothing; cut keeps what was heard', () => {
+  it('paused gives nothing and loses nothing; what was heard is known at any time', () => {
     const { playout } = make()
     const sentence = playout.add('aaaa bbbb cccc dddd')
     sentence.write(sound(400))
@@ -87,7 +87,8 @@ describe('playout', () => {
     expect(playout.pull(200)).toBeNull()
     playout.resume()
     expect(playout.pull(220)).not.toBeNull()
-    expect(playout.cut()).toMatchObject({ heardMs: 220, heardText: 'aaaa bbbb' })
+    expect(playout.spoken()).toMatchObject({ heardMs: 220, heardText: 'aaaa bbbb' })
+    playout.clear()
     expect(playout.active).toBe(false)
     sentence.write(sound(100))
     expect(playout.pull(240)).toBeNull()

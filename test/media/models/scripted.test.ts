@@ -192,26 +192,22 @@ const slotKinds: Record<string, fc.Arbitrary<Spoken>> = {
       words: words!,
       value,
     })),
-  hour: fc
-    .integer({ min: 1, max: 11 })
-    .map(n => ({
-      schema: { type: 'string', format: 'time' },
-      words: `at ${numberWords[n - 1]} in the evening`,
-      value: `${n + 12}:00`,
-    })),
+  hour: fc.integer({ min: 1, max: 11 }).map(n => ({
+    schema: { type: 'string', format: 'time' },
+    words: `at ${numberWords[n - 1]} in the evening`,
+    value: `${n + 12}:00`,
+  })),
   amount: fc
     .integer({ min: 1, max: 12 })
     .map(n => ({ schema: { type: 'integer' }, words: numberWords[n - 1]!, value: n })),
   customer_name: fc
     .constantFrom('Ann Lee', 'John Miller')
     .map(name => ({ schema: { type: 'string' }, words: `My name is ${name}.`, value: name })),
-  size: fc
-    .constantFrom('small', 'large')
-    .map(size => ({
-      schema: { type: 'string', enum: ['small', 'medium', 'large'] },
-      words: `${size}, please`,
-      value: size,
-    })),
+  size: fc.constantFrom('small', 'large').map(size => ({
+    schema: { type: 'string', enum: ['small', 'medium', 'large'] },
+    words: `${size}, please`,
+    value: size,
+  })),
   telephone: fc.stringMatching(/^[1-9]{7}$/).map(digits => ({
     schema: { type: 'string', description: 'Telephone number', format: 'phone' },
     words: [...digits].map(d => numberWords[Number(d) - 1]).join(' '),

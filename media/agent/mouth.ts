@@ -1,0 +1,182 @@
+/**
+ * The agent's voice: sentences become sound, sound becomes turns of the journal with what was heard of them. A run is
+ * what is said in one breath, from the first sentence queued to the last frame played, or to the cut.
+ */
+import { createResampler } from '../audio/resample.ts'
+import type { CallEventBody, TurnLatency } from '../contract/messages.ts'
+import type { Clock, Log, SpeechChunk, Tts } from '../ports.ts'
+import type { Journal, OpenTurn } from './journal.ts'
+import { Playout } from './playout.ts'
+import { buffered, type ReplyTimes } from './reply.ts'
+
+export interface MouthOptions {
+  sampleRate: number
+  tts: Tts
+  voice: string | null
+  language: string
+  clock: Clock
+  log: Log
+  journal: Journal
+  answeredMs: number
+  /** Ends all speaking for good. */
+  signal: AbortSignal
+  emit(body: CallEventBody): void
+  onStarted(atMs: number): void
+  /** A run was played to its end. */
+  onFinished(): void
+}
+
+/** What the next run's first frame is measured from. */
+export interface Awaited {
+  endMs: number
+  committedMs: number
+  sttMs: number
+}
+
+interface Run {
+  turn: OpenTurn
+  latency: TurnLatency | null
+  filler: boolean
+}
+
+export class Mouth {
+  /** Of the reply that is being spoken. */
+  times: ReplyTimes | null = null
+  readonly #options: MouthOptions
+  readonly #playout: Playout
+  #run: Run | null = null
+  #awaited: Awaited | null = null
+  #waiters: (() => void)[] = []
+
+  constructor(options: MouthOptions) {
+    this.#options = options
+    this.#playout = new Playout(options.sampleRate, {
+      onStarted: atMs => {
+        this.#measure(atMs)
+        options.onStarted(atMs)
+      },
+      onFinished: () => {
+        this.#close(false)
+        options.onFinished()
+      },
+    })
+  }
+
+  get active(): boolean {
+    return this.#playout.active
+  }
+
+  pull(atMs: number): Int16Array | null {
+    return this.#playout.pull(atMs)
+  }
+
+  pause(): void {
+    this.#playout.pause()
+  }
+
+  resume(): void {
+    this.#playout.resume()
+  }
+
+  /** The caller's turn that the next run answers. */
+  expect(awaited: Awaited): void {
+    this.#awaited = awaited
+  }
+
+  say(text: string, filler = false): void {
+    const { tts, voice, language, signal } = this.#options
+    this.queue(text, buffered(tts.speak({ text, voice, language }, signal)), filler)
+  }
+
+  /** A sentence whose sound is being made already. */
+  queue(text: string, sound: AsyncIterable<SpeechChunk>, filler = false): void {
+    if (this.#run) this.#run.filler &&= filler
+    else this.#run = { turn: this.#options.journal.openAgent(), latency: null, filler }
+    void this.#voiceOver(text, sound)
+  }
+
+  /** No more sentences come in this run. */
+  finish(): void {
+    this.#playout.finish()
+  }
+
+  /** Stops at once; what was heard by now stays, the rest was never said. */
+  cut(): void {
+    if (this.#playout.active) this.#close(true)
+  }
+
+  whenQuiet(run: () => void): void {
+    if (this.#playout.active) this.#waiters.push(run)
+    else run()
+  }
+
+  quiet(): Promise<void> {
+    return new Promise(resolve => this.whenQuiet(resolve))
+  }
+
+  /** Lets those go on who waited for silence. */
+  settle(): void {
+    const waiters = this.#waiters
+    this.#waiters = []
+    for (const resume of waiters) resume()
+  }
+
+  async #voiceOver(text: string, sound: AsyncIterable<SpeechChunk>): Promise<void> {
+    const sentence = this.#playout.add(text)
+    let resampler: ReturnType<typeof createResampler> | null = null
+    try {
+      for await (const { pcm, sampleRate } of sound) {
+        resampler ??= createResampler(sampleRate, this.#options.sampleRate)
+        sentence.write(resampler.push(pcm))
+      }
+      if (resampler) sentence.write(resampler.flush())
+    } catch (error) {
+      this.#options.log.error({ err: error }, 'speech synthesis failed')
+    }
+    sentence.end()
+  }
+
+  #measure(atMs: number): void {
+    const [awaited, run] = [this.#awaited, this.#run]
+    if (!awaited || !run) return
+    this.#awaited = null
+    const times = run.filler ? null : this.times
+    const between = (from: number | null | undefined, to: number | null | undefined) =>
+      from && to ? Math.round(to - from) : 0
+    run.latency = {
+      total_ms: Math.round(atMs - awaited.endMs),
+      endpointing_ms: Math.round(awaited.committedMs - awaited.endMs),
+      stt_ms: Math.round(awaited.sttMs),
+      llm_first_token_ms: between(times?.startedMs, times?.firstTokenMs),
+      tts_first_byte_ms: between(times?.firstTokenMs, times?.firstSoundMs),
+      filler: run.filler,
+    }
+    this.#options.journal.latencies.push(run.latency)
+  }
+
+  /** Ends the agent's turn: whole, or at the word where it was cut. */
+  #close(interrupted: boolean): void {
+    const { clock, journal, emit, signal } = this.#options
+    const spoken = this.#playout.spoken()
+    this.#playout.clear()
+    const run = this.#run
+    this.#run = null
+    if (!run) return
+    const startedMs = spoken.startedMs ?? clock.now()
+    const turn = journal.closeAgent(run.turn, {
+      text: spoken.text,
+      heard_text: spoken.heardText,
+      started_ms: this.#fromAnswer(startedMs),
+      ended_ms: this.#fromAnswer(spoken.endedMs ?? startedMs),
+      interrupted,
+    })
+    if (interrupted && spoken.heardMs > 0 && !signal.aborted) {
+      emit({ type: 'barge_in', heard_ms: spoken.heardMs, heard_text: spoken.heardText })
+    }
+    if (turn) emit({ type: 'turn.finished', turn, latency: run.latency })
+  }
+
+  #fromAnswer(atMs: number): number {
+    return Math.max(0, Math.round(atMs - this.#options.answeredMs))
+  }
+}

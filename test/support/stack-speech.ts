@@ -1,0 +1,101 @@
+/** Voices and ears of the tests: the stack's own speech process makes what callers say and reads what agents said. */
+import { writeFileSync } from 'node:fs'
+import { systemClock } from '../../infra/clock.ts'
+import { concatPcm, frameSamples, rms } from '../../media/audio/frames.ts'
+import { createResampler } from '../../media/audio/resample.ts'
+import { encodeWav } from '../../media/audio/wav.ts'
+import { createSpeechClient } from '../../media/models/speech/client.ts'
+import { quietLog } from './world.ts'
+
+export const RATE = 8000
+const FRAME = frameSamples(RATE)
+
+export interface SpeechKit {
+  /** The sentence as 8 kHz sound. */
+  say(text: string): Promise<Int16Array>
+  /** What is said in this sound, stretch by stretch. */
+  read(pcm: Int16Array): Promise<Heard[]>
+  close(): void
+}
+
+export interface Heard {
+  text: string
+  /** From the start of the sound. */
+  startMs: number
+  endMs: number
+}
+
+export async function createSpeechKit(port: number): Promise<SpeechKit> {
+  const client = createSpeechClient({ host: '127.0.0.1', port, clock: systemClock, log: quietLog })
+  await client.ready
+  const never = new AbortController().signal
+  return {
+    async say(text) {
+      const parts: Int16Array[] = []
+      let resampler: ReturnType<typeof createResampler> | null = null
+      for await (const { pcm, sampleRate } of client.tts.speak({ text, voice: null, language: 'en' }, never)) {
+        resampler ??= createResampler(sampleRate, RATE)
+        parts.push(resampler.push(pcm).slice())
+      }
+      if (resampler) parts.push(resampler.flush().slice())
+      return concatPcm(parts)
+    },
+    async read(pcm) {
+      const heard: Heard[] = []
+      for (const { from, to } of stretches(pcm)) {
+        const stt = client.stt.open({ sampleRate: RATE, language: 'en' })
+        stt.push({ pcm: padded(pcm.subarray(from, to)), atMs: 0, concealed: false })
+        const { text } = await stt.transcribe(0, 0, never)
+        stt.close()
+        if (text.trim() !== '') heard.push({ text, startMs: (from / RATE) * 1000, endMs: (to / RATE) * 1000 })
+      }
+      return heard
+    },
+    close: () => client.close(),
+  }
+}
+
+/** Recognition wants a little silence on both sides. */
+const padded = (pcm: Int16Array) => concatPcm([silence(200), pcm, silence(200)])
+
+export const silence = (ms: number) => new Int16Array((RATE / 1000) * ms)
+export const wavOf = (file: string, ...parts: Int16Array[]) =>
+  writeFileSync(file, encodeWav({ sampleRate: RATE, channels: 1, pcm: concatPcm(parts) }))
+
+const QUIET = 60
+const GAP_MS = 600
+
+/** Where there is sound, parted by pauses longer than those inside a sentence. */
+function stretches(pcm: Int16Array): { from: number; to: number }[] {
+  const found: { from: number; to: number }[] = []
+  for (let at = 0; at + FRAME <= pcm.length; at += FRAME) {
+    if (rms(pcm.subarray(at, at + FRAME)) < QUIET) continue
+    const last = found.at(-1)
+    if (last && at - last.to < (RATE / 1000) * GAP_MS) last.to = at + FRAME
+    else found.push({ from: at, to: at + FRAME })
+  }
+  return found.filter(({ from, to }) => to - from > (RATE / 1000) * 200)
+}
+
+const words = (text: string) =>
+  text
+    .toLowerCase()
+    .replace(/[’']/g, '')
+    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim()
+    .split(' ')
+    .filter(Boolean)
+
+/** Word error rate: edits from what was heard to what was said, by the words that were said. */
+export function wordErrors(said: string, heard: string): number {
+  const a = words(said)
+  const b = words(heard)
+  let row = b.map((_, i) => i + 1)
+  row.unshift(0)
+  for (const [i, word] of a.entries()) {
+    const next = [i + 1]
+    for (const [j, other] of b.entries()) next.push(Math.min(row[j + 1]! + 1, next[j]! + 1, row[j]! + (word === other ? 0 : 1)))
+    row = next
+  }
+  return a.length === 0 ? (b.length === 0 ? 0 : 1) : row.at(-1)! / a.length
+}

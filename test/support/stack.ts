@@ -1,0 +1,235 @@
+/**
+ * The whole product for one test file, as `npm start` runs it: SIP server, speech, control and engine as processes of
+ * their own on free ports, with the run's Postgres and Redis. Owners are made by control's services, calls by REST and SIP.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes, randomInt, randomUUID } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { inject } from 'vitest'
+import { createAccount } from '../../control/accounts/service.ts'
+import { createKey } from '../../control/keys/service.ts'
+import { bindNumber } from '../../control/numbers/service.ts'
+import type { ProjectInput } from '../../control/projects/schema.ts'
+import { setSecret } from '../../control/projects/secrets.ts'
+import { createProject } from '../../control/projects/service.ts'
+import type { TrunkInput } from '../../control/trunks/schema.ts'
+import { createTrunk } from '../../control/trunks/service.ts'
+import { createWebhook } from '../../control/webhooks/service.ts'
+import { systemClock } from '../../infra/clock.ts'
+import { type Config, readConfig } from '../../infra/config.ts'
+import type { Child } from '../../infra/embedded/child.ts'
+import { freePort } from '../../infra/embedded/ports.ts'
+import { startProcess, startSipServer, startSpeech } from '../../infra/embedded/programs.ts'
+import { createLog } from '../../infra/log.ts'
+import { modelsFolder } from '../../infra/models.ts'
+import { buildControlParts, type ControlParts } from '../../infra/parts.ts'
+import { createEngineBus } from '../../media/contract/bus-engine.ts'
+import { createDatabase } from './database.ts'
+import { Owner } from './stack-owner.ts'
+import { createSpeechKit, type SpeechKit } from './stack-speech.ts'
+import { startWorld, type World } from './stack-world.ts'
+import { until } from './world.ts'
+
+export const HOST = '127.0.0.1'
+const RTP_PORTS = 400
+
+export interface OwnerOptions {
+  /** Decimal; the trial balance of this owner. */
+  money?: string
+  project?: Partial<ProjectInput>
+  trunk: Partial<TrunkInput> & { port: number }
+  secrets?: Record<string, string>
+  webhook?: string
+}
+
+export interface Stack {
+  folder: string
+  parts: ControlParts
+  sip: { host: string; port: number }
+  rtp: { min: number; max: number }
+  baseUrl: string
+  world: World
+  speech: SpeechKit
+  control: Child
+  engine: Child
+  /** What the supervisor told, in its words. */
+  told: string[]
+  /** What a process has logged so far, one JSON object a line. */
+  logged(name: 'control' | 'engine' | 'sip-server' | 'speech'): Record<string, unknown>[]
+  owner(options: OwnerOptions): Promise<Owner>
+  /** Killed at the end, whatever happens. */
+  keep(child: ChildProcess): void
+  onStop(run: () => unknown): void
+  stop(): Promise<void>
+}
+
+/** Ports below the range that the kernel hands out, each file in a part of its own. */
+const somePort = (host = HOST, udpToo = false) => freePort(10_000 + randomInt(8000), host, udpToo)
+
+export async function startStack(settings: Record<string, string> = {}): Promise<Stack> {
+  const folder = mkdtempSync(join(tmpdir(), 'parley-e2e-'))
+  const undertaker = startUndertaker(folder)
+  const closers: (() => unknown)[] = []
+  const stop = async () => {
+    const failures: unknown[] = []
+    for (const close of closers.splice(0).reverse()) {
+      await Promise.resolve()
+        .then(close)
+        .catch(error => failures.push(error))
+    }
+    undertaker.done()
+    rmSync(folder, { recursive: true, force: true })
+    if (failures.length > 0) throw failures[0]
+  }
+  try {
+    return await start(settings, folder, undertaker, closers, stop)
+  } catch (error) {
+    await stop().catch(() => {})
+    throw error
+  }
+}
+
+async function start(
+  settings: Record<string, string>,
+  folder: string,
+  undertaker: Undertaker,
+  closers: (() => unknown)[],
+  stop: () => Promise<void>,
+): Promise<Stack> {
+  const told: string[] = []
+  const tell = (text: string) => void told.push(text)
+  const logFile = (name: string) => join(folder, `${name}.log`)
+  const run = (child: Child) => {
+    undertaker.note(child.pid)
+    closers.push(() => child.stop())
+    return child
+  }
+
+  const database = await createDatabase()
+  closers.push(() => database.drop())
+  const world = await startWorld()
+  closers.push(() => world.close())
+  const secret = randomBytes(16).toString('hex')
+  const admin = await somePort()
+  const cache = readConfig({ PARLEY_HOME: folder }).cache
+  const speechPort = await somePort()
+  const [sipServer, speech] = await Promise.all([
+    startSipServer({
+      admin: `${HOST}:${admin}`,
+      secret,
+      listen: [`udp:${HOST}:${await somePort(HOST, true)}`],
+      logFile: logFile('sip-server'),
+      tell,
+    }),
+    startSpeech({ port: speechPort, models: modelsFolder(cache), threads: 1, logFile: logFile('speech'), tell }),
+  ])
+  run(sipServer.child)
+  run(speech.child)
+  if (!speech.hears) throw new Error('the speech models are not installed: run `npm start` once')
+  const sip = { host: HOST, port: Number(sipServer.listen[0]!.split(':').at(-1)) }
+
+  const rtpMin = 18_000 + RTP_PORTS * randomInt(34)
+  const rtp = { min: rtpMin, max: rtpMin + RTP_PORTS - 1 }
+  const env: Record<string, string> = {
+    PARLEY_HOME: folder,
+    PARLEY_SECRET: randomUUID(),
+    DATABASE_URL: database.url,
+    REDIS_URL: inject('redisUrl'),
+    REDIS_PREFIX: `e2e-${randomUUID()}`,
+    DRACHTIO_HOST: HOST,
+    DRACHTIO_PORT: String(admin),
+    DRACHTIO_SECRET: secret,
+    SIP_PORT: String(sip.port),
+    SPEECH_PORT: String(speechPort),
+    HTTP_PORT: String(await somePort()),
+    RTP_PORT_MIN: String(rtp.min),
+    RTP_PORT_MAX: String(rtp.max),
+    ENGINE_NAME: `e2e-${process.pid}`,
+    FETCH_ALLOW: `${HOST}:${world.port}`,
+    ...settings,
+  }
+  const control = run(await startProcess({ name: 'Control', file: 'control.ts', env, logFile: logFile('control'), tell }))
+  const engine = run(await startProcess({ name: 'Engine', file: 'engine.ts', env, logFile: logFile('engine'), tell }))
+
+  const config = readConfig({ ...process.env, ...env })
+  const parts = buildControlParts(config, createLog('stack', 'warn'), `stack-${process.pid}`)
+  closers.push(() => parts.close())
+  await parts.boss.start()
+  closers.push(() => parts.boss.stop({ graceful: false }))
+  const trunkKnown = await watchTrunks(config, parts, closers)
+  const kit = await createSpeechKit(speechPort)
+  closers.push(() => kit.close())
+  const baseUrl = `http://${HOST}:${config.HTTP_PORT}`
+
+  return {
+    ...{ folder, parts, sip, rtp, baseUrl, world, speech: kit, control, engine, told, stop },
+    logged: name => readFileSync(logFile(name), 'utf8').split('\n').filter(line => line.startsWith('{')).map(line => JSON.parse(line)),
+    keep(child) {
+      undertaker.note(child.pid!)
+      closers.push(() => ended(child))
+    },
+    onStop: close => void closers.push(close),
+    async owner(options) {
+      const { owner, trunkId } = await makeOwner(parts, baseUrl, options)
+      await trunkKnown(trunkId)
+      closers.push(() => owner.close())
+      return owner
+    },
+  }
+}
+
+let phones = 0
+/** Another number each time, also between files. */
+const nextPhone = () => `+1202555${String((process.pid % 80) * 100 + phones++).padStart(4, '0')}`
+
+async function makeOwner(parts: ControlParts, baseUrl: string, options: OwnerOptions) {
+  const priced = options.money ? { ...parts, config: { ...parts.config, trial_balance: options.money } } : parts
+  const { id } = await createAccount(priced, { name: 'Somebody' })
+  for (const [name, value] of Object.entries(options.secrets ?? {})) await setSecret(parts, id, name, value)
+  const project = await createProject(parts, id, { name: 'Agent', language: 'en', prompt: 'Be brief.', ...options.project })
+  const number = nextPhone()
+  const trunk = await createTrunk(parts, id, { name: 'Line', mode: 'ip', host: HOST, numbers: [number], ...options.trunk })
+  await bindNumber(parts, id, project.id, { number, direction: 'both' })
+  const key = await createKey(parts, id, { name: 'e2e', scopes: ['read', 'write'] })
+  const url = options.webhook
+  const webhook = url ? await createWebhook(parts, id, { url, events: ['call.completed', 'call.failed'] }) : null
+  const made = { id, projectId: project.id, number, key: key.value, webhookId: webhook?.id, webhookSecret: webhook?.secret }
+  return { owner: new Owner(baseUrl, made), trunkId: trunk.id }
+}
+
+/** Follows the trunks as an engine does, so that a test may wait until engines know of a new one. */
+async function watchTrunks(config: Config, parts: ControlParts, closers: (() => unknown)[]) {
+  const redis = new Redis(inject('redisUrl'), { maxRetriesPerRequest: null })
+  closers.push(() => redis.disconnect())
+  const { sealer, log } = parts
+  const bus = createEngineBus({ redis, sealer, engine: 'watcher', clock: systemClock, log, prefix: config.REDIS_PREFIX })
+  closers.push(() => bus.close())
+  const directory = await bus.trunks()
+  closers.push(() => directory.stop())
+  return (id: string) => until(() => directory.all().some(trunk => trunk.id === id), 'the engines to know the trunk')
+}
+
+/** A kill and its end; nothing when it is gone already. */
+export async function ended(child: ChildProcess, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exit = new Promise<void>(resolve => child.once('exit', () => resolve()))
+  child.kill(signal)
+  await exit
+}
+
+interface Undertaker {
+  note(pid: number): void
+  done(): void
+}
+
+/** Takes along what we started when this worker is killed: the end of its standard input tells. */
+function startUndertaker(folder: string): Undertaker {
+  const script = `pids=; while read pid; do pids="$pids $pid"; done; kill -9 $pids 2>/dev/null; rm -rf '${folder}'`
+  const child = spawn('sh', ['-c', script], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
+  child.unref()
+  ;(child.stdin as unknown as { unref(): void }).unref()
+  return { note: pid => void child.stdin.write(`${pid}\n`), done: () => void child.kill('SIGKILL') }
+}
