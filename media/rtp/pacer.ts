@@ -19,7 +19,9 @@ export interface Pacer {
 export function createPacer(clock: Clock): Pacer {
   const slots: Set<(dueMs: number) => void>[] = Array.from({ length: SLOTS }, () => new Set())
   let startedMs = 0
+  /** The slot that is waited for, and the first that was not run yet: between them lie empty ones. */
   let index = 0
+  let unrun = 0
   let cancel: (() => void) | null = null
 
   function run(): void {
@@ -30,6 +32,7 @@ export function createPacer(clock: Clock): Pacer {
       index += behind - (behind % SLOTS)
     }
     for (; dueOf(index) <= nowMs; index++) for (const tick of slots[index % SLOTS]!) tick(dueOf(index))
+    unrun = index
     schedule()
   }
 
@@ -46,13 +49,14 @@ export function createPacer(clock: Clock): Pacer {
       if (slots.every(slot => slot.size === 0)) {
         startedMs = clock.now()
         index = 0
+        unrun = 0
       }
       const slot = slots.reduce((least, other) => (other.size < least.size ? other : least))
       slot.add(tick)
       cancel?.()
       cancel = null
       // The newcomer's slot may lie before the one that was waited for.
-      index = Math.min(index, Math.max(0, Math.ceil((clock.now() - startedMs) / SLOT_MS)))
+      index = Math.max(unrun, Math.min(index, Math.ceil((clock.now() - startedMs) / SLOT_MS)))
       schedule()
       return () => {
         slot.delete(tick)

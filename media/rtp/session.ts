@@ -131,11 +131,10 @@ class Session implements RtpSession {
 
   close(): void {
     if (this.#closed) return
-    this.#stopTicks?.()
-    this.#sendRtcp(true)
     this.#closed = true
+    this.#stopTicks?.()
     this.#rtp.close()
-    this.#rtcp.close()
+    this.#sendRtcp(true, () => this.#rtcp.close())
   }
 
   #receive(data: Buffer, from: Address): void {
@@ -227,8 +226,11 @@ class Session implements RtpSession {
     if (report.ntpMiddle !== null) this.#lastSr = { middle: report.ntpMiddle, atMs: this.#options.clock.now() }
   }
 
-  #sendRtcp(bye: boolean): void {
-    if (!this.#latch || this.#sent === 0 || this.#closed) return
+  #sendRtcp(bye: boolean, sent: () => void = () => {}): void {
+    if (!this.#latch || this.#sent === 0) {
+      sent()
+      return
+    }
     const { clock } = this.#options
     const { lost, jitterMs, highestSequence } = this.#jitter.stats
     const block = {
@@ -251,7 +253,7 @@ class Session implements RtpSession {
       bye,
     })
     const { address, port } = this.#latch.target
-    this.#rtcp.send(report, port + 1, address)
+    this.#rtcp.send(report, port + 1, address, sent)
   }
 }
 
