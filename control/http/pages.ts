@@ -10,6 +10,19 @@ function page(title: string, body: string): string {
 }
 
 export function registerPages(app: FastifyInstance): void {
+  app.get('/', { schema: { hide: true } }, async (_, reply) =>
+    reply
+      .type('text/html; charset=utf-8')
+      .send(
+        page(
+          'Parley',
+          '<h1>Parley</h1><p>This control plane is up. There is no dashboard yet; the same is in the REST API.</p>' +
+            '<ul><li><a href="/openapi.json">OpenAPI document</a></li><li><a href="/errors">Error codes</a></li>' +
+            '<li><a href="/health">Health</a></li></ul>',
+        ),
+      ),
+  )
+
   app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger())
 
   app.get('/health', { schema: { hide: true } }, async () => ({ status: 'ok' }))
