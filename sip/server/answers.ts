@@ -17,6 +17,10 @@ export class Answers {
     this.core = core
   }
 
+  get size(): number {
+    return this.open.size
+  }
+
   /** The 2xx went out as `bytes`: repeats it, and without an ACK after 64*T1 ends the call by a BYE of ours. */
   sent(txn: ServerTxn, dialog: Dialog, bytes: Buffer): void {
     const wanted = (): boolean => {

@@ -43,6 +43,11 @@ export class Incoming {
     this.reliable = new Reliable(core.timers)
   }
 
+  /** Requests kept, for whatever reason. */
+  get size(): number {
+    return this.asked.size + this.answers.size + this.reliable.size
+  }
+
   request(request: SipRequest, flow: Flow): void {
     if (request.method === 'ACK') {
       this.acknowledged(request, flow)

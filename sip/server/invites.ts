@@ -31,6 +31,10 @@ export class Invites {
     this.core = core
   }
 
+  get size(): number {
+    return this.pending.size
+  }
+
   start(sent: Sent, dialog: Dialog, invite: SentInvite, flow: Flow, initial: boolean): void {
     const call: Call = { ...sent, dialog, invite, initial }
     dialog.inviting = true

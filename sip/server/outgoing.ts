@@ -35,6 +35,11 @@ export class Outgoing {
     this.invites = new Invites(core)
   }
 
+  /** INVITEs without a final response. */
+  get size(): number {
+    return this.invites.size
+  }
+
   /** Rejects with PolicyError when the request can't be sent. */
   async send(app: App, frame: Frame, message: SipRequest): Promise<void> {
     if (message.method === 'CANCEL') this.invites.cancel(app, frame.msgId, frame.txnId, message)

@@ -21,6 +21,10 @@ export class Reliable {
     this.timers = timers
   }
 
+  get size(): number {
+    return this.series.size
+  }
+
   /** The RSeq header, when the application asked for reliability. Throws PolicyError when the peer can't have it. */
   number(txn: ServerTxn, response: SipResponse): Header[] {
     const wanted = response.status > 100 && response.status < 200 && has100rel(response, 'Require')

@@ -36,6 +36,14 @@ export type SipServerOptions = {
 
 export type SipServerCounters = { malformed: number; disallowed: number; strayResponses: number; faults: number }
 
+/** What has been counted, and what is held at the moment. */
+export type SipServerStats = Readonly<SipServerCounters> & {
+  readonly dialogs: number
+  readonly transactions: number
+  readonly pending: number
+  readonly apps: number
+}
+
 /** Read by drachtio-srf, which pings from v0.8.2 on. */
 const VERSION = 'v0.9.10-parley'
 const RESPONSE_START = 'SIP/2.0 '
@@ -92,9 +100,10 @@ export class SipServer {
     this.allowed = allowList(cidrs)
   }
 
-  stats(): SipServerCounters & { readonly dialogs: number; readonly transactions: number; readonly apps: number } {
+  stats(): SipServerStats {
     const { dialogs, txns, apps } = this.core
-    return { ...this.counters, dialogs: dialogs.size, transactions: txns.size, apps: apps.all().length }
+    const pending = this.incoming.size + this.outgoing.size
+    return { ...this.counters, dialogs: dialogs.size, transactions: txns.size, pending, apps: apps.all().length }
   }
 
   async close(): Promise<void> {
