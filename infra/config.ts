@@ -29,6 +29,8 @@ const Environment = z.object({
   REDIS_URL: z.url({ protocol: /^rediss?$/ }).optional(),
   REDIS_PREFIX: z.string().default('parley'),
   LIVEKIT_URL: z.url({ protocol: /^wss?$/ }).optional(),
+  /** `off`: without WebRTC, and nothing is built for it. */
+  LIVEKIT_EMBEDDED: z.enum(['auto', 'off']).default('auto'),
   LIVEKIT_API_KEY: z.string().optional(),
   LIVEKIT_API_SECRET: z.string().optional(),
   DRACHTIO_HOST: z.string().optional(),

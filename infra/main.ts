@@ -235,7 +235,7 @@ async function startPhone(config: Config, logFile: string, tell: (text: string) 
 
 /** LiveKit is for WebRTC only, and its first build takes minutes: nothing waits for it. */
 function startRooms(config: Config, home: Home, parts: string[], tell: (text: string) => void): void {
-  if (config.LIVEKIT_URL) return
+  if (config.LIVEKIT_URL || config.LIVEKIT_EMBEDDED === 'off') return
   const logFile = join(home.logs, 'livekit.log')
   const start = async (binary: string) => {
     const { apiKey, apiSecret } = { apiKey: 'parley', apiSecret: randomBytes(24).toString('hex') }

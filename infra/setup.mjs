@@ -2,7 +2,7 @@
  * The first thing on a fresh machine: installs the packages, Node itself among them, and goes on with that Node. Plain
  * JavaScript without dependencies, because whatever Node the machine has must run it.
  */
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
@@ -36,12 +36,12 @@ if (!existsSync(mark) || readFileSync(mark, 'utf8') !== wanted || !existsSync(no
   console.log(`${Math.round((Date.now() - startedAt) / 1000)} s`)
 }
 
-// Ctrl-C goes to the whole group; the program below decides when it is over.
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => {})
 const path = `${join(root, 'node_modules', '.bin')}:${process.env.PATH}`
-const run = spawnSync(node, ['--disable-warning=ExperimentalWarning', program, ...rest], {
+const child = spawn(node, ['--disable-warning=ExperimentalWarning', program, ...rest], {
   cwd: root,
   stdio: 'inherit',
   env: { ...process.env, PATH: path },
 })
-process.exit(run.status ?? 128 + (constants.signals[run.signal] ?? 1))
+// Ctrl-C reaches the whole group, a plain kill only us: either way the program below decides when it is over.
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal))
+child.on('exit', (code, signal) => process.exit(code ?? 128 + (constants.signals[signal] ?? 1)))

@@ -17,9 +17,11 @@ export async function startSipServer(
     name: 'SIP server',
     command: process.execPath,
     args: [
-      ...[path('../../sip/server/main.ts'), '--admin', options.admin, '--secret', options.secret],
+      ...[path('../../sip/server/main.ts'), '--admin', options.admin],
       ...options.listen.flatMap(address => ['--listen', address]),
     ],
+    // Not as an argument, which everybody on the machine can read.
+    env: { ...process.env, SIP_SERVER_SECRET: options.secret },
     logFile: options.logFile,
     ready: isReady,
     readyTimeoutMs: 20_000,

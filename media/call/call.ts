@@ -87,7 +87,7 @@ export class Call {
       if (leg) {
         call.#adopt(leg)
         call.#perform({ type: 'start_conversation' })
-      } else call.#giveUpUnanswered()
+      } else call.#giveUpUnanswered(offer.signal.aborted)
     })
     return call
   }
@@ -141,9 +141,13 @@ export class Call {
     void leg.ended.then(end => this.#feed({ type: 'leg_ended', reason: end.reason }))
   }
 
-  #giveUpUnanswered(): void {
-    this.#state = { phase: 'ended', outcome: { status: 'canceled', reason: 'caller_canceled', sipCode: 487 } }
-    this.#finish(this.#state.outcome)
+  /** The caller gave up first, or the answer could not be made (the peer was told). */
+  #giveUpUnanswered(callerGone: boolean): void {
+    const outcome: Outcome = callerGone
+      ? { status: 'canceled', reason: 'caller_canceled', sipCode: 487 }
+      : { status: 'failed', reason: 'internal_error', sipCode: null }
+    this.#state = { phase: 'ended', outcome }
+    this.#finish(outcome)
   }
 
   #startConversation(): void {
