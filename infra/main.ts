@@ -66,19 +66,19 @@ try {
 
 async function main(): Promise<boolean> {
   const config = readConfig()
-  const home = takeHome(config.home)
+  const home = await takeHome(config.home)
   running.push({ name: 'home', stop: async () => home.release() })
   await prepare(config)
   const started = teller.step('Starting')
   const stack = await startStack(config, home)
-  started(`${stack.parts.join(', ')}`)
+  started(stack.parts.join(', '))
+  startRooms(config, home)
   console.log(
     `· REST on ${stack.baseUrl}/v1/public, SIP on ${stack.sip.host}:${stack.sip.port}${stack.hears ? '' : '; it cannot hear (see above)'}`,
   )
-  if (options['no-demo']) return true
-  const ok = await runDemoCall(stack.demo, stack.world)
-  console.log(ok ? '' : '\nThe demo call did not go as it should; .parley/logs tells more.')
-  if (!options['demo-only']) printAddresses(stack)
+  const ok = options['no-demo'] || (await runDemoCall(stack.demo, stack.world))
+  if (!ok) console.log(`\nThe demo call did not go as it should; ${home.logs} tells more.`)
+  if (!options['demo-only']) printAddresses(stack, config)
   return ok
 }
 
@@ -156,7 +156,6 @@ async function startStack(config: Config, home: Home): Promise<Stack> {
 
   keep('control', await startProcess({ name: 'Control', file: 'control.ts', env, logFile: logFile('control'), tell }))
   keep('engine', await startProcess({ name: 'Engine', file: 'engine.ts', env, logFile: logFile('engine'), tell }))
-  startRooms(config, home, parts, tell)
 
   const baseUrl = `http://${config.HTTP_HOST}:${env['HTTP_PORT']}`
   const addresses = { baseUrl: config.PUBLIC_URL ?? baseUrl, sip, phone, worldPort: world.port }
@@ -234,7 +233,8 @@ async function startPhone(config: Config, logFile: string, tell: (text: string) 
 }
 
 /** LiveKit is for WebRTC only, and its first build takes minutes: nothing waits for it. */
-function startRooms(config: Config, home: Home, parts: string[], tell: (text: string) => void): void {
+function startRooms(config: Config, home: Home): void {
+  const { say: tell } = teller
   if (config.LIVEKIT_URL || config.LIVEKIT_EMBEDDED === 'off') return
   const logFile = join(home.logs, 'livekit.log')
   const start = async (binary: string) => {
@@ -249,8 +249,7 @@ function startRooms(config: Config, home: Home, parts: string[], tell: (text: st
     tell(`LiveKit did not start (${error.message.split('\n')[0]}); calls over SIP need none of it.`)
   const binary = findLiveKit(config.cache)
   if (binary) {
-    parts.push('LiveKit')
-    void start(binary).catch(failed)
+    void start(binary).then(url => tell(`LiveKit on ${url}.`), failed)
     return
   }
   if (options['demo-only']) return // nobody would wait for the build's end
@@ -285,17 +284,18 @@ function keptPassword(file: string): string {
   return readFileSync(file, 'utf8')
 }
 
-function printAddresses({ demo }: Stack): void {
+function printAddresses({ demo }: Stack, config: Config): void {
+  const file = join(config.home, 'demo.json')
   console.log(`
 Parley is up. Ctrl-C stops everything; what was said and paid is kept.
 
   REST       ${demo.base_url}/v1/public   (OpenAPI: ${demo.base_url}/openapi.json)
   SIP        call ${demo.sip_uri} from this machine, for example with baresip
-  Dashboard  ${demo.dashboard_url}
-  MCP        ${demo.mcp_url}
-  Key        in .parley/demo.json, with all other addresses
+  Dashboard  ${demo.dashboard_url}   (not built yet: a page of links)
+  MCP        ${demo.mcp_url}   (not built yet)
+  Key        in ${file}, with all other addresses
 
-  Try        curl -H "X-API-Key: $(node -p "require('./.parley/demo.json').api_key")" ${demo.base_url}/v1/public/calls
-  Listen     .parley/demo-call.wav (caller left, agent right)
+  Try        curl -H "X-API-Key: $(node -p "require('${file}').api_key")" ${demo.base_url}/v1/public/calls
+  Listen     ${join(config.home, 'demo-call.wav')} (caller left, agent right)
 `)
 }

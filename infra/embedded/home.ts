@@ -11,11 +11,11 @@ export interface Home {
   release(): void
 }
 
-export function takeHome(folder: string): Home {
+export async function takeHome(folder: string): Promise<Home> {
   const logs = join(folder, 'logs')
   mkdirSync(logs, { recursive: true })
   const file = join(folder, 'running.json')
-  clearLeftovers(file)
+  await clearLeftovers(file)
   const pids: { pid: number; started: string }[] = []
   const write = () =>
     writeFileSync(file, JSON.stringify({ pid: process.pid, started: startOf(process.pid), children: pids }))
@@ -30,7 +30,9 @@ export function takeHome(folder: string): Home {
   }
 }
 
-function clearLeftovers(file: string): void {
+const CLEAR_MS = 8000
+
+async function clearLeftovers(file: string): Promise<void> {
   if (!existsSync(file)) return
   let before: { pid: number; started: string; children: { pid: number; started: string }[] }
   try {
@@ -39,13 +41,18 @@ function clearLeftovers(file: string): void {
     return // written half by a process that was killed
   }
   if (isSame(before)) throw new HomeInUse(`Parley already runs in this folder (process ${before.pid}).`)
-  for (const child of before.children) {
-    if (!isSame(child)) continue
-    try {
-      process.kill(child.pid, 'SIGKILL')
-    } catch {
-      // gone meanwhile
-    }
+  // SIGINT is a clean and quick end for all of them: to Postgres it means a fast shutdown.
+  for (const child of before.children) if (isSame(child)) signal(child.pid, 'SIGINT')
+  const until = Date.now() + CLEAR_MS
+  while (before.children.some(isSame) && Date.now() < until) await new Promise(resolve => setTimeout(resolve, 50))
+  for (const child of before.children) if (isSame(child)) signal(child.pid, 'SIGKILL')
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name)
+  } catch {
+    // gone meanwhile
   }
 }
 

@@ -105,14 +105,20 @@ function reachableCopy(native: string, user: User): string {
   if (othersReach(native)) return native
   const copy = join(ROOM_FOR_ROOT, `postgres-${createHash('sha256').update(native).digest('hex').slice(0, 12)}`)
   if (!existsSync(join(copy, 'bin', 'postgres'))) {
-    mkdirSync(ROOM_FOR_ROOT, { recursive: true, mode: 0o755 })
+    openRoomForRoot()
     cpSync(native, copy, { recursive: true, verbatimSymlinks: true })
     chownSync(copy, user.uid, user.gid)
   }
   return copy
 }
 
+function openRoomForRoot(): void {
+  mkdirSync(ROOM_FOR_ROOT, { recursive: true })
+  chmodSync(ROOM_FOR_ROOT, 0o755)
+}
+
 function elsewhere(options: PostgresOptions): string {
+  openRoomForRoot()
   const data = join(
     ROOM_FOR_ROOT,
     `data-${createHash('sha256').update(resolve(options.folder)).digest('hex').slice(0, 12)}`,

@@ -1,0 +1,133 @@
+/** `npm start` without the call: what it starts, what it leaves behind, what survives. Real processes throughout. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { DemoFile } from '../../infra/demo/account.ts'
+import { until } from '../support/world.ts'
+
+const main = join(import.meta.dirname, '../../infra/main.ts')
+let home: string
+const started: ChildProcess[] = []
+
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'parley-main-'))
+  await chmod(home, 0o755)
+})
+afterEach(async () => {
+  for (const child of started.splice(0)) {
+    if (child.exitCode === null && child.signalCode === null) {
+      child.kill('SIGTERM')
+      await once(child, 'exit')
+    }
+  }
+  await rm(home, { recursive: true, force: true })
+})
+
+function start(env: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [main, '--no-demo'], {
+    env: { ...process.env, PARLEY_HOME: home, LIVEKIT_EMBEDDED: 'off', HTTP_PORT: '18080', SIP_PORT: '15060', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  started.push(child)
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', data => (output += String(data)))
+  const up = until(
+    () => {
+      if (child.exitCode !== null) throw new Error(`ended with ${child.exitCode}:\n${output}`)
+      return output.includes('Parley is up')
+    },
+    'Parley is up',
+    60_000,
+  )
+  return { child, up, output: () => output }
+}
+const demo = () => JSON.parse(readFileSync(join(home, 'demo.json'), 'utf8')) as DemoFile
+const projects = async () => {
+  const { base_url, api_key } = demo()
+  const response = await fetch(`${base_url}/v1/public/projects`, { headers: { 'x-api-key': api_key } })
+  return (await response.json()) as { projects: { id: string }[] }
+}
+/** Every process that has this home in its environment, command line, or as its database. */
+function alive(): string[] {
+  return readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .flatMap(pid => {
+      try {
+        const [command, environment] = ['cmdline', 'environ'].map(file =>
+          readFileSync(`/proc/${pid}/${file}`, 'utf8').replaceAll('\0', ' '),
+        ) as [string, string]
+        return command.includes(home) || environment.includes(home) ? [`${pid} ${command}`] : []
+      } catch {
+        return []
+      }
+    })
+}
+
+describe('npm start', { timeout: 180_000 }, () => {
+  it('serves, leaves no process behind, and finds its data again', async () => {
+    const first = start()
+    await first.up
+    const before = demo()
+    expect((await projects()).projects.map(project => project.id)).toContain(before.project_id)
+    expect(alive().length).toBeGreaterThan(6)
+    first.child.kill('SIGINT')
+    expect(await once(first.child, 'exit')).toEqual([0, null])
+    expect(alive()).toEqual([])
+
+    const second = start()
+    await second.up
+    expect(demo().api_key).toBe(before.api_key)
+    expect((await projects()).projects.map(project => project.id)).toContain(before.project_id)
+  })
+
+  it('clears away what a killed one left, and never runs twice in one folder', async () => {
+    const first = start()
+    await first.up
+    const refused = start()
+    await expect(refused.up).rejects.toThrow('already runs in this folder')
+    first.child.kill('SIGKILL')
+    await once(first.child, 'exit')
+    const second = start()
+    await second.up
+    expect((await projects()).projects.length).toBeGreaterThan(0)
+  })
+
+  it.runIf(process.getuid?.() === 0)('works for root in a folder that nobody else may enter', async () => {
+    await chmod(home, 0o700)
+    const run = start()
+    await run.up
+    const data = /The database lies in (\S+):/.exec(run.output())?.[1]
+    expect(data).toMatch(/^\/var\/lib\/parley\/data-/)
+    expect((await projects()).projects.length).toBeGreaterThan(0)
+    run.child.kill('SIGTERM')
+    await once(run.child, 'exit')
+    await rm(data!, { recursive: true })
+  })
+
+  it('names a taken port and goes beside it', async () => {
+    const server = createServer()
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as { port: number }
+    try {
+      const run = start({ HTTP_PORT: String(port) })
+      await run.up
+      expect(run.output()).toContain(`Port ${port} is taken`)
+      expect(demo().base_url).not.toContain(`:${port}`)
+      expect((await projects()).projects.length).toBeGreaterThan(0)
+    } finally {
+      server.close()
+    }
+  })
+
+  it('says which setting is wrong', async () => {
+    const run = start({ HTTP_PORT: 'many', MINUTE_PRICE: 'cheap' })
+    await expect(run.up).rejects.toThrow()
+    expect(run.output()).toMatch(/HTTP_PORT/)
+    expect(run.output()).toMatch(/MINUTE_PRICE: a decimal number/)
+  })
+})
