@@ -54,7 +54,7 @@ test('every route has an entry, and every entry its answers and errors', () => {
   ]) {
     expect(listed).toContain(entry.replace(' ', ' /v1/public'))
   }
-  expect(served).toContain('/v1/public/')
+  expect(served).toContain('v1/public/')
   for (const { path, method, operation } of operations()) {
     const where = `${method} ${path}`
     expect([where, operation.summary]).not.toContain(undefined)

@@ -62,7 +62,7 @@ export const silence = (ms: number) => new Int16Array((RATE / 1000) * ms)
 export const wavOf = (file: string, ...parts: Int16Array[]) =>
   writeFileSync(file, encodeWav({ sampleRate: RATE, channels: 1, pcm: concatPcm(parts) }))
 
-const QUIET = 60
+export const QUIET = 60
 const GAP_MS = 600
 
 /** Where there is sound, parted by pauses longer than those inside a sentence. */

@@ -1,12 +1,11 @@
-/** What really went over loopback: RTP by tcpdump, read back as sound. Needs the right to capture (root here). */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+/** What really goes over loopback: RTP by tcpdump, read back as sound. Needs the right to capture (root here). */
+import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
+import { rms } from '../../media/audio/frames.ts'
 import { decodeG711 } from '../../media/audio/g711.ts'
-import { parseRtp, type RtpPacket } from '../../media/rtp/packet.ts'
+import { parseRtp, RTP_HEADER_BYTES, type RtpPacket, writeRtpHeader } from '../../media/rtp/packet.ts'
 import { ended, type Stack } from './stack.ts'
-import { RATE } from './stack-speech.ts'
+import { QUIET } from './stack-speech.ts'
 
 export interface WirePacket extends RtpPacket {
   atMs: number
@@ -14,9 +13,19 @@ export interface WirePacket extends RtpPacket {
   to: string
 }
 
+/** A port, or which `address:port`. */
+type End = number | ((end: string) => boolean)
+
+interface Ends {
+  from?: End
+  to?: End
+}
+
 export interface Tap {
-  /** All RTP so far between these ends (`address:port`), in the order of the wire. */
-  packets(filter: { from?: string | number; to?: string | number }): Promise<WirePacket[]>
+  /** All RTP so far between these ends, in the order of the wire. */
+  packets(ends: Ends): WirePacket[]
+  /** Resolves when what has passed by now fits. */
+  wait(look: () => boolean, what: string, ms?: number): Promise<void>
 }
 
 const PCMU = 0
@@ -24,65 +33,156 @@ const PCMA = 8
 
 /** Captures everything to and from the engine's RTP ports until the stack stops. */
 export async function tapRtp(stack: Stack): Promise<Tap> {
-  const file = join(stack.folder, 'rtp.pcap')
   const filter = `udp portrange ${stack.rtp.min}-${stack.rtp.max}`
-  const child: ChildProcess = spawn('tcpdump', ['-i', 'lo', '-n', '-U', '--immediate-mode', '-Z', 'root', '-w', file, ...filter.split(' ')], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
+  const args = ['-i', 'lo', '-n', '-U', '--immediate-mode', '-w', '-', ...filter.split(' ')]
+  const child = spawn('tcpdump', args, { stdio: ['ignore', 'pipe', 'pipe'] })
   stack.keep(child)
   await new Promise<void>((resolve, reject) => {
     child.once('error', error => reject(new Error(`tcpdump is needed: ${error.message}`)))
-    child.once('exit', () => reject(new Error('tcpdump may not capture here (root?)')))
-    createInterface({ input: child.stderr! }).on('line', line => {
-      if (line.includes('listening on')) resolve()
-    })
+    child.once('exit', () => reject(new Error('tcpdump may not capture here: these tests run as root')))
+    createInterface({ input: child.stderr }).on('line', line => line.includes('listening on') && resolve())
   })
   child.removeAllListeners('exit')
   stack.onStop(() => ended(child, 'SIGTERM'))
-  const fits = (end: string, wanted: string | number | undefined) =>
-    wanted === undefined || end === wanted || end.endsWith(`:${wanted}`)
+  const all: WirePacket[] = []
+  const waiting = new Set<() => void>()
+  const read = createPcapReader()
+  child.stdout.on('data', chunk => {
+    all.push(...read(chunk))
+    for (const look of [...waiting]) look()
+  })
+  const fits = (end: string, wanted: End = () => true) =>
+    typeof wanted === 'number' ? end.endsWith(`:${wanted}`) : wanted(end)
   return {
-    packets: async ({ from, to }) => readPcap(file).filter(packet => fits(packet.from, from) && fits(packet.to, to)),
+    packets: ({ from, to }) => all.filter(packet => fits(packet.from, from) && fits(packet.to, to)),
+    wait(look, what, ms = 20_000) {
+      return new Promise((resolve, reject) => {
+        const timer = setTimeout(() => {
+          waiting.delete(again)
+          reject(new Error(`waited ${ms} ms on the wire for ${what}`))
+        }, ms)
+        const again = () => {
+          if (!look()) return
+          clearTimeout(timer)
+          waiting.delete(again)
+          resolve()
+        }
+        waiting.add(again)
+        again()
+      })
+    },
   }
 }
 
-/** pcap as of libpcap's file format, Ethernet frames with IPv4 and UDP. An unfinished last record is left out. */
-function readPcap(file: string): WirePacket[] {
-  const bytes = readFileSync(file)
-  const packets: WirePacket[] = []
-  for (let at = 24; at + 16 <= bytes.length; ) {
-    const length = bytes.readUInt32LE(at + 8)
-    const frame = bytes.subarray(at + 16, at + 16 + length)
-    if (frame.length < length) break
-    const atMs = bytes.readUInt32LE(at) * 1000 + bytes.readUInt32LE(at + 4) / 1000
-    at += 16 + length
-    const ip = frame.subarray(14)
-    const header = (ip[0]! & 15) * 4
-    if (frame.readUInt16BE(12) !== 0x0800 || ip[9] !== 17) continue
-    const udp = ip.subarray(header)
-    const address = (offset: number) => [...ip.subarray(offset, offset + 4)].join('.')
-    const rtp = parseRtp(udp.subarray(8, udp.readUInt16BE(4)))
-    if (!rtp || rtp.payloadType >= 72) continue
-    const from = `${address(12)}:${udp.readUInt16BE(0)}`
-    packets.push({ ...rtp, atMs, from, to: `${address(16)}:${udp.readUInt16BE(2)}` })
+/** libpcap's file format: Ethernet frames with IPv4 and UDP. */
+function createPcapReader(): (chunk: Buffer) => WirePacket[] {
+  let pending: Buffer = Buffer.alloc(0)
+  let headerRead = false
+  return chunk => {
+    pending = Buffer.concat([pending, chunk])
+    const packets: WirePacket[] = []
+    if (!headerRead) {
+      if (pending.length < 24) return packets
+      headerRead = true
+      pending = pending.subarray(24)
+    }
+    while (pending.length >= 16 && pending.length >= 16 + pending.readUInt32LE(8)) {
+      const end = 16 + pending.readUInt32LE(8)
+      const atMs = pending.readUInt32LE(0) * 1000 + pending.readUInt32LE(4) / 1000
+      const packet = readFrame(Buffer.from(pending.subarray(16, end)), atMs)
+      if (packet) packets.push(packet)
+      pending = pending.subarray(end)
+    }
+    return packets
   }
-  return packets
 }
+
+function readFrame(frame: Buffer, atMs: number): WirePacket | null {
+  const ip = frame.subarray(14)
+  if (frame.length < 42 || frame.readUInt16BE(12) !== 0x0800 || ip[9] !== 17) return null
+  const udp = ip.subarray((ip[0]! & 15) * 4)
+  const address = (offset: number) => [...ip.subarray(offset, offset + 4)].join('.')
+  const rtp = parseRtp(udp.subarray(8, udp.readUInt16BE(4)))
+  // 72 and above: RTCP, when its type is read as a payload type.
+  if (!rtp || (rtp.payloadType >= 72 && rtp.payloadType < 96)) return null
+  return { ...rtp, atMs, from: `${address(12)}:${udp.readUInt16BE(0)}`, to: `${address(16)}:${udp.readUInt16BE(2)}` }
+}
+
+const isVoice = ({ payloadType }: RtpPacket) => payloadType === PCMU || payloadType === PCMA
+const decode = (packet: RtpPacket) => decodeG711(packet.payloadType === PCMA ? 'PCMA' : 'PCMU', packet.payload)
+
+/** Whether a packet holds sound that can be heard. */
+export const isLoud = (packet: RtpPacket) => isVoice(packet) && rms(decode(packet)) > QUIET
 
 /** The sound of one stream, laid out by its timestamps; lost packets are silence. */
 export function soundOf(packets: readonly WirePacket[]): Int16Array {
-  const voiced = packets.filter(packet => packet.payloadType === PCMU || packet.payloadType === PCMA)
+  const voiced = packets.filter(isVoice)
   const first = voiced[0]
   if (!first) return new Int16Array(0)
   const place = (packet: WirePacket) => (packet.timestamp - first.timestamp) | 0
-  const last = voiced.at(-1)!
-  const pcm = new Int16Array(Math.max(0, place(last) + last.payload.length))
-  for (const packet of voiced) {
-    const at = place(packet)
-    if (at >= 0 && at + packet.payload.length <= pcm.length && packet.ssrc === first.ssrc)
-      pcm.set(decodeG711(packet.payloadType === PCMA ? 'PCMA' : 'PCMU', packet.payload), at)
-  }
+  const pcm = new Int16Array(Math.max(...voiced.map(packet => place(packet) + packet.payload.length)))
+  for (const packet of voiced) if (packet.ssrc === first.ssrc && place(packet) >= 0) pcm.set(decode(packet), place(packet))
   return pcm
 }
 
-export const lengthMs = (pcm: Int16Array) => (pcm.length / RATE) * 1000
+// ---- the other way: sound and keys as a pcap for sipp to play ----
+
+export type Played = { pcm: Int16Array } | { digit: string }
+
+const KEYS = '0123456789*#ABCD'
+const EVENT_STEPS = 8
+
+/** One RTP stream of 20 ms packets: sound in PCMA, keys by RFC 4733, each with three end packets. */
+export function rtpPcap(parts: readonly Played[], encode: (pcm: Int16Array) => Uint8Array, dtmfType: number): Buffer {
+  const header = Buffer.alloc(24)
+  header.writeUInt32LE(0xa1b2c3d4, 0)
+  header.writeUInt16LE(2, 4)
+  header.writeUInt16LE(4, 6)
+  header.writeUInt32LE(65_535, 16)
+  header.writeUInt32LE(1, 20)
+  const records: Buffer[] = [header]
+  let sequence = 1
+  let timestamp = 8000
+  let atMs = 0
+  const add = (payloadType: number, marker: boolean, at: number, payload: Uint8Array) => {
+    const rtp = Buffer.alloc(RTP_HEADER_BYTES + payload.length)
+    writeRtpHeader(rtp, { payloadType, marker, sequence: sequence++, timestamp: at, ssrc: 0x51505031 })
+    rtp.set(payload, RTP_HEADER_BYTES)
+    records.push(record(rtp, atMs))
+    atMs += 20
+  }
+  for (const part of parts) {
+    if ('pcm' in part) {
+      for (let at = 0; at + 160 <= part.pcm.length; at += 160, timestamp += 160)
+        add(PCMA, false, timestamp, encode(part.pcm.subarray(at, at + 160)))
+      continue
+    }
+    for (let step = 1; step <= EVENT_STEPS + 2; step++) {
+      const event = Buffer.from([KEYS.indexOf(part.digit), step >= EVENT_STEPS ? 0x8a : 0x0a, 0, 0])
+      event.writeUInt16BE(160 * Math.min(step, EVENT_STEPS), 2)
+      add(dtmfType, step === 1, timestamp, event)
+    }
+    timestamp += 160 * (EVENT_STEPS + 2)
+  }
+  return Buffer.concat(records)
+}
+
+function record(rtp: Buffer, atMs: number): Buffer {
+  const bytes = Buffer.alloc(16 + 42 + rtp.length)
+  bytes.writeUInt32LE(1_600_000_000 + Math.floor(atMs / 1000), 0)
+  bytes.writeUInt32LE((atMs % 1000) * 1000, 4)
+  bytes.writeUInt32LE(42 + rtp.length, 8)
+  bytes.writeUInt32LE(42 + rtp.length, 12)
+  bytes.writeUInt16BE(0x0800, 16 + 12)
+  const ip = bytes.subarray(30)
+  ip[0] = 0x45
+  ip.writeUInt16BE(28 + rtp.length, 2)
+  ip[8] = 64
+  ip[9] = 17
+  ip.set([127, 0, 0, 1, 127, 0, 0, 1], 12)
+  ip.writeUInt16BE(6000, 20)
+  ip.writeUInt16BE(6000, 22)
+  ip.writeUInt16BE(8 + rtp.length, 24)
+  ip.set(rtp, 28)
+  return bytes
+}

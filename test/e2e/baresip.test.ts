@@ -1,0 +1,158 @@
+/** Calls with baresip, both ways: real SIP, RTP and speech against the running product. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Stack, startStack } from '../support/stack.ts'
+import { type Baresip, startBaresip } from '../support/stack-baresip.ts'
+import { expectCost, expectHeard, expectSettled, expectWebhook, WORD_ERRORS } from '../support/stack-checks.ts'
+import { wordErrors } from '../support/stack-speech.ts'
+import { isLoud, soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
+import { json } from '../support/stack-world.ts'
+import { until } from '../support/world.ts'
+
+let stack: Stack
+let tap: Tap
+beforeAll(async () => {
+  stack = await startStack()
+  tap = await tapRtp(stack)
+  stack.world.on('/hook', (_, response) => response.writeHead(204).end())
+})
+afterAll(() => stack?.stop())
+
+const agentSound = (phone: Baresip) => tap.packets({ to: phone.isMedia })
+
+describe.concurrent('baresip', () => {
+  it('calls in, is greeted by the agent of that number, is heard, and hangs up', { timeout: 60_000 }, async () => {
+    const phone = await startBaresip(stack, '+14155550101')
+    const trunk = { port: phone.port }
+    const owner = await stack.owner({
+      trunk,
+      webhook: `${stack.world.url}/hook`,
+      project: { greeting: 'Welcome to the city museum. What would you like to know?' },
+    })
+    // Another customer on the same carrier: the number decides, not the address.
+    await stack.owner({ trunk, project: { greeting: 'This is the butcher.' } })
+    const question = 'Please tell the director that the old lighthouse has been repaired.'
+    const sound = await stack.speech.say(question)
+
+    await phone.command('dial', `sip:${owner.number}@${stack.sip.host}:${stack.sip.port}`)
+    await phone.wait('CALL_ESTABLISHED')
+    const { id } = (await until(() => owner.newest('in'), 'the call'))!
+    const call = await owner.follow(id)
+    await call.agentSaid(1)
+    await phone.speak(sound)
+    const heard = await call.wait('turn.finished', event => event.turn.role === 'caller')
+    expect(wordErrors(question, heard.turn.text)).toBeLessThanOrEqual(WORD_ERRORS)
+    await call.agentSaid(2)
+    await phone.command('hangup')
+    await call.ended()
+
+    const detail = await owner.detail(id)
+    expect(detail).toMatchObject({ status: 'completed', ended_reason: 'caller_hangup', direction: 'in', to: owner.number })
+    expect(detail.transcript.map(turn => turn.role)).toEqual(['agent', 'caller', 'agent'])
+    expect(detail.transcript[0]!.heard_text).toBe('Welcome to the city museum. What would you like to know?')
+    await expectHeard(stack.speech, soundOf(agentSound(phone)), detail)
+    expectCost(detail)
+    const webhook = await expectWebhook(stack, owner, id, 'call.completed')
+    expect(JSON.parse(webhook.body)).toMatchObject({ goal_reached: false, data: { summary: detail.summary } })
+    await expectSettled(stack, owner)
+  })
+
+  it('is called out by REST; a tool with its filler, a barge-in, and the agent hangs up', { timeout: 120_000 }, async () => {
+    const callee = '+14155550102'
+    const phone = await startBaresip(stack, callee)
+    const filler = 'Just a moment, I am looking that up for you.'
+    const slow = 'The library opens at nine in the morning and closes at six in the evening.'
+    const long =
+      'The gallery is open every day of the week, but only in the afternoon, and on Sundays there is also a guided tour through the whole of the new building.'
+    stack.world.on('/rooms/library', (_, response) => setTimeout(() => json(response, { message: slow }), 2600))
+    stack.world.on('/rooms/gallery', (_, response) => json(response, { message: long }))
+    const owner = await stack.owner({
+      trunk: { port: phone.port },
+      webhook: `${stack.world.url}/hook`,
+      secrets: { MUSEUM_TOKEN: 'token-4711' },
+      project: {
+        greeting: 'Hello {{who}}, here is the city museum. How can I help?',
+        goal: 'The opening hours were told.',
+        tools: [
+          {
+            name: 'opening_hours',
+            description: 'Find the opening hours of a room.',
+            method: 'GET',
+            url: `${stack.world.url}/rooms/{room}`,
+            parameters: {
+              type: 'object',
+              properties: { room: { type: 'string', enum: ['library', 'gallery'], description: 'Which room?' } },
+              required: ['room'],
+            },
+            headers: { authorization: 'Bearer {{secret:MUSEUM_TOKEN}}' },
+            filler,
+          },
+        ],
+      },
+    })
+    const [library, gallery, over, bye] = await Promise.all(
+      [
+        'What are the opening hours of the library please?',
+        'And what are the opening hours of the gallery?',
+        'Sorry, I have to stop you there, my dog wants to go for a walk.',
+        'No, thank you. Goodbye.',
+      ].map(text => stack.speech.say(text)),
+    )
+
+    const call = await owner.place(callee, { who: 'Susan' })
+    await phone.wait('CALL_INCOMING')
+    await call.wait('call.ringing')
+    await phone.command('accept')
+    await call.agentSaid(1)
+
+    await phone.speak(library!)
+    await call.wait('filler.spoken')
+    const first = await call.wait('tool.finished')
+    expect(first.tool).toMatchObject({ name: 'opening_hours', arguments: { room: 'library' }, verdict: 'ok', filler: [filler] })
+    await call.wait('turn.finished', ({ turn }) => turn.role === 'agent' && turn.text.startsWith('The library'))
+
+    await phone.speak(gallery!)
+    const second = await call.wait('tool.finished', ({ tool }) => tool.arguments['room'] === 'gallery')
+    expect(second.tool).toMatchObject({ verdict: 'ok', filler: [] })
+    // Two seconds into the long answer it is talked over.
+    const loudBefore = agentSound(phone).filter(isLoud).length
+    await tap.wait(() => agentSound(phone).filter(isLoud).length > loudBefore + 100, 'the long answer')
+    await phone.speak(over!)
+    const barge = await call.wait('barge_in')
+    const cut = await call.wait('turn.finished', ({ turn }) => turn.interrupted)
+    expect(cut.turn.text).toContain('guided tour')
+    expect(cut.turn.heard_text).not.toContain('whole of the new building')
+    expect(cut.turn.heard_text).toBe(barge.heard_text)
+    await call.wait('turn.finished', ({ turn }) => turn.role === 'caller' && /dog/i.test(turn.text))
+    await call.wait('turn.finished', ({ turn }) => turn.role === 'agent' && turn.started_ms > cut.turn.ended_ms)
+    await phone.speak(bye!)
+    await phone.wait('CALL_CLOSED')
+    await call.ended()
+
+    const detail = await owner.detail(call.id)
+    expect(detail).toMatchObject({ status: 'completed', ended_reason: 'agent_hangup', from: owner.number, to: callee })
+    expect(detail.transcript[0]!.text).toBe('Hello Susan, here is the city museum. How can I help?')
+    expect(detail.tool_calls).toEqual([first.tool, second.tool])
+    const asked = stack.world.received.filter(({ path }) => path.startsWith('/rooms/'))
+    expect(asked.map(({ method, path, headers }) => [method, path, headers.authorization])).toEqual([
+      ['GET', '/rooms/library', 'Bearer token-4711'],
+      ['GET', '/rooms/gallery', 'Bearer token-4711'],
+    ])
+
+    // Read back from the wire: everything the transcript says, and the filler once, while the slow tool ran.
+    const recorded = soundOf(agentSound(phone))
+    const heard = await expectHeard(stack.speech, recorded, detail)
+    expect(heard.match(/looking that up/gi)).toHaveLength(1)
+    const spoken = detail.transcript.find(turn => turn.text.includes(filler))!
+    const tool = detail.tool_calls[0]!
+    expect(spoken.started_ms).toBeGreaterThan(tool.started_ms)
+    expect(spoken.started_ms).toBeLessThan(tool.started_ms + tool.ms)
+    const [greeted, waited] = await stack.speech.read(recorded)
+    expect(waited!.text).toMatch(/just a moment/i)
+    expect(waited!.startMs).toBeGreaterThan(greeted!.endMs)
+
+    expectCost(detail)
+    const webhook = await expectWebhook(stack, owner, call.id, 'call.completed')
+    expect(JSON.parse(webhook.body)).toMatchObject({ goal_reached: true, data: { summary: detail.summary } })
+    await expectSettled(stack, owner)
+  })
+})

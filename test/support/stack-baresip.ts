@@ -1,0 +1,157 @@
+/** A telephone that is not ours: baresip, driven over its TCP control (netstrings of JSON). */
+import { spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { freePort, listening } from '../../infra/embedded/ports.ts'
+import { concatPcm } from '../../media/audio/frames.ts'
+import { ended, HOST, type Stack } from './stack.ts'
+import { silence, wavOf } from './stack-speech.ts'
+
+export interface BaresipEvent {
+  type: string
+  param: string
+  peeruri: string
+}
+
+export interface Baresip {
+  port: number
+  /** Whether an address on the wire is that of its sound. */
+  isMedia(end: string): boolean
+  events: BaresipEvent[]
+  /** What it prints, for when a test fails. */
+  output: string[]
+  command(command: string, params?: string): Promise<string>
+  wait(type: string, ms?: number, nth?: number): Promise<BaresipEvent>
+  /** From now on this is what the microphone hears, then silence. */
+  speak(pcm: Int16Array): Promise<void>
+}
+
+/** Two minutes: baresip ends a call when the file of its microphone ends. */
+const LONG_MS = 120_000
+
+/** `user`: the number that it answers to. */
+export async function startBaresip(stack: Stack, user: string, codec: 'PCMU' | 'PCMA' = 'PCMU'): Promise<Baresip> {
+  const port = await freePort(9000 + randomInt(900), HOST, true)
+  const control = await freePort(14_000 + randomInt(900))
+  const media = 34_000 + 20 * randomInt(900)
+  const folder = join(stack.folder, `baresip-${port}`)
+  mkdirSync(folder)
+  const quiet = join(folder, 'quiet.wav')
+  wavOf(quiet, silence(LONG_MS))
+  const lines = [
+    'poll_method epoll',
+    `sip_listen ${HOST}:${port}`,
+    'call_local_timeout 120',
+    'call_max_calls 4',
+    'audio_path /usr/share/baresip',
+    'audio_player aubridge,nobody',
+    `audio_source aufile,${quiet}`,
+    'audio_alert aubridge,nobody',
+    'ausrc_srate 8000',
+    'auplay_srate 8000',
+    'ausrc_channels 1',
+    'auplay_channels 1',
+    'audio_level no',
+    `rtp_ports ${media}-${media + 19}`,
+    'jitter_buffer_delay 5-10',
+    'module_path /usr/lib/baresip/modules',
+    'module g711.so',
+    'module aufile.so',
+    'module aubridge.so',
+    'module_tmp uuid.so',
+    'module_tmp account.so',
+    'module_app menu.so',
+    'module_app ctrl_tcp.so',
+    `ctrl_tcp_listen ${HOST}:${control}`,
+  ]
+  writeFileSync(join(folder, 'config'), `${lines.join('\n')}\n`)
+  writeFileSync(join(folder, 'contacts'), '')
+  writeFileSync(
+    join(folder, 'accounts'),
+    `<sip:${user}@${HOST}:${port}>;regint=0;answermode=manual;audio_codecs=${codec}/8000/1\n`,
+  )
+  const child = spawn('baresip', ['-f', folder, '-4'], { stdio: ['ignore', 'pipe', 'pipe'] })
+  stack.keep(child)
+  const output: string[] = []
+  for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', line => output.push(line))
+  await new Promise<void>((resolve, reject) => {
+    child.once('error', error => reject(new Error(`baresip is needed: ${error.message}`)))
+    listening(control, HOST, 10_000).then(resolve, reject)
+  })
+  const socket = connect(control, HOST)
+  stack.onStop(() => {
+    socket.destroy()
+    return ended(child)
+  })
+  let spoken = 0
+  const link = linkOver(socket)
+  return {
+    isMedia: end => Number(end.split(':')[1]) >= media && Number(end.split(':')[1]) < media + 20,
+    ...{ port, output, events: link.events, command: link.command, wait: link.wait },
+    async speak(pcm) {
+      const file = join(folder, `says-${spoken++}.wav`)
+      wavOf(file, concatPcm([silence(100), pcm, silence(LONG_MS)]))
+      await link.command('ausrc', `aufile,${file}`)
+    },
+  }
+}
+
+function linkOver(socket: Socket): Pick<Baresip, 'events' | 'command' | 'wait'> {
+  const events: BaresipEvent[] = []
+  const answers = new Map<string, (answer: { ok: boolean; data: string }) => void>()
+  const waiting = new Set<() => void>()
+  let pending = Buffer.alloc(0)
+  let tokens = 0
+  socket.on('error', () => {})
+  socket.on('data', chunk => {
+    pending = Buffer.concat([pending, chunk])
+    for (;;) {
+      const colon = pending.indexOf(':')
+      const length = Number(pending.toString('latin1', 0, colon))
+      if (colon < 0 || pending.length < colon + length + 2) return
+      const message = JSON.parse(pending.toString('utf8', colon + 1, colon + 1 + length))
+      pending = pending.subarray(colon + length + 2)
+      if (message.event) {
+        events.push({ type: message.type, param: message.param ?? '', peeruri: message.peeruri ?? '' })
+        for (const look of [...waiting]) look()
+      } else answers.get(message.token)?.(message)
+    }
+  })
+  return {
+    events,
+    command(command, params = '') {
+      const token = String(++tokens)
+      const body = JSON.stringify({ command, params, token })
+      socket.write(`${Buffer.byteLength(body)}:${body},`)
+      return new Promise((resolve, reject) => {
+        const timer = setTimeout(() => reject(new Error(`baresip did not answer to ${command}`)), 5000)
+        answers.set(token, ({ ok, data }) => {
+          clearTimeout(timer)
+          answers.delete(token)
+          if (ok) resolve(data)
+          else reject(new Error(`baresip refused ${command} ${params}: ${data}`))
+        })
+      })
+    },
+    wait(type, ms = 20_000, nth = 1) {
+      return new Promise((resolve, reject) => {
+        const timer = setTimeout(() => {
+          waiting.delete(look)
+          reject(new Error(`waited ${ms} ms for ${type} of baresip; seen: ${events.map(event => event.type).join(' ')}`))
+        }, ms)
+        const look = () => {
+          const found = events.filter(event => event.type === type)[nth - 1]
+          if (!found) return
+          clearTimeout(timer)
+          waiting.delete(look)
+          resolve(found)
+        }
+        waiting.add(look)
+        look()
+      })
+    },
+  }
+}

@@ -1,0 +1,51 @@
+/** What must be true after every call, whoever made it. */
+import { expect } from 'vitest'
+import type { Stack } from './stack.ts'
+import type { Detail, Owner } from './stack-owner.ts'
+import type { SpeechKit } from './stack-speech.ts'
+import { wordErrors } from './stack-speech.ts'
+import { type Got, signatureOf } from './stack-world.ts'
+
+/** Recognition may be wrong in one word of four and the sentence still be the one that was said. */
+export const WORD_ERRORS = 0.25
+
+/** Nothing is held, the ledger sums to zero in each transaction, and what is gone is what calls have cost. */
+export async function expectSettled(stack: Stack, owner: Owner): Promise<void> {
+  const { body } = await owner.rest('GET', '/balance')
+  expect(body.held.amount).toBe('0.0000')
+  const { sql } = stack.parts
+  const [ledger] = await sql<{ sum: bigint; balance: bigint; held: bigint; funded: bigint }[]>`
+    select sum(amount) as sum,
+      sum(amount) filter (where account = 'balance') as balance,
+      sum(amount) filter (where account = 'held') as held,
+      -sum(amount) filter (where account = 'funding') as funded
+    from ledger_entries where owner_id = ${owner.id}`
+  expect(String(ledger!.sum)).toBe('0')
+  expect(String(ledger!.held)).toBe('0')
+  const [cost] = await sql<{ cost: bigint }[]>`select coalesce(sum(cost), 0) as cost from calls where owner_id = ${owner.id}`
+  expect(String(ledger!.balance)).toBe(String(BigInt(ledger!.funded) - BigInt(cost!.cost)))
+  expect(body.balance.amount.replace('.', '')).toBe(String(ledger!.balance))
+}
+
+/** 5.0000 a minute, half up to four places. */
+export function expectCost(detail: Detail): void {
+  expect(detail.billed_seconds).toBeGreaterThan(0)
+  expect(detail.cost).toEqual({ amount: (Math.round((50_000 * detail.billed_seconds!) / 60) / 10_000).toFixed(4), currency: 'RUB' })
+}
+
+/** The delivery of this call's end, signed as promised. */
+export async function expectWebhook(stack: Stack, owner: Owner, callId: string, event: string): Promise<Got> {
+  const got = await stack.world.wait(({ body, path }) => path !== '/' && body.includes(callId), `a webhook of ${callId}`)
+  const body = JSON.parse(got.body)
+  expect(body).toMatchObject({ event, call_id: callId })
+  expect(got.headers['x-svc-signature']).toBe(signatureOf(got, owner.webhookSecret!))
+  return got
+}
+
+/** The recorded sound, read back, is what the transcript says was heard of the agent. */
+export async function expectHeard(speech: SpeechKit, recorded: Int16Array, detail: Detail): Promise<string> {
+  const said = detail.transcript.filter(turn => turn.role === 'agent').map(turn => turn.heard_text)
+  const heard = (await speech.read(recorded)).map(stretch => stretch.text).join(' ')
+  expect(wordErrors(said.join(' '), heard), `said: ${said.join(' ')}\nheard: ${heard}`).toBeLessThanOrEqual(WORD_ERRORS)
+  return heard
+}

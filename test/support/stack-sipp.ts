@@ -1,0 +1,125 @@
+/** A SIP peer that is not ours: sipp with a scenario. Its exit code says whether the wire went as written. */
+import { spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { freePort } from '../../infra/embedded/ports.ts'
+import { ended, HOST, type Stack } from './stack.ts'
+import { until } from './world.ts'
+
+export interface Sipp {
+  port: number
+  mediaPort: number
+  /** All SIP messages that it sent and got so far. */
+  messages(): string
+  /** Resolves when it ends; rejects when something else came than the scenario says. */
+  done: Promise<void>
+  stop(): Promise<void>
+}
+
+export interface SippOptions {
+  /** The number it calls; without one it waits for a call. */
+  calls?: string
+  /** Its address; another one of loopback makes it a stranger. */
+  ip?: string
+  port?: number
+  seconds?: number
+}
+
+let runs = 0
+
+export const freeSipPort = () => freePort(6000 + randomInt(2500), HOST, true)
+
+export async function startSipp(stack: Stack, steps: readonly string[], options: SippOptions = {}): Promise<Sipp> {
+  const ip = options.ip ?? HOST
+  const port = options.port ?? (await freeSipPort())
+  const mediaPort = (await freePort(15_000 + 2 * randomInt(1400), ip, true)) & ~1
+  const name = join(stack.folder, `sipp-${runs++}`)
+  const scenario = `<?xml version="1.0" encoding="ISO-8859-1" ?>\n<scenario name="e2e">\n${steps.join('\n')}\n</scenario>\n`
+  writeFileSync(`${name}.xml`, scenario)
+  const target = options.calls ? [`${stack.sip.host}:${stack.sip.port}`, '-s', options.calls] : []
+  const args = [
+    ...[...target, '-sf', `${name}.xml`, '-m', '1', '-i', ip, '-p', String(port), '-bind_local', '-nostdin'],
+    ...['-mi', ip, '-mp', String(mediaPort), '-timeout', `${options.seconds ?? 60}s`, '-timeout_error'],
+    ...['-trace_msg', '-message_file', `${name}.messages`, '-trace_err', '-error_file', `${name}.errors`],
+  ]
+  const child = spawn('sipp', args, { stdio: ['ignore', 'ignore', 'pipe'], cwd: stack.folder, env: { ...process.env, TERM: 'dumb' } })
+  stack.keep(child)
+  const complaints: string[] = []
+  child.stderr.on('data', data => complaints.push(String(data)))
+  const read = (kind: string) => (existsSync(`${name}.${kind}`) ? readFileSync(`${name}.${kind}`, 'latin1') : '')
+  const done = new Promise<void>((resolve, reject) => {
+    child.once('error', error => reject(new Error(`sipp is needed: ${error.message}`)))
+    child.once('exit', (code, signal) => {
+      if (code === 0) resolve()
+      else reject(new Error(`sipp ended with ${code ?? signal}: ${complaints.join('')}\n${read('errors')}`))
+    })
+  })
+  done.catch(() => {}) // whoever awaits it is told; nobody has to
+  if (!options.calls) await until(() => listens(port), 'sipp to listen')
+  return { port, mediaPort, done, messages: () => read('messages'), stop: () => ended(child) }
+}
+
+/** proc(5): the local port in hexadecimal after the address. */
+const listens = (port: number) =>
+  readFileSync('/proc/net/udp', 'latin1').includes(`:${port.toString(16).toUpperCase().padStart(4, '0')} 00000000:0000`)
+
+// ---- the words of scenarios ----
+
+export const receive = (method: string, extra = '') => `<recv request="${method}" crlf="true" ${extra}/>`
+export const expectAnswer = (status: number, extra = '') => `<recv response="${status}" ${extra}/>`
+export const maybeAnswer = (status: number) => expectAnswer(status, 'optional="true"')
+export const pause = (ms: number) => `<pause milliseconds="${ms}"/>`
+export const play = (file: string) => `<nop><action><exec play_pcap_audio="${file}"/></action></nop>`
+const send = (lines: readonly string[], extra = '') => `<send ${extra}><![CDATA[\n\n${lines.join('\n')}\n\n]]></send>`
+
+export const sdp = (formats = '8 101', extra: readonly string[] = ['a=rtpmap:8 PCMA/8000', 'a=rtpmap:101 telephone-event/8000', 'a=fmtp:101 0-15']) => [
+  ...['v=0', 'o=sipp 1 1 IN IP4 [media_ip]', 's=-', 'c=IN IP4 [media_ip]', 't=0 0'],
+  ...[`m=audio [media_port] RTP/AVP ${formats}`, ...extra],
+]
+
+/** An answer to the request received last. */
+export function answer(line: string, body: readonly string[] = []): string {
+  return send([
+    `SIP/2.0 ${line}`,
+    ...['[last_Via:]', '[last_From:]', '[last_To:];tag=sipp[pid]', '[last_Call-ID:]', '[last_CSeq:]'],
+    'Contact: <sip:sipp@[local_ip]:[local_port]>',
+    ...(body.length > 0 ? ['Content-Type: application/sdp', 'Content-Length: [len]', '', ...body] : ['Content-Length: 0', '']),
+  ])
+}
+
+/** The same for requests in a dialog, whose To has its tag already. */
+export const answerInside = (line: string) =>
+  send([`SIP/2.0 ${line}`, '[last_Via:]', '[last_From:]', '[last_To:]', '[last_Call-ID:]', '[last_CSeq:]', 'Content-Length: 0', ''])
+
+export function request(method: string, body: readonly string[] = [], options: { cseq?: number } = {}): string {
+  const first = method === 'INVITE'
+  return send(
+    [
+      `${method} ${first ? 'sip:[service]@[remote_ip]:[remote_port]' : '[next_url]'} SIP/2.0`,
+      'Via: SIP/2.0/UDP [local_ip]:[local_port];branch=[branch]',
+      'Max-Forwards: 70',
+      'From: <sip:+12125550111@[local_ip]:[local_port]>;tag=[pid]s[call_number]',
+      `To: <sip:[service]@[remote_ip]:[remote_port]>${first ? '' : '[peer_tag_param]'}`,
+      'Call-ID: [call_id]',
+      `CSeq: ${options.cseq ?? 1} ${method}`,
+      'Contact: <sip:sipp@[local_ip]:[local_port]>',
+      ...(body.length > 0 ? ['Content-Type: application/sdp', 'Content-Length: [len]', '', ...body] : ['Content-Length: 0', '']),
+    ],
+    method === 'ACK' ? '' : 'retrans="500"',
+  )
+}
+
+/** The ACK of a refusal belongs to the INVITE's transaction; `back`: how many steps ago that was sent. */
+export const acknowledge = (back: number) =>
+  send([
+    'ACK sip:[service]@[remote_ip]:[remote_port] SIP/2.0',
+    `Via: SIP/2.0/UDP [local_ip]:[local_port];branch=[branch-${back}]`,
+    'Max-Forwards: 70',
+    'From: <sip:+12125550111@[local_ip]:[local_port]>;tag=[pid]s[call_number]',
+    'To: <sip:[service]@[remote_ip]:[remote_port]>[peer_tag_param]',
+    'Call-ID: [call_id]',
+    'CSeq: 1 ACK',
+    'Content-Length: 0',
+    '',
+  ])
