@@ -14,7 +14,7 @@ import { type DemoWorld, startWorld } from './demo/world.ts'
 import { startChild } from './embedded/child.ts'
 import { type Home, HomeInUse, takeHome } from './embedded/home.ts'
 import { buildLiveKit, findLiveKit, startLiveKit } from './embedded/livekit.ts'
-import { freePort } from './embedded/ports.ts'
+import { onFreePort } from './embedded/ports.ts'
 import { startPostgres } from './embedded/postgres.ts'
 import { startProcess, startSipServer, startSpeech } from './embedded/programs.ts'
 import { startRedis } from './embedded/redis.ts'
@@ -145,16 +145,29 @@ async function startStack(config: Config, home: Home): Promise<Stack> {
   }
   const sip = await startSip(config, env, { logFile: logFile('sip-server'), tell, keep })
   const hears = await startEars(config, env, { logFile: logFile('speech'), tell, keep })
-  const world = await startWorld(await freePort(8090))
+  const world = await onFreePort(8090, startWorld)
   running.push({ name: 'demo world', stop: () => world.close() })
   const phone = await startPhone(config, logFile('phone'), tell)
   keep('telephone', phone.child)
-  env['HTTP_PORT'] = String(await freePort(config.HTTP_PORT, config.HTTP_HOST))
   env['FETCH_ALLOW'] = [...config.FETCH_ALLOW, `127.0.0.1:${world.port}`].join(',')
-  if (Number(env['HTTP_PORT']) !== config.HTTP_PORT)
-    tell(`Port ${config.HTTP_PORT} is taken, REST is on ${env['HTTP_PORT']}.`)
-
-  keep('control', await startProcess({ name: 'Control', file: 'control.ts', env, logFile: logFile('control'), tell }))
+  const control = await onFreePort(
+    config.HTTP_PORT,
+    async port => {
+      const own = { ...env, HTTP_PORT: String(port) }
+      const child = await startProcess({
+        name: 'Control',
+        file: 'control.ts',
+        env: own,
+        logFile: logFile('control'),
+        tell,
+      })
+      return { port, child }
+    },
+    { host: config.HTTP_HOST },
+  )
+  keep('control', control.child)
+  env['HTTP_PORT'] = String(control.port)
+  if (control.port !== config.HTTP_PORT) tell(`Port ${config.HTTP_PORT} is taken, REST is on ${control.port}.`)
   keep('engine', await startProcess({ name: 'Engine', file: 'engine.ts', env, logFile: logFile('engine'), tell }))
 
   const baseUrl = `http://${config.HTTP_HOST}:${env['HTTP_PORT']}`
@@ -175,17 +188,22 @@ interface Keeping {
 async function startSip(config: Config, env: Record<string, string>, { logFile, tell, keep }: Keeping) {
   const host = config.SIP_HOST
   if (config.DRACHTIO_HOST) return { host, port: config.SIP_PORT }
-  const port = await freePort(config.SIP_PORT, host, true)
-  if (port !== config.SIP_PORT) tell(`Port ${config.SIP_PORT} is taken, SIP is on ${port}.`)
-  const admin = await freePort(9022)
   const secret = randomBytes(16).toString('hex')
-  const server = await startSipServer({
-    admin: `127.0.0.1:${admin}`,
-    secret,
-    listen: [`udp:${host}:${port}`, `tcp:${host}:${port}`],
-    logFile,
-    tell,
-  })
+  const server = await onFreePort(
+    config.SIP_PORT,
+    port =>
+      onFreePort(9022, async admin => {
+        const listen = [`udp:${host}:${port}`, `tcp:${host}:${port}`]
+        return {
+          port,
+          admin,
+          ...(await startSipServer({ admin: `127.0.0.1:${admin}`, secret, listen, logFile, tell })),
+        }
+      }),
+    { host, udpToo: true },
+  )
+  const { port, admin } = server
+  if (port !== config.SIP_PORT) tell(`Port ${config.SIP_PORT} is taken, SIP is on ${port}.`)
   keep('SIP server', server.child)
   Object.assign(env, {
     DRACHTIO_HOST: '127.0.0.1',
@@ -202,34 +220,32 @@ async function startEars(
   { logFile, tell, keep }: Keeping,
 ): Promise<boolean> {
   if (config.SPEECH_PORT) return true
-  const port = await freePort(9040)
-  const speech = await startSpeech({
+  const models = modelsFolder(config.cache)
+  const speech = await onFreePort(9040, async port => ({
     port,
-    models: modelsFolder(config.cache),
-    threads: config.speechThreads,
-    logFile,
-    tell,
-  })
+    ...(await startSpeech({ port, models, threads: config.speechThreads, logFile, tell })),
+  }))
   keep('speech', speech.child)
-  env['SPEECH_PORT'] = String(port)
+  env['SPEECH_PORT'] = String(speech.port)
   return speech.hears
 }
 
-async function startPhone(config: Config, logFile: string, tell: (text: string) => void) {
-  const port = await freePort(5070, '127.0.0.1', true)
-  const child = await startChild({
-    name: 'Telephone',
-    command: process.execPath,
-    args: [
-      ...[fileURLToPath(new URL('demo/phone.ts', import.meta.url)), '--port', String(port)],
-      ...['--record', join(config.home, 'demo-call.wav')],
-    ],
-    logFile,
-    ready: (line: string) => line.startsWith('{"ready":true'),
-    readyTimeoutMs: 20_000,
-    tell,
-  })
-  return { child, host: '127.0.0.1', port }
+function startPhone(config: Config, logFile: string, tell: (text: string) => void) {
+  const file = fileURLToPath(new URL('demo/phone.ts', import.meta.url))
+  const record = join(config.home, 'demo-call.wav')
+  const start = async (port: number) => {
+    const child = await startChild({
+      name: 'Telephone',
+      command: process.execPath,
+      args: [file, '--port', String(port), '--record', record],
+      logFile,
+      ready: (line: string) => line.startsWith('{"ready":true'),
+      readyTimeoutMs: 20_000,
+      tell,
+    })
+    return { child, host: '127.0.0.1', port }
+  }
+  return onFreePort(5070, start, { udpToo: true })
 }
 
 /** LiveKit is for WebRTC only, and its first build takes minutes: nothing waits for it. */

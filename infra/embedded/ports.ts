@@ -9,6 +9,26 @@ export async function freePort(wished: number, host = '127.0.0.1', udpToo = fals
   throw new Error(`no free port from ${wished} on ${host}`)
 }
 
+/**
+ * Starts something on the first port from `wished` on that is free, and on a later one when another process was faster:
+ * between looking and listening there is always a moment.
+ */
+export async function onFreePort<T>(
+  wished: number,
+  start: (port: number) => Promise<T>,
+  { host = '127.0.0.1', udpToo = false } = {},
+): Promise<T> {
+  for (let from = wished, tries = 0; ; tries++) {
+    const port = await freePort(from, host, udpToo)
+    try {
+      return await start(port)
+    } catch (error) {
+      if (tries >= 5 || !/EADDRINUSE|address already in use|is taken/i.test(String(error))) throw error
+      from = port + 1
+    }
+  }
+}
+
 function tcpFree(port: number, host: string): Promise<boolean> {
   return new Promise(resolve => {
     const server = createServer()

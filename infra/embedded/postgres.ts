@@ -18,7 +18,7 @@ import {
 import { createRequire } from 'node:module'
 import { dirname, join, resolve } from 'node:path'
 import { type Child, startChild } from './child.ts'
-import { freePort } from './ports.ts'
+import { onFreePort } from './ports.ts'
 
 export interface EmbeddedPostgres {
   url: string
@@ -44,28 +44,29 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
   const data = user && !othersReach(dirname(options.folder)) ? elsewhere(options) : resolve(options.folder)
   if (!existsSync(join(data, 'PG_VERSION'))) initialise(native, data, user, options)
   clearStaleLock(data)
-  const port = await freePort(options.port)
   const flags = options.throwaway
     ? ['-c', 'fsync=off', '-c', 'synchronous_commit=off', '-c', 'full_page_writes=off']
     : []
-  const child = await startChild({
-    name: 'Postgres',
-    command: join(native, 'bin', 'postgres'),
-    args: [
-      ...['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', '', '-c', 'max_connections=200'],
-      ...['-c', 'log_statement=none', '-c', 'log_min_error_statement=panic', ...flags],
-    ],
-    cwd: '/',
-    env: { LC_ALL: 'C', PATH: process.env['PATH'] },
-    ...(user ? { user } : {}),
-    logFile: options.logFile,
-    ready: (line: string) => line.includes('ready to accept connections'),
-    readyTimeoutMs: 60_000,
-    stopSignal: 'SIGINT', // fast shutdown: open sessions are ended, nothing committed is lost
-    stopTimeoutMs: 15_000,
-    tell: options.tell,
+  return onFreePort(options.port, async port => {
+    const child = await startChild({
+      name: 'Postgres',
+      command: join(native, 'bin', 'postgres'),
+      args: [
+        ...['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', '', '-c', 'max_connections=200'],
+        ...['-c', 'log_statement=none', '-c', 'log_min_error_statement=panic', ...flags],
+      ],
+      cwd: '/',
+      env: { LC_ALL: 'C', PATH: process.env['PATH'] },
+      ...(user ? { user } : {}),
+      logFile: options.logFile,
+      ready: (line: string) => line.includes('ready to accept connections'),
+      readyTimeoutMs: 60_000,
+      stopSignal: 'SIGINT', // fast shutdown: open sessions are ended, nothing committed is lost
+      stopTimeoutMs: 15_000,
+      tell: options.tell,
+    })
+    return { url: `postgres://parley:${encodeURIComponent(options.password)}@127.0.0.1:${port}/postgres`, child }
   })
-  return { url: `postgres://parley:${encodeURIComponent(options.password)}@127.0.0.1:${port}/postgres`, child }
 }
 
 type User = { uid: number; gid: number }

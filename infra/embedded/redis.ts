@@ -1,7 +1,7 @@
 /** redis-server of the system, as a supervised child. What is in it survives a restart (append-only file). */
 import { mkdirSync } from 'node:fs'
 import { type Child, startChild } from './child.ts'
-import { freePort } from './ports.ts'
+import { onFreePort } from './ports.ts'
 
 export async function startRedis(options: {
   folder: string
@@ -11,16 +11,17 @@ export async function startRedis(options: {
   tell(text: string): void
 }): Promise<{ url: string; child: Child }> {
   mkdirSync(options.folder, { recursive: true })
-  const port = await freePort(options.port)
   const keep = options.throwaway ? ['--appendonly', 'no'] : ['--appendonly', 'yes', '--appendfsync', 'everysec']
-  const child = await startChild({
-    name: 'Redis',
-    command: 'redis-server',
-    args: ['--port', String(port), '--bind', '127.0.0.1', '--dir', options.folder, '--save', '', ...keep],
-    logFile: options.logFile,
-    ready: (line: string) => line.includes('Ready to accept connections'),
-    readyTimeoutMs: 30_000,
-    tell: options.tell,
+  return onFreePort(options.port, async port => {
+    const child = await startChild({
+      name: 'Redis',
+      command: 'redis-server',
+      args: ['--port', String(port), '--bind', '127.0.0.1', '--dir', options.folder, '--save', '', ...keep],
+      logFile: options.logFile,
+      ready: (line: string) => line.includes('Ready to accept connections'),
+      readyTimeoutMs: 30_000,
+      tell: options.tell,
+    })
+    return { url: `redis://127.0.0.1:${port}/0`, child }
   })
-  return { url: `redis://127.0.0.1:${port}/0`, child }
 }
