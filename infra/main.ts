@@ -117,7 +117,7 @@ interface Stack {
 }
 
 async function startStack(config: Config, home: Home): Promise<Stack> {
-  const tell = (text: string) => console.log(`· ${text}`)
+  const { say: tell } = teller
   const logFile = (name: string) => join(home.logs, `${name}.log`)
   const keep = (name: string, child: { pid: number; stop(): Promise<void> }) => {
     home.note(child.pid)

@@ -10,13 +10,24 @@ export interface Teller {
 }
 
 export function createTeller(): Teller {
+  /** A line that waits for its end; what is said meanwhile gets lines of its own. */
+  let open: string | null = null
   return {
     step(text) {
       const startedAt = Date.now()
       process.stdout.write(`· ${text} … `)
-      return result => console.log(result ?? `${Math.max(1, Math.round((Date.now() - startedAt) / 1000))} s`)
+      open = text
+      return result => {
+        const end = result ?? `${Math.max(1, Math.round((Date.now() - startedAt) / 1000))} s`
+        console.log(open === text ? end : `· ${text}: ${end}`)
+        open = null
+      }
     },
-    say: text => console.log(`· ${text}`),
+    say(text) {
+      if (open !== null) console.log()
+      open = null
+      console.log(`· ${text}`)
+    },
   }
 }
 
