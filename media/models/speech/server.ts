@@ -64,7 +64,7 @@ interface Work {
 
 function serve(socket: Socket, work: Work): void {
   const { models, log } = work
-  const detectors = new Map<number, (pcm: Int16Array, atMs: number) => void>()
+  const detectors = new Map<number, Ear>()
   const canceled = new Set<number>()
   const running = new Set<number>()
   const send = (answer: Answer, pcm?: Int16Array) => {
@@ -110,9 +110,10 @@ function serve(socket: Socket, work: Work): void {
           )
         return
       case 'vad.sound':
-        detectors.get(ask.id)?.(pcm, ask.at_ms)
+        detectors.get(ask.id)?.hear(pcm, ask.at_ms)
         return
       case 'vad.close':
+        detectors.get(ask.id)?.close()
         detectors.delete(ask.id)
         return
       case 'stt':
@@ -143,6 +144,10 @@ function serve(socket: Socket, work: Work): void {
     }
   })
   socket.on('error', () => socket.destroy())
+  socket.on('close', () => {
+    for (const ear of detectors.values()) ear.close()
+    detectors.clear()
+  })
 }
 
 async function speak(
@@ -165,16 +170,20 @@ async function speak(
   send({ type: 'done', id: ask.id })
 }
 
-function openDetector(
-  models: SpeechModels,
-  sampleRate: number,
-  report: (atMs: number, speech: boolean) => void,
-): (pcm: Int16Array, atMs: number) => void {
-  const detect = models.detector()
+interface Ear {
+  hear(pcm: Int16Array, atMs: number): void
+  close(): void
+}
+
+function openDetector(models: SpeechModels, sampleRate: number, report: (atMs: number, speech: boolean) => void): Ear {
+  const detector = models.detector()
   const resampler = createResampler(sampleRate, MODEL_RATE)
   const chunker = createChunker(VAD_WINDOW)
-  return (pcm, atMs) => {
-    for (const window of chunker.push(resampler.push(pcm))) report(atMs, detect(window))
+  return {
+    hear(pcm, atMs) {
+      for (const window of chunker.push(resampler.push(pcm))) report(atMs, detector.detect(window))
+    },
+    close: () => detector.release(),
   }
 }
 

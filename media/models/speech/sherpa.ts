@@ -29,6 +29,7 @@ interface SherpaVad {
   isDetected(): boolean
   isEmpty(): boolean
   pop(): void
+  reset(): void
 }
 interface Sherpa {
   OfflineRecognizer: { createAsync(config: object): Promise<SherpaRecognizer> }
@@ -37,6 +38,8 @@ interface Sherpa {
 }
 
 export const MODEL_RATE = 16_000
+const READY_DETECTORS = 4
+const VAD_BUFFER_SECONDS = 35
 /** Silero's window at 16 kHz. */
 export const VAD_WINDOW = 512
 
@@ -44,8 +47,14 @@ export interface SpeechModels {
   /** 16 kHz. */
   transcribe(pcm: Int16Array): Promise<string>
   synthesize(text: string, speed: number): Promise<{ pcm: Int16Array; sampleRate: number }>
-  /** A detector for one call: windows of `VAD_WINDOW` samples in, speech or not out. */
-  detector(): (window: Int16Array) => boolean
+  detector(): Detector
+}
+
+/** For one call: windows of `VAD_WINDOW` samples in, speech or not out. */
+export interface Detector {
+  detect(window: Int16Array): boolean
+  /** The call is over; the next may have it. */
+  release(): void
 }
 
 const FILES = {
@@ -82,6 +91,25 @@ export async function loadModels(folder: string, threads: number): Promise<Speec
       maxNumSentences: 1,
     }),
   ])
+  const createVad = () =>
+    new sherpa.Vad(
+      {
+        // Smallest durations: the raw decision of each window; how long speech or silence must last is not its business.
+        sileroVad: {
+          model: path('vad'),
+          threshold: 0.5,
+          minSilenceDuration: 0.03,
+          minSpeechDuration: 0.03,
+          windowSize: VAD_WINDOW,
+          maxSpeechDuration: 30,
+        },
+        sampleRate: MODEL_RATE,
+        numThreads: 1,
+      },
+      VAD_BUFFER_SECONDS,
+    )
+  // Each loads the model anew (66 ms, 10 MB), so the first calls find theirs ready and later ones inherit.
+  const idle = Array.from({ length: READY_DETECTORS }, createVad)
   return {
     async transcribe(pcm) {
       const stream = recognizer.createStream()
@@ -93,26 +121,18 @@ export async function loadModels(folder: string, threads: number): Promise<Speec
       return { pcm: floatToPcm(sound.samples), sampleRate: sound.sampleRate }
     },
     detector() {
-      const vad = new sherpa.Vad(
-        {
-          // Smallest durations: the raw decision of each window; how long speech or silence must last is not its business.
-          sileroVad: {
-            model: path('vad'),
-            threshold: 0.5,
-            minSilenceDuration: 0.03,
-            minSpeechDuration: 0.03,
-            windowSize: VAD_WINDOW,
-            maxSpeechDuration: 30,
-          },
-          sampleRate: MODEL_RATE,
-          numThreads: 1,
+      const vad = idle.pop() ?? createVad()
+      return {
+        detect(window) {
+          vad.acceptWaveform(pcmToFloat(window))
+          while (!vad.isEmpty()) vad.pop()
+          return vad.isDetected()
         },
-        35,
-      )
-      return window => {
-        vad.acceptWaveform(pcmToFloat(window))
-        while (!vad.isEmpty()) vad.pop()
-        return vad.isDetected()
+        release() {
+          vad.reset()
+          while (!vad.isEmpty()) vad.pop()
+          idle.push(vad)
+        },
       }
     },
   }

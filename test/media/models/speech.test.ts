@@ -13,6 +13,7 @@ import { type SpeechServer, startSpeechServer } from '../../../media/models/spee
 import { loadModels } from '../../../media/models/speech/sherpa.ts'
 import { speakable } from '../../../media/models/speech/speakable.ts'
 import type { VoiceFrame } from '../../../media/ports.ts'
+import { wordErrors } from '../../support/stack-speech.ts'
 import { quietLog, until } from '../../support/world.ts'
 
 let server: SpeechServer
@@ -51,14 +52,20 @@ function listen(pcm: Int16Array, push: (frame: { pcm: Int16Array; atMs: number; 
 
 describe('the speech process', () => {
   it('understands what it says, at telephone quality', async () => {
-    const stream = client.stt.open({ sampleRate: 8000, language: 'en' })
-    const endMs = listen(
-      concatPcm([await say('The train to London leaves from platform nine.'), silence(300)]),
-      frame => stream.push(frame),
-    )
-    const { text } = await stream.transcribe(0, endMs, signal)
-    expect(text.toLowerCase().replace(/[^a-z ]/g, '')).toBe('the train to london leaves from platform nine')
-    stream.close()
+    // The voice is never twice the same, and the recogniser is small: judged by words over several sentences.
+    const sentences = [
+      'I would like to order two large pizzas, please.',
+      'The weather will be sunny and warm tomorrow.',
+      'My sister lives in a small house by the river.',
+    ]
+    let errors = 0
+    for (const said of sentences) {
+      const stream = client.stt.open({ sampleRate: 8000, language: 'en' })
+      const endMs = listen(concatPcm([await say(said), silence(300)]), frame => stream.push(frame))
+      errors += wordErrors(said, (await stream.transcribe(0, endMs, signal)).text)
+      stream.close()
+    }
+    expect(errors / sentences.length).toBeLessThan(0.2)
   })
 
   it('tells where speech begins and ends', async () => {
