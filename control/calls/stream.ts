@@ -88,12 +88,15 @@ export async function streamCall(
 /** Keeps live events back until the stored ones are out, and sends none twice. */
 function createWriter(response: ServerResponse, after: number) {
   let last = after
+  const sent = new Set<number>()
   let live = false
   const held: CallEvent[] = []
   const write = ({ seq, type, data }: Sent) => {
-    if (seq <= last || response.writableEnded) return
-    last = seq
-    response.write(`id: ${seq}\nevent: ${type}\ndata: ${JSON.stringify(data)}\n\n`)
+    if (seq <= after || sent.has(seq) || response.writableEnded) return
+    sent.add(seq)
+    // One that is stored late (another process has it still) comes after its time, and must not turn the client's id back.
+    last = Math.max(last, seq)
+    response.write(`id: ${last}\nevent: ${type}\ndata: ${JSON.stringify(data)}\n\n`)
   }
   const end = (data: object) =>
     response.writableEnded || response.end(`event: call.ended\ndata: ${JSON.stringify(data)}\n\n`)

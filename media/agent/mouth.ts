@@ -33,6 +33,16 @@ export interface Awaited {
   sttMs: number
 }
 
+const AUDIBLE = 150
+const LEAD_MS = 10
+
+/** Without the silence at its beginning, but for a few milliseconds, so that no onset is clipped. */
+export function fromFirstSound(pcm: Int16Array, sampleRate: number): Int16Array {
+  const first = pcm.findIndex(sample => Math.abs(sample) > AUDIBLE)
+  if (first < 0) return pcm.subarray(pcm.length)
+  return pcm.subarray(Math.max(0, first - (sampleRate / 1000) * LEAD_MS))
+}
+
 interface Run {
   turn: OpenTurn
   latency: TurnLatency | null
@@ -92,7 +102,7 @@ export class Mouth {
   queue(text: string, sound: AsyncIterable<SpeechChunk>, filler = false): void {
     if (this.#run) this.#run.filler &&= filler
     else this.#run = { turn: this.#options.journal.openAgent(), latency: null, filler }
-    void this.#voiceOver(text, sound)
+    void this.#voiceOver(text, sound, !this.#playout.active)
   }
 
   /** No more sentences come in this run. */
@@ -121,13 +131,17 @@ export class Mouth {
     for (const resume of waiters) resume()
   }
 
-  async #voiceOver(text: string, sound: AsyncIterable<SpeechChunk>): Promise<void> {
+  /** `first`: the run begins with it, and a listener waits: silence before its first sound is left out. */
+  async #voiceOver(text: string, sound: AsyncIterable<SpeechChunk>, first: boolean): Promise<void> {
     const sentence = this.#playout.add(text)
     let resampler: ReturnType<typeof createResampler> | null = null
+    let trim = first
     try {
       for await (const { pcm, sampleRate } of sound) {
         resampler ??= createResampler(sampleRate, this.#options.sampleRate)
-        sentence.write(resampler.push(pcm))
+        const audible = trim ? fromFirstSound(pcm, sampleRate) : pcm
+        trim &&= audible.length === 0
+        sentence.write(resampler.push(audible))
       }
       if (resampler) sentence.write(resampler.flush())
     } catch (error) {

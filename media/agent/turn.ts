@@ -40,7 +40,8 @@ export interface TurnState {
 }
 
 export type TurnInput =
-  | { type: 'voice'; voiced: boolean; atMs: number; windowMs: number }
+  /** `loudMs`: when the sound was last loud; the detector lags behind the end of speech, the sound does not. */
+  | { type: 'voice'; voiced: boolean; atMs: number; windowMs: number; loudMs: number }
   | { type: 'hypothesis'; toMs: number; text: string; atMs: number }
   /** A committed answer is being worked on, or is not any more. */
   | { type: 'agent_busy'; atMs: number }
@@ -95,12 +96,17 @@ export function stepTurn(state: TurnState, input: TurnInput): TurnStep {
   }
 }
 
-function onVoice(state: TurnState, { atMs, windowMs }: { atMs: number; windowMs: number }): TurnStep {
+function onVoice(
+  state: TurnState,
+  { atMs, windowMs, loudMs }: { atMs: number; windowMs: number; loudMs: number },
+): TurnStep {
   const effects: TurnEffect[] = []
   const before = state.caller
+  const startMs = before?.startMs ?? atMs - 2 * windowMs
+  const lastVoiceMs = Math.max(before?.lastVoiceMs ?? startMs, Math.min(atMs, loudMs))
   const caller: Stretch = before
-    ? { ...before, lastVoiceMs: atMs, voicedMs: before.voicedMs + windowMs }
-    : { startMs: atMs - 2 * windowMs, lastVoiceMs: atMs, voicedMs: 2 * windowMs, askedToMs: null, text: null }
+    ? { ...before, lastVoiceMs, voicedMs: before.voicedMs + windowMs }
+    : { startMs, lastVoiceMs, voicedMs: 2 * windowMs, askedToMs: null, text: null }
   let { speculative, paused } = state
   if (before && before.askedToMs !== null && !paused) {
     // The caller went on: what was read and prepared was half a sentence.

@@ -46,7 +46,12 @@ describe.concurrent('baresip', () => {
     await call.ended()
 
     const detail = await owner.detail(id)
-    expect(detail).toMatchObject({ status: 'completed', ended_reason: 'caller_hangup', direction: 'in', to: owner.number })
+    expect(detail).toMatchObject({
+      status: 'completed',
+      ended_reason: 'caller_hangup',
+      direction: 'in',
+      to: owner.number,
+    })
     expect(detail.transcript.map(turn => turn.role)).toEqual(['agent', 'caller', 'agent'])
     expect(detail.transcript[0]!.heard_text).toBe('Welcome to the city museum. What would you like to know?')
     await expectHeard(stack.speech, soundOf(agentSound(phone)), detail)
@@ -56,7 +61,9 @@ describe.concurrent('baresip', () => {
     await expectSettled(stack, owner)
   })
 
-  it('is called out by REST; a tool with its filler, a barge-in, and the agent hangs up', { timeout: 120_000 }, async () => {
+  it('is called out by REST; a tool with its filler, a barge-in, and the agent hangs up', {
+    timeout: 120_000,
+  }, async () => {
     const callee = '+14155550102'
     const phone = await startBaresip(stack, callee)
     const filler = 'Just a moment, I am looking that up for you.'
@@ -94,7 +101,7 @@ describe.concurrent('baresip', () => {
         'What are the opening hours of the library please?',
         'And what are the opening hours of the gallery?',
         'Sorry, I have to stop you there, my dog wants to go for a walk.',
-        'No, thank you. Goodbye.',
+        'No, thank you. That is all.',
       ].map(text => stack.speech.say(text)),
     )
 
@@ -107,7 +114,12 @@ describe.concurrent('baresip', () => {
     await phone.speak(library!)
     await call.wait('filler.spoken')
     const first = await call.wait('tool.finished')
-    expect(first.tool).toMatchObject({ name: 'opening_hours', arguments: { room: 'library' }, verdict: 'ok', filler: [filler] })
+    expect(first.tool).toMatchObject({
+      name: 'opening_hours',
+      arguments: { room: 'library' },
+      verdict: 'ok',
+      filler: [filler],
+    })
     await call.wait('turn.finished', ({ turn }) => turn.role === 'agent' && turn.text.startsWith('The library'))
 
     await phone.speak(gallery!)

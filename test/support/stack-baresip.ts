@@ -34,7 +34,7 @@ const LONG_MS = 120_000
 
 /** `user`: the number that it answers to. */
 export async function startBaresip(stack: Stack, user: string, codec: 'PCMU' | 'PCMA' = 'PCMU'): Promise<Baresip> {
-  const port = await freePort(9000 + randomInt(900), HOST, true)
+  const port = await freePort(16_000 + randomInt(1900), HOST, true)
   const control = await freePort(14_000 + randomInt(900))
   const media = 34_000 + 20 * randomInt(900)
   const folder = join(stack.folder, `baresip-${port}`)
@@ -76,7 +76,8 @@ export async function startBaresip(stack: Stack, user: string, codec: 'PCMU' | '
   const child = spawn('baresip', ['-f', folder, '-4'], { stdio: ['ignore', 'pipe', 'pipe'] })
   stack.keep(child)
   const output: string[] = []
-  for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', line => output.push(line))
+  for (const stream of [child.stdout, child.stderr])
+    createInterface({ input: stream }).on('line', line => output.push(line))
   await new Promise<void>((resolve, reject) => {
     child.once('error', error => reject(new Error(`baresip is needed: ${error.message}`)))
     listening(control, HOST, 10_000).then(resolve, reject)
@@ -140,7 +141,9 @@ function linkOver(socket: Socket): Pick<Baresip, 'events' | 'command' | 'wait'> 
       return new Promise((resolve, reject) => {
         const timer = setTimeout(() => {
           waiting.delete(look)
-          reject(new Error(`waited ${ms} ms for ${type} of baresip; seen: ${events.map(event => event.type).join(' ')}`))
+          reject(
+            new Error(`waited ${ms} ms for ${type} of baresip; seen: ${events.map(event => event.type).join(' ')}`),
+          )
         }, ms)
         const look = () => {
           const found = events.filter(event => event.type === type)[nth - 1]

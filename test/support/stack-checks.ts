@@ -22,20 +22,28 @@ export async function expectSettled(stack: Stack, owner: Owner): Promise<void> {
     from ledger_entries where owner_id = ${owner.id}`
   expect(String(ledger!.sum)).toBe('0')
   expect(String(ledger!.held)).toBe('0')
-  const [cost] = await sql<{ cost: bigint }[]>`select coalesce(sum(cost), 0) as cost from calls where owner_id = ${owner.id}`
+  const [cost] = await sql<
+    { cost: bigint }[]
+  >`select coalesce(sum(cost), 0) as cost from calls where owner_id = ${owner.id}`
   expect(String(ledger!.balance)).toBe(String(BigInt(ledger!.funded) - BigInt(cost!.cost)))
-  expect(body.balance.amount.replace('.', '')).toBe(String(ledger!.balance))
+  expect(BigInt(body.balance.amount.replace('.', ''))).toBe(BigInt(ledger!.balance))
 }
 
 /** 5.0000 a minute, half up to four places. */
 export function expectCost(detail: Detail): void {
   expect(detail.billed_seconds).toBeGreaterThan(0)
-  expect(detail.cost).toEqual({ amount: (Math.round((50_000 * detail.billed_seconds!) / 60) / 10_000).toFixed(4), currency: 'RUB' })
+  expect(detail.cost).toEqual({
+    amount: (Math.round((50_000 * detail.billed_seconds!) / 60) / 10_000).toFixed(4),
+    currency: 'RUB',
+  })
 }
 
 /** The delivery of this call's end, signed as promised. */
 export async function expectWebhook(stack: Stack, owner: Owner, callId: string, event: string): Promise<Got> {
-  const got = await stack.world.wait(({ body, path }) => path !== '/' && body.includes(callId), `a webhook of ${callId}`)
+  const got = await stack.world.wait(
+    ({ body, path }) => path !== '/' && body.includes(callId),
+    `a webhook of ${callId}`,
+  )
   const body = JSON.parse(got.body)
   expect(body).toMatchObject({ event, call_id: callId })
   expect(got.headers['x-svc-signature']).toBe(signatureOf(got, owner.webhookSecret!))

@@ -149,7 +149,9 @@ export class CallStream {
       const seen = () => this.events.map(event => event.type).join(' ')
       const timer = setTimeout(() => give(() => reject(new Error(`waited ${ms} ms for ${type}; seen: ${seen()}`))), ms)
       const look = () => {
-        const found = this.events.filter((event): event is WithType<T> => event.type === type && fits(event as WithType<T>))
+        const found = this.events.filter(
+          (event): event is WithType<T> => event.type === type && fits(event as WithType<T>),
+        )
         if (found[nth - 1]) give(() => resolve(found[nth - 1]!))
         else if (this.#over) give(() => reject(new Error(`the events ended without ${type}; seen: ${seen()}`)))
       }

@@ -24,6 +24,8 @@ export interface SippOptions {
   ip?: string
   port?: number
   seconds?: number
+  /** Calls before it ends. */
+  times?: number
 }
 
 let runs = 0
@@ -39,11 +41,27 @@ export async function startSipp(stack: Stack, steps: readonly string[], options:
   writeFileSync(`${name}.xml`, scenario)
   const target = options.calls ? [`${stack.sip.host}:${stack.sip.port}`, '-s', options.calls] : []
   const args = [
-    ...[...target, '-sf', `${name}.xml`, '-m', '1', '-i', ip, '-p', String(port), '-bind_local', '-nostdin'],
+    ...[
+      ...target,
+      '-sf',
+      `${name}.xml`,
+      '-m',
+      String(options.times ?? 1),
+      '-i',
+      ip,
+      '-p',
+      String(port),
+      '-bind_local',
+      '-nostdin',
+    ],
     ...['-mi', ip, '-mp', String(mediaPort), '-timeout', `${options.seconds ?? 60}s`, '-timeout_error'],
     ...['-trace_msg', '-message_file', `${name}.messages`, '-trace_err', '-error_file', `${name}.errors`],
   ]
-  const child = spawn('sipp', args, { stdio: ['ignore', 'ignore', 'pipe'], cwd: stack.folder, env: { ...process.env, TERM: 'dumb' } })
+  const child = spawn('sipp', args, {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    cwd: stack.folder,
+    env: { ...process.env, TERM: 'dumb' },
+  })
   stack.keep(child)
   const complaints: string[] = []
   child.stderr.on('data', data => complaints.push(String(data)))
@@ -73,7 +91,10 @@ export const pause = (ms: number) => `<pause milliseconds="${ms}"/>`
 export const play = (file: string) => `<nop><action><exec play_pcap_audio="${file}"/></action></nop>`
 const send = (lines: readonly string[], extra = '') => `<send ${extra}><![CDATA[\n\n${lines.join('\n')}\n\n]]></send>`
 
-export const sdp = (formats = '8 101', extra: readonly string[] = ['a=rtpmap:8 PCMA/8000', 'a=rtpmap:101 telephone-event/8000', 'a=fmtp:101 0-15']) => [
+export const sdp = (
+  formats = '8 101',
+  extra: readonly string[] = ['a=rtpmap:8 PCMA/8000', 'a=rtpmap:101 telephone-event/8000', 'a=fmtp:101 0-15'],
+) => [
   ...['v=0', 'o=sipp 1 1 IN IP4 [media_ip]', 's=-', 'c=IN IP4 [media_ip]', 't=0 0'],
   ...[`m=audio [media_port] RTP/AVP ${formats}`, ...extra],
 ]
@@ -84,13 +105,24 @@ export function answer(line: string, body: readonly string[] = []): string {
     `SIP/2.0 ${line}`,
     ...['[last_Via:]', '[last_From:]', '[last_To:];tag=sipp[pid]', '[last_Call-ID:]', '[last_CSeq:]'],
     'Contact: <sip:sipp@[local_ip]:[local_port]>',
-    ...(body.length > 0 ? ['Content-Type: application/sdp', 'Content-Length: [len]', '', ...body] : ['Content-Length: 0', '']),
+    ...(body.length > 0
+      ? ['Content-Type: application/sdp', 'Content-Length: [len]', '', ...body]
+      : ['Content-Length: 0', '']),
   ])
 }
 
 /** The same for requests in a dialog, whose To has its tag already. */
 export const answerInside = (line: string) =>
-  send([`SIP/2.0 ${line}`, '[last_Via:]', '[last_From:]', '[last_To:]', '[last_Call-ID:]', '[last_CSeq:]', 'Content-Length: 0', ''])
+  send([
+    `SIP/2.0 ${line}`,
+    '[last_Via:]',
+    '[last_From:]',
+    '[last_To:]',
+    '[last_Call-ID:]',
+    '[last_CSeq:]',
+    'Content-Length: 0',
+    '',
+  ])
 
 export function request(method: string, body: readonly string[] = [], options: { cseq?: number } = {}): string {
   const first = method === 'INVITE'
@@ -104,7 +136,9 @@ export function request(method: string, body: readonly string[] = [], options: {
       'Call-ID: [call_id]',
       `CSeq: ${options.cseq ?? 1} ${method}`,
       'Contact: <sip:sipp@[local_ip]:[local_port]>',
-      ...(body.length > 0 ? ['Content-Type: application/sdp', 'Content-Length: [len]', '', ...body] : ['Content-Length: 0', '']),
+      ...(body.length > 0
+        ? ['Content-Type: application/sdp', 'Content-Length: [len]', '', ...body]
+        : ['Content-Length: 0', '']),
     ],
     method === 'ACK' ? '' : 'retrans="500"',
   )
@@ -123,3 +157,22 @@ export const acknowledge = (back: number) =>
     'Content-Length: 0',
     '',
   ])
+
+export const ringing = [receive('INVITE'), answer('180 Ringing')]
+export const canceled = [
+  receive('CANCEL'),
+  answerInside('200 OK'),
+  // The INVITE's own end; sipp has its headers still, but for the method in CSeq.
+  send([
+    'SIP/2.0 487 Request Terminated',
+    ...[
+      '[last_Via:]',
+      '[last_From:]',
+      '[last_To:];tag=sipp[pid]',
+      '[last_Call-ID:]',
+      'CSeq: [last_cseq_number] INVITE',
+    ],
+    ...['Content-Length: 0', ''],
+  ]),
+  receive('ACK'),
+]

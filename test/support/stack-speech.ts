@@ -94,7 +94,8 @@ export function wordErrors(said: string, heard: string): number {
   row.unshift(0)
   for (const [i, word] of a.entries()) {
     const next = [i + 1]
-    for (const [j, other] of b.entries()) next.push(Math.min(row[j + 1]! + 1, next[j]! + 1, row[j]! + (word === other ? 0 : 1)))
+    for (const [j, other] of b.entries())
+      next.push(Math.min(row[j + 1]! + 1, next[j]! + 1, row[j]! + (word === other ? 0 : 1)))
     row = next
   }
   return a.length === 0 ? (b.length === 0 ? 0 : 1) : row.at(-1)! / a.length

@@ -1,8 +1,9 @@
 /** What really goes over loopback: RTP by tcpdump, read back as sound. Needs the right to capture (root here). */
 import { spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { rms } from '../../media/audio/frames.ts'
-import { decodeG711 } from '../../media/audio/g711.ts'
+import { decodeG711, encodeG711 } from '../../media/audio/g711.ts'
 import { parseRtp, RTP_HEADER_BYTES, type RtpPacket, writeRtpHeader } from '../../media/rtp/packet.ts'
 import { ended, type Stack } from './stack.ts'
 import { QUIET } from './stack-speech.ts'
@@ -121,7 +122,8 @@ export function soundOf(packets: readonly WirePacket[]): Int16Array {
   if (!first) return new Int16Array(0)
   const place = (packet: WirePacket) => (packet.timestamp - first.timestamp) | 0
   const pcm = new Int16Array(Math.max(...voiced.map(packet => place(packet) + packet.payload.length)))
-  for (const packet of voiced) if (packet.ssrc === first.ssrc && place(packet) >= 0) pcm.set(decode(packet), place(packet))
+  for (const packet of voiced)
+    if (packet.ssrc === first.ssrc && place(packet) >= 0) pcm.set(decode(packet), place(packet))
   return pcm
 }
 
@@ -132,8 +134,10 @@ export type Played = { pcm: Int16Array } | { digit: string }
 const KEYS = '0123456789*#ABCD'
 const EVENT_STEPS = 8
 
-/** One RTP stream of 20 ms packets: sound in PCMA, keys by RFC 4733, each with three end packets. */
-export function rtpPcap(parts: readonly Played[], encode: (pcm: Int16Array) => Uint8Array, dtmfType: number): Buffer {
+const DTMF_TYPE = 101
+
+/** One RTP stream of 20 ms packets: sound in A-law, keys by RFC 4733, each with three end packets. */
+export function pcap(file: string, parts: readonly Played[]): string {
   const header = Buffer.alloc(24)
   header.writeUInt32LE(0xa1b2c3d4, 0)
   header.writeUInt16LE(2, 4)
@@ -154,17 +158,24 @@ export function rtpPcap(parts: readonly Played[], encode: (pcm: Int16Array) => U
   for (const part of parts) {
     if ('pcm' in part) {
       for (let at = 0; at + 160 <= part.pcm.length; at += 160, timestamp += 160)
-        add(PCMA, false, timestamp, encode(part.pcm.subarray(at, at + 160)))
+        add(PCMA, false, timestamp, alaw(part.pcm.subarray(at, at + 160)))
       continue
     }
     for (let step = 1; step <= EVENT_STEPS + 2; step++) {
       const event = Buffer.from([KEYS.indexOf(part.digit), step >= EVENT_STEPS ? 0x8a : 0x0a, 0, 0])
       event.writeUInt16BE(160 * Math.min(step, EVENT_STEPS), 2)
-      add(dtmfType, step === 1, timestamp, event)
+      add(DTMF_TYPE, step === 1, timestamp, event)
     }
     timestamp += 160 * (EVENT_STEPS + 2)
   }
-  return Buffer.concat(records)
+  writeFileSync(file, Buffer.concat(records))
+  return file
+}
+
+function alaw(pcm: Int16Array): Uint8Array {
+  const bytes = new Uint8Array(pcm.length)
+  encodeG711('PCMA', pcm, bytes)
+  return bytes
 }
 
 function record(rtp: Buffer, atMs: number): Buffer {

@@ -53,8 +53,7 @@ export interface Stack {
   baseUrl: string
   world: World
   speech: SpeechKit
-  control: Child
-  engine: Child
+  children: { sipServer: Child; speech: Child; control: Child; engine: Child }
   /** What the supervisor told, in its words. */
   told: string[]
   /** What a process has logged so far, one JSON object a line. */
@@ -100,9 +99,14 @@ async function start(
   stop: () => Promise<void>,
 ): Promise<Stack> {
   const told: string[] = []
-  const tell = (text: string) => void told.push(text)
+  const started: Child[] = []
+  const tell = (text: string) => {
+    told.push(text)
+    for (const child of started) undertaker.note(child.pid) // one that came back has another number
+  }
   const logFile = (name: string) => join(folder, `${name}.log`)
   const run = (child: Child) => {
+    started.push(child)
     undertaker.note(child.pid)
     closers.push(() => child.stop())
     return child
@@ -151,7 +155,9 @@ async function start(
     FETCH_ALLOW: `${HOST}:${world.port}`,
     ...settings,
   }
-  const control = run(await startProcess({ name: 'Control', file: 'control.ts', env, logFile: logFile('control'), tell }))
+  const control = run(
+    await startProcess({ name: 'Control', file: 'control.ts', env, logFile: logFile('control'), tell }),
+  )
   const engine = run(await startProcess({ name: 'Engine', file: 'engine.ts', env, logFile: logFile('engine'), tell }))
 
   const config = readConfig({ ...process.env, ...env })
@@ -164,9 +170,15 @@ async function start(
   closers.push(() => kit.close())
   const baseUrl = `http://${HOST}:${config.HTTP_PORT}`
 
+  const children = { sipServer: sipServer.child, speech: speech.child, control, engine }
+
   return {
-    ...{ folder, parts, sip, rtp, baseUrl, world, speech: kit, control, engine, told, stop },
-    logged: name => readFileSync(logFile(name), 'utf8').split('\n').filter(line => line.startsWith('{')).map(line => JSON.parse(line)),
+    ...{ folder, parts, sip, rtp, baseUrl, world, speech: kit, children, told, stop },
+    logged: name =>
+      readFileSync(logFile(name), 'utf8')
+        .split('\n')
+        .filter(line => line.startsWith('{'))
+        .map(line => JSON.parse(line)),
     keep(child) {
       undertaker.note(child.pid!)
       closers.push(() => ended(child))
@@ -189,14 +201,32 @@ async function makeOwner(parts: ControlParts, baseUrl: string, options: OwnerOpt
   const priced = options.money ? { ...parts, config: { ...parts.config, trial_balance: options.money } } : parts
   const { id } = await createAccount(priced, { name: 'Somebody' })
   for (const [name, value] of Object.entries(options.secrets ?? {})) await setSecret(parts, id, name, value)
-  const project = await createProject(parts, id, { name: 'Agent', language: 'en', prompt: 'Be brief.', ...options.project })
+  const project = await createProject(parts, id, {
+    name: 'Agent',
+    language: 'en',
+    prompt: 'Be brief.',
+    ...options.project,
+  })
   const number = nextPhone()
-  const trunk = await createTrunk(parts, id, { name: 'Line', mode: 'ip', host: HOST, numbers: [number], ...options.trunk })
+  const trunk = await createTrunk(parts, id, {
+    name: 'Line',
+    mode: 'ip',
+    host: HOST,
+    numbers: [number],
+    ...options.trunk,
+  })
   await bindNumber(parts, id, project.id, { number, direction: 'both' })
   const key = await createKey(parts, id, { name: 'e2e', scopes: ['read', 'write'] })
   const url = options.webhook
   const webhook = url ? await createWebhook(parts, id, { url, events: ['call.completed', 'call.failed'] }) : null
-  const made = { id, projectId: project.id, number, key: key.value, webhookId: webhook?.id, webhookSecret: webhook?.secret }
+  const made = {
+    id,
+    projectId: project.id,
+    number,
+    key: key.value,
+    webhookId: webhook?.id,
+    webhookSecret: webhook?.secret,
+  }
   return { owner: new Owner(baseUrl, made), trunkId: trunk.id }
 }
 
@@ -205,7 +235,14 @@ async function watchTrunks(config: Config, parts: ControlParts, closers: (() => 
   const redis = new Redis(inject('redisUrl'), { maxRetriesPerRequest: null })
   closers.push(() => redis.disconnect())
   const { sealer, log } = parts
-  const bus = createEngineBus({ redis, sealer, engine: 'watcher', clock: systemClock, log, prefix: config.REDIS_PREFIX })
+  const bus = createEngineBus({
+    redis,
+    sealer,
+    engine: 'watcher',
+    clock: systemClock,
+    log,
+    prefix: config.REDIS_PREFIX,
+  })
   closers.push(() => bus.close())
   const directory = await bus.trunks()
   closers.push(() => directory.stop())
