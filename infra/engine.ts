@@ -70,6 +70,7 @@ await runUntilStopped('engine', async () => {
     fetch,
     capacity: config.ENGINE_CAPACITY,
     hears: () => speech.hears(),
+    ready: () => edge.isUp(),
   })
   return {
     ready: { engine: config.ENGINE_NAME, hears: speech.hears() },

@@ -20,8 +20,10 @@ const refuse = (refusal: Refusal): Admission => ({ admitted: false, refusal })
 
 export async function admitCall(deps: Deps, request: AskRequest<'call.admit'>): Promise<Admission> {
   const { sql } = deps
-  const trunk = request.trunk_id ? await selectTrunkOwner(sql, request.trunk_id) : undefined
-  if (!trunk || !request.trunk_id) return refuse('unknown_source')
+  // Several trunks share the source, and the number called is on none of them.
+  if (!request.trunk_id) return refuse('unknown_number')
+  const trunk = await selectTrunkOwner(sql, request.trunk_id)
+  if (!trunk) return refuse('unknown_source')
   const ownerId = trunk.owner_id
   const called = toE164(request.called)
   const projectId = called ? await selectInboundProject(sql, ownerId, called) : undefined

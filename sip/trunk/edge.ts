@@ -26,6 +26,8 @@ export type EdgeOptions = {
   /** Whether this engine is the one to register the trunk; call `syncRegistrations` when that changes. */
   mayRegister?(trunkId: string): boolean
   readonly mediaTimeoutMs?: number
+  /** A call that is to be placed while the signalling server is away waits for so long. */
+  readonly reconnectWaitMs?: number
   readonly lookup?: Lookup
 }
 
@@ -41,6 +43,8 @@ export type Edge = {
 
 const MEDIA_TIMEOUT_MS = 60_000
 const RECONNECT_MAX_MS = 2000
+/** A restart of the server takes a second or two. */
+const RECONNECT_WAIT_MS = 10_000
 /** Trunks' host names may move. */
 const RESOLVE_EVERY_MS = 300_000
 
@@ -64,6 +68,8 @@ class SipEdge implements Edge {
   private cancelResolve: () => void = () => {}
   private up = false
   private closing = false
+  /** Calls to be placed that wait for the server to come back. */
+  private readonly waiting = new Set<() => void>()
 
   constructor(options: EdgeOptions) {
     this.options = options
@@ -117,6 +123,7 @@ class SipEdge implements Edge {
     this.up = up
     if (!up) for (const thing of [...this.tracked]) thing.lost()
     if (!up) this.tracked.clear()
+    if (up) this.wake()
     this.registrar.connected(up)
     this.options.onState?.(up)
   }
@@ -133,10 +140,30 @@ class SipEdge implements Edge {
   private async dial(request: DialOptions): Promise<DialResult> {
     const trunk = request.plan.trunk_id === null ? null : this.trunks.byId(request.plan.trunk_id)
     if (trunk === null) return { ok: false, failure: { status: 'failed', reason: 'trunk_unknown', sipCode: null } }
-    if (!this.up || this.closing) {
+    await this.whenUp(request.signal)
+    if (!request.signal.aborted && (!this.up || this.closing)) {
       return { ok: false, failure: { status: 'failed', reason: 'internal_error', sipCode: null } }
     }
     return dial(this.context, trunk, request)
+  }
+
+  private whenUp(signal: AbortSignal): Promise<void> {
+    if (this.up || this.closing || signal.aborted) return Promise.resolve()
+    return new Promise(resolve => {
+      const go = (): void => {
+        this.waiting.delete(go)
+        signal.removeEventListener('abort', go)
+        cancelWait()
+        resolve()
+      }
+      const cancelWait = this.options.clock.after(this.options.reconnectWaitMs ?? RECONNECT_WAIT_MS, go)
+      this.waiting.add(go)
+      signal.addEventListener('abort', go, { once: true })
+    })
+  }
+
+  private wake(): void {
+    for (const go of [...this.waiting]) go()
   }
 
   private resolveAgain(): void {
@@ -159,6 +186,7 @@ class SipEdge implements Edge {
   async close(): Promise<void> {
     if (this.closing) return
     this.closing = true
+    this.wake()
     this.stopWatching()
     this.trunks.close()
     this.cancelResolve()

@@ -266,7 +266,7 @@ describe('admission', () => {
     const owner = await createTenant(control, { bound: 'in' })
     const [outOnly, other] = [await createTenant(control, { bound: 'out' }), await createTenant(control)]
     const { sql } = control.deps
-    expect(await refusal(owner, { trunk_id: null })).toBe('unknown_source')
+    expect(await refusal(owner, { trunk_id: null })).toBe('unknown_number')
     expect(await refusal(owner, { trunk_id: owner.projectId })).toBe('unknown_source')
     expect(await refusal(owner, { trunk_id: other.trunkId })).toBe('unknown_number')
     expect(await refusal(owner, { called: '+14155559999' })).toBe('unknown_number')

@@ -62,13 +62,23 @@ describe('the end of loud sound', () => {
     expect(state.lastMs).toBe(endOfFirst(1))
   })
 
-  it('follows long speech without taking it for the floor', () => {
+  it('follows long speech, with its gaps, without taking it for the room', () => {
+    const syllables = Array.from({ length: 100 }, (): [number, number][] => [
+      [3000, 240],
+      [400, 60],
+    ]).flat()
+    const { state, endOfFirst } = hear([[30, 1000], ...syllables, [3000, 200], [30, 300]])
+    expect(state.lastMs).toBe(endOfFirst(syllables.length + 1))
+  })
+
+  it('finds the room again when it gets louder in mid-call', () => {
     const { state, endOfFirst } = hear([
-      [30, 1000],
-      [3000, 30_000],
-      [30, 300],
+      [20, 2000],
+      [500, 4000],
+      [5000, 600],
+      [500, 400],
     ])
-    expect(state.lastMs).toBe(endOfFirst(1))
+    expect(state.lastMs).toBe(endOfFirst(2))
   })
 })
 

@@ -200,7 +200,7 @@ describe('money', () => {
       await line.caller(400) // or it would ask whether anybody is there, and hang up
       await line.silence(7600)
     }
-    expect(asked.map(ms => Math.round(ms / 1000))).toEqual([40, 100, 160])
+    expect(asked.map(ms => Math.round(ms / 1000))).toEqual([15, 75, 135])
     expect(leg.hungUp).toEqual([])
   }, 60_000)
 
@@ -217,6 +217,18 @@ describe('money', () => {
     expect(record().talked_ms).toBeLessThanOrEqual(60_500)
     expect(record().talked_ms).toBeGreaterThan(50_000)
     expect(record().transcript.at(-1)!.heard_text).toMatch(/our time is up/)
+  }, 60_000)
+})
+
+describe('money when control does not answer', () => {
+  it('is asked for again at a human pace, and half a minute of silence ends no call', async () => {
+    const { line, asked, leg } = await talking({ extend: [...Array<'silence'>(30).fill('silence'), 120] })
+    for (let s = 0; s < 64; s += 8) {
+      await line.caller(400)
+      await line.silence(7600)
+    }
+    expect(leg.hungUp).toEqual([])
+    expect(asked[30]! - asked[0]!).toBeGreaterThan(29_000)
   }, 60_000)
 })
 
@@ -279,5 +291,21 @@ describe('an inbound call', () => {
       ).done
       expect(w.record()).toMatchObject({ status, ended_reason: reason, talked_ms: 0 })
     }
+  })
+
+  it('that is ended while it is being answered does not go on', async () => {
+    const w = world({ plan: { direction: 'in' } })
+    let answered: (leg: Leg) => void = () => {}
+    const call = Call.answer(
+      w.whole,
+      offer(() => new Promise(resolve => (answered = resolve))),
+      w.deps,
+    )
+    call.end('api_hangup')
+    answered(w.leg)
+    await call.done
+    expect(w.leg.sink).toBeNull()
+    expect(w.leg.hungUp).toEqual(['canceled_by_api'])
+    expect(w.record()).toMatchObject({ status: 'canceled', talked_ms: 0 })
   })
 })

@@ -191,4 +191,26 @@ describe('an OpenAI-compatible model', () => {
       properties: { city: { type: 'string' } },
     })
   })
+
+  it('writes a record that can be sent, whatever a careless server makes of the schema', async () => {
+    const content = JSON.stringify({ summary: 7, goal_reached: 'yes', extracted: ['Perm'] })
+    next = {
+      json: {
+        id: 'c',
+        object: 'chat.completion',
+        created: 1,
+        model: 'm',
+        choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
+      },
+    }
+    const extraction = { type: 'object', properties: {} }
+    const wrap = await llm().wrapUp({ ...request, goal: 'Weather told', extraction }, new AbortController().signal)
+    expect(wrap).toEqual({ summary: '', extracted: {}, goalReached: false })
+  })
+
+  it.each(['{"ci', '["Perm"]', '"Perm"'])('does not call a tool with arguments like %s', async text => {
+    const call = { index: 0, id: 'c', type: 'function', function: { name: 'weather', arguments: text } }
+    next = { chunks: [chunk({ tool_calls: [call] }), chunk({}, 'tool_calls')] }
+    await expect(ask()).rejects.toThrow('arguments')
+  })
 })

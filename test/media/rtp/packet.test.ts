@@ -87,7 +87,7 @@ describe('RTCP', () => {
 })
 
 describe('telephone-events', () => {
-  const event = (key: number, timestamp: number) => ({ timestamp, payload: Uint8Array.of(key, 0x0a, 0, 160) })
+  const event = (key: number, timestamp: number) => ({ ssrc: 1, timestamp, payload: Uint8Array.of(key, 0x0a, 0, 160) })
 
   it('count a press once, whatever is lost or repeated of it', () => {
     const receiver = new DtmfReceiver()
@@ -100,7 +100,7 @@ describe('telephone-events', () => {
   it('that are no key, or too short, are nothing', () => {
     const receiver = new DtmfReceiver()
     expect(receiver.receive(event(16, 1))).toBeNull()
-    expect(receiver.receive({ timestamp: 2, payload: Uint8Array.of(1, 2) })).toBeNull()
+    expect(receiver.receive({ ssrc: 1, timestamp: 2, payload: Uint8Array.of(1, 2) })).toBeNull()
   })
 })
 

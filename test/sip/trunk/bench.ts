@@ -116,6 +116,7 @@ export class Bench {
       port: rig.adminPort,
       secret: SECRET,
       directory,
+      reconnectWaitMs: 300,
       media: {
         open: () => openRtp({ host: '127.0.0.1', ports: { min: 0, max: 0 }, clock, pacer, log }),
         advertise: null,

@@ -412,7 +412,11 @@ describe('the signalling server', () => {
       secret: 'cymru',
       listen: [{ protocol: 'udp', host: '127.0.0.1', port: bench.rig.udpPort }],
     })
+    const early = bench.dial(peer)
     await again.start()
+    await peer.request('INVITE') // it had waited
+    early.abort.abort()
+    await early.result
     await bench.until(() => bench.edge.isUp())
     const { caller } = await answered()
     caller.ack()

@@ -1,0 +1,84 @@
+/** The client and a speech process that hangs: nobody waits for ever, and one call's long text is no harm to others. */
+import { createServer, type Socket } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createSpeechClient } from '../../../media/models/speech/client.ts'
+import { Ask, createDecoder, encodeFrame } from '../../../media/models/speech/protocol.ts'
+import { fakeClock, settle } from '../../fakes/line.ts'
+import { quietLog, until } from '../../support/world.ts'
+
+const open: (() => void)[] = []
+afterEach(() => {
+  for (const close of open.splice(0)) close()
+})
+
+/** Says hello and nothing else. */
+async function hung() {
+  const asked: Ask[] = []
+  let broken = 0
+  const sockets: Socket[] = []
+  const server = createServer(socket => {
+    sockets.push(socket)
+    socket.on('error', () => {})
+    const decode = createDecoder(Ask)
+    socket.on('data', data => {
+      try {
+        asked.push(...decode(data).map(({ head }) => head))
+      } catch {
+        broken++
+      }
+    })
+    socket.write(encodeFrame({ type: 'hello', hears: ['en'], speaks: ['en'] }))
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const clock = fakeClock()
+  const { port } = server.address() as { port: number }
+  const client = createSpeechClient({ host: '127.0.0.1', port, clock, log: quietLog })
+  open.push(() => {
+    client.close()
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  await client.ready
+  return { client, clock, asked, broken: () => broken }
+}
+const { signal } = new AbortController()
+
+describe('a speech process that hangs', () => {
+  it('fails a sentence in time, so that the agent can still hang up', async () => {
+    const { client, clock, asked } = await hung()
+    const spoken = (async () => {
+      for await (const _ of client.tts.speak({ text: 'Goodbye.', voice: null, language: 'en' }, signal));
+    })().then(
+      () => 'spoken',
+      () => 'failed',
+    )
+    await settle()
+    clock.advance(11_000)
+    expect(await Promise.race([spoken, new Promise(resolve => setTimeout(resolve, 500, 'waiting'))])).toBe('failed')
+    await until(() => asked.some(ask => ask.type === 'cancel'))
+  })
+
+  it('is told that a recognition is not waited for any more', async () => {
+    const { client, asked } = await hung()
+    const ear = client.stt.open({ sampleRate: 8000, language: 'en' })
+    for (let atMs = 20; atMs <= 400; atMs += 20) ear.push({ pcm: new Int16Array(160), atMs, concealed: false })
+    const controller = new AbortController()
+    const heard = ear.transcribe(0, 400, controller.signal).catch(error => error)
+    await until(() => asked.some(ask => ask.type === 'stt'))
+    controller.abort()
+    expect(await heard).toBeInstanceOf(Error)
+    await until(() => asked.some(ask => ask.type === 'cancel'))
+  })
+
+  it('is never sent a text that it would refuse together with the connection', async () => {
+    const { client, asked, broken } = await hung()
+    const text = 'long '.repeat(2000)
+    void client.tts
+      .speak({ text, voice: null, language: 'en' }, signal)
+      [Symbol.asyncIterator]()
+      .next()
+      .catch(() => {})
+    await until(() => asked.length + broken() > 0)
+    expect(broken()).toBe(0)
+  })
+})
