@@ -1,6 +1,6 @@
 /** Everything that can be set from outside; the only reader of process.env. A bad value ends the start with its name. */
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
@@ -77,7 +77,8 @@ export type Config = z.infer<typeof Environment> & {
 export class ConfigError extends Error {}
 
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
-  const parsed = Environment.safeParse(env)
+  // `NAME=` in a compose file means that it is not set; as a number it would be port 0.
+  const parsed = Environment.safeParse(Object.fromEntries(Object.entries(env).filter(([, value]) => value !== '')))
   if (!parsed.success) {
     const lines = parsed.error.issues.map(issue => `  ${issue.path.join('.')}: ${issue.message}`)
     throw new ConfigError(`These settings cannot be used:\n${lines.join('\n')}`)
@@ -88,6 +89,13 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     !/^ws:\/\/(?:127\.0\.0\.1|localhost|\[::1\])[:/]/.test(`${values.LIVEKIT_URL}/`)
   ) {
     throw new ConfigError('LIVEKIT_URL must be wss unless it is a loopback address')
+  }
+  if ((values.LLM_BASE_URL === undefined) !== (values.LLM_MODEL === undefined)) {
+    throw new ConfigError('LLM_BASE_URL and LLM_MODEL must be set together')
+  }
+  // Two ports a call; with less the system would choose ports that no firewall was told of.
+  if (values.RTP_PORT_MAX !== 0 && values.RTP_PORT_MAX <= values.RTP_PORT_MIN) {
+    throw new ConfigError('RTP_PORT_MAX must be above RTP_PORT_MIN')
   }
   const home = resolve(values.PARLEY_HOME)
   mkdirSync(home, { recursive: true })
@@ -102,12 +110,19 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
 
 /** Made at the first start and kept: what was sealed yesterday must open today. */
 function keptSecret(file: string): string {
-  if (existsSync(file)) return readFileSync(file, 'utf8').trim()
-  const secret = randomBytes(32).toString('base64url')
-  try {
-    writeFileSync(file, secret, { mode: 0o600, flag: 'wx' })
-  } catch {
-    return readFileSync(file, 'utf8').trim() // another process was faster
+  if (!existsSync(file)) {
+    // Whole or not at all, also when we are killed; a link that is there already is another process's, which was faster.
+    const draft = `${file}.${process.pid}`
+    writeFileSync(draft, randomBytes(32).toString('base64url'), { mode: 0o600 })
+    try {
+      linkSync(draft, file)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    } finally {
+      rmSync(draft, { force: true })
+    }
   }
+  const secret = readFileSync(file, 'utf8').trim()
+  if (secret.length < 16) throw new ConfigError(`${file} is damaged: restore it, or remove it and what it has sealed`)
   return secret
 }

@@ -3,7 +3,7 @@
  * stops in reverse. A configured URL always wins over an embedded part.
  */
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -118,9 +118,9 @@ interface Stack {
 
 async function startStack(config: Config, home: Home): Promise<Stack> {
   const { say: tell } = teller
+  const watch = { tell, note: (pid: number) => home.note(pid) }
   const logFile = (name: string) => join(home.logs, `${name}.log`)
-  const keep = (name: string, child: { pid: number; stop(): Promise<void> }) => {
-    home.note(child.pid)
+  const keep = (name: string, child: { stop(): Promise<void> }) => {
     running.push({ name, stop: () => child.stop() })
     parts.push(name)
   }
@@ -131,23 +131,27 @@ async function startStack(config: Config, home: Home): Promise<Stack> {
     const postgres = await startPostgres({
       folder: join(config.home, 'postgres'),
       logFile: logFile('postgres'),
-      password: keptPassword(join(config.home, 'postgres-password')),
       port: 5433,
-      tell,
+      ...watch,
     })
     keep('Postgres', postgres.child)
     env['DATABASE_URL'] = postgres.url
   }
   if (!config.REDIS_URL) {
-    const redis = await startRedis({ folder: join(config.home, 'redis'), logFile: logFile('redis'), port: 6380, tell })
+    const redis = await startRedis({
+      folder: join(config.home, 'redis'),
+      logFile: logFile('redis'),
+      port: 6380,
+      ...watch,
+    })
     keep('Redis', redis.child)
     env['REDIS_URL'] = redis.url
   }
-  const sip = await startSip(config, env, { logFile: logFile('sip-server'), tell, keep })
-  const hears = await startEars(config, env, { logFile: logFile('speech'), tell, keep })
+  const sip = await startSip(config, env, { logFile: logFile('sip-server'), watch, keep })
+  const hears = await startEars(config, env, { logFile: logFile('speech'), watch, keep })
   const world = await onFreePort(8090, startWorld)
   running.push({ name: 'demo world', stop: () => world.close() })
-  const phone = await startPhone(config, logFile('phone'), tell)
+  const phone = await startPhone(config, logFile('phone'), watch)
   keep('telephone', phone.child)
   env['FETCH_ALLOW'] = [...config.FETCH_ALLOW, `127.0.0.1:${world.port}`].join(',')
   const control = await onFreePort(
@@ -159,7 +163,7 @@ async function startStack(config: Config, home: Home): Promise<Stack> {
         file: 'control.ts',
         env: own,
         logFile: logFile('control'),
-        tell,
+        ...watch,
       })
       return { port, child }
     },
@@ -168,7 +172,7 @@ async function startStack(config: Config, home: Home): Promise<Stack> {
   keep('control', control.child)
   env['HTTP_PORT'] = String(control.port)
   if (control.port !== config.HTTP_PORT) tell(`Port ${config.HTTP_PORT} is taken, REST is on ${control.port}.`)
-  keep('engine', await startProcess({ name: 'Engine', file: 'engine.ts', env, logFile: logFile('engine'), tell }))
+  keep('engine', await startProcess({ name: 'Engine', file: 'engine.ts', env, logFile: logFile('engine'), ...watch }))
 
   const baseUrl = `http://${config.HTTP_HOST}:${env['HTTP_PORT']}`
   const addresses = { baseUrl: config.PUBLIC_URL ?? baseUrl, sip, phone, worldPort: world.port }
@@ -179,13 +183,18 @@ async function startStack(config: Config, home: Home): Promise<Stack> {
   return { parts, baseUrl, sip, hears, demo, world }
 }
 
-interface Keeping {
-  logFile: string
+interface Watch {
   tell(text: string): void
-  keep(name: string, child: { pid: number; stop(): Promise<void> }): void
+  note(pid: number): void
 }
 
-async function startSip(config: Config, env: Record<string, string>, { logFile, tell, keep }: Keeping) {
+interface Keeping {
+  logFile: string
+  watch: Watch
+  keep(name: string, child: { stop(): Promise<void> }): void
+}
+
+async function startSip(config: Config, env: Record<string, string>, { logFile, watch, keep }: Keeping) {
   const host = config.SIP_HOST
   if (config.DRACHTIO_HOST) return { host, port: config.SIP_PORT }
   const secret = randomBytes(16).toString('hex')
@@ -197,13 +206,13 @@ async function startSip(config: Config, env: Record<string, string>, { logFile, 
         return {
           port,
           admin,
-          ...(await startSipServer({ admin: `127.0.0.1:${admin}`, secret, listen, logFile, tell })),
+          ...(await startSipServer({ admin: `127.0.0.1:${admin}`, secret, listen, logFile, ...watch })),
         }
       }),
     { host, udpToo: true },
   )
   const { port, admin } = server
-  if (port !== config.SIP_PORT) tell(`Port ${config.SIP_PORT} is taken, SIP is on ${port}.`)
+  if (port !== config.SIP_PORT) watch.tell(`Port ${config.SIP_PORT} is taken, SIP is on ${port}.`)
   keep('SIP server', server.child)
   Object.assign(env, {
     DRACHTIO_HOST: '127.0.0.1',
@@ -217,20 +226,20 @@ async function startSip(config: Config, env: Record<string, string>, { logFile, 
 async function startEars(
   config: Config,
   env: Record<string, string>,
-  { logFile, tell, keep }: Keeping,
+  { logFile, watch, keep }: Keeping,
 ): Promise<boolean> {
   if (config.SPEECH_PORT) return true
   const models = modelsFolder(config.cache)
   const speech = await onFreePort(9040, async port => ({
     port,
-    ...(await startSpeech({ port, models, threads: config.speechThreads, logFile, tell })),
+    ...(await startSpeech({ port, models, threads: config.speechThreads, logFile, ...watch })),
   }))
   keep('speech', speech.child)
   env['SPEECH_PORT'] = String(speech.port)
   return speech.hears
 }
 
-function startPhone(config: Config, logFile: string, tell: (text: string) => void) {
+function startPhone(config: Config, logFile: string, watch: Watch) {
   const file = fileURLToPath(new URL('demo/phone.ts', import.meta.url))
   const record = join(config.home, 'demo-call.wav')
   const start = async (port: number) => {
@@ -241,7 +250,7 @@ function startPhone(config: Config, logFile: string, tell: (text: string) => voi
       logFile,
       ready: (line: string) => line.startsWith('{"ready":true'),
       readyTimeoutMs: 20_000,
-      tell,
+      ...watch,
     })
     return { child, host: '127.0.0.1', port }
   }
@@ -255,8 +264,15 @@ function startRooms(config: Config, home: Home): void {
   const logFile = join(home.logs, 'livekit.log')
   const start = async (binary: string) => {
     const { apiKey, apiSecret } = { apiKey: 'parley', apiSecret: randomBytes(24).toString('hex') }
-    const { child, url } = await startLiveKit({ binary, port: 7880, apiKey, apiSecret, logFile, tell })
-    home.note(child.pid)
+    const { child, url } = await startLiveKit({
+      binary,
+      port: 7880,
+      apiKey,
+      apiSecret,
+      logFile,
+      tell,
+      note: pid => home.note(pid),
+    })
     if (stopping) await child.stop()
     else running.push({ name: 'LiveKit', stop: () => child.stop() })
     return url
@@ -293,11 +309,6 @@ async function withParts<T>(
     await parts.boss.stop({ graceful: false })
     await parts.close()
   }
-}
-
-function keptPassword(file: string): string {
-  if (!existsSync(file)) writeFileSync(file, randomBytes(18).toString('base64url'), { mode: 0o600 })
-  return readFileSync(file, 'utf8')
 }
 
 function printAddresses({ demo }: Stack, config: Config): void {

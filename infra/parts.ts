@@ -19,8 +19,16 @@ export function required(value: string | undefined, name: string): string {
   return value
 }
 
+/** Longer than any command takes; readers block for two seconds. */
+const REDIS_SILENT_MS = 6000
+
 export function openRedis(url: string, log: Log): Redis {
-  const redis = new Redis(url, { maxRetriesPerRequest: null, enableReadyCheck: true })
+  const redis = new Redis(url, {
+    maxRetriesPerRequest: null,
+    enableReadyCheck: true,
+    // A server that vanished without a word (power, firewall) would else be waited for until TCP gives up, for minutes.
+    socketTimeout: REDIS_SILENT_MS,
+  })
   let away = false
   redis.on('error', error => {
     if (!away) log.warn({ err: error }, 'redis is away')

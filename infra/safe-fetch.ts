@@ -24,7 +24,7 @@ type Pin = (url: URL) => Promise<string>
 
 /** Resolves once and judges: the address that is returned is the one to connect to. */
 function createPin(options: SafeFetchOptions): Pin {
-  const allowed = new Set(options.allow)
+  const allowed = new Set(options.allow.map(pair => pair.toLowerCase().replace(/[[\]]/g, '')))
   const resolve = options.resolve ?? (async host => (await lookup(host, { all: true })).map(found => found.address))
   return async url => {
     const host = url.hostname.replace(/^\[|\]$/g, '')
@@ -54,10 +54,27 @@ export function createSafeWebFetch(options: SafeFetchOptions): typeof globalThis
   const pin = createPin(options)
   return async (input, init) => {
     const url = parse(input instanceof Request ? input.url : String(input))
-    const dispatcher = pinnedAgent(await pin(url))
+    // For one request only: kept alive, its connection would stay as long as the other side likes.
+    const dispatcher = pinnedAgent(await pin(url), { pipelining: 0 })
     const answer = await undiciFetch(url.href, { ...(init as object), dispatcher, redirect: 'error' })
-    return answer as unknown as Response
+    if (!answer.body) return answer as unknown as Response
+    const body = (answer.body as unknown as ReadableStream<Uint8Array>).pipeThrough(atMost(MAX_WEB_BYTES))
+    const { status, statusText, headers } = answer
+    return new Response(body, { status, statusText, headers: [...headers] })
   }
+}
+
+/** Counted after decompression; more than any answer in a call, less than what hurts the calls of others. */
+const MAX_WEB_BYTES = 8 * 1024 * 1024
+function atMost(maxBytes: number): TransformStream<Uint8Array, Uint8Array> {
+  let size = 0
+  return new TransformStream({
+    transform(part, controller) {
+      size += part.byteLength
+      if (size > maxBytes) controller.error(new FetchError('too_large', `more than ${maxBytes} bytes`))
+      else controller.enqueue(part)
+    },
+  })
 }
 
 export function createSafeFetch(options: SafeFetchOptions): Fetch {
@@ -93,9 +110,16 @@ async function resolveName(resolve: (host: string) => Promise<string[]>, host: s
 /** Neither loopback, private, link-local, carrier-grade NAT, multicast, reserved nor a form that embeds such a one. */
 export function isPublic(address: string): boolean {
   const parsed = ipaddr.parse(address.replace(/%.*$/, ''))
-  if (parsed instanceof ipaddr.IPv6 && parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().range() === 'unicast'
-  return parsed.range() === 'unicast'
+  if (parsed instanceof ipaddr.IPv6) {
+    if (parsed.isIPv4MappedAddress()) return isPublic(parsed.toIPv4Address().toString())
+    // Only 2000::/3 is given out as global unicast (RFC 4291 §2.4, IANA); `::7f00:1` and its like lie outside.
+    if ((parsed.parts[0]! & 0xe000) !== 0x2000) return false
+  }
+  return parsed.range() === 'unicast' && !CLOUD_INSIDE.has(parsed.toString())
 }
+
+/** Public by its number, yet answered by the host of the machine we may run on: Azure's wire server. */
+const CLOUD_INSIDE = new Set(['168.63.129.16'])
 
 interface Redirect {
   status: number

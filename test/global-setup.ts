@@ -43,7 +43,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     tell,
   })
   const [postgres, redis] = await Promise.all([
-    PARLEY_TEST_DATABASE_URL ? null : startPostgres({ ...options('postgres'), password: 'test' }),
+    PARLEY_TEST_DATABASE_URL ? null : startPostgres(options('postgres')),
     PARLEY_TEST_REDIS_URL ? null : startRedis(options('redis')),
   ])
   const children = [postgres?.child, redis?.child].filter(child => child !== undefined)

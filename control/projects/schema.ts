@@ -30,9 +30,15 @@ const isToolUrl = (text: string) => {
 
 export const FillerStage = z.strictObject({ after_ms: z.int().min(0).max(30_000), text: z.string().min(1).max(500) })
 
+/** What the agent can do without a tool of the customer's. */
+const OWN_TOOLS = ['end_call', 'do_not_call']
+
 export const Tool = z
   .strictObject({
-    name: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/),
+    name: z
+      .string()
+      .regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/)
+      .refine(name => !OWN_TOOLS.includes(name), { error: `must be none of ${OWN_TOOLS.join(', ')}` }),
     description: z.string().max(2000).default(''),
     method: z.enum(['GET', 'POST']),
     url: z.string().max(2048).refine(isToolUrl, { error: 'must be an http(s) URL with {param} after the host only' }),

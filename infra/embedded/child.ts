@@ -24,6 +24,8 @@ export interface ChildOptions {
   restart?: boolean
   /** One sentence for people. */
   tell(text: string): void
+  /** Hears of every process that is started, the restarted ones too. */
+  note?: ((pid: number) => void) | undefined
 }
 
 export interface Child {
@@ -59,12 +61,13 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     timer = setTimeout(async () => {
       if (stopping) return
       try {
-        current = await launch(options)
+        // Ours from its first moment, so that a stop in between ends it too.
+        current = await launch(options, process => (current = { ...current, process }))
         startedAt = Date.now()
         options.tell(`${options.name} is back.`)
-        if (stopping) await end(current.process, options)
-        else watch()
+        if (!stopping) watch()
       } catch (error) {
+        if (stopping) return
         options.tell(`${options.name} did not come back: ${(error as Error).message}`)
         again()
       }
@@ -86,8 +89,12 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   }
 }
 
-async function launch(options: ChildOptions): Promise<{ process: ChildProcess; readyLine: string }> {
+async function launch(
+  options: ChildOptions,
+  onSpawn: (process: ChildProcess) => void = () => {},
+): Promise<{ process: ChildProcess; readyLine: string }> {
   const log = createWriteStream(options.logFile, { flags: 'a' })
+  log.on('error', () => {}) // a full disk takes the log, not the supervisor with all its children
   const spawnOptions: SpawnOptions = {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: options.env ?? process.env,
@@ -97,6 +104,8 @@ async function launch(options: ChildOptions): Promise<{ process: ChildProcess; r
     ...(options.user ?? {}),
   }
   const child = spawn(options.command, options.args, spawnOptions)
+  onSpawn(child)
+  if (child.pid !== undefined) options.note?.(child.pid)
   const tail: string[] = []
   return new Promise((resolve, reject) => {
     const fail = (why: string) => {
@@ -110,12 +119,13 @@ async function launch(options: ChildOptions): Promise<{ process: ChildProcess; r
     )
     const done = (readyLine: string) => {
       clearTimeout(timeout)
-      child.removeAllListeners('exit')
+      child.off('exit', early)
       child.on('exit', () => log.end())
       resolve({ process: child, readyLine })
     }
-    child.once('error', error => fail(`could not be started: ${error.message}`))
-    child.once('exit', (code, signal) => fail(`ended at once (${signal ?? `exit ${code}`})`))
+    child.on('error', error => fail(`could not be started: ${error.message}`))
+    const early = (code: number | null, signal: string | null) => fail(`ended at once (${signal ?? `exit ${code}`})`)
+    child.once('exit', early)
     for (const stream of [child.stdout!, child.stderr!]) {
       createInterface({ input: stream }).on('line', line => {
         if (!log.writableEnded) log.write(`${line}\n`)

@@ -1,5 +1,5 @@
 /** One Parley a folder: a lock with our process and its children, so that what a killed one left can be cleared away. */
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 export class HomeInUse extends Error {}
@@ -17,8 +17,11 @@ export async function takeHome(folder: string): Promise<Home> {
   const file = join(folder, 'running.json')
   await clearLeftovers(file)
   const pids: { pid: number; started: string }[] = []
-  const write = () =>
-    writeFileSync(file, JSON.stringify({ pid: process.pid, started: startOf(process.pid), children: pids }))
+  const write = () => {
+    // Whole or not at all: half of it would leave a killed one's children running.
+    writeFileSync(`${file}.new`, JSON.stringify({ pid: process.pid, started: startOf(process.pid), children: pids }))
+    renameSync(`${file}.new`, file)
+  }
   write()
   return {
     logs,

@@ -71,6 +71,7 @@ export async function startLiveKit(options: {
   apiSecret: string
   logFile: string
   tell(text: string): void
+  note?: ((pid: number) => void) | undefined
 }): Promise<{ url: string; child: Child }> {
   const port = await freePort(options.port)
   const tcpPort = await freePort(port + 1)
@@ -92,6 +93,7 @@ export async function startLiveKit(options: {
     ready: () => listening(port, '127.0.0.1', 20_000),
     readyTimeoutMs: 25_000,
     tell: options.tell,
+    note: options.note,
   })
   return { url: `ws://127.0.0.1:${port}`, child }
 }

@@ -3,7 +3,7 @@
  * as the system's `postgres` or `nobody`, and what that user could not reach is kept where it can.
  */
 import { spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import {
   chmodSync,
   chownSync,
@@ -11,6 +11,7 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -29,14 +30,16 @@ export interface PostgresOptions {
   /** Where the data should lie; survives restarts. */
   folder: string
   logFile: string
-  password: string
   port: number
   /** Data that nobody will miss: no fsync. */
   throwaway?: boolean
   tell(text: string): void
+  note?: ((pid: number) => void) | undefined
 }
 
 const ROOM_FOR_ROOT = '/var/lib/parley'
+/** Lies with the data that it opens, so that neither is ever without the other. */
+const PASSWORD_FILE = 'parley.password'
 
 export async function startPostgres(options: PostgresOptions): Promise<EmbeddedPostgres> {
   const user = serviceUser()
@@ -44,6 +47,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
   const data = user && !othersReach(dirname(options.folder)) ? elsewhere(options) : resolve(options.folder)
   if (!existsSync(join(data, 'PG_VERSION'))) initialise(native, data, user, options)
   clearStaleLock(data)
+  const password = readFileSync(join(data, PASSWORD_FILE), 'utf8')
   const flags = options.throwaway
     ? ['-c', 'fsync=off', '-c', 'synchronous_commit=off', '-c', 'full_page_writes=off']
     : []
@@ -64,8 +68,9 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
       stopSignal: 'SIGINT', // fast shutdown: open sessions are ended, nothing committed is lost
       stopTimeoutMs: 15_000,
       tell: options.tell,
+      note: options.note,
     })
-    return { url: `postgres://parley:${encodeURIComponent(options.password)}@127.0.0.1:${port}/postgres`, child }
+    return { url: `postgres://parley:${password}@127.0.0.1:${port}/postgres`, child }
   })
 }
 
@@ -107,8 +112,11 @@ function reachableCopy(native: string, user: User): string {
   const copy = join(ROOM_FOR_ROOT, `postgres-${createHash('sha256').update(native).digest('hex').slice(0, 12)}`)
   if (!existsSync(join(copy, 'bin', 'postgres'))) {
     openRoomForRoot()
-    cpSync(native, copy, { recursive: true, verbatimSymlinks: true })
-    chownSync(copy, user.uid, user.gid)
+    const draft = `${copy}.${process.pid}`
+    cpSync(native, draft, { recursive: true, verbatimSymlinks: true })
+    chownSync(draft, user.uid, user.gid)
+    rmSync(copy, { recursive: true, force: true })
+    renameSync(draft, copy)
   }
   return copy
 }
@@ -131,11 +139,14 @@ function elsewhere(options: PostgresOptions): string {
 function initialise(native: string, data: string, user: User | null, options: PostgresOptions): void {
   const initdb = join(native, 'bin', 'initdb')
   for (const program of ['initdb', 'postgres']) chmodSync(join(native, 'bin', program), 0o755)
-  rmSync(data, { recursive: true, force: true }) // a half-made one of an interrupted start
-  mkdirSync(data, { recursive: true, mode: 0o700 })
-  if (user) chownSync(data, user.uid, user.gid)
+  // Made beside its place and then moved: initdb writes PG_VERSION first, so a half-made one looks like a whole one.
+  const draft = `${data}.new`
+  for (const half of [draft, data]) rmSync(half, { recursive: true, force: true })
+  mkdirSync(draft, { recursive: true, mode: 0o700 })
+  if (user) chownSync(draft, user.uid, user.gid)
   const passwordFile = `${data}.password`
-  writeFileSync(passwordFile, options.password, { mode: 0o600 })
+  const password = randomBytes(18).toString('base64url')
+  writeFileSync(passwordFile, password, { mode: 0o600 })
   if (user) chownSync(passwordFile, user.uid, user.gid)
   try {
     const flags = [
@@ -146,10 +157,14 @@ function initialise(native: string, data: string, user: User | null, options: Po
     ]
     const made = spawnSync(
       initdb,
-      ['-D', data, '--username=parley', '--auth=scram-sha-256', `--pwfile=${passwordFile}`, ...flags],
+      ['-D', draft, '--username=parley', '--auth=scram-sha-256', `--pwfile=${passwordFile}`, ...flags],
       { ...(user ?? {}), cwd: '/', env: { LC_ALL: 'C', PATH: process.env['PATH'] }, encoding: 'utf8' },
     )
     if (made.status !== 0) throw new Error(`initdb failed: ${made.error?.message ?? made.stderr}`)
+    const kept = join(draft, PASSWORD_FILE)
+    writeFileSync(kept, password, { mode: 0o600 })
+    if (user) chownSync(kept, user.uid, user.gid)
+    renameSync(draft, data)
   } finally {
     rmSync(passwordFile, { force: true })
   }

@@ -8,6 +8,7 @@ const isReady = (line: string) => line.startsWith('{"ready":true')
 export interface ProgramOptions {
   logFile: string
   tell(text: string): void
+  note?: ((pid: number) => void) | undefined
 }
 
 export async function startSipServer(
@@ -26,6 +27,7 @@ export async function startSipServer(
     ready: isReady,
     readyTimeoutMs: 20_000,
     tell: options.tell,
+    note: options.note,
   })
   return { child, listen: (JSON.parse(child.readyLine) as { listen: string[] }).listen }
 }
@@ -44,6 +46,7 @@ export async function startSpeech(
     ready: isReady,
     readyTimeoutMs: 60_000,
     tell: options.tell,
+    note: options.note,
   })
   return { child, hears: (JSON.parse(child.readyLine) as { hears: boolean }).hears }
 }
@@ -61,5 +64,6 @@ export function startProcess(
     readyTimeoutMs: 60_000,
     stopTimeoutMs: 20_000,
     tell: options.tell,
+    note: options.note,
   })
 }

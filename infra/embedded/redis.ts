@@ -9,6 +9,7 @@ export async function startRedis(options: {
   port: number
   throwaway?: boolean
   tell(text: string): void
+  note?: ((pid: number) => void) | undefined
 }): Promise<{ url: string; child: Child }> {
   mkdirSync(options.folder, { recursive: true })
   const keep = options.throwaway ? ['--appendonly', 'no'] : ['--appendonly', 'yes', '--appendfsync', 'everysec']
@@ -21,6 +22,7 @@ export async function startRedis(options: {
       ready: (line: string) => line.includes('Ready to accept connections'),
       readyTimeoutMs: 30_000,
       tell: options.tell,
+      note: options.note,
     })
     return { url: `redis://127.0.0.1:${port}/0`, child }
   })

@@ -4,10 +4,12 @@
  */
 
 import type { CallEventBody, EndedReason, ToolCall } from '../contract/messages.ts'
-import type { CallPlan, PlanSecrets, ToolPlan } from '../contract/plan.ts'
+import type { CallPlan, PlanSecrets } from '../contract/plan.ts'
 import type { AudioFrame, Clock, Fetch, LegSink, Llm, Log, Stt, SttStream, Tts, Vad, VadStream } from '../ports.ts'
-import { dueFiller, type FillerState } from './filler.ts'
+import { Disclosure } from './disclosure.ts'
+import { type RunningTool, startTool, takeFiller } from './filler.ts'
 import { Journal } from './journal.ts'
+import { type LoudnessState, listenLevel, quiet } from './loudness.ts'
 import { Mouth } from './mouth.ts'
 import { type Phrases, phrasesFor } from './phrases.ts'
 import { systemPrompt } from './prompt.ts'
@@ -39,18 +41,12 @@ const MAX_MODEL_FAILURES = 2
 const NO_SOUND_MS = 400
 const LAST_WORD_MS = 200
 
-interface RunningTool {
-  plan: ToolPlan
-  filler: FillerState
-  spoken: string[]
-  done: boolean
-}
-
 export class Conversation implements LegSink {
   readonly journal = new Journal()
+  readonly phrases: Phrases
   doNotCall = false
   readonly #options: ConversationOptions
-  readonly #phrases: Phrases
+  readonly #disclosure: Disclosure
   readonly #system: string
   readonly #mouth: Mouth
   readonly #vad: VadStream
@@ -59,23 +55,29 @@ export class Conversation implements LegSink {
   readonly #answeredMs: number
   #turn: TurnState
   #voice: VoiceState = silent
+  #loudness: LoudnessState = quiet
   #lastWindowMs: number
   #sttMs = 0
   #speculative: Reply | null = null
   #reply: Reply | null = null
   #tool: RunningTool | null = null
+  #toolRun: ReturnType<typeof runTool> | null = null
   #modelFailures = 0
+  /** Set while the agent is about to hang up of its own accord; words of the caller in between take that back. */
+  #leaving: object | null = null
+  #stoppedMs: number | null = null
   #ending = false
   #pulls = 0
 
   constructor(options: ConversationOptions) {
     const { plan, sampleRate, clock, vad, stt } = options
     this.#options = options
-    this.#phrases = phrasesFor(plan.language)
+    this.phrases = phrasesFor(plan.language)
     this.#system = systemPrompt(plan)
     this.#answeredMs = clock.now()
     this.#lastWindowMs = this.#answeredMs
     this.#turn = initialTurn(this.#answeredMs)
+    this.#disclosure = new Disclosure(plan.disclosure)
     this.#mouth = new Mouth({
       sampleRate,
       tts: options.tts,
@@ -86,7 +88,10 @@ export class Conversation implements LegSink {
       journal: this.journal,
       answeredMs: this.#answeredMs,
       signal: this.#stopped.signal,
-      emit: options.emit,
+      emit: body => {
+        this.#disclosure.note(body)
+        options.emit(body)
+      },
       onStarted: atMs => this.#feed({ type: 'agent_started', atMs }),
       onFinished: () => this.#settle(),
     })
@@ -97,7 +102,7 @@ export class Conversation implements LegSink {
         const heard = hear(this.#voice, frame)
         this.#voice = heard.state
         this.#lastWindowMs = frame.atMs
-        this.#feed({ type: 'voice', ...heard.reading })
+        this.#feed({ type: 'voice', ...heard.reading, loudMs: this.#loudness.lastMs })
       },
     })
   }
@@ -105,7 +110,7 @@ export class Conversation implements LegSink {
   /** Says the disclosure and the greeting. */
   start(): void {
     const { plan } = this.#options
-    const opening = [plan.disclosure, plan.greeting ?? this.#phrases.greeting].filter(text => text !== null)
+    const opening = [plan.disclosure, plan.greeting ?? this.phrases.greeting].filter(text => text !== null)
     this.#turn = { ...this.#turn, agent: 'busy' }
     for (const text of opening) this.#mouth.say(text)
     this.#mouth.finish()
@@ -119,6 +124,7 @@ export class Conversation implements LegSink {
   }
 
   push(frame: AudioFrame): void {
+    this.#loudness = listenLevel(this.#loudness, frame)
     this.#stt.push(frame)
     this.#vad.push(frame)
   }
@@ -132,7 +138,7 @@ export class Conversation implements LegSink {
 
   /** Talked milliseconds by now. */
   get talkedMs(): number {
-    return Math.round(this.#options.clock.now() - this.#answeredMs)
+    return Math.round((this.#stoppedMs ?? this.#options.clock.now()) - this.#answeredMs)
   }
 
   /** Stops whatever is being said, says this one thing, and calls `onHangup(reason)`. */
@@ -147,13 +153,10 @@ export class Conversation implements LegSink {
     this.#hangUpAfter(reason)
   }
 
-  get phrases(): Phrases {
-    return this.#phrases
-  }
-
   /** The far end is gone: whatever runs is given up. */
   stop(): void {
     if (this.#stopped.signal.aborted) return
+    this.#stoppedMs = this.#options.clock.now()
     this.#ending = true
     this.#stopped.abort()
     this.#speculative?.abort()
@@ -162,6 +165,11 @@ export class Conversation implements LegSink {
     this.#mouth.settle()
     this.#vad.close()
     this.#stt.close()
+  }
+
+  /** After `stop`: a tool that was running is in the journal. The customer's side has been asked, so it belongs there. */
+  async settled(): Promise<void> {
+    await this.#toolRun
   }
 
   request() {
@@ -210,11 +218,11 @@ export class Conversation implements LegSink {
         this.#cut()
         return
       case 'prompt':
-        this.#mouth.say(this.#phrases.stillThere)
+        this.#mouth.say(this.phrases.stillThere)
         this.#mouth.finish()
         return
       case 'give_up':
-        this.endWith(this.#phrases.noAnswer, 'silence_timeout')
+        this.endWith(this.phrases.noAnswer, 'silence_timeout')
     }
   }
 
@@ -243,6 +251,7 @@ export class Conversation implements LegSink {
       return
     }
     this.#tool = null
+    this.#leaving = null
     this.#reply?.abort()
     this.#mouth.cut() // an answer that had not begun to sound
     void this.#speak(prepared ?? this.#startReply(null), 0)
@@ -259,9 +268,12 @@ export class Conversation implements LegSink {
   async #speak(reply: Reply, round: number): Promise<void> {
     this.#reply = reply
     this.#mouth.times = reply.times
+    if (this.#disclosure.owed) this.#mouth.say(this.#disclosure.owed)
+    let acted = false
     try {
       for await (const item of reply.items()) {
         if (reply !== this.#reply) return
+        acted ||= item.type !== 'tool' && item.type !== 'do_not_call'
         if (item.type === 'sentence') this.#mouth.queue(item.text, item.sound)
         else if (item.type === 'hangup') {
           this.#mouth.finish()
@@ -273,7 +285,11 @@ export class Conversation implements LegSink {
           return
         }
       }
-      this.#modelFailures = 0
+      if (reply.signal.aborted) return
+      if (acted) this.#modelFailures = 0
+      else if (this.doNotCall) this.endWith(this.phrases.goodbye, 'agent_hangup')
+      // A caller who has spoken is not left in silence.
+      else throw new Error('the text model gave no answer')
     } catch (error) {
       this.#onModelFailure(error)
     }
@@ -287,8 +303,8 @@ export class Conversation implements LegSink {
   #onModelFailure(error: unknown): void {
     if (this.#stopped.signal.aborted) return
     this.#options.log.error({ err: error }, 'text model failed')
-    if (++this.#modelFailures >= MAX_MODEL_FAILURES) this.endWith(this.#phrases.goodbye, 'model_error')
-    else this.#mouth.say(this.#phrases.trouble)
+    if (++this.#modelFailures >= MAX_MODEL_FAILURES) this.endWith(this.phrases.goodbye, 'model_error')
+    else this.#mouth.say(this.phrases.trouble)
   }
 
   // ---- tools ----
@@ -297,13 +313,14 @@ export class Conversation implements LegSink {
     const { plan, secrets, clock, fetch, emit } = this.#options
     const tool = plan.tools.find(candidate => candidate.name === item.name)
     const startedMs = clock.now()
-    const running: RunningTool | null = tool
-      ? { plan: tool, filler: { startedMs, spoken: 0 }, spoken: [], done: false }
-      : null
+    const running = tool ? startTool(tool, startedMs) : null
     this.#tool = running
     emit({ type: 'tool.started', name: item.name })
-    const outcome = tool
-      ? await runTool(tool, item.arguments, secrets.tool_headers[tool.name] ?? {}, fetch, this.#stopped.signal)
+    this.#toolRun = tool
+      ? runTool(tool, item.arguments, secrets.tool_headers[tool.name] ?? {}, fetch, this.#stopped.signal)
+      : null
+    const outcome = this.#toolRun
+      ? await this.#toolRun
       : { verdict: 'bad_arguments' as const, http_status: null, result: `There is no tool named ${item.name}.` }
     const call: ToolCall = {
       name: item.name,
@@ -333,8 +350,11 @@ export class Conversation implements LegSink {
       this.#reply?.abort()
       this.#reply = null
     }
+    this.#leaving = null
     this.#mouth.cut()
-    this.#settle()
+    this.#mouth.settle()
+    // The turn machine knows that the agent is silent; that it works on is news to it.
+    if (this.#tool) this.#feed({ type: 'agent_busy', atMs: this.#options.clock.now() })
   }
 
   /** The agent has fallen silent: whoever waited for it goes on, and the turn machine is told. */
@@ -347,7 +367,12 @@ export class Conversation implements LegSink {
 
   /** After the last word; a moment later, so that it is not cut off in the far end's buffer. */
   #hangUpAfter(reason: EndedReason): void {
-    this.#mouth.whenQuiet(() => this.#options.clock.after(LAST_WORD_MS, () => this.#options.onHangup(reason)))
+    const leaving = {}
+    this.#leaving = leaving
+    const go = () => {
+      if (this.#leaving === leaving) this.#options.onHangup(reason)
+    }
+    this.#mouth.whenQuiet(() => this.#options.clock.after(LAST_WORD_MS, go))
   }
 
   // ---- time ----
@@ -355,16 +380,13 @@ export class Conversation implements LegSink {
   #tick(nowMs: number): void {
     if (this.#ending) return
     if (this.#turn.caller && nowMs - this.#lastWindowMs > NO_SOUND_MS) {
-      this.#feed({ type: 'voice', voiced: false, atMs: nowMs, windowMs: 0 })
+      this.#feed({ type: 'voice', voiced: false, atMs: nowMs, windowMs: 0, loudMs: this.#loudness.lastMs })
     }
     this.#feed({ type: 'tick', atMs: nowMs })
     const tool = this.#tool
     if (!tool) return
-    const soundBusy = this.#mouth.active || this.#turn.caller !== null
-    const phrase = dueFiller(tool.plan.filler, tool.filler, { atMs: nowMs, answered: tool.done, soundBusy })
+    const phrase = takeFiller(tool, nowMs, this.#mouth.active || this.#turn.caller !== null)
     if (phrase === null) return
-    tool.filler.spoken++
-    tool.spoken.push(phrase)
     this.#options.emit({ type: 'filler.spoken', name: tool.plan.name, text: phrase })
     this.#mouth.say(phrase, true)
     this.#mouth.finish()

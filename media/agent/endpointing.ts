@@ -1,12 +1,13 @@
 /** How long silence must last after these words before they count as a whole turn. Pure; English and Russian. */
 
-const SURE_MS = 380
-const LIKELY_MS = 560
-const UNSURE_MS = 900
-const SPELLING_MS = 1200
+const SURE_MS = 400
+const LIKELY_MS = 640
+const UNSURE_MS = 1000
+const SPELLING_MS = 1300
 
-const BACKCHANNEL =
-  /^(?:(?:uh[ -]?huh|mm+[ -]?hm+|m+h?m+|mhm|hm+|yeah|yep|yes|ok|okay|right|sure|i see|got it|all right|alright|oh|ah|угу|ага|да|так|понятно|хорошо|ясно|мм+)[\s,.!…]*)+$/iu
+const LISTENING_PHRASES = /\b(?:i see|got it|all right|uh huh)\b/g
+const LISTENING_WORD =
+  /^(?:uh|huh|m+|h+m+|m+h+m+|uhhuh|yeah|yep|yes|ok|okay|right|sure|alright|oh|ah|hello|hi|угу|ага|да|так|понятно|хорошо|ясно|м+|алло)$/u
 const SURE =
   /^(?:yes|no|yeah|yep|nope|sure|correct|right|okay|ok|of course|that's right|exactly|please do|да|нет|верно|конечно|правильно|хорошо)[.!]?$/iu
 const OPEN_END =
@@ -15,8 +16,16 @@ const OPEN_END =
 const DIGITS_END =
   /(?:\d[\d\s-]*|\b[a-zа-я]|\b(?:zero|oh|one|two|three|four|five|six|seven|eight|nine|double|triple|dot|at|dash|underscore|ноль|один|два|три|четыре|пять|шесть|семь|восемь|девять|точка|собака))[.,]?$/iu
 
-/** Words that only say "I am listening". */
-export const isBackchannel = (text: string) => BACKCHANNEL.test(text.trim())
+/** Words that only say "I am listening". Judged word by word: one pattern for all of it takes ages on a long "mmmmmm". */
+export function isBackchannel(text: string): boolean {
+  const words = text
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+    .replace(LISTENING_PHRASES, 'ok')
+    .split(' ')
+    .filter(Boolean)
+  return words.length > 0 && words.every(word => LISTENING_WORD.test(word))
+}
 
 export function endpointMs(text: string): number {
   const words = text.trim()
@@ -24,7 +33,7 @@ export function endpointMs(text: string): number {
   if (OPEN_END.test(words)) return UNSURE_MS
   if (spells(words)) return SPELLING_MS
   if (DIGITS_END.test(words)) return LIKELY_MS + 140
-  return /[.!?…]$/.test(words) ? SURE_MS + 60 : LIKELY_MS
+  return /[.!?…]$/.test(words) ? SURE_MS + 100 : LIKELY_MS
 }
 
 /** A number or an address in the middle of being spelled: at least three of its last pieces are digits or letters. */

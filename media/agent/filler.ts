@@ -1,5 +1,5 @@
-/** When to say something while a tool runs. Pure. */
-import type { FillerStage } from '../contract/plan.ts'
+/** When to say something while a tool runs. No clock, no sound. */
+import type { FillerStage, ToolPlan } from '../contract/plan.ts'
 
 export interface FillerState {
   startedMs: number
@@ -19,4 +19,27 @@ export function dueFiller(
   const stage = stages[state.spoken]
   if (!stage || now.answered || now.soundBusy) return null
   return now.atMs - state.startedMs >= stage.after_ms ? stage.text : null
+}
+
+export interface RunningTool {
+  readonly plan: ToolPlan
+  readonly filler: FillerState
+  readonly spoken: string[]
+  done: boolean
+}
+
+export const startTool = (plan: ToolPlan, startedMs: number): RunningTool => ({
+  plan,
+  filler: { startedMs, spoken: 0 },
+  spoken: [],
+  done: false,
+})
+
+/** What is due now, noted as spoken; or null. */
+export function takeFiller(tool: RunningTool, atMs: number, soundBusy: boolean): string | null {
+  const phrase = dueFiller(tool.plan.filler, tool.filler, { atMs, answered: tool.done, soundBusy })
+  if (phrase === null) return null
+  tool.filler.spoken++
+  tool.spoken.push(phrase)
+  return phrase
 }

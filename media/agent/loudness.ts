@@ -7,28 +7,38 @@ import type { AudioFrame } from '../ports.ts'
 
 /** About −52 dBFS. */
 const MIN_LEVEL = 80
-const OVER_FLOOR = 3
+const OVER_FLOOR = 2.2
 /** 26 dB below the loudest of the last seconds is breath and room. */
 const UNDER_PEAK = 0.05
-const FLOOR_RISE = 0.01
-const FLOOR_FALL = 0.3
+/** Speech has a gap within so long; the quietest frame of the last two stretches is the room (minimum statistics). */
+const STRETCH_MS = 1500
 /** Halves in about three seconds of 20 ms frames. */
 const PEAK_DECAY = 0.9954
 
 export interface LoudnessState {
-  floor: number
   peak: number
+  /** Quietest of the stretch before, and of the one that ends at `untilMs`. */
+  before: number
+  lowest: number
+  untilMs: number
   /** Wire time of the last loud frame's end; 0 before any. */
   lastMs: number
 }
 
-export const quiet: LoudnessState = { floor: MIN_LEVEL / OVER_FLOOR, peak: 0, lastMs: 0 }
+export const quiet: LoudnessState = { peak: 0, before: 0, lowest: Number.POSITIVE_INFINITY, untilMs: 0, lastMs: 0 }
 
 export function listenLevel(state: LoudnessState, { pcm, atMs }: AudioFrame): LoudnessState {
   const level = rms(pcm)
   const peak = Math.max(level, state.peak * PEAK_DECAY)
-  const loud = level > Math.max(MIN_LEVEL, state.floor * OVER_FLOOR, peak * UNDER_PEAK)
-  // Speech must not become the floor that it is judged by, so loud frames raise it a hundred times slower.
-  const rate = level > state.floor ? (loud ? FLOOR_RISE / 100 : FLOOR_RISE) : FLOOR_FALL
-  return { floor: state.floor + (level - state.floor) * rate, peak, lastMs: loud ? atMs : state.lastMs }
+  const turned = atMs > state.untilMs
+  const before = turned && state.untilMs > 0 ? state.lowest : state.before
+  const lowest = turned ? level : Math.min(state.lowest, level)
+  const loud = level > Math.max(MIN_LEVEL, Math.min(before, lowest) * OVER_FLOOR, peak * UNDER_PEAK)
+  return {
+    peak,
+    before,
+    lowest,
+    untilMs: turned ? atMs + STRETCH_MS : state.untilMs,
+    lastMs: loud ? atMs : state.lastMs,
+  }
 }

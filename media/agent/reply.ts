@@ -29,9 +29,13 @@ export interface Voice {
   language: string
 }
 
+/** A model that says nothing for so long has failed: the caller must not listen to silence until the call's time is up. */
+export const MODEL_SILENT_MS = 15_000
+
 export function startReply(llm: Llm, request: LlmRequest, voice: Voice, clock: Clock): Reply {
   const controller = new AbortController()
   const { signal } = controller
+  const patience = new AbortController()
   const times: ReplyTimes = { startedMs: clock.now(), firstTokenMs: null, firstSoundMs: null }
   const queue = createQueue<ReplyItem>()
 
@@ -42,12 +46,23 @@ export function startReply(llm: Llm, request: LlmRequest, voice: Voice, clock: C
     queue.push({ type: 'sentence', text, sound })
   }
 
+  let cancelWait = () => {}
+  const waitForModel = () => {
+    cancelWait()
+    cancelWait = clock.after(MODEL_SILENT_MS, () => {
+      queue.fail(new Error('the text model does not answer'))
+      patience.abort()
+    })
+  }
+
   void (async () => {
     const splitter = createSplitter()
+    waitForModel()
     try {
-      for await (const event of llm.respond(request, signal)) {
+      for await (const event of llm.respond(request, AbortSignal.any([signal, patience.signal]))) {
         times.firstTokenMs ??= clock.now()
         if (signal.aborted) break
+        waitForModel()
         if (event.type === 'text') for (const sentence of splitter.push(event.delta)) speak(sentence)
         else {
           const rest = splitter.flush()
@@ -61,6 +76,8 @@ export function startReply(llm: Llm, request: LlmRequest, voice: Voice, clock: C
     } catch (error) {
       if (signal.aborted) queue.end()
       else queue.fail(error)
+    } finally {
+      cancelWait()
     }
   })()
 
@@ -101,6 +118,7 @@ function createQueue<T>(): Queue<T> {
   let state: { done: false } | { done: true; error?: unknown } = { done: false }
   let wake = () => {}
   const change = (next: () => void) => {
+    if (state.done) return // the first end counts
     next()
     wake()
   }

@@ -4,6 +4,7 @@ const SENTENCE_END = /[.!?…]+["')\]»”]*\s+|\n+/g
 const MIN_LETTERS = 2
 /** A sentence that goes on for so long is cut at a clause, so that the listener does not wait for its end. */
 const LONG = 160
+const TOO_LONG = 400
 const CLAUSE_END = /[,;:—]\s+/g
 const ABBREVIATION = /(?:^|\s)(?:[A-ZА-Я]|Mr|Mrs|Ms|Dr|St|No|vs|etc|e\.g|i\.e|г|ул|д|кв|тел|им)\.\s*$/
 
@@ -44,7 +45,8 @@ function findCut(text: string): number {
   if (text.length < LONG) return 0
   let last = 0
   for (const match of text.matchAll(CLAUSE_END)) if (match.index < LONG) last = match.index + match[0].length
-  return last
+  // Without a pause for long, between two words; a piece must not grow with the text.
+  return last > 0 || text.length < TOO_LONG ? last : text.lastIndexOf(' ', TOO_LONG - 1) + 1 || TOO_LONG
 }
 
 /** Marks that are not for speaking: Markdown emphasis, list bullets, headings. */

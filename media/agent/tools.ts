@@ -12,6 +12,8 @@ export type ToolOutcome = Pick<ToolCall, 'verdict' | 'http_status' | 'result'>
 
 type Arguments = Record<string, unknown>
 
+const DOT_SEGMENT = /^[^?#]*\/\.\.?(?:[/?#]|$)/
+
 /** Runs the tool; never throws. What went wrong becomes text, so that the agent can say it. */
 export async function runTool(
   tool: ToolPlan,
@@ -20,9 +22,9 @@ export async function runTool(
   fetch: Fetch,
   signal: AbortSignal,
 ): Promise<ToolOutcome> {
-  const request = buildRequest(tool, args, headers, signal)
-  if ('problem' in request) return { verdict: 'bad_arguments', http_status: null, result: request.problem }
   try {
+    const request = buildRequest(tool, args, headers, signal)
+    if ('problem' in request) return { verdict: 'bad_arguments', http_status: null, result: request.problem }
     return readAnswer(await fetch(request))
   } catch (error) {
     return readFailure(error)
@@ -41,11 +43,11 @@ export function buildRequest(
   const used = new Set<string>()
   const filled = tool.url.replace(/\{(\w+)\}/g, (_, name: string) => {
     used.add(name)
-    return encodeURIComponent(toText(args[name]))
+    return encodeURIComponent(toText(args[name]).toWellFormed())
   })
   const url = parseUrl(filled)
-  // A parameter may fill the path or the query, never choose the host.
-  if (!url || url.origin !== parseUrl(tool.url.replace(/\{(\w+)\}/g, 'x'))?.origin) {
+  // A parameter may fill the path or the query, never choose the host, nor climb out of its place by "..".
+  if (!url || DOT_SEGMENT.test(filled) || url.origin !== parseUrl(tool.url.replace(/\{(\w+)\}/g, 'x'))?.origin) {
     return { problem: 'The address of the tool is not valid.' }
   }
   const rest = Object.entries(args).filter(([name, value]) => !used.has(name) && value !== undefined && value !== null)
@@ -77,7 +79,7 @@ function validator(schema: Record<string, unknown>): z.ZodType {
   let known = validators.get(schema)
   if (!known) {
     try {
-      known = z.fromJSONSchema(withoutFormats(schema) as Parameters<typeof z.fromJSONSchema>[0])
+      known = z.fromJSONSchema(judgeable(schema) as Parameters<typeof z.fromJSONSchema>[0])
     } catch {
       known = z.record(z.string(), z.unknown()) // keywords that zod does not know: the tool itself will judge
     }
@@ -86,12 +88,16 @@ function validator(schema: Record<string, unknown>): z.ZodType {
   return known
 }
 
-/** `format` only annotates (JSON Schema 2020-12 §7.2.1): whether "19:30" is a time is for the tool to say. */
-function withoutFormats(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(withoutFormats)
+/**
+ * `format` only annotates (JSON Schema 2020-12 §7.2.1): whether "19:30" is a time is for the tool to say. A customer's
+ * `pattern` may take minutes on the loop that paces everybody's sound; it too is left to the tool.
+ */
+const NOT_JUDGED: Record<string, string> = { format: 'string', pattern: 'string', patternProperties: 'object' }
+function judgeable(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(judgeable)
   if (typeof schema !== 'object' || schema === null) return schema
-  const entries = Object.entries(schema).filter(([key, value]) => key !== 'format' || typeof value !== 'string')
-  return Object.fromEntries(entries.map(([key, value]) => [key, withoutFormats(value)]))
+  const entries = Object.entries(schema).filter(([key, value]) => typeof value !== NOT_JUDGED[key])
+  return Object.fromEntries(entries.map(([key, value]) => [key, judgeable(value)]))
 }
 
 function readAnswer(response: FetchResponse): ToolOutcome {

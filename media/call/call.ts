@@ -9,8 +9,30 @@ import { AskUnanswered, type EngineBus } from '../contract/bus-engine.ts'
 import type { CallEventBody, CallRecord, EndedReason } from '../contract/messages.ts'
 import { type CallPlan, PlanSecrets } from '../contract/plan.ts'
 import type { Sealer } from '../contract/seal.ts'
-import type { Clock, Dialer, DialResult, Fetch, InboundOffer, Leg, Llm, Log, Stt, Tts, Vad, WrapUp } from '../ports.ts'
-import { type CallEffect, type CallInput, type CallState, dialing, type Outcome, opening, stepCall } from './machine.ts'
+import type {
+  Clock,
+  Dialer,
+  DialFailure,
+  DialResult,
+  Fetch,
+  InboundOffer,
+  Leg,
+  Llm,
+  Log,
+  Stt,
+  Tts,
+  Vad,
+  WrapUp,
+} from '../ports.ts'
+import {
+  answering,
+  type CallEffect,
+  type CallInput,
+  type CallState,
+  dialing,
+  type Outcome,
+  stepCall,
+} from './machine.ts'
 
 export interface CallDeps {
   bus: EngineBus
@@ -27,11 +49,15 @@ export interface CallDeps {
 }
 
 const PROGRESS_MS = 5000
-/** Asked for this long before the paid time ends, so that a slow answer does not cut anybody off. */
-const EXTEND_BEFORE_MS = 20_000
+/** Asked for this long before the paid time ends: half a minute without Redis or Postgres must not cut anybody off. */
+const EXTEND_BEFORE_MS = 45_000
+const EXTEND_PAUSE_MS = 1000
 const EXTEND_TIMEOUT_MS = 5000
 const GOODBYE_MS = 10_000
 const WRAP_UP_MS = 15_000
+/** Why an offer got no leg: the caller gave up first, or the answer could not be made (the peer was told). */
+const CALLER_GONE: DialFailure = { status: 'canceled', reason: 'caller_canceled', sipCode: 487 }
+const NOT_ANSWERED: DialFailure = { status: 'failed', reason: 'internal_error', sipCode: null }
 /** Without Redis for so long, the call ends itself before control may reap it (lease 60 s, reaped at 75 s). */
 const LEASE_LOST_MS = 50_000
 
@@ -82,12 +108,10 @@ export class Call {
 
   /** The offer was admitted and the plan is this call's. */
   static answer(plan: CallPlan, offer: InboundOffer, deps: CallDeps): Call {
-    const call = new Call(plan, deps, opening)
+    const call = new Call(plan, deps, answering)
     void offer.answer().then(leg => {
-      if (leg) {
-        call.#adopt(leg)
-        call.#perform({ type: 'start_conversation' })
-      } else call.#giveUpUnanswered(offer.signal.aborted)
+      if (leg) call.#onDialed({ ok: true, leg })
+      else call.#onDialed({ ok: false, failure: offer.signal.aborted ? CALLER_GONE : NOT_ANSWERED })
     })
     return call
   }
@@ -139,15 +163,6 @@ export class Call {
   #adopt(leg: Leg): void {
     this.#leg = leg
     void leg.ended.then(end => this.#feed({ type: 'leg_ended', reason: end.reason }))
-  }
-
-  /** The caller gave up first, or the answer could not be made (the peer was told). */
-  #giveUpUnanswered(callerGone: boolean): void {
-    const outcome: Outcome = callerGone
-      ? { status: 'canceled', reason: 'caller_canceled', sipCode: 487 }
-      : { status: 'failed', reason: 'internal_error', sipCode: null }
-    this.#state = { phase: 'ended', outcome }
-    this.#finish(outcome)
   }
 
   #startConversation(): void {
@@ -224,7 +239,7 @@ export class Call {
       // No answer is not a refusal: what is held may be talked, and it is asked again meanwhile.
       if (!(error instanceof AskUnanswered)) this.#log.warn({ err: error }, 'call.extend failed')
       if (this.#paidMs - this.#conversation!.talkedMs > EXTEND_TIMEOUT_MS) {
-        void this.#extend()
+        this.#after(EXTEND_PAUSE_MS, () => void this.#extend())
         return
       }
     }
@@ -256,6 +271,7 @@ export class Call {
     if (conversation) {
       const { goal, extraction } = this.plan
       try {
+        await conversation.settled()
         const llm = this.#deps.llmFor(this.plan, this.#secrets)
         const request = { ...conversation.request(), goal, extraction }
         this.#wrapUp = await llm.wrapUp(request, AbortSignal.timeout(WRAP_UP_MS))

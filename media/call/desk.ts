@@ -11,6 +11,8 @@ export interface DeskOptions extends CallDeps {
   /** Calls at once. */
   capacity: number
   hears(): boolean
+  /** False while there is nothing to dial over: other engines shall take the calls then. */
+  ready(): boolean
 }
 
 export interface Desk {
@@ -35,7 +37,9 @@ export async function openDesk(options: DeskOptions): Promise<Desk> {
       calls.delete(call.plan.call_id)
     })
   }
-  const free = () => (open ? options.capacity - calls.size : 0)
+  /** Offers that control is being asked about: they have a place already. */
+  const admissions = new Set<Promise<void>>()
+  const free = () => (open && options.ready() ? options.capacity - calls.size - admissions.size : 0)
 
   async function admit(offer: InboundOffer): Promise<void> {
     if (free() <= 0) {
@@ -62,7 +66,7 @@ export async function openDesk(options: DeskOptions): Promise<Desk> {
       return
     }
     // Control may have given the admission up meanwhile; then the call is not ours.
-    if (!(await bus.claim(answer.plan.call_id))) {
+    if (!open || !(await bus.claim(answer.plan.call_id))) {
       offer.reject('not_ready')
       return
     }
@@ -74,9 +78,15 @@ export async function openDesk(options: DeskOptions): Promise<Desk> {
     bus.onCommand(command => calls.get(command.call_id)?.end(command.reason)),
   ]
   const beat = () =>
-    bus.heartbeat({ calls: calls.size, capacity: open ? options.capacity : 0, hears: options.hears() }).catch(error => {
-      log.warn({ err: error }, 'heartbeat failed')
-    })
+    bus
+      .heartbeat({
+        calls: calls.size,
+        capacity: open && options.ready() ? options.capacity : 0,
+        hears: options.hears(),
+      })
+      .catch(error => {
+        log.warn({ err: error }, 'heartbeat failed')
+      })
   let cancelBeat = () => {}
   const beatAgain = () => {
     void beat()
@@ -87,16 +97,19 @@ export async function openDesk(options: DeskOptions): Promise<Desk> {
 
   return {
     offer(offer) {
-      void admit(offer).catch(error => {
-        log.error({ err: error }, 'inbound call failed')
-        offer.reject('internal_error')
-      })
+      const admission = admit(offer)
+        .catch(error => {
+          log.error({ err: error }, 'inbound call failed')
+          offer.reject('internal_error')
+        })
+        .finally(() => admissions.delete(admission))
+      admissions.add(admission)
     },
     calls: () => calls.size,
     async close(graceMs) {
       open = false
       cancelBeat()
-      await Promise.all(readers.map(reader => reader.stop()))
+      await Promise.all([...readers.map(reader => reader.stop()), ...admissions])
       for (const call of calls.values()) call.end('engine_shutdown')
       const all = Promise.all([...calls.values()].map(call => call.done))
       await Promise.race([all, new Promise<void>(resolve => clock.after(graceMs, resolve))])

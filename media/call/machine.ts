@@ -1,6 +1,6 @@
 /**
- * The life of a call as a pure function: `dialing → ringing → opening → talking → closing → ended`. Inbound and web calls
- * enter at `opening`. Whatever comes after `ended` changes nothing.
+ * The life of a call as a pure function: `dialing → ringing → opening → talking → closing → ended`. Inbound calls
+ * enter at `ringing`, web calls at `opening`. Whatever comes after `ended` changes nothing.
  */
 import type { EndedReason, FinalStatus } from '../contract/messages.ts'
 import type { DialFailure } from '../ports.ts'
@@ -47,6 +47,8 @@ export interface CallStep {
 }
 
 export const dialing: CallState = { phase: 'dialing', cancel: null }
+/** An inbound call whose answer is on its way; whoever ends it meanwhile ends it like a dial. */
+export const answering: CallState = { phase: 'ringing', cancel: null }
 export const opening: CallState = { phase: 'opening' }
 
 /** These ends are spoken first, so that the far end is not cut off in silence. */

@@ -6,7 +6,7 @@ import type { CallCommand, EndedReason, PlaceCommand } from './messages.ts'
 import { type AskAnswer, type AskName, type AskRequest, asks, BusEvent, CallEvent, Heartbeat } from './messages.ts'
 import type { TrunksSnapshot } from './plan.ts'
 import type { Sealer } from './seal.ts'
-import { type Reader, readAll, readGroup, type StreamEntry } from './streams.ts'
+import { jsonOf, type Reader, readAll, readGroup, type StreamEntry } from './streams.ts'
 
 export type AskHandlers = { [N in AskName]: (request: AskRequest<N>) => Promise<AskAnswer<N>> }
 
@@ -99,7 +99,7 @@ export function createControlBus(options: {
         log,
         handle: entries => {
           for (const entry of entries) {
-            const event = CallEvent.safeParse(JSON.parse(entry.fields['event'] ?? 'null'))
+            const event = CallEvent.safeParse(jsonOf(entry, 'event'))
             if (event.success && (callId === null || event.data.call_id === callId)) handle(event.data)
           }
         },
@@ -123,7 +123,7 @@ async function handleEvents(
 ): Promise<void> {
   const lanes = new Map<string, { entry: StreamEntry; event: BusEvent }[]>()
   for (const entry of entries) {
-    const parsed = BusEvent.safeParse(JSON.parse(entry.fields['event'] ?? 'null'))
+    const parsed = BusEvent.safeParse(jsonOf(entry, 'event'))
     if (!parsed.success) {
       log.error({ id: entry.id, issues: parsed.error.issues.length }, 'event does not fit the contract')
       await bury(redis, keys, entry)

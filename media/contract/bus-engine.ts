@@ -15,7 +15,7 @@ import {
 } from './messages.ts'
 import { type CallPlan, CONTRACT_VERSION, TrunksSnapshot } from './plan.ts'
 import type { Sealer } from './seal.ts'
-import { newestId, type Reader, readAll, readGroup } from './streams.ts'
+import { jsonOf, newestId, type Reader, readAll, readGroup } from './streams.ts'
 
 /** Control gave no answer in time, or could not: not a refusal. */
 export class AskUnanswered extends Error {
@@ -46,6 +46,9 @@ export interface EngineBus {
   close(): Promise<void>
 }
 
+const SEND_TRIES = 120
+const SEND_PAUSE_MS = 1000
+
 export function createEngineBus(options: {
   redis: Redis
   sealer: Sealer
@@ -64,7 +67,7 @@ export function createEngineBus(options: {
     from: '0-0',
     log,
     handle: entries => {
-      for (const { fields } of entries) waiting.get(fields['id'] ?? '')?.(JSON.parse(fields['body'] ?? 'null'))
+      for (const entry of entries) waiting.get(entry.fields['id'] ?? '')?.(jsonOf(entry, 'body') ?? {})
     },
   })
   const send = (event: object) =>
@@ -86,7 +89,7 @@ export function createEngineBus(options: {
           for (const entry of entries) {
             // Acknowledged and gone before anything is dialled: a redelivered dial would ring a person twice.
             await redis.multi().xack(keys.commands, 'engines', entry.id).xdel(keys.commands, entry.id).exec()
-            const command = PlaceCommand.safeParse(JSON.parse(entry.fields['command'] ?? 'null'))
+            const command = PlaceCommand.safeParse(jsonOf(entry, 'command'))
             if (!command.success) {
               log.error({ id: entry.id, issues: command.error.issues.length }, 'command does not fit the contract')
               continue
@@ -108,7 +111,7 @@ export function createEngineBus(options: {
         log,
         handle: entries => {
           for (const entry of entries) {
-            const command = CallCommand.safeParse(JSON.parse(entry.fields['command'] ?? 'null'))
+            const command = CallCommand.safeParse(jsonOf(entry, 'command'))
             if (command.success) handle(command.data)
             else log.error({ id: entry.id }, 'command does not fit the contract')
           }
@@ -129,7 +132,18 @@ export function createEngineBus(options: {
       let seq = 0
       return async body => {
         seq++
-        await send(CallEvent.parse({ v: CONTRACT_VERSION, at: clock.wall(), call_id, owner_id, seq, ...body }))
+        const event = CallEvent.parse({ v: CONTRACT_VERSION, at: clock.wall(), call_id, owner_id, seq, ...body })
+        for (let tries = 1; ; tries++) {
+          try {
+            await send(event)
+            return
+          } catch (error) {
+            // Redis is there and says no (its disk is full, it fails over): that passes, and the record must not be lost.
+            if (tries >= SEND_TRIES) throw error
+            if (tries === 1) log.warn({ err: error, type: event.type }, 'event is refused, will be sent again')
+            await new Promise<void>(resolve => clock.after(SEND_PAUSE_MS, resolve))
+          }
+        }
       }
     },
     async emitEngine(type) {
@@ -151,7 +165,8 @@ export function createEngineBus(options: {
           resolve(body)
         })
       })
-      await redis
+      // Not waited for: while Redis is away it is not sent either, and the deadline must hold all the same.
+      void redis
         .xadd(
           keys.asks,
           'MAXLEN',

@@ -5,6 +5,7 @@
  * At most once: a command is a call only for who wins `claim:<call>`; control expires or cancels a queued call with
  * the same key, so exactly one of the two happens. At least once: events are acknowledged after the handler's commit.
  */
+import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 
 export interface BusKeys {
@@ -47,8 +48,12 @@ export const HEARTBEAT_TTL_MS = 7000
 export const EVENTS_KEPT = 50_000
 const CLAIM_KEPT_MS = 24 * 3600 * 1000
 
-/** KEYS claim; ARGV who, deadline (epoch ms, 0 = none), ttl. 1 when `who` owns the call now. Redis' own clock judges. */
+/**
+ * KEYS claim; ARGV who and which try, deadline (epoch ms, 0 = none), ttl. 1 when this try owns the call now, also when it
+ * is sent again because the connection broke before the answer. Redis' own clock judges.
+ */
 const CLAIM_SCRIPT = `
+if redis.call('GET', KEYS[1]) == ARGV[1] then return 1 end
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local deadline = tonumber(ARGV[2])
@@ -64,5 +69,7 @@ export async function claimCall(
   who: string,
   deadline: number,
 ): Promise<boolean> {
-  return (await redis.eval(CLAIM_SCRIPT, 1, keys.claim(callId), who, deadline, CLAIM_KEPT_MS)) === 1
+  return (
+    (await redis.eval(CLAIM_SCRIPT, 1, keys.claim(callId), `${who}|${randomUUID()}`, deadline, CLAIM_KEPT_MS)) === 1
+  )
 }

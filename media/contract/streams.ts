@@ -19,6 +19,15 @@ export function toEntries(raw: unknown): StreamEntry[] {
   return entries
 }
 
+/** Undefined for what is no JSON: one broken entry must not hold up those after it. */
+export function jsonOf(entry: StreamEntry, field: string): unknown {
+  try {
+    return JSON.parse(entry.fields[field] ?? 'null')
+  } catch {
+    return undefined
+  }
+}
+
 export async function ensureGroup(redis: Redis, stream: string, group: string): Promise<void> {
   try {
     await redis.xgroup('CREATE', stream, group, '0', 'MKSTREAM')

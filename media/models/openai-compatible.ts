@@ -1,6 +1,7 @@
 /** Any text model behind OpenAI's chat completions protocol, through the AI SDK (its only importer). */
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { generateText, jsonSchema, type ModelMessage, Output, streamText, type ToolSet, tool } from 'ai'
+import { z } from 'zod'
 import type { ChatMessage, Llm, LlmEvent, LlmRequest, WrapUp, WrapUpRequest } from '../ports.ts'
 
 export interface OpenAiCompatibleOptions {
@@ -52,24 +53,27 @@ export function createOpenAiCompatible(options: OpenAiCompatibleOptions): Llm {
         'You write the record of a telephone call. Use only what was said in it. ' +
         `Goal of the call: ${request.goal ?? 'none was set'}.`,
       prompt: transcriptOf(request.messages),
-      output: Output.object({ schema: jsonSchema<WrapUpAnswer>(wrapUpSchema(request.extraction)) }),
+      output: Output.object({ schema: jsonSchema<unknown>(wrapUpSchema(request.extraction)) }),
       abortSignal: signal,
       maxRetries: 1,
     })
+    const { summary, goal_reached, extracted } = WrapUpAnswer.parse(output)
     return {
-      summary: output.summary,
-      extracted: request.extraction ? (output.extracted ?? {}) : null,
-      goalReached: request.goal !== null && output.goal_reached,
+      summary,
+      extracted: request.extraction ? extracted : null,
+      goalReached: request.goal !== null && goal_reached,
     }
   }
   return { respond, wrapUp }
 }
 
-interface WrapUpAnswer {
-  summary: string
-  goal_reached: boolean
-  extracted?: Record<string, unknown>
-}
+const Arguments = z.record(z.string(), z.unknown())
+/** Many servers take a schema as a hint only; what does not fit must not spoil the whole record of the call. */
+const WrapUpAnswer = z.object({
+  summary: z.string().catch(''),
+  goal_reached: z.boolean().catch(false),
+  extracted: Arguments.catch({}),
+})
 
 function wrapUpSchema(extraction: Record<string, unknown> | null) {
   return {
@@ -87,8 +91,10 @@ function wrapUpSchema(extraction: Record<string, unknown> | null) {
 function toEvent(id: string, name: string, input: unknown): LlmEvent {
   if (name === END_CALL) return { type: 'hangup' }
   if (name === DO_NOT_CALL) return { type: 'do_not_call' }
-  const args = typeof input === 'object' && input !== null ? (input as Record<string, unknown>) : {}
-  return { type: 'tool', id, name, arguments: args }
+  const args = Arguments.safeParse(input)
+  // Cut off in the middle, or no object: a tool must not run with less than the model meant.
+  if (!args.success) throw new Error('the text model called a tool with arguments that cannot be read')
+  return { type: 'tool', id, name, arguments: args.data }
 }
 
 function toTools(request: LlmRequest): ToolSet {

@@ -59,7 +59,7 @@ export class JitterBuffer {
     if (this.#next === null) this.#restart(packet)
     const ahead = sequenceDelta(packet.sequence, this.#next!)
     if (Math.abs(ahead) > MAX_DROPOUT) {
-      const rest = this.#giveUpAll(atMs)
+      const rest = this.startAnew(atMs)
       this.#restart(packet)
       return [...rest, ...this.#accept(packet, atMs)]
     }
@@ -72,6 +72,15 @@ export class JitterBuffer {
       return []
     }
     return this.#accept(packet, atMs)
+  }
+
+  /** Another stream begins (a new SSRC), whose numbers say nothing about these; what is still held of the old one. */
+  startAnew(atMs: number): JitterOutput[] {
+    const rest = this.#next === null ? [] : this.#giveUpAll(atMs)
+    this.#held.clear()
+    this.#next = null
+    this.#holeSinceMs = null
+    return rest
   }
 
   /** What is due although nothing arrived. */

@@ -1,7 +1,7 @@
 /**
  * Whose packets are taken (symmetric RTP, RFC 4961): the address that signalling named, at once; another only when the
  * named one is silent and the newcomer has shown a few valid packets in a row (a caller behind NAT). Once the named
- * address speaks, or a newcomer was taken, nobody else gets in until signalling names a new one. Pure.
+ * address speaks, nobody else gets in until signalling names a new one; once a newcomer was taken, only the named one. Pure.
  */
 export interface Address {
   address: string
@@ -33,11 +33,12 @@ export class Latch {
   }
 
   accepts(from: Address, packet: { ssrc: number; sequence: number }): boolean {
-    if (this.#latched) return same(from, this.#latched)
+    // The named address always has its place, also after a newcomer took it: or a stranger's few packets would shut it out.
     if (same(from, this.#signalled)) {
       this.#latched = this.#signalled
       return true
     }
+    if (this.#latched) return same(from, this.#latched)
     const candidate = this.#candidate
     if (!candidate || !same(from, candidate) || candidate.ssrc !== packet.ssrc || candidate.next !== packet.sequence) {
       this.#candidate = { ...from, ssrc: packet.ssrc, next: (packet.sequence + 1) & 0xffff, count: 1 }

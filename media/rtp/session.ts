@@ -20,6 +20,7 @@ export const RTP_RATE = 8000
 const FRAME = frameSamples(RTP_RATE)
 const RTCP_EVERY_MS = 5000
 const CNAME_BYTES = 8
+const LAST_PORT = 65_535
 /** A replayed or forged burst must not become minutes of sound. */
 const MAX_PAYLOAD_BYTES = 2400
 
@@ -153,11 +154,15 @@ class Session implements RtpSession {
     if (packet.payloadType === this.#params!.dtmfPayloadType) {
       const key = this.#dtmf.receive(packet)
       if (key) this.#sink?.dtmf(key)
-      // The event replaces sound: its sequence numbers count, its payload is silence.
-      this.#deliver(this.#jitter.put({ ...packet, payload: new Uint8Array(0) }, nowMs))
+      // The event replaces sound: its sequence numbers count, its payload is silence. Some gateways number keys apart.
+      if (packet.ssrc === this.#remoteSsrc)
+        this.#deliver(this.#jitter.put({ ...packet, payload: new Uint8Array(0) }, nowMs))
       return
     }
-    if (packet.ssrc !== this.#remoteSsrc) this.#remoteSsrc = packet.ssrc
+    if (packet.ssrc !== this.#remoteSsrc) {
+      this.#remoteSsrc = packet.ssrc
+      this.#deliver(this.#jitter.startAnew(nowMs))
+    }
     this.#deliver(this.#jitter.put(packet, nowMs))
   }
 
@@ -189,11 +194,15 @@ class Session implements RtpSession {
   #tick(dueMs: number): void {
     const nowMs = this.#options.clock.now()
     this.#deliver(this.#jitter.poll(nowMs))
-    const pcm = this.#sink!.pull(dueMs)
-    if (this.#closed) return // the last word was said, and the call hung up
-    const params = this.#params
     this.#timestamp = (this.#timestamp + FRAME) >>> 0
-    if (params && params.direction !== 'recvonly' && params.direction !== 'inactive') this.#send(params, pcm)
+    const params = this.#params
+    // What is pulled counts as heard: on hold nothing is sent, so nothing is pulled, and the agent waits.
+    if (params && params.direction !== 'recvonly' && params.direction !== 'inactive') {
+      const pcm = this.#sink!.pull(dueMs)
+      if (this.#closed) return // the last word was said, and the call hung up
+      this.#send(params, pcm)
+    }
+    if (this.#closed) return
     if (nowMs >= this.#rtcpDueMs) {
       this.#rtcpDueMs = nowMs + RTCP_EVERY_MS
       this.#sendRtcp(false)
@@ -253,7 +262,9 @@ class Session implements RtpSession {
       bye,
     })
     const { address, port } = this.#latch.target
-    this.#rtcp.send(report, port + 1, address, sent)
+    // The last port has no next one, and `send` throws for what is no port.
+    if (port < LAST_PORT) this.#rtcp.send(report, port + 1, address, sent)
+    else sent()
   }
 }
 

@@ -1,12 +1,15 @@
 /** What leaves the machine, and what may come in: logs without talk, addresses that only look public, settings. */
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createHole } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { ConfigError, readConfig } from '../../infra/config.ts'
 import { createLog } from '../../infra/log.ts'
+import { openRedis } from '../../infra/parts.ts'
 import { createSafeFetch, createSafeWebFetch, isPublic } from '../../infra/safe-fetch.ts'
+import { quietLog, until } from '../support/world.ts'
 
 const open: { close(): void }[] = []
 afterEach(() => {
@@ -97,6 +100,18 @@ describe('the guard for libraries', () => {
     const answer = await createSafeWebFetch({ allow: [`127.0.0.1:${port}`] })(`http://127.0.0.1:${port}/`)
     await expect(answer.text()).rejects.toThrow('more than')
   })
+})
+
+describe('a Redis that vanished without a word', () => {
+  it('is not waited for, but tried again', async () => {
+    let connections = 0
+    const hole = createHole(() => connections++)
+    await new Promise<void>(resolve => hole.listen(0, '127.0.0.1', resolve))
+    open.push(hole)
+    const redis = openRedis(`redis://127.0.0.1:${(hole.address() as { port: number }).port}`, quietLog)
+    open.push({ close: () => redis.disconnect() })
+    await until(() => connections > 1, 'a second try', 12_000)
+  }, 15_000)
 })
 
 describe('settings', () => {

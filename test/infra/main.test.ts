@@ -90,6 +90,10 @@ describe('npm start', { timeout: 180_000 }, () => {
     await first.up
     const refused = start()
     await expect(refused.up).rejects.toThrow('already runs in this folder')
+    // One that was started again is known as well.
+    const redis = alive().find(line => line.includes('redis-server'))!
+    process.kill(Number(redis.split(' ')[0]), 'SIGKILL')
+    await until(() => first.output().includes('Redis is back.'), 'Redis is back', 20_000)
     first.child.kill('SIGKILL')
     await once(first.child, 'exit')
     const second = start()

@@ -45,12 +45,30 @@ export type PolicyAction =
 
 const MAX_MISSES = 2
 
-const DO_NOT_CALL =
-  /\b(?:do(?:n't| not) (?:ever )?call (?:me|us|here|this number)(?: again| any ?more)?|stop calling|take me off|remove (?:me|my number)|never call)|(?:не звоните|больше не звон|удалите мой номер|уберите мой номер)/i
+/** Of a whole wish, not of a time or a way of calling: who is taken for one of these is never dialled again. */
+const DO_NOT_CALL = new RegExp(
+  [
+    String.raw`\b(?:do(?:n['’]t| not) (?:ever )?|never )(?:call|phone|contact) (?:me|us|here|this number)(?: (?:at|on) this number)?(?: (?:again|any ?more|ever|please|ever again))*(?=\s*(?:[.,!?;]|$))`,
+    String.raw`\b(?:stop|quit) calling(?: (?:me|us|here|this number))?(?=\s*(?:[.,!?;]|please|$))`,
+    String.raw`\b(?:take|remove) (?:me|us|my number|this number) (?:off|from) (?:of )?(?:your|the|this|that) (?:\w*call\w* )?(?:lists?|database|records|system)\b`,
+    String.raw`\bremove my number\b`,
+    String.raw`(?<!почему (?:вы )?)не звоните(?: (?:больше|мне|нам|сюда|никогда|пожалуйста|по этому номеру))*(?=\s*(?:[.,!?;]|$))`,
+    'больше (?:мне |нам |сюда )?не звон|(?:удалите|уберите) мой номер',
+  ].join('|'),
+  'i',
+)
+/** At the end of a clause: "that is all wrong" and "is it true that it is closed?" are no farewells. */
 const GOODBYE =
-  /\b(?:good ?bye|bye(?: bye)?|that(?:'s| is| will be| would be)? (?:all|it|everything)|nothing else|no,? thank(?:s| you)|hang up)\b|(?:до свидания|всего доброго|это вс[её]|больше ничего|спасибо,? нет|нет,? спасибо)/i
+  /\b(?:good ?bye|bye(?: bye)?)\b|\b(?:that(?:['’]s| is| was| will be|['’]ll be| would be) (?:all|it|everything)|nothing else|no,? thank(?:s| you))(?=\s*(?:[.,!?;]|$|thanks|thank you|for (?:now|today)|then))|\b(?:you (?:can|may)|i(?:['’]ll| will| have to| must)|please|just|^) ?hang up\b|(?:до свидания|всего доброго|это вс[её](?=\s*(?:[.,!?;]|$))|больше ничего|спасибо,? нет|нет,? спасибо)/i
 const OPERATOR =
-  /\b(?:operator|human|real person|representative|manager|somebody|someone else|leave a message)\b|(?:оператор|человек[ау]?|менеджер|сообщение)/i
+  /\b(?:operator|human|real person|representative|manager|somebody|someone else|leave a message)\b|(?:оператор|жив\p{L}* человек|с человеком|менеджер|сообщени)/iu
+/** A yes that takes itself back: nothing is done on its strength. */
+const OBJECTION =
+  /\b(?:but|except|however|wait|hold on|moment|second|think|change|wrong|incorrect|instead|actually|not|no|don['’]t|cancel|stop)\b|(?:^|[^\p{L}])(?:но|кроме|подожд\p{L}*|измени\p{L}*|исправ\p{L}*|не|нет|неверно|неправильно|стоп|отмен\p{L}*)(?!\p{L})/iu
+const HARMLESS_NO = /\b(?:no problem|not a problem|no worries|why not)\b|без проблем|нет проблем|почему бы и нет/giu
+const FINE_AS_IT_IS =
+  /\b(?:nothing|(?:it|that|everything)(?:['’]s| is) (?:all )?(?:fine|ok|okay|good|correct|right))\b|ничего|вс[её] (?:верно|правильно)/i
+const QUESTION = /\?|\b(?:what|when|where|which|how|who|can|could|do you|is there|are you|i need|i want)\b/i
 const REPEAT =
   /\b(?:repeat|say (?:that|it) again|pardon|what did you say|come again|sorry\?)|(?:повторите|не расслышал|что вы сказали)/i
 const NEVER_MIND =
@@ -105,7 +123,8 @@ function onOpen(state: PolicyState, text: string, open: boolean, context: Policy
   const intent = matchIntent(text, context.intents, context.today)
   if (intent) return begin({ ...state, misses: 0, greeted: true }, intent, text, context)
   const answer = yesNo(text)
-  if (GOODBYE.test(text) || (open && answer === false)) return { ...state, step: { at: 'over', doNotCall: false } }
+  if (GOODBYE.test(text) || (open && answer === false && !QUESTION.test(text)))
+    return { ...state, step: { at: 'over', doNotCall: false } }
   if (OPERATOR.test(text)) return { ...state, step: { at: 'message', taken: false } }
   if (open && answer === true) return { ...state, step: { at: 'idle', open: false }, misses: 0, greeted: false }
   if (HELLO.test(text.trim())) return { ...state, step: { at: 'idle', open: false }, greeted: false }
@@ -147,11 +166,10 @@ function onAnswer(
   if (NEVER_MIND.test(text)) return { ...state, step: { at: 'idle', open: false }, misses: 0, greeted: false }
   const open = intent.slots.filter(candidate => !(candidate.name in step.values))
   const given = fillSlots(text, open, slot.name, context.today)
-  if (slot.name in given) return advance(state, intent, { ...step.values, ...given }, 0, context)
-  if (GOODBYE.test(text)) return { ...state, step: { at: 'over', doNotCall: false } }
-  if (OPERATOR.test(text)) return { ...state, step: { at: 'message', taken: false } }
   // The answer may have been to something else, and what it gave is kept.
   if (Object.keys(given).length > 0) return advance(state, intent, { ...step.values, ...given }, 0, context)
+  if (GOODBYE.test(text)) return { ...state, step: { at: 'over', doNotCall: false } }
+  if (OPERATOR.test(text)) return { ...state, step: { at: 'message', taken: false } }
   const other = matchIntent(text, context.intents, context.today)
   if (other && other !== intent) return begin(state, other, text, context)
   const misses = step.misses + 1
@@ -169,12 +187,16 @@ function onConfirm(
   const answer = yesNo(text)
   const changed = corrections(text, intent.slots, values, context.today)
   if (Object.keys(changed).length > 0) return advance(state, intent, { ...values, ...changed }, 0, context)
-  if (answer === true && !step.changing) return { ...state, step: { at: 'calling', intent, values } }
+  const meant = answer === true && !OBJECTION.test(text.replace(HARMLESS_NO, ''))
+  if (meant && !step.changing) return { ...state, step: { at: 'calling', intent, values } }
   if (NEVER_MIND.test(text)) return { ...state, step: { at: 'idle', open: true } }
+  if (step.changing && (meant || FINE_AS_IT_IS.test(text))) return { ...state, step: { ...step, changing: false } }
   if (answer === false) return { ...state, step: { ...step, changing: true } }
   // "Change the time": asked for anew.
   const named = intent.slots.find(slot => slot.name in values && mentions(text, slot))
-  if (!named) return { ...state, step: { ...step, changing: step.changing } }
+  if (!named && GOODBYE.test(text)) return { ...state, step: { at: 'over', doNotCall: false } }
+  if (!named && OPERATOR.test(text)) return { ...state, step: { at: 'message', taken: false } }
+  if (!named) return { ...state, step }
   const rest = Object.fromEntries(Object.entries(values).filter(([name]) => name !== named.name))
   return advance(state, intent, rest, 0, context)
 }

@@ -197,7 +197,10 @@ const YES =
 const NO = /^(?:no|nope|not|nah|wrong|incorrect|нет|неверно|неправильно|не надо|не)(?![\p{L}])/iu
 
 export function yesNo(text: string): boolean | null {
-  const start = text.trim().replace(/^(?:oh|well|um+|uh+|ну|э+)[,\s]+/i, '')
+  const start = text
+    .trim()
+    .replace(/^(?:oh|well|um+|uh+|ну|э+)[,\s]+/i, '')
+    .replace(/^(?:no problem|not a problem|no worries|без проблем|нет проблем)[.,!\s]*/i, '')
   if (/^(?:да|конечно|верно|правильно|хорошо|угу|ага)(?![\p{L}])/iu.test(start) || YES.test(start)) return true
   return NO.test(start) ? false : null
 }
@@ -243,12 +246,15 @@ function findOption(tokens: readonly string[], options: readonly string[]): stri
 const NAME_LEAD =
   /\b(?:my name is|the name is|name's|name is|this is|i am|i'm|call me|it's|under the name|меня зовут|моя фамилия|имя|это)\s+/i
 
+/** "The name is wrong" gives none. */
+const NO_NAME = /^(?:wrong|not|incorrect|correct|right|misspelled|spelled|different|fine|the same)\b/i
+
 function findName(text: string, asked: boolean): string | null {
   const lead =
     /\b(?:my name is|the name is|name is|name's|under the name(?: of)?|call me)\s+([\p{L}'’-]+(?:\s+\p{Lu}[\p{L}'’-]+)?)/iu.exec(
       text,
     ) ?? /(?:меня зовут|моя фамилия|на имя)\s+([\p{L}-]+(?:\s+\p{Lu}[\p{L}-]+)?)/iu.exec(text)
-  if (lead) return title(lead[1]!)
+  if (lead && !NO_NAME.test(lead[1]!)) return title(lead[1]!)
   if (!asked) return null
   const words = stripLeadIn(text.replace(NAME_LEAD, ''))
     .split(/\s+/)

@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net'
 import { SoundMemory } from '../../audio/memory.ts'
 import type { AudioFrame, Clock, Log, SpeechChunk, Stt, Tts, Vad } from '../../ports.ts'
 import { createEnergyVad } from '../energy-vad.ts'
-import { Answer, type Ask, createDecoder, encodeFrame } from './protocol.ts'
+import { Answer, type Ask, createDecoder, encodeFrame, MAX_TEXT } from './protocol.ts'
 
 export interface SpeechClient {
   vad: Vad
@@ -21,6 +21,8 @@ export interface SpeechClient {
 
 const RECONNECT_MS = 500
 const STT_TIMEOUT_MS = 8000
+/** Between two pieces of sound. A sentence that is never finished would keep the agent from ever hanging up. */
+const TTS_TIMEOUT_MS = 10_000
 /** Never-ending silence before the first word is not worth reading. */
 const MIN_STRETCH_MS = 80
 
@@ -122,10 +124,13 @@ export function createSpeechClient(options: { host: string; port: number; clock:
               signal.removeEventListener('abort', abort)
               settle()
             }
-            const abort = () => finish(() => reject(new Error('recognition aborted')))
-            const cancelTimeout = clock.after(STT_TIMEOUT_MS, () =>
-              finish(() => reject(new Error('recognition timed out'))),
-            )
+            // What nobody waits for must not hold up the next in the one queue that all calls share.
+            const giveUp = (why: string) => {
+              send({ type: 'cancel', id })
+              finish(() => reject(new Error(why)))
+            }
+            const abort = () => giveUp('recognition aborted')
+            const cancelTimeout = clock.after(STT_TIMEOUT_MS, () => giveUp('recognition timed out'))
             signal.addEventListener('abort', abort)
             handlers.set(id, answer => {
               if (answer.type === 'text') finish(() => resolve({ text: answer.text, confidence: null }))
@@ -155,7 +160,9 @@ export function createSpeechClient(options: { host: string; port: number; clock:
       const abort = () => wake()
       signal.addEventListener('abort', abort)
       try {
-        if (!send({ type: 'tts', id, text, voice, language })) throw new Error('the speech process is away')
+        // A longer text is refused with the whole connection, on which the other calls speak and hear too.
+        const ask = { type: 'tts' as const, id, text: text.slice(0, MAX_TEXT), voice, language }
+        if (!send(ask)) throw new Error('the speech process is away')
         for (;;) {
           if (signal.aborted) {
             send({ type: 'cancel', id })
@@ -165,7 +172,15 @@ export function createSpeechClient(options: { host: string; port: number; clock:
           if (chunk) yield chunk
           else if (end.done) return
           else if (end.failure) throw new Error(`speech failed: ${end.failure}`)
-          else await new Promise<void>(resolve => (wake = resolve))
+          else {
+            const cancelTimeout = clock.after(TTS_TIMEOUT_MS, () => {
+              send({ type: 'cancel', id })
+              end.failure = 'no sound in time'
+              wake()
+            })
+            await new Promise<void>(resolve => (wake = resolve))
+            cancelTimeout()
+          }
         }
       } finally {
         signal.removeEventListener('abort', abort)

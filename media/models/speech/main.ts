@@ -18,6 +18,11 @@ if (missing.length > 0) log.warn({ missing }, 'offline models are not installed:
 const models = missing.length > 0 ? null : await loadModels(values.models!, Number(values.threads))
 const server = await startSpeechServer({ host: values.host, port: Number(values.port), models, log })
 process.stdout.write(`${JSON.stringify({ ready: true, port: server.port, hears: models !== null })}\n`)
+// The supervisor was killed: nobody is left to stop us.
+const parent = process.ppid
+setInterval(() => {
+  if (process.ppid !== parent) process.exit(0)
+}, 1000).unref()
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   process.on(signal, () => void server.close().then(() => process.exit(0)))
 }

@@ -4,6 +4,8 @@
  */
 import { z } from 'zod'
 
+export const MAX_TEXT = 4000
+
 export const Ask = z.discriminatedUnion('type', [
   /** A detector of its own for one call; `sound` messages with this id feed it. */
   z.object({ type: z.literal('vad.open'), id: z.int(), sample_rate: z.int() }),
@@ -13,7 +15,7 @@ export const Ask = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('tts'),
     id: z.int(),
-    text: z.string().max(4000),
+    text: z.string().max(MAX_TEXT),
     voice: z.string().nullable(),
     language: z.string(),
   }),

@@ -1,7 +1,7 @@
 /** The speech process: one a host, shared by its engines. Work waits in bounded queues; what does not fit is refused. */
 import { createServer, type Server, type Socket } from 'node:net'
 import PQueue from 'p-queue'
-import { createChunker } from '../../audio/frames.ts'
+import { concatPcm, createChunker } from '../../audio/frames.ts'
 import { createResampler } from '../../audio/resample.ts'
 import type { Log } from '../../ports.ts'
 import { espeak, espeakInstalled } from './espeak.ts'
@@ -10,6 +10,7 @@ import { MODEL_RATE, type SpeechModels, VAD_WINDOW } from './sherpa.ts'
 import { speakable } from './speakable.ts'
 
 const MAX_WAITING = 64
+const SILENCE_AFTER_S = 0.4
 const WINDOW_MS = (VAD_WINDOW / MODEL_RATE) * 1000
 
 export interface SpeechServerOptions {
@@ -187,6 +188,7 @@ function openDetector(models: SpeechModels, sampleRate: number, report: (atMs: n
   }
 }
 
+/** A stretch that ends with its last word reads better with silence after it (tried with Moonshine: 0.4 s). */
 function toModelRate(pcm: Int16Array, sampleRate: number): Int16Array {
-  return createResampler(sampleRate, MODEL_RATE).push(pcm)
+  return concatPcm([createResampler(sampleRate, MODEL_RATE).push(pcm), new Int16Array(MODEL_RATE * SILENCE_AFTER_S)])
 }

@@ -23,7 +23,14 @@ async function desk() {
     claim: async (id: string) => claimed.push(id) > 0,
     ask: () => new Promise(resolve => admit.push(resolve)),
   }
-  const options = { bus, clock: fakeClock(), log: quietLog, capacity: 1, hears: () => true }
+  const options = {
+    bus,
+    clock: fakeClock(),
+    log: quietLog,
+    capacity: 1,
+    hears: () => true,
+    ready: () => true,
+  }
   const rejected: string[] = []
   const offer = (): InboundOffer => ({
     called: '+1',

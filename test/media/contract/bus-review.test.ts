@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { describe, expect, inject, it } from 'vitest'
 import { systemClock } from '../../../infra/clock.ts'
-import { busKeys } from '../../../media/contract/bus.ts'
+import { busKeys, claimCall } from '../../../media/contract/bus.ts'
 import { createControlBus } from '../../../media/contract/bus-control.ts'
 import { AskUnanswered, createEngineBus } from '../../../media/contract/bus-engine.ts'
 import { createSealer } from '../../../media/contract/seal.ts'
@@ -29,6 +29,27 @@ const withXadd = (redis: Redis, xadd: (...args: never[]) => Promise<unknown>) =>
       return typeof value === 'function' ? value.bind(target) : value
     },
   })
+
+describe('a claim', () => {
+  it('that is sent again because its answer was lost is still ours, and another try is not', () =>
+    world(async (redis, prefix) => {
+      const keys = busKeys(prefix)
+      let again = true
+      const broken = new Proxy(redis, {
+        get: (target, key) => {
+          const value = Reflect.get(target, key)
+          if (key !== 'eval') return typeof value === 'function' ? value.bind(target) : value
+          return async (...args: Parameters<Redis['eval']>) => {
+            if (again) await target.eval(...args)
+            again = false
+            return target.eval(...args)
+          }
+        },
+      })
+      expect(await claimCall(broken, keys, 'c', 'engine|boot', 0)).toBe(true)
+      expect(await claimCall(broken, keys, 'c', 'engine|boot', 0)).toBe(false)
+    }))
+})
 
 describe('an engine', () => {
   it('whose Redis is away is told in time that an ask has no answer, and nothing is left unhandled', () =>
