@@ -26,7 +26,14 @@ if ((await inherit('biome', ['check', '.'], 'Lint and format')) !== 0)
 mkdirSync(config.home, { recursive: true })
 rmSync(report, { force: true })
 const code = await inherit('vitest', [
-  ...['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`],
+  ...[
+    'run',
+    '--config',
+    'test/vitest.config.ts',
+    '--reporter=default',
+    '--reporter=json',
+    `--outputFile.json=${report}`,
+  ],
   ...process.argv.slice(2),
 ])
 const { numPassedTests, numFailedTests, numPendingTests, numTodoTests, success } = readReport()

@@ -61,6 +61,64 @@ describe.concurrent('baresip', () => {
     await expectSettled(stack, owner)
   })
 
+  it('talks with the text model of its project, whose key is a secret', { timeout: 90_000 }, async () => {
+    const phone = await startBaresip(stack, '+14155550103')
+    const answers = ['The lighthouse was built by the river.', 'You are welcome.']
+    stack.world.on('/v1/chat/completions', (request, response) => {
+      const asked = JSON.parse(request.body) as { stream?: boolean; model: string }
+      if (!asked.stream) {
+        const content = JSON.stringify({ summary: 'Asked about a lighthouse.', goal_reached: true })
+        const choices = [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }]
+        json(response, { id: 'c', object: 'chat.completion', created: 1, model: asked.model, choices })
+        return
+      }
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      const said = (request.body.match(/"role":"user"/g) ?? []).length > 2 ? answers[1] : answers[0]
+      for (const delta of [
+        { role: 'assistant', content: '' },
+        ...said!.split(/(?<= )/).map(content => ({ content })),
+        {},
+      ]) {
+        const choices = [{ index: 0, delta, finish_reason: 'content' in delta ? null : 'stop' }]
+        response.write(
+          `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: asked.model, choices })}\n\n`,
+        )
+      }
+      response.end('data: [DONE]\n\n')
+    })
+    const owner = await stack.owner({
+      trunk: { port: phone.port },
+      webhook: `${stack.world.url}/hook`,
+      secrets: { MODEL_KEY: 'sk-e2e' },
+      project: {
+        greeting: 'Hello, what would you like to know?',
+        goal: 'A question was answered.',
+        brain: {
+          kind: 'openai_compatible',
+          base_url: `${stack.world.url}/v1`,
+          model: 'local',
+          api_key_secret: 'MODEL_KEY',
+        },
+      },
+    })
+    const sound = await stack.speech.say('Who built the lighthouse?')
+    const call = await owner.place('+14155550103')
+    await phone.wait('CALL_INCOMING')
+    await phone.command('accept')
+    await call.agentSaid(1)
+    await phone.speak(sound)
+    await call.wait('turn.finished', ({ turn }) => turn.role === 'agent' && turn.text === answers[0])
+    await phone.command('hangup')
+    await call.ended()
+
+    const detail = await owner.detail(call.id)
+    expect(detail).toMatchObject({ status: 'completed', summary: 'Asked about a lighthouse.', goal_reached: true })
+    await expectHeard(stack.speech, soundOf(agentSound(phone)), detail)
+    const asked = stack.world.received.filter(({ path }) => path === '/v1/chat/completions')
+    expect(asked.every(({ headers }) => headers.authorization === 'Bearer sk-e2e')).toBe(true)
+    await expectSettled(stack, owner)
+  })
+
   it('is called out by REST; a tool with its filler, a barge-in, and the agent hangs up', {
     timeout: 120_000,
   }, async () => {
