@@ -8,7 +8,6 @@ export interface Phrases {
   outOfTime: string
   goodbye: string
   trouble: string
-  didNotHear: string
 }
 
 const ENGLISH: Phrases = {
@@ -19,7 +18,6 @@ const ENGLISH: Phrases = {
   outOfTime: 'I am sorry, we have reached the end of the time for this call. Goodbye.',
   goodbye: 'Goodbye.',
   trouble: 'I am sorry, something went wrong on our side. Could you say that again?',
-  didNotHear: 'I am sorry, I did not catch that.',
 }
 
 const RUSSIAN: Phrases = {
@@ -30,7 +28,6 @@ const RUSSIAN: Phrases = {
   outOfTime: 'Извините, время этого звонка вышло. До свидания.',
   goodbye: 'До свидания.',
   trouble: 'Извините, у нас что-то пошло не так. Повторите, пожалуйста.',
-  didNotHear: 'Извините, я не расслышал.',
 }
 
 export const phrasesFor = (language: string): Phrases => (language.toLowerCase().startsWith('ru') ? RUSSIAN : ENGLISH)

@@ -63,11 +63,6 @@ export class Playout {
     return this.#running
   }
 
-  /** True when sound is leaving, or would be if it were not paused. */
-  get speaking(): boolean {
-    return this.#startedMs !== null && this.#running
-  }
-
   /** A run stays open between sentences; `finish` says that no more will come. */
   add(text: string): Sentence {
     this.#open = true

@@ -8,6 +8,7 @@ import { openRtp } from '../../../media/rtp/session.ts'
 import type { SipServerOptions } from '../../../sip/server/server.ts'
 import { type Edge, type EdgeOptions, openEdge } from '../../../sip/trunk/edge.ts'
 import type { RegistrationStatus } from '../../../sip/trunk/registration.ts'
+import { plan } from '../../fakes/plan.ts'
 import type { Peer } from '../peer.ts'
 import { Rig, SECRET } from '../rig.ts'
 
@@ -57,37 +58,8 @@ export function trunkPlan(peer: { readonly port: number }, over: Partial<TrunkPl
   }
 }
 
-export function callPlan(trunkId: string | null, over: Partial<CallPlan> = {}): CallPlan {
-  return {
-    v: 1,
-    call_id: randomUUID(),
-    owner_id: randomUUID(),
-    project_id: randomUUID(),
-    direction: 'out',
-    from: '+12025550100',
-    to: '+12025550199',
-    trunk_id: trunkId,
-    ring_timeout_ms: 10_000,
-    max_call_ms: 60_000,
-    paid_ms: 60_000,
-    language: 'en',
-    voice: null,
-    brain: { kind: 'scripted' },
-    disclosure: null,
-    greeting: null,
-    prompt: '',
-    task: null,
-    vars: {},
-    tools: [],
-    goal: null,
-    extraction: null,
-    voicemail: { action: 'hangup' },
-    recording: false,
-    sealed: null,
-    traceparent: null,
-    ...over,
-  }
-}
+export const callPlan = (trunkId: string | null, over: Partial<CallPlan> = {}): CallPlan =>
+  plan({ to: '+12025550199', trunk_id: trunkId, ring_timeout_ms: 10_000, max_call_ms: 60_000, prompt: '', ...over })
 
 /** A server, an engine's edge on it, and a directory that the test fills. */
 export class Bench {
