@@ -47,6 +47,7 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
   })
   readJson(app)
   app.decorateRequest('caller', null)
+  app.decorate('operations', [])
   app.addHook('onRequest', async (request, reply) => void reply.header('X-Request-Id', request.id))
   app.addHook('preClose', async () => endStreams(deps))
   logRequests(app, deps)

@@ -9,6 +9,7 @@ import { subscriptionOf } from './service.ts'
 export function accountRoutes(app: FastifyInstance, deps: Deps): void {
   const { currency, minute_price } = deps.config
   route(app, deps, {
+    id: 'get_balance',
     method: 'GET',
     path: '/balance',
     scope: 'read',

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Deps } from '../deps.ts'
 import { listOf } from '../http/paging.ts'
-import { route } from '../http/route.ts'
+import { route, streamRoute } from '../http/route.ts'
 import { CallDetail, CallFilters, CallInput, CallPath, CallView } from './schema.ts'
 import { getCall, hangUp, listCalls, placeCall } from './service.ts'
 import { streamCall } from './stream.ts'
@@ -11,6 +11,7 @@ const tag = 'Calls'
 
 export function callRoutes(app: FastifyInstance, deps: Deps): void {
   route(app, deps, {
+    id: 'place_call',
     method: 'POST',
     path: '/calls',
     scope: 'write',
@@ -33,6 +34,7 @@ export function callRoutes(app: FastifyInstance, deps: Deps): void {
     handle: ({ ownerId, body, save }) => placeCall(deps, ownerId, body, save),
   })
   route(app, deps, {
+    id: 'list_calls',
     method: 'GET',
     path: '/calls',
     scope: 'read',
@@ -47,6 +49,7 @@ export function callRoutes(app: FastifyInstance, deps: Deps): void {
 
 function oneCallRoutes(app: FastifyInstance, deps: Deps): void {
   route(app, deps, {
+    id: 'get_call',
     method: 'GET',
     path: '/calls/:call_id',
     scope: 'read',
@@ -58,6 +61,7 @@ function oneCallRoutes(app: FastifyInstance, deps: Deps): void {
     handle: ({ ownerId, params }) => getCall(deps, ownerId, params.call_id),
   })
   route(app, deps, {
+    id: 'hang_up_call',
     method: 'POST',
     path: '/calls/:call_id/hangup',
     scope: 'write',
@@ -68,7 +72,8 @@ function oneCallRoutes(app: FastifyInstance, deps: Deps): void {
     errors: ['not_found', 'call_ended', 'engine_unavailable', 'idempotency_in_flight', 'idempotency_mismatch'],
     handle: ({ ownerId, params }) => hangUp(deps, ownerId, params.call_id),
   })
-  route(app, deps, {
+  streamRoute(app, deps, {
+    id: 'stream_call_events',
     method: 'GET',
     path: '/calls/:call_id/events',
     scope: 'read',
@@ -76,6 +81,7 @@ function oneCallRoutes(app: FastifyInstance, deps: Deps): void {
     summary: 'Live events of a call, as server-sent events',
     params: CallPath,
     contentType: 'text/event-stream',
+    notATool: 'A stream without end; get_call shows the same so far.',
     answer: z
       .string()
       .describe(
@@ -84,6 +90,6 @@ function oneCallRoutes(app: FastifyInstance, deps: Deps): void {
           'Events before are sent first; `Last-Event-ID` goes on after that one. The stream ends with `call.ended`.',
       ),
     errors: ['not_found', 'service_unavailable'],
-    handle: ({ ownerId, params, request, reply }) => streamCall(deps, ownerId, params.call_id, request, reply),
+    stream: ({ ownerId, params }, request, reply) => streamCall(deps, ownerId, params.call_id, request, reply),
   })
 }

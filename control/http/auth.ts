@@ -4,6 +4,9 @@ import { type Scope, verifyKey } from '../keys/service.ts'
 import { Problem } from './problem.ts'
 import { takeToken } from './rate-limit.ts'
 
+/** Who may use an operation: a key with this scope, or only somebody at the dashboard. */
+export type Reach = Scope | 'session'
+
 export interface Caller {
   ownerId: string
   keyId: string
@@ -18,7 +21,7 @@ declare module 'fastify' {
 /** 401, then 429, then 403. */
 export async function authenticate(
   deps: Deps,
-  scope: Scope,
+  reach: Reach,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<Caller> {
@@ -29,7 +32,10 @@ export async function authenticate(
     throw new Problem('unauthorized')
   }
   await takeToken(deps, reply, 'key', key.id)
-  if (!key.scopes.includes(scope)) throw new Problem('insufficient_scope', { detail: `This needs the scope ${scope}.` })
+  if (reach === 'session') {
+    throw new Problem('insufficient_scope', { detail: 'This is done in the dashboard; a key cannot do it.' })
+  }
+  if (!key.scopes.includes(reach)) throw new Problem('insufficient_scope', { detail: `This needs the scope ${reach}.` })
   return { ownerId: key.owner_id, keyId: key.id }
 }
 

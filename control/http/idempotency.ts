@@ -52,11 +52,11 @@ export function readKey(header: string | string[] | undefined): string | null {
 export async function claimKey(
   deps: Deps,
   claim: IdempotencyClaim,
-  request: { method: string; path: string; body: unknown },
+  request: { operation: string; params: unknown; query: unknown; body: unknown },
 ): Promise<Answer | null> {
   const { sql } = deps
   const now = wallDate(deps)
-  const fingerprint = sha256(`${request.method} ${request.path}\n${canonical(request.body)}`)
+  const fingerprint = sha256(canonical(request))
   const stale = new Date(now.getTime() - LOCK_MS)
   const expires = new Date(now.getTime() + KEPT_MS)
   const taken = await sql`

@@ -24,6 +24,11 @@ export const problems = {
     title: 'The API key is missing or not valid',
     help: 'Send a live key as `X-API-Key: svc_…` or `Authorization: Bearer svc_…`.',
   },
+  invalid_credentials: {
+    status: 401,
+    title: 'E-mail or password is wrong',
+    help: 'Check both, or reset the password. Nothing tells whether the address is known.',
+  },
   subscription_inactive: {
     status: 402,
     title: 'The subscription is not active',
@@ -38,6 +43,16 @@ export const problems = {
     status: 403,
     title: 'The key lacks the scope this needs',
     help: 'Reading needs the scope `read`, changing and launching needs `write`.',
+  },
+  sign_up_closed: {
+    status: 403,
+    title: 'Sign-up is switched off',
+    help: 'The operator of this installation makes accounts.',
+  },
+  cross_site: {
+    status: 403,
+    title: 'The request came from another site',
+    help: 'A dashboard session works only on its own pages. Programs use an API key.',
   },
   not_found: {
     status: 404,
@@ -65,6 +80,21 @@ export const problems = {
     status: 409,
     title: 'The number is on the do-not-call list',
     help: 'The subscriber asked not to be called, or you listed the number.',
+  },
+  destination_blocked: {
+    status: 409,
+    title: 'This number is not dialled from here',
+    help: 'Emergency, premium-rate and satellite numbers are never dialled; `errors` says which it is.',
+  },
+  too_many_calls: {
+    status: 409,
+    title: 'As many calls as allowed are under way',
+    help: 'Wait until one of them has ended, or ask the operator for more.',
+  },
+  email_taken: {
+    status: 409,
+    title: 'There is an account with this e-mail',
+    help: 'Log in, or reset the password.',
   },
   payload_too_large: { status: 413, title: 'The body is too large', help: 'A JSON body may have up to 1 MB.' },
   unsupported_media_type: {

@@ -1,12 +1,11 @@
-/** One way to declare a route: parsed input, owner, gates, documented answers and errors, idempotency. */
+/** One way to declare an operation: parsed input, owner, gates, documented answers and errors, idempotency. */
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import { z } from 'zod'
 import type { Db } from '../db/connect.ts'
 import type { Deps } from '../deps.ts'
-import type { Scope } from '../keys/service.ts'
-import { authenticate } from './auth.ts'
+import { authenticate, type Caller, type Reach } from './auth.ts'
 import { toProblem } from './errors.ts'
-import { type Answer, claimKey, type IdempotencyClaim, readKey, releaseKey, saveAnswer } from './idempotency.ts'
+import { claimKey, type IdempotencyClaim, readKey, releaseKey, saveAnswer } from './idempotency.ts'
 import { responsesFor } from './openapi.ts'
 import { Problem, type ProblemCode } from './problem.ts'
 
@@ -17,17 +16,17 @@ export interface Context<P, Q, B> {
   params: P
   query: Q
   body: B
-  request: FastifyRequest
-  reply: FastifyReply
   /** Called inside the transaction that makes the resource, with what will be answered. */
   save(db: Db, answer: unknown): Promise<void>
 }
 
-export interface RouteSpec<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType> {
+interface BaseSpec<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType> {
+  /** `operationId`, and the name of the MCP tool: verb and noun in snake_case. */
+  id: string
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** Below `/v1/public`. */
   path: string
-  scope: Scope
+  scope: Reach
   tag: string
   summary: string
   params?: P
@@ -35,16 +34,57 @@ export interface RouteSpec<P extends z.ZodType, Q extends z.ZodType, B extends z
   body?: B
   status?: 200 | 201
   answer: R
-  /** Of an answer that is not JSON; its handler writes to `reply.raw`. */
-  contentType?: string
   /** Besides those that any route can answer. */
   errors?: ProblemCode[]
   /** Field of the answer that is shown once; a replay comes without it. */
   secret?: string
+  /** Why there is no MCP tool for it. */
+  notATool?: string
+}
+
+export interface RouteSpec<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>
+  extends BaseSpec<P, Q, B, R> {
   handle(context: Context<z.output<P>, z.output<Q>, z.output<B>>): Promise<z.input<R>>
 }
 
-const nothing = z.strictObject({})
+/** Of an answer that is not JSON: the handler takes over the response. */
+export interface StreamSpec<P extends z.ZodType, Q extends z.ZodType> extends BaseSpec<P, Q, z.ZodType, z.ZodType> {
+  method: 'GET'
+  contentType: string
+  notATool: string
+  stream(
+    context: Context<z.output<P>, z.output<Q>, unknown>,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<unknown>
+}
+
+export interface Input {
+  params: unknown
+  query: unknown
+  body: unknown
+}
+
+export interface Outcome {
+  status: number
+  body: unknown
+  /** It is the answer to an earlier request with the same Idempotency-Key. */
+  replayed: boolean
+}
+
+/** What REST and MCP have in common. Input is parsed by the schemas before. */
+export interface Operation extends Omit<BaseSpec<z.ZodType, z.ZodType, z.ZodType, z.ZodType>, 'path'> {
+  /** The whole path, `:name` for its params. */
+  url: string
+  run(caller: Caller, input: Input, options: { idempotencyKey: string | null; requestId: string }): Promise<Outcome>
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Every operation that `route` has declared. */
+    operations: Operation[]
+  }
+}
 
 export function route<
   R extends z.ZodType,
@@ -52,8 +92,82 @@ export function route<
   Q extends z.ZodType = z.ZodUnknown,
   B extends z.ZodType = z.ZodUnknown,
 >(app: FastifyInstance, deps: Deps, spec: RouteSpec<P, Q, B, R>): void {
-  const status = spec.status ?? 200
-  const schema: FastifySchema = {
+  const { path, handle, ...rest } = spec
+  const operation: Operation = {
+    ...rest,
+    url: PREFIX + path,
+    async run(caller, input, { idempotencyKey, requestId }) {
+      const context = { ...input, ownerId: caller.ownerId, save: async () => {} } as Context<
+        z.output<P>,
+        z.output<Q>,
+        z.output<B>
+      >
+      if (idempotencyKey !== null) {
+        return once(deps, spec, { ownerId: caller.ownerId, key: idempotencyKey }, context, requestId)
+      }
+      return { status: spec.status ?? 200, body: await handle(context), replayed: false }
+    },
+  }
+  app.operations.push(operation)
+  app.route({
+    method: spec.method,
+    url: operation.url,
+    schema: schemaOf(spec),
+    onRequest: authenticated(deps, spec.scope),
+    handler: async (request, reply) => {
+      const idempotencyKey = spec.method === 'POST' ? readKey(request.headers['idempotency-key']) : null
+      const input = { params: request.params, query: request.query, body: request.body }
+      const outcome = await operation.run(callerOf(request), input, { idempotencyKey, requestId: request.id })
+      if (outcome.replayed) reply.header('Idempotent-Replayed', 'true')
+      reply.code(outcome.status)
+      if (outcome.status < 400) return outcome.body
+      return reply.type('application/problem+json').serializer(JSON.stringify).send(outcome.body)
+    },
+  })
+}
+
+export function streamRoute<P extends z.ZodType = z.ZodUnknown, Q extends z.ZodType = z.ZodUnknown>(
+  app: FastifyInstance,
+  deps: Deps,
+  spec: StreamSpec<P, Q>,
+): void {
+  app.route({
+    method: spec.method,
+    url: PREFIX + spec.path,
+    schema: schemaOf(spec, spec.contentType),
+    onRequest: authenticated(deps, spec.scope),
+    handler: (request, reply) =>
+      spec.stream(
+        {
+          ownerId: callerOf(request).ownerId,
+          params: request.params as z.output<P>,
+          query: request.query as z.output<Q>,
+          body: null,
+          save: async () => {},
+        },
+        request,
+        reply,
+      ),
+  })
+}
+
+const authenticated = (deps: Deps, reach: Reach) => async (request: FastifyRequest, reply: FastifyReply) => {
+  request.caller = await authenticate(deps, reach, request, reply)
+}
+
+function callerOf(request: FastifyRequest): Caller {
+  if (!request.caller) throw new Problem('unauthorized')
+  return request.caller
+}
+
+const nothing = z.strictObject({})
+
+function schemaOf(
+  spec: BaseSpec<z.ZodType, z.ZodType, z.ZodType, z.ZodType>,
+  contentType: string | null = null,
+): FastifySchema {
+  return {
+    operationId: spec.id,
     summary: spec.summary,
     tags: [spec.tag],
     security: [{ apiKey: [spec.scope] }, { bearer: [spec.scope] }],
@@ -62,35 +176,10 @@ export function route<
     ...(spec.method === 'GET' ? {} : { body: spec.body ?? nothing.nullish() }),
     ...(spec.method === 'POST' ? { headers: idempotencyHeader } : {}),
     response: {
-      [status]: spec.contentType ? { content: { [spec.contentType]: { schema: spec.answer } } } : spec.answer,
+      [spec.status ?? 200]: contentType ? { content: { [contentType]: { schema: spec.answer } } } : spec.answer,
       ...responsesFor(spec.errors ?? []),
     },
   }
-  app.route({
-    method: spec.method,
-    url: PREFIX + spec.path,
-    schema,
-    onRequest: async (request, reply) => {
-      request.caller = await authenticate(deps, spec.scope, request, reply)
-    },
-    handler: async (request, reply) => {
-      const caller = request.caller
-      if (!caller) throw new Problem('unauthorized')
-      const context = {
-        ownerId: caller.ownerId,
-        params: request.params as z.output<P>,
-        query: request.query as z.output<Q>,
-        body: request.body as z.output<B>,
-        request,
-        reply,
-        save: async () => {},
-      }
-      const key = spec.method === 'POST' ? readKey(request.headers['idempotency-key']) : null
-      reply.code(status)
-      if (key === null) return await spec.handle(context)
-      return await once(deps, spec, { ownerId: caller.ownerId, key }, status, context)
-    },
-  })
 }
 
 /** Headers that we do not name are not ours to refuse. */
@@ -102,13 +191,13 @@ async function once<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
   deps: Deps,
   spec: RouteSpec<P, Q, B, R>,
   claim: IdempotencyClaim,
-  status: number,
   context: Context<z.output<P>, z.output<Q>, z.output<B>>,
-): Promise<unknown> {
-  const { request, reply } = context
-  const path = request.url.split('?')[0]!
-  const before = await claimKey(deps, claim, { method: spec.method, path, body: context.body })
-  if (before) return replay(reply, before)
+  requestId: string,
+): Promise<Outcome> {
+  const status = spec.status ?? 200
+  const { params, query, body } = context
+  const before = await claimKey(deps, claim, { operation: spec.id, params, query, body })
+  if (before) return { status: before.status, body: JSON.parse(before.body), replayed: true }
   const keep = (db: Db, answer: unknown) => {
     const shown = spec.secret ? { ...(answer as object), [spec.secret]: undefined } : answer
     return saveAnswer(db, claim, { status, body: JSON.stringify(shown) })
@@ -120,18 +209,11 @@ async function once<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
     const problem = toProblem(error)
     if (problem.status >= 500) await releaseKey(deps, claim)
     else {
-      const document = problem.toDocument(deps.config.base_url, request.id)
+      const document = problem.toDocument(deps.config.base_url, requestId)
       await saveAnswer(deps.sql, claim, { status: problem.status, body: JSON.stringify(document) })
     }
     throw problem
   }
   await keep(deps.sql, answer) // where the resource needed no transaction of its own; else this changes nothing
-  return answer
-}
-
-function replay(reply: FastifyReply, answer: Answer): unknown {
-  reply.header('Idempotent-Replayed', 'true').code(answer.status)
-  const body: unknown = JSON.parse(answer.body)
-  if (answer.status < 400) return body
-  return reply.type('application/problem+json').serializer(JSON.stringify).send(body)
+  return { status, body: answer, replayed: false }
 }

@@ -13,6 +13,7 @@ const tag = 'Numbers'
 
 export function numberRoutes(app: FastifyInstance, deps: Deps): void {
   route(app, deps, {
+    id: 'list_numbers',
     method: 'GET',
     path: '/numbers',
     scope: 'read',
@@ -29,6 +30,7 @@ export function numberRoutes(app: FastifyInstance, deps: Deps): void {
     },
   })
   route(app, deps, {
+    id: 'bind_number',
     method: 'POST',
     path: '/projects/:project_id/numbers',
     scope: 'write',
@@ -41,6 +43,7 @@ export function numberRoutes(app: FastifyInstance, deps: Deps): void {
     handle: ({ ownerId, params, body, save }) => bindNumber(deps, ownerId, params.project_id, body, save),
   })
   route(app, deps, {
+    id: 'unbind_number',
     method: 'DELETE',
     path: '/projects/:project_id/numbers/:number',
     scope: 'write',

@@ -22,6 +22,7 @@ const tag = 'Projects'
 
 export function projectRoutes(app: FastifyInstance, deps: Deps): void {
   route(app, deps, {
+    id: 'list_projects',
     method: 'GET',
     path: '/projects',
     scope: 'read',
@@ -31,6 +32,7 @@ export function projectRoutes(app: FastifyInstance, deps: Deps): void {
     handle: async ({ ownerId }) => ({ projects: await selectProjects(deps.sql, ownerId) }),
   })
   route(app, deps, {
+    id: 'create_project',
     method: 'POST',
     path: '/projects',
     scope: 'write',
@@ -47,6 +49,7 @@ export function projectRoutes(app: FastifyInstance, deps: Deps): void {
 
 function oneProjectRoutes(app: FastifyInstance, deps: Deps): void {
   route(app, deps, {
+    id: 'get_project',
     method: 'GET',
     path: '/projects/:project_id',
     scope: 'read',
@@ -58,6 +61,7 @@ function oneProjectRoutes(app: FastifyInstance, deps: Deps): void {
     handle: async ({ ownerId, params }) => presentProject(await getProject(deps, ownerId, params.project_id)),
   })
   route(app, deps, {
+    id: 'update_project',
     method: 'PATCH',
     path: '/projects/:project_id',
     scope: 'write',
@@ -71,6 +75,7 @@ function oneProjectRoutes(app: FastifyInstance, deps: Deps): void {
       presentProject(await patchProject(deps, ownerId, params.project_id, body)),
   })
   route(app, deps, {
+    id: 'delete_project',
     method: 'DELETE',
     path: '/projects/:project_id',
     scope: 'write',
@@ -89,6 +94,7 @@ function oneProjectRoutes(app: FastifyInstance, deps: Deps): void {
 export function secretRoutes(app: FastifyInstance, deps: Deps): void {
   const present = (row: { name: string; updated_at: Date }) => ({ ...row, updated_at: row.updated_at.toISOString() })
   route(app, deps, {
+    id: 'list_secrets',
     method: 'GET',
     path: '/secrets',
     scope: 'read',
@@ -102,6 +108,7 @@ export function secretRoutes(app: FastifyInstance, deps: Deps): void {
     },
   })
   route(app, deps, {
+    id: 'set_secret',
     method: 'POST',
     path: '/secrets',
     scope: 'write',
@@ -113,6 +120,7 @@ export function secretRoutes(app: FastifyInstance, deps: Deps): void {
     handle: async ({ ownerId, body }) => present(await setSecret(deps, ownerId, body.name, body.value)),
   })
   route(app, deps, {
+    id: 'delete_secret',
     method: 'DELETE',
     path: '/secrets/:name',
     scope: 'write',

@@ -12,6 +12,7 @@ const tag = 'Trunks'
 
 export function trunkRoutes(app: FastifyInstance, deps: Deps): void {
   route(app, deps, {
+    id: 'list_trunks',
     method: 'GET',
     path: '/trunks',
     scope: 'read',
@@ -25,6 +26,7 @@ export function trunkRoutes(app: FastifyInstance, deps: Deps): void {
     },
   })
   route(app, deps, {
+    id: 'create_trunk',
     method: 'POST',
     path: '/trunks',
     scope: 'write',
@@ -41,6 +43,7 @@ export function trunkRoutes(app: FastifyInstance, deps: Deps): void {
 
 function oneTrunkRoutes(app: FastifyInstance, deps: Deps): void {
   route(app, deps, {
+    id: 'get_trunk',
     method: 'GET',
     path: '/trunks/:trunk_id',
     scope: 'read',
@@ -52,6 +55,7 @@ function oneTrunkRoutes(app: FastifyInstance, deps: Deps): void {
     handle: ({ ownerId, params }) => getTrunk(deps, ownerId, params.trunk_id),
   })
   route(app, deps, {
+    id: 'update_trunk',
     method: 'PATCH',
     path: '/trunks/:trunk_id',
     scope: 'write',
@@ -64,6 +68,7 @@ function oneTrunkRoutes(app: FastifyInstance, deps: Deps): void {
     handle: ({ ownerId, params, body }) => patchTrunk(deps, ownerId, params.trunk_id, body),
   })
   route(app, deps, {
+    id: 'delete_trunk',
     method: 'DELETE',
     path: '/trunks/:trunk_id',
     scope: 'write',

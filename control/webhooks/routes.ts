@@ -22,6 +22,7 @@ const posting: ProblemCode[] = ['malformed_json', 'idempotency_in_flight', 'idem
 
 export function webhookRoutes(app: FastifyInstance, deps: Deps): void {
   route(app, deps, {
+    id: 'list_webhooks',
     method: 'GET',
     path: '/webhooks',
     scope: 'read',
@@ -38,6 +39,7 @@ export function webhookRoutes(app: FastifyInstance, deps: Deps): void {
     },
   })
   route(app, deps, {
+    id: 'create_webhook',
     method: 'POST',
     path: '/webhooks',
     scope: 'write',
@@ -55,6 +57,7 @@ export function webhookRoutes(app: FastifyInstance, deps: Deps): void {
 
 function oneWebhookRoutes(app: FastifyInstance, deps: Deps): void {
   route(app, deps, {
+    id: 'get_webhook',
     method: 'GET',
     path: '/webhooks/:webhook_id',
     scope: 'read',
@@ -70,6 +73,7 @@ function oneWebhookRoutes(app: FastifyInstance, deps: Deps): void {
     },
   })
   route(app, deps, {
+    id: 'update_webhook',
     method: 'PATCH',
     path: '/webhooks/:webhook_id',
     scope: 'write',
@@ -82,6 +86,7 @@ function oneWebhookRoutes(app: FastifyInstance, deps: Deps): void {
     handle: ({ ownerId, params, body }) => patchWebhook(deps, ownerId, params.webhook_id, body),
   })
   route(app, deps, {
+    id: 'delete_webhook',
     method: 'DELETE',
     path: '/webhooks/:webhook_id',
     scope: 'write',
@@ -100,6 +105,7 @@ function oneWebhookRoutes(app: FastifyInstance, deps: Deps): void {
 
 function deliveryRoutes(app: FastifyInstance, deps: Deps): void {
   route(app, deps, {
+    id: 'rotate_webhook_secret',
     method: 'POST',
     path: '/webhooks/:webhook_id/rotate',
     scope: 'write',
@@ -112,6 +118,7 @@ function deliveryRoutes(app: FastifyInstance, deps: Deps): void {
     handle: ({ ownerId, params, save }) => rotateSecret(deps, ownerId, params.webhook_id, save),
   })
   route(app, deps, {
+    id: 'list_webhook_deliveries',
     method: 'GET',
     path: '/webhooks/:webhook_id/deliveries',
     scope: 'read',
@@ -139,6 +146,7 @@ function deliveryRoutes(app: FastifyInstance, deps: Deps): void {
     },
   })
   route(app, deps, {
+    id: 'replay_webhook_delivery',
     method: 'POST',
     path: '/webhooks/:webhook_id/deliveries/:delivery_id/replay',
     scope: 'write',
