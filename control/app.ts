@@ -5,8 +5,10 @@ import { serializerCompiler } from 'fastify-type-provider-zod'
 import { accountRoutes } from './accounts/routes.ts'
 import { callRoutes } from './calls/routes.ts'
 import { endStreams } from './calls/stream.ts'
+import { contactRoutes } from './contacts/routes.ts'
 import { isCleanJson } from './db/text.ts'
 import type { Deps } from './deps.ts'
+import { doNotCallRoutes } from './do-not-call/routes.ts'
 import { askHandlers, createReaper, every, handleEvent, offerCall, sweepOld, sweepOverdue } from './engine.ts'
 import { errorHandler, sendProblem, toProblem, validatorCompiler } from './http/errors.ts'
 import { registerOpenApi } from './http/openapi.ts'
@@ -61,6 +63,8 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
     trunkRoutes(scope, deps)
     numberRoutes(scope, deps)
     callRoutes(scope, deps)
+    contactRoutes(scope, deps)
+    doNotCallRoutes(scope, deps)
     webhookRoutes(scope, deps)
   })
   await app.ready()

@@ -1,7 +1,9 @@
 /** The end of a call: record, money, contact, do-not-call, webhooks; all in one transaction, once. */
 import type { CallRecord, EndedReason, FinalStatus } from '../../media/contract/messages.ts'
-import { insertDoNotCall, touchContact } from '../contacts/sql.ts'
+import { becomeLead, touchContact } from '../contacts/sql.ts'
+import type { Tx } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
+import { insertDoNotCall } from '../do-not-call/sql.ts'
 import { settleHold } from '../money.ts'
 import { emitWebhook } from '../webhooks/emit.ts'
 import { toolsOf, turnsOf } from './present.ts'
@@ -14,7 +16,7 @@ export async function finish(deps: Deps, callId: string, record: CallRecord): Pr
     if (!call || call.ended_at) return false
     const at = wallDate(deps)
     const { owner_id } = call
-    if (call.contact_id) await touchContact(tx, owner_id, call.contact_id, call.created_at)
+    const lead = await noteContact(tx, call, record)
     const tariff = { price: call.price, factorPercent: call.factor_percent }
     const seconds = Math.ceil(record.talked_ms / 1000)
     const paid = await settleHold(tx, owner_id, { id: call.id, tariff, seconds }, at)
@@ -22,12 +24,22 @@ export async function finish(deps: Deps, callId: string, record: CallRecord): Pr
     await updateEnded(tx, call, record, { billed_seconds: paid.seconds, cost: paid.captured, answered_at })
     if (record.do_not_call) {
       const phone = call.direction === 'in' ? call.from_phone : call.to_phone
-      await insertDoNotCall(tx, owner_id, { phone, source: 'caller', at })
+      await insertDoNotCall(tx, owner_id, { phone, source: 'caller', note: null, created_at: at })
     }
     const { event, body } = webhookOf(call, record)
     await emitWebhook(deps, tx, owner_id, event, { call_id: call.id, ...body })
+    if (lead) await emitWebhook(deps, tx, owner_id, 'lead.created', { ...lead, created_at: body.created_at })
     return true
   })
+}
+
+/** A caller becomes a lead when a call reaches its goal; answers what is told of it. */
+async function noteContact(tx: Tx, call: CallRow, record: CallRecord) {
+  const { owner_id, contact_id } = call
+  if (!contact_id) return null
+  await touchContact(tx, owner_id, contact_id, call.created_at)
+  const phone = record.goal_reached ? await becomeLead(tx, owner_id, contact_id) : null
+  return phone ? { lead_id: contact_id, job_id: null, phone, score: null, data: { call_id: call.id } } : null
 }
 
 /** Completed means answered and ended as calls end; a call that broke off has failed, even after an answer. */

@@ -20,7 +20,7 @@ export function fillVars(text: string, vars: Readonly<Record<string, string>>): 
   )
 }
 
-function fillSecrets(text: string, secrets: ReadonlyMap<string, string>): string {
+export function fillSecrets(text: string, secrets: ReadonlyMap<string, string>): string {
   return text.replace(/\{\{\s*secret:([A-Za-z0-9_]+)\s*\}\}/g, (_, name: string) => secrets.get(name) ?? '')
 }
 
@@ -29,7 +29,7 @@ function filler(tool: Tool): FillerStage[] {
   return typeof tool.filler === 'string' ? [{ after_ms: FILLER_AFTER_MS, text: tool.filler }] : tool.filler
 }
 
-function toolPlan(tool: Tool): ToolPlan {
+export function toolPlan(tool: Tool): ToolPlan {
   const { name, description, method, url, parameters, timeout_ms } = tool
   return { name, description, method, url, parameters, timeout_ms, filler: filler(tool) }
 }

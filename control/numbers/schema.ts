@@ -4,7 +4,8 @@ import { toE164 } from '../phone.ts'
 export const BindDirection = z.enum(['in', 'out', 'both'])
 export type BindDirection = z.output<typeof BindDirection>
 
-const PhoneLike = z
+/** With the plus or without, as numbers stand in addresses. */
+export const PhoneLike = z
   .string()
   .max(20)
   .refine(text => toE164(text) !== null, { error: 'must be a phone number' })

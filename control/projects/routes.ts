@@ -13,10 +13,14 @@ import {
   SecretInput,
   SecretPath,
   SecretView,
+  ToolPath,
+  ToolTrial,
+  ToolTrialView,
 } from './schema.ts'
 import { listSecrets, removeSecret, setSecret } from './secrets.ts'
 import { createProject, deleteProject, getProject, patchProject, presentProject } from './service.ts'
 import { selectProjects } from './sql.ts'
+import { tryTool } from './try-tool.ts'
 
 const tag = 'Projects'
 
@@ -45,6 +49,7 @@ export function projectRoutes(app: FastifyInstance, deps: Deps): void {
     handle: async ({ ownerId, body, save }) => presentProject(await createProject(deps, ownerId, body, save)),
   })
   oneProjectRoutes(app, deps)
+  toolRoutes(app, deps)
 }
 
 function oneProjectRoutes(app: FastifyInstance, deps: Deps): void {
@@ -88,6 +93,22 @@ function oneProjectRoutes(app: FastifyInstance, deps: Deps): void {
       await deleteProject(deps, ownerId, params.project_id)
       return { id: params.project_id, deleted: true as const }
     },
+  })
+}
+
+function toolRoutes(app: FastifyInstance, deps: Deps): void {
+  route(app, deps, {
+    id: 'test_tool',
+    method: 'POST',
+    path: '/projects/:project_id/tools/:name/test',
+    scope: 'write',
+    tag,
+    summary: 'Run a tool as the agent would, and see what the agent would see',
+    params: ToolPath,
+    body: ToolTrial,
+    answer: ToolTrialView,
+    errors: ['malformed_json', 'not_found', 'idempotency_in_flight', 'idempotency_mismatch'],
+    handle: ({ ownerId, params, body }) => tryTool(deps, ownerId, params.project_id, params.name, body.arguments),
   })
 }
 

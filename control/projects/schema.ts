@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ToolCall } from '../../media/contract/messages.ts'
 import { deleted } from '../http/shapes.ts'
 import { Phone } from '../phone.ts'
 
@@ -147,6 +148,28 @@ export const ProjectView = z
 
 export const ProjectPath = z.object({ project_id: z.uuid() })
 export const ProjectDeleted = deleted
+
+export const ToolPath = z.object({ project_id: z.uuid(), name: z.string() })
+export const ToolTrial = z.strictObject({
+  arguments: JsonObject.default({}).describe("What the model would give, judged by the tool's `parameters`"),
+})
+export const ToolTrialView = z
+  .object({
+    request: z
+      .object({
+        method: z.enum(['GET', 'POST', 'HEAD']),
+        url: z.string(),
+        header_names: z.array(z.string()).describe('Values may be secrets and are not shown'),
+        body: z.string().nullable(),
+      })
+      .nullable()
+      .describe('Null when the arguments do not fit, and nothing was sent'),
+    verdict: ToolCall.shape.verdict,
+    http_status: z.int().nullable(),
+    ms: z.int(),
+    result: z.string().describe('What the agent would be told'),
+  })
+  .meta({ id: 'ToolTrial' })
 
 export const SecretName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/)
 export const SecretInput = z.strictObject({ name: SecretName, value: z.string().min(1).max(8192) })

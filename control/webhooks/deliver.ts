@@ -1,5 +1,6 @@
 /** One attempt to deliver, and what follows from how it went. */
 import { FetchError } from '../../media/ports.ts'
+import { cleanText } from '../db/text.ts'
 import { type Deps, wallDate } from '../deps.ts'
 import { enqueue, type JobData } from '../jobs.ts'
 import { openWebhookSecrets } from './service.ts'
@@ -15,15 +16,17 @@ import {
   type WebhookRow,
 } from './sql.ts'
 
-/** Nobody reads the answer; more than this is not an acknowledgement but a page. */
+/** The log shows the beginning of the answer; more than this is not an acknowledgement but a page. */
 const MAX_ANSWER_BYTES = 65_536
+const SHOWN_CHARS = 1000
 const GONE = 410
 
 export async function deliver(deps: Deps, { delivery_id, attempt }: JobData['webhook.deliver']): Promise<void> {
   const delivery = await selectDelivery(deps.sql, delivery_id)
   if (delivery?.status !== 'pending' || delivery.attempts !== attempt - 1) return // done by another run of this job
   const webhook = await selectWebhook(deps.sql, delivery.owner_id, delivery.webhook_id)
-  if (!webhook?.enabled) {
+  // Who tries an endpoint out may not have switched it on yet.
+  if (!webhook || !(webhook.enabled || delivery.event === 'test')) {
     await updateDelivery(deps.sql, delivery.owner_id, delivery.id, {
       ...delivery,
       status: 'canceled',
@@ -37,8 +40,8 @@ export async function deliver(deps: Deps, { delivery_id, attempt }: JobData['web
 async function send(deps: Deps, webhook: WebhookRow, delivery: DeliveryRow): Promise<Omit<AttemptRow, 'attempt'>> {
   const at = wallDate(deps)
   const started = deps.clock.now()
-  const outcome = (http_status: number | null, error: string | null) => {
-    return { at, http_status, error, ms: Math.round(deps.clock.now() - started) }
+  const outcome = (http_status: number | null, error: string | null, response: string | null = null) => {
+    return { at, http_status, error, ms: Math.round(deps.clock.now() - started), response }
   }
   try {
     const response = await deps.fetch({
@@ -56,18 +59,23 @@ async function send(deps: Deps, webhook: WebhookRow, delivery: DeliveryRow): Pro
       signal: AbortSignal.timeout(deps.config.webhook_timeout_ms + 1000),
     })
     const ok = response.status >= 200 && response.status < 300
-    return outcome(response.status, ok ? null : 'http_error')
+    return outcome(response.status, ok ? null : 'http_error', excerpt(response.body))
   } catch (error) {
     if (error instanceof FetchError) return outcome(null, error.code)
     throw error
   }
 }
 
+/** Cut at a whole character; bytes that are no text show as such. */
+function excerpt(body: Buffer): string | null {
+  return cleanText(body.toString('utf8').slice(0, SHOWN_CHARS)) || null
+}
+
 /** Attempt and what follows in one transaction: the next one is queued or the delivery is at its end. */
 async function settle(deps: Deps, delivery: DeliveryRow, attempt: AttemptRow): Promise<void> {
   const { id, owner_id, webhook_id } = delivery
   const delays = deps.config.webhook_retry_seconds
-  const delay = delays[attempt.attempt - 1]
+  const delay = delivery.event === 'test' ? undefined : delays[attempt.attempt - 1]
   await deps.sql.begin(async tx => {
     if (!(await insertAttempt(tx, id, attempt))) return
     const done = (status: DeliveryRow['status'], next_attempt_at: Date | null = null) =>

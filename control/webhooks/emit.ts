@@ -2,7 +2,7 @@ import type { Tx } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
 import { uuidv7 } from '../ids.ts'
 import { enqueue } from '../jobs.ts'
-import type { WebhookEvent } from './schema.ts'
+import type { DeliveryEvent, WebhookEvent } from './schema.ts'
 import { insertDelivery, selectSubscribed } from './sql.ts'
 
 /** Called in the transaction that makes the event true, so that none is told that did not happen, and none is lost. */
@@ -23,7 +23,7 @@ export async function deliverTo(
   tx: Tx,
   ownerId: string,
   webhookId: string,
-  event: WebhookEvent,
+  event: DeliveryEvent,
   body: string,
 ): Promise<string> {
   const created_at = wallDate(deps)

@@ -4,8 +4,9 @@ import type { Deps } from '../deps.ts'
 import { listOf, paging } from '../http/paging.ts'
 import { notFound, type ProblemCode } from '../http/problem.ts'
 import { route } from '../http/route.ts'
-import { deleted, time } from '../http/shapes.ts'
+import { deleted } from '../http/shapes.ts'
 import {
+  DeliveryFilters,
   DeliveryPath,
   DeliveryView,
   WebhookCreated,
@@ -14,8 +15,18 @@ import {
   WebhookPath,
   WebhookView,
 } from './schema.ts'
-import { createWebhook, patchWebhook, presentWebhook, removeWebhook, replayDelivery, rotateSecret } from './service.ts'
-import { countDeliveries, countWebhooks, selectDeliveries, selectWebhook, selectWebhooks } from './sql.ts'
+import {
+  createWebhook,
+  getDelivery,
+  listDeliveries,
+  patchWebhook,
+  presentWebhook,
+  removeWebhook,
+  replayDelivery,
+  rotateSecret,
+  testWebhook,
+} from './service.ts'
+import { countWebhooks, selectWebhook, selectWebhooks } from './sql.ts'
 
 const tag = 'Webhooks'
 const posting: ProblemCode[] = ['malformed_json', 'idempotency_in_flight', 'idempotency_mismatch']
@@ -125,25 +136,35 @@ function deliveryRoutes(app: FastifyInstance, deps: Deps): void {
     tag,
     summary: 'Delivery log',
     params: WebhookPath,
-    query: z.strictObject(paging),
+    query: DeliveryFilters,
     answer: listOf(DeliveryView),
     errors: ['not_found'],
-    async handle({ ownerId, params: { webhook_id }, query }) {
-      if (!(await selectWebhook(deps.sql, ownerId, webhook_id))) throw notFound()
-      const [rows, total] = await Promise.all([
-        selectDeliveries(deps.sql, ownerId, webhook_id, query),
-        countDeliveries(deps.sql, ownerId, webhook_id),
-      ])
-      const items = rows.map(({ id, event, status, created_at, next_attempt_at, log }) => ({
-        id,
-        event,
-        status,
-        created_at: time(created_at)!,
-        next_attempt_at: time(next_attempt_at),
-        attempts: log.map(entry => ({ ...entry, at: new Date(entry.at).toISOString() })),
-      }))
-      return { items, total, limit: query.limit, offset: query.offset }
-    },
+    handle: ({ ownerId, params, query }) => listDeliveries(deps, ownerId, params.webhook_id, query),
+  })
+  route(app, deps, {
+    id: 'get_webhook_delivery',
+    method: 'GET',
+    path: '/webhooks/:webhook_id/deliveries/:delivery_id',
+    scope: 'read',
+    tag,
+    summary: 'One delivery with its attempts',
+    params: DeliveryPath,
+    answer: DeliveryView,
+    errors: ['not_found'],
+    handle: ({ ownerId, params }) => getDelivery(deps, ownerId, params.webhook_id, params.delivery_id),
+  })
+  route(app, deps, {
+    id: 'test_webhook',
+    method: 'POST',
+    path: '/webhooks/:webhook_id/test',
+    scope: 'write',
+    tag,
+    summary: 'Send a signed `test` event at once, tried once; its delivery tells how it went',
+    params: WebhookPath,
+    status: 201,
+    answer: DeliveryView,
+    errors: [...posting, 'not_found'],
+    handle: ({ ownerId, params, save }) => testWebhook(deps, ownerId, params.webhook_id, save),
   })
   route(app, deps, {
     id: 'replay_webhook_delivery',

@@ -1,7 +1,11 @@
 import { z } from 'zod'
+import { paging } from '../http/paging.ts'
 
 export const WebhookEvent = z.enum(['call.completed', 'call.failed', 'lead.created'])
 export type WebhookEvent = z.output<typeof WebhookEvent>
+/** What a delivery carries: an event, or the ping that its owner asked for. */
+export const DeliveryEvent = z.enum([...WebhookEvent.options, 'test'])
+export type DeliveryEvent = z.output<typeof DeliveryEvent>
 
 const isTarget = (text: string) => {
   if (!URL.canParse(text)) return false
@@ -36,11 +40,19 @@ export const WebhookCreated = WebhookView.extend({
   secret: z.string().optional().describe('Shown once; a replay by Idempotency-Key comes without it'),
 }).meta({ id: 'WebhookCreated' })
 
+const DeliveryStatus = z.enum(['pending', 'delivered', 'failed', 'canceled'])
+export const DeliveryFilters = z.strictObject({
+  event: DeliveryEvent.optional(),
+  status: DeliveryStatus.optional(),
+  ...paging,
+})
+export type DeliveryFilters = z.output<typeof DeliveryFilters>
+
 export const DeliveryView = z
   .object({
     id: z.uuid().describe('The `webhook-id` of all attempts'),
-    event: WebhookEvent,
-    status: z.enum(['pending', 'delivered', 'failed', 'canceled']),
+    event: DeliveryEvent,
+    status: DeliveryStatus,
     created_at: z.string(),
     next_attempt_at: z.string().nullable(),
     attempts: z.array(
@@ -50,6 +62,7 @@ export const DeliveryView = z
         http_status: z.int().nullable(),
         error: z.string().nullable(),
         ms: z.int(),
+        response: z.string().nullable().describe('The first 1000 characters of the answer'),
       }),
     ),
   })

@@ -1,12 +1,29 @@
-import type { Db } from '../db/connect.ts'
+import type { Db, Tx } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
 import { notFound } from '../http/problem.ts'
 import { time } from '../http/shapes.ts'
 import { uuidv7 } from '../ids.ts'
 import { deliverTo } from './emit.ts'
-import { type WebhookInput, WebhookInput as WebhookInputSchema, type WebhookPatch } from './schema.ts'
+import {
+  type DeliveryFilters,
+  type WebhookInput,
+  WebhookInput as WebhookInputSchema,
+  type WebhookPatch,
+} from './schema.ts'
 import { newSecret } from './signature.ts'
-import { deleteWebhook, insertWebhook, selectDelivery, selectWebhook, updateWebhook, type WebhookRow } from './sql.ts'
+import {
+  countDeliveries,
+  type DeliveryRow,
+  deleteWebhook,
+  insertWebhook,
+  type LoggedDelivery,
+  selectDeliveries,
+  selectDelivery,
+  selectLogged,
+  selectWebhook,
+  updateWebhook,
+  type WebhookRow,
+} from './sql.ts'
 
 type Ports = Pick<Deps, 'sql' | 'clock' | 'sealer'>
 type Save = (db: Db, answer: unknown) => Promise<void>
@@ -107,18 +124,52 @@ export function openWebhookSecrets(deps: Pick<Deps, 'sealer'>, row: WebhookRow, 
 export async function replayDelivery(deps: Deps, ownerId: string, webhookId: string, deliveryId: string, save: Save) {
   const delivery = await selectDelivery(deps.sql, deliveryId)
   if (delivery?.owner_id !== ownerId || delivery.webhook_id !== webhookId) throw notFound()
+  return deps.sql.begin(tx => queue(deps, tx, { ...delivery, owner_id: ownerId }, save))
+}
+
+/** A signed ping, tried once, to see whether an endpoint takes what we send. */
+export async function testWebhook(deps: Deps, ownerId: string, webhookId: string, save: Save) {
   return deps.sql.begin(async tx => {
-    const id = await deliverTo(deps, tx, ownerId, webhookId, delivery.event, delivery.body)
-    const at = wallDate(deps).toISOString()
-    const answer = {
-      id,
-      event: delivery.event,
-      status: 'pending' as const,
-      created_at: at,
-      next_attempt_at: at,
-      attempts: [],
-    }
-    await save(tx, answer)
-    return answer
+    if (!(await selectWebhook(tx, ownerId, webhookId))) throw notFound()
+    const body = JSON.stringify({ event: 'test', created_at: wallDate(deps).toISOString(), data: {} })
+    return queue(deps, tx, { owner_id: ownerId, webhook_id: webhookId, event: 'test', body }, save)
   })
+}
+
+async function queue(
+  deps: Deps,
+  tx: Tx,
+  { owner_id, webhook_id, event, body }: Pick<DeliveryRow, 'owner_id' | 'webhook_id' | 'event' | 'body'>,
+  save: Save,
+) {
+  const id = await deliverTo(deps, tx, owner_id, webhook_id, event, body)
+  const answer = presentDelivery((await selectLogged(tx, owner_id, webhook_id, id))!)
+  await save(tx, answer)
+  return answer
+}
+
+export async function getDelivery(deps: Deps, ownerId: string, webhookId: string, id: string) {
+  const row = await selectLogged(deps.sql, ownerId, webhookId, id)
+  if (!row) throw notFound()
+  return presentDelivery(row)
+}
+
+export async function listDeliveries(deps: Deps, ownerId: string, webhookId: string, filters: DeliveryFilters) {
+  if (!(await selectWebhook(deps.sql, ownerId, webhookId))) throw notFound()
+  const [rows, total] = await Promise.all([
+    selectDeliveries(deps.sql, ownerId, webhookId, filters),
+    countDeliveries(deps.sql, ownerId, webhookId, filters),
+  ])
+  return { items: rows.map(presentDelivery), total, limit: filters.limit, offset: filters.offset }
+}
+
+function presentDelivery({ id, event, status, created_at, next_attempt_at, log }: LoggedDelivery) {
+  return {
+    id,
+    event,
+    status,
+    created_at: created_at.toISOString(),
+    next_attempt_at: time(next_attempt_at),
+    attempts: log.map(entry => ({ ...entry, at: new Date(entry.at).toISOString() })),
+  }
 }

@@ -1,6 +1,6 @@
 import type { Db } from '../db/connect.ts'
 import type { Page } from '../http/paging.ts'
-import type { WebhookEvent } from './schema.ts'
+import type { DeliveryEvent, DeliveryFilters, WebhookEvent } from './schema.ts'
 
 export interface WebhookRow {
   id: string
@@ -72,7 +72,7 @@ export interface DeliveryRow {
   id: string
   owner_id: string
   webhook_id: string
-  event: WebhookEvent
+  event: DeliveryEvent
   body: string
   status: 'pending' | 'delivered' | 'failed' | 'canceled'
   attempts: number
@@ -110,31 +110,67 @@ export interface AttemptRow {
   http_status: number | null
   error: string | null
   ms: number
+  response: string | null
 }
 
 /** False when this attempt was written before. */
 export async function insertAttempt(db: Db, deliveryId: string, row: AttemptRow): Promise<boolean> {
   const rows = await db`
-    insert into webhook_attempts (delivery_id, attempt, at, http_status, error, ms)
-    values (${deliveryId}, ${row.attempt}, ${row.at}, ${row.http_status}, ${row.error}, ${row.ms})
+    insert into webhook_attempts (delivery_id, attempt, at, http_status, error, ms, response)
+    values (${deliveryId}, ${row.attempt}, ${row.at}, ${row.http_status}, ${row.error}, ${row.ms}, ${row.response})
     on conflict do nothing returning 1`
   return rows.length > 0
 }
 
-type Logged = DeliveryRow & { log: (Omit<AttemptRow, 'at'> & { at: string })[] }
+export type LoggedDelivery = DeliveryRow & { log: (Omit<AttemptRow, 'at'> & { at: string })[] }
 
-export async function selectDeliveries(db: Db, ownerId: string, webhookId: string, page: Page): Promise<Logged[]> {
-  return db<Logged[]>`
-    select webhook_deliveries.*, coalesce(
-      (select json_agg(json_build_object('attempt', attempt, 'at', at, 'http_status', http_status, 'error', error, 'ms', ms)
-                       order by attempt)
-       from webhook_attempts where delivery_id = webhook_deliveries.id), '[]') as log
-    from webhook_deliveries where owner_id = ${ownerId} and webhook_id = ${webhookId}
-    order by created_at desc, id desc limit ${page.limit} offset ${page.offset}`
+const logged = (db: Db) => db`
+  webhook_deliveries.*, coalesce(
+    (select json_agg(json_build_object('attempt', attempt, 'at', at, 'http_status', http_status, 'error', error,
+                                       'ms', ms, 'response', response) order by attempt)
+     from webhook_attempts where delivery_id = webhook_deliveries.id), '[]') as log`
+
+const where = (db: Db, ownerId: string, webhookId: string, { event, status }: DeliveryFilters) => db`
+  owner_id = ${ownerId} and webhook_id = ${webhookId}
+  ${event ? db`and event = ${event}` : db``}
+  ${status ? db`and status = ${status}` : db``}`
+
+export async function selectDeliveries(
+  db: Db,
+  ownerId: string,
+  webhookId: string,
+  filters: DeliveryFilters,
+): Promise<LoggedDelivery[]> {
+  return db<LoggedDelivery[]>`
+    select ${logged(db)} from webhook_deliveries where ${where(db, ownerId, webhookId, filters)}
+    order by created_at desc, id desc limit ${filters.limit} offset ${filters.offset}`
 }
 
-export async function countDeliveries(db: Db, ownerId: string, webhookId: string): Promise<number> {
+/** Counted: the log of one endpoint goes back some weeks only. */
+export async function countDeliveries(
+  db: Db,
+  ownerId: string,
+  webhookId: string,
+  filters: DeliveryFilters,
+): Promise<number> {
   const [row] = await db<{ total: number }[]>`
-    select count(*)::int as total from webhook_deliveries where owner_id = ${ownerId} and webhook_id = ${webhookId}`
+    select count(*)::int as total from webhook_deliveries where ${where(db, ownerId, webhookId, filters)}`
   return row!.total
+}
+
+export async function selectLogged(
+  db: Db,
+  ownerId: string,
+  webhookId: string,
+  id: string,
+): Promise<LoggedDelivery | undefined> {
+  const [row] = await db<LoggedDelivery[]>`
+    select ${logged(db)} from webhook_deliveries
+    where owner_id = ${ownerId} and webhook_id = ${webhookId} and id = ${id}`
+  return row
+}
+
+/** Over all owners; what is still to be sent stays. */
+export async function deleteOldDeliveries(db: Db, before: Date): Promise<void> {
+  await db`delete from webhook_deliveries where created_at < ${before} and status <> 'pending'`
 }

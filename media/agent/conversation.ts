@@ -5,6 +5,7 @@
 
 import type { CallEventBody, EndedReason, ToolCall } from '../contract/messages.ts'
 import type { CallPlan, PlanSecrets } from '../contract/plan.ts'
+import { runTool } from '../contract/tool.ts'
 import type { AudioFrame, Clock, Fetch, LegSink, Llm, Log, Stt, SttStream, Tts, Vad, VadStream } from '../ports.ts'
 import { Disclosure } from './disclosure.ts'
 import { type RunningTool, startTool, takeFiller } from './filler.ts'
@@ -14,7 +15,6 @@ import { Mouth } from './mouth.ts'
 import { type Phrases, phrasesFor } from './phrases.ts'
 import { systemPrompt } from './prompt.ts'
 import { type Reply, type ReplyItem, startReply } from './reply.ts'
-import { runTool } from './tools.ts'
 import { initialTurn, stepTurn, type TurnEffect, type TurnInput, type TurnState } from './turn.ts'
 import { hear, silent, type VoiceState } from './voice.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { setSubscription, topUp } from '../../control/accounts/service.ts'
 import { finish } from '../../control/calls/finish.ts'
-import { insertDoNotCall } from '../../control/contacts/sql.ts'
+import { insertDoNotCall } from '../../control/do-not-call/sql.ts'
 import { createProject } from '../../control/projects/service.ts'
 import { createControl, createTenant, nextPhone, type Tenant, type TestControl } from '../support/control.ts'
 import { record, unanswered } from '../support/records.ts'
@@ -17,7 +17,7 @@ const place = (owner: Tenant, part: object = {}) =>
 const stop = (owner: Tenant) =>
   setSubscription(control.deps, owner.ownerId, 'trial', { status: 'inactive', ends_at: null })
 const forbid = (owner: Tenant, phone: string) =>
-  insertDoNotCall(control.deps.sql, owner.ownerId, { phone, source: 'test', at: new Date() })
+  insertDoNotCall(control.deps.sql, owner.ownerId, { phone, source: 'api', note: null, created_at: new Date() })
 const bad = { task: 'Ask the client for the CVV of the card' }
 
 describe('gates of a call, each before the next', () => {

@@ -3,6 +3,7 @@ import { offerCall } from '../../control/engine.ts'
 import type { PlaceCommand } from '../../media/contract/messages.ts'
 import { PlanSecrets } from '../../media/contract/plan.ts'
 import { createControl, createTenant, nextPhone, type TestControl } from '../support/control.ts'
+import { createReceiver } from '../support/receiver.ts'
 
 let control: TestControl
 beforeAll(async () => {
@@ -184,5 +185,51 @@ describe('secrets', () => {
     })
     expect(() => control.deps.sealer.open(sealed!, owner.projectId)).toThrow()
     expect(JSON.stringify(control.deps.log.lines)).not.toMatch(/s3cret|llm-key|hush/)
+  })
+})
+
+describe('a tool is tried out', () => {
+  test('as the agent would run it: arguments, secrets, verdict, and what the agent is told', async () => {
+    const receiver = await createReceiver()
+    receiver.answer((_, response) =>
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{ "ok": true }'),
+    )
+    const owner = await createTenant(control)
+    await owner.call('POST', '/secrets', { name: 'SHOP', value: 'hush-hush' })
+    const parameters = {
+      type: 'object',
+      properties: { id: { type: 'string' }, size: { type: 'integer' } },
+      required: ['id'],
+    }
+    const headers = { 'X-Shop': 'Bearer {{secret:SHOP}}' }
+    const tool = { name: 'find', method: 'POST', url: `${receiver.url}/orders/{id}`, parameters, headers }
+    await owner.call('PATCH', `/projects/${owner.projectId}`, { tools: [tool] })
+    const attempt = (args: unknown, name = 'find') =>
+      owner.call('POST', `/projects/${owner.projectId}/tools/${name}/test`, { arguments: args })
+
+    const done = await attempt({ id: 'a/b', size: 2 })
+    expect(done).toMatchObject({
+      status: 200,
+      body: {
+        request: { method: 'POST', url: `${receiver.url}/orders/a%2Fb`, body: '{"size":2}' },
+        verdict: 'ok',
+        http_status: 200,
+        ms: expect.any(Number),
+        result: '{"ok":true}',
+      },
+    })
+    expect(done.body.request.header_names).toContain('x-shop')
+    expect(receiver.received[0]).toMatchObject({ path: '/orders/a%2Fb', headers: { 'x-shop': 'Bearer hush-hush' } })
+    expect(JSON.stringify(done.body)).not.toContain('hush-hush')
+
+    expect(await attempt({ size: 2 })).toMatchObject({ status: 200, body: { request: null, verdict: 'bad_arguments' } })
+    expect(receiver.received).toHaveLength(1)
+    receiver.answer((_, response) => response.writeHead(503).end())
+    expect((await attempt({ id: '1' })).body).toMatchObject({ verdict: 'http_error', http_status: 503 })
+    expect((await attempt({}, 'unknown')).status).toBe(404)
+    const stranger = await createTenant(control)
+    const foreign = await stranger.call('POST', `/projects/${owner.projectId}/tools/find/test`, {})
+    expect(foreign.status).toBe(404)
+    await receiver.close()
   })
 })

@@ -1,8 +1,13 @@
 import { createHmac } from 'node:crypto'
+import { verify as verifyLikeGitHub } from '@octokit/webhooks-methods'
+import { Webhook as StandardWebhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { finish } from '../../control/calls/finish.ts'
+import { uuidv7 } from '../../control/ids.ts'
 import { startWorkers, type Workers } from '../../control/jobs.ts'
 import { deliver } from '../../control/webhooks/deliver.ts'
+import { insertDelivery } from '../../control/webhooks/sql.ts'
+import { createSafeFetch } from '../../infra/safe-fetch.ts'
 import { FetchError, type FetchRequest } from '../../media/ports.ts'
 import { createControl, createTenant, nextPhone, type Tenant, type TestControl } from '../support/control.ts'
 import { createReceiver, plainFetch, type Received, type Receiver } from '../support/receiver.ts'
@@ -250,9 +255,11 @@ test('a rotated secret signs along for a day', async () => {
   expect(got!.headers['x-svc-signature']).toBe(
     `sha256=${createHmac('sha256', rotated).update(got!.body).digest('hex')}`,
   )
-  control.deps.clock.advance(24 * 3600 * 1000 + 1)
+  const day = 24 * 3600 * 1000 + 1
+  control.deps.clock.advance(day)
   await ended(tenant)
   const later = (await receiver.arrived(2))[1]!
+  control.deps.clock.advance(-day)
   expect(later.headers['webhook-signature']).toBe(standard(later, rotated))
   const [row] = await control.deps.sql`select * from webhooks where id = ${id}`
   expect(JSON.stringify(row)).not.toContain('whsec_')
@@ -281,4 +288,87 @@ test.each([
 ])('%j is refused', async (body, pointer) => {
   const owner = await createTenant(control)
   expect((await owner.call('POST', '/webhooks', body)).body.errors[0].pointer).toBe(pointer)
+})
+
+describe('a test ping', () => {
+  test('is signed, logged with what was answered, and tried once, also on an endpoint that is off', async () => {
+    const { tenant, id } = await subscribe(['call.failed'])
+    await tenant.call('PATCH', `/webhooks/${id}`, { enabled: false })
+    receiver.answer((_, response) => response.writeHead(500).end(`нет\0 ${'x'.repeat(2000)}`))
+    const sent = await tenant.call('POST', `/webhooks/${id}/test`)
+    expect(sent).toMatchObject({ status: 201, body: { event: 'test', status: 'pending', attempts: [] } })
+    const [got] = await receiver.arrived(1)
+    expect(JSON.parse(got!.body)).toEqual({ event: 'test', created_at: expect.any(String), data: {} })
+    await settled(tenant, id)
+    const { body } = await tenant.call('GET', `/webhooks/${id}/deliveries/${sent.body.id}`)
+    expect(body).toMatchObject({ status: 'failed', next_attempt_at: null, attempts: [{ http_status: 500 }] })
+    expect(body.attempts[0].response).toMatch(/^нет x+$/)
+    expect(body.attempts[0].response.length).toBe(999) // 1000, and the NUL is gone
+    expect(receiver.received).toHaveLength(1)
+  })
+
+  test('of another owner is not there', async () => {
+    const { id } = await subscribe()
+    const stranger = await createTenant(control)
+    expect((await stranger.call('POST', `/webhooks/${id}/test`)).status).toBe(404)
+    expect((await stranger.call('GET', `/webhooks/${id}/deliveries`)).status).toBe(404)
+  })
+})
+
+test('the log is filtered by event and outcome', async () => {
+  const { tenant, id } = await subscribe()
+  await ended(tenant)
+  await settled(tenant, id)
+  receiver.answer((_, response) => response.writeHead(400).end())
+  await tenant.call('POST', `/webhooks/${id}/test`)
+  await settled(tenant, id)
+  const total = async (query: string) => (await tenant.call('GET', `/webhooks/${id}/deliveries${query}`)).body.total
+  expect(await total('')).toBe(2)
+  expect(await total('?event=test')).toBe(1)
+  expect(await total('?status=delivered')).toBe(1)
+  expect(await total('?status=failed&event=call.completed')).toBe(0)
+  expect((await tenant.call('GET', `/webhooks/${id}/deliveries?status=lost`)).status).toBe(400)
+})
+
+describe('verifiers that others wrote accept', () => {
+  test('X-Svc-Signature: the one of GitHub webhooks', async () => {
+    const { tenant, secret } = await subscribe()
+    await ended(tenant)
+    const [got] = await receiver.arrived(1)
+    const signature = String(got!.headers['x-svc-signature'])
+    expect(await verifyLikeGitHub(secret, got!.body, signature)).toBe(true)
+    expect(await verifyLikeGitHub(secret, `${got!.body} `, signature)).toBe(false)
+  })
+
+  test('webhook-signature: Standard Webhooks, with the old secret too during a rotation', async () => {
+    const { tenant, id, secret } = await subscribe()
+    const rotated = (await tenant.call('POST', `/webhooks/${id}/rotate`)).body.secret
+    await ended(tenant)
+    const [got] = await receiver.arrived(1)
+    const headers = got!.headers as Record<string, string>
+    for (const one of [secret, rotated]) {
+      expect(new StandardWebhook(one).verify(got!.body, headers)).toMatchObject({ event: 'call.completed' })
+    }
+    expect(() => new StandardWebhook(secret).verify(`${got!.body} `, headers)).toThrow()
+    const stranger = await subscribe()
+    expect(() => new StandardWebhook(stranger.secret).verify(got!.body, headers)).toThrow()
+  })
+})
+
+test('a private address is refused, and the log says why', async () => {
+  const { tenant, id } = await subscribe()
+  const delivery = uuidv7(Date.now())
+  await insertDelivery(control.deps.sql, {
+    id: delivery,
+    owner_id: tenant.ownerId,
+    webhook_id: id,
+    event: 'test',
+    body: '{}',
+    created_at: new Date(),
+  })
+  const guarded = { ...control.deps, fetch: createSafeFetch({ allow: [] }) }
+  await deliver(guarded, { delivery_id: delivery, attempt: 1 })
+  const refused = await tenant.call('GET', `/webhooks/${id}/deliveries/${delivery}`)
+  expect(refused.body).toMatchObject({ status: 'failed', attempts: [{ http_status: null, error: 'blocked_address' }] })
+  expect(receiver.received).toHaveLength(0)
 })

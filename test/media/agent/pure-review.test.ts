@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { isBackchannel } from '../../../media/agent/endpointing.ts'
 import { createSplitter } from '../../../media/agent/sentences.ts'
-import { buildRequest, runTool } from '../../../media/agent/tools.ts'
 import type { ToolPlan } from '../../../media/contract/plan.ts'
+import { buildRequest, runTool } from '../../../media/contract/tool.ts'
 
 const tool = (changes: Partial<ToolPlan> = {}): ToolPlan => ({
   name: 't',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { buildRequest, runTool } from '../../../media/agent/tools.ts'
 import type { ToolPlan } from '../../../media/contract/plan.ts'
+import { buildRequest, runTool } from '../../../media/contract/tool.ts'
 import { FetchError, type FetchErrorCode, type FetchRequest, type FetchResponse } from '../../../media/ports.ts'
 
 const tool = (changes: Partial<ToolPlan> = {}): ToolPlan => ({

@@ -1,8 +1,8 @@
-/** A customer's HTTP tool: from the model's arguments to a request, from the answer to words for the model. */
+/** A HTTP tool of a customer, for the engine that calls it and for control that tries it out: from arguments to a request, from the answer to words for the model. */
 import { z } from 'zod'
-import type { ToolCall } from '../contract/messages.ts'
-import type { ToolPlan } from '../contract/plan.ts'
 import { type Fetch, FetchError, type FetchErrorCode, type FetchRequest, type FetchResponse } from '../ports.ts'
+import type { ToolCall } from './messages.ts'
+import type { ToolPlan } from './plan.ts'
 
 export const MAX_RESULT_CHARS = 4096
 const MAX_ANSWER_BYTES = 1024 * 1024

@@ -1,0 +1,47 @@
+import type { FastifyInstance } from 'fastify'
+import type { Deps } from '../deps.ts'
+import { listOf } from '../http/paging.ts'
+import { route } from '../http/route.ts'
+import { ContactFilters, ContactPatch, ContactPath, ContactView } from './schema.ts'
+import { getContact, listContacts, patchContact } from './service.ts'
+
+const tag = 'Contacts'
+
+export function contactRoutes(app: FastifyInstance, deps: Deps): void {
+  route(app, deps, {
+    id: 'list_contacts',
+    method: 'GET',
+    path: '/contacts',
+    scope: 'read',
+    tag,
+    summary: 'Contacts, newest first',
+    query: ContactFilters,
+    answer: listOf(ContactView),
+    handle: ({ ownerId, query }) => listContacts(deps, ownerId, query),
+  })
+  route(app, deps, {
+    id: 'get_contact',
+    method: 'GET',
+    path: '/contacts/:contact_id',
+    scope: 'read',
+    tag,
+    summary: 'One contact',
+    params: ContactPath,
+    answer: ContactView,
+    errors: ['not_found'],
+    handle: ({ ownerId, params }) => getContact(deps, ownerId, params.contact_id),
+  })
+  route(app, deps, {
+    id: 'update_contact',
+    method: 'PATCH',
+    path: '/contacts/:contact_id',
+    scope: 'write',
+    tag,
+    summary: 'Edit a contact; what is left out stays',
+    params: ContactPath,
+    body: ContactPatch,
+    answer: ContactView,
+    errors: ['malformed_json', 'not_found'],
+    handle: ({ ownerId, params, body }) => patchContact(deps, ownerId, params.contact_id, body),
+  })
+}
