@@ -52,7 +52,7 @@ export function readKey(header: string | string[] | undefined): string | null {
 export async function claimKey(
   deps: Deps,
   claim: IdempotencyClaim,
-  request: { operation: string; params: unknown; query: unknown; body: unknown },
+  request: { operation: string; params: unknown; query: unknown; body: unknown; extras: unknown },
 ): Promise<Answer | null> {
   const { sql } = deps
   const now = wallDate(deps)

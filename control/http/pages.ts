@@ -18,14 +18,16 @@ export function registerPages(app: FastifyInstance): void {
           'Parley',
           '<h1>Parley</h1><p>This control plane is up. There is no dashboard yet; the same is in the REST API.</p>' +
             '<ul><li><a href="/openapi.json">OpenAPI document</a></li><li><a href="/errors">Error codes</a></li>' +
-            '<li><a href="/health">Health</a></li></ul>',
+            '<li><a href="/readyz">Health</a></li></ul>',
         ),
       ),
   )
 
-  app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger())
-
-  app.get('/health', { schema: { hide: true } }, async () => ({ status: 'ok' }))
+  let document: string | undefined
+  app.get('/openapi.json', { schema: { hide: true } }, async (_, reply) => {
+    document ??= JSON.stringify(app.swagger())
+    return reply.type('application/json; charset=utf-8').send(document)
+  })
 
   app.get('/errors', { schema: { hide: true } }, async (_, reply) => {
     const items = Object.entries(problems).map(

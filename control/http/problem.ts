@@ -59,7 +59,22 @@ export const problems = {
     title: 'There is no such object',
     help: 'It does not exist, was deleted, or belongs to another owner.',
   },
+  no_recording: {
+    status: 404,
+    title: 'The call has no recording',
+    help: 'It was not recorded, has not ended yet, or its recording was deleted.',
+  },
+  no_trace: {
+    status: 404,
+    title: 'The call has no SIP trace',
+    help: 'It did not come over SIP, has not ended yet, or its trace was deleted.',
+  },
   route_not_found: { status: 404, title: 'There is no such address', help: 'See /openapi.json for what there is.' },
+  method_not_allowed: {
+    status: 405,
+    title: 'This address does not take this method',
+    help: 'The header `Allow` names the methods that it takes.',
+  },
   call_ended: { status: 409, title: 'The call has ended', help: 'Nothing can be done to a call that has ended.' },
   idempotency_in_flight: {
     status: 409,
@@ -126,6 +141,11 @@ export const problems = {
     status: 503,
     title: 'The engine of this call cannot be reached',
     help: 'Try again a little later.',
+  },
+  realtime_unavailable: {
+    status: 503,
+    title: 'There is no WebRTC server to listen through',
+    help: 'The operator has not set one up, or it is away.',
   },
   service_unavailable: {
     status: 503,

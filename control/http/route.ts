@@ -16,6 +16,8 @@ export interface Context<P, Q, B> {
   params: P
   query: Q
   body: B
+  /** Arguments that only the MCP tool takes; empty over REST. */
+  extras: Record<string, unknown>
   /** Called inside the transaction that makes the resource, with what will be answered. */
   save(db: Db, answer: unknown): Promise<void>
 }
@@ -29,6 +31,8 @@ interface BaseSpec<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType
   scope: Reach
   tag: string
   summary: string
+  /** For clients that read more than a line: an AI decides by it. */
+  description?: string
   params?: P
   query?: Q
   body?: B
@@ -38,6 +42,9 @@ interface BaseSpec<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType
   errors?: ProblemCode[]
   /** Field of the answer that is shown once; a replay comes without it. */
   secret?: string
+  /** What the MCP tool takes besides, and answers when it does. */
+  extras?: z.ZodObject
+  extraAnswer?: z.ZodType
   /** Why there is no MCP tool for it. */
   notATool?: string
 }
@@ -72,11 +79,17 @@ export interface Outcome {
   replayed: boolean
 }
 
+export interface RunOptions {
+  idempotencyKey: string | null
+  requestId: string
+  extras?: unknown
+}
+
 /** What REST and MCP have in common. Input is parsed by the schemas before. */
 export interface Operation extends Omit<BaseSpec<z.ZodType, z.ZodType, z.ZodType, z.ZodType>, 'path'> {
   /** The whole path, `:name` for its params. */
   url: string
-  run(caller: Caller, input: Input, options: { idempotencyKey: string | null; requestId: string }): Promise<Outcome>
+  run(caller: Caller, input: Input, options: RunOptions): Promise<Outcome>
 }
 
 declare module 'fastify' {
@@ -96,8 +109,8 @@ export function route<
   const operation: Operation = {
     ...rest,
     url: PREFIX + path,
-    async run(caller, input, { idempotencyKey, requestId }) {
-      const context = { ...input, ownerId: caller.ownerId, save: async () => {} } as Context<
+    async run(caller, input, { idempotencyKey, requestId, extras = {} }) {
+      const context = { ...input, extras, ownerId: caller.ownerId, save: async () => {} } as Context<
         z.output<P>,
         z.output<Q>,
         z.output<B>
@@ -131,18 +144,22 @@ export function streamRoute<P extends z.ZodType = z.ZodUnknown, Q extends z.ZodT
   deps: Deps,
   spec: StreamSpec<P, Q>,
 ): void {
+  const { path, contentType, stream, ...rest } = spec
+  const url = PREFIX + path
+  app.operations.push({ ...rest, url, run: () => Promise.reject(new Error(`${spec.id} is a stream`)) })
   app.route({
     method: spec.method,
-    url: PREFIX + spec.path,
-    schema: schemaOf(spec, spec.contentType),
+    url,
+    schema: schemaOf(spec, contentType),
     onRequest: authenticated(deps, spec.scope),
     handler: (request, reply) =>
-      spec.stream(
+      stream(
         {
           ownerId: callerOf(request).ownerId,
           params: request.params as z.output<P>,
           query: request.query as z.output<Q>,
           body: null,
+          extras: {},
           save: async () => {},
         },
         request,
@@ -169,17 +186,23 @@ function schemaOf(
   return {
     operationId: spec.id,
     summary: spec.summary,
+    ...(spec.description ? { description: spec.description } : {}),
     tags: [spec.tag],
-    security: [{ apiKey: [spec.scope] }, { bearer: [spec.scope] }],
+    security: securityOf(spec.scope),
     ...(spec.params ? { params: spec.params } : {}),
     querystring: spec.query ?? nothing,
     ...(spec.method === 'GET' ? {} : { body: spec.body ?? nothing.nullish() }),
     ...(spec.method === 'POST' ? { headers: idempotencyHeader } : {}),
     response: {
       [spec.status ?? 200]: contentType ? { content: { [contentType]: { schema: spec.answer } } } : spec.answer,
-      ...responsesFor(spec.errors ?? []),
+      ...responsesFor([...(spec.errors ?? []), ...(spec.method === 'GET' ? [] : (['cross_site'] as const))]),
     },
   }
+}
+
+function securityOf(reach: Reach): Record<string, string[]>[] {
+  const session = { session: [] }
+  return reach === 'session' ? [session] : [{ apiKey: [reach] }, { bearer: [reach] }, session]
 }
 
 /** Headers that we do not name are not ours to refuse. */
@@ -195,8 +218,8 @@ async function once<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
   requestId: string,
 ): Promise<Outcome> {
   const status = spec.status ?? 200
-  const { params, query, body } = context
-  const before = await claimKey(deps, claim, { operation: spec.id, params, query, body })
+  const { params, query, body, extras } = context
+  const before = await claimKey(deps, claim, { operation: spec.id, params, query, body, extras })
   if (before) return { status: before.status, body: JSON.parse(before.body), replayed: true }
   const keep = (db: Db, answer: unknown) => {
     const shown = spec.secret ? { ...(answer as object), [spec.secret]: undefined } : answer

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildApp } from '../../control/app.ts'
+import { backgroundDone } from '../../control/background.ts'
 import { connect } from '../../control/db/connect.ts'
 import { problems } from '../../control/http/problem.ts'
 import { createKey, revoke } from '../../control/keys/service.ts'
 import { createControl, createTenant, request, type Tenant, type TestControl } from '../support/control.ts'
+import { until } from '../support/world.ts'
 
 let control: TestControl
 let owner: Tenant
@@ -69,6 +71,7 @@ describe('the key', () => {
     const key = await createKey(control.deps, owner.ownerId, { name: 'used', scopes: ['read'] })
     const used = async () => {
       await get('/v1/public/projects', { 'x-api-key': key.value })
+      await backgroundDone(control.deps)
       const [row] = await control.deps.sql`select last_used_at from api_keys where id = ${key.id}`
       return (row!['last_used_at'] as Date).getTime()
     }
@@ -169,7 +172,12 @@ describe('addresses', () => {
   test('that do not exist are 404 problems', async () => {
     expect(await get('/nowhere')).toMatchObject({ status: 404, body: { code: 'route_not_found' } })
     expect(await owner.call('GET', '/nowhere')).toMatchObject({ status: 404, body: { code: 'route_not_found' } })
-    expect(await owner.call('PATCH', '/calls', {})).toMatchObject({ status: 404, body: { code: 'route_not_found' } })
+    const answer = await owner.call('PATCH', '/calls', {})
+    expect(answer).toMatchObject({
+      status: 405,
+      body: { code: 'method_not_allowed' },
+      headers: { allow: 'GET, HEAD, POST' },
+    })
   })
 
   test('with an id that cannot be one are 404', async () => {
@@ -181,7 +189,7 @@ describe('addresses', () => {
   })
 
   test('of errors and health are open', async () => {
-    expect((await get('/health')).body).toEqual({ status: 'ok' })
+    expect((await get('/healthz')).body).toEqual({ status: 'ok' })
     for (const [code, { title }] of Object.entries(problems)) {
       const page = await get(`/errors/${code}`)
       expect(page.status).toBe(200)
@@ -193,8 +201,8 @@ describe('addresses', () => {
 })
 
 test('the request id is taken when it is decent, made when not, and logged with the route but no address', async () => {
-  expect((await get('/health', { 'x-request-id': 'abc-1' })).headers['x-request-id']).toBe('abc-1')
-  expect((await get('/health', { 'x-request-id': 'a b\u00e9' })).headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)
+  expect((await get('/healthz', { 'x-request-id': 'abc-1' })).headers['x-request-id']).toBe('abc-1')
+  expect((await get('/healthz', { 'x-request-id': 'a b\u00e9' })).headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)
   await owner.call('DELETE', `/projects/${owner.projectId}/numbers/79991234567`, undefined, {
     'x-request-id': 'find-me',
   })
@@ -228,4 +236,60 @@ test('it listens', async () => {
   const response = await fetch(`${address}/v1/public/projects`, { headers: { 'x-api-key': owner.key } })
   expect(response.status).toBe(200)
   expect(await response.json()).toMatchObject({ projects: [{ name: 'Agent' }, { name: 'Example' }] })
+})
+
+describe('a process that goes', () => {
+  const leave = async (drain_ms: number) => {
+    const app = await buildApp({ ...control.deps, config: { ...control.deps.config, drain_ms } })
+    const address = await app.listen({ port: 0, host: '127.0.0.1' })
+    const ready = async () => {
+      const response = await fetch(`${address}/readyz`)
+      return { status: response.status, body: await response.json() }
+    }
+    return { app, address, ready }
+  }
+
+  test('says so first, and serves on for a while', async () => {
+    const { app, address, ready } = await leave(500)
+    expect(await ready()).toEqual({
+      status: 200,
+      body: { status: 'ready', checks: { postgres: true, redis: true } },
+    })
+    const gone = app.close()
+    expect(await ready()).toMatchObject({ status: 503, body: { status: 'leaving' } })
+    const headers = { 'x-api-key': owner.key }
+    expect((await fetch(`${address}/v1/public/projects`, { headers })).status).toBe(200)
+    await gone
+    await expect(fetch(`${address}/healthz`)).rejects.toThrow()
+  })
+
+  test('or lacks a part is not ready, and alive', async () => {
+    const sql = connect({ url: 'postgres://nobody@127.0.0.1:1/none' })
+    const app = await buildApp({ ...control.deps, sql })
+    const answer = await request(app, { method: 'GET', url: '/readyz' })
+    expect(answer).toMatchObject({
+      status: 503,
+      body: { status: 'not_ready', checks: { postgres: false, redis: true } },
+    })
+    expect((await request(app, { method: 'GET', url: '/healthz' })).status).toBe(200)
+    await app.close()
+    await sql.end()
+  })
+})
+
+test('overloaded, it refuses at once instead of serving late, but for its health', async () => {
+  const app = await buildApp({ ...control.deps, config: { ...control.deps.config, max_event_loop_delay_ms: 300 } })
+  const get = (url: string) => request(app, { method: 'GET', url, headers: { 'x-api-key': owner.key } })
+  const refused = await until(async () => {
+    const end = performance.now() + 500
+    while (performance.now() < end); // what a request that blocks the loop does to all others
+    await new Promise(resolve => setTimeout(resolve, 20))
+    const answer = await get('/v1/public/projects')
+    return answer.status === 503 && answer
+  })
+  expect(refused.body.code).toBe('service_unavailable')
+  expect(refused.headers['retry-after']).toBe('2')
+  expect((await get('/healthz')).status).toBe(200)
+  await until(async () => (await get('/v1/public/projects')).status === 200)
+  await app.close()
 })

@@ -1,0 +1,113 @@
+/**
+ * The tool server: MCP over Streamable HTTP, stateless, so that any control process can answer any request. Each tool runs
+ * the REST operation of its name; `structuredContent` is that operation's body.
+ */
+import { Server } from '@modelcontextprotocol/sdk/server/index.js'
+import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
+import {
+  CallToolRequestSchema,
+  type CallToolResult,
+  ErrorCode,
+  ListToolsRequestSchema,
+  McpError,
+} from '@modelcontextprotocol/sdk/types.js'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import type { Deps } from '../deps.ts'
+import { type Caller, identify } from '../http/auth.ts'
+import { toProblem } from '../http/errors.ts'
+import { Problem } from '../http/problem.ts'
+import { errorFields } from '../log.ts'
+import { createTools, type OperationTool } from './tools.ts'
+
+const INSTRUCTIONS =
+  'Parley places and answers telephone calls with voice agents. A project is an agent. place_call rings a real ' +
+  'telephone and costs money: use dry_run first when in doubt, and max_cost to bound it. get_call tells how a call went.'
+
+/** After all routes: its tools are the operations that are there by then. */
+export function mcpRoutes(app: FastifyInstance, deps: Deps): void {
+  const tools = new Map(createTools(app.operations).map(tool => [tool.operation.id, tool]))
+  app.route({
+    method: ['POST', 'GET', 'DELETE'],
+    url: '/mcp',
+    schema: { hide: true },
+    onRequest: async (request, reply) => {
+      assertOrigin(deps, request)
+      const caller = await identify(deps, request, reply)
+      if (caller.keyId === null) throw new Problem('unauthorized', { detail: 'The tool server takes an API key.' })
+      request.caller = caller
+    },
+    handler: async (request, reply) => {
+      // Without sessions there is nothing to listen to and nothing to end.
+      if (request.method !== 'POST') return reply.header('Allow', 'POST').code(405).send()
+      const server = createServer(deps, tools, request.caller!, request.id)
+      const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
+      await server.connect(transport)
+      try {
+        return await transport.handleRequest(asWebRequest(deps, request), { parsedBody: request.body })
+      } finally {
+        await server.close()
+      }
+    },
+  })
+}
+
+/** A page elsewhere must not reach a server on its visitor's own machine by a name that it points there. */
+function assertOrigin(deps: Deps, request: FastifyRequest): void {
+  const { origin } = request.headers
+  if (origin !== undefined && origin !== new URL(deps.config.base_url).origin) throw new Problem('cross_site')
+}
+
+function asWebRequest(deps: Deps, request: FastifyRequest): Request {
+  const headers = new Headers()
+  for (const [name, value] of Object.entries(request.headers)) if (typeof value === 'string') headers.set(name, value)
+  return new Request(new URL('/mcp', deps.config.base_url), { method: request.method, headers })
+}
+
+function createServer(deps: Deps, tools: Map<string, OperationTool>, caller: Caller, requestId: string): Server {
+  const server = new Server(
+    { name: 'parley', title: 'Parley', version: '1.0.0' },
+    { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
+  )
+  const open = [...tools.values()].filter(({ operation }) => (caller.scopes as string[]).includes(operation.scope))
+  server.setRequestHandler(ListToolsRequestSchema, async () => ({ tools: open.map(({ tool }) => tool) }))
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }): Promise<CallToolResult> => {
+    const tool = tools.get(params.name)
+    if (!tool) throw new McpError(ErrorCode.InvalidParams, `There is no tool ${params.name}`)
+    try {
+      if (!open.includes(tool)) {
+        throw new Problem('insufficient_scope', { detail: `This needs the scope ${tool.operation.scope}.` })
+      }
+      return await run(tool, caller, params.arguments ?? {}, requestId)
+    } catch (error) {
+      const problem = toProblem(error)
+      if (problem.status >= 500) {
+        deps.log.error({ request_id: requestId, error: errorFields(problem.cause ?? problem) }, 'tool failed')
+      }
+      return failed(problem.toDocument(deps.config.base_url, requestId))
+    }
+  })
+  return server
+}
+
+async function run(
+  { operation, parse }: OperationTool,
+  caller: Caller,
+  args: Record<string, unknown>,
+  requestId: string,
+): Promise<CallToolResult> {
+  const { input, extras, idempotencyKey } = parse(args)
+  const { status, body, replayed } = await operation.run(caller, input, { extras, idempotencyKey, requestId })
+  if (status >= 400) return failed(body)
+  // As REST serialises it: fields that are not published do not leave here either. A replay is what was answered then.
+  const shape = operation.extraAnswer ? z.union([operation.answer, operation.extraAnswer]) : operation.answer
+  const answer = replayed ? body : z.encode(shape, body)
+  const text = JSON.stringify(answer)
+  return { content: [{ type: 'text', text }], structuredContent: JSON.parse(text) }
+}
+
+/** The problem document as text: `structuredContent` would have to fit the output schema. */
+const failed = (problem: unknown): CallToolResult => ({
+  isError: true,
+  content: [{ type: 'text', text: JSON.stringify(problem) }],
+})
