@@ -1,23 +1,31 @@
 /** Composition of control: the HTTP app, and beside it the jobs, bus handlers and sweeps. */
+import cookie from '@fastify/cookie'
 import helmet from '@fastify/helmet'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { serializerCompiler } from 'fastify-type-provider-zod'
+import { authRoutes } from './accounts/auth-routes.ts'
 import { accountRoutes } from './accounts/routes.ts'
+import { balanceRoutes } from './balance/routes.ts'
+import { createDialer } from './calls/dialer.ts'
 import { callRoutes } from './calls/routes.ts'
 import { endStreams } from './calls/stream.ts'
 import { contactRoutes } from './contacts/routes.ts'
 import { isCleanJson } from './db/text.ts'
 import type { Deps } from './deps.ts'
 import { doNotCallRoutes } from './do-not-call/routes.ts'
-import { askHandlers, createReaper, every, handleEvent, offerCall, sweepOld, sweepOverdue } from './engine.ts'
+import { askHandlers, createReaper, every, handleEvent, sweepOld, sweepOverdue } from './engine.ts'
 import { errorHandler, sendProblem, toProblem, validatorCompiler } from './http/errors.ts'
+import { registerHealth } from './http/health.ts'
+import { collectMethods } from './http/methods.ts'
 import { registerOpenApi } from './http/openapi.ts'
 import { registerPages } from './http/pages.ts'
 import { Problem } from './http/problem.ts'
 import { takeToken } from './http/rate-limit.ts'
 import { uuidv7 } from './ids.ts'
 import { startWorkers } from './jobs.ts'
+import { keyRoutes } from './keys/routes.ts'
 import { rethrowBare } from './log.ts'
+import { mcpRoutes } from './mcp/routes.ts'
 import { numberRoutes } from './numbers/routes.ts'
 import { projectRoutes, secretRoutes } from './projects/routes.ts'
 import { trunkRoutes } from './trunks/routes.ts'
@@ -32,6 +40,8 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
   const app = Fastify({
     bodyLimit: deps.config.body_limit,
     trustProxy: deps.config.trust_proxy,
+    // Ours is a problem document, see health.ts.
+    return503OnClosing: false,
     // An address is what it says: `/calls/` is not `/calls`.
     routerOptions: { ignoreTrailingSlash: false },
     genReqId: request => {
@@ -51,13 +61,19 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
   app.decorateRequest('caller', null)
   app.decorate('operations', [])
   app.addHook('onRequest', async (request, reply) => void reply.header('X-Request-Id', request.id))
+  await registerHealth(app, deps)
   app.addHook('preClose', async () => endStreams(deps))
   logRequests(app, deps)
   await app.register(helmet)
+  await app.register(cookie)
   await registerOpenApi(app, deps)
   await app.register(async scope => {
+    const closeGaps = collectMethods(scope, deps)
     registerPages(scope)
+    authRoutes(scope, deps)
     accountRoutes(scope, deps)
+    keyRoutes(scope, deps)
+    balanceRoutes(scope, deps)
     projectRoutes(scope, deps)
     secretRoutes(scope, deps)
     trunkRoutes(scope, deps)
@@ -66,6 +82,8 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
     contactRoutes(scope, deps)
     doNotCallRoutes(scope, deps)
     webhookRoutes(scope, deps)
+    mcpRoutes(scope, deps) // a tool for each operation before it
+    closeGaps()
   })
   await app.ready()
   return app
@@ -113,8 +131,9 @@ export interface Control {
 export async function startControl(deps: Deps): Promise<Control> {
   await publishTrunks(deps)
   const reaper = createReaper(deps)
+  const dialer = createDialer(deps)
   const workers = await startWorkers(deps, {
-    'call.place': data => offerCall(deps, data.call_id),
+    'call.place': data => dialer.offer(data.call_id),
     'webhook.deliver': data => deliver(deps, data),
     'trunks.publish': async () => void (await publishTrunks(deps)),
   })
@@ -129,6 +148,7 @@ export async function startControl(deps: Deps): Promise<Control> {
     async stop() {
       await Promise.all(running.map(part => part.stop()))
       await workers.stop()
+      await dialer.stop()
     },
   }
 }

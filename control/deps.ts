@@ -14,6 +14,10 @@ export interface ControlConfig {
   trial_balance: string
   currency: string
   trial_days: number
+  /** Whether anybody may make an account. */
+  sign_up: boolean
+  /** A dashboard session ends after so many days without use. */
+  session_days: number
   /** Share of the minute price that a realtime session costs. */
   web_factor_percent: number
   rate_limit: { per_key: number; per_address: number; window_ms: number }
@@ -22,6 +26,13 @@ export interface ControlConfig {
   webhook_timeout_ms: number
   /** A queued call that no engine took fails after this. */
   queue_expiry_ms: number
+  /** Calls of one owner at once, those in the queue too. */
+  max_calls_per_owner: number
+  /** Beginnings of numbers that are not dialled, with the plus, and of those that are all the same; the longer one decides. */
+  blocked_prefixes: string[]
+  allowed_prefixes: string[]
+  /** An OpenAI-compatible moderation endpoint that judges texts after our own rules; null: those alone do. */
+  moderation: { url: string; key: string | null } | null
   /** An admitted inbound call that did not start is given up after this. */
   admission_expiry_ms: number
   /** A call whose lease has been gone for so long is dead. */
@@ -33,6 +44,10 @@ export interface ControlConfig {
   /** Addresses of proxies whose X-Forwarded-For is believed, or false. */
   trust_proxy: string[] | false
   body_limit: number
+  /** Beyond it requests are refused with 503 rather than served late; 0: never. */
+  max_event_loop_delay_ms: number
+  /** How long we serve on after /readyz says that we leave. */
+  drain_ms: number
 }
 
 export const defaultConfig: ControlConfig = {
@@ -41,11 +56,18 @@ export const defaultConfig: ControlConfig = {
   trial_balance: '100.0000',
   currency: 'RUB',
   trial_days: 14,
+  sign_up: true,
+  session_days: 30,
   web_factor_percent: 50,
   rate_limit: { per_key: 120, per_address: 60, window_ms: 60_000 },
   webhook_retry_seconds: [60, 300, 1800, 7200, 21_600],
   webhook_timeout_ms: 10_000,
   queue_expiry_ms: 600_000,
+  max_calls_per_owner: 50,
+  // Satellite networks, international networks and premium-rate numbers: dear, and nobody's neighbours.
+  blocked_prefixes: ['+870', '+878', '+881', '+882', '+883', '+888', '+979'],
+  allowed_prefixes: [],
+  moderation: null,
   admission_expiry_ms: 5000,
   reap_after_ms: 75_000,
   engine_lost_grace_ms: 500,
@@ -53,6 +75,13 @@ export const defaultConfig: ControlConfig = {
   redis_prefix: 'parley',
   trust_proxy: false,
   body_limit: 1_048_576,
+  max_event_loop_delay_ms: 1000,
+  drain_ms: 0,
+}
+
+export interface Mail {
+  /** Resolves when the message is on its way. */
+  send(message: { to: string; subject: string; text: string }): Promise<void>
 }
 
 export interface Deps {
@@ -61,6 +90,7 @@ export interface Deps {
   bus: ControlBus
   sealer: Sealer
   fetch: Fetch
+  mail: Mail
   clock: Clock
   log: Log
   boss: PgBoss

@@ -7,6 +7,7 @@ import { z } from 'zod'
 
 const port = z.coerce.number().int().min(0).max(65_535)
 const money = z.string().regex(/^\d+(?:\.\d{1,4})?$/, 'a decimal number with up to 4 places')
+const prefix = z.string().regex(/^\+[1-9]\d{0,13}$/, 'a plus and digits')
 const list = z
   .string()
   .default('')
@@ -64,7 +65,20 @@ const Environment = z.object({
   FETCH_ALLOW: list,
   MINUTE_PRICE: money.default('5.0000'),
   TRIAL_BALANCE: money.default('100.0000'),
+  TRIAL_DAYS: z.coerce.number().int().min(0).default(14),
+  /** `off`: only the operator makes accounts. */
+  SIGN_UP: z.enum(['on', 'off']).default('on'),
+  /** A dashboard session ends after so many days without use. */
+  SESSION_DAYS: z.coerce.number().int().min(1).max(365).default(30),
   CURRENCY: z.string().length(3).default('RUB'),
+  MAX_CALLS_PER_OWNER: z.coerce.number().int().positive().default(50),
+  /** Instead of the satellite, international and premium ranges that are blocked by default. */
+  BLOCKED_PREFIXES: list.pipe(z.array(prefix)),
+  /** Exceptions to what is blocked. */
+  ALLOWED_PREFIXES: list.pipe(z.array(prefix)),
+  /** An OpenAI-compatible moderation endpoint. An address that is not public must stand in FETCH_ALLOW too. */
+  MODERATION_URL: z.url({ protocol: /^https?$/ }).optional(),
+  MODERATION_KEY: z.string().optional(),
 })
 
 export type Config = z.infer<typeof Environment> & {

@@ -19,6 +19,7 @@ import { startPostgres } from './embedded/postgres.ts'
 import { startProcess, startSipServer, startSpeech } from './embedded/programs.ts'
 import { startRedis } from './embedded/redis.ts'
 import { createLog } from './log.ts'
+import { mailFolder, showMail } from './mail.ts'
 import { ensureModels, modelsFolder } from './models.ts'
 import { buildControlParts } from './parts.ts'
 import { createTeller, ensurePrograms, onPath } from './prepare.ts'
@@ -147,6 +148,12 @@ async function startStack(config: Config, home: Home): Promise<Stack> {
     keep('Redis', redis.child)
     env['REDIS_URL'] = redis.url
   }
+  home.tell({
+    database_url: config.DATABASE_URL ?? env['DATABASE_URL']!,
+    redis_url: config.REDIS_URL ?? env['REDIS_URL']!,
+  })
+  const mail = showMail(mailFolder(config.home), text => tell(`A mail was sent:\n\n${text}`))
+  running.push({ name: 'mail', stop: () => mail.stop() })
   const sip = await startSip(config, env, { logFile: logFile('sip-server'), watch, keep })
   const hears = await startEars(config, env, { logFile: logFile('speech'), watch, keep })
   const world = await onFreePort(8090, startWorld)

@@ -1,13 +1,14 @@
 /** Builds what control needs from the settings; used by the control process and by the demo's set-up. */
 import { Redis } from 'ioredis'
 import { connect } from '../control/db/connect.ts'
-import { type Deps, defaultConfig } from '../control/deps.ts'
+import { type ControlConfig, type Deps, defaultConfig } from '../control/deps.ts'
 import { createBoss } from '../control/jobs.ts'
 import { createControlBus } from '../media/contract/bus-control.ts'
 import { createSealer } from '../media/contract/seal.ts'
 import type { Log } from '../media/ports.ts'
 import { systemClock } from './clock.ts'
 import type { Config } from './config.ts'
+import { createTerminalMail, mailFolder } from './mail.ts'
 import { createSafeFetch } from './safe-fetch.ts'
 
 /** Where control listens, as customers write it. */
@@ -41,6 +42,23 @@ export function openRedis(url: string, log: Log): Redis {
   return redis
 }
 
+export const controlConfig = (config: Config): ControlConfig => ({
+  ...defaultConfig,
+  base_url: publicUrl(config),
+  minute_price: config.MINUTE_PRICE,
+  trial_balance: config.TRIAL_BALANCE,
+  trial_days: config.TRIAL_DAYS,
+  sign_up: config.SIGN_UP === 'on',
+  session_days: config.SESSION_DAYS,
+  currency: config.CURRENCY,
+  max_calls_per_owner: config.MAX_CALLS_PER_OWNER,
+  blocked_prefixes: config.BLOCKED_PREFIXES.length > 0 ? config.BLOCKED_PREFIXES : defaultConfig.blocked_prefixes,
+  allowed_prefixes: config.ALLOWED_PREFIXES,
+  moderation: config.MODERATION_URL ? { url: config.MODERATION_URL, key: config.MODERATION_KEY ?? null } : null,
+  redis_prefix: config.REDIS_PREFIX,
+  trust_proxy: config.TRUST_PROXY.length > 0 ? config.TRUST_PROXY : false,
+})
+
 export interface ControlParts extends Deps {
   close(): Promise<void>
 }
@@ -61,15 +79,8 @@ export function buildControlParts(config: Config, log: Log, consumer: string): C
     clock: systemClock,
     bus: createControlBus({ redis, sealer, consumer, log, prefix: config.REDIS_PREFIX }),
     fetch: createSafeFetch({ allow: config.FETCH_ALLOW }),
-    config: {
-      ...defaultConfig,
-      base_url: publicUrl(config),
-      minute_price: config.MINUTE_PRICE,
-      trial_balance: config.TRIAL_BALANCE,
-      currency: config.CURRENCY,
-      redis_prefix: config.REDIS_PREFIX,
-      trust_proxy: config.TRUST_PROXY.length > 0 ? config.TRUST_PROXY : false,
-    },
+    mail: createTerminalMail(mailFolder(config.home)),
+    config: controlConfig(config),
     async close() {
       await sql.end({ timeout: 5 })
       redis.disconnect()

@@ -10,7 +10,12 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
-const programs = { start: 'infra/main.ts', test: 'infra/check.ts', admin: 'infra/admin.ts', bench: 'test/bench/main.ts' }
+const programs = {
+  start: 'infra/main.ts',
+  test: 'infra/check.ts',
+  admin: 'infra/admin.ts',
+  bench: 'test/bench/main.ts',
+}
 const [task = '', ...rest] = process.argv.slice(2)
 const program = programs[task]
 if (!program) {

@@ -2,12 +2,12 @@ import type { FastifyInstance } from 'fastify'
 import type { Deps } from '../deps.ts'
 import { presentMoney } from '../http/money-schema.ts'
 import { route } from '../http/route.ts'
-import { balanceOf, toUnits } from '../money.ts'
+import { balanceOf } from '../money.ts'
 import { BalanceView } from './schema.ts'
-import { subscriptionOf } from './service.ts'
+import { minutePriceOf, subscriptionOf } from './service.ts'
 
 export function accountRoutes(app: FastifyInstance, deps: Deps): void {
-  const { currency, minute_price } = deps.config
+  const { currency } = deps.config
   route(app, deps, {
     id: 'get_balance',
     method: 'GET',
@@ -17,11 +17,15 @@ export function accountRoutes(app: FastifyInstance, deps: Deps): void {
     summary: 'Balance, price and subscription',
     answer: BalanceView,
     async handle({ ownerId }) {
-      const [balance, subscription] = await Promise.all([balanceOf(deps.sql, ownerId), subscriptionOf(deps, ownerId)])
+      const [balance, price, subscription] = await Promise.all([
+        balanceOf(deps.sql, ownerId),
+        minutePriceOf(deps, ownerId),
+        subscriptionOf(deps, ownerId),
+      ])
       return {
         balance: presentMoney(balance.available, currency),
         held: presentMoney(balance.held, currency),
-        minute_price: presentMoney(toUnits(minute_price), currency),
+        minute_price: presentMoney(price, currency),
         subscription: { status: subscription.status, ends_at: subscription.ends_at?.toISOString() ?? null },
       }
     },

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { createJsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { Deps } from '../deps.ts'
+import { SESSION_COOKIE } from './auth.ts'
 import { type ProblemCode, problemCodes, problems } from './problem.ts'
 
 export const ProblemSchema = z
@@ -31,8 +32,8 @@ const COMMON: ProblemCode[] = [
 ]
 
 /** One response a status, whose description names the codes. */
-export function responsesFor(codes: ProblemCode[]): Record<number, object> {
-  const byStatus = Map.groupBy([...new Set([...COMMON, ...codes])], code => problems[code].status)
+export function responsesFor(codes: ProblemCode[], always = COMMON): Record<number, object> {
+  const byStatus = Map.groupBy([...new Set([...always, ...codes])], code => problems[code].status)
   const responses: Record<number, object> = {}
   for (const [status, group] of byStatus) {
     responses[status] = {
@@ -61,6 +62,7 @@ export async function registerOpenApi(app: FastifyInstance, deps: Deps): Promise
         securitySchemes: {
           apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
           bearer: { type: 'http', scheme: 'bearer' },
+          session: { type: 'apiKey', in: 'cookie', name: SESSION_COOKIE },
         },
       },
     },

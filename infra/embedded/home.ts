@@ -1,4 +1,7 @@
-/** One Parley a folder: a lock with our process and its children, so that what a killed one left can be cleared away. */
+/**
+ * One Parley a folder: a lock with our process and its children, so that what a killed one left can be cleared away; and
+ * where its servers are, for commands that work beside it.
+ */
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -8,7 +11,27 @@ export interface Home {
   logs: string
   /** Remembers a child until the end. */
   note(pid: number): void
+  /** Tells other processes of this user where the servers are, until the end. */
+  tell(connections: Connections): void
   release(): void
+}
+
+export interface Connections {
+  database_url: string
+  redis_url: string
+}
+
+const CONNECTIONS = 'connections.json'
+
+/** Of the Parley that runs in this folder; null when none does, or not yet so far. */
+export function readConnections(folder: string): Connections | null {
+  try {
+    const running = JSON.parse(readFileSync(join(folder, 'running.json'), 'utf8'))
+    if (!isSame(running)) return null
+    return JSON.parse(readFileSync(join(folder, CONNECTIONS), 'utf8')) as Connections
+  } catch {
+    return null
+  }
 }
 
 export async function takeHome(folder: string): Promise<Home> {
@@ -16,6 +39,8 @@ export async function takeHome(folder: string): Promise<Home> {
   mkdirSync(logs, { recursive: true })
   const file = join(folder, 'running.json')
   await clearLeftovers(file)
+  const connections = join(folder, CONNECTIONS)
+  rmSync(connections, { force: true })
   const pids: { pid: number; started: string }[] = []
   const write = () => {
     // Whole or not at all: half of it would leave a killed one's children running.
@@ -29,7 +54,15 @@ export async function takeHome(folder: string): Promise<Home> {
       pids.push({ pid, started: startOf(pid) })
       write()
     },
-    release: () => rmSync(file, { force: true }),
+    tell(values) {
+      // There is a password in it.
+      writeFileSync(`${connections}.new`, JSON.stringify(values), { mode: 0o600 })
+      renameSync(`${connections}.new`, connections)
+    },
+    release() {
+      rmSync(connections, { force: true })
+      rmSync(file, { force: true })
+    },
   }
 }
 

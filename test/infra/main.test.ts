@@ -1,11 +1,12 @@
 /** `npm start` without the call: what it starts, what it leaves behind, what survives. Real processes throughout. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { DemoFile } from '../../infra/demo/account.ts'
 import { until } from '../support/world.ts'
@@ -85,6 +86,28 @@ describe('npm start', { timeout: 180_000 }, () => {
     await second.up
     expect(demo().api_key).toBe(before.api_key)
     expect((await projects()).projects.map(project => project.id)).toContain(before.project_id)
+  })
+
+  it("is found by the operator's commands, and shows the mail that it sends", async () => {
+    const run = start()
+    await run.up
+    const admin = async (...args: string[]) => {
+      const env = { ...process.env, PARLEY_HOME: home }
+      return (await promisify(execFile)(process.execPath, [program, ...args, '--json'], { env })).stdout
+    }
+    const program = join(import.meta.dirname, '../../infra/admin.ts')
+    expect(JSON.parse(await admin('accounts'))).toMatchObject([{ id: demo().owner_id, name: 'Demo' }])
+    await admin('create-account', '--email', 'ada@example.com')
+    const headers = { 'content-type': 'application/json' }
+    const body = JSON.stringify({ email: 'ada@example.com' })
+    await fetch(`${demo().base_url}/auth/password-reset`, { method: 'POST', headers, body })
+    await until(() => /To: ada@example\.com.*\n[\w-]{43}\n/s.test(run.output()), 'the mail on the terminal')
+    for (const name of readdirSync(join(home, 'logs'))) {
+      expect(readFileSync(join(home, 'logs', name), 'utf8')).not.toContain('ada@example.com')
+    }
+    run.child.kill('SIGINT')
+    await once(run.child, 'exit')
+    expect(existsSync(join(home, 'connections.json'))).toBe(false)
   })
 
   it('clears away what a killed one left, and never runs twice in one folder', async () => {

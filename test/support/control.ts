@@ -6,7 +6,7 @@ import { inject } from 'vitest'
 import { createAccount, topUp } from '../../control/accounts/service.ts'
 import { buildApp } from '../../control/app.ts'
 import { connect } from '../../control/db/connect.ts'
-import { type ControlConfig, type Deps, defaultConfig } from '../../control/deps.ts'
+import { type ControlConfig, type Deps, defaultConfig, type Mail } from '../../control/deps.ts'
 import { createBoss } from '../../control/jobs.ts'
 import { createKey, type Scope } from '../../control/keys/service.ts'
 import { bindNumber } from '../../control/numbers/service.ts'
@@ -20,8 +20,13 @@ import { createDatabase } from './database.ts'
 import { plainFetch } from './receiver.ts'
 import { recordingLog, type TestClock, testClock } from './world.ts'
 
+function recordingMail() {
+  const sent: Parameters<Mail['send']>[0][] = []
+  return { sent, send: async (message: (typeof sent)[number]) => void sent.push(message) }
+}
+
 export interface TestControl {
-  deps: Deps & { clock: TestClock; log: ReturnType<typeof recordingLog> }
+  deps: Deps & { clock: TestClock; log: ReturnType<typeof recordingLog>; mail: ReturnType<typeof recordingMail> }
   app: FastifyInstance
   databaseUrl: string
   /** Another process' end of the same bus. */
@@ -37,6 +42,7 @@ export async function createControl(
   const redis = new Redis(inject('redisUrl'), { maxRetriesPerRequest: 1 })
   const clock = testClock()
   const log = recordingLog()
+  const mail = recordingMail()
   const sealer = createSealer('test secret')
   const sql = connect({ url: database.url, max: 8 })
   const boss = createBoss({ url: database.url, max: 4, log, supervise: false })
@@ -48,10 +54,11 @@ export async function createControl(
     redis_prefix: prefix,
     engine_lost_grace_ms: 0,
     sweep_ms: 50,
+    max_event_loop_delay_ms: 0, // a test machine may pause
     rate_limit: { per_key: 10_000, per_address: 10_000, window_ms: 60_000 },
     ...options.config,
   }
-  const deps = { sql, redis, bus, sealer, clock, log, boss, config, fetch: options.fetch ?? plainFetch }
+  const deps = { sql, redis, bus, sealer, clock, log, mail, boss, config, fetch: options.fetch ?? plainFetch }
   const app = await buildApp(deps)
   const engines: EngineBus[] = []
   return {

@@ -1,0 +1,59 @@
+/**
+ * Every table with something of an owner's in it, for the export of an account's data and for its deletion. A test
+ * compares this list with the schema: who adds a table says here what becomes of its rows.
+ */
+export interface OwnedTable {
+  name: string
+  /** Rows without an `owner_id` of their own are the owner's by the row they point to. */
+  through?: { column: string; table: string }
+  /** False: bookkeeping of ours that tells its owner nothing new. `without`: columns that never leave the database. */
+  exported: false | { without: string[]; order: string[] }
+  /** Money stays: the ledger is append-only, and points to an account that names nobody. */
+  erased: boolean
+}
+
+const all = (...order: string[]) => ({ without: [], order })
+const without = (columns: string[], ...order: string[]) => ({ without: columns, order })
+
+/** In the order of deletion: what points to a row goes before it. */
+export const ownedTables: readonly OwnedTable[] = [
+  {
+    name: 'call_events',
+    through: { column: 'call_id', table: 'calls' },
+    exported: all('call_id', 'seq'),
+    erased: true,
+  },
+  { name: 'calls', exported: without(['engine', 'boot', 'media'], 'created_at', 'id'), erased: true },
+  { name: 'call_counters', exported: false, erased: true },
+  {
+    name: 'contact_projects',
+    through: { column: 'contact_id', table: 'contacts' },
+    exported: all('contact_id', 'project_id'),
+    erased: true,
+  },
+  { name: 'contacts', exported: without(['search'], 'created_at', 'id'), erased: true },
+  { name: 'contact_counters', exported: false, erased: true },
+  { name: 'do_not_call', exported: all('created_at', 'phone'), erased: true },
+  { name: 'do_not_call_counters', exported: false, erased: true },
+  {
+    name: 'webhook_attempts',
+    through: { column: 'delivery_id', table: 'webhook_deliveries' },
+    exported: all('delivery_id', 'attempt'),
+    erased: true,
+  },
+  { name: 'webhook_deliveries', exported: all('created_at', 'id'), erased: true },
+  { name: 'webhooks', exported: without(['secret_sealed', 'old_secret_sealed'], 'created_at', 'id'), erased: true },
+  { name: 'number_bindings', exported: all('number_id', 'direction'), erased: true },
+  { name: 'numbers', exported: all('created_at', 'id'), erased: true },
+  { name: 'trunks', exported: without(['password_sealed'], 'created_at', 'id'), erased: true },
+  { name: 'secrets', exported: without(['sealed'], 'name'), erased: true },
+  { name: 'projects', exported: all('created_at', 'id'), erased: true },
+  { name: 'idempotency', exported: false, erased: true },
+  { name: 'api_keys', exported: without(['hash'], 'created_at', 'id'), erased: true },
+  { name: 'sessions', exported: without(['hash'], 'created_at', 'id'), erased: true },
+  { name: 'password_resets', exported: false, erased: true },
+  { name: 'subscriptions', exported: all('owner_id'), erased: true },
+  { name: 'balances', exported: all('owner_id'), erased: false },
+  { name: 'holds', exported: all('call_id'), erased: false },
+  { name: 'ledger_entries', exported: all('created_at', 'id'), erased: false },
+]

@@ -1,0 +1,74 @@
+/** What only the operator of an installation does to accounts. */
+import type { Tx } from '../db/connect.ts'
+import { type Deps, wallDate } from '../deps.ts'
+import { REVOKED_EVERYWHERE_MS } from '../http/verdicts.ts'
+import { enqueue } from '../jobs.ts'
+import { balanceOf } from '../money.ts'
+import { raiseVersion } from '../trunks/sql.ts'
+import { ownedTables } from './data.ts'
+import { isOwned } from './export.ts'
+import {
+  type AccountRow,
+  anonymise,
+  closeAccount,
+  countLiveCalls,
+  type ListedAccount,
+  lockAccount,
+  selectAccount,
+  selectAccountByEmail,
+  selectAccounts,
+} from './sql.ts'
+
+/** Told to the operator as it is. */
+export class Refused extends Error {}
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** By id or e-mail. A deleted account is found by its id, for who reads only. */
+export async function findAccount(
+  deps: Pick<Deps, 'sql'>,
+  who: string,
+  { deletedToo = false } = {},
+): Promise<AccountRow> {
+  const account = UUID.test(who) ? await selectAccount(deps.sql, who) : await selectAccountByEmail(deps.sql, who)
+  if (!account) throw new Refused(`There is no account ${who}.`)
+  if (account.deleted_at && !deletedToo) throw new Refused(`The account ${who} was deleted.`)
+  return account
+}
+
+export async function listAccounts(deps: Pick<Deps, 'sql' | 'clock'>): Promise<ListedAccount[]> {
+  return selectAccounts(deps.sql, wallDate(deps))
+}
+
+/**
+ * Erases everything that tells of persons and leaves the money. First the account is closed, then waited until no process
+ * believes its keys any more, then all goes in one transaction: nothing can be made meanwhile that would stay. What is in
+ * the operator's backups is the operator's to care for.
+ */
+export async function eraseAccount(
+  deps: Pick<Deps, 'sql' | 'clock' | 'boss'>,
+  ownerId: string,
+): Promise<{ balance: bigint }> {
+  await deps.sql.begin(async tx => {
+    await lockIdle(tx, ownerId)
+    await closeAccount(tx, ownerId)
+  })
+  await new Promise<void>(resolve => deps.clock.after(REVOKED_EVERYWHERE_MS, resolve))
+  return deps.sql.begin(async tx => {
+    await lockIdle(tx, ownerId)
+    for (const table of ownedTables) {
+      if (table.erased) await tx`delete from ${tx(table.name)} where ${isOwned(tx, ownerId, table)}`
+    }
+    await anonymise(tx, ownerId, wallDate(deps))
+    await raiseVersion(tx)
+    await enqueue(deps, tx, 'trunks.publish', {}) // the engines let go of its trunks
+    return { balance: (await balanceOf(tx, ownerId)).available }
+  })
+}
+
+async function lockIdle(tx: Tx, ownerId: string): Promise<void> {
+  const account = await lockAccount(tx, ownerId)
+  if (!account || account.deleted_at) throw new Refused('The account was deleted meanwhile.')
+  const live = await countLiveCalls(tx, ownerId)
+  if (live > 0) throw new Refused(`${live} of its calls are under way. Hang up, or wait for their end.`)
+}

@@ -1,0 +1,111 @@
+/** Operations below `/auth`: for people who have no key. Like `route`, without owner and idempotency; no MCP tools. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import type { SessionRow } from '../accounts/sessions.ts'
+import type { Deps } from '../deps.ts'
+import { assertOwnPage, callerOfSession, refuseOtherPages, sessionOf } from './auth.ts'
+import { responsesFor } from './openapi.ts'
+import { Problem, type ProblemCode } from './problem.ts'
+import { takeToken } from './rate-limit.ts'
+
+const PREFIX = '/auth'
+
+interface OpenContext<B> {
+  body: B
+  request: FastifyRequest
+  reply: FastifyReply
+}
+
+interface OpenSpec<B extends z.ZodType, R extends z.ZodType, C> {
+  /** `operationId`: verb and noun in snake_case. */
+  id: string
+  method: 'GET' | 'POST'
+  /** Below `/auth`. */
+  path: string
+  summary: string
+  body?: B
+  status?: 200 | 201
+  answer: R
+  /** Besides those that any of them can answer. */
+  errors?: ProblemCode[]
+  handle(context: C): Promise<z.input<R>>
+}
+
+const ANY: ProblemCode[] = ['bad_request', 'validation_failed', 'rate_limited', 'internal_error', 'service_unavailable']
+const WITH_BODY: ProblemCode[] = ['malformed_json', 'unsupported_media_type', 'payload_too_large', 'cross_site']
+
+/** For everybody. */
+export function openRoute<R extends z.ZodType, B extends z.ZodType = z.ZodUnknown>(
+  app: FastifyInstance,
+  deps: Deps,
+  spec: OpenSpec<B, R, OpenContext<z.output<B>>>,
+): void {
+  declare(app, deps, spec, {
+    security: [],
+    errors: [],
+    async enter(request) {
+      refuseOtherPages(deps, request)
+    },
+    handle: spec.handle,
+  })
+}
+
+/** For who is logged in. */
+export function sessionRoute<R extends z.ZodType, B extends z.ZodType = z.ZodUnknown>(
+  app: FastifyInstance,
+  deps: Deps,
+  spec: OpenSpec<B, R, OpenContext<z.output<B>> & { session: SessionRow }>,
+): void {
+  const sessions = new WeakMap<FastifyRequest, SessionRow>()
+  declare(app, deps, spec, {
+    security: [{ session: [] }],
+    errors: ['unauthorized'],
+    async enter(request, reply) {
+      const session = await sessionOf(deps, request, reply)
+      if (!session) throw new Problem('unauthorized', { detail: 'Nobody is logged in here.' })
+      assertOwnPage(deps, request)
+      request.caller = callerOfSession(session)
+      sessions.set(request, session)
+    },
+    handle: context => spec.handle({ ...context, session: sessions.get(context.request)! }),
+  })
+}
+
+interface Way<B> {
+  security: Record<string, string[]>[]
+  errors: ProblemCode[]
+  /** Judges before the body is read. */
+  enter(request: FastifyRequest, reply: FastifyReply): Promise<void>
+  handle(context: OpenContext<B>): Promise<unknown>
+}
+
+function declare<B extends z.ZodType>(
+  app: FastifyInstance,
+  deps: Deps,
+  spec: OpenSpec<B, z.ZodType, never>,
+  way: Way<z.output<B>>,
+): void {
+  const codes = [...ANY, ...(spec.method === 'POST' ? WITH_BODY : []), ...way.errors, ...(spec.errors ?? [])]
+  app.route({
+    method: spec.method,
+    url: PREFIX + spec.path,
+    schema: {
+      operationId: spec.id,
+      summary: spec.summary,
+      tags: ['Accounts'],
+      security: way.security,
+      querystring: z.strictObject({}),
+      ...(spec.method === 'POST' ? { body: spec.body ?? z.strictObject({}).nullish() } : {}),
+      response: { [spec.status ?? 200]: spec.answer, ...responsesFor(codes, []) },
+    },
+    onRequest: async (request, reply) => {
+      reply.header('Cache-Control', 'no-store')
+      await takeToken(deps, reply, 'address', request.ip)
+      await way.enter(request, reply)
+    },
+    handler: async (request, reply) => {
+      reply.code(spec.status ?? 200)
+      return way.handle({ body: request.body as z.output<B>, request, reply })
+    },
+  })
+}

@@ -1,0 +1,61 @@
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import type { Deps } from '../deps.ts'
+import { paging } from '../http/paging.ts'
+import { notFound } from '../http/problem.ts'
+import { route } from '../http/route.ts'
+import { deleted } from '../http/shapes.ts'
+import { KeyCreated, KeyInput, KeyList, KeyPath } from './schema.ts'
+import { createKey, futureDate, listKeys, revoke } from './service.ts'
+
+const tag = 'Keys'
+const notATool = 'A key must not make, see or revoke keys: whoever stole one could never be locked out.'
+
+export function keyRoutes(app: FastifyInstance, deps: Deps): void {
+  route(app, deps, {
+    id: 'list_keys',
+    method: 'GET',
+    path: '/keys',
+    scope: 'session',
+    tag,
+    summary: 'API keys, the revoked ones too',
+    notATool,
+    query: z.strictObject(paging),
+    answer: KeyList,
+    handle: ({ ownerId, query }) => listKeys(deps, ownerId, query),
+  })
+  route(app, deps, {
+    id: 'create_key',
+    method: 'POST',
+    path: '/keys',
+    scope: 'session',
+    tag,
+    summary: 'New API key; its value is shown this once',
+    notATool,
+    body: KeyInput,
+    status: 201,
+    answer: KeyCreated,
+    secret: 'value',
+    errors: ['malformed_json', 'idempotency_in_flight', 'idempotency_mismatch'],
+    async handle({ ownerId, body, save }) {
+      const { name, scopes } = body
+      return createKey(deps, ownerId, { name, scopes, expires_at: futureDate(deps, body.expires_at) }, save)
+    },
+  })
+  route(app, deps, {
+    id: 'revoke_key',
+    method: 'DELETE',
+    path: '/keys/:key_id',
+    scope: 'session',
+    tag,
+    summary: 'Revoke an API key; it is refused everywhere within 5 seconds',
+    notATool,
+    params: KeyPath,
+    answer: deleted,
+    errors: ['not_found'],
+    async handle({ ownerId, params }) {
+      if (!(await revoke(deps, ownerId, params.key_id))) throw notFound()
+      return { id: params.key_id, deleted: true as const }
+    },
+  })
+}

@@ -1,0 +1,299 @@
+/** The commands of `npm run admin`. Each answers what a program reads with `--json` and what a person reads without. */
+import { open, rm } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { ParseArgsOptionsConfig } from 'node:util'
+import { createPerson } from '../../control/accounts/auth.ts'
+import { exportAccount } from '../../control/accounts/export.ts'
+import { eraseAccount, findAccount, listAccounts, Refused } from '../../control/accounts/operator.ts'
+import { hashPassword } from '../../control/accounts/passwords.ts'
+import { Email, Password } from '../../control/accounts/schema.ts'
+import {
+  minutePriceOf,
+  setMinutePrice,
+  setSubscription,
+  subscriptionOf,
+  topUp,
+} from '../../control/accounts/service.ts'
+import type { AccountRow } from '../../control/accounts/sql.ts'
+import type { Deps } from '../../control/deps.ts'
+import { Problem } from '../../control/http/problem.ts'
+import { type Scope, scopes } from '../../control/keys/schema.ts'
+import { createKey, listKeys, revoke } from '../../control/keys/service.ts'
+import { selectKeyOwner } from '../../control/keys/sql.ts'
+import { balanceOf, fromUnits } from '../../control/money.ts'
+import { card, type Row, table } from './print.ts'
+
+export type AdminDeps = Pick<Deps, 'sql' | 'clock' | 'config' | 'boss'>
+
+export class UsageError extends Error {}
+
+export interface Context {
+  deps: AdminDeps
+  /** As many as the command names. */
+  args: string[]
+  options: Record<string, string | boolean | undefined>
+  /** From a prompt, or standard input. */
+  readPassword(): Promise<string>
+}
+
+export interface Result {
+  json: unknown
+  text: string
+}
+
+export interface Command {
+  args: string[]
+  options: ParseArgsOptionsConfig
+  /** How the options are written. */
+  usage: string
+  about: string
+  run(context: Context): Promise<Result>
+}
+
+const MOST_MONEY = 100_000_000_000
+const PAGE = { limit: 200, offset: 0 }
+
+function amountOf(text: string): string {
+  if (!/^\d+(?:\.\d{1,4})?$/.test(text)) throw new UsageError(`${text} is no amount: write 150 or 150.50.`)
+  if (Number(text) > MOST_MONEY) throw new UsageError(`${text} is more than ${MOST_MONEY}.`)
+  return text
+}
+
+function required(options: Context['options'], name: string): string {
+  const value = options[name]
+  if (typeof value !== 'string' || value === '') throw new UsageError(`--${name} is needed.`)
+  return value
+}
+
+const optional = (options: Context['options'], name: string) => (options[name] as string | undefined) ?? null
+
+function dateOf(text: string): Date {
+  const date = new Date(text)
+  if (!/^\d{4}-\d\d-\d\d(?:T.+)?$/.test(text) || Number.isNaN(date.getTime())) {
+    throw new UsageError(`${text} is no date: write 2027-01-31 or 2027-01-31T12:00:00Z.`)
+  }
+  return date
+}
+
+async function view(deps: AdminDeps, account: AccountRow): Promise<Row> {
+  const [balance, price, subscription] = await Promise.all([
+    balanceOf(deps.sql, account.id),
+    minutePriceOf(deps, account.id),
+    subscriptionOf(deps, account.id),
+  ])
+  return {
+    id: account.id,
+    email: account.email,
+    name: account.name,
+    balance: fromUnits(balance.available),
+    held: fromUnits(balance.held),
+    currency: deps.config.currency,
+    minute_price: fromUnits(price),
+    own_price: account.minute_price !== null,
+    subscription: subscription.status,
+    ends_at: subscription.ends_at?.toISOString() ?? null,
+    created_at: account.created_at.toISOString(),
+    deleted_at: account.deleted_at?.toISOString() ?? null,
+  }
+}
+
+async function shown(deps: AdminDeps, id: string): Promise<Result> {
+  const row = await view(deps, await findAccount(deps, id, { deletedToo: true }))
+  return { json: row, text: card(row) }
+}
+
+const accountCommands: Record<string, Command> = {
+  accounts: {
+    args: [],
+    options: {},
+    usage: '',
+    about: 'List the accounts.',
+    async run({ deps }) {
+      const rows = (await listAccounts(deps)).map(row => ({
+        id: row.id,
+        email: row.email,
+        name: row.name,
+        balance: fromUnits(row.available),
+        held: fromUnits(row.held),
+        subscription: row.status,
+        ends_at: row.ends_at?.toISOString() ?? null,
+      }))
+      return { json: rows, text: table(rows) }
+    },
+  },
+  account: {
+    args: ['id|email'],
+    options: {},
+    usage: '',
+    about: 'Show one account.',
+    run: ({ deps, args }) => shown(deps, args[0]!),
+  },
+  'create-account': {
+    args: [],
+    options: { email: { type: 'string' }, name: { type: 'string' }, password: { type: 'boolean' } },
+    usage: '--email <email> [--name <name>] [--password]',
+    about:
+      'Make an account with trial money and an example project, also while sign-up is off.\n' +
+      '--password asks for a password, or reads it from standard input; without it, a reset by mail sets one.',
+    async run({ deps, options, readPassword }) {
+      const email = Email.safeParse(required(options, 'email'))
+      if (!email.success) throw new UsageError(`${options['email']} is no e-mail.`)
+      let password_hash: string | null = null
+      if (options['password']) {
+        const password = Password.safeParse(await readPassword())
+        if (!password.success) throw new UsageError('A password has 10 to 256 characters.')
+        password_hash = await hashPassword(password.data)
+      }
+      const name = options['name'] as string | undefined
+      const account = await createPerson(deps, { email: email.data, name, password_hash })
+      return shown(deps, account.id)
+    },
+  },
+  'top-up': {
+    args: ['id|email', 'amount'],
+    options: { reference: { type: 'string' } },
+    usage: '[--reference <text>]',
+    about: 'Add money. The owner sees the reference; it stays for ever, so name no person in it.',
+    async run({ deps, args, options }) {
+      const amount = amountOf(args[1]!)
+      if (Number(amount) === 0) throw new UsageError('The amount is zero.')
+      const account = await findAccount(deps, args[0]!)
+      await topUp(deps, account.id, amount, optional(options, 'reference'))
+      return shown(deps, account.id)
+    },
+  },
+  'set-subscription': {
+    args: ['id|email', 'active|inactive'],
+    options: { until: { type: 'string' }, plan: { type: 'string' } },
+    usage: '[--until <date>] [--plan <name>]',
+    about: 'Switch the subscription. Without --until it has no end; without --plan the plan stays.',
+    async run({ deps, args, options }) {
+      const status = args[1]
+      if (status !== 'active' && status !== 'inactive') throw new UsageError('Say active or inactive.')
+      const until = optional(options, 'until')
+      const ends_at = until === null ? null : dateOf(until)
+      const account = await findAccount(deps, args[0]!)
+      await setSubscription(deps, account.id, optional(options, 'plan'), { status, ends_at })
+      return shown(deps, account.id)
+    },
+  },
+  'set-price': {
+    args: ['id|email', 'price|default'],
+    options: {},
+    usage: '',
+    about: 'What a minute costs this account from the next call on; "default" is what the installation charges.',
+    async run({ deps, args }) {
+      const price = args[1] === 'default' ? null : amountOf(args[1]!)
+      const account = await findAccount(deps, args[0]!)
+      await setMinutePrice(deps, account.id, price)
+      return shown(deps, account.id)
+    },
+  },
+}
+
+const keyCommands: Record<string, Command> = {
+  keys: {
+    args: ['id|email'],
+    options: {},
+    usage: '',
+    about: 'List the API keys of an account, the newest 200.',
+    async run({ deps, args }) {
+      const account = await findAccount(deps, args[0]!)
+      const { items } = await listKeys(deps, account.id, PAGE)
+      return { json: items, text: table(items.map(item => ({ ...item, scopes: item.scopes.join(',') }))) }
+    },
+  },
+  'create-key': {
+    args: ['id|email'],
+    options: { name: { type: 'string' }, scopes: { type: 'string' } },
+    usage: `--name <name> --scopes ${scopes.join(',')}`,
+    about: 'Make an API key. It is shown this once.',
+    async run({ deps, args, options }) {
+      const name = required(options, 'name')
+      const wanted = [...new Set(required(options, 'scopes').split(','))]
+      const unknown = wanted.find(scope => !scopes.includes(scope as Scope))
+      if (unknown !== undefined) throw new UsageError(`There is no scope "${unknown}", only ${scopes.join(' and ')}.`)
+      const account = await findAccount(deps, args[0]!)
+      const key = await createKey(deps, account.id, { name, scopes: wanted as Scope[] })
+      return { json: key, text: card({ ...key, scopes: key.scopes.join(',') }) }
+    },
+  },
+  'revoke-key': {
+    args: ['key-id'],
+    options: {},
+    usage: '',
+    about: 'Revoke an API key; it is refused everywhere within 5 seconds.',
+    async run({ deps, args }) {
+      const id = args[0]!
+      if (!/^[0-9a-f-]{36}$/i.test(id)) throw new UsageError('Give the id of the key, as `keys` shows it.')
+      const ownerId = await selectKeyOwner(deps.sql, id)
+      if (ownerId === null || !(await revoke(deps, ownerId, id))) throw new Refused(`There is no key ${id}.`)
+      return { json: { id, revoked: true }, text: 'Revoked.' }
+    },
+  },
+}
+
+const dataCommands: Record<string, Command> = {
+  export: {
+    args: ['id|email', 'file'],
+    options: {},
+    usage: '',
+    about: 'Write all data of an account into a new JSON file: calls with transcripts, contacts, money, settings.',
+    async run({ deps, args }) {
+      const account = await findAccount(deps, args[0]!, { deletedToo: true })
+      const file = resolve(args[1]!)
+      const bytes = await writeExport(deps, account.id, file)
+      return { json: { file, bytes }, text: `Written: ${file} (${bytes} bytes).` }
+    },
+  },
+  delete: {
+    args: ['id|email'],
+    options: { yes: { type: 'boolean' } },
+    usage: '--yes',
+    about:
+      'Erase the data of an account for ever: contacts, calls, settings, keys, e-mail and name.\n' +
+      'The ledger stays and names nobody. It takes a little more than 5 seconds.',
+    async run({ deps, args, options }) {
+      const account = await findAccount(deps, args[0]!)
+      if (!options['yes']) throw new UsageError('Nothing was deleted. Say --yes if you mean it; `export` it before.')
+      await deps.boss.start()
+      const { balance } = await eraseAccount(deps, account.id)
+      const left = { id: account.id, deleted: true, balance: fromUnits(balance), currency: deps.config.currency }
+      return { json: left, text: `Deleted. Its balance was ${left.balance} ${left.currency}.` }
+    },
+  },
+}
+
+export const commands: Record<string, Command> = { ...accountCommands, ...keyCommands, ...dataCommands }
+
+/** Never over another file, and whole or not at all. */
+async function writeExport(deps: AdminDeps, ownerId: string, file: string): Promise<number> {
+  const handle = await open(file, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
+    throw new Refused(error.code === 'EEXIST' ? `${file} is there already.` : `${file} cannot be written.`)
+  })
+  let bytes = 0
+  try {
+    await exportAccount(deps, ownerId, async piece => {
+      const { bytesWritten } = await handle.write(piece)
+      bytes += bytesWritten
+    })
+    return bytes
+  } catch (error) {
+    await rm(file, { force: true })
+    throw error
+  } finally {
+    await handle.close()
+  }
+}
+
+/** What may be said of a failure, and null when it is a fault of ours. */
+export function inWords(error: unknown): string | null {
+  if (error instanceof Refused) return error.message
+  if (error instanceof Problem)
+    return error.code === 'email_taken' ? 'There is an account with this e-mail.' : error.message
+  const code = (error as { code?: string }).code ?? ''
+  if (/^(?:ECONN|CONNECT|ENOTFOUND|28)/.test(code)) return 'The database cannot be reached (or does not let us in).'
+  if (/^(?:42P01|42703|3F000)$/.test(code)) return 'The database is not set up for this version: start Parley once.'
+  if (code === '40P01') return 'Something else changed the account at the same time: try again.'
+  return null
+}

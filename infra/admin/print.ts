@@ -1,0 +1,31 @@
+/** Tables for people: columns as wide as what stands in them. */
+
+export type Row = Record<string, string | number | boolean | null>
+
+const shown = (value: Row[string]) => (value === null ? '–' : String(value))
+/** Letters are counted, not bytes; marks that stand above one count with it. */
+const widthOf = (text: string) => [...new Intl.Segmenter().segment(text)].length
+const padded = (text: string, width: number) => text + ' '.repeat(Math.max(0, width - widthOf(text)))
+
+export function table(rows: readonly Row[]): string {
+  if (rows.length === 0) return 'None.'
+  const columns = Object.keys(rows[0]!)
+  const lines = [columns, ...rows.map(row => columns.map(column => shown(row[column]!)))]
+  const widths = columns.map((_, index) => Math.max(...lines.map(line => widthOf(line[index]!))))
+  return lines
+    .map(line =>
+      line
+        .map((text, index) => padded(text, widths[index]!))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+/** One thing: a line for each of its fields. */
+export function card(row: Row): string {
+  const width = Math.max(...Object.keys(row).map(widthOf))
+  return Object.entries(row)
+    .map(([name, value]) => `${padded(name, width)}  ${shown(value)}`)
+    .join('\n')
+}

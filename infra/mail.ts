@@ -1,0 +1,36 @@
+/**
+ * Mail without a mail server: each message is a file that only we can read, and is shown on the terminal of `npm start`.
+ * It never goes to standard output of a process whose output is kept as a log.
+ */
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, readFileSync, watch } from 'node:fs'
+import { rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Mail } from '../control/deps.ts'
+
+export const mailFolder = (home: string) => join(home, 'mail')
+
+export function createTerminalMail(folder: string): Mail {
+  return {
+    async send({ to, subject, text }) {
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      const file = join(folder, `${new Date().toISOString().replaceAll(':', '-')}-${randomBytes(4).toString('hex')}`)
+      await writeFile(`${file}.new`, `To: ${to}\nSubject: ${subject}\n\n${text}\n`, { mode: 0o600 })
+      await rename(`${file}.new`, `${file}.txt`) // whole when it is seen
+    },
+  }
+}
+
+/** Shows what is sent from now on, by whichever process. */
+export function showMail(folder: string, show: (text: string) => void): { stop(): Promise<void> } {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const watcher = watch(folder, (_, name) => {
+    if (!name?.endsWith('.txt')) return
+    try {
+      show(readFileSync(join(folder, name), 'utf8'))
+    } catch {
+      // taken away meanwhile
+    }
+  })
+  return { stop: async () => watcher.close() }
+}
