@@ -1,17 +1,15 @@
-/** Control's side of the talk with engines: places queued calls, takes in their events, answers their questions. */
+/** Control's side of the talk with engines: takes in their events, answers their questions, sweeps up after them. */
 import type { AskHandlers } from '../media/contract/bus-control.ts'
 import type { BusEvent, CallEvent, EngineEvent } from '../media/contract/messages.ts'
+import { deleteExpired } from './accounts/session-sql.ts'
 import { admitCall, extendCall } from './calls/admit.ts'
 import { finish, finishLost, finishUnanswered } from './calls/finish.ts'
-import { makePlan } from './calls/plan.ts'
 import type { CallStatus } from './calls/schema.ts'
-import { HOLD_SECONDS } from './calls/service.ts'
 import {
   deleteOldEvents,
   insertEvent,
   type LiveChange,
   lockCall,
-  selectCallById,
   selectHeld,
   selectOfEarlierBoots,
   selectOverdue,
@@ -20,22 +18,7 @@ import {
 import { type Deps, wallDate } from './deps.ts'
 import { forgetOldKeys } from './http/idempotency.ts'
 import { errorFields, rethrowBare } from './log.ts'
-import { openSecrets } from './projects/secrets.ts'
-import { presentProject } from './projects/service.ts'
-import { selectProjectEver } from './projects/sql.ts'
 import { noteTrunkStatus } from './trunks/service.ts'
-
-/** The job behind a queued call. Run twice it offers the call twice, and one engine still takes it once. */
-export async function offerCall(deps: Deps, callId: string): Promise<void> {
-  const call = await selectCallById(deps.sql, callId)
-  if (call?.status !== 'queued' || call.deadline_at.getTime() <= deps.clock.wall()) return
-  const project = await selectProjectEver(deps.sql, call.owner_id, call.project_id)
-  if (!project) throw new Error('the project of a queued call is missing')
-  const secrets = await openSecrets(deps, deps.sql, call.owner_id)
-  const settings = presentProject(project)
-  const plan = makePlan(deps.sealer, { call, language: project.language, settings, secrets, paidSeconds: HOLD_SECONDS })
-  await deps.bus.place({ type: 'call.place', plan, deadline: call.deadline_at.getTime() })
-}
 
 export function askHandlers(deps: Deps): AskHandlers {
   return {
@@ -172,6 +155,7 @@ const EVENTS_KEPT_MS = 24 * 3600 * 1000
 
 export async function sweepOld(deps: Deps): Promise<void> {
   await forgetOldKeys(deps)
+  await deleteExpired(deps.sql, wallDate(deps))
   await deleteOldEvents(deps.sql, new Date(deps.clock.wall() - EVENTS_KEPT_MS))
 }
 

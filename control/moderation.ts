@@ -1,48 +1,103 @@
 /**
- * What an agent must not be told to do. Rules over the text, so that the verdict is the same everywhere and needs no
- * network: an operator with a stricter policy has its own prompt review.
+ * What an agent must not be told to do. Our own rules judge first: their verdict is the same everywhere and needs no
+ * network. An operator may put a moderation model behind them; when it is away, the rules alone decide.
  */
-import { Problem } from './http/problem.ts'
+import { setImmediate } from 'node:timers/promises'
+import { z } from 'zod'
+import type { Deps } from './deps.ts'
+import { type FieldError, Problem } from './http/problem.ts'
+import { errorFields } from './log.ts'
+import { brokenRule } from './moderation-reading.ts'
 
-interface Rule {
-  code: string
-  message: string
-  pattern: RegExp
+/** Texts by JSON Pointer, verdicts on those that are rejected. */
+export interface Moderator {
+  check(texts: Readonly<Record<string, string>>, signal: AbortSignal): Promise<FieldError[]>
 }
 
-// \b knows only ASCII letters, so Cyrillic stems stand without it.
-const rules: Rule[] = [
-  {
-    code: 'credential_harvesting',
-    message: 'Agents must not ask people for one-time codes, card security codes or passwords',
-    pattern:
-      /(?:ask|get|obtain|collect|request|find out|extract|demand)[^.!?\n]{0,60}\b(?:cvv|cvc|cv2|one[- ]time (?:code|password)|otp|sms[- ]code|code from (?:the )?sms|card pin|pin code|online[- ]bank(?:ing)? password)\b/i,
+function verdictOn(pointer: string, text: string): FieldError[] {
+  const rule = brokenRule(text)
+  return rule ? [{ pointer, code: rule.code, message: rule.message }] : []
+}
+
+/** Text made to be slow takes some 4 ms for so many characters; other requests must not wait for a hundred vars of it. */
+const AT_A_TIME = 2000
+
+export const rulesModerator: Moderator = {
+  async check(texts) {
+    const found: FieldError[] = []
+    let read = 0
+    for (const [pointer, text] of Object.entries(texts)) {
+      found.push(...verdictOn(pointer, text))
+      read += text.length
+      if (read < AT_A_TIME) continue
+      read = 0
+      await setImmediate()
+    }
+    return found
   },
-  {
-    code: 'credential_harvesting',
-    message: 'Agents must not ask people for one-time codes, card security codes or passwords',
-    pattern:
-      /(?:спроси|узнай|выясни|получи|запроси|попроси|выман)[^.!?\n]{0,60}(?:cvv|cvc|код[а-я]* из (?:смс|sms)|смс-?код|пин-?код|одноразов[а-я]+ (?:код|парол)|парол[а-я]+ от банк)/i,
-  },
-  {
-    code: 'impersonation',
-    message: 'Agents must not pretend to be the police, a court or a security service',
-    pattern:
-      /(?:pretend|pose|impersonate|introduce yourself|say (?:that )?you are)[^.!?\n]{0,40}\b(?:police|officer of the law|fbi|prosecutor|court bailiff|bank security)/i,
-  },
-  {
-    code: 'impersonation',
-    message: 'Agents must not pretend to be the police, a court or a security service',
-    pattern:
-      /(?:представь(?:ся|тесь)|притвори(?:сь|тесь)|выдавай себя)[^.!?\n]{0,40}(?:полици|следовател|прокур|фсб|судебн[а-я]+ пристав|служб[а-я]+ безопасности)/i,
-  },
-]
+}
+
+const MODEL_TIMEOUT_MS = 3000
+const MODEL_MAX_BYTES = 262_144
+
+const ModelAnswer = z.object({
+  results: z.array(z.object({ flagged: z.boolean(), categories: z.record(z.string(), z.unknown()).optional() })),
+})
+
+export function modelModerator(
+  deps: Pick<Deps, 'fetch'>,
+  { url, key }: { url: string; key: string | null },
+): Moderator {
+  return {
+    async check(texts, signal) {
+      const pointers = Object.keys(texts)
+      const response = await deps.fetch({
+        url,
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...(key === null ? {} : { authorization: `Bearer ${key}` }) },
+        body: JSON.stringify({ input: Object.values(texts) }),
+        timeoutMs: MODEL_TIMEOUT_MS,
+        maxBytes: MODEL_MAX_BYTES,
+        maxRedirects: 0,
+        signal,
+      })
+      if (response.status !== 200) throw new Error(`the moderation model answered ${response.status}`)
+      const { results } = ModelAnswer.parse(JSON.parse(response.body.toString('utf8')))
+      if (results.length !== pointers.length) throw new Error('the moderation model did not judge every text')
+      return results.flatMap(({ flagged, categories = {} }, index) => {
+        if (!flagged) return []
+        const named = Object.keys(categories).filter(name => categories[name] === true)
+        const message = named.length > 0 ? `Rejected as ${named.join(', ')}` : 'Rejected by the moderation model'
+        return [{ pointer: pointers[index]!, code: 'flagged', message }]
+      })
+    },
+  }
+}
 
 /** Throws 422 with a pointer to each rejected text. */
-export function moderate(texts: Record<string, string | null | undefined>): void {
-  const errors = Object.entries(texts).flatMap(([pointer, text]) => {
-    const rule = text ? rules.find(({ pattern }) => pattern.test(text)) : undefined
-    return rule ? [{ pointer, code: rule.code, message: rule.message }] : []
-  })
+export async function passModeration(
+  deps: Pick<Deps, 'fetch' | 'log' | 'config'>,
+  texts: Readonly<Record<string, string | null | undefined>>,
+): Promise<void> {
+  const given = Object.fromEntries(Object.entries(texts).filter((entry): entry is [string, string] => !!entry[1]))
+  if (Object.keys(given).length === 0) return
+  const signal = AbortSignal.timeout(MODEL_TIMEOUT_MS)
+  reject(await rulesModerator.check(given, signal))
+  if (deps.config.moderation === null) return
+  const model = modelModerator(deps, deps.config.moderation)
+  reject(
+    await model.check(given, signal).catch(error => {
+      deps.log.warn({ error: errorFields(error) }, 'moderation model is away, the rules alone decided')
+      return []
+    }),
+  )
+}
+
+/** By the rules alone, where there is no time to wait for a model. */
+export function moderate(texts: Readonly<Record<string, string | null | undefined>>): void {
+  reject(Object.entries(texts).flatMap(([pointer, text]) => (text ? verdictOn(pointer, text) : [])))
+}
+
+function reject(errors: FieldError[]): void {
   if (errors.length > 0) throw new Problem('moderation_rejected', { errors })
 }

@@ -46,19 +46,30 @@ export function secondsFor(tariff: Tariff, money: bigint, most: number): number 
 export interface Balance {
   available: bigint
   held: bigint
+  open_holds: number
 }
 
 type Account = 'balance' | 'held' | 'revenue' | 'funding'
-type Kind = 'fund' | 'hold' | 'extend' | 'settle'
+export const entryKinds = ['fund', 'hold', 'extend', 'settle'] as const
+export type EntryKind = (typeof entryKinds)[number]
 
-async function write(
-  db: Db,
-  ownerId: string,
-  kind: Kind,
-  callId: string | null,
-  at: Date,
-  amounts: Partial<Record<Account, bigint>>,
-) {
+/** The row of a balance after a change, while it is still locked. */
+interface Moved {
+  available: bigint
+  entries: number
+  open_holds: number
+}
+
+interface Movement {
+  kind: EntryKind
+  callId: string | null
+  at: Date
+  moved: Moved
+  amounts: Partial<Record<Account, bigint>>
+  reference?: string | null
+}
+
+async function write(db: Db, ownerId: string, { kind, callId, at, moved, amounts, reference }: Movement) {
   const transactionId = uuidv7(at.getTime())
   const entries = Object.entries(amounts)
     .filter(([, amount]) => amount !== 0n)
@@ -71,24 +82,40 @@ async function write(
       amount,
       call_id: callId,
       created_at: at,
+      seq: account === 'balance' ? moved.entries : null,
+      balance_after: account === 'balance' ? moved.available : null,
+      reference: reference ?? null,
     }))
   if (entries.length > 0) await db`insert into ledger_entries ${db(entries)}`
 }
+
+/** The entry that a change of the balance will get; nothing is written of no change. */
+const entriesOf = (amount: bigint) => (amount === 0n ? 0 : 1)
 
 export async function openAccount(tx: Tx, ownerId: string): Promise<void> {
   await tx`insert into balances (owner_id, available, held) values (${ownerId}, 0, 0)`
 }
 
 export async function balanceOf(db: Db, ownerId: string): Promise<Balance> {
-  const [row] = await db<Balance[]>`select available, held from balances where owner_id = ${ownerId}`
-  return row ?? { available: 0n, held: 0n }
+  const [row] = await db<Balance[]>`select available, held, open_holds from balances where owner_id = ${ownerId}`
+  return row ?? { available: 0n, held: 0n, open_holds: 0 }
 }
 
-/** Trial money, a payment. */
-export async function fund(tx: Tx, ownerId: string, amount: bigint, at: Date): Promise<void> {
+/** Trial money, a payment. The reference is shown to the owner. */
+export async function fund(
+  tx: Tx,
+  ownerId: string,
+  amount: bigint,
+  at: Date,
+  reference: string | null = null,
+): Promise<void> {
   if (amount < 0n) throw new Error('funding must not be negative')
-  await tx`update balances set available = available + ${amount} where owner_id = ${ownerId}`
-  await write(tx, ownerId, 'fund', null, at, { funding: -amount, balance: amount })
+  const [moved] = await tx<Moved[]>`
+    update balances set available = available + ${amount}, entries = entries + ${entriesOf(amount)}
+    where owner_id = ${ownerId} returning available, entries, open_holds`
+  if (!moved) throw new Error('there is no such balance')
+  const amounts = { funding: -amount, balance: amount }
+  await write(tx, ownerId, { kind: 'fund', callId: null, at, moved, amounts, reference })
 }
 
 export interface Hold {
@@ -96,51 +123,63 @@ export interface Hold {
   paid_seconds: number
 }
 
-/** False when the balance does not cover it; then nothing was changed. */
-async function reserve(tx: Tx, ownerId: string, amount: bigint): Promise<boolean> {
-  const rows = await tx`
-    update balances set available = available - ${amount}, held = held + ${amount}
-    where owner_id = ${ownerId} and available >= ${amount} returning 1`
-  return rows.length > 0
+/** Undefined when the balance does not cover it; then nothing was changed. */
+async function reserve(tx: Tx, ownerId: string, amount: bigint, holds: 0 | 1): Promise<Moved | undefined> {
+  const [moved] = await tx<Moved[]>`
+    update balances
+    set available = available - ${amount}, held = held + ${amount}, entries = entries + ${entriesOf(amount)},
+      open_holds = open_holds + ${holds}
+    where owner_id = ${ownerId} and available >= ${amount} returning available, entries, open_holds`
+  return moved
 }
 
-/** Sets money aside for the first seconds of a call. False: not enough of it. */
+/**
+ * Sets money aside for the first seconds of a call. Answers how many holds of the owner are open with this one; null when
+ * there is not enough money.
+ */
 export async function openHold(
   tx: Tx,
   ownerId: string,
   call: { id: string; tariff: Tariff; seconds: number },
   at: Date,
-): Promise<boolean> {
+): Promise<number | null> {
   const amount = costOf(call.tariff, call.seconds)
-  if (!(await reserve(tx, ownerId, amount))) return false
+  const moved = await reserve(tx, ownerId, amount, 1)
+  if (!moved) return null
   await tx`
     insert into holds (call_id, owner_id, amount, paid_seconds)
     values (${call.id}, ${ownerId}, ${amount}, ${call.seconds})`
-  await write(tx, ownerId, 'hold', call.id, at, { balance: -amount, held: amount })
-  return true
+  await write(tx, ownerId, { kind: 'hold', callId: call.id, at, moved, amounts: { balance: -amount, held: amount } })
+  return moved.open_holds
 }
 
-/** Adds up to `seconds` more, as many as the balance pays for, and answers all that is paid for. */
+/**
+ * Adds up to `seconds` more, as many as the balance pays for and as keep the whole hold within `most` (null: no such
+ * limit), and answers all that is paid for.
+ */
 export async function extendHold(
   tx: Tx,
   ownerId: string,
-  call: { id: string; tariff: Tariff; seconds: number },
+  call: { id: string; tariff: Tariff; seconds: number; most: bigint | null },
   at: Date,
 ): Promise<number> {
   const [hold] = await tx<Hold[]>`
     select amount, paid_seconds from holds
     where owner_id = ${ownerId} and call_id = ${call.id} and captured is null for update`
   if (!hold) return 0
-  const [balance] = await tx<Balance[]>`select available, held from balances where owner_id = ${ownerId} for update`
+  const [balance] = await tx<Pick<Balance, 'available'>[]>`
+    select available from balances where owner_id = ${ownerId} for update`
   const wanted = hold.paid_seconds + call.seconds
-  const paid = secondsFor(call.tariff, hold.amount + (balance?.available ?? 0n), wanted)
+  const money = hold.amount + (balance?.available ?? 0n)
+  const paid = secondsFor(call.tariff, call.most !== null && call.most < money ? call.most : money, wanted)
   if (paid <= hold.paid_seconds) return hold.paid_seconds
   const more = costOf(call.tariff, paid) - hold.amount
-  if (!(await reserve(tx, ownerId, more))) return hold.paid_seconds
+  const moved = await reserve(tx, ownerId, more, 0)
+  if (!moved) return hold.paid_seconds
   await tx`
     update holds set amount = amount + ${more}, paid_seconds = ${paid}
     where owner_id = ${ownerId} and call_id = ${call.id}`
-  await write(tx, ownerId, 'extend', call.id, at, { balance: -more, held: more })
+  await write(tx, ownerId, { kind: 'extend', callId: call.id, at, moved, amounts: { balance: -more, held: more } })
   return paid
 }
 
@@ -163,9 +202,13 @@ export async function settleHold(
   const seconds = Math.min(call.seconds, hold.paid_seconds)
   const captured = costOf(call.tariff, seconds)
   const rest = hold.amount - captured
-  await tx`
-    update balances set held = held - ${hold.amount}, available = available + ${rest} where owner_id = ${ownerId}`
+  const [moved] = await tx<Moved[]>`
+    update balances
+    set held = held - ${hold.amount}, available = available + ${rest}, entries = entries + ${entriesOf(rest)},
+      open_holds = open_holds - 1
+    where owner_id = ${ownerId} returning available, entries, open_holds`
   await tx`update holds set captured = ${captured} where owner_id = ${ownerId} and call_id = ${call.id}`
-  await write(tx, ownerId, 'settle', call.id, at, { held: -hold.amount, revenue: captured, balance: rest })
+  const amounts = { held: -hold.amount, revenue: captured, balance: rest }
+  await write(tx, ownerId, { kind: 'settle', callId: call.id, at, moved: moved!, amounts })
   return { seconds, captured }
 }

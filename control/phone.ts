@@ -1,4 +1,4 @@
-import { isPossiblePhoneNumber } from 'libphonenumber-js'
+import { isPossiblePhoneNumber, parsePhoneNumberFromString } from 'libphonenumber-js/max'
 import { z } from 'zod'
 
 /** `isPossible`, not `isValid`: whether a range is in service is the carrier's to say, and its tables age. */
@@ -12,4 +12,53 @@ export const Phone = z
 export function toE164(text: string): string | null {
   const digits = /^\+?([1-9]\d{6,14})$/.exec(text)?.[1]
   return digits ? `+${digits}` : null
+}
+
+export type Barred = 'emergency' | 'premium_rate' | 'satellite' | 'blocked_prefix'
+
+/** By calling code; 112 and 911 are routed to the emergency services in most networks. */
+const EMERGENCY_EVERYWHERE = ['112', '911']
+const EMERGENCY: Readonly<Record<string, readonly string[]>> = {
+  7: ['101', '102', '103', '104'],
+  44: ['999'],
+  49: ['110'],
+  61: ['000'],
+  64: ['111'],
+  81: ['110', '118', '119'],
+  86: ['110', '119', '120'],
+  91: ['100', '101', '102', '108'],
+  353: ['999'],
+  375: ['101', '102', '103', '104'],
+  380: ['101', '102', '103', '104'],
+  852: ['999'],
+  971: ['997', '998', '999'],
+}
+
+const SATELLITE = ['+870', '+881', '+88216']
+const INTERNATIONAL_PREMIUM = '+979'
+
+const longest = (phone: string, prefixes: readonly string[]) =>
+  Math.max(0, ...prefixes.filter(prefix => phone.startsWith(prefix)).map(prefix => prefix.length))
+
+/**
+ * Why a number is not dialled; null when it is. Of a blocked and an allowed prefix the longer decides; an allowed one
+ * also opens premium-rate numbers, and nothing opens emergency numbers.
+ */
+export function barredAs(
+  phone: string,
+  rules: { blocked_prefixes: readonly string[]; allowed_prefixes: readonly string[] },
+): Barred | null {
+  const number = parsePhoneNumberFromString(phone)
+  if (number && !number.isValid()) {
+    // Switches route an emergency code as soon as they have read it and ignore the digits after it.
+    const codes = [...EMERGENCY_EVERYWHERE, ...(EMERGENCY[number.countryCallingCode] ?? [])]
+    if (codes.some(code => number.nationalNumber.startsWith(code))) return 'emergency'
+  }
+  const allowed = longest(phone, rules.allowed_prefixes)
+  const blocked = longest(phone, rules.blocked_prefixes)
+  if (blocked > allowed) {
+    if (SATELLITE.some(prefix => phone.startsWith(prefix))) return 'satellite'
+    return phone.startsWith(INTERNATIONAL_PREMIUM) ? 'premium_rate' : 'blocked_prefix'
+  }
+  return allowed === 0 && number?.getType() === 'PREMIUM_RATE' ? 'premium_rate' : null
 }

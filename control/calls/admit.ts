@@ -1,10 +1,11 @@
 /** What engines ask about a call while a caller waits: whether to take it, and for how long it is paid. */
-import type { AskAnswer, AskRequest, Refusal } from '../../media/contract/messages.ts'
-import { subscriptionOf } from '../accounts/service.ts'
+import { type AskAnswer, type AskRequest, Refusal } from '../../media/contract/messages.ts'
 import { upsertContact } from '../contacts/sql.ts'
 import { type Deps, wallDate } from '../deps.ts'
+import { holdPlace, passInbound } from '../gates.ts'
+import { Problem } from '../http/problem.ts'
 import { uuidv7 } from '../ids.ts'
-import { extendHold, openHold } from '../money.ts'
+import { extendHold, type Tariff } from '../money.ts'
 import { selectInboundProject } from '../numbers/sql.ts'
 import { toE164 } from '../phone.ts'
 import { openSecrets } from '../projects/secrets.ts'
@@ -12,8 +13,8 @@ import { presentProject } from '../projects/service.ts'
 import { type ProjectRow, selectProject } from '../projects/sql.ts'
 import { selectTrunkOwner } from '../trunks/sql.ts'
 import { makePlan } from './plan.ts'
-import { HOLD_SECONDS, tariffFor } from './service.ts'
-import { countLiveOnTrunk, insertCall, lockCall, type NewCall } from './sql.ts'
+import { insertCall, lockCall, type NewCall } from './sql.ts'
+import { HOLD_SECONDS, tariffOfCall } from './tariff.ts'
 
 type Admission = AskAnswer<'call.admit'>
 const refuse = (refusal: Refusal): Admission => ({ admitted: false, refusal })
@@ -22,30 +23,32 @@ export async function admitCall(deps: Deps, request: AskRequest<'call.admit'>): 
   const { sql } = deps
   // Several trunks share the source, and the number called is on none of them.
   if (!request.trunk_id) return refuse('unknown_number')
-  const trunk = await selectTrunkOwner(sql, request.trunk_id)
-  if (!trunk) return refuse('unknown_source')
-  const ownerId = trunk.owner_id
+  const ownerId = await selectTrunkOwner(sql, request.trunk_id)
+  if (!ownerId) return refuse('unknown_source')
   const called = toE164(request.called)
   const projectId = called ? await selectInboundProject(sql, ownerId, called) : undefined
   const project = projectId ? await selectProject(sql, ownerId, projectId) : undefined
   if (!called || !project) return refuse('unknown_number')
-  if ((await subscriptionOf(deps, ownerId)).status !== 'active') return refuse('subscription_inactive')
-  if (trunk.max_calls !== null && (await countLiveOnTrunk(sql, ownerId, request.trunk_id)) >= trunk.max_calls) {
-    return refuse('too_many_calls')
+  try {
+    const { tariff } = await passInbound(deps, ownerId, request.trunk_id)
+    return await takeIn(deps, project, tariff, { called, caller: request.caller, trunk_id: request.trunk_id })
+  } catch (error) {
+    const refusal = Refusal.safeParse(error instanceof Problem ? error.code : null)
+    if (!refusal.success) throw error
+    return refuse(refusal.data)
   }
-  return takeIn(deps, project, { called, caller: request.caller, trunk_id: request.trunk_id })
 }
 
 /** Call and hold in one transaction; if the engine never says that it started, a sweep undoes both. */
 async function takeIn(
   deps: Deps,
   project: ProjectRow,
+  tariff: Tariff,
   { called, caller, trunk_id }: { called: string; caller: string; trunk_id: string },
 ): Promise<Admission> {
   const { owner_id } = project
   const at = wallDate(deps)
   const phone = toE164(caller)
-  const tariff = tariffFor(deps.config, 'in')
   const call: Omit<NewCall, 'contact_id'> = {
     id: uuidv7(at.getTime()),
     owner_id,
@@ -59,6 +62,7 @@ async function takeIn(
     vars: {},
     price: tariff.price,
     factor_percent: tariff.factorPercent,
+    max_cost: null,
     created_at: at,
     deadline_at: new Date(at.getTime() + deps.config.admission_expiry_ms),
   }
@@ -68,9 +72,7 @@ async function takeIn(
   return deps.sql.begin(async tx => {
     const contact = phone ? { id: uuidv7(at.getTime()), phone, project_id: project.id, at } : null
     const contact_id = contact ? await upsertContact(tx, owner_id, contact) : null
-    if (!(await openHold(tx, owner_id, { id: call.id, tariff, seconds: HOLD_SECONDS }, at))) {
-      return refuse('insufficient_balance')
-    }
+    await holdPlace(tx, deps.config, call, tariff)
     await insertCall(tx, { ...call, contact_id })
     return { admitted: true, plan }
   })
@@ -80,8 +82,7 @@ export async function extendCall(deps: Deps, request: AskRequest<'call.extend'>)
   return deps.sql.begin(async tx => {
     const call = await lockCall(tx, request.call_id)
     if (!call || call.ended_at || call.owner_id !== request.owner_id) return { paid_ms: 0 }
-    const tariff = { price: call.price, factorPercent: call.factor_percent }
-    const more = { id: call.id, tariff, seconds: HOLD_SECONDS }
+    const more = { id: call.id, tariff: tariffOfCall(call), seconds: HOLD_SECONDS, most: call.max_cost }
     const seconds = await extendHold(tx, call.owner_id, more, wallDate(deps))
     return { paid_ms: seconds * 1000 }
   })

@@ -8,6 +8,7 @@ import { settleHold } from '../money.ts'
 import { emitWebhook } from '../webhooks/emit.ts'
 import { toolsOf, turnsOf } from './present.ts'
 import { type CallRow, lockCall, selectCallById, selectEvents, updateEnded } from './sql.ts'
+import { tariffOfCall } from './tariff.ts'
 
 /** False when the call had ended before, or was never ours. */
 export async function finish(deps: Deps, callId: string, record: CallRecord): Promise<boolean> {
@@ -17,9 +18,8 @@ export async function finish(deps: Deps, callId: string, record: CallRecord): Pr
     const at = wallDate(deps)
     const { owner_id } = call
     const lead = await noteContact(tx, call, record)
-    const tariff = { price: call.price, factorPercent: call.factor_percent }
     const seconds = Math.ceil(record.talked_ms / 1000)
-    const paid = await settleHold(tx, owner_id, { id: call.id, tariff, seconds }, at)
+    const paid = await settleHold(tx, owner_id, { id: call.id, tariff: tariffOfCall(call), seconds }, at)
     const answered_at = record.answered_at === null ? call.answered_at : new Date(record.answered_at)
     await updateEnded(tx, call, record, { billed_seconds: paid.seconds, cost: paid.captured, answered_at })
     if (record.do_not_call) {

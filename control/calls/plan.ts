@@ -7,8 +7,10 @@ import {
   type ToolPlan,
 } from '../../media/contract/plan.ts'
 import type { Sealer } from '../../media/contract/seal.ts'
+import { secondsFor } from '../money.ts'
 import type { ProjectSettings, Tool } from '../projects/schema.ts'
 import type { CallRow } from './sql.ts'
+import { tariffOfCall } from './tariff.ts'
 
 /** A single phrase waits so long, or a tool that answers at once would be talked over. */
 const FILLER_AFTER_MS = 300
@@ -54,12 +56,29 @@ function planSecrets(settings: ProjectSettings, secrets: ReadonlyMap<string, str
 export interface PlanInput {
   call: Pick<
     CallRow,
-    'id' | 'owner_id' | 'project_id' | 'direction' | 'from_phone' | 'to_phone' | 'trunk_id' | 'task' | 'vars'
+    | 'id'
+    | 'owner_id'
+    | 'project_id'
+    | 'direction'
+    | 'from_phone'
+    | 'to_phone'
+    | 'trunk_id'
+    | 'task'
+    | 'vars'
+    | 'price'
+    | 'factor_percent'
+    | 'max_cost'
   >
   language: string
   settings: ProjectSettings
   secrets: ReadonlyMap<string, string>
   paidSeconds: number
+}
+
+/** As long as the project allows, and as the most that the call may cost pays for. */
+function maxCallSeconds(call: PlanInput['call'], settings: ProjectSettings): number {
+  const most = settings.max_call_seconds
+  return call.max_cost === null ? most : secondsFor(tariffOfCall(call), call.max_cost, most)
 }
 
 export function makePlan(sealer: Sealer, { call, language, settings, secrets, paidSeconds }: PlanInput): CallPlan {
@@ -75,7 +94,7 @@ export function makePlan(sealer: Sealer, { call, language, settings, secrets, pa
     to: call.to_phone,
     trunk_id: call.direction === 'out' ? call.trunk_id : null,
     ring_timeout_ms: settings.ring_timeout_seconds * 1000,
-    max_call_ms: settings.max_call_seconds * 1000,
+    max_call_ms: maxCallSeconds(call, settings) * 1000,
     paid_ms: paidSeconds * 1000,
     language,
     voice: settings.voice,

@@ -3,8 +3,20 @@ import { z } from 'zod'
 import type { Deps } from '../deps.ts'
 import { listOf } from '../http/paging.ts'
 import { route, streamRoute } from '../http/route.ts'
-import { CallDetail, CallFilters, CallInput, CallPath, CallView } from './schema.ts'
-import { getCall, hangUp, listCalls, placeCall } from './service.ts'
+import { toUnits } from '../money.ts'
+import {
+  CallDetail,
+  CallFilters,
+  CallInput,
+  CallPath,
+  CallToolExtras,
+  CallView,
+  MonitorInput,
+  MonitorSession,
+  SipTrace,
+  WouldPlace,
+} from './schema.ts'
+import { getCall, getTrace, hangUp, listCalls, monitorCall, openRecording, placeCall, tryCall } from './service.ts'
 import { streamCall } from './stream.ts'
 
 const tag = 'Calls'
@@ -27,11 +39,21 @@ export function callRoutes(app: FastifyInstance, deps: Deps): void {
       'insufficient_balance',
       'no_outbound_line',
       'do_not_call',
+      'destination_blocked',
+      'too_many_calls',
       'moderation_rejected',
       'idempotency_in_flight',
       'idempotency_mismatch',
     ],
-    handle: ({ ownerId, body, save }) => placeCall(deps, ownerId, body, save),
+    extras: CallToolExtras,
+    extraAnswer: WouldPlace,
+    handle({ ownerId, body, extras, save }) {
+      const { dry_run, max_cost } = extras as Partial<z.output<typeof CallToolExtras>>
+      const maxCost = max_cost === undefined ? null : toUnits(max_cost)
+      // The answer's shape is that of the tool's extra answer then.
+      if (dry_run) return tryCall(deps, ownerId, body, { maxCost }) as never
+      return placeCall(deps, ownerId, body, { maxCost, save })
+    },
   })
   route(app, deps, {
     id: 'list_calls',
@@ -45,6 +67,7 @@ export function callRoutes(app: FastifyInstance, deps: Deps): void {
     handle: ({ ownerId, query }) => listCalls(deps, ownerId, query),
   })
   oneCallRoutes(app, deps)
+  evidenceRoutes(app, deps)
 }
 
 function oneCallRoutes(app: FastifyInstance, deps: Deps): void {
@@ -91,5 +114,57 @@ function oneCallRoutes(app: FastifyInstance, deps: Deps): void {
       ),
     errors: ['not_found', 'service_unavailable'],
     stream: ({ ownerId, params }, request, reply) => streamCall(deps, ownerId, params.call_id, request, reply),
+  })
+}
+
+/** What is left of a call besides its record, and a seat in a live one. */
+function evidenceRoutes(app: FastifyInstance, deps: Deps): void {
+  streamRoute(app, deps, {
+    id: 'get_call_recording',
+    method: 'GET',
+    path: '/calls/:call_id/recording',
+    scope: 'read',
+    tag,
+    summary: 'Recording of a call, as a stereo WAV: the other side left, the agent right',
+    params: CallPath,
+    contentType: 'audio/wav',
+    notATool: 'Sound; get_call has its address.',
+    answer: z.string().meta({ format: 'binary' }),
+    errors: ['not_found', 'no_recording'],
+    stream: ({ ownerId, params }) => openRecording(deps, ownerId, params.call_id),
+  })
+  route(app, deps, {
+    id: 'get_call_trace',
+    method: 'GET',
+    path: '/calls/:call_id/trace',
+    scope: 'read',
+    tag,
+    summary: 'SIP messages of a call, in their order',
+    params: CallPath,
+    answer: SipTrace,
+    errors: ['not_found', 'no_trace'],
+    handle: ({ ownerId, params }) => getTrace(deps, ownerId, params.call_id),
+  })
+  route(app, deps, {
+    id: 'monitor_call',
+    method: 'POST',
+    path: '/calls/:call_id/monitor',
+    scope: 'write',
+    tag,
+    summary: 'Listen to a live call, whisper to its agent, or take over',
+    params: CallPath,
+    body: MonitorInput,
+    status: 201,
+    answer: MonitorSession,
+    secret: 'token',
+    errors: [
+      'malformed_json',
+      'not_found',
+      'call_ended',
+      'realtime_unavailable',
+      'idempotency_in_flight',
+      'idempotency_mismatch',
+    ],
+    handle: ({ ownerId, params }) => monitorCall(deps, ownerId, params.call_id),
   })
 }

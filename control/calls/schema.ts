@@ -32,6 +32,18 @@ export const CallInput = z.strictObject({
 })
 export type CallInput = z.output<typeof CallInput>
 
+/** What an AI client may say besides: it pays for its mistakes with somebody else's money and telephone. */
+export const CallToolExtras = z.strictObject({
+  dry_run: z
+    .boolean()
+    .default(false)
+    .describe('Only tell whether the call would be placed, from which number and at what price'),
+  max_cost: z
+    .string()
+    .regex(/^\d{1,9}(?:\.\d{1,4})?$/, 'must be a decimal with up to 4 places')
+    .optional()
+    .describe('What the call may cost at most, in the currency of the balance; at least the price of one minute'),
+})
 export const CallFilters = z.strictObject({
   project_id: z.uuid().optional(),
   direction: Direction.optional(),
@@ -74,5 +86,41 @@ export const CallDetail = z
     sip_trace_url: z.url().nullable(),
   })
   .meta({ id: 'CallDetail' })
+
+export const WouldPlace = z
+  .object({ would_place: z.literal(true), from: z.string(), to: z.string(), minute_price: Money, balance: Money })
+  .meta({ id: 'WouldPlace' })
+
+export const SipTrace = z
+  .object({
+    call_id: z.uuid(),
+    messages: z
+      .array(
+        z.object({
+          at: z.string(),
+          source: z.string().describe('`host:port`'),
+          target: z.string().describe('`host:port`'),
+          transport: z.enum(['udp', 'tcp', 'tls']),
+          start_line: z.string(),
+          text: z.string().describe('The whole message'),
+        }),
+      )
+      .describe('In the order they crossed the wire'),
+  })
+  .meta({ id: 'SipTrace' })
+
+export const MonitorInput = z.strictObject({
+  mode: z
+    .enum(['listen', 'whisper', 'takeover'])
+    .describe('`listen`: hear both; `whisper`: speak to the agent alone; `takeover`: speak instead of the agent'),
+})
+export const MonitorSession = z
+  .object({
+    mode: MonitorInput.shape.mode,
+    url: z.string().describe('Secure websocket address of the room'),
+    token: z.string().describe('LiveKit token for this room'),
+    expires_in: z.int().describe('Seconds'),
+  })
+  .meta({ id: 'MonitorSession' })
 
 export const CallPath = z.object({ call_id: z.uuid() })

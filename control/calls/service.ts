@@ -1,63 +1,54 @@
-import { assertCanPay } from '../accounts/service.ts'
 import { upsertContact } from '../contacts/sql.ts'
 import type { Db } from '../db/connect.ts'
-import { type ControlConfig, type Deps, wallDate } from '../deps.ts'
-import { isDoNotCall } from '../do-not-call/sql.ts'
-import { notFound, Problem } from '../http/problem.ts'
+import { type Deps, wallDate } from '../deps.ts'
+import { holdPlace, type OutboundPass, passOutbound } from '../gates.ts'
+import { presentMoney } from '../http/money-schema.ts'
+import { invalidField, notFound, Problem } from '../http/problem.ts'
 import { uuidv7 } from '../ids.ts'
 import { enqueue } from '../jobs.ts'
-import { moderate } from '../moderation.ts'
-import { costOf, openHold, type Tariff, toUnits } from '../money.ts'
-import { type Line, selectOutboundLines } from '../numbers/sql.ts'
-import { type ProjectRow, selectProject } from '../projects/sql.ts'
+import { costOf } from '../money.ts'
 import { finishUnanswered } from './finish.ts'
 import { fillVars } from './plan.ts'
 import { presentCall, presentDetail } from './present.ts'
 import type { CallFilters, CallInput } from './schema.ts'
-import { type CallRow, insertCall, type NewCall, selectCall, selectCalls, selectEvents, totalCalls } from './sql.ts'
-
-/** Money is held for the first minute before anything rings, and for one more each time the engine asks. */
-export const HOLD_SECONDS = 60
-
-export function tariffFor(config: ControlConfig, direction: CallRow['direction']): Tariff {
-  return {
-    price: toUnits(config.minute_price),
-    factorPercent: direction === 'web' ? config.web_factor_percent : 100,
-  }
-}
-
-/** The project's own number, or one of those bound to it, always the same for a phone. */
-function pickLine(lines: Line[], project: ProjectRow, phone: string): Line {
-  const chosen = lines.find(line => line.number === project.settings.caller_id)
-  let hash = 0
-  for (const char of phone) hash = (hash * 31 + char.charCodeAt(0)) >>> 0
-  return chosen ?? lines[hash % lines.length]!
-}
+import { insertCall, type NewCall, selectCall, selectCalls, selectEvents, totalCalls } from './sql.ts'
+import { HOLD_SECONDS, tariffOf } from './tariff.ts'
 
 const textVars = (vars: CallInput['vars'] = {}) =>
   Object.fromEntries(Object.entries(vars).map(([name, value]) => [name, String(value)]))
+
+export interface PlaceOptions {
+  /** Units that the call may cost at most; null: as much as the balance gives. */
+  maxCost?: bigint | null
+  /** Called in the transaction that makes the call, with what will be answered. */
+  save?: (db: Db, answer: unknown) => Promise<void>
+}
+
+/** 400 before the gates, as for every field that cannot be. */
+async function checkMaxCost(deps: Deps, ownerId: string, maxCost: bigint | null): Promise<void> {
+  if (maxCost === null || maxCost >= costOf(await tariffOf(deps, ownerId, 'out'), HOLD_SECONDS)) return
+  throw invalidField('/max_cost', 'max_cost', 'must be at least the price of one minute')
+}
+
+async function passGates(deps: Deps, ownerId: string, input: CallInput, maxCost: bigint | null): Promise<OutboundPass> {
+  await checkMaxCost(deps, ownerId, maxCost)
+  const { project_id, phone, task } = input
+  const vars = textVars(input.vars)
+  const texts = Object.fromEntries(Object.entries(vars).map(([name, value]) => [`/vars/${name}`, value]))
+  if (task !== undefined) texts['/task'] = fillVars(task, vars)
+  return passOutbound(deps, ownerId, { project_id, phone, texts })
+}
 
 /** Every gate in its published order, then call, hold and job in one transaction. */
 export async function placeCall(
   deps: Deps,
   ownerId: string,
   input: CallInput,
-  save: (db: Db, answer: unknown) => Promise<void> = async () => {},
+  { maxCost = null, save = async () => {} }: PlaceOptions = {},
 ): Promise<ReturnType<typeof presentCall>> {
   const { sql, config } = deps
-  const project = await selectProject(sql, ownerId, input.project_id)
-  if (!project) throw notFound()
-  const tariff = tariffFor(config, 'out')
-  await assertCanPay(deps, ownerId, costOf(tariff, HOLD_SECONDS))
-  const lines = await selectOutboundLines(sql, ownerId, project.id)
-  if (lines.length === 0) throw new Problem('no_outbound_line')
-  if (await isDoNotCall(sql, ownerId, input.phone)) throw new Problem('do_not_call')
-  const vars = textVars(input.vars)
-  const filled = Object.entries(vars).map(([name, value]) => [`/vars/${name}`, value] as const)
-  moderate({ '/task': input.task === undefined ? null : fillVars(input.task, vars), ...Object.fromEntries(filled) })
-
+  const { project, line, tariff } = await passGates(deps, ownerId, input, maxCost)
   const at = wallDate(deps)
-  const line = pickLine(lines, project, input.phone)
   const call: Omit<NewCall, 'contact_id'> = {
     id: uuidv7(at.getTime()),
     owner_id: ownerId,
@@ -68,9 +59,10 @@ export async function placeCall(
     to_phone: input.phone,
     trunk_id: line.trunk_id,
     task: input.task ?? null,
-    vars,
+    vars: textVars(input.vars),
     price: tariff.price,
     factor_percent: tariff.factorPercent,
+    max_cost: maxCost,
     created_at: at,
     deadline_at: new Date(at.getTime() + config.queue_expiry_ms),
   }
@@ -78,14 +70,30 @@ export async function placeCall(
     // Rows are locked in the order contact, call, balance, counters: everywhere.
     const contact = { id: uuidv7(at.getTime()), phone: input.phone, project_id: project.id, at }
     const contact_id = await upsertContact(tx, ownerId, contact)
-    const held = await openHold(tx, ownerId, { id: call.id, tariff, seconds: HOLD_SECONDS }, at)
-    if (!held) throw new Problem('insufficient_balance')
+    await holdPlace(tx, config, call, tariff)
     await insertCall(tx, { ...call, contact_id })
     await enqueue(deps, tx, 'call.place', { call_id: call.id })
     const answer = presentCall(config, (await selectCall(tx, ownerId, call.id))!)
     await save(tx, answer)
     return answer
   })
+}
+
+/** Passes the same gates as `placeCall`, and writes nothing. */
+export async function tryCall(
+  deps: Deps,
+  ownerId: string,
+  input: CallInput,
+  { maxCost = null }: Pick<PlaceOptions, 'maxCost'> = {},
+) {
+  const { line, tariff, available } = await passGates(deps, ownerId, input, maxCost)
+  return {
+    would_place: true as const,
+    from: line.number,
+    to: input.phone,
+    minute_price: presentMoney(tariff.price, deps.config.currency),
+    balance: presentMoney(available, deps.config.currency),
+  }
 }
 
 export async function listCalls(deps: Deps, ownerId: string, filters: CallFilters) {
@@ -117,4 +125,24 @@ export async function hangUp(deps: Deps, ownerId: string, id: string) {
     throw new Problem('engine_unavailable', { retryAfterSeconds: 2 })
   }
   return presentCall(deps.config, (await selectCall(deps.sql, ownerId, id))!)
+}
+
+/** No call has a recording yet. */
+export async function openRecording(deps: Pick<Deps, 'sql'>, ownerId: string, id: string): Promise<never> {
+  if (!(await selectCall(deps.sql, ownerId, id))) throw notFound()
+  throw new Problem('no_recording')
+}
+
+/** No call has a trace yet. */
+export async function getTrace(deps: Pick<Deps, 'sql'>, ownerId: string, id: string): Promise<never> {
+  if (!(await selectCall(deps.sql, ownerId, id))) throw notFound()
+  throw new Problem('no_trace')
+}
+
+/** There is no WebRTC room to listen in yet. */
+export async function monitorCall(deps: Pick<Deps, 'sql'>, ownerId: string, id: string): Promise<never> {
+  const row = await selectCall(deps.sql, ownerId, id)
+  if (!row) throw notFound()
+  if (row.ended_at) throw new Problem('call_ended')
+  throw new Problem('realtime_unavailable')
 }

@@ -18,6 +18,7 @@ export interface CallRow {
   vars: Record<string, string>
   price: bigint
   factor_percent: number
+  max_cost: bigint | null
   created_at: Date
   deadline_at: Date
   engine: string | null
@@ -53,6 +54,7 @@ const newColumns = [
   'vars',
   'price',
   'factor_percent',
+  'max_cost',
   'created_at',
   'deadline_at',
 ] as const
@@ -165,11 +167,18 @@ export async function updateEnded(
   await bump(tx, call, { [call.status]: -1, [record.status]: 1 })
 }
 
-export async function countLiveOnTrunk(db: Db, ownerId: string, trunkId: string): Promise<number> {
-  const [row] = await db<{ live: number }[]>`
-    select count(*)::int as live from calls
-    where owner_id = ${ownerId} and trunk_id = ${trunkId} and ended_at is null`
-  return row!.live
+export interface TrunkRoom {
+  max_calls: number
+  /** Calls that have not ended, those in the queue too. */
+  live: number
+}
+
+/** Undefined: the trunk takes as many as come. */
+export async function selectTrunkRoom(db: Db, ownerId: string, trunkId: string): Promise<TrunkRoom | undefined> {
+  const [row] = await db<TrunkRoom[]>`
+    select max_calls, (select count(*) from calls where trunk_id = trunks.id and ended_at is null)::int as live
+    from trunks where owner_id = ${ownerId} and id = ${trunkId} and max_calls is not null`
+  return row
 }
 
 // ---- sweeps: over all owners ----

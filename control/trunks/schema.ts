@@ -22,7 +22,12 @@ const shown = {
     .array(z.enum(['PCMU', 'PCMA']))
     .min(1)
     .max(2),
-  max_calls: z.int().positive().nullable(),
+  srtp: z
+    .enum(['off', 'optional', 'required'])
+    .refine((srtp): boolean => srtp === 'off', { error: 'is not supported yet', params: { code: 'not_supported' } })
+    .describe('Only `off` is supported yet'),
+  max_calls: z.int().positive().nullable().describe('Calls at once, in both directions; more are refused'),
+  max_cps: z.int().min(1).max(1000).nullable().describe('Calls dialled in a second; more wait'),
   numbers: z
     .array(Phone)
     .max(1000)
@@ -45,7 +50,9 @@ export const trunkDefaults = {
   outbound_proxy: null,
   allowed_ips: [],
   codecs: ['PCMA', 'PCMU'],
+  srtp: 'off',
   max_calls: null,
+  max_cps: null,
   numbers: [],
 } satisfies Omit<TrunkSettings, 'name' | 'mode' | 'host'>
 
@@ -55,6 +62,7 @@ export const TrunkView = z
     ...shown,
     status: z.object({
       registration: z.enum(['none', 'registering', 'registered', 'failed']),
+      last_options_ms: z.int().nullable().describe('How long the last OPTIONS was answered after'),
       last_error: z.string().nullable(),
       changed_at: z.string().nullable(),
     }),

@@ -96,11 +96,13 @@ export async function patchTrunk(deps: Ports, ownerId: string, id: string, patch
 export type TrunkAnswer = ReturnType<typeof presentTrunk>
 
 export function presentTrunk(row: TrunkRow & { numbers: string[] }) {
-  const { id, name, mode, host, port, transport, username, realm, outbound_proxy, allowed_ips, codecs, max_calls } = row
+  const { id, name, mode, host, port, transport, username, realm, outbound_proxy, allowed_ips, codecs } = row
+  const { srtp, max_calls, max_cps, numbers, registration, last_error } = row
   return {
-    ...{ id, name, mode, host, port, transport, username, realm, outbound_proxy, allowed_ips, codecs, max_calls },
-    numbers: row.numbers,
-    status: { registration: row.registration, last_error: row.last_error, changed_at: time(row.status_at) },
+    ...{ id, name, mode, host, port, transport, username, realm, outbound_proxy, allowed_ips, codecs },
+    ...{ srtp, max_calls, max_cps, numbers },
+    // No engine asks with OPTIONS yet.
+    status: { registration, last_options_ms: null, last_error, changed_at: time(row.status_at) },
     created_at: row.created_at.toISOString(),
   }
 }

@@ -15,7 +15,9 @@ export interface TrunkRow {
   outbound_proxy: string | null
   allowed_ips: string[]
   codecs: ('PCMU' | 'PCMA')[]
+  srtp: 'off' | 'optional' | 'required'
   max_calls: number | null
+  max_cps: number | null
   registration: 'none' | 'registering' | 'registered' | 'failed'
   last_error: string | null
   status_at: Date | null
@@ -37,7 +39,9 @@ const columns = [
   'outbound_proxy',
   'allowed_ips',
   'codecs',
+  'srtp',
   'max_calls',
+  'max_cps',
 ] as const
 
 export async function insertTrunk(db: Db, trunk: NewTrunk): Promise<void> {
@@ -82,10 +86,16 @@ export async function deleteTrunk(db: Db, ownerId: string, id: string): Promise<
 }
 
 /** The owner of a trunk that an engine names; engines are trusted, so no owner is asked for. */
-export async function selectTrunkOwner(db: Db, id: string) {
-  const [row] = await db<{ owner_id: string; max_calls: number | null }[]>`
-    select owner_id, max_calls from trunks where id = ${id}`
-  return row
+export async function selectTrunkOwner(db: Db, id: string): Promise<string | undefined> {
+  const [row] = await db<{ owner_id: string }[]>`select owner_id from trunks where id = ${id}`
+  return row?.owner_id
+}
+
+/** Calls a second that the carrier takes; null: no limit, or the trunk is gone. */
+export async function selectMaxCps(db: Db, ownerId: string, id: string): Promise<number | null> {
+  const [row] = await db<{ max_cps: number | null }[]>`
+    select max_cps from trunks where owner_id = ${ownerId} and id = ${id}`
+  return row?.max_cps ?? null
 }
 
 export async function insertNumbers(

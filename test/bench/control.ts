@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import autocannon from 'autocannon'
 import { createAccount, topUp } from '../../control/accounts/service.ts'
-import { connect, type Sql } from '../../control/db/connect.ts'
+import { connect } from '../../control/db/connect.ts'
 import { migrate } from '../../control/db/migrate.ts'
 import { defaultConfig } from '../../control/deps.ts'
 import { createBoss, installQueues } from '../../control/jobs.ts'
@@ -19,6 +19,7 @@ import { systemClock } from '../../infra/clock.ts'
 import { startPostgres } from '../../infra/embedded/postgres.ts'
 import { startRedis } from '../../infra/embedded/redis.ts'
 import { createSealer } from '../../media/contract/seal.ts'
+import { fillCalls } from '../support/calls.ts'
 import { quietLog } from '../support/world.ts'
 import type { Line } from './main.ts'
 import type { ServerArguments } from './server.ts'
@@ -60,17 +61,18 @@ export async function benchControl(options: ControlBench): Promise<Line[]> {
     sealer: createSealer('the bench has no secrets'),
     config: defaultConfig,
   }
+  const servers: Server[] = []
   try {
     options.tell(`Writing ${options.rows.toLocaleString('en')} calls`)
     const reader = await seedReader(deps, options.rows)
     const callers = await seedCallers(deps)
-    const servers = await Promise.all(
-      (['ours', 'bare'] as const).map(kind => startServer({ kind, databaseUrl: url, redisUrl: redis.url })),
-    )
+    for (const kind of ['ours', 'bare'] as const) {
+      servers.push(await startServer({ kind, databaseUrl: url, redisUrl: redis.url }))
+    }
     const [ours, bare] = servers as [Server, Server]
     const measure = (name: string, wanted: number, load: Record<'ours' | 'bare', autocannon.Request[]>) =>
       compare(name, wanted, { ours, bare }, load, options)
-    const lines = [
+    return [
       await measure('GET /calls, a page of 50', 0.6, {
         ours: reader.keys.map(key => ({
           method: 'GET',
@@ -90,9 +92,8 @@ export async function benchControl(options: ControlBench): Promise<Line[]> {
         })),
       }),
     ]
-    for (const server of servers) server.stop()
-    return lines
   } finally {
+    for (const server of servers) server.stop()
     await boss.stop({ graceful: false })
     await sql.end()
     await postgres.child.stop()
@@ -114,30 +115,12 @@ type SeedDeps = Parameters<typeof createTrunk>[0] & Parameters<typeof createAcco
 
 async function seedReader(deps: SeedDeps, rows: number) {
   const account = await createAccount(deps, { name: 'Reader' })
-  await fillCalls(deps.sql, account.id, account.project_id, rows)
+  await fillCalls(deps.sql, account.id, account.project_id, { rows })
   const keys: string[] = []
   for (let i = 0; i < KEYS; i++) {
     keys.push((await createKey(deps, account.id, { name: 'bench', scopes: ['read'] })).value)
   }
   return { ownerId: account.id, keys }
-}
-
-/** As they would be: one a second, mostly completed, ids that rise with time. */
-async function fillCalls(sql: Sql, ownerId: string, projectId: string, rows: number): Promise<void> {
-  await sql`
-    insert into calls (id, owner_id, project_id, direction, status, from_phone, to_phone, vars, price, factor_percent,
-      created_at, deadline_at, answered_at, ended_at, talked_ms, billed_seconds, cost, goal_reached, ended_reason,
-      answered_by, sip_code, summary, transcript, tool_calls, latency)
-    select (lpad(to_hex(n), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid, ${ownerId}, ${projectId},
-      case when n % 5 = 0 then 'in' else 'out' end, case when n % 7 = 0 then 'no_answer' else 'completed' end,
-      '+14155550100', '+1415' || (5000000 + n % 1000000), '{}', 50000, 100, at, at, at, at, 61000, 61, 50833,
-      n % 3 = 0, 'caller_hangup', 'human', 200, 'They talked about a table for four.',
-      ${[{ role: 'agent', text: 'Hello! How can I help you today?' }] as never}, '[]', '{}'
-    from (select n, now() - make_interval(secs => ${rows} - n) as at from generate_series(1, ${rows}) n) as series`
-  await sql`
-    insert into call_counters (owner_id, project_id, direction, status, calls)
-    select owner_id, project_id, direction, status, count(*) from calls where owner_id = ${ownerId} group by 1, 2, 3, 4`
-  await sql`vacuum analyze calls`
 }
 
 async function seedCallers(deps: SeedDeps) {
@@ -196,7 +179,8 @@ async function compare(
       }
       if (round > 0) rates[kind].push(result.requests.average) // the first warms up
     }
-    tell(`${name}: round ${round} of ${rounds}`)
+    const rate = (kind: 'ours' | 'bare') => Math.round(rates[kind].at(-1) ?? 0)
+    if (round > 0) tell(`${name}: ${rate('ours')} against ${rate('bare')} a second`)
   }
   const [ours, bare] = [median(rates.ours), median(rates.bare)]
   return {

@@ -47,6 +47,10 @@ async function ours(): Promise<FastifyInstance> {
 
 function bare(): FastifyInstance {
   const plain = Fastify()
+  plain.setErrorHandler((error, _, reply) => {
+    console.error((error as Error).message)
+    return reply.code(500).send()
+  })
   plain.get('/calls', async request => ({
     items: await page(sql, (request.query as { owner: string }).owner),
   }))
@@ -86,14 +90,19 @@ async function write(db: Sql, input: WriteInput) {
     ), linked as (
       insert into contact_projects (contact_id, project_id) select id, ${project_id} from contact on conflict do nothing
     ), reserved as (
-      update balances set available = available - ${PRICE}, held = held + ${PRICE}
-      where owner_id = ${owner_id} and available >= ${PRICE} returning 1
+      update balances set available = available - ${PRICE}, held = held + ${PRICE}, entries = entries + 1,
+        open_holds = open_holds + 1
+      where owner_id = ${owner_id} and available >= ${PRICE} returning available, entries
     ), held as (
       insert into holds (call_id, owner_id, amount, paid_seconds) values (${id!}, ${owner_id}, ${PRICE}, 60)
     ), ledger as (
-      insert into ledger_entries (id, transaction_id, owner_id, account, kind, amount, call_id, created_at) values
-        (${first!}, ${transaction!}, ${owner_id}, 'balance', 'hold', ${-PRICE}, ${id!}, ${at}),
-        (${second!}, ${transaction!}, ${owner_id}, 'held', 'hold', ${PRICE}, ${id!}, ${at})
+      insert into ledger_entries
+        (id, transaction_id, owner_id, account, kind, amount, call_id, created_at, seq, balance_after)
+      select ${first!}::uuid, ${transaction!}::uuid, ${owner_id}::uuid, 'balance', 'hold', ${-PRICE}::bigint, ${id!}::uuid,
+        ${at}::timestamptz, entries, available from reserved
+      union all
+      select ${second!}::uuid, ${transaction!}::uuid, ${owner_id}::uuid, 'held', 'hold', ${PRICE}::bigint, ${id!}::uuid,
+        ${at}::timestamptz, null, null from reserved
     ), counted as (
       insert into call_counters (owner_id, project_id, direction, status, calls)
       values (${owner_id}, ${project_id}, 'out', 'queued', 1)

@@ -184,6 +184,9 @@ test('owners see nothing of each other', async () => {
     ['GET', `/calls/${id}`],
     ['GET', `/calls/${id}/events`],
     ['POST', `/calls/${id}/hangup`],
+    ['GET', `/calls/${id}/recording`],
+    ['GET', `/calls/${id}/trace`],
+    ['POST', `/calls/${id}/monitor`, { mode: 'listen' }],
     ['GET', `/projects/${owner.projectId}`],
     ['PATCH', `/projects/${owner.projectId}`, { name: 'mine' }],
     ['DELETE', `/projects/${owner.projectId}`],
@@ -279,4 +282,33 @@ test('who asked not to be called is not called again, by this owner', async () =
   await finish(control.deps, id, record({ do_not_call: true }))
   expect((await place(owner, { phone })).body.code).toBe('do_not_call')
   expect((await place(other, { phone })).status).toBe(201)
+})
+
+test('recording and trace are 404 while there is none, and there is no room to listen in', async () => {
+  const owner = await createTenant(control)
+  const { id } = (await place(owner)).body
+  const monitor = (body: object) => owner.call('POST', `/calls/${id}/monitor`, body)
+  expect(await owner.call('GET', `/calls/${id}/recording`)).toMatchObject({
+    status: 404,
+    body: { code: 'no_recording' },
+  })
+  expect(await owner.call('GET', `/calls/${id}/trace`)).toMatchObject({ status: 404, body: { code: 'no_trace' } })
+  for (const mode of ['listen', 'whisper', 'takeover']) {
+    expect(await monitor({ mode })).toMatchObject({ status: 503, body: { code: 'realtime_unavailable' } })
+  }
+  expect((await monitor({ mode: 'shout' })).body.errors[0].pointer).toBe('/mode')
+  expect((await monitor({})).status).toBe(400)
+  await finish(control.deps, id, record())
+  expect(await monitor({ mode: 'listen' })).toMatchObject({ status: 409, body: { code: 'call_ended' } })
+})
+
+test('a call without a goal has not reached it: false, in the record and in the webhook', async () => {
+  const owner = await createTenant(control)
+  await owner.call('POST', '/webhooks', { url: 'https://a.test', events: ['call.completed'] })
+  const { id, goal_reached } = (await place(owner)).body
+  expect(goal_reached).toBeNull() // nobody knows yet
+  await finish(control.deps, id, record())
+  expect((await owner.call('GET', `/calls/${id}`)).body.goal_reached).toBe(false)
+  const [delivery] = await control.deps.sql`select body from webhook_deliveries where owner_id = ${owner.ownerId}`
+  expect(JSON.parse(delivery!['body']).goal_reached).toBe(false)
 })

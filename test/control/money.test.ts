@@ -82,8 +82,8 @@ describe('the ledger', () => {
     (await createAccount({ sql, clock, config: { ...defaultConfig, trial_balance } }, { name: 'T' })).id
   const hold = (owner: string, id: string, seconds = 60) =>
     sql.begin(tx => openHold(tx, owner, { id, tariff, seconds }, at))
-  const extend = (owner: string, id: string, seconds = 60) =>
-    sql.begin(tx => extendHold(tx, owner, { id, tariff, seconds }, at))
+  const extend = (owner: string, id: string, seconds = 60, most: bigint | null = null) =>
+    sql.begin(tx => extendHold(tx, owner, { id, tariff, seconds, most }, at))
   const settle = (owner: string, id: string, seconds: number) =>
     sql.begin(tx => settleHold(tx, owner, { id, tariff, seconds }, at))
   const call = () => uuidv7(Date.now())
@@ -95,25 +95,26 @@ describe('the ledger', () => {
     const sums = new Map(rows.map(row => [row.account, BigInt(row.sum)]))
     const balance = await balanceOf(sql, owner)
     expect([...sums.values()].reduce((a, b) => a + b, 0n)).toBe(0n)
-    expect(balance).toEqual({ available: sums.get('balance') ?? 0n, held: sums.get('held') ?? 0n })
-    const [open] = await sql<{ held: string }[]>`
-      select coalesce(sum(amount), 0)::text as held from holds where owner_id = ${owner} and captured is null`
+    expect(balance).toMatchObject({ available: sums.get('balance') ?? 0n, held: sums.get('held') ?? 0n })
+    const [open] = await sql<{ held: string; count: number }[]>`
+      select coalesce(sum(amount), 0)::text as held, count(*)::int from holds where owner_id = ${owner} and captured is null`
     expect(balance.held).toBe(BigInt(open!.held))
+    expect(balance.open_holds).toBe(open!.count)
     expect(balance.available).toBeGreaterThanOrEqual(0n)
   }
 
   test('a call’s whole life', async () => {
     const owner = await account('9.0000')
     const id = call()
-    expect(await hold(owner, id)).toBe(true)
-    expect(await balanceOf(sql, owner)).toEqual({ available: 40_000n, held: 50_000n })
+    expect(await hold(owner, id)).toBe(1)
+    expect(await balanceOf(sql, owner)).toMatchObject({ available: 40_000n, held: 50_000n })
     expect(await extend(owner, id)).toBe(108) // 4.00 pays for 48 s more
     expect(await extend(owner, id)).toBe(108)
-    expect(await balanceOf(sql, owner)).toEqual({ available: 0n, held: 90_000n })
+    expect(await balanceOf(sql, owner)).toMatchObject({ available: 0n, held: 90_000n })
     expect(await settle(owner, id, 70)).toEqual({ seconds: 70, captured: 58_333n })
     expect(await settle(owner, id, 70)).toEqual({ seconds: 0, captured: 0n })
     expect(await extend(owner, id)).toBe(0)
-    expect(await balanceOf(sql, owner)).toEqual({ available: 31_667n, held: 0n })
+    expect(await balanceOf(sql, owner)).toMatchObject({ available: 31_667n, held: 0n })
     await audit(owner)
   })
 
@@ -129,7 +130,7 @@ describe('the ledger', () => {
     const owner = await account('17.0000')
     const taken = await Promise.all(Array.from({ length: 20 }, () => hold(owner, call())))
     expect(taken.filter(Boolean)).toHaveLength(3)
-    expect(await balanceOf(sql, owner)).toEqual({ available: 20_000n, held: 150_000n })
+    expect(await balanceOf(sql, owner)).toMatchObject({ available: 20_000n, held: 150_000n })
     await audit(owner)
   })
 
@@ -139,7 +140,17 @@ describe('the ledger', () => {
     await hold(owner, id)
     const paid = await Promise.all(Array.from({ length: 20 }, () => extend(owner, id)))
     expect(Math.max(...paid)).toBe(240)
-    expect(await balanceOf(sql, owner)).toEqual({ available: 0n, held: 200_000n })
+    expect(await balanceOf(sql, owner)).toMatchObject({ available: 0n, held: 200_000n })
+    await audit(owner)
+  })
+
+  test('a hold grows no further than it may, whatever the balance', async () => {
+    const owner = await account('100.0000')
+    const id = call()
+    await hold(owner, id)
+    expect(await extend(owner, id, 60, 70_000n)).toBe(84) // 7.00
+    expect(await extend(owner, id, 60, 70_000n)).toBe(84)
+    expect(await balanceOf(sql, owner)).toMatchObject({ available: 930_000n, held: 70_000n })
     await audit(owner)
   })
 
@@ -175,8 +186,12 @@ describe('the ledger', () => {
     await expect(sql`delete from ledger_entries where owner_id = ${owner}`).rejects.toThrow('append-only')
     await expect(sql`update ledger_entries set amount = 2 where owner_id = ${owner}`).rejects.toThrow('append-only')
     await expect(
+      sql`insert into ledger_entries (id, transaction_id, owner_id, account, kind, amount, created_at, seq, balance_after)
+          values (${call()}, ${call()}, ${owner}, 'balance', 'fund', 5, ${at}, 9, 5)`,
+    ).rejects.toThrow('sum to zero')
+    await expect(
       sql`insert into ledger_entries (id, transaction_id, owner_id, account, kind, amount, created_at)
           values (${call()}, ${call()}, ${owner}, 'balance', 'fund', 5, ${at})`,
-    ).rejects.toThrow('sum to zero')
+    ).rejects.toThrow('numbered')
   })
 })

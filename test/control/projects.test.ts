@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { offerCall } from '../../control/engine.ts'
+import { createDialer } from '../../control/calls/dialer.ts'
 import type { PlaceCommand } from '../../media/contract/messages.ts'
 import { PlanSecrets } from '../../media/contract/plan.ts'
 import { createControl, createTenant, nextPhone, type TestControl } from '../support/control.ts'
@@ -137,7 +137,7 @@ describe('secrets', () => {
     const { id } = (await owner.call('POST', '/calls', call)).body
     const offered: PlaceCommand[] = []
     const bus = { ...control.deps.bus, place: async (one: PlaceCommand) => void offered.push(one) }
-    await offerCall({ ...control.deps, bus }, id)
+    await createDialer({ ...control.deps, bus }).offer(id)
     const [command] = offered
     expect(command!.deadline).toBeGreaterThan(Date.now() + 590_000)
     const { sealed, ...plan } = command!.plan

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { admitCall } from '../../control/calls/admit.ts'
-import { createReaper, handleEvent, offerCall, sweepOld, sweepOverdue } from '../../control/engine.ts'
+import { createDialer } from '../../control/calls/dialer.ts'
+import { createReaper, handleEvent, sweepOld, sweepOverdue } from '../../control/engine.ts'
 import { createControl, createTenant, nextPhone, type Tenant, type TestControl } from '../support/control.ts'
 
 let control: TestControl
@@ -54,7 +55,7 @@ test('a stale offer is not made', async () => {
   const id = await placed(owner)
   control.deps.clock.advance(601_000)
   const before = await control.deps.redis.xlen(`${control.deps.config.redis_prefix}:commands`)
-  await offerCall(control.deps, id)
+  await createDialer(control.deps).offer(id)
   expect(await control.deps.redis.xlen(`${control.deps.config.redis_prefix}:commands`)).toBe(before)
 })
 

@@ -164,3 +164,23 @@ test('over REST trunks are made, read, changed and removed, and the password is 
   expect((await owner.call('DELETE', path)).body).toEqual({ id: made.body.id, deleted: true })
   expect((await owner.call('GET', path)).status).toBe(404)
 })
+
+test('what the engine cannot do yet is refused, and what a carrier takes in a second is kept', async () => {
+  const owner = await createTenant(control)
+  const trunk = { name: 'T', mode: 'ip', host: '127.0.0.1' }
+  const make = (part: object) => owner.call('POST', '/trunks', { ...trunk, ...part })
+  for (const srtp of ['optional', 'required']) {
+    const answer = { status: 400, body: { errors: [{ pointer: '/srtp', code: 'not_supported' }] } }
+    expect(await make({ srtp })).toMatchObject(answer)
+    expect(await owner.call('PATCH', `/trunks/${owner.trunkId}`, { srtp })).toMatchObject(answer)
+  }
+  expect((await make({ srtp: 'maybe' })).body.errors[0].code).toBe('invalid_value')
+  for (const max_cps of [0, -1, 1.5, 1001, '3']) {
+    expect((await make({ max_cps })).body.errors[0].pointer).toBe('/max_cps')
+  }
+  expect((await make({})).body).toMatchObject({ srtp: 'off', max_cps: null, status: { last_options_ms: null } })
+  const { body } = await make({ srtp: 'off', max_cps: 3 })
+  expect(body).toMatchObject({ srtp: 'off', max_cps: 3 })
+  expect((await owner.call('PATCH', `/trunks/${body.id}`, { name: 'U' })).body.max_cps).toBe(3)
+  expect((await owner.call('PATCH', `/trunks/${body.id}`, { max_cps: null })).body.max_cps).toBeNull()
+})

@@ -1,0 +1,46 @@
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import type { Deps } from '../deps.ts'
+import { presentMoney } from '../http/money-schema.ts'
+import { listOf, paging } from '../http/paging.ts'
+import { route } from '../http/route.ts'
+import type { EntryKind } from '../money.ts'
+import { EntryView } from './schema.ts'
+import { countEntries, type EntryRow, selectEntries } from './sql.ts'
+
+const descriptions: Record<EntryKind, string> = {
+  fund: 'Money came in',
+  hold: 'Set aside for a call',
+  extend: 'Set aside for more of a call',
+  settle: 'Left over from a call',
+}
+
+function presentEntry(currency: string, row: EntryRow) {
+  return {
+    id: row.id,
+    kind: row.kind,
+    amount: presentMoney(row.amount, currency),
+    balance_after: presentMoney(row.balance_after, currency),
+    call_id: row.call_id,
+    description: row.reference ?? descriptions[row.kind],
+    created_at: row.created_at.toISOString(),
+  }
+}
+
+export function balanceRoutes(app: FastifyInstance, deps: Deps): void {
+  route(app, deps, {
+    id: 'list_balance_entries',
+    method: 'GET',
+    path: '/balance/entries',
+    scope: 'read',
+    tag: 'Account',
+    summary: 'Every change of the balance, newest first; their sum is the balance',
+    query: z.strictObject(paging),
+    answer: listOf(EntryView),
+    async handle({ ownerId, query }) {
+      const total = await countEntries(deps.sql, ownerId)
+      const rows = await selectEntries(deps.sql, ownerId, { ...query, total })
+      return { items: rows.map(row => presentEntry(deps.config.currency, row)), total, ...query }
+    },
+  })
+}

@@ -1,0 +1,20 @@
+import { z } from 'zod'
+import { Money } from '../http/money-schema.ts'
+import { entryKinds } from '../money.ts'
+
+export const EntryView = z
+  .object({
+    id: z.uuid(),
+    kind: z
+      .enum(entryKinds)
+      .describe(
+        '`fund`: money came in; `hold`: set aside when a call was made; `extend`: set aside for more of it; ' +
+          '`settle`: the call has ended, and what it did not cost comes back',
+      ),
+    amount: Money.describe('How it changed what can be spent'),
+    balance_after: Money.describe('What could be spent then'),
+    call_id: z.uuid().nullable(),
+    description: z.string(),
+    created_at: z.string(),
+  })
+  .meta({ id: 'BalanceEntry' })

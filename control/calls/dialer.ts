@@ -1,0 +1,72 @@
+/** Offers queued calls to the engines, each trunk's no faster than its carrier takes them. */
+import { type Deps, wallDate } from '../deps.ts'
+import { enqueue } from '../jobs.ts'
+import { errorFields } from '../log.ts'
+import { openSecrets } from '../projects/secrets.ts'
+import { presentProject } from '../projects/service.ts'
+import { selectProjectEver } from '../projects/sql.ts'
+import { selectMaxCps } from '../trunks/sql.ts'
+import { markOffered, takeSlot } from './pace.ts'
+import { makePlan } from './plan.ts'
+import { type CallRow, selectCallById } from './sql.ts'
+import { HOLD_SECONDS } from './tariff.ts'
+
+export interface Dialer {
+  /** The job behind a queued call. Run twice it may offer the call twice, and one engine still takes it once. */
+  offer(callId: string): Promise<void>
+  stop(): Promise<void>
+}
+
+/** The job of a waiting call comes so long after its turn, in case that this process has died by then. */
+const SPARE_SECONDS = 5
+
+export function createDialer(deps: Deps): Dialer {
+  /** Waiting calls of this process, with what cancels their timers. */
+  const waiting = new Map<string, () => void>()
+  const running = new Set<Promise<void>>()
+
+  async function offer(callId: string): Promise<void> {
+    const call = await selectCallById(deps.sql, callId)
+    if (call?.status !== 'queued' || call.deadline_at <= wallDate(deps)) return
+    const maxCps = call.trunk_id === null ? null : await selectMaxCps(deps.sql, call.owner_id, call.trunk_id)
+    if (call.trunk_id === null || maxCps === null) return place(deps, call)
+    const wait = await takeSlot(deps, { callId, trunkId: call.trunk_id, maxCps })
+    if (wait === null) return
+    if (wait > 0) return later(callId, wait)
+    await place(deps, call)
+    await markOffered(deps, callId)
+  }
+
+  /** Waits here, since the job queue looks too rarely to keep a pace, and its worker is free meanwhile. */
+  async function later(callId: string, wait: number): Promise<void> {
+    const startAfter = Math.ceil(wait / 1000) + SPARE_SECONDS
+    await deps.sql.begin(tx => enqueue(deps, tx, 'call.place', { call_id: callId }, { startAfter }))
+    if (waiting.has(callId)) return
+    const cancel = deps.clock.after(wait, () => {
+      waiting.delete(callId)
+      const done = offer(callId)
+        .catch(error => deps.log.error({ error: errorFields(error), call_id: callId }, 'waiting call was not offered'))
+        .finally(() => running.delete(done))
+      running.add(done)
+    })
+    waiting.set(callId, cancel)
+  }
+
+  return {
+    offer,
+    async stop() {
+      for (const cancel of waiting.values()) cancel()
+      waiting.clear()
+      await Promise.all(running)
+    },
+  }
+}
+
+async function place(deps: Deps, call: CallRow): Promise<void> {
+  const project = await selectProjectEver(deps.sql, call.owner_id, call.project_id)
+  if (!project) throw new Error('the project of a queued call is missing')
+  const secrets = await openSecrets(deps, deps.sql, call.owner_id)
+  const settings = presentProject(project)
+  const plan = makePlan(deps.sealer, { call, language: project.language, settings, secrets, paidSeconds: HOLD_SECONDS })
+  await deps.bus.place({ type: 'call.place', plan, deadline: call.deadline_at.getTime() })
+}

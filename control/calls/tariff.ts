@@ -1,0 +1,22 @@
+import { minutePriceOf } from '../accounts/service.ts'
+import type { Deps } from '../deps.ts'
+import type { Tariff } from '../money.ts'
+import type { CallRow } from './sql.ts'
+
+/** Money is held for the first minute before anything rings, and for one more each time the engine asks. */
+export const HOLD_SECONDS = 60
+
+/** What a call that is made now costs. One that was made before has its tariff in its row. */
+export async function tariffOf(
+  deps: Pick<Deps, 'sql' | 'config'>,
+  ownerId: string,
+  direction: CallRow['direction'],
+): Promise<Tariff> {
+  const factorPercent = direction === 'web' ? deps.config.web_factor_percent : 100
+  return { price: await minutePriceOf(deps, ownerId), factorPercent }
+}
+
+export const tariffOfCall = (call: Pick<CallRow, 'price' | 'factor_percent'>): Tariff => ({
+  price: call.price,
+  factorPercent: call.factor_percent,
+})

@@ -1,0 +1,136 @@
+/**
+ * What stands between an owner and a call, in one place and in the published order: for REST, MCP, campaigns and calls
+ * that come in. Most of it is a glance, so that the answer names the first reason; money and the number of calls count
+ * in `holdPlace`, in the transaction that makes the call.
+ */
+import { subscriptionOf } from './accounts/service.ts'
+import type { Subscription } from './accounts/sql.ts'
+import { type CallRow, selectTrunkRoom, type TrunkRoom } from './calls/sql.ts'
+import { HOLD_SECONDS, tariffOf } from './calls/tariff.ts'
+import type { Tx } from './db/connect.ts'
+import type { ControlConfig, Deps } from './deps.ts'
+import { isDoNotCall } from './do-not-call/sql.ts'
+import { notFound, Problem } from './http/problem.ts'
+import { passModeration } from './moderation.ts'
+import { balanceOf, costOf, openHold, type Tariff } from './money.ts'
+import { type Line, selectOutboundLines } from './numbers/sql.ts'
+import { type Barred, barredAs } from './phone.ts'
+import { type ProjectRow, selectProject } from './projects/sql.ts'
+
+export interface Standing {
+  subscription: Subscription
+  /** Units that can be spent. */
+  available: bigint
+  /** Calls under way. */
+  calls: number
+  tariff: Tariff
+}
+
+export async function standingOf(deps: Deps, ownerId: string, direction: CallRow['direction']): Promise<Standing> {
+  const [subscription, balance, tariff] = await Promise.all([
+    subscriptionOf(deps, ownerId),
+    balanceOf(deps.sql, ownerId),
+    tariffOf(deps, ownerId, direction),
+  ])
+  return { subscription, available: balance.available, calls: balance.open_holds, tariff }
+}
+
+/** Every reason, in order: who needs one takes the first, who tells of all (the start of a campaign) lists them. */
+export function* moneyGates({ subscription, available, tariff }: Standing): Generator<Problem> {
+  if (subscription.status !== 'active') yield new Problem('subscription_inactive')
+  if (available < costOf(tariff, HOLD_SECONDS)) yield new Problem('insufficient_balance')
+}
+
+function* roomGates(config: ControlConfig, calls: number, trunk: TrunkRoom | undefined): Generator<Problem> {
+  const most = config.max_calls_per_owner
+  if (calls >= most) yield new Problem('too_many_calls', { detail: `An account may have ${most} calls at once.` })
+  if (trunk && trunk.live >= trunk.max_calls) {
+    yield new Problem('too_many_calls', { detail: `The trunk takes ${trunk.max_calls} calls at once.` })
+  }
+}
+
+function pass(problems: Iterable<Problem>): void {
+  for (const problem of problems) throw problem
+}
+
+const barredMessages: Record<Barred, string> = {
+  emergency: 'Emergency numbers are never dialled',
+  premium_rate: 'Premium-rate numbers are not dialled',
+  satellite: 'Satellite networks are not dialled',
+  blocked_prefix: 'Numbers that begin like this are not dialled',
+}
+
+function passDestination(config: ControlConfig, phone: string): void {
+  const code = barredAs(phone, config)
+  if (code === null) return
+  throw new Problem('destination_blocked', { errors: [{ pointer: '/phone', code, message: barredMessages[code] }] })
+}
+
+/** The project's own number, or one of those bound to it, always the same for a phone. */
+function pickLine(lines: Line[], project: ProjectRow, phone: string): Line | undefined {
+  const chosen = lines.find(line => line.number === project.settings.caller_id)
+  let hash = 0
+  for (const char of phone) hash = (hash * 31 + char.charCodeAt(0)) >>> 0
+  return chosen ?? lines[hash % lines.length]
+}
+
+export interface OutboundWish {
+  project_id: string
+  phone: string
+  /** What moderation reads, by JSON Pointer into the body. */
+  texts: Record<string, string>
+}
+
+export interface OutboundPass extends Standing {
+  project: ProjectRow
+  line: Line
+}
+
+/** Throws the first reason why this call is not made. */
+export async function passOutbound(deps: Deps, ownerId: string, wish: OutboundWish): Promise<OutboundPass> {
+  const { sql, config } = deps
+  const { project_id, phone, texts } = wish
+  const [project, standing, lines, unwanted] = await Promise.all([
+    selectProject(sql, ownerId, project_id),
+    standingOf(deps, ownerId, 'out'),
+    selectOutboundLines(sql, ownerId, project_id),
+    isDoNotCall(sql, ownerId, phone),
+  ])
+  if (!project) throw notFound()
+  pass(moneyGates(standing))
+  const line = pickLine(lines, project, phone)
+  if (!line) throw new Problem('no_outbound_line')
+  if (unwanted) throw new Problem('do_not_call')
+  passDestination(config, phone)
+  pass(roomGates(config, standing.calls, await selectTrunkRoom(sql, ownerId, line.trunk_id)))
+  await passModeration(deps, texts)
+  return { ...standing, project, line }
+}
+
+/** Of the same gates those that a call coming in has to pass. */
+export async function passInbound(deps: Deps, ownerId: string, trunkId: string): Promise<Standing> {
+  const [standing, trunk] = await Promise.all([
+    standingOf(deps, ownerId, 'in'),
+    selectTrunkRoom(deps.sql, ownerId, trunkId),
+  ])
+  pass(moneyGates(standing))
+  pass(roomGates(deps.config, standing.calls, trunk))
+  return standing
+}
+
+/**
+ * Holds the first minute of a call, and looks once more whether there is room for it: the hold has locked the owner's
+ * balance, where its calls are counted, so whoever makes a call of this owner at the same time counts after us.
+ */
+export async function holdPlace(
+  tx: Tx,
+  config: ControlConfig,
+  call: Pick<CallRow, 'id' | 'owner_id' | 'trunk_id' | 'created_at'>,
+  tariff: Tariff,
+): Promise<void> {
+  const { id, owner_id, trunk_id, created_at } = call
+  const open = await openHold(tx, owner_id, { id, tariff, seconds: HOLD_SECONDS }, created_at)
+  if (open === null) throw new Problem('insufficient_balance')
+  const trunk = trunk_id === null ? undefined : await selectTrunkRoom(tx, owner_id, trunk_id)
+  pass(roomGates(config, open - 1, trunk))
+}
