@@ -57,7 +57,7 @@ export async function enqueue<N extends JobName>(
 ): Promise<void> {
   await deps.boss.send(name, data, {
     ...options,
-    db: { executeSql: async (text, values) => ({ rows: await tx.unsafe(text, values as never[]) }) },
+    db: { executeSql: async (text, values) => ({ rows: await tx.unsafe(text, values as never[], { prepare: true }) }) },
   })
 }
 

@@ -124,11 +124,10 @@ export interface Hold {
 }
 
 /** Undefined when the balance does not cover it; then nothing was changed. */
-async function reserve(tx: Tx, ownerId: string, amount: bigint, holds: 0 | 1): Promise<Moved | undefined> {
+async function reserve(tx: Tx, ownerId: string, amount: bigint): Promise<Moved | undefined> {
   const [moved] = await tx<Moved[]>`
     update balances
-    set available = available - ${amount}, held = held + ${amount}, entries = entries + ${entriesOf(amount)},
-      open_holds = open_holds + ${holds}
+    set available = available - ${amount}, held = held + ${amount}, entries = entries + ${entriesOf(amount)}
     where owner_id = ${ownerId} and available >= ${amount} returning available, entries, open_holds`
   return moved
 }
@@ -144,13 +143,28 @@ export async function openHold(
   at: Date,
 ): Promise<number | null> {
   const amount = costOf(call.tariff, call.seconds)
-  const moved = await reserve(tx, ownerId, amount, 1)
-  if (!moved) return null
-  await tx`
-    insert into holds (call_id, owner_id, amount, paid_seconds)
-    values (${call.id}, ${ownerId}, ${amount}, ${call.seconds})`
-  await write(tx, ownerId, { kind: 'hold', callId: call.id, at, moved, amounts: { balance: -amount, held: amount } })
-  return moved.open_holds
+  const [first, second, transaction] = [uuidv7(at.getTime()), uuidv7(at.getTime()), uuidv7(at.getTime())]
+  // One statement, since it is asked for at every call; `write` tells what an entry means.
+  const [moved] = await tx<Pick<Moved, 'open_holds'>[]>`
+    with moved as (
+      update balances
+      set available = available - ${amount}, held = held + ${amount}, entries = entries + ${entriesOf(amount)},
+        open_holds = open_holds + 1
+      where owner_id = ${ownerId} and available >= ${amount} returning available, entries, open_holds
+    ), hold as (
+      insert into holds (call_id, owner_id, amount, paid_seconds)
+      select ${call.id}, ${ownerId}, ${amount}, ${call.seconds} from moved
+    ), entered as (
+      insert into ledger_entries
+        (id, transaction_id, owner_id, account, kind, amount, call_id, created_at, seq, balance_after)
+      select ${first}::uuid, ${transaction}::uuid, ${ownerId}::uuid, 'balance', 'hold', ${-amount}::bigint,
+        ${call.id}::uuid, ${at}::timestamptz, entries, available from moved where ${amount}::bigint <> 0
+      union all
+      select ${second}::uuid, ${transaction}::uuid, ${ownerId}::uuid, 'held', 'hold', ${amount}::bigint,
+        ${call.id}::uuid, ${at}::timestamptz, null, null from moved where ${amount}::bigint <> 0
+    )
+    select open_holds from moved`
+  return moved?.open_holds ?? null
 }
 
 /**
@@ -174,7 +188,7 @@ export async function extendHold(
   const paid = secondsFor(call.tariff, call.most !== null && call.most < money ? call.most : money, wanted)
   if (paid <= hold.paid_seconds) return hold.paid_seconds
   const more = costOf(call.tariff, paid) - hold.amount
-  const moved = await reserve(tx, ownerId, more, 0)
+  const moved = await reserve(tx, ownerId, more)
   if (!moved) return hold.paid_seconds
   await tx`
     update holds set amount = amount + ${more}, paid_seconds = ${paid}

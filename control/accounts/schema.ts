@@ -10,8 +10,10 @@ export const BalanceView = z
   })
   .meta({ id: 'Balance' })
 
-/** The longest address that mail can carry. */
-export const Email = z.email().max(254)
+/** Zod's, with names of hosts as DNS takes them, and no longer than mail can carry. */
+const EMAIL =
+  /^(?!\.)(?!.*\.\.)[A-Za-z0-9_'+.-]{0,63}[A-Za-z0-9_+-]@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}$/
+export const Email = z.email({ pattern: EMAIL }).max(254)
 export const Password = z.string().min(10).max(256)
 /** Of what is compared only: an old password may be of any length. */
 const GivenPassword = z.string().min(1).max(256)

@@ -1,7 +1,6 @@
 import { type Deps, wallDate } from '../deps.ts'
-import { Problem } from '../http/problem.ts'
 import { uuidv7 } from '../ids.ts'
-import { balanceOf, fund, openAccount, toUnits } from '../money.ts'
+import { fund, openAccount, toUnits } from '../money.ts'
 import { createProjectIn } from '../projects/service.ts'
 import {
   insertAccount,
@@ -63,8 +62,14 @@ export async function setSubscription(
 
 export async function subscriptionOf(deps: Pick<Deps, 'sql' | 'clock'>, ownerId: string): Promise<Subscription> {
   const row = await selectSubscription(deps.sql, ownerId)
-  const live = row?.status === 'active' && (row.ends_at === null || row.ends_at.getTime() > deps.clock.wall())
-  return { status: live ? 'active' : 'inactive', ends_at: row?.ends_at ?? null }
+  return { status: row && isLive(deps, row) ? 'active' : 'inactive', ends_at: row?.ends_at ?? null }
+}
+
+export function isLive(
+  deps: Pick<Deps, 'clock'>,
+  { status, ends_at }: { status: string | null; ends_at: Date | null },
+): boolean {
+  return status === 'active' && (ends_at === null || ends_at.getTime() > deps.clock.wall())
 }
 
 /** Units a minute: the account's own price, or the installation's. */
@@ -75,12 +80,4 @@ export async function minutePriceOf(deps: Pick<Deps, 'sql' | 'config'>, ownerId:
 /** Null: what the installation charges. Calls that were placed before keep theirs. */
 export async function setMinutePrice(deps: Pick<Deps, 'sql'>, ownerId: string, price: string | null): Promise<void> {
   await updateMinutePrice(deps.sql, ownerId, price === null ? null : toUnits(price))
-}
-
-/** The two gates of money, in their order. */
-export async function assertCanPay(deps: Deps, ownerId: string, atLeast: bigint): Promise<void> {
-  const subscription = await subscriptionOf(deps, ownerId)
-  if (subscription.status !== 'active') throw new Problem('subscription_inactive')
-  const balance = await balanceOf(deps.sql, ownerId)
-  if (balance.available < atLeast) throw new Problem('insufficient_balance')
 }

@@ -2,7 +2,7 @@
 import { type AskAnswer, type AskRequest, Refusal } from '../../media/contract/messages.ts'
 import { upsertContact } from '../contacts/sql.ts'
 import { type Deps, wallDate } from '../deps.ts'
-import { holdPlace, passInbound } from '../gates.ts'
+import { holdPlace, passInbound } from '../gates/service.ts'
 import { Problem } from '../http/problem.ts'
 import { uuidv7 } from '../ids.ts'
 import { extendHold, type Tariff } from '../money.ts'
@@ -72,7 +72,7 @@ async function takeIn(
   return deps.sql.begin(async tx => {
     const contact = phone ? { id: uuidv7(at.getTime()), phone, project_id: project.id, at } : null
     const contact_id = contact ? await upsertContact(tx, owner_id, contact) : null
-    await holdPlace(tx, deps.config, call, tariff)
+    await holdPlace(tx, deps.config, call, tariff, true)
     await insertCall(tx, { ...call, contact_id })
     return { admitted: true, plan }
   })

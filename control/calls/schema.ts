@@ -27,6 +27,7 @@ export const CallInput = z.strictObject({
   vars: z
     .record(z.string().regex(/^[A-Za-z0-9_]{1,64}$/), z.union([z.string().max(4000), z.number(), z.boolean()]))
     .refine(vars => Object.keys(vars).length <= MAX_VARS, { error: `at most ${MAX_VARS} vars` })
+    .meta({ maxProperties: MAX_VARS })
     .optional()
     .describe('Values for `{{var}}` in prompt, greeting and task; one that is missing is empty'),
 })

@@ -1,7 +1,7 @@
 import { upsertContact } from '../contacts/sql.ts'
 import type { Db } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
-import { holdPlace, type OutboundPass, passOutbound } from '../gates.ts'
+import { holdPlace, type OutboundPass, passOutbound } from '../gates/service.ts'
 import { presentMoney } from '../http/money-schema.ts'
 import { invalidField, notFound, Problem } from '../http/problem.ts'
 import { uuidv7 } from '../ids.ts'
@@ -11,7 +11,7 @@ import { finishUnanswered } from './finish.ts'
 import { fillVars } from './plan.ts'
 import { presentCall, presentDetail } from './present.ts'
 import type { CallFilters, CallInput } from './schema.ts'
-import { insertCall, type NewCall, selectCall, selectCalls, selectEvents, totalCalls } from './sql.ts'
+import { insertCall, type NewCall, selectCall, selectCalls, selectEvents } from './sql.ts'
 import { HOLD_SECONDS, tariffOf } from './tariff.ts'
 
 const textVars = (vars: CallInput['vars'] = {}) =>
@@ -47,12 +47,12 @@ export async function placeCall(
   { maxCost = null, save = async () => {} }: PlaceOptions = {},
 ): Promise<ReturnType<typeof presentCall>> {
   const { sql, config } = deps
-  const { project, line, tariff } = await passGates(deps, ownerId, input, maxCost)
+  const { line, tariff } = await passGates(deps, ownerId, input, maxCost)
   const at = wallDate(deps)
   const call: Omit<NewCall, 'contact_id'> = {
     id: uuidv7(at.getTime()),
     owner_id: ownerId,
-    project_id: project.id,
+    project_id: input.project_id,
     direction: 'out',
     status: 'queued',
     from_phone: line.number,
@@ -67,13 +67,17 @@ export async function placeCall(
     deadline_at: new Date(at.getTime() + config.queue_expiry_ms),
   }
   return sql.begin(async tx => {
-    // Rows are locked in the order contact, call, balance, counters: everywhere.
-    const contact = { id: uuidv7(at.getTime()), phone: input.phone, project_id: project.id, at }
-    const contact_id = await upsertContact(tx, ownerId, contact)
-    await holdPlace(tx, config, call, tariff)
-    await insertCall(tx, { ...call, contact_id })
-    await enqueue(deps, tx, 'call.place', { call_id: call.id })
-    const answer = presentCall(config, (await selectCall(tx, ownerId, call.id))!)
+    // Rows are locked in the order contact, call, balance, counters: everywhere. What needs no answer is not waited for.
+    const contact = { id: uuidv7(at.getTime()), phone: input.phone, project_id: input.project_id, at }
+    const [contact_id] = await Promise.all([
+      upsertContact(tx, ownerId, contact),
+      holdPlace(tx, config, call, tariff, line.max_calls !== null),
+    ])
+    const [row] = await Promise.all([
+      insertCall(tx, { ...call, contact_id }),
+      enqueue(deps, tx, 'call.place', { call_id: call.id }),
+    ])
+    const answer = presentCall(config, row)
     await save(tx, answer)
     return answer
   })
@@ -97,10 +101,7 @@ export async function tryCall(
 }
 
 export async function listCalls(deps: Deps, ownerId: string, filters: CallFilters) {
-  const [rows, total] = await Promise.all([
-    selectCalls(deps.sql, ownerId, filters),
-    totalCalls(deps.sql, ownerId, filters),
-  ])
+  const { rows, total } = await selectCalls(deps.sql, ownerId, filters)
   return { items: rows.map(row => presentCall(deps.config, row)), total, limit: filters.limit, offset: filters.offset }
 }
 

@@ -60,9 +60,18 @@ const newColumns = [
 ] as const
 export type NewCall = Pick<CallRow, (typeof newColumns)[number]>
 
-export async function insertCall(tx: Tx, call: NewCall): Promise<void> {
-  await tx`insert into calls ${tx({ ...call, vars: json(tx, call.vars) } as never, ...(newColumns as never as []))}`
-  await bump(tx, call, { [call.status]: 1 })
+/** Call and counter in one statement; answers what lists show of it. */
+export async function insertCall(tx: Tx, call: NewCall): Promise<ListedCall> {
+  const { owner_id, project_id, direction, status } = call
+  const [row] = await tx<ListedCall[]>`
+    with counted as (
+      insert into call_counters (owner_id, project_id, direction, status, calls)
+      values (${owner_id}, ${project_id}, ${direction}, ${status}, 1)
+      on conflict (owner_id, project_id, direction, status) do update set calls = call_counters.calls + 1
+    )
+    insert into calls ${tx({ ...call, vars: json(tx, call.vars) } as never, ...(newColumns as never as []))}
+    returning ${tx(listed)}`
+  return row!
 }
 
 /** Totals of lists. Rows are touched in one order, so that two calls that change at once cannot deadlock. */
@@ -122,16 +131,21 @@ const listed = [
 ] as const
 export type ListedCall = Pick<CallRow, (typeof listed)[number]>
 
-export async function selectCalls(db: Db, ownerId: string, filters: CallFilters): Promise<ListedCall[]> {
-  return db<ListedCall[]>`
-    select ${db(listed)} from calls where ${where(db, ownerId, filters)}
-    order by created_at desc, id desc limit ${filters.limit} offset ${filters.offset}`
-}
+const total = (db: Db, ownerId: string, filters: CallFilters) => db`
+  (select coalesce(sum(calls), 0)::int from call_counters where ${where(db, ownerId, filters)}) as total`
 
-export async function totalCalls(db: Db, ownerId: string, filters: CallFilters): Promise<number> {
-  const [row] = await db<{ total: number }[]>`
-    select coalesce(sum(calls), 0)::int as total from call_counters where ${where(db, ownerId, filters)}`
-  return row!.total
+/** A page and the total of the selection, in one statement. */
+export async function selectCalls(
+  db: Db,
+  ownerId: string,
+  filters: CallFilters,
+): Promise<{ rows: ListedCall[]; total: number }> {
+  const rows = await db<(ListedCall & { total: number })[]>`
+    select ${db(listed)}, ${total(db, ownerId, filters)} from calls where ${where(db, ownerId, filters)}
+    order by created_at desc, id desc limit ${filters.limit} offset ${filters.offset}`
+  if (rows.length > 0) return { rows, total: rows[0]!.total }
+  const [beyond] = await db<{ total: number }[]>`select ${total(db, ownerId, filters)}` // a page after the last
+  return { rows, total: beyond!.total }
 }
 
 /** What engines told of a call that is still live. */
@@ -165,20 +179,6 @@ export async function updateEnded(
       latency = ${json(tx, record.latency)}, media = ${record.media ? json(tx, record.media) : null}
     where id = ${call.id}`
   await bump(tx, call, { [call.status]: -1, [record.status]: 1 })
-}
-
-export interface TrunkRoom {
-  max_calls: number
-  /** Calls that have not ended, those in the queue too. */
-  live: number
-}
-
-/** Undefined: the trunk takes as many as come. */
-export async function selectTrunkRoom(db: Db, ownerId: string, trunkId: string): Promise<TrunkRoom | undefined> {
-  const [row] = await db<TrunkRoom[]>`
-    select max_calls, (select count(*) from calls where trunk_id = trunks.id and ended_at is null)::int as live
-    from trunks where owner_id = ${ownerId} and id = ${trunkId} and max_calls is not null`
-  return row
 }
 
 // ---- sweeps: over all owners ----

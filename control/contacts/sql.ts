@@ -29,12 +29,15 @@ export async function upsertContact(
 ): Promise<string> {
   // The update changes nothing; without it a conflict would return no row.
   const [row] = await db<{ id: string }[]>`
-    insert into contacts (id, owner_id, phone, search, created_at)
-    values (${contact.id}, ${ownerId}, ${contact.phone}, ${contact.phone}, ${contact.at})
-    on conflict (owner_id, phone) do update set phone = excluded.phone returning id`
-  await db`
-    insert into contact_projects (contact_id, project_id) values (${row!.id}, ${contact.project_id})
-    on conflict do nothing`
+    with contact as (
+      insert into contacts (id, owner_id, phone, search, created_at)
+      values (${contact.id}, ${ownerId}, ${contact.phone}, ${contact.phone}, ${contact.at})
+      on conflict (owner_id, phone) do update set phone = excluded.phone returning id
+    ), linked as (
+      insert into contact_projects (contact_id, project_id) select id, ${contact.project_id} from contact
+      on conflict do nothing
+    )
+    select id from contact`
   return row!.id
 }
 

@@ -88,7 +88,7 @@ test('pages join without gap or repeat, and nobody sees another’s', async () =
 })
 
 test('under many at once each balance follows from the one before', async () => {
-  const owner = await createTenant(control)
+  const owner = await createTenant(control, { money: '500' })
   await Promise.all(
     Array.from({ length: 15 }, async (_, i) => {
       const id = await place(owner)

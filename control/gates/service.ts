@@ -3,22 +3,26 @@
  * that come in. Most of it is a glance, so that the answer names the first reason; money and the number of calls count
  * in `holdPlace`, in the transaction that makes the call.
  */
-import { subscriptionOf } from './accounts/service.ts'
-import type { Subscription } from './accounts/sql.ts'
-import { type CallRow, selectTrunkRoom, type TrunkRoom } from './calls/sql.ts'
-import { HOLD_SECONDS, tariffOf } from './calls/tariff.ts'
-import type { Tx } from './db/connect.ts'
-import type { ControlConfig, Deps } from './deps.ts'
-import { isDoNotCall } from './do-not-call/sql.ts'
-import { notFound, Problem } from './http/problem.ts'
-import { passModeration } from './moderation.ts'
-import { balanceOf, costOf, openHold, type Tariff } from './money.ts'
-import { type Line, selectOutboundLines } from './numbers/sql.ts'
-import { type Barred, barredAs } from './phone.ts'
-import { type ProjectRow, selectProject } from './projects/sql.ts'
+import { isLive } from '../accounts/service.ts'
+import type { CallRow } from '../calls/sql.ts'
+import { HOLD_SECONDS } from '../calls/tariff.ts'
+import type { Tx } from '../db/connect.ts'
+import type { ControlConfig, Deps } from '../deps.ts'
+import { notFound, Problem } from '../http/problem.ts'
+import { passModeration } from '../moderation.ts'
+import { costOf, openHold, type Tariff, toUnits } from '../money.ts'
+import { type Barred, barredAs } from '../phone.ts'
+import {
+  type OutboundLine,
+  type StandingRow,
+  selectOutbound,
+  selectStanding,
+  selectTrunkRoom,
+  type TrunkRoom,
+} from './sql.ts'
 
 export interface Standing {
-  subscription: Subscription
+  subscribed: boolean
   /** Units that can be spent. */
   available: bigint
   /** Calls under way. */
@@ -26,18 +30,26 @@ export interface Standing {
   tariff: Tariff
 }
 
+function toStanding(deps: Deps, row: StandingRow | undefined, direction: CallRow['direction']): Standing {
+  const { config } = deps
+  return {
+    subscribed: row !== undefined && isLive(deps, row),
+    available: row?.available ?? 0n,
+    calls: row?.open_holds ?? 0,
+    tariff: {
+      price: row?.minute_price ?? toUnits(config.minute_price),
+      factorPercent: direction === 'web' ? config.web_factor_percent : 100,
+    },
+  }
+}
+
 export async function standingOf(deps: Deps, ownerId: string, direction: CallRow['direction']): Promise<Standing> {
-  const [subscription, balance, tariff] = await Promise.all([
-    subscriptionOf(deps, ownerId),
-    balanceOf(deps.sql, ownerId),
-    tariffOf(deps, ownerId, direction),
-  ])
-  return { subscription, available: balance.available, calls: balance.open_holds, tariff }
+  return toStanding(deps, await selectStanding(deps.sql, ownerId), direction)
 }
 
 /** Every reason, in order: who needs one takes the first, who tells of all (the start of a campaign) lists them. */
-export function* moneyGates({ subscription, available, tariff }: Standing): Generator<Problem> {
-  if (subscription.status !== 'active') yield new Problem('subscription_inactive')
+export function* moneyGates({ subscribed, available, tariff }: Standing): Generator<Problem> {
+  if (!subscribed) yield new Problem('subscription_inactive')
   if (available < costOf(tariff, HOLD_SECONDS)) yield new Problem('insufficient_balance')
 }
 
@@ -67,8 +79,8 @@ function passDestination(config: ControlConfig, phone: string): void {
 }
 
 /** The project's own number, or one of those bound to it, always the same for a phone. */
-function pickLine(lines: Line[], project: ProjectRow, phone: string): Line | undefined {
-  const chosen = lines.find(line => line.number === project.settings.caller_id)
+function pickLine(lines: OutboundLine[], callerId: string | null, phone: string): OutboundLine | undefined {
+  const chosen = lines.find(line => line.number === callerId)
   let hash = 0
   for (const char of phone) hash = (hash * 31 + char.charCodeAt(0)) >>> 0
   return chosen ?? lines[hash % lines.length]
@@ -82,30 +94,27 @@ export interface OutboundWish {
 }
 
 export interface OutboundPass extends Standing {
-  project: ProjectRow
-  line: Line
+  line: OutboundLine
 }
 
 /** Throws the first reason why this call is not made. */
 export async function passOutbound(deps: Deps, ownerId: string, wish: OutboundWish): Promise<OutboundPass> {
-  const { sql, config } = deps
-  const { project_id, phone, texts } = wish
-  const [project, standing, lines, unwanted] = await Promise.all([
-    selectProject(sql, ownerId, project_id),
-    standingOf(deps, ownerId, 'out'),
-    selectOutboundLines(sql, ownerId, project_id),
-    isDoNotCall(sql, ownerId, phone),
-  ])
-  if (!project) throw notFound()
+  const { phone, texts } = wish
+  const found = await selectOutbound(deps.sql, ownerId, wish)
+  if (!found?.project_id) throw notFound()
+  const standing = toStanding(deps, found, 'out')
   pass(moneyGates(standing))
-  const line = pickLine(lines, project, phone)
+  const line = pickLine(found.lines, found.caller_id, phone)
   if (!line) throw new Problem('no_outbound_line')
-  if (unwanted) throw new Problem('do_not_call')
-  passDestination(config, phone)
-  pass(roomGates(config, standing.calls, await selectTrunkRoom(sql, ownerId, line.trunk_id)))
+  if (found.unwanted) throw new Problem('do_not_call')
+  passDestination(deps.config, phone)
+  pass(roomGates(deps.config, standing.calls, limited(line)))
   await passModeration(deps, texts)
-  return { ...standing, project, line }
+  return { ...standing, line }
 }
+
+const limited = ({ max_calls, live }: OutboundLine): TrunkRoom | undefined =>
+  max_calls === null ? undefined : { max_calls, live }
 
 /** Of the same gates those that a call coming in has to pass. */
 export async function passInbound(deps: Deps, ownerId: string, trunkId: string): Promise<Standing> {
@@ -127,10 +136,12 @@ export async function holdPlace(
   config: ControlConfig,
   call: Pick<CallRow, 'id' | 'owner_id' | 'trunk_id' | 'created_at'>,
   tariff: Tariff,
+  /** Whether the trunk may have a limit. */
+  trunkLimited: boolean,
 ): Promise<void> {
   const { id, owner_id, trunk_id, created_at } = call
   const open = await openHold(tx, owner_id, { id, tariff, seconds: HOLD_SECONDS }, created_at)
   if (open === null) throw new Problem('insufficient_balance')
-  const trunk = trunk_id === null ? undefined : await selectTrunkRoom(tx, owner_id, trunk_id)
+  const trunk = trunk_id === null || !trunkLimited ? undefined : await selectTrunkRoom(tx, owner_id, trunk_id)
   pass(roomGates(config, open - 1, trunk))
 }
