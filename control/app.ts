@@ -10,12 +10,12 @@ import { createDialer } from './calls/dialer.ts'
 import { callRoutes } from './calls/routes.ts'
 import { endStreams } from './calls/stream.ts'
 import { contactRoutes } from './contacts/routes.ts'
-import { isCleanJson } from './db/text.ts'
 import type { Deps } from './deps.ts'
 import { doNotCallRoutes } from './do-not-call/routes.ts'
 import { askHandlers, createReaper, every, handleEvent, sweepOld, sweepOverdue } from './engine.ts'
 import { errorHandler, sendProblem, toProblem, validatorCompiler } from './http/errors.ts'
 import { registerHealth } from './http/health.ts'
+import { readJson } from './http/json.ts'
 import { collectMethods } from './http/methods.ts'
 import { registerOpenApi } from './http/openapi.ts'
 import { registerPages } from './http/pages.ts'
@@ -89,20 +89,6 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
   return app
 }
 
-/** Fastify's own parser, but an empty body is no body rather than an error: a POST without fields may say JSON. */
-function readJson(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser('error', 'error')
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    if (body === '') return done(null, undefined)
-    parse(request, body as string, (error, value) => {
-      if (error) done(new Problem('malformed_json'))
-      else if (!isCleanJson(value)) done(new Problem('malformed_json', { detail: 'Text must be Unicode without NUL.' }))
-      else done(null, value)
-    })
-  })
-}
-
 /** Routes, not addresses: those hold phone numbers. */
 function logRequests(app: FastifyInstance, deps: Deps): void {
   app.addHook('onResponse', async (request, reply) => {
@@ -120,7 +106,8 @@ function logRequests(app: FastifyInstance, deps: Deps): void {
   })
 }
 
-const HOUR_MS = 3600 * 1000
+const MINUTE_MS = 60 * 1000
+const HOUR_MS = 60 * MINUTE_MS
 const LEASE_SWEEP_FACTOR = 5
 
 export interface Control {
@@ -143,6 +130,7 @@ export async function startControl(deps: Deps): Promise<Control> {
     every(deps, deps.config.sweep_ms, 'overdue', () => sweepOverdue(deps)),
     every(deps, deps.config.sweep_ms * LEASE_SWEEP_FACTOR, 'leases', () => reaper.sweep()),
     every(deps, HOUR_MS, 'old', () => sweepOld(deps)),
+    every(deps, MINUTE_MS, 'events', () => deps.bus.trim()),
   ]
   return {
     async stop() {

@@ -75,7 +75,7 @@ export const defaultConfig: ControlConfig = {
   redis_prefix: 'parley',
   trust_proxy: false,
   body_limit: 1_048_576,
-  max_event_loop_delay_ms: 1000,
+  max_event_loop_delay_ms: 500,
   drain_ms: 0,
 }
 

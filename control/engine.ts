@@ -19,6 +19,7 @@ import { type Deps, wallDate } from './deps.ts'
 import { forgetOldKeys } from './http/idempotency.ts'
 import { errorFields, rethrowBare } from './log.ts'
 import { noteTrunkStatus } from './trunks/service.ts'
+import { deleteOldDeliveries } from './webhooks/sql.ts'
 
 export function askHandlers(deps: Deps): AskHandlers {
   return {
@@ -151,12 +152,15 @@ export function createReaper(deps: Deps): { sweep(): Promise<void> } {
   }
 }
 
-const EVENTS_KEPT_MS = 24 * 3600 * 1000
+const DAY_MS = 24 * 3600 * 1000
+const EVENTS_KEPT_MS = DAY_MS
+const DELIVERIES_KEPT_MS = 30 * DAY_MS
 
 export async function sweepOld(deps: Deps): Promise<void> {
   await forgetOldKeys(deps)
   await deleteExpired(deps.sql, wallDate(deps))
   await deleteOldEvents(deps.sql, new Date(deps.clock.wall() - EVENTS_KEPT_MS))
+  await deleteOldDeliveries(deps.sql, new Date(deps.clock.wall() - DELIVERIES_KEPT_MS))
 }
 
 /** Runs `work` again and again with a pause between; `stop` waits for the run under way. */

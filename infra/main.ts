@@ -326,7 +326,7 @@ Parley is up. Ctrl-C stops everything; what was said and paid is kept.
   REST       ${demo.base_url}/v1/public   (OpenAPI: ${demo.base_url}/openapi.json)
   SIP        call ${demo.sip_uri} from this machine, for example with baresip
   Dashboard  ${demo.dashboard_url}   (not built yet: a page of links)
-  MCP        ${demo.mcp_url}   (not built yet)
+  MCP        ${demo.mcp_url}   (with the key as bearer token)
   Key        in ${file}, with all other addresses
 
   Try        curl -H "X-API-Key: $(node -p "require('${file}').api_key")" ${demo.base_url}/v1/public/calls

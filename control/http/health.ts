@@ -5,7 +5,8 @@ import type { Deps } from '../deps.ts'
 import { Problem } from './problem.ts'
 
 const CHECK_MS = 2000
-const SAMPLE_MS = 250
+/** The mean of so long: one stall, as at the start, is no overload. */
+const SAMPLE_MS = 1000
 
 export async function registerHealth(app: FastifyInstance, deps: Deps): Promise<void> {
   const { drain_ms, max_event_loop_delay_ms } = deps.config

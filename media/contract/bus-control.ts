@@ -1,7 +1,7 @@
 /** Control's end of the bus. */
 import type { Redis } from 'ioredis'
 import type { Log } from '../ports.ts'
-import { type BusKeys, busKeys, claimCall, EVENTS_KEPT } from './bus.ts'
+import { type BusKeys, busKeys, claimCall, DEAD_EVENTS_KEPT_MS, EVENTS_KEPT_MS } from './bus.ts'
 import type { CallCommand, EndedReason, PlaceCommand } from './messages.ts'
 import { type AskAnswer, type AskName, type AskRequest, asks, BusEvent, CallEvent, Heartbeat } from './messages.ts'
 import type { TrunksSnapshot } from './plan.ts'
@@ -24,6 +24,8 @@ export interface ControlBus {
   /** Acknowledged when the handler resolves; when it throws, delivered again, in the end to the dead-letter stream. */
   onEvents(handle: (event: BusEvent) => Promise<void>): Reader
   onAsks(handlers: AskHandlers): Reader
+  /** Forgets events that are handled and some minutes old. */
+  trim(): Promise<void>
   /** Live events of one call (or of all), for those who watch. */
   follow(callId: string | null, handle: (event: CallEvent) => void, from?: string): Reader
 }
@@ -91,6 +93,7 @@ export function createControlBus(options: {
         handle: async entries =>
           void (await Promise.all(entries.map(entry => answerAsk(redis, keys, log, entry, handlers)))),
       }),
+    trim: () => trimEvents(redis, keys),
     follow: (callId, handle, from = '$') =>
       readAll({
         redis,
@@ -106,6 +109,24 @@ export function createControlBus(options: {
       }),
   }
 }
+
+/** Drops what is old and handled. What nobody has handled stays, however old: a control that was away takes it up. */
+async function trimEvents(redis: Redis, keys: BusKeys): Promise<void> {
+  const [seconds] = await redis.time()
+  const nowMs = Number(seconds) * 1000
+  await redis.xtrim(keys.deadEvents, 'MINID', `${nowMs - DEAD_EVENTS_KEPT_MS}-0`)
+  const groups = (await redis.xinfo('GROUPS', keys.events).catch(() => [])) as unknown[][]
+  const group = groups
+    .map(fields => new Map(fields.map((field, i) => [field, fields[i + 1]])))
+    .find(fields => fields.get('name') === 'control')
+  if (!group) return
+  const [pending, oldest] = (await redis.xpending(keys.events, 'control')) as [number, string | null]
+  const handled = pending > 0 && oldest ? oldest : String(group.get('last-delivered-id'))
+  const aged = `${nowMs - EVENTS_KEPT_MS}-0`
+  await redis.xtrim(keys.events, 'MINID', msOf(handled) < msOf(aged) ? handled : aged)
+}
+
+const msOf = (id: string) => Number(id.split('-')[0])
 
 async function holderOf(redis: Redis, keys: BusKeys, callId: string) {
   const text = await redis.get(keys.lease(callId))
@@ -146,7 +167,6 @@ async function handleEvents(
       }
     }),
   )
-  await redis.xtrim(keys.events, 'MAXLEN', '~', EVENTS_KEPT)
 }
 
 async function deliveries(redis: Redis, keys: BusKeys, id: string): Promise<number> {

@@ -44,8 +44,9 @@ export const LEASE_MS = 60_000
 export const LEASE_RENEW_MS = 15_000
 export const HEARTBEAT_MS = 2000
 export const HEARTBEAT_TTL_MS = 7000
-/** Entries kept for those who follow along; acknowledged ones are not needed by anybody else. */
-export const EVENTS_KEPT = 50_000
+/** Handled events are kept so long for those who follow along, and no longer: what was said is in them. */
+export const EVENTS_KEPT_MS = 10 * 60_000
+export const DEAD_EVENTS_KEPT_MS = 7 * 24 * 3600 * 1000
 const CLAIM_KEPT_MS = 24 * 3600 * 1000
 
 /**

@@ -278,7 +278,7 @@ describe('a process that goes', () => {
 })
 
 test('overloaded, it refuses at once instead of serving late, but for its health', async () => {
-  const app = await buildApp({ ...control.deps, config: { ...control.deps.config, max_event_loop_delay_ms: 300 } })
+  const app = await buildApp({ ...control.deps, config: { ...control.deps.config, max_event_loop_delay_ms: 100 } })
   const get = (url: string) => request(app, { method: 'GET', url, headers: { 'x-api-key': owner.key } })
   const refused = await until(async () => {
     const end = performance.now() + 500

@@ -172,6 +172,29 @@ describe('events', () => {
     expect(await redis.xlen(keys.deadEvents)).toBe(1)
   })
 
+  it('are forgotten when they are handled and old, and not before', async () => {
+    const keys = busKeys(prefix)
+    const old = async (ms: number) => redis.xadd(keys.events, `${ms}-0`, 'event', '{"type":"call.invented"}')
+    await Promise.all([old(1000), old(2000), old(3000)])
+    await control.trim() // nobody has read yet: there is not even a group
+    expect(await redis.xlen(keys.events)).toBe(3)
+    await redis.xgroup('CREATE', keys.events, 'control', '0')
+    await redis.xreadgroup('GROUP', 'control', 'c1', 'COUNT', 3, 'STREAMS', keys.events, '>')
+    await redis.xack(keys.events, 'control', '1000-0', '3000-0')
+    await control.trim()
+    expect((await redis.xrange(keys.events, '-', '+')).map(([id]) => id)).toEqual(['2000-0', '3000-0'])
+    await redis.xack(keys.events, 'control', '2000-0')
+    await old(4000)
+    await engineNamed('e').emitter(plan())({ type: 'call.ringing' })
+    await control.trim()
+    const left = (await redis.xrange(keys.events, '-', '+')).map(([id]) => id)
+    expect(left.slice(0, 2)).toEqual(['3000-0', '4000-0']) // the last one that was read, and what was not
+    await redis.xreadgroup('GROUP', 'control', 'c1', 'COUNT', 9, 'STREAMS', keys.events, '>')
+    await redis.xack(keys.events, 'control', ...left)
+    await control.trim()
+    expect(await redis.xlen(keys.events)).toBe(1) // the young one, for those who follow
+  })
+
   it('can be followed for one call from where one was', async () => {
     const [one, other] = [plan(), plan()]
     const engine = engineNamed('e')
