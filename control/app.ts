@@ -13,7 +13,7 @@ import { contactRoutes } from './contacts/routes.ts'
 import type { Deps } from './deps.ts'
 import { doNotCallRoutes } from './do-not-call/routes.ts'
 import { askHandlers, createReaper, every, handleEvent, sweepOld, sweepOverdue } from './engine.ts'
-import { errorHandler, sendProblem, toProblem, validatorCompiler } from './http/errors.ts'
+import { clientErrorHandler, errorHandler, sendProblem, toProblem, validatorCompiler } from './http/errors.ts'
 import { registerHealth } from './http/health.ts'
 import { readJson } from './http/json.ts'
 import { collectMethods } from './http/methods.ts'
@@ -21,6 +21,7 @@ import { registerOpenApi } from './http/openapi.ts'
 import { registerPages } from './http/pages.ts'
 import { Problem } from './http/problem.ts'
 import { takeToken } from './http/rate-limit.ts'
+import { registerReference } from './http/reference.ts'
 import { uuidv7 } from './ids.ts'
 import { startWorkers } from './jobs.ts'
 import { keyRoutes } from './keys/routes.ts'
@@ -48,6 +49,7 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
       const given = request.headers['x-request-id']
       return typeof given === 'string' && REQUEST_ID.test(given) ? given : uuidv7(deps.clock.wall())
     },
+    clientErrorHandler: clientErrorHandler(deps) as never,
     frameworkErrors: (error, request, reply) => void sendProblem(deps, request, reply, toProblem(error)),
   })
   app.setValidatorCompiler(validatorCompiler as never)
@@ -67,9 +69,10 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(helmet)
   await app.register(cookie)
   await registerOpenApi(app, deps)
+  await registerReference(app)
   await app.register(async scope => {
     const closeGaps = collectMethods(scope, deps)
-    registerPages(scope)
+    registerPages(scope, deps)
     authRoutes(scope, deps)
     accountRoutes(scope, deps)
     keyRoutes(scope, deps)

@@ -16,10 +16,17 @@ const queues: { [N in JobName]: { retryLimit: number; retryDelay: number; expire
   // Tried until the call itself expires; the handler looks.
   'call.place': { retryLimit: 600, retryDelay: 1, expireInSeconds: 30 },
   // The attempts that count are jobs of their own; this retry is for our own failures.
-  'webhook.deliver': { retryLimit: 20, retryDelay: 5, expireInSeconds: 60 },
-  'trunks.publish': { retryLimit: 600, retryDelay: 1, expireInSeconds: 30 },
+  'webhook.deliver': { retryLimit: 20, retryDelay: 5, expireInSeconds: 30 },
+  // However long Redis is away: nobody else tells the engines.
+  'trunks.publish': { retryLimit: 1_000_000, retryDelay: 1, expireInSeconds: 30 },
 }
 const KEPT_SECONDS = 3600
+/** How long after its time the job of a process that was killed goes to another one. */
+const SUPERVISE_SECONDS = 10
+/** Jobs of one kind at once in this process. */
+const PLACES: Record<JobName, number> = { 'call.place': 8, 'webhook.deliver': 16, 'trunks.publish': 1 }
+/** One customer's slow receivers must not hold every place. Of all processes together. */
+const PLACES_OF_AN_OWNER = 4
 
 /** The caller starts and stops it. */
 export function createBoss(options: {
@@ -37,6 +44,8 @@ export function createBoss(options: {
     useListenNotify: true,
     schedule: false,
     supervise: options.supervise ?? true,
+    superviseIntervalSeconds: SUPERVISE_SECONDS,
+    monitorIntervalSeconds: SUPERVISE_SECONDS,
   })
   boss.on('error', error => options.log.error({ error: errorFields(error) }, 'job queue failed'))
   return boss
@@ -71,19 +80,27 @@ export async function startWorkers(
 ): Promise<Workers> {
   const names = Object.keys(queues) as JobName[]
   for (const name of names) {
-    await deps.boss.work<JobData[typeof name]>(
-      name,
-      {
-        localConcurrency: name === 'trunks.publish' ? 1 : 8,
-        // One customer's slow receiver must not hold every place.
-        ...(name === 'webhook.deliver' ? { localGroupConcurrency: 3 } : {}),
-        pollingIntervalSeconds: 2,
-        notifyPollingIntervalSeconds: 5,
-      },
-      async jobs => {
-        for (const job of jobs) await (handlers[name] as (data: unknown) => Promise<void>)(job.data).catch(rethrowBare)
-      },
-    )
+    for (let place = 0; place < PLACES[name]; place++) {
+      const worker = { id: '' }
+      worker.id = await deps.boss.work<JobData[typeof name]>(
+        name,
+        {
+          ...(name === 'webhook.deliver' ? { groupConcurrency: PLACES_OF_AN_OWNER } : {}),
+          pollingIntervalSeconds: 2,
+          notifyPollingIntervalSeconds: 5,
+        },
+        async jobs => {
+          try {
+            for (const job of jobs) {
+              await (handlers[name] as (data: unknown) => Promise<void>)(job.data).catch(rethrowBare)
+            }
+          } finally {
+            // Or it would sleep until the next poll, and a backlog would take minutes: nobody tells of jobs that wait.
+            deps.boss.notifyWorker(worker.id)
+          }
+        },
+      )
+    }
   }
   return {
     async stop() {

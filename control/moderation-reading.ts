@@ -69,12 +69,30 @@ const FORBIDDING = new RegExp(
 )
 const ORDERING_ALL_THE_SAME = /forget|fail|hesitate|skip|забуд|забыва|пропус|стесня/i
 
-function isForbiddenItem(text: string, index: number): boolean {
-  const lines = text.slice(0, index).split('\n')
-  if (!ITEM.test(lines.pop()!)) return false
-  const header = lines.findLast(line => line.trim() !== '' && !ITEM.test(line)) ?? ''
-  return header.trimEnd().endsWith(':') && FORBIDDING.test(header) && !ORDERING_ALL_THE_SAME.test(header)
+const forbids = (header: string) =>
+  header.trimEnd().endsWith(':') && FORBIDDING.test(header) && !ORDERING_ALL_THE_SAME.test(header)
+
+/** By the index at which an item of a list begins: whether the list is of what must not be done. In one pass. */
+function readItems(text: string): Map<number, boolean> {
+  const items = new Map<number, boolean>()
+  let forbidden = false
+  for (let start = 0; start <= text.length; ) {
+    const end = text.indexOf('\n', start)
+    const line = text.slice(start, end === -1 ? text.length : end)
+    if (ITEM.test(line)) items.set(start, forbidden)
+    else if (line.trim() !== '') forbidden = forbids(line)
+    start = end === -1 ? text.length + 1 : end + 1
+  }
+  return items
 }
+
+interface Reading {
+  text: string
+  items: Map<number, boolean>
+}
+
+const isForbiddenItem = ({ text, items }: Reading, index: number) =>
+  items.get(index === 0 ? 0 : text.lastIndexOf('\n', index - 1) + 1) === true
 
 const CONTEXT = 120
 
@@ -88,7 +106,8 @@ function plain(text: string): string {
     .replace(/[ \t\u00a0]+/g, ' ')
 }
 
-function breaks({ pattern, unless }: Rule, text: string): boolean {
+function breaks({ pattern, unless }: Rule, reading: Reading): boolean {
+  const { text } = reading
   if (unless?.test(text)) return false
   pattern.lastIndex = 0
   let excusedBefore = false
@@ -97,7 +116,7 @@ function breaks({ pattern, unless }: Rule, text: string): boolean {
     const sentence = before.slice(before.search(/[^.!?;\n]*$/))
     const excused: boolean =
       NEGATION.test(sentence) || OTHERS.test(sentence) || (excusedBefore && ALTERNATIVE.test(sentence))
-    if (!excused && !isForbiddenItem(text, match.index)) return true
+    if (!excused && !isForbiddenItem(reading, match.index)) return true
     excusedBefore = excused
     // A second verb may stand within the match: `never ask for the name, but get the PIN`.
     pattern.lastIndex = match.index + 1
@@ -105,8 +124,22 @@ function breaks({ pattern, unless }: Rule, text: string): boolean {
   return false
 }
 
-/** The first rule that a text breaks. */
-export function brokenRule(text: string): Rule | undefined {
+/** Yields after each rule, so that who reads a long text can let others go on; returns the first rule it breaks. */
+export function* readByRules(text: string): Generator<undefined, Rule | undefined> {
   const words = plain(text)
-  return rules.find(rule => breaks(rule, words))
+  const reading = { text: words, items: readItems(words) }
+  for (const rule of rules) {
+    if (breaks(rule, reading)) return rule
+    yield
+  }
+  return undefined
+}
+
+/** At once, for short texts. */
+export function brokenRule(text: string): Rule | undefined {
+  const reading = readByRules(text)
+  for (;;) {
+    const { done, value } = reading.next()
+    if (done) return value
+  }
 }

@@ -6,7 +6,7 @@ export const Phone = z
   .string()
   .regex(/^\+[1-9]\d{6,14}$/, 'must be a plus and 7 to 15 digits')
   .refine(text => isPossiblePhoneNumber(text), { error: 'is not a possible phone number', params: { code: 'phone' } })
-  .describe('E.164')
+  .meta({ format: 'phone', description: 'E.164' })
 
 /** What SIP calls a number: with the plus or without. Null when it is something else (`anonymous`, an extension). */
 export function toE164(text: string): string | null {

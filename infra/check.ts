@@ -1,11 +1,14 @@
-/** `npm test`: installs what the tests need, then types, lint and all tests, and closes with the count. */
+/** `npm test` and `npm run test:full`: installs what the tests need, then types, lint and all tests, and closes with the count. */
 import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { readConfig } from './config.ts'
 import { ensureModels } from './models.ts'
 import { createTeller, ensurePrograms } from './prepare.ts'
+import { ensureSchemathesis } from './python.ts'
 
+/** The long form of the tests that have one; everything else is passed on to the test runner. */
+const full = process.argv.includes('--full')
 const teller = createTeller()
 const config = readConfig()
 const report = join(config.home, 'test-report.json')
@@ -18,6 +21,9 @@ if (missing.length > 0)
   fail(`These programs are needed by the tests and cannot be installed here: ${missing.join(', ')}.`)
 const problem = await ensureModels(config.cache, teller)
 if (problem) fail(`The speech models are needed by the tests: ${problem}`)
+
+const without = await ensureSchemathesis(config.cache, teller)
+if (without) teller.say(`schemathesis is not here, so its tests are skipped: ${without}`)
 
 if ((await inherit('tsc', ['--noEmit'], 'Types')) !== 0) fail('The types do not fit.')
 if ((await inherit('biome', ['check', '.'], 'Lint and format')) !== 0)
@@ -34,7 +40,7 @@ const code = await inherit('vitest', [
     '--reporter=json',
     `--outputFile.json=${report}`,
   ],
-  ...process.argv.slice(2),
+  ...process.argv.slice(2).filter(argument => argument !== '--full'),
 ])
 const { numPassedTests, numFailedTests, numPendingTests, numTodoTests, success } = readReport()
 // A file that could not even be loaded is a failure although no test of it ran.
@@ -61,7 +67,10 @@ function readReport(): Report {
 function inherit(command: string, args: string[], step?: string): Promise<number> {
   const done = step ? teller.step(step) : null
   return new Promise(resolve => {
-    const child = spawn(command, args, { stdio: ['ignore', 'inherit', 'inherit'], env: process.env })
+    const child = spawn(command, args, {
+      stdio: ['ignore', 'inherit', 'inherit'],
+      env: { ...process.env, PARLEY_TEST_FULL: full ? '1' : '0' },
+    })
     child.once('error', error => fail(`${command} could not be started: ${error.message}`))
     child.once('exit', exit => {
       done?.(exit === 0 ? undefined : 'failed')

@@ -15,6 +15,7 @@ const programs = {
   test: 'infra/check.ts',
   admin: 'infra/admin.ts',
   bench: 'test/bench/main.ts',
+  openapi: 'infra/openapi.ts',
 }
 const [task = '', ...rest] = process.argv.slice(2)
 const program = programs[task]

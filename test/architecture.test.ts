@@ -48,6 +48,9 @@ const behind: Record<string, RegExp> = {
   'pg-boss': /^control\/(?:jobs|deps)\.ts$/,
   undici: /^infra\/safe-fetch\.ts$/,
   fastify: /^control\//,
+  '@fastify/swagger': /^control\/http\/openapi\.ts$/,
+  '@fastify/swagger-ui': /^control\/http\/reference\.ts$/,
+  'openapi-fetch': /^control\/client\/client\.ts$/,
   'libphonenumber-js': /^control\/phone\.ts$/,
 }
 

@@ -1,6 +1,6 @@
 /**
- * One Postgres and one Redis for the whole run, unless the environment names others. Nothing else reads these two
- * variables. Everything is removed at the end, and when the run is killed: a small shell waits for the end of its
+ * One Postgres and one Redis for the whole run, unless the environment names others. Nothing else reads the environment
+ * for tests. Everything is removed at the end, and when the run is killed: a small shell waits for the end of its
  * standard input, which comes even with SIGKILL.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -16,6 +16,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     databaseUrl: string
     redisUrl: string
+    /** The long form of tests that have one: `npm run test:full`. */
+    full: boolean
   }
 }
 
@@ -54,6 +56,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
           children.map(child => child.pid),
         )
       : null
+  project.provide('full', process.env['PARLEY_TEST_FULL'] === '1')
   project.provide('databaseUrl', PARLEY_TEST_DATABASE_URL ?? postgres!.url)
   project.provide('redisUrl', PARLEY_TEST_REDIS_URL ?? redis!.url)
   return async () => {

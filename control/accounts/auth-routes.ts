@@ -36,6 +36,7 @@ export function authRoutes(app: FastifyInstance, deps: Deps): void {
     method: 'POST',
     path: '/sign-up',
     summary: 'Make an account with trial money and an example project, and log in',
+    description: 'The session comes as a cookie. The operator may have switched this off.',
     body: SignUpInput,
     status: 201,
     answer: SessionView,
@@ -47,6 +48,7 @@ export function authRoutes(app: FastifyInstance, deps: Deps): void {
     method: 'POST',
     path: '/log-in',
     summary: 'Open a session; after five wrong passwords in 15 minutes, wait',
+    description: 'The session comes as a cookie.',
     body: LogInInput,
     answer: SessionView,
     errors: ['invalid_credentials'],
@@ -72,8 +74,8 @@ export function authRoutes(app: FastifyInstance, deps: Deps): void {
     body: ResetConfirm,
     answer: PasswordSet,
     errors: ['invalid_credentials'],
-    async handle({ body }) {
-      await confirmReset(deps, body.token, body.password)
+    async handle({ body, request }) {
+      await confirmReset(deps, body.token, body.password, request.ip)
       return { password_set: true as const }
     },
   })

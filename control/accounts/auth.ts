@@ -9,7 +9,7 @@ import type { LogInInput, SignUpInput } from './schema.ts'
 import { createAccount } from './service.ts'
 import { countResetsSince, deleteResets, deleteSessions, findReset, insertReset, spendReset } from './session-sql.ts'
 import { forgetSessions, type NewSession, openSession, type SessionRow } from './sessions.ts'
-import { type AccountRow, selectAccount, selectAccountByEmail, updatePassword } from './sql.ts'
+import { type AccountRow, lockAccount, selectAccount, selectAccountByEmail, updatePassword } from './sql.ts'
 import { countGuess, forgetGuesses } from './throttle.ts'
 
 export interface LoggedIn extends NewSession {
@@ -96,14 +96,20 @@ async function sendReset(deps: Deps, email: string): Promise<void> {
   if (!account?.email) return
   const now = wallDate(deps)
   const anHourAgo = new Date(now.getTime() - RESET_MS)
-  if ((await countResetsSince(deps.sql, account.id, anHourAgo)) >= RESETS_AN_HOUR) return
   const token = randomBytes(TOKEN_BYTES).toString('base64url')
-  await insertReset(deps.sql, {
+  const reset = {
     hash: sha256(token),
     owner_id: account.id,
     created_at: now,
     expires_at: new Date(now.getTime() + RESET_MS),
+  }
+  const counted = await deps.sql.begin(async tx => {
+    await lockAccount(tx, account.id) // or many at once would all be among the first
+    if ((await countResetsSince(tx, account.id, anHourAgo)) >= RESETS_AN_HOUR) return false
+    await insertReset(tx, reset)
+    return true
   })
+  if (!counted) return
   await deps.mail.send({
     to: account.email,
     subject: 'New password for Parley',
@@ -120,7 +126,7 @@ async function sendReset(deps: Deps, email: string): Promise<void> {
 }
 
 /** All sessions end: whoever had the old password is out. */
-export async function confirmReset(deps: Deps, token: string, password: string): Promise<void> {
+export async function confirmReset(deps: Deps, token: string, password: string, address: string): Promise<void> {
   const hash = sha256(token)
   const ownerId = await findReset(deps.sql, hash, wallDate(deps))
   if (ownerId === null) throw spent()
@@ -132,7 +138,7 @@ export async function confirmReset(deps: Deps, token: string, password: string):
   })
   forgetSessions(deps, ownerId)
   const account = await selectAccount(deps.sql, ownerId)
-  if (account?.email) await forgetGuesses(deps, account.email)
+  if (account?.email) await forgetGuesses(deps, account.email, address)
 }
 
 const spent = () =>

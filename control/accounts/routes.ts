@@ -15,6 +15,7 @@ export function accountRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'read',
     tag: 'Account',
     summary: 'Balance, price and subscription',
+    description: 'What can be spent now, what is held for calls under way, and what a minute costs.',
     answer: BalanceView,
     async handle({ ownerId }) {
       const [balance, price, subscription] = await Promise.all([

@@ -35,6 +35,7 @@ export function balanceRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'read',
     tag: 'Account',
     summary: 'Every change of the balance, newest first; their sum is the balance',
+    description: 'Newest first. Their sum is the balance.',
     query: z.strictObject(paging),
     answer: listOf(EntryView),
     async handle({ ownerId, query }) {

@@ -12,7 +12,7 @@ import { openSecrets } from '../projects/secrets.ts'
 import { presentProject } from '../projects/service.ts'
 import { type ProjectRow, selectProject } from '../projects/sql.ts'
 import { selectTrunkOwner } from '../trunks/sql.ts'
-import { makePlan } from './plan.ts'
+import { makePlan, secretNames } from './plan.ts'
 import { insertCall, lockCall, type NewCall } from './sql.ts'
 import { HOLD_SECONDS, tariffOfCall } from './tariff.ts'
 
@@ -67,7 +67,7 @@ async function takeIn(
     deadline_at: new Date(at.getTime() + deps.config.admission_expiry_ms),
   }
   const settings = presentProject(project)
-  const secrets = await openSecrets(deps, deps.sql, owner_id)
+  const secrets = await openSecrets(deps, deps.sql, owner_id, secretNames(settings))
   const plan = makePlan(deps.sealer, { call, language: project.language, settings, secrets, paidSeconds: HOLD_SECONDS })
   return deps.sql.begin(async tx => {
     const contact = phone ? { id: uuidv7(at.getTime()), phone, project_id: project.id, at } : null

@@ -1,13 +1,15 @@
 /** Offers queued calls to the engines, each trunk's no faster than its carrier takes them. */
 import { type Deps, wallDate } from '../deps.ts'
+import { isDoNotCall } from '../do-not-call/sql.ts'
 import { enqueue } from '../jobs.ts'
 import { errorFields } from '../log.ts'
 import { openSecrets } from '../projects/secrets.ts'
 import { presentProject } from '../projects/service.ts'
 import { selectProjectEver } from '../projects/sql.ts'
 import { selectMaxCps } from '../trunks/sql.ts'
+import { finishUnanswered } from './finish.ts'
 import { markOffered, takeSlot } from './pace.ts'
-import { makePlan } from './plan.ts'
+import { makePlan, secretNames } from './plan.ts'
 import { type CallRow, selectCallById } from './sql.ts'
 import { HOLD_SECONDS } from './tariff.ts'
 
@@ -28,6 +30,7 @@ export function createDialer(deps: Deps): Dialer {
   async function offer(callId: string): Promise<void> {
     const call = await selectCallById(deps.sql, callId)
     if (call?.status !== 'queued' || call.deadline_at <= wallDate(deps)) return
+    if (await isDoNotCall(deps.sql, call.owner_id, call.to_phone)) return giveUp(deps, callId)
     const maxCps = call.trunk_id === null ? null : await selectMaxCps(deps.sql, call.owner_id, call.trunk_id)
     if (call.trunk_id === null || maxCps === null) return place(deps, call)
     const wait = await takeSlot(deps, { callId, trunkId: call.trunk_id, maxCps })
@@ -62,11 +65,16 @@ export function createDialer(deps: Deps): Dialer {
   }
 }
 
+/** Somebody asked not to be called after the call was queued. */
+async function giveUp(deps: Deps, callId: string): Promise<void> {
+  if (await deps.bus.withdraw(callId)) await finishUnanswered(deps, callId, 'canceled', 'do_not_call')
+}
+
 async function place(deps: Deps, call: CallRow): Promise<void> {
   const project = await selectProjectEver(deps.sql, call.owner_id, call.project_id)
   if (!project) throw new Error('the project of a queued call is missing')
-  const secrets = await openSecrets(deps, deps.sql, call.owner_id)
   const settings = presentProject(project)
+  const secrets = await openSecrets(deps, deps.sql, call.owner_id, secretNames(settings))
   const plan = makePlan(deps.sealer, { call, language: project.language, settings, secrets, paidSeconds: HOLD_SECONDS })
   await deps.bus.place({ type: 'call.place', plan, deadline: call.deadline_at.getTime() })
 }

@@ -5,6 +5,7 @@ import type { Tx } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
 import { insertDoNotCall } from '../do-not-call/sql.ts'
 import { settleHold } from '../money.ts'
+import { toE164 } from '../phone.ts'
 import { emitWebhook } from '../webhooks/emit.ts'
 import { toolsOf, turnsOf } from './present.ts'
 import { type CallRow, lockCall, selectCallById, selectEvents, updateEnded } from './sql.ts'
@@ -23,8 +24,9 @@ export async function finish(deps: Deps, callId: string, record: CallRecord): Pr
     const answered_at = record.answered_at === null ? call.answered_at : new Date(record.answered_at)
     await updateEnded(tx, call, record, { billed_seconds: paid.seconds, cost: paid.captured, answered_at })
     if (record.do_not_call) {
-      const phone = call.direction === 'in' ? call.from_phone : call.to_phone
-      await insertDoNotCall(tx, owner_id, { phone, source: 'caller', note: null, created_at: at })
+      // A caller may hide the number; then there is nothing to list.
+      const phone = toE164(call.direction === 'in' ? call.from_phone : call.to_phone)
+      if (phone) await insertDoNotCall(tx, owner_id, { phone, source: 'caller', note: null, created_at: at })
     }
     const { event, body } = webhookOf(call, record)
     await emitWebhook(deps, tx, owner_id, event, { call_id: call.id, ...body })

@@ -15,15 +15,37 @@ import { tariffOfCall } from './tariff.ts'
 /** A single phrase waits so long, or a tool that answers at once would be talked over. */
 const FILLER_AFTER_MS = 300
 
-/** One pass: what a value brings in is not filled again. A var that is missing is empty. */
+/** Twice the longest text there is. A short template can name a long value thousands of times. */
+const FILLED_MAX = 64_000
+
+/**
+ * One pass: what a value brings in is not filled again. A var that is missing is empty; what is beyond `FILLED_MAX`
+ * characters is cut off, for moderation and for the agent alike.
+ */
 export function fillVars(text: string, vars: Readonly<Record<string, string>>): string {
-  return text.replace(/\{\{\s*([A-Za-z0-9_]+)\s*\}\}/g, (_, name: string) =>
-    Object.hasOwn(vars, name) ? vars[name]! : '',
-  )
+  let filled = ''
+  let from = 0
+  for (const match of text.matchAll(/\{\{\s*([A-Za-z0-9_]+)\s*\}\}/g)) {
+    const name = match[1]!
+    filled += text.slice(from, match.index) + (Object.hasOwn(vars, name) ? vars[name] : '')
+    from = match.index + match[0].length
+    if (filled.length >= FILLED_MAX) break
+  }
+  return (filled + text.slice(from)).slice(0, FILLED_MAX)
 }
 
+const SECRET = /\{\{\s*secret:([A-Za-z0-9_]+)\s*\}\}/g
+
 export function fillSecrets(text: string, secrets: ReadonlyMap<string, string>): string {
-  return text.replace(/\{\{\s*secret:([A-Za-z0-9_]+)\s*\}\}/g, (_, name: string) => secrets.get(name) ?? '')
+  return text.replace(SECRET, (_, name: string) => secrets.get(name) ?? '')
+}
+
+/** Those that a call of this project needs. */
+export function secretNames({ tools, brain }: Pick<ProjectSettings, 'tools' | 'brain'>): string[] {
+  const values = tools.flatMap(tool => Object.values(tool.headers))
+  const names = values.flatMap(value => [...value.matchAll(SECRET)].map(match => match[1]!))
+  const key = brain.kind === 'openai_compatible' ? brain.api_key_secret : null
+  return [...new Set(key === null ? names : [...names, key])]
 }
 
 function filler(tool: Tool): FillerStage[] {

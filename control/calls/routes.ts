@@ -14,6 +14,7 @@ import {
   MonitorInput,
   MonitorSession,
   SipTrace,
+  StreamedEvent,
   WouldPlace,
 } from './schema.ts'
 import { getCall, getTrace, hangUp, listCalls, monitorCall, openRecording, placeCall, tryCall } from './service.ts'
@@ -29,6 +30,8 @@ export function callRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'write',
     tag,
     summary: 'Place a call',
+    description:
+      'Rings a telephone on behalf of a project, over a line that is bound to it. Money for the first minute is held at once. The call is `queued` at first: follow it by `get_call`, the event stream or webhooks.',
     body: CallInput,
     status: 201,
     answer: CallView,
@@ -62,6 +65,7 @@ export function callRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'read',
     tag,
     summary: 'Calls, newest first',
+    description: 'Outbound and inbound calls and web sessions. The filters can be combined.',
     query: CallFilters,
     answer: listOf(CallView),
     handle: ({ ownerId, query }) => listCalls(deps, ownerId, query),
@@ -78,6 +82,8 @@ function oneCallRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'read',
     tag,
     summary: 'One call with summary, extracted data and transcript',
+    description:
+      'Everything about a call: how it went, what it cost, what was said and heard, which tools were used. A live call shows what has happened so far.',
     params: CallPath,
     answer: CallDetail,
     errors: ['not_found'],
@@ -90,6 +96,7 @@ function oneCallRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'write',
     tag,
     summary: 'End a call',
+    description: 'A call that nobody has taken yet is canceled; a live one is ended with whatever was said so far.',
     params: CallPath,
     answer: CallView,
     errors: ['not_found', 'call_ended', 'engine_unavailable', 'idempotency_in_flight', 'idempotency_mismatch'],
@@ -102,16 +109,12 @@ function oneCallRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'read',
     tag,
     summary: 'Live events of a call, as server-sent events',
+    description:
+      'Events that were before are sent first; `Last-Event-ID` goes on after that one. The stream ends with `call.ended`.',
     params: CallPath,
     contentType: 'text/event-stream',
     notATool: 'A stream without end; get_call shows the same so far.',
-    answer: z
-      .string()
-      .describe(
-        'Each event has the sequence number as `id`, its type as `event` (`call.dialing`, `call.ringing`, `call.started`, ' +
-          '`turn.finished`, `tool.started`, `filler.spoken`, `tool.finished`, `barge_in`, `call.ended`) and JSON as `data`. ' +
-          'Events before are sent first; `Last-Event-ID` goes on after that one. The stream ends with `call.ended`.',
-      ),
+    answer: StreamedEvent,
     errors: ['not_found', 'service_unavailable'],
     stream: ({ ownerId, params }, request, reply) => streamCall(deps, ownerId, params.call_id, request, reply),
   })
@@ -140,6 +143,7 @@ function evidenceRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'read',
     tag,
     summary: 'SIP messages of a call, in their order',
+    description: 'For finding out why a carrier refused a call or why there was no sound.',
     params: CallPath,
     answer: SipTrace,
     errors: ['not_found', 'no_trace'],
@@ -152,6 +156,7 @@ function evidenceRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'write',
     tag,
     summary: 'Listen to a live call, whisper to its agent, or take over',
+    description: 'Answers with a room and a token for any LiveKit client SDK.',
     params: CallPath,
     body: MonitorInput,
     status: 201,

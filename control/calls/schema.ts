@@ -88,6 +88,25 @@ export const CallDetail = z
   })
   .meta({ id: 'CallDetail' })
 
+/** One of the server-sent events. */
+export const StreamedEvent = z
+  .object({
+    id: z.string().optional().describe('Sequence number; the last event has none'),
+    event: z.enum([
+      'call.dialing',
+      'call.ringing',
+      'call.started',
+      'turn.finished',
+      'tool.started',
+      'filler.spoken',
+      'tool.finished',
+      'barge_in',
+      'call.ended',
+    ]),
+    data: z.string().describe('JSON'),
+  })
+  .meta({ id: 'CallEvent' })
+
 export const WouldPlace = z
   .object({ would_place: z.literal(true), from: z.string(), to: z.string(), minute_price: Money, balance: Money })
   .meta({ id: 'WouldPlace' })

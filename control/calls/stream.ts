@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CallEvent } from '../../media/contract/messages.ts'
 import type { Deps } from '../deps.ts'
+import { isStillGood } from '../http/auth.ts'
 import { notFound, Problem } from '../http/problem.ts'
 import { errorFields } from '../log.ts'
 import { selectCall, selectEvents } from './sql.ts'
@@ -13,18 +14,20 @@ const HEARTBEAT_MS = 15_000
 const LOOK_FOR_END_MS = 500
 /** Each has a Redis connection of its own. */
 const MAX_STREAMS = 200
+const MAX_STREAMS_OF_AN_OWNER = 20
 
-const open = new WeakMap<Deps, Set<ServerResponse>>()
+/** With whose they are. */
+const open = new WeakMap<Deps, Map<ServerResponse, string>>()
 
-function streamsOf(deps: Deps): Set<ServerResponse> {
-  const streams = open.get(deps) ?? new Set()
+function streamsOf(deps: Deps): Map<ServerResponse, string> {
+  const streams = open.get(deps) ?? new Map<ServerResponse, string>()
   open.set(deps, streams)
   return streams
 }
 
 /** For the shutdown: streams would hold the server open. */
 export function endStreams(deps: Deps): void {
-  for (const response of streamsOf(deps)) response.end()
+  for (const response of streamsOf(deps).keys()) response.end()
 }
 
 interface Sent {
@@ -43,6 +46,10 @@ export async function streamCall(
   if (!(await selectCall(deps.sql, ownerId, callId))) throw notFound()
   const streams = streamsOf(deps)
   if (streams.size >= MAX_STREAMS) throw new Problem('service_unavailable', { retryAfterSeconds: 10 })
+  if ([...streams.values()].filter(owner => owner === ownerId).length >= MAX_STREAMS_OF_AN_OWNER) {
+    const detail = `An account may watch ${MAX_STREAMS_OF_AN_OWNER} calls at once.`
+    throw new Problem('rate_limited', { detail, retryAfterSeconds: 10 })
+  }
   const given = Number(request.headers['last-event-id'] ?? 0)
   const after = Number.isSafeInteger(given) && given > 0 && given < 2 ** 31 ? given : 0
   reply.hijack()
@@ -56,13 +63,15 @@ export async function streamCall(
     connection: 'close',
   })
   response.flushHeaders() // a call that has no events yet must not look like a request that hangs
-  streams.add(response)
+  streams.set(response, ownerId)
   const writer = createWriter(response, after)
   const reader = deps.bus.follow(callId, event => writer.live(event), `${Date.now() - OVERLAP_MS}-0`)
   const heartbeat = setInterval(() => response.write(':\n\n'), HEARTBEAT_MS)
   // The end is told when it is stored, so that who asks for the record then gets the whole of it. It is looked for, since
   // a call may also be ended by control itself, of which the bus knows nothing.
   const endIfStored = async () => {
+    // A key that was revoked must not go on listening. While the database is away, nobody can tell.
+    if (!(await isStillGood(deps, request).catch(() => true))) return void response.end()
     const row = await selectCall(deps.sql, ownerId, callId).catch(() => null)
     if (row?.ended_at) writer.end({ status: row.status, ended_reason: row.ended_reason })
   }

@@ -10,12 +10,6 @@ export function cleanText(text: string): string {
   return isCleanText(text) ? text : text.replaceAll('\0', '').toWellFormed()
 }
 
-export function isCleanJson(value: unknown): boolean {
-  if (typeof value === 'string') return isCleanText(value)
-  if (value === null || typeof value !== 'object') return true
-  return Object.entries(value).every(([key, inner]) => isCleanText(key) && isCleanJson(inner))
-}
-
 export function cleanJson(value: unknown): string {
   return JSON.stringify(value, (_, inner: unknown) => {
     if (typeof inner === 'string') return cleanText(inner)

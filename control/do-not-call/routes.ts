@@ -42,6 +42,8 @@ export function doNotCallRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'write',
     tag,
     summary: 'Never dial a number again; one that is listed stays as it is',
+    description:
+      'Calls to it are refused from now on, whoever asks for them. Agents list callers who ask for it by themselves.',
     body: DoNotCallInput,
     status: 201,
     answer: DoNotCallView,
@@ -62,6 +64,7 @@ export function doNotCallRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'write',
     tag,
     summary: 'Allow a number to be dialled again',
+    description: 'Be sure that the subscriber has agreed to be called.',
     params: DoNotCallPath,
     answer: deleted,
     errors: ['not_found'],

@@ -56,6 +56,14 @@ export async function identify(deps: Deps, request: FastifyRequest, reply: Fasti
   return caller
 }
 
+/** Whether the credential of a request that was let in is still good: for answers that go on for long. */
+export async function isStillGood(deps: Deps, request: FastifyRequest): Promise<boolean> {
+  const value = presentedKey(request)
+  if (value !== null) return (await byKey(deps, value)) !== null
+  const token = request.cookies[SESSION_COOKIE]
+  return token !== undefined && (await verifySession(deps, token)) !== null
+}
+
 async function byKey(deps: Deps, value: string): Promise<Caller | null> {
   const key = await verifyKey(deps, value)
   return key && { ownerId: key.owner_id, scopes: key.scopes, keyId: key.id, sessionId: null }

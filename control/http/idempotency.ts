@@ -21,6 +21,8 @@ export interface Answer {
 export interface IdempotencyClaim {
   ownerId: string
   key: string
+  /** When it was made: a request that took the key over after `LOCK_MS` has another one. */
+  at: Date
 }
 
 interface Row {
@@ -55,7 +57,7 @@ export async function claimKey(
   request: { operation: string; params: unknown; query: unknown; body: unknown; extras: unknown },
 ): Promise<Answer | null> {
   const { sql } = deps
-  const now = wallDate(deps)
+  const now = claim.at
   const fingerprint = sha256(canonical(request))
   const stale = new Date(now.getTime() - LOCK_MS)
   const expires = new Date(now.getTime() + KEPT_MS)
@@ -78,16 +80,18 @@ export async function claimKey(
   return { status: row.status, body: row.body ?? 'null' }
 }
 
-export async function saveAnswer(db: Db, claim: IdempotencyClaim, answer: Answer): Promise<void> {
-  await db`
+/** False when there is an answer already, or the request took so long that another one has the key now. */
+export async function saveAnswer(db: Db, claim: IdempotencyClaim, answer: Answer): Promise<boolean> {
+  const rows = await db`
     update idempotency set status = ${answer.status}, body = ${answer.body}
-    where owner_id = ${claim.ownerId} and key = ${claim.key} and status is null`
+    where owner_id = ${claim.ownerId} and key = ${claim.key} and locked_at = ${claim.at} and status is null returning 1`
+  return rows.length > 0
 }
 
 /** After a failure on our side: the same request may be tried again at once. An answer that was saved stays. */
 export async function releaseKey(deps: Deps, claim: IdempotencyClaim): Promise<void> {
   await deps.sql`
-    delete from idempotency where owner_id = ${claim.ownerId} and key = ${claim.key} and status is null`
+    delete from idempotency where owner_id = ${claim.ownerId} and key = ${claim.key} and locked_at = ${claim.at} and status is null`
 }
 
 export async function forgetOldKeys(deps: Deps): Promise<void> {

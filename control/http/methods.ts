@@ -1,13 +1,16 @@
 /** An address that is there, asked with a method that is not: 405 and the methods that are (RFC 9110 §15.5.6). */
+import { METHODS } from 'node:http'
 import type { FastifyInstance, HTTPMethods } from 'fastify'
 import type { Deps } from '../deps.ts'
 import { Problem } from './problem.ts'
 import { takeToken } from './rate-limit.ts'
 
-const METHODS: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
-
 /** Before the first route. The function it returns closes the gaps, after the last. */
 export function collectMethods(app: FastifyInstance, deps: Deps): () => void {
+  // CONNECT never comes as a request.
+  for (const method of METHODS) {
+    if (method !== 'CONNECT' && !app.supportedMethods.includes(method)) app.addHttpMethod(method)
+  }
   const known = new Map<string, Set<HTTPMethods>>()
   app.addHook('onRoute', ({ url, method }) => {
     const methods = known.get(url) ?? new Set()
@@ -18,7 +21,7 @@ export function collectMethods(app: FastifyInstance, deps: Deps): () => void {
   return () => {
     for (const [url, methods] of [...known]) {
       const allowed = [...methods].sort().join(', ')
-      const others = METHODS.filter(method => !methods.has(method))
+      const others = app.supportedMethods.filter(method => !methods.has(method as HTTPMethods))
       app.route({
         method: others,
         url,

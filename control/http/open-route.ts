@@ -4,9 +4,10 @@ import { z } from 'zod'
 import type { SessionRow } from '../accounts/sessions.ts'
 import type { Deps } from '../deps.ts'
 import { assertOwnPage, callerOfSession, refuseOtherPages, sessionOf } from './auth.ts'
-import { responsesFor } from './openapi.ts'
+import { failures } from './openapi.ts'
 import { Problem, type ProblemCode } from './problem.ts'
 import { takeToken } from './rate-limit.ts'
+import { NoBody } from './shapes.ts'
 
 const PREFIX = '/auth'
 
@@ -23,6 +24,7 @@ interface OpenSpec<B extends z.ZodType, R extends z.ZodType, C> {
   /** Below `/auth`. */
   path: string
   summary: string
+  description?: string
   body?: B
   status?: 200 | 201
   answer: R
@@ -30,9 +32,6 @@ interface OpenSpec<B extends z.ZodType, R extends z.ZodType, C> {
   errors?: ProblemCode[]
   handle(context: C): Promise<z.input<R>>
 }
-
-const ANY: ProblemCode[] = ['bad_request', 'validation_failed', 'rate_limited', 'internal_error', 'service_unavailable']
-const WITH_BODY: ProblemCode[] = ['malformed_json', 'unsupported_media_type', 'payload_too_large', 'cross_site']
 
 /** For everybody. */
 export function openRoute<R extends z.ZodType, B extends z.ZodType = z.ZodUnknown>(
@@ -85,18 +84,20 @@ function declare<B extends z.ZodType>(
   spec: OpenSpec<B, z.ZodType, never>,
   way: Way<z.output<B>>,
 ): void {
-  const codes = [...ANY, ...(spec.method === 'POST' ? WITH_BODY : []), ...way.errors, ...(spec.errors ?? [])]
+  const { 'x-codes': codes, responses } = failures(spec.method, [...way.errors, ...(spec.errors ?? [])])
   app.route({
     method: spec.method,
     url: PREFIX + spec.path,
     schema: {
       operationId: spec.id,
       summary: spec.summary,
+      ...(spec.description ? { description: spec.description } : {}),
       tags: ['Accounts'],
       security: way.security,
       querystring: z.strictObject({}),
-      ...(spec.method === 'POST' ? { body: spec.body ?? z.strictObject({}).nullish() } : {}),
-      response: { [spec.status ?? 200]: spec.answer, ...responsesFor(codes, []) },
+      ...(spec.method === 'POST' ? { body: spec.body ?? NoBody } : {}),
+      response: { [spec.status ?? 200]: spec.answer, ...responses },
+      'x-codes': codes,
     },
     onRequest: async (request, reply) => {
       reply.header('Cache-Control', 'no-store')

@@ -1,10 +1,21 @@
+/** The published document: what routes declare, completed by what is true of all of them. */
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { createJsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { Deps } from '../deps.ts'
+import { webhookDocuments } from '../webhooks/document.ts'
 import { SESSION_COOKIE } from './auth.ts'
+import { complete, type Document } from './document.ts'
 import { type ProblemCode, problemCodes, problems } from './problem.ts'
+import { NoBody } from './shapes.ts'
+
+declare module 'fastify' {
+  interface FastifySchema {
+    /** Every code that the operation can answer. */
+    'x-codes'?: readonly ProblemCode[]
+  }
+}
 
 export const ProblemSchema = z
   .object({
@@ -20,53 +31,85 @@ export const ProblemSchema = z
   })
   .meta({ id: 'Problem' })
 
-/** What any route under the key can answer. */
-const COMMON: ProblemCode[] = [
-  'bad_request',
-  'validation_failed',
-  'unauthorized',
-  'insufficient_scope',
-  'rate_limited',
-  'internal_error',
-  'service_unavailable',
-]
+/** What any operation can answer. */
+const ANY: ProblemCode[] = ['bad_request', 'validation_failed', 'rate_limited', 'internal_error', 'service_unavailable']
+/** Before a body is taken, and of the body itself. */
+const WITH_BODY: ProblemCode[] = ['malformed_json', 'payload_too_large', 'unsupported_media_type', 'cross_site']
 
-/** One response a status, whose description names the codes. */
-export function responsesFor(codes: ProblemCode[], always = COMMON): Record<number, object> {
-  const byStatus = Map.groupBy([...new Set([...always, ...codes])], code => problems[code].status)
-  const responses: Record<number, object> = {}
-  for (const [status, group] of byStatus) {
-    responses[status] = {
-      description: group.map(code => `\`${code}\`: ${problems[code].title}`).join('; '),
-      content: { 'application/problem+json': { schema: ProblemSchema } },
-    }
-  }
-  return responses
+/** The part of a Fastify schema that tells how a request can fail. */
+export function failures(method: string, codes: readonly ProblemCode[]) {
+  const all = [...new Set([...ANY, ...(method === 'GET' ? [] : WITH_BODY), ...codes])]
+  const statuses = [...new Set(all.map(code => problems[code].status))].sort()
+  const content = { 'application/problem+json': { schema: ProblemSchema } }
+  return { 'x-codes': all, responses: Object.fromEntries(statuses.map(status => [status, { content }])) }
 }
 
-const codesTable = problemCodes.map(code => `| \`${code}\` | ${problems[code].status} | ${problems[code].title} |`)
+const TAGS = {
+  Calls: 'Place calls, follow them while they are live, and read what came of them.',
+  Projects: 'A project is an agent: its prompt, voice, tools and what it shall find out.',
+  Secrets: 'Values that tools and models need and nobody may read back.',
+  Contacts: 'Everybody an agent has spoken to or shall speak to.',
+  'Do-not-call': 'Numbers that are never dialled; who asks an agent not to be called is listed by it.',
+  Trunks: 'SIP connections to carriers and PBXs.',
+  Numbers: 'The numbers of the trunks, and which project makes and takes calls on them.',
+  Account: 'Balance and its movements.',
+  Webhooks: 'Where events are delivered, and the log of deliveries.',
+  Keys: 'API keys; made in a dashboard session only.',
+  Accounts: 'Sign-up, log-in and sessions of the dashboard.',
+}
+
+const INTRODUCTION = `Parley places and answers telephone calls with voice agents.
+
+**Authentication.** Send an API key as \`X-API-Key\` or as a bearer token. The dashboard uses a session cookie instead.
+
+**Conventions.** JSON in UTF-8, at most 64 levels deep, text without NUL, no member named \`__proto__\`; of two
+members with one name the last counts.
+Times are RFC 3339 in UTC, ids are UUIDs, phones E.164, money is a decimal string with 4 places. Unknown fields and query
+parameters are errors. Fields may be added to answers at any time: ignore those you do not know.
+
+**Idempotency.** A POST with an \`Idempotency-Key\` is carried out once in 24 hours; the same request again gets the same
+answer, with \`Idempotent-Replayed: true\`, without what was shown once.
+
+**Rate limit.** Every answer tells the limit by \`RateLimit-Policy\` and what is left of it by \`RateLimit\`.
+
+**Tool server.** The same operations are tools of an MCP server at \`/mcp\`, with the same key as bearer token.
+
+**Errors** are problem documents (RFC 9457). Decide by \`code\`:
+
+| code | status | meaning |
+|---|---|---|
+${problemCodes.map(code => `| [\`${code}\`](/errors/${code}) | ${problems[code].status} | ${problems[code].title} |`).join('\n')}`
 
 export async function registerOpenApi(app: FastifyInstance, deps: Deps): Promise<void> {
+  const transform = createJsonSchemaTransform({})
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
       info: {
         title: 'Parley',
+        summary: 'Self-hosted voice-agent telephony',
         version: '1.0.0',
-        description: ['Voice-agent telephony.', '', '| code | status | meaning |', '|---|---|---|', ...codesTable].join(
-          '\n',
-        ),
+        description: INTRODUCTION,
+        license: { name: 'MIT', identifier: 'MIT' },
       },
       servers: [{ url: deps.config.base_url }],
+      tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
       components: {
         securitySchemes: {
-          apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
-          bearer: { type: 'http', scheme: 'bearer' },
-          session: { type: 'apiKey', in: 'cookie', name: SESSION_COOKIE },
+          apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'An API key, `svc_…`' },
+          bearer: { type: 'http', scheme: 'bearer', description: 'The same API key' },
+          session: { type: 'apiKey', in: 'cookie', name: SESSION_COOKIE, description: 'A session of the dashboard' },
         },
       },
     },
-    transform: createJsonSchemaTransform({}),
-    transformObject: jsonSchemaTransformObject,
+    transform(given) {
+      // What may be empty or left out needs no mention.
+      const { body, ...rest } = given.schema ?? {}
+      return transform((body === NoBody ? { ...given, schema: rest } : given) as Parameters<typeof transform>[0])
+    },
+    transformObject(given) {
+      const document = jsonSchemaTransformObject(given) as unknown as Document
+      return complete(document, deps.config.base_url, webhookDocuments()) as never
+    },
   })
 }

@@ -1,11 +1,16 @@
 import { z } from 'zod'
 
-/** A query string is text; only digits are a number there. */
-const digits = (schema: z.ZodInt) => z.coerce.number({ error: 'must be a whole number' }).pipe(schema)
+/** A query string is text; only digits are a number there. A tool's arguments have numbers already. */
+const digits = (schema: z.ZodInt) =>
+  z.preprocess(value => (typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value), schema)
+
+export const firstPage = { limit: 50, offset: 0 }
 
 export const paging = {
-  limit: digits(z.int().min(1).max(200)).default(50),
-  offset: digits(z.int().min(0).max(2_147_483_647)).default(0),
+  limit: digits(z.int().min(1).max(200)).default(firstPage.limit).describe('Page size'),
+  offset: digits(z.int().min(0).max(2_147_483_647))
+    .default(firstPage.offset)
+    .describe('Records left out before the page'),
 }
 
 export interface Page {

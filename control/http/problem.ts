@@ -106,6 +106,11 @@ export const problems = {
     title: 'As many calls as allowed are under way',
     help: 'Wait until one of them has ended, or ask the operator for more.',
   },
+  limit_reached: {
+    status: 409,
+    title: 'There are as many of these as an account may have',
+    help: 'Delete one that is not needed any more.',
+  },
   email_taken: {
     status: 409,
     title: 'There is an account with this e-mail',

@@ -27,10 +27,25 @@ return {allowed, limit - used, (tonumber(oldest[2]) or now) + window - now}`
 
 type Bucket = 'key' | 'address'
 
+/** Whoever has one IPv6 address has the 2^64 of its network (RFC 6177), so those count as one. */
+export function networkOf(address: string): string {
+  if (!address.includes(':')) return address
+  const mapped = /:(\d+\.\d+\.\d+\.\d+)$/.exec(address)?.[1]
+  if (mapped) return mapped
+  const [head = '', tail] = address.split('%')[0]!.split('::')
+  const before = head.split(':').filter(Boolean)
+  const after = tail?.split(':').filter(Boolean) ?? []
+  const groups = [...before, ...Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0'), ...after]
+  return `${groups
+    .slice(0, 4)
+    .map(group => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`
+}
+
 export async function takeToken(deps: Deps, reply: FastifyReply, bucket: Bucket, who: string): Promise<void> {
   const { per_key, per_address, window_ms } = deps.config.rate_limit
   const limit = bucket === 'key' ? per_key : per_address
-  const key = `${deps.config.redis_prefix}:rate:${bucket}:${who}`
+  const key = `${deps.config.redis_prefix}:rate:${bucket}:${bucket === 'address' ? networkOf(who) : who}`
   let answer: [number, number, number]
   try {
     answer = (await deps.redis.eval(SCRIPT, 1, key, limit, window_ms, uuidv7(deps.clock.wall()))) as typeof answer

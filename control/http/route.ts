@@ -2,12 +2,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import { z } from 'zod'
 import type { Db } from '../db/connect.ts'
-import type { Deps } from '../deps.ts'
+import { type Deps, wallDate } from '../deps.ts'
 import { authenticate, type Caller, type Reach } from './auth.ts'
 import { toProblem } from './errors.ts'
 import { claimKey, type IdempotencyClaim, readKey, releaseKey, saveAnswer } from './idempotency.ts'
-import { responsesFor } from './openapi.ts'
+import { failures } from './openapi.ts'
 import { Problem, type ProblemCode } from './problem.ts'
+import { NoBody } from './shapes.ts'
 
 export const PREFIX = '/v1/public'
 
@@ -116,7 +117,13 @@ export function route<
         z.output<B>
       >
       if (idempotencyKey !== null) {
-        return once(deps, spec, { ownerId: caller.ownerId, key: idempotencyKey }, context, requestId)
+        return once(
+          deps,
+          spec,
+          { ownerId: caller.ownerId, key: idempotencyKey, at: wallDate(deps) },
+          context,
+          requestId,
+        )
       }
       return { status: spec.status ?? 200, body: await handle(context), replayed: false }
     },
@@ -169,6 +176,7 @@ export function streamRoute<P extends z.ZodType = z.ZodUnknown, Q extends z.ZodT
 }
 
 const authenticated = (deps: Deps, reach: Reach) => async (request: FastifyRequest, reply: FastifyReply) => {
+  reply.header('Cache-Control', 'no-store')
   request.caller = await authenticate(deps, reach, request, reply)
 }
 
@@ -177,12 +185,19 @@ function callerOf(request: FastifyRequest): Caller {
   return request.caller
 }
 
-const nothing = z.strictObject({})
+/** Besides those that any operation can answer. */
+const UNDER_KEY: ProblemCode[] = ['unauthorized', 'insufficient_scope']
+const POSTING: ProblemCode[] = ['idempotency_in_flight', 'idempotency_mismatch']
 
 function schemaOf(
   spec: BaseSpec<z.ZodType, z.ZodType, z.ZodType, z.ZodType>,
   contentType: string | null = null,
 ): FastifySchema {
+  const { 'x-codes': codes, responses } = failures(spec.method, [
+    ...UNDER_KEY,
+    ...(spec.method === 'POST' ? POSTING : []),
+    ...(spec.errors ?? []),
+  ])
   return {
     operationId: spec.id,
     summary: spec.summary,
@@ -190,13 +205,14 @@ function schemaOf(
     tags: [spec.tag],
     security: securityOf(spec.scope),
     ...(spec.params ? { params: spec.params } : {}),
-    querystring: spec.query ?? nothing,
-    ...(spec.method === 'GET' ? {} : { body: spec.body ?? nothing.nullish() }),
+    querystring: spec.query ?? z.strictObject({}),
+    ...(spec.method === 'GET' ? {} : { body: spec.body ?? NoBody }),
     ...(spec.method === 'POST' ? { headers: idempotencyHeader } : {}),
     response: {
       [spec.status ?? 200]: contentType ? { content: { [contentType]: { schema: spec.answer } } } : spec.answer,
-      ...responsesFor([...(spec.errors ?? []), ...(spec.method === 'GET' ? [] : (['cross_site'] as const))]),
+      ...responses,
     },
+    'x-codes': codes,
   }
 }
 
@@ -207,7 +223,11 @@ function securityOf(reach: Reach): Record<string, string[]>[] {
 
 /** Headers that we do not name are not ours to refuse. */
 const idempotencyHeader = z.looseObject({
-  'idempotency-key': z.string().optional().describe('Up to 255 characters; the request is then answered once in 24 h'),
+  'idempotency-key': z
+    .string()
+    .meta({ minLength: 1, maxLength: 255 }) // judged by readKey
+    .optional()
+    .describe('Any text of yours: the same request with the same key within 24 hours is carried out once'),
 })
 
 async function once<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>(
@@ -227,7 +247,13 @@ async function once<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
   }
   let answer: z.input<R>
   try {
-    answer = await spec.handle({ ...context, save: keep })
+    answer = await spec.handle({
+      ...context,
+      async save(db, made) {
+        // The one who has the key now makes it; what was made here is rolled back.
+        if (!(await keep(db, made))) throw new Problem('idempotency_in_flight', { retryAfterSeconds: 1 })
+      },
+    })
   } catch (error) {
     const problem = toProblem(error)
     if (problem.status >= 500) await releaseKey(deps, claim)

@@ -10,7 +10,8 @@ export const KeyInput = z.strictObject({
   scopes: z
     .array(Scope)
     .min(1)
-    .refine(given => new Set(given).size === given.length, { error: 'must not repeat' }),
+    .refine(given => new Set(given).size === given.length, { error: 'must not repeat' })
+    .meta({ uniqueItems: true }),
   expires_at: z.iso.datetime({ offset: true }).nullable().optional().describe('Null or left out: it does not expire'),
 })
 export type KeyInput = z.output<typeof KeyInput>

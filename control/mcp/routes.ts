@@ -17,6 +17,7 @@ import type { Deps } from '../deps.ts'
 import { type Caller, identify } from '../http/auth.ts'
 import { toProblem } from '../http/errors.ts'
 import { Problem } from '../http/problem.ts'
+import { takeToken } from '../http/rate-limit.ts'
 import { errorFields } from '../log.ts'
 import { createTools, type OperationTool } from './tools.ts'
 
@@ -40,6 +41,9 @@ export function mcpRoutes(app: FastifyInstance, deps: Deps): void {
     handler: async (request, reply) => {
       // Without sessions there is nothing to listen to and nothing to end.
       if (request.method !== 'POST') return reply.header('Allow', 'POST').code(405).send()
+      // A batch is one request to HTTP; to whom it costs work it is as many as it has messages.
+      const more = Array.isArray(request.body) ? request.body.length - 1 : 0
+      for (let i = 0; i < more; i++) await takeToken(deps, reply, 'key', request.caller!.keyId!)
       const server = createServer(deps, tools, request.caller!, request.id)
       const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
       await server.connect(transport)

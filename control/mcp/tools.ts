@@ -76,7 +76,9 @@ function createTool(operation: Operation): OperationTool {
         return result.data as Record<string, unknown>
       }
       const input = { params: read('params'), query: read('query'), body: body ? read('body') : undefined }
-      const { idempotency_key, ...own } = read('extras') ?? {}
+      read('extras')
+      // As they were given: with defaults filled in, the same request over REST would be another one to Idempotency-Key.
+      const { idempotency_key, ...own } = given.extras
       if (errors.length > 0) throw new Problem('validation_failed', { detail: 'The arguments are not valid.', errors })
       return { input, extras: own, idempotencyKey: (idempotency_key as string | undefined) ?? null }
     },

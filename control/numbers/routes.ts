@@ -19,6 +19,7 @@ export function numberRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'read',
     tag,
     summary: 'All trunk numbers with what they are bound to',
+    description: 'Numbers come with trunks: name them there to have them here.',
     query: z.strictObject(paging),
     answer: listOf(NumberView),
     async handle({ ownerId, query }) {
@@ -36,6 +37,8 @@ export function numberRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'write',
     tag,
     summary: 'Bind a number to a project',
+    description:
+      'A number serves one project in each direction. `out` lets the project call from it, `in` lets the project answer it.',
     params: ProjectPath,
     body: BindInput,
     answer: NumberView,
@@ -49,6 +52,7 @@ export function numberRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'write',
     tag,
     summary: 'Unbind a number from a project',
+    description: 'Calls that are under way go on.',
     params: NumberPath,
     query: UnbindQuery,
     answer: deleted,

@@ -1,14 +1,10 @@
 import { z } from 'zod'
-import { toE164 } from '../phone.ts'
 
 export const BindDirection = z.enum(['in', 'out', 'both'])
 export type BindDirection = z.output<typeof BindDirection>
 
 /** With the plus or without, as numbers stand in addresses. */
-export const PhoneLike = z
-  .string()
-  .max(20)
-  .refine(text => toE164(text) !== null, { error: 'must be a phone number' })
+export const PhoneLike = z.string().regex(/^\+?[1-9]\d{6,14}$/, 'must be a phone number')
 
 export const BindInput = z.strictObject({ number: PhoneLike, direction: BindDirection })
 export const UnbindQuery = z.strictObject({

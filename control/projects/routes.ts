@@ -32,6 +32,7 @@ export function projectRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'read',
     tag,
     summary: 'All projects',
+    description: 'Names only; `get_project` has the settings.',
     answer: ProjectList,
     handle: async ({ ownerId }) => ({ projects: await selectProjects(deps.sql, ownerId) }),
   })
@@ -42,6 +43,8 @@ export function projectRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'write',
     tag,
     summary: 'Create a project',
+    description:
+      'A project is an agent. Only name and language are needed; to make calls it also needs a number, see `bind_number`.',
     body: ProjectCreate,
     status: 201,
     answer: ProjectView,
@@ -72,6 +75,7 @@ function oneProjectRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'write',
     tag,
     summary: 'Change settings; what is left out stays',
+    description: 'Calls that are under way keep the settings they began with. `tools` replaces the whole list.',
     params: ProjectPath,
     body: ProjectPatch,
     answer: ProjectView,
@@ -86,6 +90,7 @@ function oneProjectRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'write',
     tag,
     summary: 'Delete a project and free its numbers',
+    description: 'Its calls and contacts stay; calls that are under way go on.',
     params: ProjectPath,
     answer: ProjectDeleted,
     errors: ['not_found'],
@@ -104,6 +109,7 @@ function toolRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'write',
     tag,
     summary: 'Run a tool as the agent would, and see what the agent would see',
+    description: 'Sends the request for real, with your secrets filled in, through the same guard as in a call.',
     params: ToolPath,
     body: ToolTrial,
     answer: ToolTrialView,
@@ -123,9 +129,9 @@ export function secretRoutes(app: FastifyInstance, deps: Deps): void {
     summary: 'Names of the secrets; values are never shown',
     query: z.strictObject(paging),
     answer: listOf(SecretView),
-    async handle({ ownerId, query: { limit, offset } }) {
-      const all = await listSecrets(deps, ownerId)
-      return { items: all.slice(offset, offset + limit).map(present), total: all.length, limit, offset }
+    async handle({ ownerId, query }) {
+      const list = await listSecrets(deps, ownerId, query)
+      return { ...list, items: list.items.map(present) }
     },
   })
   route(app, deps, {
@@ -135,6 +141,8 @@ export function secretRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'write',
     tag: 'Secrets',
     summary: 'Set a secret, new or again',
+    description:
+      'For headers of tools, as `{{secret:NAME}}`, and for the key of a text model. A new value counts from the next call on.',
     body: SecretInput,
     answer: SecretView,
     errors: ['malformed_json', 'idempotency_in_flight', 'idempotency_mismatch'],

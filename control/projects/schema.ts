@@ -10,7 +10,9 @@ const JsonObject = z.record(z.string(), z.unknown())
 /** Schemas of objects only: a tool takes named arguments, an extraction gives named fields. */
 const ObjectSchema = JsonObject.refine(schema => schema['type'] === 'object', {
   error: 'must be a JSON Schema with "type": "object"',
-}).refine(schema => JSON.stringify(schema).length <= TEXT_MAX, { error: 'is too large' })
+})
+  .refine(schema => JSON.stringify(schema).length <= TEXT_MAX, { error: 'is too large' })
+  .meta({ properties: { type: { const: 'object' } }, required: ['type'] })
 
 const isTimezone = (name: string) => {
   try {
@@ -39,10 +41,15 @@ export const Tool = z
     name: z
       .string()
       .regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/)
-      .refine(name => !OWN_TOOLS.includes(name), { error: `must be none of ${OWN_TOOLS.join(', ')}` }),
+      .refine(name => !OWN_TOOLS.includes(name), { error: `must be none of ${OWN_TOOLS.join(', ')}` })
+      .meta({ not: { enum: OWN_TOOLS } }),
     description: z.string().max(2000).default(''),
     method: z.enum(['GET', 'POST']),
-    url: z.string().max(2048).refine(isToolUrl, { error: 'must be an http(s) URL with {param} after the host only' }),
+    url: z
+      .string()
+      .max(2048)
+      .refine(isToolUrl, { error: 'must be an http(s) URL with {param} after the host only' })
+      .meta({ format: 'http-url-template', description: 'http(s) URL; `{param}` may stand after the host' }),
     parameters: ObjectSchema.default({ type: 'object', properties: {} }),
     filler: z
       .union([z.string().min(1).max(500), z.array(FillerStage).max(5)])
@@ -55,7 +62,7 @@ export const Tool = z
         z
           .string()
           .max(4096)
-          .regex(/^[^\r\n\0]*$/),
+          .regex(/^[^\r\n]*$/),
       )
       .default({})
       .describe('`{{secret:NAME}}` in a value is filled from your secrets when the call is made'),
@@ -96,7 +103,11 @@ const settings = {
   ring_timeout_seconds: z.int().min(5).max(180),
   voicemail: Voicemail,
   recording: z.boolean(),
-  timezone: z.string().max(64).refine(isTimezone, { error: 'must be an IANA timezone' }),
+  timezone: z
+    .string()
+    .max(64)
+    .refine(isTimezone, { error: 'must be an IANA timezone' })
+    .meta({ format: 'timezone', description: 'IANA name, such as Europe/Moscow' }),
   caller_id: Phone.nullable().describe('A bound number; null: one of them, always the same for a contact'),
 }
 export const ProjectSettings = z.object(settings)

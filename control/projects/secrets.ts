@@ -1,8 +1,9 @@
 /** Write-only secrets of an owner: names are listed, values are opened only while a plan is made. */
 import type { Db } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
+import type { Page } from '../http/paging.ts'
 import { notFound } from '../http/problem.ts'
-import { deleteSecret, selectSecrets, upsertSecret } from './sql.ts'
+import { countSecrets, deleteSecret, selectSecretNames, selectSecrets, upsertSecret } from './sql.ts'
 
 const associated = (ownerId: string, name: string) => `secret:${ownerId}:${name}`
 
@@ -17,16 +18,26 @@ export async function setSecret(
   return { name, updated_at: at }
 }
 
-export async function listSecrets(deps: Pick<Deps, 'sql'>, ownerId: string) {
-  const rows = await selectSecrets(deps.sql, ownerId)
-  return rows.map(({ name, updated_at }) => ({ name, updated_at }))
+export async function listSecrets(deps: Pick<Deps, 'sql'>, ownerId: string, { limit, offset }: Page) {
+  const [items, total] = await Promise.all([
+    selectSecretNames(deps.sql, ownerId, { limit, offset }),
+    countSecrets(deps.sql, ownerId),
+  ])
+  return { items, total, limit, offset }
 }
 
 export async function removeSecret(deps: Pick<Deps, 'sql'>, ownerId: string, name: string): Promise<void> {
   if (!(await deleteSecret(deps.sql, ownerId, name))) throw notFound()
 }
 
-export async function openSecrets(deps: Pick<Deps, 'sealer'>, db: Db, ownerId: string): Promise<Map<string, string>> {
-  const rows = await selectSecrets(db, ownerId)
+/** Those of these names that there are. */
+export async function openSecrets(
+  deps: Pick<Deps, 'sealer'>,
+  db: Db,
+  ownerId: string,
+  names: string[],
+): Promise<Map<string, string>> {
+  if (names.length === 0) return new Map()
+  const rows = await selectSecrets(db, ownerId, names)
   return new Map(rows.map(row => [row.name, String(deps.sealer.open(row.sealed, associated(ownerId, row.name)))]))
 }

@@ -2,7 +2,7 @@ import type { Db, Tx } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
 import { notFound } from '../http/problem.ts'
 import { uuidv7 } from '../ids.ts'
-import { moderate } from '../moderation.ts'
+import { passModeration } from '../moderation.ts'
 import { defaultSettings, ProjectCreate, type ProjectInput, type ProjectPatch, ProjectSettings } from './schema.ts'
 import { insertProject, markDeleted, type ProjectRow, selectProject, updateProject } from './sql.ts'
 
@@ -20,14 +20,21 @@ export function presentProject(row: ProjectRow) {
   }
 }
 
-function check(settings: ProjectSettings): void {
-  moderate({
-    '/prompt': settings.prompt,
-    '/greeting': settings.greeting,
-    '/disclosure': settings.disclosure,
-    '/goal': settings.goal,
-    '/voicemail/text': settings.voicemail.action === 'leave_message' ? settings.voicemail.text : null,
-  })
+/** All that an agent is told or says by itself. */
+function textsOf({ prompt, greeting, disclosure, goal, voicemail, tools = [] }: Partial<ProjectSettings>) {
+  const texts: Record<string, string | null | undefined> = {
+    '/prompt': prompt,
+    '/greeting': greeting,
+    '/disclosure': disclosure,
+    '/goal': goal,
+    '/voicemail/text': voicemail?.action === 'leave_message' ? voicemail.text : null,
+  }
+  for (const [index, { description, filler }] of tools.entries()) {
+    texts[`/tools/${index}/description`] = description
+    const phrases = Array.isArray(filler) ? filler.map(stage => stage.text) : [filler]
+    texts[`/tools/${index}/filler`] = phrases.filter(phrase => phrase !== null).join('\n')
+  }
+  return texts
 }
 
 function merge(settings: ProjectSettings, patch: ProjectPatch): ProjectSettings {
@@ -36,6 +43,7 @@ function merge(settings: ProjectSettings, patch: ProjectPatch): ProjectSettings 
   return { ...settings, ...given }
 }
 
+/** Its texts are our own, or have been read. */
 export async function createProjectIn(
   deps: Pick<Deps, 'clock'>,
   tx: Tx,
@@ -45,18 +53,21 @@ export async function createProjectIn(
   const { name, language, ...rest } = ProjectCreate.parse(input)
   const at = wallDate(deps)
   const settings = merge(defaultSettings, rest)
-  check(settings)
   const row = { id: uuidv7(at.getTime()), name, language, settings, created_at: at, updated_at: at }
   await insertProject(tx, ownerId, row)
   return { ...row, owner_id: ownerId, deleted_at: null }
 }
 
+type Ports = Pick<Deps, 'sql' | 'clock' | 'fetch' | 'log' | 'config'>
+
 export async function createProject(
-  deps: Pick<Deps, 'sql' | 'clock'>,
+  deps: Ports,
   ownerId: string,
   input: ProjectInput,
   save: Save = async () => {},
 ): Promise<ProjectRow> {
+  const { name: _name, language: _language, ...settings } = ProjectCreate.parse(input)
+  await passModeration(deps, textsOf(settings as Partial<ProjectSettings>))
   return deps.sql.begin(async tx => {
     const row = await createProjectIn(deps, tx, ownerId, input)
     await save(tx, presentProject(row))
@@ -70,12 +81,10 @@ export async function getProject(deps: Pick<Deps, 'sql'>, ownerId: string, id: s
   return row
 }
 
-export async function patchProject(
-  deps: Pick<Deps, 'sql' | 'clock'>,
-  ownerId: string,
-  id: string,
-  patch: ProjectPatch,
-): Promise<ProjectRow> {
+export async function patchProject(deps: Ports, ownerId: string, id: string, patch: ProjectPatch): Promise<ProjectRow> {
+  await getProject(deps, ownerId, id)
+  // What is left out was read when it came.
+  await passModeration(deps, textsOf(patch as Partial<ProjectSettings>))
   return deps.sql.begin(async tx => {
     const row = await selectProject(tx, ownerId, id, true)
     if (!row) throw notFound()
@@ -86,7 +95,6 @@ export async function patchProject(
       settings: merge({ ...defaultSettings, ...row.settings }, patch),
       updated_at: wallDate(deps),
     }
-    check(next.settings)
     await updateProject(tx, ownerId, next)
     return next
   })

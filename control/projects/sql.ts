@@ -1,4 +1,5 @@
 import { type Db, json } from '../db/connect.ts'
+import type { Page } from '../http/paging.ts'
 import type { ProjectSettings } from './schema.ts'
 
 export interface ProjectRow {
@@ -65,14 +66,24 @@ export async function upsertSecret(db: Db, ownerId: string, secret: { name: stri
     on conflict (owner_id, name) do update set sealed = excluded.sealed, updated_at = excluded.updated_at`
 }
 
-export interface SecretRow {
-  name: string
-  sealed: string
-  updated_at: Date
+export async function selectSecrets(
+  db: Db,
+  ownerId: string,
+  names: string[],
+): Promise<{ name: string; sealed: string }[]> {
+  return db<{ name: string; sealed: string }[]>`
+    select name, sealed from secrets where owner_id = ${ownerId} and name = any(${names})`
 }
 
-export async function selectSecrets(db: Db, ownerId: string): Promise<SecretRow[]> {
-  return db<SecretRow[]>`select name, sealed, updated_at from secrets where owner_id = ${ownerId} order by name`
+export async function selectSecretNames(db: Db, ownerId: string, page: Page) {
+  return db<{ name: string; updated_at: Date }[]>`
+    select name, updated_at from secrets where owner_id = ${ownerId}
+    order by name limit ${page.limit} offset ${page.offset}`
+}
+
+export async function countSecrets(db: Db, ownerId: string): Promise<number> {
+  const [row] = await db<{ total: number }[]>`select count(*)::int as total from secrets where owner_id = ${ownerId}`
+  return row!.total
 }
 
 export async function deleteSecret(db: Db, ownerId: string, name: string): Promise<boolean> {

@@ -1,6 +1,6 @@
 /** Runs a project's tool as the agent would in a call, through the same guard, and tells what the agent would see. */
 import { buildRequest, runTool } from '../../media/contract/tool.ts'
-import { fillSecrets, toolPlan } from '../calls/plan.ts'
+import { fillSecrets, secretNames, toolPlan } from '../calls/plan.ts'
 import type { Deps } from '../deps.ts'
 import { notFound } from '../http/problem.ts'
 import { openSecrets } from './secrets.ts'
@@ -19,7 +19,7 @@ export async function tryTool(
   const project = presentProject(await getProject(deps, ownerId, projectId))
   const tool = project.tools.find(one => one.name === name)
   if (!tool) throw notFound()
-  const secrets = await openSecrets(deps, deps.sql, ownerId)
+  const secrets = await openSecrets(deps, deps.sql, ownerId, secretNames({ ...project, tools: [tool] }))
   const headers = Object.fromEntries(
     Object.entries(tool.headers).map(([header, value]) => [header, fillSecrets(value, secrets)]),
   )

@@ -32,6 +32,8 @@ export function trunkRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'write',
     tag,
     summary: 'Add a SIP trunk with its numbers',
+    description:
+      'Name, mode and host are enough for a PBX that knows our address; carriers mostly want `register` with user name and password.',
     body: TrunkCreate,
     status: 201,
     answer: TrunkView,
@@ -61,6 +63,7 @@ function oneTrunkRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'write',
     tag,
     summary: 'Change a SIP trunk; numbers no longer named are unbound and removed',
+    description: 'Registers anew with what has changed. A password that is left out stays.',
     params: TrunkPath,
     body: TrunkPatch,
     answer: TrunkView,

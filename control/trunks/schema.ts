@@ -8,15 +8,21 @@ const Host = z
   .max(253)
   .regex(/^[A-Za-z0-9.:_-]+$/, 'must be a host name or an address')
 
+/** These go into SIP messages, where a line break begins another header. */
+const line = z
+  .string()
+  .max(255)
+  .regex(/^[ -~\u0080-\uffff]*$/, 'must be one line')
+
 const shown = {
   name: z.string().trim().min(1).max(200),
   mode: z.enum(['register', 'ip', 'both']).describe('Register there, take calls by address, or both'),
   host: Host,
   port: z.int().min(1).max(65_535),
   transport: z.enum(['udp', 'tcp', 'tls']),
-  username: z.string().min(1).max(255).nullable(),
-  realm: z.string().max(255).nullable(),
-  outbound_proxy: z.string().max(255).nullable(),
+  username: line.min(1).nullable(),
+  realm: line.nullable(),
+  outbound_proxy: line.nullable(),
   allowed_ips: z.array(z.string().refine(isCidr, { error: 'must be an address or a CIDR' })).max(100),
   codecs: z
     .array(z.enum(['PCMU', 'PCMA']))
@@ -26,14 +32,15 @@ const shown = {
     .enum(['off', 'optional', 'required'])
     .refine((srtp): boolean => srtp === 'off', { error: 'is not supported yet', params: { code: 'not_supported' } })
     .describe('Only `off` is supported yet'),
-  max_calls: z.int().positive().nullable().describe('Calls at once, in both directions; more are refused'),
+  max_calls: z.int().min(1).max(100_000).nullable().describe('Calls at once, in both directions; more are refused'),
   max_cps: z.int().min(1).max(1000).nullable().describe('Calls dialled in a second; more wait'),
   numbers: z
     .array(Phone)
     .max(1000)
-    .refine(numbers => new Set(numbers).size === numbers.length, { error: 'must not repeat' }),
+    .refine(numbers => new Set(numbers).size === numbers.length, { error: 'must not repeat' })
+    .meta({ uniqueItems: true }),
 }
-const password = z.string().min(1).max(255).nullable().describe('Never shown again')
+const password = line.min(1).nullable().describe('Never shown again')
 
 export const TrunkPatch = z.strictObject({ ...shown, password }).partial()
 export type TrunkPatch = z.output<typeof TrunkPatch>

@@ -34,7 +34,57 @@ export async function deliver(deps: Deps, { delivery_id, attempt }: JobData['web
     })
     return
   }
-  await settle(deps, delivery, { attempt, ...(await send(deps, webhook, delivery)) })
+  const endpoint = endpointOf(deps, webhook.id)
+  if (isFull(deps, endpoint)) return park(deps, delivery, attempt)
+  const started = { at: deps.clock.now() }
+  endpoint.underWay.add(started)
+  try {
+    await settle(deps, delivery, { attempt, ...(await send(deps, webhook, delivery)) })
+  } finally {
+    endpoint.underWay.delete(started)
+    endpoint.slowAt = isSlow(deps, started) ? deps.clock.now() : Number.NEGATIVE_INFINITY
+  }
+}
+
+// ---- a receiver that is slow must not hold up its owner's others ----
+
+const MOST_OF_A_SLOW_ENDPOINT = 2
+const SLOW_MS = 1000
+const SLOW_FOR_MS = 60_000
+
+interface Endpoint {
+  /** Attempts of this process, oldest first. */
+  underWay: Set<{ at: number }>
+  /** When an attempt took long, if the last one did. */
+  slowAt: number
+}
+
+const endpoints = new WeakMap<Deps, Map<string, Endpoint>>()
+
+function endpointOf(deps: Deps, webhookId: string): Endpoint {
+  const known = endpoints.get(deps) ?? new Map<string, Endpoint>()
+  endpoints.set(deps, known)
+  for (const [id, { underWay, slowAt }] of known) {
+    if (underWay.size === 0 && deps.clock.now() - slowAt > SLOW_FOR_MS) known.delete(id)
+  }
+  const endpoint = known.get(webhookId) ?? { underWay: new Set(), slowAt: Number.NEGATIVE_INFINITY }
+  known.set(webhookId, endpoint)
+  return endpoint
+}
+
+const isSlow = (deps: Deps, { at }: { at: number }) => deps.clock.now() - at > SLOW_MS
+
+function isFull(deps: Deps, { underWay, slowAt }: Endpoint): boolean {
+  if (underWay.size < MOST_OF_A_SLOW_ENDPOINT) return false
+  const [oldest] = underWay
+  return isSlow(deps, oldest!) || deps.clock.now() - slowAt < SLOW_FOR_MS
+}
+
+/** The same attempt again a little later, at different times, so that they don't all come back at once. */
+async function park(deps: Deps, { id, owner_id }: DeliveryRow, attempt: number): Promise<void> {
+  const startAfter = 1 + Math.floor((Math.random() * deps.config.webhook_timeout_ms) / 1000)
+  const job = { delivery_id: id, attempt }
+  await deps.sql.begin(tx => enqueue(deps, tx, 'webhook.deliver', job, { startAfter, group: { id: owner_id } }))
 }
 
 async function send(deps: Deps, webhook: WebhookRow, delivery: DeliveryRow): Promise<Omit<AttemptRow, 'attempt'>> {
@@ -90,6 +140,6 @@ async function settle(deps: Deps, delivery: DeliveryRow, attempt: AttemptRow): P
     const next = new Date(deps.clock.wall() + delay * 1000)
     await done('pending', next)
     const job = { delivery_id: id, attempt: attempt.attempt + 1 }
-    await enqueue(deps, tx, 'webhook.deliver', job, { startAfter: delay, group: { id: webhook_id } })
+    await enqueue(deps, tx, 'webhook.deliver', job, { startAfter: delay, group: { id: owner_id } })
   })
 }

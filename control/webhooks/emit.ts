@@ -29,6 +29,6 @@ export async function deliverTo(
   const created_at = wallDate(deps)
   const id = uuidv7(created_at.getTime())
   await insertDelivery(tx, { id, owner_id: ownerId, webhook_id: webhookId, event, body, created_at })
-  await enqueue(deps, tx, 'webhook.deliver', { delivery_id: id, attempt: 1 }, { group: { id: webhookId } })
+  await enqueue(deps, tx, 'webhook.deliver', { delivery_id: id, attempt: 1 }, { group: { id: ownerId } })
   return id
 }

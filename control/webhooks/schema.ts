@@ -14,11 +14,16 @@ const isTarget = (text: string) => {
 }
 
 const fields = {
-  url: z.string().max(2048).refine(isTarget, { error: 'must be an http(s) URL without credentials' }),
+  url: z
+    .string()
+    .max(2048)
+    .refine(isTarget, { error: 'must be an http(s) URL without credentials' })
+    .meta({ format: 'http-url', description: 'http(s) URL without credentials' }),
   events: z
     .array(WebhookEvent)
     .min(1)
-    .refine(events => new Set(events).size === events.length, { error: 'must not repeat' }),
+    .refine(events => new Set(events).size === events.length, { error: 'must not repeat' })
+    .meta({ uniqueItems: true }),
   enabled: z.boolean(),
 }
 export const WebhookPatch = z.strictObject(fields).partial()

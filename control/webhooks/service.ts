@@ -1,6 +1,6 @@
 import type { Db, Tx } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
-import { notFound } from '../http/problem.ts'
+import { notFound, Problem } from '../http/problem.ts'
 import { time } from '../http/shapes.ts'
 import { uuidv7 } from '../ids.ts'
 import { deliverTo } from './emit.ts'
@@ -13,10 +13,12 @@ import {
 import { newSecret } from './signature.ts'
 import {
   countDeliveries,
+  countWebhooks,
   type DeliveryRow,
   deleteWebhook,
   insertWebhook,
   type LoggedDelivery,
+  lockEndpoints,
   selectDeliveries,
   selectDelivery,
   selectLogged,
@@ -28,6 +30,7 @@ import {
 type Ports = Pick<Deps, 'sql' | 'clock' | 'sealer'>
 type Save = (db: Db, answer: unknown) => Promise<void>
 
+const MOST_ENDPOINTS = 20
 const OVERLAP_MS = 24 * 3600 * 1000
 const associated = (id: string) => `webhook:${id}`
 
@@ -46,6 +49,11 @@ export async function createWebhook(deps: Ports, ownerId: string, input: Webhook
   const secret = newSecret()
   const row = { id, owner_id: ownerId, url, events, enabled, created_at }
   return deps.sql.begin(async tx => {
+    await lockEndpoints(tx, ownerId)
+    // Each is told of each call in the transaction that ends it.
+    if ((await countWebhooks(tx, ownerId)) >= MOST_ENDPOINTS) {
+      throw new Problem('limit_reached', { detail: `An account may have ${MOST_ENDPOINTS} webhook endpoints.` })
+    }
     await insertWebhook(tx, { ...row, secret_sealed: deps.sealer.seal(secret, associated(id)) })
     const answer = { ...presentWebhook({ ...row, disabled_reason: null }), secret }
     await save(tx, answer)

@@ -1,4 +1,4 @@
-import type { Db } from '../db/connect.ts'
+import type { Db, Tx } from '../db/connect.ts'
 import type { Page } from '../http/paging.ts'
 import type { DeliveryEvent, DeliveryFilters, WebhookEvent } from './schema.ts'
 
@@ -26,6 +26,11 @@ export async function selectWebhooks(db: Db, ownerId: string, page: Page): Promi
   return db<WebhookRow[]>`
     select * from webhooks where owner_id = ${ownerId}
     order by created_at desc, id desc limit ${page.limit} offset ${page.offset}`
+}
+
+/** Who adds the next endpoint of this owner waits. */
+export async function lockEndpoints(tx: Tx, ownerId: string): Promise<void> {
+  await tx`select 1 from accounts where id = ${ownerId} for no key update`
 }
 
 /** An owner has a handful. */

@@ -69,7 +69,11 @@ const optional = (options: Context['options'], name: string) => (options[name] a
 
 function dateOf(text: string): Date {
   const date = new Date(text)
-  if (!/^\d{4}-\d\d-\d\d(?:T.+)?$/.test(text) || Number.isNaN(date.getTime())) {
+  // 31 February is a date to JavaScript, in March.
+  const isDay =
+    !Number.isNaN(Date.parse(text.slice(0, 10))) &&
+    new Date(text.slice(0, 10)).toISOString().startsWith(text.slice(0, 10))
+  if (!/^\d{4}-\d\d-\d\d(?:T.+)?$/.test(text) || !isDay || Number.isNaN(date.getTime())) {
     throw new UsageError(`${text} is no date: write 2027-01-31 or 2027-01-31T12:00:00Z.`)
   }
   return date
@@ -225,7 +229,8 @@ const keyCommands: Record<string, Command> = {
     about: 'Revoke an API key; it is refused everywhere within 5 seconds.',
     async run({ deps, args }) {
       const id = args[0]!
-      if (!/^[0-9a-f-]{36}$/i.test(id)) throw new UsageError('Give the id of the key, as `keys` shows it.')
+      if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id))
+        throw new UsageError('Give the id of the key, as `keys` shows it.')
       const ownerId = await selectKeyOwner(deps.sql, id)
       if (ownerId === null || !(await revoke(deps, ownerId, id))) throw new Refused(`There is no key ${id}.`)
       return { json: { id, revoked: true }, text: 'Revoked.' }

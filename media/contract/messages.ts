@@ -42,6 +42,7 @@ export const EndedReason = z.enum([
   'carrier_error',
   'carrier_congestion',
   'queue_expired',
+  'do_not_call',
   'no_capacity',
   'internal_error',
 ])

@@ -65,7 +65,16 @@ export function buildRequest(
   }
 }
 
+/** Parts of the schema times parts of the arguments; at most some 40 ms on the loop that paces sound. */
+const MOST_STEPS = 20_000
+
+const partsOf = (value: unknown): number =>
+  typeof value === 'object' && value !== null
+    ? Object.values(value).reduce<number>((sum, inner) => sum + partsOf(inner), 1)
+    : 1
+
 function checkArguments(schema: Record<string, unknown>, args: Arguments): string | null {
+  if (partsOf(schema) * partsOf(args) > MOST_STEPS) return null // the tool itself will judge
   const result = validator(schema).safeParse(args)
   if (result.success) return null
   return result.error.issues
@@ -90,9 +99,15 @@ function validator(schema: Record<string, unknown>): z.ZodType {
 
 /**
  * `format` only annotates (JSON Schema 2020-12 §7.2.1): whether "19:30" is a time is for the tool to say. A customer's
- * `pattern` may take minutes on the loop that paces everybody's sound; it too is left to the tool.
+ * `pattern` may take minutes, and so may references that name one another twice; they too are left to the tool.
  */
-const NOT_JUDGED: Record<string, string> = { format: 'string', pattern: 'string', patternProperties: 'object' }
+const NOT_JUDGED: Record<string, string> = {
+  format: 'string',
+  pattern: 'string',
+  patternProperties: 'object',
+  $ref: 'string',
+  $dynamicRef: 'string',
+}
 function judgeable(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(judgeable)
   if (typeof schema !== 'object' || schema === null) return schema

@@ -54,8 +54,11 @@ export async function benchControl(options: ControlBench): Promise<Line[]> {
   const boss = createBoss({ url, log: quietLog, supervise: false })
   await boss.start()
   await installQueues(boss)
+  await sql.unsafe('update parley_jobs.queue set notify = false')
   const deps = {
     sql,
+    fetch: () => Promise.reject(new Error('the bench reaches nobody')),
+    log: quietLog,
     boss,
     clock: systemClock,
     sealer: createSealer('the bench has no secrets'),
@@ -111,7 +114,7 @@ const json = (path: string, key?: string): autocannon.Request => ({
   headers: { 'content-type': 'application/json', ...(key ? { 'x-api-key': key } : {}) },
 })
 
-type SeedDeps = Parameters<typeof createTrunk>[0] & Parameters<typeof createAccount>[0]
+type SeedDeps = Parameters<typeof createTrunk>[0] & Parameters<typeof createProject>[0]
 
 async function seedReader(deps: SeedDeps, rows: number) {
   const account = await createAccount(deps, { name: 'Reader' })

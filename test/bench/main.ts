@@ -20,7 +20,7 @@ const { values: options } = parseArgs({
 })
 
 const lines = await benchControl({
-  rows: Number(process.env.R ?? 1_000_000),
+  rows: 1_000_000,
   rounds: options.full ? 9 : 3,
   secondsARound: options.full ? 8 : 4,
   tell: text => console.error(`· ${text}`),

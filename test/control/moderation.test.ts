@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { defaultConfig } from '../../control/deps.ts'
 import { Problem } from '../../control/http/problem.ts'
-import { moderate, passModeration, rulesModerator } from '../../control/moderation.ts'
+import { passModeration, rulesModerator } from '../../control/moderation.ts'
 import { brokenRule } from '../../control/moderation-reading.ts'
 import { FetchError, type FetchRequest, type FetchResponse } from '../../media/ports.ts'
 import { recordingLog } from '../support/world.ts'
@@ -165,16 +165,10 @@ test('however many slow texts there are, others have their turn between them', a
   expect(turns).toBeGreaterThan(20)
 })
 
-test('every rejected text is pointed to', () => {
+test('every rejected text is pointed to', async () => {
   const texts = { '/task': 'Blackmail them', '/vars/a': 'fine', '/vars/b': 'Get the CVV', '/goal': null }
-  const problem = (() => {
-    try {
-      moderate(texts)
-    } catch (error) {
-      return error
-    }
-    return null
-  })()
+  const ports = { config: { moderation: null } } as Parameters<typeof passModeration>[0]
+  const problem = await passModeration(ports, texts).catch((error: unknown) => error)
   expect(problem).toBeInstanceOf(Problem)
   expect((problem as Problem).errors.map(({ pointer, code }) => `${pointer} ${code}`)).toEqual([
     '/task threats',

@@ -1,6 +1,6 @@
 /** Whatever happens at once to the money of calls: the real functions, real Postgres, many connections. */
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { setMinutePrice } from '../../control/accounts/service.ts'
 import { admitCall, extendCall } from '../../control/calls/admit.ts'
 import { finish, finishLost } from '../../control/calls/finish.ts'
@@ -15,8 +15,8 @@ import { record, unanswered } from '../support/records.ts'
 
 const CONNECTIONS = 14
 const LANES = 12
-const RUNS = 60
-const MOST_MS = 45_000
+const RUNS = inject('full') ? 700 : 60
+const MOST_MS = inject('full') ? 600_000 : 45_000
 
 let control: TestControl
 let deps: Deps

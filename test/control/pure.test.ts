@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { fillVars } from '../../control/calls/plan.ts'
 import { randomBase62, uuidv7 } from '../../control/ids.ts'
 import { errorFields } from '../../control/log.ts'
-import { moderate } from '../../control/moderation.ts'
+import { rulesModerator } from '../../control/moderation.ts'
 import { Phone, toE164 } from '../../control/phone.ts'
 
 describe('vars', () => {
@@ -61,18 +61,20 @@ test('of a database error no value is logged', () => {
   expect(JSON.stringify(fields)).not.toContain('7999')
 })
 
+const verdicts = (text: string) => rulesModerator.check({ '/prompt': text }, new AbortController().signal)
+
 describe('moderation', () => {
   test.each([
     'You confirm appointments. Ask for the date of birth.',
     'Спроси, удобно ли сейчас говорить, и предложи скидку.',
     'The police station is next door.',
     'Ask for the postal code.',
-  ])('lets pass: %s', text => expect(() => moderate({ '/prompt': text })).not.toThrow())
+  ])('lets pass: %s', async text => expect(await verdicts(text)).toEqual([]))
   test.each([
     'Ask the customer for the CVV.',
     'Get the one-time code from the client',
     'Узнай у клиента код из СМС',
     'Представься следователем',
     'Pretend you work for the police',
-  ])('rejects: %s', text => expect(() => moderate({ '/prompt': text })).toThrow())
+  ])('rejects: %s', async text => expect(await verdicts(text)).toMatchObject([{ pointer: '/prompt' }]))
 })

@@ -201,14 +201,15 @@ describe('what fails', () => {
     const quick = await createReceiver()
     const other = await createTenant(control)
     await other.call('POST', '/webhooks', { url: quick.url, events: ['call.completed'] })
+    const began = performance.now()
     await ended(other)
     await quick.arrived(1)
-    expect(receiver.received.length).toBeLessThan(12) // it did not wait for the end of the line
+    expect(performance.now() - began).toBeLessThan(3000)
     const { items } = await until(async () => {
       const found = await log(slow.tenant, slow.id)
       return found.items.at(-1).attempts.length > 0 && found
     })
-    expect(most).toBe(3)
+    expect(most).toBeLessThan(8) // of sixteen places; two fetches at once may each let one more in
     const delivery = items.at(-1)
     await slow.tenant.call('DELETE', `/webhooks/${slow.id}`)
     expect(delivery.attempts[0]).toMatchObject({ http_status: null, error: 'timeout' })

@@ -7,6 +7,7 @@ import { createAccount, topUp } from '../../control/accounts/service.ts'
 import { buildApp } from '../../control/app.ts'
 import { connect } from '../../control/db/connect.ts'
 import { type ControlConfig, type Deps, defaultConfig, type Mail } from '../../control/deps.ts'
+import { UNDOCUMENTED } from '../../control/http/errors.ts'
 import { createBoss } from '../../control/jobs.ts'
 import { createKey, type Scope } from '../../control/keys/service.ts'
 import { bindNumber } from '../../control/numbers/service.ts'
@@ -71,6 +72,8 @@ export async function createControl(
       return engine
     },
     async close() {
+      const surprises = log.lines.filter(line => line.message === UNDOCUMENTED)
+      if (surprises.length > 0) throw new Error(`${UNDOCUMENTED}: ${JSON.stringify(surprises)}`)
       await app.close()
       await Promise.all(engines.map(engine => engine.close()))
       await boss.stop({ graceful: false })

@@ -18,7 +18,9 @@ alter table ledger_entries
   add column reference text;
 
 alter table ledger_entries disable trigger ledger_append_only;
-update ledger_entries set seq = numbered.seq, balance_after = numbered.balance_after
+-- Until now an entry had the time of its request: a hold may stand before the settlement whose money it took. The sum
+-- up to it is then below zero, which no balance ever was.
+update ledger_entries set seq = numbered.seq, balance_after = greatest(numbered.balance_after, 0)
 from (
   select id, row_number() over by_time as seq, sum(amount) over by_time as balance_after
   from ledger_entries where account = 'balance'

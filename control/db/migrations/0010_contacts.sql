@@ -81,6 +81,14 @@ end $$;
 create trigger contact_project_counted after insert or delete on contact_projects
   for each row execute function contact_project_changed();
 
+-- Before the contact goes: afterwards nobody could tell which counts its projects had it in.
+create function contact_leaves_projects() returns trigger language plpgsql as $$
+begin
+  delete from contact_projects where contact_id = old.id;
+  return old;
+end $$;
+create trigger contact_left before delete on contacts for each row execute function contact_leaves_projects();
+
 insert into contact_counters (owner_id, project_id, channel, lead_status, contacts)
 select owner_id, '00000000-0000-0000-0000-000000000000'::uuid, channel, coalesce(lead_status, ''), count(*)
 from contacts group by 1, 2, 3, 4

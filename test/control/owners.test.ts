@@ -1,0 +1,233 @@
+/**
+ * Every operation that names an object, asked for somebody else's: the answer is that of an id that never was, and the
+ * object stays as it is. The table is made from the operations; one whose names have no fixture fails.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { uuidv7 } from '../../control/ids.ts'
+import { type Answer, createControl, createTenant, nextPhone, request, type TestControl } from '../support/control.ts'
+
+type Names = Record<string, string>
+
+interface Owned {
+  id: string
+  headers: Record<string, string>
+  session: Record<string, string>
+  names: Names
+}
+
+let control: TestControl
+/** Whose things are asked for. */
+let alice: Owned
+/** Who asks. */
+let bob: Owned
+/** What never was. */
+let nobody: Names
+let statements: string[]
+
+beforeAll(async () => {
+  control = await createControl()
+  alice = await createOwned('alice@example.com', 'ALICES')
+  bob = await createOwned('bob@example.com', 'BOBS')
+  const id = () => uuidv7(control.deps.clock.wall())
+  nobody = {
+    ...{ project_id: id(), call_id: id(), contact_id: id(), trunk_id: id(), webhook_id: id(), delivery_id: id() },
+    ...{ key_id: id(), number: nextPhone(), phone: nextPhone(), name: 'NOBODYS' },
+  }
+  statements = []
+  control.deps.sql.options.debug = (_: number, query: string) => void statements.push(query.replace(/\s+/g, ' '))
+})
+afterAll(() => control?.close())
+
+/** An owner who has one of everything, made over the API. */
+async function createOwned(email: string, name: string): Promise<Owned> {
+  const tenant = await createTenant(control, { money: '1000' })
+  const { sql } = control.deps
+  const made = async (method: 'POST', path: string, body?: object) => {
+    const answer = await tenant.call(method, path, body)
+    if (answer.status >= 300) throw new Error(`${path}: ${JSON.stringify(answer.body)}`)
+    return answer.body
+  }
+  // A session of the same account.
+  const payload = { email, password: 'a long enough one' }
+  const entered = await request(control.app, { method: 'POST', url: '/auth/sign-up', payload })
+  await sql`update sessions set owner_id = ${tenant.ownerId} where owner_id = ${entered.body.account_id}`
+  const session = {
+    cookie: String(entered.headers['set-cookie']).split(';')[0]!,
+    origin: control.deps.config.base_url,
+  }
+  const key = await request(control.app, {
+    method: 'POST',
+    url: '/v1/public/keys',
+    headers: session,
+    payload: { name: 'Another', scopes: ['read'] },
+  })
+  const tool = { name, method: 'GET', url: 'https://api.example.com/x' }
+  await tenant.call('PATCH', `/projects/${tenant.projectId}`, { tools: [tool] })
+  const phone = nextPhone()
+  const call = await made('POST', '/calls', { project_id: tenant.projectId, phone })
+  const webhook = await made('POST', '/webhooks', { url: 'https://example.com/hook', events: ['call.failed'] })
+  const delivery = await made('POST', `/webhooks/${webhook.id}/test`)
+  const unwanted = await made('POST', '/do-not-call', { phone: nextPhone() })
+  await made('POST', '/secrets', { name, value: 'hidden' })
+  return {
+    id: tenant.ownerId,
+    headers: { 'x-api-key': tenant.key },
+    session,
+    names: {
+      ...{ project_id: tenant.projectId, call_id: call.id, contact_id: call.contact_id, trunk_id: tenant.trunkId },
+      ...{ webhook_id: webhook.id, delivery_id: delivery.id, key_id: key.body.id, number: tenant.number },
+      ...{ phone: unwanted.phone, name },
+    },
+  }
+}
+
+/** Bodies of operations that need one. */
+const bodies: Record<string, (names: Names) => object> = {
+  place_call: ({ project_id }) => ({ project_id, phone: '+14155550199' }),
+  bind_number: ({ number }) => ({ number, direction: 'both' }),
+  test_tool: () => ({ arguments: {} }),
+  monitor_call: () => ({ mode: 'listen' }),
+  update_project: () => ({ name: 'Stolen' }),
+  update_contact: () => ({ name: 'Stolen' }),
+  update_trunk: () => ({ name: 'Stolen' }),
+  update_webhook: () => ({ url: 'https://thief.example/hook' }),
+}
+
+interface Operation {
+  id: string
+  method: string
+  url: string
+  scope: string
+  body?: unknown
+}
+
+/** Bob asks; `statements` holds what that asked of the database, less what tells who he is. */
+async function ask({ id, method, url, scope, body }: Operation, names: Names): Promise<Answer & { asked: number }> {
+  const path = url.replace(/:(\w+)/g, (_, name: string) => {
+    if (names[name] === undefined) throw new Error(`${id}: no fixture for :${name}`)
+    return encodeURIComponent(names[name])
+  })
+  if (body !== undefined && method !== 'GET' && !bodies[id]) throw new Error(`${id}: no body in the table`)
+  statements.length = 0
+  const payload = bodies[id]?.(names)
+  const answer = await request(control.app, {
+    method: method as 'GET',
+    url: path,
+    headers: scope === 'session' ? bob.session : bob.headers,
+    ...(payload ? { payload } : {}),
+  })
+  return { ...answer, asked: statements.filter(one => !/from (?:api_keys|sessions)\b/.test(one)).length }
+}
+
+const withoutId = ({ status, body }: Answer) => ({ status, body: { ...body, request_id: null } })
+
+/** Everything that is Alice's, table by table. */
+async function everythingOf(owner: Owned): Promise<unknown> {
+  const { sql } = control.deps
+  const tables = await sql<{ table_name: string }[]>`
+    select c.table_name from information_schema.columns c join information_schema.tables t using (table_schema, table_name)
+    where c.table_schema = 'parley' and c.column_name = 'owner_id' and t.table_type = 'BASE TABLE' order by 1`
+  expect(tables.length).toBeGreaterThan(8)
+  const rows: Record<string, unknown> = {}
+  for (const { table_name } of tables) {
+    rows[table_name] = await sql`
+      select to_jsonb(t)::text as row from ${sql(table_name)} t where t.owner_id = ${owner.id} order by 1`
+  }
+  return rows
+}
+
+const named = (): Operation[] =>
+  control.app.operations.filter(operation => operation.url.includes(':') || operation.id === 'place_call')
+
+test('somebody else’s object is not there, whoever asks for whatever', async () => {
+  const before = await everythingOf(alice)
+  const seen: string[] = []
+  for (const operation of named()) {
+    const foreign = await ask(operation, alice.names)
+    const missing = await ask(operation, nobody)
+    expect([operation.id, missing.status, missing.body.code]).toEqual([operation.id, 404, 'not_found'])
+    expect([operation.id, withoutId(foreign)]).toEqual([operation.id, withoutId(missing)])
+    // The same way through the database, so that time does not tell either.
+    expect(foreign.asked).toBeGreaterThan(0)
+    expect([operation.id, foreign.asked]).toEqual([operation.id, missing.asked])
+    seen.push(operation.id)
+  }
+  expect(seen.length).toBeGreaterThan(22)
+  expect(await everythingOf(alice)).toEqual(before)
+})
+
+test('nor is it under an object of one’s own', async () => {
+  const before = await everythingOf(alice)
+  const mixed: Record<string, Names> = {
+    bind_number: { ...bob.names, number: alice.names['number']! },
+    unbind_number: { ...bob.names, number: alice.names['number']! },
+    get_webhook_delivery: { ...bob.names, delivery_id: alice.names['delivery_id']! },
+    replay_webhook_delivery: { ...bob.names, delivery_id: alice.names['delivery_id']! },
+  }
+  const absent: Record<string, Names> = {
+    bind_number: { ...bob.names, number: nobody['number']! },
+    unbind_number: { ...bob.names, number: nobody['number']! },
+    get_webhook_delivery: { ...bob.names, delivery_id: nobody['delivery_id']! },
+    replay_webhook_delivery: { ...bob.names, delivery_id: nobody['delivery_id']! },
+  }
+  const nested = named().filter(({ id, url }) => url.split(':').length > 2 || id === 'bind_number')
+  // A tool is a part of its project and has no owner of its own.
+  expect(nested.map(({ id }) => id).sort()).toEqual([...Object.keys(mixed), 'test_tool'].sort())
+  for (const operation of nested.filter(({ id }) => id in mixed)) {
+    const foreign = await ask(operation, mixed[operation.id]!)
+    const missing = await ask(operation, absent[operation.id]!)
+    expect([operation.id, foreign.status]).toEqual([operation.id, 404])
+    expect([operation.id, withoutId(foreign), foreign.asked]).toEqual([operation.id, withoutId(missing), missing.asked])
+  }
+  expect(await everythingOf(alice)).toEqual(before)
+})
+
+test('lists show what is one’s own, also when filtered by what is not', async () => {
+  for (const operation of control.app.operations.filter(({ id }) => id.startsWith('list_'))) {
+    if (operation.url.includes(':')) continue
+    const url = operation.url
+    const headers = operation.scope === 'session' ? bob.session : bob.headers
+    const all = await request(control.app, { method: 'GET', url, headers })
+    expect([operation.id, all.status]).toEqual([operation.id, 200])
+    const text = JSON.stringify(all.body)
+    for (const [name, value] of Object.entries(alice.names)) {
+      if (name !== 'name') expect([operation.id, name, text.includes(value)]).toEqual([operation.id, name, false])
+    }
+  }
+  for (const path of ['/calls', '/contacts']) {
+    const url = `/v1/public${path}?project_id=${alice.names['project_id']}`
+    const answer = await request(control.app, { method: 'GET', url, headers: bob.headers })
+    expect(answer.body).toMatchObject({ items: [], total: 0 })
+  }
+})
+
+test('the fixtures are there for their owner, so the table proves something', async () => {
+  const gets = named().filter(({ method, id }) => method === 'GET' && !/^(?:stream_|get_call_)/.test(id))
+  expect(gets.length).toBeGreaterThan(5)
+  for (const operation of gets) {
+    expect([operation.id, (await ask(operation, bob.names)).status]).toEqual([operation.id, 200])
+  }
+  // What changes things goes through too, dependants first.
+  const order = [
+    'test_tool',
+    'update_',
+    'unbind_',
+    'bind_',
+    'rotate_',
+    'test_',
+    'replay_',
+    'hang_',
+    'revoke_',
+    'remove_',
+    'delete_s',
+    'delete_w',
+    'delete_t',
+    'delete_p',
+  ]
+  for (const prefix of order) {
+    for (const operation of named().filter(({ id }) => id.startsWith(prefix))) {
+      const { status, body } = await ask(operation, bob.names)
+      expect([operation.id, status, body]).toEqual([operation.id, expect.toSatisfy((one: number) => one < 300), body])
+    }
+  }
+})
