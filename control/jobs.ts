@@ -21,6 +21,7 @@ const queues: { [N in JobName]: { retryLimit: number; retryDelay: number; expire
   'trunks.publish': { retryLimit: 1_000_000, retryDelay: 1, expireInSeconds: 30 },
 }
 const KEPT_SECONDS = 3600
+const POLL_SECONDS = 2
 /** How long after its time the job of a process that was killed goes to another one. */
 const SUPERVISE_SECONDS = 10
 /** Jobs of one kind at once in this process. */
@@ -41,7 +42,6 @@ export function createBoss(options: {
     schema: options.schema ?? 'parley_jobs',
     max: options.max ?? 5,
     application_name: 'parley-jobs',
-    useListenNotify: true,
     schedule: false,
     supervise: options.supervise ?? true,
     superviseIntervalSeconds: SUPERVISE_SECONDS,
@@ -53,8 +53,24 @@ export function createBoss(options: {
 
 export async function installQueues(boss: PgBoss): Promise<void> {
   for (const name of Object.keys(queues) as JobName[]) {
-    await boss.createQueue(name, { ...queues[name], deleteAfterSeconds: KEPT_SECONDS, notify: true })
+    // NOTIFY would tell of jobs, but takes a lock at commit that lets through one transaction at a time.
+    const options = { ...queues[name], deleteAfterSeconds: KEPT_SECONDS, notify: false }
+    await boss.createQueue(name, options)
+    await boss.updateQueue(name, options) // one that was there keeps what it had
   }
+}
+
+const enqueued = new WeakMap<Tx, Set<JobName>>()
+
+/** A transaction whose jobs this process looks for as soon as it has committed; others find them within two seconds. */
+export async function withJobs<T>(deps: Pick<Deps, 'sql' | 'boss'>, work: (tx: Tx) => Promise<T>): Promise<T> {
+  const names = new Set<JobName>()
+  const result = await deps.sql.begin(tx => {
+    enqueued.set(tx, names)
+    return work(tx)
+  })
+  for (const name of names) wake(deps.boss, name)
+  return result as T
 }
 
 export async function enqueue<N extends JobName>(
@@ -64,10 +80,26 @@ export async function enqueue<N extends JobName>(
   data: JobData[N],
   options: Pick<SendOptions, 'startAfter' | 'group'> = {},
 ): Promise<void> {
+  if (options.startAfter === undefined) enqueued.get(tx)?.add(name)
   await deps.boss.send(name, data, {
     ...options,
     db: { executeSql: async (text, values) => ({ rows: await tx.unsafe(text, values as never[], { prepare: true }) }) },
   })
+}
+
+interface Place {
+  id: string
+  busy: boolean
+}
+const places = new WeakMap<PgBoss, Map<JobName, Place[]>>()
+
+/** One that is idle looks now; those that are busy look when they are done. */
+function wake(boss: PgBoss, name: JobName): void {
+  const idle = places
+    .get(boss)
+    ?.get(name)
+    ?.find(place => !place.busy)
+  if (idle) boss.notifyWorker(idle.id)
 }
 
 export interface Workers {
@@ -79,24 +111,28 @@ export async function startWorkers(
   handlers: { [N in JobName]: (data: JobData[N]) => Promise<void> },
 ): Promise<Workers> {
   const names = Object.keys(queues) as JobName[]
+  const all = new Map<JobName, Place[]>(names.map(name => [name, []]))
+  places.set(deps.boss, all)
   for (const name of names) {
-    for (let place = 0; place < PLACES[name]; place++) {
-      const worker = { id: '' }
-      worker.id = await deps.boss.work<JobData[typeof name]>(
+    for (let i = 0; i < PLACES[name]; i++) {
+      const place = { id: '', busy: false }
+      all.get(name)!.push(place)
+      place.id = await deps.boss.work<JobData[typeof name]>(
         name,
         {
           ...(name === 'webhook.deliver' ? { groupConcurrency: PLACES_OF_AN_OWNER } : {}),
-          pollingIntervalSeconds: 2,
-          notifyPollingIntervalSeconds: 5,
+          pollingIntervalSeconds: POLL_SECONDS,
         },
         async jobs => {
+          place.busy = true
           try {
             for (const job of jobs) {
               await (handlers[name] as (data: unknown) => Promise<void>)(job.data).catch(rethrowBare)
             }
           } finally {
+            place.busy = false
             // Or it would sleep until the next poll, and a backlog would take minutes: nobody tells of jobs that wait.
-            deps.boss.notifyWorker(worker.id)
+            deps.boss.notifyWorker(place.id)
           }
         },
       )
@@ -104,6 +140,7 @@ export async function startWorkers(
   }
   return {
     async stop() {
+      places.delete(deps.boss)
       await Promise.all(names.map(name => deps.boss.offWork(name, { wait: true })))
     },
   }

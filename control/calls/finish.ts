@@ -4,6 +4,7 @@ import { becomeLead, touchContact } from '../contacts/sql.ts'
 import type { Tx } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
 import { insertDoNotCall } from '../do-not-call/sql.ts'
+import { withJobs } from '../jobs.ts'
 import { settleHold } from '../money.ts'
 import { toE164 } from '../phone.ts'
 import { emitWebhook } from '../webhooks/emit.ts'
@@ -13,7 +14,7 @@ import { tariffOfCall } from './tariff.ts'
 
 /** False when the call had ended before, or was never ours. */
 export async function finish(deps: Deps, callId: string, record: CallRecord): Promise<boolean> {
-  return deps.sql.begin(async tx => {
+  return withJobs(deps, async tx => {
     const call = await lockCall(tx, callId)
     if (!call || call.ended_at) return false
     const at = wallDate(deps)

@@ -5,7 +5,7 @@ import { holdPlace, type OutboundPass, passOutbound } from '../gates/service.ts'
 import { presentMoney } from '../http/money-schema.ts'
 import { invalidField, notFound, Problem } from '../http/problem.ts'
 import { uuidv7 } from '../ids.ts'
-import { enqueue } from '../jobs.ts'
+import { enqueue, withJobs } from '../jobs.ts'
 import { costOf } from '../money.ts'
 import { finishUnanswered } from './finish.ts'
 import { fillVars } from './plan.ts'
@@ -46,7 +46,7 @@ export async function placeCall(
   input: CallInput,
   { maxCost = null, save = async () => {} }: PlaceOptions = {},
 ): Promise<ReturnType<typeof presentCall>> {
-  const { sql, config } = deps
+  const { config } = deps
   const { line, tariff } = await passGates(deps, ownerId, input, maxCost)
   const at = wallDate(deps)
   const call: Omit<NewCall, 'contact_id'> = {
@@ -66,7 +66,7 @@ export async function placeCall(
     created_at: at,
     deadline_at: new Date(at.getTime() + config.queue_expiry_ms),
   }
-  return sql.begin(async tx => {
+  return withJobs(deps, async tx => {
     // Rows are locked in the order contact, call, balance, counters: everywhere. What needs no answer is not waited for.
     const contact = { id: uuidv7(at.getTime()), phone: input.phone, project_id: input.project_id, at }
     const [contact_id] = await Promise.all([

@@ -5,7 +5,7 @@ import { type Deps, wallDate } from '../deps.ts'
 import { invalidField, notFound } from '../http/problem.ts'
 import { time } from '../http/shapes.ts'
 import { uuidv7 } from '../ids.ts'
-import { enqueue } from '../jobs.ts'
+import { enqueue, withJobs } from '../jobs.ts'
 import { TrunkCreate, type TrunkInput, TrunkPatch, type TrunkSettings, trunkDefaults } from './schema.ts'
 import {
   deleteNumbersExcept,
@@ -57,7 +57,7 @@ export async function createTrunk(
   const created_at = wallDate(deps)
   const id = uuidv7(created_at.getTime())
   const password_sealed = password === null ? null : deps.sealer.seal(password, associated(id))
-  return deps.sql.begin(async tx => {
+  return withJobs(deps, async tx => {
     await insertTrunk(tx, { ...trunk, id, owner_id: ownerId, password_sealed, created_at })
     await addNumbers(tx, ownerId, id, numbers, created_at)
     await changed(deps, tx)
@@ -69,7 +69,7 @@ export async function createTrunk(
 
 /** What is left out stays, the password too. Numbers that are no longer named go, and their bindings with them. */
 export async function patchTrunk(deps: Ports, ownerId: string, id: string, patch: TrunkPatch): Promise<TrunkAnswer> {
-  return deps.sql.begin(async tx => {
+  return withJobs(deps, async tx => {
     const before = await lockTrunk(tx, ownerId, id)
     if (!before) throw notFound()
     const have = await selectNumbersOf(tx, ownerId, id)
@@ -118,7 +118,7 @@ export async function getTrunk(deps: Pick<Deps, 'sql'>, ownerId: string, id: str
 }
 
 export async function removeTrunk(deps: Ports, ownerId: string, id: string): Promise<void> {
-  await deps.sql.begin(async tx => {
+  await withJobs(deps, async tx => {
     if (!(await deleteTrunk(tx, ownerId, id))) throw notFound()
     await changed(deps, tx)
   })

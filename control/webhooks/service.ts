@@ -3,6 +3,7 @@ import { type Deps, wallDate } from '../deps.ts'
 import { notFound, Problem } from '../http/problem.ts'
 import { time } from '../http/shapes.ts'
 import { uuidv7 } from '../ids.ts'
+import { withJobs } from '../jobs.ts'
 import { deliverTo } from './emit.ts'
 import {
   type DeliveryFilters,
@@ -132,12 +133,12 @@ export function openWebhookSecrets(deps: Pick<Deps, 'sealer'>, row: WebhookRow, 
 export async function replayDelivery(deps: Deps, ownerId: string, webhookId: string, deliveryId: string, save: Save) {
   const delivery = await selectDelivery(deps.sql, deliveryId)
   if (delivery?.owner_id !== ownerId || delivery.webhook_id !== webhookId) throw notFound()
-  return deps.sql.begin(tx => queue(deps, tx, { ...delivery, owner_id: ownerId }, save))
+  return withJobs(deps, tx => queue(deps, tx, { ...delivery, owner_id: ownerId }, save))
 }
 
 /** A signed ping, tried once, to see whether an endpoint takes what we send. */
 export async function testWebhook(deps: Deps, ownerId: string, webhookId: string, save: Save) {
-  return deps.sql.begin(async tx => {
+  return withJobs(deps, async tx => {
     if (!(await selectWebhook(tx, ownerId, webhookId))) throw notFound()
     const body = JSON.stringify({ event: 'test', created_at: wallDate(deps).toISOString(), data: {} })
     return queue(deps, tx, { owner_id: ownerId, webhook_id: webhookId, event: 'test', body }, save)
