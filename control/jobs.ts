@@ -95,11 +95,12 @@ const places = new WeakMap<PgBoss, Map<JobName, Place[]>>()
 
 /** One that is idle looks now; those that are busy look when they are done. */
 function wake(boss: PgBoss, name: JobName): void {
-  const idle = places
-    .get(boss)
-    ?.get(name)
-    ?.find(place => !place.busy)
-  if (idle) boss.notifyWorker(idle.id)
+  const all = places.get(boss)?.get(name) ?? []
+  const index = all.findIndex(place => !place.busy)
+  if (index < 0) return
+  const [idle] = all.splice(index, 1)
+  all.push(idle!) // or two jobs at nearly the same time would wake the same one
+  boss.notifyWorker(idle!.id)
 }
 
 export interface Workers {

@@ -4,9 +4,11 @@
  */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, watch } from 'node:fs'
-import { rename, writeFile } from 'node:fs/promises'
+import { readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Mail } from '../control/deps.ts'
+
+const KEPT_MS = 24 * 3600 * 1000
 
 export const mailFolder = (home: string) => join(home, 'mail')
 
@@ -14,10 +16,20 @@ export function createTerminalMail(folder: string): Mail {
   return {
     async send({ to, subject, text }) {
       mkdirSync(folder, { recursive: true, mode: 0o700 })
+      await removeOld(folder)
       const file = join(folder, `${new Date().toISOString().replaceAll(':', '-')}-${randomBytes(4).toString('hex')}`)
       await writeFile(`${file}.new`, `To: ${to}\nSubject: ${subject}\n\n${text}\n`, { mode: 0o600 })
       await rename(`${file}.new`, `${file}.txt`) // whole when it is seen
     },
+  }
+}
+
+/** What was in them is of no use any more, and names people. */
+async function removeOld(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const file = join(folder, name)
+    const { mtimeMs } = await stat(file).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }))
+    if (Date.now() - mtimeMs > KEPT_MS) await rm(file, { force: true })
   }
 }
 

@@ -27,7 +27,7 @@ export const problems = {
   invalid_credentials: {
     status: 401,
     title: 'E-mail or password is wrong',
-    help: 'Check both, or reset the password. Nothing tells whether the address is known.',
+    help: 'Check both, or reset the password. It does not tell which of the two is wrong.',
   },
   subscription_inactive: {
     status: 402,
@@ -211,6 +211,9 @@ export class Problem extends Error {
 }
 
 export const notFound = () => new Problem('not_found')
+
+export const limitReached = (most: number, what: string) =>
+  new Problem('limit_reached', { detail: `An account may have ${most} ${what}.` })
 
 /** One field that is wrong, found after parsing. */
 export function invalidField(pointer: string, code: string, message: string): Problem {

@@ -58,20 +58,6 @@ export async function deleteBindings(
   return rows.length
 }
 
-export interface Line {
-  number: string
-  trunk_id: string
-}
-
-/** Numbers that a project may call from, oldest binding first. */
-export async function selectOutboundLines(db: Db, ownerId: string, projectId: string): Promise<Line[]> {
-  return db<Line[]>`
-    select numbers.number, numbers.trunk_id from number_bindings
-    join numbers on numbers.id = number_bindings.number_id
-    where number_bindings.owner_id = ${ownerId} and project_id = ${projectId} and direction = 'out'
-    order by number_bindings.created_at, numbers.number`
-}
-
 export async function selectInboundProject(db: Db, ownerId: string, number: string): Promise<string | undefined> {
   const [row] = await db<{ project_id: string }[]>`
     select number_bindings.project_id from number_bindings

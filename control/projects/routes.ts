@@ -48,7 +48,7 @@ export function projectRoutes(app: FastifyInstance, deps: Deps): void {
     body: ProjectCreate,
     status: 201,
     answer: ProjectView,
-    errors: ['malformed_json', 'moderation_rejected', 'idempotency_in_flight', 'idempotency_mismatch'],
+    errors: ['malformed_json', 'limit_reached', 'moderation_rejected', 'idempotency_in_flight', 'idempotency_mismatch'],
     handle: async ({ ownerId, body, save }) => presentProject(await createProject(deps, ownerId, body, save)),
   })
   oneProjectRoutes(app, deps)

@@ -1,10 +1,13 @@
 import type { Db, Tx } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
-import { notFound } from '../http/problem.ts'
+import { limitReached, notFound } from '../http/problem.ts'
 import { uuidv7 } from '../ids.ts'
 import { passModeration } from '../moderation.ts'
 import { defaultSettings, ProjectCreate, type ProjectInput, type ProjectPatch, ProjectSettings } from './schema.ts'
-import { insertProject, markDeleted, type ProjectRow, selectProject, updateProject } from './sql.ts'
+import { countProjects, insertProject, markDeleted, type ProjectRow, selectProject, updateProject } from './sql.ts'
+
+/** The list is not paged: it goes out whole. */
+const MOST_PROJECTS = 500
 
 type Save = (db: Db, answer: unknown) => Promise<void>
 
@@ -69,6 +72,7 @@ export async function createProject(
   const { name: _name, language: _language, ...settings } = ProjectCreate.parse(input)
   await passModeration(deps, textsOf(settings as Partial<ProjectSettings>))
   return deps.sql.begin(async tx => {
+    if ((await countProjects(tx, ownerId)) >= MOST_PROJECTS) throw limitReached(MOST_PROJECTS, 'projects')
     const row = await createProjectIn(deps, tx, ownerId, input)
     await save(tx, presentProject(row))
     return row

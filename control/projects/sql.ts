@@ -20,6 +20,12 @@ export async function insertProject(db: Db, ownerId: string, project: Omit<Proje
             ${project.created_at}, ${project.updated_at})`
 }
 
+export async function countProjects(db: Db, ownerId: string): Promise<number> {
+  const [row] = await db<{ total: number }[]>`
+    select count(*)::int as total from projects where owner_id = ${ownerId} and deleted_at is null`
+  return row!.total
+}
+
 export async function selectProjects(db: Db, ownerId: string) {
   return db<{ id: string; name: string; language: string }[]>`
     select id, name, language from projects

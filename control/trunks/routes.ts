@@ -37,7 +37,7 @@ export function trunkRoutes(app: FastifyInstance, deps: Deps): void {
     body: TrunkCreate,
     status: 201,
     answer: TrunkView,
-    errors: ['malformed_json', 'idempotency_in_flight', 'idempotency_mismatch'],
+    errors: ['malformed_json', 'limit_reached', 'idempotency_in_flight', 'idempotency_mismatch'],
     handle: ({ ownerId, body, save }) => createTrunk(deps, ownerId, body, save),
   })
   oneTrunkRoutes(app, deps)

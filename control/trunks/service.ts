@@ -2,12 +2,13 @@ import type { TrunkStatusEvent } from '../../media/contract/messages.ts'
 import { CONTRACT_VERSION } from '../../media/contract/plan.ts'
 import type { Db, Tx } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
-import { invalidField, notFound } from '../http/problem.ts'
+import { invalidField, limitReached, notFound } from '../http/problem.ts'
 import { time } from '../http/shapes.ts'
 import { uuidv7 } from '../ids.ts'
 import { enqueue, withJobs } from '../jobs.ts'
 import { TrunkCreate, type TrunkInput, TrunkPatch, type TrunkSettings, trunkDefaults } from './schema.ts'
 import {
+  countTrunks,
   deleteNumbersExcept,
   deleteTrunk,
   insertNumbers,
@@ -25,6 +26,9 @@ import {
 
 type Ports = Pick<Deps, 'sql' | 'clock' | 'sealer' | 'boss'>
 type Save = (db: Db, answer: unknown) => Promise<void>
+/** Every engine holds all of them, and hears of each change. */
+const MOST_TRUNKS = 100
+
 const associated = (id: string) => `trunk:${id}`
 
 /** The engines hear of it before the transaction is a second old, or as soon as Redis is back. */
@@ -58,6 +62,7 @@ export async function createTrunk(
   const id = uuidv7(created_at.getTime())
   const password_sealed = password === null ? null : deps.sealer.seal(password, associated(id))
   return withJobs(deps, async tx => {
+    if ((await countTrunks(tx, ownerId)) >= MOST_TRUNKS) throw limitReached(MOST_TRUNKS, 'trunks')
     await insertTrunk(tx, { ...trunk, id, owner_id: ownerId, password_sealed, created_at })
     await addNumbers(tx, ownerId, id, numbers, created_at)
     await changed(deps, tx)

@@ -17,7 +17,7 @@ import {
 } from './sql.ts'
 
 /** The log shows the beginning of the answer; more than this is not an acknowledgement but a page. */
-const MAX_ANSWER_BYTES = 65_536
+const MAX_ANSWER_BYTES = 1_048_576
 const SHOWN_CHARS = 1000
 const GONE = 410
 

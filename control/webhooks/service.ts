@@ -1,6 +1,6 @@
 import type { Db, Tx } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
-import { notFound, Problem } from '../http/problem.ts'
+import { limitReached, notFound } from '../http/problem.ts'
 import { time } from '../http/shapes.ts'
 import { uuidv7 } from '../ids.ts'
 import { withJobs } from '../jobs.ts'
@@ -52,9 +52,7 @@ export async function createWebhook(deps: Ports, ownerId: string, input: Webhook
   return deps.sql.begin(async tx => {
     await lockEndpoints(tx, ownerId)
     // Each is told of each call in the transaction that ends it.
-    if ((await countWebhooks(tx, ownerId)) >= MOST_ENDPOINTS) {
-      throw new Problem('limit_reached', { detail: `An account may have ${MOST_ENDPOINTS} webhook endpoints.` })
-    }
+    if ((await countWebhooks(tx, ownerId)) >= MOST_ENDPOINTS) throw limitReached(MOST_ENDPOINTS, 'webhook endpoints')
     await insertWebhook(tx, { ...row, secret_sealed: deps.sealer.seal(secret, associated(id)) })
     const answer = { ...presentWebhook({ ...row, disabled_reason: null }), secret }
     await save(tx, answer)
