@@ -129,7 +129,7 @@ describe('what is sent', () => {
       { http_status: 200, error: null },
     ])
     expect(receiver.received.map(got => got.path)).toEqual(['/hook', '/hook'])
-    expect(requests[0]).toMatchObject({ maxRedirects: 0, timeoutMs: 300, maxBytes: 65_536 })
+    expect(requests[0]).toMatchObject({ maxRedirects: 0, timeoutMs: 300, maxBytes: 1_048_576 })
   })
 })
 

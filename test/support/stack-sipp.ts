@@ -32,10 +32,18 @@ let runs = 0
 
 export const freeSipPort = () => freePort(6000 + randomInt(2500), HOST, true)
 
+/** Even, as RTP wants it (RFC 3550 §11), and free itself, not only the next one. */
+async function freeMediaPort(ip: string): Promise<number> {
+  for (;;) {
+    const wished = 15_000 + 2 * randomInt(1400)
+    if ((await freePort(wished, ip, true)) === wished) return wished
+  }
+}
+
 export async function startSipp(stack: Stack, steps: readonly string[], options: SippOptions = {}): Promise<Sipp> {
   const ip = options.ip ?? HOST
   const port = options.port ?? (await freeSipPort())
-  const mediaPort = (await freePort(15_000 + 2 * randomInt(1400), ip, true)) & ~1
+  const mediaPort = await freeMediaPort(ip)
   const name = join(stack.folder, `sipp-${runs++}`)
   const scenario = `<?xml version="1.0" encoding="ISO-8859-1" ?>\n<scenario name="e2e">\n${steps.join('\n')}\n</scenario>\n`
   writeFileSync(`${name}.xml`, scenario)
@@ -74,7 +82,8 @@ export async function startSipp(stack: Stack, steps: readonly string[], options:
     })
   })
   done.catch(() => {}) // whoever awaits it is told; nobody has to
-  if (!options.calls) await until(() => listens(port), 'sipp to listen')
+  // One that ends at once says why.
+  if (!options.calls) await Promise.race([until(() => listens(port), 'sipp to listen'), done])
   return { port, mediaPort, done, messages: () => read('messages'), stop: () => ended(child) }
 }
 
