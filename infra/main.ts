@@ -323,7 +323,7 @@ function printAddresses({ demo }: Stack, config: Config): void {
   console.log(`
 Parley is up. Ctrl-C stops everything; what was said and paid is kept.
 
-  REST       ${demo.base_url}/v1/public   (OpenAPI: ${demo.base_url}/openapi.json)
+  REST       ${demo.base_url}/v1/public   (reference: ${demo.base_url}/docs)
   SIP        call ${demo.sip_uri} from this machine, for example with baresip
   Dashboard  ${demo.dashboard_url}   (not built yet: a page of links)
   MCP        ${demo.mcp_url}   (with the key as bearer token)

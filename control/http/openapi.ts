@@ -76,9 +76,17 @@ answer, with \`Idempotent-Replayed: true\`, without what was shown once.
 
 **Errors** are problem documents (RFC 9457). Decide by \`code\`:
 
-| code | status | meaning |
-|---|---|---|
-${problemCodes.map(code => `| [\`${code}\`](/errors/${code}) | ${problems[code].status} | ${problems[code].title} |`).join('\n')}`
+${codesByStatus()}`
+
+/** A line for each status: what each code means stands behind its link. */
+function codesByStatus(): string {
+  const byStatus = Map.groupBy(problemCodes, code => problems[code].status)
+  const link = (code: ProblemCode) => `[\`${code}\`](/errors/${code})`
+  return [...byStatus]
+    .sort(([a], [b]) => a - b)
+    .map(([status, codes]) => `- **${status}** ${codes.map(link).join(', ')}`)
+    .join('\n')
+}
 
 export async function registerOpenApi(app: FastifyInstance, deps: Deps): Promise<void> {
   const transform = createJsonSchemaTransform({})

@@ -28,7 +28,8 @@ it. This is the control plane of your own installation, and it is up.</p>
 </ul>
 <h2>A first call</h2>
 <p>With an API key, and with a project that a number is bound to:</p>
-<pre><code>curl ${baseUrl}/v1/public/calls -H 'X-API-Key: svc_…' -H 'Content-Type: application/json' \\
+<pre><code>curl ${baseUrl}/v1/public/calls \\
+  -H 'X-API-Key: svc_…' -H 'Content-Type: application/json' \\
   -d '{"project_id": "…", "phone": "+14155550123"}'</code></pre>`
 
 export function registerPages(app: FastifyInstance, deps: Pick<Deps, 'config'>): void {

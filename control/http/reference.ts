@@ -19,7 +19,11 @@ const POLICY = {
 export async function registerReference(app: FastifyInstance): Promise<void> {
   await app.register(swaggerUi, {
     routePrefix: '/docs',
-    theme: { title: 'Parley API' },
+    theme: {
+      title: 'Parley API',
+      // Without the bar of its makers: there is one document, and it is ours.
+      css: [{ filename: 'parley.css', content: '.swagger-ui .topbar { display: none }' }],
+    },
     staticCSP: POLICY,
     uiConfig: {
       deepLinking: true,
