@@ -12,13 +12,23 @@ export interface JobData {
 }
 export type JobName = keyof JobData
 
-const queues: { [N in JobName]: { retryLimit: number; retryDelay: number; expireInSeconds: number } } = {
+interface Queue {
+  retryLimit: number
+  retryDelay: number
+  expireInSeconds: number
+  /**
+   * Whether NOTIFY tells all processes of a job. It takes a lock at commit that lets through one transaction at a time:
+   * only for what is rare, and must be done at once whoever makes it.
+   */
+  notify: boolean
+}
+const queues: { [N in JobName]: Queue } = {
   // Tried until the call itself expires; the handler looks.
-  'call.place': { retryLimit: 600, retryDelay: 1, expireInSeconds: 30 },
+  'call.place': { retryLimit: 600, retryDelay: 1, expireInSeconds: 30, notify: false },
   // The attempts that count are jobs of their own; this retry is for our own failures.
-  'webhook.deliver': { retryLimit: 20, retryDelay: 5, expireInSeconds: 30 },
+  'webhook.deliver': { retryLimit: 20, retryDelay: 5, expireInSeconds: 30, notify: false },
   // However long Redis is away: nobody else tells the engines.
-  'trunks.publish': { retryLimit: 1_000_000, retryDelay: 1, expireInSeconds: 30 },
+  'trunks.publish': { retryLimit: 1_000_000, retryDelay: 1, expireInSeconds: 30, notify: true },
 }
 const KEPT_SECONDS = 3600
 const POLL_SECONDS = 2
@@ -42,6 +52,7 @@ export function createBoss(options: {
     schema: options.schema ?? 'parley_jobs',
     max: options.max ?? 5,
     application_name: 'parley-jobs',
+    useListenNotify: true,
     schedule: false,
     supervise: options.supervise ?? true,
     superviseIntervalSeconds: SUPERVISE_SECONDS,
@@ -53,8 +64,7 @@ export function createBoss(options: {
 
 export async function installQueues(boss: PgBoss): Promise<void> {
   for (const name of Object.keys(queues) as JobName[]) {
-    // NOTIFY would tell of jobs, but takes a lock at commit that lets through one transaction at a time.
-    const options = { ...queues[name], deleteAfterSeconds: KEPT_SECONDS, notify: false }
+    const options = { ...queues[name], deleteAfterSeconds: KEPT_SECONDS }
     await boss.createQueue(name, options)
     await boss.updateQueue(name, options) // one that was there keeps what it had
   }

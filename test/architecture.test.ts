@@ -46,6 +46,7 @@ const behind: Record<string, RegExp> = {
   '@livekit/rtc-node': /^media\/room\//,
   postgres: /^control\/db\//,
   'pg-boss': /^control\/(?:jobs|deps)\.ts$/,
+  ws: /^media\/models\/vendor-socket\.ts$/,
   undici: /^infra\/safe-fetch\.ts$/,
   fastify: /^control\//,
   '@fastify/swagger': /^control\/http\/openapi\.ts$/,

@@ -5,7 +5,7 @@ import { createKey, verifyKey } from '../../control/keys/service.ts'
 import { bindNumber } from '../../control/numbers/service.ts'
 import type { ProjectInput } from '../../control/projects/schema.ts'
 import { createProject, patchProject } from '../../control/projects/service.ts'
-import { createTrunk, patchTrunk } from '../../control/trunks/service.ts'
+import { createTrunk, patchTrunk, publishTrunks } from '../../control/trunks/service.ts'
 import { createWebhook, patchWebhook } from '../../control/webhooks/service.ts'
 import type { ControlParts } from '../parts.ts'
 
@@ -41,6 +41,7 @@ export async function openDemoAccount(parts: ControlParts, file: string, address
   const kept = await readKept(parts, file)
   const demo = kept ?? (await createAll(parts, addresses))
   if (kept) await refresh(parts, kept, addresses)
+  await publishTrunks(parts) // the call comes at once
   const { baseUrl, sip } = addresses
   const whole: DemoFile = {
     ...demo,

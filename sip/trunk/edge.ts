@@ -1,4 +1,5 @@
 import { promises as dns } from 'node:dns'
+import type { TrunkPlan } from '../../media/contract/plan.ts'
 import type { Clock, Dialer, DialOptions, DialResult, InboundOffer, Log, TrunkDirectory } from '../../media/ports.ts'
 import { takeInvite } from './answer.ts'
 import { ALLOW, dial, type TrunkContext } from './dial.ts'
@@ -28,6 +29,8 @@ export type EdgeOptions = {
   readonly mediaTimeoutMs?: number
   /** A call that is to be placed while the signalling server is away waits for so long. */
   readonly reconnectWaitMs?: number
+  /** How long a call waits for news of its trunk. */
+  readonly trunkWaitMs?: number
   readonly lookup?: Lookup
 }
 
@@ -45,6 +48,8 @@ const MEDIA_TIMEOUT_MS = 60_000
 const RECONNECT_MAX_MS = 2000
 /** A restart of the server takes a second or two. */
 const RECONNECT_WAIT_MS = 10_000
+/** Longer than control takes to tell the engines of a new trunk. */
+const TRUNK_WAIT_MS = 3000
 /** Trunks' host names may move. */
 const RESOLVE_EVERY_MS = 300_000
 
@@ -138,13 +143,40 @@ class SipEdge implements Edge {
   }
 
   private async dial(request: DialOptions): Promise<DialResult> {
-    const trunk = request.plan.trunk_id === null ? null : this.trunks.byId(request.plan.trunk_id)
-    if (trunk === null) return { ok: false, failure: { status: 'failed', reason: 'trunk_unknown', sipCode: null } }
+    const trunk = await this.trunkOf(request)
+    if (trunk === null) {
+      const verdict = request.signal.aborted
+        ? ({ status: 'canceled', reason: 'canceled_by_api' } as const)
+        : ({ status: 'failed', reason: 'trunk_unknown' } as const)
+      return { ok: false, failure: { ...verdict, sipCode: null } }
+    }
     await this.whenUp(request.signal)
     if (!request.signal.aborted && (!this.up || this.closing)) {
       return { ok: false, failure: { status: 'failed', reason: 'internal_error', sipCode: null } }
     }
     return dial(this.context, trunk, request)
+  }
+
+  /** A call may be here sooner than the news of the trunk that it goes over. */
+  private async trunkOf({ plan, signal }: DialOptions): Promise<TrunkPlan | null> {
+    const id = plan.trunk_id
+    if (id === null) return null
+    const known = () => this.trunks.byId(id)
+    if (known() !== null || signal.aborted || this.closing) return known()
+    await new Promise<void>(resolve => {
+      const stop = this.options.directory.onChange(() => {
+        if (known() !== null) go()
+      })
+      const cancel = this.options.clock.after(this.options.trunkWaitMs ?? TRUNK_WAIT_MS, () => go())
+      const go = (): void => {
+        stop()
+        cancel()
+        signal.removeEventListener('abort', go)
+        resolve()
+      }
+      signal.addEventListener('abort', go, { once: true })
+    })
+    return known()
   }
 
   private whenUp(signal: AbortSignal): Promise<void> {

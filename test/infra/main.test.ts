@@ -1,4 +1,4 @@
-/** `npm start` without the call: what it starts, what it leaves behind, what survives. Real processes throughout. */
+/** `npm start`: what it starts, the demo call, what it leaves behind, what survives. Real processes throughout. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
@@ -29,8 +29,8 @@ afterEach(async () => {
   await rm(home, { recursive: true, force: true })
 })
 
-function start(env: Record<string, string> = {}) {
-  const child = spawn(process.execPath, [main, '--no-demo'], {
+function start(env: Record<string, string> = {}, how: '--no-demo' | '--demo-only' = '--no-demo') {
+  const child = spawn(process.execPath, [main, how], {
     env: { ...process.env, PARLEY_HOME: home, LIVEKIT_EMBEDDED: 'off', HTTP_PORT: '18080', SIP_PORT: '15060', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -45,6 +45,7 @@ function start(env: Record<string, string> = {}) {
     'Parley is up',
     60_000,
   )
+  up.catch(() => {}) // whoever awaits it is told
   return { child, up, output: () => output }
 }
 const demo = () => JSON.parse(readFileSync(join(home, 'demo.json'), 'utf8')) as DemoFile
@@ -72,6 +73,13 @@ function alive(): string[] {
 }
 
 describe('npm start', { timeout: 180_000 }, () => {
+  it('places the demo call in a new folder at once, and ends with 0 when all of it went right', async () => {
+    const run = start({}, '--demo-only')
+    const [code] = (await once(run.child, 'exit')) as [number]
+    expect([code, run.output()]).toEqual([0, expect.stringContaining('webhook    call.completed received')])
+    expect(alive()).toEqual([])
+  })
+
   it('serves, leaves no process behind, and finds its data again', async () => {
     const first = start()
     await first.up

@@ -89,6 +89,7 @@ export class Bench {
       secret: SECRET,
       directory,
       reconnectWaitMs: 300,
+      trunkWaitMs: 300,
       media: {
         open: () => openRtp({ host: '127.0.0.1', ports: { min: 0, max: 0 }, clock, pacer, log }),
         advertise: null,

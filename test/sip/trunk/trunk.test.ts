@@ -1,5 +1,6 @@
 /** The edge on a real server, with scripted far ends. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { mkdtempSync } from 'node:fs'
@@ -212,8 +213,27 @@ describe('a call goes out', () => {
   })
 
   it('over a trunk that is not there: trunk_unknown', async () => {
-    const request = { plan: callPlan(null), signal: new AbortController().signal, onRinging: () => {} }
-    expect(await bench.edge.dialer.dial(request)).toMatchObject({ failure: { reason: 'trunk_unknown' } })
+    for (const id of [null, randomUUID()]) {
+      const request = { plan: callPlan(id), signal: new AbortController().signal, onRinging: () => {} }
+      expect(await bench.edge.dialer.dial(request)).toMatchObject({ failure: { reason: 'trunk_unknown' } })
+    }
+  })
+
+  it('over a trunk that the engine hears of a moment later', async () => {
+    const trunk = trunkPlan(peer)
+    const request = { plan: callPlan(trunk.id), signal: new AbortController().signal, onRinging: () => {} }
+    const result = bench.edge.dialer.dial(request)
+    bench.setTrunks()
+    bench.setTrunks(trunk)
+    reply(peer, await peer.request('INVITE'), '486 Busy Here')
+    expect(await result).toMatchObject({ failure: { reason: 'busy' } })
+  })
+
+  it('is given up while it waits for its trunk', async () => {
+    const abort = new AbortController()
+    const result = bench.edge.dialer.dial({ plan: callPlan(randomUUID()), signal: abort.signal, onRinging: () => {} })
+    abort.abort()
+    expect(await result).toMatchObject({ failure: { status: 'canceled' } })
   })
 
   it('is ended by the far end', async () => {
