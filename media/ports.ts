@@ -136,9 +136,20 @@ export interface SttStream {
   close(): void
 }
 
+export interface SpokenWord {
+  text: string
+  /** From the utterance's first sample. */
+  startMs: number
+  endMs: number
+}
 export interface SpeechChunk {
   pcm: Int16Array
   sampleRate: number
+  /**
+   * Words that the vendor has timed since the chunk before; their sound may lie in this chunk or in others, and `pcm` is
+   * empty when there is none left.
+   */
+  words?: readonly SpokenWord[]
 }
 export interface Tts {
   /** Chunks in order, the first as early as it can be had. Abort ends the iteration without an error. */

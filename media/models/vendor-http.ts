@@ -1,0 +1,70 @@
+/** Sound over one HTTP answer, played while it is still being sent; everything that goes wrong becomes a `VendorError`. */
+import type { Clock, SpeechChunk } from '../ports.ts'
+import {
+  createPcmReader,
+  createSpeechQueue,
+  isContainer,
+  type SpeechDeadlines,
+  type SpeechQueue,
+} from './speech-queue.ts'
+import { errorOfStatus, VendorError } from './vendor-error.ts'
+
+export interface HttpSpeech {
+  vendor: string
+  url: string
+  headers: Record<string, string>
+  body: string
+  /** Of the samples, where the answer does not tell. In Hz. */
+  sampleRate: number
+  clock: Clock
+  deadlines?: SpeechDeadlines | undefined
+  /** Guards against SSRF where the address came from a customer. */
+  fetch?: typeof globalThis.fetch | undefined
+}
+
+/** 16-bit little-endian mono samples. Abort closes the connection and ends the iteration without an error. */
+export async function* speakOverHttp(request: HttpSpeech, signal: AbortSignal): AsyncGenerator<SpeechChunk> {
+  if (signal.aborted) return
+  const stop = new AbortController()
+  const queue = createSpeechQueue(request.vendor, request.clock, signal, request.deadlines)
+  void receive(request, queue, stop.signal)
+  try {
+    yield* queue.read()
+  } finally {
+    stop.abort()
+  }
+}
+
+async function receive(request: HttpSpeech, queue: SpeechQueue, signal: AbortSignal): Promise<void> {
+  const { vendor, url, headers, body, clock, fetch = globalThis.fetch } = request
+  try {
+    // A redirect would carry the key and the words to wherever it says.
+    const response = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'error' })
+    const problem = problemOf(vendor, response, clock)
+    if (problem || !response.body) {
+      await response.body?.cancel()
+      return queue.fail(problem ?? new VendorError(vendor, 'bad_answer', 'sent no sound'))
+    }
+    const told = /\brate=(\d{4,6})\b/.exec(response.headers.get('content-type') ?? '')?.[1]
+    const sampleRate = told ? Number(told) : request.sampleRate
+    const read = createPcmReader()
+    let first = true
+    for await (const bytes of response.body) {
+      if (first && isContainer(bytes))
+        return queue.fail(new VendorError(vendor, 'bad_answer', 'sent a file, not samples'))
+      first = false
+      queue.push({ pcm: read(bytes), sampleRate })
+    }
+    queue.end()
+  } catch {
+    queue.fail(new VendorError(vendor, 'unavailable', 'connection lost'))
+  }
+}
+
+function problemOf(vendor: string, response: Response, clock: Clock): VendorError | null {
+  if (!response.ok) return errorOfStatus(vendor, response.status, response.headers.get('retry-after'), clock.wall())
+  const type = response.headers.get('content-type') ?? ''
+  // Some servers name samples application/octet-stream or audio/pcm, some nothing at all.
+  const other = /json|^text\/|mpeg|wav|ogg|opus|aac|flac/i.test(type)
+  return other ? new VendorError(vendor, 'bad_answer', 'sent something else than samples') : null
+}

@@ -1,0 +1,101 @@
+/** A WebSocket to a vendor: everything that ends it becomes one `VendorError`, told once. The only importer of `ws`. */
+import WebSocket from 'ws'
+import type { Clock } from '../ports.ts'
+import { errorOfStatus, VendorError } from './vendor-error.ts'
+
+export interface VendorSocketOptions {
+  vendor: string
+  url: string
+  headers: Record<string, string>
+  clock: Clock
+  /** For the handshake, in ms. */
+  connectTimeoutMs: number
+  onOpen(): void
+  onText(text: string): void
+  /** Once, whoever ended it, except after `close`. `opened`: the handshake had been done. */
+  onEnd(error: VendorError, opened: boolean): void
+}
+
+export interface VendorSocket {
+  /** False when it is not open: the data went nowhere. */
+  send(data: string | Uint8Array): boolean
+  /** Says the vendor's farewell if it can still be heard, and lets go of the socket. No callback follows. */
+  close(farewell?: string): void
+}
+
+/** One message: longer than any chunk of speech, short enough for a server gone mad. */
+const MAX_MESSAGE_BYTES = 8 * 1024 * 1024
+/** A vendor that does not answer our close frame must not hold the socket. */
+const CLOSE_TIMEOUT_MS = 1000
+
+export function openVendorSocket(options: VendorSocketOptions): VendorSocket {
+  const { vendor, clock } = options
+  let over = false
+  let opened = false
+  const settings: WebSocket.ClientOptions & { closeTimeout: number } = {
+    headers: options.headers,
+    perMessageDeflate: false,
+    maxPayload: MAX_MESSAGE_BYTES,
+    closeTimeout: CLOSE_TIMEOUT_MS, // since ws 8.19; its types do not know it yet
+  }
+  const socket = new WebSocket(options.url, settings)
+  const end = (error: VendorError) => {
+    if (over) return
+    over = true
+    cancelConnect()
+    socket.terminate()
+    options.onEnd(error, opened)
+  }
+  const cancelConnect = clock.after(options.connectTimeoutMs, () => {
+    end(new VendorError(vendor, 'timeout', 'no connection in time'))
+  })
+  socket.on('open', () => {
+    if (over) return
+    opened = true
+    cancelConnect()
+    options.onOpen()
+  })
+  socket.on('message', (data, isBinary) => {
+    if (over) return
+    if (isBinary) end(new VendorError(vendor, 'bad_answer', 'sent bytes where text belongs'))
+    else options.onText(data.toString())
+  })
+  socket.on('unexpected-response', (_request, response) => {
+    response.resume()
+    end(errorOfStatus(vendor, response.statusCode ?? 0, response.headers['retry-after'] ?? null, clock.wall()))
+  })
+  socket.on('error', () => end(new VendorError(vendor, 'unavailable', opened ? 'connection lost' : 'no connection')))
+  socket.on('close', code => end(errorOfClose(vendor, code)))
+  return {
+    send(data) {
+      if (over || socket.readyState !== WebSocket.OPEN) return false
+      socket.send(data)
+      return true
+    },
+    close(farewell) {
+      if (over) return
+      over = true
+      cancelConnect()
+      if (socket.readyState !== WebSocket.OPEN) return socket.terminate()
+      if (farewell) socket.send(farewell)
+      socket.close(1000)
+    },
+  }
+}
+
+/** RFC 6455, 7.4.1. What the peer says is our fault (1002, 1003, 1007, 1008, 1009) would be said again. */
+function errorOfClose(vendor: string, code: number): VendorError {
+  const ours = [1002, 1003, 1007, 1008, 1009].includes(code)
+  return new VendorError(vendor, ours ? 'bad_answer' : 'unavailable', `connection closed with ${code}`, {
+    status: code,
+  })
+}
+
+/** Text of the vendor as JSON, or undefined. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * Yandex SpeechKit's speech behind `Tts`: API v1, one POST a sentence, `lpcm` without a header sent back as it is made.
+ * API v3's streaming is gRPC, which is not worth a dependency for a sentence. It gives no times of words.
+ *
+ * Made from yandex.cloud/en/docs/speechkit/tts/request (form fields, up to 5000 characters) and
+ * yandex.cloud/en/docs/speechkit/concepts/response (error codes).
+ */
+import type { Clock, Tts } from '../ports.ts'
+import type { SpeechDeadlines } from './speech-queue.ts'
+import { speakOverHttp } from './vendor-http.ts'
+
+export interface YandexTtsOptions {
+  /** Of a service account, which implies the folder. */
+  apiKey: string
+  clock: Clock
+  /** Where the call names no voice; the voice must speak the call's language. */
+  voice?: string
+  baseUrl?: string
+  sampleRate?: 8000 | 16_000 | 48_000
+  deadlines?: SpeechDeadlines
+  fetch?: typeof globalThis.fetch
+}
+
+export function createYandexTts(options: YandexTtsOptions): Tts {
+  const { sampleRate = 16_000 } = options
+  return {
+    speak({ text, voice, language }, signal) {
+      const named = voice ?? options.voice
+      const form = new URLSearchParams({
+        text,
+        lang: yandexLanguage(language),
+        ...(named ? { voice: named } : {}),
+        format: 'lpcm',
+        sampleRateHertz: String(sampleRate),
+      })
+      return speakOverHttp(
+        {
+          vendor: 'yandex-tts',
+          url: `${options.baseUrl ?? 'https://tts.api.cloud.yandex.net'}/speech/v1/tts:synthesize`,
+          headers: {
+            authorization: `Api-Key ${options.apiKey}`,
+            'content-type': 'application/x-www-form-urlencoded',
+          },
+          body: form.toString(),
+          sampleRate,
+          clock: options.clock,
+          deadlines: options.deadlines,
+          fetch: options.fetch,
+        },
+        signal,
+      )
+    },
+  }
+}
+
+/** SpeechKit wants a region; calls often have none. */
+const REGIONS: Record<string, string> = { en: 'US', kk: 'KZ', uz: 'UZ', he: 'IL', sv: 'SE' }
+
+/** `ru` → `ru-RU`, `en` → `en-US`; what has a region keeps it. */
+export function yandexLanguage(language: string): string {
+  const [name = '', region] = language.split('-')
+  return `${name.toLowerCase()}-${region?.toUpperCase() ?? REGIONS[name.toLowerCase()] ?? name.toUpperCase()}`
+}

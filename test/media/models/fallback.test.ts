@@ -1,0 +1,366 @@
+import { describe, expect, it } from 'vitest'
+import {
+  type FallbackOptions,
+  fallbackLlm,
+  fallbackStt,
+  fallbackTts,
+  type Switch,
+} from '../../../media/models/fallback.ts'
+import { afterFailure, type Breaker, CLOSED, inOrder, toVendorError } from '../../../media/models/health.ts'
+import { VendorError } from '../../../media/models/vendor-error.ts'
+import type { Llm, LlmEvent, LlmRequest, SpeechChunk, Stt, Tts } from '../../../media/ports.ts'
+import { fakeClock, settle } from '../../fakes/line.ts'
+
+const never = new AbortController().signal
+const down = (retryAfterMs: number | null = null) => new VendorError('v', 'unavailable', 'down', { retryAfterMs })
+const chunk = (value: number): SpeechChunk => ({ pcm: Int16Array.of(value), sampleRate: 8000 })
+
+/** Gives its values, then throws, hangs until aborted, or ends. */
+function voice(values: number[], end: Error | 'hang' | null = null) {
+  const spoken: { text: string; voice: string | null }[] = []
+  const state = { spoken, aborted: 0, fails: end }
+  const tts: Tts = {
+    async *speak({ text, voice: name }, signal) {
+      spoken.push({ text, voice: name })
+      for (const value of values) yield chunk(value)
+      if (state.fails instanceof Error) throw state.fails
+      if (state.fails === 'hang') {
+        await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve()))
+        state.aborted++
+      }
+    },
+  }
+  return Object.assign(state, { tts })
+}
+
+function setUp() {
+  const clock = fakeClock()
+  const switches: Switch[] = []
+  const breakers = new Map<string, Breaker>()
+  const options: FallbackOptions = { clock, breakers, onSwitch: event => switches.push(event) }
+  return { clock, switches, breakers, options }
+}
+
+async function hear(tts: Tts, signal = never) {
+  const values: number[] = []
+  try {
+    for await (const { pcm } of tts.speak({ text: 'Hi', voice: 'ann', language: 'en' }, signal)) values.push(pcm[0]!)
+    return { values, error: null }
+  } catch (error) {
+    return { values, error: error as VendorError }
+  }
+}
+
+describe('fallback of voices', () => {
+  it('asks the first, and nobody else while it works', async () => {
+    const { options, switches } = setUp()
+    const [a, b] = [voice([1, 2]), voice([9])]
+    const tts = fallbackTts(
+      [
+        { name: 'a', tts: a.tts },
+        { name: 'b', tts: b.tts },
+      ],
+      options,
+    )
+    expect(await hear(tts)).toEqual({ values: [1, 2], error: null })
+    expect(b.spoken).toEqual([])
+    expect(switches).toEqual([])
+  })
+
+  it('asks the next for the same words, in its own voice, when one fails before its first sound', async () => {
+    const { options, switches } = setUp()
+    const [a, b] = [voice([], down()), voice([9])]
+    const tts = fallbackTts(
+      [
+        { name: 'a', tts: a.tts },
+        { name: 'b', tts: b.tts, voice: 'bob' },
+      ],
+      options,
+    )
+    expect(await hear(tts)).toEqual({ values: [9], error: null })
+    expect(a.spoken).toEqual([{ text: 'Hi', voice: 'ann' }])
+    expect(b.spoken).toEqual([{ text: 'Hi', voice: 'bob' }])
+    expect(switches).toEqual([{ kind: 'tts', from: 'a', to: 'b', code: 'unavailable' }])
+  })
+
+  it('never begins anew after the first sound', async () => {
+    const { options, switches } = setUp()
+    const [a, b] = [voice([1], down()), voice([9])]
+    const tts = fallbackTts(
+      [
+        { name: 'a', tts: a.tts },
+        { name: 'b', tts: b.tts },
+      ],
+      options,
+    )
+    expect(await hear(tts)).toMatchObject({ values: [1], error: { code: 'unavailable' } })
+    expect(b.spoken).toEqual([])
+    expect(switches).toEqual([{ kind: 'tts', from: 'a', to: null, code: 'unavailable' }])
+    expect((await hear(tts)).values).toEqual([9]) // the next sentence is somebody else's
+  })
+
+  it('leaves one that failed alone for a while, then tries it again', async () => {
+    const { options, clock } = setUp()
+    const [a, b] = [voice([1], null), voice([9])]
+    a.fails = down()
+    const silentA: Tts = { speak: (ask, signal) => (a.fails ? voice([], a.fails).tts : a.tts).speak(ask, signal) }
+    const tts = fallbackTts(
+      [
+        { name: 'a', tts: silentA },
+        { name: 'b', tts: b.tts },
+      ],
+      options,
+    )
+    expect((await hear(tts)).values).toEqual([9])
+    a.fails = null
+    expect((await hear(tts)).values).toEqual([9])
+    clock.advance(5001)
+    expect((await hear(tts)).values).toEqual([1])
+  })
+
+  it('shares what one call learned with the next', async () => {
+    const { options } = setUp()
+    const [a, b] = [voice([], down()), voice([9])]
+    const list = [
+      { name: 'a', tts: a.tts },
+      { name: 'b', tts: b.tts },
+    ]
+    await hear(fallbackTts(list, options))
+    await hear(fallbackTts(list, options))
+    expect(a.spoken).toHaveLength(1)
+  })
+
+  it('asks one that rests when there is no other, and ends in the last error when all fail', async () => {
+    const { options, switches } = setUp()
+    const [a, b] = [voice([], down()), voice([], new VendorError('b', 'rate_limited', 'full'))]
+    const tts = fallbackTts(
+      [
+        { name: 'a', tts: a.tts },
+        { name: 'b', tts: b.tts },
+      ],
+      options,
+    )
+    expect((await hear(tts)).error).toMatchObject({ code: 'rate_limited' })
+    expect(switches.map(({ to }) => to)).toEqual(['b', null])
+    expect((await hear(tts)).error).not.toBeNull()
+    expect([a.spoken.length, b.spoken.length]).toEqual([2, 2])
+  })
+
+  it('gives up one that says nothing in time, and stops it', async () => {
+    const { options, clock } = setUp()
+    const [a, b] = [voice([], 'hang'), voice([9])]
+    const tts = fallbackTts(
+      [
+        { name: 'a', tts: a.tts },
+        { name: 'b', tts: b.tts },
+      ],
+      { ...options, firstMs: 700 },
+    )
+    const heard = hear(tts)
+    await settle()
+    clock.advance(700)
+    expect((await heard).values).toEqual([9])
+    expect(a.aborted).toBe(1)
+  })
+
+  it('ends without an error and without a switch when aborted', async () => {
+    const { options, switches, breakers } = setUp()
+    const [a, b] = [voice([1], 'hang'), voice([9])]
+    const tts = fallbackTts(
+      [
+        { name: 'a', tts: a.tts },
+        { name: 'b', tts: b.tts },
+      ],
+      options,
+    )
+    const abort = new AbortController()
+    const heard = hear(tts, abort.signal)
+    await settle()
+    abort.abort()
+    expect(await heard).toEqual({ values: [1], error: null })
+    expect([a.aborted, switches, breakers.size]).toEqual([1, [], 0])
+  })
+
+  it('stops the provider when the listener goes away', async () => {
+    const { options } = setUp()
+    const a = voice([1], 'hang')
+    const tts = fallbackTts([{ name: 'a', tts: a.tts }], options)
+    for await (const item of tts.speak({ text: 'Hi', voice: null, language: 'en' }, never)) {
+      expect(item.pcm[0]).toBe(1)
+      break
+    }
+    await settle()
+    expect(a.spoken).toHaveLength(1)
+  })
+
+  it('refuses an empty list', () => {
+    expect(() => fallbackTts([], setUp().options)).toThrow(RangeError)
+  })
+})
+
+describe('fallback of text models', () => {
+  const request = { system: '', language: 'en', messages: [], tools: [], today: new Date(0) } satisfies LlmRequest
+  const model = (events: LlmEvent[], end: unknown = null): Llm => ({
+    async *respond() {
+      yield* events
+      if (end) throw end
+    },
+    async wrapUp() {
+      if (end) throw end
+      return { summary: 'S', extracted: null, goalReached: false }
+    },
+  })
+  const hi: LlmEvent = { type: 'text', delta: 'Hi' }
+  async function read(llm: Llm) {
+    const events: LlmEvent[] = []
+    try {
+      for await (const event of llm.respond(request, never)) events.push(event)
+      return { events, error: null }
+    } catch (error) {
+      return { events, error }
+    }
+  }
+
+  it('switches before the first word, and reads the status of the AI SDK', async () => {
+    const { options, switches } = setUp()
+    const refused = Object.assign(new Error('the caller said secrets'), { statusCode: 429, responseHeaders: {} })
+    const llm = fallbackLlm(
+      [
+        { name: 'a', llm: model([], refused) },
+        { name: 'b', llm: model([hi]) },
+      ],
+      options,
+    )
+    expect(await read(llm)).toEqual({ events: [hi], error: null })
+    expect(switches).toEqual([{ kind: 'llm', from: 'a', to: 'b', code: 'rate_limited' }])
+  })
+
+  it('does not run a tool twice: any event is a beginning', async () => {
+    const { options } = setUp()
+    const tool: LlmEvent = { type: 'tool', id: 't', name: 'book', arguments: {} }
+    const llm = fallbackLlm(
+      [
+        { name: 'a', llm: model([tool], new Error('x')) },
+        { name: 'b', llm: model([tool]) },
+      ],
+      options,
+    )
+    expect(await read(llm)).toMatchObject({ events: [tool], error: { code: 'unavailable' } })
+  })
+
+  it('writes the record by the next', async () => {
+    const { options, switches } = setUp()
+    const llm = fallbackLlm(
+      [
+        { name: 'a', llm: model([], new Error('x')) },
+        { name: 'b', llm: model([]) },
+      ],
+      options,
+    )
+    const record = await llm.wrapUp({ ...request, goal: null, extraction: null }, never)
+    expect(record.summary).toBe('S')
+    expect(switches).toHaveLength(1)
+    const none = fallbackLlm([{ name: 'a', llm: model([], new Error('x')) }], options)
+    await expect(none.wrapUp({ ...request, goal: null, extraction: null }, never)).rejects.toMatchObject({
+      name: 'VendorError',
+    })
+  })
+})
+
+describe('fallback of recognisers', () => {
+  function ears(name: string, fails: () => Error | null) {
+    const state = { opened: 0, closed: 0, heard: [] as number[] }
+    const stt: Stt = {
+      open() {
+        state.opened++
+        return {
+          push: frame => state.heard.push(frame.atMs),
+          async transcribe(fromMs, toMs) {
+            await settle()
+            const error = fails()
+            if (error) throw error
+            return { text: `${name} ${fromMs}-${toMs}`, confidence: null }
+          },
+          close: () => void state.closed++,
+        }
+      },
+    }
+    return Object.assign(state, { name, stt })
+  }
+  const frame = (atMs: number) => ({ pcm: new Int16Array(160), atMs, concealed: false })
+
+  it('gives the next the sound of the stretch, and stays with it', async () => {
+    const { options, switches, clock } = setUp()
+    const [a, b] = [ears('a', () => down()), ears('b', () => null)]
+    const stream = fallbackStt([a, b], options).open({ sampleRate: 8000, language: 'en' })
+    for (const atMs of [1000, 4600, 5000, 5020]) stream.push(frame(atMs))
+    expect(b.opened).toBe(0)
+    expect((await stream.transcribe(5000, 5020, never)).text).toBe('b 5000-5020')
+    expect(b.heard).toEqual([4600, 5000, 5020])
+    expect(a.closed).toBe(1)
+    stream.push(frame(5040))
+    clock.advance(600_000)
+    expect((await stream.transcribe(5000, 5040, never)).text).toBe('b 5000-5040')
+    expect([a.heard.length, b.heard.length]).toEqual([4, 4])
+    expect(switches).toEqual([{ kind: 'stt', from: 'a', to: 'b', code: 'unavailable' }])
+    stream.close()
+    expect(b.closed).toBe(1)
+  })
+
+  it('switches once for two stretches that fail together', async () => {
+    const { options, switches } = setUp()
+    const [a, b] = [ears('a', () => down()), ears('b', () => null)]
+    const stream = fallbackStt([a, b], options).open({ sampleRate: 8000, language: 'en' })
+    const texts = await Promise.all([stream.transcribe(1, 2, never), stream.transcribe(1, 3, never)])
+    expect(texts.map(({ text }) => text)).toEqual(['b 1-2', 'b 1-3'])
+    expect([switches.length, b.opened]).toEqual([1, 1])
+  })
+
+  it('ends in an error when all fail, and tries again at the next stretch', async () => {
+    const { options } = setUp()
+    let broken = true
+    const [a, b] = [ears('a', () => down()), ears('b', () => (broken ? down() : null))]
+    const stream = fallbackStt([a, b], options).open({ sampleRate: 8000, language: 'en' })
+    await expect(stream.transcribe(1, 2, never)).rejects.toMatchObject({ name: 'VendorError', code: 'unavailable' })
+    broken = false
+    expect((await stream.transcribe(1, 2, never)).text).toBe('b 1-2')
+  })
+
+  it('takes an abort for no failure', async () => {
+    const { options, switches } = setUp()
+    const abort = new AbortController()
+    const a = ears('a', () => new Error('recognition aborted'))
+    const stream = fallbackStt([a, ears('b', () => null)], options).open({ sampleRate: 8000, language: 'en' })
+    abort.abort()
+    await expect(stream.transcribe(1, 2, abort.signal)).rejects.toThrow('aborted')
+    expect(switches).toEqual([])
+  })
+})
+
+describe('health', () => {
+  it('rests twice as long each time, as long as Retry-After, long for a wrong key', () => {
+    const once = afterFailure(CLOSED, down(), 1000)
+    expect(once).toEqual({ failures: 1, openUntilMs: 6000 })
+    expect(afterFailure(once, down(), 6000).openUntilMs).toBe(16_000)
+    expect(afterFailure({ failures: 50, openUntilMs: 0 }, down(), 0).openUntilMs).toBe(120_000)
+    expect(afterFailure(CLOSED, down(30_000), 0).openUntilMs).toBe(30_000)
+    expect(afterFailure(CLOSED, new VendorError('v', 'unauthorized', 'no'), 0).openUntilMs).toBe(300_000)
+  })
+
+  it('orders the healthy first, then who wakes soonest', () => {
+    const list = ['a', 'b', 'c'].map(name => ({ name }))
+    const breakers = new Map([
+      ['a', { failures: 1, openUntilMs: 900 }],
+      ['b', { failures: 1, openUntilMs: 500 }],
+    ])
+    expect(inOrder(list, breakers, 100).map(({ name }) => name)).toEqual(['c', 'b', 'a'])
+    expect(inOrder(list, breakers, 500).map(({ name }) => name)).toEqual(['b', 'c', 'a'])
+  })
+
+  it('keeps nothing of what a provider said', () => {
+    expect(toVendorError('a', new Error('secret words'), 0)).toMatchObject({
+      message: 'a: failed',
+      code: 'unavailable',
+    })
+  })
+})
