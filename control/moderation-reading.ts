@@ -134,12 +134,3 @@ export function* readByRules(text: string): Generator<undefined, Rule | undefine
   }
   return undefined
 }
-
-/** At once, for short texts. */
-export function brokenRule(text: string): Rule | undefined {
-  const reading = readByRules(text)
-  for (;;) {
-    const { done, value } = reading.next()
-    if (done) return value
-  }
-}

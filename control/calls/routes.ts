@@ -36,7 +36,6 @@ export function callRoutes(app: FastifyInstance, deps: Deps): void {
     status: 201,
     answer: CallView,
     errors: [
-      'malformed_json',
       'not_found',
       'subscription_inactive',
       'insufficient_balance',
@@ -45,8 +44,6 @@ export function callRoutes(app: FastifyInstance, deps: Deps): void {
       'destination_blocked',
       'too_many_calls',
       'moderation_rejected',
-      'idempotency_in_flight',
-      'idempotency_mismatch',
     ],
     extras: CallToolExtras,
     extraAnswer: WouldPlace,
@@ -99,7 +96,7 @@ function oneCallRoutes(app: FastifyInstance, deps: Deps): void {
     description: 'A call that nobody has taken yet is canceled; a live one is ended with whatever was said so far.',
     params: CallPath,
     answer: CallView,
-    errors: ['not_found', 'call_ended', 'engine_unavailable', 'idempotency_in_flight', 'idempotency_mismatch'],
+    errors: ['not_found', 'call_ended', 'engine_unavailable'],
     handle: ({ ownerId, params }) => hangUp(deps, ownerId, params.call_id),
   })
   streamRoute(app, deps, {
@@ -162,14 +159,7 @@ function evidenceRoutes(app: FastifyInstance, deps: Deps): void {
     status: 201,
     answer: MonitorSession,
     secret: 'token',
-    errors: [
-      'malformed_json',
-      'not_found',
-      'call_ended',
-      'realtime_unavailable',
-      'idempotency_in_flight',
-      'idempotency_mismatch',
-    ],
+    errors: ['not_found', 'call_ended', 'realtime_unavailable'],
     handle: ({ ownerId, params }) => monitorCall(deps, ownerId, params.call_id),
   })
 }

@@ -1,6 +1,6 @@
 import { minutePriceOf } from '../accounts/service.ts'
-import type { Deps } from '../deps.ts'
-import type { Tariff } from '../money.ts'
+import type { ControlConfig, Deps } from '../deps.ts'
+import { type Tariff, toUnits } from '../money.ts'
 import type { CallRow } from './sql.ts'
 
 /** Money is held for the first minute before anything rings, and for one more each time the engine asks. */
@@ -12,9 +12,14 @@ export async function tariffOf(
   ownerId: string,
   direction: CallRow['direction'],
 ): Promise<Tariff> {
-  const factorPercent = direction === 'web' ? deps.config.web_factor_percent : 100
-  return { price: await minutePriceOf(deps, ownerId), factorPercent }
+  return tariffAt(deps.config, direction, await minutePriceOf(deps, ownerId))
 }
+
+/** `price`: units a minute of this account; null: the installation's. */
+export const tariffAt = (config: ControlConfig, direction: CallRow['direction'], price: bigint | null): Tariff => ({
+  price: price ?? toUnits(config.minute_price),
+  factorPercent: direction === 'web' ? config.web_factor_percent : 100,
+})
 
 export const tariffOfCall = (call: Pick<CallRow, 'price' | 'factor_percent'>): Tariff => ({
   price: call.price,

@@ -43,7 +43,7 @@ export function contactRoutes(app: FastifyInstance, deps: Deps): void {
     params: ContactPath,
     body: ContactPatch,
     answer: ContactView,
-    errors: ['malformed_json', 'not_found'],
+    errors: ['not_found'],
     handle: ({ ownerId, params, body }) => patchContact(deps, ownerId, params.contact_id, body),
   })
 }

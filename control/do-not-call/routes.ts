@@ -47,7 +47,6 @@ export function doNotCallRoutes(app: FastifyInstance, deps: Deps): void {
     body: DoNotCallInput,
     status: 201,
     answer: DoNotCallView,
-    errors: ['malformed_json', 'idempotency_in_flight', 'idempotency_mismatch'],
     handle: ({ ownerId, body, save }) =>
       sql.begin(async tx => {
         const row = { phone: body.phone, source: 'api' as const, note: body.note ?? null, created_at: wallDate(deps) }

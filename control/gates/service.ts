@@ -5,12 +5,12 @@
  */
 import { isLive } from '../accounts/service.ts'
 import type { CallRow } from '../calls/sql.ts'
-import { HOLD_SECONDS } from '../calls/tariff.ts'
+import { HOLD_SECONDS, tariffAt } from '../calls/tariff.ts'
 import type { Tx } from '../db/connect.ts'
 import type { ControlConfig, Deps } from '../deps.ts'
 import { notFound, Problem } from '../http/problem.ts'
 import { passModeration } from '../moderation.ts'
-import { costOf, openHold, type Tariff, toUnits } from '../money.ts'
+import { costOf, openHold, type Tariff } from '../money.ts'
 import { type Barred, barredAs } from '../phone.ts'
 import {
   type OutboundLine,
@@ -31,15 +31,11 @@ export interface Standing {
 }
 
 function toStanding(deps: Deps, row: StandingRow | undefined, direction: CallRow['direction']): Standing {
-  const { config } = deps
   return {
     subscribed: row !== undefined && isLive(deps, row),
     available: row?.available ?? 0n,
     calls: row?.open_holds ?? 0,
-    tariff: {
-      price: row?.minute_price ?? toUnits(config.minute_price),
-      factorPercent: direction === 'web' ? config.web_factor_percent : 100,
-    },
+    tariff: tariffAt(deps.config, direction, row?.minute_price ?? null),
   }
 }
 

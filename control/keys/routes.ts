@@ -38,7 +38,6 @@ export function keyRoutes(app: FastifyInstance, deps: Deps): void {
     status: 201,
     answer: KeyCreated,
     secret: 'value',
-    errors: ['malformed_json', 'idempotency_in_flight', 'idempotency_mismatch'],
     async handle({ ownerId, body, save }) {
       const { name, scopes } = body
       return createKey(deps, ownerId, { name, scopes, expires_at: futureDate(deps, body.expires_at) }, save)

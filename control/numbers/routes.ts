@@ -42,7 +42,7 @@ export function numberRoutes(app: FastifyInstance, deps: Deps): void {
     params: ProjectPath,
     body: BindInput,
     answer: NumberView,
-    errors: ['malformed_json', 'not_found', 'number_bound', 'idempotency_in_flight', 'idempotency_mismatch'],
+    errors: ['not_found', 'number_bound'],
     handle: ({ ownerId, params, body, save }) => bindNumber(deps, ownerId, params.project_id, body, save),
   })
   route(app, deps, {

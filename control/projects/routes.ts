@@ -48,7 +48,7 @@ export function projectRoutes(app: FastifyInstance, deps: Deps): void {
     body: ProjectCreate,
     status: 201,
     answer: ProjectView,
-    errors: ['malformed_json', 'limit_reached', 'moderation_rejected', 'idempotency_in_flight', 'idempotency_mismatch'],
+    errors: ['limit_reached', 'moderation_rejected'],
     handle: async ({ ownerId, body, save }) => presentProject(await createProject(deps, ownerId, body, save)),
   })
   oneProjectRoutes(app, deps)
@@ -79,7 +79,7 @@ function oneProjectRoutes(app: FastifyInstance, deps: Deps): void {
     params: ProjectPath,
     body: ProjectPatch,
     answer: ProjectView,
-    errors: ['malformed_json', 'not_found', 'moderation_rejected'],
+    errors: ['not_found', 'moderation_rejected'],
     handle: async ({ ownerId, params, body }) =>
       presentProject(await patchProject(deps, ownerId, params.project_id, body)),
   })
@@ -113,7 +113,7 @@ function toolRoutes(app: FastifyInstance, deps: Deps): void {
     params: ToolPath,
     body: ToolTrial,
     answer: ToolTrialView,
-    errors: ['malformed_json', 'not_found', 'idempotency_in_flight', 'idempotency_mismatch'],
+    errors: ['not_found'],
     handle: ({ ownerId, params, body }) => tryTool(deps, ownerId, params.project_id, params.name, body.arguments),
   })
 }
@@ -145,7 +145,6 @@ export function secretRoutes(app: FastifyInstance, deps: Deps): void {
       'For headers of tools, as `{{secret:NAME}}`, and for the key of a text model. A new value counts from the next call on.',
     body: SecretInput,
     answer: SecretView,
-    errors: ['malformed_json', 'idempotency_in_flight', 'idempotency_mismatch'],
     handle: async ({ ownerId, body }) => present(await setSecret(deps, ownerId, body.name, body.value)),
   })
   route(app, deps, {

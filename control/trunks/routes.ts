@@ -37,7 +37,7 @@ export function trunkRoutes(app: FastifyInstance, deps: Deps): void {
     body: TrunkCreate,
     status: 201,
     answer: TrunkView,
-    errors: ['malformed_json', 'limit_reached', 'idempotency_in_flight', 'idempotency_mismatch'],
+    errors: ['limit_reached'],
     handle: ({ ownerId, body, save }) => createTrunk(deps, ownerId, body, save),
   })
   oneTrunkRoutes(app, deps)
@@ -67,7 +67,7 @@ function oneTrunkRoutes(app: FastifyInstance, deps: Deps): void {
     params: TrunkPath,
     body: TrunkPatch,
     answer: TrunkView,
-    errors: ['malformed_json', 'not_found'],
+    errors: ['not_found'],
     handle: ({ ownerId, params, body }) => patchTrunk(deps, ownerId, params.trunk_id, body),
   })
   route(app, deps, {

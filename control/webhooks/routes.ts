@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Deps } from '../deps.ts'
 import { listOf, paging } from '../http/paging.ts'
-import { notFound, type ProblemCode } from '../http/problem.ts'
+import { notFound } from '../http/problem.ts'
 import { route } from '../http/route.ts'
 import { deleted } from '../http/shapes.ts'
 import {
@@ -29,7 +29,6 @@ import {
 import { countWebhooks, selectWebhook, selectWebhooks } from './sql.ts'
 
 const tag = 'Webhooks'
-const posting: ProblemCode[] = ['malformed_json', 'idempotency_in_flight', 'idempotency_mismatch']
 
 export function webhookRoutes(app: FastifyInstance, deps: Deps): void {
   route(app, deps, {
@@ -61,7 +60,7 @@ export function webhookRoutes(app: FastifyInstance, deps: Deps): void {
     status: 201,
     answer: WebhookCreated,
     secret: 'secret',
-    errors: [...posting, 'limit_reached'],
+    errors: ['limit_reached'],
     handle: ({ ownerId, body, save }) => createWebhook(deps, ownerId, body, save),
   })
   oneWebhookRoutes(app, deps)
@@ -96,7 +95,7 @@ function oneWebhookRoutes(app: FastifyInstance, deps: Deps): void {
     params: WebhookPath,
     body: WebhookPatch,
     answer: WebhookView,
-    errors: ['malformed_json', 'not_found'],
+    errors: ['not_found'],
     handle: ({ ownerId, params, body }) => patchWebhook(deps, ownerId, params.webhook_id, body),
   })
   route(app, deps, {
@@ -130,7 +129,7 @@ function deliveryRoutes(app: FastifyInstance, deps: Deps): void {
     params: WebhookPath,
     answer: WebhookCreated,
     secret: 'secret',
-    errors: [...posting, 'not_found'],
+    errors: ['not_found'],
     handle: ({ ownerId, params, save }) => rotateSecret(deps, ownerId, params.webhook_id, save),
   })
   route(app, deps, {
@@ -170,7 +169,7 @@ function deliveryRoutes(app: FastifyInstance, deps: Deps): void {
     params: WebhookPath,
     status: 201,
     answer: DeliveryView,
-    errors: [...posting, 'not_found'],
+    errors: ['not_found'],
     handle: ({ ownerId, params, save }) => testWebhook(deps, ownerId, params.webhook_id, save),
   })
   route(app, deps, {
@@ -184,7 +183,7 @@ function deliveryRoutes(app: FastifyInstance, deps: Deps): void {
     params: DeliveryPath,
     status: 201,
     answer: DeliveryView,
-    errors: [...posting, 'not_found'],
+    errors: ['not_found'],
     handle: ({ ownerId, params, save }) => replayDelivery(deps, ownerId, params.webhook_id, params.delivery_id, save),
   })
 }

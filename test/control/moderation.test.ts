@@ -2,9 +2,17 @@ import { describe, expect, test } from 'vitest'
 import { defaultConfig } from '../../control/deps.ts'
 import { Problem } from '../../control/http/problem.ts'
 import { passModeration, rulesModerator } from '../../control/moderation.ts'
-import { brokenRule } from '../../control/moderation-reading.ts'
+import { readByRules } from '../../control/moderation-reading.ts'
 import { FetchError, type FetchRequest, type FetchResponse } from '../../media/ports.ts'
 import { recordingLog } from '../support/world.ts'
+
+function brokenRule(text: string) {
+  const reading = readByRules(text)
+  for (;;) {
+    const { done, value } = reading.next()
+    if (done) return value
+  }
+}
 
 describe('what is rejected, and why', () => {
   test.each([
