@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis'
 import type { PgBoss } from 'pg-boss'
 import type { ControlBus } from '../media/contract/bus-control.ts'
 import type { Sealer } from '../media/contract/seal.ts'
-import type { Clock, Fetch, Log } from '../media/ports.ts'
+import type { Blobs, Clock, Fetch, Log } from '../media/ports.ts'
 import type { Sql } from './db/connect.ts'
 
 export interface ControlConfig {
@@ -90,6 +90,8 @@ export interface Deps {
   bus: ControlBus
   sealer: Sealer
   fetch: Fetch
+  /** Where engines put the recordings of calls. */
+  blobs: Blobs
   mail: Mail
   clock: Clock
   log: Log

@@ -4,6 +4,7 @@ import type { BusEvent, CallEvent, EngineEvent } from '../media/contract/message
 import { deleteExpired } from './accounts/session-sql.ts'
 import { admitCall, extendCall } from './calls/admit.ts'
 import { finish, finishLost, finishUnanswered } from './calls/finish.ts'
+import { noteRecording } from './calls/recording.ts'
 import type { CallStatus } from './calls/schema.ts'
 import {
   deleteOldEvents,
@@ -36,6 +37,8 @@ export async function handleEvent(deps: Deps, event: BusEvent): Promise<void> {
       return
     case 'trunk.status':
       return noteTrunkStatus(deps, event)
+    case 'recording.ready':
+      return noteRecording(deps, event)
     default:
       return handleCallEvent(deps, event)
   }

@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util'
 import { connect } from '../control/db/connect.ts'
 import { createBoss } from '../control/jobs.ts'
 import { type AdminDeps, type Command, commands, inWords, type Result, UsageError } from './admin/commands.ts'
+import { createBlobs } from './blobs.ts'
 import { systemClock } from './clock.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { readConnections } from './embedded/home.ts'
@@ -88,7 +89,7 @@ async function withDeps(use: (deps: AdminDeps) => Promise<Result>): Promise<Resu
   const sql = connect({ url, max: 2 })
   const boss = createBoss({ url, max: 1, log, supervise: false })
   try {
-    return await use({ sql, boss, clock: systemClock, config: controlConfig(config) })
+    return await use({ sql, boss, blobs: createBlobs(config), clock: systemClock, config: controlConfig(config) })
   } finally {
     await boss.stop({ graceful: false })
     await sql.end({ timeout: 5 })

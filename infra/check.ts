@@ -6,6 +6,7 @@ import { readConfig } from './config.ts'
 import { ensureModels } from './models.ts'
 import { createTeller, ensurePrograms } from './prepare.ts'
 import { ensureSchemathesis } from './python.ts'
+import { ensureWhisper } from './whisper.ts'
 
 /** The long form of the tests that have one; everything else is passed on to the test runner. */
 const full = process.argv.includes('--full')
@@ -21,6 +22,9 @@ if (missing.length > 0)
   fail(`These programs are needed by the tests and cannot be installed here: ${missing.join(', ')}.`)
 const problem = await ensureModels(config.cache, teller)
 if (problem) fail(`The speech models are needed by the tests: ${problem}`)
+
+const deaf = await ensureWhisper(config.cache)
+if (deaf) fail(`The model for Russian is needed by the tests: ${deaf}`)
 
 const without = await ensureSchemathesis(config.cache, teller)
 if (without) teller.say(`schemathesis is not here, so its tests are skipped: ${without}`)

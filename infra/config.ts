@@ -32,6 +32,8 @@ const Environment = z.object({
   LIVEKIT_URL: z.url({ protocol: /^wss?$/ }).optional(),
   /** `off`: without WebRTC, and nothing is built for it. */
   LIVEKIT_EMBEDDED: z.enum(['auto', 'off']).default('auto'),
+  /** `off`: the model that understands Russian (130 MB) is not fetched. */
+  RUSSIAN_EARS: z.enum(['auto', 'off']).default('auto'),
   LIVEKIT_API_KEY: z.string().optional(),
   LIVEKIT_API_SECRET: z.string().optional(),
   DRACHTIO_HOST: z.string().optional(),
@@ -60,6 +62,22 @@ const Environment = z.object({
   LLM_BASE_URL: z.url().optional(),
   LLM_MODEL: z.string().optional(),
   LLM_API_KEY: z.string().optional(),
+
+  /**
+   * Where recordings go: a folder, in PARLEY_HOME unless set. Engines write it and control reads it: on several machines
+   * it must be a shared one, or an S3 bucket takes its place.
+   */
+  BLOB_DIR: z.string().optional(),
+  /** Address of a bucket on S3 or what is like it, as `https://bucket.host` or `https://host/bucket`; instead of a folder. */
+  BLOB_S3_URL: z.url({ protocol: /^https?$/ }).optional(),
+  BLOB_S3_REGION: z.string().default('us-east-1'),
+  BLOB_S3_ACCESS_KEY: z.string().optional(),
+  BLOB_S3_SECRET_KEY: z.string().optional(),
+  /**
+   * Sound of calls under way, and what could not be stored yet; in PARLEY_HOME unless set. It must outlive an engine that
+   * dies, or the recordings of its calls die with it.
+   */
+  SPOOL_DIR: z.string().optional(),
 
   /** Exact `host:port` pairs that tools, webhooks and crawls may reach although they are not public. */
   FETCH_ALLOW: list,
@@ -106,6 +124,9 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   }
   if ((values.LLM_BASE_URL === undefined) !== (values.LLM_MODEL === undefined)) {
     throw new ConfigError('LLM_BASE_URL and LLM_MODEL must be set together')
+  }
+  if (values.BLOB_S3_URL && !(values.BLOB_S3_ACCESS_KEY && values.BLOB_S3_SECRET_KEY)) {
+    throw new ConfigError('BLOB_S3_URL needs BLOB_S3_ACCESS_KEY and BLOB_S3_SECRET_KEY')
   }
   // Two ports a call; with less the system would choose ports that no firewall was told of.
   if (values.RTP_PORT_MAX !== 0 && values.RTP_PORT_MAX <= values.RTP_PORT_MIN) {

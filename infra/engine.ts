@@ -5,12 +5,15 @@ import { createEngineBus } from '../media/contract/bus-engine.ts'
 import type { CallPlan, PlanSecrets } from '../media/contract/plan.ts'
 import { createSealer } from '../media/contract/seal.ts'
 import { createOpenAiCompatible } from '../media/models/openai-compatible.ts'
+import { cachePhrases } from '../media/models/phrase-cache.ts'
 import { createScripted } from '../media/models/scripted/scripted.ts'
 import { createSpeechClient } from '../media/models/speech/client.ts'
 import type { InboundOffer, Llm } from '../media/ports.ts'
+import { createRecorder } from '../media/recording/recorder.ts'
 import { createPacer } from '../media/rtp/pacer.ts'
 import { openRtp } from '../media/rtp/session.ts'
 import { openEdge } from '../sip/trunk/edge.ts'
+import { createBlobs, spoolFolder } from './blobs.ts'
 import { systemClock } from './clock.ts'
 import { type Config, readConfig } from './config.ts'
 import { createLog } from './log.ts'
@@ -32,6 +35,9 @@ await runUntilStopped('engine', async () => {
   const speech = createSpeechClient({ host: config.SPEECH_HOST, port: config.SPEECH_PORT ?? 9040, clock, log })
   const fetch = createSafeFetch({ allow: config.FETCH_ALLOW })
   const pacer = createPacer(clock)
+  const onReady = bus.emitRecordingReady
+  const recorder = createRecorder({ spool: spoolFolder(config), blobs: createBlobs(config), clock, log, onReady })
+  void recorder.recover()
   const rtpHost = config.RTP_HOST ?? config.SIP_HOST
   const ports = { min: config.RTP_PORT_MIN, max: config.RTP_PORT_MAX }
 
@@ -65,9 +71,10 @@ await runUntilStopped('engine', async () => {
     log,
     vad: speech.vad,
     stt: speech.stt,
-    tts: speech.tts,
+    tts: cachePhrases(speech.tts),
     llmFor: (plan, secrets) => brainOf(plan, secrets, config),
     fetch,
+    recorder,
     capacity: config.ENGINE_CAPACITY,
     hears: () => speech.hears(),
     ready: () => edge.isUp(),
@@ -76,6 +83,7 @@ await runUntilStopped('engine', async () => {
     ready: { engine: config.ENGINE_NAME, hears: speech.hears() },
     async stop() {
       await desk?.close(GRACE_MS)
+      await recorder.close()
       await edge.close()
       await directory.stop()
       speech.close()

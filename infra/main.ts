@@ -23,6 +23,7 @@ import { mailFolder, showMail } from './mail.ts'
 import { ensureModels, modelsFolder } from './models.ts'
 import { buildControlParts } from './parts.ts'
 import { createTeller, ensurePrograms, onPath } from './prepare.ts'
+import { ensureWhisper, whisperPath } from './whisper.ts'
 
 const { values: options } = parseArgs({
   options: { 'demo-only': { type: 'boolean', default: false }, 'no-demo': { type: 'boolean', default: false } },
@@ -74,6 +75,7 @@ async function main(): Promise<boolean> {
   const stack = await startStack(config, home)
   started(stack.parts.join(', '))
   startRooms(config, home)
+  fetchRussianEars(config)
   console.log(
     `· REST on ${stack.baseUrl}/v1/public, SIP on ${stack.sip.host}:${stack.sip.port}${stack.hears ? '' : '; it cannot hear (see above)'}`,
   )
@@ -239,7 +241,14 @@ async function startEars(
   const models = modelsFolder(config.cache)
   const speech = await onFreePort(9040, async port => ({
     port,
-    ...(await startSpeech({ port, models, threads: config.speechThreads, logFile, ...watch })),
+    ...(await startSpeech({
+      port,
+      models,
+      whisper: whisperPath(config.cache),
+      threads: config.speechThreads,
+      logFile,
+      ...watch,
+    })),
   }))
   keep('speech', speech.child)
   env['SPEECH_PORT'] = String(speech.port)
@@ -262,6 +271,19 @@ function startPhone(config: Config, logFile: string, watch: Watch) {
     return { child, host: '127.0.0.1', port }
   }
   return onFreePort(5070, start, { udpToo: true })
+}
+
+/** 130 MB that an English installation does without: nothing waits for them. */
+function fetchRussianEars(config: Config): void {
+  if (config.SPEECH_PORT || config.RUSSIAN_EARS === 'off' || options['demo-only']) return
+  if (existsSync(whisperPath(config.cache))) return
+  const fetching = new AbortController()
+  running.push({ name: 'Russian ears', stop: async () => fetching.abort() })
+  void ensureWhisper(config.cache, fetching.signal).then(problem => {
+    if (stopping) return
+    if (problem) teller.say(`Russian is spoken but not understood: the model is not here (${problem}).`)
+    else teller.say('Russian is understood now, too.')
+  })
 }
 
 /** LiveKit is for WebRTC only, and its first build takes minutes: nothing waits for it. */

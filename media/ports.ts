@@ -3,7 +3,8 @@
  * the injected clock (monotonic) unless they say "from the answer".
  */
 
-import type { EndedReason, FinalStatus, MediaStats, Refusal } from './contract/messages.ts'
+import type { Readable } from 'node:stream'
+import type { EndedReason, FinalStatus, MediaStats, RecordingInfo, Refusal } from './contract/messages.ts'
 import type { CallPlan, TrunkPlan } from './contract/plan.ts'
 
 export interface Clock {
@@ -56,8 +57,15 @@ export interface Leg {
   /** Settles once, whoever ended it. */
   readonly ended: Promise<LegEnd>
   hangup(reason: EndedReason): Promise<void>
+  /** Presses keys (`0-9*#A-D`, `,` waits half a second); settles when the last was sent. Absent: it can't. */
+  sendDtmf?(keys: string): Promise<void>
+  /** Gives the far end to somebody else; the leg ends as `transferred` when that worked. Absent: it can't. */
+  transfer?(to: string): Promise<TransferResult>
   stats(): MediaStats
 }
+
+/** `reason`: words for the model. */
+export type TransferResult = { ok: true } | { ok: false; reason: string }
 
 /** Why a dial got no leg. */
 export interface DialFailure {
@@ -99,6 +107,33 @@ export interface TrunkDirectory {
   all(): readonly TrunkPlan[]
   /** Calls back at each change; returns what stops it. */
   onChange(run: () => void): () => void
+}
+
+// ---- recordings ----
+
+/** Keeps the sound of calls. Whatever goes wrong with it, the call goes on. */
+export interface Recorder {
+  /** `startedMs`: of its first sample. */
+  start(call: { callId: string; ownerId: string; sampleRate: number; startedMs: number; log: Log }): Recording
+}
+export interface Recording {
+  caller(frame: AudioFrame): void
+  /** What was pulled for the wire; null is silence. */
+  agent(pcm: Int16Array | null, atMs: number): void
+  /** Ends it now. Null: there is none, or it takes longer to store; then it is told when it is ready. */
+  finish(): Promise<RecordingInfo | null>
+}
+
+/** Files by key, such as `recordings/<owner>/<call>.wav`: lower-case words of `a-z0-9._-` between slashes. */
+export interface Blobs {
+  /** Takes the file over: it is whole under its key, and gone from where it was; or nothing has happened. */
+  take(key: string, file: string, options: { contentType: string; signal: AbortSignal }): Promise<void>
+  /** Null: there is none. `end` is the last byte that is wanted. */
+  read(key: string, range?: { start: number; end: number }): Promise<Readable | null>
+  /** What is not there is deleted already. */
+  delete(key: string): Promise<void>
+  /** Everything below a folder, named without a slash at its end. */
+  deleteAll(folder: string): Promise<void>
 }
 
 // ---- speech ----
@@ -154,7 +189,8 @@ export interface SpeechChunk {
 export interface Tts {
   /** Chunks in order, the first as early as it can be had. Abort ends the iteration without an error. */
   speak(
-    options: { text: string; voice: string | null; language: string },
+    /** `keep`: a fixed phrase that will be said again. */
+    options: { text: string; voice: string | null; language: string; keep?: boolean },
     signal: AbortSignal,
   ): AsyncIterable<SpeechChunk>
 }
@@ -162,10 +198,20 @@ export interface Tts {
 // ---- text model ----
 
 export type ChatMessage =
-  | { role: 'caller'; text: string }
+  /** `keys`: pressed, not said. */
+  | { role: 'caller'; text: string; keys?: true }
   /** What was heard, not what was generated. */
   | { role: 'agent'; text: string; interrupted: boolean }
-  | { role: 'tool'; id: string; name: string; arguments: Record<string, unknown>; result: string; ok: boolean }
+  /** `step`: calls of one answer of the model have the same. */
+  | {
+      role: 'tool'
+      id: string
+      step: string
+      name: string
+      arguments: Record<string, unknown>
+      result: string
+      ok: boolean
+    }
 
 export interface LlmTool {
   name: string
@@ -186,20 +232,31 @@ export interface LlmRequest {
 
 export type LlmEvent =
   | { type: 'text'; delta: string }
-  | { type: 'tool'; id: string; name: string; arguments: Record<string, unknown> }
-  /** After what was said, the agent hangs up. */
-  | { type: 'hangup' }
-  /** The caller asked never to be called again. */
-  | { type: 'do_not_call' }
+  /** One of the request's tools; several may be called in one answer. */
+  | {
+      type: 'tool'
+      id: string
+      name: string
+      arguments: Record<string, unknown>
+      /** Why the arguments could not be read at all; the tool is then not run, and the model is told. */
+      problem?: string
+    }
 
 export interface WrapUpRequest extends LlmRequest {
   goal: string | null
+  /** JSON Schema of an object. */
   extraction: Record<string, unknown> | null
+  /** What was wrong with the answer before; null the first time. */
+  repair: string | null
 }
 export interface WrapUp {
   summary: string
   extracted: Record<string, unknown> | null
   goalReached: boolean
+  /** Words of the conversation that show it. */
+  goalEvidence: string | null
+  /** As the caller said it. */
+  contactName: string | null
 }
 
 /** Holds no state of a call: the same request may be asked twice and thrown away once. */
@@ -207,6 +264,16 @@ export interface Llm {
   respond(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmEvent>
   wrapUp(request: WrapUpRequest, signal: AbortSignal): Promise<WrapUp>
 }
+
+// ---- what the project knows ----
+
+export interface KnowledgeHit {
+  text: string
+  /** Name of the source, for the transcript. */
+  source: string
+}
+/** Rejects when there is no answer in time. */
+export type SearchKnowledge = (query: string, signal: AbortSignal) => Promise<KnowledgeHit[]>
 
 // ---- HTTP to the outside ----
 

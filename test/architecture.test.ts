@@ -47,6 +47,7 @@ const behind: Record<string, RegExp> = {
   postgres: /^control\/db\//,
   'pg-boss': /^control\/(?:jobs|deps)\.ts$/,
   ws: /^media\/models\/vendor-socket\.ts$/,
+  aws4fetch: /^infra\/blobs-s3\.ts$/,
   undici: /^infra\/safe-fetch\.ts$/,
   fastify: /^control\//,
   '@fastify/swagger': /^control\/http\/openapi\.ts$/,

@@ -1,4 +1,6 @@
 /** What only the operator of an installation does to accounts. */
+
+import { recordingsOf } from '../../media/contract/recordings.ts'
 import type { Tx } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
 import { REVOKED_EVERYWHERE_MS } from '../http/verdicts.ts'
@@ -46,7 +48,7 @@ export async function listAccounts(deps: Pick<Deps, 'sql' | 'clock'>): Promise<L
  * the operator's backups is the operator's to care for.
  */
 export async function eraseAccount(
-  deps: Pick<Deps, 'sql' | 'clock' | 'boss'>,
+  deps: Pick<Deps, 'sql' | 'clock' | 'boss' | 'blobs'>,
   ownerId: string,
 ): Promise<{ balance: bigint }> {
   await deps.sql.begin(async tx => {
@@ -54,7 +56,9 @@ export async function eraseAccount(
     await closeAccount(tx, ownerId)
   })
   await new Promise<void>(resolve => deps.clock.after(REVOKED_EVERYWHERE_MS, resolve))
-  return deps.sql.begin(async tx => {
+  // Before the rows: when the store is away, the operator hears of it and can try again.
+  await deps.blobs.deleteAll(recordingsOf(ownerId))
+  const left = await deps.sql.begin(async tx => {
     await lockIdle(tx, ownerId)
     for (const table of ownedTables) {
       if (table.erased) await tx`delete from ${tx(table.name)} where ${isOwned(tx, ownerId, table)}`
@@ -64,6 +68,9 @@ export async function eraseAccount(
     await enqueue(deps, tx, 'trunks.publish', {}) // the engines let go of its trunks
     return { balance: (await balanceOf(tx, ownerId)).available }
   })
+  // And what was stored meanwhile; whatever comes later finds no call, see calls/recording.ts.
+  await deps.blobs.deleteAll(recordingsOf(ownerId))
+  return left
 }
 
 async function lockIdle(tx: Tx, ownerId: string): Promise<void> {

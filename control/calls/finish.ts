@@ -70,9 +70,13 @@ function bareRecord(deps: Deps, status: FinalStatus, reason: EndedReason): CallR
     latency: { p50_ms: null, p95_ms: null, turns: [] },
     summary: null,
     extracted: null,
+    extraction_problem: null,
     goal_reached: false,
+    goal_evidence: null,
+    contact_name: null,
     do_not_call: false,
     media: null,
+    recording: null,
   }
 }
 

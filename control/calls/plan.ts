@@ -48,8 +48,8 @@ export function secretNames({ tools, brain }: Pick<ProjectSettings, 'tools' | 'b
   return [...new Set(key === null ? names : [...names, key])]
 }
 
-function filler(tool: Tool): FillerStage[] {
-  if (tool.filler === null) return []
+function filler(tool: Tool): FillerStage[] | null {
+  if (tool.filler === null) return null
   return typeof tool.filler === 'string' ? [{ after_ms: FILLER_AFTER_MS, text: tool.filler }] : tool.filler
 }
 
@@ -127,6 +127,10 @@ export function makePlan(sealer: Sealer, { call, language, settings, secrets, pa
     task: fill(call.task),
     vars: call.vars,
     tools: settings.tools.map(toolPlan),
+    transfers: [],
+    knowledge: false,
+    timezone: settings.timezone,
+    contact: null,
     goal: fill(settings.goal),
     extraction: settings.extraction,
     voicemail:
@@ -134,6 +138,7 @@ export function makePlan(sealer: Sealer, { call, language, settings, secrets, pa
         ? { action: 'leave_message', text: fillVars(settings.voicemail.text, call.vars) || settings.voicemail.text }
         : settings.voicemail,
     recording: settings.recording,
+    recording_notice: settings.recording ? fill(settings.recording_notice) : null,
     sealed: hidden ? sealer.seal(hidden, call.id) : null,
     traceparent: null,
   } satisfies CallPlan)

@@ -1,6 +1,7 @@
 import type { CallRecord, ToolCall, Turn } from '../../media/contract/messages.ts'
 import type { ControlConfig } from '../deps.ts'
 import { presentMoney } from '../http/money-schema.ts'
+import { PREFIX } from '../http/route.ts'
 import { time } from '../http/shapes.ts'
 import type { CallRow, EventRow, ListedCall } from './sql.ts'
 
@@ -38,7 +39,7 @@ export function presentDetail(config: ControlConfig, row: CallRow, events: Event
     transcript: row.transcript ?? turnsOf(events),
     tool_calls: row.tool_calls ?? toolsOf(events),
     latency: row.latency ?? NO_LATENCY,
-    recording_url: null,
+    recording_url: row.recording ? `${config.base_url}${PREFIX}/calls/${row.id}/recording` : null,
     sip_trace_url: null,
   }
 }

@@ -4,6 +4,7 @@ import type { Deps } from '../deps.ts'
 import { listOf } from '../http/paging.ts'
 import { route, streamRoute } from '../http/route.ts'
 import { toUnits } from '../money.ts'
+import { sendRecording } from './recording.ts'
 import {
   CallDetail,
   CallFilters,
@@ -17,7 +18,7 @@ import {
   StreamedEvent,
   WouldPlace,
 } from './schema.ts'
-import { getCall, getTrace, hangUp, listCalls, monitorCall, openRecording, placeCall, tryCall } from './service.ts'
+import { getCall, getTrace, hangUp, listCalls, monitorCall, placeCall, tryCall } from './service.ts'
 import { streamCall } from './stream.ts'
 
 const tag = 'Calls'
@@ -126,12 +127,15 @@ function evidenceRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'read',
     tag,
     summary: 'Recording of a call, as a stereo WAV: the other side left, the agent right',
+    description:
+      '16-bit PCM at 8 kHz, from the answer on. There is one some moments after the end of a call whose project has `recording` on; `recording_url` of the call says so. Players may ask for a part with `Range`.',
     params: CallPath,
     contentType: 'audio/wav',
     notATool: 'Sound; get_call has its address.',
     answer: z.string().meta({ format: 'binary' }),
-    errors: ['not_found', 'no_recording'],
-    stream: ({ ownerId, params }) => openRecording(deps, ownerId, params.call_id),
+    errors: ['not_found', 'no_recording', 'range_not_satisfiable'],
+    ranges: true,
+    stream: ({ ownerId, params }, request, reply) => sendRecording(deps, ownerId, params.call_id, request, reply),
   })
   route(app, deps, {
     id: 'get_call_trace',

@@ -128,12 +128,6 @@ export async function hangUp(deps: Deps, ownerId: string, id: string) {
   return presentCall(deps.config, (await selectCall(deps.sql, ownerId, id))!)
 }
 
-/** No call has a recording yet. */
-export async function openRecording(deps: Pick<Deps, 'sql'>, ownerId: string, id: string): Promise<never> {
-  if (!(await selectCall(deps.sql, ownerId, id))) throw notFound()
-  throw new Problem('no_recording')
-}
-
 /** No call has a trace yet. */
 export async function getTrace(deps: Pick<Deps, 'sql'>, ownerId: string, id: string): Promise<never> {
   if (!(await selectCall(deps.sql, ownerId, id))) throw notFound()

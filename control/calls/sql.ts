@@ -38,6 +38,7 @@ export interface CallRow {
   transcript: Turn[] | null
   tool_calls: ToolCall[] | null
   latency: CallRecord['latency'] | null
+  recording: CallRecord['recording']
 }
 
 const newColumns = [
@@ -176,9 +177,22 @@ export async function updateEnded(
       billed_seconds = ${paid.billed_seconds}, cost = ${paid.cost}, goal_reached = ${record.goal_reached},
       summary = ${record.summary && cleanText(record.summary)}, extracted = ${record.extracted ? json(tx, record.extracted) : null},
       transcript = ${json(tx, record.transcript)}, tool_calls = ${json(tx, record.tool_calls)},
-      latency = ${json(tx, record.latency)}, media = ${record.media ? json(tx, record.media) : null}
+      latency = ${json(tx, record.latency)}, media = ${record.media ? json(tx, record.media) : null},
+      recording = coalesce(${record.recording ? json(tx, record.recording) : null}, recording)
     where id = ${call.id}`
   await bump(tx, call, { [call.status]: -1, [record.status]: 1 })
+}
+
+/** False when the owner has no such call. */
+export async function updateRecording(
+  db: Db,
+  ownerId: string,
+  id: string,
+  recording: NonNullable<CallRecord['recording']>,
+): Promise<boolean> {
+  const rows = await db`
+    update calls set recording = ${json(db, recording)} where owner_id = ${ownerId} and id = ${id} returning 1`
+  return rows.length > 0
 }
 
 // ---- sweeps: over all owners ----

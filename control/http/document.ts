@@ -60,7 +60,7 @@ const headers = {
 }
 type HeaderName = keyof typeof headers
 
-const DONE: Record<string, string> = { 200: 'Done', 201: 'Created' }
+const DONE: Record<string, string> = { 200: 'Done', 201: 'Created', 206: 'The part that was asked for' }
 
 /** Changes the document it is given. */
 export function complete(document: Document, baseUrl: string, webhooks: Json): Document {

@@ -58,7 +58,8 @@ const project = {
   max_call_seconds: 600,
   ring_timeout_seconds: 45,
   voicemail: { action: 'hangup' },
-  recording: false,
+  recording: true,
+  recording_notice: 'This call is recorded.',
   caller_id: null,
   created_at: CREATED,
   updated_at: CREATED,
@@ -139,7 +140,7 @@ const callDetail = {
       },
     ],
   },
-  recording_url: null,
+  recording_url: `https://parley.example.com/v1/public/calls/${CALL}/recording`,
   sip_trace_url: null,
 }
 

@@ -122,6 +122,11 @@ export const problems = {
     title: 'The media type of the body is not supported',
     help: 'Send JSON with `Content-Type: application/json`.',
   },
+  range_not_satisfiable: {
+    status: 416,
+    title: 'There is no such part',
+    help: 'The range begins behind the end; `Content-Range` says how long it is.',
+  },
   moderation_rejected: {
     status: 422,
     title: 'The text was rejected by moderation',

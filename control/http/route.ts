@@ -60,6 +60,8 @@ export interface StreamSpec<P extends z.ZodType, Q extends z.ZodType> extends Ba
   method: 'GET'
   contentType: string
   notATool: string
+  /** Takes `Range`, and answers 206 then. */
+  ranges?: true
   stream(
     context: Context<z.output<P>, z.output<Q>, unknown>,
     request: FastifyRequest,
@@ -151,13 +153,13 @@ export function streamRoute<P extends z.ZodType = z.ZodUnknown, Q extends z.ZodT
   deps: Deps,
   spec: StreamSpec<P, Q>,
 ): void {
-  const { path, contentType, stream, ...rest } = spec
+  const { path, contentType, ranges = false, stream, ...rest } = spec
   const url = PREFIX + path
   app.operations.push({ ...rest, url, run: () => Promise.reject(new Error(`${spec.id} is a stream`)) })
   app.route({
     method: spec.method,
     url,
-    schema: schemaOf(spec, contentType),
+    schema: schemaOf(spec, contentType, ranges),
     onRequest: authenticated(deps, spec.scope),
     handler: (request, reply) =>
       stream(
@@ -192,12 +194,14 @@ const POSTING: ProblemCode[] = ['idempotency_in_flight', 'idempotency_mismatch']
 function schemaOf(
   spec: BaseSpec<z.ZodType, z.ZodType, z.ZodType, z.ZodType>,
   contentType: string | null = null,
+  ranges = false,
 ): FastifySchema {
   const { 'x-codes': codes, responses } = failures(spec.method, [
     ...UNDER_KEY,
     ...(spec.method === 'POST' ? POSTING : []),
     ...(spec.errors ?? []),
   ])
+  const answer = contentType ? { content: { [contentType]: { schema: spec.answer } } } : spec.answer
   return {
     operationId: spec.id,
     summary: spec.summary,
@@ -208,8 +212,10 @@ function schemaOf(
     querystring: spec.query ?? z.strictObject({}),
     ...(spec.method === 'GET' ? {} : { body: spec.body ?? NoBody }),
     ...(spec.method === 'POST' ? { headers: idempotencyHeader } : {}),
+    ...(ranges ? { headers: rangeHeader } : {}),
     response: {
-      [spec.status ?? 200]: contentType ? { content: { [contentType]: { schema: spec.answer } } } : spec.answer,
+      [spec.status ?? 200]: answer,
+      ...(ranges ? { 206: answer } : {}),
       ...responses,
     },
     'x-codes': codes,
@@ -220,6 +226,10 @@ function securityOf(reach: Reach): Record<string, string[]>[] {
   const session = { session: [] }
   return reach === 'session' ? [session] : [{ apiKey: [reach] }, { bearer: [reach] }, session]
 }
+
+const rangeHeader = z.looseObject({
+  range: z.string().optional().describe('One range of bytes: `bytes=0-1023`, `bytes=1024-` or `bytes=-1024`'),
+})
 
 /** Headers that we do not name are not ours to refuse. */
 const idempotencyHeader = z.looseObject({

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ToolCall } from '../../media/contract/messages.ts'
+import { isOwnTool, OWN_TOOLS } from '../../media/contract/own-tools.ts'
 import { deleted } from '../http/shapes.ts'
 import { Phone } from '../phone.ts'
 
@@ -33,16 +34,13 @@ const isToolUrl = (text: string) => {
 
 export const FillerStage = z.strictObject({ after_ms: z.int().min(0).max(30_000), text: z.string().min(1).max(500) })
 
-/** What the agent can do without a tool of the customer's. */
-const OWN_TOOLS = ['end_call', 'do_not_call']
-
 export const Tool = z
   .strictObject({
     name: z
       .string()
       .regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/)
-      .refine(name => !OWN_TOOLS.includes(name), { error: `must be none of ${OWN_TOOLS.join(', ')}` })
-      .meta({ not: { enum: OWN_TOOLS } }),
+      .refine(name => !isOwnTool(name), { error: `must be none of ${OWN_TOOLS.join(', ')}` })
+      .meta({ not: { enum: [...OWN_TOOLS] } }),
     description: z.string().max(2000).default(''),
     method: z.enum(['GET', 'POST']),
     url: z
@@ -55,7 +53,9 @@ export const Tool = z
       .union([z.string().min(1).max(500), z.array(FillerStage).max(5)])
       .nullable()
       .default(null)
-      .describe('One phrase, or stages by how long the tool has been silent'),
+      .describe(
+        'One phrase, or stages by how long the tool has been silent; null: the platform’s own phrase; an empty list: none',
+      ),
     headers: z
       .record(
         z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/),
@@ -102,7 +102,8 @@ const settings = {
   max_call_seconds: z.int().min(10).max(SECONDS_MAX_CALL),
   ring_timeout_seconds: z.int().min(5).max(180),
   voicemail: Voicemail,
-  recording: z.boolean(),
+  recording: z.boolean().describe('Keeps the sound of each call: `GET /calls/{call_id}/recording`'),
+  recording_notice: text.nullable().describe('Said before anything else when calls are recorded'),
   timezone: z
     .string()
     .max(64)
@@ -126,6 +127,7 @@ export const defaultSettings: ProjectSettings = {
   ring_timeout_seconds: 45,
   voicemail: { action: 'hangup' },
   recording: false,
+  recording_notice: null,
   timezone: 'UTC',
   caller_id: null,
 }

@@ -24,11 +24,13 @@ export function presentProject(row: ProjectRow) {
 }
 
 /** All that an agent is told or says by itself. */
-function textsOf({ prompt, greeting, disclosure, goal, voicemail, tools = [] }: Partial<ProjectSettings>) {
+function textsOf(settings: Partial<ProjectSettings>) {
+  const { prompt, greeting, disclosure, recording_notice, goal, voicemail, tools = [] } = settings
   const texts: Record<string, string | null | undefined> = {
     '/prompt': prompt,
     '/greeting': greeting,
     '/disclosure': disclosure,
+    '/recording_notice': recording_notice,
     '/goal': goal,
     '/voicemail/text': voicemail?.action === 'leave_message' ? voicemail.text : null,
   }

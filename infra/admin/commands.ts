@@ -23,7 +23,7 @@ import { selectKeyOwner } from '../../control/keys/sql.ts'
 import { balanceOf, fromUnits } from '../../control/money.ts'
 import { card, type Row, table } from './print.ts'
 
-export type AdminDeps = Pick<Deps, 'sql' | 'clock' | 'config' | 'boss'>
+export type AdminDeps = Pick<Deps, 'sql' | 'clock' | 'config' | 'boss' | 'blobs'>
 
 export class UsageError extends Error {}
 
@@ -256,7 +256,7 @@ const dataCommands: Record<string, Command> = {
     options: { yes: { type: 'boolean' } },
     usage: '--yes',
     about:
-      'Erase the data of an account for ever: contacts, calls, settings, keys, e-mail and name.\n' +
+      'Erase the data of an account for ever: contacts, calls, recordings, settings, keys, e-mail and name.\n' +
       'The ledger stays and names nobody. It takes a little more than 5 seconds.',
     async run({ deps, args, options }) {
       const account = await findAccount(deps, args[0]!)

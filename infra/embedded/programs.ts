@@ -33,14 +33,14 @@ export async function startSipServer(
 }
 
 export async function startSpeech(
-  options: ProgramOptions & { port: number; models: string; threads: number },
+  options: ProgramOptions & { port: number; models: string; whisper: string; threads: number },
 ): Promise<{ child: Child; hears: boolean }> {
   const child = await startChild({
     name: 'Speech',
     command: process.execPath,
     args: [
       ...[path('../../media/models/speech/main.ts'), '--port', String(options.port)],
-      ...['--models', options.models, '--threads', String(options.threads)],
+      ...['--models', options.models, '--whisper', options.whisper, '--threads', String(options.threads)],
     ],
     logFile: options.logFile,
     ready: isReady,

@@ -3,18 +3,34 @@
  * pushes the caller's; everything else follows from that, so no timer of its own is needed.
  */
 
-import type { CallEventBody, EndedReason, ToolCall } from '../contract/messages.ts'
+import { FRAME_MS } from '../audio/frames.ts'
+import type { CallEventBody, EndedReason } from '../contract/messages.ts'
 import type { CallPlan, PlanSecrets } from '../contract/plan.ts'
-import { runTool } from '../contract/tool.ts'
-import type { AudioFrame, Clock, Fetch, LegSink, Llm, Log, Stt, SttStream, Tts, Vad, VadStream } from '../ports.ts'
+import type {
+  AudioFrame,
+  Clock,
+  Fetch,
+  LegSink,
+  Llm,
+  LlmRequest,
+  Log,
+  Stt,
+  SttStream,
+  Tts,
+  Vad,
+  VadStream,
+  VoiceFrame,
+} from '../ports.ts'
+import { Answers, LAST_WORD_MS } from './answers.ts'
 import { Disclosure } from './disclosure.ts'
-import { type RunningTool, startTool, takeFiller } from './filler.ts'
+import { EchoJudge, isOwnWords } from './echo.ts'
 import { Journal } from './journal.ts'
 import { type LoudnessState, listenLevel, quiet } from './loudness.ts'
 import { Mouth } from './mouth.ts'
+import type { Abilities } from './own-tools.ts'
 import { type Phrases, phrasesFor } from './phrases.ts'
-import { systemPrompt } from './prompt.ts'
-import { type Reply, type ReplyItem, startReply } from './reply.ts'
+import { localDate, systemPrompt } from './prompt.ts'
+import { Toolbox } from './toolbox.ts'
 import { initialTurn, stepTurn, type TurnEffect, type TurnInput, type TurnState } from './turn.ts'
 import { hear, silent, type VoiceState } from './voice.ts'
 
@@ -29,26 +45,30 @@ export interface ConversationOptions {
   tts: Tts
   llm: Llm
   fetch: Fetch
+  abilities: Abilities
   emit(body: CallEventBody): void
   /** The agent has said its last word. */
   onHangup(reason: EndedReason): void
 }
 
-const TICK_EVERY = 5
-const MAX_TOOL_ROUNDS = 6
-const MAX_MODEL_FAILURES = 2
+/** In a row. */
+const MAX_FAILURES = 3
+/** A recogniser that has no answer by then has failed. */
+const RECOGNISE_MS = 6000
 /** Without packets there are no voice windows; then the clock alone tells silence. */
 const NO_SOUND_MS = 400
-const LAST_WORD_MS = 200
+/** So long after the agent's last frame its echo may still come. */
+const ECHO_TAIL_MS = 800
 
 export class Conversation implements LegSink {
   readonly journal = new Journal()
   readonly phrases: Phrases
-  doNotCall = false
   readonly #options: ConversationOptions
-  readonly #disclosure: Disclosure
   readonly #system: string
   readonly #mouth: Mouth
+  readonly #toolbox: Toolbox
+  readonly #answers: Answers
+  readonly #echo: EchoJudge
   readonly #vad: VadStream
   readonly #stt: SttStream
   readonly #stopped = new AbortController()
@@ -57,60 +77,73 @@ export class Conversation implements LegSink {
   #voice: VoiceState = silent
   #loudness: LoudnessState = quiet
   #lastWindowMs: number
+  #lastSoundMs = Number.NEGATIVE_INFINITY
   #sttMs = 0
-  #speculative: Reply | null = null
-  #reply: Reply | null = null
-  #tool: RunningTool | null = null
-  #toolRun: ReturnType<typeof runTool> | null = null
-  #modelFailures = 0
-  /** Set while the agent is about to hang up of its own accord; words of the caller in between take that back. */
-  #leaving: object | null = null
+  #sttFailures = 0
+  #voiceFailures = 0
   #stoppedMs: number | null = null
   #ending = false
-  #pulls = 0
 
   constructor(options: ConversationOptions) {
-    const { plan, sampleRate, clock, vad, stt } = options
+    const { plan, sampleRate, clock, vad, stt, tts, log } = options
+    const { journal } = this
     this.#options = options
     this.phrases = phrasesFor(plan.language)
-    this.#system = systemPrompt(plan)
+    this.#system = systemPrompt(plan, clock.wall())
     this.#answeredMs = clock.now()
     this.#lastWindowMs = this.#answeredMs
     this.#turn = initialTurn(this.#answeredMs)
-    this.#disclosure = new Disclosure(plan.disclosure)
+    this.#echo = new EchoJudge(sampleRate)
+    const disclosure = new Disclosure(plan.disclosure)
+    const shared = { clock, journal, answeredMs: this.#answeredMs, signal: this.#stopped.signal }
+    const voice = { tts, voice: plan.voice, language: plan.language }
     this.#mouth = new Mouth({
+      ...shared,
+      ...voice,
       sampleRate,
-      tts: options.tts,
-      voice: plan.voice,
-      language: plan.language,
-      clock,
-      log: options.log,
-      journal: this.journal,
-      answeredMs: this.#answeredMs,
-      signal: this.#stopped.signal,
+      log,
       emit: body => {
-        this.#disclosure.note(body)
+        disclosure.note(body)
         options.emit(body)
       },
-      onStarted: atMs => this.#feed({ type: 'agent_started', atMs }),
+      onStarted: atMs => {
+        this.#voiceFailures = 0
+        this.#feed({ type: 'agent_started', atMs })
+      },
+      onVoiceFailed: () => this.#onVoiceFailed(),
+      onSaid: text => this.#feed({ type: 'agent_said', text }),
       onFinished: () => this.#settle(),
     })
-    this.#stt = stt.open({ sampleRate, language: plan.language })
-    this.#vad = vad.open({
-      sampleRate,
-      onVoice: frame => {
-        const heard = hear(this.#voice, frame)
-        this.#voice = heard.state
-        this.#lastWindowMs = frame.atMs
-        this.#feed({ type: 'voice', ...heard.reading, loudMs: this.#loudness.lastMs })
-      },
+    this.#toolbox = new Toolbox({
+      ...options,
+      ...shared,
+      phrases: this.phrases,
+      warm: text => void this.#mouth.warm(text),
     })
+    this.#answers = new Answers({
+      llm: options.llm,
+      voice,
+      mouth: this.#mouth,
+      toolbox: this.#toolbox,
+      disclosure,
+      phrases: this.phrases,
+      clock,
+      log,
+      request: () => this.request(),
+      emit: options.emit,
+      onDone: () => this.#settle(),
+      endWith: (text, reason) => this.endWith(text, reason),
+      onHangup: reason => options.onHangup(reason),
+    })
+    this.#stt = stt.open({ sampleRate, language: plan.language })
+    this.#vad = vad.open({ sampleRate, onVoice: frame => this.#onVoice(frame) })
   }
 
-  /** Says the disclosure and the greeting. */
+  /** Says the disclosure, that it is recorded, and the greeting. */
   start(): void {
     const { plan } = this.#options
-    const opening = [plan.disclosure, plan.greeting ?? this.phrases.greeting].filter(text => text !== null)
+    const notice = plan.recording ? plan.recording_notice : null
+    const opening = [plan.disclosure, notice, plan.greeting ?? this.phrases.greeting].filter(text => text !== null)
     this.#turn = { ...this.#turn, agent: 'busy' }
     for (const text of opening) this.#mouth.say(text)
     this.#mouth.finish()
@@ -119,12 +152,16 @@ export class Conversation implements LegSink {
   // ---- the leg's side ----
 
   pull(atMs: number): Int16Array | null {
-    if (++this.#pulls % TICK_EVERY === 0) this.#tick(this.#options.clock.now())
-    return this.#mouth.pull(atMs)
+    this.#tick(this.#options.clock.now())
+    const pcm = this.#mouth.pull(atMs)
+    this.#echo.played(pcm, atMs + FRAME_MS)
+    if (pcm) this.#lastSoundMs = atMs
+    return pcm
   }
 
   push(frame: AudioFrame): void {
     this.#loudness = listenLevel(this.#loudness, frame)
+    this.#echo.heard(frame.pcm, frame.atMs)
     this.#stt.push(frame)
     this.#vad.push(frame)
   }
@@ -134,7 +171,21 @@ export class Conversation implements LegSink {
     this.#feed({ type: 'key', digit, atMs: this.#options.clock.now() })
   }
 
+  #onVoice(frame: VoiceFrame): void {
+    const { state, reading } = hear(this.#voice, frame)
+    this.#voice = state
+    this.#lastWindowMs = frame.atMs
+    const mayEcho = reading.voiced && frame.atMs - this.#lastSoundMs < ECHO_TAIL_MS
+    const voiced = reading.voiced && !(mayEcho && this.#echo.isEcho(frame.atMs))
+    this.#feed({ type: 'voice', ...reading, voiced, loudMs: this.#loudness.lastMs })
+  }
+
   // ---- the call's side ----
+
+  /** The caller asked never to be called again. */
+  get doNotCall(): boolean {
+    return this.#answers.doNotCall
+  }
 
   /** Talked milliseconds by now. */
   get talkedMs(): number {
@@ -145,12 +196,11 @@ export class Conversation implements LegSink {
   endWith(text: string, reason: EndedReason): void {
     if (this.#ending) return
     this.#ending = true
-    this.#speculative?.abort()
-    this.#reply?.abort()
+    this.#answers.abort()
     this.#mouth.cut()
     this.#mouth.say(text)
     this.#mouth.finish()
-    this.#hangUpAfter(reason)
+    this.#mouth.whenQuiet(() => this.#options.clock.after(LAST_WORD_MS, () => this.#options.onHangup(reason)))
   }
 
   /** The far end is gone: whatever runs is given up. */
@@ -159,27 +209,26 @@ export class Conversation implements LegSink {
     this.#stoppedMs = this.#options.clock.now()
     this.#ending = true
     this.#stopped.abort()
-    this.#speculative?.abort()
-    this.#reply?.abort()
     this.#mouth.cut()
+    this.#answers.abort()
     this.#mouth.settle()
     this.#vad.close()
     this.#stt.close()
   }
 
-  /** After `stop`: a tool that was running is in the journal. The customer's side has been asked, so it belongs there. */
-  async settled(): Promise<void> {
-    await this.#toolRun
+  /** After `stop`: what was running is in the journal. */
+  settled(): Promise<void> {
+    return this.#answers.settled()
   }
 
-  request() {
-    const { plan } = this.#options
+  request(): LlmRequest {
+    const { plan, clock } = this.#options
     return {
       system: this.#system,
       language: plan.language,
       messages: this.journal.messages(),
-      tools: plan.tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
-      today: new Date(this.#options.clock.wall()),
+      tools: this.#toolbox.declared,
+      today: localDate(clock.wall(), plan.timezone),
     }
   }
 
@@ -198,12 +247,10 @@ export class Conversation implements LegSink {
         void this.#transcribe(effect.fromMs, effect.toMs)
         return
       case 'prepare':
-        this.#speculative?.abort()
-        this.#speculative = this.#tool ? null : this.#startReply(effect.text)
+        this.#answers.prepare(effect.text)
         return
       case 'discard':
-        this.#speculative?.abort()
-        this.#speculative = null
+        this.#answers.discard()
         return
       case 'commit':
         this.#commit(effect)
@@ -215,164 +262,73 @@ export class Conversation implements LegSink {
         this.#mouth.resume()
         return
       case 'cut':
-        this.#cut()
+        this.#answers.cut()
+        // The turn machine knows that the agent is silent; that it works on is news to it.
+        if (this.#answers.busy) this.#feed({ type: 'agent_busy', atMs: this.#options.clock.now() })
+        return
+      case 'unclear':
+        if (this.#sttFailures >= MAX_FAILURES) this.endWith(this.phrases.outage, 'model_error')
+        else this.#sayAside(this.phrases.unclear)
         return
       case 'prompt':
-        this.#mouth.say(this.phrases.stillThere)
-        this.#mouth.finish()
+        this.#sayAside(this.phrases.stillThere)
         return
       case 'give_up':
         this.endWith(this.phrases.noAnswer, 'silence_timeout')
     }
   }
 
+  #sayAside(text: string): void {
+    this.#mouth.say(text)
+    this.#mouth.finish()
+  }
+
   async #transcribe(fromMs: number, toMs: number): Promise<void> {
     const { clock, log } = this.#options
     const startedMs = clock.now()
+    const patience = new AbortController()
+    const cancel = clock.after(RECOGNISE_MS, () => patience.abort(new Error('no answer in time')))
+    const gaveUp = new Promise<never>((_, reject) => {
+      patience.signal.addEventListener('abort', () => reject(patience.signal.reason))
+    })
     let text = ''
+    let failed = false
     try {
-      text = (await this.#stt.transcribe(fromMs, toMs, this.#stopped.signal)).text
+      const signal = AbortSignal.any([this.#stopped.signal, patience.signal])
+      text = (await Promise.race([this.#stt.transcribe(fromMs, toMs, signal), gaveUp])).text
+      this.#sttFailures = 0
     } catch (error) {
+      failed = true
+      this.#sttFailures++
       if (!this.#stopped.signal.aborted) log.warn({ err: error }, 'recognition failed')
+    } finally {
+      cancel()
     }
     this.#sttMs = clock.now() - startedMs
-    this.#feed({ type: 'hypothesis', toMs, text, atMs: clock.now() })
+    const echo = clock.now() - this.#lastSoundMs < RECOGNISE_MS && isOwnWords(text, this.#mouth.saying)
+    this.#feed({ type: 'hypothesis', toMs, text, failed, echo, atMs: clock.now() })
   }
 
-  #commit({ text, startMs, endMs, atMs }: Extract<TurnEffect, { type: 'commit' }>): void {
-    const turn = this.journal.caller({ text, started_ms: this.#fromAnswer(startMs), ended_ms: this.#fromAnswer(endMs) })
+  #commit({ text, keys, startMs, endMs, atMs }: Extract<TurnEffect, { type: 'commit' }>): void {
+    const said = { text, started_ms: this.#fromAnswer(startMs), ended_ms: this.#fromAnswer(endMs) }
+    const turn = this.journal.caller(said, keys)
     this.#options.emit({ type: 'turn.finished', turn, latency: null })
     this.#mouth.expect({ endMs, committedMs: atMs, sttMs: this.#sttMs })
-    const prepared = this.#speculative
-    this.#speculative = null
-    // A running tool is not cut short by words: its result and the words are answered together.
-    if (this.#tool && !this.#tool.done) {
-      prepared?.abort()
-      return
-    }
-    this.#tool = null
-    this.#leaving = null
-    this.#reply?.abort()
-    this.#mouth.cut() // an answer that had not begun to sound
-    void this.#speak(prepared ?? this.#startReply(null), 0)
-  }
-
-  #startReply(callerText: string | null): Reply {
-    const { llm, tts, plan, clock } = this.#options
-    const request = this.request()
-    if (callerText !== null) request.messages.push({ role: 'caller', text: callerText })
-    return startReply(llm, request, { tts, voice: plan.voice, language: plan.language }, clock)
-  }
-
-  /** Reads a reply to its end: what it says is queued, what it wants done is done. */
-  async #speak(reply: Reply, round: number): Promise<void> {
-    this.#reply = reply
-    this.#mouth.times = reply.times
-    if (this.#disclosure.owed) this.#mouth.say(this.#disclosure.owed)
-    let acted = false
-    try {
-      for await (const item of reply.items()) {
-        if (reply !== this.#reply) return
-        acted ||= item.type !== 'tool' && item.type !== 'do_not_call'
-        if (item.type === 'sentence') this.#mouth.queue(item.text, item.sound)
-        else if (item.type === 'hangup') {
-          this.#mouth.finish()
-          this.#hangUpAfter('agent_hangup')
-        } else if (item.type === 'do_not_call') this.doNotCall = true
-        else if (round < MAX_TOOL_ROUNDS) {
-          this.#mouth.finish()
-          await this.#useTool(item, round)
-          return
-        }
-      }
-      if (reply.signal.aborted) return
-      if (acted) this.#modelFailures = 0
-      else if (this.doNotCall) this.endWith(this.phrases.goodbye, 'agent_hangup')
-      // A caller who has spoken is not left in silence.
-      else throw new Error('the text model gave no answer')
-    } catch (error) {
-      this.#onModelFailure(error)
-    }
-    if (reply !== this.#reply) return
-    this.#reply = null
-    this.#mouth.finish()
-    // Nothing was said at all: the turn is the caller's again.
-    if (!this.#mouth.active) this.#settle()
-  }
-
-  #onModelFailure(error: unknown): void {
-    if (this.#stopped.signal.aborted) return
-    this.#options.log.error({ err: error }, 'text model failed')
-    if (++this.#modelFailures >= MAX_MODEL_FAILURES) this.endWith(this.phrases.goodbye, 'model_error')
-    else this.#mouth.say(this.phrases.trouble)
-  }
-
-  // ---- tools ----
-
-  async #useTool(item: Extract<ReplyItem, { type: 'tool' }>, round: number): Promise<void> {
-    const { plan, secrets, clock, fetch, emit } = this.#options
-    const tool = plan.tools.find(candidate => candidate.name === item.name)
-    const startedMs = clock.now()
-    const running = tool ? startTool(tool, startedMs) : null
-    this.#tool = running
-    emit({ type: 'tool.started', name: item.name })
-    this.#toolRun = tool
-      ? runTool(tool, item.arguments, secrets.tool_headers[tool.name] ?? {}, fetch, this.#stopped.signal)
-      : null
-    const outcome = this.#toolRun
-      ? await this.#toolRun
-      : { verdict: 'bad_arguments' as const, http_status: null, result: `There is no tool named ${item.name}.` }
-    const call: ToolCall = {
-      name: item.name,
-      arguments: item.arguments,
-      started_ms: this.#fromAnswer(startedMs),
-      ms: Math.round(clock.now() - startedMs),
-      ...outcome,
-      filler: running?.spoken ?? [],
-    }
-    if (running) running.done = true
-    this.journal.tool(item.id, call, this.#fromAnswer(clock.now()))
-    emit({ type: 'tool.finished', tool: call })
-    if (this.#stopped.signal.aborted || this.#ending) return
-    // The model thinks while the filler ends; the answer is spoken after it.
-    const next = this.#startReply(null)
-    this.#reply = next
-    await this.#mouth.quiet()
-    if (next !== this.#reply || next.signal.aborted || this.#ending) return
-    this.#tool = null
-    await this.#speak(next, round + 1)
+    this.#answers.commit()
   }
 
   // ---- the end of speaking ----
 
-  #cut(): void {
-    if (!this.#tool) {
-      this.#reply?.abort()
-      this.#reply = null
-    }
-    this.#leaving = null
-    this.#mouth.cut()
-    this.#mouth.settle()
-    // The turn machine knows that the agent is silent; that it works on is news to it.
-    if (this.#tool) this.#feed({ type: 'agent_busy', atMs: this.#options.clock.now() })
-  }
-
   /** The agent has fallen silent: whoever waited for it goes on, and the turn machine is told. */
   #settle(): void {
     this.#mouth.settle()
-    const atMs = this.#options.clock.now()
-    const busy = this.#reply || this.#tool || this.#mouth.active
-    this.#feed({ type: busy ? 'agent_busy' : 'agent_idle', atMs })
+    const busy = this.#answers.busy || this.#mouth.active
+    this.#feed({ type: busy ? 'agent_busy' : 'agent_idle', atMs: this.#options.clock.now() })
   }
 
-  /** After the last word; a moment later, so that it is not cut off in the far end's buffer. */
-  #hangUpAfter(reason: EndedReason): void {
-    const leaving = {}
-    this.#leaving = leaving
-    const go = () => {
-      if (this.#leaving === leaving) this.#options.onHangup(reason)
-    }
-    this.#mouth.whenQuiet(() => this.#options.clock.after(LAST_WORD_MS, go))
+  /** With no voice left there is nothing to apologise with. */
+  #onVoiceFailed(): void {
+    if (!this.#stopped.signal.aborted && ++this.#voiceFailures === MAX_FAILURES) this.#options.onHangup('model_error')
   }
 
   // ---- time ----
@@ -383,13 +339,8 @@ export class Conversation implements LegSink {
       this.#feed({ type: 'voice', voiced: false, atMs: nowMs, windowMs: 0, loudMs: this.#loudness.lastMs })
     }
     this.#feed({ type: 'tick', atMs: nowMs })
-    const tool = this.#tool
-    if (!tool) return
-    const phrase = takeFiller(tool, nowMs, this.#mouth.active || this.#turn.caller !== null)
-    if (phrase === null) return
-    this.#options.emit({ type: 'filler.spoken', name: tool.plan.name, text: phrase })
-    this.#mouth.say(phrase, true)
-    this.#mouth.finish()
+    const { caller } = this.#turn
+    this.#answers.tick(nowMs, this.#mouth.active || (caller !== null && !caller.wordless))
   }
 
   #fromAnswer(atMs: number): number {

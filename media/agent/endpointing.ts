@@ -1,20 +1,38 @@
 /** How long silence must last after these words before they count as a whole turn. Pure; English and Russian. */
+import type { Expectation } from './expectation.ts'
 
+/** A plain yes to a question that wants one. */
+const ANSWER_MS = 320
 const SURE_MS = 400
 const LIKELY_MS = 640
 const UNSURE_MS = 1000
 const SPELLING_MS = 1300
+/** A telephone number has at least so many digits; with them it may be whole. */
+const PHONE_DIGITS = 10
 
 const LISTENING_PHRASES = /\b(?:i see|got it|all right|uh huh)\b/g
 const LISTENING_WORD =
   /^(?:uh|huh|m+|h+m+|m+h+m+|uhhuh|yeah|yep|yes|ok|okay|right|sure|alright|oh|ah|hello|hi|угу|ага|да|так|понятно|хорошо|ясно|м+|алло)$/u
 const SURE =
   /^(?:yes|no|yeah|yep|nope|sure|correct|right|okay|ok|of course|that's right|exactly|please do|да|нет|верно|конечно|правильно|хорошо)[.!]?$/iu
-const OPEN_END =
-  /(?:[,:;—-]|\b(?:and|or|but|so|because|the|a|an|my|your|his|her|to|of|for|with|at|in|on|is|are|it's|i'm|if|um|uh|er|well|like|и|или|но|а|потому|что|мой|моя|на|в|с|для|если|это|ну|э+)\.{0,3})$/iu
+/** `\b` knows only Latin letters. */
+const BEFORE = String.raw`(?<![\p{L}\p{N}])`
+const OPEN_END = new RegExp(
+  String.raw`(?:[,:;—-]|${BEFORE}(?:and|or|but|so|because|the|a|an|my|your|his|her|to|of|for|with|at|in|on|is|are|it's|i'm|if|um|uh|er|well|like|и|или|но|а|потому|что|мой|моя|на|в|с|для|если|это|ну|э+|меня зовут|мой (?:номер|адрес))\.{0,3})$`,
+  'iu',
+)
 /** Ends in digits, a single letter, or number words: more of it may come. */
-const DIGITS_END =
-  /(?:\d[\d\s-]*|\b[a-zа-я]|\b(?:zero|oh|one|two|three|four|five|six|seven|eight|nine|double|triple|dot|at|dash|underscore|ноль|один|два|три|четыре|пять|шесть|семь|восемь|девять|точка|собака))[.,]?$/iu
+const DIGITS_END = new RegExp(
+  String.raw`(?:\d[\d\s-]*|${BEFORE}(?:[a-zа-я]|zero|oh|one|two|three|four|five|six|seven|eight|nine|double|triple|dot|at|dash|underscore|ноль|нуль|один|два|три|четыре|пять|шесть|семь|восемь|девять|точка|собака))[.,]?$`,
+  'iu',
+)
+
+/** An address being said or spelled, and one that has come to its end. */
+const ADDRESS = /@|\b(?:at|underscore)\b.*\bdot\b|\bat (?:gmail|yahoo|hotmail|outlook|icloud)\b|собака/i
+const WHOLE_ADDRESS =
+  /(?:@|\bat\b|собака).*(?:\.|\bdot\b|точка)\s*(?:com|net|org|edu|gov|info|biz|io|co|uk|us|de|ru|eu|su|ком|ру|нет|орг)[.!]?$/i
+const DIGIT_WORD =
+  /^(?:zero|oh|one|two|three|four|five|six|seven|eight|nine|ноль|нуль|один|два|три|четыре|пять|шесть|семь|восемь|девять)$/i
 
 /** Words that only say "I am listening". Judged word by word: one pattern for all of it takes ages on a long "mmmmmm". */
 export function isBackchannel(text: string): boolean {
@@ -27,12 +45,17 @@ export function isBackchannel(text: string): boolean {
   return words.length > 0 && words.every(word => LISTENING_WORD.test(word))
 }
 
-export function endpointMs(text: string): number {
+export function endpointMs(text: string, expects: Expectation = 'anything'): number {
   const words = text.trim()
-  if (SURE.test(words)) return SURE_MS
+  if (SURE.test(words)) return expects === 'yes_no' ? ANSWER_MS : SURE_MS
   if (OPEN_END.test(words)) return UNSURE_MS
-  if (spells(words)) return SPELLING_MS
-  if (DIGITS_END.test(words)) return LIKELY_MS + 140
+  const address = ADDRESS.test(words) || (expects === 'email' && !/[.!?]$/.test(words))
+  if (address) return WHOLE_ADDRESS.test(words) ? LIKELY_MS : SPELLING_MS
+  if (spells(words)) return digitsIn(words) >= PHONE_DIGITS ? LIKELY_MS : SPELLING_MS
+  if (DIGITS_END.test(words)) {
+    const more = expects === 'digits' || expects === 'spelling'
+    return more && digitsIn(words) < PHONE_DIGITS ? UNSURE_MS : LIKELY_MS + 140
+  }
   return /[.!?…]$/.test(words) ? SURE_MS + 100 : LIKELY_MS
 }
 
@@ -46,4 +69,10 @@ function spells(text: string): boolean {
     .slice(-4)
   const spelled = pieces.filter(piece => DIGITS_END.test(piece)).length
   return spelled >= 3
+}
+
+/** Digits that these words stand for: as figures or one by one. */
+function digitsIn(text: string): number {
+  const pieces = text.split(/[^\p{L}\p{N}]+/u)
+  return pieces.reduce((sum, piece) => sum + (/^\d+$/.test(piece) ? piece.length : DIGIT_WORD.test(piece) ? 1 : 0), 0)
 }

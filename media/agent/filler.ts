@@ -1,45 +1,42 @@
 /** When to say something while a tool runs. No clock, no sound. */
-import type { FillerStage, ToolPlan } from '../contract/plan.ts'
+import type { FillerStage } from '../contract/plan.ts'
 
-export interface FillerState {
-  startedMs: number
-  /** Stages already spoken. */
-  spoken: number
+export interface Filler {
+  readonly stages: readonly FillerStage[]
+  readonly startedMs: number
+  /** Stages that are past, spoken or covered by another phrase. */
+  past: number
+  spokenMs: number | null
 }
 
-/**
- * The phrase that is due, or null. Never when the answer is there, and never over other sound: a stage that falls due
- * while the agent still speaks waits for its end.
- */
-export function dueFiller(
-  stages: readonly FillerStage[],
-  state: FillerState,
-  now: { atMs: number; answered: boolean; soundBusy: boolean },
-): string | null {
-  const stage = stages[state.spoken]
-  if (!stage || now.answered || now.soundBusy) return null
-  return now.atMs - state.startedMs >= stage.after_ms ? stage.text : null
-}
+/** Two phrases closer together sound like a stutter. */
+const APART_MS = 1500
+/** After the last stage, so that nobody thinks the line is dead. */
+export const PROGRESS_EVERY_MS = 8000
 
-export interface RunningTool {
-  readonly plan: ToolPlan
-  readonly filler: FillerState
-  readonly spoken: string[]
-  done: boolean
-}
-
-export const startTool = (plan: ToolPlan, startedMs: number): RunningTool => ({
-  plan,
-  filler: { startedMs, spoken: 0 },
-  spoken: [],
-  done: false,
+export const startFiller = (stages: readonly FillerStage[], startedMs: number): Filler => ({
+  stages,
+  startedMs,
+  past: 0,
+  spokenMs: null,
 })
 
-/** What is due now, noted as spoken; or null. */
-export function takeFiller(tool: RunningTool, atMs: number, soundBusy: boolean): string | null {
-  const phrase = dueFiller(tool.plan.filler, tool.filler, { atMs, answered: tool.done, soundBusy })
-  if (phrase === null) return null
-  tool.filler.spoken++
-  tool.spoken.push(phrase)
-  return phrase
+/**
+ * The phrase that is due, or null; `progress` is said again and again after the last stage. Never over other sound: a
+ * stage that falls due while the agent still speaks waits for its end, and only the last of several is said.
+ */
+export function dueFiller(filler: Filler, atMs: number, soundBusy: boolean, progress: string): string | null {
+  const { stages, startedMs, past, spokenMs } = filler
+  if (soundBusy || stages.length === 0) return null
+  if (spokenMs !== null && atMs - spokenMs < APART_MS) return null
+  const due = stages.filter(stage => atMs - startedMs >= stage.after_ms)
+  if (due.length > past) return due.at(-1)!.text
+  const waited = spokenMs !== null && atMs - spokenMs >= PROGRESS_EVERY_MS
+  return past >= stages.length && waited ? progress : null
+}
+
+/** A phrase was said: what was due by now is covered by it. */
+export function coverFiller(filler: Filler, atMs: number): void {
+  filler.past = filler.stages.filter(stage => atMs - filler.startedMs >= stage.after_ms).length
+  filler.spokenMs = atMs
 }

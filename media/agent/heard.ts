@@ -1,25 +1,38 @@
-/** How much of a sentence was heard when its sound was cut. */
+/** How much of a sentence was heard when its sound was cut. Pure. */
+import type { SpokenWord } from '../ports.ts'
 
-/** Speaking rate for sound that was not made to its end yet: letters a second, as Piper and most voices speak English. */
-const LETTERS_PER_SECOND = 15
+/** For sound that was not made to its end yet, until the voice has shown its own pace: milliseconds for a letter. */
+export const USUAL_PACE = 1000 / 17
+/** No voice speaks so much faster; sound that is shorter broke off, whatever the vendor says of it. */
+export const SHORTEST = 0.4
+/** Below that the estimate itself says little. */
+const SURELY_MS = 1500
 
 export interface PlayedSpeech {
   text: string
   playedMs: number
   /** Length of the whole sound, or null while it is still being made. */
   totalMs: number | null
+  /** As the vendor timed them, in order; empty when it does not. */
+  words?: readonly SpokenWord[]
+  /** Of this voice, from `paceOf`. */
+  pace?: number
 }
 
 /**
  * The words that were played, by the share of the sound; a word counts when more than half of it was heard. Pauses at
  * punctuation are weighed as letters, since they take time but no words.
  */
-export function heardText({ text, playedMs, totalMs }: PlayedSpeech): string {
+export function heardText({ text, playedMs, totalMs, words: timed = [], pace = USUAL_PACE }: PlayedSpeech): string {
   if (playedMs <= 0) return ''
-  const words = text.match(/\S+\s*/g) ?? []
+  const last = timed.at(-1)
+  if (last && playedMs < last.endMs) return upTo(text, timed, playedMs)
+  const words = wordsOf(text)
   const weights = words.map(weigh)
   const total = weights.reduce((sum, weight) => sum + weight, 0)
-  const wholeMs = totalMs ?? Math.max(playedMs, (total / LETTERS_PER_SECOND) * 1000)
+  const estimateMs = total * pace
+  const brokeOff = totalMs !== null && estimateMs > SURELY_MS && totalMs < estimateMs * SHORTEST
+  const wholeMs = totalMs === null || brokeOff ? Math.max(playedMs, estimateMs) : totalMs
   if (playedMs >= wholeMs) return text.trim()
   let budget = (playedMs / wholeMs) * total
   let heard = ''
@@ -29,6 +42,27 @@ export function heardText({ text, playedMs, totalMs }: PlayedSpeech): string {
     heard += word
   }
   return heard.trim()
+}
+
+const wordsOf = (text: string) => text.match(/\S+\s*/g) ?? []
+
+/** Milliseconds for a letter, of a sentence that was spoken to its end. */
+export const paceOf = (text: string, totalMs: number) =>
+  totalMs / wordsOf(text).reduce((sum, word) => sum + weigh(word), 0)
+
+/** To the last word of which more than half was played, in the letters of the text. */
+function upTo(text: string, timed: readonly SpokenWord[], playedMs: number): string {
+  const lower = text.toLowerCase()
+  let end = 0
+  for (const word of timed) {
+    if ((word.startMs + word.endMs) / 2 > playedMs) break
+    // A vendor may time words that are written otherwise ("42" as "forty-two"): those are passed over.
+    const letters = word.text.toLowerCase().replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, '')
+    const at = letters === '' ? -1 : lower.indexOf(letters, end)
+    if (at >= 0 && at - end <= 24) end = at + letters.length
+  }
+  if (end === 0) return ''
+  return text.slice(0, end + (/^\S*/.exec(text.slice(end))?.[0].length ?? 0)).trim()
 }
 
 function weigh(word: string): number {

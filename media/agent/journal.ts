@@ -23,10 +23,10 @@ export class Journal {
       .map(message => ({ ...message }))
   }
 
-  caller(turn: Omit<Turn, 'role' | 'heard_text' | 'interrupted'>): Turn {
+  caller(turn: Omit<Turn, 'role' | 'heard_text' | 'interrupted'>, keys: boolean): Turn {
     const whole: Turn = { role: 'caller', ...turn, heard_text: turn.text, interrupted: false }
     this.turns.push(whole)
-    this.#messages.push({ role: 'caller', text: turn.text })
+    this.#messages.push({ role: 'caller', text: turn.text, ...(keys ? { keys } : {}) })
     return whole
   }
 
@@ -47,10 +47,13 @@ export class Journal {
     return whole
   }
 
-  tool(id: string, call: ToolCall, endedMs: number): Turn {
+  /** `inTranscript`: false for what readers see anyway, such as a hang-up. */
+  tool(called: { id: string; step: string; call: ToolCall; endedMs: number; inTranscript: boolean }): void {
+    const { id, step, call, endedMs, inTranscript } = called
     this.toolCalls.push(call)
     const { name, arguments: args, result, verdict } = call
-    this.#messages.push({ role: 'tool', id, name, arguments: args, result, ok: verdict === 'ok' })
+    this.#messages.push({ role: 'tool', id, step, name, arguments: args, result, ok: verdict === 'ok' })
+    if (!inTranscript) return
     const text = `${name}: ${verdict}`
     const turn: Turn = {
       role: 'tool',
@@ -61,7 +64,6 @@ export class Journal {
       interrupted: false,
     }
     this.turns.push(turn)
-    return turn
   }
 
   latency(): { p50_ms: number | null; p95_ms: number | null; turns: TurnLatency[] } {

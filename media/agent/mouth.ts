@@ -4,7 +4,7 @@
  */
 import { createResampler } from '../audio/resample.ts'
 import type { CallEventBody, TurnLatency } from '../contract/messages.ts'
-import type { Clock, Log, SpeechChunk, Tts } from '../ports.ts'
+import type { Clock, Log, SpeechChunk, SpokenWord, Tts } from '../ports.ts'
 import type { Journal, OpenTurn } from './journal.ts'
 import { Playout } from './playout.ts'
 import { buffered, type ReplyTimes } from './reply.ts'
@@ -22,6 +22,10 @@ export interface MouthOptions {
   signal: AbortSignal
   emit(body: CallEventBody): void
   onStarted(atMs: number): void
+  /** A sentence was not spoken, or not to its end. */
+  onVoiceFailed(): void
+  /** What was heard of a run, before `onFinished`. */
+  onSaid(text: string): void
   /** A run was played to its end. */
   onFinished(): void
 }
@@ -43,6 +47,12 @@ export function fromFirstSound(pcm: Int16Array, sampleRate: number): Int16Array 
   return pcm.subarray(Math.max(0, first - (sampleRate / 1000) * LEAD_MS))
 }
 
+const shifted = (word: SpokenWord, byMs: number): SpokenWord => ({
+  text: word.text,
+  startMs: word.startMs - byMs,
+  endMs: word.endMs - byMs,
+})
+
 interface Run {
   turn: OpenTurn
   latency: TurnLatency | null
@@ -57,6 +67,7 @@ export class Mouth {
   #run: Run | null = null
   #awaited: Awaited | null = null
   #waiters: (() => void)[] = []
+  #saying = ''
 
   constructor(options: MouthOptions) {
     this.#options = options
@@ -76,6 +87,11 @@ export class Mouth {
     return this.#playout.active
   }
 
+  /** All of what is being said, or was last. */
+  get saying(): string {
+    return this.#saying
+  }
+
   pull(atMs: number): Int16Array | null {
     return this.#playout.pull(atMs)
   }
@@ -93,15 +109,33 @@ export class Mouth {
     this.#awaited = awaited
   }
 
+  /** A fixed phrase: greeting, filler, apology. */
   say(text: string, filler = false): void {
+    this.queue(text, buffered(this.#voicePhrase(text)), filler)
+  }
+
+  /** It may be said soon, and is then to begin at once. */
+  async warm(text: string): Promise<void> {
+    try {
+      for await (const _ of this.#voicePhrase(text));
+    } catch {
+      // told when it is to be said
+    }
+  }
+
+  #voicePhrase(text: string): AsyncIterable<SpeechChunk> {
     const { tts, voice, language, signal } = this.#options
-    this.queue(text, buffered(tts.speak({ text, voice, language }, signal)), filler)
+    return tts.speak({ text, voice, language, keep: true }, signal)
   }
 
   /** A sentence whose sound is being made already. */
   queue(text: string, sound: AsyncIterable<SpeechChunk>, filler = false): void {
     if (this.#run) this.#run.filler &&= filler
-    else this.#run = { turn: this.#options.journal.openAgent(), latency: null, filler }
+    else {
+      this.#run = { turn: this.#options.journal.openAgent(), latency: null, filler }
+      this.#saying = ''
+    }
+    this.#saying += `${text} `
     void this.#voiceOver(text, sound, !this.#playout.active)
   }
 
@@ -112,6 +146,7 @@ export class Mouth {
 
   /** Stops at once; what was heard by now stays, the rest was never said. */
   cut(): void {
+    this.#playout.resume()
     if (this.#playout.active) this.#close(true)
   }
 
@@ -135,19 +170,30 @@ export class Mouth {
   async #voiceOver(text: string, sound: AsyncIterable<SpeechChunk>, first: boolean): Promise<void> {
     const sentence = this.#playout.add(text)
     let resampler: ReturnType<typeof createResampler> | null = null
+    let rate = 0
     let trim = first
+    let trimmedMs = 0
+    let failed = false
     try {
-      for await (const { pcm, sampleRate } of sound) {
-        resampler ??= createResampler(sampleRate, this.#options.sampleRate)
+      for await (const { pcm, sampleRate, words } of sound) {
+        if (pcm.length > 0 && sampleRate !== rate) {
+          if (resampler) sentence.write(resampler.flush())
+          rate = sampleRate
+          resampler = createResampler(rate, this.#options.sampleRate)
+        }
         const audible = trim ? fromFirstSound(pcm, sampleRate) : pcm
+        trimmedMs += ((pcm.length - audible.length) * 1000) / sampleRate
         trim &&= audible.length === 0
-        sentence.write(resampler.push(audible))
+        if (resampler) sentence.write(resampler.push(audible))
+        if (words) sentence.time(words.map(word => shifted(word, trimmedMs)))
       }
       if (resampler) sentence.write(resampler.flush())
     } catch (error) {
-      this.#options.log.error({ err: error }, 'speech synthesis failed')
+      failed = true
+      if (!this.#options.signal.aborted) this.#options.log.error({ err: error }, 'speech synthesis failed')
     }
-    sentence.end()
+    sentence.end(failed)
+    if (failed) this.#options.onVoiceFailed()
   }
 
   #measure(atMs: number): void {
@@ -187,7 +233,9 @@ export class Mouth {
     if (interrupted && spoken.heardMs > 0 && !signal.aborted) {
       emit({ type: 'barge_in', heard_ms: spoken.heardMs, heard_text: spoken.heardText })
     }
-    if (turn) emit({ type: 'turn.finished', turn, latency: run.latency })
+    if (!turn) return
+    emit({ type: 'turn.finished', turn, latency: run.latency })
+    this.#options.onSaid(turn.heard_text)
   }
 
   #fromAnswer(atMs: number): number {

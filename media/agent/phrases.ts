@@ -8,6 +8,12 @@ export interface Phrases {
   outOfTime: string
   goodbye: string
   trouble: string
+  /** The second failure in a row, before the call is ended. */
+  outage: string
+  /** Something was said that could not be understood. */
+  unclear: string
+  oneMoment: string
+  stillWorking: string
 }
 
 const ENGLISH: Phrases = {
@@ -18,6 +24,10 @@ const ENGLISH: Phrases = {
   outOfTime: 'I am sorry, we have reached the end of the time for this call. Goodbye.',
   goodbye: 'Goodbye.',
   trouble: 'I am sorry, something went wrong on our side. Could you say that again?',
+  outage: 'I am sorry, we have a technical problem. Please call again later. Goodbye.',
+  unclear: 'Sorry, I did not catch that. Could you say it again?',
+  oneMoment: 'One moment, please.',
+  stillWorking: 'I am still working on it, one moment.',
 }
 
 const RUSSIAN: Phrases = {
@@ -28,6 +38,10 @@ const RUSSIAN: Phrases = {
   outOfTime: 'Извините, время этого звонка вышло. До свидания.',
   goodbye: 'До свидания.',
   trouble: 'Извините, у нас что-то пошло не так. Повторите, пожалуйста.',
+  outage: 'Извините, у нас технические неполадки. Позвоните, пожалуйста, позже. До свидания.',
+  unclear: 'Извините, я не расслышал. Повторите, пожалуйста.',
+  oneMoment: 'Одну минуту, пожалуйста.',
+  stillWorking: 'Я всё ещё проверяю, одну минуту.',
 }
 
 export const phrasesFor = (language: string): Phrases => (language.toLowerCase().startsWith('ru') ? RUSSIAN : ENGLISH)

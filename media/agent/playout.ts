@@ -3,14 +3,17 @@
  * Speech is a run of sentences; each is written while it is being made.
  */
 import { FRAME_MS, frameSamples } from '../audio/frames.ts'
-import { heardText } from './heard.ts'
+import type { SpokenWord } from '../ports.ts'
+import { heardText, paceOf, SHORTEST, USUAL_PACE } from './heard.ts'
 
 /** One sentence on its way. */
 export interface Sentence {
   readonly text: string
   write(pcm: Int16Array): void
-  /** No more sound will come. */
-  end(): void
+  /** As they are timed from the first sample written. */
+  time(words: readonly SpokenWord[]): void
+  /** No more sound will come. `failed`: it broke off before its end. */
+  end(failed?: boolean): void
 }
 
 export interface Spoken {
@@ -28,7 +31,9 @@ interface Entry {
   buffered: number
   written: number
   played: number
+  words: SpokenWord[]
   complete: boolean
+  failed: boolean
 }
 
 export interface PlayoutEvents {
@@ -37,6 +42,9 @@ export interface PlayoutEvents {
   /** All that was queued has been played, and the run was closed. */
   onFinished(atMs: number): void
 }
+
+/** A shorter sentence tells little of a voice's pace. */
+const PACED_LETTERS = 30
 
 export class Playout {
   readonly #frame: number
@@ -49,6 +57,7 @@ export class Playout {
   #open = false
   #running = false
   #paused = false
+  #pace = USUAL_PACE
   /** Frames that were due in mid-sentence and not made yet. */
   starved = 0
 
@@ -67,7 +76,16 @@ export class Playout {
   add(text: string): Sentence {
     this.#open = true
     this.#running = true
-    const entry: Entry = { text, chunks: [], buffered: 0, written: 0, played: 0, complete: false }
+    const entry: Entry = {
+      text,
+      chunks: [],
+      buffered: 0,
+      written: 0,
+      played: 0,
+      words: [],
+      complete: false,
+      failed: false,
+    }
     this.#queue.push(entry)
     return {
       text,
@@ -77,8 +95,12 @@ export class Playout {
         entry.buffered += pcm.length
         entry.written += pcm.length
       },
-      end: () => {
+      time: words => {
+        entry.words.push(...words)
+      },
+      end: (failed = false) => {
         entry.complete = true
+        entry.failed ||= failed
       },
     }
   }
@@ -126,7 +148,9 @@ export class Playout {
       heardText({
         text: entry.text,
         playedMs: entry.played / this.#perMs,
-        totalMs: entry.complete ? entry.written / this.#perMs : null,
+        totalMs: entry.complete && !entry.failed ? entry.written / this.#perMs : null,
+        words: entry.words,
+        pace: this.#pace,
       }),
     )
     return {
@@ -151,7 +175,13 @@ export class Playout {
   }
 
   #retire(): void {
-    while (this.#queue[0]?.complete && this.#queue[0].buffered === 0) this.#done.push(this.#queue.shift()!)
+    while (this.#queue[0]?.complete && this.#queue[0].buffered === 0) {
+      const entry = this.#queue.shift()!
+      this.#done.push(entry)
+      if (entry.failed || entry.text.length < PACED_LETTERS) continue
+      const pace = paceOf(entry.text, entry.written / this.#perMs)
+      if (pace > SHORTEST * USUAL_PACE) this.#pace = pace
+    }
   }
 
   #take(entry: Entry): Int16Array {

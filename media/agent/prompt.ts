@@ -1,19 +1,58 @@
-/** What the text model is told before the first word. Pure. */
+/** What the text model is told before the first word. Pure; the one place where it is put together. */
 import type { CallPlan } from '../contract/plan.ts'
+import { FENCE_RULE, fence } from '../fence.ts'
 
-const RULES = `You are speaking on the telephone. Answer in one to three short spoken sentences, without lists, markup or
-emoji. Write numbers and abbreviations as they are said. Ask for one thing at a time. Use a tool only with what the caller
-really said, and never invent its result. When the caller asks not to be called again, use do_not_call. When the
-conversation is over, say goodbye and use end_call.`
+const RULES = [
+  'You are speaking on the telephone. Answer in one to three short spoken sentences, without lists, markup or emoji.',
+  'Write numbers and abbreviations as they are said. Ask for one thing at a time.',
+  'Use a tool only with what the caller really said, and never invent its result.',
+  'When the caller asks not to be called again, use do_not_call.',
+  'When the conversation is over, say goodbye and use end_call.',
+  'Never say that you are a human being.',
+  FENCE_RULE,
+].join(' ')
 
-export function systemPrompt(plan: CallPlan): string {
-  const parts = [
+/** `startedMs`: epoch milliseconds of the answer. One text for the whole call, so that a vendor's prompt cache holds. */
+export function systemPrompt(plan: CallPlan, startedMs: number): string {
+  return [
     plan.prompt,
     plan.task ? `Your task in this call: ${plan.task}` : '',
     plan.goal ? `The goal of the call: ${plan.goal}` : '',
     plan.direction === 'out' ? 'You have called this person.' : 'This person has called you.',
+    aboutContact(plan),
+    `The call began on ${spokenTime(startedMs, plan.timezone)} (${plan.timezone}).`,
     `Speak the language with the code "${plan.language}".`,
-    RULES.replace(/\n/g, ' '),
+    RULES,
   ]
-  return parts.filter(part => part !== '').join('\n\n')
+    .filter(part => part.trim() !== '')
+    .join('\n\n')
+}
+
+function aboutContact({ contact, timezone }: CallPlan): string {
+  if (!contact) return ''
+  const lines = contact.name ? [`Name: ${contact.name}`] : []
+  for (const { at, direction, summary } of contact.history) {
+    const who = direction === 'out' ? 'we called' : 'they called'
+    lines.push(`${spokenTime(at, timezone)}, ${who}: ${summary}`)
+  }
+  return lines.length === 0 ? '' : `What is known about this person:\n${fence('contact', lines.join('\n'))}`
+}
+
+const spokenTime = (atMs: number, timeZone: string) =>
+  new Intl.DateTimeFormat('en-GB', { timeZone, dateStyle: 'full', timeStyle: 'short' }).format(atMs)
+
+/** The date and time there, as if it were UTC: `getUTCDate()` is the day that people of the zone call today. */
+export function localDate(atMs: number, timeZone: string): Date {
+  const parts = new Intl.DateTimeFormat('en-US', {
+    timeZone,
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
+  }).formatToParts(atMs)
+  const part = (type: Intl.DateTimeFormatPartTypes) => Number(parts.find(entry => entry.type === type)!.value)
+  return new Date(Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'), part('second')))
 }

@@ -29,6 +29,8 @@ export interface Voice {
   language: string
 }
 
+/** Some five minutes of speech: a model that has not come to an end by then will not. */
+const MAX_CHARS = 4000
 /** A model that says nothing for so long has failed: the caller must not listen to silence until the call's time is up. */
 export const MODEL_SILENT_MS = 15_000
 
@@ -57,14 +59,18 @@ export function startReply(llm: Llm, request: LlmRequest, voice: Voice, clock: C
 
   void (async () => {
     const splitter = createSplitter()
+    let chars = 0
     waitForModel()
     try {
       for await (const event of llm.respond(request, AbortSignal.any([signal, patience.signal]))) {
         times.firstTokenMs ??= clock.now()
         if (signal.aborted) break
         waitForModel()
-        if (event.type === 'text') for (const sentence of splitter.push(event.delta)) speak(sentence)
-        else {
+        if (event.type === 'text') {
+          chars += event.delta.length
+          for (const sentence of splitter.push(event.delta)) speak(sentence)
+          if (chars > MAX_CHARS) break
+        } else {
           const rest = splitter.flush()
           if (rest) speak(rest)
           queue.push(event)

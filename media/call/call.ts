@@ -4,9 +4,11 @@
  */
 
 import { Conversation } from '../agent/conversation.ts'
+import type { Abilities } from '../agent/own-tools.ts'
+import { type CheckedWrapUp, wrapUpCall } from '../agent/wrap-up.ts'
 import { LEASE_RENEW_MS } from '../contract/bus.ts'
 import { AskUnanswered, type EngineBus } from '../contract/bus-engine.ts'
-import type { CallEventBody, CallRecord, EndedReason } from '../contract/messages.ts'
+import type { CallEventBody, CallRecord, EndedReason, RecordingInfo } from '../contract/messages.ts'
 import { type CallPlan, PlanSecrets } from '../contract/plan.ts'
 import type { Sealer } from '../contract/seal.ts'
 import type {
@@ -17,13 +19,16 @@ import type {
   Fetch,
   InboundOffer,
   Leg,
+  LegSink,
   Llm,
   Log,
+  Recorder,
+  Recording,
   Stt,
   Tts,
   Vad,
-  WrapUp,
 } from '../ports.ts'
+import { recordingSink } from '../recording/sink.ts'
 import {
   answering,
   type CallEffect,
@@ -46,6 +51,8 @@ export interface CallDeps {
   /** The model of this plan; the key comes from its sealed part. */
   llmFor(plan: CallPlan, secrets: PlanSecrets): Llm
   fetch: Fetch
+  /** Without one nothing is recorded. */
+  recorder?: Recorder
 }
 
 const PROGRESS_MS = 5000
@@ -77,7 +84,9 @@ export class Call {
   #answeredAt: number | null = null
   #talkedMs = 0
   #paidMs: number
-  #wrapUp: WrapUp | null = null
+  #wrapUp: CheckedWrapUp | null = null
+  #recording: Recording | null = null
+  #recorded: RecordingInfo | null = null
   #leaseOkMs: number
   /** Events leave one after the other, in the order they were made. */
   #events: Promise<unknown> = Promise.resolve()
@@ -170,6 +179,7 @@ export class Call {
     const { clock, bus, sealer } = this.#deps
     const leg = this.#leg!
     this.#answeredAt = clock.wall()
+    const startedMs = clock.now()
     try {
       if (plan.sealed) this.#secrets = PlanSecrets.parse(sealer.open(plan.sealed, plan.call_id))
       this.#conversation = new Conversation({
@@ -183,6 +193,7 @@ export class Call {
         tts: this.#deps.tts,
         llm: this.#deps.llmFor(plan, this.#secrets),
         fetch: this.#deps.fetch,
+        abilities: abilitiesOf(leg),
         emit: body => this.#emit(body),
         onHangup: reason => this.#onAgentDone(reason),
       })
@@ -192,12 +203,21 @@ export class Call {
       return
     }
     this.#emit({ type: 'call.started', engine: bus.engine, boot: bus.boot })
-    leg.attach(this.#conversation)
+    leg.attach(this.#withRecording(leg, this.#conversation, startedMs))
     this.#conversation.start()
     this.#feed({ type: 'started' })
     this.#every(PROGRESS_MS, () => this.#emit({ type: 'call.progress', talked_ms: this.#conversation!.talkedMs }))
     this.#after(plan.max_call_ms, () => this.#feed({ type: 'end', reason: 'max_duration' }))
     this.#watchMoney()
+  }
+
+  #withRecording(leg: Leg, sink: LegSink, startedMs: number): LegSink {
+    const { call_id: callId, owner_id: ownerId, recording } = this.plan
+    const { recorder } = this.#deps
+    if (!recording || !recorder) return sink
+    const { sampleRate } = leg
+    this.#recording = recorder.start({ callId, ownerId, sampleRate, startedMs, log: this.#log })
+    return recordingSink(sink, this.#recording)
   }
 
   #onAgentDone(reason: EndedReason): void {
@@ -268,17 +288,19 @@ export class Call {
     const conversation = this.#conversation
     this.#talkedMs = conversation?.talkedMs ?? 0
     conversation?.stop()
+    const recorded = this.#recording?.finish() ?? null
     if (conversation) {
       const { goal, extraction } = this.plan
       try {
         await conversation.settled()
         const llm = this.#deps.llmFor(this.plan, this.#secrets)
         const request = { ...conversation.request(), goal, extraction }
-        this.#wrapUp = await llm.wrapUp(request, AbortSignal.timeout(WRAP_UP_MS))
+        this.#wrapUp = await wrapUpCall(llm, request, AbortSignal.timeout(WRAP_UP_MS))
       } catch (error) {
         this.#log.warn({ err: error }, 'wrap-up failed, the call is closed without a summary')
       }
     }
+    this.#recorded = await recorded
     this.#feed({ type: 'wrapped_up' })
   }
 
@@ -300,9 +322,13 @@ export class Call {
       latency: journal?.latency() ?? { p50_ms: null, p95_ms: null, turns: [] },
       summary: this.#wrapUp?.summary ?? null,
       extracted: this.#wrapUp?.extracted ?? null,
+      extraction_problem: this.#wrapUp?.extractionProblem ?? null,
       goal_reached: this.#wrapUp?.goalReached ?? false,
+      goal_evidence: this.#wrapUp?.goalEvidence ?? null,
+      contact_name: this.#wrapUp?.contactName ?? null,
       do_not_call: conversation?.doNotCall ?? false,
       media: this.#leg?.stats() ?? null,
+      recording: this.#recorded,
     }
     this.#emit({ type: 'call.ended', record })
     void this.#events.then(async () => {
@@ -332,3 +358,9 @@ export class Call {
     this.#timers.push(() => cancel())
   }
 }
+
+/** What this leg can do for the agent. */
+const abilitiesOf = (leg: Leg): Abilities => ({
+  ...(leg.sendDtmf ? { sendDtmf: keys => leg.sendDtmf!(keys) } : {}),
+  ...(leg.transfer ? { transfer: to => leg.transfer!(to) } : {}),
+})

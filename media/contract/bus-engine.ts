@@ -11,6 +11,7 @@ import {
   type CallEventBody,
   type EngineEvent,
   PlaceCommand,
+  type RecordingReadyEvent,
   type TrunkStatusEvent,
 } from './messages.ts'
 import { type CallPlan, CONTRACT_VERSION, TrunksSnapshot } from './plan.ts'
@@ -39,6 +40,7 @@ export interface EngineBus {
   emitter(call: { call_id: string; owner_id: string }): (body: CallEventBody) => Promise<void>
   emitEngine(type: EngineEvent['type']): Promise<void>
   emitTrunkStatus(status: Omit<TrunkStatusEvent, 'v' | 'type' | 'at'>): Promise<void>
+  emitRecordingReady(ready: Omit<RecordingReadyEvent, 'v' | 'type' | 'at'>): Promise<void>
   ask<N extends AskName>(name: N, request: AskRequest<N>, timeoutMs: number): Promise<AskAnswer<N>>
   heartbeat(state: Pick<Heartbeat, 'calls' | 'capacity' | 'hears'>): Promise<void>
   /** Follows the trunks that control publishes. */
@@ -151,6 +153,9 @@ export function createEngineBus(options: {
     },
     async emitTrunkStatus(status) {
       await send({ type: 'trunk.status', ...status })
+    },
+    async emitRecordingReady(ready) {
+      await send({ type: 'recording.ready', ...ready })
     },
     async ask(name, request, timeoutMs) {
       const id = randomUUID()

@@ -86,6 +86,8 @@ export const ToolVerdict = z.enum([
   'network_error',
   'aborted',
   'bad_arguments',
+  'unknown_tool',
+  'failed',
 ])
 export type ToolVerdict = z.infer<typeof ToolVerdict>
 
@@ -114,6 +116,14 @@ export const MediaStats = z.object({
 })
 export type MediaStats = z.infer<typeof MediaStats>
 
+/** A stereo WAV in the blob store: caller left, agent right, from the answer on. */
+export const RecordingInfo = z.object({
+  key: z.string(),
+  duration_ms: z.int().nonnegative(),
+  bytes: z.int().positive(),
+})
+export type RecordingInfo = z.infer<typeof RecordingInfo>
+
 /** The whole of a finished call, so that a lost or late earlier event loses nothing. */
 export const CallRecord = z.object({
   status: FinalStatus,
@@ -129,9 +139,17 @@ export const CallRecord = z.object({
   latency: z.object({ p50_ms: z.int().nullable(), p95_ms: z.int().nullable(), turns: z.array(TurnLatency) }),
   summary: z.string().nullable(),
   extracted: z.record(z.string(), z.unknown()).nullable(),
+  /** Why `extracted` is null although it was asked for. */
+  extraction_problem: z.string().nullable().default(null),
   goal_reached: z.boolean(),
+  /** Words of the call that show it. */
+  goal_evidence: z.string().nullable().default(null),
+  /** As the caller gave it. */
+  contact_name: z.string().nullable().default(null),
   do_not_call: z.boolean(),
   media: MediaStats.nullable(),
+  /** Null: not recorded, or not stored yet; then `recording.ready` comes. */
+  recording: RecordingInfo.nullable().default(null),
 })
 export type CallRecord = z.infer<typeof CallRecord>
 
@@ -182,7 +200,18 @@ export const TrunkStatusEvent = z.object({
 })
 export type TrunkStatusEvent = z.infer<typeof TrunkStatusEvent>
 
-export const BusEvent = z.union([CallEvent, EngineEvent, TrunkStatusEvent])
+/** Stored after the end of its call was told: the upload took long, or the engine had died meanwhile. */
+export const RecordingReadyEvent = z.object({
+  v: z.literal(CONTRACT_VERSION),
+  type: z.literal('recording.ready'),
+  call_id: z.uuid(),
+  owner_id: z.uuid(),
+  recording: RecordingInfo,
+  at: z.int(),
+})
+export type RecordingReadyEvent = z.infer<typeof RecordingReadyEvent>
+
+export const BusEvent = z.union([CallEvent, EngineEvent, TrunkStatusEvent, RecordingReadyEvent])
 export type BusEvent = z.infer<typeof BusEvent>
 
 /** Shared stream: any engine may take it, one does. After `deadline` nobody does. */

@@ -22,7 +22,8 @@ export const ToolPlan = z.object({
   url: z.string(),
   /** JSON Schema of an object. */
   parameters: z.record(z.string(), z.unknown()),
-  filler: z.array(FillerStage),
+  /** Null: the platform's own words. Empty: none at all. */
+  filler: z.array(FillerStage).nullable(),
   timeout_ms: z.int().min(1000).max(30_000),
 })
 export type ToolPlan = z.infer<typeof ToolPlan>
@@ -33,6 +34,10 @@ export const BrainPlan = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('openai_compatible'), base_url: z.url(), model: z.string().min(1) }),
 ])
 export type BrainPlan = z.infer<typeof BrainPlan>
+
+/** Somebody the agent may give the call to. */
+export const TransferTarget = z.object({ name: z.string().min(1), to: z.string().min(1), description: z.string() })
+export type TransferTarget = z.infer<typeof TransferTarget>
 
 export const VoicemailPlan = z.discriminatedUnion('action', [
   z.object({ action: z.literal('hangup') }),
@@ -65,12 +70,27 @@ export const CallPlan = z.object({
   task: z.string().nullable(),
   vars: z.record(z.string(), z.string()),
   tools: z.array(ToolPlan),
+  transfers: z.array(TransferTarget).default([]),
+  /** Whether there is knowledge to search. */
+  knowledge: z.boolean().default(false),
+  /** IANA name of the project's timezone. */
+  timezone: z.string().default('UTC'),
+  /** Who is at the other end; history only where the project allows it. */
+  contact: z
+    .object({
+      name: z.string().nullable(),
+      history: z.array(z.object({ at: z.int(), direction: Direction, summary: z.string() })),
+    })
+    .nullable()
+    .default(null),
   /** What counts as reached, in words; null when none was set. */
   goal: z.string().nullable(),
   /** JSON Schema (object) of what to extract, or null. */
   extraction: z.record(z.string(), z.unknown()).nullable(),
   voicemail: VoicemailPlan,
   recording: z.boolean(),
+  /** Said before anything else; null unless the call is recorded and the project says so. */
+  recording_notice: z.string().nullable().default(null),
   /** `PlanSecrets`, sealed with the call's id as associated data; null when there is nothing to hide. */
   sealed: z.string().nullable(),
   traceparent: z.string().nullable(),

@@ -38,7 +38,7 @@ export function buildRequest(
   headers: Record<string, string>,
   signal: AbortSignal,
 ): FetchRequest | { problem: string } {
-  const problem = checkArguments(tool.parameters, args)
+  const problem = argumentProblem(tool.parameters, args)
   if (problem) return { problem }
   const used = new Set<string>()
   const filled = tool.url.replace(/\{(\w+)\}/g, (_, name: string) => {
@@ -73,7 +73,8 @@ const partsOf = (value: unknown): number =>
     ? Object.values(value).reduce<number>((sum, inner) => sum + partsOf(inner), 1)
     : 1
 
-function checkArguments(schema: Record<string, unknown>, args: Arguments): string | null {
+/** What is wrong with the arguments by the tool's JSON Schema, in words for the model; or null. */
+export function argumentProblem(schema: Record<string, unknown>, args: Arguments): string | null {
   if (partsOf(schema) * partsOf(args) > MOST_STEPS) return null // the tool itself will judge
   const result = validator(schema).safeParse(args)
   if (result.success) return null

@@ -2,6 +2,7 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { generateText, jsonSchema, type ModelMessage, Output, streamText, type ToolSet, tool } from 'ai'
 import { z } from 'zod'
+import { FENCE_RULE, fence } from '../fence.ts'
 import type { ChatMessage, Llm, LlmEvent, LlmRequest, WrapUp, WrapUpRequest } from '../ports.ts'
 
 export interface OpenAiCompatibleOptions {
@@ -12,8 +13,6 @@ export interface OpenAiCompatibleOptions {
   fetch?: typeof globalThis.fetch
 }
 
-const END_CALL = 'end_call'
-const DO_NOT_CALL = 'do_not_call'
 const MAX_TOKENS = 400
 
 export function createOpenAiCompatible(options: OpenAiCompatibleOptions): Llm {
@@ -29,7 +28,7 @@ export function createOpenAiCompatible(options: OpenAiCompatibleOptions): Llm {
   async function* respond(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmEvent> {
     const result = streamText({
       model,
-      system: `${request.system}\n\nToday is ${request.today.toISOString().slice(0, 10)}.`,
+      system: request.system,
       messages: toMessages(request.messages),
       tools: toTools(request),
       abortSignal: signal,
@@ -50,18 +49,21 @@ export function createOpenAiCompatible(options: OpenAiCompatibleOptions): Llm {
     const { output } = await generateText({
       model,
       system:
-        'You write the record of a telephone call. Use only what was said in it. ' +
-        `Goal of the call: ${request.goal ?? 'none was set'}.`,
-      prompt: transcriptOf(request.messages),
+        `You write the record of a telephone call. Use only what was said in it; leave out what was not. ${FENCE_RULE} ` +
+        `Goal of the call: ${request.goal ?? 'none was set'}. It began in this context: ${request.system}` +
+        (request.repair ? `\n\nYour last answer was refused: ${request.repair}. Mend it.` : ''),
+      prompt: fence('call', transcriptOf(request.messages)),
       output: Output.object({ schema: jsonSchema<unknown>(wrapUpSchema(request.extraction)) }),
       abortSignal: signal,
       maxRetries: 1,
     })
-    const { summary, goal_reached, extracted } = WrapUpAnswer.parse(output)
+    const { summary, goal_reached, goal_evidence, caller_name, extracted } = WrapUpAnswer.parse(output)
     return {
       summary,
       extracted: request.extraction ? extracted : null,
       goalReached: request.goal !== null && goal_reached,
+      goalEvidence: goal_evidence || null,
+      contactName: caller_name || null,
     }
   }
   return { respond, wrapUp }
@@ -72,6 +74,8 @@ const Arguments = z.record(z.string(), z.unknown())
 const WrapUpAnswer = z.object({
   summary: z.string().catch(''),
   goal_reached: z.boolean().catch(false),
+  goal_evidence: z.string().nullable().catch(null),
+  caller_name: z.string().nullable().catch(null),
   extracted: Arguments.catch({}),
 })
 
@@ -81,32 +85,76 @@ function wrapUpSchema(extraction: Record<string, unknown> | null) {
     properties: {
       summary: { type: 'string' as const, description: 'Two or three sentences.' },
       goal_reached: { type: 'boolean' as const },
+      goal_evidence: {
+        type: 'string' as const,
+        description: 'The words of the conversation that show it, quoted; empty when it was not reached.',
+      },
+      caller_name: { type: 'string' as const, description: 'As the caller gave it; empty when it was not said.' },
       ...(extraction ? { extracted: extraction } : {}),
     },
-    required: ['summary', 'goal_reached', ...(extraction ? ['extracted'] : [])],
+    required: ['summary', 'goal_reached', 'goal_evidence', 'caller_name', ...(extraction ? ['extracted'] : [])],
     additionalProperties: false,
   }
 }
 
 function toEvent(id: string, name: string, input: unknown): LlmEvent {
-  if (name === END_CALL) return { type: 'hangup' }
-  if (name === DO_NOT_CALL) return { type: 'do_not_call' }
   const args = Arguments.safeParse(input)
+  if (args.success) return { type: 'tool', id, name, arguments: args.data }
   // Cut off in the middle, or no object: a tool must not run with less than the model meant.
-  if (!args.success) throw new Error('the text model called a tool with arguments that cannot be read')
-  return { type: 'tool', id, name, arguments: args.data }
+  return { type: 'tool', id, name, arguments: {}, problem: 'The arguments were not a whole JSON object.' }
 }
 
 function toTools(request: LlmRequest): ToolSet {
-  const nothing = jsonSchema({ type: 'object', properties: {}, additionalProperties: false })
-  const tools: ToolSet = {
-    [END_CALL]: tool({ description: 'Hang up, after goodbye was said.', inputSchema: nothing }),
-    [DO_NOT_CALL]: tool({ description: 'The caller asked never to be called again.', inputSchema: nothing }),
-  }
+  const tools: ToolSet = {}
   for (const { name, description, parameters } of request.tools) {
     tools[name] = tool({ description, inputSchema: jsonSchema(parameters) })
   }
   return tools
+}
+
+type ToolMessage = Extract<ChatMessage, { role: 'tool' }>
+
+/** Calls of one step belong into one message, or some servers refuse the conversation. */
+function stepMessages(calls: readonly ToolMessage[]): ModelMessage[] {
+  return [
+    {
+      role: 'assistant',
+      content: calls.map(({ id, name, arguments: input }) => ({
+        type: 'tool-call',
+        toolCallId: id,
+        toolName: name,
+        input,
+      })),
+    },
+    {
+      role: 'tool',
+      content: calls.map(({ id, name, result }) => ({
+        type: 'tool-result',
+        toolCallId: id,
+        toolName: name,
+        output: { type: 'text', value: fence(name, result) },
+      })),
+    },
+  ]
+}
+
+/** Words that were said while tools of a step ran come after the whole step. */
+function stepsTogether(messages: readonly ChatMessage[]): (ChatMessage | ToolMessage[])[] {
+  const steps = new Map<string, ToolMessage[]>()
+  const together: (ChatMessage | ToolMessage[])[] = []
+  for (const message of messages) {
+    if (message.role !== 'tool') {
+      together.push(message)
+      continue
+    }
+    const step = steps.get(message.step)
+    if (step) step.push(message)
+    else {
+      steps.set(message.step, [message])
+      together.push(steps.get(message.step)!)
+    }
+  }
+  return together
 }
 
 function toMessages(messages: readonly ChatMessage[]): ModelMessage[] {
@@ -115,8 +163,11 @@ function toMessages(messages: readonly ChatMessage[]): ModelMessage[] {
     messages[0]?.role === 'caller' ? [] : [{ role: 'user', content: '(the call is connected)' }]
   return [
     ...opening,
-    ...messages.flatMap((message): ModelMessage[] => {
-      if (message.role === 'caller') return [{ role: 'user', content: message.text }]
+    ...stepsTogether(messages).flatMap((message): ModelMessage[] => {
+      if (Array.isArray(message)) return stepMessages(message)
+      if (message.role === 'caller') {
+        return [{ role: 'user', content: message.keys ? `(pressed keys) ${message.text}` : message.text }]
+      }
       if (message.role === 'agent') {
         return [
           {
@@ -125,14 +176,7 @@ function toMessages(messages: readonly ChatMessage[]): ModelMessage[] {
           },
         ]
       }
-      const { id, name, arguments: input, result } = message
-      return [
-        { role: 'assistant', content: [{ type: 'tool-call', toolCallId: id, toolName: name, input }] },
-        {
-          role: 'tool',
-          content: [{ type: 'tool-result', toolCallId: id, toolName: name, output: { type: 'text', value: result } }],
-        },
-      ]
+      return []
     }),
   ]
 }

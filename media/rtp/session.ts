@@ -10,6 +10,7 @@ import { decodeG711, encodeG711, type G711, SILENCE } from '../audio/g711.ts'
 import type { MediaStats } from '../contract/messages.ts'
 import type { Clock, LegSink, Log } from '../ports.ts'
 import { DtmfReceiver } from './dtmf.ts'
+import { type DtmfFrame, DtmfSender } from './dtmf-sender.ts'
 import { JitterBuffer, type JitterOutput } from './jitter.ts'
 import { type Address, Latch } from './latch.ts'
 import type { Pacer } from './pacer.ts'
@@ -39,6 +40,8 @@ export interface RtpSession {
   /** Signalling has agreed, first or anew. */
   configure(params: RtpParams): void
   attach(sink: LegSink): void
+  /** Presses keys instead of sound; settles when the last was sent, or at the end of the session. */
+  sendDtmf(keys: string): Promise<void>
   /** Clock time of the last packet that was taken, or null. */
   lastReceivedMs(): number | null
   stats(): MediaStats
@@ -67,6 +70,7 @@ class Session implements RtpSession {
   readonly #options: RtpOptions
   readonly #jitter = new JitterBuffer(RTP_RATE)
   readonly #dtmf = new DtmfReceiver()
+  readonly #keys = new DtmfSender(RTP_RATE)
   readonly #chunker = createChunker(FRAME)
   readonly #ssrc = randomBytes(4).readUInt32BE(0)
   readonly #cname = randomBytes(CNAME_BYTES).toString('hex')
@@ -113,6 +117,10 @@ class Session implements RtpSession {
     this.#stopTicks = this.#options.pacer.add(dueMs => this.#tick(dueMs))
   }
 
+  sendDtmf(keys: string): Promise<void> {
+    return this.#closed ? Promise.resolve() : this.#keys.press(keys)
+  }
+
   lastReceivedMs(): number | null {
     return this.#lastReceivedMs
   }
@@ -134,6 +142,7 @@ class Session implements RtpSession {
     if (this.#closed) return
     this.#closed = true
     this.#stopTicks?.()
+    this.#keys.close()
     this.#rtp.close()
     this.#sendRtcp(true, () => this.#rtcp.close())
   }
@@ -198,9 +207,13 @@ class Session implements RtpSession {
     const params = this.#params
     // What is pulled counts as heard: on hold nothing is sent, so nothing is pulled, and the agent waits.
     if (params && params.direction !== 'recvonly' && params.direction !== 'inactive') {
-      const pcm = this.#sink!.pull(dueMs)
-      if (this.#closed) return // the last word was said, and the call hung up
-      this.#send(params, pcm)
+      const key = this.#keys.next(this.#timestamp, params.dtmfPayloadType !== null)
+      if (key) this.#sendKey(params, key)
+      else {
+        const pcm = this.#sink!.pull(dueMs)
+        if (this.#closed) return // the last word was said, and the call hung up
+        this.#send(params, pcm)
+      }
     }
     if (this.#closed) return
     if (nowMs >= this.#rtcpDueMs) {
@@ -210,19 +223,26 @@ class Session implements RtpSession {
   }
 
   #send(params: RtpParams, pcm: Int16Array | null): void {
-    const { address, port } = this.#latch!.target
-    this.#sequence = (this.#sequence + 1) & 0xffff
-    writeRtpHeader(this.#packet, {
-      payloadType: params.payloadType,
-      marker: this.#sent === 0,
-      sequence: this.#sequence,
-      timestamp: this.#timestamp,
-      ssrc: this.#ssrc,
-    })
     if (pcm) encodeG711(params.codec, pcm, this.#packet, RTP_HEADER_BYTES)
     else this.#packet.fill(SILENCE[params.codec], RTP_HEADER_BYTES)
     // Silence is sent too: it keeps NAT bindings open and tells the far end that we live.
-    this.#rtp.send(Buffer.from(this.#packet), port, address)
+    this.#sendPacket(Buffer.from(this.#packet), params.payloadType, this.#timestamp, this.#sent === 0)
+  }
+
+  #sendKey(params: RtpParams, key: DtmfFrame): void {
+    if (key.kind !== 'event') {
+      this.#send(params, key.kind === 'tone' ? key.pcm : null)
+      return
+    }
+    const packet = Buffer.concat([Buffer.alloc(RTP_HEADER_BYTES), key.payload])
+    this.#sendPacket(packet, params.dtmfPayloadType!, key.timestamp, key.marker)
+  }
+
+  #sendPacket(packet: Buffer, payloadType: number, timestamp: number, marker: boolean): void {
+    const { address, port } = this.#latch!.target
+    this.#sequence = (this.#sequence + 1) & 0xffff
+    writeRtpHeader(packet, { payloadType, marker, sequence: this.#sequence, timestamp, ssrc: this.#ssrc })
+    this.#rtp.send(packet, port, address)
     this.#sent++
   }
 

@@ -64,6 +64,10 @@ export class SipLeg implements Leg {
     this.options.rtp.attach(sink)
   }
 
+  sendDtmf(keys: string): Promise<void> {
+    return this.options.rtp.sendDtmf(keys)
+  }
+
   stats(): MediaStats {
     return this.options.rtp.stats()
   }

@@ -2,6 +2,7 @@
  * One server of the control benchmark, in a process of its own: `ours` is the whole app, `bare` a Fastify without anything,
  * whose two routes run one SQL statement each that reads or writes the same rows. Arguments come as JSON.
  */
+import { tmpdir } from 'node:os'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { Redis } from 'ioredis'
 import { buildApp } from '../../control/app.ts'
@@ -9,6 +10,7 @@ import { connect, type Sql } from '../../control/db/connect.ts'
 import { type Deps, defaultConfig } from '../../control/deps.ts'
 import { uuidv7 } from '../../control/ids.ts'
 import { createBoss } from '../../control/jobs.ts'
+import { createFolderBlobs } from '../../infra/blobs.ts'
 import { systemClock } from '../../infra/clock.ts'
 import { createControlBus } from '../../media/contract/bus-control.ts'
 import { createSealer } from '../../media/contract/seal.ts'
@@ -40,6 +42,7 @@ async function ours(): Promise<FastifyInstance> {
     ...{ sql, redis, bus, sealer, boss, clock: systemClock, log: quietLog },
     config: { ...defaultConfig, redis_prefix: 'bench', max_calls_per_owner: 1_000_000, max_event_loop_delay_ms: 0 },
     fetch: () => Promise.reject(new Error('the bench reaches nobody')),
+    blobs: createFolderBlobs(tmpdir()),
     mail: { send: async () => {} },
   }
   return buildApp(deps)

@@ -176,6 +176,7 @@ describe('secrets', () => {
       extraction: full.extraction,
       voicemail: { action: 'leave_message', text: 'Call us' },
       recording: true,
+      recording_notice: null,
       traceparent: null,
     })
     expect(JSON.stringify(command)).not.toMatch(/s3cret|llm-key/)

@@ -229,6 +229,7 @@ describe.concurrent('bad input', () => {
       ['menu', 'too_large', null],
       ['parking', 'http_error', 200],
       ['tickets', 'blocked', null],
+      ['end_call', 'ok', null],
     ])
     expect(detail.tool_calls[0]!.ms).toBeGreaterThanOrEqual(1000)
     expect(detail.tool_calls[0]!.ms).toBeLessThan(2000)

@@ -37,12 +37,19 @@ export function fakeClock(startMs = 1000): FakeClock {
 export const settle = () => new Promise<void>(resolve => setImmediate(resolve))
 
 const FRAME = 160
-const loud = () => Int16Array.from({ length: FRAME }, (_, i) => (i % 10 < 5 ? 7000 : -7000))
+/** With a syllable's gap now and then: a sound that never changes is the room's. */
+const loud = (frame: number) => {
+  const level = frame % 12 === 11 ? 500 : 7000
+  return Int16Array.from({ length: FRAME }, (_, i) => (i % 10 < 5 ? level : -level))
+}
 const quiet = () => new Int16Array(FRAME)
 
 export class FakeLine {
   /** One entry a frame: did the agent's sound leave in it? */
   readonly agent: boolean[] = []
+  /** The far end sends the agent's voice back. */
+  echo: { delayMs: number; gain: number } | null = null
+  readonly #sent: (Int16Array | null)[] = []
   readonly #sink: LegSink
   readonly #clock: FakeClock
 
@@ -55,11 +62,17 @@ export class FakeLine {
     for (let done = 0; done < ms; done += 20) {
       this.#clock.advance(20)
       const atMs = this.#clock.now()
-      this.#sink.push({ pcm: speaking ? loud() : quiet(), atMs, concealed: false })
+      this.#sink.push({ pcm: this.#withEcho(speaking ? loud(done / 20) : quiet()), atMs, concealed: false })
       const pcm = this.#sink.pull(atMs)
+      this.#sent.push(pcm)
       this.agent.push(pcm?.some(sample => sample !== 0) ?? false)
       await settle()
     }
+  }
+
+  #withEcho(own: Int16Array): Int16Array {
+    const sent = this.echo ? this.#sent.at(-Math.round(this.echo.delayMs / 20)) : null
+    return sent ? own.map((sample, i) => Math.max(-32_768, Math.min(32_767, sample + sent[i]! * this.echo!.gain))) : own
   }
 
   caller(ms: number): Promise<void> {

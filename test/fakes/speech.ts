@@ -51,8 +51,10 @@ export function fakeLlm(
         yield event
       }
     },
-    async wrapUp(): Promise<WrapUp> {
-      return { summary: 'A test.', extracted: null, goalReached: true }
+    async wrapUp({ messages }): Promise<WrapUp> {
+      const said = messages.find(message => message.role !== 'tool')
+      const goalEvidence = said && 'text' in said ? said.text : null
+      return { summary: 'A test.', extracted: null, goalReached: true, goalEvidence, contactName: null }
     },
   }
 }

@@ -1,5 +1,8 @@
 /** A whole control plane for one test file: own database, own Redis prefix, and an engine's end of the bus. */
 import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { Redis } from 'ioredis'
 import { inject } from 'vitest'
@@ -13,6 +16,7 @@ import { createKey, type Scope } from '../../control/keys/service.ts'
 import { bindNumber } from '../../control/numbers/service.ts'
 import { createProject } from '../../control/projects/service.ts'
 import { createTrunk } from '../../control/trunks/service.ts'
+import { createFolderBlobs } from '../../infra/blobs.ts'
 import { createControlBus } from '../../media/contract/bus-control.ts'
 import { createEngineBus, type EngineBus } from '../../media/contract/bus-engine.ts'
 import { createSealer } from '../../media/contract/seal.ts'
@@ -59,7 +63,9 @@ export async function createControl(
     rate_limit: { per_key: 10_000, per_address: 10_000, window_ms: 60_000 },
     ...options.config,
   }
-  const deps = { sql, redis, bus, sealer, clock, log, mail, boss, config, fetch: options.fetch ?? plainFetch }
+  const folder = await mkdtemp(join(tmpdir(), 'parley-blobs-'))
+  const blobs = createFolderBlobs(folder)
+  const deps = { sql, redis, bus, sealer, clock, log, mail, boss, blobs, config, fetch: options.fetch ?? plainFetch }
   const app = await buildApp(deps)
   const engines: EngineBus[] = []
   return {
@@ -79,6 +85,7 @@ export async function createControl(
       await boss.stop({ graceful: false })
       await sql.end()
       redis.disconnect()
+      await rm(folder, { recursive: true, force: true })
       await database.drop()
     },
   }

@@ -15,9 +15,13 @@ export function record(part: Partial<CallRecord> = {}): CallRecord {
     latency: { p50_ms: null, p95_ms: null, turns: [] },
     summary: null,
     extracted: null,
+    extraction_problem: null,
     goal_reached: false,
+    goal_evidence: null,
+    contact_name: null,
     do_not_call: false,
     media: null,
+    recording: null,
     ...part,
   }
 }

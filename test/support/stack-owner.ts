@@ -17,6 +17,7 @@ export type Detail = Pick<CallRecord, 'ended_reason' | 'sip_code' | 'tool_calls'
   billed_seconds: number | null
   cost: { amount: string; currency: string } | null
   answered_at: string | null
+  recording_url: string | null
   transcript: Turn[]
 }
 
@@ -59,6 +60,11 @@ export class Owner {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
     return { status: response.status, body: await response.json() }
+  }
+
+  /** What is no JSON. */
+  fetch(path: string, headers: Record<string, string> = {}): Promise<Response> {
+    return fetch(`${this.#baseUrl}/v1/public${path}`, { headers: { 'x-api-key': this.#key, ...headers } })
   }
 
   async place(phone: string, vars: Record<string, string> = {}): Promise<CallStream> {

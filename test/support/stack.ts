@@ -26,6 +26,7 @@ import { startProcess, startSipServer, startSpeech } from '../../infra/embedded/
 import { createLog } from '../../infra/log.ts'
 import { modelsFolder } from '../../infra/models.ts'
 import { buildControlParts, type ControlParts } from '../../infra/parts.ts'
+import { whisperPath } from '../../infra/whisper.ts'
 import { createEngineBus } from '../../media/contract/bus-engine.ts'
 import { createDatabase } from './database.ts'
 import { Owner } from './stack-owner.ts'
@@ -128,7 +129,14 @@ async function start(
       logFile: logFile('sip-server'),
       tell,
     }),
-    startSpeech({ port: speechPort, models: modelsFolder(cache), threads: 1, logFile: logFile('speech'), tell }),
+    startSpeech({
+      port: speechPort,
+      models: modelsFolder(cache),
+      whisper: whisperPath(cache),
+      threads: 1,
+      logFile: logFile('speech'),
+      tell,
+    }),
   ])
   run(sipServer.child)
   run(speech.child)

@@ -39,8 +39,8 @@ export interface PolicyContext {
 
 export type PolicyAction =
   | { say: string }
-  | { say: string; next: 'hangup' }
-  | { say: string; next: 'do_not_call' }
+  | { say: string; next: 'hangup' | 'do_not_call' }
+  | { say: string; next: 'take_message'; message: string }
   | { call: string; arguments: SlotValues }
 
 const MAX_MISSES = 2
@@ -234,7 +234,8 @@ export function actionOf(state: PolicyState, context: PolicyContext): PolicyActi
     case 'told':
       return { say: `${step.ok ? speakResult(step.result, lines.done, language) : lines.failed} ${lines.whatElse}` }
     case 'message':
-      return { say: step.taken ? `${lines.noted} ${lines.whatElse}` : lines.takeMessage }
+      if (!step.taken) return { say: lines.takeMessage }
+      return { say: `${lines.noted} ${lines.whatElse}`, next: 'take_message', message: state.message ?? '' }
     case 'over':
       return step.doNotCall ? { say: lines.noAgain, next: 'do_not_call' } : { say: lines.goodbye, next: 'hangup' }
   }

@@ -1,5 +1,6 @@
 /** The offline brain as an `Llm`: no network, no weights. Honest about its limits; a configured model replaces it. */
 import { createHash } from 'node:crypto'
+import { isOwnTool, type OwnTool } from '../../contract/own-tools.ts'
 import type { ChatMessage, Llm, LlmEvent, LlmRequest, WrapUp, WrapUpRequest } from '../../ports.ts'
 import { contextFor, decide, extract, replay } from './policy.ts'
 
@@ -10,7 +11,12 @@ export interface ScriptedOptions {
 
 export function createScripted(options: ScriptedOptions): Llm {
   const contextOf = (request: LlmRequest) =>
-    contextFor(request.tools, request.language, request.today, options.confirms)
+    contextFor(
+      request.tools.filter(tool => !isOwnTool(tool.name)),
+      request.language,
+      request.today,
+      options.confirms,
+    )
   return {
     async *respond(request: LlmRequest): AsyncIterable<LlmEvent> {
       const action = decide(request.messages, contextOf(request))
@@ -19,26 +25,52 @@ export function createScripted(options: ScriptedOptions): Llm {
         return
       }
       yield { type: 'text', delta: action.say }
+      const own = (name: OwnTool, args: Record<string, unknown> = {}): LlmEvent => ({
+        type: 'tool',
+        id: callId(request.messages, name),
+        name,
+        arguments: args,
+      })
       if (!('next' in action)) return
-      if (action.next === 'do_not_call') yield { type: 'do_not_call' }
-      yield { type: 'hangup' }
+      if (action.next === 'take_message') yield own('take_message', { message: action.message })
+      else {
+        if (action.next === 'do_not_call') yield own('do_not_call')
+        yield own('end_call')
+      }
     },
     async wrapUp(request: WrapUpRequest): Promise<WrapUp> {
       const context = contextOf(request)
       const { message } = replay(request.messages, context)
-      const done = request.messages.filter(entry => entry.role === 'tool')
+      const done = request.messages.filter(entry => entry.role === 'tool').filter(entry => !isOwnTool(entry.name))
+      const reached = request.goal === null ? undefined : done.findLast(entry => entry.ok)
       return {
         summary: summarize(request.messages, done, message),
         extracted: request.extraction ? extract(request.messages, request.extraction, context) : null,
-        goalReached: request.goal !== null && done.some(entry => entry.ok),
+        goalReached: reached !== undefined,
+        goalEvidence: reached ? `${reached.name}: ${reached.result}`.slice(0, MAX_EVIDENCE) : null,
+        contactName: nameIn(request, context),
       }
     },
   }
 }
 
+const MAX_EVIDENCE = 300
+
+/** As it was given for one of the tools. */
+function nameIn(request: LlmRequest, context: ReturnType<typeof contextFor>): string | null {
+  const { known } = replay(request.messages, context)
+  const name = Object.entries(known).find(([slot]) =>
+    /^(?:(?:full|your|caller|customer|contact)_?)?name$|^имя$/i.test(slot),
+  )
+  return typeof name?.[1] === 'string' ? name[1] : null
+}
+
 /** The same conversation gives the same id: the brain holds no state. */
-const callId = (messages: readonly ChatMessage[]) =>
-  `call_${createHash('sha256').update(JSON.stringify(messages)).digest('hex').slice(0, 16)}`
+const callId = (messages: readonly ChatMessage[], name = '') =>
+  `call_${createHash('sha256')
+    .update(name + JSON.stringify(messages))
+    .digest('hex')
+    .slice(0, 16)}`
 
 function summarize(
   messages: readonly ChatMessage[],

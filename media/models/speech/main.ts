@@ -3,12 +3,14 @@ import { parseArgs } from 'node:util'
 import pino from 'pino'
 import { startSpeechServer } from './server.ts'
 import { loadModels, missingModels } from './sherpa.ts'
+import { createWhisper } from './whisper.ts'
 
 const { values } = parseArgs({
   options: {
     host: { type: 'string', default: '127.0.0.1' },
     port: { type: 'string', default: '0' },
     models: { type: 'string' },
+    whisper: { type: 'string' },
     threads: { type: 'string', default: '1' },
   },
 })
@@ -16,7 +18,8 @@ const log = pino({ name: 'speech' }, pino.destination(2))
 const missing = values.models ? missingModels(values.models) : ['--models']
 if (missing.length > 0) log.warn({ missing }, 'offline models are not installed: this process cannot hear')
 const models = missing.length > 0 ? null : await loadModels(values.models!, Number(values.threads))
-const server = await startSpeechServer({ host: values.host, port: Number(values.port), models, log })
+const whisper = values.whisper ? createWhisper(values.whisper) : null
+const server = await startSpeechServer({ host: values.host, port: Number(values.port), models, whisper, log })
 process.stdout.write(`${JSON.stringify({ ready: true, port: server.port, hears: models !== null })}\n`)
 // The supervisor was killed: nobody is left to stop us.
 const parent = process.ppid

@@ -8,8 +8,11 @@ import { espeak, espeakInstalled } from './espeak.ts'
 import { type Answer, Ask, createDecoder, encodeFrame } from './protocol.ts'
 import { MODEL_RATE, type SpeechModels, VAD_WINDOW } from './sherpa.ts'
 import { speakable } from './speakable.ts'
+import { cleanTranscript, type Whisper } from './whisper.ts'
 
 const MAX_WAITING = 64
+/** Whisper knows more; these were tried. */
+const WHISPER_LANGUAGES = ['ru']
 const SILENCE_AFTER_S = 0.4
 const WINDOW_MS = (VAD_WINDOW / MODEL_RATE) * 1000
 
@@ -18,6 +21,8 @@ export interface SpeechServerOptions {
   port: number
   /** Null where the models are not installed: then it only speaks, by espeak-ng, and says so. */
   models: SpeechModels | null
+  /** Null where it is not installed: then it does not hear Russian. */
+  whisper?: Whisper | null
   log: Log
 }
 
@@ -27,10 +32,11 @@ export interface SpeechServer {
 }
 
 export async function startSpeechServer(options: SpeechServerOptions): Promise<SpeechServer> {
-  const { models, log } = options
+  const { models, whisper = null, log } = options
   // One at a time each: two sentences side by side would only both be late on the same cores.
   const work: Work = {
     models,
+    whisper,
     log,
     stt: new PQueue({ concurrency: 1 }),
     tts: new PQueue({ concurrency: 1 }),
@@ -50,6 +56,7 @@ export async function startSpeechServer(options: SpeechServerOptions): Promise<S
     port: (server.address() as { port: number }).port,
     async close() {
       for (const socket of sockets) socket.destroy()
+      await whisper?.close()
       await new Promise(resolve => server.close(resolve))
     },
   }
@@ -57,6 +64,7 @@ export async function startSpeechServer(options: SpeechServerOptions): Promise<S
 
 interface Work {
   models: SpeechModels | null
+  whisper: Whisper | null
   log: Log
   stt: PQueue
   tts: PQueue
@@ -64,7 +72,7 @@ interface Work {
 }
 
 function serve(socket: Socket, work: Work): void {
-  const { models, log } = work
+  const { models, whisper, log } = work
   const detectors = new Map<number, Ear>()
   const canceled = new Set<number>()
   const running = new Set<number>()
@@ -74,7 +82,7 @@ function serve(socket: Socket, work: Work): void {
   socket.setNoDelay(true)
   send({
     type: 'hello',
-    hears: models ? ['en'] : [],
+    hears: [...(models ? ['en'] : []), ...(models && whisper?.available() ? WHISPER_LANGUAGES : [])],
     speaks: [...(models ? ['en'] : []), ...(work.espeak ? ['*'] : [])],
   })
 
@@ -99,6 +107,21 @@ function serve(socket: Socket, work: Work): void {
       })
   }
 
+  const queueReading = ({ id, language, sample_rate }: Extract<Ask, { type: 'stt' }>, pcm: Int16Array) => {
+    const primary = language.toLowerCase().split('-')[0]!
+    const read =
+      models && primary === 'en'
+        ? (sound: Int16Array) => models.transcribe(sound)
+        : models && whisper?.available() && WHISPER_LANGUAGES.includes(primary)
+          ? async (sound: Int16Array) => cleanTranscript(await whisper.transcribe(sound, primary))
+          : null
+    if (!read) {
+      send({ type: 'failed', id, reason: 'language' })
+      return
+    }
+    queue(work.stt, id, async () => send({ type: 'text', id, text: await read(toModelRate(pcm, sample_rate)) }))
+  }
+
   const handle = (ask: Ask, pcm: Int16Array): void => {
     switch (ask.type) {
       case 'vad.open':
@@ -118,14 +141,7 @@ function serve(socket: Socket, work: Work): void {
         detectors.delete(ask.id)
         return
       case 'stt':
-        if (!models || !ask.language.toLowerCase().startsWith('en')) {
-          send({ type: 'failed', id: ask.id, reason: 'language' })
-          return
-        }
-        queue(work.stt, ask.id, async () => {
-          const text = await models.transcribe(toModelRate(pcm, ask.sample_rate))
-          send({ type: 'text', id: ask.id, text })
-        })
+        queueReading(ask, pcm)
         return
       case 'tts':
         queue(work.tts, ask.id, () => speak(ask, work, send, () => canceled.has(ask.id)))

@@ -53,6 +53,7 @@ function open({ says, replies, plan: changes, fetch, slowVoiceMs = 0, slowEarsMs
     tts,
     llm: fakeLlm(replies),
     fetch: fetch ?? (() => new Promise(() => {})),
+    abilities: {},
     emit: () => {},
     onHangup: reason => ended.push(reason),
   })
@@ -77,7 +78,10 @@ describe('an agent that is about to hang up', () => {
     let asked = 0
     const { line, ended, agent } = open({
       says: ['Bye.', 'Wait, one more thing.'],
-      replies: () => (asked++ === 0 ? [text('Goodbye.'), { type: 'hangup' }] : [text('What is it?')]),
+      replies: () =>
+        asked++ === 0
+          ? [text('Goodbye.'), { type: 'tool', id: 'e', name: 'end_call', arguments: {} }]
+          : [text('What is it?')],
       slowVoiceMs: 700,
     })
     await line.agentTurn()
@@ -95,7 +99,12 @@ describe('an agent that is about to hang up', () => {
     const { line, ended, agent } = open({
       says: ['Bye.', 'No, wait, I have a question.'],
       replies: () =>
-        asked++ === 0 ? [text('Thank you for calling us today, goodbye.'), { type: 'hangup' }] : [text('Please ask.')],
+        asked++ === 0
+          ? [
+              text('Thank you for calling us today, goodbye.'),
+              { type: 'tool', id: 'e', name: 'end_call', arguments: {} },
+            ]
+          : [text('Please ask.')],
     })
     await line.agentTurn()
     await line.caller(400)
@@ -114,10 +123,14 @@ describe('a model', () => {
     const { line, ended, agent } = open({ says: ['One.', 'Two.'], replies: () => new Promise(() => {}) })
     await line.agentTurn()
     await line.caller(400)
+    await line.agentTurn()
+    expect(agent().at(-1)).toMatch(/One moment/)
     await line.agentTurn(MODEL_SILENT_MS + 8000)
     expect(agent().at(-1)).toMatch(/went wrong/)
     await line.caller(400)
+    await line.agentTurn()
     await line.agentTurn(MODEL_SILENT_MS + 8000)
+    expect(agent().at(-1)).toMatch(/technical problem/)
     await line.silence(300)
     expect(ended).toEqual(['model_error'])
   })
@@ -133,7 +146,7 @@ describe('a model', () => {
   it('that only notes "never call again" still ends the call with a word', async () => {
     const { line, ended, conversation, agent } = open({
       says: ['Never call me again.'],
-      replies: () => [{ type: 'do_not_call' }],
+      replies: () => [{ type: 'tool', id: 'd', name: 'do_not_call', arguments: {} }],
     })
     await line.agentTurn()
     await line.caller(600)

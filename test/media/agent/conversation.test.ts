@@ -34,6 +34,7 @@ function open({ says = [], replies = () => [{ type: 'text', delta: 'I see.' }], 
     tts,
     llm,
     fetch: fetch ?? (() => Promise.reject(new FetchError('network', 'no network in this test'))),
+    abilities: {},
     emit: event => events.push(event),
     onHangup: reason => ended.push(reason),
   })
@@ -196,7 +197,10 @@ describe('a conversation', () => {
   it('hangs up when the model says so, after its last word', async () => {
     const { line, ended } = open({
       says: ['Bye.'],
-      replies: () => [{ type: 'text', delta: 'Goodbye.' }, { type: 'hangup' }],
+      replies: () => [
+        { type: 'text', delta: 'Goodbye.' },
+        { type: 'tool', id: 'e', name: 'end_call', arguments: {} },
+      ],
     })
     await line.agentTurn()
     await line.caller(400)

@@ -113,7 +113,7 @@ async function talking(options: Options = {}) {
 
 describe('a call', () => {
   it('tells its life in order, and its record at the end', async () => {
-    const { call, line, leg, types, record } = await talking({ says: ['Hello.'] })
+    const { call, line, leg, types, record } = await talking({ says: ['Hello.'], plan: { goal: 'A greeting' } })
     await line.agentTurn()
     await line.caller(500)
     await line.agentTurn()

@@ -207,7 +207,7 @@ describe('fallback of text models', () => {
     },
     async wrapUp() {
       if (end) throw end
-      return { summary: 'S', extracted: null, goalReached: false }
+      return { summary: 'S', extracted: null, goalReached: false, goalEvidence: null, contactName: null }
     },
   })
   const hi: LlmEvent = { type: 'text', delta: 'Hi' }
@@ -257,11 +257,11 @@ describe('fallback of text models', () => {
       ],
       options,
     )
-    const record = await llm.wrapUp({ ...request, goal: null, extraction: null }, never)
+    const record = await llm.wrapUp({ ...request, goal: null, extraction: null, repair: null }, never)
     expect(record.summary).toBe('S')
     expect(switches).toHaveLength(1)
     const none = fallbackLlm([{ name: 'a', llm: model([], new Error('x')) }], options)
-    await expect(none.wrapUp({ ...request, goal: null, extraction: null }, never)).rejects.toMatchObject({
+    await expect(none.wrapUp({ ...request, goal: null, extraction: null, repair: null }, never)).rejects.toMatchObject({
       name: 'VendorError',
     })
   })

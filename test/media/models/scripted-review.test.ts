@@ -28,7 +28,8 @@ async function after(words: string[], language = 'en'): Promise<LlmEvent[]> {
     events.push(event)
   return events
 }
-const types = async (words: string[], language?: string) => (await after(words, language)).map(event => event.type)
+const types = async (words: string[], language?: string) =>
+  (await after(words, language)).map(event => (event.type === 'tool' ? event.name : event.type))
 const said = async (words: string[], language?: string) =>
   (await after(words, language)).map(event => (event.type === 'text' ? event.delta : '')).join('')
 
@@ -62,7 +63,7 @@ describe('a farewell', () => {
   it.each(['Goodbye.', "That's all, thank you.", 'No, thank you.', 'Nothing else.', "That's it.", 'You can hang up.'])(
     'is %j',
     async text => {
-      expect(await types([text])).toContain('hangup')
+      expect(await types([text])).toContain('end_call')
     },
   )
   it.each([
@@ -71,7 +72,7 @@ describe('a farewell', () => {
     'That is all wrong!',
     'No, what does it cost?',
   ])('is not %j', async text => {
-    expect(await types([text])).not.toContain('hangup')
+    expect(await types([text])).not.toContain('end_call')
   })
 })
 
@@ -81,7 +82,7 @@ describe('what was read back', () => {
   it.each(['Yes.', 'Yes, that is correct.', 'Right.', 'No problem, yes.', 'Sure, why not.'])(
     'is done after %j',
     async text => {
-      expect(await types([...booking, text])).toEqual(['tool'])
+      expect(await types([...booking, text])).toEqual(['book_table'])
     },
   )
   it.each([
@@ -96,10 +97,10 @@ describe('what was read back', () => {
   })
   it('can be left as it was', async () => {
     expect(await said([...booking, 'No.', 'Nothing, it is fine.'])).toMatch(/read that back/)
-    expect(await types([...booking, 'No.', 'Nothing, it is fine.', 'Yes.'])).toEqual(['tool'])
+    expect(await types([...booking, 'No.', 'Nothing, it is fine.', 'Yes.'])).toEqual(['book_table'])
   })
   it('is dropped when the caller says goodbye', async () => {
-    expect(await types([...booking, 'Goodbye.'])).toEqual(['text', 'hangup'])
+    expect(await types([...booking, 'Goodbye.'])).toEqual(['text', 'end_call'])
   })
 })
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { isOwnTool } from '../../../media/contract/own-tools.ts'
 import { findDate, findTime } from '../../../media/models/scripted/dates.ts'
 import { findNumbers, tokenize } from '../../../media/models/scripted/numbers.ts'
 import { createScripted } from '../../../media/models/scripted/scripted.ts'
@@ -248,18 +249,20 @@ async function talk(tools: LlmTool[], confirms: boolean, callerSays: (agent: str
         if (event.type === 'text') {
           heard = event.delta
           messages.push({ role: 'agent', text: heard, interrupted: false })
-        } else if (event.type === 'tool') {
+        } else if (event.name === 'end_call') hungUp = true
+        else if (!isOwnTool(event.name)) {
           calls.push({ name: event.name, arguments: event.arguments, turn })
           messages.push({
             role: 'tool',
             id: event.id,
+            step: event.id,
             name: event.name,
             arguments: event.arguments,
             result: '{"message":"It is done."}',
             ok: true,
           })
           again = true
-        } else if (event.type === 'hangup') hungUp = true
+        }
       }
     }
   }
@@ -342,10 +345,15 @@ describe('the policy', () => {
     expect(heard).toMatch(/noted/)
     const extraction = schema({ message: { type: 'string' } })
     const wrap = await llm.wrapUp(
-      { system: '', language: 'en', messages, tools: [order], today, goal: null, extraction },
+      { system: '', language: 'en', messages, tools: [order], today, goal: null, extraction, repair: null },
       new AbortController().signal,
     )
-    expect(wrap).toMatchObject({ extracted: { message: 'Please call my wife.' }, goalReached: false })
+    expect(wrap).toMatchObject({
+      extracted: { message: 'Please call my wife.' },
+      goalReached: false,
+      goalEvidence: null,
+      contactName: null,
+    })
     expect(wrap.summary).toContain('Please call my wife.')
   })
 
@@ -357,8 +365,8 @@ describe('the policy', () => {
         { system: '', language: 'en', messages: [{ role: 'caller', text }], tools: [order], today },
         new AbortController().signal,
       ))
-        events.push(event.type)
-      expect(events).toEqual(['text', 'do_not_call', 'hangup'])
+        events.push(event.type === 'tool' ? event.name : event.type)
+      expect(events).toEqual(['text', 'do_not_call', 'end_call'])
     }
   })
 

@@ -250,3 +250,60 @@ describe('pacer', () => {
     expect(count).toBeLessThanOrEqual(2)
   })
 })
+
+describe('keys that are pressed', () => {
+  it('arrive once each, in order, in the middle of sound', async () => {
+    const [a, b] = [await session(), await session()]
+    a.configure(params(b.local.port))
+    b.configure(params(a.local.port))
+    const [left, right] = [ear(() => level(2000)), ear()]
+    a.attach(left.sink)
+    b.attach(right.sink)
+    await until(() => right.heard.length > 5)
+    await a.sendDtmf('1,*#9')
+    await until(() => right.keys.length === 4)
+    expect(right.keys.join('')).toBe('1*#9')
+    expect(b.stats().packets_lost).toBe(0)
+  })
+  it('are events as RFC 4733 wants them: one time, growing, the end three times', async () => {
+    const [rtp, peer] = [await session(), await socket()]
+    const events: ReturnType<typeof parseRtp>[] = []
+    peer.on('message', data => {
+      const packet = parseRtp(data)!
+      if (packet.payloadType === 101) events.push(packet)
+    })
+    rtp.configure(params(peer.address().port))
+    rtp.attach(ear().sink)
+    await rtp.sendDtmf('5')
+    await until(() => events.length >= 11)
+    const durations = events.map(packet => Buffer.from(packet!.payload).readUInt16BE(2))
+    expect(durations).toEqual([160, 320, 480, 640, 800, 960, 1120, 1280, 1280, 1280, 1280])
+    expect(new Set(events.map(packet => packet!.timestamp)).size).toBe(1)
+    expect(events.map(packet => packet!.marker)).toEqual([true, ...Array(10).fill(false)])
+    expect(events.map(packet => (packet!.payload[1]! & 0x80) !== 0)).toEqual([
+      ...Array(8).fill(false),
+      ...Array(3).fill(true),
+    ])
+    expect(events.every(packet => packet!.payload[0] === 5)).toBe(true)
+  })
+  it('are tones for a far end that takes no events, and given up when the session closes', async () => {
+    const [rtp, peer] = [await session(), await socket()]
+    const sound: number[] = []
+    peer.on('message', data => sound.push(...decodeG711('PCMU', parseRtp(data)!.payload)))
+    rtp.configure({ ...params(peer.address().port), dtmfPayloadType: null })
+    rtp.attach(ear().sink)
+    await rtp.sendDtmf('5')
+    await until(() => sound.length > 160 * 8)
+    const power = (hz: number) => {
+      const tone = sound.filter(sample => sample !== 0)
+      const [re, im] = [Math.cos, Math.sin].map(f =>
+        tone.reduce((sum, sample, i) => sum + sample * f((2 * Math.PI * hz * i) / 8000), 0),
+      )
+      return Math.hypot(re!, im!) / tone.length
+    }
+    expect(Math.min(power(770), power(1336))).toBeGreaterThan(20 * Math.max(power(697), power(1477), power(1000)))
+    const pending = rtp.sendDtmf('123456789')
+    rtp.close()
+    await pending
+  })
+})

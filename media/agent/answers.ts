@@ -1,0 +1,239 @@
+/**
+ * What the agent answers: asks the model, speaks its sentences, runs its tools, bridges waits, and apologises when a model
+ * fails. An answer may be prepared before the caller's turn is sure; it is heard, and has effects, only after `commit`.
+ */
+import type { CallEventBody, EndedReason } from '../contract/messages.ts'
+import type { Clock, Llm, LlmRequest, Log } from '../ports.ts'
+import type { Disclosure } from './disclosure.ts'
+import type { Mouth } from './mouth.ts'
+import type { Phrases } from './phrases.ts'
+import { type Reply, startReply, type Voice } from './reply.ts'
+import type { Toolbox, ToolStep } from './toolbox.ts'
+
+export interface AnswersOptions {
+  llm: Llm
+  voice: Voice
+  mouth: Mouth
+  toolbox: Toolbox
+  disclosure: Disclosure
+  phrases: Phrases
+  clock: Clock
+  log: Log
+  request(): LlmRequest
+  emit(body: CallEventBody): void
+  /** Nothing more is said or done about this turn. */
+  onDone(): void
+  /** Says this last thing and hangs up. */
+  endWith(text: string, reason: EndedReason): void
+  onHangup(reason: EndedReason): void
+}
+
+const MAX_TOOL_ROUNDS = 6
+const MAX_FAILURES = 2
+/** After the caller's turn; then "one moment" is said once. */
+const THINKING_MS = 2500
+/** A moment after the last word, so that it is not cut off in the far end's buffer. */
+export const LAST_WORD_MS = 200
+
+export class Answers {
+  doNotCall = false
+  readonly #options: AnswersOptions
+  #speculative: Reply | null = null
+  #reply: Reply | null = null
+  /** Its tools run, or their results wait for the filler's end. */
+  #step: ToolStep | null = null
+  /** The caller talked over it: what it still says is not wanted, what it does is. */
+  #muted: Reply | null = null
+  #failures = 0
+  /** About to hang up of its own accord; words of the caller in between take that back. */
+  #leaving: ToolStep | null = null
+  #waiting: { sinceMs: number; bridged: boolean } | null = null
+  #finished: Promise<unknown> = Promise.resolve()
+  #over = false
+
+  constructor(options: AnswersOptions) {
+    this.#options = options
+  }
+
+  /** An answer is being worked on. */
+  get busy(): boolean {
+    return this.#reply !== null || this.#step !== null
+  }
+
+  prepare(callerText: string): void {
+    this.discard()
+    if (!this.#step) this.#speculative = this.#start(callerText)
+  }
+
+  discard(): void {
+    this.#speculative?.abort()
+    this.#speculative = null
+  }
+
+  /** The caller's turn is in the journal and wants an answer. */
+  commit(): void {
+    const prepared = this.#speculative
+    this.#speculative = null
+    // A running tool is not cut short by words: its result and the words are answered together.
+    if (this.#step?.running) {
+      prepared?.abort()
+      return
+    }
+    this.#step = null
+    this.#stay('The caller spoke; the call goes on.')
+    this.#reply?.abort()
+    this.#options.mouth.cut() // an answer that had not begun to sound
+    this.#wait()
+    void this.#speak(prepared ?? this.#start(null), 0)
+  }
+
+  /** The caller took the floor. What has effects goes on. */
+  cut(): void {
+    if (this.#step) this.#muted = this.#reply
+    else {
+      this.#reply?.abort()
+      this.#reply = null
+    }
+    this.#stay('The caller spoke; the call goes on.')
+    this.#options.mouth.cut()
+    this.#options.mouth.settle()
+  }
+
+  abort(): void {
+    this.#over = true
+    this.discard()
+    this.#reply?.abort()
+    this.#stay('The call was over.')
+  }
+
+  /** After `abort`: a tool that was running is in the journal. The customer's side has been asked, so it belongs there. */
+  async settled(): Promise<void> {
+    await this.#finished
+  }
+
+  /** `soundBusy`: the agent or the caller is talking. */
+  tick(nowMs: number, soundBusy: boolean): void {
+    const { mouth, phrases, emit } = this.#options
+    if (this.#step?.running) {
+      const filler = this.#step.takeFiller(soundBusy)
+      if (!filler) return
+      emit({ type: 'filler.spoken', ...filler })
+      mouth.say(filler.text, true)
+      mouth.finish()
+      return
+    }
+    const waiting = this.#waiting
+    if (!this.#reply || !waiting || waiting.bridged || soundBusy || nowMs - waiting.sinceMs < THINKING_MS) return
+    waiting.bridged = true
+    mouth.say(phrases.oneMoment, true)
+    mouth.finish()
+  }
+
+  #wait(): void {
+    this.#waiting = { sinceMs: this.#options.clock.now(), bridged: false }
+  }
+
+  #start(callerText: string | null): Reply {
+    const { llm, voice, clock } = this.#options
+    const request = this.#options.request()
+    const messages = callerText === null ? request.messages : [...request.messages, caller(callerText)]
+    return startReply(llm, { ...request, messages }, voice, clock)
+  }
+
+  /** Reads a reply to its end: what it says is queued, what it wants done is done. */
+  async #speak(reply: Reply, round: number): Promise<void> {
+    const { mouth, toolbox, disclosure, log } = this.#options
+    this.#reply = reply
+    mouth.times = reply.times
+    if (disclosure.owed) mouth.say(disclosure.owed)
+    const step = toolbox.step()
+    let spoke = false
+    try {
+      for await (const item of reply.items()) {
+        if (reply !== this.#reply) return
+        if (item.type === 'tool') {
+          if (round >= MAX_TOOL_ROUNDS) continue
+          step.start(item)
+          if (!step.empty) this.#step = step
+          this.#finished = step.finished()
+        } else if (reply !== this.#muted) {
+          spoke = true
+          mouth.queue(item.text, item.sound)
+        }
+      }
+      if (reply.signal.aborted) return
+      // A caller who has spoken is not left in silence.
+      if (!spoke && step.empty && !step.leaving) throw new Error('the text model gave no answer')
+      if (spoke) this.#failures = 0
+    } catch (error) {
+      if (step.empty) return this.#fail(reply, error)
+      log.warn({ err: error }, 'text model broke off after calling a tool')
+    }
+    if (step.empty) this.#end(step)
+    else await this.#afterTools(step, spoke, round)
+  }
+
+  async #afterTools(step: ToolStep, spoke: boolean, round: number): Promise<void> {
+    const { mouth } = this.#options
+    mouth.finish()
+    await step.finished()
+    this.doNotCall ||= step.doNotCall
+    if (this.#over) return
+    if (!step.needsAnswer(spoke)) {
+      this.#end(step)
+      return
+    }
+    if (step.onlyGoodbyeLeft) {
+      this.#options.endWith(this.#options.phrases.goodbye, 'agent_hangup')
+      return
+    }
+    step.stay('Not hung up: tell the caller the result first.')
+    // The model thinks while the filler ends; the answer is spoken after it.
+    const next = this.#start(null)
+    this.#reply = next
+    this.#wait()
+    await mouth.quiet()
+    if (next !== this.#reply || next.signal.aborted || this.#over) return
+    this.#step = null
+    await this.#speak(next, round + 1)
+  }
+
+  /** All was said and done. */
+  #end(step: ToolStep): void {
+    const { mouth, clock, onHangup, onDone } = this.#options
+    this.#reply = null
+    this.#step = null
+    mouth.finish()
+    if (step.leaving) {
+      this.#leaving = step
+      const go = () => {
+        if (this.#leaving !== step) return
+        step.leave()
+        onHangup('agent_hangup')
+      }
+      mouth.whenQuiet(() => clock.after(LAST_WORD_MS, go))
+    }
+    if (!mouth.active) onDone()
+  }
+
+  #stay(why: string): void {
+    this.#leaving?.stay(why)
+    this.#leaving = null
+  }
+
+  #fail(reply: Reply, error: unknown): void {
+    if (this.#over || reply !== this.#reply) return
+    const { log, mouth, phrases, endWith, onDone } = this.#options
+    log.error({ err: error }, 'text model failed')
+    this.#reply = null
+    if (++this.#failures >= MAX_FAILURES) {
+      endWith(phrases.outage, 'model_error')
+      return
+    }
+    mouth.say(phrases.trouble)
+    mouth.finish()
+    if (!mouth.active) onDone()
+  }
+}
+
+const caller = (text: string) => ({ role: 'caller' as const, text })

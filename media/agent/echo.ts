@@ -1,0 +1,153 @@
+/**
+ * Whether what comes in is the agent's own voice, sent back by the far end (ITU-T G.168 calls it echo). A delayed copy
+ * of what was played correlates with it sample by sample, a person does not. Loudspeakers and mobile codecs bend the
+ * copy; what gets through is known by its words. Pure arithmetic over what was played and heard.
+ */
+
+const RATE = 4000
+const PLAYED_MS = 1400
+const HEARD_MS = 160
+/** Longest way there and back that is looked at. */
+const DELAY_MS = 800
+const PER_MS = RATE / 1000
+/** Of an unknown delay; by chance, speech of two people reaches about 0.5 somewhere. */
+const SURE = 0.65
+/** Near the delay that was found before. */
+const LIKELY = 0.4
+/** Packets come early and late. */
+const NEAR_MS = 30
+/** What comes back is hardly louder than what went out: 3 dB at the most. */
+const MIN_RETURN = 0.5
+/** An echo that was not met for so long may have another delay. */
+const FORGET_MS = 5000
+
+export class EchoJudge {
+  readonly #step: number
+  readonly #played = new Track(PLAYED_MS * PER_MS)
+  readonly #heard = new Track(HEARD_MS * PER_MS)
+  #lag: { samples: number; seenMs: number } | null = null
+
+  constructor(sampleRate: number) {
+    this.#step = sampleRate / RATE
+  }
+
+  /** What goes on the wire at `atMs`; null is silence. */
+  played(pcm: Int16Array | null, atMs: number): void {
+    this.#played.write(pcm === null ? null : thin(pcm, this.#step), atMs, (pcm?.length ?? 0) / this.#step)
+  }
+
+  /** What came off the wire: its last sample at `atMs`. */
+  heard(pcm: Int16Array, atMs: number): void {
+    this.#heard.write(thin(pcm, this.#step), atMs, pcm.length / this.#step)
+  }
+
+  /** Of the last 160 ms that came in. */
+  isEcho(atMs: number): boolean {
+    const heard = this.#heard.last(HEARD_MS * PER_MS)
+    const offset = Math.round((this.#heard.endMs - this.#played.endMs) * PER_MS)
+    const known = this.#lag && atMs - this.#lag.seenMs < FORGET_MS ? this.#lag.samples : null
+    const [from, to] = known === null ? [0, DELAY_MS * PER_MS] : [known - NEAR_MS * PER_MS, known + NEAR_MS * PER_MS]
+    const best = this.#played.bestMatch(heard, offset, from, to)
+    const echo = best.correlation >= (known === null ? SURE : LIKELY)
+    if (echo) this.#lag = { samples: best.lag, seenMs: atMs }
+    return echo
+  }
+}
+
+/** Every n-th sample of the difference to the sample before: without it, any two voices of one pitch look alike. */
+function thin(pcm: Int16Array, step: number): Float32Array {
+  const out = new Float32Array(Math.floor(pcm.length / step))
+  for (let i = 0; i < out.length; i++) {
+    let sum = 0
+    for (let j = 0; j < step; j++) sum += pcm[Math.floor(i * step + j)]!
+    out[i] = sum / step
+  }
+  for (let i = out.length - 1; i > 0; i--) out[i]! -= 0.9 * out[i - 1]!
+  return out
+}
+
+/** The last stretch of a sound, and when its end is. */
+class Track {
+  endMs = 0
+  readonly #samples: Float32Array
+
+  constructor(length: number) {
+    this.#samples = new Float32Array(length)
+  }
+
+  write(part: Float32Array | null, atMs: number, length: number): void {
+    const size = part?.length ?? Math.max(length, 20 * PER_MS)
+    this.#samples.copyWithin(0, size)
+    const at = this.#samples.length - size
+    if (part) this.#samples.set(part, at)
+    else this.#samples.fill(0, at)
+    this.endMs = atMs
+  }
+
+  last(length: number): Float32Array {
+    return this.#samples.subarray(this.#samples.length - length)
+  }
+
+  /**
+   * Highest normalised correlation of `sound` with this track, `lag` samples before. `offset`: by how much the end of
+   * `sound` is later than this track's.
+   */
+  bestMatch(sound: Float32Array, offset: number, from: number, to: number): { correlation: number; lag: number } {
+    let best = { correlation: 0, lag: from }
+    const energy = power(sound)
+    if (energy === 0) return best
+    const powers = runningPower(this.#samples)
+    for (let lag = from; lag <= to; lag++) {
+      const start = this.#samples.length + offset - lag - sound.length
+      if (start < 0 || start + sound.length > this.#samples.length) continue
+      const own = powers[start + sound.length]! - powers[start]!
+      if (own < energy * MIN_RETURN) continue
+      let product = 0
+      for (let i = 0; i < sound.length; i++) product += this.#samples[start + i]! * sound[i]!
+      const correlation = Math.abs(product) / Math.sqrt(own * energy)
+      if (correlation > best.correlation) best = { correlation, lag }
+    }
+    return best
+  }
+}
+
+const power = (sound: Float32Array) => sound.reduce((sum, sample) => sum + sample * sample, 0)
+
+/** Of all samples before the n-th. */
+function runningPower(sound: Float32Array): Float64Array {
+  const sums = new Float64Array(sound.length + 1)
+  for (let i = 0; i < sound.length; i++) sums[i + 1] = sums[i]! + sound[i]! * sound[i]!
+  return sums
+}
+
+const MANY_WORDS = 3
+const MOSTLY = 0.75
+/** Words of the agent's that the recogniser may have missed. */
+const SKIPPED = 2
+
+/** Whether these words are what the agent is saying, in its order. One or two may be said by anybody. */
+export function isOwnWords(text: string, said: string): boolean {
+  const words = wordsOf(text)
+  if (words.length < MANY_WORDS) return false
+  const own = wordsOf(said)
+  return own.some((_, start) => inOrder(words, own.slice(start, start + words.length + SKIPPED)) >= MOSTLY)
+}
+
+/** Share of the words that come in this order. */
+function inOrder(words: readonly string[], own: readonly string[]): number {
+  let at = 0
+  let found = 0
+  for (const word of words) {
+    const next = own.indexOf(word, at)
+    if (next < 0) continue
+    found++
+    at = next + 1
+  }
+  return found / words.length
+}
+
+const wordsOf = (text: string) =>
+  text
+    .toLowerCase()
+    .match(/[\p{L}\p{N}']+/gu)
+    ?.map(String) ?? []

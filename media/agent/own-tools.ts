@@ -1,0 +1,110 @@
+/** What an agent can do besides speaking, without a tool of the customer's: what the model is told of it, and how it is done. */
+import { OWN_TOOLS, type OwnTool } from '../contract/own-tools.ts'
+import type { CallPlan } from '../contract/plan.ts'
+import { MAX_RESULT_CHARS, type ToolOutcome } from '../contract/tool.ts'
+import type { Leg, LlmTool, SearchKnowledge } from '../ports.ts'
+
+/** What the call can do for its agent; what is absent is not offered to the model. */
+export interface Abilities {
+  sendDtmf?: Leg['sendDtmf']
+  transfer?: Leg['transfer']
+  searchKnowledge?: SearchKnowledge
+}
+
+const text = (description: string, maxLength: number) => ({ type: 'string', description, minLength: 1, maxLength })
+const object = (properties: Record<string, unknown>, required: string[]) => ({
+  type: 'object',
+  properties,
+  required,
+  additionalProperties: false,
+})
+
+const NOTHING = object({}, [])
+const DECLARED: Record<OwnTool, (plan: CallPlan) => Omit<LlmTool, 'name'>> = {
+  end_call: () => ({ description: 'Hang up, after goodbye was said.', parameters: NOTHING }),
+  do_not_call: () => ({ description: 'The caller asked never to be called again.', parameters: NOTHING }),
+  take_message: () => ({
+    description: 'Write down a message for the people you work for, when neither you nor a tool can help.',
+    parameters: object(
+      {
+        message: text("The message, in the caller's words", 2000),
+        from: text('Name of the caller, when it was said', 200),
+        callback: text('Number to call back, when it was said', 50),
+      },
+      ['message'],
+    ),
+  }),
+  send_digits: () => ({
+    description: 'Press keys of the telephone, when you talk to an automatic menu. A comma waits half a second.',
+    parameters: object({ digits: { type: 'string', description: '0-9, *, #, A-D and commas', maxLength: 64 } }, [
+      'digits',
+    ]),
+  }),
+  search_knowledge: () => ({
+    description: 'Look up what is known about the business, before you answer a question about it.',
+    parameters: object({ query: text('What to look for, in a few words', 400) }, ['query']),
+  }),
+  transfer_call: ({ transfers }) => ({
+    description: `Give the call to a person. ${transfers
+      .map(target => `${target.name}: ${target.description || target.name}`)
+      .join('; ')}. Say first that you are connecting them.`,
+    parameters: object({ to: { type: 'string', enum: transfers.map(target => target.name) } }, ['to']),
+  }),
+}
+
+/** Those of this call. A customer's tool of the same name, from before the name was taken, goes first. */
+export function ownTools(plan: CallPlan, abilities: Abilities): LlmTool[] {
+  const possible: Partial<Record<OwnTool, boolean>> = {
+    send_digits: abilities.sendDtmf !== undefined,
+    search_knowledge: plan.knowledge && abilities.searchKnowledge !== undefined,
+    transfer_call: plan.transfers.length > 0 && abilities.transfer !== undefined,
+  }
+  return OWN_TOOLS.filter(name => possible[name] !== false && !plan.tools.some(tool => tool.name === name)).map(
+    name => ({ name, ...DECLARED[name](plan) }),
+  )
+}
+
+const done = (result: string): ToolOutcome => ({ verdict: 'ok', http_status: null, result })
+const failed = (result: string): ToolOutcome => ({ verdict: 'failed', http_status: null, result })
+
+const KEYS = /^[0-9*#A-D,]+$/
+
+/** Never throws. `end_call` is done by who speaks, since it waits for the last word. */
+export async function runOwnTool(
+  name: OwnTool,
+  args: Record<string, unknown>,
+  { plan, abilities, signal }: { plan: CallPlan; abilities: Abilities; signal: AbortSignal },
+): Promise<ToolOutcome> {
+  try {
+    switch (name) {
+      case 'end_call':
+        return done('Hung up.')
+      case 'do_not_call':
+        return done('Noted: this person is not called again. Say goodbye.')
+      case 'take_message':
+        return done('The message was written down and will be passed on.')
+      case 'send_digits': {
+        const keys = String(args['digits']).toUpperCase().replace(/[\s-]/g, '')
+        if (!KEYS.test(keys))
+          return { ...failed('Only 0-9, *, #, A-D and commas can be pressed.'), verdict: 'bad_arguments' }
+        await abilities.sendDtmf?.(keys)
+        return done(`Pressed ${keys}.`)
+      }
+      case 'transfer_call': {
+        const target = plan.transfers.find(candidate => candidate.name === args['to'])
+        if (!target) return { ...failed('There is nobody of that name.'), verdict: 'bad_arguments' }
+        const result = await abilities.transfer?.(target.to)
+        return result?.ok
+          ? done('The call was handed over.')
+          : failed(result?.reason ?? 'The call could not be handed over.')
+      }
+      case 'search_knowledge': {
+        const hits = (await abilities.searchKnowledge?.(String(args['query']), signal)) ?? []
+        if (hits.length === 0) return done('Nothing was found. Say that you do not know.')
+        return done(JSON.stringify(hits.map(({ source, text }) => ({ source, text }))).slice(0, MAX_RESULT_CHARS))
+      }
+    }
+  } catch {
+    return failed(signal.aborted ? 'It was given up.' : 'It did not work.')
+  }
+}

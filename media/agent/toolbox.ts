@@ -1,0 +1,221 @@
+/**
+ * The tools that one answer of the model calls: they run side by side, each is written down with its arguments, time and
+ * verdict, and while they run it is told what may be said to bridge the wait.
+ */
+import type { CallEventBody, ToolCall } from '../contract/messages.ts'
+import { isOwnTool } from '../contract/own-tools.ts'
+import type { CallPlan, PlanSecrets, ToolPlan } from '../contract/plan.ts'
+import { argumentProblem, runTool, type ToolOutcome } from '../contract/tool.ts'
+import type { Clock, Fetch, LlmTool } from '../ports.ts'
+import { coverFiller, dueFiller, type Filler, startFiller } from './filler.ts'
+import type { Journal } from './journal.ts'
+import { type Abilities, ownTools, runOwnTool } from './own-tools.ts'
+import type { Phrases } from './phrases.ts'
+
+export interface ToolboxOptions {
+  plan: CallPlan
+  secrets: PlanSecrets
+  abilities: Abilities
+  phrases: Phrases
+  clock: Clock
+  fetch: Fetch
+  journal: Journal
+  answeredMs: number
+  /** The call is over: what runs is given up. */
+  signal: AbortSignal
+  emit(body: CallEventBody): void
+  /** This phrase may be said soon. */
+  warm(text: string): void
+}
+
+export interface CalledTool {
+  id: string
+  name: string
+  arguments: Record<string, unknown>
+  problem?: string
+}
+
+/** More in one answer is a model that has lost its way. */
+const MOST_CALLS = 8
+const OWN_FILLER_MS = 1200
+/** Nothing to tell of: when something was said beside them, the model is not asked again. */
+const QUIET: ReadonlySet<string> = new Set(['do_not_call', 'take_message'])
+
+interface Run {
+  called: CalledTool
+  filler: Filler | null
+  spoken: string[]
+  done: Promise<ToolOutcome>
+  running: boolean
+}
+
+export class Toolbox {
+  readonly #options: ToolboxOptions
+  readonly #own: LlmTool[]
+  #steps = 0
+
+  constructor(options: ToolboxOptions) {
+    this.#options = options
+    this.#own = ownTools(options.plan, options.abilities)
+  }
+
+  /** For the model. */
+  get declared(): LlmTool[] {
+    const { tools } = this.#options.plan
+    return [...tools.map(({ name, description, parameters }) => ({ name, description, parameters })), ...this.#own]
+  }
+
+  step(): ToolStep {
+    return new ToolStep(`${++this.#steps}`, this.#options, this.#own)
+  }
+}
+
+export class ToolStep {
+  /** The caller asked never to be called again. */
+  doNotCall = false
+  /** Set by `end_call`; done after the last word, or taken back. */
+  leaving: { called: CalledTool; startedMs: number } | null = null
+  readonly #id: string
+  readonly #options: ToolboxOptions
+  readonly #own: readonly LlmTool[]
+  readonly #runs: Run[] = []
+
+  constructor(id: string, options: ToolboxOptions, own: readonly LlmTool[]) {
+    this.#id = id
+    this.#options = options
+    this.#own = own
+  }
+
+  get running(): boolean {
+    return this.#runs.some(run => run.running)
+  }
+
+  get empty(): boolean {
+    return this.#runs.length === 0
+  }
+
+  /** Of one who is never to be called again, and was told nothing yet. */
+  get onlyGoodbyeLeft(): boolean {
+    return this.doNotCall && this.#runs.every(run => run.called.name === 'do_not_call')
+  }
+
+  /** Whether the model has to hear of a result. */
+  needsAnswer(spoke: boolean): boolean {
+    return this.#runs.some(run => !spoke || !QUIET.has(run.called.name))
+  }
+
+  start(called: CalledTool): void {
+    const { plan, clock, emit, warm } = this.#options
+    const startedMs = clock.now()
+    if (called.name === 'end_call' && this.#isOwn(called.name)) {
+      this.leaving ??= { called, startedMs }
+      return
+    }
+    const tool = plan.tools.find(candidate => candidate.name === called.name)
+    const run: Run = {
+      called,
+      filler: tool ? startFiller(this.#stages(tool), startedMs) : null,
+      spoken: [],
+      done: this.#run(called, tool),
+      running: true,
+    }
+    this.#runs.push(run)
+    const [first] = run.filler?.stages ?? []
+    if (first) warm(first.text)
+    emit({ type: 'tool.started', name: called.name })
+    run.done = run.done.then(outcome => {
+      run.running = false
+      if (called.name === 'do_not_call' && outcome.verdict === 'ok') this.doNotCall = true
+      this.#record(called, startedMs, outcome, run.spoken)
+      return outcome
+    })
+  }
+
+  async finished(): Promise<void> {
+    await Promise.all(this.#runs.map(run => run.done))
+  }
+
+  /** The phrase to say now while tools run, noted as said; or null. */
+  takeFiller(soundBusy: boolean): { name: string; text: string } | null {
+    const { clock, phrases } = this.#options
+    const atMs = clock.now()
+    const waiting = this.#runs.filter(run => run.running && run.filler)
+    for (const run of waiting) {
+      const text = dueFiller(run.filler!, atMs, soundBusy, phrases.stillWorking)
+      if (text === null) continue
+      run.spoken.push(text)
+      for (const other of waiting) coverFiller(other.filler!, atMs)
+      return { name: run.called.name, text }
+    }
+    return null
+  }
+
+  /** `end_call` is done. */
+  leave(): void {
+    this.#left({ verdict: 'ok', http_status: null, result: 'Hung up.' })
+  }
+
+  /** `end_call` is not done after all. */
+  stay(why: string): void {
+    this.#left(failure('aborted', why))
+  }
+
+  #left(outcome: ToolOutcome): void {
+    if (!this.leaving) return
+    this.#record(this.leaving.called, this.leaving.startedMs, outcome, [])
+    this.leaving = null
+  }
+
+  #isOwn(name: string): boolean {
+    return this.#own.some(tool => tool.name === name)
+  }
+
+  #stages(tool: ToolPlan) {
+    const own = [{ after_ms: OWN_FILLER_MS, text: this.#options.phrases.oneMoment }]
+    return (tool.filler ?? own).toSorted((a, b) => a.after_ms - b.after_ms)
+  }
+
+  async #run(called: CalledTool, tool: ToolPlan | undefined): Promise<ToolOutcome> {
+    const { plan, secrets, abilities, fetch, signal } = this.#options
+    const { name, arguments: args } = called
+    if (called.problem) return failure('bad_arguments', called.problem)
+    if (this.#runs.length >= MOST_CALLS) return failure('failed', 'Too many tools were called at once.')
+    const same = this.#runs.find(run => run.called.name === name && equal(run.called.arguments, args))
+    if (same) return same.done
+    if (tool) return runTool(tool, args, secrets.tool_headers[tool.name] ?? {}, fetch, signal)
+    const own = this.#own.find(candidate => candidate.name === name)
+    if (!own || !isOwnTool(name)) return failure('unknown_tool', `There is no tool named ${name}.`)
+    const problem = argumentProblem(own.parameters, args)
+    return problem ? failure('bad_arguments', problem) : runOwnTool(name, args, { plan, abilities, signal })
+  }
+
+  #record({ id, name, arguments: args }: CalledTool, startedMs: number, outcome: ToolOutcome, filler: string[]): void {
+    const { clock, journal, answeredMs, emit } = this.#options
+    const endedMs = clock.now()
+    const call: ToolCall = {
+      name,
+      arguments: args,
+      started_ms: Math.max(0, Math.round(startedMs - answeredMs)),
+      ms: Math.round(endedMs - startedMs),
+      ...outcome,
+      filler,
+    }
+    journal.tool({
+      id,
+      step: this.#id,
+      call,
+      endedMs: Math.max(0, Math.round(endedMs - answeredMs)),
+      inTranscript: name !== 'end_call',
+    })
+    emit({ type: 'tool.finished', tool: call })
+  }
+}
+
+const failure = (verdict: ToolOutcome['verdict'], result: string): ToolOutcome => ({
+  verdict,
+  http_status: null,
+  result,
+})
+
+/** As a model writes them twice: keys in the same order. */
+const equal = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)

@@ -1,0 +1,12 @@
+/** What every agent can do without a tool of the customer's. A customer's tool may not have one of these names. */
+export const OWN_TOOLS = [
+  'end_call',
+  'do_not_call',
+  'transfer_call',
+  'send_digits',
+  'search_knowledge',
+  'take_message',
+] as const
+export type OwnTool = (typeof OWN_TOOLS)[number]
+
+export const isOwnTool = (name: string): name is OwnTool => (OWN_TOOLS as readonly string[]).includes(name)

@@ -1,0 +1,84 @@
+/**
+ * Keeps the sound of phrases that are said again and again (fillers, greetings, apologies), so that they begin at once and
+ * are paid for once. In memory only; the least lately used go first.
+ */
+import type { SpeechChunk, Tts } from '../ports.ts'
+
+const MOST_BYTES = 24 * 1024 * 1024
+/** One phrase of more than that would push out many. */
+const LONGEST_BYTES = 2 * 1024 * 1024
+
+interface Phrase {
+  chunks: SpeechChunk[]
+  bytes: number
+  state: 'making' | 'made' | 'failed'
+  error: unknown
+  wake: Set<() => void>
+}
+
+export function cachePhrases(tts: Tts, mostBytes = MOST_BYTES): Tts {
+  const phrases = new Map<string, Phrase>()
+  let bytes = 0
+
+  const drop = (key: string, phrase: Phrase) => {
+    if (phrases.get(key) !== phrase) return
+    phrases.delete(key)
+    bytes -= phrase.bytes
+  }
+  const tell = (phrase: Phrase) => {
+    for (const wake of phrase.wake) wake()
+    phrase.wake.clear()
+  }
+
+  /** Made to its end, whoever stops listening: the next one wants it too. */
+  async function make(key: string, phrase: Phrase, options: Parameters<Tts['speak']>[0]): Promise<void> {
+    try {
+      for await (const chunk of tts.speak(options, new AbortController().signal)) {
+        phrase.chunks.push(chunk)
+        phrase.bytes += chunk.pcm.byteLength
+        if (phrases.get(key) === phrase) bytes += chunk.pcm.byteLength
+        tell(phrase)
+      }
+      phrase.state = 'made'
+      if (phrase.bytes > LONGEST_BYTES || phrase.bytes === 0) drop(key, phrase)
+    } catch (error) {
+      phrase.state = 'failed'
+      phrase.error = error
+      drop(key, phrase)
+    }
+    tell(phrase)
+    for (const [oldest, old] of phrases) {
+      if (bytes <= mostBytes) break
+      if (old.state === 'made') drop(oldest, old)
+    }
+  }
+
+  async function* read(phrase: Phrase, signal: AbortSignal): AsyncGenerator<SpeechChunk> {
+    const aborted = new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
+    for (let at = 0; !signal.aborted; ) {
+      const chunk = phrase.chunks[at]
+      if (chunk) {
+        at++
+        yield chunk
+      } else if (phrase.state === 'made') return
+      else if (phrase.state === 'failed') throw phrase.error
+      else await Promise.race([new Promise<void>(resolve => phrase.wake.add(resolve)), aborted])
+    }
+  }
+
+  return {
+    speak(options, signal) {
+      if (!options.keep) return tts.speak(options, signal)
+      const key = JSON.stringify([options.voice, options.language, options.text])
+      let phrase = phrases.get(key)
+      if (phrase)
+        phrases.delete(key) // to the end of the line
+      else {
+        phrase = { chunks: [], bytes: 0, state: 'making', error: null, wake: new Set() }
+        void make(key, phrase, options)
+      }
+      phrases.set(key, phrase)
+      return read(phrase, signal)
+    },
+  }
+}

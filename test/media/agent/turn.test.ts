@@ -1,0 +1,289 @@
+/** The turn machine by scenes: a caller's voice in 32 ms windows, a recogniser that answers when asked, an agent. */
+import { describe, expect, it } from 'vitest'
+import {
+  BARGE_IN_VOICE_MS,
+  initialTurn,
+  PART_MS,
+  SILENCE_PROMPT_MS,
+  stepTurn,
+  type TurnEffect,
+  type TurnInput,
+  type TurnState,
+} from '../../../media/agent/turn.ts'
+
+const WINDOW = 32
+
+class Scene {
+  state: TurnState = initialTurn(0)
+  nowMs = 0
+  /** With the time of each. */
+  log: (TurnEffect & { nowMs: number })[] = []
+  /** What recognition would say now; undefined: it has no answer yet. */
+  words: string | undefined = ''
+  failed = false
+  sttMs = 60
+  #pending: { toMs: number; dueMs: number }[] = []
+
+  feed(input: TurnInput): void {
+    const { state, effects } = stepTurn(this.state, input)
+    this.state = state
+    for (const effect of effects) {
+      this.log.push({ ...effect, nowMs: this.nowMs })
+      if (effect.type === 'transcribe') this.#pending.push({ toMs: effect.toMs, dueMs: this.nowMs + this.sttMs })
+    }
+  }
+
+  run(ms: number, voiced: boolean): this {
+    const until = this.nowMs + ms
+    while (this.nowMs + WINDOW <= until) {
+      this.nowMs += WINDOW
+      const atMs = this.nowMs
+      this.feed({ type: 'voice', voiced, atMs, windowMs: WINDOW, loudMs: voiced ? atMs : atMs - WINDOW })
+      const due = this.#pending.filter(ask => ask.dueMs <= atMs)
+      if (this.words !== undefined) {
+        this.#pending = this.#pending.filter(ask => ask.dueMs > atMs)
+        for (const { toMs } of due) {
+          this.feed({ type: 'hypothesis', toMs, text: this.words, failed: this.failed, atMs })
+        }
+      }
+      this.feed({ type: 'tick', atMs })
+    }
+    return this
+  }
+  talk(ms: number, words?: string): this {
+    this.words = words
+    return this.run(ms, true)
+  }
+  hush(ms: number): this {
+    return this.run(ms, false)
+  }
+  agent(speaking: boolean, said = ''): this {
+    if (speaking) this.feed({ type: 'agent_started', atMs: this.nowMs })
+    else {
+      this.feed({ type: 'agent_said', text: said })
+      this.feed({ type: 'agent_idle', atMs: this.nowMs })
+    }
+    return this
+  }
+  types(): string[] {
+    return this.log.map(effect => effect.type).filter(type => type !== 'transcribe')
+  }
+  commits() {
+    return this.log.filter(effect => effect.type === 'commit')
+  }
+}
+
+describe('talking over the agent', () => {
+  it('holds its sound at the first windows of a voice', () => {
+    const scene = new Scene().agent(true)
+    scene.talk(200)
+    const paused = scene.log.find(effect => effect.type === 'pause')!
+    expect(paused.nowMs).toBeLessThanOrEqual(BARGE_IN_VOICE_MS + WINDOW)
+  })
+
+  it('ends its turn when there are words in it, long before the caller has finished', () => {
+    const scene = new Scene().agent(true)
+    scene.talk(3000, 'no I wanted something else')
+    expect(scene.types()).toEqual(['pause', 'cut'])
+    expect(scene.log.find(effect => effect.type === 'cut')!.nowMs).toBeLessThan(900)
+    scene.hush(1200)
+    expect(scene.types()).toEqual(['pause', 'cut', 'prepare', 'commit'])
+  })
+
+  it.each([
+    ['an "uh-huh"', 'Uh-huh.', 300],
+    ['a cough', '', 250],
+    ['a bang', '', 64],
+  ])('lets it go on after %s, within half a second', (_, words, ms) => {
+    const scene = new Scene().agent(true)
+    scene.talk(ms, words)
+    const endedMs = scene.nowMs
+    scene.hush(1000)
+    expect(scene.types()).toEqual(['pause', 'resume'])
+    expect(scene.log.at(-1)!.nowMs - endedMs).toBeLessThanOrEqual(260)
+  })
+
+  it('is not stopped for good by noise without words, and listens whether a voice comes out of it', () => {
+    const scene = new Scene().agent(true)
+    scene.talk(2000, '')
+    expect(scene.types()).toEqual(['pause', 'resume'])
+    scene.talk(1700, 'stop that please')
+    expect(scene.types()).toEqual(['pause', 'resume', 'cut'])
+  })
+
+  it('does not take "okay" for the end of what is being said', () => {
+    const scene = new Scene().agent(true)
+    scene.talk(800, 'okay')
+    expect(scene.types()).toEqual(['pause'])
+    scene.talk(700, 'okay but I want another day')
+    expect(scene.types()).toEqual(['pause', 'cut'])
+  })
+
+  it('goes on when the recogniser does not answer, and still stops when it does', () => {
+    const scene = new Scene().agent(true)
+    scene.talk(400)
+    scene.hush(2000)
+    expect(scene.types()).toEqual(['pause', 'resume'])
+    scene.words = 'wait a moment'
+    scene.hush(400)
+    expect(scene.types().slice(2, 4)).toEqual(['cut', 'prepare'])
+  })
+
+  it('with a "yes" over the last words of a question answers it', () => {
+    const scene = new Scene().agent(true)
+    scene.talk(300, 'Yes.').hush(400)
+    scene.agent(false, 'I have a table at eight. Shall I book it?')
+    expect(scene.types()).toEqual(['pause', 'resume', 'commit'])
+    expect(scene.commits()[0]).toMatchObject({ text: 'Yes.' })
+  })
+
+  it('with a "yes" in the middle of a story answers nothing', () => {
+    const scene = new Scene().agent(true)
+    scene.talk(300, 'Yes.').hush(3000)
+    scene.agent(false, 'I have a table at eight. Shall I book it?')
+    expect(scene.commits()).toHaveLength(0)
+  })
+
+  it('while an answer is being thought keeps it back until the caller is done', () => {
+    const scene = new Scene()
+    scene.talk(800, 'I want a table.').hush(900)
+    expect(scene.types()).toEqual(['prepare', 'commit'])
+    scene.talk(900, 'For four people.')
+    expect(scene.types().at(-1)).toBe('pause')
+    scene.hush(900)
+    expect(scene.types().slice(-2)).toEqual(['resume', 'commit'])
+    expect(scene.state.paused).toBe(false)
+  })
+
+  it('never leaves the sound held when the agent has nothing more to say', () => {
+    const scene = new Scene()
+    scene.feed({ type: 'agent_busy', atMs: 0 })
+    scene.talk(200)
+    scene.agent(false, '')
+    expect(scene.types()).toEqual(['pause', 'resume'])
+    expect(scene.state.paused).toBe(false)
+  })
+})
+
+describe('the end of a turn', () => {
+  /** From the end of speech to the commit. */
+  const waitFor = (words: string, question = '') => {
+    const scene = new Scene().agent(false, question)
+    scene.talk(1000, words)
+    const endedMs = scene.nowMs
+    scene.hush(2500)
+    return scene.commits()[0]!.nowMs - endedMs
+  }
+  it('comes at once after a yes to a question, later after a yes to none', () => {
+    expect(waitFor('Yes.', 'Shall I book it?')).toBeLessThanOrEqual(352)
+    expect(waitFor('Yes.', 'Tell me about it.')).toBeGreaterThan(380)
+  })
+  it.each([
+    ['four one five', 'What is your phone number?', 1300],
+    ['415 555', 'May I have your telephone number, please?', 1000],
+    ['four one five five five five two six seven one', 'What is your number?', 640],
+    ['j o h n', 'How do you spell it?', 1300],
+    ['john at gmail', 'What is your e-mail address?', 1300],
+    ['john dot smith at gmail dot com', 'What is your e-mail?', 640],
+    ['I want a table and', '', 1000],
+    ['мой номер восемь девять', 'Какой у вас номер телефона?', 1000],
+    ['запишите меня на', '', 1000],
+  ])('%j after %j waits some %i ms', (words, question, ms) => {
+    const waited = waitFor(words, question)
+    expect(waited).toBeGreaterThanOrEqual(ms - WINDOW)
+    expect(waited).toBeLessThanOrEqual(ms + 2 * WINDOW)
+  })
+
+  it('comes again after the caller went on, with all of the words, and what was prepared is thrown away', () => {
+    const scene = new Scene()
+    scene.talk(700, 'I want a table').hush(350)
+    expect(scene.types()).toEqual(['prepare'])
+    scene.talk(600, 'I want a table for four.').hush(1000)
+    expect(scene.types()).toEqual(['prepare', 'discard', 'prepare', 'commit'])
+    expect(scene.commits()).toMatchObject([{ text: 'I want a table for four.' }])
+  })
+
+  it('of ten minutes without a pause keeps all of the words, read in parts', () => {
+    const scene = new Scene()
+    const parts = 30
+    for (let i = 0; i < parts; i++) scene.talk(PART_MS, `part ${i}`)
+    scene.words = 'the end.'
+    scene.hush(2000)
+    const [commit] = scene.commits()
+    expect(commit!.type === 'commit' && commit!.text.split('part').length).toBeGreaterThanOrEqual(parts - 1)
+    expect(commit!.type === 'commit' && commit!.text).toMatch(/the end\.$/)
+    const stretches = scene.log.flatMap(effect => (effect.type === 'transcribe' ? [effect.toMs - effect.fromMs] : []))
+    expect(Math.max(...stretches)).toBeLessThanOrEqual(PART_MS + 1000)
+  })
+})
+
+describe('what cannot be understood', () => {
+  it('is asked for again, but not for ever', () => {
+    const scene = new Scene()
+    for (let i = 0; i < 4; i++) {
+      scene.talk(900, '').hush(1500)
+      if (scene.state.agent === 'busy') scene.agent(false, 'Sorry?')
+    }
+    expect(scene.types()).toEqual(['unclear', 'unclear'])
+  })
+  it('and is short is not asked about', () => {
+    const scene = new Scene().talk(200, '').hush(3000)
+    expect(scene.types()).toEqual([])
+    expect(scene.state.caller).toBeNull()
+  })
+  it('because the recogniser failed is asked for however short it was', () => {
+    const scene = new Scene()
+    scene.failed = true
+    scene.talk(200, '').hush(1500)
+    expect(scene.types()).toEqual(['unclear'])
+  })
+  it('and goes on for minutes, like music, does not keep the agent from asking and leaving', () => {
+    const scene = new Scene()
+    scene.words = ''
+    for (let ms = 0; ms < 90_000; ms += WINDOW) {
+      scene.run(WINDOW, true)
+      if (scene.log.at(-1)?.type === 'prompt' && scene.state.agent === 'busy') {
+        scene.agent(true)
+        scene.agent(false, 'Are you still there?')
+      }
+    }
+    expect(scene.types()).toEqual(['prompt', 'prompt', 'give_up'])
+  })
+})
+
+describe('a caller who never speaks', () => {
+  it('is asked twice, then left', () => {
+    const scene = new Scene()
+    for (let i = 0; i < 3; i++) {
+      scene.hush(SILENCE_PROMPT_MS + 100)
+      if (scene.state.agent === 'busy') scene.agent(false, 'Are you still there?')
+    }
+    expect(scene.types()).toEqual(['prompt', 'prompt', 'give_up'])
+  })
+})
+
+describe('keys', () => {
+  const press = (scene: Scene, keys: string) => {
+    for (const digit of keys) scene.feed({ type: 'key', digit, atMs: scene.nowMs })
+    return scene
+  }
+  it('end by #, or by a pause that is short for a menu', () => {
+    const scene = press(new Scene(), '42#')
+    expect(scene.commits()).toMatchObject([{ text: '42', keys: true }])
+    scene.agent(false, 'Press one for sales.')
+    press(scene, '1').hush(700)
+    expect(scene.commits()).toHaveLength(2)
+    scene.agent(false, 'Please enter your account number.')
+    press(scene, '1').hush(700)
+    expect(scene.commits()).toHaveLength(2)
+    press(scene, '2').hush(2000)
+    expect(scene.commits().at(-1)).toMatchObject({ text: '12' })
+  })
+  it('stop the agent at once', () => {
+    const scene = press(new Scene().agent(true), '1')
+    expect(scene.types()).toEqual(['cut'])
+  })
+  it('held down for ever become a turn too', () => {
+    expect(press(new Scene(), '1'.repeat(500)).commits().length).toBeGreaterThan(6)
+  })
+})

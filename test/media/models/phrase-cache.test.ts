@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest'
+import { cachePhrases } from '../../../media/models/phrase-cache.ts'
+import type { SpeechChunk, Tts } from '../../../media/ports.ts'
+import { settle } from '../../fakes/line.ts'
+
+const never = new AbortController().signal
+const options = (text: string, keep = true) => ({ text, voice: null, language: 'en', ...(keep ? { keep } : {}) })
+const collect = async (sound: AsyncIterable<SpeechChunk>) => {
+  const samples: number[] = []
+  for await (const { pcm } of sound) samples.push(...pcm)
+  return samples
+}
+
+function counted(samples = 4) {
+  const asked: string[] = []
+  let fail = false
+  const gates: (() => void)[] = []
+  const tts: Tts = {
+    async *speak({ text }) {
+      asked.push(text)
+      yield { pcm: new Int16Array(samples).fill(1), sampleRate: 8000 }
+      if (text === 'slow') await new Promise<void>(resolve => gates.push(resolve))
+      if (fail) throw new Error('503')
+      yield { pcm: new Int16Array(samples).fill(2), sampleRate: 8000 }
+    },
+  }
+  return { tts, asked, open: () => gates.map(gate => gate()), break: (on: boolean) => (fail = on) }
+}
+
+describe('kept phrases', () => {
+  it('are made once, and sound the same each time', async () => {
+    const { tts, asked } = counted()
+    const cached = cachePhrases(tts)
+    const first = await collect(cached.speak(options('One moment.'), never))
+    expect(await collect(cached.speak(options('One moment.'), never))).toEqual(first)
+    expect(first).toHaveLength(8)
+    expect(asked).toEqual(['One moment.'])
+  })
+  it('are told apart by voice and language; what is not to be kept is asked for each time', async () => {
+    const { tts, asked } = counted()
+    const cached = cachePhrases(tts)
+    await collect(cached.speak(options('Hi.'), never))
+    await collect(cached.speak({ ...options('Hi.'), voice: 'mary' }, never))
+    await collect(cached.speak({ ...options('Hi.'), language: 'ru' }, never))
+    await collect(cached.speak(options('Hi.', false), never))
+    expect(asked).toHaveLength(4)
+  })
+  it('that are being made are shared, and outlive a listener who left', async () => {
+    const { tts, asked, open } = counted()
+    const cached = cachePhrases(tts)
+    const left = new AbortController()
+    const first = collect(cached.speak(options('slow'), left.signal))
+    const second = collect(cached.speak(options('slow'), never))
+    await settle()
+    left.abort()
+    expect(await first).toHaveLength(4)
+    open()
+    expect(await second).toHaveLength(8)
+    expect(asked).toEqual(['slow'])
+  })
+  it('that failed are asked for again', async () => {
+    const { tts, asked, break: breaks } = counted()
+    const cached = cachePhrases(tts)
+    breaks(true)
+    await expect(collect(cached.speak(options('Hi.'), never))).rejects.toThrow('503')
+    breaks(false)
+    expect(await collect(cached.speak(options('Hi.'), never))).toHaveLength(8)
+    expect(asked).toHaveLength(2)
+  })
+  it('leave room for others: the least lately used go first', async () => {
+    const { tts, asked } = counted()
+    const cached = cachePhrases(tts, 40) // two phrases of 16 bytes
+    for (const text of ['a', 'b', 'a', 'c', 'a']) await collect(cached.speak(options(text), never))
+    await settle()
+    expect(asked).toEqual(['a', 'b', 'c'])
+    await collect(cached.speak(options('b'), never))
+    expect(asked).toEqual(['a', 'b', 'c', 'b'])
+  })
+})
