@@ -12,8 +12,9 @@ import { openSecrets } from '../projects/secrets.ts'
 import { presentProject } from '../projects/service.ts'
 import { type ProjectRow, selectProject } from '../projects/sql.ts'
 import { selectTrunkOwner } from '../trunks/sql.ts'
+import { knownContact, missingVars } from './known.ts'
 import { makePlan, secretNames } from './plan.ts'
-import { insertCall, lockCall, type NewCall } from './sql.ts'
+import { insertCall, lockCall, type NewCall, updateMissingVars } from './sql.ts'
 import { HOLD_SECONDS, tariffOfCall } from './tariff.ts'
 
 type Admission = AskAnswer<'call.admit'>
@@ -68,12 +69,16 @@ async function takeIn(
   }
   const settings = presentProject(project)
   const secrets = await openSecrets(deps, deps.sql, owner_id, secretNames(settings))
-  const plan = makePlan(deps.sealer, { call, language: project.language, settings, secrets, paidSeconds: HOLD_SECONDS })
   return deps.sql.begin(async tx => {
-    const contact = phone ? { id: uuidv7(at.getTime()), phone, project_id: project.id, at } : null
-    const contact_id = contact ? await upsertContact(tx, owner_id, contact) : null
+    const caller = phone ? { id: uuidv7(at.getTime()), phone, project_id: project.id, at } : null
+    const contact_id = caller ? await upsertContact(tx, owner_id, caller) : null
     await holdPlace(tx, deps.config, call, tariff, true)
     await insertCall(tx, { ...call, contact_id })
+    const missing = missingVars(settings, call)
+    if (missing.length > 0) await updateMissingVars(tx, owner_id, call.id, missing)
+    const contact = await knownContact(tx, { ...call, contact_id }, settings)
+    const paid = { paidSeconds: HOLD_SECONDS }
+    const plan = makePlan(deps.sealer, { call, language: project.language, settings, secrets, contact, ...paid })
     return { admitted: true, plan }
   })
 }

@@ -8,9 +8,10 @@ import { presentProject } from '../projects/service.ts'
 import { selectProjectEver } from '../projects/sql.ts'
 import { selectMaxCps } from '../trunks/sql.ts'
 import { finishUnanswered } from './finish.ts'
+import { knownContact, missingVars } from './known.ts'
 import { markOffered, takeSlot } from './pace.ts'
 import { makePlan, secretNames } from './plan.ts'
-import { type CallRow, selectCallById } from './sql.ts'
+import { type CallRow, selectCallById, updateMissingVars } from './sql.ts'
 import { HOLD_SECONDS } from './tariff.ts'
 
 export interface Dialer {
@@ -75,6 +76,10 @@ async function place(deps: Deps, call: CallRow): Promise<void> {
   if (!project) throw new Error('the project of a queued call is missing')
   const settings = presentProject(project)
   const secrets = await openSecrets(deps, deps.sql, call.owner_id, secretNames(settings))
-  const plan = makePlan(deps.sealer, { call, language: project.language, settings, secrets, paidSeconds: HOLD_SECONDS })
+  const contact = await knownContact(deps.sql, call, settings)
+  const missing = missingVars(settings, call)
+  if (missing.length > 0) await updateMissingVars(deps.sql, call.owner_id, call.id, missing)
+  const paid = { paidSeconds: HOLD_SECONDS }
+  const plan = makePlan(deps.sealer, { call, language: project.language, settings, secrets, contact, ...paid })
   await deps.bus.place({ type: 'call.place', plan, deadline: call.deadline_at.getTime() })
 }

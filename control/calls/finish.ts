@@ -1,6 +1,6 @@
 /** The end of a call: record, money, contact, do-not-call, webhooks; all in one transaction, once. */
 import type { CallRecord, EndedReason, FinalStatus } from '../../media/contract/messages.ts'
-import { becomeLead, touchContact } from '../contacts/sql.ts'
+import { becomeLead, nameContact, touchContact } from '../contacts/sql.ts'
 import type { Tx } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
 import { insertDoNotCall } from '../do-not-call/sql.ts'
@@ -41,6 +41,7 @@ async function noteContact(tx: Tx, call: CallRow, record: CallRecord) {
   const { owner_id, contact_id } = call
   if (!contact_id) return null
   await touchContact(tx, owner_id, contact_id, call.created_at)
+  if (record.contact_name) await nameContact(tx, owner_id, contact_id, record.contact_name)
   const phone = record.goal_reached ? await becomeLead(tx, owner_id, contact_id) : null
   return phone ? { lead_id: contact_id, job_id: null, phone, score: null, data: { call_id: call.id } } : null
 }

@@ -95,6 +95,7 @@ export interface PlanInput {
   settings: ProjectSettings
   secrets: ReadonlyMap<string, string>
   paidSeconds: number
+  contact?: CallPlan['contact']
 }
 
 /** As long as the project allows, and as the most that the call may cost pays for. */
@@ -103,7 +104,10 @@ function maxCallSeconds(call: PlanInput['call'], settings: ProjectSettings): num
   return call.max_cost === null ? most : secondsFor(tariffOfCall(call), call.max_cost, most)
 }
 
-export function makePlan(sealer: Sealer, { call, language, settings, secrets, paidSeconds }: PlanInput): CallPlan {
+export function makePlan(
+  sealer: Sealer,
+  { call, language, settings, secrets, paidSeconds, contact = null }: PlanInput,
+): CallPlan {
   const fill = (text: string | null) => (text === null ? null : fillVars(text, call.vars))
   const hidden = planSecrets(settings, secrets)
   return CallPlan.parse({
@@ -130,7 +134,7 @@ export function makePlan(sealer: Sealer, { call, language, settings, secrets, pa
     transfers: [],
     knowledge: false,
     timezone: settings.timezone,
-    contact: null,
+    contact,
     goal: fill(settings.goal),
     extraction: settings.extraction,
     voicemail:

@@ -39,6 +39,9 @@ export interface CallRow {
   tool_calls: ToolCall[] | null
   latency: CallRecord['latency'] | null
   recording: CallRecord['recording']
+  extraction_problem: string | null
+  goal_evidence: string | null
+  missing_vars: string[]
 }
 
 const newColumns = [
@@ -177,10 +180,16 @@ export async function updateEnded(
       billed_seconds = ${paid.billed_seconds}, cost = ${paid.cost}, goal_reached = ${record.goal_reached},
       summary = ${record.summary && cleanText(record.summary)}, extracted = ${record.extracted ? json(tx, record.extracted) : null},
       transcript = ${json(tx, record.transcript)}, tool_calls = ${json(tx, record.tool_calls)},
+      extraction_problem = ${record.extraction_problem && cleanText(record.extraction_problem)},
+      goal_evidence = ${record.goal_evidence && cleanText(record.goal_evidence)},
       latency = ${json(tx, record.latency)}, media = ${record.media ? json(tx, record.media) : null},
       recording = coalesce(${record.recording ? json(tx, record.recording) : null}, recording)
     where id = ${call.id}`
   await bump(tx, call, { [call.status]: -1, [record.status]: 1 })
+}
+
+export async function updateMissingVars(db: Db, ownerId: string, id: string, names: string[]): Promise<void> {
+  await db`update calls set missing_vars = ${names} where owner_id = ${ownerId} and id = ${id}`
 }
 
 /** False when the owner has no such call. */

@@ -1,4 +1,5 @@
 import type { Db, Tx } from '../db/connect.ts'
+import { cleanText } from '../db/text.ts'
 import type { ContactFilters, LeadStatus } from './schema.ts'
 
 export interface ContactRow {
@@ -103,6 +104,14 @@ export async function updateContact(db: Db, ownerId: string, row: ContactRow): P
 export async function touchContact(db: Db, ownerId: string, id: string, at: Date): Promise<void> {
   await db`
     update contacts set last_call_at = greatest(last_call_at, ${at}) where owner_id = ${ownerId} and id = ${id}`
+}
+
+/** As they gave it on the telephone; what somebody wrote down stays. */
+export async function nameContact(db: Db, ownerId: string, id: string, name: string): Promise<void> {
+  const given = cleanText(name).trim().slice(0, 200)
+  await db`
+    update contacts set name = ${given}, search = lower(${given}) || ' ' || search
+    where owner_id = ${ownerId} and id = ${id} and name is null and ${given !== ''}`
 }
 
 /** A caller becomes a lead once; answers the phone when it is now. */

@@ -104,6 +104,7 @@ const settings = {
   voicemail: Voicemail,
   recording: z.boolean().describe('Keeps the sound of each call: `GET /calls/{call_id}/recording`'),
   recording_notice: text.nullable().describe('Said before anything else when calls are recorded'),
+  remember: z.boolean().describe('Whether the agent is told of earlier calls with the same person'),
   timezone: z
     .string()
     .max(64)
@@ -128,6 +129,7 @@ export const defaultSettings: ProjectSettings = {
   voicemail: { action: 'hangup' },
   recording: false,
   recording_notice: null,
+  remember: false,
   timezone: 'UTC',
   caller_id: null,
 }

@@ -135,7 +135,10 @@ test('the record has every published field and no other', async () => {
   ]
   expect(Object.keys(body).sort()).toEqual([...fields].sort())
   expect(body.created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
-  const more = ['summary', 'extracted', 'transcript', 'tool_calls', 'latency', 'recording_url', 'sip_trace_url']
+  const more = [
+    ...['summary', 'extracted', 'extraction_problem', 'goal_evidence', 'missing_vars'],
+    ...['transcript', 'tool_calls', 'latency', 'recording_url', 'sip_trace_url'],
+  ]
   const detail = (await owner.call('GET', `/calls/${body.id}`)).body
   expect(Object.keys(detail).sort()).toEqual([...fields, ...more].sort())
 })

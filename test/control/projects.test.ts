@@ -177,6 +177,10 @@ describe('secrets', () => {
       voicemail: { action: 'leave_message', text: 'Call us' },
       recording: true,
       recording_notice: null,
+      transfers: [],
+      knowledge: false,
+      timezone: 'Europe/Moscow',
+      contact: { name: null, history: [] },
       traceparent: null,
     })
     expect(JSON.stringify(command)).not.toMatch(/s3cret|llm-key/)

@@ -116,7 +116,7 @@ describe.concurrent('bad input', () => {
 
     const detail = await owner.detail(id)
     expect(detail).toMatchObject({ status: 'completed', ended_reason: 'caller_hangup' })
-    expect(detail.transcript.map(turn => turn.role)).toEqual(['agent', 'caller', 'agent', 'caller', 'agent'])
+    expect(detail.transcript.map(turn => turn.role)).toEqual(['agent', 'caller', 'agent', 'caller', 'tool', 'agent'])
     expect(JSON.stringify(detail.transcript)).not.toMatch(/money|account|transfer/i)
     const sound = agentSound(phone)
     await expectHeard(stack.speech, soundOf(sound), detail)

@@ -67,7 +67,11 @@ describe.concurrent('baresip', () => {
     stack.world.on('/v1/chat/completions', (request, response) => {
       const asked = JSON.parse(request.body) as { stream?: boolean; model: string }
       if (!asked.stream) {
-        const content = JSON.stringify({ summary: 'Asked about a lighthouse.', goal_reached: true })
+        const content = JSON.stringify({
+          summary: 'Asked about a lighthouse.',
+          goal_reached: true,
+          goal_evidence: answers[0],
+        })
         const choices = [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }]
         json(response, { id: 'c', object: 'chat.completion', created: 1, model: asked.model, choices })
         return

@@ -72,7 +72,7 @@ describe.concurrent('sipp', () => {
 
     const detail = await customer.detail(id)
     expect(detail).toMatchObject({ status: 'completed', ended_reason: 'caller_hangup', from: '+12125550111' })
-    expect(detail.transcript.map(turn => turn.role)).toEqual(['agent', 'caller', 'agent', 'caller', 'agent'])
+    expect(detail.transcript.map(turn => turn.role)).toEqual(['agent', 'caller', 'agent', 'caller', 'tool', 'agent'])
     expect(wordErrors(words, detail.transcript[1]!.text)).toBeLessThanOrEqual(WORD_ERRORS)
     expect(detail.transcript[3]!.text).toBe('4711')
     const agent = tap.packets({ to: sipp.mediaPort })

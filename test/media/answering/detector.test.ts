@@ -1,0 +1,381 @@
+/** Every rule by itself, with made-up voices: what a call hears is written as times. */
+import { describe, expect, it } from 'vitest'
+import {
+  type AnsweringEffect,
+  type AnsweringInput,
+  type AnsweringState,
+  answeredBy,
+  initialAnswering,
+  stepAnswering,
+} from '../../../media/answering/detector.ts'
+
+interface Script {
+  /** Stretches of voice, ms from the answer. */
+  voice?: [number, number][]
+  /** Tones: Hz, from, to. */
+  tones?: [number, number, number][]
+  /** What has been said by when; null where nobody can read. */
+  words?: [number, string][] | null
+  untilMs: number
+  sttMs?: number
+}
+
+const WINDOW_MS = 32
+const within = (atMs: number, stretches: readonly (readonly [number, number])[]) =>
+  stretches.some(([from, to]) => atMs > from && atMs <= to)
+
+/** Plays the script window by window; a detector of voices says "voice" for 150 ms after its end. */
+function play({ voice = [], tones = [], words = [], untilMs, sttMs = 100 }: Script) {
+  let state: AnsweringState = initialAnswering(0)
+  const effects: (AnsweringEffect & { nowMs: number })[] = []
+  const answers: Extract<AnsweringInput, { type: 'transcript' }>[] = []
+  let loudMs = 0
+  const feed = (input: AnsweringInput) => {
+    const step = stepAnswering(state, input)
+    state = step.state
+    for (const effect of step.effects) {
+      effects.push({ ...effect, nowMs: input.atMs })
+      if (effect.type !== 'transcribe') continue
+      const said = words?.findLast(([byMs]) => byMs <= effect.toMs)?.[1] ?? ''
+      answers.push({ ...effect, type: 'transcript', text: words === null ? null : said, atMs: input.atMs + sttMs })
+    }
+  }
+  for (let atMs = 4; atMs <= untilMs; atMs += 4) {
+    const tone = tones.find(([, from, to]) => atMs > from && atMs <= to)
+    if (tone || within(atMs, voice)) loudMs = atMs
+    if (atMs % 20 === 0) {
+      const measure = tone ? { level: 4000, hz: tone[0], purity: 0.99 } : { level: 20, hz: 0, purity: 0 }
+      feed({ type: 'sound', measure, atMs })
+    }
+    while (answers.length > 0 && answers[0]!.atMs <= atMs) feed(answers.shift()!)
+    if (atMs % WINDOW_MS === 0) {
+      const lagging = voice.map(([from, to]) => [from + 64, to + 150] as const)
+      feed({ type: 'voice', voiced: within(atMs, lagging), atMs, windowMs: WINDOW_MS, loudMs })
+    }
+    if (atMs % 100 === 0) feed({ type: 'tick', atMs })
+  }
+  const verdicts = effects.filter(effect => effect.type === 'verdict')
+  return { effects, verdicts, state, last: verdicts.at(-1) }
+}
+
+describe('a person', () => {
+  it('who says hello and waits is known half a second later', () => {
+    const { verdicts } = play({ voice: [[500, 900]], words: [[900, 'Hello?']], untilMs: 6000 })
+    expect(verdicts).toMatchObject([{ verdict: 'human', rule: 'short_greeting', before: null, talking: false }])
+    expect(verdicts[0]!.atMs).toBeGreaterThan(1250)
+    expect(verdicts[0]!.atMs).toBeLessThan(1450)
+  })
+
+  it('is known without words too, a little later', () => {
+    const { verdicts } = play({ voice: [[500, 900]], words: null, untilMs: 6000 })
+    expect(verdicts).toMatchObject([{ verdict: 'human', rule: 'short_greeting' }])
+    expect(verdicts[0]!.atMs).toBeLessThan(1650)
+  })
+
+  it('is not kept waiting by a recogniser that hangs', () => {
+    const { verdicts } = play({ voice: [[500, 900]], sttMs: 60_000, untilMs: 6000 })
+    expect(verdicts).toMatchObject([{ verdict: 'human' }])
+    expect(verdicts[0]!.atMs).toBeLessThan(2000)
+  })
+
+  it('who answers for a firm is not decided before the end, and is a person then', () => {
+    const { verdicts } = play({
+      voice: [[300, 4000]],
+      words: [
+        [1000, 'Good afternoon, Smith and Sons,'],
+        [2200, 'Good afternoon, Smith and Sons, Mary speaking'],
+        [3900, 'Good afternoon, Smith and Sons, Mary speaking, how can I help you?'],
+      ],
+      untilMs: 8000,
+    })
+    expect(verdicts.map(({ verdict }) => verdict)).toEqual(['unknown', 'human'])
+    expect(verdicts[1]!.atMs).toBeLessThan(4700)
+  })
+
+  it('who asks for patience does not become a machine', () => {
+    const words: [number, string][] = [[500, 'Thank you for calling Doctor Wilson, can you hold please?']]
+    expect(play({ voice: [[300, 3000]], words, untilMs: 8000 }).last).toMatchObject({ verdict: 'human' })
+  })
+
+  it('whose television goes on behind a hello is not a recording', () => {
+    const { verdicts } = play({ voice: [[300, 9000]], words: [[600, 'Hello? Hello?']], untilMs: 9000 })
+    expect(verdicts).toMatchObject([{ verdict: 'human', rule: 'words' }])
+  })
+
+  it('whose line beeps much later stays a person', () => {
+    const { last } = play({
+      voice: [
+        [500, 900],
+        [5000, 7000],
+      ],
+      words: [[900, 'Hello?']],
+      tones: [[1400, 15_000, 15_400]],
+      untilMs: 20_000,
+    })
+    expect(last).toMatchObject({ verdict: 'human' })
+  })
+})
+
+describe('a voicemail', () => {
+  const greeting: Script = {
+    voice: [[300, 6000]],
+    words: [
+      [1000, 'Hi,'],
+      [1500, "Hi, you've reached Mark"],
+    ],
+    untilMs: 12_000,
+  }
+
+  it('is known by its words before it ends', () => {
+    const { verdicts } = play(greeting)
+    expect(verdicts).toMatchObject([{ verdict: 'voicemail', rule: 'words', found: 'youve reached' }])
+    expect(verdicts[0]!.atMs).toBeLessThan(2300)
+  })
+
+  it('listens after its beep', () => {
+    const { effects } = play({ ...greeting, tones: [[1000, 6400, 6800]] })
+    const speak = effects.filter(effect => effect.type === 'speak')
+    expect(speak).toMatchObject([{ rule: 'beep' }])
+    expect(speak[0]!.nowMs).toBeGreaterThanOrEqual(6800)
+    expect(speak[0]!.nowMs).toBeLessThan(6900)
+  })
+
+  it('listens after a silence when there is no beep', () => {
+    const speak = play(greeting).effects.filter(effect => effect.type === 'speak')
+    expect(speak).toMatchObject([{ rule: 'silence' }])
+    expect(speak[0]!.nowMs).toBeGreaterThan(8400)
+    expect(speak[0]!.nowMs).toBeLessThan(9000)
+  })
+
+  it('that never ends is given up on', () => {
+    const { effects } = play({ ...greeting, voice: [[300, 60_000]], untilMs: 60_000 })
+    expect(effects.filter(effect => effect.type === 'speak')).toMatchObject([{ rule: 'timeout' }])
+  })
+
+  it('whose beep came before its words were read listens at once', () => {
+    const { effects } = play({
+      voice: [[300, 1100]],
+      words: [[1100, 'Leave a message.']],
+      tones: [[850, 1250, 1500]],
+      sttMs: 700,
+      untilMs: 8000,
+    })
+    expect(effects.find(effect => effect.type === 'verdict')).toMatchObject({ verdict: 'voicemail' })
+    expect(effects.find(effect => effect.type === 'speak')).toMatchObject({ rule: 'beep' })
+  })
+
+  it('that sounded like a person is found out by the beep', () => {
+    const { verdicts, effects } = play({
+      voice: [[300, 1200]],
+      words: [[1200, 'You know what to do.']],
+      tones: [[1200, 2000, 2450]],
+      untilMs: 8000,
+    })
+    expect(verdicts).toMatchObject([
+      { verdict: 'human', before: null },
+      { verdict: 'voicemail', rule: 'beep', before: 'human' },
+    ])
+    expect(effects.find(effect => effect.type === 'speak')).toMatchObject({ rule: 'beep' })
+  })
+
+  it('that pauses after its hello is found out by its next words', () => {
+    const { verdicts } = play({
+      voice: [
+        [300, 700],
+        [1600, 5000],
+      ],
+      words: [
+        [700, 'Hello.'],
+        [2600, 'Hello. You have reached the Millers.'],
+      ],
+      untilMs: 6000,
+    })
+    expect(verdicts.map(({ verdict }) => verdict)).toEqual(['human', 'voicemail'])
+    expect(verdicts[1]!.atMs).toBeLessThan(3600)
+  })
+
+  it('that nobody can read is known by its length alone', () => {
+    const { verdicts } = play({ ...greeting, voice: [[300, 9000]], words: null })
+    expect(verdicts).toMatchObject([
+      { verdict: 'unknown', rule: 'undecided' },
+      { verdict: 'voicemail', rule: 'long_greeting' },
+    ])
+  })
+
+  it('that nobody can read and that pauses is known by its beep', () => {
+    const { verdicts, effects } = play({
+      voice: [
+        [300, 3800],
+        [4400, 9500],
+      ],
+      words: null,
+      tones: [[1000, 10_000, 10_400]],
+      untilMs: 14_000,
+    })
+    expect(verdicts.map(({ verdict }) => verdict)).toEqual(['unknown', 'voicemail'])
+    expect(verdicts[1]).toMatchObject({ rule: 'beep' })
+    expect(effects.find(effect => effect.type === 'speak')).toMatchObject({ rule: 'beep' })
+  })
+
+  it('that says it takes no message is not waited for', () => {
+    const full = play({ ...greeting, words: [[1500, 'The mailbox is full and cannot accept messages']] })
+    expect(full.effects.filter(({ type }) => type === 'speak' || type === 'no_message')).toMatchObject([
+      { type: 'no_message' },
+    ])
+    const later = play({
+      ...greeting,
+      words: [
+        [1500, "You've reached Mark"],
+        [4400, "You've reached Mark, this mailbox is full."],
+      ],
+    })
+    expect(later.effects.filter(({ type }) => type === 'speak' || type === 'no_message')).toMatchObject([
+      { type: 'no_message' },
+    ])
+  })
+})
+
+describe('other machines', () => {
+  it('that screen a call may turn into a voicemail, not the other way', () => {
+    const { verdicts } = play({
+      voice: [
+        [300, 3000],
+        [6000, 9000],
+      ],
+      words: [
+        [1500, 'Please state your name'],
+        [7500, 'is not available. Please leave a message after the tone'],
+      ],
+      untilMs: 10_000,
+    })
+    expect(verdicts.map(({ verdict }) => verdict)).toEqual(['screening', 'voicemail'])
+  })
+
+  it('that answer a fax are known within 600 ms, those that call one by half a second of 1100 Hz', () => {
+    expect(play({ tones: [[2100, 500, 3500]], untilMs: 4000 }).verdicts).toMatchObject([{ verdict: 'fax', atMs: 1000 }])
+    expect(play({ tones: [[1100, 500, 1000]], untilMs: 4000 }).verdicts).toMatchObject([{ verdict: 'fax' }])
+  })
+
+  it('of a carrier are known by their three notes', () => {
+    const tones: [number, number, number][] = [
+      [950, 500, 820],
+      [1400, 820, 1160],
+      [1800, 1160, 1480],
+    ]
+    expect(play({ tones, voice: [[1700, 5000]], words: null, untilMs: 6000 }).verdicts).toMatchObject([
+      { verdict: 'ivr', rule: 'sit' },
+    ])
+  })
+
+  it('with words that a person may say too are known when they do not stop', () => {
+    const words: [number, string][] = [[800, 'Welcome to the public library']]
+    expect(play({ voice: [[300, 8000]], words, untilMs: 8000 }).verdicts).toMatchObject([
+      { verdict: 'unknown', rule: 'undecided', talking: true },
+      { verdict: 'ivr', rule: 'likely_words' },
+    ])
+    expect(play({ voice: [[300, 2200]], words, untilMs: 8000 }).last).toMatchObject({ verdict: 'human' })
+  })
+})
+
+describe('nobody', () => {
+  it('who says nothing is unknown after 2.5 s, and a person as soon as one speaks', () => {
+    const { verdicts } = play({ voice: [[5000, 5600]], words: [[5600, 'Hello?']], untilMs: 8000 })
+    expect(verdicts).toMatchObject([
+      { verdict: 'unknown', rule: 'silence' },
+      { verdict: 'human', before: 'unknown' },
+    ])
+    expect(verdicts[0]!.atMs).toBeLessThan(2600)
+  })
+
+  it('is a click that a detector takes for a voice for a moment', () => {
+    // The detector of this script says "voice" for 86 ms more than there is.
+    const { verdicts } = play({ voice: [[300, 310]], words: [[300, 'You']], untilMs: 3000 })
+    expect(verdicts).toMatchObject([{ verdict: 'unknown', rule: 'silence' }])
+  })
+
+  it('is a ringing tone, though a detector takes it for a voice', () => {
+    const { verdicts } = play({ voice: [[300, 1000]], tones: [[425, 200, 1200]], untilMs: 3000 })
+    expect(verdicts).toMatchObject([{ verdict: 'unknown', rule: 'silence' }])
+  })
+})
+
+describe('what is asked', () => {
+  it('is a handful of readings, always from the first voice, none twice', () => {
+    const { effects } = play({ voice: [[300, 5000]], words: [], untilMs: 5000 })
+    const asks = effects.filter(effect => effect.type === 'transcribe')
+    expect(asks.length).toBeLessThanOrEqual(9)
+    expect(new Set(asks.map(({ toMs }) => toMs)).size).toBe(asks.length)
+    expect(asks.every(({ fromMs }) => fromMs < 400)).toBe(true)
+    expect(asks.filter(({ toMs }) => toMs < 3200).length).toBeGreaterThanOrEqual(5)
+  })
+
+  it('ends some time after a person was found', () => {
+    const { effects } = play({
+      voice: [
+        [300, 700],
+        [20_000, 25_000],
+      ],
+      words: [[700, 'Hello?']],
+      untilMs: 26_000,
+    })
+    expect(effects.filter(({ type, nowMs }) => type === 'transcribe' && nowMs > 15_000)).toEqual([])
+  })
+})
+
+describe('whatever comes', () => {
+  /** Park and Miller. */
+  function randomFrom(seed: number): () => number {
+    let last = seed
+    return () => {
+      last = (last * 48_271) % 2_147_483_647
+      return last / 2_147_483_647
+    }
+  }
+
+  it('a message is begun at most once, and only to a voicemail; a machine never becomes a person', () => {
+    const sayings = [
+      '',
+      'Hello?',
+      "You've reached",
+      'press one',
+      'state your name',
+      'how can I help you',
+      'mailbox is full',
+    ]
+    for (let seed = 1; seed <= 150; seed++) {
+      const random = randomFrom(seed * 7919)
+      const stretch = (most: number): [number, number] => {
+        const from = random() * 9000
+        return [from, from + random() * most]
+      }
+      const { effects, verdicts } = play({
+        voice: Array.from({ length: 1 + Math.floor(random() * 4) }, () => stretch(4000)),
+        tones: Array.from({ length: Math.floor(random() * 3) }, () => [400 + random() * 1800, ...stretch(900)]),
+        words: random() < 0.2 ? null : [[0, sayings[Math.floor(random() * sayings.length)]!]],
+        sttMs: random() * 1500,
+        untilMs: 15_000,
+      })
+      const ends = effects.filter(({ type }) => type === 'speak' || type === 'no_message')
+      expect(ends.length, `seed ${seed}`).toBeLessThanOrEqual(1)
+      if (ends.length > 0) expect(verdicts.at(-1)!.verdict, `seed ${seed}`).toBe('voicemail')
+      const machine = verdicts.findIndex(({ verdict }) => verdict !== 'human' && verdict !== 'unknown')
+      if (machine >= 0) {
+        const after = verdicts.slice(machine).map(({ verdict }) => verdict)
+        expect(after, `seed ${seed}`).not.toContain('human')
+        expect(after, `seed ${seed}`).not.toContain('unknown')
+      }
+    }
+  })
+})
+
+it('has a word for the record', () => {
+  expect((['human', 'voicemail', 'ivr', 'fax', 'screening', 'unknown', null] as const).map(answeredBy)).toEqual([
+    'human',
+    'machine',
+    'machine',
+    'machine',
+    'screening',
+    'unknown',
+    'unknown',
+  ])
+})
