@@ -364,6 +364,11 @@ function commitKeys(state: TurnState, atMs: number): TurnStep {
 
 function onTick(state: TurnState, atMs: number): TurnStep {
   const { keys, caller } = state
+  // A detector tells windows, a tick comes with each frame: half a window sooner. While there is voice, `text` is null.
+  if (caller && caller.text !== null) {
+    const due = commitIfDue(state, atMs)
+    if (due.effects.length > 0) return due
+  }
   if (keys && atMs - keys.lastMs >= (state.expects === 'key' ? KEY_END_MS : KEYS_END_MS)) return commitKeys(state, atMs)
   const silent = caller === null || caller.wordless
   if (state.agent !== 'idle' || !silent || keys || atMs - state.quietSinceMs < SILENCE_PROMPT_MS) return same(state)
