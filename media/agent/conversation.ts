@@ -4,7 +4,7 @@
  */
 
 import { FRAME_MS } from '../audio/frames.ts'
-import type { CallEventBody, EndedReason } from '../contract/messages.ts'
+import type { AnsweredBy, CallEventBody, EndedReason } from '../contract/messages.ts'
 import type { CallPlan, PlanSecrets } from '../contract/plan.ts'
 import type {
   AudioFrame,
@@ -27,6 +27,7 @@ import { EchoJudge, isOwnWords } from './echo.ts'
 import { Journal } from './journal.ts'
 import { type LoudnessState, listenLevel, quiet } from './loudness.ts'
 import { Mouth } from './mouth.ts'
+import { Opening } from './opening.ts'
 import type { Abilities } from './own-tools.ts'
 import { type Phrases, phrasesFor } from './phrases.ts'
 import { localDate, systemPrompt } from './prompt.ts'
@@ -55,6 +56,8 @@ export interface ConversationOptions {
 const MAX_FAILURES = 3
 /** A recogniser that has no answer by then has failed. */
 const RECOGNISE_MS = 6000
+/** A recording may be taken for one turn, hardly for two. */
+const TURNS_OF_A_PERSON = 2
 /** Without packets there are no voice windows; then the clock alone tells silence. */
 const NO_SOUND_MS = 400
 /** So long after the agent's last frame its echo may still come. */
@@ -83,6 +86,9 @@ export class Conversation implements LegSink {
   #voiceFailures = 0
   #stoppedMs: number | null = null
   #ending = false
+  #opening: Opening | null = null
+  #turns = 0
+  #answeredBy: AnsweredBy = 'unknown'
 
   constructor(options: ConversationOptions) {
     const { plan, sampleRate, clock, vad, stt, tts, log } = options
@@ -136,17 +142,44 @@ export class Conversation implements LegSink {
       onHangup: reason => options.onHangup(reason),
     })
     this.#stt = stt.open({ sampleRate, language: plan.language })
+    if (plan.direction === 'out' && plan.voicemail.action !== 'ignore') this.#opening = this.#waitForAnswer()
     this.#vad = vad.open({ sampleRate, onVoice: frame => this.#onVoice(frame) })
   }
 
-  /** Says the disclosure, that it is recorded, and the greeting. */
+  /** Begins to speak, at once or when it is known who answered. */
   start(): void {
+    this.#turn = { ...this.#turn, agent: 'busy' }
+    if (this.#opening) for (const text of this.#firstWords()) void this.#mouth.warm(text)
+    else this.#greet()
+  }
+
+  #firstWords(): string[] {
     const { plan } = this.#options
     const notice = plan.recording ? plan.recording_notice : null
-    const opening = [plan.disclosure, notice, plan.greeting ?? this.phrases.greeting].filter(text => text !== null)
-    this.#turn = { ...this.#turn, agent: 'busy' }
-    for (const text of opening) this.#mouth.say(text)
+    return [plan.disclosure, notice, plan.greeting ?? this.phrases.greeting].filter(text => text !== null)
+  }
+
+  #greet(): void {
+    for (const text of this.#firstWords()) this.#mouth.say(text)
     this.#mouth.finish()
+  }
+
+  #waitForAnswer(): Opening {
+    const { plan, sampleRate, clock, log, onHangup } = this.#options
+    return new Opening({
+      plan,
+      sampleRate,
+      clock,
+      stt: this.#stt,
+      signal: this.#stopped.signal,
+      note: ({ verdict, rule, atMs }) => log.info({ verdict, rule, ms: this.#fromAnswer(atMs) }, 'who answered'),
+      onHeard: ({ text, startMs, endMs }) => this.#note({ text, keys: false, startMs, endMs }),
+      greet: () => this.#greet(),
+      listen: () => this.#settle(),
+      hush: () => this.#answers.cut(),
+      leaveMessage: text => this.endWith([plan.disclosure, text].filter(Boolean).join(' '), 'voicemail_left'),
+      hangUp: () => onHangup('voicemail_hangup'),
+    })
   }
 
   // ---- the leg's side ----
@@ -163,6 +196,7 @@ export class Conversation implements LegSink {
     this.#loudness = listenLevel(this.#loudness, frame)
     this.#echo.heard(frame.pcm, frame.atMs)
     this.#stt.push(frame)
+    this.#opening?.sound(frame)
     this.#vad.push(frame)
   }
 
@@ -177,7 +211,9 @@ export class Conversation implements LegSink {
     this.#lastWindowMs = frame.atMs
     const mayEcho = reading.voiced && frame.atMs - this.#lastSoundMs < ECHO_TAIL_MS
     const voiced = reading.voiced && !(mayEcho && this.#echo.isEcho(frame.atMs))
-    this.#feed({ type: 'voice', ...reading, voiced, loudMs: this.#loudness.lastMs })
+    const loudMs = this.#loudness.lastMs
+    this.#opening?.voice({ ...reading, voiced }, loudMs)
+    if (!this.#opening?.holding) this.#feed({ type: 'voice', ...reading, voiced, loudMs })
   }
 
   // ---- the call's side ----
@@ -185,6 +221,10 @@ export class Conversation implements LegSink {
   /** The caller asked never to be called again. */
   get doNotCall(): boolean {
     return this.#answers.doNotCall
+  }
+
+  get answeredBy(): AnsweredBy {
+    return this.#answeredBy
   }
 
   /** Talked milliseconds by now. */
@@ -309,12 +349,17 @@ export class Conversation implements LegSink {
     this.#feed({ type: 'hypothesis', toMs, text, failed, echo, atMs: clock.now() })
   }
 
-  #commit({ text, keys, startMs, endMs, atMs }: Extract<TurnEffect, { type: 'commit' }>): void {
-    const said = { text, started_ms: this.#fromAnswer(startMs), ended_ms: this.#fromAnswer(endMs) }
-    const turn = this.journal.caller(said, keys)
-    this.#options.emit({ type: 'turn.finished', turn, latency: null })
-    this.#mouth.expect({ endMs, committedMs: atMs, sttMs: this.#sttMs })
+  #commit(turn: Extract<TurnEffect, { type: 'commit' }>): void {
+    // Who talks with us is no machine, whatever is said later.
+    if (++this.#turns === TURNS_OF_A_PERSON && !this.#opening?.holding) this.#opening = null
+    this.#note(turn)
+    this.#mouth.expect({ endMs: turn.endMs, committedMs: turn.atMs, sttMs: this.#sttMs })
     this.#answers.commit()
+  }
+
+  #note({ text, keys, startMs, endMs }: { text: string; keys: boolean; startMs: number; endMs: number }): void {
+    const said = { text, started_ms: this.#fromAnswer(startMs), ended_ms: this.#fromAnswer(endMs) }
+    this.#options.emit({ type: 'turn.finished', turn: this.journal.caller(said, keys), latency: null })
   }
 
   // ---- the end of speaking ----
@@ -335,12 +380,20 @@ export class Conversation implements LegSink {
 
   #tick(nowMs: number): void {
     if (this.#ending) return
+    this.#listenForMachine(nowMs)
     if (this.#turn.caller && nowMs - this.#lastWindowMs > NO_SOUND_MS) {
       this.#feed({ type: 'voice', voiced: false, atMs: nowMs, windowMs: 0, loudMs: this.#loudness.lastMs })
     }
     this.#feed({ type: 'tick', atMs: nowMs })
     const { caller } = this.#turn
     this.#answers.tick(nowMs, this.#mouth.active || (caller !== null && !caller.wordless))
+  }
+
+  #listenForMachine(nowMs: number): void {
+    this.#opening?.tick(nowMs)
+    if (!this.#opening) return
+    this.#answeredBy = this.#opening.answeredBy
+    if (this.#opening.done) this.#opening = null
   }
 
   #fromAnswer(atMs: number): number {

@@ -8,7 +8,7 @@ import type { Abilities } from '../agent/own-tools.ts'
 import { type CheckedWrapUp, wrapUpCall } from '../agent/wrap-up.ts'
 import { LEASE_RENEW_MS } from '../contract/bus.ts'
 import { AskUnanswered, type EngineBus } from '../contract/bus-engine.ts'
-import type { CallEventBody, CallRecord, EndedReason, RecordingInfo } from '../contract/messages.ts'
+import type { CallEventBody, CallRecord, EndedReason, ProviderSwitch, RecordingInfo } from '../contract/messages.ts'
 import { type CallPlan, PlanSecrets } from '../contract/plan.ts'
 import type { Sealer } from '../contract/seal.ts'
 import type {
@@ -39,6 +39,9 @@ import {
   stepCall,
 } from './machine.ts'
 
+/** Tells of a vendor that failed and of the one that takes its place; for the record of the call. */
+export type OnSwitch = (change: ProviderSwitch) => void
+
 export interface CallDeps {
   bus: EngineBus
   sealer: Sealer
@@ -46,10 +49,10 @@ export interface CallDeps {
   clock: Clock
   log: Log
   vad: Vad
-  stt: Stt
-  tts: Tts
-  /** The model of this plan; the key comes from its sealed part. */
-  llmFor(plan: CallPlan, secrets: PlanSecrets): Llm
+  /** Ears, voice and text model of this plan; their keys come from its sealed part. */
+  sttFor(plan: CallPlan, secrets: PlanSecrets, onSwitch: OnSwitch): Stt
+  ttsFor(plan: CallPlan, secrets: PlanSecrets, onSwitch: OnSwitch): Tts
+  llmFor(plan: CallPlan, secrets: PlanSecrets, onSwitch: OnSwitch): Llm
   fetch: Fetch
   /** Without one nothing is recorded. */
   recorder?: Recorder
@@ -80,7 +83,8 @@ export class Call {
   #state: CallState
   #leg: Leg | null = null
   #conversation: Conversation | null = null
-  #secrets: PlanSecrets = { tool_headers: {}, brain_api_key: null }
+  #secrets: PlanSecrets = { tool_headers: {}, brain_api_key: null, vendor_keys: {} }
+  readonly #onSwitch: OnSwitch = change => this.#emit({ type: 'provider.switched', ...change })
   #answeredAt: number | null = null
   #talkedMs = 0
   #paidMs: number
@@ -189,9 +193,9 @@ export class Call {
         clock,
         log: this.#log,
         vad: this.#deps.vad,
-        stt: this.#deps.stt,
-        tts: this.#deps.tts,
-        llm: this.#deps.llmFor(plan, this.#secrets),
+        stt: this.#deps.sttFor(plan, this.#secrets, this.#onSwitch),
+        tts: this.#deps.ttsFor(plan, this.#secrets, this.#onSwitch),
+        llm: this.#deps.llmFor(plan, this.#secrets, this.#onSwitch),
         fetch: this.#deps.fetch,
         abilities: abilitiesOf(leg),
         emit: body => this.#emit(body),
@@ -293,7 +297,7 @@ export class Call {
       const { goal, extraction } = this.plan
       try {
         await conversation.settled()
-        const llm = this.#deps.llmFor(this.plan, this.#secrets)
+        const llm = this.#deps.llmFor(this.plan, this.#secrets, this.#onSwitch)
         const request = { ...conversation.request(), goal, extraction }
         this.#wrapUp = await wrapUpCall(llm, request, AbortSignal.timeout(WRAP_UP_MS))
       } catch (error) {
@@ -312,7 +316,7 @@ export class Call {
     const record: CallRecord = {
       status: outcome.status,
       ended_reason: outcome.reason,
-      answered_by: this.#answeredAt === null ? null : 'unknown',
+      answered_by: this.#answeredAt === null ? null : (conversation?.answeredBy ?? 'unknown'),
       sip_code: outcome.sipCode,
       answered_at: this.#answeredAt,
       ended_at: clock.wall(),

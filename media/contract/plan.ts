@@ -28,18 +28,49 @@ export const ToolPlan = z.object({
 })
 export type ToolPlan = z.infer<typeof ToolPlan>
 
-/** Which text model thinks. `scripted` needs no network; the API key of the other travels sealed. */
+const textBrains = [
+  z.object({ kind: z.literal('openai_compatible'), base_url: z.url(), model: z.string().min(1) }),
+  z.object({ kind: z.literal('anthropic'), model: z.string().min(1) }),
+  z.object({ kind: z.literal('google'), model: z.string().min(1) }),
+] as const
+export const TextBrainPlan = z.discriminatedUnion('kind', textBrains)
+export type TextBrainPlan = z.infer<typeof TextBrainPlan>
+
+/** Who thinks. `scripted` needs no network; the API key of the others travels sealed. */
 export const BrainPlan = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('scripted') }),
-  z.object({ kind: z.literal('openai_compatible'), base_url: z.url(), model: z.string().min(1) }),
+  ...textBrains,
+  /** Hears and speaks itself; a text model is asked for the record of the call. */
+  z.object({ kind: z.literal('openai_realtime'), model: z.string().min(1), voice: z.string().nullable() }),
 ])
 export type BrainPlan = z.infer<typeof BrainPlan>
+
+/** What its API key is called in `PlanSecrets.vendor_keys`. */
+const vendorKey = { key: z.string().nullable() }
+/** Null: the vendor's own default, as our adapter knows it. */
+const vendorModel = { model: z.string().min(1).nullable() }
+
+export const SttPlan = z.discriminatedUnion('provider', [
+  z.object({ provider: z.literal('deepgram'), ...vendorModel, ...vendorKey }),
+  z.object({ provider: z.literal('yandex_speechkit'), ...vendorKey }),
+])
+export type SttPlan = z.infer<typeof SttPlan>
+
+export const TtsPlan = z.discriminatedUnion('provider', [
+  z.object({ provider: z.literal('elevenlabs'), voice: z.string().min(1), ...vendorModel, ...vendorKey }),
+  z.object({ provider: z.literal('cartesia'), voice: z.string().min(1), ...vendorModel, ...vendorKey }),
+  z.object({ provider: z.literal('openai'), voice: z.string().min(1), ...vendorModel, ...vendorKey }),
+  z.object({ provider: z.literal('yandex_speechkit'), voice: z.string().min(1), ...vendorKey }),
+])
+export type TtsPlan = z.infer<typeof TtsPlan>
 
 /** Somebody the agent may give the call to. */
 export const TransferTarget = z.object({ name: z.string().min(1), to: z.string().min(1), description: z.string() })
 export type TransferTarget = z.infer<typeof TransferTarget>
 
 export const VoicemailPlan = z.discriminatedUnion('action', [
+  /** Nobody is listened for: the agent speaks first, whoever answers. */
+  z.object({ action: z.literal('ignore') }),
   z.object({ action: z.literal('hangup') }),
   z.object({ action: z.literal('leave_message'), text: z.string().min(1) }),
 ])
@@ -62,6 +93,10 @@ export const CallPlan = z.object({
   language: z.string(),
   voice: z.string().nullable(),
   brain: BrainPlan,
+  /** Asked in this order when `brain` fails; what needs no network comes last by itself, here and below. */
+  brain_fallback: z.array(z.object({ brain: TextBrainPlan, ...vendorKey })).default([]),
+  stt: z.array(SttPlan).default([]),
+  tts: z.array(TtsPlan).default([]),
   /** The sentence that says it is an AI; spoken first when set. */
   disclosure: z.string().nullable(),
   greeting: z.string().nullable(),
@@ -100,7 +135,10 @@ export type CallPlan = z.infer<typeof CallPlan>
 export const PlanSecrets = z.object({
   /** By tool name, then header name. */
   tool_headers: z.record(z.string(), z.record(z.string(), z.string())),
+  /** Of `CallPlan.brain`. */
   brain_api_key: z.string().nullable(),
+  /** By the name of the owner's secret. */
+  vendor_keys: z.record(z.string(), z.string()).default({}),
 })
 export type PlanSecrets = z.infer<typeof PlanSecrets>
 

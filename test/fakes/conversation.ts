@@ -31,7 +31,7 @@ export function openTalk(options: FakeTalk) {
   const llm = fakeLlm(replies)
   const conversation = new Conversation({
     plan: plan({ greeting: 'Hi there.', ...changes }),
-    secrets: { tool_headers: {}, brain_api_key: null },
+    secrets: { tool_headers: {}, brain_api_key: null, vendor_keys: {} },
     sampleRate: 8000,
     clock,
     log: quietLog,

@@ -37,10 +37,14 @@ export function fakeClock(startMs = 1000): FakeClock {
 export const settle = () => new Promise<void>(resolve => setImmediate(resolve))
 
 const FRAME = 160
-/** With a syllable's gap now and then: a sound that never changes is the room's. */
+/** No tone, and with a syllable's gap now and then: a sound that never changes is the room's. */
 const loud = (frame: number) => {
   const level = frame % 12 === 11 ? 500 : 7000
-  return Int16Array.from({ length: FRAME }, (_, i) => (i % 10 < 5 ? level : -level))
+  let noise = frame + 1
+  return Int16Array.from({ length: FRAME }, () => {
+    noise = (noise * 1_103_515_245 + 12_345) & 0x7fffffff
+    return noise & 0x10000 ? level : -level
+  })
 }
 const quiet = () => new Int16Array(FRAME)
 
@@ -50,6 +54,7 @@ export class FakeLine {
   /** The far end sends the agent's voice back. */
   echo: { delayMs: number; gain: number } | null = null
   readonly #sent: (Int16Array | null)[] = []
+  #playing: Int16Array | null = null
   readonly #sink: LegSink
   readonly #clock: FakeClock
 
@@ -62,7 +67,11 @@ export class FakeLine {
     for (let done = 0; done < ms; done += 20) {
       this.#clock.advance(20)
       const atMs = this.#clock.now()
-      this.#sink.push({ pcm: this.#withEcho(speaking ? loud(done / 20) : quiet()), atMs, concealed: false })
+      this.#sink.push({
+        pcm: this.#withEcho(this.#playing ?? (speaking ? loud(done / 20) : quiet())),
+        atMs,
+        concealed: false,
+      })
       const pcm = this.#sink.pull(atMs)
       this.#sent.push(pcm)
       this.agent.push(pcm?.some(sample => sample !== 0) ?? false)
@@ -73,6 +82,17 @@ export class FakeLine {
   #withEcho(own: Int16Array): Int16Array {
     const sent = this.echo ? this.#sent.at(-Math.round(this.echo.delayMs / 20)) : null
     return sent ? own.map((sample, i) => Math.max(-32_768, Math.min(32_767, sample + sent[i]! * this.echo!.gain))) : own
+  }
+
+  /** Sound of the far end as it is, at 8 kHz. */
+  async play(pcm: Int16Array): Promise<void> {
+    for (let at = 0; at < pcm.length; at += FRAME) {
+      const frame = new Int16Array(FRAME)
+      frame.set(pcm.subarray(at, at + FRAME))
+      this.#playing = frame
+      await this.run(20, true)
+    }
+    this.#playing = null
   }
 
   caller(ms: number): Promise<void> {

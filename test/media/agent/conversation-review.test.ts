@@ -44,7 +44,7 @@ function open({ says, replies, plan: changes, fetch, slowVoiceMs = 0, slowEarsMs
   })
   const conversation = new Conversation({
     plan: plan({ greeting: 'Hi there.', ...changes }),
-    secrets: { tool_headers: {}, brain_api_key: null },
+    secrets: { tool_headers: {}, brain_api_key: null, vendor_keys: {} },
     sampleRate: 8000,
     clock,
     log: quietLog,

@@ -42,6 +42,7 @@ function world(options: Options = {}) {
     },
   } as unknown as EngineBus
   const leg = fakeLeg()
+  const stt = fakeStt(options.says ?? [])
   const deps: CallDeps = {
     bus,
     sealer: createSealer('0123456789abcdef'),
@@ -54,8 +55,8 @@ function world(options: Options = {}) {
     clock,
     log: quietLog,
     vad: createEnergyVad(),
-    stt: fakeStt(options.says ?? []),
-    tts: fakeTts(),
+    sttFor: () => stt,
+    ttsFor: () => fakeTts(),
     llmFor: () => fakeLlm(options.replies ?? (() => [{ type: 'text', delta: 'Fine.' }])),
     fetch: () => Promise.reject(new Error('none')),
   }

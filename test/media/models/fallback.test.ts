@@ -83,20 +83,122 @@ describe('fallback of voices', () => {
     expect(switches).toEqual([{ kind: 'tts', from: 'a', to: 'b', code: 'unavailable' }])
   })
 
-  it('never begins anew after the first sound', async () => {
-    const { options, switches } = setUp()
-    const [a, b] = [voice([1], down()), voice([9])]
-    const tts = fallbackTts(
-      [
-        { name: 'a', tts: a.tts },
-        { name: 'b', tts: b.tts },
-      ],
-      options,
-    )
-    expect(await hear(tts)).toMatchObject({ values: [1], error: { code: 'unavailable' } })
-    expect(b.spoken).toEqual([])
-    expect(switches).toEqual([{ kind: 'tts', from: 'a', to: null, code: 'unavailable' }])
-    expect((await hear(tts)).values).toEqual([9]) // the next sentence is somebody else's
+  describe('when one breaks off in mid-word', () => {
+    const text = 'The library opens at nine in the morning.'
+    /** 100 ms a chunk, a word in each when they are timed. */
+    function broken(chunks: number, timed: boolean) {
+      const said = text.split(' ')
+      const tts: Tts = {
+        async *speak() {
+          for (let i = 0; i < chunks; i++) {
+            const words = [{ text: said[i]!, startMs: i * 100, endMs: (i + 1) * 100 }]
+            yield { pcm: new Int16Array(800).fill(1), sampleRate: 8000, ...(timed ? { words } : {}) }
+          }
+          throw down()
+        },
+      }
+      return tts
+    }
+    async function collect(tts: Tts) {
+      const chunks: SpeechChunk[] = []
+      try {
+        for await (const chunk of tts.speak({ text, voice: 'ann', language: 'en', keep: true }, never))
+          chunks.push(chunk)
+        return { chunks, error: null }
+      } catch (error) {
+        return { chunks, error: error as VendorError }
+      }
+    }
+    const both = (first: Tts, second: Tts, options: FallbackOptions) =>
+      fallbackTts(
+        [
+          { name: 'a', tts: first },
+          { name: 'b', tts: second, voice: 'bob' },
+        ],
+        options,
+      )
+
+    it('the next goes on with the words that were not heard, and its times follow', async () => {
+      const { options, switches } = setUp()
+      const asked: object[] = []
+      const second: Tts = {
+        async *speak(options) {
+          asked.push(options)
+          yield { pcm: new Int16Array(8), sampleRate: 8000, words: [{ text: 'at', startMs: 10, endMs: 90 }] }
+        },
+      }
+      const { chunks, error } = await collect(both(broken(3, true), second, options))
+      expect(error).toBeNull()
+      expect(asked).toEqual([{ text: 'at nine in the morning.', voice: 'bob', language: 'en', keep: false }])
+      expect(chunks.at(-1)!.words).toEqual([{ text: 'at', startMs: 310, endMs: 390 }])
+      expect(switches).toEqual([{ kind: 'tts', from: 'a', to: 'b', code: 'unavailable' }])
+    })
+
+    it('how far it came is estimated where the vendor gives no times', async () => {
+      const { options } = setUp()
+      const second = voice([9])
+      await collect(both(broken(8, false), second.tts, options))
+      expect(second.spoken).toHaveLength(1)
+      expect(text.endsWith(second.spoken[0]!.text)).toBe(true)
+      expect(second.spoken[0]!.text).toMatch(/^(?:opens|at) /)
+    })
+
+    it('and nothing was left to be said, the sentence is whole', async () => {
+      const { options, switches } = setUp()
+      const second = voice([9])
+      expect((await collect(both(broken(8, true), second.tts, options))).error).toBeNull()
+      expect(second.spoken).toEqual([])
+      expect(switches).toEqual([{ kind: 'tts', from: 'a', to: null, code: 'unavailable' }])
+    })
+
+    it('and there is no other, it is told', async () => {
+      const { options } = setUp()
+      expect((await collect(fallbackTts([{ name: 'a', tts: broken(3, true) }], options))).error).toMatchObject({
+        code: 'unavailable',
+      })
+    })
+  })
+
+  it('gives the last one all the time it wants, and a fixed phrase is asked for as one', async () => {
+    const { options, clock } = setUp()
+    let release = () => {}
+    const asked: object[] = []
+    const slow: Tts = {
+      async *speak(options) {
+        asked.push(options)
+        await new Promise<void>(resolve => (release = resolve))
+        yield chunk(5)
+      },
+    }
+    const tts = fallbackTts([{ name: 'a', tts: slow }], options)
+    const values: number[] = []
+    const heard = (async () => {
+      for await (const { pcm } of tts.speak({ text: 'Hi', voice: null, language: 'en', keep: true }, never))
+        values.push(pcm[0]!)
+    })()
+    await settle()
+    clock.advance(60_000)
+    release()
+    await heard
+    expect([values, asked]).toEqual([[5], [{ text: 'Hi', voice: null, language: 'en', keep: true }]])
+  })
+
+  it('lets a refused key of one customer be no affair of another', async () => {
+    const { options } = setUp()
+    const wrong = voice([], new VendorError('a', 'unauthorized', 'no'))
+    const right = voice([1])
+    const chain = (tts: Tts, id: string) =>
+      fallbackTts(
+        [
+          { name: 'a', id, tts },
+          { name: 'b', tts: voice([9]).tts },
+        ],
+        options,
+      )
+    expect((await hear(chain(wrong.tts, 'a/1'))).values).toEqual([9])
+    expect((await hear(chain(right.tts, 'a/2'))).values).toEqual([1])
+    await hear(chain(wrong.tts, 'a/1'))
+    expect(wrong.spoken).toHaveLength(1)
   })
 
   it('leaves one that failed alone for a while, then tries it again', async () => {
@@ -246,6 +348,28 @@ describe('fallback of text models', () => {
       options,
     )
     expect(await read(llm)).toMatchObject({ events: [tool], error: { code: 'unavailable' } })
+  })
+
+  it('does not wait for a record that does not come, while another can write it', async () => {
+    const { options, clock, switches } = setUp()
+    let aborted = false
+    const hangs: Llm = {
+      ...model([]),
+      wrapUp: (_, signal) => new Promise(() => signal.addEventListener('abort', () => (aborted = true))),
+    }
+    const llm = fallbackLlm(
+      [
+        { name: 'a', llm: hangs },
+        { name: 'b', llm: model([]) },
+      ],
+      options,
+    )
+    const record = llm.wrapUp({ ...request, goal: null, extraction: null, repair: null }, never)
+    await settle()
+    clock.advance(7000)
+    expect((await record).summary).toBe('S')
+    expect(aborted).toBe(true)
+    expect(switches).toEqual([{ kind: 'llm', from: 'a', to: 'b', code: 'timeout' }])
   })
 
   it('writes the record by the next', async () => {

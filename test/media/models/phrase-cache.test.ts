@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { cachePhrases } from '../../../media/models/phrase-cache.ts'
+import { createPhraseCache } from '../../../media/models/phrase-cache.ts'
 import type { SpeechChunk, Tts } from '../../../media/ports.ts'
 import { settle } from '../../fakes/line.ts'
 
@@ -30,7 +30,7 @@ function counted(samples = 4) {
 describe('kept phrases', () => {
   it('are made once, and sound the same each time', async () => {
     const { tts, asked } = counted()
-    const cached = cachePhrases(tts)
+    const cached = createPhraseCache()(tts, 'a')
     const first = await collect(cached.speak(options('One moment.'), never))
     expect(await collect(cached.speak(options('One moment.'), never))).toEqual(first)
     expect(first).toHaveLength(8)
@@ -38,16 +38,26 @@ describe('kept phrases', () => {
   })
   it('are told apart by voice and language; what is not to be kept is asked for each time', async () => {
     const { tts, asked } = counted()
-    const cached = cachePhrases(tts)
+    const cached = createPhraseCache()(tts, 'a')
     await collect(cached.speak(options('Hi.'), never))
     await collect(cached.speak({ ...options('Hi.'), voice: 'mary' }, never))
     await collect(cached.speak({ ...options('Hi.'), language: 'ru' }, never))
     await collect(cached.speak(options('Hi.', false), never))
     expect(asked).toHaveLength(4)
   })
+  it('of two makers are never mixed up, though their voices have one name', async () => {
+    const cache = createPhraseCache()
+    const [first, second] = [counted(4), counted(6)]
+    const [a, b] = [cache(first.tts, 'a'), cache(second.tts, 'b')]
+    for (let times = 0; times < 2; times++) {
+      expect(await collect(a.speak(options('Hi.'), never))).toHaveLength(8)
+      expect(await collect(b.speak(options('Hi.'), never))).toHaveLength(12)
+    }
+    expect([first.asked, second.asked]).toEqual([['Hi.'], ['Hi.']])
+  })
   it('that are being made are shared, and outlive a listener who left', async () => {
     const { tts, asked, open } = counted()
-    const cached = cachePhrases(tts)
+    const cached = createPhraseCache()(tts, 'a')
     const left = new AbortController()
     const first = collect(cached.speak(options('slow'), left.signal))
     const second = collect(cached.speak(options('slow'), never))
@@ -60,7 +70,7 @@ describe('kept phrases', () => {
   })
   it('that failed are asked for again', async () => {
     const { tts, asked, break: breaks } = counted()
-    const cached = cachePhrases(tts)
+    const cached = createPhraseCache()(tts, 'a')
     breaks(true)
     await expect(collect(cached.speak(options('Hi.'), never))).rejects.toThrow('503')
     breaks(false)
@@ -69,7 +79,7 @@ describe('kept phrases', () => {
   })
   it('leave room for others: the least lately used go first', async () => {
     const { tts, asked } = counted()
-    const cached = cachePhrases(tts, 40) // two phrases of 16 bytes
+    const cached = createPhraseCache(40)(tts, 'a') // two phrases of 16 bytes
     for (const text of ['a', 'b', 'a', 'c', 'a']) await collect(cached.speak(options(text), never))
     await settle()
     expect(asked).toEqual(['a', 'b', 'c'])

@@ -1,0 +1,150 @@
+/**
+ * How a call that we placed begins: who answered is told first, so that the agent neither talks over a "hello" nor to a
+ * machine. A person is greeted, a screening is told who calls and why, a voicemail gets its message after the beep.
+ */
+import { type AnsweringEffect, answeredBy, type Evidence, type Verdict } from '../answering/detector.ts'
+import { AnsweringListener } from '../answering/listener.ts'
+import type { AnsweredBy } from '../contract/messages.ts'
+import type { CallPlan } from '../contract/plan.ts'
+import type { AudioFrame, Clock, SttStream } from '../ports.ts'
+
+export interface OpeningOptions {
+  plan: CallPlan
+  sampleRate: number
+  clock: Clock
+  stt: Pick<SttStream, 'transcribe'>
+  signal: AbortSignal
+  /** What was said before the agent spoke. */
+  onHeard(words: { text: string; startMs: number; endMs: number }): void
+  /** Says that it is an AI where it must, and greets. */
+  greet(): void
+  /** Listens on without a word: a menu speaks first. */
+  listen(): void
+  /** Stops talking, if it does: a machine listens, or will. */
+  hush(): void
+  leaveMessage(text: string): void
+  hangUp(): void
+  note(evidence: Evidence): void
+}
+
+const PAUSE_MS = 400
+const WAIT_MOST_MS = 6000
+
+export class Opening {
+  readonly #options: OpeningOptions
+  readonly #listener: AnsweringListener
+  #heard: { text: string; startMs: number; endMs: number } | null = null
+  #greeted = false
+  #voicedMs = 0
+  /** Whoever it is still talks: the greeting waits for a pause, but not for ever. */
+  #greetBy: number | null = null
+  /** The voice is for this to judge, not yet for the turns of the conversation. */
+  #holding = true
+
+  constructor(options: OpeningOptions) {
+    this.#options = options
+    this.#listener = new AnsweringListener({
+      sampleRate: options.sampleRate,
+      clock: options.clock,
+      stt: { transcribe: (fromMs, toMs, signal) => this.#read(fromMs, toMs, signal) },
+      signal: options.signal,
+      onVerdict: found => this.#onVerdict(found),
+      onSpeak: () => this.#onMessageTime(),
+      onNoMessage: () => options.hangUp(),
+    })
+  }
+
+  get holding(): boolean {
+    return this.#holding
+  }
+
+  get done(): boolean {
+    return this.#listener.done && !this.#holding
+  }
+
+  get answeredBy(): AnsweredBy {
+    return answeredBy(this.#listener.verdict)
+  }
+
+  sound(frame: AudioFrame): void {
+    this.#listener.sound(frame)
+  }
+
+  voice(reading: { voiced: boolean; atMs: number; windowMs: number }, loudMs: number): void {
+    if (reading.voiced) this.#voicedMs = reading.atMs
+    this.#listener.voice(reading, loudMs)
+  }
+
+  tick(atMs: number): void {
+    this.#listener.tick(atMs)
+    const due = this.#greetBy !== null && (atMs - this.#voicedMs >= PAUSE_MS || atMs >= this.#greetBy)
+    if (due) this.#greet()
+  }
+
+  async #read(fromMs: number, toMs: number, signal: AbortSignal) {
+    const transcript = await this.#options.stt.transcribe(fromMs, toMs, signal)
+    if (transcript.text.trim() !== '') {
+      this.#heard = { text: transcript.text.trim(), startMs: this.#heard?.startMs ?? fromMs, endMs: toMs }
+    }
+    return transcript
+  }
+
+  #onVerdict(found: Extract<AnsweringEffect, { type: 'verdict' }>): void {
+    const { listen, hush, hangUp, note, plan } = this.#options
+    note(found)
+    switch (actionFor(found.verdict, plan)) {
+      case 'greet':
+        if (this.#greeted) return
+        if (found.talking) this.#greetBy = found.atMs + WAIT_MOST_MS
+        else this.#greet()
+        return
+      case 'listen':
+        if (this.#greeted) return
+        this.#release()
+        listen()
+        return
+      case 'message':
+        this.#greetBy = null
+        hush()
+        this.#holding = true
+        return
+      case 'hang_up':
+        hush()
+        hangUp()
+    }
+  }
+
+  #greet(): void {
+    this.#greetBy = null
+    this.#release()
+    this.#options.greet()
+  }
+
+  #release(): void {
+    this.#greeted = true
+    this.#holding = false
+    if (this.#heard) this.#options.onHeard(this.#heard)
+  }
+
+  #onMessageTime(): void {
+    const { plan, leaveMessage, hangUp } = this.#options
+    if (plan.voicemail.action === 'leave_message') leaveMessage(plan.voicemail.text)
+    else hangUp()
+  }
+}
+
+/** A menu is for a model that can press keys; the scripted policy would talk to it in vain. */
+function actionFor(verdict: Verdict, { voicemail, brain }: CallPlan): 'greet' | 'listen' | 'message' | 'hang_up' {
+  switch (verdict) {
+    case 'human':
+    case 'screening':
+    case 'unknown':
+      return 'greet'
+    case 'voicemail':
+      return voicemail.action === 'leave_message' ? 'message' : 'hang_up'
+    case 'ivr':
+      return brain.kind === 'scripted' ? 'hang_up' : 'listen'
+    case 'fax':
+      return 'hang_up'
+  }
+}

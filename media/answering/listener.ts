@@ -1,0 +1,95 @@
+/** Runs the detector for one call: measures its sound, has stretches read, and tells what was found. */
+import type { AudioFrame, Clock, SttStream } from '../ports.ts'
+import {
+  type AnsweringEffect,
+  type AnsweringInput,
+  type AnsweringState,
+  type Evidence,
+  initialAnswering,
+  stepAnswering,
+  type Verdict,
+} from './detector.ts'
+import { measureTone } from './tones.ts'
+
+export interface ListenerOptions {
+  sampleRate: number
+  clock: Clock
+  stt: Pick<SttStream, 'transcribe'>
+  signal: AbortSignal
+  onVerdict(found: Extract<AnsweringEffect, { type: 'verdict' }>): void
+  /** A voicemail listens from now on. */
+  onSpeak(rule: 'beep' | 'silence' | 'timeout'): void
+  /** A voicemail that takes no message. */
+  onNoMessage(): void
+}
+
+export class AnsweringListener {
+  readonly #options: ListenerOptions
+  #state: AnsweringState
+
+  constructor(options: ListenerOptions) {
+    this.#options = options
+    this.#state = initialAnswering(options.clock.now())
+  }
+
+  get verdict(): Verdict | null {
+    return this.#state.decided?.verdict ?? null
+  }
+
+  get evidence(): Evidence | null {
+    return this.#state.decided
+  }
+
+  /** Nothing more will be found: the caller of this may forget it. */
+  get done(): boolean {
+    return this.#state.done || this.#options.signal.aborted
+  }
+
+  /** Every frame of the far end. */
+  sound({ pcm, atMs }: AudioFrame): void {
+    if (!this.done) this.#feed({ type: 'sound', measure: measureTone(pcm, this.#options.sampleRate), atMs })
+  }
+
+  /** Every window of the voice detector, without the agent's echo. */
+  voice(reading: { voiced: boolean; atMs: number; windowMs: number }, loudMs: number): void {
+    this.#feed({ type: 'voice', ...reading, loudMs })
+  }
+
+  tick(atMs: number): void {
+    this.#feed({ type: 'tick', atMs })
+  }
+
+  #feed(input: AnsweringInput): void {
+    if (this.done) return
+    const { state, effects } = stepAnswering(this.#state, input)
+    this.#state = state
+    for (const effect of effects) this.#perform(effect)
+  }
+
+  #perform(effect: AnsweringEffect): void {
+    switch (effect.type) {
+      case 'transcribe':
+        void this.#transcribe(effect.fromMs, effect.toMs)
+        return
+      case 'verdict':
+        this.#options.onVerdict(effect)
+        return
+      case 'speak':
+        this.#options.onSpeak(effect.rule)
+        return
+      case 'no_message':
+        this.#options.onNoMessage()
+    }
+  }
+
+  async #transcribe(fromMs: number, toMs: number): Promise<void> {
+    const { stt, signal, clock } = this.#options
+    let text: string | null = null
+    try {
+      text = (await stt.transcribe(fromMs, toMs, signal)).text
+    } catch {
+      // No words, then: the detector goes by cadence.
+    }
+    this.#feed({ type: 'transcript', fromMs, toMs, text, atMs: clock.now() })
+  }
+}
