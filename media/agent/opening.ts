@@ -28,6 +28,9 @@ export interface OpeningOptions {
 }
 
 const PAUSE_MS = 400
+/** A recording goes on with no regard to us; it pauses for less than that, and begins no later. */
+const BREATH_MS = 700
+const TALKS_ANYWAY_MS = 1000
 const WAIT_MOST_MS = 6000
 
 export class Opening {
@@ -38,6 +41,8 @@ export class Opening {
   #voicedMs = 0
   /** Whoever it is still talks: the greeting waits for a pause, but not for ever. */
   #greetBy: number | null = null
+  #greetedMs: number | null = null
+  #answeredUs = false
   /** The voice is for this to judge, not yet for the turns of the conversation. */
   #holding = true
 
@@ -59,11 +64,12 @@ export class Opening {
   }
 
   get done(): boolean {
-    return this.#listener.done && !this.#holding
+    return (this.#listener.done || this.#answeredUs) && !this.#holding
   }
 
   get answeredBy(): AnsweredBy {
-    return answeredBy(this.#listener.verdict)
+    const told = answeredBy(this.#listener.verdict)
+    return this.#answeredUs && told === 'unknown' ? 'human' : told
   }
 
   sound(frame: AudioFrame): void {
@@ -71,8 +77,15 @@ export class Opening {
   }
 
   voice(reading: { voiced: boolean; atMs: number; windowMs: number }, loudMs: number): void {
-    if (reading.voiced) this.#voicedMs = reading.atMs
-    this.#listener.voice(reading, loudMs)
+    if (this.#answeredUs) return
+    if (reading.voiced) {
+      const begins = reading.atMs - this.#voicedMs >= BREATH_MS
+      const late = this.#greetedMs !== null && reading.atMs >= this.#greetedMs + TALKS_ANYWAY_MS
+      // Who waited for our greeting and then speaks answers it, whatever the words are: "What are your opening hours?"
+      if (begins && late && !this.#holding) this.#answeredUs = true
+      this.#voicedMs = reading.atMs
+    }
+    if (!this.#answeredUs) this.#listener.voice(reading, loudMs)
   }
 
   tick(atMs: number): void {
@@ -91,6 +104,7 @@ export class Opening {
 
   #onVerdict(found: Extract<AnsweringEffect, { type: 'verdict' }>): void {
     const { listen, hush, hangUp, note, plan } = this.#options
+    if (this.#answeredUs) return
     note(found)
     switch (actionFor(found.verdict, plan)) {
       case 'greet':
@@ -116,6 +130,7 @@ export class Opening {
 
   #greet(): void {
     this.#greetBy = null
+    this.#greetedMs = this.#options.clock.now()
     this.#release()
     this.#options.greet()
   }

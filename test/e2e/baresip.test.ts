@@ -4,7 +4,7 @@ import { type Stack, startStack } from '../support/stack.ts'
 import { type Baresip, startBaresip } from '../support/stack-baresip.ts'
 import { expectCost, expectHeard, expectSettled, expectWebhook, WORD_ERRORS } from '../support/stack-checks.ts'
 import { wordErrors } from '../support/stack-speech.ts'
-import { isLoud, soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
+import { isLoud, isSound, soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
 import { json } from '../support/stack-world.ts'
 import { until } from '../support/world.ts'
 
@@ -192,6 +192,10 @@ describe.concurrent('baresip', () => {
     await tap.wait(() => agentSound(phone).filter(isLoud).length > loudBefore + 100, 'the long answer')
     await phone.speak(over!)
     const barge = await call.wait('barge_in')
+    // What the record says was heard is what crossed the wire, to a packet.
+    const sent = agentSound(phone).filter(isSound)
+    const firstOfRun = sent.findLastIndex((packet, i) => packet.atMs - (sent[i - 1]?.atMs ?? 0) > 400)
+    expect(Math.abs((sent.length - firstOfRun) * 20 - barge.heard_ms)).toBeLessThanOrEqual(20)
     const cut = await call.wait('turn.finished', ({ turn }) => turn.interrupted)
     expect(cut.turn.text).toContain('guided tour')
     expect(cut.turn.heard_text).not.toContain('whole of the new building')

@@ -112,6 +112,9 @@ function readFrame(frame: Buffer, atMs: number): WirePacket | null {
 const isVoice = ({ payloadType }: RtpPacket) => payloadType === PCMU || payloadType === PCMA
 const decode = (packet: RtpPacket) => decodeG711(packet.payloadType === PCMA ? 'PCMA' : 'PCMU', packet.payload)
 
+/** Whether a packet holds anything but the silence that is sent between turns. */
+export const isSound = (packet: RtpPacket) => isVoice(packet) && packet.payload.some(byte => byte !== packet.payload[0])
+
 /** Whether a packet holds sound that can be heard. */
 export const isLoud = (packet: RtpPacket) => isVoice(packet) && rms(decode(packet)) > QUIET
 

@@ -66,6 +66,23 @@ describe('a person who answers', () => {
     expect(ended).toEqual([])
   })
 
+  it.each([
+    ['', 'What are your opening hours?'],
+    ['Hello?', 'I would like to leave a message for John.'],
+    ['Hello?', 'Please state your name.'],
+  ])('who said %j and answers the greeting with %j is a person', async (first, then) => {
+    let words = first
+    const { line, ended, turns } = dialed(() => words)
+    if (first) await line.caller(500)
+    await line.agentTurn(4000)
+    await line.silence(300)
+    words = then
+    await line.caller(2500)
+    await line.agentTurn()
+    expect(ended).toEqual([])
+    expect(turns().at(-1)!.heard_text).toBe('I see.')
+  })
+
   it('is greeted at once where nobody is to be listened for, and when the person has called us', async () => {
     for (const changes of [{ voicemail: { action: 'ignore' as const } }, { direction: 'in' as const }]) {
       const { line, turns } = dialed('', changes)

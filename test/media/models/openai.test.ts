@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { systemClock } from '../../../infra/clock.ts'
 import { createTextModel } from '../../../media/models/text-model.ts'
 import type { LlmEvent, LlmRequest } from '../../../media/ports.ts'
 
@@ -61,7 +62,8 @@ const request: LlmRequest = {
   ],
   today: new Date('2026-11-21T00:00:00Z'),
 }
-const llm = () => createTextModel({ kind: 'openai_compatible', baseUrl, model: 'm', apiKey: 'sk-test' })
+const llm = () =>
+  createTextModel({ kind: 'openai_compatible', clock: systemClock, baseUrl, model: 'm', apiKey: 'sk-test' })
 const ask = async (changes: Partial<LlmRequest> = {}, signal = new AbortController().signal) => {
   const events: LlmEvent[] = []
   for await (const event of llm().respond({ ...request, ...changes }, signal)) events.push(event)

@@ -1,5 +1,6 @@
 /** Text models against servers that speak each vendor's protocol: what is the same for all, then what is a vendor's own. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { systemClock } from '../../../infra/clock.ts'
 import { createTextModel } from '../../../media/models/text-model.ts'
 import { VendorError } from '../../../media/models/vendor-error.ts'
 import type { ChatMessage, LlmEvent, LlmRequest } from '../../../media/ports.ts'
@@ -44,7 +45,11 @@ const models: Record<Kind, string> = {
   google: 'gemini-3-flash-preview',
 }
 const llm = (kind: Kind, retries = 0) =>
-  createTextModel({ kind, model: models[kind], apiKey: 'key-1', baseUrl: baseUrlOf(kind, vendor), retries })
+  createTextModel({
+    ...{ kind, retries, model: models[kind], apiKey: 'key-1' },
+    clock: systemClock,
+    baseUrl: baseUrlOf(kind, vendor),
+  })
 
 async function ask(kind: Kind, changes: Partial<LlmRequest> = {}, retries = 0) {
   const events: LlmEvent[] = []
@@ -134,15 +139,26 @@ describe.each(kinds)('%s', kind => {
     expect(vendor.asked).toHaveLength(1)
   })
 
-  it('is asked once more where that is allowed', { timeout: 10_000 }, async () => {
+  it('is asked once more where that is allowed, unless it wants to be left alone for long', async () => {
     let times = 0
-    vendor.answer = () =>
-      times++ === 0 ? refusal(kind, 503, { 'retry-after-ms': '10' }) : sse(streams[kind]({ text: ['Hi.'] }))
+    vendor.answer = () => (times++ === 0 ? refusal(kind, 503) : sse(streams[kind]({ text: ['Hi.'] })))
     expect(await ask(kind, {}, 1)).toMatchObject({ events: [{ delta: 'Hi.' }], error: null })
     expect(vendor.asked).toHaveLength(2)
-    times = -5
-    vendor.answer = () => refusal(kind, 503, { 'retry-after-ms': '10' })
+    vendor.answer = refusal(kind, 503)
     expect((await ask(kind, {}, 1)).error).toMatchObject({ code: 'unavailable', status: 503 })
+    expect(vendor.asked).toHaveLength(4)
+    for (const answer of [refusal(kind, 429, { 'retry-after': '20' }), refusal(kind, 401)]) {
+      vendor.asked.length = 0
+      vendor.answer = answer
+      expect((await ask(kind, {}, 1)).error).toBeInstanceOf(VendorError)
+      expect(vendor.asked).toHaveLength(1)
+    }
+  })
+
+  it('does not carry the key to where it is redirected', async () => {
+    vendor.answer = { status: 307, headers: { location: `${vendor.baseUrl}/elsewhere` } }
+    expect((await ask(kind)).error).toMatchObject({ name: 'VendorError', code: 'unavailable' })
+    expect(vendor.asked).toHaveLength(1)
   })
 
   it.each(['drop', 'end'] as const)('that ends in mid-word (%s) has failed, after what it said', async next => {
