@@ -10,6 +10,10 @@ export interface OpenTurn {
   readonly message: { role: 'agent'; text: string; interrupted: boolean }
 }
 
+export interface OpenCaller {
+  readonly message: { role: 'caller'; text: string }
+}
+
 export class Journal {
   readonly turns: Turn[] = []
   readonly toolCalls: ToolCall[] = []
@@ -27,6 +31,21 @@ export class Journal {
     const whole: Turn = { role: 'caller', ...turn, heard_text: turn.text, interrupted: false }
     this.turns.push(whole)
     this.#messages.push({ role: 'caller', text: turn.text, ...(keys ? { keys } : {}) })
+    return whole
+  }
+
+  /** The caller has said something whose words are not known yet: it keeps its place among what is said meanwhile. */
+  openCaller(): OpenCaller {
+    const message = { role: 'caller' as const, text: '' }
+    this.#messages.push(message)
+    return { message }
+  }
+
+  closeCaller(open: OpenCaller, turn: Omit<Turn, 'role' | 'heard_text' | 'interrupted'>): Turn {
+    const whole: Turn = { role: 'caller', ...turn, heard_text: turn.text, interrupted: false }
+    open.message.text = turn.text
+    const before = this.turns.findLastIndex(earlier => earlier.started_ms <= turn.started_ms)
+    this.turns.splice(before + 1, 0, whole)
     return whole
   }
 

@@ -1,0 +1,152 @@
+/**
+ * The voice of a model that speaks itself, as a queue that the leg pulls from: it alone knows what was played of it. µ-law
+ * bytes stay beside the samples, so that a leg that speaks µ-law can send them as they came.
+ */
+import { FRAME_MS, frameSamples } from '../audio/frames.ts'
+import { SILENCE } from '../audio/g711.ts'
+import { heardText } from './heard.ts'
+
+interface Item {
+  id: string
+  text: string
+  chunks: { pcm: Int16Array; ulaw: Uint8Array | null }[]
+  buffered: number
+  written: number
+  played: number
+  complete: boolean
+}
+
+export interface LiveFrame {
+  pcm: Int16Array
+  ulaw: Uint8Array | null
+}
+
+/** What was heard of an answer. */
+export interface LiveSpoken {
+  text: string
+  heardText: string
+  heardMs: number
+  startedMs: number
+  endedMs: number
+  /** Items that were not played to their end, and how much of each was. */
+  unheard: { item: string; heardMs: number }[]
+}
+
+const AUDIBLE = 150
+
+export class LiveVoice {
+  readonly #frame: number
+  readonly #perMs: number
+  readonly #onAudible: (atMs: number) => void
+  #items: Item[] = []
+  #startedMs: number | null = null
+  #endedMs = 0
+  #audible = false
+  /** The answer has no more to say. */
+  #complete = false
+
+  constructor(sampleRate: number, onAudible: (atMs: number) => void) {
+    this.#frame = frameSamples(sampleRate)
+    this.#perMs = sampleRate / 1000
+    this.#onAudible = onAudible
+  }
+
+  /** From the first sound of an answer until it was played or cut. */
+  get active(): boolean {
+    return this.#items.length > 0
+  }
+
+  /** All that came was played, and no more will come. */
+  get finished(): boolean {
+    return this.active && this.#complete && this.#items.every(item => item.buffered === 0)
+  }
+
+  write(id: string, pcm: Int16Array, ulaw: Uint8Array | null): void {
+    const item = this.#item(id)
+    item.chunks.push({ pcm, ulaw })
+    item.buffered += pcm.length
+    item.written += pcm.length
+  }
+
+  addWords(id: string, words: string): void {
+    this.#item(id).text += words
+  }
+
+  /** No more sound of this item comes. */
+  endItem(id: string): void {
+    const item = this.#items.find(candidate => candidate.id === id)
+    if (item) item.complete = true
+  }
+
+  end(): void {
+    this.#complete = true
+    for (const item of this.#items) item.complete = true
+  }
+
+  pull(atMs: number): LiveFrame | null {
+    const item = this.#items.find(({ buffered, complete }) => buffered > 0 || !complete)
+    if (!item || item.buffered === 0 || (item.buffered < this.#frame && !item.complete)) return null
+    const frame = this.#take(item)
+    this.#startedMs ??= atMs
+    this.#endedMs = atMs + FRAME_MS
+    if (!this.#audible && frame.pcm.some(sample => Math.abs(sample) > AUDIBLE)) {
+      this.#audible = true
+      this.#onAudible(atMs)
+    }
+    return frame
+  }
+
+  /** Ends the answer, and tells what was heard of it; null when nothing had come. */
+  close(nowMs: number): LiveSpoken | null {
+    const items = this.#items
+    if (items.length === 0) return null
+    const ms = (samples: number) => samples / this.#perMs
+    const heard = items.map(({ text, played, written, complete }) =>
+      heardText({ text, playedMs: ms(played), totalMs: complete ? ms(written) : null }),
+    )
+    const spoken: LiveSpoken = {
+      text: items.map(item => item.text.trim()).join(' '),
+      heardText: heard.filter(text => text !== '').join(' '),
+      heardMs: Math.round(ms(items.reduce((sum, item) => sum + item.played, 0))),
+      startedMs: this.#startedMs ?? nowMs,
+      endedMs: this.#startedMs === null ? nowMs : this.#endedMs,
+      unheard: items
+        .filter(({ played, written, complete }) => played < written || !complete)
+        .map(({ id, played }) => ({ item: id, heardMs: Math.floor(ms(played)) })),
+    }
+    this.#items = []
+    this.#startedMs = null
+    this.#audible = false
+    this.#complete = false
+    return spoken
+  }
+
+  #item(id: string): Item {
+    const known = this.#items.find(item => item.id === id)
+    if (known) return known
+    const item: Item = { id, text: '', chunks: [], buffered: 0, written: 0, played: 0, complete: false }
+    this.#items.push(item)
+    return item
+  }
+
+  #take(item: Item): LiveFrame {
+    const pcm = new Int16Array(this.#frame)
+    let ulaw: Uint8Array | null = new Uint8Array(this.#frame).fill(SILENCE.PCMU)
+    let filled = 0
+    while (filled < this.#frame && item.chunks.length > 0) {
+      const chunk = item.chunks[0]!
+      const count = Math.min(chunk.pcm.length, this.#frame - filled)
+      pcm.set(chunk.pcm.subarray(0, count), filled)
+      if (chunk.ulaw) ulaw?.set(chunk.ulaw.subarray(0, count), filled)
+      else ulaw = null
+      filled += count
+      if (count === chunk.pcm.length) item.chunks.shift()
+      else {
+        item.chunks[0] = { pcm: chunk.pcm.subarray(count), ulaw: chunk.ulaw?.subarray(count) ?? null }
+      }
+    }
+    item.buffered -= filled
+    item.played += filled
+    return { pcm, ulaw }
+  }
+}

@@ -1,0 +1,36 @@
+/** Where two runs of a call differ, in words. Pure. */
+import type { CallEventBody } from '../contract/messages.ts'
+
+export interface Difference {
+  /** Of the turns and tools, counted from 1. */
+  step: number
+  before: string | null
+  after: string | null
+}
+
+/** What people would notice: words, tools, and how it ended; not milliseconds. */
+export function differences(before: readonly CallEventBody[], after: readonly CallEventBody[]): Difference[] {
+  const [a, b] = [steps(before), steps(after)]
+  const found: Difference[] = []
+  for (let i = 0; i < Math.max(a.length, b.length); i++) {
+    if (a[i] !== b[i]) found.push({ step: i + 1, before: a[i] ?? null, after: b[i] ?? null })
+  }
+  return found
+}
+
+function steps(events: readonly CallEventBody[]): string[] {
+  return events.flatMap(event => {
+    switch (event.type) {
+      case 'turn.finished': {
+        const { role, text, heard_text, interrupted } = event.turn
+        return [`${role}: ${interrupted ? `${heard_text} —` : text}`]
+      }
+      case 'tool.finished':
+        return [`tool ${event.tool.name} ${JSON.stringify(event.tool.arguments)}: ${event.tool.verdict}`]
+      case 'filler.spoken':
+        return [`filler: ${event.text}`]
+      default:
+        return []
+    }
+  })
+}

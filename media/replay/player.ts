@@ -1,0 +1,298 @@
+/**
+ * Feeds a recorded log through the real conversation on a clock that only the log moves. The same log gives the same events,
+ * to the bit; with another plan it shows where the conversation takes another way.
+ */
+import { createHash } from 'node:crypto'
+import { Conversation } from '../agent/conversation.ts'
+import type { CallEventBody, EndedReason, Turn } from '../contract/messages.ts'
+import type { CallPlan } from '../contract/plan.ts'
+import {
+  type Clock,
+  type Fetch,
+  FetchError,
+  type FetchErrorCode,
+  type KnowledgeHit,
+  type Llm,
+  type LlmEvent,
+  type Log,
+  type SpeechChunk,
+  type Transcript,
+  type TransferResult,
+  type Tts,
+} from '../ports.ts'
+import { type CallLog, chunkCodec, type LogEntry, responseCodec, textToPcm } from './log.ts'
+import { createMailbox, type Edges, type Mailbox, requestKey } from './recorder.ts'
+
+export interface PlayOptions {
+  /** Instead of the recorded one. */
+  plan?: Partial<CallPlan>
+  /** Answers what was asked otherwise than in the log; without it such a request fails. */
+  llm?: Llm
+  /** Speaks what was not spoken in the log; without it a silent voice of usual pace. */
+  tts?: Tts
+  log?: Log
+}
+
+export interface Played {
+  events: CallEventBody[]
+  turns: Turn[]
+  ended: EndedReason[]
+  /** SHA-256 of the events and of all sound that was given to the leg. */
+  hash: string
+  /** Requests that the log does not know. */
+  divergences: { port: string; request: string }[]
+}
+
+type Port = Extract<LogEntry, { type: 'ask' }>['port']
+interface Pending {
+  deliver(entry: Extract<LogEntry, { type: 'answer' | 'done' | 'failed' }>): void
+}
+
+export async function play(log: CallLog, options: PlayOptions = {}): Promise<Played> {
+  const { header } = log
+  const player = new Player(log, options)
+  const events: CallEventBody[] = []
+  const ended: EndedReason[] = []
+  const digest = createHash('sha256')
+  let voice: ((entry: Extract<LogEntry, { type: 'voice' }>) => void) | null = null
+  const plan = { ...header.plan, ...options.plan }
+  const conversation = new Conversation({
+    ...player.edges(onVoice => (voice = onVoice)),
+    plan,
+    secrets: { tool_headers: {}, brain_api_key: null, vendor_keys: {} } as never,
+    sampleRate: header.sampleRate,
+    log: options.log ?? silent,
+    emit: event => {
+      events.push(event)
+      digest.update(JSON.stringify(event))
+    },
+    onHangup: reason => ended.push(reason),
+  })
+  for (const [i, entry] of log.entries.entries()) {
+    player.nowMs = entry.at
+    switch (entry.type) {
+      case 'start':
+        conversation.start()
+        break
+      case 'push':
+        conversation.push({ pcm: textToPcm(entry.pcm), atMs: entry.atMs, concealed: entry.concealed })
+        break
+      case 'pull': {
+        const pcm = conversation.pull(entry.atMs)
+        digest.update(pcm ? Buffer.from(pcm.buffer, pcm.byteOffset, pcm.byteLength) : '-')
+        break
+      }
+      case 'dtmf':
+        conversation.dtmf(entry.digit)
+        break
+      case 'voice':
+        ;(voice as ((entry: Extract<LogEntry, { type: 'voice' }>) => void) | null)?.(entry)
+        break
+      case 'timer':
+      case 'ask':
+        break
+      case 'answer':
+      case 'done':
+      case 'failed':
+        player.deliver(entry)
+        break
+      case 'stop':
+        conversation.stop()
+    }
+    player.runTimers(entry)
+    const next = log.entries[i + 1]
+    if (next?.type !== 'pull' || !next.joined) await player.settle()
+  }
+  conversation.stop()
+  return {
+    events,
+    turns: conversation.journal.turns,
+    ended,
+    hash: digest.digest('hex'),
+    divergences: player.divergences,
+  }
+}
+
+class Player {
+  nowMs: number
+  readonly divergences: { port: string; request: string }[] = []
+  readonly #log: CallLog
+  readonly #options: PlayOptions
+  /** Recorded requests that were not made yet, in their order. */
+  readonly #asked: Extract<LogEntry, { type: 'ask' }>[]
+  readonly #pending = new Map<number, Pending>()
+  /** Numbered as the recorder numbers them, together with the requests. */
+  readonly #timers = new Map<number, { dueMs: number; run(): void }>()
+  #lastId = 0
+  readonly #live = new Set<Promise<void>>()
+
+  constructor(log: CallLog, options: PlayOptions) {
+    this.#log = log
+    this.#options = options
+    this.nowMs = log.header.nowMs
+    this.#asked = log.entries.filter(entry => entry.type === 'ask')
+  }
+
+  deliver(entry: Extract<LogEntry, { type: 'answer' | 'done' | 'failed' }>): void {
+    this.#pending.get(entry.id)?.deliver(entry)
+  }
+
+  /** Everything that was promised gets its turn; whoever answers live takes no time on the log's clock. */
+  async settle(): Promise<void> {
+    do {
+      await Promise.all(this.#live)
+      await new Promise(resolve => setImmediate(resolve))
+    } while (this.#live.size > 0)
+  }
+
+  /** Where the log has them; once the conversation has gone another way, at their time, as far as the log tells time. */
+  runTimers(entry: LogEntry): void {
+    if (this.divergences.length === 0) {
+      if (entry.type === 'timer') this.#run(entry.id)
+      return
+    }
+    for (const [id, { dueMs }] of [...this.#timers]) if (dueMs <= this.nowMs) this.#run(id)
+  }
+
+  #run(id: number): void {
+    const timer = this.#timers.get(id)
+    this.#timers.delete(id)
+    timer?.run()
+  }
+
+  edges(listen: (onVoice: (entry: Extract<LogEntry, { type: 'voice' }>) => void) => void): Edges {
+    const { header } = this.#log
+    const clock: Clock = {
+      now: () => this.nowMs,
+      wall: () => header.wallMs + (this.nowMs - header.nowMs),
+      after: (ms, run) => {
+        const id = ++this.#lastId
+        this.#timers.set(id, { dueMs: this.nowMs + ms, run })
+        return () => this.#timers.delete(id)
+      },
+    }
+    const fetch: Fetch = request =>
+      this.#one('fetch', requestKey.fetch(request), responseCodec.read, () =>
+        Promise.reject(new FetchError('network', 'not in the log')),
+      )
+    return {
+      clock,
+      vad: {
+        open: ({ onVoice }) => {
+          listen(onVoice)
+          return { push() {}, close() {} }
+        },
+      },
+      stt: {
+        open: () => ({
+          push() {},
+          close() {},
+          transcribe: (fromMs, toMs) =>
+            this.#one('stt', requestKey.stt(fromMs, toMs), asIs<Transcript>, () =>
+              Promise.reject(new Error('not in the log')),
+            ),
+        }),
+      },
+      tts: {
+        speak: (options, signal) =>
+          this.#many<SpeechChunk>('tts', requestKey.tts(options), chunkCodec.read, () =>
+            (this.#options.tts ?? usualVoice).speak(options, signal),
+          ),
+      },
+      llm: {
+        respond: (request, signal) =>
+          this.#many<LlmEvent>('llm', requestKey.llm(request), asIs<LlmEvent>, () => {
+            if (!this.#options.llm) throw new Error('not in the log')
+            return this.#options.llm.respond(request, signal)
+          }),
+        wrapUp: () => Promise.reject(new Error('a replay has no record')),
+      },
+      fetch,
+      abilities: this.#abilities(),
+    }
+  }
+
+  #abilities(): Edges['abilities'] {
+    const had = (port: Port) => this.#log.entries.some(entry => entry.type === 'ask' && entry.port === port)
+    const lost = () => Promise.reject(new Error('not in the log'))
+    return {
+      ...(had('keys') ? { sendDtmf: keys => this.#one('keys', keys, () => undefined, lost) } : {}),
+      ...(had('transfer') ? { transfer: to => this.#one('transfer', to, asIs<TransferResult>, lost) } : {}),
+      ...(had('knowledge')
+        ? { searchKnowledge: query => this.#one('knowledge', query, asIs<KnowledgeHit[]>, lost) }
+        : {}),
+    }
+  }
+
+  /** The recorded request that this is, or null when the conversation went another way. */
+  #match(port: Port, request: string): number | null {
+    this.#lastId++
+    const index = this.#asked.findIndex(ask => ask.port === port && ask.request === request)
+    if (index < 0) {
+      this.divergences.push({ port, request })
+      return null
+    }
+    return this.#asked.splice(index, 1)[0]!.id
+  }
+
+  #one<T>(port: Port, request: string, read: (value: unknown) => T, otherwise: () => Promise<T>): Promise<T> {
+    const id = this.#match(port, request)
+    if (id === null) return otherwise()
+    return new Promise((resolve, reject) => {
+      this.#pending.set(id, {
+        deliver: entry => {
+          if (entry.type === 'answer') resolve(read(entry.value))
+          else if (entry.type === 'failed') reject(errorOf(port, entry))
+        },
+      })
+    })
+  }
+
+  #many<T>(
+    port: Port,
+    request: string,
+    read: (value: unknown) => T,
+    otherwise: () => AsyncIterable<T>,
+  ): AsyncIterable<T> {
+    const id = this.#match(port, request)
+    if (id === null) return this.#answerLive(otherwise())
+    const mailbox: Mailbox<T> = createMailbox()
+    this.#pending.set(id, {
+      deliver: entry => {
+        if (entry.type === 'answer') mailbox.put(read(entry.value))
+        else if (entry.type === 'done') mailbox.end()
+        else mailbox.fail(errorOf(port, entry))
+      },
+    })
+    return mailbox.read()
+  }
+
+  #answerLive<T>(source: AsyncIterable<T>): AsyncIterable<T> {
+    const mailbox: Mailbox<T> = createMailbox()
+    const reading = (async () => {
+      try {
+        for await (const value of source) mailbox.put(value)
+        mailbox.end()
+      } catch (error) {
+        mailbox.fail(error)
+      }
+    })().then(() => void this.#live.delete(reading))
+    this.#live.add(reading)
+    return mailbox.read()
+  }
+}
+
+const asIs = <T>(value: unknown) => value as T
+
+const errorOf = (port: Port, { code, message }: Extract<LogEntry, { type: 'failed' }>) =>
+  port === 'fetch' ? new FetchError((code ?? 'network') as FetchErrorCode, message) : new Error(message)
+
+const LETTER_MS = 60
+/** Says nothing that can be heard, in the time that it would take. */
+const usualVoice: Tts = {
+  async *speak({ text }) {
+    yield { pcm: new Int16Array(8 * LETTER_MS * text.length).fill(200), sampleRate: 8000 }
+  },
+}
+
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent }
