@@ -63,6 +63,16 @@ const Environment = z.object({
   LLM_MODEL: z.string().optional(),
   LLM_API_KEY: z.string().optional(),
 
+  /** Where vendors are, for those who reach them by a gateway, in a region of their own, or run what speaks like them. */
+  ANTHROPIC_URL: z.url({ protocol: /^https?$/ }).optional(),
+  GOOGLE_URL: z.url({ protocol: /^https?$/ }).optional(),
+  OPENAI_URL: z.url({ protocol: /^https?$/ }).optional(),
+  DEEPGRAM_URL: z.url({ protocol: /^wss?$/ }).optional(),
+  ELEVENLABS_URL: z.url({ protocol: /^wss?$/ }).optional(),
+  CARTESIA_URL: z.url({ protocol: /^wss?$/ }).optional(),
+  YANDEX_STT_URL: z.url({ protocol: /^https?$/ }).optional(),
+  YANDEX_TTS_URL: z.url({ protocol: /^https?$/ }).optional(),
+
   /**
    * Where recordings go: a folder, in PARLEY_HOME unless set. Engines write it and control reads it: on several machines
    * it must be a shared one, or an S3 bucket takes its place.

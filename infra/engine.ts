@@ -2,24 +2,21 @@
 
 import { type Desk, openDesk } from '../media/call/desk.ts'
 import { createEngineBus } from '../media/contract/bus-engine.ts'
-import type { CallPlan, PlanSecrets } from '../media/contract/plan.ts'
 import { createSealer } from '../media/contract/seal.ts'
-import { createOpenAiCompatible } from '../media/models/openai-compatible.ts'
-import { cachePhrases } from '../media/models/phrase-cache.ts'
-import { createScripted } from '../media/models/scripted/scripted.ts'
 import { createSpeechClient } from '../media/models/speech/client.ts'
-import type { InboundOffer, Llm } from '../media/ports.ts'
+import type { InboundOffer } from '../media/ports.ts'
 import { createRecorder } from '../media/recording/recorder.ts'
 import { createPacer } from '../media/rtp/pacer.ts'
 import { openRtp } from '../media/rtp/session.ts'
 import { openEdge } from '../sip/trunk/edge.ts'
 import { createBlobs, spoolFolder } from './blobs.ts'
+import { createBrains } from './brains.ts'
 import { systemClock } from './clock.ts'
-import { type Config, readConfig } from './config.ts'
+import { readConfig } from './config.ts'
 import { createLog } from './log.ts'
 import { openRedis, required } from './parts.ts'
 import { runUntilStopped } from './process.ts'
-import { createSafeFetch, createSafeWebFetch } from './safe-fetch.ts'
+import { createSafeFetch } from './safe-fetch.ts'
 
 const READY_MS = 15_000
 const GRACE_MS = 8000
@@ -70,9 +67,7 @@ await runUntilStopped('engine', async () => {
     clock,
     log,
     vad: speech.vad,
-    stt: speech.stt,
-    tts: cachePhrases(speech.tts),
-    llmFor: (plan, secrets) => brainOf(plan, secrets, config),
+    ...createBrains({ config, offline: speech, clock, log }),
     fetch,
     recorder,
     capacity: config.ENGINE_CAPACITY,
@@ -92,29 +87,6 @@ await runUntilStopped('engine', async () => {
     },
   }
 })
-
-/** The project's model, else the operator's, else the scripted policy. A customer's address goes through the guard. */
-function brainOf(plan: CallPlan, secrets: PlanSecrets, config: Config): Llm {
-  const { brain } = plan
-  if (brain.kind === 'openai_compatible') {
-    const { base_url, model } = brain
-    return createOpenAiCompatible({
-      baseUrl: base_url,
-      model,
-      apiKey: secrets.brain_api_key,
-      fetch: createSafeWebFetch({ allow: config.FETCH_ALLOW }),
-    })
-  }
-  if (config.LLM_BASE_URL && config.LLM_MODEL) {
-    return createOpenAiCompatible({
-      baseUrl: config.LLM_BASE_URL,
-      model: config.LLM_MODEL,
-      apiKey: config.LLM_API_KEY ?? null,
-    })
-  }
-  // A read needs no confirmation; what may change something is read back first.
-  return createScripted({ confirms: name => plan.tools.find(tool => tool.name === name)?.method === 'POST' })
-}
 
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise(resolve => setTimeout(resolve, 20))

@@ -41,8 +41,11 @@ const allowed: Record<Room, readonly Room[]> = {
 const behind: Record<string, RegExp> = {
   'drachtio-srf': /^sip\/trunk\//,
   'sherpa-onnx-node': /^media\/models\/speech\/sherpa\.ts$/,
-  ai: /^media\/models\/openai-compatible\.ts$/,
-  '@ai-sdk/openai-compatible': /^media\/models\/openai-compatible\.ts$/,
+  'onnxruntime-node': /^media\/models\/speech\/silero\.ts$/,
+  ai: /^media\/models\/text-model\.ts$/,
+  '@ai-sdk/openai-compatible': /^media\/models\/text-model\.ts$/,
+  '@ai-sdk/anthropic': /^media\/models\/text-model\.ts$/,
+  '@ai-sdk/google': /^media\/models\/text-model\.ts$/,
   '@livekit/rtc-node': /^media\/room\//,
   postgres: /^control\/db\//,
   'pg-boss': /^control\/(?:jobs|deps)\.ts$/,

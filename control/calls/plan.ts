@@ -4,11 +4,12 @@ import {
   CallPlan,
   type FillerStage,
   type PlanSecrets,
+  type TextBrainPlan,
   type ToolPlan,
 } from '../../media/contract/plan.ts'
 import type { Sealer } from '../../media/contract/seal.ts'
 import { secondsFor } from '../money.ts'
-import type { ProjectSettings, Tool } from '../projects/schema.ts'
+import type { ProjectSettings, TextBrain, Tool } from '../projects/schema.ts'
 import type { CallRow } from './sql.ts'
 import { tariffOfCall } from './tariff.ts'
 
@@ -40,12 +41,22 @@ export function fillSecrets(text: string, secrets: ReadonlyMap<string, string>):
   return text.replace(SECRET, (_, name: string) => secrets.get(name) ?? '')
 }
 
+type Named = Pick<ProjectSettings, 'tools' | 'brain' | 'brain_fallback' | 'speech_to_text' | 'text_to_speech'>
+
 /** Those that a call of this project needs. */
-export function secretNames({ tools, brain }: Pick<ProjectSettings, 'tools' | 'brain'>): string[] {
-  const values = tools.flatMap(tool => Object.values(tool.headers))
+export function secretNames(settings: Named): string[] {
+  const values = settings.tools.flatMap(tool => Object.values(tool.headers))
   const names = values.flatMap(value => [...value.matchAll(SECRET)].map(match => match[1]!))
-  const key = brain.kind === 'openai_compatible' ? brain.api_key_secret : null
-  return [...new Set(key === null ? names : [...names, key])]
+  const key = brainKeyName(settings)
+  return [...new Set([...names, ...(key === null ? [] : [key]), ...vendorKeyNames(settings)])]
+}
+
+const brainKeyName = ({ brain }: Pick<Named, 'brain'>) => (brain.kind === 'scripted' ? null : brain.api_key_secret)
+
+/** Of all but the first brain. */
+function vendorKeyNames({ brain_fallback, speech_to_text, text_to_speech }: Omit<Named, 'tools' | 'brain'>): string[] {
+  const names = [...brain_fallback, ...speech_to_text, ...text_to_speech].map(one => one.api_key_secret)
+  return names.filter(name => name !== null)
 }
 
 function filler(tool: Tool): FillerStage[] | null {
@@ -58,9 +69,24 @@ export function toolPlan(tool: Tool): ToolPlan {
   return { name, description, method, url, parameters, timeout_ms, filler: filler(tool) }
 }
 
+function textBrainPlan(brain: TextBrain): TextBrainPlan {
+  const { kind, model } = brain
+  return kind === 'openai_compatible' ? { kind, base_url: brain.base_url, model } : { kind, model }
+}
+
 function brainPlan({ brain }: ProjectSettings): BrainPlan {
   if (brain.kind === 'scripted') return { kind: 'scripted' }
-  return { kind: 'openai_compatible', base_url: brain.base_url, model: brain.model }
+  if (brain.kind === 'openai_realtime') return { kind: brain.kind, model: brain.model, voice: brain.voice }
+  return textBrainPlan(brain)
+}
+
+/** A secret's name is no secret; its value travels sealed under it. */
+function providerPlans({ brain_fallback, speech_to_text, text_to_speech }: ProjectSettings) {
+  return {
+    brain_fallback: brain_fallback.map(brain => ({ brain: textBrainPlan(brain), key: brain.api_key_secret })),
+    stt: speech_to_text.map(({ api_key_secret: key, ...rest }) => ({ ...rest, key })),
+    tts: text_to_speech.map(({ api_key_secret: key, ...rest }) => ({ ...rest, key })),
+  }
 }
 
 function planSecrets(settings: ProjectSettings, secrets: ReadonlyMap<string, string>): PlanSecrets | null {
@@ -69,10 +95,17 @@ function planSecrets(settings: ProjectSettings, secrets: ReadonlyMap<string, str
     const headers = Object.entries(tool.headers).map(([name, value]) => [name, fillSecrets(value, secrets)] as const)
     if (headers.length > 0) tool_headers[tool.name] = Object.fromEntries(headers)
   }
-  const { brain } = settings
-  const keyName = brain.kind === 'openai_compatible' ? brain.api_key_secret : null
+  const keyName = brainKeyName(settings)
   const brain_api_key = keyName === null ? null : (secrets.get(keyName) ?? null)
-  return brain_api_key === null && Object.keys(tool_headers).length === 0 ? null : { tool_headers, brain_api_key }
+  const vendor_keys: PlanSecrets['vendor_keys'] = {}
+  for (const name of vendorKeyNames(settings)) {
+    const value = secrets.get(name)
+    if (value !== undefined) vendor_keys[name] = value
+  }
+  const hidden = { tool_headers, brain_api_key, vendor_keys }
+  return brain_api_key === null && [tool_headers, vendor_keys].every(keys => Object.keys(keys).length === 0)
+    ? null
+    : hidden
 }
 
 export interface PlanInput {
@@ -125,6 +158,7 @@ export function makePlan(
     language,
     voice: settings.voice,
     brain: brainPlan(settings),
+    ...providerPlans(settings),
     disclosure: fill(settings.disclosure),
     greeting: fill(settings.greeting),
     prompt: fillVars(settings.prompt, call.vars),

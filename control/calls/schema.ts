@@ -104,6 +104,7 @@ export const StreamedEvent = z
       'filler.spoken',
       'tool.finished',
       'barge_in',
+      'provider.switched',
       'call.ended',
     ]),
     data: z.string().describe('JSON'),

@@ -46,6 +46,7 @@ const ask = {
   goal: 'A table is booked.',
   extraction: { type: 'object', properties: { guests: { type: 'integer' }, time: { type: 'string' } } },
   tools: [checkTable],
+  remember: false,
   timezone: 'Europe/Moscow',
 }
 
@@ -54,7 +55,12 @@ const project = {
   ...ask,
   disclosure: null,
   voice: null,
-  brain: { kind: 'scripted' },
+  brain: { kind: 'anthropic', model: 'claude-haiku-4-5', api_key_secret: 'ANTHROPIC_KEY' },
+  brain_fallback: [{ kind: 'google', model: 'gemini-3-flash', api_key_secret: 'GOOGLE_KEY' }],
+  speech_to_text: [{ provider: 'deepgram', model: 'nova-3', api_key_secret: 'DEEPGRAM_KEY' }],
+  text_to_speech: [
+    { provider: 'elevenlabs', voice: '21m00Tcm4TlvDq8ikWAM', model: null, api_key_secret: 'ELEVENLABS_KEY' },
+  ],
   max_call_seconds: 600,
   ring_timeout_seconds: 45,
   voicemail: { action: 'hangup' },

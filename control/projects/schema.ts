@@ -71,17 +71,62 @@ export const Tool = z
   .meta({ id: 'Tool' })
 export type Tool = z.output<typeof Tool>
 
-export const Brain = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('scripted') }),
+const modelName = z.string().min(1).max(200)
+const apiKeySecret = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/)
+  .describe('Name of a secret that holds the API key; without such a secret the provider is passed over')
+
+const textBrains = [
   z.strictObject({
     kind: z.literal('openai_compatible'),
     base_url: z.url({ protocol: /^https?$/ }),
-    model: z.string().min(1).max(200),
+    model: modelName,
     api_key_secret: z.string().max(64).nullable().default(null).describe('Name of a secret that holds the API key'),
   }),
+  z.strictObject({ kind: z.literal('anthropic'), model: modelName, api_key_secret: apiKeySecret }),
+  z.strictObject({ kind: z.literal('google'), model: modelName, api_key_secret: apiKeySecret }),
+] as const
+export const TextBrain = z.discriminatedUnion('kind', textBrains)
+export type TextBrain = z.output<typeof TextBrain>
+
+export const Brain = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('scripted') }),
+  ...textBrains,
+  z
+    .strictObject({
+      kind: z.literal('openai_realtime'),
+      model: modelName,
+      voice: z.string().min(1).max(200).nullable().default(null),
+      api_key_secret: apiKeySecret,
+    })
+    .describe('Hears and speaks itself'),
 ])
 
+const vendorModel = { model: modelName.nullable().default(null).describe('Null: a good one of this provider') }
+export const SpeechToText = z.discriminatedUnion('provider', [
+  z.strictObject({ provider: z.literal('deepgram'), ...vendorModel, api_key_secret: apiKeySecret }),
+  z.strictObject({ provider: z.literal('yandex_speechkit'), api_key_secret: apiKeySecret }),
+])
+export type SpeechToText = z.output<typeof SpeechToText>
+
+const vendorVoice = {
+  voice: z.string().min(1).max(200).describe("As this provider calls it; the project's `voice` is the offline one's"),
+}
+export const TextToSpeech = z.discriminatedUnion('provider', [
+  z.strictObject({ provider: z.literal('elevenlabs'), ...vendorVoice, ...vendorModel, api_key_secret: apiKeySecret }),
+  z.strictObject({ provider: z.literal('cartesia'), ...vendorVoice, ...vendorModel, api_key_secret: apiKeySecret }),
+  z.strictObject({ provider: z.literal('openai'), ...vendorVoice, ...vendorModel, api_key_secret: apiKeySecret }),
+  z.strictObject({ provider: z.literal('yandex_speechkit'), ...vendorVoice, api_key_secret: apiKeySecret }),
+])
+export type TextToSpeech = z.output<typeof TextToSpeech>
+
+const MOST_PROVIDERS = 3
+
 export const Voicemail = z.discriminatedUnion('action', [
+  z
+    .strictObject({ action: z.literal('ignore') })
+    .describe('Speaks first, whoever answers: machines are not told apart'),
   z.strictObject({ action: z.literal('hangup') }),
   z.strictObject({ action: z.literal('leave_message'), text: z.string().min(1).max(2000) }),
 ])
@@ -93,6 +138,18 @@ const settings = {
   disclosure: text.nullable().describe('Says that it is an AI; spoken first when set'),
   voice: z.string().max(200).nullable(),
   brain: Brain,
+  brain_fallback: z
+    .array(TextBrain)
+    .max(MOST_PROVIDERS)
+    .describe('Text models that are asked in this order when `brain` fails; the scripted one comes last by itself'),
+  speech_to_text: z
+    .array(SpeechToText)
+    .max(MOST_PROVIDERS)
+    .describe('Asked in this order, within the turn, when one fails; the offline recogniser comes last by itself'),
+  text_to_speech: z
+    .array(TextToSpeech)
+    .max(MOST_PROVIDERS)
+    .describe('Asked in this order, within the turn, when one fails; the offline voice comes last by itself'),
   goal: text.nullable().describe('What counts as reached'),
   extraction: ObjectSchema.nullable().describe('JSON Schema of what to extract'),
   tools: z
@@ -121,6 +178,9 @@ export const defaultSettings: ProjectSettings = {
   disclosure: null,
   voice: null,
   brain: { kind: 'scripted' },
+  brain_fallback: [],
+  speech_to_text: [],
+  text_to_speech: [],
   goal: null,
   extraction: null,
   tools: [],

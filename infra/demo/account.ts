@@ -120,6 +120,8 @@ const agent = (worldPort: number): Omit<ProjectInput, 'name' | 'language'> => ({
   disclosure: 'Hello, this is the automatic assistant of the Riverside restaurant.',
   greeting: 'You asked us to call you about a table. What can I do for you?',
   goal: 'A table is booked.',
+  // The demo's telephone waits for the agent.
+  voicemail: { action: 'ignore' },
   extraction: {
     type: 'object',
     properties: {

@@ -10,7 +10,6 @@ import type {
   AudioFrame,
   Clock,
   Fetch,
-  LegSink,
   Llm,
   LlmRequest,
   Log,
@@ -31,6 +30,7 @@ import { Opening } from './opening.ts'
 import type { Abilities } from './own-tools.ts'
 import { type Phrases, phrasesFor } from './phrases.ts'
 import { localDate, systemPrompt } from './prompt.ts'
+import type { Talk } from './talk.ts'
 import { Toolbox } from './toolbox.ts'
 import { initialTurn, stepTurn, type TurnEffect, type TurnInput, type TurnState } from './turn.ts'
 import { hear, silent, type VoiceState } from './voice.ts'
@@ -50,6 +50,8 @@ export interface ConversationOptions {
   emit(body: CallEventBody): void
   /** The agent has said its last word. */
   onHangup(reason: EndedReason): void
+  /** A conversation of this call that another agent had begun. */
+  continues?: { journal: Journal; answeredMs: number; disclosure: Disclosure }
 }
 
 /** In a row. */
@@ -63,8 +65,8 @@ const NO_SOUND_MS = 400
 /** So long after the agent's last frame its echo may still come. */
 const ECHO_TAIL_MS = 800
 
-export class Conversation implements LegSink {
-  readonly journal = new Journal()
+export class Conversation implements Talk {
+  readonly journal: Journal
   readonly phrases: Phrases
   readonly #options: ConversationOptions
   readonly #system: string
@@ -91,16 +93,17 @@ export class Conversation implements LegSink {
   #answeredBy: AnsweredBy = 'unknown'
 
   constructor(options: ConversationOptions) {
-    const { plan, sampleRate, clock, vad, stt, tts, log } = options
-    const { journal } = this
+    const { plan, sampleRate, clock, vad, stt, tts, log, continues } = options
+    const journal = continues?.journal ?? new Journal()
+    this.journal = journal
     this.#options = options
     this.phrases = phrasesFor(plan.language)
     this.#system = systemPrompt(plan, clock.wall())
-    this.#answeredMs = clock.now()
-    this.#lastWindowMs = this.#answeredMs
-    this.#turn = initialTurn(this.#answeredMs)
+    this.#answeredMs = continues?.answeredMs ?? clock.now()
+    this.#lastWindowMs = clock.now()
+    this.#turn = initialTurn(clock.now())
     this.#echo = new EchoJudge(sampleRate)
-    const disclosure = new Disclosure(plan.disclosure)
+    const disclosure = continues?.disclosure ?? new Disclosure(plan.disclosure)
     const shared = { clock, journal, answeredMs: this.#answeredMs, signal: this.#stopped.signal }
     const voice = { tts, voice: plan.voice, language: plan.language }
     this.#mouth = new Mouth({
@@ -142,7 +145,8 @@ export class Conversation implements LegSink {
       onHangup: reason => options.onHangup(reason),
     })
     this.#stt = stt.open({ sampleRate, language: plan.language })
-    if (plan.direction === 'out' && plan.voicemail.action !== 'ignore') this.#opening = this.#waitForAnswer()
+    const dialed = plan.direction === 'out' && !continues
+    if (dialed && plan.voicemail.action !== 'ignore') this.#opening = this.#waitForAnswer()
     this.#vad = vad.open({ sampleRate, onVoice: frame => this.#onVoice(frame) })
   }
 
@@ -151,6 +155,13 @@ export class Conversation implements LegSink {
     this.#turn = { ...this.#turn, agent: 'busy' }
     if (this.#opening) for (const text of this.#firstWords()) void this.#mouth.warm(text)
     else this.#greet()
+  }
+
+  /** Goes on where another agent had to stop; without words, it listens. */
+  takeOver(words: string | null): void {
+    this.#turn = { ...this.#turn, agent: 'busy' }
+    if (words !== null) this.#sayAside(words)
+    else this.#settle()
   }
 
   #firstWords(): string[] {

@@ -3,8 +3,10 @@
  * owns the leg and the conversation and closes both. `done` settles when `call.ended` is on the bus.
  */
 
-import { Conversation } from '../agent/conversation.ts'
+import { Conversation, type ConversationOptions } from '../agent/conversation.ts'
 import type { Abilities } from '../agent/own-tools.ts'
+import { RealtimeConversation } from '../agent/realtime.ts'
+import type { Talk } from '../agent/talk.ts'
 import { type CheckedWrapUp, wrapUpCall } from '../agent/wrap-up.ts'
 import { LEASE_RENEW_MS } from '../contract/bus.ts'
 import { AskUnanswered, type EngineBus } from '../contract/bus-engine.ts'
@@ -22,6 +24,7 @@ import type {
   LegSink,
   Llm,
   Log,
+  RealtimeModel,
   Recorder,
   Recording,
   Stt,
@@ -53,6 +56,8 @@ export interface CallDeps {
   sttFor(plan: CallPlan, secrets: PlanSecrets, onSwitch: OnSwitch): Stt
   ttsFor(plan: CallPlan, secrets: PlanSecrets, onSwitch: OnSwitch): Tts
   llmFor(plan: CallPlan, secrets: PlanSecrets, onSwitch: OnSwitch): Llm
+  /** Where the plan's brain hears and speaks itself. */
+  realtimeFor?(plan: CallPlan, secrets: PlanSecrets): RealtimeModel | null
   fetch: Fetch
   /** Without one nothing is recorded. */
   recorder?: Recorder
@@ -82,7 +87,7 @@ export class Call {
   readonly #finished: () => void
   #state: CallState
   #leg: Leg | null = null
-  #conversation: Conversation | null = null
+  #conversation: Talk | null = null
   #secrets: PlanSecrets = { tool_headers: {}, brain_api_key: null, vendor_keys: {} }
   readonly #onSwitch: OnSwitch = change => this.#emit({ type: 'provider.switched', ...change })
   #answeredAt: number | null = null
@@ -186,7 +191,8 @@ export class Call {
     const startedMs = clock.now()
     try {
       if (plan.sealed) this.#secrets = PlanSecrets.parse(sealer.open(plan.sealed, plan.call_id))
-      this.#conversation = new Conversation({
+      const realtime = this.#deps.realtimeFor?.(plan, this.#secrets) ?? null
+      const options: ConversationOptions = {
         plan,
         secrets: this.#secrets,
         sampleRate: leg.sampleRate,
@@ -200,7 +206,8 @@ export class Call {
         abilities: abilitiesOf(leg),
         emit: body => this.#emit(body),
         onHangup: reason => this.#onAgentDone(reason),
-      })
+      }
+      this.#conversation = realtime ? new RealtimeConversation({ ...options, realtime }) : new Conversation(options)
     } catch (error) {
       this.#log.error({ err: error }, 'conversation could not start')
       this.#feed({ type: 'end', reason: 'internal_error' })

@@ -153,6 +153,15 @@ export const CallRecord = z.object({
 })
 export type CallRecord = z.infer<typeof CallRecord>
 
+/** A vendor failed, and the next one was asked for the same; `to` is null when there was none left. */
+export const ProviderSwitch = z.object({
+  kind: z.enum(['stt', 'tts', 'llm']),
+  from: z.string(),
+  to: z.string().nullable(),
+  code: z.enum(['unauthorized', 'rate_limited', 'unavailable', 'bad_answer', 'timeout']),
+})
+export type ProviderSwitch = z.infer<typeof ProviderSwitch>
+
 const head = {
   v: z.literal(CONTRACT_VERSION),
   call_id: z.uuid(),
@@ -172,6 +181,7 @@ export const CallEvent = z.discriminatedUnion('type', [
   z.object({ ...head, type: z.literal('tool.finished'), tool: ToolCall }),
   z.object({ ...head, type: z.literal('barge_in'), heard_ms: z.int(), heard_text: z.string() }),
   z.object({ ...head, type: z.literal('dtmf.received'), digit: z.string().length(1) }),
+  z.object({ ...head, type: z.literal('provider.switched'), ...ProviderSwitch.shape }),
   z.object({ ...head, type: z.literal('call.ended'), record: CallRecord }),
 ])
 export type CallEvent = z.infer<typeof CallEvent>

@@ -1,14 +1,17 @@
 /**
  * Several providers behind one port, in the project's order: when one fails before its first sound or word, the next is
- * asked for the same within the turn. After it nothing is begun anew, since the caller would hear the words twice.
+ * asked for the same within the turn. After it nothing is begun anew, since the caller would hear the words twice: another
+ * voice goes on with the words that were not heard; what a text model has begun to say nobody else can end.
  */
+import { heardText } from '../agent/heard.ts'
+import type { ProviderSwitch } from '../contract/messages.ts'
 import type {
   AudioFrame,
   Clock,
   Llm,
   LlmEvent,
   LlmRequest,
-  SpeechChunk,
+  SpokenWord,
   Stt,
   SttStream,
   Transcript,
@@ -17,46 +20,68 @@ import type {
   WrapUpRequest,
 } from '../ports.ts'
 import { afterFailure, type Breaker, inOrder, toVendorError } from './health.ts'
-import { VendorError, type VendorErrorCode } from './vendor-error.ts'
+import { VendorError } from './vendor-error.ts'
 
-export interface Switch {
-  kind: 'stt' | 'tts' | 'llm'
-  from: string
-  /** Null: there is no other left. */
-  to: string | null
-  code: VendorErrorCode
-}
+export type Switch = ProviderSwitch
 
 export interface FallbackOptions {
   clock: Clock
   /** For the record of the call. */
   onSwitch(event: Switch): void
-  /** By provider's name; the same map for all calls of a project lets each learn from the others. */
+  /** By provider; the same map for all calls lets each learn from the others. */
   breakers?: Map<string, Breaker>
-  /** A provider with nothing to show by then has failed. In ms. */
+  /** A provider with nothing to show by then has failed, unless it is the last. In ms. */
   firstMs?: number
 }
 
 const FIRST_SOUND_MS = 2500
 const FIRST_WORD_MS = 6000
+/** For a record of the call, of which nothing is seen before it is whole. */
+const WHOLE_ANSWER_MS = 7000
 
+/** `id`: what it is known by to the breakers, where names are not enough, since one may work with one key only. */
+type Provider = { name: string; id?: string }
 /** `voice`: the voice's name at this vendor, instead of the call's. */
-export type TtsProvider = { name: string; tts: Tts; voice?: string | null }
-export type SttProvider = { name: string; stt: Stt }
-export type LlmProvider = { name: string; llm: Llm }
+export type TtsProvider = Provider & { tts: Tts; voice?: string | null }
+export type SttProvider = Provider & { stt: Stt }
+export type LlmProvider = Provider & { llm: Llm }
 
 export function fallbackTts(list: readonly TtsProvider[], options: FallbackOptions): Tts {
   const chain = createChain('tts', list, options)
   const firstMs = options.firstMs ?? FIRST_SOUND_MS
   return {
-    speak: ({ text, voice, language }, signal) =>
-      chain.stream<SpeechChunk>(
-        (entry, inner) =>
-          entry.tts.speak({ text, language, voice: entry.voice === undefined ? voice : entry.voice }, inner),
-        signal,
-        firstMs,
-      ),
+    async *speak(asked, signal) {
+      let soundMs = 0
+      /** Where the sound of the one that speaks now begins. */
+      let fromMs = 0
+      const words: SpokenWord[] = []
+      const rest = () => asked.text.slice(givenText(asked.text, soundMs, words).length).trim()
+      const begin = ({ tts, voice = asked.voice }: TtsProvider, inner: AbortSignal) => {
+        fromMs = soundMs
+        const part = soundMs === 0 ? {} : { text: rest(), keep: false }
+        return tts.speak({ ...asked, voice, ...part }, inner)
+      }
+      const afterBreak = () => (rest() === '' ? 'done' : 'go on')
+      for await (const { pcm, sampleRate, words: told } of chain.stream(begin, signal, { firstMs, afterBreak })) {
+        const timed = told?.map(({ text, startMs, endMs }) => ({
+          text,
+          startMs: startMs + fromMs,
+          endMs: endMs + fromMs,
+        }))
+        soundMs += (pcm.length * 1000) / sampleRate
+        if (timed) words.push(...timed)
+        yield timed ? { pcm, sampleRate, words: timed } : { pcm, sampleRate }
+      }
+    },
   }
+}
+
+/** What was said in so much sound: by the vendor's times as far as they go, else estimated. */
+function givenText(text: string, soundMs: number, words: readonly SpokenWord[]): string {
+  const timedMs = Math.min(soundMs, (words.at(-1)?.endMs ?? 0) - 1)
+  const sure = timedMs > 0 ? heardText({ text, playedMs: timedMs, totalMs: null, words }) : ''
+  const likely = heardText({ text, playedMs: soundMs, totalMs: null })
+  return words.length > 0 ? sure : likely
 }
 
 export function fallbackLlm(list: readonly LlmProvider[], options: FallbackOptions): Llm {
@@ -64,8 +89,9 @@ export function fallbackLlm(list: readonly LlmProvider[], options: FallbackOptio
   const firstMs = options.firstMs ?? FIRST_WORD_MS
   return {
     respond: (request: LlmRequest, signal) =>
-      chain.stream<LlmEvent>(({ llm }, inner) => llm.respond(request, inner), signal, firstMs),
-    wrapUp: (request: WrapUpRequest, signal) => chain.ask<WrapUp>(({ llm }) => llm.wrapUp(request, signal), signal),
+      chain.stream<LlmEvent>(({ llm }, inner) => llm.respond(request, inner), signal, { firstMs, mustSay: true }),
+    wrapUp: (request: WrapUpRequest, signal) =>
+      chain.ask<WrapUp>(({ llm }, inner) => llm.wrapUp(request, inner), signal),
   }
 }
 
@@ -75,17 +101,27 @@ export function fallbackStt(list: readonly SttProvider[], options: FallbackOptio
   return { open: settings => new FallbackStream(chain, settings) }
 }
 
-type Chain<P> = ReturnType<typeof createChain<P & { name: string }>>
+/** One broke off after its first sound or word. `done`: nothing was left to be said. */
+type AfterBreak = 'go on' | 'done' | 'fail'
 
-function createChain<P extends { name: string }>(kind: Switch['kind'], list: readonly P[], options: FallbackOptions) {
+interface StreamOptions {
+  firstMs: number
+  afterBreak?: () => AfterBreak
+  /** Nothing at all is no answer. */
+  mustSay?: boolean
+}
+
+type Chain<P extends Provider> = ReturnType<typeof createChain<P>>
+
+function createChain<P extends Provider>(kind: Switch['kind'], list: readonly P[], options: FallbackOptions) {
   if (list.length === 0) throw new RangeError(`no ${kind} provider`)
   const { clock, breakers = new Map<string, Breaker>(), onSwitch } = options
   const order = () => inOrder(list, breakers, clock.now())
-  const succeeded = ({ name }: P) => void breakers.delete(name)
+  const succeeded = ({ name, id = name }: P) => void breakers.delete(id)
   /** Returns the error as it is thrown. */
-  const failed = ({ name }: P, thrown: unknown, next: P | undefined): VendorError => {
+  const failed = ({ name, id = name }: P, thrown: unknown, next: P | undefined): VendorError => {
     const error = toVendorError(name, thrown, clock.wall())
-    breakers.set(name, afterFailure(breakers.get(name) ?? { failures: 0, openUntilMs: 0 }, error, clock.now()))
+    breakers.set(id, afterFailure(breakers.get(id) ?? { failures: 0, openUntilMs: 0 }, error, clock.now()))
     onSwitch({ kind, from: name, to: next?.name ?? null, code: error.code })
     return error
   }
@@ -93,33 +129,41 @@ function createChain<P extends { name: string }>(kind: Switch['kind'], list: rea
   async function* stream<T>(
     start: (provider: P, signal: AbortSignal) => AsyncIterable<T>,
     signal: AbortSignal,
-    firstMs: number,
+    { firstMs, afterBreak = () => 'fail', mustSay = false }: StreamOptions,
   ): AsyncGenerator<T> {
     const providers = order()
     for (const [i, provider] of providers.entries()) {
       let begun = false
+      // There is nobody to give the last one's time to.
+      const patienceMs = providers[i + 1] ? firstMs : null
       try {
-        for await (const item of startInTime(provider.name, inner => start(provider, inner), signal, clock, firstMs)) {
+        const begin = (inner: AbortSignal) => start(provider, inner)
+        for await (const item of startInTime(provider.name, begin, signal, clock, patienceMs)) {
           if (signal.aborted) return
           begun = true
           yield item
         }
-        if (!signal.aborted) succeeded(provider)
+        if (signal.aborted) return
+        if (!begun && mustSay) throw new VendorError(provider.name, 'bad_answer', 'said nothing')
+        succeeded(provider)
         return
       } catch (thrown) {
         if (signal.aborted) return
-        const next = begun ? undefined : providers[i + 1]
+        const then = begun ? afterBreak() : 'go on'
+        const next = then === 'go on' ? providers[i + 1] : undefined
         const error = failed(provider, thrown, next)
+        if (then === 'done') return
         if (!next) throw error
       }
     }
   }
 
-  async function ask<T>(run: (provider: P) => Promise<T>, signal: AbortSignal): Promise<T> {
+  async function ask<T>(run: (provider: P, signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
     const providers = order()
     for (const [i, provider] of providers.entries()) {
+      const patienceMs = providers[i + 1] ? WHOLE_ANSWER_MS : null
       try {
-        const answer = await run(provider)
+        const answer = await inTime(provider.name, inner => run(provider, inner), signal, clock, patienceMs)
         succeeded(provider)
         return answer
       } catch (thrown) {
@@ -139,13 +183,15 @@ async function* startInTime<T>(
   start: (signal: AbortSignal) => AsyncIterable<T>,
   outer: AbortSignal,
   clock: Clock,
-  firstMs: number,
+  firstMs: number | null,
 ): AsyncGenerator<T> {
   const controller = new AbortController()
   const iterator = start(AbortSignal.any([outer, controller.signal]))[Symbol.asyncIterator]()
   let cancel = () => {}
   try {
-    const late = new Promise<null>(resolve => (cancel = clock.after(firstMs, () => resolve(null))))
+    const late = new Promise<null>(resolve => {
+      if (firstMs !== null) cancel = clock.after(firstMs, () => resolve(null))
+    })
     const first = iterator.next()
     first.catch(() => {}) // when it fails after it was given up
     let result = await Promise.race([first, late])
@@ -160,6 +206,28 @@ async function* startInTime<T>(
     controller.abort()
     // Not awaited: one that hangs would hold the next provider up. It ends by the abort.
     void iterator.return?.()?.catch(() => {})
+  }
+}
+
+/** One answer, or a `timeout` and its abort. */
+async function inTime<T>(
+  name: string,
+  run: (signal: AbortSignal) => Promise<T>,
+  outer: AbortSignal,
+  clock: Clock,
+  patienceMs: number | null,
+): Promise<T> {
+  const controller = new AbortController()
+  let cancel = () => {}
+  const late = new Promise<never>((_, reject) => {
+    const giveUp = () => reject(new VendorError(name, 'timeout', 'nothing came in time'))
+    if (patienceMs !== null) cancel = clock.after(patienceMs, giveUp)
+  })
+  try {
+    return await Promise.race([run(AbortSignal.any([outer, controller.signal])), late])
+  } finally {
+    cancel()
+    controller.abort()
   }
 }
 

@@ -24,12 +24,12 @@ export function afterFailure(breaker: Breaker, error: VendorError, nowMs: number
 }
 
 /** Those to be asked, best first: the healthy in the owner's order, then the resting, soonest awake first. */
-export function inOrder<T extends { name: string }>(
+export function inOrder<T extends { name: string; id?: string }>(
   list: readonly T[],
   breakers: ReadonlyMap<string, Breaker>,
   nowMs: number,
 ): T[] {
-  const restUntil = ({ name }: T) => (breakers.get(name) ?? CLOSED).openUntilMs
+  const restUntil = ({ name, id = name }: T) => (breakers.get(id) ?? CLOSED).openUntilMs
   const resting = list.filter(entry => restUntil(entry) > nowMs).sort((a, b) => restUntil(a) - restUntil(b))
   return [...list.filter(entry => restUntil(entry) <= nowMs), ...resting]
 }

@@ -1,6 +1,6 @@
 /**
  * Keeps the sound of phrases that are said again and again (fillers, greetings, apologies), so that they begin at once and
- * are paid for once. In memory only; the least lately used go first.
+ * are paid for once. In memory only; the least lately used go first. One cache serves all voices of an engine.
  */
 import type { SpeechChunk, Tts } from '../ports.ts'
 
@@ -16,7 +16,10 @@ interface Phrase {
   wake: Set<() => void>
 }
 
-export function cachePhrases(tts: Tts, mostBytes = MOST_BYTES): Tts {
+/** `maker`: whose sound it is; what one has made is never given out for another's. */
+export type PhraseCache = (tts: Tts, maker: string) => Tts
+
+export function createPhraseCache(mostBytes = MOST_BYTES): PhraseCache {
   const phrases = new Map<string, Phrase>()
   let bytes = 0
 
@@ -31,7 +34,7 @@ export function cachePhrases(tts: Tts, mostBytes = MOST_BYTES): Tts {
   }
 
   /** Made to its end, whoever stops listening: the next one wants it too. */
-  async function make(key: string, phrase: Phrase, options: Parameters<Tts['speak']>[0]): Promise<void> {
+  async function make(tts: Tts, key: string, phrase: Phrase, options: Parameters<Tts['speak']>[0]): Promise<void> {
     try {
       for await (const chunk of tts.speak(options, new AbortController().signal)) {
         phrase.chunks.push(chunk)
@@ -66,19 +69,19 @@ export function cachePhrases(tts: Tts, mostBytes = MOST_BYTES): Tts {
     }
   }
 
-  return {
+  return (tts, maker) => ({
     speak(options, signal) {
       if (!options.keep) return tts.speak(options, signal)
-      const key = JSON.stringify([options.voice, options.language, options.text])
+      const key = JSON.stringify([maker, options.voice, options.language, options.text])
       let phrase = phrases.get(key)
       if (phrase)
         phrases.delete(key) // to the end of the line
       else {
         phrase = { chunks: [], bytes: 0, state: 'making', error: null, wake: new Set() }
-        void make(key, phrase, options)
+        void make(tts, key, phrase, options)
       }
       phrases.set(key, phrase)
       return read(phrase, signal)
     },
-  }
+  })
 }

@@ -156,6 +156,9 @@ describe('secrets', () => {
       language: 'ru',
       voice: 'anna',
       brain: { kind: 'openai_compatible', base_url: 'https://llm.test/v1', model: 'm' },
+      brain_fallback: [],
+      stt: [],
+      tts: [],
       disclosure: 'I am an AI',
       greeting: 'Hi Ann',
       prompt: 'Prompt Ann',
@@ -187,6 +190,7 @@ describe('secrets', () => {
     expect(PlanSecrets.parse(control.deps.sealer.open(sealed!, id))).toEqual({
       tool_headers: { find_order: { Authorization: 'Bearer s3cret', 'X-Plain': 'p', 'X-None': '' } },
       brain_api_key: 'llm-key',
+      vendor_keys: {},
     })
     expect(() => control.deps.sealer.open(sealed!, owner.projectId)).toThrow()
     expect(JSON.stringify(control.deps.log.lines)).not.toMatch(/s3cret|llm-key|hush/)

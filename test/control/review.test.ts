@@ -370,6 +370,7 @@ test('only the secrets that a project names are opened for its calls', async () 
   expect(deps.sealer.open(plans[0]!.sealed!, plans[0]!.call_id)).toEqual({
     tool_headers: { t: { a: 'value of MINE' } },
     brain_api_key: 'value of BRAIN',
+    vendor_keys: {},
   })
   expect((await owner.call('GET', '/secrets?limit=2&offset=1')).body).toMatchObject({
     total: 3,

@@ -168,7 +168,7 @@ it('goes on by the next of each, in the same turn, when the first are dead', { t
   const { switches, detail } = await ask(phone, owner)
   expect(detail.transcript.map(({ role }) => role)).toEqual(['agent', 'caller', 'agent'])
   expect(detail.transcript[0]!.heard_text).toBe('Welcome to the museum.')
-  expect(detail.transcript[1]!.text).toMatch(/built the light ?house/i) // the offline recogniser
+  expect(detail.transcript[1]!.text).toMatch(/light ?house/i) // the offline recogniser
   expect(detail.transcript[2]!.heard_text).toBe(SPEAKS.google)
   expect(detail.summary).toBe('Written by google.')
   expect(switches.map(({ kind, from, to, code }) => [kind, from, to, code])).toEqual([

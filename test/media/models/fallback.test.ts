@@ -337,6 +337,19 @@ describe('fallback of text models', () => {
     expect(switches).toEqual([{ kind: 'llm', from: 'a', to: 'b', code: 'rate_limited' }])
   })
 
+  it('takes an empty answer for none', async () => {
+    const { options, switches } = setUp()
+    const llm = fallbackLlm(
+      [
+        { name: 'a', llm: model([]) },
+        { name: 'b', llm: model([hi]) },
+      ],
+      options,
+    )
+    expect(await read(llm)).toEqual({ events: [hi], error: null })
+    expect(switches).toEqual([{ kind: 'llm', from: 'a', to: 'b', code: 'bad_answer' }])
+  })
+
   it('does not run a tool twice: any event is a beginning', async () => {
     const { options } = setUp()
     const tool: LlmEvent = { type: 'tool', id: 't', name: 'book', arguments: {} }

@@ -176,6 +176,23 @@ describe('one detector for many lines', () => {
     expect(told).toEqual([...told].sort((a, b) => a - b))
   })
 
+  it('tells of windows that came in bursts in their order, gate or no gate', async () => {
+    const windows = windowsOf(inRoom(talk, 20, true))
+    const told: number[] = []
+    let burst = () => {}
+    const detector = gated.detector((_, atMs) => {
+      told.push(atMs)
+      if (told.length % 5 === 0) burst()
+    })
+    for (let at = 0; at + 5 <= windows.length; at += 5) {
+      await new Promise<void>(resolve => {
+        burst = resolve
+        for (let i = at; i < at + 5; i++) detector.hear(windows[i]!, i)
+      })
+    }
+    expect(told).toEqual(told.map((_, i) => i))
+  })
+
   it('tells nothing after a call was released', async () => {
     let told = 0
     const gone = every.detector(() => told++)

@@ -1,0 +1,99 @@
+/** Whether a call came out as its scenario wants, and the report of many. Pure. */
+import type { EndedReason, ToolCall, Turn } from '../../media/contract/messages.ts'
+import type { Expectations } from './scenario.ts'
+
+export interface Outcome {
+  turns: Turn[]
+  tools: ToolCall[]
+  ended: EndedReason
+  p95Ms: number | null
+  goalReached: boolean
+  extracted: Record<string, unknown> | null
+  bargeIns: number
+}
+
+export interface Result {
+  name: string
+  file: string
+  mode: 'text' | 'audio'
+  /** Of the machine, not of the call. */
+  seconds: number
+  outcome: Outcome | null
+  /** In words; empty when all is well. */
+  failures: string[]
+}
+
+export function judge(expect: Expectations, outcome: Outcome): string[] {
+  const of = (role: Turn['role']) =>
+    outcome.turns
+      .filter(turn => turn.role === role)
+      .map(turn => turn.heard_text)
+      .join('\n')
+  const [agent, caller] = [of('agent'), of('caller')]
+  const failures: string[] = []
+  const wants = (ok: boolean, text: string) => {
+    if (!ok) failures.push(text)
+  }
+  for (const words of expect.said) wants(found(words, agent), `the agent never said ${words}`)
+  for (const words of expect.not_said) wants(!found(words, agent), `the agent said ${words}`)
+  for (const words of expect.understood) wants(found(words, caller), `the agent did not understand ${words}`)
+  for (const tool of expect.tools) failures.push(...judgeTool(tool, outcome.tools))
+  const { ended, goal_reached, extracted, latency_p95_ms: p95, barge_ins } = expect
+  wants(ended === undefined || ended === outcome.ended, `it ended by ${outcome.ended}, not by ${ended}`)
+  wants(goal_reached === undefined || goal_reached === outcome.goalReached, `goal_reached is ${outcome.goalReached}`)
+  wants(
+    barge_ins === undefined || barge_ins === outcome.bargeIns,
+    `the agent was interrupted ${outcome.bargeIns} times`,
+  )
+  for (const [name, value] of Object.entries(extracted ?? {}))
+    wants(equal(outcome.extracted?.[name], value), `extracted ${name} is ${JSON.stringify(outcome.extracted?.[name])}`)
+  if (p95 !== undefined) {
+    wants(outcome.p95Ms !== null && outcome.p95Ms <= p95, `p95 of the answers is ${outcome.p95Ms ?? 'unknown'} ms`)
+  }
+  return failures
+}
+
+function judgeTool(want: Expectations['tools'][number], calls: readonly ToolCall[]): string[] {
+  const named = calls.filter(call => call.name === want.name)
+  const fits = named.filter(
+    call =>
+      (want.verdict === undefined || call.verdict === want.verdict) &&
+      Object.entries(want.arguments ?? {}).every(([name, value]) => equal(call.arguments[name], value)),
+  )
+  if (want.times === undefined ? fits.length > 0 : fits.length === want.times) return []
+  const seen = named.map(call => `${JSON.stringify(call.arguments)} ${call.verdict}`).join('; ') || 'never'
+  return [`${want.name} was not called as wanted; it was called: ${seen}`]
+}
+
+const equal = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)
+
+function found(words: string, text: string): boolean {
+  const pattern = /^\/(.+)\/([a-z]*)$/s.exec(words)
+  if (pattern) return new RegExp(pattern[1]!, pattern[2]).test(text)
+  return text.toLowerCase().includes(words.toLowerCase())
+}
+
+const xml = (text: string) =>
+  text.replace(/[<>&"']/g, letter => `&#${letter.charCodeAt(0)};`).replace(/[^\t\n\r\x20-\uFFFF]/g, '')
+
+/** As CI servers read it. */
+export function junit(results: readonly Result[]): string {
+  const failed = results.filter(result => result.failures.length > 0).length
+  const cases = results.map(({ name, file, mode, seconds, failures, outcome }) => {
+    const head = `    <testcase name="${xml(name)}" classname="${xml(`${mode}.${file}`)}" time="${seconds.toFixed(3)}">`
+    const fault =
+      failures.length > 0 ? `\n      <failure message="${xml(failures[0]!)}">${xml(failures.join('\n'))}</failure>` : ''
+    const said = outcome ? `\n      <system-out>${xml(transcript(outcome))}</system-out>` : ''
+    return `${head}${fault}${said}\n    </testcase>`
+  })
+  const total = results.reduce((sum, result) => sum + result.seconds, 0).toFixed(3)
+  const counts = `tests="${results.length}" failures="${failed}" errors="0" time="${total}"`
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites ${counts}>\n  <testsuite name="parley simulate" ${counts}>\n${cases.join('\n')}\n  </testsuite>\n</testsuites>\n`
+}
+
+export const transcript = ({ turns }: Pick<Outcome, 'turns'>) =>
+  turns
+    .map(({ role, text, heard_text, interrupted }) =>
+      role === 'tool' ? `[${text}]` : `${role}: ${heard_text || `(${text})`}${interrupted ? ' —' : ''}`,
+    )
+    .join('\n')

@@ -1,0 +1,298 @@
+/**
+ * A call without sound or time: the real conversation, its turns, tools and model, on a clock that moves in steps of 20 ms
+ * and stands still while a model thinks. Words stand for sound: they take as long as it would take to say them.
+ */
+import { Conversation } from '../../media/agent/conversation.ts'
+import { type CheckedWrapUp, wrapUpCall } from '../../media/agent/wrap-up.ts'
+import type { CallEventBody, EndedReason, ToolCall, Turn } from '../../media/contract/messages.ts'
+import type { CallPlan } from '../../media/contract/plan.ts'
+import {
+  type AudioFrame,
+  type Clock,
+  type Fetch,
+  FetchError,
+  type FetchRequest,
+  type FetchResponse,
+  type Llm,
+  type Log,
+  type Stt,
+  type Tts,
+  type Vad,
+  type VoiceFrame,
+} from '../../media/ports.ts'
+import type { ToolAnswer } from './scenario.ts'
+
+const FRAME_MS = 20
+const RATE = 8000
+const FRAME = (RATE * FRAME_MS) / 1000
+/** Some seventeen letters a second. */
+const LETTER_MS = 60
+
+export interface VirtualOptions {
+  plan: CallPlan
+  llm: Llm
+  /** Of tools whose answers are not given. */
+  fetch: Fetch
+  /** By the tool's name. */
+  answers: Record<string, ToolAnswer>
+  log: Log
+  wallMs: number
+}
+
+interface Utterance {
+  words: string[]
+  startMs: number
+  endMs: number
+}
+
+export interface VirtualOutcome {
+  turns: Turn[]
+  tools: ToolCall[]
+  events: CallEventBody[]
+  ended: EndedReason
+  latency: { p50_ms: number | null; p95_ms: number | null }
+  record: CheckedWrapUp | null
+}
+
+export class VirtualCall {
+  readonly conversation: Conversation
+  readonly #options: VirtualOptions
+  readonly #timers = new Set<{ atMs: number; run(): void }>()
+  readonly #said: Utterance[] = []
+  readonly #events: CallEventBody[] = []
+  #onVoice: (frame: VoiceFrame) => void = () => {}
+  #nowMs = 1000
+  #ended: EndedReason | null = null
+  #outstanding = 0
+  /** Of the agent's sound: in this frame, and for how long it has been quiet. */
+  #speaking = false
+  #quietMs = 0
+  #spokeSince = false
+  #spokenMs = 0
+
+  constructor(options: VirtualOptions) {
+    this.#options = options
+    const { plan, log, llm, fetch } = options
+    this.conversation = new Conversation({
+      plan,
+      secrets: { tool_headers: {}, brain_api_key: null, vendor_keys: {} },
+      sampleRate: RATE,
+      clock: this.clock,
+      log,
+      vad: this.#vad(),
+      stt: this.#ears(),
+      tts: voice,
+      llm: { respond: (request, signal) => this.#waitedFor(llm.respond(request, signal)), wrapUp: llm.wrapUp },
+      fetch: request => this.#answer(request) ?? this.#counted(fetch(request)),
+      abilities: {},
+      emit: event => this.#events.push(event),
+      onHangup: reason => (this.#ended ??= reason),
+    })
+    this.conversation.start()
+  }
+
+  get ended(): EndedReason | null {
+    return this.#ended
+  }
+
+  readonly clock: Clock = {
+    now: () => this.#nowMs,
+    wall: () => this.#options.wallMs + this.#nowMs,
+    after: (ms, run) => {
+      const timer = { atMs: this.#nowMs + ms, run }
+      this.#timers.add(timer)
+      return () => this.#timers.delete(timer)
+    },
+  }
+
+  /** Waits for the agent's silence, then says it. */
+  async say(text: string): Promise<void> {
+    await this.agentSilent()
+    await this.#speak(text)
+  }
+
+  async bargeIn(afterMs: number, text: string): Promise<void> {
+    this.#spokenMs = 0
+    await this.#until(() => this.#spokenMs > afterMs, 60_000)
+    await this.#speak(text)
+  }
+
+  async press(keys: string): Promise<void> {
+    await this.agentSilent()
+    for (const key of keys) {
+      this.conversation.dtmf(key)
+      await this.pass(200)
+    }
+    this.#spokeSince = false
+  }
+
+  hangUp(): void {
+    this.#ended ??= 'caller_hangup'
+  }
+
+  async pass(ms: number): Promise<void> {
+    for (let done = 0; done < ms && !this.#ended; done += FRAME_MS) await this.#step(false)
+  }
+
+  /** Until the agent has spoken since the caller last did, and is quiet; or has nothing to say. */
+  async agentSilent(): Promise<void> {
+    await this.#until(() => this.#spokeSince && this.#quietMs >= 600, 45_000)
+  }
+
+  async outcome(): Promise<VirtualOutcome> {
+    const { plan, llm } = this.#options
+    this.#ended ??= 'caller_hangup'
+    this.conversation.stop()
+    await this.conversation.settled()
+    const { goal, extraction } = plan
+    const request = { ...this.conversation.request(), goal, extraction }
+    const record = await wrapUpCall(llm, request, AbortSignal.timeout(60_000)).catch(() => null)
+    const { journal } = this.conversation
+    const { p50_ms, p95_ms } = journal.latency()
+    return {
+      turns: journal.turns,
+      tools: journal.toolCalls,
+      events: this.#events,
+      ended: this.#ended,
+      latency: { p50_ms, p95_ms },
+      record,
+    }
+  }
+
+  async #speak(text: string): Promise<void> {
+    const words = text.split(/\s+/).filter(Boolean)
+    const lastsMs = Math.max(300, Math.ceil((text.length * LETTER_MS) / FRAME_MS) * FRAME_MS)
+    const startMs = this.#nowMs
+    this.#said.push({ words, startMs, endMs: startMs + lastsMs })
+    this.#spokeSince = false
+    while (this.#nowMs < startMs + lastsMs && !this.#ended) await this.#step(true)
+    this.#spokeSince = false
+  }
+
+  async #until(condition: () => boolean, mostMs: number): Promise<void> {
+    const startedMs = this.#nowMs
+    while (!condition() && !this.#ended && this.#nowMs - startedMs < mostMs) await this.#step(false)
+  }
+
+  async #step(voiced: boolean): Promise<void> {
+    const target = this.#nowMs + FRAME_MS
+    for (;;) {
+      const due = [...this.#timers].filter(timer => timer.atMs <= target).sort((a, b) => a.atMs - b.atMs)[0]
+      if (!due) break
+      this.#timers.delete(due)
+      this.#nowMs = Math.max(this.#nowMs, due.atMs)
+      due.run()
+      await this.#settle()
+    }
+    this.#nowMs = target
+    const frame: AudioFrame = { pcm: voiced ? murmur(target) : new Int16Array(FRAME), atMs: target, concealed: false }
+    this.conversation.push(frame)
+    this.#onVoice({ probability: voiced ? 1 : 0, atMs: target, windowMs: FRAME_MS })
+    this.#hear(this.conversation.pull(target))
+    await this.#settle()
+  }
+
+  #hear(pcm: Int16Array | null): void {
+    this.#speaking = pcm !== null
+    if (this.#speaking) {
+      this.#spokeSince = true
+      this.#spokenMs += FRAME_MS
+      this.#quietMs = 0
+    } else this.#quietMs += FRAME_MS
+  }
+
+  /** Everything that was promised gets its turn; who answers over a network takes no time on this clock. */
+  async #settle(): Promise<void> {
+    do await new Promise(resolve => setImmediate(resolve))
+    while (this.#outstanding > 0 && !this.#ended)
+  }
+
+  async #counted<T>(work: Promise<T>): Promise<T> {
+    this.#outstanding++
+    return work.finally(() => this.#outstanding--)
+  }
+
+  /** What the scenario has this tool answer, in the time it has it take; null for a tool it says nothing of. */
+  #answer(request: FetchRequest): Promise<FetchResponse> | null {
+    const { plan, answers } = this.#options
+    const tool = plan.tools.find(({ url, method }) => method === request.method && fitsTemplate(url, request.url))
+    const answer = tool && answers[tool.name]
+    if (!answer) return null
+    return new Promise((resolve, reject) => {
+      const give = (ms: number, run: () => void) => this.clock.after(ms, run)
+      if (answer.fails === 'network') give(answer.delay_ms, () => reject(new FetchError('network', 'no connection')))
+      else if (answer.fails === 'timeout' || answer.delay_ms > request.timeoutMs)
+        give(request.timeoutMs, () => reject(new FetchError('timeout', 'no answer in time')))
+      else {
+        const headers = { 'content-type': 'application/json' }
+        const body = Buffer.from(JSON.stringify(answer.body))
+        give(answer.delay_ms, () => resolve({ status: answer.status, headers, body, url: request.url }))
+      }
+      request.signal.addEventListener('abort', () => reject(new FetchError('aborted', 'given up')))
+    })
+  }
+
+  async *#waitedFor<T>(source: AsyncIterable<T>): AsyncIterable<T> {
+    const iterator = source[Symbol.asyncIterator]()
+    try {
+      for (;;) {
+        this.#outstanding++
+        const result = await iterator.next().finally(() => this.#outstanding--)
+        if (result.done) return
+        yield result.value
+      }
+    } finally {
+      void iterator.return?.()?.catch(() => {})
+    }
+  }
+
+  #vad(): Vad {
+    return {
+      open: ({ onVoice }) => {
+        this.#onVoice = onVoice
+        return { push() {}, close() {} }
+      },
+    }
+  }
+
+  /** Hears the words that were said between two times, so far as they were said by then. */
+  #ears(): Stt {
+    const heard = (fromMs: number, toMs: number) =>
+      this.#said
+        .flatMap(({ words, startMs, endMs }) => {
+          const each = (endMs - startMs) / words.length
+          return words.filter((_, i) => startMs + i * each >= fromMs - each && startMs + (i + 0.6) * each <= toMs)
+        })
+        .join(' ')
+    return {
+      open: () => ({
+        push() {},
+        close() {},
+        transcribe: async (fromMs, toMs) => ({ text: heard(fromMs, toMs), confidence: 1 }),
+      }),
+    }
+  }
+}
+
+/** Whether a URL is made from this template: `{param}` is anything but a slash. */
+function fitsTemplate(template: string, url: string): boolean {
+  const [path] = template.split('?')
+  const pattern = path!.split(/\{\w+\}/).map(part => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+  return new RegExp(`^${pattern.join('[^/?#]*')}(?:[?#].*)?$`).test(url)
+}
+
+/** Not a tone, and with gaps, as speech has them. */
+function murmur(atMs: number): Int16Array {
+  let noise = Math.round(atMs) + 1
+  const level = atMs % 240 < FRAME_MS ? 500 : 6000
+  return Int16Array.from({ length: FRAME }, () => {
+    noise = (noise * 1_103_515_245 + 12_345) & 0x7fffffff
+    return noise & 0x10000 ? level : -level
+  })
+}
+
+const voice: Tts = {
+  async *speak({ text }) {
+    yield { pcm: new Int16Array((RATE / 1000) * LETTER_MS * text.length).fill(1000), sampleRate: RATE }
+  },
+}

@@ -1,0 +1,332 @@
+/**
+ * Text models of any vendor, through the AI SDK (its only importer): OpenAI's chat completions and what is like it,
+ * Anthropic's messages, Google's Gemini. Whatever goes wrong is a `VendorError`: the messages of vendors hold what was said.
+ */
+import { createAnthropic } from '@ai-sdk/anthropic'
+import { createGoogle } from '@ai-sdk/google'
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
+import {
+  generateText,
+  jsonSchema,
+  type LanguageModel,
+  type ModelMessage,
+  Output,
+  streamText,
+  type ToolSet,
+  tool,
+} from 'ai'
+import { z } from 'zod'
+import { FENCE_RULE, fence } from '../fence.ts'
+import type { ChatMessage, Clock, Llm, LlmEvent, LlmRequest, WrapUp, WrapUpRequest } from '../ports.ts'
+import { errorOfStatus, VendorError, type VendorErrorCode } from './vendor-error.ts'
+
+export interface TextModelOptions {
+  kind: 'openai_compatible' | 'anthropic' | 'google'
+  model: string
+  apiKey: string | null
+  clock: Clock
+  /** With its version, such as `/v1`. Needed for `openai_compatible`. */
+  baseUrl?: string | undefined
+  /** Guards against SSRF where the address came from a customer. */
+  fetch?: typeof globalThis.fetch
+  /** So often the same is asked again, when nothing was said yet; none where another model can be asked instead. */
+  retries?: number
+}
+
+const MAX_TOKENS = 400
+/** The SDK would print what it warns of, with words of the call in it. */
+;(globalThis as { AI_SDK_LOG_WARNINGS?: boolean }).AI_SDK_LOG_WARNINGS = false
+
+/** The SDK would wait for seconds, and as long as the vendor asks for; a caller hears silence meanwhile. */
+const RETRY_MS = 300
+const LONGEST_RETRY_MS = 1000
+
+export function createTextModel(options: TextModelOptions): Llm {
+  const { kind, clock, retries = 1 } = options
+  const model = modelOf(options)
+
+  async function* respondOnce(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmEvent> {
+    const result = streamText({
+      model,
+      system: request.system,
+      messages: toMessages(request.messages),
+      tools: toTools(request),
+      abortSignal: signal,
+      maxOutputTokens: MAX_TOKENS,
+      maxRetries: 0,
+      onError: () => {}, // thrown below; the SDK's default prints it
+    })
+    let said = false
+    for await (const part of result.fullStream) {
+      if (part.type === 'text-delta') {
+        if (part.text === '') continue // no beginning: another model may still be asked
+        said = true
+        yield { type: 'text', delta: part.text }
+      } else if (part.type === 'tool-call') {
+        said = true
+        yield toEvent(part.toolCallId, part.toolName, part.input)
+      } else if (part.type === 'finish-step') {
+        const broken = brokenOff(kind, part.finishReason, part.rawFinishReason, said)
+        if (broken) throw broken
+      } else if (part.type === 'error') throw part.error
+      else if (part.type === 'abort') return
+    }
+  }
+
+  async function* respond(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmEvent> {
+    for (let left = retries; ; left--) {
+      let begun = false
+      try {
+        for await (const event of respondOnce(request, signal)) {
+          begun = true
+          yield event
+        }
+        return
+      } catch (error) {
+        if (signal.aborted) return
+        const failure = failureOf(kind, error, clock.wall())
+        if (begun || left <= 0 || !(await paused(failure, signal, clock))) throw failure
+      }
+    }
+  }
+
+  async function wrapUp(request: WrapUpRequest, signal: AbortSignal): Promise<WrapUp> {
+    for (let left = retries; ; left--) {
+      try {
+        return await wrapUpOnce(request, signal)
+      } catch (error) {
+        const failure = failureOf(kind, error, clock.wall())
+        if (signal.aborted || left <= 0 || !(await paused(failure, signal, clock))) throw failure
+      }
+    }
+  }
+
+  async function wrapUpOnce(request: WrapUpRequest, signal: AbortSignal): Promise<WrapUp> {
+    const { output } = await generateText({
+      model,
+      system:
+        `You write the record of a telephone call. Use only what was said in it; leave out what was not. ${FENCE_RULE} ` +
+        `Goal of the call: ${request.goal ?? 'none was set'}. It began in this context: ${request.system}` +
+        (request.repair ? `\n\nYour last answer was refused: ${request.repair}. Mend it.` : ''),
+      prompt: fence('call', transcriptOf(request.messages)),
+      output: Output.object({ schema: jsonSchema<unknown>(wrapUpSchema(request.extraction)) }),
+      abortSignal: signal,
+      maxRetries: 0,
+    })
+    const { summary, goal_reached, goal_evidence, caller_name, extracted } = WrapUpAnswer.parse(output)
+    return {
+      summary,
+      extracted: request.extraction ? extracted : null,
+      goalReached: request.goal !== null && goal_reached,
+      goalEvidence: goal_evidence || null,
+      contactName: caller_name || null,
+    }
+  }
+  return { respond, wrapUp }
+}
+
+/** False: it is not worth asking again, or not so soon. */
+async function paused(failure: VendorError, signal: AbortSignal, clock: Clock): Promise<boolean> {
+  const ms = Math.max(RETRY_MS, failure.retryAfterMs ?? 0)
+  if (!failure.retryable || ms > LONGEST_RETRY_MS) return false
+  await new Promise<void>(resolve => {
+    const cancel = clock.after(ms, resolve)
+    signal.addEventListener('abort', () => {
+      cancel()
+      resolve()
+    })
+  })
+  return !signal.aborted
+}
+
+/** A redirect would carry the key and the words to wherever it says. */
+const straight: typeof globalThis.fetch = (input, init) => globalThis.fetch(input, { ...init, redirect: 'error' })
+
+function modelOf({ kind, model, apiKey, baseUrl, fetch = straight }: TextModelOptions): LanguageModel {
+  const shared = { fetch, ...(baseUrl === undefined ? {} : { baseURL: baseUrl }) }
+  switch (kind) {
+    case 'openai_compatible': {
+      if (baseUrl === undefined) throw new TypeError('base URL is missing')
+      const key = apiKey ? { apiKey } : {}
+      return createOpenAICompatible({
+        ...shared,
+        ...key,
+        name: 'configured',
+        baseURL: baseUrl,
+        supportsStructuredOutputs: true,
+      })(model)
+    }
+    // What is left out here the SDK would look for in the environment.
+    case 'anthropic':
+      return createAnthropic({ baseURL: 'https://api.anthropic.com/v1', ...shared, apiKey: apiKey ?? '' })(model)
+    case 'google':
+      return createGoogle({
+        baseURL: 'https://generativelanguage.googleapis.com/v1beta',
+        ...shared,
+        apiKey: apiKey ?? '',
+      })(model)
+  }
+}
+
+// ---- what goes wrong ----
+
+/** A stream that ended politely, but too early. */
+function brokenOff(kind: string, reason: string, raw: string | undefined, said: boolean): VendorError | null {
+  if (reason === 'content-filter' && !said) return new VendorError(kind, 'bad_answer', 'refused to say anything')
+  if (reason === 'error' || reason === 'interrupted' || (reason === 'other' && raw === undefined)) {
+    return new VendorError(kind, 'unavailable', 'ended in the middle')
+  }
+  return null
+}
+
+/** Without a status: Anthropic's types, Google's statuses and OpenAI's codes in a stream, our guard's refusal of an address. */
+const IN_STREAM: [RegExp, VendorErrorCode][] = [
+  [/overloaded|api_error|unavailable|internal|server_error/i, 'unavailable'],
+  [/rate_limit|resource_exhausted/i, 'rate_limited'],
+  [/authentication|permission|unauthenticated|api_key|insufficient_quota|billing/i, 'unauthorized'],
+  [/invalid_request|invalid_argument|not_found|blocked_address|bad_url/i, 'bad_answer'],
+  [/timeout|deadline/i, 'timeout'],
+]
+
+/** Loose: of the SDK's errors, of what `fetch` throws, and of bodies that vendors send in a stream. */
+const Thrown = z.looseObject({
+  statusCode: z.int().nullish().catch(null),
+  responseHeaders: z.record(z.string(), z.string()).nullish().catch(null),
+  type: z.string().nullish().catch(null),
+  code: z.union([z.string(), z.int()]).nullish().catch(null),
+})
+
+function failureOf(kind: string, error: unknown, wallMs: number): VendorError {
+  if (error instanceof VendorError) return error
+  const thrown = Thrown.safeParse(error instanceof Error ? { ...error } : error).data
+  const status = thrown?.statusCode ?? (typeof thrown?.code === 'number' ? thrown.code : null)
+  if (status !== null && status >= 400) {
+    return errorOfStatus(kind, status, thrown?.responseHeaders?.['retry-after'] ?? null, wallMs)
+  }
+  const told = [thrown?.type, thrown?.code].filter(one => typeof one === 'string').join(' ')
+  const code = IN_STREAM.find(([pattern]) => pattern.test(told))?.[1] ?? 'unavailable'
+  return new VendorError(kind, code, 'failed in the stream')
+}
+
+// ---- to and from the SDK ----
+
+const Arguments = z.record(z.string(), z.unknown())
+/** Many servers take a schema as a hint only; what does not fit must not spoil the whole record of the call. */
+const WrapUpAnswer = z.object({
+  summary: z.string().catch(''),
+  goal_reached: z.boolean().catch(false),
+  goal_evidence: z.string().nullable().catch(null),
+  caller_name: z.string().nullable().catch(null),
+  extracted: Arguments.catch({}),
+})
+
+function wrapUpSchema(extraction: Record<string, unknown> | null) {
+  return {
+    type: 'object' as const,
+    properties: {
+      summary: { type: 'string' as const, description: 'Two or three sentences.' },
+      goal_reached: { type: 'boolean' as const },
+      goal_evidence: {
+        type: 'string' as const,
+        description: 'The words of the conversation that show it, quoted; empty when it was not reached.',
+      },
+      caller_name: { type: 'string' as const, description: 'As the caller gave it; empty when it was not said.' },
+      ...(extraction ? { extracted: extraction } : {}),
+    },
+    required: ['summary', 'goal_reached', 'goal_evidence', 'caller_name', ...(extraction ? ['extracted'] : [])],
+    additionalProperties: false,
+  }
+}
+
+function toEvent(id: string, name: string, input: unknown): LlmEvent {
+  const args = Arguments.safeParse(input)
+  if (args.success) return { type: 'tool', id, name, arguments: args.data }
+  // Cut off in the middle, or no object: a tool must not run with less than the model meant.
+  return { type: 'tool', id, name, arguments: {}, problem: 'The arguments were not a whole JSON object.' }
+}
+
+function toTools(request: LlmRequest): ToolSet {
+  const tools: ToolSet = {}
+  for (const { name, description, parameters } of request.tools) {
+    tools[name] = tool({ description, inputSchema: jsonSchema(parameters) })
+  }
+  return tools
+}
+
+type ToolMessage = Extract<ChatMessage, { role: 'tool' }>
+
+/** Calls of one step belong into one message, or some servers refuse the conversation. */
+function stepMessages(calls: readonly ToolMessage[]): ModelMessage[] {
+  return [
+    {
+      role: 'assistant',
+      content: calls.map(({ id, name, arguments: input }) => ({
+        type: 'tool-call',
+        toolCallId: id,
+        toolName: name,
+        input,
+      })),
+    },
+    {
+      role: 'tool',
+      content: calls.map(({ id, name, result }) => ({
+        type: 'tool-result',
+        toolCallId: id,
+        toolName: name,
+        output: { type: 'text', value: fence(name, result) },
+      })),
+    },
+  ]
+}
+
+/** Words that were said while tools of a step ran come after the whole step. */
+function stepsTogether(messages: readonly ChatMessage[]): (ChatMessage | ToolMessage[])[] {
+  const steps = new Map<string, ToolMessage[]>()
+  const together: (ChatMessage | ToolMessage[])[] = []
+  for (const message of messages) {
+    if (message.role !== 'tool') {
+      together.push(message)
+      continue
+    }
+    const step = steps.get(message.step)
+    if (step) step.push(message)
+    else {
+      steps.set(message.step, [message])
+      together.push(steps.get(message.step)!)
+    }
+  }
+  return together
+}
+
+function toMessages(messages: readonly ChatMessage[]): ModelMessage[] {
+  // Some servers refuse a conversation without a user's turn; the agent opened this one.
+  const opening: ModelMessage[] =
+    messages[0]?.role === 'caller' ? [] : [{ role: 'user', content: '(the call is connected)' }]
+  const all = [
+    ...opening,
+    ...stepsTogether(messages).flatMap((message): ModelMessage[] => {
+      if (Array.isArray(message)) return stepMessages(message)
+      if (message.role === 'caller') {
+        return [{ role: 'user', content: message.keys ? `(pressed keys) ${message.text}` : message.text }]
+      }
+      if (message.role === 'agent') {
+        return [
+          {
+            role: 'assistant',
+            content: message.interrupted ? `${message.text} —(the caller interrupted)` : message.text,
+          },
+        ]
+      }
+      return []
+    }),
+  ]
+  // Words of the agent at the end would be taken for the beginning of the answer, which some models refuse.
+  return all.at(-1)?.role === 'assistant' ? [...all, { role: 'user', content: '(go on)' }] : all
+}
+
+function transcriptOf(messages: readonly ChatMessage[]): string {
+  const lines = messages.map(message =>
+    message.role === 'tool' ? `[${message.name}: ${message.result}]` : `${message.role}: ${message.text}`,
+  )
+  return lines.join('\n') || '(nothing was said)'
+}
