@@ -119,6 +119,9 @@ const callDetail = {
   ...ended,
   summary: 'Anna booked a table for four on Friday at seven.',
   extracted: { guests: 4, time: '19:00' },
+  extraction_problem: null,
+  goal_evidence: 'Yes, Friday at seven is fine.',
+  missing_vars: [],
   transcript: [turn],
   tool_calls: [
     {
