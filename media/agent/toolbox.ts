@@ -2,6 +2,7 @@
  * The tools that one answer of the model calls: they run side by side, each is written down with its arguments, time and
  * verdict, and while they run it is told what may be said to bridge the wait.
  */
+import { FRAME_MS } from '../audio/frames.ts'
 import type { CallEventBody, ToolCall } from '../contract/messages.ts'
 import { isOwnTool } from '../contract/own-tools.ts'
 import type { CallPlan, PlanSecrets, ToolPlan } from '../contract/plan.ts'
@@ -138,7 +139,8 @@ export class ToolStep {
   /** The phrase to say now while tools run, noted as said; or null. */
   takeFiller(soundBusy: boolean): { name: string; text: string } | null {
     const { clock, phrases } = this.#options
-    const atMs = clock.now()
+    // What is said now leaves with the next frame.
+    const atMs = clock.now() + FRAME_MS
     const waiting = this.#runs.filter(run => run.running && run.filler)
     for (const run of waiting) {
       const text = dueFiller(run.filler!, atMs, soundBusy, phrases.stillWorking)

@@ -1,9 +1,13 @@
-/** `npm run bench`: each figure beside a reference that was measured in the same run, as a ratio. `--full` takes longer. */
+/**
+ * `npm run bench`: each figure beside a reference that was measured in the same run, or beside its bound, as a ratio.
+ * `--full` takes longer; `--only control` or `--only conversation` is one half of it.
+ */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { dirname } from 'node:path'
 import { parseArgs } from 'node:util'
 import { benchControl } from './control.ts'
+import { benchConversation } from './conversation.ts'
 
 export interface Line {
   name: string
@@ -16,15 +20,22 @@ export interface Line {
 }
 
 const { values: options } = parseArgs({
-  options: { full: { type: 'boolean', default: false }, json: { type: 'string', default: '.parley/bench.json' } },
+  options: {
+    full: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    json: { type: 'string', default: '.parley/bench.json' },
+  },
 })
+const { full, only } = options
+const tell = (text: string) => console.error(`· ${text}`)
 
-const lines = await benchControl({
-  rows: 1_000_000,
-  rounds: options.full ? 9 : 3,
-  secondsARound: options.full ? 8 : 4,
-  tell: text => console.error(`· ${text}`),
-})
+const parts: Record<string, () => Promise<Line[]>> = {
+  control: () => benchControl({ rows: 1_000_000, rounds: full ? 9 : 3, secondsARound: full ? 8 : 4, tell }),
+  conversation: () => benchConversation({ rounds: full ? 9 : 3, tell }),
+}
+if (only && !parts[only]) throw new Error(`--only ${Object.keys(parts).join(' | ')}`)
+const lines: Line[] = []
+for (const [name, run] of Object.entries(parts)) if (!only || only === name) lines.push(...(await run()))
 
 const digits = (value: number) => value.toFixed(value < 100 ? 2 : 0)
 console.table(

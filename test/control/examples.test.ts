@@ -47,7 +47,8 @@ afterAll(async () => {
 })
 
 const commands: Record<string, (code: string) => [string, string[]]> = {
-  sh: code => ['bash', ['-euo', 'pipefail', '-c', code]],
+  // Fed by a socket, bash takes itself for a remote one and reads its start-up files, which `-u` breaks.
+  sh: code => ['bash', ['--norc', '-euo', 'pipefail', '-c', code]],
   ts: code => ['node', ['--disable-warning=ExperimentalWarning', '--input-type=module-typescript', '--eval', code]],
   python: code => ['python3', ['-c', code]],
 }

@@ -6,7 +6,8 @@ import { createResampler } from '../../audio/resample.ts'
 import type { Log } from '../../ports.ts'
 import { espeak, espeakInstalled } from './espeak.ts'
 import { type Answer, Ask, createDecoder, encodeFrame } from './protocol.ts'
-import { MODEL_RATE, type SpeechModels, VAD_WINDOW } from './sherpa.ts'
+import { MODEL_RATE, type SpeechModels } from './sherpa.ts'
+import { type Report, VAD_WINDOW } from './silero.ts'
 import { speakable } from './speakable.ts'
 import { cleanTranscript, type Whisper } from './whisper.ts'
 
@@ -128,8 +129,8 @@ function serve(socket: Socket, work: Work): void {
         if (models)
           detectors.set(
             ask.id,
-            openDetector(models, ask.sample_rate, (atMs, speech) =>
-              send({ type: 'voice', id: ask.id, at_ms: atMs, window_ms: WINDOW_MS, probability: speech ? 1 : 0 }),
+            openDetector(models, ask.sample_rate, (probability, atMs) =>
+              send({ type: 'voice', id: ask.id, at_ms: atMs, window_ms: WINDOW_MS, probability }),
             ),
           )
         return
@@ -192,13 +193,13 @@ interface Ear {
   close(): void
 }
 
-function openDetector(models: SpeechModels, sampleRate: number, report: (atMs: number, speech: boolean) => void): Ear {
-  const detector = models.detector()
+function openDetector(models: SpeechModels, sampleRate: number, report: Report): Ear {
+  const detector = models.detector(report)
   const resampler = createResampler(sampleRate, MODEL_RATE)
   const chunker = createChunker(VAD_WINDOW)
   return {
     hear(pcm, atMs) {
-      for (const window of chunker.push(resampler.push(pcm))) report(atMs, detector.detect(window))
+      for (const window of chunker.push(resampler.push(pcm))) detector.hear(window, atMs)
     },
     close: () => detector.release(),
   }

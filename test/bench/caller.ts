@@ -1,0 +1,240 @@
+/**
+ * The far ends of the conversation's benchmark, in a process of their own: they send RTP every 20 ms, speak recordings,
+ * and write down when sound left and when the agent's came in. How late their own packets were is told too.
+ */
+import { createSocket, type Socket } from 'node:dgram'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { demoLines } from '../../infra/demo/script.ts'
+import { createChunker, rms } from '../../media/audio/frames.ts'
+import { decodeG711, encodeG711 } from '../../media/audio/g711.ts'
+import { decodeWav } from '../../media/audio/wav.ts'
+import { parseRtp, RTP_HEADER_BYTES, writeRtpHeader } from '../../media/rtp/packet.ts'
+import { monotonicMs, percentile, serve } from './rpc.ts'
+
+const FRAME = 160
+const FRAME_MS = 20
+/** Frames 26 dB below a recording's loudest are cut off both ends: what is left begins and ends with voice. */
+const UNDER_PEAK = 0.05
+const ROOM_LEVEL = 12
+/** The agent's sound, against silence or comfort noise. */
+const VOICE = 300
+/** A longer silence ends a stretch of the agent's sound. */
+const GAP_MS = 120
+/** The agent has finished. */
+const QUIET_MS = 300
+const PATIENCE_MS = 15_000
+
+interface Said {
+  firstSentMs: number
+  lastSentMs: number
+  /** The agent's first sound after the last of the caller's, and the last of what it was saying when the caller began. */
+  answeredMs: number | null
+  stoppedMs: number | null
+}
+
+interface Order {
+  frames: Uint8Array[]
+  /** Speaks so long after the agent began; null: when it is silent. */
+  overMs: number | null
+  said: Said
+  sent: number
+  done(said: Said): void
+  fail(error: Error): void
+  untilMs: number
+}
+
+class Caller {
+  readonly #socket: Socket
+  readonly #ssrc = Math.floor(Math.random() * 2 ** 32)
+  readonly #packet = Buffer.alloc(RTP_HEADER_BYTES + FRAME)
+  #target = 0
+  #sequence = 0
+  #roomAt = Math.floor(Math.random() * room.length)
+  #order: Order | null = null
+  /** The stretch of the agent's sound that is heard, or was last. */
+  #begunMs = 0
+  #lastMs = 0
+  dueMs = 0
+
+  constructor(socket: Socket) {
+    this.#socket = socket
+    socket.on('message', data => this.#hear(data))
+  }
+
+  get port(): number {
+    return this.#socket.address().port
+  }
+
+  start(port: number): void {
+    this.#target = port
+    this.dueMs = monotonicMs() + Math.random() * FRAME_MS
+  }
+
+  say(order: Omit<Order, 'said' | 'sent' | 'untilMs'>): void {
+    const said = { firstSentMs: 0, lastSentMs: 0, answeredMs: null, stoppedMs: null }
+    this.#order = { ...order, said, sent: 0, untilMs: monotonicMs() + PATIENCE_MS }
+  }
+
+  close(): void {
+    this.#socket.close()
+  }
+
+  tick(): void {
+    this.dueMs += FRAME_MS
+    const frame = this.#nextFrame() ?? room[this.#roomAt++ % room.length]!
+    const timestamp = (this.#sequence * FRAME) >>> 0
+    writeRtpHeader(this.#packet, {
+      payloadType: 0,
+      marker: this.#sequence === 0,
+      sequence: this.#sequence++,
+      timestamp,
+      ssrc: this.#ssrc,
+    })
+    this.#packet.set(frame, RTP_HEADER_BYTES)
+    this.#socket.send(Buffer.from(this.#packet), this.#target, '127.0.0.1')
+    this.#settle()
+  }
+
+  #nextFrame(): Uint8Array | null {
+    const order = this.#order
+    if (!order || order.sent >= order.frames.length) return null
+    const nowMs = monotonicMs()
+    if (order.sent === 0) {
+      const speaking = nowMs - this.#lastMs < GAP_MS
+      const due =
+        order.overMs === null ? nowMs - this.#lastMs >= QUIET_MS : speaking && nowMs - this.#begunMs >= order.overMs
+      if (!due) return null
+      order.said.firstSentMs = nowMs
+    }
+    order.said.lastSentMs = nowMs
+    return order.frames[order.sent++]!
+  }
+
+  #hear(data: Buffer): void {
+    const packet = parseRtp(data)
+    if (!packet || !decodeG711('PCMU', packet.payload).some(sample => Math.abs(sample) > VOICE)) return
+    const nowMs = monotonicMs()
+    const begins = nowMs - this.#lastMs >= GAP_MS
+    if (begins) this.#begunMs = nowMs
+    const order = this.#order
+    if (order && order.sent > 0) {
+      // What was being said when the caller began goes on until its first gap.
+      if (!begins && this.#begunMs < order.said.firstSentMs) order.said.stoppedMs = nowMs
+      else if (order.sent === order.frames.length) order.said.answeredMs ??= nowMs
+    }
+    this.#lastMs = nowMs
+  }
+
+  #settle(): void {
+    const order = this.#order
+    if (!order) return
+    if (order.said.answeredMs !== null) {
+      this.#order = null
+      order.done(order.said)
+    } else if (monotonicMs() > order.untilMs) {
+      this.#order = null
+      order.fail(
+        new Error(`no answer: ${JSON.stringify({ ...order.said, of: order.frames.length, sent: order.sent })}`),
+      )
+    }
+  }
+}
+
+const framesOf = (pcm: Int16Array) => createChunker(FRAME).push(pcm)
+const encoded = (pcm: Int16Array) => {
+  const bytes = new Uint8Array(FRAME)
+  encodeG711('PCMU', pcm, bytes)
+  return bytes
+}
+
+function loadClip(file: string): Uint8Array[] {
+  const { pcm } = decodeWav(readFileSync(join(import.meta.dirname, '../../infra/demo/voice', file)))
+  const frames = framesOf(pcm)
+  const levels = frames.map(rms)
+  const limit = Math.max(...levels) * UNDER_PEAK
+  const loud = (level: number) => level > limit
+  return frames.slice(levels.findIndex(loud), levels.findLastIndex(loud) + 1).map(encoded)
+}
+
+/** Nobody's line is silent: a room's rumble, ten seconds of it. */
+function makeRoom(): Uint8Array[] {
+  const pcm = new Int16Array(FRAME * 500)
+  let last = 0
+  for (let i = 0; i < pcm.length; i++) {
+    last = 0.92 * last + (Math.random() * 2 - 1)
+    pcm[i] = Math.round((last * ROOM_LEVEL) / 1.47)
+  }
+  return framesOf(pcm).map(encoded)
+}
+
+const room = makeRoom()
+const clips = new Map(demoLines.map(({ file }) => [file, loadClip(file)]))
+const callers = new Map<number, Caller>()
+let lateness: number[] = []
+
+/** One timer for all; each caller has deadlines of its own. */
+function run(): void {
+  const nowMs = monotonicMs()
+  let nextMs = nowMs + FRAME_MS
+  for (const caller of callers.values()) {
+    if (caller.dueMs === 0) continue
+    if (caller.dueMs <= nowMs) {
+      lateness.push(nowMs - caller.dueMs)
+      caller.tick()
+    }
+    nextMs = Math.min(nextMs, caller.dueMs)
+  }
+  setTimeout(run, Math.max(0, Math.ceil(nextMs - monotonicMs())))
+}
+run()
+
+const bind = () =>
+  new Promise<Socket>(resolve => {
+    const socket = createSocket('udp4')
+    socket.bind(0, '127.0.0.1', () => resolve(socket))
+  })
+
+const handlers = {
+  async open({ id }: { id: number }): Promise<number> {
+    const caller = new Caller(await bind())
+    callers.set(id, caller)
+    return caller.port
+  },
+  start({ id, port }: { id: number; port: number }): void {
+    callers.get(id)!.start(port)
+  },
+  say({ id, file, overMs }: { id: number; file: string; overMs: number | null }): Promise<Said> {
+    return new Promise((resolve, reject) =>
+      callers.get(id)!.say({ frames: clips.get(file)!, overMs, done: resolve, fail: reject }),
+    )
+  },
+  close({ id }: { id: number }): void {
+    callers.get(id)?.close()
+    callers.delete(id)
+  },
+  /** Of its own packets since it was asked before. */
+  lateness(): { p95: number; most: number } {
+    const told = { p95: percentile(lateness, 95), most: percentile(lateness, 100) }
+    lateness = []
+    return told
+  },
+  /** Round trips of packets of the same size, one every 20 ms. */
+  async echo({ port, packets }: { port: number; packets: number }): Promise<number[]> {
+    const socket = await bind()
+    const trips: number[] = []
+    const data = Buffer.alloc(RTP_HEADER_BYTES + FRAME)
+    for (let i = 0; i < packets; i++) {
+      const sentMs = monotonicMs()
+      const back = new Promise<void>(resolve => socket.once('message', () => resolve()))
+      socket.send(data, port, '127.0.0.1')
+      await back
+      trips.push(monotonicMs() - sentMs)
+      await new Promise(resolve => setTimeout(resolve, FRAME_MS))
+    }
+    socket.close()
+    return trips
+  },
+}
+export type CallerHandlers = typeof handlers
+serve(handlers)
