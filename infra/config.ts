@@ -32,6 +32,8 @@ const Environment = z.object({
   LIVEKIT_URL: z.url({ protocol: /^wss?$/ }).optional(),
   /** `off`: without WebRTC, and nothing is built for it. */
   LIVEKIT_EMBEDDED: z.enum(['auto', 'off']).default('auto'),
+  /** A folder: what crosses the edges of each call is written there, for `npm run replay`. It holds all that was said. */
+  EDGE_LOG_DIR: z.string().optional(),
   /** `off`: the model that understands Russian (130 MB) is not fetched. */
   RUSSIAN_EARS: z.enum(['auto', 'off']).default('auto'),
   LIVEKIT_API_KEY: z.string().optional(),

@@ -13,6 +13,7 @@ import { createBlobs, spoolFolder } from './blobs.ts'
 import { createBrains } from './brains.ts'
 import { systemClock } from './clock.ts'
 import { readConfig } from './config.ts'
+import { createEdgeLog } from './edge-log.ts'
 import { createLog } from './log.ts'
 import { openRedis, required } from './parts.ts'
 import { runUntilStopped } from './process.ts'
@@ -70,6 +71,7 @@ await runUntilStopped('engine', async () => {
     ...createBrains({ config, offline: speech, clock, log }),
     fetch,
     recorder,
+    ...(config.EDGE_LOG_DIR ? { edgeLog: createEdgeLog(config.EDGE_LOG_DIR, log) } : {}),
     capacity: config.ENGINE_CAPACITY,
     hears: () => speech.hears(),
     ready: () => edge.isUp(),

@@ -32,6 +32,7 @@ import type {
   Vad,
 } from '../ports.ts'
 import { recordingSink } from '../recording/sink.ts'
+import { EdgeRecorder } from '../replay/recorder.ts'
 import {
   answering,
   type CallEffect,
@@ -44,6 +45,11 @@ import {
 
 /** Tells of a vendor that failed and of the one that takes its place; for the record of the call. */
 export type OnSwitch = (change: ProviderSwitch) => void
+
+/** Where what crosses the edges of a call is kept for a replay. */
+export interface EdgeLog {
+  open(callId: string): { write(line: string): void; close(): void }
+}
 
 export interface CallDeps {
   bus: EngineBus
@@ -61,6 +67,7 @@ export interface CallDeps {
   fetch: Fetch
   /** Without one nothing is recorded. */
   recorder?: Recorder
+  edgeLog?: EdgeLog
 }
 
 const PROGRESS_MS = 5000
@@ -95,6 +102,8 @@ export class Call {
   #paidMs: number
   #wrapUp: CheckedWrapUp | null = null
   #recording: Recording | null = null
+  #edges: ReturnType<EdgeLog['open']> | null = null
+  #recorder: EdgeRecorder | null = null
   #recorded: RecordingInfo | null = null
   #leaseOkMs: number
   /** Events leave one after the other, in the order they were made. */
@@ -207,15 +216,22 @@ export class Call {
         emit: body => this.#emit(body),
         onHangup: reason => this.#onAgentDone(reason),
       }
-      this.#conversation = realtime ? new RealtimeConversation({ ...options, realtime }) : new Conversation(options)
+      if (!realtime) this.#edges = this.#deps.edgeLog?.open(plan.call_id) ?? null
+      if (this.#edges) this.#recorder = new EdgeRecorder(options, this.#edges.write)
+      this.#conversation = realtime
+        ? new RealtimeConversation({ ...options, realtime })
+        : new Conversation({ ...options, ...this.#recorder?.edges })
     } catch (error) {
       this.#log.error({ err: error }, 'conversation could not start')
       this.#feed({ type: 'end', reason: 'internal_error' })
       return
     }
     this.#emit({ type: 'call.started', engine: bus.engine, boot: bus.boot })
-    leg.attach(this.#withRecording(leg, this.#conversation, startedMs))
-    this.#conversation.start()
+    const conversation = this.#conversation
+    const sink = this.#recorder?.sink(conversation) ?? conversation
+    leg.attach(this.#withRecording(leg, sink, startedMs))
+    if (this.#recorder) this.#recorder.start(() => conversation.start())
+    else conversation.start()
     this.#feed({ type: 'started' })
     this.#every(PROGRESS_MS, () => this.#emit({ type: 'call.progress', talked_ms: this.#conversation!.talkedMs }))
     this.#after(plan.max_call_ms, () => this.#feed({ type: 'end', reason: 'max_duration' }))
@@ -298,7 +314,9 @@ export class Call {
   async #makeWrapUp(): Promise<void> {
     const conversation = this.#conversation
     this.#talkedMs = conversation?.talkedMs ?? 0
-    conversation?.stop()
+    if (this.#recorder) this.#recorder.stop(() => conversation?.stop())
+    else conversation?.stop()
+    this.#edges?.close()
     const recorded = this.#recording?.finish() ?? null
     if (conversation) {
       const { goal, extraction } = this.plan

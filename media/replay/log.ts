@@ -16,6 +16,8 @@ export const LogHeader = z.object({
   v: z.literal(LOG_VERSION),
   plan: CallPlan,
   sampleRate: z.int(),
+  /** What the call could do for its agent. */
+  abilities: z.array(z.enum(['sendDtmf', 'transfer', 'searchKnowledge'])),
   /** The clock at the answer. */
   nowMs: z.number(),
   wallMs: z.number(),

@@ -213,12 +213,13 @@ class Player {
   }
 
   #abilities(): Edges['abilities'] {
-    const had = (port: Port) => this.#log.entries.some(entry => entry.type === 'ask' && entry.port === port)
+    const { abilities } = this.#log.header
+    const had = (name: (typeof abilities)[number]) => abilities.includes(name)
     const lost = () => Promise.reject(new Error('not in the log'))
     return {
-      ...(had('keys') ? { sendDtmf: keys => this.#one('keys', keys, () => undefined, lost) } : {}),
+      ...(had('sendDtmf') ? { sendDtmf: keys => this.#one('keys', keys, () => undefined, lost) } : {}),
       ...(had('transfer') ? { transfer: to => this.#one('transfer', to, asIs<TransferResult>, lost) } : {}),
-      ...(had('knowledge')
+      ...(had('searchKnowledge')
         ? { searchKnowledge: query => this.#one('knowledge', query, asIs<KnowledgeHit[]>, lost) }
         : {}),
     }

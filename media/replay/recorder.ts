@@ -21,6 +21,8 @@ export const requestKey = {
     JSON.stringify([method, url, body]),
 }
 
+const ABILITIES = ['sendDtmf', 'transfer', 'searchKnowledge'] as const
+
 export class EdgeRecorder {
   readonly edges: Edges
   readonly #write: (line: string) => void
@@ -40,6 +42,7 @@ export class EdgeRecorder {
       v: LOG_VERSION,
       plan: { ...options.plan, sealed: null },
       sampleRate: options.sampleRate,
+      abilities: ABILITIES.filter(name => options.abilities[name] !== undefined),
       nowMs: this.#nowMs,
       wallMs: options.clock.wall(),
     }

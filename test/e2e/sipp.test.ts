@@ -1,6 +1,10 @@
 /** Calls with sipp, both ways, in A-law; and every way in which a call can come to nothing. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parseLog } from '../../media/replay/log.ts'
+import { play as playAgain } from '../../media/replay/player.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { expectCost, expectHeard, expectSettled, expectWebhook, WORD_ERRORS } from '../support/stack-checks.ts'
 import {
@@ -23,14 +27,18 @@ import { type Played, pcap, soundOf, type Tap, tapRtp } from '../support/stack-w
 import { until } from '../support/world.ts'
 
 const CALLEE = '+14155550155'
+const edges = mkdtempSync(join(tmpdir(), 'parley-edges-'))
 let stack: Stack
 let tap: Tap
 beforeAll(async () => {
-  stack = await startStack()
+  stack = await startStack({ EDGE_LOG_DIR: edges })
   tap = await tapRtp(stack)
   stack.world.on('/hook', (_, response) => response.writeHead(204).end())
 })
-afterAll(() => stack?.stop())
+afterAll(async () => {
+  await stack?.stop()
+  rmSync(edges, { recursive: true, force: true })
+})
 
 const owner = (port: number, project: object = {}) =>
   stack.owner({ trunk: { port }, webhook: `${stack.world.url}/hook`, project: { ring_timeout_seconds: 5, ...project } })
@@ -75,6 +83,12 @@ describe.concurrent('sipp', () => {
     expect(detail.transcript.map(turn => turn.role)).toEqual(['agent', 'caller', 'agent', 'caller', 'tool', 'agent'])
     expect(wordErrors(words, detail.transcript[1]!.text)).toBeLessThanOrEqual(WORD_ERRORS)
     expect(detail.transcript[3]!.text).toBe('4711')
+    // What crossed the edges of the call, played again, is the call.
+    const log = parseLog(readFileSync(join(edges, `${id}.jsonl`), 'utf8'))
+    const played = await playAgain(log)
+    expect(played.divergences).toEqual([])
+    expect(played.turns).toEqual(detail.transcript)
+    expect((await playAgain(log)).hash).toBe(played.hash)
     const agent = tap.packets({ to: sipp.mediaPort })
     expect(new Set(agent.map(packet => packet.payloadType))).toEqual(new Set([8]))
     await expectHeard(stack.speech, soundOf(agent), detail)
