@@ -23,7 +23,8 @@ export interface Result {
   failures: string[]
 }
 
-export function judge(expect: Expectations, outcome: Outcome): string[] {
+/** `today` is the day of the call, as `2026-11-21`. */
+export function judge(expect: Expectations, outcome: Outcome, today: string): string[] {
   const of = (role: Turn['role']) =>
     outcome.turns
       .filter(turn => turn.role === role)
@@ -37,7 +38,7 @@ export function judge(expect: Expectations, outcome: Outcome): string[] {
   for (const words of expect.said) wants(found(words, agent), `the agent never said ${words}`)
   for (const words of expect.not_said) wants(!found(words, agent), `the agent said ${words}`)
   for (const words of expect.understood) wants(found(words, caller), `the agent did not understand ${words}`)
-  for (const tool of expect.tools) failures.push(...judgeTool(tool, outcome.tools))
+  for (const tool of expect.tools) failures.push(...judgeTool(tool, outcome.tools, today))
   const { ended, goal_reached, extracted, latency_p95_ms: p95, barge_ins } = expect
   wants(ended === undefined || ended === outcome.ended, `it ended by ${outcome.ended}, not by ${ended}`)
   wants(goal_reached === undefined || goal_reached === outcome.goalReached, `goal_reached is ${outcome.goalReached}`)
@@ -53,16 +54,24 @@ export function judge(expect: Expectations, outcome: Outcome): string[] {
   return failures
 }
 
-function judgeTool(want: Expectations['tools'][number], calls: readonly ToolCall[]): string[] {
+function judgeTool(want: Expectations['tools'][number], calls: readonly ToolCall[], today: string): string[] {
   const named = calls.filter(call => call.name === want.name)
   const fits = named.filter(
     call =>
       (want.verdict === undefined || call.verdict === want.verdict) &&
-      Object.entries(want.arguments ?? {}).every(([name, value]) => equal(call.arguments[name], value)),
+      Object.entries(want.arguments ?? {}).every(([name, value]) => equal(call.arguments[name], dated(value, today))),
   )
   if (want.times === undefined ? fits.length > 0 : fits.length === want.times) return []
   const seen = named.map(call => `${JSON.stringify(call.arguments)} ${call.verdict}`).join('; ') || 'never'
   return [`${want.name} was not called as wanted; it was called: ${seen}`]
+}
+
+const DAY_MS = 86_400_000
+
+function dated(value: unknown, today: string): unknown {
+  const days = typeof value === 'string' ? /^today(?:\+(\d{1,3}))?$/.exec(value) : null
+  if (!days) return value
+  return new Date(Date.parse(`${today}T12:00:00Z`) + Number(days[1] ?? 0) * DAY_MS).toISOString().slice(0, 10)
 }
 
 const equal = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)

@@ -4,14 +4,25 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { createLog } from '../log.ts'
 import { createSafeFetch } from '../safe-fetch.ts'
+import { type Bench, openBench } from './bench.ts'
 import { judge, junit, type Result, transcript } from './judge.ts'
 import { parseScenario, type Scenario, ScenarioError } from './scenario.ts'
+import { details, type SpokenResult, summary } from './table.ts'
 import { runText } from './text.ts'
 
-const USAGE = `Usage: npm run simulate -- <scenario.yaml or folder>… [--junit <file.xml>] [--verbose]
+const USAGE = `Usage: npm run simulate -- <scenario.yaml or folder>… [options]
 
-  --junit     writes the results as JUnit XML
-  --verbose   prints every transcript, not only those of failed scenarios
+  --junit <file.xml>   writes the results as JUnit XML
+  --verbose            prints every transcript, not only those of failed scenarios
+
+Scenarios with "mode: audio" are real calls. They start an installation of their own for it, unless told of one:
+  --base-url <url>     its REST, with
+  --key <key>          an API key that may write, and
+  --sip <host:port>    where it takes calls; it must allow its engines the tools' answers: FETCH_ALLOW=127.0.0.1:<port>
+  --tools-port <port>  where the answers of tools come from (default: any)
+  --host <address>     our own address, as it sees us (default 127.0.0.1)
+  --parallel <n>       calls at once (default 1)
+  --table <file.md>    writes what was measured
 
 Exit code 0: all as expected; 1: not; 2: a scenario cannot be read. Examples: examples/scenarios.`
 
@@ -20,12 +31,24 @@ const { values, positionals } = parseArgs({
   options: {
     junit: { type: 'string' },
     verbose: { type: 'boolean', default: false },
+    'base-url': { type: 'string' },
+    key: { type: 'string' },
+    sip: { type: 'string' },
+    'tools-port': { type: 'string', default: '0' },
+    host: { type: 'string', default: '127.0.0.1' },
+    parallel: { type: 'string', default: '1' },
+    table: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 })
 if (values.help || positionals.length === 0) {
   console.log(USAGE)
   process.exit(values.help ? 0 : 2)
+}
+
+interface Entry {
+  file: string
+  scenario: Scenario
 }
 
 const filesOf = (path: string): string[] =>
@@ -36,15 +59,22 @@ const filesOf = (path: string): string[] =>
         .map(name => join(path, name))
     : [path]
 
+let bench: Bench | null = null
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => void stopBench().then(() => process.exit(130)))
+
 try {
-  const scenarios = positionals.flatMap(filesOf).map(file => ({ file, scenario: read(file) }))
+  const entries = positionals.flatMap(filesOf).map((file): Entry => ({ file, scenario: read(file) }))
+  const spoken = entries.filter(({ scenario }) => scenario.mode === 'audio')
   const results: Result[] = []
-  for (const { file, scenario } of scenarios) results.push(await run(file, scenario))
+  for (const entry of entries) if (entry.scenario.mode === 'text') results.push(await run(entry, inText))
+  results.push(...(await runSpoken(spoken)))
   if (values.junit) writeFileSync(values.junit, junit(results))
   const failed = results.filter(result => result.failures.length > 0).length
   console.log(`\n${results.length - failed} of ${results.length} scenarios as expected`)
   process.exit(failed === 0 ? 0 : 1)
 } catch (error) {
+  await stopBench()
   if (!(error instanceof ScenarioError)) throw error
   console.error(error.message)
   process.exit(2)
@@ -59,14 +89,52 @@ function read(file: string): Scenario {
   }
 }
 
-async function run(file: string, scenario: Scenario): Promise<Result> {
+async function inText({ scenario }: Entry) {
+  const log = createLog('simulate', 'error')
+  const outcome = await runText(scenario, { fetch: createSafeFetch({ allow: [] }), log, env: process.env })
+  return { outcome, today: scenario.today }
+}
+
+async function runSpoken(entries: readonly Entry[]): Promise<SpokenResult[]> {
+  if (entries.length === 0) return []
+  const lanes = Math.max(1, Number(values.parallel) || 1)
+  bench = await openBench({ ...values, lanes, toolsPort: Number(values['tools-port']) })
+  const { runner } = bench
+  const results: SpokenResult[] = []
+  const waiting = [...entries]
+  const oneAfterAnother = async () => {
+    for (let entry = waiting.shift(); entry; entry = waiting.shift()) {
+      const today = new Date().toISOString().slice(0, 10)
+      const call = async ({ file, scenario }: Entry) => ({ outcome: await runner.run(file, scenario), today })
+      results.push({ ...(await run(entry, call)), scenario: entry.scenario } as SpokenResult)
+    }
+  }
+  await Promise.all(Array.from({ length: lanes }, oneAfterAnother))
+  await stopBench()
+  const order = entries.map(({ file }) => file)
+  results.sort((a, b) => order.indexOf(a.file) - order.indexOf(b.file))
+  console.log(`\n${summary(results)}`)
+  if (values.table) writeFileSync(values.table, `${summary(results)}\n\n${details(results)}\n`)
+  return results
+}
+
+async function stopBench(): Promise<void> {
+  const open = bench
+  bench = null
+  await open?.close()
+}
+
+async function run(
+  entry: Entry,
+  go: (entry: Entry) => Promise<{ outcome: NonNullable<Result['outcome']>; today: string }>,
+): Promise<Result> {
+  const { file, scenario } = entry
   const startedAt = performance.now()
   const result: Result = { name: scenario.name, file, mode: scenario.mode, seconds: 0, outcome: null, failures: [] }
   try {
-    if (scenario.mode === 'audio') throw new ScenarioError(`${file}: audio mode is not built yet`)
-    const log = createLog('simulate', 'error')
-    result.outcome = await runText(scenario, { fetch: createSafeFetch({ allow: [] }), log, env: process.env })
-    result.failures = judge(scenario.expect, result.outcome)
+    const { outcome, today } = await go(entry)
+    result.outcome = outcome
+    result.failures = judge(scenario.expect, outcome, today)
   } catch (error) {
     if (error instanceof ScenarioError) throw error
     result.failures = [`it broke off: ${(error as Error).message}`]

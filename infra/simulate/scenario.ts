@@ -7,11 +7,29 @@ import { EndedReason } from '../../media/contract/messages.ts'
 const Words = z.union([z.string().min(1), z.array(z.string().min(1))]).transform(words => [words].flat())
 const Ms = z.int().min(0).max(600_000)
 
+const speech = {
+  say: z.string().min(1).max(4000).describe('`…` is a pause of `pause_ms`'),
+  file: z
+    .string()
+    .regex(/\.(?:wav|ul)$/, 'must be a WAVE file or one of bare µ-law (.ul)')
+    .optional()
+    .describe('Audio only: a recording of these words, beside the scenario; without one a voice is synthesised'),
+  pause_ms: z.int().min(0).max(10_000).default(700).describe('Audio only'),
+}
+export const Speech = z.strictObject(speech)
+export type Speech = z.output<typeof Speech>
+
 /** The caller waits for the agent's silence before each, but for `barge_in`. */
 export const CallerStep = z.union([
-  z.strictObject({ say: z.string().min(1).max(4000) }).describe('Says this when the agent has finished'),
+  Speech.describe('Says this when the agent has finished'),
   z
-    .strictObject({ barge_in: z.strictObject({ after_ms: Ms, say: z.string().min(1).max(4000) }) })
+    .strictObject({
+      barge_in: z.strictObject({
+        after_ms: Ms,
+        ...speech,
+        stops: z.boolean().default(true).describe('False for an "uh-huh" or a cough: the agent should go on'),
+      }),
+    })
     .describe("Talks over the agent's next turn, so long after it began"),
   z.strictObject({ press: z.string().regex(/^[0-9*#A-D]{1,64}$/) }).describe('Presses keys'),
   z.strictObject({ silence_ms: Ms }).describe('Says nothing for so long'),
@@ -45,7 +63,10 @@ const Expectations = z.strictObject({
     .array(
       z.strictObject({
         name: z.string(),
-        arguments: z.record(z.string(), z.unknown()).optional().describe('Those named must be equal'),
+        arguments: z
+          .record(z.string(), z.unknown())
+          .optional()
+          .describe('Those named must be equal; `today+1` is the day after the call'),
         verdict: z.string().optional(),
         times: z.int().min(0).optional(),
       }),
@@ -74,8 +95,14 @@ export const Scenario = z.strictObject({
   caller: z.union([z.array(CallerStep).min(1), Persona]),
   line: z
     .strictObject({
+      codec: z.enum(['PCMU', 'PCMA']).default('PCMU'),
       loss: z.number().min(0).max(0.5).default(0).describe('Share of packets that never come'),
-      jitter_ms: z.int().min(0).max(200).default(0),
+      jitter_ms: z
+        .int()
+        .min(0)
+        .max(200)
+        .default(0)
+        .describe('Each packet is late by up to this; it may overtake others'),
       noise_dbfs: z
         .number()
         .min(-90)
@@ -84,7 +111,7 @@ export const Scenario = z.strictObject({
         .default(null)
         .describe('White noise under the caller’s voice'),
     })
-    .optional()
+    .prefault({})
     .describe('Audio only: what the network does to the caller’s sound'),
   today: z.iso.date().default('2026-11-21').describe('In text mode, the day of the call'),
   expect: Expectations.default(Expectations.parse({})),

@@ -48,13 +48,15 @@ export async function runText(scenario: Scenario, { fetch, log, env }: TextOptio
 async function playSteps(call: VirtualCall, steps: Extract<Scenario['caller'], unknown[]>): Promise<void> {
   for (const step of steps) {
     if (call.ended) return
-    if ('say' in step) await call.say(step.say)
-    else if ('barge_in' in step) await call.bargeIn(step.barge_in.after_ms, step.barge_in.say)
+    if ('say' in step) await call.say(withoutPauses(step.say))
+    else if ('barge_in' in step) await call.bargeIn(step.barge_in.after_ms, withoutPauses(step.barge_in.say))
     else if ('press' in step) await call.press(step.press)
     else if ('silence_ms' in step) await call.pass(step.silence_ms)
     else call.hangUp()
   }
 }
+
+const withoutPauses = (text: string) => text.replaceAll('…', ' ')
 
 const CALLER_RULES =
   'You play the person on the telephone described below; the other side is an automatic agent. Answer with what this person ' +

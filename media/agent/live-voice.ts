@@ -1,5 +1,5 @@
 /**
- * The voice of a model that speaks itself, as a queue that the leg pulls from: it alone knows what was played of it. µ-law
+ * One answer of a model that speaks itself, as a queue that the leg pulls from: it alone knows what was played of it. µ-law
  * bytes stay beside the samples, so that a leg that speaks µ-law can send them as they came.
  */
 import { FRAME_MS, frameSamples } from '../audio/frames.ts'
@@ -51,9 +51,13 @@ export class LiveVoice {
     this.#onAudible = onAudible
   }
 
-  /** From the first sound of an answer until it was played or cut. */
+  /** From the first sound or word until it was closed. */
   get active(): boolean {
     return this.#items.length > 0
+  }
+
+  get begun(): boolean {
+    return this.#startedMs !== null
   }
 
   /** All that came was played, and no more will come. */
@@ -96,7 +100,7 @@ export class LiveVoice {
     return frame
   }
 
-  /** Ends the answer, and tells what was heard of it; null when nothing had come. */
+  /** Tells what was heard of it, and forgets the rest; null when nothing had come. */
   close(nowMs: number): LiveSpoken | null {
     const items = this.#items
     if (items.length === 0) return null
@@ -104,7 +108,8 @@ export class LiveVoice {
     const heard = items.map(({ text, played, written, complete }) =>
       heardText({ text, playedMs: ms(played), totalMs: complete ? ms(written) : null }),
     )
-    const spoken: LiveSpoken = {
+    this.#items = []
+    return {
       text: items.map(item => item.text.trim()).join(' '),
       heardText: heard.filter(text => text !== '').join(' '),
       heardMs: Math.round(ms(items.reduce((sum, item) => sum + item.played, 0))),
@@ -114,11 +119,6 @@ export class LiveVoice {
         .filter(({ played, written, complete }) => played < written || !complete)
         .map(({ id, played }) => ({ item: id, heardMs: Math.floor(ms(played)) })),
     }
-    this.#items = []
-    this.#startedMs = null
-    this.#audible = false
-    this.#complete = false
-    return spoken
   }
 
   #item(id: string): Item {

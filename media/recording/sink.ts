@@ -13,5 +13,6 @@ export function recordingSink(sink: LegSink, recording: Recording): LegSink {
       sink.push(frame)
     },
     dtmf: digit => sink.dtmf(digit),
+    ulaw: () => sink.ulaw?.() ?? null,
   }
 }

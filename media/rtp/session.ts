@@ -5,7 +5,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { createSocket, type Socket } from 'node:dgram'
-import { createChunker, frameSamples } from '../audio/frames.ts'
+import { frameSamples } from '../audio/frames.ts'
 import { decodeG711, encodeG711, type G711, SILENCE } from '../audio/g711.ts'
 import type { MediaStats } from '../contract/messages.ts'
 import type { Clock, LegSink, Log } from '../ports.ts'
@@ -71,7 +71,6 @@ class Session implements RtpSession {
   readonly #jitter = new JitterBuffer(RTP_RATE)
   readonly #dtmf = new DtmfReceiver()
   readonly #keys = new DtmfSender(RTP_RATE)
-  readonly #chunker = createChunker(FRAME)
   readonly #ssrc = randomBytes(4).readUInt32BE(0)
   readonly #cname = randomBytes(CNAME_BYTES).toString('hex')
   readonly #packet = Buffer.alloc(RTP_HEADER_BYTES + FRAME)
@@ -88,6 +87,8 @@ class Session implements RtpSession {
   #rtcpDueMs = 0
   #lastSr: { middle: number; atMs: number } | null = null
   #lastFrame: Int16Array = new Int16Array(FRAME)
+  /** Of packets that are no whole number of frames. */
+  #pending: Uint8Array = new Uint8Array(0)
   #concealed = 0
   #closed = false
 
@@ -105,6 +106,7 @@ class Session implements RtpSession {
   }
 
   configure(params: RtpParams): void {
+    if (params.codec !== this.#params?.codec) this.#pending = new Uint8Array(0)
     this.#params = params
     if (this.#latch) this.#latch.resignal(params.remote)
     else this.#latch = new Latch(params.remote)
@@ -193,11 +195,22 @@ class Session implements RtpSession {
         continue
       }
       this.#concealed = 0
-      for (const pcm of this.#chunker.push(decodeG711(this.#params!.codec, output.packet.payload))) {
-        this.#lastFrame = pcm
-        sink?.push({ pcm, atMs: output.atMs, concealed: false })
-      }
+      this.#deliverPayload(output.packet.payload, output.atMs)
     }
+  }
+
+  /** As bytes too where they are µ-law: a model that speaks it gets them as they came. */
+  #deliverPayload(payload: Uint8Array, atMs: number): void {
+    const { codec } = this.#params!
+    const bytes = this.#pending.length === 0 ? payload : Buffer.concat([this.#pending, payload])
+    let at = 0
+    for (; at + FRAME <= bytes.length; at += FRAME) {
+      const frame = bytes.subarray(at, at + FRAME)
+      const pcm = decodeG711(codec, frame)
+      this.#lastFrame = pcm
+      this.#sink?.push({ pcm, atMs, concealed: false, ...(codec === 'PCMU' ? { ulaw: frame } : {}) })
+    }
+    this.#pending = bytes.slice(at)
   }
 
   #tick(dueMs: number): void {
@@ -212,7 +225,7 @@ class Session implements RtpSession {
       else {
         const pcm = this.#sink!.pull(dueMs)
         if (this.#closed) return // the last word was said, and the call hung up
-        this.#send(params, pcm)
+        this.#send(params, pcm, pcm && params.codec === 'PCMU' ? (this.#sink!.ulaw?.() ?? null) : null)
       }
     }
     if (this.#closed) return
@@ -222,8 +235,9 @@ class Session implements RtpSession {
     }
   }
 
-  #send(params: RtpParams, pcm: Int16Array | null): void {
-    if (pcm) encodeG711(params.codec, pcm, this.#packet, RTP_HEADER_BYTES)
+  #send(params: RtpParams, pcm: Int16Array | null, ulaw: Uint8Array | null = null): void {
+    if (ulaw?.length === FRAME) this.#packet.set(ulaw, RTP_HEADER_BYTES)
+    else if (pcm) encodeG711(params.codec, pcm, this.#packet, RTP_HEADER_BYTES)
     else this.#packet.fill(SILENCE[params.codec], RTP_HEADER_BYTES)
     // Silence is sent too: it keeps NAT bindings open and tells the far end that we live.
     this.#sendPacket(Buffer.from(this.#packet), params.payloadType, this.#timestamp, this.#sent === 0)

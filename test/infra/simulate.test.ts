@@ -34,7 +34,7 @@ describe('the shipped scenarios', () => {
     const scenario = parseScenario(name, readFileSync(new URL(name, examples), 'utf8'))
     const run = () => runText(scenario, { fetch, log: quietLog, env: {} })
     const [first, second] = [await run(), await run()]
-    expect(judge(scenario.expect, first)).toEqual([])
+    expect(judge(scenario.expect, first, scenario.today)).toEqual([])
     expect(second.turns).toEqual(first.turns)
   })
 })
@@ -102,7 +102,7 @@ describe('a judgement', () => {
     bargeIns: 1,
   }
   const wants = (part: object) =>
-    judge({ tools: [], said: [], not_said: [], understood: [], ...part } as never, outcome).length
+    judge({ tools: [], said: [], not_said: [], understood: [], ...part } as never, outcome, '2026-11-21').length
   it.each([
     [{ said: ['table'] }, 0],
     [{ said: ['booked'] }, 1], // generated, but not heard

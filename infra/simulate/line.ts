@@ -1,0 +1,44 @@
+/** What the network does to the caller's sound before it arrives: loss, lateness, noise. Pure; the same each time. */
+
+export interface LineOptions {
+  loss: number
+  jitter_ms: number
+  noise_dbfs: number | null
+}
+
+export interface Line {
+  /** What becomes of the next packet: how late it leaves, or null when it is lost. */
+  fate(): number | null
+  /** Sound with what the room adds to it. */
+  colour(pcm: Int16Array): Int16Array
+}
+
+/** Nobody's line is silent: some −70 dBFS. */
+const ROOM_RMS = 10
+const FULL_SCALE = 32_768
+
+export function createLine({ loss, jitter_ms, noise_dbfs }: LineOptions, seed = 1): Line {
+  const random = createRandom(seed)
+  const level = noise_dbfs === null ? ROOM_RMS : FULL_SCALE * 10 ** (noise_dbfs / 20)
+  // Evenly spread between ±1 is 1/√3 strong.
+  const peak = level * Math.sqrt(3)
+  return {
+    fate() {
+      const [lost, late] = [random() < loss, random() * jitter_ms]
+      return lost ? null : late
+    },
+    colour: pcm =>
+      pcm.map(sample => Math.max(-FULL_SCALE, Math.min(FULL_SCALE - 1, sample + (random() * 2 - 1) * peak))),
+  }
+}
+
+/** Mulberry32. */
+export function createRandom(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}

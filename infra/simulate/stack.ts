@@ -1,0 +1,123 @@
+/** An installation for one run: everything embedded, on free ports, in a folder that is removed afterwards. */
+import { spawn } from 'node:child_process'
+import { randomBytes, randomInt } from 'node:crypto'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createAccount } from '../../control/accounts/service.ts'
+import { createKey } from '../../control/keys/service.ts'
+import { readConfig } from '../config.ts'
+import type { Child } from '../embedded/child.ts'
+import { freePort } from '../embedded/ports.ts'
+import { startPostgres } from '../embedded/postgres.ts'
+import { startProcess, startSipServer, startSpeech } from '../embedded/programs.ts'
+import { startRedis } from '../embedded/redis.ts'
+import { createLog } from '../log.ts'
+import { modelsFolder } from '../models.ts'
+import { buildControlParts } from '../parts.ts'
+import { whisperPath } from '../whisper.ts'
+import type { Installation } from './audio.ts'
+
+export interface OwnStack extends Installation {
+  speechPort: number
+  stop(): Promise<void>
+}
+
+const HOST = '127.0.0.1'
+const RTP_PORTS = 200
+/** Below the range that the kernel hands out, and another part of it each time. */
+const somePort = (udpToo = false) => freePort(10_000 + randomInt(8000), HOST, udpToo)
+
+export async function startOwnStack(options: { toolsPort: number; tell(text: string): void }): Promise<OwnStack> {
+  const folder = mkdtempSync(join(tmpdir(), 'parley-simulate-'))
+  chmodSync(folder, 0o755) // Postgres runs as its own user when we are root
+  const children: Child[] = []
+  const undertaker = startUndertaker(folder)
+  const stop = async () => {
+    for (const child of children.splice(0).reverse()) await child.stop().catch(() => {})
+    undertaker.done()
+    rmSync(folder, { recursive: true, force: true })
+  }
+  try {
+    return { ...(await start(folder, children, undertaker.note, options)), stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function start(
+  folder: string,
+  children: Child[],
+  note: (pid: number) => void,
+  { toolsPort, tell }: { toolsPort: number; tell(text: string): void },
+): Promise<Omit<OwnStack, 'stop'>> {
+  const logFile = (name: string) => join(folder, `${name}.log`)
+  const watch = { tell, note }
+  const keep = (child: Child) => void children.push(child)
+  const { cache, speechThreads: threads } = readConfig({ PARLEY_HOME: folder })
+
+  const database = { folder: join(folder, 'postgres'), logFile: logFile('postgres'), throwaway: true, ...watch }
+  const postgres = await startPostgres({ ...database, port: await somePort() })
+  keep(postgres.child)
+  const memory = { folder: join(folder, 'redis'), logFile: logFile('redis'), throwaway: true, ...watch }
+  const redis = await startRedis({ ...memory, port: await somePort() })
+  keep(redis.child)
+  const [admin, secret] = [await somePort(), randomBytes(16).toString('hex')]
+  const listen = [`udp:${HOST}:${await somePort(true)}`]
+  const sip = await startSipServer({ admin: `${HOST}:${admin}`, secret, listen, logFile: logFile('sip'), ...watch })
+  keep(sip.child)
+  const speechPort = await somePort()
+  const models = { models: modelsFolder(cache), whisper: whisperPath(cache), threads }
+  const speech = await startSpeech({ port: speechPort, ...models, logFile: logFile('speech'), ...watch })
+  keep(speech.child)
+  if (!speech.hears) throw new Error('the speech models are not here: `npm start` fetches them')
+
+  const rtpMin = 18_000 + RTP_PORTS * randomInt(60)
+  const env: Record<string, string> = {
+    ...{ PARLEY_HOME: folder, PARLEY_SECRET: randomBytes(24).toString('hex') },
+    ...{ DATABASE_URL: postgres.url, REDIS_URL: redis.url },
+    ...{ DRACHTIO_HOST: HOST, DRACHTIO_PORT: String(admin), DRACHTIO_SECRET: secret },
+    SIP_PORT: sip.listen[0]!.split(':').at(-1)!,
+    SPEECH_PORT: String(speechPort),
+    HTTP_PORT: String(await somePort()),
+    ...{ RTP_PORT_MIN: String(rtpMin), RTP_PORT_MAX: String(rtpMin + RTP_PORTS - 1) },
+    FETCH_ALLOW: `${HOST}:${toolsPort}`,
+    TRIAL_BALANCE: '1000000',
+  }
+  keep(await startProcess({ name: 'Control', file: 'control.ts', env, logFile: logFile('control'), ...watch }))
+  keep(await startProcess({ name: 'Engine', file: 'engine.ts', env, logFile: logFile('engine'), ...watch }))
+
+  const parts = buildControlParts(readConfig({ ...process.env, ...env }), createLog('simulate', 'error'), 'simulate')
+  try {
+    const { id } = await createAccount(parts, { name: 'Simulation' })
+    const { value: key } = await createKey(parts, id, { name: 'simulate', scopes: ['read', 'write'] })
+    const at = { host: HOST, port: Number(env['SIP_PORT']) }
+    return { baseUrl: `http://${HOST}:${env['HTTP_PORT']}`, key, sip: at, speechPort }
+  } finally {
+    await parts.close()
+  }
+}
+
+/** A voice for callers, where the installation is another's. */
+export async function startOwnSpeech(closers: (() => Promise<void>)[]): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), 'parley-voice-'))
+  const { cache, speechThreads: threads } = readConfig({ PARLEY_HOME: folder })
+  const port = await somePort()
+  const models = { models: modelsFolder(cache), whisper: whisperPath(cache), threads }
+  const { child } = await startSpeech({ port, ...models, logFile: join(folder, 'speech.log'), tell: console.error })
+  closers.push(async () => {
+    await child.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  return port
+}
+
+/** Takes along what we started when we are killed: the end of its standard input tells. */
+function startUndertaker(folder: string) {
+  const script = `pids=; while read pid; do pids="$pids $pid"; done; kill -INT $pids 2>/dev/null; sleep 2; rm -rf '${folder}'`
+  const child = spawn('sh', ['-c', script], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
+  child.unref()
+  ;(child.stdin as unknown as { unref(): void }).unref()
+  return { note: (pid: number) => void child.stdin.write(`${pid}\n`), done: () => void child.kill('SIGKILL') }
+}

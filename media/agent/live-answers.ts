@@ -1,0 +1,404 @@
+/**
+ * The answers of a model that speaks itself: each has its voice, its turn in the journal, and the tools it calls. They
+ * are heard one after the other; what the caller talks over is cut, and the model is told how much of it was heard.
+ */
+import type { CallEventBody, EndedReason, TurnLatency } from '../contract/messages.ts'
+import type { Clock, Log, RealtimeEvent, RealtimeStream } from '../ports.ts'
+import { LAST_WORD_MS } from './answers.ts'
+import type { Disclosure } from './disclosure.ts'
+import type { Journal, OpenTurn } from './journal.ts'
+import { type LiveFrame, LiveVoice } from './live-voice.ts'
+import type { Mouth } from './mouth.ts'
+import type { Phrases } from './phrases.ts'
+import type { Toolbox, ToolStep } from './toolbox.ts'
+
+export interface LiveAnswersOptions {
+  sampleRate: number
+  journal: Journal
+  mouth: Mouth
+  toolbox: Toolbox
+  disclosure: Disclosure
+  phrases: Phrases
+  clock: Clock
+  log: Log
+  answeredMs: number
+  /** The session that is open now. */
+  stream(): RealtimeStream
+  emit(body: CallEventBody): void
+  /** An answer came to nothing; `null`: for no reason the vendor told. */
+  onFailed(error: unknown): void
+  /** An answer was heard or has an effect: all is well. */
+  onAnswered(): void
+  /** Nothing comes any more. */
+  onStalled(): void
+  endWith(text: string, reason: EndedReason): void
+  onHangup(reason: EndedReason): void
+}
+
+/** What the next answer is measured from. */
+export interface Asked {
+  endMs: number
+  committedMs: number
+}
+
+type AnswerEvent = Exclude<
+  RealtimeEvent,
+  { type: 'ready' | 'caller_started' | 'caller_done' | 'caller_said' | 'ended' }
+>
+
+interface Answer {
+  stream: RealtimeStream
+  voice: LiveVoice
+  step: ToolStep
+  called: string[]
+  /** Tools whose results the session knows by its history. */
+  known: ReadonlySet<string>
+  turn: OpenTurn | null
+  latency: TurnLatency | null
+  spoke: boolean
+  /** What it still says is not wanted. */
+  muted: boolean
+}
+
+const MAX_TOOL_ROUNDS = 6
+const THINKING_MS = 2500
+/** Such a model begins within a second; a new session is tried while the caller still waits. */
+const STALLED_MS = 8000
+const CALLER_SPOKE = 'The caller spoke; the call goes on.'
+
+export class LiveAnswers {
+  doNotCall = false
+  readonly #options: LiveAnswersOptions
+  /** Being given, or with tools that run. */
+  readonly #open = new Map<string, Answer>()
+  /** Heard one after the other. */
+  #speaking: Answer[] = []
+  readonly #working = new Set<Answer>()
+  #waiting: { sinceMs: number; bridged: boolean } | null = null
+  #asked: Asked | null = null
+  /** About to hang up; words of the caller in between take that back. */
+  #leaving: Answer | null = null
+  #goingAway = false
+  #rounds = 0
+  #finished: Promise<unknown> = Promise.resolve()
+  #over = false
+
+  constructor(options: LiveAnswersOptions) {
+    this.#options = options
+  }
+
+  /** Sound of the model is to be heard, now or when more of it has come. */
+  get speaking(): boolean {
+    return this.#speaking.length > 0
+  }
+
+  /** An answer is being heard, not only waiting to be. */
+  get begun(): boolean {
+    return this.#speaking[0]?.voice.begun ?? false
+  }
+
+  /** An answer is expected, being given, or tools run. */
+  get busy(): boolean {
+    return this.#waiting !== null || this.#open.size > 0 || this.#working.size > 0 || this.#leaving !== null
+  }
+
+  /** Nothing was heard of the answer that the caller waits for. */
+  get owed(): boolean {
+    return this.#waiting !== null
+  }
+
+  /** The caller's turn is over. */
+  expect(asked: Asked): void {
+    this.#rounds = 0
+    this.#asked = asked
+    this.#wait()
+  }
+
+  on(event: AnswerEvent): void {
+    switch (event.type) {
+      case 'answer_started':
+        this.#start(event.answer)
+        return
+      case 'answer_failed':
+        if (event.answer !== null) this.#open.delete(event.answer)
+        this.#waiting = null
+        this.#options.onFailed(event.error)
+        return
+    }
+    const answer = this.#open.get(event.answer)
+    if (!answer) return
+    switch (event.type) {
+      case 'speech':
+        if (this.#mayAdd(answer)) answer.voice.write(event.item, event.pcm, event.ulaw)
+        return
+      case 'words':
+        if (this.#mayAdd(answer)) answer.voice.addWords(event.item, event.delta)
+        return
+      case 'speech_done':
+        answer.voice.endItem(event.item)
+        return
+      case 'tool':
+        this.#callTool(answer, event)
+        return
+      case 'answer_done':
+        this.#open.delete(event.answer)
+        this.#end(answer, event.broken)
+    }
+  }
+
+  pull(atMs: number): LiveFrame | null {
+    const [answer] = this.#speaking
+    if (!answer) return null
+    const frame = answer.voice.pull(atMs)
+    if (frame || !answer.voice.finished) return frame
+    this.#close(answer, false)
+    return this.pull(atMs)
+  }
+
+  /** The caller took the floor. What has effects goes on. */
+  cut(): void {
+    this.#stay(CALLER_SPOKE)
+    this.#waiting = null
+    for (const answer of this.#open.values()) answer.muted = true
+    for (const answer of [...this.#speaking]) this.#close(answer, true)
+  }
+
+  /** The session is gone, with what it had not said yet. True when the caller has lost something by it. */
+  lost(): boolean {
+    const lost = this.owed || this.#open.size > 0
+    this.#stay('The call goes on.')
+    const known = new Set(this.#options.journal.messages().flatMap(one => (one.role === 'tool' ? [one.id] : [])))
+    for (const answer of [...this.#open.values(), ...this.#working]) answer.known = known
+    for (const answer of this.#open.values()) {
+      answer.muted = true
+      this.#end(answer, true)
+    }
+    this.#open.clear()
+    for (const answer of [...this.#speaking]) {
+      if (answer.muted) this.#close(answer, true, false) // what came in full is heard to its end
+    }
+    this.#waiting = null
+    return lost
+  }
+
+  abort(): void {
+    this.#over = true
+    this.#stay('The call was over.')
+    this.#waiting = null
+    for (const answer of [...this.#speaking]) this.#close(answer, true)
+    this.#open.clear()
+  }
+
+  /** After `abort`: a tool that was running is in the journal. */
+  async settled(): Promise<void> {
+    await this.#finished
+  }
+
+  tick(nowMs: number, callerTalks: boolean): void {
+    const { mouth } = this.#options
+    const soundBusy = callerTalks || mouth.active || this.speaking
+    if (this.#leaving && !this.#goingAway && !soundBusy) this.#goAway(this.#leaving)
+    if (this.#working.size > 0) this.#bridgeTools(soundBusy)
+    else this.#bridgeThinking(nowMs, soundBusy)
+  }
+
+  // ---- one answer ----
+
+  #start(id: string): void {
+    const { sampleRate, toolbox, disclosure, mouth, stream } = this.#options
+    if (this.#over) return
+    const answer: Answer = {
+      stream: stream(),
+      voice: new LiveVoice(sampleRate, atMs => this.#measure(answer, atMs)),
+      step: toolbox.step(),
+      called: [],
+      known: new Set(),
+      turn: null,
+      latency: null,
+      spoke: false,
+      muted: false,
+    }
+    this.#open.set(id, answer)
+    if (!disclosure.owed) return
+    mouth.say(disclosure.owed)
+    mouth.finish()
+  }
+
+  #mayAdd(answer: Answer): boolean {
+    if (answer.muted || this.#over) return false
+    if (!answer.spoke) {
+      answer.spoke = true
+      answer.turn = this.#options.journal.openAgent()
+      this.#speaking.push(answer)
+    }
+    return true
+  }
+
+  #callTool(answer: Answer, { id, name, arguments: args, problem }: Extract<AnswerEvent, { type: 'tool' }>): void {
+    if (this.#over) return
+    this.#waiting = null
+    answer.called.push(id)
+    answer.step.start({ id, name, arguments: args, ...(problem === undefined ? {} : { problem }) })
+    if (answer.step.empty) return // it only wants to hang up
+    this.#working.add(answer)
+    this.#finished = Promise.all([this.#finished, answer.step.finished()])
+  }
+
+  #end(answer: Answer, broken: boolean): void {
+    answer.voice.end()
+    if (this.#over) return
+    const { step, spoke, muted } = answer
+    if (!step.empty) {
+      void this.#afterTools(answer)
+      return
+    }
+    if (step.leaving && (muted || broken)) this.#refuse(answer, CALLER_SPOKE)
+    else if (step.leaving) this.#leaving = answer
+    else if (!spoke && !muted && !broken) {
+      this.#waiting = null
+      this.#options.onFailed(null)
+    }
+  }
+
+  async #afterTools(answer: Answer): Promise<void> {
+    const { endWith, phrases, stream } = this.#options
+    const { step, spoke } = answer
+    await step.finished()
+    this.#working.delete(answer)
+    this.doNotCall ||= step.doNotCall
+    if (this.#over) return
+    this.#options.onAnswered()
+    const wanted = step.needsAnswer(spoke)
+    if (wanted && step.onlyGoodbyeLeft) {
+      endWith(phrases.goodbye, 'agent_hangup')
+      return
+    }
+    if (wanted) step.stay('Not hung up: tell the caller the result first.')
+    else if (answer.muted) step.stay(CALLER_SPOKE)
+    this.#giveResults(answer)
+    if (!wanted) {
+      if (step.leaving) this.#leaving = answer
+    } else if (++this.#rounds > MAX_TOOL_ROUNDS) this.#options.onFailed(new Error('the model only calls tools'))
+    else {
+      this.#wait()
+      stream().respond()
+    }
+  }
+
+  /** Those that are in the journal by now; a new session learns of the call too. */
+  #giveResults({ stream: caller, called, known }: Answer): void {
+    const stream = this.#options.stream()
+    for (const message of this.#options.journal.messages()) {
+      if (message.role !== 'tool' || !called.includes(message.id) || known.has(message.id)) continue
+      if (stream === caller) stream.giveResult(message)
+      else stream.tell(message)
+    }
+  }
+
+  /** Ends the agent's turn: whole, or where it was cut. */
+  #close(answer: Answer, interrupted: boolean, byCaller = interrupted): void {
+    const { clock, journal, emit, stream } = this.#options
+    this.#speaking = this.#speaking.filter(other => other !== answer)
+    const spoken = answer.voice.close(clock.now())
+    if (!spoken || !answer.turn) return
+    const turn = journal.closeAgent(answer.turn, {
+      text: spoken.text,
+      heard_text: spoken.heardText,
+      started_ms: this.#fromAnswer(spoken.startedMs),
+      ended_ms: this.#fromAnswer(spoken.endedMs),
+      interrupted,
+    })
+    if (interrupted && !this.#over && answer.stream === stream()) {
+      for (const { item, heardMs } of spoken.unheard) answer.stream.truncate(item, heardMs)
+    }
+    if (byCaller && spoken.heardMs > 0 && !this.#over) {
+      emit({ type: 'barge_in', heard_ms: spoken.heardMs, heard_text: spoken.heardText })
+    }
+    if (turn) emit({ type: 'turn.finished', turn, latency: answer.latency })
+  }
+
+  #measure(answer: Answer, atMs: number): void {
+    const { journal, onAnswered } = this.#options
+    const waiting = this.#waiting
+    this.#waiting = null
+    onAnswered()
+    const asked = this.#asked
+    if (!asked) return
+    this.#asked = null
+    answer.latency = {
+      total_ms: Math.round(atMs - asked.endMs),
+      endpointing_ms: Math.round(asked.committedMs - asked.endMs),
+      stt_ms: 0,
+      llm_first_token_ms: waiting ? Math.round(atMs - waiting.sinceMs) : 0,
+      tts_first_byte_ms: 0,
+      filler: false,
+    }
+    journal.latencies.push(answer.latency)
+  }
+
+  // ---- waits ----
+
+  #wait(): void {
+    this.#waiting = { sinceMs: this.#options.clock.now(), bridged: false }
+  }
+
+  #bridgeTools(soundBusy: boolean): void {
+    for (const { step } of this.#working) {
+      const filler = step.takeFiller(soundBusy)
+      if (!filler) continue
+      this.#options.emit({ type: 'filler.spoken', ...filler })
+      this.#bridge(filler.text)
+      return
+    }
+  }
+
+  #bridgeThinking(nowMs: number, soundBusy: boolean): void {
+    const waiting = this.#waiting
+    if (!waiting) return
+    if (nowMs - waiting.sinceMs >= STALLED_MS) {
+      this.#options.onStalled()
+    } else if (!waiting.bridged && !soundBusy && nowMs - waiting.sinceMs >= THINKING_MS) {
+      waiting.bridged = true
+      this.#bridge(this.#options.phrases.oneMoment)
+    }
+  }
+
+  #bridge(text: string): void {
+    const { mouth } = this.#options
+    if (this.#asked) mouth.expect({ ...this.#asked, sttMs: 0 })
+    this.#asked = null
+    mouth.say(text, true)
+    mouth.finish()
+  }
+
+  // ---- hanging up ----
+
+  #goAway(answer: Answer): void {
+    const { clock, onHangup } = this.#options
+    this.#goingAway = true
+    clock.after(LAST_WORD_MS, () => {
+      this.#goingAway = false
+      if (this.#leaving !== answer) return
+      this.#leaving = null
+      answer.step.leave()
+      onHangup('agent_hangup')
+    })
+  }
+
+  #stay(why: string): void {
+    const answer = this.#leaving
+    this.#leaving = null
+    if (answer) this.#refuse(answer, why)
+  }
+
+  /** The model is told that it has not hung up. */
+  #refuse(answer: Answer, why: string): void {
+    const before = new Set(this.#options.journal.messages().flatMap(one => (one.role === 'tool' ? [one.id] : [])))
+    answer.step.stay(why)
+    if (!this.#over) this.#giveResults({ ...answer, known: new Set([...before, ...answer.known]) })
+  }
+
+  #fromAnswer(atMs: number): number {
+    return Math.max(0, Math.round(atMs - this.#options.answeredMs))
+  }
+}

@@ -1,0 +1,124 @@
+/**
+ * What the caller says to a model that hears by itself: the vendor tells when a voice begins and a turn ends, our own ears
+ * when exactly, and the words come later. A turn keeps its place in the journal until then.
+ */
+import type { CallEventBody } from '../contract/messages.ts'
+import type { AudioFrame, Clock, Log } from '../ports.ts'
+import type { Journal, OpenCaller } from './journal.ts'
+import type { Asked } from './live-answers.ts'
+import { type LoudnessState, listenLevel, quiet } from './loudness.ts'
+
+export interface LiveCallerOptions {
+  journal: Journal
+  clock: Clock
+  log: Log
+  answeredMs: number
+  emit(body: CallEventBody): void
+}
+
+/** The vendor tells of a voice some time after it began. */
+const BEFORE_VOICE_MS = 600
+/** A turn that is kept for a session that must hear it again. */
+const KEEP_TURN_MS = 15_000
+/** Silence in between makes it a new stretch of voice. */
+const GAP_MS = 500
+/** The vendor forgot to say that the voice is over. */
+const VOICE_GONE_MS = 5000
+/** The far end sends nothing: no model hears that a turn has ended. */
+const NO_SOUND_MS = 400
+
+export class LiveCaller {
+  readonly #options: LiveCallerOptions
+  readonly #unread = new Map<string, { slot: OpenCaller; startMs: number; endMs: number }>()
+  #loudness: LoudnessState = quiet
+  #loudFromMs = 0
+  #frameMs: number
+  #talking: { startMs: number } | null = null
+  #recent: AudioFrame[] = []
+
+  constructor(options: LiveCallerOptions) {
+    this.#options = options
+    this.#frameMs = options.answeredMs
+  }
+
+  get talking(): boolean {
+    return this.#talking !== null
+  }
+
+  /** Turns whose words are not known yet. */
+  get unread(): boolean {
+    return this.#unread.size > 0
+  }
+
+  get lastLoudMs(): number {
+    return this.#loudness.lastMs
+  }
+
+  /** Sound of what no session has answered, and of the moment before. */
+  get recent(): readonly AudioFrame[] {
+    return this.#recent
+  }
+
+  /** In the middle of a turn no packets come: a far end that suppresses silence. */
+  isMissing(nowMs: number): boolean {
+    return this.talking && nowMs - this.#frameMs >= NO_SOUND_MS
+  }
+
+  isHeard(nowMs: number): boolean {
+    return this.talking && nowMs - this.#loudness.lastMs < VOICE_GONE_MS
+  }
+
+  push(frame: AudioFrame): void {
+    this.#frameMs = frame.atMs
+    const beforeMs = this.#loudness.lastMs
+    this.#loudness = listenLevel(this.#loudness, frame)
+    const { lastMs } = this.#loudness
+    if (lastMs === frame.atMs && lastMs - beforeMs > GAP_MS) this.#loudFromMs = lastMs
+    this.#recent.push(frame)
+    const keepMs = this.talking || this.unread ? KEEP_TURN_MS : BEFORE_VOICE_MS
+    while (frame.atMs - this.#recent[0]!.atMs > keepMs) this.#recent.shift()
+  }
+
+  started(): void {
+    const nowMs = this.#options.clock.now()
+    const sinceMs = nowMs - this.#loudFromMs
+    this.#talking = { startMs: sinceMs < 2 * BEFORE_VOICE_MS ? this.#loudFromMs : nowMs }
+  }
+
+  done(item: string): Asked {
+    const nowMs = this.#options.clock.now()
+    const startMs = this.#talking?.startMs ?? nowMs
+    const endMs = Math.max(startMs, this.#loudness.lastMs)
+    this.#talking = null
+    for (const [old, { endMs }] of this.#unread) if (nowMs - endMs > KEEP_TURN_MS) this.#unread.delete(old)
+    this.#unread.set(item, { slot: this.#options.journal.openCaller(), startMs, endMs })
+    return { endMs, committedMs: nowMs }
+  }
+
+  said(item: string, text: string | null): void {
+    const { journal, log, emit } = this.#options
+    const heard = this.#unread.get(item)
+    this.#unread.delete(item)
+    if (!heard) return
+    if (text === null) log.warn({}, "the caller's words could not be read")
+    if (!text) return
+    const times = { started_ms: this.#fromAnswer(heard.startMs), ended_ms: this.#fromAnswer(heard.endMs) }
+    emit({ type: 'turn.finished', turn: journal.closeCaller(heard.slot, { text, ...times }), latency: null })
+  }
+
+  /** Known without the model. */
+  note({ text, keys, startMs, endMs }: { text: string; keys: boolean; startMs: number; endMs: number }): void {
+    const said = { text, started_ms: this.#fromAnswer(startMs), ended_ms: this.#fromAnswer(endMs) }
+    this.#options.emit({ type: 'turn.finished', turn: this.#options.journal.caller(said, keys), latency: null })
+  }
+
+  /** The session that was to read it is gone. */
+  forget(): void {
+    this.#talking = null
+    this.#unread.clear()
+  }
+
+  #fromAnswer(atMs: number): number {
+    return Math.max(0, Math.round(atMs - this.#options.answeredMs))
+  }
+}

@@ -1,0 +1,445 @@
+/**
+ * Holds the spoken conversation of one call with a model that hears and speaks itself. What must be said word for word
+ * (the disclosure, the greeting, fillers, apologies, the goodbye) is said by the project's own voice: such a model does not
+ * promise words, and is not there when it is apologised for. When its session breaks off, a new one is opened with what was
+ * said so far; when that is lost too, an ordinary conversation goes on in the same call, with the same journal.
+ */
+import type { AnsweredBy, EndedReason } from '../contract/messages.ts'
+import type { AudioFrame, LlmRequest, ProviderError, RealtimeEvent, RealtimeModel, RealtimeStream } from '../ports.ts'
+import { LAST_WORD_MS } from './answers.ts'
+import { Conversation, type ConversationOptions } from './conversation.ts'
+import { Disclosure } from './disclosure.ts'
+import { Journal } from './journal.ts'
+import { LiveAnswers } from './live-answers.ts'
+import { LiveCaller } from './live-caller.ts'
+import { LiveOpening } from './live-opening.ts'
+import { Mouth } from './mouth.ts'
+import type { OpeningOptions } from './opening.ts'
+import { type Phrases, phrasesFor } from './phrases.ts'
+import { localDate, systemPrompt } from './prompt.ts'
+import type { Talk } from './talk.ts'
+import { Toolbox } from './toolbox.ts'
+import { SILENCE_PROMPT_MS, SILENCE_PROMPTS } from './turn.ts'
+
+export type RealtimeConversationOptions = Omit<ConversationOptions, 'continues'> & { realtime: RealtimeModel }
+
+const MAX_FAILURES = 2
+/** A session that is lost again so soon is not opened once more. */
+const REOPEN_AGAIN_MS = 60_000
+const KEYS_END_MS = 1800
+const KEYS_MOST = 64
+/** After the hang-up, for the words that were said before it. */
+const LAST_WORDS_MS = 1500
+export class RealtimeConversation implements Talk {
+  readonly journal = new Journal()
+  readonly phrases: Phrases
+  readonly #options: RealtimeConversationOptions
+  readonly #system: string
+  readonly #answeredMs: number
+  readonly #disclosure: Disclosure
+  readonly #mouth: Mouth
+  readonly #toolbox: Toolbox
+  readonly #answers: LiveAnswers
+  readonly #caller: LiveCaller
+  readonly #stopped = new AbortController()
+  #stream: RealtimeStream
+  #reopenedMs = Number.NEGATIVE_INFINITY
+  #failures = 0
+  /** The ordinary conversation, once no session can be had. */
+  #next: Conversation | null = null
+  /** No session can be had, and it is not known yet who answered. */
+  #forsaken: ProviderError['code'] | null = null
+  #opening: LiveOpening | null = null
+  #answeredBy: AnsweredBy = 'unknown'
+  #keys: { digits: string; lastMs: number } | null = null
+  #quietSinceMs: number
+  #prompts = 0
+  #ulaw: Uint8Array | null = null
+  #stoppedMs: number | null = null
+  #ending = false
+  #cancelReading = () => {}
+  #onRead = () => {}
+
+  constructor(options: RealtimeConversationOptions) {
+    const { plan, sampleRate, clock, log, tts, emit } = options
+    const { journal } = this
+    this.#options = options
+    this.phrases = phrasesFor(plan.language)
+    this.#system = systemPrompt(plan, clock.wall())
+    this.#answeredMs = clock.now()
+    this.#quietSinceMs = this.#answeredMs
+    this.#disclosure = new Disclosure(plan.disclosure)
+    const shared = { clock, journal, answeredMs: this.#answeredMs, signal: this.#stopped.signal, log }
+    this.#mouth = new Mouth({
+      ...shared,
+      sampleRate,
+      tts,
+      voice: plan.voice,
+      language: plan.language,
+      emit: body => {
+        this.#disclosure.note(body)
+        emit(body)
+      },
+      onStarted: () => {},
+      onVoiceFailed: () => {}, // the model may still be heard
+      onSaid: text => this.#tellOwnWords(text),
+      onFinished: () => this.#mouth.settle(),
+    })
+    this.#toolbox = new Toolbox({
+      ...options,
+      ...shared,
+      phrases: this.phrases,
+      warm: text => void this.#mouth.warm(text),
+    })
+    this.#answers = new LiveAnswers({
+      ...shared,
+      sampleRate,
+      mouth: this.#mouth,
+      toolbox: this.#toolbox,
+      disclosure: this.#disclosure,
+      phrases: this.phrases,
+      stream: () => this.#stream,
+      emit,
+      onFailed: error => this.#onFailed(error),
+      onAnswered: () => (this.#failures = 0),
+      onStalled: () => this.#onStalled(),
+      endWith: (text, reason) => this.endWith(text, reason),
+      onHangup: reason => options.onHangup(reason),
+    })
+    this.#caller = new LiveCaller({ ...shared, emit })
+    this.#stream = this.#openSession()
+    if (plan.direction === 'out' && plan.voicemail.action !== 'ignore') this.#opening = this.#waitForAnswer()
+  }
+
+  start(): void {
+    if (this.#opening) for (const text of this.#firstWords()) void this.#mouth.warm(text)
+    else this.#greet()
+  }
+
+  // ---- the leg's side ----
+
+  pull(atMs: number): Int16Array | null {
+    this.#ulaw = null
+    if (!this.#next) this.#tick(this.#options.clock.now())
+    // Read anew: the tick may have handed the call over. What was begun to be said is said to its end.
+    if (this.#mouth.active && !this.#answers.begun) return this.#mouth.pull(atMs)
+    const frame = this.#answers.pull(atMs)
+    this.#ulaw = frame?.ulaw ?? null
+    if (frame || this.#answers.speaking || !this.#next) return frame?.pcm ?? null
+    return this.#next.pull(atMs)
+  }
+
+  ulaw(): Uint8Array | null {
+    return this.#ulaw
+  }
+
+  push(frame: AudioFrame): void {
+    if (this.#next) {
+      this.#next.push(frame)
+      return
+    }
+    this.#caller.push(frame)
+    this.#opening?.push(frame)
+    if (!this.#opening?.holding && !this.#ending) this.#stream.push(frame)
+  }
+
+  dtmf(digit: string): void {
+    if (this.#next) {
+      this.#next.dtmf(digit)
+      return
+    }
+    const { emit, clock } = this.#options
+    emit({ type: 'dtmf.received', digit })
+    if (this.#ending || this.#opening?.holding) return
+    this.#takeFloor()
+    this.#stream.cancel()
+    const digits = (this.#keys?.digits ?? '') + (digit === '#' ? '' : digit)
+    this.#keys = { digits, lastMs: clock.now() }
+    if (digit === '#' || digits.length >= KEYS_MOST) this.#commitKeys()
+  }
+
+  // ---- the call's side ----
+
+  get doNotCall(): boolean {
+    return this.#answers.doNotCall || (this.#next?.doNotCall ?? false)
+  }
+
+  get answeredBy(): AnsweredBy {
+    return this.#answeredBy
+  }
+
+  get talkedMs(): number {
+    return Math.round((this.#stoppedMs ?? this.#options.clock.now()) - this.#answeredMs)
+  }
+
+  endWith(text: string, reason: EndedReason): void {
+    if (this.#ending) return
+    const { clock, onHangup } = this.#options
+    this.#ending = true
+    this.#answers.abort()
+    this.#stream.cancel()
+    this.#mouth.cut()
+    this.#mouth.settle()
+    if (this.#next) {
+      this.#next.endWith(text, reason)
+      return
+    }
+    this.#mouth.say(text)
+    this.#mouth.finish()
+    this.#mouth.whenQuiet(() => clock.after(LAST_WORD_MS, () => onHangup(reason)))
+  }
+
+  stop(): void {
+    if (this.#stopped.signal.aborted) return
+    this.#stoppedMs = this.#options.clock.now()
+    this.#ending = true
+    this.#stopped.abort()
+    this.#mouth.cut()
+    this.#answers.abort()
+    this.#mouth.settle()
+    this.#closeOpening()
+    this.#next?.stop()
+    if (!this.#caller.unread) this.#stream.close()
+    else this.#cancelReading = this.#options.clock.after(LAST_WORDS_MS, () => this.#endReading())
+  }
+
+  async settled(): Promise<void> {
+    await this.#answers.settled()
+    if (this.#caller.unread) await new Promise<void>(resolve => (this.#onRead = resolve))
+    await this.#next?.settled()
+  }
+
+  request(): LlmRequest {
+    const { plan, clock } = this.#options
+    return {
+      system: this.#system,
+      language: plan.language,
+      messages: this.journal.messages(),
+      tools: this.#toolbox.declared,
+      today: localDate(clock.wall(), plan.timezone),
+    }
+  }
+
+  /** The caller's last words are known, or will not be. */
+  #endReading(): void {
+    this.#cancelReading()
+    this.#caller.forget()
+    this.#stream.close()
+    this.#onRead()
+  }
+
+  // ---- the session ----
+
+  #openSession(): RealtimeStream {
+    const { realtime, sampleRate, plan } = this.#options
+    return realtime.open({
+      sampleRate,
+      instructions: this.#system,
+      language: plan.language,
+      tools: this.#toolbox.declared,
+      history: this.journal.messages(),
+      onEvent: event => this.#on(event),
+    })
+  }
+
+  #on(event: RealtimeEvent): void {
+    if (this.#next) return
+    if (event.type === 'caller_said') this.#caller.said(event.item, event.text)
+    if (this.#stopped.signal.aborted && (event.type === 'ended' || !this.#caller.unread)) this.#endReading()
+    // While it is not known who answered, nobody is talked to.
+    if (this.#ending || (this.#opening?.holding && event.type !== 'ended')) return
+    switch (event.type) {
+      case 'ready':
+      case 'caller_said':
+        return
+      case 'caller_started':
+        this.#caller.started()
+        this.#takeFloor()
+        return
+      case 'caller_done':
+        this.#prompts = 0
+        this.#answers.expect(this.#caller.done(event.item))
+        return
+      case 'ended':
+        this.#onLost(event.error)
+        return
+      default:
+        this.#answers.on(event)
+    }
+  }
+
+  /** The answer came to nothing: said once, then somebody else is asked. */
+  #onFailed(error: unknown): void {
+    const { log } = this.#options
+    log.warn({ err: error }, 'realtime model gave no answer')
+    const failure = error as Partial<ProviderError> | null
+    if (++this.#failures >= MAX_FAILURES || failure?.code === 'unauthorized') {
+      this.#stream.close()
+      this.#answers.lost()
+      this.#handOver(failure?.code ?? 'bad_answer', true)
+      return
+    }
+    this.#mouth.say(this.phrases.trouble)
+    this.#mouth.finish()
+  }
+
+  #onStalled(): void {
+    this.#stream.close()
+    const error = Object.assign(new Error('the realtime model is silent'), {
+      code: 'timeout',
+      retryable: true,
+    } as const)
+    this.#onLost(error)
+  }
+
+  #onLost(error: ProviderError): void {
+    const { clock, log } = this.#options
+    const nowMs = clock.now()
+    const again = error.retryable && nowMs - this.#reopenedMs > REOPEN_AGAIN_MS
+    log.warn({ err: error, again }, 'realtime session lost')
+    const unheard = this.#caller.talking || (this.#caller.unread && this.#answers.owed)
+    const unanswered = this.#answers.lost()
+    if (!again) {
+      this.#handOver(error.code, unanswered || unheard)
+      return
+    }
+    this.#reopenedMs = nowMs
+    this.#caller.forget()
+    this.#stream = this.#openSession()
+    // Words that were not read are in no history: they are heard again, and answered as any turn.
+    if (unheard) for (const frame of this.#caller.recent) this.#stream.push(frame)
+    else if (unanswered) this.#stream.respond()
+    if (unanswered) this.#answers.expect({ endMs: this.#caller.lastLoudMs || nowMs, committedMs: nowMs })
+  }
+
+  /** `apologise`: something was lost that the caller waits for. */
+  #handOver(code: ProviderError['code'], apologise: boolean): void {
+    const { emit, realtime } = this.#options
+    if (this.#next || this.#ending) return
+    this.#caller.forget()
+    if (this.#opening?.holding) {
+      this.#forsaken = code
+      return
+    }
+    emit({ type: 'provider.switched', kind: 'llm', from: realtime.name, to: 'pipeline', code })
+    this.#closeOpening()
+    this.#next = new Conversation({
+      ...this.#options,
+      onHangup: reason => this.#options.onHangup(reason),
+      continues: { journal: this.journal, answeredMs: this.#answeredMs, disclosure: this.#disclosure },
+    })
+    this.#next.takeOver(apologise ? this.phrases.trouble : null)
+  }
+
+  // ---- the caller's turn ----
+
+  #takeFloor(): void {
+    this.#answers.cut()
+    this.#mouth.cut()
+    this.#mouth.settle()
+  }
+
+  #commitKeys(): void {
+    const { digits: text, lastMs } = this.#keys!
+    this.#keys = null
+    if (text === '') return
+    this.#prompts = 0
+    this.#note({ text, keys: true, startMs: lastMs, endMs: lastMs })
+    this.#answers.expect({ endMs: lastMs, committedMs: this.#options.clock.now() })
+    this.#stream.respond()
+  }
+
+  /** Said or pressed past the model, which is told of it. */
+  #note(said: Parameters<LiveCaller['note']>[0]): void {
+    this.#caller.note(said)
+    this.#stream.tell({ role: 'caller', text: said.text, ...(said.keys ? { keys: true } : {}) })
+  }
+
+  /** What was heard of a phrase that the model did not say. */
+  #tellOwnWords(text: string): void {
+    const said = this.journal.messages().findLast(message => message.role === 'agent' && message.text === text)
+    if (said) this.#stream.tell(said)
+  }
+
+  // ---- who answered ----
+
+  #firstWords(): string[] {
+    const { plan } = this.#options
+    const notice = plan.recording ? plan.recording_notice : null
+    return [plan.disclosure, notice, plan.greeting ?? this.phrases.greeting].filter(text => text !== null)
+  }
+
+  #greet(): void {
+    for (const text of this.#firstWords()) this.#mouth.say(text)
+    this.#mouth.finish()
+    if (this.#forsaken) this.#handOver(this.#forsaken, false)
+  }
+
+  #waitForAnswer(): LiveOpening {
+    const { plan, sampleRate, clock, log, onHangup } = this.#options
+    const options = {
+      plan,
+      sampleRate,
+      clock,
+      signal: this.#stopped.signal,
+      note: ({ verdict, rule, atMs }) =>
+        log.info({ verdict, rule, ms: Math.round(atMs - this.#answeredMs) }, 'who answered'),
+      onHeard: words => this.#note({ ...words, keys: false }),
+      greet: () => this.#greet(),
+      listen: () => {
+        if (this.#forsaken) this.#handOver(this.#forsaken, false)
+      },
+      hush: () => {
+        this.#takeFloor()
+        this.#stream.cancel()
+      },
+      leaveMessage: text => this.endWith([plan.disclosure, text].filter(Boolean).join(' '), 'voicemail_left'),
+      hangUp: () => onHangup('voicemail_hangup'),
+    } satisfies Omit<OpeningOptions, 'stt'>
+    return new LiveOpening(this.#options, options, () => this.#caller.lastLoudMs)
+  }
+
+  #listenForMachine(nowMs: number): void {
+    this.#opening?.tick(nowMs)
+    if (!this.#opening) return
+    this.#answeredBy = this.#opening.answeredBy
+    if (this.#opening.done) this.#closeOpening()
+  }
+
+  #closeOpening(): void {
+    this.#opening?.close()
+    this.#opening = null
+  }
+
+  // ---- time ----
+
+  #tick(nowMs: number): void {
+    if (this.#ending) return
+    this.#listenForMachine(nowMs)
+    if (this.#ending || this.#next) return
+    this.#hearSilence(nowMs)
+    if (this.#keys && nowMs - this.#keys.lastMs >= KEYS_END_MS) this.#commitKeys()
+    const talking = this.#caller.isHeard(nowMs)
+    this.#answers.tick(nowMs, talking)
+    const busy = this.#mouth.active || this.#answers.busy || this.#answers.speaking || talking
+    if (busy || this.#keys || this.#opening?.holding) this.#quietSinceMs = nowMs
+    else if (nowMs - this.#quietSinceMs >= SILENCE_PROMPT_MS) this.#onSilence(nowMs)
+  }
+
+  #onSilence(nowMs: number): void {
+    this.#quietSinceMs = nowMs
+    if (++this.#prompts > SILENCE_PROMPTS) {
+      this.endWith(this.phrases.noAnswer, 'silence_timeout')
+      return
+    }
+    this.#mouth.say(this.phrases.stillThere)
+    this.#mouth.finish()
+  }
+
+  /** A far end that suppresses silence sends nothing for it; the vendor's ears wait for sound. */
+  #hearSilence(nowMs: number): void {
+    if (!this.#caller.isMissing(nowMs)) return
+    const pcm = new Int16Array(this.#options.sampleRate / 50)
+    this.#stream.push({ pcm, atMs: nowMs, concealed: true })
+  }
+}
