@@ -17,6 +17,7 @@ import {
   type TtsProvider,
 } from '../media/models/fallback.ts'
 import type { Breaker } from '../media/models/health.ts'
+import { createOpenAiRealtime } from '../media/models/openai-realtime.ts'
 import { createOpenAiTts } from '../media/models/openai-tts.ts'
 import { createPhraseCache } from '../media/models/phrase-cache.ts'
 import { createScripted } from '../media/models/scripted/scripted.ts'
@@ -50,7 +51,7 @@ export interface BrainsOptions {
   log: Log
 }
 
-export type Brains = Pick<CallDeps, 'sttFor' | 'ttsFor' | 'llmFor'>
+export type Brains = Pick<CallDeps, 'sttFor' | 'ttsFor' | 'llmFor' | 'realtimeFor'>
 
 /** Among several: two that hang must not use up the patience of one turn (6 s). */
 const EARS_DEADLINE_MS = 2000
@@ -103,6 +104,13 @@ export function createBrains(options: BrainsOptions): Brains {
       })
       if (models.length === 0) return scripted
       return fallbackLlm(distinct([...models, { name: 'scripted', llm: scripted }]), health(plan, tell))
+    },
+    realtimeFor({ brain, call_id }, { brain_api_key: apiKey }) {
+      // Without a key the call is held by the others.
+      if (brain.kind !== 'openai_realtime' || apiKey === null) return null
+      const { model, voice } = brain
+      const log = options.log.child({ call_id })
+      return createOpenAiRealtime({ url: options.config.OPENAI_URL, apiKey, model, voice, clock, log })
     },
   }
 }
