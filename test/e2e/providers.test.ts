@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type FakeCartesia, startFakeCartesia } from '../fakes/vendors/cartesia.ts'
 import { type FakeElevenLabs, startFakeElevenLabs } from '../fakes/vendors/elevenlabs.ts'
 import { type HttpAnswer, type HttpVendor, startHttpVendor } from '../fakes/vendors/http-vendor.ts'
+import { type FakeRealtime, startFakeRealtime } from '../fakes/vendors/openai-realtime.ts'
 import {
   anthropicStream,
   baseUrlOf,
@@ -34,10 +35,12 @@ let elevenlabs: FakeElevenLabs
 let cartesia: FakeCartesia
 let anthropic: HttpVendor
 let google: HttpVendor
+let realtime: FakeRealtime
 beforeAll(async () => {
   deepgram = await startReader()
   ;[elevenlabs, cartesia] = await Promise.all([startFakeElevenLabs(), startFakeCartesia()])
   ;[anthropic, google] = await Promise.all([startHttpVendor(), startHttpVendor()])
+  realtime = await startFakeRealtime()
   anthropic.answer = thinks('anthropic', anthropicStream({ text: SPEAKS.anthropic.split(/(?<= )/) }))
   google.answer = thinks('google', googleStream({ text: SPEAKS.google.split(/(?<= )/) }))
   stack = await startStack({
@@ -46,12 +49,13 @@ beforeAll(async () => {
     CARTESIA_URL: cartesia.baseUrl,
     ANTHROPIC_URL: baseUrlOf('anthropic', anthropic),
     GOOGLE_URL: baseUrlOf('google', google),
+    OPENAI_URL: `${realtime.baseUrl.replace(/^ws/, 'http')}/v1`,
   })
   tap = await tapRtp(stack)
 })
 afterAll(async () => {
   await stack?.stop()
-  await Promise.all([deepgram, elevenlabs, cartesia, anthropic, google].map(vendor => vendor?.close()))
+  await Promise.all([deepgram, elevenlabs, cartesia, anthropic, google, realtime].map(vendor => vendor?.close()))
 })
 
 /** Deepgram's protocol with one sentence in it: heard where the sound was loud first. */
@@ -178,5 +182,29 @@ it('goes on by the next of each, in the same turn, when the first are dead', { t
   ])
   const logs = [...stack.logged('engine'), ...stack.logged('control')]
   expect(JSON.stringify([switches, logs])).not.toMatch(/sk-(?:an|go|dg|el|ca)/)
+  await expectSettled(stack, owner)
+})
+
+it('is held by a model that hears and speaks itself, whose sound crosses untouched', { timeout: 60_000 }, async () => {
+  realtime.transcripts = [READ]
+  realtime.scripts = [{ parts: [{ say: 'It was built by the sea.' }] }]
+  const phone = await startBaresip(stack, '+14155550173')
+  const owner = await stack.owner({ trunk: { port: phone.port } })
+  expect((await owner.rest('POST', '/secrets', { name: 'OPENAI', value: 'sk-rt' })).status).toBe(200)
+  const saved = await owner.rest('PATCH', `/projects/${owner.projectId}`, {
+    greeting: 'Welcome to the museum.',
+    brain: { kind: 'openai_realtime', model: 'gpt-realtime', voice: 'marin', api_key_secret: 'OPENAI' },
+  })
+  expect(saved.status).toBe(200)
+  const { switches, detail } = await ask(phone, owner)
+  expect(detail.transcript.map(({ role, heard_text }) => [role, heard_text])).toEqual([
+    ['agent', 'Welcome to the museum.'],
+    ['caller', READ],
+    ['agent', 'It was built by the sea.'],
+  ])
+  expect(detail).toMatchObject({ status: 'completed', ended_reason: 'caller_hangup' })
+  expect(switches).toEqual([])
+  expect(realtime.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer sk-rt'])
+  expectCost(detail)
   await expectSettled(stack, owner)
 })
