@@ -1,4 +1,10 @@
 /** A call is recorded at its edges, with the real timing of this machine, and played again through the real conversation. */
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../../infra/clock.ts'
 import { Conversation, type ConversationOptions } from '../../../media/agent/conversation.ts'
@@ -113,6 +119,24 @@ describe('a recorded call', () => {
     const found = differences(before.events, after.events)
     expect(found.some(({ after: said }) => /Certainly, madam/.test(said ?? ''))).toBe(true)
     expect(differences(before.events, before.events)).toEqual([])
+  }, 60_000)
+
+  it('is played by `npm run replay`, which shows what another prompt changes', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'parley-replay-'))
+    try {
+      const [file, prompt] = [join(folder, 'call.jsonl'), join(folder, 'prompt.txt')]
+      writeFileSync(file, (await record()).log)
+      writeFileSync(prompt, 'Be formal.')
+      const main = fileURLToPath(new URL('../../../infra/replay.ts', import.meta.url))
+      const run = (...args: string[]) => promisify(execFile)(process.execPath, [main, ...args])
+      const { stdout } = await run(file, '--prompt', prompt)
+      expect(stdout).toMatch(
+        /agent {3}Hi there\.[\s\S]*2 times played, always the same[\s\S]*With the change:[\s\S]*\+ agent/,
+      )
+      await expect(run(prompt)).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining('line 1') })
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
   }, 60_000)
 
   it('that is no log is refused with the line', () => {
