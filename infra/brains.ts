@@ -61,7 +61,7 @@ const MOST_BREAKERS = 10_000
 export function createBrains(options: BrainsOptions): Brains {
   const { offline, clock } = options
   const breakers = new Map<string, Breaker>()
-  const keep = createPhraseCache()
+  const keep = createPhraseCache({ clock })
   const spokenOffline = keep(offline.tts, 'offline')
 
   const health = (plan: CallPlan, tell: OnSwitch) => {

@@ -1,5 +1,6 @@
 /** The end of a call: record, money, contact, do-not-call, webhooks; all in one transaction, once. */
 import type { CallRecord, EndedReason, FinalStatus } from '../../media/contract/messages.ts'
+import type { OwnTool } from '../../media/contract/own-tools.ts'
 import { becomeLead, nameContact, touchContact } from '../contacts/sql.ts'
 import type { Tx } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
@@ -11,6 +12,8 @@ import { emitWebhook } from '../webhooks/emit.ts'
 import { toolsOf, turnsOf } from './present.ts'
 import { type CallRow, lockCall, selectCallById, selectEvents, updateEnded } from './sql.ts'
 import { tariffOfCall } from './tariff.ts'
+
+const DO_NOT_CALL: OwnTool = 'do_not_call'
 
 /** False when the call had ended before, or was never ours. */
 export async function finish(deps: Deps, callId: string, record: CallRecord): Promise<boolean> {
@@ -91,11 +94,13 @@ export async function finishLost(deps: Deps, callId: string): Promise<boolean> {
   const call = await selectCallById(deps.sql, callId)
   if (!call || call.ended_at) return false
   const events = await selectEvents(deps.sql, callId, 0)
+  const tool_calls = toolsOf(events)
   return finish(deps, callId, {
     ...bareRecord(deps, 'failed', 'engine_lost'),
     answered_at: call.answered_at?.getTime() ?? null,
     talked_ms: call.progress_ms,
     transcript: turnsOf(events),
-    tool_calls: toolsOf(events),
+    tool_calls,
+    do_not_call: tool_calls.some(({ name, verdict }) => name === DO_NOT_CALL && verdict === 'ok'),
   })
 }

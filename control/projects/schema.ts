@@ -39,7 +39,6 @@ export const Tool = z
     name: z
       .string()
       .regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/)
-      .refine(name => !isOwnTool(name), { error: `must be none of ${OWN_TOOLS.join(', ')}` })
       .meta({ not: { enum: [...OWN_TOOLS] } }),
     description: z.string().max(2000).default(''),
     method: z.enum(['GET', 'POST']),
@@ -199,7 +198,16 @@ const naming = {
   language: z.string().regex(/^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$/, 'must be a language code such as en or ru'),
 }
 
-export const ProjectPatch = z.strictObject({ ...naming, ...settings }).partial()
+/** Names are taken over time: a project that had such a tool before keeps it, and at the next change gives it another name. */
+const toolsToSave = settings.tools.superRefine((tools, context) => {
+  for (const [i, { name }] of tools.entries()) {
+    if (!isOwnTool(name)) continue
+    const message = `must be none of ${OWN_TOOLS.join(', ')}`
+    context.addIssue({ code: 'custom', path: [i, 'name'], message, input: name })
+  }
+})
+
+export const ProjectPatch = z.strictObject({ ...naming, ...settings, tools: toolsToSave }).partial()
 export type ProjectPatch = z.output<typeof ProjectPatch>
 export const ProjectCreate = ProjectPatch.required({ name: true, language: true })
 /** Services take what the API takes; what has a default may be left out. */

@@ -34,19 +34,23 @@ const MAX_FAILURES = 2
 const THINKING_MS = 2500
 /** A moment after the last word, so that it is not cut off in the far end's buffer. */
 export const LAST_WORD_MS = 200
+/** Whoever speaks then has something to say, and is heard; noise is not waited for. */
+const STAYS_MOST_MS = 4000
 
 export class Answers {
   doNotCall = false
   readonly #options: AnswersOptions
   #speculative: Reply | null = null
   #reply: Reply | null = null
-  /** Its tools run, or their results wait for the filler's end. */
+  /** Its tools run, or more of them may come. */
   #step: ToolStep | null = null
+  /** The last that was spoken: the model may be done with it, the voice not yet. */
+  #voiced: Reply | null = null
   /** The caller talked over it: what it still says is not wanted, what it does is. */
   #muted: Reply | null = null
   #failures = 0
   /** About to hang up of its own accord; words of the caller in between take that back. */
-  #leaving: ToolStep | null = null
+  #leaving: { step: ToolStep; quietMs: number | null } | null = null
   #waiting: { sinceMs: number; bridged: boolean } | null = null
   #finished: Promise<unknown> = Promise.resolve()
   #over = false
@@ -81,7 +85,7 @@ export class Answers {
     }
     this.#step = null
     this.#stay('The caller spoke; the call goes on.')
-    this.#reply?.abort()
+    this.#giveUp()
     this.#options.mouth.cut() // an answer that had not begun to sound
     this.#wait()
     void this.#speak(prepared ?? this.#start(null), 0)
@@ -90,10 +94,7 @@ export class Answers {
   /** The caller took the floor. What has effects goes on. */
   cut(): void {
     if (this.#step) this.#muted = this.#reply
-    else {
-      this.#reply?.abort()
-      this.#reply = null
-    }
+    else this.#giveUp()
     this.#stay('The caller spoke; the call goes on.')
     this.#options.mouth.cut()
     this.#options.mouth.settle()
@@ -103,6 +104,7 @@ export class Answers {
     this.#over = true
     this.discard()
     this.#reply?.abort()
+    this.#voiced?.abort()
     this.#stay('The call was over.')
   }
 
@@ -114,6 +116,7 @@ export class Answers {
   /** `soundBusy`: the agent or the caller is talking. */
   tick(nowMs: number, soundBusy: boolean): void {
     const { mouth, phrases, emit } = this.#options
+    this.#leaveIfDue(nowMs, soundBusy)
     if (this.#step?.running) {
       const filler = this.#step.takeFiller(soundBusy)
       if (!filler) return
@@ -129,6 +132,12 @@ export class Answers {
     mouth.finish()
   }
 
+  #giveUp(): void {
+    this.#reply?.abort()
+    this.#voiced?.abort()
+    this.#reply = null
+  }
+
   #wait(): void {
     this.#waiting = { sinceMs: this.#options.clock.now(), bridged: false }
   }
@@ -142,8 +151,9 @@ export class Answers {
 
   /** Reads a reply to its end: what it says is queued, what it wants done is done. */
   async #speak(reply: Reply, round: number): Promise<void> {
-    const { mouth, toolbox, disclosure, log } = this.#options
+    const { mouth, toolbox, disclosure, phrases, log } = this.#options
     this.#reply = reply
+    this.#voiced = reply
     mouth.times = reply.times
     if (disclosure.owed) mouth.say(disclosure.owed)
     const step = toolbox.step()
@@ -155,7 +165,10 @@ export class Answers {
           if (round >= MAX_TOOL_ROUNDS) continue
           step.start(item)
           if (!step.empty) this.#step = step
-          this.#finished = step.finished()
+          // Noted here, since a hang-up ends the answer before its end.
+          this.#finished = step.finished().then(() => {
+            this.doNotCall ||= step.doNotCall
+          })
         } else if (reply !== this.#muted) {
           spoke = true
           mouth.queue(item.text, item.sound)
@@ -164,6 +177,7 @@ export class Answers {
       if (reply.signal.aborted) return
       // A caller who has spoken is not left in silence.
       if (!spoke && step.empty && !step.leaving) throw new Error('the text model gave no answer')
+      if (!spoke && step.empty) mouth.say(phrases.goodbye)
       if (spoke) this.#failures = 0
     } catch (error) {
       if (step.empty) return this.#fail(reply, error)
@@ -176,8 +190,7 @@ export class Answers {
   async #afterTools(step: ToolStep, spoke: boolean, round: number): Promise<void> {
     const { mouth } = this.#options
     mouth.finish()
-    await step.finished()
-    this.doNotCall ||= step.doNotCall
+    await this.#finished
     if (this.#over) return
     if (!step.needsAnswer(spoke)) {
       this.#end(step)
@@ -188,36 +201,43 @@ export class Answers {
       return
     }
     step.stay('Not hung up: tell the caller the result first.')
-    // The model thinks while the filler ends; the answer is spoken after it.
+    // The model thinks while the filler ends; the answer is spoken after it. With no tool left to run it is like any other:
+    // words of the caller's take its place.
     const next = this.#start(null)
     this.#reply = next
+    this.#step = null
     this.#wait()
     await mouth.quiet()
     if (next !== this.#reply || next.signal.aborted || this.#over) return
-    this.#step = null
     await this.#speak(next, round + 1)
   }
 
   /** All was said and done. */
   #end(step: ToolStep): void {
-    const { mouth, clock, onHangup, onDone } = this.#options
+    const { mouth, clock, onDone } = this.#options
     this.#reply = null
     this.#step = null
     mouth.finish()
     if (step.leaving) {
-      this.#leaving = step
-      const go = () => {
-        if (this.#leaving !== step) return
-        step.leave()
-        onHangup('agent_hangup')
-      }
-      mouth.whenQuiet(() => clock.after(LAST_WORD_MS, go))
+      const leaving: { step: ToolStep; quietMs: number | null } = { step, quietMs: null }
+      this.#leaving = leaving
+      mouth.whenQuiet(() => {
+        leaving.quietMs = clock.now()
+      })
     }
     if (!mouth.active) onDone()
   }
 
+  #leaveIfDue(nowMs: number, soundBusy: boolean): void {
+    const { step, quietMs } = this.#leaving ?? { quietMs: null }
+    if (!step || quietMs === null || nowMs < quietMs + (soundBusy ? STAYS_MOST_MS : LAST_WORD_MS)) return
+    this.#leaving = null
+    step.leave()
+    this.#options.onHangup('agent_hangup')
+  }
+
   #stay(why: string): void {
-    this.#leaving?.stay(why)
+    this.#leaving?.step.stay(why)
     this.#leaving = null
   }
 

@@ -32,7 +32,7 @@ import { type Phrases, phrasesFor } from './phrases.ts'
 import { localDate, systemPrompt } from './prompt.ts'
 import type { Talk } from './talk.ts'
 import { Toolbox } from './toolbox.ts'
-import { initialTurn, stepTurn, type TurnEffect, type TurnInput, type TurnState } from './turn.ts'
+import { initialTurn, POSTROLL_MS, stepTurn, type TurnEffect, type TurnInput, type TurnState } from './turn.ts'
 import { hear, silent, type VoiceState } from './voice.ts'
 
 export interface ConversationOptions {
@@ -187,10 +187,17 @@ export class Conversation implements Talk {
       onHeard: ({ text, startMs, endMs }) => this.#note({ text, keys: false, startMs, endMs }),
       greet: () => this.#greet(),
       listen: () => this.#settle(),
-      hush: () => this.#answers.cut(),
+      hush: () => this.#hush(),
       leaveMessage: text => this.endWith([plan.disclosure, text].filter(Boolean).join(' '), 'voicemail_left'),
       hangUp: () => onHangup('voicemail_hangup'),
     })
+  }
+
+  /** A machine talks: what it has said by now is no turn, and wants no answer. */
+  #hush(): void {
+    this.#answers.discard()
+    this.#answers.cut()
+    this.#turn = { ...initialTurn(this.#options.clock.now()), agent: 'busy' }
   }
 
   // ---- the leg's side ----
@@ -337,6 +344,8 @@ export class Conversation implements Talk {
   async #transcribe(fromMs: number, toMs: number): Promise<void> {
     const { clock, log } = this.#options
     const startedMs = clock.now()
+    // Who repeats our words after us confirms them; an echo ends with our sound, or little later.
+    const mayEcho = toMs - POSTROLL_MS - this.#lastSoundMs < ECHO_TAIL_MS
     const patience = new AbortController()
     const cancel = clock.after(RECOGNISE_MS, () => patience.abort(new Error('no answer in time')))
     const gaveUp = new Promise<never>((_, reject) => {
@@ -356,7 +365,7 @@ export class Conversation implements Talk {
       cancel()
     }
     this.#sttMs = clock.now() - startedMs
-    const echo = clock.now() - this.#lastSoundMs < RECOGNISE_MS && isOwnWords(text, this.#mouth.saying)
+    const echo = mayEcho && isOwnWords(text, this.#mouth.saying)
     this.#feed({ type: 'hypothesis', toMs, text, failed, echo, atMs: clock.now() })
   }
 

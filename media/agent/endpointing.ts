@@ -10,6 +10,9 @@ const SPELLING_MS = 1300
 /** A telephone number has at least so many digits; with them it may be whole. */
 const PHONE_DIGITS = 10
 
+/** Only the end of what was said tells; asked for every 20 ms, it must not take longer for who talks for long. */
+const READ_CHARS = 200
+
 const LISTENING_PHRASES = /\b(?:i see|got it|all right|uh huh)\b/g
 const LISTENING_WORD =
   /^(?:uh|huh|m+|h+m+|m+h+m+|uhhuh|yeah|yep|yes|ok|okay|right|sure|alright|oh|ah|hello|hi|угу|ага|да|так|понятно|хорошо|ясно|м+|алло)$/u
@@ -46,7 +49,7 @@ export function isBackchannel(text: string): boolean {
 }
 
 export function endpointMs(text: string, expects: Expectation = 'anything'): number {
-  const words = text.trim()
+  const words = text.slice(-READ_CHARS).trim()
   if (SURE.test(words)) return expects === 'yes_no' ? ANSWER_MS : SURE_MS
   if (OPEN_END.test(words)) return UNSURE_MS
   const address = ADDRESS.test(words) || (expects === 'email' && !/[.!?]$/.test(words))

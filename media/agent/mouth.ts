@@ -39,6 +39,8 @@ export interface Awaited {
 
 const AUDIBLE = 150
 const LEAD_MS = 10
+/** Of anything else, no sound is no failure. */
+const SPEAKABLE = /[\p{L}\p{N}]/u
 
 /** Without the silence at its beginning, but for a few milliseconds, so that no onset is clipped. */
 export function fromFirstSound(pcm: Int16Array, sampleRate: number): Int16Array {
@@ -79,6 +81,10 @@ export class Mouth {
       onFinished: () => {
         this.#close(false)
         options.onFinished()
+      },
+      onStalled: () => {
+        options.log.error({}, 'speech synthesis hangs')
+        options.onVoiceFailed()
       },
     })
   }
@@ -173,9 +179,10 @@ export class Mouth {
     let rate = 0
     let trim = first
     let trimmedMs = 0
-    let failed = false
+    let failed = SPEAKABLE.test(text)
     try {
       for await (const { pcm, sampleRate, words } of sound) {
+        if (pcm.length > 0) failed = false
         if (pcm.length > 0 && sampleRate !== rate) {
           if (resampler) sentence.write(resampler.flush())
           rate = sampleRate
@@ -192,8 +199,7 @@ export class Mouth {
       failed = true
       if (!this.#options.signal.aborted) this.#options.log.error({ err: error }, 'speech synthesis failed')
     }
-    sentence.end(failed)
-    if (failed) this.#options.onVoiceFailed()
+    if (sentence.end(failed) && failed) this.#options.onVoiceFailed()
   }
 
   #measure(atMs: number): void {

@@ -108,12 +108,13 @@ export class Opening {
     note(found)
     switch (actionFor(found.verdict, plan)) {
       case 'greet':
-        if (this.#greeted) return
+        // Greeted before and hushed since, when it seemed to be a voicemail: it has heard half a greeting.
+        if (this.#greeted && !this.#holding) return
         if (found.talking) this.#greetBy = found.atMs + WAIT_MOST_MS
         else this.#greet()
         return
       case 'listen':
-        if (this.#greeted) return
+        if (this.#greeted && !this.#holding) return
         this.#release()
         listen()
         return
@@ -139,6 +140,7 @@ export class Opening {
     this.#greeted = true
     this.#holding = false
     if (this.#heard) this.#options.onHeard(this.#heard)
+    this.#heard = null
   }
 
   #onMessageTime(): void {

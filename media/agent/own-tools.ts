@@ -69,6 +69,22 @@ const failed = (result: string): ToolOutcome => ({ verdict: 'failed', http_statu
 
 const KEYS = /^[0-9*#A-D,]+$/
 
+/** A leg that is gone may never answer: the end of the call does not wait for it. */
+async function orGone<T>(work: Promise<T> | undefined, signal: AbortSignal): Promise<T | undefined> {
+  let leave = () => {}
+  const gone = new Promise<never>((_, reject) => {
+    leave = () => reject(signal.reason)
+    if (signal.aborted) leave()
+    else signal.addEventListener('abort', leave)
+  })
+  gone.catch(() => {}) // when the work was done first
+  try {
+    return await Promise.race([work, gone])
+  } finally {
+    signal.removeEventListener('abort', leave)
+  }
+}
+
 /** Never throws. `end_call` is done by who speaks, since it waits for the last word. */
 export async function runOwnTool(
   name: OwnTool,
@@ -87,19 +103,19 @@ export async function runOwnTool(
         const keys = String(args['digits']).toUpperCase().replace(/[\s-]/g, '')
         if (!KEYS.test(keys))
           return { ...failed('Only 0-9, *, #, A-D and commas can be pressed.'), verdict: 'bad_arguments' }
-        await abilities.sendDtmf?.(keys)
+        await orGone(abilities.sendDtmf?.(keys), signal)
         return done(`Pressed ${keys}.`)
       }
       case 'transfer_call': {
         const target = plan.transfers.find(candidate => candidate.name === args['to'])
         if (!target) return { ...failed('There is nobody of that name.'), verdict: 'bad_arguments' }
-        const result = await abilities.transfer?.(target.to)
+        const result = await orGone(abilities.transfer?.(target.to), signal)
         return result?.ok
           ? done('The call was handed over.')
           : failed(result?.reason ?? 'The call could not be handed over.')
       }
       case 'search_knowledge': {
-        const hits = (await abilities.searchKnowledge?.(String(args['query']), signal)) ?? []
+        const hits = (await orGone(abilities.searchKnowledge?.(String(args['query']), signal), signal)) ?? []
         if (hits.length === 0) return done('Nothing was found. Say that you do not know.')
         return done(JSON.stringify(hits.map(({ source, text }) => ({ source, text }))).slice(0, MAX_RESULT_CHARS))
       }

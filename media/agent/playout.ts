@@ -12,8 +12,8 @@ export interface Sentence {
   write(pcm: Int16Array): void
   /** As they are timed from the first sample written. */
   time(words: readonly SpokenWord[]): void
-  /** No more sound will come. `failed`: it broke off before its end. */
-  end(failed?: boolean): void
+  /** No more sound will come. `failed`: it broke off before its end. False: nobody waited for it any more. */
+  end(failed?: boolean): boolean
 }
 
 export interface Spoken {
@@ -41,7 +41,12 @@ export interface PlayoutEvents {
   onStarted(atMs: number): void
   /** All that was queued has been played, and the run was closed. */
   onFinished(atMs: number): void
+  /** A sentence was given up, since its sound did not come. */
+  onStalled(): void
 }
+
+/** Longer than the deadlines of the voices themselves: what they do not notice. */
+const STALLED_MS = 12_000
 
 /** A shorter sentence tells little of a voice's pace. */
 const PACED_LETTERS = 30
@@ -57,6 +62,8 @@ export class Playout {
   #open = false
   #running = false
   #paused = false
+  /** For the next sound of the sentence. */
+  #waitedMs = 0
   #pace = USUAL_PACE
   /** Frames that were due in mid-sentence and not made yet. */
   starved = 0
@@ -99,8 +106,10 @@ export class Playout {
         entry.words.push(...words)
       },
       end: (failed = false) => {
+        if (entry.complete) return false
         entry.complete = true
-        entry.failed ||= failed
+        entry.failed = failed
+        return true
       },
     }
   }
@@ -130,8 +139,11 @@ export class Playout {
     }
     if (entry.buffered < this.#frame && !entry.complete) {
       if (entry.played > 0) this.starved++
+      this.#waitedMs += FRAME_MS
+      if (this.#waitedMs >= STALLED_MS) this.#giveUp(entry)
       return null
     }
+    this.#waitedMs = 0
     const pcm = this.#take(entry)
     if (this.#startedMs === null) {
       this.#startedMs = atMs
@@ -170,8 +182,16 @@ export class Playout {
     this.#open = false
     this.#running = false
     this.#paused = false
+    this.#waitedMs = 0
     this.#startedMs = null
     this.#lastMs = null
+  }
+
+  #giveUp(entry: Entry): void {
+    this.#waitedMs = 0
+    entry.complete = true
+    entry.failed = true
+    this.#events.onStalled()
   }
 
   #retire(): void {

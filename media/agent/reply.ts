@@ -67,8 +67,10 @@ export function startReply(llm: Llm, request: LlmRequest, voice: Voice, clock: C
         if (signal.aborted) break
         waitForModel()
         if (event.type === 'text') {
-          chars += event.delta.length
-          for (const sentence of splitter.push(event.delta)) speak(sentence)
+          // What is beyond is not even begun: each sentence is a request to the voice.
+          const delta = event.delta.slice(0, MAX_CHARS + 1 - chars)
+          chars += delta.length
+          for (const sentence of splitter.push(delta)) speak(sentence)
           if (chars > MAX_CHARS) break
         } else {
           const rest = splitter.flush()

@@ -20,7 +20,7 @@ export function createSplitter(): SentenceSplitter {
     push(delta) {
       pending += delta
       const ready: string[] = []
-      for (let cut = findCut(pending); cut > 0; cut = findCut(pending)) {
+      for (let cut = findCut(head(pending)); cut > 0; cut = findCut(head(pending))) {
         const sentence = clean(pending.slice(0, cut))
         pending = pending.slice(cut)
         if (sentence) ready.push(sentence)
@@ -34,6 +34,9 @@ export function createSplitter(): SentenceSplitter {
     },
   }
 }
+
+/** No piece is longer; to search on would block the loop for seconds when a model writes thousands of dots. */
+const head = (text: string) => text.slice(0, TOO_LONG)
 
 function findCut(text: string): number {
   for (const match of text.matchAll(SENTENCE_END)) {

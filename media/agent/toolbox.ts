@@ -41,6 +41,8 @@ const MOST_CALLS = 8
 const OWN_FILLER_MS = 1200
 /** Nothing to tell of: when something was said beside them, the model is not asked again. */
 const QUIET: ReadonlySet<string> = new Set(['do_not_call', 'take_message'])
+/** Of our own tools: they ask somebody. Over the keys of a menu nothing is said. */
+const BRIDGED: ReadonlySet<string> = new Set(['search_knowledge', 'transfer_call'])
 
 interface Run {
   called: CalledTool
@@ -115,7 +117,7 @@ export class ToolStep {
     const tool = plan.tools.find(candidate => candidate.name === called.name)
     const run: Run = {
       called,
-      filler: tool ? startFiller(this.#stages(tool), startedMs) : null,
+      filler: tool || BRIDGED.has(called.name) ? startFiller(this.#stages(tool), startedMs) : null,
       spoken: [],
       done: this.#run(called, tool),
       running: true,
@@ -172,9 +174,9 @@ export class ToolStep {
     return this.#own.some(tool => tool.name === name)
   }
 
-  #stages(tool: ToolPlan) {
+  #stages(tool: ToolPlan | undefined) {
     const own = [{ after_ms: OWN_FILLER_MS, text: this.#options.phrases.oneMoment }]
-    return (tool.filler ?? own).toSorted((a, b) => a.after_ms - b.after_ms)
+    return (tool?.filler ?? own).toSorted((a, b) => a.after_ms - b.after_ms)
   }
 
   async #run(called: CalledTool, tool: ToolPlan | undefined): Promise<ToolOutcome> {

@@ -36,6 +36,8 @@ const KEYS_END_MS = 1800
 /** For one of a menu. */
 const KEY_END_MS = 600
 const KEYS_MOST = 64
+/** A detector of voices may take a key's tone for one, till so long after it. */
+const KEY_TONE_MS = 300
 
 export interface Stretch {
   startMs: number
@@ -66,7 +68,7 @@ export interface TurnState {
   paused: boolean
   /** An answer to `caller.text` is being prepared and may be thrown away. */
   speculative: boolean
-  keys: { digits: string; lastMs: number } | null
+  keys: { digits: string; startMs: number; lastMs: number } | null
   quietSinceMs: number
   prompts: number
   /** Times in a row that the caller was not understood. */
@@ -197,9 +199,7 @@ function onVoice(
       effects.push({ type: 'transcribe', fromMs: caller.fromMs - PREROLL_MS, toMs: toMs.toMs })
     }
   }
-  // Noise must not keep the agent from asking whether anybody is there.
-  const quiet = caller.wordless ? {} : { quietSinceMs: atMs, prompts: 0 }
-  return { state: { ...state, ...quiet, caller, paused, speculative }, effects }
+  return { state: { ...state, caller, paused, speculative }, effects }
 }
 
 function partOf(caller: Stretch, atMs: number): Stretch['ask'] {
@@ -251,6 +251,9 @@ function onHypothesis(state: TurnState, input: Hypothesis): TurnStep {
   }
 }
 
+/** Words, not sound: a dog must not keep the agent from asking whether anybody is there. */
+const present = (state: TurnState, atMs: number): TurnState => ({ ...state, quietSinceMs: atMs, prompts: 0 })
+
 const join = (before: string, after: string) => [before, after].filter(text => text !== '').join(' ')
 
 /** The floor is the caller's. */
@@ -267,7 +270,7 @@ function onPart(state: TurnState, caller: Stretch, words: string, toMs: number):
   const said = join(caller.said, words)
   const next = { ...caller, ask: null, said, fromMs: toMs, dipMs: toMs, wordless: said === '' }
   const { state: after, effects } = said === '' ? letGoOn(state) : takeFloor(state)
-  return { state: { ...after, caller: next }, effects }
+  return { state: { ...(said === '' ? after : present(after, toMs)), caller: next }, effects }
 }
 
 /** Read while still talking: it decides about the agent's sound; the words are read again at their end. */
@@ -277,21 +280,22 @@ function onLook(state: TurnState, caller: Stretch, words: string, atMs: number):
     return { state: { ...after, caller: { ...caller, wordless: true, lookMs: atMs + LOOK_AT_NOISE_MS } }, effects }
   }
   const next = { ...caller, wordless: false, lookMs: atMs + LOOK_AGAIN_MS }
-  if (isBackchannel(words)) return same({ ...state, caller: next })
-  const { state: after, effects } = takeFloor(state)
+  const here = present(state, atMs)
+  if (isBackchannel(words)) return same({ ...here, caller: next })
+  const { state: after, effects } = takeFloor(here)
   return { state: { ...after, caller: next }, effects }
 }
 
 function onEnd(state: TurnState, caller: Stretch, text: string, { atMs, failed, echo }: Hypothesis): TurnStep {
   if (state.agent !== 'idle' && (text === '' || isBackchannel(text))) {
     const nod = text === '' ? state.nod : { text, startMs: caller.startMs, endMs: caller.lastVoiceMs }
-    return letGoOn({ ...state, caller: null, nod })
+    return letGoOn({ ...(text === '' ? state : present(state, atMs)), caller: null, nod })
   }
   if (text === '') {
     const meant = !echo && (failed || caller.voicedMs >= MEANT_VOICE_MS)
     return commitIfDue({ ...state, caller: meant ? { ...caller, text, failed: failed === true } : null }, atMs)
   }
-  const floor = takeFloor(state)
+  const floor = takeFloor(present(state, atMs))
   const idle = floor.state.agent === 'idle'
   const effects = idle ? [...floor.effects, { type: 'prepare', text } as const] : floor.effects
   const next = commitIfDue({ ...floor.state, caller: { ...caller, text }, speculative: idle }, atMs)
@@ -301,6 +305,7 @@ function onEnd(state: TurnState, caller: Stretch, text: string, { atMs, failed, 
 function commitIfDue(state: TurnState, atMs: number): TurnStep {
   const { caller } = state
   if (!caller || caller.text === null || state.agent === 'speaking') return same(state)
+  if (state.keys) return same(state) // answered together
   const silenceMs = atMs - caller.lastVoiceMs
   if (caller.text === '') {
     if (silenceMs < UNCLEAR_AFTER_MS) return same(state)
@@ -321,16 +326,24 @@ function commit(state: TurnState, turn: Omit<Extract<TurnEffect, { type: 'commit
   return {
     state: {
       ...free,
-      caller: null,
-      keys: null,
+      caller: turn.keys && goesOn(state) ? state.caller : null,
+      keys: turn.keys ? null : state.keys,
       nod: null,
       speculative: false,
       agent: 'busy',
       unclear: 0,
       quietSinceMs: turn.atMs,
+      prompts: 0,
     },
     effects: [...effects, { type: 'commit', ...turn }],
   }
+}
+
+/** Somebody speaks besides pressing keys; what the detector made of the tones themselves is nobody. */
+function goesOn({ caller, keys }: TurnState): boolean {
+  if (!caller || !keys || caller.wordless) return false
+  const words = caller.said !== '' || (caller.text ?? '') !== ''
+  return words || caller.startMs < keys.startMs || caller.lastVoiceMs > keys.lastMs + KEY_TONE_MS
 }
 
 // ---- the agent, keys, time ----
@@ -348,17 +361,17 @@ function onKey(state: TurnState, { digit, atMs }: { digit: string; atMs: number 
   const floor = takeFloor(state)
   const ends = digit === '#'
   const digits = (state.keys?.digits ?? '') + (ends ? '' : digit)
-  const next = { ...floor.state, keys: { digits, lastMs: atMs }, quietSinceMs: atMs, prompts: 0 }
+  const startMs = state.keys?.startMs ?? atMs
+  const next = { ...floor.state, keys: { digits, startMs, lastMs: atMs }, quietSinceMs: atMs, prompts: 0 }
   if (!ends && digits.length < KEYS_MOST) return { state: next, effects: floor.effects }
   const done = commitKeys(next, atMs)
   return { state: done.state, effects: [...floor.effects, ...done.effects] }
 }
 
 function commitKeys(state: TurnState, atMs: number): TurnStep {
-  const { digits, lastMs } = state.keys!
-  if (digits === '') return same({ ...state, keys: null })
+  const { digits, startMs, lastMs } = state.keys!
   const effects: TurnEffect[] = state.speculative ? [{ type: 'discard' }] : []
-  const done = commit(state, { text: digits, keys: true, startMs: lastMs, endMs: lastMs, atMs })
+  const done = commit(state, { text: digits || '#', keys: true, startMs, endMs: lastMs, atMs })
   return { state: done.state, effects: [...effects, ...done.effects] }
 }
 

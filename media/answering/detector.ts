@@ -300,7 +300,8 @@ function judge(state: AnsweringState, atMs: number): AnsweringStep {
     if (decided || sounding(state.tones) || atMs - answeredMs < NO_VOICE_MS) return { state, effects: [] }
     return conclude(state, 'unknown', 'silence', null, atMs)
   }
-  if (greeting.voicedMs < MIN_VOICED_MS && atMs - greeting.lastVoiceMs >= PAUSE_MS)
+  // Of a voicemail the end of the greeting must stay known: it is what its message waits for.
+  if (state.machineSinceMs === null && greeting.voicedMs < MIN_VOICED_MS && atMs - greeting.lastVoiceMs >= PAUSE_MS)
     return { state: { ...state, greeting: null }, effects: [] }
   const words = greeting.words ?? NO_WORDS
   if (words.sure && !words.person && mayBecome(state, words.sure, atMs)) {

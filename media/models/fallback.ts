@@ -39,6 +39,9 @@ const FIRST_WORD_MS = 6000
 /** For a record of the call, of which nothing is seen before it is whole. */
 const WHOLE_ANSWER_MS = 7000
 
+/** Of anything else, no sound is an answer too. */
+const SPEAKABLE = /[\p{L}\p{N}]/u
+
 /** `id`: what it is known by to the breakers, where names are not enough, since one may work with one key only. */
 type Provider = { name: string; id?: string }
 /** `voice`: the voice's name at this vendor, instead of the call's. */
@@ -62,7 +65,8 @@ export function fallbackTts(list: readonly TtsProvider[], options: FallbackOptio
         return tts.speak({ ...asked, voice, ...part }, inner)
       }
       const afterBreak = () => (rest() === '' ? 'done' : 'go on')
-      for await (const { pcm, sampleRate, words: told } of chain.stream(begin, signal, { firstMs, afterBreak })) {
+      const how = { firstMs, stallMs: firstMs, mustSay: SPEAKABLE.test(asked.text), afterBreak }
+      for await (const { pcm, sampleRate, words: told } of chain.stream(begin, signal, how)) {
         const timed = told?.map(({ text, startMs, endMs }) => ({
           text,
           startMs: startMs + fromMs,
@@ -106,6 +110,8 @@ type AfterBreak = 'go on' | 'done' | 'fail'
 
 interface StreamOptions {
   firstMs: number
+  /** So long between one item and the next is a failure too. */
+  stallMs?: number
   afterBreak?: () => AfterBreak
   /** Nothing at all is no answer. */
   mustSay?: boolean
@@ -129,16 +135,16 @@ function createChain<P extends Provider>(kind: Switch['kind'], list: readonly P[
   async function* stream<T>(
     start: (provider: P, signal: AbortSignal) => AsyncIterable<T>,
     signal: AbortSignal,
-    { firstMs, afterBreak = () => 'fail', mustSay = false }: StreamOptions,
+    { firstMs, stallMs, afterBreak = () => 'fail', mustSay = false }: StreamOptions,
   ): AsyncGenerator<T> {
     const providers = order()
     for (const [i, provider] of providers.entries()) {
       let begun = false
       // There is nobody to give the last one's time to.
-      const patienceMs = providers[i + 1] ? firstMs : null
+      const patience = providers[i + 1] ? { firstMs, stallMs: stallMs ?? null } : { firstMs: null, stallMs: null }
       try {
         const begin = (inner: AbortSignal) => start(provider, inner)
-        for await (const item of startInTime(provider.name, begin, signal, clock, patienceMs)) {
+        for await (const item of startInTime(provider.name, begin, signal, clock, patience)) {
           if (signal.aborted) return
           begun = true
           yield item
@@ -177,30 +183,29 @@ function createChain<P extends Provider>(kind: Switch['kind'], list: readonly P[
   return { order, succeeded, failed, stream, ask }
 }
 
-/** The iteration, or a `timeout` when its first item does not come; what was started is aborted whenever it is left. */
+/** The iteration, or a `timeout` when an item does not come; what was started is aborted whenever it is left. */
 async function* startInTime<T>(
   name: string,
   start: (signal: AbortSignal) => AsyncIterable<T>,
   outer: AbortSignal,
   clock: Clock,
-  firstMs: number | null,
+  { firstMs, stallMs }: { firstMs: number | null; stallMs: number | null },
 ): AsyncGenerator<T> {
   const controller = new AbortController()
   const iterator = start(AbortSignal.any([outer, controller.signal]))[Symbol.asyncIterator]()
   let cancel = () => {}
-  try {
+  const next = async (patienceMs: number | null) => {
+    if (patienceMs === null) return iterator.next()
     const late = new Promise<null>(resolve => {
-      if (firstMs !== null) cancel = clock.after(firstMs, () => resolve(null))
+      cancel = clock.after(patienceMs, () => resolve(null))
     })
-    const first = iterator.next()
-    first.catch(() => {}) // when it fails after it was given up
-    let result = await Promise.race([first, late])
+    const result = await Promise.race([iterator.next(), late])
     cancel()
     if (result === null) throw new VendorError(name, 'timeout', 'nothing came in time')
-    while (!result.done) {
-      yield result.value
-      result = await iterator.next()
-    }
+    return result
+  }
+  try {
+    for (let result = await next(firstMs); !result.done; result = await next(stallMs)) yield result.value
   } finally {
     cancel()
     controller.abort()

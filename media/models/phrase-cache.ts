@@ -2,7 +2,7 @@
  * Keeps the sound of phrases that are said again and again (fillers, greetings, apologies), so that they begin at once and
  * are paid for once. In memory only; the least lately used go first. One cache serves all voices of an engine.
  */
-import type { SpeechChunk, Tts } from '../ports.ts'
+import type { Clock, SpeechChunk, Tts } from '../ports.ts'
 
 const MOST_BYTES = 24 * 1024 * 1024
 /** One phrase of more than that would push out many. */
@@ -19,7 +19,27 @@ interface Phrase {
 /** `maker`: whose sound it is; what one has made is never given out for another's. */
 export type PhraseCache = (tts: Tts, maker: string) => Tts
 
-export function createPhraseCache(mostBytes = MOST_BYTES): PhraseCache {
+/** What hangs for so long is given up, or no call would ever hear this phrase again. */
+const HANGS_MS = 12_000
+
+async function inTime<T>(clock: Pick<Clock, 'after'>, work: Promise<T>): Promise<T> {
+  let cancel = () => {}
+  const late = new Promise<never>((_, reject) => {
+    cancel = clock.after(HANGS_MS, () => reject(new Error('the voice hangs')))
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    cancel()
+  }
+}
+
+export interface PhraseCacheOptions {
+  mostBytes?: number
+  clock: Pick<Clock, 'after'>
+}
+
+export function createPhraseCache({ mostBytes = MOST_BYTES, clock }: PhraseCacheOptions): PhraseCache {
   const phrases = new Map<string, Phrase>()
   let bytes = 0
 
@@ -35,8 +55,12 @@ export function createPhraseCache(mostBytes = MOST_BYTES): PhraseCache {
 
   /** Made to its end, whoever stops listening: the next one wants it too. */
   async function make(tts: Tts, key: string, phrase: Phrase, options: Parameters<Tts['speak']>[0]): Promise<void> {
+    const controller = new AbortController()
     try {
-      for await (const chunk of tts.speak(options, new AbortController().signal)) {
+      const source = tts.speak(options, controller.signal)[Symbol.asyncIterator]()
+      for (;;) {
+        const { done, value: chunk } = await inTime(clock, source.next())
+        if (done) break
         phrase.chunks.push(chunk)
         phrase.bytes += chunk.pcm.byteLength
         if (phrases.get(key) === phrase) bytes += chunk.pcm.byteLength
@@ -48,6 +72,8 @@ export function createPhraseCache(mostBytes = MOST_BYTES): PhraseCache {
       phrase.state = 'failed'
       phrase.error = error
       drop(key, phrase)
+    } finally {
+      controller.abort()
     }
     tell(phrase)
     for (const [oldest, old] of phrases) {

@@ -36,6 +36,7 @@ interface Press {
 export class DtmfSender {
   readonly #rate: number
   #queue: Press[] = []
+  #closed = false
 
   constructor(rate: number) {
     this.#rate = rate
@@ -47,13 +48,14 @@ export class DtmfSender {
       const presses = [...keys.toUpperCase()]
         .filter(key => key === ',' || KEYS.includes(key))
         .map((key): Press => ({ key: key === ',' ? null : key, elapsedMs: 0, timestamp: 0, onDone: null }))
-      if (presses.length === 0) resolve()
-      else presses.at(-1)!.onDone = resolve
+      if (presses.length === 0 || this.#closed) return resolve()
+      presses.at(-1)!.onDone = resolve
       this.#queue.push(...presses)
     })
   }
 
   close(): void {
+    this.#closed = true
     for (const { onDone } of this.#queue) onDone?.()
     this.#queue = []
   }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createDialer } from '../../control/calls/dialer.ts'
+import { defaultSettings, ProjectPatch, ProjectSettings } from '../../control/projects/schema.ts'
 import type { PlaceCommand } from '../../media/contract/messages.ts'
 import { PlanSecrets } from '../../media/contract/plan.ts'
 import { createControl, createTenant, nextPhone, type TestControl } from '../support/control.ts'
@@ -241,4 +242,10 @@ describe('a tool is tried out', () => {
     expect(foreign.status).toBe(404)
     await receiver.close()
   })
+})
+
+test('a project from before a tool name was taken can still be called', () => {
+  const stored = { ...defaultSettings, tools: [{ ...tool, name: 'take_message' }] }
+  expect(ProjectSettings.parse(stored).tools[0]!.name).toBe('take_message')
+  expect(ProjectPatch.safeParse({ tools: stored.tools }).error?.issues[0]?.path).toEqual(['tools', 0, 'name'])
 })

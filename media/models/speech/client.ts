@@ -23,6 +23,8 @@ const RECONNECT_MS = 500
 const STT_TIMEOUT_MS = 8000
 /** Between two pieces of sound. A sentence that is never finished would keep the agent from ever hanging up. */
 const TTS_TIMEOUT_MS = 10_000
+/** What waits to be read: some seconds of many calls. More says that the process hangs, and would fill the memory. */
+const MOST_UNREAD_BYTES = 4 * 1024 * 1024
 /** Never-ending silence before the first word is not worth reading. */
 const MIN_STRETCH_MS = 80
 
@@ -95,7 +97,9 @@ export function createSpeechClient(options: { host: string; port: number; clock:
       send({ type: 'vad.open', id, sample_rate: sampleRate })
       return {
         push(frame: AudioFrame) {
-          const remote = abilities?.hears.length && send({ type: 'vad.sound', id, at_ms: frame.atMs }, frame.pcm)
+          const reads = (socket?.writableLength ?? 0) < MOST_UNREAD_BYTES
+          const remote =
+            reads && abilities?.hears.length && send({ type: 'vad.sound', id, at_ms: frame.atMs }, frame.pcm)
           if (!remote) energy.push(frame)
         },
         close() {

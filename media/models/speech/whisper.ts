@@ -57,15 +57,28 @@ export function createWhisper(model: string): Whisper {
 
 /** Whisper was trained on subtitles, and fills silence and noise with what stands at their ends. */
 const SUBTITLES =
-  /^(?:\W*(?:продолжение следует|субтитры (?:сделал|создавал|делал|подогнал)\P{L}?.*|редактор субтитров.*|корректор.*|спасибо за (?:просмотр|внимание)|подписывайтесь на (?:мой |наш )?канал.*|dimatorzok|thank you(?: for watching)?|thanks for watching|\[[^\]]*\]|\([^)]*\)|\*[^*]*\*|♪+))+\W*$/iu
+  /^(?:продолжение следует|субтитры (?:сделал|создавал|делал|подогнал)\P{L}?.*|редактор субтитров.*|корректор.*|спасибо за (?:просмотр|внимание)|подписывайтесь на (?:мой |наш )?канал.*|dimatorzok|thank you(?: for watching)?|thanks for watching)(?!\p{L})/iu
+const REMARKS = /\[[^\][]*\]|\([^()]*\)|\*[^*]*\*/g
+/** `\W` is no letter of English: it is every letter of Russian. */
+const BETWEEN = /^[^\p{L}\p{N}]+/u
 /** What is not speech, in capitals: "СПОКОЙНАЯ МУЗЫКА". */
 const REMARK = /\p{L}{5}/u
 /** A loop of the decoder: the same few words again and again. */
 const LOOP = /(\S+(?:\s+\S+){0,3}?[\s,.!?-]+)\1{3,}/iu
 
 export function cleanTranscript(text: string): string {
-  const plain = text.replace(/\s+/g, ' ').trim()
+  const plain = text.replace(REMARKS, ' ').replace(/\s+/g, ' ').trim()
   const remark = REMARK.test(plain) && plain === plain.toUpperCase()
-  if (remark || SUBTITLES.test(plain)) return ''
+  if (remark || isMadeUp(plain)) return ''
   return plain.replace(LOOP, '$1').trim()
+}
+
+/** One after the other, to the end: words of a caller beside them make it speech. */
+function isMadeUp(text: string): boolean {
+  for (let rest = text.replace(BETWEEN, ''); rest !== ''; ) {
+    const found = SUBTITLES.exec(rest)
+    if (!found) return false
+    rest = rest.slice(found[0].length).replace(BETWEEN, '')
+  }
+  return true
 }

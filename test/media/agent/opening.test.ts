@@ -156,6 +156,22 @@ describe('other machines', () => {
     expect(conversation.answeredBy).toBe('screening')
     expect(ended).toEqual([])
   })
+  it('a screening that was taken for a voicemail first is talked to, not waited for', async () => {
+    let words = 'Hello.'
+    const { line, ended, turns } = dialed(() => words, {
+      voicemail: LEAVE,
+      greeting: 'Hi, this is Ann, and I talk on.',
+    })
+    await line.caller(500)
+    while (!line.agent.at(-1)) await line.silence(20)
+    words = 'The person you are calling is not available. Please leave a message.'
+    await line.caller(900)
+    words = 'Please record your name and reason for calling, I will see if this person is available.'
+    await line.caller(1500)
+    await line.agentTurn(10_000)
+    expect(turns().at(-1)!.heard_text).toBe('Hi, this is Ann, and I talk on.')
+    expect(ended).toEqual([])
+  })
   const MENU = 'Thank you for calling. For sales, press one. For support, press two.'
   it('a menu is hung up on by the scripted policy', async () => {
     const { line, ended } = dialed(MENU)

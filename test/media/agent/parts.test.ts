@@ -46,6 +46,7 @@ describe('playout', () => {
     const playout = new Playout(8000, {
       onStarted: at => events.push(`start ${at}`),
       onFinished: at => events.push(`end ${at}`),
+      onStalled: () => events.push('stalled'),
     })
     return { playout, events }
   }

@@ -117,6 +117,12 @@ describe('a person', () => {
 })
 
 describe('a voicemail', () => {
+  it('whose greeting is hardly a voice, but for the beep, gets its message', () => {
+    const { effects, last } = play({ voice: [[500, 520]], tones: [[1000, 600, 940]], words: null, untilMs: 60_000 })
+    expect(last).toMatchObject({ verdict: 'voicemail', rule: 'beep' })
+    expect(effects.filter(effect => effect.type === 'speak')).toHaveLength(1)
+  })
+
   const greeting: Script = {
     voice: [[300, 6000]],
     words: [

@@ -21,6 +21,7 @@ describe('sure words', () => {
     ['ivr', 'Please listen carefully, as our menu'],
     ['ivr', 'Your call may be recorded for quality'],
     ['ivr', 'Please stay on the line'],
+    ['ivr', 'Все разговоры с оператором записываются.'],
     ['ivr', 'The number you have dialed is not in service'],
     ['ivr', 'Абонент временно недоступен'],
     ['ivr', 'Телефон абонента выключен или находится вне зоны действия сети'],

@@ -112,6 +112,9 @@ async function talking(options: Options = {}) {
   return { ...w, call, line: new FakeLine(w.leg.sink!, w.clock) }
 }
 
+/** Words: whose sound is only noise is asked whether anybody is there, and left. */
+const GOES_ON = Array<string>(100).fill('Go on.')
+
 describe('a call', () => {
   it('tells its life in order, and its record at the end', async () => {
     const { call, line, leg, types, record } = await talking({ says: ['Hello.'], plan: { goal: 'A greeting' } })
@@ -196,7 +199,7 @@ describe('a call', () => {
 
 describe('money', () => {
   it('is asked for before it ends, again and again', async () => {
-    const { line, asked, leg } = await talking({ extend: [120, 180, 240] })
+    const { line, asked, leg } = await talking({ says: GOES_ON, extend: [120, 180, 240] })
     for (let s = 0; s < 170; s += 8) {
       await line.caller(400) // or it would ask whether anybody is there, and hang up
       await line.silence(7600)
@@ -206,7 +209,7 @@ describe('money', () => {
   }, 60_000)
 
   it('that is refused ends the call with a goodbye, within what is paid', async () => {
-    const { call, line, asked, leg, record } = await talking({ extend: [60] })
+    const { call, line, asked, leg, record } = await talking({ says: GOES_ON, extend: [60] })
     for (let s = 0; s < 56 && leg.hungUp.length === 0; s += 8) {
       await line.caller(400)
       await line.silence(7600)
@@ -223,7 +226,10 @@ describe('money', () => {
 
 describe('money when control does not answer', () => {
   it('is asked for again at a human pace, and half a minute of silence ends no call', async () => {
-    const { line, asked, leg } = await talking({ extend: [...Array<'silence'>(30).fill('silence'), 120] })
+    const { line, asked, leg } = await talking({
+      says: GOES_ON,
+      extend: [...Array<'silence'>(30).fill('silence'), 120],
+    })
     for (let s = 0; s < 64; s += 8) {
       await line.caller(400)
       await line.silence(7600)
@@ -236,6 +242,7 @@ describe('money when control does not answer', () => {
 describe('a lease', () => {
   it('that cannot be renewed ends the call before control may think it dead', async () => {
     const { call, line, clock, leg, record } = await talking({
+      says: GOES_ON,
       extend: [999],
       renew: () => Promise.reject(new Error('redis away')),
     })

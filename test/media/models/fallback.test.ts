@@ -67,6 +67,49 @@ describe('fallback of voices', () => {
     expect(switches).toEqual([])
   })
 
+  it('asks the next when one gives no sound for words at all', async () => {
+    const { options, switches } = setUp()
+    const [a, b] = [voice([]), voice([9])]
+    const tts = fallbackTts(
+      [
+        { name: 'a', tts: a.tts },
+        { name: 'b', tts: b.tts },
+      ],
+      options,
+    )
+    expect(await hear(tts)).toEqual({ values: [9], error: null })
+    expect(switches).toMatchObject([{ from: 'a', to: 'b', code: 'bad_answer' }])
+  })
+
+  it('goes on with the next when one hangs in mid-sentence', async () => {
+    const { clock, options, switches } = setUp()
+    const a: Tts = {
+      async *speak(_, signal) {
+        yield { pcm: new Int16Array(2400), sampleRate: 8000 }
+        await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve()))
+      },
+    }
+    const b = voice([9])
+    const tts = fallbackTts(
+      [
+        { name: 'a', tts: a },
+        { name: 'b', tts: b.tts },
+      ],
+      options,
+    )
+    const heard: number[] = []
+    const asked = { text: 'One two three four five six seven.', voice: null, language: 'en' }
+    const done = (async () => {
+      for await (const { pcm } of tts.speak(asked, never)) heard.push(pcm[0]!)
+    })()
+    await settle()
+    clock.advance(10_000)
+    await Promise.race([done, settle()])
+    expect(heard).toEqual([0, 9])
+    expect(b.spoken[0]!.text).not.toMatch(/^One/)
+    expect(switches).toMatchObject([{ from: 'a', to: 'b', code: 'timeout' }])
+  })
+
   it('asks the next for the same words, in its own voice, when one fails before its first sound', async () => {
     const { options, switches } = setUp()
     const [a, b] = [voice([], down()), voice([9])]

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createPhraseCache } from '../../../media/models/phrase-cache.ts'
 import type { SpeechChunk, Tts } from '../../../media/ports.ts'
-import { settle } from '../../fakes/line.ts'
+import { fakeClock, settle } from '../../fakes/line.ts'
 
 const never = new AbortController().signal
 const options = (text: string, keep = true) => ({ text, voice: null, language: 'en', ...(keep ? { keep } : {}) })
@@ -30,7 +30,7 @@ function counted(samples = 4) {
 describe('kept phrases', () => {
   it('are made once, and sound the same each time', async () => {
     const { tts, asked } = counted()
-    const cached = createPhraseCache()(tts, 'a')
+    const cached = createPhraseCache({ clock: fakeClock() })(tts, 'a')
     const first = await collect(cached.speak(options('One moment.'), never))
     expect(await collect(cached.speak(options('One moment.'), never))).toEqual(first)
     expect(first).toHaveLength(8)
@@ -38,7 +38,7 @@ describe('kept phrases', () => {
   })
   it('are told apart by voice and language; what is not to be kept is asked for each time', async () => {
     const { tts, asked } = counted()
-    const cached = createPhraseCache()(tts, 'a')
+    const cached = createPhraseCache({ clock: fakeClock() })(tts, 'a')
     await collect(cached.speak(options('Hi.'), never))
     await collect(cached.speak({ ...options('Hi.'), voice: 'mary' }, never))
     await collect(cached.speak({ ...options('Hi.'), language: 'ru' }, never))
@@ -46,7 +46,7 @@ describe('kept phrases', () => {
     expect(asked).toHaveLength(4)
   })
   it('of two makers are never mixed up, though their voices have one name', async () => {
-    const cache = createPhraseCache()
+    const cache = createPhraseCache({ clock: fakeClock() })
     const [first, second] = [counted(4), counted(6)]
     const [a, b] = [cache(first.tts, 'a'), cache(second.tts, 'b')]
     for (let times = 0; times < 2; times++) {
@@ -57,7 +57,7 @@ describe('kept phrases', () => {
   })
   it('that are being made are shared, and outlive a listener who left', async () => {
     const { tts, asked, open } = counted()
-    const cached = createPhraseCache()(tts, 'a')
+    const cached = createPhraseCache({ clock: fakeClock() })(tts, 'a')
     const left = new AbortController()
     const first = collect(cached.speak(options('slow'), left.signal))
     const second = collect(cached.speak(options('slow'), never))
@@ -70,16 +70,28 @@ describe('kept phrases', () => {
   })
   it('that failed are asked for again', async () => {
     const { tts, asked, break: breaks } = counted()
-    const cached = createPhraseCache()(tts, 'a')
+    const cached = createPhraseCache({ clock: fakeClock() })(tts, 'a')
     breaks(true)
     await expect(collect(cached.speak(options('Hi.'), never))).rejects.toThrow('503')
     breaks(false)
     expect(await collect(cached.speak(options('Hi.'), never))).toHaveLength(8)
     expect(asked).toHaveLength(2)
   })
+  it('that hang are given up, and asked for again by the next', async () => {
+    const clock = fakeClock()
+    const { tts, asked } = counted()
+    const cached = createPhraseCache({ clock })(tts, 'a')
+    const first = collect(cached.speak(options('slow'), never)).catch(error => error)
+    await settle()
+    clock.advance(15_000)
+    expect(await first).toBeInstanceOf(Error)
+    void collect(cached.speak(options('slow'), never))
+    await settle()
+    expect(asked).toEqual(['slow', 'slow'])
+  })
   it('leave room for others: the least lately used go first', async () => {
     const { tts, asked } = counted()
-    const cached = createPhraseCache(40)(tts, 'a') // two phrases of 16 bytes
+    const cached = createPhraseCache({ mostBytes: 40, clock: fakeClock() })(tts, 'a') // two phrases of 16 bytes
     for (const text of ['a', 'b', 'a', 'c', 'a']) await collect(cached.speak(options(text), never))
     await settle()
     expect(asked).toEqual(['a', 'b', 'c'])
