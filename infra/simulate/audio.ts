@@ -6,10 +6,10 @@ import type { CallEvent, EndedReason, ToolCall, Turn } from '../../media/contrac
 import { playCaller } from './caller.ts'
 import type { Outcome } from './judge.ts'
 import { createLine } from './line.ts'
-import { type Measured, measure } from './measure.ts'
+import { type Measured, measure, type Timeline } from './measure.ts'
 import { CallRefused, call, type Phone } from './phone.ts'
 import { type CallerStep, type Scenario, ScenarioError, settingsOf } from './scenario.ts'
-import type { ToolServer } from './tool-server.ts'
+import type { ToolPlace, ToolServer } from './tool-server.ts'
 import type { Voices } from './voice.ts'
 
 export interface Installation {
@@ -89,7 +89,7 @@ async function runOne(
   file: string,
   scenario: Scenario,
 ): Promise<AudioOutcome> {
-  const { caller: steps, line, language, vars } = scenario
+  const { caller: steps, line, language } = scenario
   if (!Array.isArray(steps)) throw new ScenarioError(`${file}: a caller played by a model is for text mode`)
   const sounds = new Map<CallerStep, Int16Array>()
   for (const step of steps) {
@@ -97,50 +97,62 @@ async function runOne(
     if (speech) sounds.set(step, await voices.sound(speech, language, dirname(file)))
   }
   const place = tools.place(scenario.tools)
-  const settings = settingsOf(scenario)
-  const fill = (text: string | null) => (text === null ? null : fillVars(text, vars))
-  await rest('PATCH', `/projects/${projectId}`, {
-    ...settings,
-    language,
-    // A call that comes in has neither vars nor a task of its own.
-    prompt: [settings.prompt, scenario.task ?? ''].map(fill).filter(Boolean).join('\n\n'),
-    greeting: fill(settings.greeting),
-    disclosure: fill(settings.disclosure),
-    goal: fill(settings.goal),
-    tools: settings.tools.map(place.here),
-  })
+  await rest('PATCH', `/projects/${projectId}`, projectOf(scenario, place))
   const from = `+1415555${String(randomInt(10_000)).padStart(4, '0')}`
-  const seed = [...scenario.name].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 7) >>> 0
-  const phone = await callWhenKnown(() =>
-    call({ sip: installation.sip, host, from, to: number, codec: line.codec, line: createLine(line, seed) }),
-  )
-  const wallMs = Date.now() - phone.clock.now()
+  const phone = await callWhenKnown(() => {
+    const channel = createLine(line, seedOf(scenario.name))
+    return call({ sip: installation.sip, host, from, to: number, codec: line.codec, line: channel })
+  })
   try {
     const said = await playCaller({ phone, steps, sounds, tools: place })
     await phone.hangUp()
     const { detail, events } = await recordOf(rest, projectId, from)
-    const interruptedMs = events.filter(({ type }) => type === 'barge_in').map(({ at }) => at - wallMs)
-    const understood = detail.transcript.filter(({ role }) => role === 'caller').map(({ text }) => text)
-    return {
-      turns: detail.transcript,
-      tools: detail.tool_calls,
-      ended: detail.ended_reason,
-      p95Ms: detail.latency.p95_ms,
-      goalReached: detail.goal_reached ?? false,
-      extracted: detail.extracted,
-      bargeIns: interruptedMs.length,
-      recordMs: detail.latency.turns.map(turn => turn.total_ms),
-      outside: measure({
-        said,
-        heard: phone.heard,
-        interruptedMs,
-        understood: understood.join(' '),
-        ended: detail.ended_reason !== 'caller_hangup',
-      }),
-    }
+    const interruptedMs = detail.transcript
+      .filter(({ role, interrupted }) => role === 'agent' && interrupted)
+      .map(({ ended_ms }) => phone.answered.atMs + ended_ms)
+    const bargeIns = events.filter(({ type }) => type === 'barge_in').length
+    return { ...outcomeOf(detail, { said, heard: phone.heard, interruptedMs }), bargeIns }
   } finally {
     phone.close()
     place.leave()
+  }
+}
+
+/** The day of a call that is made now, as its agent reckons it. */
+export const todayOf = (scenario: Scenario) =>
+  new Date().toLocaleDateString('sv-SE', { timeZone: settingsOf(scenario).timezone })
+
+const seedOf = (name: string) => [...name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) >>> 0, 7)
+
+function projectOf(scenario: Scenario, place: ToolPlace): object {
+  const settings = settingsOf(scenario)
+  const fill = (text: string | null) => (text === null ? null : fillVars(text, scenario.vars))
+  return {
+    ...settings,
+    language: scenario.language,
+    // A call that comes in has neither vars nor a task of its own.
+    prompt: [settings.prompt, scenario.task].map(fill).filter(Boolean).join('\n\n'),
+    greeting: fill(settings.greeting),
+    disclosure: fill(settings.disclosure),
+    goal: fill(settings.goal),
+    tools: settings.tools.map(place.here),
+  }
+}
+
+type Heard = Pick<Timeline, 'said' | 'heard' | 'interruptedMs'>
+
+function outcomeOf(detail: Detail, heard: Heard): Omit<AudioOutcome, 'bargeIns'> {
+  const understood = detail.transcript.filter(({ role }) => role === 'caller').map(({ text }) => text)
+  const ended = detail.ended_reason !== 'caller_hangup'
+  return {
+    turns: detail.transcript,
+    tools: detail.tool_calls,
+    ended: detail.ended_reason,
+    p95Ms: detail.latency.p95_ms,
+    goalReached: detail.goal_reached ?? false,
+    extracted: detail.extracted,
+    recordMs: detail.latency.turns.map(turn => turn.total_ms),
+    outside: measure({ ...heard, understood: understood.join(' '), ended }),
   }
 }
 

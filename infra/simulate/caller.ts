@@ -17,8 +17,8 @@ export interface Said {
   words: string
   fromMs: number
   toMs: number
-  /** `over`: while the agent spoke, to stop it; `aside`: while it spoke, and it should go on. */
-  kind: 'turn' | 'over' | 'aside'
+  /** `over`: while the agent spoke, to stop it; `aside`: while it spoke, and it should go on; `keys`: not spoken. */
+  kind: 'turn' | 'over' | 'aside' | 'keys'
 }
 
 export interface CallerOptions {
@@ -42,8 +42,8 @@ export async function playCaller(options: CallerOptions): Promise<Said[]> {
     } else if ('press' in step) {
       await agentFinished(options, sinceMs)
       await phone.press(step.press)
-      // What the agent says now is an answer to the keys.
-      said.push({ words: '', fromMs: phone.clock.now(), toMs: phone.clock.now(), kind: 'aside' })
+      // What the agent says from now on is an answer to them.
+      said.push({ words: step.press, fromMs: phone.clock.now(), toMs: phone.clock.now(), kind: 'keys' })
     } else if ('silence_ms' in step) await phone.until(() => false, step.silence_ms)
     else await phone.hangUp()
   }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { createLog } from '../log.ts'
 import { createSafeFetch } from '../safe-fetch.ts'
+import { todayOf } from './audio.ts'
 import { type Bench, openBench } from './bench.ts'
 import { judge, junit, type Result, transcript } from './judge.ts'
 import { parseScenario, type Scenario, ScenarioError } from './scenario.ts'
@@ -60,8 +61,13 @@ const filesOf = (path: string): string[] =>
     : [path]
 
 let bench: Bench | null = null
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => void stopBench().then(() => process.exit(130)))
+let stopped = false
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    stopped = true
+    void stopBench().then(() => process.exit(130))
+  })
+}
 
 try {
   const entries = positionals.flatMap(filesOf).map((file): Entry => ({ file, scenario: read(file) }))
@@ -104,8 +110,11 @@ async function runSpoken(entries: readonly Entry[]): Promise<SpokenResult[]> {
   const waiting = [...entries]
   const oneAfterAnother = async () => {
     for (let entry = waiting.shift(); entry; entry = waiting.shift()) {
-      const today = new Date().toISOString().slice(0, 10)
-      const call = async ({ file, scenario }: Entry) => ({ outcome: await runner.run(file, scenario), today })
+      if (stopped) await new Promise(() => {}) // the signal's handler ends us
+      const call = async ({ file, scenario }: Entry) => {
+        const today = todayOf(scenario)
+        return { outcome: await runner.run(file, scenario), today }
+      }
       results.push({ ...(await run(entry, call)), scenario: entry.scenario } as SpokenResult)
     }
   }
@@ -140,7 +149,7 @@ async function run(
     result.failures = [`it broke off: ${(error as Error).message}`]
   }
   result.seconds = (performance.now() - startedAt) / 1000
-  show(result)
+  if (!stopped) show(result)
   return result
 }
 

@@ -8,6 +8,9 @@ const EDGE_MS = 150
 /** An interruption that follows the caller's words so late was still theirs. */
 const AFTER_MS = 1500
 
+/** The engine counts from its answer, we from when it reached us. */
+const SKEW_MS = 50
+
 export interface Measured {
   /** Last loud packet of the caller to the first of the agent, for each turn that was answered. */
   answers: number[]
@@ -23,10 +26,10 @@ export interface Timeline {
   said: readonly Said[]
   /** When each loud packet of the agent came. */
   heard: readonly number[]
-  /** When the record says that the caller interrupted the agent. */
+  /** When the agent's sound was cut, by the record. */
   interruptedMs: readonly number[]
   understood: string
-  /** The words of asides too were said, but nobody has to write them down. */
+  /** By the agent: after the caller's goodbye nothing need come. */
   ended: boolean
 }
 
@@ -37,7 +40,7 @@ interface Stretch {
 
 export function measure({ said, heard, interruptedMs, understood, ended }: Timeline): Measured {
   const stretches = stretchesOf(heard)
-  const spoken = said.filter(({ words }) => words !== '')
+  const spoken = said.filter(({ kind }) => kind !== 'keys')
   const answers: number[] = []
   let unanswered = 0
   let cutOffs = 0
@@ -60,7 +63,7 @@ export function measure({ said, heard, interruptedMs, understood, ended }: Timel
     cutOffs,
     bargeIns: bargeIns(spoken, stretches, interruptedMs),
     words: wordErrors(
-      spoken
+      said
         .filter(({ kind }) => kind !== 'aside')
         .map(({ words }) => words)
         .join(' '),
@@ -71,7 +74,7 @@ export function measure({ said, heard, interruptedMs, understood, ended }: Timel
 
 function bargeIns(said: readonly Said[], stretches: readonly Stretch[], interruptedMs: readonly number[]) {
   const wanted = said.filter(({ kind }) => kind === 'over')
-  const during = (one: Said) => (atMs: number) => atMs >= one.fromMs && atMs <= one.toMs + AFTER_MS
+  const during = (one: Said) => (atMs: number) => atMs >= one.fromMs - SKEW_MS && atMs <= one.toMs + AFTER_MS
   const theirs = said.filter(({ kind }) => kind !== 'aside')
   return {
     wanted: wanted.length,
@@ -102,12 +105,15 @@ const UNDER_20 =
   )
 const TENS = ['', '', 'twenty', 'thirty', 'forty', 'fifty', 'sixty', 'seventy', 'eighty', 'ninety']
 
-/** Figures are written as they are said, one by one beyond two of them; punctuation and case do not count. */
+/** Figures and addresses are written as they are said; punctuation and case do not count. */
 export function plainWords(text: string): string[] {
   return text
     .toLowerCase()
     .replace(/ё/g, 'е')
     .replace(/[’']/g, '')
+    .replace(/\bgood[- ]bye\b/g, 'goodbye')
+    .replace(/(?<=\w)@(?=\w)/g, ' at ')
+    .replace(/(?<=\w)\.(?=[a-z])/g, ' dot ')
     .replace(/(?<=\d)[,-](?=\d)/g, ' ')
     .replace(/\d+/g, figures => ` ${spokenFigures(figures)} `)
     .replace(/[^\p{L}\p{N}]+/gu, ' ')

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { once } from 'node:events'
-import { FRAME_MS, frameSamples } from '../../media/audio/frames.ts'
+import { frameSamples } from '../../media/audio/frames.ts'
 import { decodeG711, encodeG711, type G711 } from '../../media/audio/g711.ts'
 import type { Clock } from '../../media/ports.ts'
 import { DtmfSender } from '../../media/rtp/dtmf-sender.ts'
@@ -20,7 +20,8 @@ import { systemClock } from '../clock.ts'
 import type { Line } from './line.ts'
 
 export const PHONE_RATE = 8000
-const FRAME = frameSamples(PHONE_RATE)
+export const PHONE_FRAME = frameSamples(PHONE_RATE)
+const FRAME = PHONE_FRAME
 /** RFC 3261 §17.1.1.1. */
 const T1_MS = 500
 const ANSWER_TIMEOUT_MS = 15_000
@@ -72,8 +73,6 @@ export class Phone {
   readonly clock: Clock = systemClock
   /** When each loud packet of the agent came. */
   readonly heard: number[] = []
-  /** Everything that came, for a listener. */
-  readonly sound: Int16Array[] = []
   readonly answered: { atMs: number } = { atMs: 0 }
   readonly #options: PhoneOptions
   readonly #sip: Socket
@@ -147,7 +146,7 @@ export class Phone {
     const answered = this.#answerTo('BYE')
     const bye = this.#inDialog('BYE', ++this.#cseq)
     this.#send(bye)
-    const cancel = this.clock.after(T1_MS, () => this.#send(bye))
+    const cancel = this.clock.after(T1_MS, () => void this.#send(bye))
     this.#end()
     await Promise.race([answered, new Promise<void>(resolve => this.clock.after(BYE_TIMEOUT_MS, resolve))])
     cancel()
@@ -191,7 +190,7 @@ export class Phone {
     if (answer.status >= 300) {
       const via: Header = ['Via', branch!]
       const ack = this.#request('ACK', uri, 1, [])
-      this.#send({ ...ack, headers: [via, ...ack.headers.filter(([name]) => name !== 'Via')] })
+      await this.#send({ ...ack, headers: [via, ...ack.headers.filter(([name]) => name !== 'Via')] })
       throw new CallRefused(answer.status, answer.reason)
     }
     this.#remote.uri = parseNameAddr(headerOf(answer, 'Contact') ?? '')?.uri ?? uri
@@ -256,9 +255,9 @@ export class Phone {
     return { kind: 'request', method, uri, headers, body }
   }
 
-  #send(message: SipMessage): void {
+  #send(message: SipMessage): Promise<void> {
     const { host, port } = this.#options.sip
-    this.#sip.send(serialise(message), port, host)
+    return new Promise(resolve => this.#sip.send(serialise(message), port, host, () => resolve()))
   }
 
   #end(): void {
@@ -320,7 +319,6 @@ export class Phone {
     const codec = packet && PCM[packet.payloadType]
     if (!packet || !codec || this.#over) return
     const pcm = decodeG711(codec, packet.payload)
-    this.sound.push(pcm)
     if (pcm.some(sample => Math.abs(sample) > LOUD)) this.heard.push(this.clock.now())
   }
 }
@@ -336,6 +334,3 @@ async function bind(host: string): Promise<Socket> {
   await once(socket, 'listening')
   return socket
 }
-
-export const PHONE_FRAME = FRAME
-export const PHONE_FRAME_MS = FRAME_MS

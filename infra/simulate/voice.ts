@@ -26,7 +26,10 @@ export function createVoices(tts: () => Promise<Tts>): Voices {
     async sound({ say = '', file, pause_ms = 0 }, language, folder) {
       if (file) return trimmed(readClip(resolve(folder, file)))
       const parts: Int16Array[] = []
-      for (const [i, words] of say.split('…').filter(text => text.trim() !== '').entries()) {
+      for (const [i, words] of say
+        .split('…')
+        .filter(text => text.trim() !== '')
+        .entries()) {
         if (i > 0) parts.push(wholeFrames(new Int16Array((PHONE_RATE / 1000) * pause_ms)))
         parts.push(await part(words, language))
       }
