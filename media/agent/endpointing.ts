@@ -9,6 +9,8 @@ const UNSURE_MS = 1000
 const SPELLING_MS = 1300
 /** A telephone number has at least so many digits; with them it may be whole. */
 const PHONE_DIGITS = 10
+/** More words than that are a sentence. */
+const PIECE_WORDS = 3
 
 /** Only the end of what was said tells; asked for every 20 ms, it must not take longer for who talks for long. */
 const READ_CHARS = 200
@@ -52,12 +54,13 @@ export function endpointMs(text: string, expects: Expectation = 'anything'): num
   const words = text.slice(-READ_CHARS).trim()
   if (SURE.test(words)) return expects === 'yes_no' ? ANSWER_MS : SURE_MS
   if (OPEN_END.test(words)) return UNSURE_MS
-  const address = ADDRESS.test(words) || (expects === 'email' && !/[.!?]$/.test(words))
+  // Recognition ends every piece of an address with a full stop.
+  const address = ADDRESS.test(words) || (expects === 'email' && words.split(/\s+/).length <= PIECE_WORDS)
   if (address) return WHOLE_ADDRESS.test(words) ? LIKELY_MS : SPELLING_MS
   if (spells(words)) return digitsIn(words) >= PHONE_DIGITS ? LIKELY_MS : SPELLING_MS
   if (DIGITS_END.test(words)) {
     const more = expects === 'digits' || expects === 'spelling'
-    return more && digitsIn(words) < PHONE_DIGITS ? UNSURE_MS : LIKELY_MS + 140
+    return more && digitsIn(words) < PHONE_DIGITS ? SPELLING_MS : LIKELY_MS + 140
   }
   return /[.!?…]$/.test(words) ? SURE_MS + 100 : LIKELY_MS
 }

@@ -176,11 +176,23 @@ export function digitOf(token: string): string | null {
 export function findNumbers(tokens: readonly string[]): NumberSpan[] {
   const spans: NumberSpan[] = []
   for (let i = 0; i < tokens.length; ) {
-    const span = numberAt(tokens, i)
+    const span = digitsAt(tokens, i) ?? numberAt(tokens, i)
     if (span) spans.push(span)
     i = span ? span.end : i + 1
   }
   return spans
+}
+
+/** "Four seven one one": three digits or more, said one by one, are one number; two may be two. */
+function digitsAt(tokens: readonly string[], start: number): NumberSpan | null {
+  let digits = ''
+  let end = start
+  for (; end < tokens.length; end++) {
+    const digit = digitOf(tokens[end]!)
+    if (digit === null) break
+    digits += digit
+  }
+  return digits.length >= 3 && digits.length <= 15 ? { value: Number(digits), start, end } : null
 }
 
 export function numberAt(tokens: readonly string[], start: number): NumberSpan | null {

@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { floatToPcm, pcmToFloat } from '../../audio/frames.ts'
+import { floatToPcm, pcmToFloat, rms } from '../../audio/frames.ts'
 import { type Detector, loadSilero, type Report } from './silero.ts'
 
 interface SherpaStream {
@@ -76,9 +76,13 @@ export async function loadModels(folder: string, threads: number): Promise<Speec
   ])
   return {
     async transcribe(pcm) {
-      const stream = recognizer.createStream()
-      stream.acceptWaveform({ samples: pcmToFloat(pcm), sampleRate: MODEL_RATE })
-      return (await recognizer.decodeAsync(stream)).text.trim()
+      const texts: string[] = []
+      for (const piece of readablePieces(pcm)) {
+        const stream = recognizer.createStream()
+        stream.acceptWaveform({ samples: pcmToFloat(piece), sampleRate: MODEL_RATE })
+        texts.push((await recognizer.decodeAsync(stream)).text.trim())
+      }
+      return texts.filter(text => text !== '').join(' ')
     },
     async synthesize(text, speed) {
       const sound = await tts.generateAsync({ text, sid: 0, speed, enableExternalBuffer: false })
@@ -86,4 +90,29 @@ export async function loadModels(folder: string, threads: number): Promise<Speec
     },
     detector: report => silero.detector(report),
   }
+}
+
+/** Moonshine's decoder breaks off with nothing at 9 s of sound. */
+const READABLE_S = 8
+const LEAST_S = 5
+const LOOK_S = 0.1
+
+/** Sound that is too long for one reading, cut where it is quietest. */
+export function readablePieces(pcm: Int16Array): Int16Array[] {
+  const pieces: Int16Array[] = []
+  let rest = pcm
+  while (rest.length > READABLE_S * MODEL_RATE) {
+    let cut = READABLE_S * MODEL_RATE
+    let quietest = Number.POSITIVE_INFINITY
+    for (let s = LEAST_S; s + LOOK_S <= READABLE_S; s += LOOK_S) {
+      const level = rms(rest.subarray(s * MODEL_RATE, (s + LOOK_S) * MODEL_RATE))
+      if (level >= quietest) continue
+      quietest = level
+      cut = Math.round((s + LOOK_S / 2) * MODEL_RATE)
+    }
+    pieces.push(rest.subarray(0, cut))
+    rest = rest.subarray(cut)
+  }
+  pieces.push(rest)
+  return pieces
 }

@@ -180,13 +180,15 @@ describe('the end of a turn', () => {
   })
   it.each([
     ['four one five', 'What is your phone number?', 1300],
-    ['415 555', 'May I have your telephone number, please?', 1000],
+    ['415 555', 'May I have your telephone number, please?', 1300],
+    ['Anna.', 'What is your e-mail address?', 1300],
+    ['No, I do not have any.', 'What is your e-mail address?', 500],
     ['four one five five five five two six seven one', 'What is your number?', 640],
     ['j o h n', 'How do you spell it?', 1300],
     ['john at gmail', 'What is your e-mail address?', 1300],
     ['john dot smith at gmail dot com', 'What is your e-mail?', 640],
     ['I want a table and', '', 1000],
-    ['мой номер восемь девять', 'Какой у вас номер телефона?', 1000],
+    ['мой номер восемь девять', 'Какой у вас номер телефона?', 1300],
     ['запишите меня на', '', 1000],
   ])('%j after %j waits some %i ms', (words, question, ms) => {
     const waited = waitFor(words, question)

@@ -1,5 +1,7 @@
 /** Words that are easily taken for others: each of these once cost somebody a booking, a call or a number for ever. */
+
 import { describe, expect, it } from 'vitest'
+import { findNumbers, tokenize } from '../../../media/models/scripted/numbers.ts'
 import { createScripted } from '../../../media/models/scripted/scripted.ts'
 import { yesNo } from '../../../media/models/scripted/slots.ts'
 import type { ChatMessage, LlmEvent } from '../../../media/ports.ts'
@@ -115,5 +117,18 @@ describe('yes and no', () => {
   })
   it('a number of people in Russian is no cry for a person', async () => {
     expect(await said(['Забронируйте table book', 'на четыре человека'], 'ru')).not.toMatch(/сообщение/)
+  })
+})
+
+describe('a number said digit by digit', () => {
+  it.each([
+    ['four seven one one', [4711]],
+    ['it is four seven one one please', [4711]],
+    ['четыре семь один один', [4711]],
+    ['two or three', [2, 3]],
+    ['twenty one', [21]],
+    ['one two', [1, 2]],
+  ])('%j is %o', (text, values) => {
+    expect(findNumbers(tokenize(text)).map(({ value }) => value)).toEqual(values)
   })
 })

@@ -17,7 +17,7 @@ describe('numbers', () => {
     ['one hundred and five', [105]],
     ['two thousand twenty six', [2026]],
     ['room 12 and 13', [12, 13]],
-    ['five five five', [5, 5, 5]],
+    ['five five five', [555]],
     ['twenty twenty', [20, 20]],
     ['двадцать пять', [25]],
     ['сто сорок два рубля', [142]],

@@ -51,6 +51,20 @@ function listen(pcm: Int16Array, push: (frame: { pcm: Int16Array; atMs: number; 
 }
 
 describe('the speech process', () => {
+  it('reads a long story in pieces, with all of its words', async () => {
+    const story =
+      'Yesterday I went to the market to buy apples for my mother, and on the way home I met an old friend. ' +
+      'We talked about the summer, and about the house by the river, and then it began to rain very hard. ' +
+      'So we waited in a small shop until the evening, and in the end we took the last bus back to the village.'
+    const sound = await say(story)
+    expect(sound.length).toBeGreaterThan(8000 * 11)
+    const ears = client.stt.open({ sampleRate: 8000, language: 'en' })
+    const endMs = listen(sound, frame => ears.push(frame))
+    const { text } = await ears.transcribe(0, endMs, signal)
+    ears.close()
+    expect(wordErrors(story, text)).toBeLessThan(0.2)
+  })
+
   it('understands what it says, at telephone quality', async () => {
     // The voice is never twice the same, and the recogniser is small: judged by words over several sentences.
     const sentences = [
