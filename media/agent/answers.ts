@@ -5,6 +5,7 @@
 import type { CallEventBody, EndedReason } from '../contract/messages.ts'
 import type { Clock, Llm, LlmRequest, Log } from '../ports.ts'
 import type { Disclosure } from './disclosure.ts'
+import { joinCallers } from './journal.ts'
 import type { Mouth } from './mouth.ts'
 import type { Phrases } from './phrases.ts'
 import { type Reply, startReply, type Voice } from './reply.ts'
@@ -145,7 +146,7 @@ export class Answers {
   #start(callerText: string | null): Reply {
     const { llm, voice, clock } = this.#options
     const request = this.#options.request()
-    const messages = callerText === null ? request.messages : [...request.messages, caller(callerText)]
+    const messages = callerText === null ? request.messages : joinCallers([...request.messages, caller(callerText)])
     return startReply(llm, { ...request, messages }, voice, clock)
   }
 

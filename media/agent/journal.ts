@@ -14,6 +14,21 @@ export interface OpenCaller {
   readonly message: { role: 'caller'; text: string }
 }
 
+/**
+ * Words of the caller with nothing heard in between are one thing said: the agent took a pause in it for its end. Answered
+ * one by one, half an order would be carried out, and then the other half.
+ */
+export function joinCallers(messages: readonly ChatMessage[]): ChatMessage[] {
+  const joined: ChatMessage[] = []
+  for (const message of messages) {
+    const last = joined.at(-1)
+    const goesOn = message.role === 'caller' && last?.role === 'caller' && !message.keys && !last.keys
+    if (goesOn) joined[joined.length - 1] = { ...last, text: `${last.text} ${message.text}` }
+    else joined.push({ ...message })
+  }
+  return joined
+}
+
 export class Journal {
   readonly turns: Turn[] = []
   readonly toolCalls: ToolCall[] = []
@@ -22,9 +37,7 @@ export class Journal {
 
   /** For the model: turns nobody heard are left out. */
   messages(): ChatMessage[] {
-    return this.#messages
-      .filter(message => message.role === 'tool' || message.text !== '')
-      .map(message => ({ ...message }))
+    return joinCallers(this.#messages.filter(message => message.role === 'tool' || message.text !== ''))
   }
 
   caller(turn: Omit<Turn, 'role' | 'heard_text' | 'interrupted'>, keys: boolean): Turn {

@@ -221,3 +221,22 @@ describe('the disclosure', () => {
     await line.silence(200)
   })
 })
+
+describe('a caller who goes on after a pause', () => {
+  it('is answered to all of it, when nothing was heard of the answer to the first half', async () => {
+    const asked: string[] = []
+    const { line } = open({
+      says: ['I would like a table.', 'For four people.'],
+      replies: request => {
+        asked.push(request.messages.map(message => ('text' in message ? message.text : '')).join(' | '))
+        return new Promise(resolve => setTimeout(() => resolve([text('Fine.')]), asked.length === 1 ? 1e6 : 0))
+      },
+    })
+    await line.agentTurn()
+    await line.caller(700)
+    await line.silence(700)
+    await line.caller(700)
+    await line.silence(800)
+    expect(asked.at(-1)).toBe('Hi there. | I would like a table. For four people.')
+  })
+})
