@@ -244,7 +244,7 @@ function findOption(tokens: readonly string[], options: readonly string[]): stri
 }
 
 const NAME_LEAD =
-  /\b(?:my name is|the name is|name's|name is|this is|i am|i'm|call me|it's|under the name|меня зовут|моя фамилия|имя|это)\s+/i
+  /(?<![\p{L}\p{N}])(?:my name is|the name is|name's|name is|this is|i am|i'm|call me|it's|under the name|меня зовут|моя фамилия|имя|это)\s+/iu
 
 /** "The name is wrong" gives none. */
 const NO_NAME = /^(?:wrong|not|incorrect|correct|right|misspelled|spelled|different|fine|the same)\b/i
@@ -257,8 +257,10 @@ function findName(text: string, asked: boolean): string | null {
   if (lead && !NO_NAME.test(lead[1]!)) return title(lead[1]!)
   if (!asked) return null
   const words = stripLeadIn(text.replace(NAME_LEAD, ''))
-    .split(/\s+/)
+    .split(/[\s,]+/)
     .filter(word => /^[\p{L}'’.-]+$/u.test(word))
+  const letters = words.map(word => word.replace(/\.$/, ''))
+  if (letters.length > 1 && letters.every(letter => letter.length === 1)) return title(letters.join('').toLowerCase())
   return words.length >= 1 && words.length <= 4 ? title(words.join(' ')) : null
 }
 

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { findNumbers, tokenize } from '../../../media/models/scripted/numbers.ts'
 import { createScripted } from '../../../media/models/scripted/scripted.ts'
-import { yesNo } from '../../../media/models/scripted/slots.ts'
+import { fillSlots, slotsOf, yesNo } from '../../../media/models/scripted/slots.ts'
 import type { ChatMessage, LlmEvent } from '../../../media/ports.ts'
 
 const today = new Date('2026-11-21T09:00:00Z')
@@ -130,5 +130,18 @@ describe('a number said digit by digit', () => {
     ['one two', [1, 2]],
   ])('%j is %o', (text, values) => {
     expect(findNumbers(tokenize(text)).map(({ value }) => value)).toEqual(values)
+  })
+})
+
+describe('a name', () => {
+  const slot = slotsOf({ type: 'object', properties: { name: { type: 'string' } }, required: ['name'] })!
+  it.each([
+    ['K, I, M.', 'Kim'],
+    ['k. i. m.', 'Kim'],
+    ['A B R A H A M', 'Abraham'],
+    ['John Miller.', 'John Miller'],
+    ['это Анна', 'Анна'],
+  ])('of %j is %s', (text, name) => {
+    expect(fillSlots(text, slot, 'name', new Date(0))).toEqual({ name })
   })
 })
