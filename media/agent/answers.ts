@@ -29,10 +29,10 @@ export interface AnswersOptions {
   onHangup(reason: EndedReason): void
 }
 
-const MAX_TOOL_ROUNDS = 6
+export const MAX_TOOL_ROUNDS = 6
 const MAX_FAILURES = 2
 /** After the caller's turn; then "one moment" is said once. */
-const THINKING_MS = 2500
+export const THINKING_MS = 2500
 /** A moment after the last word, so that it is not cut off in the far end's buffer. */
 export const LAST_WORD_MS = 200
 /** Whoever speaks then has something to say, and is heard; noise is not waited for. */

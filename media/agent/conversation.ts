@@ -26,7 +26,7 @@ import { EchoJudge, isOwnWords } from './echo.ts'
 import { Journal } from './journal.ts'
 import { type LoudnessState, listenLevel, quiet } from './loudness.ts'
 import { Mouth } from './mouth.ts'
-import { Opening } from './opening.ts'
+import { firstWords, Opening } from './opening.ts'
 import type { Abilities } from './own-tools.ts'
 import { type Phrases, phrasesFor } from './phrases.ts'
 import { localDate, systemPrompt } from './prompt.ts'
@@ -153,7 +153,7 @@ export class Conversation implements Talk {
   /** Begins to speak, at once or when it is known who answered. */
   start(): void {
     this.#turn = { ...this.#turn, agent: 'busy' }
-    if (this.#opening) for (const text of this.#firstWords()) void this.#mouth.warm(text)
+    if (this.#opening) for (const text of firstWords(this.#options.plan, this.phrases)) void this.#mouth.warm(text)
     else this.#greet()
   }
 
@@ -164,14 +164,8 @@ export class Conversation implements Talk {
     else this.#settle()
   }
 
-  #firstWords(): string[] {
-    const { plan } = this.#options
-    const notice = plan.recording ? plan.recording_notice : null
-    return [plan.disclosure, notice, plan.greeting ?? this.phrases.greeting].filter(text => text !== null)
-  }
-
   #greet(): void {
-    for (const text of this.#firstWords()) this.#mouth.say(text)
+    for (const text of firstWords(this.#options.plan, this.phrases)) this.#mouth.say(text)
     this.#mouth.finish()
   }
 
@@ -188,7 +182,7 @@ export class Conversation implements Talk {
       greet: () => this.#greet(),
       listen: () => this.#settle(),
       hush: () => this.#hush(),
-      leaveMessage: text => this.endWith([plan.disclosure, text].filter(Boolean).join(' '), 'voicemail_left'),
+      leaveMessage: text => this.endWith(text, 'voicemail_left'),
       hangUp: () => onHangup('voicemail_hangup'),
     })
   }

@@ -4,7 +4,7 @@
  */
 import type { CallEventBody, EndedReason, TurnLatency } from '../contract/messages.ts'
 import type { Clock, Log, RealtimeEvent, RealtimeStream } from '../ports.ts'
-import { LAST_WORD_MS } from './answers.ts'
+import { LAST_WORD_MS, MAX_TOOL_ROUNDS, THINKING_MS } from './answers.ts'
 import type { Disclosure } from './disclosure.ts'
 import type { Journal, OpenTurn } from './journal.ts'
 import { type LiveFrame, LiveVoice } from './live-voice.ts'
@@ -60,8 +60,6 @@ interface Answer {
   muted: boolean
 }
 
-const MAX_TOOL_ROUNDS = 6
-const THINKING_MS = 2500
 /** Such a model begins within a second; a new session is tried while the caller still waits. */
 const STALLED_MS = 8000
 const CALLER_SPOKE = 'The caller spoke; the call goes on.'

@@ -7,6 +7,7 @@ import { AnsweringListener } from '../answering/listener.ts'
 import type { AnsweredBy } from '../contract/messages.ts'
 import type { CallPlan } from '../contract/plan.ts'
 import type { AudioFrame, Clock, SttStream } from '../ports.ts'
+import type { Phrases } from './phrases.ts'
 
 export interface OpeningOptions {
   plan: CallPlan
@@ -22,6 +23,7 @@ export interface OpeningOptions {
   listen(): void
   /** Stops talking, if it does: a machine listens, or will. */
   hush(): void
+  /** All of it: who must say that it is an AI says so first. */
   leaveMessage(text: string): void
   hangUp(): void
   note(evidence: Evidence): void
@@ -32,6 +34,12 @@ const PAUSE_MS = 400
 const BREATH_MS = 700
 const TALKS_ANYWAY_MS = 1000
 const WAIT_MOST_MS = 6000
+
+/** The disclosure, that it is recorded, and the greeting. */
+export function firstWords(plan: CallPlan, phrases: Phrases): string[] {
+  const notice = plan.recording ? plan.recording_notice : null
+  return [plan.disclosure, notice, plan.greeting ?? phrases.greeting].filter(text => text !== null)
+}
 
 export class Opening {
   readonly #options: OpeningOptions
@@ -145,7 +153,8 @@ export class Opening {
 
   #onMessageTime(): void {
     const { plan, leaveMessage, hangUp } = this.#options
-    if (plan.voicemail.action === 'leave_message') leaveMessage(plan.voicemail.text)
+    const { disclosure, voicemail } = plan
+    if (voicemail.action === 'leave_message') leaveMessage([disclosure, voicemail.text].filter(Boolean).join(' '))
     else hangUp()
   }
 }

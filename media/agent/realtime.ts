@@ -14,7 +14,7 @@ import { LiveAnswers } from './live-answers.ts'
 import { LiveCaller } from './live-caller.ts'
 import { LiveOpening } from './live-opening.ts'
 import { Mouth } from './mouth.ts'
-import type { OpeningOptions } from './opening.ts'
+import { firstWords, type OpeningOptions } from './opening.ts'
 import { type Phrases, phrasesFor } from './phrases.ts'
 import { localDate, systemPrompt } from './prompt.ts'
 import type { Talk } from './talk.ts'
@@ -112,7 +112,7 @@ export class RealtimeConversation implements Talk {
   }
 
   start(): void {
-    if (this.#opening) for (const text of this.#firstWords()) void this.#mouth.warm(text)
+    if (this.#opening) for (const text of firstWords(this.#options.plan, this.phrases)) void this.#mouth.warm(text)
     else this.#greet()
   }
 
@@ -363,14 +363,8 @@ export class RealtimeConversation implements Talk {
 
   // ---- who answered ----
 
-  #firstWords(): string[] {
-    const { plan } = this.#options
-    const notice = plan.recording ? plan.recording_notice : null
-    return [plan.disclosure, notice, plan.greeting ?? this.phrases.greeting].filter(text => text !== null)
-  }
-
   #greet(): void {
-    for (const text of this.#firstWords()) this.#mouth.say(text)
+    for (const text of firstWords(this.#options.plan, this.phrases)) this.#mouth.say(text)
     this.#mouth.finish()
     if (this.#forsaken) this.#handOver(this.#forsaken, false)
   }
@@ -393,7 +387,7 @@ export class RealtimeConversation implements Talk {
         this.#takeFloor()
         this.#stream.cancel()
       },
-      leaveMessage: text => this.endWith([plan.disclosure, text].filter(Boolean).join(' '), 'voicemail_left'),
+      leaveMessage: text => this.endWith(text, 'voicemail_left'),
       hangUp: () => onHangup('voicemail_hangup'),
     } satisfies Omit<OpeningOptions, 'stt'>
     return new LiveOpening(this.#options, options, () => this.#caller.lastLoudMs)
