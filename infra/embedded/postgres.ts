@@ -33,6 +33,8 @@ export interface PostgresOptions {
   port: number
   /** Data that nobody will miss: no fsync. */
   throwaway?: boolean
+  /** Programs of another build; those of the package unless given. */
+  native?: string
   tell(text: string): void
   note?: ((pid: number) => void) | undefined
 }
@@ -43,7 +45,8 @@ const PASSWORD_FILE = 'parley.password'
 
 export async function startPostgres(options: PostgresOptions): Promise<EmbeddedPostgres> {
   const user = serviceUser()
-  const native = user ? reachableCopy(nativeFolder(), user) : nativeFolder()
+  const build = options.native ?? nativeFolder()
+  const native = user ? reachableCopy(build, user) : build
   const data = user && !othersReach(dirname(options.folder)) ? elsewhere(options) : resolve(options.folder)
   if (!existsSync(join(data, 'PG_VERSION'))) initialise(native, data, user, options)
   clearStaleLock(data)

@@ -1,5 +1,6 @@
 /** Our own processes as supervised children: SIP server, speech, engine, control. They run on the Node that runs us. */
 import { fileURLToPath } from 'node:url'
+import type { PrivateHosts } from '../../media/contract/addresses.ts'
 import { type Child, startChild } from './child.ts'
 
 const path = (file: string) => fileURLToPath(new URL(file, import.meta.url))
@@ -12,7 +13,14 @@ export interface ProgramOptions {
 }
 
 export async function startSipServer(
-  options: ProgramOptions & { admin: string; secret: string; listen: string[] },
+  options: ProgramOptions & {
+    admin: string
+    secret: string
+    listen: string[]
+    allowFile?: string
+    privateHosts?: PrivateHosts
+    metrics?: string
+  },
 ): Promise<{ child: Child; listen: string[] }> {
   const child = await startChild({
     name: 'SIP server',
@@ -20,6 +28,9 @@ export async function startSipServer(
     args: [
       ...[path('../../sip/server/main.ts'), '--admin', options.admin],
       ...options.listen.flatMap(address => ['--listen', address]),
+      ...(options.allowFile === undefined ? [] : ['--allow-file', options.allowFile]),
+      ...(options.privateHosts === undefined ? [] : ['--private-hosts', String(options.privateHosts)]),
+      ...(options.metrics === undefined ? [] : ['--metrics', options.metrics]),
     ],
     // Not as an argument, which everybody on the machine can read.
     env: { ...process.env, SIP_SERVER_SECRET: options.secret },
@@ -58,7 +69,8 @@ export function startProcess(
     name: options.name,
     command: process.execPath,
     args: [path(`../${options.file}`)],
-    env: { ...process.env, ...options.env },
+    // Otherwise @livekit/rtc-node logs for its own developers.
+    env: { ...process.env, ...options.env, NODE_ENV: 'production' },
     logFile: options.logFile,
     ready: isReady,
     readyTimeoutMs: 60_000,

@@ -1,0 +1,306 @@
+/**
+ * Reads a page, or a site from it: what is found goes to `onPage` one page at a time. Nothing is kept between two runs; a
+ * crawl that broke off begins anew, and what it gave before is to be thrown away.
+ */
+import { createHash } from 'node:crypto'
+import { setImmediate as loopTurn } from 'node:timers/promises'
+import { type Clock, type Fetch, FetchError, type FetchResponse } from '../../../media/ports.ts'
+import {
+  type Extracted,
+  type ExtractedPage,
+  type Extractor,
+  KnowledgeError,
+  type KnowledgeErrorCode,
+} from '../types.ts'
+import { cleanAddress, isSameSite, pageKey, pageOfSite, parseAddress, redirectOf } from './address.ts'
+import { type Due, Frontier } from './frontier.ts'
+import { ACCEPT, isPage, readPage, readRobotsTag } from './page.ts'
+import { createPoliteFetch, type PoliteFetch, type PoliteRequest } from './polite-fetch.ts'
+import { MAX_SITEMAP_BYTES, readSitemap, sitemapText } from './sitemap.ts'
+
+export interface CrawlLimits {
+  /** One request, from its look-up to its last byte. */
+  pageMs: number
+  pageBytes: number
+  /** No request is begun after this. */
+  totalMs: number
+  totalBytes: number
+}
+
+const LIMITS: CrawlLimits = {
+  pageMs: 20_000,
+  pageBytes: 5 * 1024 * 1024,
+  totalMs: 600_000,
+  totalBytes: 50 * 1024 * 1024,
+}
+/** What a site may cost beyond a request a page: errors, redirects, duplicates; and its robots.txt and maps. */
+const REQUESTS_A_PAGE = 4
+const MORE_REQUESTS = 10
+const MAX_REDIRECTS = 5
+const MAX_SITEMAPS = 5
+/** Of one page, and of all: each costs some 50 µs. */
+const MAX_LINKS = 1000
+const MAX_JUDGED = 20_000
+/** In a row that robots.txt forbids: a site of forbidden pages is not searched for the one that is not. */
+const MAX_FORBIDDEN = 200
+
+export interface CrawlOptions {
+  url: string
+  /** The site; otherwise this page alone. */
+  crawl: boolean
+  /** 1–50, of pages that are handed to `onPage`. */
+  maxPages: number
+  fetch: Fetch
+  extractor: Pick<Extractor, 'extract'>
+  clock: Clock
+  signal: AbortSignal
+  /** The next page is not read before it settles; what it rejects with ends the crawl. */
+  onPage(page: ExtractedPage): Promise<void>
+  limits?: Partial<CrawlLimits>
+}
+
+export type SkipReason =
+  | KnowledgeErrorCode
+  /** Its address, its canonical address or its text is indexed already. */
+  | 'duplicate'
+  /** It leads to another site. */
+  | 'off_site'
+  /** It asks not to be indexed. */
+  | 'noindex'
+  /** Found, and not read: there were enough pages, or no time or requests left. */
+  | 'limit'
+
+export interface CrawlResult {
+  pages: number
+  skipped: Partial<Record<SkipReason, number>>
+}
+
+/** Rejects with `KnowledgeError` when not one page could be read, and with the reason of `signal` when aborted. */
+export async function crawlSite(options: CrawlOptions): Promise<CrawlResult> {
+  const start = parseAddress(options.url.trim())
+  if (!start) {
+    throw new KnowledgeError(
+      'unreachable',
+      'Only http and https addresses without a user name and password can be read.',
+    )
+  }
+  return new Crawl(start, options).run()
+}
+
+/** The start page failed so that the rest of the site would, too. */
+const HOPELESS: readonly KnowledgeErrorCode[] = ['blocked_address', 'unreachable', 'timeout']
+
+class Crawl {
+  readonly #options: CrawlOptions
+  readonly #limits: CrawlLimits
+  readonly #frontier: Frontier
+  readonly #polite: PoliteFetch
+  readonly #endMs: number
+  readonly #skipped: Partial<Record<SkipReason, number>> = {}
+  /** Where the start page's redirects ended: its site is the one that is read. */
+  #site: URL
+  readonly #judged = new Set<string>()
+  #bytes = 0
+  #forbidden = 0
+  #startError: KnowledgeError | null = null
+
+  constructor(start: URL, options: CrawlOptions) {
+    const { crawl, maxPages, clock, fetch } = options
+    this.#options = options
+    this.#limits = { ...LIMITS, ...options.limits }
+    this.#site = start
+    this.#frontier = new Frontier(start, crawl, { maxPages, maxRequests: REQUESTS_A_PAGE * maxPages + MORE_REQUESTS })
+    this.#endMs = clock.now() + this.#limits.totalMs
+    const counted: Fetch = async request => {
+      this.#frontier.requested()
+      try {
+        const answer = await fetch(request)
+        this.#bytes += answer.body.length
+        return answer
+      } catch (error) {
+        if (error instanceof FetchError && error.code === 'too_large') this.#bytes += request.maxBytes
+        throw error
+      }
+    }
+    this.#polite = createPoliteFetch({ fetch: counted, clock })
+  }
+
+  async run(): Promise<CrawlResult> {
+    const { signal } = this.#options
+    while (!this.#isSpent()) {
+      const due = this.#frontier.next()
+      if (due.type === 'done') break
+      // Thousands of links that robots.txt forbids are judged without a request; others want the loop meanwhile.
+      await loopTurn()
+      signal.throwIfAborted()
+      if (due.type === 'sitemap') await this.#readSitemaps()
+      else await this.#visit(due)
+      if (this.#startError && HOPELESS.includes(this.#startError.code)) break
+    }
+    if (this.#frontier.pages === 0) {
+      throw this.#startError ?? new KnowledgeError('timeout', 'The site took too long to be read.')
+    }
+    this.#count('duplicate', this.#frontier.duplicates)
+    this.#count('limit', this.#frontier.left)
+    return { pages: this.#frontier.pages, skipped: this.#skipped }
+  }
+
+  #isSpent(): boolean {
+    const isLate = this.#options.clock.now() >= this.#endMs
+    return isLate || this.#bytes >= this.#limits.totalBytes || this.#forbidden >= MAX_FORBIDDEN
+  }
+
+  #count(reason: SkipReason, times = 1): undefined {
+    if (times > 0) this.#skipped[reason] = (this.#skipped[reason] ?? 0) + times
+  }
+
+  /** One broken page is counted, and hurts no other. */
+  async #visit(due: Extract<Due, { type: 'page' }>): Promise<void> {
+    try {
+      await this.#read(due)
+      this.#forbidden = 0
+    } catch (error) {
+      this.#options.signal.throwIfAborted()
+      if (!(error instanceof KnowledgeError)) throw error
+      if (due.depth === 0) this.#startError = error
+      this.#forbidden = error.code === 'robots' ? this.#forbidden + 1 : 0
+      this.#count(error.code)
+    }
+  }
+
+  async #read({ url, depth }: Extract<Due, { type: 'page' }>): Promise<void> {
+    const { crawl, extractor, signal } = this.#options
+    const request = {
+      accept: ACCEPT,
+      timeoutMs: this.#limits.pageMs,
+      maxBytes: this.#limits.pageBytes,
+      wants: isPage,
+    }
+    // The start page may move anywhere.
+    const arrived = await this.#follow(url, request, target => {
+      if (depth > 0 && !isSameSite(this.#site, target)) return this.#count('off_site')
+      return this.#frontier.redirected(target)
+    })
+    if (!arrived) return
+    const { answer, at } = arrived
+    const { kind, charset } = readPage(answer)
+    if (depth === 0) this.#site = at
+    const extracted = await extractor.extract({ kind, body: answer.body, url: at.href, charset }, signal)
+    const tag = readRobotsTag(answer.headers['x-robots-tag'])
+    const { html } = extracted
+    if (crawl && html && !html.nofollow && !tag.nofollow) {
+      this.#frontier.found(this.#pagesAmong(html.links.slice(0, MAX_LINKS)), depth + 1)
+    }
+    if (html?.noindex || tag.noindex) {
+      if (depth > 0) return this.#count('noindex')
+      throw new KnowledgeError('robots', 'The page asks not to be indexed (noindex).')
+    }
+    await this.#index(extracted, at)
+  }
+
+  async #index({ title, blocks, html }: Extracted, at: URL): Promise<void> {
+    const text = blocks.map(block => block.text.replace(/\s+/g, ' ').trim()).join('\n')
+    if (!text.trim()) throw new KnowledgeError('no_text', 'There is no text on the page.')
+    const url = canonicalOf(html?.canonical ?? null, at)
+    if (!this.#frontier.index(url, createHash('sha256').update(text).digest('base64'))) return
+    await this.#options.onPage({ url: url.href, title, blocks })
+  }
+
+  /** Null when a redirect leads where `mayGo` does not want to go; an address of the same page need not be asked for. */
+  async #follow(
+    url: URL,
+    request: PoliteRequest,
+    mayGo: (target: URL) => boolean | undefined,
+  ): Promise<{ answer: FetchResponse; at: URL } | null> {
+    const passed = new Set<string>()
+    const keys = new Set([pageKey(url)])
+    for (let at = url; ; ) {
+      if (passed.has(at.href) || passed.size > MAX_REDIRECTS) {
+        throw new KnowledgeError('unreachable', 'The page redirects in a circle, or too often.')
+      }
+      passed.add(at.href)
+      const answer = await this.#polite.get(at, request, this.#options.signal)
+      const target = redirectOf(answer, at)
+      if (!target) return { answer, at }
+      if (target === 'unreadable') throw new KnowledgeError('unreachable', 'The page redirects to what is no address.')
+      const key = pageKey(target)
+      if (!keys.has(key) && !mayGo(target)) return null
+      keys.add(key)
+      at = target
+    }
+  }
+
+  *#pagesAmong(links: readonly string[]): Generator<URL> {
+    for (const link of links) {
+      // Most links of a page stand on each of them.
+      if (this.#judged.has(link)) continue
+      if (this.#judged.size >= MAX_JUDGED) return
+      this.#judged.add(link)
+      const url = pageOfSite(this.#site, link)
+      if (url instanceof URL) yield url
+      else if (url === 'off_site') this.#count('off_site')
+    }
+  }
+
+  /** The site's own list of its pages, when it has one; what is wrong with it is nobody's error. */
+  async #readSitemaps(): Promise<void> {
+    const waiting = await this.#sitemapAddresses()
+    let read = 0
+    for (
+      let next = waiting.shift();
+      next && read < MAX_SITEMAPS && !this.#isSpent() && !this.#frontier.isSpent;
+      next = waiting.shift()
+    ) {
+      read++
+      const sitemap = readSitemap(await this.#sitemapAt(next.url))
+      if (!sitemap.isIndex) this.#frontier.found(this.#pagesAmong(sitemap.locations), 1)
+      // An index in an index is not allowed for (sitemaps.org).
+      else if (next.isTop) waiting.unshift(...this.#sitemapsAmong(sitemap.locations, false))
+    }
+  }
+
+  async #sitemapAddresses(): Promise<{ url: URL; isTop: boolean }[]> {
+    const rules = await this.#polite.rules(this.#site, this.#options.signal).catch(error => {
+      if (error instanceof KnowledgeError) return null
+      throw error
+    })
+    const told = this.#sitemapsAmong(rules?.sitemaps ?? [], true)
+    return told.length ? told : [{ url: new URL('/sitemap.xml', this.#site), isTop: true }]
+  }
+
+  #sitemapsAmong(locations: readonly string[], isTop: boolean): { url: URL; isTop: boolean }[] {
+    return locations.slice(0, 2 * MAX_SITEMAPS).flatMap(location => {
+      const url = parseAddress(location, this.#site)
+      return url && isSameSite(this.#site, url) ? [{ url, isTop }] : []
+    })
+  }
+
+  async #sitemapAt(url: URL): Promise<string> {
+    try {
+      const request: PoliteRequest = {
+        accept: 'application/xml,text/xml,*/*;q=0.5',
+        timeoutMs: this.#limits.pageMs,
+        maxBytes: MAX_SITEMAP_BYTES,
+        cut: true,
+        wants: ({ status }) => status === 200,
+      }
+      const arrived = await this.#follow(url, request, target => isSameSite(this.#site, target))
+      return arrived ? await sitemapText(arrived.answer.body) : ''
+    } catch (error) {
+      this.#options.signal.throwIfAborted()
+      if (error instanceof KnowledgeError) return ''
+      throw error
+    }
+  }
+}
+
+/**
+ * What the page says is its address, on its own site. Not the start of the site, which templates name on every page: a
+ * real second address of it has the same text.
+ */
+function canonicalOf(canonical: string | null, at: URL): URL {
+  const own = cleanAddress(at)
+  const url = canonical === null ? null : parseAddress(canonical, at)
+  if (!url || !isSameSite(at, url) || pageKey(url) === pageKey(new URL('/', url))) return own
+  return cleanAddress(url)
+}

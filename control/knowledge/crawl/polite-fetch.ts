@@ -1,0 +1,149 @@
+/**
+ * Reading other people's sites with manners: robots.txt is obeyed, a host gets one request at a time with a pause after
+ * each, and what fails by chance is asked once more. Redirects are handed back, since they may leave what was allowed.
+ */
+import { type Clock, type Fetch, FetchError, type FetchRequest, type FetchResponse } from '../../../media/ports.ts'
+import { pause } from '../pause.ts'
+import { KnowledgeError, type KnowledgeErrorCode } from '../types.ts'
+import { redirectOf } from './address.ts'
+import { HostLanes, remember } from './lanes.ts'
+import { MAX_ROBOTS_BYTES, NO_RULES, PRODUCT_TOKEN, type Rules, readRules } from './robots.ts'
+
+export type PoliteRequest = Pick<FetchRequest, 'timeoutMs' | 'maxBytes' | 'cut' | 'wants'> & {
+  /** What is asked for, as in `Accept`. */
+  accept: string
+}
+
+/** Both reject with `KnowledgeError`, and with the reason of `signal` when that is aborted. */
+export interface PoliteFetch {
+  /** One answer of any status. Code `robots` when the site does not want it read. */
+  get(url: URL, request: PoliteRequest, signal: AbortSignal): Promise<FetchResponse>
+  /** Of the address's origin. Code `robots` when they cannot be told. */
+  rules(url: URL, signal: AbortSignal): Promise<Rules>
+}
+
+export const USER_AGENT = `Mozilla/5.0 (compatible; ${PRODUCT_TOKEN}/1.0)`
+
+/** Between two requests to a host, in ms. */
+const PAUSE = 500
+/** What a site may ask for in place of it; a longer wait would be as good as a refusal, and is not what it protects. */
+const LONGEST_PAUSE = 10_000
+/** Before a failed request is made again, when the answer does not say. */
+const SECOND_TRY_AFTER = 2000
+const LONGEST_RETRY_AFTER = 30_000
+/** RFC 9309 §2.4 allows a day. */
+const RULES_LIVE = 3_600_000
+/** RFC 9309 §2.3.1.2 */
+const ROBOTS_REDIRECTS = 5
+const ROBOTS_TIMEOUT = 15_000
+
+export function createPoliteFetch({ fetch, clock }: { fetch: Fetch; clock: Clock }): PoliteFetch {
+  const lanes = new HostLanes(clock)
+  const known = new Map<string, { rules: Rules | KnowledgeError; atMs: number }>()
+
+  /** In its turn, and once more when it failed by chance. */
+  async function send(url: URL, request: PoliteRequest, pauseMs: number, signal: AbortSignal): Promise<FetchResponse> {
+    const { accept, ...limits } = request
+    const headers = { 'user-agent': USER_AGENT, accept }
+    const once = () =>
+      lanes
+        .run(url.hostname, pauseMs, signal, () =>
+          fetch({ ...limits, url: url.href, method: 'GET', headers, body: null, maxRedirects: 0, signal }),
+        )
+        .catch(error => {
+          signal.throwIfAborted()
+          if (error instanceof FetchError) return error
+          throw error
+        })
+    const first = await once()
+    if (!isPassing(first)) return given(first)
+    await pause(clock, retryAfterMs(first), signal)
+    return given(await once())
+  }
+
+  async function rules(url: URL, signal: AbortSignal): Promise<Rules> {
+    let entry = known.get(url.origin)
+    if (!entry || clock.now() - entry.atMs > RULES_LIVE) {
+      const read = await readRobots(url.origin, at => send(at, ROBOTS_REQUEST, PAUSE, signal))
+      entry = remember(known, url.origin, { rules: read, atMs: clock.now() })
+    }
+    if (entry.rules instanceof KnowledgeError) throw entry.rules
+    return entry.rules
+  }
+
+  return {
+    rules,
+    async get(url, request, signal) {
+      const { allows, delayMs } = await rules(url, signal)
+      if (!allows(url)) throw new KnowledgeError('robots', 'The site does not want this page to be read (robots.txt).')
+      return send(url, request, Math.min(Math.max(delayMs ?? 0, PAUSE), LONGEST_PAUSE), signal)
+    },
+  }
+}
+
+/** A `KnowledgeError` when they cannot be told; what else `get` rejects with goes on. */
+async function readRobots(origin: string, get: (url: URL) => Promise<FetchResponse>): Promise<Rules | KnowledgeError> {
+  let at = new URL('/robots.txt', origin)
+  for (let redirects = 0; redirects <= ROBOTS_REDIRECTS; redirects++) {
+    let answer: FetchResponse
+    try {
+      answer = await get(at)
+    } catch (error) {
+      if (!(error instanceof KnowledgeError)) throw error
+      return redirects === 0 ? error : unreadable('it redirects to where nothing answers')
+    }
+    const target = redirectOf(answer, at)
+    if (target instanceof URL) {
+      at = target
+      continue
+    }
+    if (isOverloaded(answer.status)) return unreadable(`the server answers ${answer.status}`)
+    return isOk(answer.status) ? readRules(wholeLines(answer.body), origin) : NO_RULES
+  }
+  return NO_RULES // as if there were no file (RFC 9309 §2.3.1.2)
+}
+
+const isOk = (status: number): boolean => status >= 200 && status < 300
+const isOverloaded = (status: number): boolean => status === 429 || status >= 500
+
+const ROBOTS_REQUEST: PoliteRequest = {
+  accept: 'text/plain,*/*;q=0.5',
+  timeoutMs: ROBOTS_TIMEOUT,
+  maxBytes: MAX_ROBOTS_BYTES,
+  cut: true,
+  wants: ({ status }) => isOk(status),
+}
+
+function wholeLines(body: Buffer): string {
+  const text = body.toString('utf8')
+  return body.length < MAX_ROBOTS_BYTES ? text : text.slice(0, text.lastIndexOf('\n') + 1)
+}
+
+const unreadable = (why: string) =>
+  new KnowledgeError('robots', `The site's robots.txt cannot be read (${why}), so none of its pages is.`)
+
+/** What may well work in a moment. A time-out has taken its time already. */
+function isPassing(answer: FetchResponse | FetchError): boolean {
+  return answer instanceof FetchError ? answer.code === 'network' : isOverloaded(answer.status)
+}
+
+function retryAfterMs(answer: FetchResponse | FetchError): number {
+  const seconds = answer instanceof FetchError ? Number.NaN : Number(answer.headers['retry-after'] ?? Number.NaN)
+  return seconds >= 0 ? Math.min(seconds * 1000, LONGEST_RETRY_AFTER) : SECOND_TRY_AFTER
+}
+
+function given(answer: FetchResponse | FetchError): FetchResponse {
+  if (!(answer instanceof FetchError)) return answer
+  const [code, message] = WORDS[answer.code]
+  throw new KnowledgeError(code, message)
+}
+
+const WORDS: Record<FetchError['code'], [KnowledgeErrorCode, string]> = {
+  blocked_address: ['blocked_address', 'The address, or where it redirects to, is not on the public internet.'],
+  bad_url: ['unreachable', 'Only http and https addresses without a user name and password can be read.'],
+  timeout: ['timeout', 'The site did not answer in time.'],
+  too_large: ['too_large', 'The page is too large.'],
+  too_many_redirects: ['unreachable', 'The page redirects too often.'],
+  network: ['unreachable', 'The site cannot be reached.'],
+  aborted: ['unreachable', 'The connection was given up.'],
+}

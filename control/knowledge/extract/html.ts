@@ -1,0 +1,87 @@
+/**
+ * HTML: the article that Readability finds, or the page without its frame where it finds none or leaves out much, as it does
+ * on price lists and contact pages (only importer of @mozilla/readability).
+ */
+import { Readability } from '@mozilla/readability'
+import { Blocks, cleanLine } from './blocks.ts'
+import { type DomDocument, type DomNode, elementsOf, isElement, parseDocument, walk } from './dom.ts'
+import { addressesOf, dropFrame, layOut, plainText } from './layout.ts'
+import { linksOf } from './links.ts'
+import type { Parsed } from './parsed.ts'
+
+/** A shorter article leaves out what a caller may ask for. */
+const ARTICLE_SHARE = 0.6
+/** Readability takes 16 s for 180,000 elements. */
+const MOST_ELEMENTS = 20_000
+
+export interface PageOrigin {
+  url: string
+}
+
+/** `origin`: where it came from; links are gathered then. */
+export function readHtml(html: string, origin: PageOrigin | null): Parsed {
+  const document = parseDocument(html)
+  const links = origin ? linksOf(document, origin.url) : null
+  const title = titleOf(document)
+  const whole = wholePage(document)
+  const addresses = addressesOf(document)
+  const article = countElements(document) <= MOST_ELEMENTS ? articleOf(document) : null
+  if (!article || article.blocks.characters < whole.characters * ARTICLE_SHARE)
+    return { title, blocks: whole.list, html: links }
+  // Readability leaves out the foot of a page, where the address is.
+  const text = article.blocks.list.map(block => cleanLine(block.text)).join('\n')
+  for (const address of addresses) if (!text.includes(cleanLine(address))) article.blocks.text(address)
+  return { title: article.title || title, blocks: article.blocks.list, html: links }
+}
+
+function wholePage(document: DomDocument): Blocks {
+  const whole = new Blocks()
+  layOut(document, whole, 'page')
+  if (whole.list.length > 0) return whole
+  // All of it is navigation, or in a head that nobody closed.
+  for (const root of elementsOf(document, 'body', 'head')) layOut(root, whole, 'text')
+  return whole
+}
+
+function titleOf(document: DomDocument): string | null {
+  const title = elementsOf(document, 'title')[0]
+  const named = title && cleanLine(rawText(title))
+  if (named) return named
+  const heading = elementsOf(document, 'h1')[0]
+  return (heading && cleanLine(plainText(heading))) || null
+}
+
+function rawText(root: DomNode): string {
+  const parts: string[] = []
+  walk(root, node => {
+    if (node.nodeType === 3) parts.push(node.data ?? '')
+    return true
+  })
+  return parts.join('')
+}
+
+function countElements(document: DomDocument): number {
+  let count = 0
+  walk(document, node => {
+    if (isElement(node)) count++
+    return true
+  })
+  return count
+}
+
+/** Changes the document: comes last. */
+function articleOf(document: DomDocument): { title: string | null; blocks: Blocks } | null {
+  try {
+    // Before it takes the marks away by which frame and hidden text are known.
+    dropFrame(document)
+    const reader = new Readability<DomNode>(document as never, { serializer: node => node as unknown as DomNode })
+    const found = reader.parse()
+    if (!found?.content) return null
+    const blocks = new Blocks()
+    layOut(found.content, blocks, 'page')
+    return blocks.list.length > 0 ? { title: found.title ? cleanLine(found.title) : null, blocks } : null
+  } catch {
+    // It expects a browser's DOM, and some pages it cannot take: the whole page is always there.
+    return null
+  }
+}

@@ -1,0 +1,36 @@
+/** What a crawler wants to know of a page besides its text. */
+import type { ExtractedLinks } from '../types.ts'
+import { type DomDocument, elementsOf } from './dom.ts'
+
+const MOST_LINKS = 10_000
+/** Common servers refuse longer ones. */
+const LONGEST = 2048
+
+export function linksOf(document: DomDocument, url: string): ExtractedLinks {
+  const base = absolute(elementsOf(document, 'base')[0]?.getAttribute('href') ?? '', url) ?? url
+  const links = new Set<string>()
+  for (const anchor of elementsOf(document, 'a', 'area')) {
+    const link = absolute(anchor.getAttribute('href'), base)
+    if (link && links.size < MOST_LINKS) links.add(link)
+  }
+  const canonical = elementsOf(document, 'link').find(link => tokens(link.getAttribute('rel')).includes('canonical'))
+  const robots = elementsOf(document, 'meta')
+    .filter(meta => meta.getAttribute('name')?.trim().toLowerCase() === 'robots')
+    .flatMap(meta => tokens(meta.getAttribute('content')))
+  return {
+    links: [...links],
+    canonical: absolute(canonical?.getAttribute('href') ?? null, base),
+    noindex: robots.some(token => token === 'noindex' || token === 'none'),
+    nofollow: robots.some(token => token === 'nofollow' || token === 'none'),
+  }
+}
+
+const tokens = (text: string | null) => (text ?? '').toLowerCase().split(/[\s,]+/)
+
+function absolute(href: string | null, base: string): string | null {
+  if (href === null || href.length > LONGEST || !URL.canParse(href, base)) return null
+  const url = new URL(href, base)
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return null
+  url.hash = ''
+  return url.href
+}

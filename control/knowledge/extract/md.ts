@@ -1,0 +1,99 @@
+/** Markdown (CommonMark with GitHub's tables) as text under its headings; what only formats is dropped. */
+import { Blocks, cleanLine } from './blocks.ts'
+import type { Parsed } from './parsed.ts'
+import { describeRow, headersOf } from './table.ts'
+
+const FENCE = /^ {0,3}(`{3,}|~{3,})/
+const ATX = /^ {0,3}(#{1,6})(?:[ \t]+(.*))?$/
+const RULE = /^ {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$/
+const TABLE_RULE = /^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$/
+/** Patterns that look back over a line are not tried on one without end: they could take quadratic time. */
+const LONGEST_LINE = 20_000
+
+export function readMd(text: string): Parsed {
+  const { title, body } = dropFrontMatter(text.replaceAll('\r\n', '\n'))
+  const blocks = new Blocks()
+  const lines = body.split('\n')
+  let paragraph: string[] = []
+  const flush = () => {
+    blocks.text(paragraph.join('\n'))
+    paragraph = []
+  }
+  for (let i = 0; i < lines.length; i++) {
+    const line = lines[i]!
+    const fence = FENCE.exec(line)?.[1]
+    const heading = line.length <= LONGEST_LINE ? ATX.exec(line) : null
+    if (fence) {
+      flush()
+      const end = endOfFence(lines, i + 1, fence)
+      blocks.text(lines.slice(i + 1, end).join('\n'))
+      i = end
+    } else if (heading) {
+      flush()
+      blocks.heading(heading[1]!.length, inline((heading[2] ?? '').replace(/[ \t]#+[ \t]*$/, '')))
+    } else if (paragraph.length > 0 && /^ {0,3}(?:=+|-+)[ \t]*$/.test(line)) {
+      const level = line.includes('=') ? 1 : 2
+      const words = paragraph.join(' ')
+      paragraph = []
+      blocks.heading(level, words)
+    } else if (isTable(lines, i)) {
+      flush()
+      i = readTable(lines, i, blocks)
+    } else if (line.trim() === '' || RULE.test(line)) flush()
+    else paragraph.push(inline(line))
+  }
+  flush()
+  return { title, blocks: blocks.list, html: null }
+}
+
+/** YAML between two lines of dashes; only the title is of use to anybody who asks. */
+function dropFrontMatter(text: string): { title: string | null; body: string } {
+  const found = /^---[ \t]*\n([\s\S]{0,20000}?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)/.exec(text)
+  if (!found) return { title: null, body: text }
+  const title = /^title:[ \t]*(["']?)(.+?)\1[ \t]*$/m.exec(found[1]!)?.[2]
+  return { title: title ? cleanLine(title) : null, body: text.slice(found[0].length) }
+}
+
+function endOfFence(lines: readonly string[], from: number, fence: string): number {
+  for (let i = from; i < lines.length; i++) {
+    const closing = FENCE.exec(lines[i]!)?.[1]
+    if (closing?.startsWith(fence) && /^[\s`~]*$/.test(lines[i]!)) return i
+  }
+  return lines.length
+}
+
+const isTable = (lines: readonly string[], at: number) =>
+  lines[at]!.includes('|') &&
+  lines[at + 1] !== undefined &&
+  lines[at + 1]!.includes('-') &&
+  TABLE_RULE.test(lines[at + 1]!)
+
+/** Returns the last line of it. */
+function readTable(lines: readonly string[], at: number, blocks: Blocks): number {
+  const headers = headersOf(cellsOf(lines[at]!)) ?? cellsOf(lines[at]!)
+  let i = at + 2
+  for (; i < lines.length && lines[i]!.includes('|') && lines[i]!.trim() !== ''; i++)
+    blocks.text(describeRow(headers, cellsOf(lines[i]!)))
+  return i - 1
+}
+
+const cellsOf = (line: string) =>
+  line
+    .trim()
+    .replace(/^\||\|$/g, '')
+    .split(/(?<!\\)\|/)
+    .map(cell => inline(cell.replaceAll('\\|', '|').trim()))
+
+/** Marks are taken off; a link keeps its words. All repetitions are bounded: a line may be anything. */
+function inline(line: string): string {
+  if (line.length > LONGEST_LINE) return line
+  return line
+    .replace(/<!--.{0,2000}?-->/g, '')
+    .replace(/!\[([^\][]{0,300})\]\([^()]{0,600}\)/g, '$1')
+    .replace(/\[([^\][]{1,300})\](?:\([^()]{0,600}\)|\[[^\][]{0,100}\])/g, '$1')
+    .replace(/^\s{0,3}(?:>\s?)+/, '')
+    .replace(/^(\s{0,20})[*+]\s/, '$1- ')
+    .replace(/<\/?[a-z][^<>]{0,300}>/gi, '')
+    .replace(/(\*{1,3}|_{2,3}|~~|`{1,2})(?=\S)([^*_~`]{1,500}?)\1/g, '$2')
+    .replace(/\\([!-/:-@[-`{-~])/g, '$1')
+}

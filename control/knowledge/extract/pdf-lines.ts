@@ -1,0 +1,118 @@
+/** Lines of a PDF as headings and paragraphs: a PDF knows only where glyphs stand. */
+import type { Block } from '../types.ts'
+import { Blocks } from './blocks.ts'
+
+export interface PdfLine {
+  text: string
+  /** Of the type, in points. */
+  size: number
+  /** Where its baseline begins, in points from the left and from the bottom. */
+  x: number
+  y: number
+  page: number
+}
+
+const HEADING_SIZE = 1.15
+const LONGEST_HEADING = 150
+const HEADING_LEVELS = 3
+/** Of the size of the type, from one baseline to the next: 1.2 to 1.5 is a line's, more is a paragraph's. */
+const PARAGRAPH_GAP = 1.75
+/** Of the size of the type. More is another column, or a line in the middle of the page. */
+const LEAST_INDENT = 0.9
+const MOST_INDENT = 6
+/** Lines at the top and the bottom of a page that may be its running head. */
+const EDGE_LINES = 2
+const RUNNING_PAGES = 3
+
+export function blocksOfLines(all: readonly PdfLine[], pages: number): Block[] {
+  const lines = withoutRunningHeads(all, pages)
+  const body = bodySize(lines)
+  const sizes = [...new Set(lines.filter(line => isHeading(line, body)).map(line => line.size))].sort((a, b) => b - a)
+  const blocks = new Blocks()
+  let paragraph: string[] = []
+  let before: PdfLine | null = null
+  const flush = () => {
+    blocks.text(paragraph.join(''))
+    paragraph = []
+  }
+  for (let i = 0; i < lines.length; i++) {
+    const line = lines[i]!
+    if (isHeading(line, body)) {
+      flush()
+      const from = i
+      while (continues(lines[i]!, lines[i + 1]) && lines[i + 1]!.size === line.size) i++
+      const level = Math.min(HEADING_LEVELS, sizes.indexOf(line.size) + 1)
+      blocks.heading(
+        level,
+        lines
+          .slice(from, i + 1)
+          .map(part => part.text)
+          .join(' '),
+      )
+      before = null
+      continue
+    }
+    if (before && !continues(before, line)) flush()
+    append(paragraph, line.text)
+    before = line
+  }
+  flush()
+  return blocks.list
+}
+
+const ITEM = /^(?:[-–•*▪◦]|\d{1,3}[.)])\s/
+
+/** One word cut by the line's end is one word again; a line that starts like an item stays a line. */
+function append(paragraph: string[], line: string): void {
+  const last = paragraph.at(-1)
+  if (last === undefined) paragraph.push(line)
+  else if (/\p{Ll}-$/u.test(last.slice(-2)) && /^\p{Ll}/u.test(line)) {
+    paragraph[paragraph.length - 1] = last.slice(0, -1)
+    paragraph.push(line)
+  } else paragraph.push(ITEM.test(line) ? '\n' : ' ', line)
+}
+
+const isHeading = (line: PdfLine, body: number) =>
+  line.size >= body * HEADING_SIZE && line.text.length <= LONGEST_HEADING && /\p{L}/u.test(line.text)
+
+/** The next line belongs to the same paragraph: close below, or on the next page in the middle of a sentence. */
+function continues(line: PdfLine, next: PdfLine | undefined): boolean {
+  if (!next) return false
+  if (next.page !== line.page) return !/[.!?:…]["»”)]?$/.test(line.text) && /^\p{Ll}/u.test(next.text)
+  const gap = line.y - next.y
+  // Set with indents and no gaps, as Russian documents are; what hangs below its mark is of the item.
+  const indent = (next.x - line.x) / line.size
+  if (indent >= LEAST_INDENT && indent <= MOST_INDENT && !ITEM.test(line.text)) return false
+  // Upwards is another column.
+  return gap < 0 ? /^\p{Ll}/u.test(next.text) : gap <= Math.max(line.size, next.size) * PARAGRAPH_GAP
+}
+
+/** The size that most characters have. */
+function bodySize(lines: readonly PdfLine[]): number {
+  const characters = new Map<number, number>()
+  for (const line of lines) characters.set(line.size, (characters.get(line.size) ?? 0) + line.text.length)
+  let body = 0
+  let most = -1
+  for (const [size, count] of characters) if (count > most) [body, most] = [size, count]
+  return body
+}
+
+/** What stands at the edge of half the pages, whatever its number, is not the text. */
+function withoutRunningHeads(lines: readonly PdfLine[], pages: number): PdfLine[] {
+  if (pages < RUNNING_PAGES) return [...lines]
+  const edges = new Set<PdfLine>()
+  let from = 0
+  for (let i = 1; i <= lines.length; i++) {
+    if (i < lines.length && lines[i]!.page === lines[from]!.page) continue
+    const page = lines.slice(from, i)
+    // A page of one or two lines is all edge; its text must not go.
+    if (page.length > EDGE_LINES)
+      for (const line of [...page.slice(0, EDGE_LINES), ...page.slice(-EDGE_LINES)]) edges.add(line)
+    from = i
+  }
+  const shape = (line: PdfLine) => line.text.replace(/\d+/g, '#')
+  const times = new Map<string, number>()
+  for (const line of edges) times.set(shape(line), (times.get(shape(line)) ?? 0) + 1)
+  const least = Math.max(RUNNING_PAGES, pages / 2)
+  return lines.filter(line => !edges.has(line) || times.get(shape(line))! < least)
+}

@@ -1,0 +1,23 @@
+/** Rows of a table as lines that are understood alone, also when they are read aloud. */
+import { cleanLine } from './blocks.ts'
+
+/** `header: value; header: value`, without what is empty. */
+export function describeRow(headers: readonly string[] | null, cells: readonly string[]): string {
+  const parts: string[] = []
+  for (let i = 0; i < cells.length; i++) {
+    const value = cleanLine(cells[i]!)
+    if (value === '') continue
+    const header = headers?.[i]
+    parts.push(header ? `${header}: ${value}` : value)
+  }
+  return parts.join('; ')
+}
+
+/** The first row names the columns: words, each another one. */
+export function headersOf(first: readonly string[]): string[] | null {
+  const names = first.map(cleanLine)
+  const words = names.filter(name => /\p{L}/u.test(name) && name.length <= 200)
+  // One column may go without a name, as the corner of a table does.
+  if (words.length === 0 || words.length < names.length - 1) return null
+  return new Set(words).size === words.length ? names : null
+}

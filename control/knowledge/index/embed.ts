@@ -1,0 +1,82 @@
+/** Gives chunks their vectors, a batch at a time: what is written stays written when the process is killed. */
+import type { Sql } from '../../db/connect.ts'
+import { type Chunk, type Embedder, KnowledgeError } from '../types.ts'
+import { quantise } from './quantise.ts'
+import {
+  countEmbedded,
+  ensureModel,
+  finishVectors,
+  insertVectors,
+  type SourceKey,
+  selectStale,
+  selectUnembedded,
+} from './sql.ts'
+
+/** Chunks that are asked for at once. */
+const BATCH = 32
+/** Sources whose model is changed between two looks at what is left. */
+const STALE_AT_ONCE = 20
+
+export interface EmbedDeps {
+  sql: Sql
+  embedder: Embedder
+}
+
+/** Where a chunk stands is a part of what it says. */
+export const embeddedText = ({ heading, text }: Pick<Chunk, 'heading' | 'text'>) =>
+  heading ? `${heading}\n${text}` : text
+
+/** Rejects with `KnowledgeError('embedding_failed')` when the model or its endpoint gives none. */
+export async function embedMissing(
+  deps: EmbedDeps,
+  source: SourceKey,
+  signal: AbortSignal,
+  onProgress: (done: number, of: number) => void | Promise<void>,
+): Promise<void> {
+  const { sql, embedder } = deps
+  const modelId = await ensureModel(sql, embedder.model, embedder.dimensions)
+  const { chunks, embedded } = await countEmbedded(sql, source, modelId)
+  let done = embedded
+  for (let after = -1; ; ) {
+    signal.throwIfAborted()
+    const batch = await selectUnembedded(sql, source, modelId, after, BATCH)
+    if (batch.length === 0) break
+    const vectors = await embedBatch(embedder, batch.map(embeddedText), signal)
+    await insertVectors(
+      sql,
+      source,
+      modelId,
+      batch.map(({ ordinal }, i) => ({ ordinal, vector: quantise(vectors[i]!) })),
+    )
+    after = batch.at(-1)!.ordinal
+    done += batch.length
+    await onProgress(done, chunks)
+  }
+  await sql.begin(tx => finishVectors(tx, source, modelId))
+}
+
+async function embedBatch(embedder: Embedder, texts: string[], signal: AbortSignal): Promise<Float32Array[]> {
+  try {
+    return await embedder.embed(texts, 'passage', signal)
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof KnowledgeError) throw error
+    throw new KnowledgeError('embedding_failed', 'The embedding model gave no answer.', { cause: error })
+  }
+}
+
+/** Sources that are ready with vectors of another model get those of this one; they are found by full text meanwhile. */
+export async function embedStale(deps: EmbedDeps, signal: AbortSignal): Promise<number> {
+  const modelId = await ensureModel(deps.sql, deps.embedder.model, deps.embedder.dimensions)
+  const tried = new Set<string>()
+  for (;;) {
+    const sources = await selectStale(deps.sql, modelId, STALE_AT_ONCE)
+    // One that is stale again was changed meanwhile; its turn is the next time.
+    const fresh = sources.filter(({ id }) => !tried.has(id))
+    if (fresh.length === 0) return tried.size
+    for (const source of fresh) {
+      tried.add(source.id)
+      await embedMissing(deps, source, signal, () => {})
+    }
+  }
+}

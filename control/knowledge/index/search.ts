@@ -1,0 +1,168 @@
+/** What a project knows of a question: full text and vectors side by side, neither waited for longer than is useful. */
+import type { Clock, Log } from '../../../media/ports.ts'
+import type { Sql } from '../../db/connect.ts'
+import { cleanText } from '../../db/text.ts'
+import { errorFields } from '../../log.ts'
+import type { Embedder, KnowledgeFound } from '../types.ts'
+import { planCandidates } from './candidates.ts'
+import { fuse, type Ranked, spread, withoutRepeats } from './fuse.ts'
+import { type Asked, ensureModel, selectAsked, selectFound, selectRanked } from './sql.ts'
+import type { VectorIndex } from './vectors.ts'
+import { tellingWords } from './words.ts'
+
+export interface SearchDeps {
+  sql: Sql
+  clock: Clock
+  log: Log
+  /** Null: full text alone finds. */
+  embedder: Embedder | null
+  vectors: VectorIndex | null
+}
+
+export interface Searched {
+  ownerId: string
+  projectId: string
+  query: string
+  limit: number
+  /** Aborted: nobody wants the answer any more, and it rejects. */
+  signal: AbortSignal
+  /** After so long, what is found by then is the answer; for a telephone call. */
+  deadlineMs?: number
+}
+
+const DEADLINE_MS = 300
+/** Of each list; what comes later adds nothing to a fused place worth showing. */
+const LIST = 60
+/** Repeats are only seen in the texts, so a few more are read than are wanted. */
+const SPARE = 6
+const MOST_LETTERS = 1000
+
+export async function searchKnowledge(deps: SearchDeps, search: Searched): Promise<KnowledgeFound[]> {
+  const lists = await rankedLists(deps, search)
+  const places = fuse(lists).slice(0, search.limit + SPARE)
+  if (places.length === 0) return []
+  const rows = await selectFound(deps.sql, search.ownerId, search.projectId, places)
+  const scores = new Map(places.map(place => [`${place.source_id}:${place.ordinal}`, place.score]))
+  return spread(withoutRepeats(rows))
+    .slice(0, search.limit)
+    .map(({ ordinal, ...row }) => ({ ...row, score: scores.get(`${row.source_id}:${ordinal}`)! }))
+}
+
+/** Null: that list was not ready in time, or there is nothing that makes it. For the bench, which judges each alone. */
+export interface Lists {
+  /** With how much of the question a chunk has, 0–1, rare words counting for more. */
+  text: Ranked[] | null
+  vectors: Ranked[] | null
+}
+
+export async function rankedLists(deps: SearchDeps, search: Searched): Promise<Lists> {
+  search.signal.throwIfAborted()
+  const query = cleanText(search.query.slice(0, MOST_LETTERS)).trim()
+  if (query === '') return { text: null, vectors: null }
+  const stop = new AbortController()
+  const signal = AbortSignal.any([search.signal, stop.signal])
+  const words = tellingWords(query)
+  const asked = selectAsked(deps.sql, search.ownerId, search.projectId, words.join(' '))
+  const lists: Lists = { text: null, vectors: null }
+  const arms = [
+    byText(deps, search, words.length, asked, signal).then(found => {
+      lists.text = found
+    }),
+    byVectors(deps, { ...search, query }, asked, signal).then(found => {
+      lists.vectors = found
+    }),
+  ].map((arm, i) =>
+    arm.catch(error => {
+      if (signal.aborted) return
+      deps.log.warn({ error: errorFields(error) }, i === 0 ? 'full-text search failed' : 'search by vectors failed')
+      throw error
+    }),
+  )
+  try {
+    await enough(deps.clock, arms, search)
+    return { ...lists }
+  } finally {
+    stop.abort()
+  }
+}
+
+/** Both, or after the deadline whatever is there, but at least one; rejects when both failed. */
+async function enough(
+  clock: Clock,
+  arms: Promise<void>[],
+  { signal, deadlineMs = DEADLINE_MS }: Searched,
+): Promise<void> {
+  let cancel = () => {}
+  const late = new Promise<void>(resolve => {
+    cancel = clock.after(deadlineMs, resolve)
+  })
+  const any = Promise.any(arms)
+  any.catch(() => {})
+  const wait = Promise.race([Promise.allSettled(arms), late])
+  try {
+    await Promise.race([wait, aborted(signal)])
+    await Promise.race([any, aborted(signal)])
+  } catch (error) {
+    throw error instanceof AggregateError ? error.errors[0] : error
+  } finally {
+    cancel()
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  const promise = new Promise<never>((_, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    else signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+  promise.catch(() => {})
+  return promise
+}
+
+async function byText(
+  deps: SearchDeps,
+  { projectId }: Searched,
+  words: number,
+  asking: Promise<Asked | null>,
+  signal: AbortSignal,
+): Promise<Ranked[]> {
+  const asked = await asking
+  const plan = asked && planCandidates(asked.words, words, asked.total)
+  if (!plan || signal.aborted) return []
+  const found = await selectRanked(deps.sql, projectId, plan, LIST, signal)
+  return found.map(({ score, ...place }) => ({ ...place, score: Math.min(1, score / plan.full) }))
+}
+
+async function byVectors(
+  { sql, log, embedder, vectors }: SearchDeps,
+  { ownerId, projectId, query }: Searched,
+  asking: Promise<Asked | null>,
+  signal: AbortSignal,
+): Promise<Ranked[] | null> {
+  if (!embedder || !vectors) return null
+  // At the same time as the database says whether there is anything to compare it with.
+  const embedding = embedder.embed([query], 'query', signal)
+  embedding.catch(() => {})
+  const asked = await asking
+  if (!asked) return null
+  const { model, dimensions } = embedder
+  const modelId = await modelIdOf(sql, model, dimensions)
+  const project = { ownerId, projectId, modelId, dimensions, revision: asked.revision }
+  const [[vector]] = await Promise.all([embedding, vectors.refresh(project)])
+  if (signal.aborted || !vector) return null
+  const found = await vectors.search(project, vector, LIST)
+  log.debug({ project_id: projectId, best: found[0]?.score ?? null }, 'searched by vectors')
+  return found
+}
+
+const models = new WeakMap<Sql, Map<string, Promise<number>>>()
+
+/** They never change, so each is asked for once. */
+function modelIdOf(sql: Sql, name: string, dimensions: number): Promise<number> {
+  const known = models.get(sql) ?? new Map<string, Promise<number>>()
+  models.set(sql, known)
+  const key = `${name}:${dimensions}`
+  const id = known.get(key) ?? ensureModel(sql, name, dimensions)
+  known.set(key, id)
+  id.catch(() => known.delete(key))
+  return id
+}

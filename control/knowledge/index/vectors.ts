@@ -1,0 +1,207 @@
+/**
+ * The vectors of the projects that are asked, in a thread of this process. The table is the truth: each search says which
+ * revision of the project it saw, and sources that changed since are loaded anew, so that several processes stay right.
+ */
+import { Worker } from 'node:worker_threads'
+import type { Log } from '../../../media/ports.ts'
+import type { Sql } from '../../db/connect.ts'
+import { errorFields } from '../../log.ts'
+import type { Hit } from './matrix.ts'
+import { quantise } from './quantise.ts'
+import { type Place, selectVectors, selectVersions } from './sql.ts'
+import type { VectorAnswer, VectorCommand, VectorWorkerData } from './vectors-worker.ts'
+
+/** 340 projects of a thousand chunks, or one of 1.3 million. */
+export const VECTOR_BYTES = 512 * 1024 * 1024
+/** Rows of one answer of the database: 0.8 MB, or the loop would stand still. */
+const ROWS = 2000
+
+export interface VectorProject {
+  ownerId: string
+  projectId: string
+  modelId: number
+  dimensions: number
+  revision: bigint
+}
+
+export interface VectorIndex {
+  /** Loads what changed; resolves with true when there is nothing newer than `project.revision`. */
+  refresh(project: VectorProject): Promise<boolean>
+  /** Of what is loaded, the nearest first. */
+  search(project: VectorProject, vector: Float32Array, limit: number): Promise<(Place & { score: number })[]>
+  close(): Promise<void>
+}
+
+interface Held {
+  key: string
+  revision: bigint
+  rows: number
+  width: number
+  /** Version by source, and the number by which the thread knows it. */
+  sources: Map<string, { version: bigint; number: number; rows: number }>
+  names: Map<number, string>
+  loading: Promise<void> | null
+}
+
+export function createVectorIndex(deps: { sql: Sql; log: Log }, options: { mostBytes?: number } = {}): VectorIndex {
+  const mostBytes = options.mostBytes ?? VECTOR_BYTES
+  const thread = createThread(mostBytes, deps.log)
+  /** The one that was asked last stands last. */
+  const projects = new Map<string, Held>()
+  let lastNumber = 0
+  thread.onEnd(() => projects.clear())
+
+  const keyOf = ({ projectId, modelId }: VectorProject) => `${projectId}:${modelId}`
+  function held(project: VectorProject): Held {
+    const key = keyOf(project)
+    const found = projects.get(key) ?? newHeld(key, project.dimensions)
+    projects.delete(key)
+    projects.set(key, found)
+    return found
+  }
+
+  function makeRoom(keep: Held, more: number): void {
+    const used = () => [...projects.values()].reduce((sum, { rows, width }) => sum + rows * width, 0)
+    for (const other of projects.values()) {
+      if (used() + more * keep.width <= mostBytes) return
+      if (other === keep || other.loading) continue
+      projects.delete(other.key)
+      thread.send({ do: 'forget', project: other.key })
+    }
+  }
+
+  async function load(project: VectorProject, into: Held): Promise<void> {
+    const versions = await selectVersions(deps.sql, project.ownerId, project.projectId)
+    const wanted = new Map(versions.map(({ source_id, version }) => [source_id, version]))
+    for (const [id, { version, number, rows }] of into.sources) {
+      if (wanted.get(id) === version) continue
+      into.sources.delete(id)
+      into.names.delete(number)
+      into.rows -= rows
+      thread.send({ do: 'drop', project: into.key, source: number })
+    }
+    for (const [id, version] of wanted) if (!into.sources.has(id)) await loadSource(project, into, id, version)
+  }
+
+  async function loadSource(project: VectorProject, into: Held, id: string, version: bigint): Promise<void> {
+    const source = { version, number: ++lastNumber, rows: 0 }
+    into.sources.set(id, source)
+    into.names.set(source.number, id)
+    try {
+      for (let after = -1; ; ) {
+        const rows = await selectVectors(deps.sql, id, project.modelId, after, ROWS)
+        if (rows.length === 0) return
+        makeRoom(into, rows.length)
+        const ordinals = rows.map(({ ordinal }) => ordinal)
+        const vectors = new Uint8Array(Buffer.concat(rows.map(({ vector }) => vector)))
+        const { number } = source
+        const { key } = into
+        thread.send({ do: 'add', project: key, dimensions: project.dimensions, source: number, ordinals, vectors })
+        source.rows += rows.length
+        into.rows += rows.length
+        after = ordinals.at(-1)!
+      }
+    } catch (error) {
+      into.sources.delete(id)
+      into.names.delete(source.number)
+      into.rows -= source.rows
+      thread.send({ do: 'drop', project: into.key, source: source.number })
+      throw error
+    }
+  }
+
+  return {
+    async refresh(project) {
+      const into = held(project)
+      while (into.revision < project.revision) {
+        const { revision } = project
+        into.loading ??= load(project, into)
+          .then(() => {
+            if (into.revision < revision) into.revision = revision
+          })
+          .finally(() => {
+            into.loading = null
+          })
+        await into.loading
+      }
+      return into.revision >= project.revision
+    },
+    async search(project, vector, limit) {
+      const from = held(project)
+      const hits = await thread.search(from.key, new Uint8Array(quantise(vector)), limit)
+      return hits.flatMap(({ source, ordinal, score }) => {
+        const source_id = from.names.get(source)
+        return source_id === undefined ? [] : [{ source_id, ordinal, score }]
+      })
+    },
+    close: () => thread.close(),
+  }
+}
+
+const newHeld = (key: string, width: number): Held => ({
+  ...{ key, width, revision: -1n, rows: 0, sources: new Map(), names: new Map(), loading: null },
+})
+
+// ---- the thread ----
+
+interface Thread {
+  send(command: VectorCommand): void
+  search(project: string, query: Uint8Array, limit: number): Promise<Hit[]>
+  /** All that it held is gone. */
+  onEnd(then: () => void): void
+  close(): Promise<void>
+}
+
+/** Started by the first command, again after it died. */
+function createThread(mostBytes: number, log: Log): Thread {
+  let worker: Worker | null = null
+  let lastId = 0
+  let ended = () => {}
+  const waiting = new Map<number, { resolve(hits: Hit[]): void; reject(error: Error): void }>()
+  const fail = (started: Worker, error: Error) => {
+    if (worker !== started) return
+    worker = null
+    for (const { reject } of waiting.values()) reject(error)
+    waiting.clear()
+    ended()
+  }
+  const start = () => {
+    const workerData: VectorWorkerData = { mostBytes }
+    const started = new Worker(new URL('./vectors-worker.ts', import.meta.url), { workerData })
+    started.on('message', (answer: VectorAnswer) => {
+      if ('full' in answer) return log.warn({ project: answer.full }, 'no memory is left for all vectors of a project')
+      waiting.get(answer.id)?.resolve(answer.hits)
+      waiting.delete(answer.id)
+    })
+    started.on('error', error => {
+      log.error({ error: errorFields(error) }, 'the thread that holds the vectors failed')
+      fail(started, error as Error)
+    })
+    started.on('exit', () => fail(started, new Error('the thread that holds the vectors has ended')))
+    // What it does is waited for by somebody; it alone keeps no process alive.
+    started.unref()
+    return started
+  }
+  const send = (command: VectorCommand) => {
+    worker ??= start()
+    worker.postMessage(command, command.do === 'add' ? [command.vectors.buffer as ArrayBuffer] : [])
+  }
+  return {
+    send,
+    search(project, query, limit) {
+      const id = ++lastId
+      return new Promise((resolve, reject) => {
+        waiting.set(id, { resolve, reject })
+        send({ do: 'search', id, project, query, limit })
+      })
+    },
+    onEnd(then) {
+      ended = then
+    },
+    async close() {
+      const last = worker
+      if (last) fail(last, new Error('the vectors are closed'))
+      await last?.terminate()
+    },
+  }
+}

@@ -1,0 +1,65 @@
+/** What is looked for in the full text: which language a chunk is of, and which words of a question say what it is about. */
+
+/** A configuration of Postgres' full-text search. `russian` stems words in Latin letters as English. */
+export type Language = 'russian' | 'english' | 'simple'
+
+const RUSSIAN = words(`и в во не на я с со что как а то все она так его но да ты к у же вы за бы по только ее мне было
+  вот от меня еще нет о из ему когда даже ну если уже или ни быть был него до вас опять уж вам ведь там потом себя
+  может они есть надо для мы тебя их чем была сам чтоб без будто чего раз тоже под будет ж тогда кто этот того потому
+  этого какой совсем ним здесь этом один почти мой тем чтобы нее сейчас были куда зачем всех можно при об хоть после
+  над через эти нас про них какая много эту моя свою этой перед лучше чуть том такой им более всю между это эта также`)
+const ENGLISH =
+  words(`the of and to in a is that it for was on are as with his they at be this from have or by one had not
+  but what all were when we there can an your which their said if will each about how up out them then she many some so
+  these would other into has her two like him see could no make than been its who now people my made over did down only
+  may after also any our you do does me i us he`)
+/** Said to a person rather than about the matter; some are rare in documents, and would be taken for the point. */
+const SPOKEN =
+  words(`алло здравствуйте привет добрый день вечер утро подскажите скажите расскажите пожалуйста хотел хотела
+  хочу хотелось узнать знать интересует интересно спросить вопрос случае вообще собственно короче значит просто
+  вас ваш ваша ваше ваши вашей вашем вашего мой моя мое мои меня мне нам нас как какой какая какие каков сколько когда где
+  куда откуда почему зачем кто что чем ли разве можно нельзя нужно надо могу можете можем бывает получится
+  hello hi hey please tell say know want wanted wonder wondering ask question could would should can may might
+  what which who whom whose when where why how much many long often your yours my mine i me you we us our ours
+  get got need going do does did is are was were there any some if so just actually really okay ok um uh`)
+
+function words(text: string): ReadonlySet<string> {
+  return new Set(text.split(/\s+/))
+}
+
+const WORD = /\p{L}+/gu
+/** Prose in a language is one word in four its function words; a list of names has fewer, and still has the script. */
+const ENGLISH_SHARE = 0.12
+
+/** Cyrillic that is not Russian, and Latin that is not English, are indexed as written. */
+export function languageOf(text: string): Language {
+  const found = text.toLowerCase().replaceAll('ё', 'е').match(WORD) ?? []
+  if (found.length === 0) return 'simple'
+  const cyrillic = found.filter(word => /\p{Script=Cyrillic}/u.test(word))
+  if (cyrillic.length * 3 > found.length) return /[іїєґўқғұөә]/u.test(text.toLowerCase()) ? 'simple' : 'russian'
+  if (/[^\p{Script=Latin}\p{Script=Cyrillic}\P{L}]/u.test(text)) return 'simple'
+  if (cyrillic.length > 0) return 'russian'
+  const known = found.filter(word => ENGLISH.has(word)).length
+  const accented = found.filter(word => /[^a-z]/u.test(word)).length
+  return known >= found.length * ENGLISH_SHARE || (accented === 0 && found.length < 12) ? 'english' : 'simple'
+}
+
+/**
+ * What is written in two ways is indexed in one; a slash between words is no path. Small letters here, because Postgres
+ * makes them only of what its locale knows, and ours is `C`.
+ */
+export const searchable = (text: string) =>
+  text
+    .normalize('NFKC')
+    .toLowerCase()
+    .replaceAll('ё', 'е')
+    // Soft hyphens, and the stress marks of Russian dictionaries.
+    .replace(/\u00ad|\u0301/g, '')
+    .replace(/[/\\_|]+/g, ' ')
+
+/** The words of a question that may be rare in documents for what they mean; all of them when there are no others. */
+export function tellingWords(query: string): string[] {
+  const all = searchable(query).match(/[\p{L}\p{N}][\p{L}\p{N}.@'’-]*/gu) ?? []
+  const telling = all.filter(word => !SPOKEN.has(word) && !RUSSIAN.has(word) && !ENGLISH.has(word))
+  return [...new Set(telling.length > 0 ? telling : all)]
+}

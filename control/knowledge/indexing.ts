@@ -1,0 +1,243 @@
+/**
+ * The job behind a source: its pages are read, cut into chunks, and embedded. A run may be killed at any point: the next
+ * one begins where chunks are complete, or anew. Each run has a number, and writes only while it is the last one; that is
+ * how a source that was deleted, and a process that was taken for dead, are told.
+ */
+import { randomUUID } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import type { Tx } from '../db/connect.ts'
+import type { Deps, KnowledgeParts } from '../deps.ts'
+import { enqueue } from '../jobs.ts'
+import { errorFields } from '../log.ts'
+import { crawlSite } from './crawl/crawl.ts'
+import { chunkPages } from './index/chunk.ts'
+import { embedMissing, embedStale } from './index/embed.ts'
+import { ensureModel } from './index/sql.ts'
+import { replaceChunks } from './index/store.ts'
+import { claimSource, hasSomeReadySource, holdsClaim, type SourceRow, updateClaimed } from './sql.ts'
+import { contentKey, fetchContent, removeTemp, tempFile } from './storage.ts'
+import { type Embedder, type ExtractedPage, KnowledgeError } from './types.ts'
+
+/** The longest that reading a source may take; a site of fifty slow pages with polite pauses is well below it. */
+const LONGEST_MS = 30 * 60_000
+/** With pauses up to five minutes: half an hour of trouble on our side is waited out. */
+const MOST_TRIES = 12
+/** How soon a run hears that its source was deleted in another process. */
+const WATCH_MS = 1000
+const TURN_SECONDS = 3
+
+/** Why a run ends that has no right to write any more. */
+class Superseded extends Error {}
+class Stopping extends Error {
+  override readonly message = 'the process goes down'
+}
+
+interface Job {
+  owner_id: string
+  source_id: string
+}
+interface Run {
+  ownerId: string
+  ending: AbortController
+}
+
+const running = new WeakMap<object, Map<string, Run>>()
+
+function runsOf({ boss }: Pick<Deps, 'boss'>): Map<string, Run> {
+  const runs = running.get(boss) ?? new Map()
+  running.set(boss, runs)
+  return runs
+}
+
+/** In this process, at once. */
+export function stopIndexing(deps: Pick<Deps, 'boss'>, sourceId: string): void {
+  runsOf(deps).get(sourceId)?.ending.abort(new Superseded())
+}
+
+export interface Indexer {
+  /** Throws what is worth another try; what is wrong with the source itself ends in its row. */
+  run(job: Job): Promise<void>
+  /** What questions would wait for is made ready; sources get their vectors anew after the model was changed. */
+  refresh(): Promise<void>
+  /** The process goes down: what runs is given back, and goes on elsewhere or later. */
+  stop(): void
+}
+
+export function createIndexer(deps: Deps): Indexer {
+  const closing = new AbortController()
+  return {
+    async run(job) {
+      closing.signal.throwIfAborted()
+      await indexSource(deps, job)
+    },
+    async refresh() {
+      const { embedder, vectors } = deps.knowledge ?? {}
+      const { signal } = closing
+      if (!embedder || signal.aborted) return
+      try {
+        const modelId = await ensureModel(deps.sql, embedder.model, embedder.dimensions)
+        await Promise.all([warm(deps, embedder, signal), vectors?.prepare(modelId, signal)])
+        await embedStale({ sql: deps.sql, embedder }, signal)
+      } catch (error) {
+        if (!closing.signal.aborted) throw error
+      }
+    },
+    stop() {
+      closing.abort(new Stopping())
+      for (const { ending } of runsOf(deps).values()) ending.abort(new Stopping())
+    },
+  }
+}
+
+async function warm({ sql }: Deps, embedder: Embedder, signal: AbortSignal): Promise<void> {
+  if (embedder.warm && (await hasSomeReadySource(sql))) await embedder.warm(signal)
+}
+
+async function indexSource(deps: Deps, job: Job): Promise<void> {
+  const parts = deps.knowledge
+  if (!parts) throw new Error('this process has no knowledge base')
+  if (isBusyFor(deps, job)) return takeItsTurn(deps, job)
+  const run: Run = { ownerId: job.owner_id, ending: new AbortController() }
+  runsOf(deps).set(job.source_id, run)
+  try {
+    const source = await claimSource(deps.sql, job.owner_id, job.source_id)
+    if (source) await runClaimed(deps, parts, source, run.ending)
+  } finally {
+    if (runsOf(deps).get(job.source_id) === run) runsOf(deps).delete(job.source_id)
+  }
+}
+
+async function runClaimed(
+  deps: Deps,
+  parts: KnowledgeParts,
+  source: SourceRow,
+  ending: AbortController,
+): Promise<void> {
+  const stopWatching = watch(deps, source, ending)
+  const cancel = deps.clock.after(LONGEST_MS, () =>
+    ending.abort(new KnowledgeError('timeout', 'Reading it took longer than half an hour.')),
+  )
+  try {
+    if (source.tries > MOST_TRIES) throw givenUp()
+    // Of runs that were killed on this machine.
+    await removeTemp(parts.temp, tempPrefix(source))
+    await readAndStore(deps, parts, source, ending.signal)
+  } catch (error) {
+    await settle(deps, source, ending.signal.aborted ? ending.signal.reason : error)
+  } finally {
+    cancel()
+    await stopWatching()
+  }
+}
+
+/** The job queue keeps an owner to one job at a time, but for two places that look at the same moment. */
+const isBusyFor = (deps: Deps, { owner_id, source_id }: Job): boolean =>
+  [...runsOf(deps)].some(([id, { ownerId }]) => ownerId === owner_id && id !== source_id)
+
+const takeItsTurn = (deps: Deps, job: Job): Promise<void> =>
+  deps.sql.begin(tx =>
+    enqueue(deps, tx, 'knowledge.index', job, { startAfter: TURN_SECONDS, group: { id: job.owner_id } }),
+  )
+
+const givenUp = () =>
+  new KnowledgeError('internal', 'Something on our side kept it from being read; add it again later.')
+
+async function settle(deps: Deps, source: SourceRow, error: unknown): Promise<void> {
+  if (error instanceof Superseded) return
+  if (error instanceof Stopping) {
+    await updateClaimed(deps.sql, source, { tries: source.tries - 1 })
+    throw error
+  }
+  const lasting = error instanceof KnowledgeError && !OURS.has(error.code) ? error : null
+  if (!lasting && source.tries < MOST_TRIES) throw error
+  if (!lasting) deps.log.error({ error: errorFields(error), source_id: source.id }, 'a source was given up')
+  const { code, message } = lasting ?? (error instanceof KnowledgeError ? error : givenUp())
+  await updateClaimed(deps.sql, source, { status: 'error', error_code: code, error_message: message })
+}
+
+/** It may work when it is tried again. */
+const OURS: ReadonlySet<string> = new Set(['internal', 'embedding_failed'])
+
+async function readAndStore(deps: Deps, parts: KnowledgeParts, source: SourceRow, signal: AbortSignal): Promise<void> {
+  if (!source.chunked) {
+    const pages = await readPages(deps, parts, source, signal)
+    const chunks = chunkPages(pages)
+    if (chunks.length === 0) throw new KnowledgeError('no_text', 'There is no text in it.')
+    await claimed(deps, source, async tx => {
+      await replaceChunks(tx, source, chunks)
+      await updateClaimed(tx, source, { chunked: true, chunks: chunks.length, pages: pages.length })
+    })
+  }
+  signal.throwIfAborted()
+  if (parts.embedder) await embedMissing({ sql: deps.sql, embedder: parts.embedder }, source, signal, () => {})
+  await claimed(deps, source, async tx => void (await updateClaimed(tx, source, { status: 'ready' })))
+}
+
+/** A transaction that writes as the run that the source belongs to, or not at all. */
+async function claimed(deps: Deps, source: SourceRow, write: (tx: Tx) => Promise<void>): Promise<void> {
+  await deps.sql.begin(async tx => {
+    if (!(await holdsClaim(tx, source, true))) throw new Superseded()
+    await write(tx)
+  })
+}
+
+async function readPages(
+  deps: Deps,
+  parts: KnowledgeParts,
+  source: SourceRow,
+  signal: AbortSignal,
+): Promise<ExtractedPage[]> {
+  if (source.kind !== 'url') return [await readContent(deps, parts, source, signal)]
+  const pages: ExtractedPage[] = []
+  let chunks = 0
+  const { extractor } = parts
+  const { fetch, clock } = deps
+  const onPage = async (page: ExtractedPage) => {
+    pages.push(page)
+    chunks += chunkPages([page]).length
+    if (!(await updateClaimed(deps.sql, source, { pages: pages.length, chunks }))) throw new Superseded()
+  }
+  const { url, crawl, max_pages: maxPages } = source
+  await crawlSite({ url: url!, crawl, maxPages, fetch, extractor, clock, signal, onPage })
+  return pages
+}
+
+async function readContent(
+  deps: Deps,
+  { extractor, temp }: KnowledgeParts,
+  source: SourceRow,
+  signal: AbortSignal,
+): Promise<ExtractedPage> {
+  const file = await tempFile(temp, `${tempPrefix(source)}-${randomUUID()}`)
+  try {
+    const found = await fetchContent(deps.blobs, contentKey(source), file, signal)
+    if (!found) throw new Error('the content of a source is missing')
+    const page = await extractor.extract({ kind: source.document_kind!, file }, signal)
+    await updateClaimed(deps.sql, source, { pages: 1 })
+    return page
+  } finally {
+    await rm(file, { force: true })
+  }
+}
+
+const tempPrefix = ({ id }: SourceRow) => `index-${id}`
+
+function watch(deps: Deps, source: SourceRow, ending: AbortController): () => Promise<void> {
+  let looking: Promise<void> = Promise.resolve()
+  let cancel = () => {}
+  const look = async () => {
+    // While the database is away nothing is written either.
+    const holds = await holdsClaim(deps.sql, source).catch(() => true)
+    if (!holds) ending.abort(new Superseded())
+    else if (!ending.signal.aborted) cancel = deps.clock.after(WATCH_MS, again)
+  }
+  const again = () => {
+    looking = look()
+  }
+  cancel = deps.clock.after(WATCH_MS, again)
+  return async () => {
+    cancel()
+    await looking
+    cancel()
+  }
+}

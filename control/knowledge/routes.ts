@@ -1,0 +1,127 @@
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import type { Deps } from '../deps.ts'
+import { listOf, paging } from '../http/paging.ts'
+import { notFound } from '../http/problem.ts'
+import { route } from '../http/route.ts'
+import { deleted } from '../http/shapes.ts'
+import { ProjectPath } from '../projects/schema.ts'
+import { selectProject } from '../projects/sql.ts'
+import { knowledgeParts } from './parts.ts'
+import { FileBody, SearchAnswer, SearchInput, SourceInput, SourcePath, SourceView } from './schema.ts'
+import { searchProject } from './search.ts'
+import { addFile, addSource, presentSource, removeSource } from './service.ts'
+import { countSources, selectSources } from './sql.ts'
+import { acceptUploads, assertForm, receiveUpload } from './upload.ts'
+
+const tag = 'Knowledge'
+
+export async function knowledgeRoutes(app: FastifyInstance, deps: Deps): Promise<void> {
+  route(app, deps, {
+    id: 'list_knowledge',
+    method: 'GET',
+    path: '/projects/:project_id/knowledge',
+    scope: 'read',
+    tag,
+    summary: 'What the agent knows: texts, sites and files with their state',
+    params: ProjectPath,
+    query: z.strictObject(paging),
+    answer: listOf(SourceView),
+    errors: ['not_found'],
+    async handle({ ownerId, params: { project_id }, query }) {
+      await assertProject(deps, ownerId, project_id)
+      const [rows, total] = await Promise.all([
+        selectSources(deps.sql, ownerId, project_id, query),
+        countSources(deps.sql, ownerId, project_id),
+      ])
+      return { items: rows.map(presentSource), total, limit: query.limit, offset: query.offset }
+    },
+  })
+  route(app, deps, {
+    id: 'add_knowledge',
+    method: 'POST',
+    path: '/projects/:project_id/knowledge',
+    scope: 'write',
+    tag,
+    summary: 'Add a text, a page or a whole site',
+    description:
+      'Indexed in the background: see `status` in `list_knowledge`. The same content twice is one source, which is answered ' +
+      'as it is; one that ended in an error is tried again. Sites are read as their robots.txt allows.',
+    params: ProjectPath,
+    body: SourceInput,
+    status: 201,
+    answer: SourceView,
+    errors: ['not_found', 'limit_reached'],
+    handle: async ({ ownerId, params, body, save }) =>
+      presentSource(await addSource(deps, ownerId, params.project_id, body, save)),
+  })
+  await app.register(async scope => fileRoute(scope, deps))
+  route(app, deps, {
+    id: 'delete_knowledge',
+    method: 'DELETE',
+    path: '/projects/:project_id/knowledge/:source_id',
+    scope: 'write',
+    tag,
+    summary: 'Delete a source and all that was indexed of it',
+    params: SourcePath,
+    answer: deleted,
+    errors: ['not_found'],
+    async handle({ ownerId, params: { project_id, source_id } }) {
+      await removeSource(deps, ownerId, project_id, source_id)
+      return { id: source_id, deleted: true as const }
+    },
+  })
+  route(app, deps, {
+    id: 'search_knowledge',
+    method: 'POST',
+    path: '/projects/:project_id/knowledge/search',
+    scope: 'read',
+    tag,
+    summary: 'Search as the agent does in a call',
+    description: 'The passages that the agent would get, best first; only of sources that are `ready`.',
+    params: ProjectPath,
+    body: SearchInput,
+    answer: SearchAnswer,
+    errors: ['not_found'],
+    async handle({ ownerId, params: { project_id }, body }) {
+      await assertProject(deps, ownerId, project_id)
+      return { items: await searchProject(deps, { ownerId, projectId: project_id, ...body }) }
+    },
+  })
+}
+
+async function fileRoute(app: FastifyInstance, deps: Deps): Promise<void> {
+  await acceptUploads(app)
+  route(app, deps, {
+    id: 'add_knowledge_file',
+    method: 'POST',
+    path: '/projects/:project_id/knowledge/file',
+    scope: 'write',
+    tag,
+    summary: 'Add a file',
+    description:
+      'One file as multipart/form-data: txt, md, csv, json or html up to 5 MB, PDF or DOCX up to 20 MB. What it is, is told ' +
+      'by its content. A refusal is `validation_failed` with one of these codes in `errors`: `no_file`, `too_many_files`, ' +
+      '`empty`, `encrypted`, `unsupported_type`, `content_mismatch`, `too_large`, `unknown_field`, `malformed_multipart`.',
+    params: ProjectPath,
+    body: FileBody,
+    consumes: ['multipart/form-data'],
+    status: 201,
+    answer: SourceView,
+    errors: ['not_found', 'limit_reached'],
+    notATool: 'A file comes as multipart/form-data, a tool takes JSON; add_knowledge takes the text of it.',
+    async receive(request, { ownerId, params }) {
+      const { temp } = knowledgeParts(deps)
+      assertForm(request)
+      await assertProject(deps, ownerId, params.project_id)
+      const body = await receiveUpload(request, temp)
+      return { body, discard: () => body.discard() }
+    },
+    handle: async ({ ownerId, params, body, save }) =>
+      presentSource(await addFile(deps, ownerId, params.project_id, body, save)),
+  })
+}
+
+async function assertProject(deps: Deps, ownerId: string, id: string): Promise<void> {
+  if (!(await selectProject(deps.sql, ownerId, id))) throw notFound()
+}

@@ -1,0 +1,38 @@
+/** What is found for a question: over REST, and for an agent in a call. */
+import type { AskAnswer, AskRequest } from '../../media/contract/messages.ts'
+import type { Deps } from '../deps.ts'
+import { searchKnowledge } from './index/search.ts'
+import { knowledgeParts } from './parts.ts'
+import type { KnowledgeFound } from './types.ts'
+
+/** A caller waits: what was found by then is the answer. The engine gives up a little later. */
+const CALL_MS = 400
+const REST_MS = 2000
+/** Nobody waits so long for an answer that the database owes. */
+const GIVE_UP_MS = 10_000
+/** More is read by no model in a call, and costs its time. */
+const FOR_A_CALL = 4
+
+interface Wanted {
+  ownerId: string
+  projectId: string
+  query: string
+  limit: number
+}
+
+export const searchProject = (deps: Deps, wanted: Wanted): Promise<KnowledgeFound[]> => find(deps, wanted, REST_MS)
+
+export async function answerSearch(
+  deps: Deps,
+  { owner_id, project_id, query }: AskRequest<'knowledge.search'>,
+): Promise<AskAnswer<'knowledge.search'>> {
+  const wanted = { ownerId: owner_id, projectId: project_id, query, limit: FOR_A_CALL }
+  return { found: await find(deps, wanted, CALL_MS) }
+}
+
+function find(deps: Deps, wanted: Wanted, deadlineMs: number): Promise<KnowledgeFound[]> {
+  const { sql, clock, log } = deps
+  const { embedder, vectors } = knowledgeParts(deps)
+  const signal = AbortSignal.timeout(GIVE_UP_MS)
+  return searchKnowledge({ sql, clock, log, embedder, vectors }, { ...wanted, deadlineMs, signal })
+}

@@ -1,0 +1,228 @@
+/** What a project's agent knows: sources come in, are indexed by a job, searched, and go again with all that is of them. */
+import { createHash, randomUUID } from 'node:crypto'
+import { rm, writeFile } from 'node:fs/promises'
+import type { Db, Tx } from '../db/connect.ts'
+import { type Deps, wallDate } from '../deps.ts'
+import { invalidField, notFound, Problem } from '../http/problem.ts'
+import { uuidv7 } from '../ids.ts'
+import { enqueue, withJobs } from '../jobs.ts'
+import { errorFields } from '../log.ts'
+import { selectProject } from '../projects/sql.ts'
+import { judge } from './extract/sniff.ts'
+import { stopIndexing } from './indexing.ts'
+import { knowledgeParts } from './parts.ts'
+import type { SourceInput } from './schema.ts'
+import {
+  deleteSource,
+  deleteSourcesOf,
+  deleteUnstored,
+  deleteUnstoredOne,
+  insertSource,
+  markStored,
+  type NewSource,
+  resetSource,
+  type SourceRow,
+  selectSourceOf,
+  selectUse,
+} from './sql.ts'
+import { contentKey, sweepTemp, tempFile } from './storage.ts'
+import type { Upload } from './upload.ts'
+
+const MOST_SOURCES = 200
+/** Of all projects of an account. */
+const MOST_BYTES = 500 * 1024 * 1024
+const DEFAULT_PAGES = 15
+/** An upload that is older was broken off. */
+const UNSTORED_KEPT_MS = 3600 * 1000
+/** When the content could not be deleted at once. */
+const FORGET_AGAIN_SECONDS = 30
+
+const UPLOAD_MS = 60_000
+
+type Save = (db: Db, answer: unknown) => Promise<void>
+type Draft = Omit<NewSource, 'id' | 'created_at' | 'project_id'>
+
+export function presentSource(row: SourceRow) {
+  const { id, kind, name, status, chunks, pages, error_code: code, error_message: message } = row
+  const error = code === null ? null : { code, message: message ?? '' }
+  return { id, kind, name, status, chunks, pages, error, created_at: row.created_at.toISOString() }
+}
+
+// ---- coming in ----
+
+export async function addSource(deps: Deps, ownerId: string, projectId: string, input: SourceInput, save: Save) {
+  if (input.type === 'url') return add(deps, ownerId, projectId, siteDraft(input), null, save)
+  const content = input.content!
+  const { temp } = knowledgeParts(deps)
+  const file = await tempFile(temp, `text-${randomUUID()}`)
+  try {
+    await writeFile(file, content, { mode: 0o600 })
+    return await add(deps, ownerId, projectId, textDraft(input.title, content), file, save)
+  } finally {
+    await rm(file, { force: true })
+  }
+}
+
+export async function addFile(deps: Deps, ownerId: string, projectId: string, upload: Upload, save: Save) {
+  const { file, name, bytes, sha256: content_hash } = upload
+  const judged = await judge(upload)
+  if (!judged.ok) throw invalidField('/file', judged.code, judged.message)
+  const document_kind = judged.kind
+  const draft = { kind: 'file' as const, name, document_kind, bytes, content_hash, ...NO_SITE }
+  return add(deps, ownerId, projectId, draft, file, save)
+}
+
+const NO_SITE = { url: null, crawl: false, max_pages: 1 }
+
+function siteDraft({ title, url: given, crawl = false, max_pages = DEFAULT_PAGES }: SourceInput): Draft {
+  const url = new URL(given!)
+  url.hash = ''
+  const pages = crawl ? max_pages : 1
+  const content_hash = createHash('sha256')
+    .update(JSON.stringify([url.href, crawl, pages]))
+    .digest()
+  const name = title ?? (url.host + url.pathname).replace(/\/$/, '').slice(0, 200)
+  return {
+    ...{ kind: 'url', name, document_kind: null, bytes: 0, content_hash },
+    ...{ url: url.href, crawl, max_pages: pages },
+  }
+}
+
+const HEADING = /^#{1,6} /m
+const TITLE_CHARS = 60
+
+function textDraft(title: string | undefined, content: string): Draft {
+  const document_kind = HEADING.test(content) ? ('md' as const) : ('txt' as const)
+  const bytes = Buffer.byteLength(content)
+  const content_hash = createHash('sha256').update(content).digest()
+  const [first = ''] = content.trim().split('\n')
+  const name = title ?? first.replace(HEADING, '').slice(0, TITLE_CHARS).toWellFormed()
+  return { kind: 'text', name, document_kind, bytes, content_hash, ...NO_SITE }
+}
+
+/**
+ * The row comes first, unseen, and is seen once its content is stored: whenever we are killed, no file lies about that no
+ * row knows. What is there already is answered as it is; what ended in an error is tried again.
+ */
+async function add(
+  deps: Deps,
+  ownerId: string,
+  projectId: string,
+  draft: Draft,
+  file: string | null,
+  save: Save,
+): Promise<SourceRow> {
+  const made = await withJobs(deps, async tx => {
+    const source = await findOrInsert(deps, tx, ownerId, projectId, draft)
+    if (source.stored) await save(tx, presentSource(source))
+    return source
+  })
+  if (made.stored || file === null) return made
+  await storeContent(deps, made, file)
+  const stored = await withJobs(deps, async tx => {
+    const source = await markStored(tx, ownerId, made.id)
+    if (!source) return null
+    await startIndexing(deps, tx, source)
+    await save(tx, presentSource(source))
+    return source
+  })
+  return stored ?? (await sameMeanwhile(deps, made))
+}
+
+async function findOrInsert(deps: Deps, tx: Tx, ownerId: string, projectId: string, draft: Draft): Promise<SourceRow> {
+  // Locked: it must not be deleted meanwhile, and two requests must not both find room for the last source.
+  if (!(await selectProject(tx, ownerId, projectId, true))) throw notFound()
+  const there = await selectSourceOf(tx, ownerId, projectId, draft.content_hash)
+  if (there && there.status !== 'error') return there
+  if (there) {
+    const again = await resetSource(tx, ownerId, there.id)
+    await startIndexing(deps, tx, again)
+    return again
+  }
+  const use = await selectUse(tx, ownerId, projectId)
+  if (use.sources >= MOST_SOURCES) throw full(`A project may have ${MOST_SOURCES} sources.`)
+  if (use.bytes + draft.bytes > MOST_BYTES) {
+    throw full(`The texts and files of an account may have ${MOST_BYTES / 1024 / 1024} MB in all.`)
+  }
+  const at = wallDate(deps)
+  const made = { ...draft, id: uuidv7(at.getTime()), project_id: projectId, created_at: at }
+  const source = await insertSource(tx, ownerId, made)
+  if (source.stored) await startIndexing(deps, tx, source)
+  return source
+}
+
+const full = (detail: string) => new Problem('limit_reached', { detail })
+
+const startIndexing = (deps: Deps, tx: Tx, { id, owner_id }: SourceRow) =>
+  enqueue(deps, tx, 'knowledge.index', { owner_id, source_id: id }, { group: { id: owner_id } })
+
+async function storeContent(deps: Deps, source: SourceRow, file: string): Promise<void> {
+  const signal = AbortSignal.timeout(UPLOAD_MS)
+  try {
+    await deps.blobs.take(contentKey(source), file, { contentType: 'application/octet-stream', signal })
+  } catch (error) {
+    await deleteUnstoredOne(deps.sql, source.owner_id, source.id)
+    throw new Problem('service_unavailable', { cause: error, retryAfterSeconds: 5 })
+  }
+}
+
+/** Another request with the same content was faster, or the project is gone: then so is what we have stored. */
+async function sameMeanwhile(deps: Deps, { id, owner_id, project_id, content_hash }: SourceRow): Promise<SourceRow> {
+  const there = await selectSourceOf(deps.sql, owner_id, project_id, content_hash)
+  if (there?.id === id) return there
+  await deps.blobs.delete(contentKey({ id, owner_id }))
+  throw notFound()
+}
+
+// ---- going ----
+
+export async function removeSource(deps: Deps, ownerId: string, projectId: string, id: string): Promise<void> {
+  const gone = await withJobs(deps, async tx => {
+    const source = await deleteSource(tx, ownerId, projectId, id)
+    if (source) await forgetLater(deps, tx, [source])
+    return source
+  })
+  if (!gone) throw notFound()
+  await forgetNow(deps, [gone])
+}
+
+/** Inside the transaction that deletes a project; the content goes after its commit, by `forgetNow`. */
+export async function removeSourcesOf(
+  deps: Pick<Deps, 'boss'>,
+  tx: Tx,
+  ownerId: string,
+  projectId: string,
+): Promise<SourceRow[]> {
+  const gone = await deleteSourcesOf(tx, ownerId, projectId)
+  if (gone.length > 0) await forgetLater(deps, tx, gone)
+  return gone
+}
+
+type Gone = Pick<SourceRow, 'id' | 'owner_id'>
+
+const forgetLater = (deps: Pick<Deps, 'boss'>, tx: Tx, gone: readonly Gone[]) =>
+  enqueue(deps, tx, 'knowledge.forget', { keys: gone.map(contentKey) }, { startAfter: FORGET_AGAIN_SECONDS })
+
+/** Stops what runs in this process at once, others notice within a second. A failure is the job's to mend. */
+export async function forgetNow(deps: Pick<Deps, 'boss' | 'blobs' | 'log'>, gone: readonly Gone[]): Promise<void> {
+  for (const { id } of gone) stopIndexing(deps, id)
+  await forgetContent(deps, gone.map(contentKey)).catch(error =>
+    deps.log.warn({ error: errorFields(error) }, 'content of a deleted source is still there, will be deleted later'),
+  )
+}
+
+export async function forgetContent({ blobs }: Pick<Deps, 'blobs'>, keys: readonly string[]): Promise<void> {
+  for (const key of keys) await blobs.delete(key)
+}
+
+/** What killed processes have left: uploads that were never seen, and their files. */
+export async function sweepKnowledge(deps: Deps): Promise<void> {
+  const before = new Date(deps.clock.wall() - UNSTORED_KEPT_MS)
+  const gone = await withJobs(deps, async tx => {
+    const rows = await deleteUnstored(tx, before)
+    if (rows.length > 0) await forgetLater(deps, tx, rows)
+    return rows
+  })
+  await forgetNow(deps, gone)
+  if (deps.knowledge) await sweepTemp(deps.knowledge.temp, Date.now())
+}

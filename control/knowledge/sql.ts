@@ -1,0 +1,178 @@
+import type { Db, Tx } from '../db/connect.ts'
+import type { Page } from '../http/paging.ts'
+import type { DocumentKind, KnowledgeErrorCode } from './types.ts'
+
+export interface SourceRow {
+  id: string
+  owner_id: string
+  project_id: string
+  kind: 'text' | 'url' | 'file'
+  name: string
+  status: 'pending' | 'indexing' | 'ready' | 'error'
+  /** Null for a site. */
+  document_kind: DocumentKind | null
+  /** Null for texts and files. */
+  url: string | null
+  crawl: boolean
+  max_pages: number
+  bytes: number
+  content_hash: Buffer
+  stored: boolean
+  attempt: number
+  tries: number
+  chunked: boolean
+  pages: number
+  chunks: number
+  error_code: KnowledgeErrorCode | null
+  error_message: string | null
+  created_at: Date
+}
+
+export type NewSource = Pick<
+  SourceRow,
+  | 'id'
+  | 'project_id'
+  | 'kind'
+  | 'name'
+  | 'document_kind'
+  | 'url'
+  | 'crawl'
+  | 'max_pages'
+  | 'bytes'
+  | 'content_hash'
+  | 'created_at'
+>
+
+/** Its content has to be stored yet, where it has any. */
+export async function insertSource(tx: Tx, ownerId: string, source: NewSource): Promise<SourceRow> {
+  const [row] = await tx<SourceRow[]>`
+    insert into knowledge_sources (id, owner_id, project_id, kind, name, status, document_kind, url, crawl, max_pages,
+      bytes, content_hash, stored, created_at)
+    values (${source.id}, ${ownerId}, ${source.project_id}, ${source.kind}, ${source.name}, 'pending',
+      ${source.document_kind}, ${source.url}, ${source.crawl}, ${source.max_pages}, ${source.bytes},
+      ${source.content_hash}, ${source.kind === 'url'}, ${source.created_at})
+    returning *`
+  return row!
+}
+
+export async function selectSources(db: Db, ownerId: string, projectId: string, page: Page): Promise<SourceRow[]> {
+  return db<SourceRow[]>`
+    select * from knowledge_sources where owner_id = ${ownerId} and project_id = ${projectId} and stored
+    order by created_at desc, id desc limit ${page.limit} offset ${page.offset}`
+}
+
+/** A project has few: counting them is one index scan. */
+export async function countSources(db: Db, ownerId: string, projectId: string): Promise<number> {
+  const [row] = await db<{ total: number }[]>`
+    select count(*)::int as total from knowledge_sources
+    where owner_id = ${ownerId} and project_id = ${projectId} and stored`
+  return row!.total
+}
+
+/** What counts against the limits, things on their way too. */
+export async function selectUse(
+  tx: Tx,
+  ownerId: string,
+  projectId: string,
+): Promise<{ sources: number; bytes: number }> {
+  const [row] = await tx<{ sources: number; bytes: number }[]>`
+    select count(*) filter (where project_id = ${projectId})::int as sources, coalesce(sum(bytes), 0)::float8 as bytes
+    from knowledge_sources where owner_id = ${ownerId}`
+  return row!
+}
+
+/** Not locked: where the project is, nobody else makes one, and only the end of a run is ever changed. */
+export async function selectSourceOf(
+  db: Db,
+  ownerId: string,
+  projectId: string,
+  hash: Buffer,
+): Promise<SourceRow | undefined> {
+  const [row] = await db<SourceRow[]>`
+    select * from knowledge_sources
+    where owner_id = ${ownerId} and project_id = ${projectId} and content_hash = ${hash}`
+  return row
+}
+
+/** Null: it is gone, or was stored before. */
+export async function markStored(tx: Tx, ownerId: string, id: string): Promise<SourceRow | null> {
+  const [row] = await tx<SourceRow[]>`
+    update knowledge_sources set stored = true where owner_id = ${ownerId} and id = ${id} and not stored returning *`
+  return row ?? null
+}
+
+/** From an error back to the beginning. */
+export async function resetSource(tx: Tx, ownerId: string, id: string): Promise<SourceRow> {
+  const [row] = await tx<SourceRow[]>`
+    update knowledge_sources
+    set status = 'pending', tries = 0, chunked = false, pages = 0, chunks = 0, error_code = null, error_message = null
+    where owner_id = ${ownerId} and id = ${id} returning *`
+  return row!
+}
+
+export async function deleteSource(tx: Tx, ownerId: string, projectId: string, id: string): Promise<SourceRow | null> {
+  const [row] = await tx<SourceRow[]>`
+    delete from knowledge_sources where owner_id = ${ownerId} and project_id = ${projectId} and id = ${id} returning *`
+  return row ?? null
+}
+
+export async function deleteSourcesOf(tx: Tx, ownerId: string, projectId: string): Promise<SourceRow[]> {
+  return tx<SourceRow[]>`
+    delete from knowledge_sources where owner_id = ${ownerId} and project_id = ${projectId} returning *`
+}
+
+/** Uploads whose process died before the content was stored. */
+export async function deleteUnstored(tx: Tx, before: Date): Promise<Pick<SourceRow, 'id' | 'owner_id'>[]> {
+  return tx<Pick<SourceRow, 'id' | 'owner_id'>[]>`
+    delete from knowledge_sources where not stored and created_at < ${before} returning id, owner_id`
+}
+
+export async function deleteUnstoredOne(db: Db, ownerId: string, id: string): Promise<void> {
+  await db`delete from knowledge_sources where owner_id = ${ownerId} and id = ${id} and not stored`
+}
+
+/** Of any owner: whether this installation has something to find. */
+export async function hasSomeReadySource(db: Db): Promise<boolean> {
+  return (await db`select 1 from knowledge_sources where status = 'ready' limit 1`).length > 0
+}
+
+export async function hasReadySource(db: Db, ownerId: string, projectId: string): Promise<boolean> {
+  const rows = await db`
+    select 1 from knowledge_sources
+    where owner_id = ${ownerId} and project_id = ${projectId} and status = 'ready' limit 1`
+  return rows.length > 0
+}
+
+// ---- of one run of the indexing; `attempt` is its right to write ----
+
+export type Claim = Pick<SourceRow, 'id' | 'owner_id' | 'project_id' | 'attempt'>
+
+/** Null: it is gone, or its end is reached. */
+export async function claimSource(db: Db, ownerId: string, id: string): Promise<SourceRow | null> {
+  const [row] = await db<SourceRow[]>`
+    update knowledge_sources set status = 'indexing', attempt = attempt + 1, tries = tries + 1
+    where owner_id = ${ownerId} and id = ${id} and stored and status in ('pending', 'indexing') returning *`
+  return row ?? null
+}
+
+/** False: the source is gone, or another run has taken over. */
+export async function holdsClaim(db: Db, claim: Claim, lock = false): Promise<boolean> {
+  const rows = await db`
+    select 1 from knowledge_sources
+    where owner_id = ${claim.owner_id} and id = ${claim.id} and attempt = ${claim.attempt} and status = 'indexing'
+    ${lock ? db`for update` : db``}`
+  return rows.length > 0
+}
+
+type Change = Partial<
+  Pick<SourceRow, 'status' | 'pages' | 'chunks' | 'chunked' | 'tries' | 'error_code' | 'error_message'>
+>
+
+/** False: nothing was written, since the right to write is lost. */
+export async function updateClaimed(db: Db, claim: Claim, change: Change): Promise<boolean> {
+  const rows = await db`
+    update knowledge_sources set ${db(change)}
+    where owner_id = ${claim.owner_id} and id = ${claim.id} and attempt = ${claim.attempt} and status = 'indexing'
+    returning 1`
+  return rows.length > 0
+}

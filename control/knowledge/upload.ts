@@ -1,0 +1,133 @@
+/** A file that comes as multipart/form-data, streamed to disk; the only importer of @fastify/multipart. */
+import { createHash, randomUUID } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { pipeline } from 'node:stream/promises'
+import multipart, { type MultipartFile } from '@fastify/multipart'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { cleanText } from '../db/text.ts'
+import { invalidField, Problem } from '../http/problem.ts'
+import { tempFile } from './storage.ts'
+
+/** The largest that any kind of file may have. */
+export const LARGEST_FILE = 20 * 1024 * 1024
+const LONGEST_NAME = 200
+/** For a whole request; one that goes on and on is cut off there. */
+const MOST_BYTES = 2 * LARGEST_FILE
+const LONGEST_MS = 10 * 60_000
+const MOST_PARTS = 10
+
+export class Upload {
+  readonly file: string
+  /** As the customer calls it, without folders. */
+  readonly name: string
+  /** What the customer says that it is. */
+  readonly mediaType: string
+  readonly bytes: number
+  readonly sha256: Buffer
+
+  constructor(given: { file: string; name: string; mediaType: string; bytes: number; sha256: Buffer }) {
+    this.file = given.file
+    this.name = given.name
+    this.mediaType = given.mediaType
+    this.bytes = given.bytes
+    this.sha256 = given.sha256
+  }
+
+  /** Two uploads of the same are the same, wherever they lie. */
+  toJSON() {
+    return { name: this.name, sha256: this.sha256.toString('hex') }
+  }
+
+  /** Of what was not stored. */
+  discard(): Promise<void> {
+    return rm(this.file, { force: true })
+  }
+}
+
+/** In the scope of the routes that take files: elsewhere such a body is of an unsupported type. */
+export async function acceptUploads(app: FastifyInstance): Promise<void> {
+  const limits = { fileSize: LARGEST_FILE, parts: MOST_PARTS, fields: MOST_PARTS, fieldSize: 1024, headerPairs: 50 }
+  await app.register(multipart, { limits, throwFileSizeLimit: false })
+}
+
+export function assertForm(request: FastifyRequest): void {
+  if (!request.isMultipart()) throw new Problem('unsupported_media_type')
+}
+
+/** The one file of a request that is a form; who calls discards it. Throws a Problem with a code for whatever else there is. */
+export async function receiveUpload(request: FastifyRequest, folder: string): Promise<Upload> {
+  if (Number(request.headers['content-length'] ?? 0) > MOST_BYTES) throw tooLarge()
+  const file = await tempFile(folder, `upload-${randomUUID()}`)
+  // Begins to read: nothing may be waited for between this and the parser.
+  const stop = bounded(request)
+  try {
+    return await readParts(request, file)
+  } catch (error) {
+    await rm(file, { force: true })
+    // Of the disk and of ourselves; all others are the parser's.
+    if (error instanceof Problem || (error as NodeJS.ErrnoException).syscall) throw error
+    throw invalidField('', 'malformed_multipart', 'is not multipart/form-data, or breaks off')
+  } finally {
+    stop()
+  }
+}
+
+async function readParts(request: FastifyRequest, path: string): Promise<Upload> {
+  let upload: Upload | null = null
+  let wrong: Problem | null = null
+  // To the end also where something is wrong: who still sends hears no answer.
+  for await (const part of request.parts()) {
+    if (part.type === 'field') {
+      wrong ??= invalidField(`/${part.fieldname}`, 'unknown_field', 'There is no such field: the only one is a file')
+    } else if (upload || wrong) {
+      part.file.resume()
+      wrong ??= invalidField('/file', 'too_many_files', 'One file at a time')
+    } else {
+      upload = await store(part, path)
+      if (part.file.truncated) wrong = tooLarge()
+    }
+  }
+  if (wrong) throw wrong
+  if (!upload) throw invalidField('/file', 'no_file', 'is missing')
+  return upload
+}
+
+async function store(part: MultipartFile, path: string): Promise<Upload> {
+  const hash = createHash('sha256')
+  let bytes = 0
+  await pipeline(
+    part.file,
+    async function* (chunks: AsyncIterable<Buffer>) {
+      for await (const chunk of chunks) {
+        hash.update(chunk)
+        bytes += chunk.length
+        yield chunk
+      }
+    },
+    createWriteStream(path, { mode: 0o600 }),
+  )
+  const name =
+    cleanText(part.filename ?? '')
+      .trim()
+      .slice(-LONGEST_NAME)
+      .toWellFormed() || 'file'
+  return new Upload({ file: path, name, mediaType: part.mimetype, bytes, sha256: hash.digest() })
+}
+
+const tooLarge = () => invalidField('/file', 'too_large', `may have ${LARGEST_FILE / 1024 / 1024} MB at most`)
+
+/** A body without end, or without haste, must not hold a request and its file for ever. */
+function bounded({ raw }: FastifyRequest): () => void {
+  let bytes = 0
+  const count = (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > MOST_BYTES) raw.destroy()
+  }
+  const timer = setTimeout(() => raw.destroy(), LONGEST_MS)
+  raw.on('data', count)
+  return () => {
+    clearTimeout(timer)
+    raw.off('data', count)
+  }
+}

@@ -1,0 +1,305 @@
+/**
+ * What agents know: how well it is found (the corpus of test/corpus/knowledge, its test split), and how fast in a project
+ * of 100 000 chunks, the question's own vector included. Words of the large project are drawn by Zipf's law; its vectors
+ * are those of real passages with noise, since the search reads all of them whatever they hold.
+ */
+
+import { randomInt, randomUUID } from 'node:crypto'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect, type Sql } from '../../control/db/connect.ts'
+import { migrate } from '../../control/db/migrate.ts'
+import { quantise } from '../../control/knowledge/index/quantise.ts'
+import { rankedLists, type SearchDeps, searchKnowledge } from '../../control/knowledge/index/search.ts'
+import { ensureModel, finishVectors, insertVectors } from '../../control/knowledge/index/sql.ts'
+import { replaceChunks } from '../../control/knowledge/index/store.ts'
+import { createVectorIndex } from '../../control/knowledge/index/vectors.ts'
+import type { Chunk, Embedder } from '../../control/knowledge/types.ts'
+import { systemClock } from '../../infra/clock.ts'
+import { readConfig } from '../../infra/config.ts'
+import { startPostgres } from '../../infra/embedded/postgres.ts'
+import { createLocalEmbedder } from '../../infra/embedding/local.ts'
+import { embeddingFiles, ensureEmbeddingModel } from '../../infra/embedding/model.ts'
+import { readCorpus } from '../corpus/knowledge/corpus.ts'
+import {
+  estimate,
+  METHODS,
+  mulberry32,
+  rankOf,
+  recallAt5,
+  reciprocal,
+  type Tried,
+  tell as tellEstimate,
+  tryCorpus,
+} from '../support/retrieval.ts'
+import { quietLog } from '../support/world.ts'
+import type { Line } from './main.ts'
+
+export interface KnowledgeBench {
+  chunks: number
+  questions: number
+  tell(text: string): void
+}
+
+const BOUND_MS = 50
+const WANTED_RECALL = 0.9
+const CHUNKS_OF_A_SOURCE = 1000
+const SOURCES_AT_ONCE = 4
+
+export async function benchKnowledge(options: KnowledgeBench): Promise<Line[]> {
+  const { cache } = readConfig()
+  const problem = await ensureEmbeddingModel(cache)
+  if (problem) throw new Error(problem)
+  const folder = await mkdtemp(join(tmpdir(), 'parley-bench-'))
+  await chmod(folder, 0o755)
+  const logFile = join(folder, 'postgres.log')
+  const port = randomInt(33_000, 60_000)
+  const postgres = await startPostgres({
+    ...{ folder: join(folder, 'postgres'), logFile, port, throwaway: true },
+    tell: options.tell,
+  })
+  await migrate({ url: postgres.url })
+  const sql = connect({ url: postgres.url, max: 10 })
+  const embedder = createLocalEmbedder(embeddingFiles(cache))
+  const vectors = createVectorIndex({ sql, log: quietLog })
+  const deps = { sql, clock: systemClock, log: quietLog, embedder, vectors }
+  try {
+    const found = await benchRetrieval(deps, options)
+    return [...found, ...(await benchSpeed(deps, options))]
+  } finally {
+    await vectors.close()
+    await embedder.close()
+    await sql.end()
+    await postgres.child.stop()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+type Deps = SearchDeps & { embedder: Embedder }
+
+async function makeProject(sql: Sql): Promise<{ ownerId: string; projectId: string }> {
+  const [ownerId, projectId, now] = [randomUUID(), randomUUID(), new Date()]
+  await sql`insert into accounts (id, name, created_at) values (${ownerId}, 'Bench', ${now})`
+  await sql`
+    insert into projects (id, owner_id, name, language, settings, created_at, updated_at)
+    values (${projectId}, ${ownerId}, 'Agent', 'en', '{}', ${now}, ${now})`
+  return { ownerId, projectId }
+}
+
+async function addSource(sql: Sql, of: { ownerId: string; projectId: string }, name: string, chunks: Chunk[]) {
+  const source = { id: randomUUID(), owner_id: of.ownerId, project_id: of.projectId }
+  await sql.begin(async tx => {
+    await tx`
+      insert into knowledge_sources (id, owner_id, project_id, kind, name, status, content_hash, stored, chunks, created_at)
+      values (${source.id}, ${of.ownerId}, ${of.projectId}, 'text', ${name}, 'ready', ${Buffer.from(source.id)}, true,
+        ${chunks.length}, ${new Date()})`
+    await replaceChunks(tx, source, chunks)
+  })
+  return source
+}
+
+// ---- how well ----
+
+async function benchRetrieval(deps: Deps, { tell }: KnowledgeBench): Promise<Line[]> {
+  const corpus = readCorpus()
+  const add = (project: Awaited<ReturnType<typeof makeProject>>) => (name: string, chunks: Chunk[]) =>
+    addSource(deps.sql, project, name, chunks)
+  const started = performance.now()
+  const together = await makeProject(deps.sql)
+  const named = await tryCorpus(deps, together, corpus, add(together), ({ document, text }) => `${document}: ${text}`)
+  tell(`${corpus.pages.length} documents and ${named.length} questions in ${seconds(started)} s`)
+  const own: Tried[] = []
+  for (const page of corpus.pages) {
+    const questions = corpus.questions.filter(({ document }) => document === page.title)
+    const project = await makeProject(deps.sql)
+    own.push(...(await tryCorpus(deps, project, { pages: [page], questions }, add(project))))
+  }
+  const signal = new AbortController().signal
+  const unnamed: Tried[] = []
+  for (const { question, answer } of named) {
+    const search = { ...together, query: question.text, limit: 5, signal, deadlineMs: 60_000 }
+    unnamed.push({ question, answer, lists: await rankedLists(deps, search) })
+  }
+  tellFigures('each company a project of its own', own, tell)
+  tellFigures('all in one project, the company named', named, tell)
+  tellFigures('all in one project, no company named', unnamed, tell)
+  const held = named.filter(({ question }) => question.split === 'test')
+  const { value } = estimate(held.map(one => recallAt5(rankOf(one, 'both'))))
+  return [
+    {
+      name: 'knowledge: recall@5, full text and vectors',
+      ...{ value, reference: WANTED_RECALL, unit: 'of 1', ratio: value / WANTED_RECALL },
+      ...{ wanted: '≥ 1', ok: value >= WANTED_RECALL },
+    },
+  ]
+}
+
+function tellFigures(setting: string, tried: readonly Tried[], tell: (text: string) => void): void {
+  for (const language of ['en', 'ru', null] as const) {
+    const some = tried.filter(
+      ({ question }) => question.split === 'test' && (language === null || question.language === language),
+    )
+    for (const method of METHODS) {
+      const ranks = some.map(one => rankOf(one, method))
+      const recall = tellEstimate(estimate(ranks.map(recallAt5)))
+      const mrr = tellEstimate(estimate(ranks.map(reciprocal)))
+      tell(
+        `${setting}, ${language ?? 'en and ru'}, ${some.length} questions, ${method}: recall@5 ${recall}, MRR ${mrr}`,
+      )
+    }
+  }
+}
+
+// ---- how fast ----
+
+async function benchSpeed(deps: Deps, options: KnowledgeBench): Promise<Line[]> {
+  const { tell } = options
+  const random = mulberry32(42)
+  const words = createWords(random)
+  const project = await makeProject(deps.sql)
+  await fillProject(deps, project, options, words, random)
+  const questions = Array.from({ length: options.questions }, () => words.question())
+  const signal = new AbortController().signal
+  const whole = async (query: string) => {
+    const found = await searchKnowledge(deps, { ...project, query, limit: 4, signal, deadlineMs: 60_000 })
+    if (found.length === 0) throw new Error(`nothing was found for «${query}»`)
+  }
+  const started = performance.now()
+  await whole(questions[0]!)
+  tell(`the first question, for which all vectors are loaded: ${seconds(started)} s`)
+  for (const query of questions.slice(0, 20)) await whole(query) // the first ones warm up
+  const arms = { ...deps, embedder: null, vectors: null }
+  const text = await timed(questions, query =>
+    rankedLists(arms, { ...project, query, limit: 4, signal, deadlineMs: 60_000 }),
+  )
+  const embedding = await timed(questions, query => deps.embedder.embed([query], 'query', signal))
+  const all = await timed(questions, whole)
+  const say = (name: string, times: number[]) => tell(`${name}: p50 ${at(times, 0.5)} ms, p95 ${at(times, 0.95)} ms`)
+  say('the vector of a question', embedding)
+  say('full text alone', text)
+  say('the whole search', all)
+  const p95 = Number(at(all, 0.95))
+  return [
+    {
+      name: `knowledge: search among ${options.chunks.toLocaleString('en')} chunks, p95`,
+      ...{ value: p95, reference: BOUND_MS, unit: 'ms', ratio: p95 / BOUND_MS, wanted: '≤ 1', ok: p95 <= BOUND_MS },
+    },
+  ]
+}
+
+const seconds = (since: number) => ((performance.now() - since) / 1000).toFixed(1)
+const at = (times: readonly number[], share: number) =>
+  [...times].sort((a, b) => a - b)[Math.min(times.length - 1, Math.floor(times.length * share))]!.toFixed(1)
+
+async function timed(questions: readonly string[], ask: (query: string) => Promise<unknown>): Promise<number[]> {
+  const times: number[] = []
+  for (const query of questions) {
+    const started = performance.now()
+    await ask(query)
+    times.push(performance.now() - started)
+  }
+  return times
+}
+
+async function fillProject(
+  deps: Deps,
+  project: { ownerId: string; projectId: string },
+  { chunks, tell }: KnowledgeBench,
+  words: Words,
+  random: () => number,
+): Promise<void> {
+  const signal = new AbortController().signal
+  const passages = readCorpus().pages.flatMap(({ blocks }) => blocks.filter(({ heading }) => heading === 0))
+  const started = performance.now()
+  const seeds = await deps.embedder.embed(
+    passages.slice(0, 100).map(({ text }) => text),
+    'passage',
+    signal,
+  )
+  tell(`vectors of real passages: ${(100 / Number(seconds(started))).toFixed(1)} a second`)
+  const modelId = await ensureModel(deps.sql, deps.embedder.model, deps.embedder.dimensions)
+  const filling = performance.now()
+  const fill = async (first: number) => {
+    const list = Array.from({ length: CHUNKS_OF_A_SOURCE }, (_, ordinal) => ({
+      ...{ ordinal, heading: words.heading(), text: words.passage(), url: null },
+    }))
+    const vectors = list.map(({ ordinal }) => {
+      const noisy = seeds[Math.floor(random() * seeds.length)]!.map(value => value + (random() - 0.5) * 0.05)
+      const length = Math.hypot(...noisy)
+      return { ordinal, vector: quantise(noisy.map(value => value / length)) }
+    })
+    const source = await addSource(deps.sql, project, `Source ${first / CHUNKS_OF_A_SOURCE}`, list)
+    await insertVectors(deps.sql, source, modelId, vectors)
+    await deps.sql.begin(tx => finishVectors(tx, source, modelId))
+  }
+  const firsts = Array.from({ length: chunks / CHUNKS_OF_A_SOURCE }, (_, i) => i * CHUNKS_OF_A_SOURCE)
+  const lane = async () => {
+    for (let first = firsts.shift(); first !== undefined; first = firsts.shift()) await fill(first)
+  }
+  await Promise.all(Array.from({ length: SOURCES_AT_ONCE }, lane))
+  await deps.sql`analyze`
+  const [size] = await deps.sql<{ text: number; terms: number; words: number; vectors: number }[]>`
+    select pg_total_relation_size('knowledge_chunks') / 1e6 as text, pg_total_relation_size('knowledge_terms') / 1e6 as terms,
+      pg_total_relation_size('knowledge_lexemes') / 1e6 as words, pg_total_relation_size('knowledge_vectors') / 1e6 as vectors`
+  const megabytes = Object.entries(size!).map(([name, value]) => `${name} ${Number(value).toFixed(0)}`)
+  tell(`${chunks.toLocaleString('en')} chunks written in ${seconds(filling)} s; MB: ${megabytes.join(', ')}`)
+}
+
+interface Words {
+  heading(): string
+  passage(): string
+  question(): string
+}
+
+const KINDS = 40_000
+/** Mandelbrot's form of Zipf's law, as it fits running text: rank + 2.7, exponent 1. */
+const SHIFT = 2.7
+const SYLLABLES = {
+  en: 'ba ce di fo gu ha ji ka le mi no pu ra se ti vo wa xe yo zu tra ble ster ing ment'.split(' '),
+  ru: 'ба ве ги до жу за ки ле мо ну па ре си то фу ха це чи ша щу про ста пре ние ство'.split(' '),
+}
+const SPOKEN = {
+  en: ['how much does it cost to', 'could you tell me about', 'do you have', 'what about'],
+  ru: ['сколько стоит', 'подскажите пожалуйста', 'а есть ли у вас', 'хотел узнать про'],
+}
+
+/** Two languages of made-up words; a question's words are of the same law, but none of the 100 that are everywhere. */
+function createWords(random: () => number): Words {
+  const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!
+  const vocabulary = (language: 'en' | 'ru') =>
+    Array.from({ length: KINDS }, () =>
+      Array.from({ length: 2 + Math.floor(random() * 3) }, () => pick(SYLLABLES[language])).join(''),
+    )
+  const kinds = { en: vocabulary('en'), ru: vocabulary('ru') }
+  const sums: number[] = []
+  for (let rank = 0; rank < KINDS; rank++) sums.push((sums.at(-1) ?? 0) + 1 / (rank + 1 + SHIFT))
+  const draw = (language: 'en' | 'ru', from = 0): string => {
+    const least = from === 0 ? 0 : sums[from - 1]!
+    const aim = least + random() * (sums.at(-1)! - least)
+    let [low, high] = [from, KINDS - 1]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (sums[middle]! < aim) low = middle + 1
+      else high = middle
+    }
+    return kinds[language][low]!
+  }
+  const language = () => (random() < 0.5 ? 'en' : 'ru')
+  const several = (count: number, language: 'en' | 'ru', from = 0) =>
+    Array.from({ length: count }, () => draw(language, from)).join(' ')
+  return {
+    heading: () => several(3, language(), 100),
+    passage() {
+      const of = language()
+      const sentences = Array.from({ length: 5 + Math.floor(random() * 6) }, () =>
+        several(8 + Math.floor(random() * 12), of),
+      )
+      return sentences.map(sentence => `${sentence}.`).join(' ')
+    },
+    question() {
+      const of = language()
+      return `${pick(SPOKEN[of])} ${several(2 + Math.floor(random() * 5), of, 100)}`
+    },
+  }
+}

@@ -1,0 +1,14 @@
+/** A process that has a long document read, and says which process reads it. */
+import type { ChildProcess } from 'node:child_process'
+import { subscribe } from 'node:diagnostics_channel'
+import { createExtractor } from '../../../../infra/extractor.ts'
+
+subscribe('child_process', message => {
+  const { process: worker } = message as { process: ChildProcess }
+  worker.once('message', () => process.stdout.write(`${worker.pid}\n`)) // it is ready
+})
+const body = Buffer.from('<i></i>'.repeat(740_000))
+await createExtractor().extract(
+  { kind: 'html', body, url: 'https://x.example/', charset: null },
+  new AbortController().signal,
+)

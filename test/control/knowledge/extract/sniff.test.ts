@@ -1,0 +1,136 @@
+/** What is taken and what is refused at the door: by content, by size, with a code for each. */
+import { createHash } from 'node:crypto'
+import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { judge } from '../../../../control/knowledge/extract/sniff.ts'
+import { documentXml, makeDocx, paragraph } from './make-docx.ts'
+import { makePdf } from './make-pdf.ts'
+import { makeZip } from './make-zip.ts'
+
+let folder: string
+let count = 0
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'parley-sniff-'))
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+async function verdict(name: string, content: Buffer | string, mediaType: string | null = null) {
+  const file = join(folder, String(count++))
+  await writeFile(file, content)
+  const found = await judge({ name, mediaType, file })
+  return found.ok ? found.kind : found.code
+}
+
+const pdf = makePdf([[{ text: 'Prices', y: 700 }]])
+const docx = makeDocx(documentXml(paragraph('Prices')))
+const png = Buffer.from('89504e470d0a1a0a0000000d4948445200000001000000010806000000', 'hex')
+const MB = 1024 * 1024
+
+describe('content', () => {
+  it.each([
+    ['prices.pdf', pdf, 'pdf'],
+    ['ЦЕНЫ.PDF', pdf, 'pdf'],
+    ['prices', pdf, 'pdf'],
+    ['scanner.pdf', Buffer.concat([Buffer.from('\x1b%-12345X@PJL\r\n'), pdf]), 'pdf'],
+    ['prices.docx', docx, 'docx'],
+    ['prices', docx, 'docx'],
+    ['notes.txt', 'We are open.', 'txt'],
+    ['BMW.txt', 'BMW service: 500 a wash', 'txt'],
+    ['readme.md', 'no heading here', 'md'],
+    ['prices.csv', 'a;b\n1;2', 'csv'],
+    ['prices.tsv', 'a\tb\n1\t2', 'csv'],
+    ['faq.json', '{"a": 1}', 'json'],
+    ['lines.jsonl', '{"a": 1}\n{"a": 2}', 'json'],
+    ['page.htm', '<p>hi', 'html'],
+    ['page.html', '<!-- x --><!DOCTYPE html><html><body>hi', 'html'],
+    ['x.xhtml', '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><body/></html>', 'html'],
+  ])('of %s is what its name says', async (name, content, kind) => {
+    expect(await verdict(name, content)).toBe(kind)
+  })
+
+  it('tells kinds of text apart where the name does not, or is wrong', async () => {
+    expect(await verdict('page.txt', '\n<!doctype html><html><body>hi</body></html>')).toBe('html')
+    expect(await verdict('data.txt', '[{"a": 1}]')).toBe('json')
+    expect(await verdict('page.html', 'no tags at all')).toBe('txt')
+    expect(await verdict('Прайс от 12.05', '# Prices\n\nA wash is 500.')).toBe('md')
+    expect(await verdict('prices', 'name,price,time\nwash,5,20\nwax,7,30\nall,9,60\n')).toBe('csv')
+    expect(await verdict('prices', 'one,two', 'text/csv; charset=utf-8')).toBe('csv')
+    expect(await verdict('notes', 'Well, this is prose, with commas.\nAnd more, of it.')).toBe('txt')
+  })
+
+  it('is text in any encoding', async () => {
+    expect(await verdict('notes.txt', Buffer.from('\ufeffОткрыто', 'utf16le'))).toBe('txt')
+    expect(await verdict('notes.txt', Buffer.from('cff0e8e2e5f22c20ece8f020e820e4f0f3e7fcff', 'hex'))).toBe('txt')
+    expect(await verdict('notes.txt', Buffer.from('Café à côté', 'latin1'))).toBe('txt')
+  })
+})
+
+describe('refused is', () => {
+  it.each([
+    ['a PDF named .txt', 'prices.txt', pdf, 'content_mismatch'],
+    ['a PDF after an empty line, named .md', 'prices.md', Buffer.concat([Buffer.from('\n'), pdf]), 'content_mismatch'],
+    ['a PDF named .docx', 'prices.docx', pdf, 'content_mismatch'],
+    ['a DOCX named .pdf', 'prices.pdf', docx, 'content_mismatch'],
+    ['a picture named .txt', 'prices.txt', png, 'content_mismatch'],
+    ['a picture', 'prices.png', png, 'unsupported_type'],
+    ['a picture without a name', 'prices', png, 'unsupported_type'],
+    ['text named .pdf', 'prices.pdf', 'just text', 'content_mismatch'],
+    ['prose named .json', 'prices.json', 'once upon a time', 'content_mismatch'],
+    ['a program, even if it is text', 'run.exe', 'hello', 'unsupported_type'],
+    ['rich text named .txt', 'a.txt', '{\\rtf1\\ansi hello}', 'content_mismatch'],
+    ['XML that is no page', 'a.html', '<?xml version="1.0"?><urlset></urlset>', 'content_mismatch'],
+    ['nothing', 'a.pdf', '', 'empty'],
+    ['spaces', 'a.txt', ' \n\t \r\n', 'empty'],
+    ['a mark alone', 'a.txt', '\ufeff', 'empty'],
+    ['a zip', 'a.docx', makeZip([{ name: 'a.txt', data: 'x' }]), 'content_mismatch'],
+    ['a zip in a zip', 'a.docx', makeZip([{ name: 'in.zip', data: docx }]), 'content_mismatch'],
+    ['the beginning of a DOCX', 'a.docx', docx.subarray(0, docx.length / 2), 'content_mismatch'],
+  ])('%s', async (_what, name, content, code) => {
+    expect(await verdict(name, content)).toBe(code)
+  })
+
+  it('noise named .txt, and text with NUL in it', async () => {
+    const noise = Buffer.concat(Array.from({ length: 160 }, (_, i) => createHash('sha256').update(String(i)).digest()))
+    expect(await verdict('a.txt', noise)).toBe('content_mismatch')
+    expect(await verdict('a.csv', Buffer.from(noise.map(byte => byte || 1)))).toBe('content_mismatch')
+    expect(await verdict('a.txt', 'abc\0def')).toBe('content_mismatch')
+  })
+
+  it('an office document with a password, which is a compound file, and an old one', async () => {
+    const compound = (entry: string) => {
+      const file = Buffer.alloc(4096)
+      Buffer.from('d0cf11e0a1b11ae1', 'hex').copy(file)
+      file.writeUInt16LE(9, 30)
+      file.writeUInt32LE(1, 48)
+      file.write(entry, 1024, 'utf16le')
+      return file
+    }
+    expect(await verdict('a.docx', compound('EncryptedPackage'))).toBe('encrypted')
+    expect(await verdict('a.docx', compound('WordDocument'))).toBe('content_mismatch')
+    expect(await verdict('a.doc', compound('WordDocument'))).toBe('unsupported_type')
+  })
+
+  it('what is too large for its kind', async () => {
+    expect(await verdict('a.txt', 'x'.repeat(5 * MB))).toBe('txt')
+    expect(await verdict('a.txt', 'x'.repeat(5 * MB + 1))).toBe('too_large')
+    const file = join(folder, 'large.pdf')
+    await writeFile(file, pdf)
+    await truncate(file, 20 * MB)
+    expect(await judge({ name: 'a.pdf', mediaType: null, file })).toEqual({ ok: true, kind: 'pdf' })
+    await truncate(file, 20 * MB + 1)
+    expect(await judge({ name: 'a.pdf', mediaType: null, file })).toMatchObject({ ok: false, code: 'too_large' })
+  })
+
+  it('said in one sentence', async () => {
+    const file = join(folder, 'a.txt')
+    await writeFile(file, pdf)
+    const found = await judge({ name: 'prices.txt', mediaType: 'text/plain', file })
+    expect(found).toEqual({
+      ok: false,
+      code: 'content_mismatch',
+      message: 'The name ends in .txt, but the content is PDF.',
+    })
+  })
+})

@@ -1,0 +1,116 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { chunkPages, estimateTokens } from '../../../../control/knowledge/index/chunk.ts'
+import { splitSentences } from '../../../../control/knowledge/index/sentences.ts'
+import type { Block, ExtractedPage } from '../../../../control/knowledge/types.ts'
+
+const page = (blocks: Block[], title: string | null = null): ExtractedPage => ({
+  url: 'https://a.example/',
+  title,
+  blocks,
+})
+const text = (value: string): Block => ({ heading: 0, text: value })
+const heading = (level: number, value: string): Block => ({ heading: level, text: value })
+/** Some tokens above the limit is what a whole sentence of overlap may cost. */
+const MOST = 270
+
+describe('sentences', () => {
+  it.each([
+    ['Mr. Smith came at 5 p.m. yesterday. He left.', ['Mr. Smith came at 5 p.m. yesterday.', 'He left.']],
+    ['It is 3.5 km, e.g. by bus. Really? Yes!', ['It is 3.5 km, e.g. by bus.', 'Really?', 'Yes!']],
+    ['Живу на ул. Ленина, д. 5, г. Тула. Звоните.', ['Живу на ул. Ленина, д. 5, г. Тула.', 'Звоните.']],
+    [
+      'Стоит 5 тыс. руб. в месяц, т.е. дорого. А. С. Пушкин знал.',
+      ['Стоит 5 тыс. руб. в месяц, т.е. дорого.', 'А. С. Пушкин знал.'],
+    ],
+    ['Он сказал: «Нет!» И ушёл… Потом вернулся.', ['Он сказал: «Нет!»', 'И ушёл…', 'Потом вернулся.']],
+    ['one\ntwo\n\nthree', ['one', 'two', 'three']],
+    ['', []],
+  ])('of %j', (whole, parts) => {
+    expect(splitSentences(whole)).toEqual(parts)
+  })
+})
+
+describe('chunks', () => {
+  it('carry the headings above them and never mix two sections', () => {
+    const long = (word: string) =>
+      Array.from({ length: 40 }, (_, i) => `${word} sentence number ${i} of this part.`).join(' ')
+    const chunks = chunkPages([
+      page(
+        [heading(1, 'Prices'), heading(2, 'Rent'), text(long('Rent')), heading(2, 'Sale'), text(long('Sale'))],
+        'Shop',
+      ),
+    ])
+    expect(chunks.length).toBeGreaterThan(3)
+    expect(chunks.map(({ ordinal }) => ordinal)).toEqual(chunks.map((_, i) => i))
+    for (const chunk of chunks) {
+      const [inRent, inSale] = [/Rent sentence/.test(chunk.text), /Sale sentence/.test(chunk.text)]
+      expect(inRent !== inSale).toBe(true)
+      expect(chunk.heading).toBe(inRent ? 'Shop › Prices › Rent' : 'Shop › Prices › Sale')
+      expect(estimateTokens(chunk.text)).toBeLessThanOrEqual(MOST)
+      expect(chunk.url).toBe('https://a.example/')
+    }
+  })
+
+  it('begin with the last sentence of the one before', () => {
+    const sentences = Array.from({ length: 60 }, (_, i) => `This is the sentence number ${i} of a long story.`)
+    const chunks = chunkPages([page([text(sentences.join(' '))])])
+    for (const [i, { text }] of chunks.entries()) {
+      const before = chunks[i - 1]
+      if (before) expect(text.startsWith(splitSentences(before.text).at(-1)!)).toBe(true)
+    }
+    for (const sentence of sentences) expect(chunks.some(({ text }) => text.includes(sentence))).toBe(true)
+  })
+
+  it('join tiny sections under the same parent, with their headings as text', () => {
+    const blocks = ['Mon', 'Tue', 'Wed'].flatMap(day => [heading(2, day), text(`Open on ${day} from 9.`)])
+    const chunks = chunkPages([page([heading(1, 'Hours'), ...blocks])])
+    expect(chunks).toHaveLength(1)
+    expect(chunks[0]).toMatchObject({ heading: 'Hours' })
+    expect(chunks[0]!.text).toContain('Tue\nOpen on Tue from 9.')
+  })
+
+  it('keep rows of a table whole and say none twice', () => {
+    const rows = Array.from(
+      { length: 90 },
+      (_, i) => `Article: chair ${i}; Colour: red; Price: ${i * 10} roubles; In stock: yes`,
+    )
+    const chunks = chunkPages([page(rows.map(text))])
+    expect(chunks.length).toBeGreaterThan(5)
+    expect(chunks.flatMap(({ text }) => text.split('\n'))).toEqual(rows)
+  })
+
+  it('cut five megabytes without a space, of any script, and lose nothing', () => {
+    for (const letter of ['x', 'я', '語', '😀']) {
+      const whole = letter.repeat(Math.floor(5_000_000 / Buffer.byteLength(letter)))
+      const chunks = chunkPages([page([text(whole)])])
+      expect(chunks.map(({ text }) => text).join('') === whole, letter).toBe(true)
+      expect(chunks.every(({ text }) => text.isWellFormed() && estimateTokens(text) <= 2 * MOST)).toBe(true)
+    }
+  })
+
+  it('are made of a page of headings alone, and of nothing there are none', () => {
+    expect(chunkPages([page([heading(1, 'Contacts'), heading(2, '+1 415 555 0100')])])[0]?.text).toContain('+1 415')
+    expect(chunkPages([page([]), page([text(' \n\t ')])])).toEqual([])
+  })
+
+  it('hold every word of any page, are never too long, and are the same each time', () => {
+    const word = fc.stringMatching(/^[a-zа-я0-9.,!?«»-]{1,14}$/)
+    const block = fc.record({
+      heading: fc.constantFrom(0, 0, 0, 1, 2, 3),
+      text: fc.array(word, { maxLength: 120 }).map(words => words.join(' ')),
+    })
+    fc.assert(
+      fc.property(fc.array(block, { maxLength: 25 }), blocks => {
+        const chunks = chunkPages([page(blocks, 'Title')])
+        expect(chunkPages([page(blocks, 'Title')])).toEqual(chunks)
+        const said = new Set(chunks.flatMap(({ heading, text }) => `${heading} ${text}`.split(/\s+/)))
+        for (const one of blocks) {
+          if (one.heading === 0) for (const each of one.text.split(/\s+/)) if (each) expect(said.has(each)).toBe(true)
+        }
+        for (const { text } of chunks) expect(estimateTokens(text)).toBeLessThanOrEqual(MOST + 60)
+      }),
+      { numRuns: 150 },
+    )
+  })
+})

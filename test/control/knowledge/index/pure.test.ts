@@ -1,0 +1,100 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { MOST_CANDIDATES, planCandidates } from '../../../../control/knowledge/index/candidates.ts'
+import { fuse, spread, withoutRepeats } from '../../../../control/knowledge/index/fuse.ts'
+import { quoted } from '../../../../control/knowledge/index/sql.ts'
+import { languageOf, searchable, tellingWords } from '../../../../control/knowledge/index/words.ts'
+
+const place = (ordinal: number, score = 1) => ({ source_id: 'a', ordinal, score })
+
+describe('fusion', () => {
+  it('puts first what both find, and scores it 1 when it is first in both', () => {
+    const fused = fuse({ text: [place(1), place(2)], vectors: [place(1), place(3)] })
+    expect(fused[0]).toEqual(place(1, 1))
+    expect(fused.map(({ ordinal }) => ordinal).sort()).toEqual([1, 2, 3])
+  })
+
+  it('believes full text as far as it understood the question', () => {
+    const vectors = [place(1), place(2)]
+    expect(fuse({ text: [place(9, 0.05)], vectors })[0]!.ordinal).toBe(1)
+    expect(fuse({ text: [place(2, 1)], vectors })[0]!.ordinal).toBe(2)
+  })
+
+  it('keeps the order of one list that is alone', () => {
+    const list = [place(4, 0.2), place(2, 0.1), place(7, 0.1)]
+    for (const lists of [
+      { text: list, vectors: null },
+      { text: null, vectors: list },
+    ]) {
+      expect(fuse(lists).map(({ ordinal }) => ordinal)).toEqual([4, 2, 7])
+    }
+    expect(fuse({ text: null, vectors: null })).toEqual([])
+  })
+
+  it('moves the next piece of a section behind what says something else', () => {
+    const at = (ordinal: number, heading: string) => ({ source_id: 'a', ordinal, heading })
+    const found = [at(1, 'x'), at(2, 'x'), at(5, 'y'), at(6, 'z'), at(0, 'x')]
+    expect(spread(found).map(({ ordinal }) => ordinal)).toEqual([1, 5, 6, 2, 0])
+    expect(withoutRepeats([{ text: 'A b' }, { text: 'a  B' }, { text: 'c' }])).toEqual([{ text: 'A b' }, { text: 'c' }])
+  })
+})
+
+describe('candidates', () => {
+  it('come from rare words alone and from common ones in pairs, never from more than can be ranked', () => {
+    const words = [3, 40, 20_000, 30_000].map((chunks, i) => ({ lexeme: `w${i}`, chunks }))
+    const plan = planCandidates(words, 4, 100_000)!
+    expect(plan.candidates).toBe("'w0' | 'w1'")
+    expect(plan.words.map(({ weight }) => weight)).toEqual(plan.words.map(({ weight }) => weight).sort((a, b) => b - a))
+    expect(planCandidates(words.slice(2), 2, 100_000)!.candidates).toBe("'w2' & 'w3'")
+    const meeting = [2000, 3000].map((chunks, i) => ({ lexeme: `w${i}`, chunks }))
+    expect(planCandidates(meeting, 2, 100_000)!.candidates).toBe("('w0' & 'w1')")
+    expect(planCandidates([], 3, 100_000)).toBeNull()
+  })
+
+  it('always are some, with weights that are not negative', () => {
+    const counts = fc.array(fc.integer({ min: 1, max: 100_000 }), { minLength: 1, maxLength: 40 })
+    fc.assert(
+      fc.property(counts, fc.integer({ min: 0, max: 100_000 }), (all, total) => {
+        const words = all.sort((a, b) => a - b).map((chunks, i) => ({ lexeme: `w${i}`, chunks }))
+        const plan = planCandidates(words, words.length, total)!
+        expect(plan.candidates).not.toBe('')
+        expect(plan.most).toBe(MOST_CANDIDATES)
+        expect(plan.full).toBeGreaterThan(0)
+        expect(plan.words.every(({ weight }) => weight >= 0)).toBe(true)
+      }),
+    )
+  })
+
+  it('are quoted', () => {
+    expect(quoted("o'b\\c")).toBe("'o''b\\\\c'")
+  })
+})
+
+describe('words', () => {
+  it.each([
+    ['Возврат товара возможен в течение четырнадцати дней после покупки.', 'russian'],
+    ['Цена iPhone 15 Pro Max 256 GB', 'russian'],
+    ['You may return what you bought within fourteen days.', 'english'],
+    ['Opening hours', 'english'],
+    ['Sie können die Ware innerhalb von vierzehn Tagen zurückgeben, wenn sie nicht benutzt worden ist.', 'simple'],
+    ['Повернення товару можливе протягом чотирнадцяти днів після купівлі.', 'simple'],
+    ['返品は十四日以内に可能です。', 'simple'],
+    ['12-345 / 77', 'simple'],
+  ])('are of a language: %s', (text, language) => {
+    expect(languageOf(text)).toBe(language)
+  })
+
+  it('of a question are those that say what it is about', () => {
+    expect(tellingWords('Здравствуйте, подскажите пожалуйста, а сколько стоит доставка?')).toEqual([
+      'стоит',
+      'доставка',
+    ])
+    expect(tellingWords('hello could you tell me how much is the delivery')).toEqual(['delivery'])
+    expect(tellingWords('who are you')).toEqual(['who', 'are', 'you'])
+    expect(tellingWords(' ?! ')).toEqual([])
+  })
+
+  it('are written in one way', () => {
+    expect(searchable('Ёлка и/или за\u00adмо\u0301к, и\u0306')).toBe('елка и или замок, й')
+  })
+})
