@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 
-/** A list of sources that may send us requests. Null lets everybody in. */
-export type AllowList = BlockList | null
+/** Sources that may send us requests, and exceptions from them. Null lets everybody in. */
+export type AllowList = { readonly admitted: BlockList; readonly denied: BlockList } | null
 
 export class CidrError extends Error {
   constructor(cidr: string) {
@@ -10,23 +10,27 @@ export class CidrError extends Error {
   }
 }
 
-/** Builds the list from addresses and `address/bits`. Throws CidrError. */
+/** Builds the list from addresses and `address/bits`; `!` before one shuts it out. Throws CidrError. */
 export function allowList(cidrs: readonly string[] | null): AllowList {
   if (cidrs === null) return null
-  const list = new BlockList()
+  const [admitted, denied] = [new BlockList(), new BlockList()]
   for (const cidr of cidrs) {
-    const [address = '', bits] = cidr.trim().split('/')
+    const [, sign, network = ''] = /^\s*(!?)(.*?)\s*$/s.exec(cidr) ?? []
+    const [address = '', bits] = network.split('/')
     const family = isIP(address)
     const most = family === 6 ? 128 : 32
     if (family === 0 || (bits !== undefined && !(/^\d{1,3}$/.test(bits) && Number(bits) <= most)))
       throw new CidrError(cidr)
+    const list = sign === '!' ? denied : admitted
     list.addSubnet(address, bits === undefined ? most : Number(bits), family === 6 ? 'ipv6' : 'ipv4')
   }
-  return list
+  return { admitted, denied }
 }
 
 export function isAllowed(list: AllowList, address: string): boolean {
-  return list === null || list.check(address, address.includes(':') ? 'ipv6' : 'ipv4')
+  if (list === null) return true
+  const family = address.includes(':') ? 'ipv6' : 'ipv4'
+  return list.admitted.check(address, family) && !list.denied.check(address, family)
 }
 
 /** One CIDR a line; empty lines and what follows a `#` are skipped. */

@@ -14,7 +14,7 @@ export type App = {
 
 export type AppEvents = {
   /** A frame that asks for SIP: everything but authentication, routes and pings. */
-  frame(app: App, frame: AppFrame & { type: 'sip' }): void
+  frame(app: App, frame: AppFrame & { type: 'sip' | 'proxy' }): void
   gone(app: App): void
 }
 
@@ -140,6 +140,7 @@ export class Apps {
         app.send(leader.reply(frame.msgId, 'OK', 'pong'))
         return
       case 'sip':
+      case 'proxy':
         this.options.events.frame(app, frame)
         return
       case 'unknown':

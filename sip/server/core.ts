@@ -1,13 +1,16 @@
-import { type SipMessage, serialise } from '../text/message.ts'
+import { listOf, type SipMessage, serialise } from '../text/message.ts'
 import { parseUri, type SipUri } from '../text/uri.ts'
+import { parseVia } from '../text/validate.ts'
 import type { App, Apps } from './apps.ts'
+import type { Cdr } from './cdr.ts'
+import type { DeadHosts } from './dead-hosts.ts'
 import type { DialogStore } from './dialogs.ts'
 import { PolicyError } from './headers.ts'
 import type { Log } from './log.ts'
 import type { Network } from './network.ts'
-import { type Hop, type Resolver, resolveUri } from './resolve.ts'
+import { type Hop, type Resolver, resolveUri, usualPort } from './resolve.ts'
 import type { Timers } from './transaction.ts'
-import type { Transactions } from './transactions.ts'
+import type { ReplyFlow, Transactions } from './transactions.ts'
 import type { Flow } from './transport.ts'
 import { type Stamp, timeOfDay } from './wire.ts'
 
@@ -16,9 +19,16 @@ export type Core = {
   readonly log: Log
   readonly network: Network
   readonly resolver: Resolver
+  readonly dead: DeadHosts
+  /** Whether requests outside a dialog may go to an address. */
+  readonly mayReach: (address: string) => boolean
+  readonly counters: { untaken: number; barred: number }
+  /** Longer requests leave UDP for TCP. */
+  readonly udpMost: number
   readonly txns: Transactions
   readonly dialogs: DialogStore
   readonly apps: Apps
+  readonly cdr: Cdr
   readonly timers: Timers
 }
 
@@ -40,18 +50,29 @@ export function sipUri(text: string): SipUri {
 }
 
 export type Route =
-  | { readonly ok: true; readonly flow: Flow; readonly hop: Hop }
+  | { readonly ok: true; readonly flows: readonly [Flow, ...Flow[]] }
   | { readonly ok: false; readonly reason: 'DNS Error' | 'Service Unavailable' }
 
-/** From a URI to a flow. Throws PolicyError for what is no SIP URI. */
-export async function routeTo(core: Core, text: string): Promise<Route> {
+/** From a URI to the flows to try, in their order. Throws PolicyError for what is no SIP URI. */
+export async function routeTo(core: Core, text: string, random: () => number = Math.random): Promise<Route> {
   const uri = sipUri(text)
-  let hop: Hop
+  const { network, resolver, dead } = core
+  let hops: Hop[]
   try {
-    hop = await resolveUri(uri, core.network.speaks('udp'), core.resolver)
+    hops = await resolveUri(uri, { speaks: protocol => network.speaks(protocol), resolver, random })
   } catch {
     return { ok: false, reason: 'DNS Error' }
   }
-  const flow = core.network.flowTo(hop.protocol, hop.remote)
-  return flow === null ? { ok: false, reason: 'Service Unavailable' } : { ok: true, flow, hop }
+  const [first, ...others] = dead
+    .order(hops, Date.now())
+    .flatMap(({ protocol, remote, name }) => network.flowTo(protocol, remote, name) ?? [])
+  return first === undefined ? { ok: false, reason: 'Service Unavailable' } : { ok: true, flows: [first, ...others] }
+}
+
+/** The port of its Via, on the host that it came from (RFC 3261 §18.2.2): for when its connection is gone. */
+export function replyFlow(network: Network): ReplyFlow {
+  return ({ flow, request }) => {
+    const port = parseVia(listOf(request, 'Via')[0] ?? '')?.port ?? usualPort(flow.protocol)
+    return network.flowTo(flow.protocol, { host: flow.remote.host, port })
+  }
 }

@@ -5,6 +5,8 @@ import { parseNameAddr, parseUri } from '../text/uri.ts'
 import { parseCSeq } from '../text/validate.ts'
 import type { App } from './apps.ts'
 import { contactOf, selfOf, tagIn, withoutTag, withTag } from './headers.ts'
+import type { Agreed } from './session-plan.ts'
+import type { ServerTxn } from './transactions.ts'
 import type { Flow } from './transport.ts'
 
 export type Dialog = {
@@ -22,6 +24,8 @@ export type Dialog = {
   remoteSeq: number | null
   routeSet: readonly string[]
   remoteTarget: string
+  /** It was asked for by a SIPS URI (§12.1). */
+  readonly secure: boolean
   phase: 'early' | 'confirmed' | 'ended'
   /** Where the peer was last heard from with a target refresh; requests go there when there is no route set (NAT). */
   flow: Flow
@@ -30,9 +34,19 @@ export type Dialog = {
   invite: SentInvite | null
   /** Our INVITE has no final response yet. */
   inviting: boolean
-  /** Their INVITE has no final response yet. */
-  answering: boolean
+  /** Their INVITE that has no final response yet. */
+  answering: ServerTxn | null
+  /** The session timer that runs (RFC 4028), and what a refresh needs: the peer takes UPDATE, our last description. */
+  session: { readonly agreed: Agreed; readonly timer: NodeJS.Timeout } | null
+  takesUpdate: boolean
+  localSdp: Buffer | null
+  /** When a subscription is forgotten. */
+  expiry: NodeJS.Timeout | null
 }
+
+const FRESH = { session: null, takesUpdate: false, localSdp: null, expiry: null }
+/** setTimeout can't count further. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 export type SentInvite = {
   readonly seq: number
@@ -49,7 +63,8 @@ function contactUri(message: SipRequest | SipResponse): string | null {
   return first === undefined ? null : (parseNameAddr(first)?.uri ?? null)
 }
 
-export function uasDialog(request: SipRequest, localTag: string, flow: Flow, owner: App): Dialog {
+export function uasDialog(txn: ServerTxn, localTag: string, owner: App): Dialog {
+  const { request, flow } = txn
   const callId = headerOf(request, 'Call-ID') ?? ''
   const from = headerOf(request, 'From') ?? ''
   const fromTag = tagIn(request, 'From')
@@ -66,12 +81,14 @@ export function uasDialog(request: SipRequest, localTag: string, flow: Flow, own
     remoteSeq: parseCSeq(headerOf(request, 'CSeq') ?? '')?.seq ?? null,
     routeSet: listOf(request, 'Record-Route'),
     remoteTarget: contactUri(request) ?? parseNameAddr(from)?.uri ?? request.uri,
+    secure: /^sips:/i.test(request.uri),
     phase: 'early',
     flow,
     owner,
     invite: null,
     inviting: false,
-    answering: request.method === 'INVITE',
+    answering: request.method === 'INVITE' ? txn : null,
+    ...FRESH,
   }
 }
 
@@ -92,12 +109,14 @@ export function uacDialog(request: SipRequest, flow: Flow, owner: App): Dialog {
     remoteSeq: null,
     routeSet: [],
     remoteTarget: request.uri,
+    secure: /^sips:/i.test(request.uri),
     phase: 'early',
     flow,
     owner,
     invite: sentInvite(request, seq),
     inviting: request.method === 'INVITE',
-    answering: false,
+    answering: null,
+    ...FRESH,
   }
 }
 
@@ -146,7 +165,7 @@ export function dialogRequest(
     ['To', dialog.remoteTag === null ? dialog.remoteParty : withTag(dialog.remoteParty, dialog.remoteTag)],
     ['Call-ID', dialog.callId],
     ['CSeq', `${seq} ${method}`],
-    ...(needsContact && !hasContact ? [['Contact', contactOf(selfOf(dialog.flow))] as const] : []),
+    ...(needsContact && !hasContact ? [['Contact', contactOf(selfOf(dialog.flow), dialog.secure)] as const] : []),
     ...extra,
   ]
   return { kind: 'request', method, uri, headers, body }
@@ -168,6 +187,12 @@ export function nextHopUri(dialog: Dialog): string | null {
   const first = dialog.routeSet[0]
   if (first !== undefined) return parseNameAddr(first)?.uri ?? dialog.remoteTarget
   return dialog.flow.usable() ? null : dialog.remoteTarget
+}
+
+/** How long what a 2xx to SUBSCRIBE grants lasts, in seconds, with time to spare for what is under way then. */
+export function subscriptionSeconds(request: SipRequest, response: SipResponse): number {
+  const granted = headerOf(response, 'Expires') ?? headerOf(request, 'Expires') ?? '3600'
+  return (/^\d{1,9}$/.test(granted) ? Number(granted) : 3600) + 64
 }
 
 export class DialogStore {
@@ -197,9 +222,24 @@ export class DialogStore {
 
   remove(dialog: Dialog): void {
     dialog.phase = 'ended'
+    if (dialog.session !== null) clearTimeout(dialog.session.timer)
+    dialog.session = null
+    if (dialog.expiry !== null) clearTimeout(dialog.expiry)
     if (this.byId.get(dialog.id) === dialog) this.byId.delete(dialog.id)
     const key = `${dialog.localTag} ${dialog.callId}`
     if (this.byTag.get(key) === dialog) this.byTag.delete(key)
+  }
+
+  /** A subscription that nobody renews or ends is forgotten (RFC 6665 §4.1.2.2), some while after its time. */
+  keepFor(dialog: Dialog, ms: number): void {
+    if (dialog.phase === 'ended') return
+    if (dialog.expiry !== null) clearTimeout(dialog.expiry)
+    dialog.expiry = setTimeout(() => this.remove(dialog), Math.min(ms, LONGEST_TIMER_MS))
+    dialog.expiry.unref()
+  }
+
+  clear(): void {
+    for (const dialog of [...this.byId.values()]) this.remove(dialog)
   }
 
   of(owner: App): Dialog[] {

@@ -1,26 +1,36 @@
 import type { Header, SipResponse } from '../text/message.ts'
+import type { CdrReason } from './cdr.ts'
 import { type Core, forward, routeTo, stamp } from './core.ts'
 import { type Dialog, dialogRequest, nextHopUri } from './dialogs.ts'
 import { selfOf, tagIn, withVia } from './headers.ts'
 import type { Flow } from './transport.ts'
 import { leader } from './wire.ts'
 
-/** The flow for the dialog's next request; null when its route can't be resolved. */
-export async function dialogFlow(core: Core, dialog: Dialog): Promise<Flow | null> {
+/** The flows to try for the dialog's next request; none when its route can't be resolved. */
+export async function dialogFlows(core: Core, dialog: Dialog): Promise<readonly Flow[]> {
   const uri = nextHopUri(dialog)
-  if (uri === null) return dialog.flow
+  if (uri === null) return [dialog.flow]
   try {
     const route = await routeTo(core, uri)
-    return route.ok ? route.flow : null
+    return route.ok ? route.flows : []
   } catch {
-    return null
+    return []
   }
+}
+
+export async function dialogFlow(core: Core, dialog: Dialog): Promise<Flow | null> {
+  return (await dialogFlows(core, dialog))[0] ?? null
 }
 
 const ignore = { response: (): void => {}, failed: (): void => {} }
 
 /** The server's own BYE, told to the application as `unsolicited` (drachtio's "ACK timeout" and its like). */
-export async function hangUp(core: Core, dialog: Dialog, reason: string): Promise<void> {
+export async function hangUp(
+  core: Core,
+  dialog: Dialog,
+  reason: string,
+  record: CdrReason = 'system-initiated-termination',
+): Promise<void> {
   if (dialog.phase === 'ended') return
   core.dialogs.remove(dialog)
   const why: Header = ['Reason', `SIP ;cause=200 ;text="${reason}"`]
@@ -29,6 +39,7 @@ export async function hangUp(core: Core, dialog: Dialog, reason: string): Promis
   // Whoever owns it must hear; when the owner is gone, any of the others may be its successor.
   const audience = dialog.owner.alive() ? [dialog.owner] : core.apps.all()
   for (const app of audience) forward(app, leader.unsolicited(stamp(dialog.flow, 0, 'remote'), dialog.id), bye)
+  core.cdr.stop('application', record, bye)
   const flow = await dialogFlow(core, dialog)
   if (flow !== null) core.txns.startClient(withVia(bye, selfOf(flow)), flow, ignore)
 }

@@ -29,8 +29,12 @@ export function selfOf(flow: Flow): Self {
   return { local: flow.local, protocol: flow.protocol }
 }
 
-export function contactOf(self: Self): string {
-  return `<sip:${formatHostPort(self.local)}${self.protocol === 'udp' ? '' : `;transport=${self.protocol}`}>`
+const overStream = (self: Self): string => (self.protocol === 'udp' ? '' : `;transport=${self.protocol}`)
+
+/** `secure` where all has to be SIPS (RFC 3261 §12.1.1): the scheme says TLS by itself. */
+export function contactOf(self: Self, secure = false): string {
+  if (secure) return `<sips:${formatHostPort(self.local)}>`
+  return `<sip:${formatHostPort(self.local)}${overStream(self)}>`
 }
 
 /** `user@localhost` is the application's way to say "us" (From, To, Contact and P-Asserted-Identity only). */
@@ -64,6 +68,11 @@ export function appHeaders(message: SipRequest | SipResponse, self: Self): Heade
   return typed(kept, message.body)
 }
 
+/** What the application adds to a request that is only passed on. */
+export function appExtras(message: SipRequest): Header[] {
+  return message.headers.filter(([name]) => !MANAGED.has(name))
+}
+
 function typed(headers: Header[], body: Buffer): Header[] {
   if (body.length === 0 || headers.some(([name]) => name === 'Content-Type')) return headers
   if (!body.toString('latin1', 0, 3).startsWith('v=0')) throw new PolicyError('missing content-type')
@@ -71,22 +80,32 @@ function typed(headers: Header[], body: Buffer): Header[] {
 }
 
 /** Contact for the wire: the application's, its addr-spec bracketed, else ours where the method needs one. */
-function contactHeader(app: SipRequest | SipResponse, self: Self, needed: boolean): Header[] {
+function contactHeader(app: SipRequest | SipResponse, self: Self, needed: boolean, secure: boolean): Header[] {
   const given = headerOf(app, 'Contact')
-  if (given === null) return needed ? [['Contact', contactOf(self)]] : []
+  if (given === null) return needed ? [['Contact', contactOf(self, secure)]] : []
   const localised = localise(given, self)
   const single = listOf(app, 'Contact').length === 1 ? parseNameAddr(localised) : null
-  return [['Contact', single === null ? localised : formatNameAddr(single)]]
+  if (single === null) return [['Contact', localised]]
+  const uri = localised === given ? single.uri : reachable(single.uri, self, secure)
+  return [['Contact', formatNameAddr({ ...single, uri })]]
 }
 
+/** A Contact of ours has to lead back by the transport that the peer knows us by. */
+function reachable(uri: string, self: Self, secure: boolean): string {
+  if (secure) return uri.replace(/^sip:/i, 'sips:')
+  return /;transport=|^sips:/i.test(uri) ? uri : `${uri}${overStream(self)}`
+}
+
+const isSecure = (uri: string): boolean => /^sips:/i.test(uri)
+
 /** The same for a request inside a dialog, where Contact may be given but is never made up here. */
-export function appDialogHeaders(app: SipRequest, self: Self): Header[] {
-  return [...contactHeader(app, self, false), ...appHeaders(app, self)]
+export function appDialogHeaders(app: SipRequest, self: Self, secure: boolean): Header[] {
+  return [...contactHeader(app, self, false, secure), ...appHeaders(app, self)]
 }
 
 /** A request outside any dialog (RFC 3261 §8.1.1), all but its Via. */
 export function newRequest(app: SipRequest, self: Self): SipRequest {
-  const contact = contactHeader(app, self, WITH_CONTACT.has(app.method))
+  const contact = contactHeader(app, self, WITH_CONTACT.has(app.method), isSecure(app.uri))
   const from = headerOf(app, 'From') ?? contact[0]?.[1] ?? contactOf(self)
   const seq = parseCSeq(headerOf(app, 'CSeq') ?? '')?.seq ?? randomInt(1, 2 ** 27)
   const headers: Header[] = [
@@ -166,7 +185,7 @@ export function plainResponse(
   status: number,
   reason: string,
   toTag: string | null,
-  extra: Header[] = [],
+  extra: readonly Header[] = [],
 ): SipResponse {
   // A malformed request may have none, and is answered all the same.
   const to = headerOf(request, 'To')
@@ -192,7 +211,7 @@ export function fullResponse(app: SipResponse, request: SipRequest, toTag: strin
   const needed = status > 100 && status < 300 && CONTACT_METHODS.has(request.method)
   const headers: Header[] = [
     ...(dialogForming ? request.headers.filter(([name]) => name === 'Record-Route') : []),
-    ...contactHeader(app, self, needed),
+    ...contactHeader(app, self, needed, isSecure(request.uri)),
     ...appHeaders(app, self),
   ]
   return { ...plainResponse(request, status, reason, status === 100 ? null : toTag, headers), body: app.body }

@@ -1,15 +1,25 @@
-import { type Header, headerOf, listOf, type SipRequest, type SipResponse, serialise } from '../text/message.ts'
-import { parseUri } from '../text/uri.ts'
+import {
+  type Header,
+  headerOf,
+  listOf,
+  type SipMessage,
+  type SipRequest,
+  type SipResponse,
+  serialise,
+} from '../text/message.ts'
 import { parseCSeq } from '../text/validate.ts'
+import { NOT_ALLOWED, refuseRequest } from './admission.ts'
 import { Answers } from './answers.ts'
 import type { App } from './apps.ts'
-import { type Core, forward, stamp } from './core.ts'
-import { type Dialog, dialogId, refreshTarget, uasDialog } from './dialogs.ts'
+import { type Core, stamp } from './core.ts'
+import { type Dialog, dialogId, refreshTarget, subscriptionSeconds, uasDialog } from './dialogs.ts'
 import { fullResponse, newTag, PolicyError, plainResponse, selfOf, tagIn } from './headers.ts'
+import { Proxies } from './proxies.ts'
 import { Reliable } from './reliable.ts'
+import { noteSession, type SessionTimers } from './session-timers.ts'
 import type { ServerTxn } from './transactions.ts'
 import type { Flow } from './transport.ts'
-import { type AppFrame, leader } from './wire.ts'
+import { type AppFrame, leader, type ProxyFrame } from './wire.ts'
 
 /** A request of the network that an application has to answer. */
 type Asked = {
@@ -19,14 +29,11 @@ type Asked = {
   readonly dialogId: string
   toTag: string
   dialog: Dialog | null
+  /** What it is kept under in `open`; nothing inside a dialog. */
+  readonly names: readonly string[]
   readonly initial: boolean
 }
 
-const ALLOW =
-  'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, SUBSCRIBE, NOTIFY, PUBLISH, INFO, REFER, MESSAGE, PRACK, UPDATE'
-const KNOWN = new Set(ALLOW.split(', '))
-/** Of no use outside a dialog (RFC 3261 §15.1.2, RFC 3262 §3, RFC 3311 §5.2). */
-const ONLY_IN_DIALOG = new Set(['BYE', 'PRACK', 'UPDATE'])
 const DIALOG_MAKERS = new Set(['INVITE', 'SUBSCRIBE'])
 const REFRESHERS = new Set(['INVITE', 'UPDATE', 'SUBSCRIBE', 'NOTIFY', 'REFER'])
 
@@ -34,18 +41,24 @@ const REFRESHERS = new Set(['INVITE', 'UPDATE', 'SUBSCRIBE', 'NOTIFY', 'REFER'])
 export class Incoming {
   private readonly core: Core
   private readonly asked = new Map<string, Asked>()
+  /** Requests without a final response, by what names them on every path (§8.2.2.2). */
+  private readonly open = new Set<string>()
   private readonly answers: Answers
   private readonly reliable: Reliable
+  private readonly sessions: SessionTimers
+  private readonly proxies: Proxies
 
-  constructor(core: Core) {
+  constructor(core: Core, sessions: SessionTimers, secret: string) {
     this.core = core
+    this.sessions = sessions
     this.answers = new Answers(core)
     this.reliable = new Reliable(core.timers)
+    this.proxies = new Proxies(core, secret)
   }
 
   /** Requests kept, for whatever reason. */
   get size(): number {
-    return this.asked.size + this.answers.size + this.reliable.size
+    return this.asked.size + this.answers.size + this.reliable.size + this.proxies.size + this.open.size
   }
 
   request(request: SipRequest, flow: Flow): void {
@@ -53,59 +66,61 @@ export class Incoming {
       this.acknowledged(request, flow)
       return
     }
-    if (this.core.txns.repeated(request)) return
     const txn = this.core.txns.startServer(request, flow, {
-      ended: () => this.forget(txn.id),
-      neglected: () => this.refuse(txn, 480, 'Temporarily Unavailable'),
+      ended: ended => this.forget(ended.id),
+      neglected: neglected => this.refuse(neglected, 480, 'Temporarily Unavailable'),
     })
+    if (txn === null) return
+    const inside = tagIn(request, 'To') !== null
     if (request.method === 'CANCEL') this.cancel(txn)
-    else if (!KNOWN.has(request.method)) this.refuse(txn, 501, 'Not Implemented', [['Allow', ALLOW]])
-    else if (parseUri(request.uri)?.scheme === 'other') this.refuse(txn, 416, 'Unsupported URI Scheme')
-    else if (tagIn(request, 'To') === null) this.outside(txn)
-    else this.inside(txn)
+    else if (inside && this.proxies.passes(request)) this.proxies.pass(txn)
+    else {
+      const refusal = refuseRequest(request)
+      if (refusal !== null) this.refuse(txn, refusal.status, refusal.reason, refusal.headers)
+      else if (inside) this.inside(txn)
+      else this.outside(txn)
+    }
   }
 
-  private refuse(txn: ServerTxn, status: number, reason: string, extra: Header[] = []): void {
+  private refuse(txn: ServerTxn, status: number, reason: string, extra: readonly Header[] = []): void {
     const asked = this.asked.get(txn.id)
-    this.core.txns.respond(txn, plainResponse(txn.request, status, reason, asked?.toTag ?? newTag(), extra))
-    if (asked !== undefined) this.concluded(asked, status)
+    const response = plainResponse(txn.request, status, reason, asked?.toTag ?? newTag(), extra)
+    this.core.txns.respond(txn, response)
+    if (asked !== undefined) this.concluded(asked, response)
   }
 
   private outside(txn: ServerTxn): void {
-    const { request } = txn
+    const { request, flow } = txn
     const { method } = request
-    if (ONLY_IN_DIALOG.has(method)) {
-      this.refuse(txn, 481, 'Call/Transaction Does Not Exist')
-      return
-    }
-    if (method === 'REFER') {
-      this.refuse(txn, 405, 'Method Not Allowed', [['Allow', ALLOW]])
-      return
-    }
     const id = DIALOG_MAKERS.has(method)
       ? dialogId(headerOf(request, 'Call-ID') ?? '', tagIn(request, 'From') ?? '')
       : ''
-    if (id !== '' && this.known(id)) {
+    const names = id === '' ? [mergeKey(request)] : [mergeKey(request), id]
+    // The same request by another path, the same call once more, or our own coming back.
+    if (names.some(name => this.open.has(name)) || this.core.dialogs.get(id) !== null) {
       this.refuse(txn, 482, 'Loop Detected')
       return
     }
     const app = this.core.apps.pick(method)
+    if (method === 'INVITE') this.core.cdr.attempt('network', request)
     if (app === null) {
-      this.refuse(txn, 503, 'Service Unavailable')
+      this.untaken(txn)
       return
     }
-    this.asked.set(txn.id, { txn, app, dialogId: id, toTag: newTag(), dialog: null, initial: true })
+    for (const name of names) this.open.add(name)
+    this.asked.set(txn.id, { txn, app, dialogId: id, names, toTag: newTag(), dialog: null, initial: true })
     this.trying(txn)
-    const { flow } = txn
     const bytes = serialise(request)
     app.send(leader.newRequest(stamp(flow, bytes.length, 'remote'), txn.id, flow.local), bytes)
   }
 
-  /** §8.2.2.2: the same call over another path, or our own coming back. */
-  private known(id: string): boolean {
-    if (this.core.dialogs.get(id) !== null) return true
-    for (const asked of this.asked.values()) if (asked.dialogId === id && asked.txn.status < 200) return true
-    return false
+  private untaken(txn: ServerTxn): void {
+    this.core.counters.untaken += 1
+    // Nobody is there to be transferred by a stranger; all else may be taken again when an application is back.
+    const { status, reason, headers } = txn.request.method === 'REFER' ? NOT_ALLOWED : NOBODY
+    const response = plainResponse(txn.request, status, reason, newTag(), headers)
+    this.core.txns.respond(txn, response)
+    if (txn.request.method === 'INVITE') this.core.cdr.settled('application', 'uas', response)
   }
 
   private trying(txn: ServerTxn): void {
@@ -127,7 +142,7 @@ export class Incoming {
       return
     }
     dialog.remoteSeq = seq
-    if (request.method === 'PRACK' && !this.reliable.acknowledged(this.openInvite(dialog), request)) {
+    if (request.method === 'PRACK' && !this.reliable.acknowledged(dialog.answering, request)) {
       // RFC 3262 §3: for no response that awaits it.
       this.refuse(txn, 481, 'Call/Transaction Does Not Exist')
       return
@@ -138,13 +153,14 @@ export class Incoming {
         return
       }
       const retry: Header = ['Retry-After', String(Math.floor(Math.random() * 11))]
-      if (dialog.answering) {
+      if (dialog.answering !== null) {
         this.refuse(txn, 500, 'Server Internal Error', [retry])
         return
       }
-      dialog.answering = true
+      dialog.answering = txn
     }
     if (REFRESHERS.has(request.method)) refreshTarget(dialog, request, flow)
+    noteSession(dialog, request, false)
     dialog.remoteTag ??= tagIn(request, 'From')
     this.hand(txn, dialog)
   }
@@ -152,36 +168,29 @@ export class Incoming {
   private hand(txn: ServerTxn, dialog: Dialog): void {
     const { request, flow } = txn
     const app = dialog.owner.alive() ? dialog.owner : this.core.apps.pick(request.method)
-    if (request.method === 'BYE') this.ended(dialog)
+    if (request.method === 'BYE') this.ended(dialog, request)
     if (app === null) {
       if (request.method === 'BYE') {
         this.refuse(txn, 200, 'OK')
         return
       }
-      dialog.answering = false
+      dialog.answering = null
       this.refuse(txn, 503, 'Service Unavailable')
       return
     }
     dialog.owner = app
-    this.asked.set(txn.id, { txn, app, dialogId: dialog.id, toTag: dialog.localTag, dialog, initial: false })
+    const toTag = dialog.localTag
+    this.asked.set(txn.id, { txn, app, dialogId: dialog.id, names: [], toTag, dialog, initial: false })
     this.trying(txn)
     const bytes = serialise(request)
     app.send(leader.network(stamp(flow, bytes.length, 'remote'), txn.id, dialog.id), bytes)
   }
 
-  /** Their INVITE that we have given no final answer. */
-  private openInvite(dialog: Dialog): ServerTxn | null {
-    for (const { dialog: known, txn } of this.asked.values()) {
-      if (known === dialog && txn.request.method === 'INVITE' && txn.status < 200) return txn
-    }
-    return null
-  }
-
   /** §15.1.2: a BYE ends the dialog and whatever INVITE is open in it. */
-  private ended(dialog: Dialog): void {
+  private ended(dialog: Dialog, bye: SipRequest): void {
     this.core.dialogs.remove(dialog)
-    const open = this.openInvite(dialog)
-    if (open !== null) this.refuse(open, 487, 'Request Terminated')
+    if (dialog.usage === 'INVITE') this.core.cdr.stop('network', 'normal-release', bye)
+    if (dialog.answering !== null) this.refuse(dialog.answering, 487, 'Request Terminated')
   }
 
   private cancel(txn: ServerTxn): void {
@@ -192,7 +201,7 @@ export class Incoming {
       return
     }
     this.core.txns.respond(txn, plainResponse(txn.request, 200, 'OK', asked?.toTag ?? newTag()))
-    if (asked === undefined || invite.status >= 200) return
+    if (invite.status >= 200 || this.proxies.cancel(invite.id) || asked === undefined) return
     this.refuse(invite, 487, 'Request Terminated')
     const bytes = serialise(txn.request)
     asked.app.send(leader.network(stamp(txn.flow, bytes.length, 'remote'), invite.id, asked.dialogId), bytes)
@@ -201,11 +210,16 @@ export class Incoming {
   private acknowledged(ack: SipRequest, flow: Flow): void {
     const invite = this.core.txns.find(ack)
     if (invite !== null && this.core.txns.acknowledged(invite)) return
+    if (this.proxies.passes(ack)) {
+      void this.proxies.passAck(ack, flow)
+      return
+    }
     const dialog = this.core.dialogs.match(ack)
     if (dialog === null) return
     const txnId = this.answers.acknowledged(dialog, parseCSeq(headerOf(ack, 'CSeq') ?? '')?.seq ?? null)
     if (txnId === null) return
-    forward(dialog.owner, leader.network(stamp(flow, serialise(ack).length, 'remote'), txnId, dialog.id), ack)
+    const bytes = serialise(ack)
+    dialog.owner.send(leader.network(stamp(flow, bytes.length, 'remote'), txnId, dialog.id), bytes)
   }
 
   /** An application's response. Throws PolicyError when there is nothing (more) to answer. */
@@ -216,18 +230,29 @@ export class Incoming {
     const { txn } = asked
     this.settleTag(asked, message)
     const rseq = this.reliable.number(txn, message)
-    const plain = fullResponse(message, txn.request, asked.toTag, selfOf(txn.flow))
-    const response = { ...plain, headers: [...plain.headers, ...rseq] }
     if (asked.initial && asked.dialogId !== '' && message.status > 100) this.openDialog(asked, app)
-    this.core.txns.respond(txn, response)
-    const bytes = serialise(response)
+    const timer = asked.dialog === null ? [] : this.sessions.answering(asked.dialog, txn.request, message)
+    const plain = fullResponse(message, txn.request, asked.toTag, selfOf(txn.flow))
+    const response = { ...plain, headers: [...plain.headers, ...rseq, ...timer] }
+    if (asked.dialog !== null) noteSession(asked.dialog, response, true)
+    const bytes = this.core.txns.respond(txn, response)
     const id = txn.request.method === 'BYE' ? '' : asked.dialogId
     app.send(leader.responseSent(frame.msgId, stamp(txn.flow, bytes.length, 'remote'), txn.id, id), bytes)
     const giveUp = (): void => this.refuse(txn, 504, 'Server Time-out')
     if (rseq.length > 0) this.reliable.sent(txn, bytes, giveUp)
-    if (message.status >= 200) this.concluded(asked, message.status)
+    if (message.status >= 200) this.concluded(asked, response)
     const answered = message.status >= 200 && message.status < 300 && txn.request.method === 'INVITE'
     if (answered && asked.dialog !== null) this.answers.sent(txn, asked.dialog, bytes)
+  }
+
+  /** An application sends a request on instead of answering it. Throws PolicyError when it can't be. */
+  proxy(app: App, frame: ProxyFrame, message: SipMessage): void {
+    const asked = this.asked.get(frame.txnId)
+    if (asked === undefined || asked.txn.status >= 200) throw new PolicyError('unknown transaction')
+    if (asked.dialog !== null || message.kind !== 'request') throw new PolicyError('request was answered already')
+    this.proxies.begin(app, frame, asked.txn, message)
+    this.asked.delete(frame.txnId)
+    this.unname(asked)
   }
 
   /** The application may choose the To tag with its first response. */
@@ -238,15 +263,20 @@ export class Incoming {
 
   private openDialog(asked: Asked, app: App): void {
     if (asked.dialog !== null) return
-    asked.dialog = uasDialog(asked.txn.request, asked.toTag, asked.txn.flow, app)
+    asked.dialog = uasDialog(asked.txn, asked.toTag, app)
     this.core.dialogs.add(asked.dialog)
   }
 
   /** What a final response does to the dialog. */
-  private concluded(asked: Asked, status: number): void {
+  private concluded(asked: Asked, response: SipResponse): void {
     const { dialog, txn } = asked
+    const { status } = response
+    this.unname(asked)
+    if (asked.initial && txn.request.method === 'INVITE')
+      this.core.cdr.settled(status === 487 ? 'network' : 'application', 'uas', response)
     if (dialog === null) return
-    if (txn.request.method === 'INVITE') dialog.answering = false
+    if (txn.request.method === 'SUBSCRIBE' && status < 300) this.subscribed(dialog, txn.request, response)
+    if (dialog.answering === txn) dialog.answering = null
     if (asked.initial && status >= 300) this.core.dialogs.remove(dialog)
     if (asked.initial && status < 300 && dialog.phase === 'early') dialog.phase = 'confirmed'
     const state = listOf(txn.request, 'Subscription-State')[0] ?? ''
@@ -255,11 +285,25 @@ export class Incoming {
     }
   }
 
+  private subscribed(dialog: Dialog, request: SipRequest, response: SipResponse): void {
+    if (dialog.usage !== 'SUBSCRIBE') return
+    this.core.dialogs.keepFor(dialog, subscriptionSeconds(request, response) * this.core.timers.second)
+  }
+
+  private unname({ names }: Asked): void {
+    for (const name of names) this.open.delete(name)
+  }
+
   private forget(txnId: string): void {
     const asked = this.asked.get(txnId)
     this.asked.delete(txnId)
+    this.proxies.ended(txnId)
     this.reliable.forget(txnId)
-    if (asked?.dialog?.phase === 'early' && asked.initial) this.core.dialogs.remove(asked.dialog)
+    if (asked === undefined) return
+    const { dialog, txn } = asked
+    this.unname(asked)
+    if (dialog?.answering === txn) dialog.answering = null
+    if (dialog?.phase === 'early' && asked.initial) this.core.dialogs.remove(dialog)
   }
 
   /** Answers for an application that is gone. */
@@ -273,5 +317,13 @@ export class Incoming {
 
   close(): void {
     this.answers.close()
+    this.proxies.close()
   }
+}
+
+const NOBODY = { status: 503, reason: 'Service Unavailable', headers: [] }
+
+/** §8.2.2.2: what is the same in a request that came by two ways. */
+function mergeKey(request: SipRequest): string {
+  return [headerOf(request, 'Call-ID'), tagIn(request, 'From'), headerOf(request, 'CSeq')].join(' ')
 }

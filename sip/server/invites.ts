@@ -1,22 +1,24 @@
 import { randomUUID } from 'node:crypto'
 import { headerOf, type SipRequest, type SipResponse } from '../text/message.ts'
 import type { App } from './apps.ts'
+import { Attempt, type AttemptUser, type Build } from './attempt.ts'
 import type { Core } from './core.ts'
 import { type Dialog, learnFromResponse, refreshTarget, type SentInvite } from './dialogs.ts'
 import { declineAnswer } from './hangup.ts'
 import { appHeaders, cancelOf, PolicyError, selfOf, tagIn } from './headers.ts'
 import { confirmSent, deliver, reportFailure, type Sent } from './report.ts'
+import { noteSession, type SessionTimers } from './session-timers.ts'
 import type { ClientTxn } from './transactions.ts'
 import type { Flow } from './transport.ts'
 
 /** An INVITE of ours, first or repeated inside its dialog. */
-type Call = Sent & {
+export type Call = Sent & {
   readonly dialog: Dialog
   readonly invite: SentInvite
   /** It makes the dialog; a re-INVITE does not. */
   readonly initial: boolean
 }
-type Pending = { readonly txn: ClientTxn; readonly call: Call; waitingCancel: WaitingCancel | null }
+type Pending = { readonly attempt: Attempt; readonly call: Call; waitingCancel: WaitingCancel | null }
 type WaitingCancel = { readonly request: SipRequest; readonly txnId: string }
 
 const ignore = { response: (): void => {}, failed: (): void => {} }
@@ -27,26 +29,48 @@ export class Invites {
   /** Those without a final response, by transaction id. */
   private readonly pending = new Map<string, Pending>()
 
-  constructor(core: Core) {
+  private readonly sessions: SessionTimers
+
+  constructor(core: Core, sessions: SessionTimers) {
     this.core = core
+    this.sessions = sessions
   }
 
   get size(): number {
     return this.pending.size
   }
 
-  start(sent: Sent, dialog: Dialog, invite: SentInvite, flow: Flow, initial: boolean): void {
-    const call: Call = { ...sent, dialog, invite, initial }
-    dialog.inviting = true
-    const user = {
-      response: (response: SipResponse, from: Flow) => this.response(call, response, from),
-      failed: (why: 'timeout' | 'transport') => {
-        this.failed(call)
-        reportFailure(call, why)
+  /** `open` is told of the first request as it leaves, and makes the call of it. */
+  start(flows: readonly Flow[], build: Build, open: (first: { request: SipRequest; flow: Flow }) => Call): void {
+    let opened: Call | null = null
+    const call = (): Call => opened!
+    const user: AttemptUser = {
+      response: (response, from) => this.response(call(), response, from),
+      failed: (why, error) => {
+        this.failed(call())
+        reportFailure(call(), why, error)
       },
+      moved: (_request, flow) => {
+        call().dialog.flow = flow
+      },
+      wanted: () => !this.pending.get(call().txnId)?.waitingCancel,
+      late: (response, txn, flow) => this.late(call(), response, txn, flow),
     }
-    const txn = this.core.txns.startClient(sent.request, flow, user, sent.txnId)
-    this.pending.set(sent.txnId, { txn, call, waitingCancel: null })
+    const attempt = new Attempt(this.core, flows, build, user, first => {
+      opened = open(first)
+    })
+    call().dialog.inviting = true
+    if (call().initial) this.core.cdr.attempt('application', call().request)
+    this.pending.set(call().txnId, { attempt, call: call(), waitingCancel: null })
+  }
+
+  /** Whom we gave up for another place rings after all, or answers: one too many. */
+  private late(call: Call, response: SipResponse, txn: ClientTxn, flow: Flow): void {
+    const { dialog, invite } = call
+    if (response.status < 200) {
+      this.core.txns.startClient(cancelOf(txn.request, []), txn.flow, ignore)
+      this.core.txns.canceled(txn)
+    } else if (response.status < 300) void declineAnswer(this.core, { ...dialog, flow }, response, invite.seq)
   }
 
   private response(call: Call, response: SipResponse, flow: Flow): void {
@@ -61,6 +85,7 @@ export class Invites {
     }
     this.failed(call)
     deliver(call, response, flow)
+    if (call.initial) this.core.cdr.settled('network', 'uac', response)
   }
 
   private over(call: Call): void {
@@ -81,6 +106,7 @@ export class Invites {
     }
     if (response.status === 100) return
     if (call.initial) learnFromResponse(call.dialog, response, flow)
+    noteSession(call.dialog, response, false)
     deliver(call, response, flow)
   }
 
@@ -96,6 +122,9 @@ export class Invites {
     invite.answered = true
     if (initial) learnFromResponse(dialog, response, flow)
     else refreshTarget(dialog, response, flow)
+    noteSession(dialog, response, false)
+    this.sessions.answered(dialog, 'INVITE', response)
+    if (initial) this.core.cdr.settled('network', 'uac', response)
     if (app.alive()) deliver(call, response, flow)
     // Nobody is there to talk; or drachtio-srf makes no dialog of it, for want of a Contact, and would leave it open.
     const usable = app.alive() && (!initial || headerOf(response, 'Contact') !== null)
@@ -107,27 +136,28 @@ export class Invites {
   cancel(app: App, msgId: string, txnId: string, message: SipRequest): void {
     const pending = this.pending.get(txnId)
     if (pending === undefined) throw new PolicyError('unable to find transaction to cancel')
-    const { flow, request } = pending.txn
+    const { flow, request } = pending.attempt.txn
     const cancel = cancelOf(request, appHeaders({ ...message, body: Buffer.alloc(0) }, selfOf(flow)))
     this.cancelSoon(pending, { request: cancel, txnId: confirmSent(app, msgId, cancel, flow) })
   }
 
   /** §9.1: not before a provisional response has come. */
   private cancelSoon(pending: Pending, cancel: WaitingCancel): void {
-    if (pending.txn.status === 0) pending.waitingCancel = cancel
+    if (pending.attempt.txn.status === 0) pending.waitingCancel = cancel
     else this.sendCancel(pending, cancel)
   }
 
   private sendCancel(pending: Pending, cancel: WaitingCancel): void {
-    this.core.txns.startClient(cancel.request, pending.txn.flow, ignore, cancel.txnId)
-    this.core.txns.canceled(pending.txn)
+    const { txn } = pending.attempt
+    this.core.txns.startClient(cancel.request, txn.flow, ignore, cancel.txnId)
+    this.core.txns.canceled(txn)
   }
 
   /** CANCELs what an application that is gone had under way. */
   abandon(app: App): void {
     for (const pending of this.pending.values()) {
       if (pending.call.app !== app || pending.waitingCancel !== null) continue
-      this.cancelSoon(pending, { request: cancelOf(pending.txn.request, []), txnId: randomUUID() })
+      this.cancelSoon(pending, { request: cancelOf(pending.attempt.txn.request, []), txnId: randomUUID() })
     }
   }
 }

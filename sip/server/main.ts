@@ -1,16 +1,28 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync, watch } from 'node:fs'
+import { isIP } from 'node:net'
 import { basename, dirname } from 'node:path'
 import { parseArgs } from 'node:util'
 import { pino } from 'pino'
+import { type PrivateHosts, readPrivateHosts } from '../../media/contract/addresses.ts'
+import { createMetrics } from '../../media/contract/metrics.ts'
+import { countProcess, openMetricsPage } from '../../media/contract/metrics-page.ts'
 import { parseHostPort } from '../text/grammar.ts'
 import { allowList, readCidrLines } from './allow.ts'
+import { countServer } from './meters.ts'
 import type { ListenSpec } from './network.ts'
+import { selfSigned } from './self-signed.ts'
 import { SipServer } from './server.ts'
-import type { HostPortOf } from './transport.ts'
+import { type HostPortOf, isLoopback, type Protocol } from './transport.ts'
+import type { TlsSettings } from './transport-tls.ts'
 
-const USAGE = `usage: sip-server --admin HOST:PORT --secret SECRET --listen udp:HOST:PORT [--listen tcp:HOST:PORT ...]
-                  [--allow CIDR ...] [--allow-file PATH] [--external-ip ADDRESS] [--log-level LEVEL]
-Port 0 takes any free port; the line on standard output says which. The secret may also come by SIP_SERVER_SECRET.`
+const USAGE = `usage: sip-server --admin HOST:PORT --secret SECRET --listen {udp|tcp|tls}:HOST:PORT [--listen ...]
+                  [--tls-cert FILE --tls-key FILE] [--tls-ca FILE ...] [--allow CIDR ...] [--allow-file PATH]
+                  [--private-hosts {allow|deny|CIDR,...}] [--external-ip ADDRESS ...] [--metrics HOST:PORT]
+                  [--log-level LEVEL]
+IPv6 addresses are written in brackets. Port 0 takes any free port; the line on standard output says which. The secret
+may also come by SIP_SERVER_SECRET. On loopback TLS needs no certificate: one is made. --tls-ca names certificates
+believed beside those of the public authorities.`
 
 class UsageError extends Error {}
 
@@ -20,7 +32,10 @@ type Settings = {
   readonly listen: ListenSpec[]
   readonly allow: string[]
   readonly allowFile: string | null
-  readonly externalIp: string | null
+  readonly privateHosts: PrivateHosts
+  readonly externalIps: string[]
+  readonly metrics: HostPortOf | null
+  readonly tls: TlsSettings | null
   readonly logLevel: string
 }
 
@@ -30,13 +45,17 @@ function readSettings(args: string[]): Settings {
   if (values.listen === undefined) throw new UsageError(`--listen is missing\n${USAGE}`)
   const secret = values.secret ?? process.env['SIP_SERVER_SECRET']
   if (secret === undefined || secret === '') throw new UsageError(`--secret is missing\n${USAGE}`)
+  const listen = values.listen.map(listenSpec)
   return {
     admin: hostPort(values.admin ?? '127.0.0.1:9022', '--admin'),
     secret,
-    listen: values.listen.map(listenSpec),
+    listen,
     allow: values.allow ?? [],
     allowFile: values['allow-file'] ?? null,
-    externalIp: values['external-ip'] ?? null,
+    privateHosts: privateHosts(values['private-hosts'] ?? 'allow'),
+    metrics: values.metrics === undefined ? null : hostPort(values.metrics, '--metrics'),
+    externalIps: (values['external-ip'] ?? []).map(externalIp),
+    tls: tlsSettings(listen, values['tls-cert'], values['tls-key'], values['tls-ca'] ?? []),
     logLevel: values['log-level'] ?? 'warn',
   }
 }
@@ -51,7 +70,12 @@ function parse(args: string[]) {
         listen: { type: 'string', multiple: true },
         allow: { type: 'string', multiple: true },
         'allow-file': { type: 'string' },
-        'external-ip': { type: 'string' },
+        'private-hosts': { type: 'string' },
+        metrics: { type: 'string' },
+        'external-ip': { type: 'string', multiple: true },
+        'tls-cert': { type: 'string' },
+        'tls-key': { type: 'string' },
+        'tls-ca': { type: 'string', multiple: true },
         'log-level': { type: 'string' },
         help: { type: 'boolean' },
       },
@@ -68,9 +92,46 @@ function hostPort(text: string, option: string): HostPortOf {
 }
 
 function listenSpec(text: string): ListenSpec {
-  const parts = /^(udp|tcp):(.+)$/.exec(text)
-  if (parts === null) throw new UsageError(`--listen takes udp:HOST:PORT or tcp:HOST:PORT, not "${text}"`)
-  return { protocol: parts[1] as 'udp' | 'tcp', ...hostPort(parts[2]!, '--listen') }
+  const parts = /^(udp|tcp|tls):(.+)$/.exec(text)
+  if (parts === null)
+    throw new UsageError(`--listen takes udp:HOST:PORT, tcp:HOST:PORT or tls:HOST:PORT, not "${text}"`)
+  return { protocol: parts[1] as Protocol, ...hostPort(parts[2]!, '--listen') }
+}
+
+function privateHosts(text: string): PrivateHosts {
+  const hosts = readPrivateHosts(text)
+  if (hosts === null) throw new UsageError(`--private-hosts takes allow, deny or CIDRs, not "${text}"`)
+  return hosts
+}
+
+function externalIp(text: string): string {
+  if (isIP(text) === 0) throw new UsageError(`--external-ip takes an address, not "${text}"`)
+  return text
+}
+
+function tlsSettings(
+  listen: readonly ListenSpec[],
+  cert: string | undefined,
+  key: string | undefined,
+  ca: readonly string[],
+): TlsSettings | null {
+  const secure = listen.filter(({ protocol }) => protocol === 'tls')
+  if (secure.length === 0) return null
+  if ((cert === undefined) !== (key === undefined)) throw new UsageError('--tls-cert and --tls-key go together')
+  if (cert === undefined && !secure.every(({ host }) => isLoopback(host)))
+    throw new UsageError('TLS beyond loopback needs --tls-cert and --tls-key')
+  const pair = cert === undefined || key === undefined ? selfSigned(Date.now()) : readPair(cert, key)
+  return { ...pair, ca: ca.map(file => readFileSync(file, 'utf8')) }
+}
+
+function readPair(certFile: string, keyFile: string): { cert: string; key: string } {
+  const [cert, key] = [readFileSync(certFile, 'utf8'), readFileSync(keyFile, 'utf8')]
+  try {
+    if (new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) return { cert, key }
+  } catch (error) {
+    throw new UsageError(`the certificate or its key is of no use: ${(error as Error).message}`)
+  }
+  throw new UsageError(`the key in ${keyFile} is not that of the certificate in ${certFile}`)
 }
 
 /** Null when no restriction was asked for. A file that is there but empty lets nobody in. */
@@ -101,10 +162,15 @@ function inWords(error: unknown): string {
 async function main(): Promise<void> {
   const settings = readSettings(process.argv.slice(2))
   const log = pino({ level: settings.logLevel, name: 'sip-server' }, pino.destination(2))
-  const { admin, secret, listen, externalIp, allowFile } = settings
-  const external = externalIp === null ? {} : { externalIp }
-  const server = new SipServer({ admin, secret, listen, allow: allowedSources(settings), log, ...external })
+  const { admin, secret, listen, externalIps, privateHosts, allowFile } = settings
+  const tls = settings.tls === null ? {} : { tls: settings.tls }
+  const allow = allowedSources(settings)
+  const server = new SipServer({ admin, secret, listen, externalIps, privateHosts, allow, log, ...tls })
   const started = await server.start()
+  const metrics = createMetrics()
+  countProcess(metrics)
+  countServer(metrics, server)
+  const page = settings.metrics === null ? null : await openMetricsPage(metrics, settings.metrics)
   const reload = (): void => {
     try {
       server.setAllowedSources(allowedSources(settings))
@@ -116,12 +182,14 @@ async function main(): Promise<void> {
   const unwatch = allowFile === null ? (): void => {} : watchAllowFile(allowFile, reload)
   const stop = (): void => {
     unwatch()
-    void server.close().then(() => process.exit(0))
+    void Promise.all([server.close(), page?.close()]).then(() => process.exit(0))
   }
   process.once('SIGTERM', stop)
   process.once('SIGINT', stop)
   const at = `${started.admin.host}:${started.admin.port}`
-  process.stdout.write(`${JSON.stringify({ ready: true, admin: at, listen: started.listen })}\n`)
+  process.stdout.write(
+    `${JSON.stringify({ ready: true, admin: at, listen: started.listen, metrics: page?.port ?? null })}\n`,
+  )
 }
 
 main().catch(error => {

@@ -1,13 +1,33 @@
 import { networkInterfaces } from 'node:os'
+import { formatHostPort } from '../text/grammar.ts'
 import type { Log } from './log.ts'
-import { type Flow, type HostPortOf, type Listener, type Protocol, plainAddress, type Sink } from './transport.ts'
-import { listenTcp } from './transport-tcp.ts'
+import {
+  type Flow,
+  type HostPortOf,
+  isIPv6,
+  isLoopback,
+  isWildcard,
+  type Listener,
+  type Protocol,
+  plainAddress,
+  type Sink,
+} from './transport.ts'
+import { listenStream, type StreamLimits } from './transport-stream.ts'
+import { tcp } from './transport-tcp.ts'
+import { type TlsSettings, tls } from './transport-tls.ts'
 import { listenUdp } from './transport-udp.ts'
 
-export type ListenSpec = { readonly protocol: 'udp' | 'tcp'; readonly host: string; readonly port: number }
+export type ListenSpec = { readonly protocol: Protocol; readonly host: string; readonly port: number }
 
-const isWildcard = (host: string): boolean => host === '0.0.0.0' || host === '::'
-const isLoopback = (host: string): boolean => host.startsWith('127.') || host === '::1'
+export type NetworkOptions = {
+  /** Addresses shown to peers that are on no private network, at most one of each family. */
+  readonly externalIps: readonly string[]
+  /** Needed to listen on TLS. */
+  readonly tls: TlsSettings | null
+  readonly limits: StreamLimits
+}
+
+const LINK_LOCAL = /^(169\.254\.|fe80:)/i
 const PRIVATE = /^(10\.|127\.|169\.254\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|::1$|f[cd]|fe80:)/i
 
 /** Leading octets (or IPv6 groups) two addresses have in common: drachtio's way to find the interface nearest to a peer. */
@@ -20,17 +40,31 @@ export function commonOctets(a: string, b: string): number {
   return count
 }
 
-function interfaceAddresses(ipv6: boolean): string[] {
-  return Object.values(networkInterfaces())
-    .flatMap(list => list ?? [])
-    .filter(entry => (entry.family === 'IPv6') === ipv6)
-    .map(entry => entry.address)
+/** To ask the kernel takes 0.1 ms, which for every datagram would be a sixth of the server's work. */
+const INTERFACES_MS = 1000
+
+/** This machine's addresses of one family, at most a second old. `now` in ms. */
+export function interfaceAddresses(read: typeof networkInterfaces, now: () => number): (ipv6: boolean) => string[] {
+  let readAt = Number.NEGATIVE_INFINITY
+  let known = { IPv4: [] as string[], IPv6: [] as string[] }
+  return ipv6 => {
+    if (now() - readAt >= INTERFACES_MS) {
+      readAt = now()
+      known = { IPv4: [], IPv6: [] }
+      const entries = Object.values(read()).flatMap(list => list ?? [])
+      for (const { family, address } of entries) known[family].push(address)
+    }
+    return known[ipv6 ? 'IPv6' : 'IPv4']
+  }
 }
 
 /** The best of `addresses` to show `remote`: longest common prefix, loopback last unless the peer is on loopback itself. */
 export function bestLocal(addresses: readonly string[], remote: string): string | null {
-  const score = (address: string): number =>
-    isLoopback(address) && !isLoopback(remote) ? -1 : commonOctets(address, remote)
+  const score = (address: string): number => {
+    if (isLoopback(address) && !isLoopback(remote)) return -2
+    if (LINK_LOCAL.test(address) && !LINK_LOCAL.test(remote)) return -1
+    return commonOctets(address, remote)
+  }
   let best: string | null = null
   for (const address of addresses) if (best === null || score(address) > score(best)) best = address
   return best
@@ -39,11 +73,12 @@ export function bestLocal(addresses: readonly string[], remote: string): string 
 /** Our side of the network: what we listen on, and which of it faces a given peer. */
 export class Network {
   private readonly listeners: Listener[] = []
-  private readonly externalIp: string | null
+  private readonly options: NetworkOptions
   private readonly log: Log
+  private readonly addresses = interfaceAddresses(networkInterfaces, () => performance.now())
 
-  constructor(externalIp: string | null, log: Log) {
-    this.externalIp = externalIp
+  constructor(options: NetworkOptions, log: Log) {
+    this.options = options
     this.log = log
   }
 
@@ -53,28 +88,35 @@ export class Network {
       localFor: (bound, remote) => this.localFor(bound, remote),
       broken: (code, remote) => this.log.warn({ code, remote: remote.host }, 'transport error'),
     }
-    for (const { protocol, host, port } of specs) {
-      const open = protocol === 'udp' ? listenUdp : listenTcp
-      this.listeners.push(await open({ host, port }, full))
-    }
+    for (const spec of specs) this.listeners.push(await this.open(spec, full))
+  }
+
+  private open({ protocol, host, port }: ListenSpec, sink: Sink): Promise<Listener> {
+    const { tls: settings, limits } = this.options
+    if (protocol === 'udp') return listenUdp({ host, port }, sink)
+    if (protocol === 'tcp') return listenStream(tcp, { host, port }, sink, limits)
+    if (settings === null) throw new Error('TLS needs a certificate')
+    return listenStream(tls(settings), { host, port }, sink, limits)
   }
 
   localFor(bound: HostPortOf, remote: string): string {
-    if (this.externalIp !== null && !PRIVATE.test(remote)) return this.externalIp
+    const external = this.options.externalIps.find(address => isIPv6(address) === isIPv6(remote))
+    if (external !== undefined && !PRIVATE.test(remote)) return external
     if (!isWildcard(bound.host)) return bound.host
-    return bestLocal(interfaceAddresses(remote.includes(':')), remote) ?? bound.host
+    return bestLocal(this.addresses(isIPv6(remote)), remote) ?? bound.host
   }
 
-  /** A flow to `remote`, from the listener that faces it best; null when none speaks that protocol or family. */
-  flowTo(protocol: Protocol, remote: HostPortOf): Flow | null {
-    const ipv6 = remote.host.includes(':')
+  /**
+   * A flow to `remote`, from the listener that faces it best; null when none speaks that protocol or family. Over TLS the
+   * peer must prove to be `name`.
+   */
+  flowTo(protocol: Protocol, remote: HostPortOf, name: string = remote.host): Flow | null {
     const fitting = this.listeners.filter(
-      listener =>
-        listener.protocol === protocol && (listener.bound.host.includes(':') === ipv6 || listener.bound.host === '::'),
+      ({ protocol: spoken, bound }) => spoken === protocol && isIPv6(bound.host) === isIPv6(remote.host),
     )
     const hosts = fitting.map(listener => this.localFor(listener.bound, remote.host))
     const best = bestLocal(hosts, remote.host)
-    return best === null ? null : (fitting[hosts.indexOf(best)]?.open(remote) ?? null)
+    return best === null ? null : (fitting[hosts.indexOf(best)]?.open(remote, name) ?? null)
   }
 
   speaks(protocol: Protocol): boolean {
@@ -86,21 +128,34 @@ export class Network {
     return this.listeners.some(({ protocol: ours, bound }) => {
       if (ours !== protocol || bound.port !== remote.port) return false
       if (!isWildcard(bound.host)) return bound.host === plainAddress(remote.host)
-      return interfaceAddresses(remote.host.includes(':')).includes(remote.host)
+      return this.addresses(isIPv6(remote.host)).includes(remote.host)
+    })
+  }
+
+  /** True for a URI's host that is one of ours, at one of our ports (RFC 3261 §16.4). */
+  isOurs(at: HostPortOf): boolean {
+    return this.listeners.some(({ bound }) => {
+      if (bound.port !== at.port) return false
+      if (this.options.externalIps.includes(at.host) || bound.host === at.host) return true
+      return isWildcard(bound.host) && this.addresses(isIPv6(at.host)).includes(at.host)
     })
   }
 
   /** `udp/1.2.3.4:5060` for each address we can be reached at; a wildcard counts once per interface. */
   hostports(external: boolean): string[] {
     return this.listeners.flatMap(({ protocol, bound }) => {
-      const ipv6 = bound.host.includes(':')
-      const hosts = isWildcard(bound.host) ? interfaceAddresses(ipv6) : [bound.host]
-      const shown = external && this.externalIp !== null ? [this.externalIp, ...hosts] : hosts
-      return shown.map(host => `${protocol}/${host.includes(':') ? `[${host}]` : host}:${bound.port}`)
+      const ipv6 = isIPv6(bound.host)
+      const hosts = isWildcard(bound.host) ? this.addresses(ipv6) : [bound.host]
+      const outside = external ? this.options.externalIps.filter(address => isIPv6(address) === ipv6) : []
+      return [...outside, ...hosts].map(host => `${protocol}/${formatHostPort({ host, port: bound.port })}`)
     })
   }
 
-  bound(): { readonly protocol: Protocol; readonly host: string; readonly port: number }[] {
+  get connections(): number {
+    return this.listeners.reduce((sum, listener) => sum + listener.connections(), 0)
+  }
+
+  bound(): ListenSpec[] {
     return this.listeners.map(({ protocol, bound }) => ({ protocol, ...bound }))
   }
 

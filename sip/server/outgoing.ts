@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { headerOf, listOf, type SipRequest, serialise } from '../text/message.ts'
+import { headerOf, listOf, type SipRequest, type SipResponse, serialise } from '../text/message.ts'
 import { parseUri } from '../text/uri.ts'
 import { parseCSeq } from '../text/validate.ts'
 import type { App } from './apps.ts'
+import { Attempt, type AttemptUser, type Build } from './attempt.ts'
 import { type Core, routeTo } from './core.ts'
 import {
   type Dialog,
@@ -11,16 +12,20 @@ import {
   learnFromResponse,
   refreshTarget,
   sentInvite,
+  subscriptionSeconds,
   uacDialog,
 } from './dialogs.ts'
-import { dialogFlow } from './hangup.ts'
+import { dialogFlow, dialogFlows } from './hangup.ts'
 import { appDialogHeaders, appHeaders, newRequest, PolicyError, type Self, selfOf, tagIn, withVia } from './headers.ts'
 import { Invites } from './invites.ts'
 import { confirmSent, deliver, reportFailure, type Sent, synthesise } from './report.ts'
-import type { ClientUser } from './transactions.ts'
+import { chanceOf } from './resolve.ts'
+import { noteSession, type SessionTimers } from './session-timers.ts'
+import type { Flow } from './transport.ts'
 import { type AppFrame, leader, timeOfDay } from './wire.ts'
 
 type Frame = AppFrame & { type: 'sip' }
+type First = { readonly request: SipRequest; readonly flow: Flow }
 
 const DIALOG_MAKERS = new Set(['INVITE', 'SUBSCRIBE'])
 const REFRESHERS = new Set(['UPDATE', 'SUBSCRIBE'])
@@ -29,10 +34,15 @@ const REFRESHERS = new Set(['UPDATE', 'SUBSCRIBE'])
 export class Outgoing {
   private readonly core: Core
   private readonly invites: Invites
+  /** By dialog: what has to be done before the next. */
+  private readonly turns = new Map<string, Promise<void>>()
 
-  constructor(core: Core) {
+  private readonly sessions: SessionTimers
+
+  constructor(core: Core, sessions: SessionTimers) {
     this.core = core
-    this.invites = new Invites(core)
+    this.sessions = sessions
+    this.invites = new Invites(core, sessions)
   }
 
   /** INVITEs without a final response. */
@@ -43,31 +53,101 @@ export class Outgoing {
   /** Rejects with PolicyError when the request can't be sent. */
   async send(app: App, frame: Frame, message: SipRequest): Promise<void> {
     if (message.method === 'CANCEL') this.invites.cancel(app, frame.msgId, frame.txnId, message)
-    else if (message.method === 'ACK') await this.acknowledge(app, frame, message)
+    else if (message.method === 'ACK') await this.inTurn(frame, () => this.acknowledge(app, frame, message))
     else if (frame.dialogId === '') await this.sendNew(app, frame, message)
-    else await this.sendInDialog(app, frame, message)
+    else await this.inTurn(frame, () => this.sendInDialog(app, frame, message))
+  }
+
+  /** What an application asks for in a dialog leaves in that order, however long a name takes to resolve. */
+  private async inTurn(frame: Frame, act: () => Promise<void>): Promise<void> {
+    const { dialogId: id } = frame
+    const turn = (this.turns.get(id) ?? Promise.resolve()).then(act)
+    const over = turn.then(
+      () => {},
+      () => {},
+    )
+    this.turns.set(id, over)
+    try {
+      await turn
+    } finally {
+      if (this.turns.get(id) === over) this.turns.delete(id)
+    }
   }
 
   private async sendNew(app: App, frame: Frame, message: SipRequest): Promise<void> {
     if (parseUri(message.uri) === null) throw new PolicyError(`invalid request-uri: ${message.uri}`)
     const nextHop = frame.nextHop.replace(/^<|>$/g, '')
-    const route = await routeTo(this.core, nextHop === '' ? message.uri : nextHop)
+    // The answer to a challenge has to find who made it, and a refreshed registration its registrar.
+    const random = chanceOf(headerOf(message, 'Call-ID') ?? randomUUID())
+    const route = await routeTo(this.core, nextHop === '' ? message.uri : nextHop, random)
     if (!app.alive()) return
     if (!route.ok) {
       this.refuse(app, frame, message, route.reason)
       return
     }
-    const { flow, hop } = route
-    if (this.core.network.isSelf(hop.protocol, hop.remote)) throw new PolicyError('can not send request to myself')
-    const self = selfOf(flow)
-    const request = withVia(newRequest(message, self), self)
-    const dialog = DIALOG_MAKERS.has(request.method) ? uacDialog(request, flow, app) : null
-    if (dialog !== null) this.core.dialogs.add(dialog)
+    // What a name stands for is known here alone for sure: whoever looked it up before may have been told otherwise.
+    const [first, ...others] = route.flows.filter(flow => this.core.mayReach(flow.remote.host))
+    if (first === undefined) {
+      this.core.counters.barred += 1
+      this.refuse(app, frame, message, 'Address Not Allowed')
+      return
+    }
+    const flows = [first, ...others] as const
+    const { protocol, remote } = first
+    if (this.core.network.isSelf(protocol, remote)) throw new PolicyError('can not send request to myself')
+    const build = sameRequest(message)
+    if (message.method === 'INVITE') {
+      this.invites.start(flows, build, first => {
+        const { dialog, sent } = this.openDialog(app, frame, first)
+        return { ...sent, dialog, invite: dialog.invite!, initial: true }
+      })
+    } else if (message.method === 'SUBSCRIBE') this.subscribe(app, frame, flows, build)
+    else this.sendPlain(app, frame, flows, build)
+  }
+
+  private openDialog(app: App, frame: Frame, { request, flow }: First): { dialog: Dialog; sent: Sent } {
+    const dialog = uacDialog(request, flow, app)
+    noteSession(dialog, request, true)
+    this.core.dialogs.add(dialog)
     const txnId = confirmSent(app, frame.msgId, request, flow)
-    const sent: Sent = { app, txnId, dialogId: dialog?.id ?? '', request }
-    if (dialog === null) this.core.txns.startClient(request, flow, plainUser(sent), txnId)
-    else if (dialog.invite !== null) this.invites.start(sent, dialog, dialog.invite, flow, true)
-    else this.core.txns.startClient(request, flow, this.subscribeUser(sent, dialog), txnId)
+    return { dialog, sent: { app, txnId, dialogId: dialog.id, request } }
+  }
+
+  private sendPlain(app: App, frame: Frame, flows: readonly Flow[], build: Build): void {
+    let sent: Sent | null = null
+    const user: AttemptUser = {
+      response: (response, flow) => {
+        if (response.status > 100) deliver(sent!, response, flow)
+      },
+      failed: (why, error) => reportFailure(sent!, why, error),
+    }
+    new Attempt(this.core, flows, build, user, ({ request, flow }) => {
+      sent = { app, txnId: confirmSent(app, frame.msgId, request, flow), dialogId: '', request }
+    })
+  }
+
+  private subscribe(app: App, frame: Frame, flows: readonly Flow[], build: Build): void {
+    const { core } = this
+    let opened: { dialog: Dialog; sent: Sent } | null = null
+    const user: AttemptUser = {
+      response: (response, flow) => {
+        const { dialog, sent } = opened!
+        if (response.status < 300) learnFromResponse(dialog, response, flow)
+        else core.dialogs.remove(dialog)
+        this.subscribed(dialog, sent.request, response)
+        if (response.status > 100) deliver(sent, response, flow)
+      },
+      failed: (why, error) => {
+        core.dialogs.remove(opened!.dialog)
+        reportFailure(opened!.sent, why, error)
+      },
+      moved: (_request, flow) => {
+        opened!.dialog.flow = flow
+      },
+    }
+    new Attempt(core, flows, build, user, first => {
+      opened = this.openDialog(app, frame, first)
+    })
   }
 
   /** The application is told the request went out, and then at once that it failed: drachtio's way. */
@@ -84,19 +164,10 @@ export class Outgoing {
     synthesise({ app, txnId, dialogId: DIALOG_MAKERS.has(request.method) ? id : '', request }, 503, reason)
   }
 
-  private subscribeUser(sent: Sent, dialog: Dialog): ClientUser {
-    const { core } = this
-    return {
-      response: (response, flow) => {
-        if (response.status < 300) learnFromResponse(dialog, response, flow)
-        else core.dialogs.remove(dialog)
-        if (response.status > 100) deliver(sent, response, flow)
-      },
-      failed: why => {
-        core.dialogs.remove(dialog)
-        reportFailure(sent, why)
-      },
-    }
+  private subscribed(dialog: Dialog, request: SipRequest, response: SipResponse): void {
+    const granted = request.method === 'SUBSCRIBE' && response.status >= 200 && response.status < 300
+    if (!granted || dialog.usage !== 'SUBSCRIBE') return
+    this.core.dialogs.keepFor(dialog, subscriptionSeconds(request, response) * this.core.timers.second)
   }
 
   /** The ACK of a 2xx is the application's to ask for: it may carry an answer (RFC 3261 §13.2.2.4). */
@@ -112,6 +183,7 @@ export class Outgoing {
     const extra = appHeaders(message, self)
     const credentials = invite.credentials.filter(([name]) => !extra.some(([given]) => given === name))
     const ack = withVia(dialogRequest(dialog, 'ACK', invite.seq, [...credentials, ...extra], message.body), self)
+    noteSession(dialog, ack, true)
     confirmSent(app, frame.msgId, ack, flow)
     invite.ack = { bytes: this.core.txns.sendOnce(ack, flow), flow }
   }
@@ -119,39 +191,62 @@ export class Outgoing {
   private async sendInDialog(app: App, frame: Frame, message: SipRequest): Promise<void> {
     const dialog = this.core.dialogs.get(frame.dialogId)
     if (dialog === null) throw new PolicyError('unable to find dialog for dialog id provided')
-    const routed = await dialogFlow(this.core, dialog)
-    const flow = routed ?? dialog.flow
+    const routed = await dialogFlows(this.core, dialog)
+    const flows = routed.length > 0 ? routed : [dialog.flow]
     dialog.owner = app
     // A digest retry brings its own number, one above the last.
     dialog.localSeq = Math.max(parseCSeq(headerOf(message, 'CSeq') ?? '')?.seq ?? 0, dialog.localSeq + 1)
-    const self = selfOf(flow)
-    const extra = appDialogHeaders(message, self)
-    const request = withVia(dialogRequest(dialog, message.method, dialog.localSeq, extra, message.body), self)
-    const sent: Sent = { app, txnId: confirmSent(app, frame.msgId, request, flow), dialogId: dialog.id, request }
-    const invite = sentInvite(request, dialog.localSeq)
-    if (routed === null) {
+    const seq = dialog.localSeq
+    const build: Build = flow => {
+      const self = selfOf(flow)
+      const extra = [...appDialogHeaders(message, self, dialog.secure), ...this.sessions.keeping(dialog, message)]
+      return withVia(dialogRequest(dialog, message.method, seq, extra, message.body), self)
+    }
+    const confirm = ({ request, flow }: First): Sent => {
+      noteSession(dialog, request, true)
+      if (request.method === 'BYE' && dialog.usage === 'INVITE')
+        this.core.cdr.stop('application', 'normal-release', request)
+      return { app, txnId: confirmSent(app, frame.msgId, request, flow), dialogId: dialog.id, request }
+    }
+    if (routed.length === 0) {
+      const request = build(dialog.flow)
+      const sent = confirm({ request, flow: dialog.flow })
       this.ending(dialog, request, 503)
       synthesise(sent, 503, 'DNS Error')
-    } else if (invite !== null) {
-      dialog.invite = invite
-      this.invites.start(sent, dialog, invite, flow, false)
-    } else this.core.txns.startClient(request, flow, this.dialogUser(sent, dialog), sent.txnId)
+    } else if (message.method === 'INVITE') {
+      this.invites.start(flows, build, first => {
+        const invite = sentInvite(first.request, seq)!
+        dialog.invite = invite
+        return { ...confirm(first), dialog, invite, initial: false }
+      })
+    } else this.sendPlainInDialog(dialog, flows, build, confirm)
   }
 
-  private dialogUser(sent: Sent, dialog: Dialog): ClientUser {
-    const { request } = sent
-    return {
+  private sendPlainInDialog(
+    dialog: Dialog,
+    flows: readonly Flow[],
+    build: Build,
+    confirm: (first: First) => Sent,
+  ): void {
+    let sent: Sent | null = null
+    const user: AttemptUser = {
       response: (response, flow) => {
+        const { request } = sent!
         const accepted = response.status >= 200 && response.status < 300
         if (accepted && REFRESHERS.has(request.method)) refreshTarget(dialog, response, flow)
+        this.sessions.answered(dialog, request.method, response)
+        this.subscribed(dialog, request, response)
         if (response.status >= 200) this.ending(dialog, request, response.status)
-        if (response.status > 100) deliver(sent, response, flow)
+        if (response.status > 100) deliver(sent!, response, flow)
       },
-      failed: why => {
-        this.ending(dialog, request, 408)
-        reportFailure(sent, why)
+      failed: (why, error) => {
+        this.ending(dialog, sent!.request, 408)
+        reportFailure(sent!, why, error)
       },
     }
+    new Attempt(this.core, flows, build, user, first => {
+      sent = confirm(first)
+    })
   }
 
   /** A final response to our BYE, or to the NOTIFY that ends a subscription, ends the dialog. */
@@ -173,11 +268,16 @@ export class Outgoing {
   }
 }
 
-function plainUser(sent: Sent): ClientUser {
-  return {
-    response: (response, flow) => {
-      if (response.status > 100) deliver(sent, response, flow)
-    },
-    failed: why => reportFailure(sent, why),
+/** Makes the same request for each place it is tried at: only Via and what names our side of the flow differ. */
+function sameRequest(message: SipRequest): Build {
+  let first: SipRequest | null = null
+  const fixed = new Set(['From', 'To', 'Call-ID', 'CSeq'])
+  return flow => {
+    const self = selfOf(flow)
+    const again = first?.headers.filter(([name]) => fixed.has(name)) ?? []
+    const kept = first === null ? message.headers : [...again, ...message.headers.filter(([name]) => !fixed.has(name))]
+    const made = newRequest({ ...message, headers: kept }, self)
+    first ??= made
+    return withVia(made, self)
   }
 }

@@ -1,10 +1,12 @@
 /** What an application is told about the requests it sent. */
 import { randomUUID } from 'node:crypto'
-import { type SipRequest, type SipResponse, serialise } from '../text/message.ts'
+import { type Header, type SipRequest, type SipResponse, serialise } from '../text/message.ts'
 import type { App } from './apps.ts'
 import { forward, stamp } from './core.ts'
 import { plainResponse } from './headers.ts'
+import type { FailedWhy } from './transactions.ts'
 import type { Flow } from './transport.ts'
+import { transportWords } from './transport-tls.ts'
 import { leader, timeOfDay } from './wire.ts'
 
 /** A request of an application, by the ids under which it hears of it. `dialogId` is empty outside dialogs. */
@@ -28,13 +30,14 @@ export function deliver(sent: Sent, response: SipResponse, flow: Flow): void {
   sent.app.send(leader.network(stamp(flow, bytes.length, 'remote'), sent.txnId, sent.dialogId), bytes)
 }
 
-/** A response made up by the server, for want of one from the network. */
-export function synthesise(sent: Sent, status: number, reason: string): void {
+/** A response made up by the server, for want of one from the network. `words` say why, for people (RFC 3261 §20.43). */
+export function synthesise(sent: Sent, status: number, reason: string, words: string | null = null): void {
   const head = leader.synthetic(timeOfDay(new Date()), sent.txnId, sent.dialogId)
-  forward(sent.app, head, plainResponse(sent.request, status, reason, null))
+  const why: Header[] = words === null ? [] : [['Warning', `399 sip-server "${words.replace(/["\\\r\n]/g, ' ')}"`]]
+  forward(sent.app, head, plainResponse(sent.request, status, reason, null, why))
 }
 
-export function reportFailure(sent: Sent, why: 'timeout' | 'transport'): void {
+export function reportFailure(sent: Sent, why: FailedWhy, error: Error | null): void {
   if (why === 'timeout') synthesise(sent, 408, 'Request Timeout')
-  else synthesise(sent, 503, 'Service Unavailable')
+  else synthesise(sent, 503, 'Service Unavailable', error === null ? null : transportWords(error))
 }

@@ -1,69 +1,223 @@
+/** Where a URI leads (RFC 3263 §4): NAPTR, SRV and addresses, as an ordered list of places to try. */
+import { createHash } from 'node:crypto'
 import { promises as dns } from 'node:dns'
 import { isIP } from 'node:net'
 import type { SipUri } from '../text/uri.ts'
 import type { HostPortOf, Protocol } from './transport.ts'
 
-/** Where a URI leads. */
-export type Hop = { readonly protocol: Protocol; readonly remote: HostPortOf }
+/** A place to try. `name` is whom its certificate has to name: the domain asked for, never what DNS made of it. */
+export type Hop = { readonly protocol: Protocol; readonly remote: HostPortOf; readonly name: string }
 
-export type Resolver = {
-  address(host: string): Promise<string>
-  /** Best SRV target, or null. */
-  srv(name: string): Promise<HostPortOf | null>
+export type SrvRecord = {
+  readonly name: string
+  readonly port: number
+  readonly priority: number
+  readonly weight: number
+}
+export type NaptrRecord = {
+  readonly service: string
+  readonly replacement: string
+  readonly order: number
+  readonly preference: number
 }
 
-const SRV_TIMEOUT_MS = 1500
+export type Resolver = {
+  /** A and AAAA. Rejects when there is no such host. */
+  addresses(host: string): Promise<readonly string[]>
+  /** Empty when there are none. Rejects when DNS does not say. */
+  srv(name: string): Promise<readonly SrvRecord[]>
+  naptr(domain: string): Promise<readonly NaptrRecord[]>
+}
 
-/** `lookup` heeds /etc/hosts, as people expect of a host name in a trunk. */
-export function systemResolver(): Resolver {
-  const resolver = new dns.Resolver({ timeout: SRV_TIMEOUT_MS, tries: 1 })
+const TIMEOUT_MS = 1500
+const MOST_HOPS = 16
+const SERVICES: Readonly<Record<string, Protocol>> = { 'SIP+D2U': 'udp', 'SIP+D2T': 'tcp', 'SIPS+D2T': 'tls' }
+const SRV_PREFIX: Readonly<Record<Protocol, string>> = { udp: '_sip._udp', tcp: '_sip._tcp', tls: '_sips._tcp' }
+const ORDER: readonly Protocol[] = ['udp', 'tcp', 'tls']
+
+/** There is no such name, or nothing of that type: an answer. */
+const NONE = new Set(['ENOTFOUND', 'ENODATA'])
+
+function orNone(error: NodeJS.ErrnoException): [] {
+  if (NONE.has(error.code ?? '')) return []
+  throw error
+}
+
+/**
+ * `lookup` heeds /etc/hosts, as people expect of a host name in a trunk. With `servers` (`address:port`) those alone are
+ * asked, for everything.
+ */
+export function systemResolver(servers: readonly string[] | null = null): Resolver {
+  const resolver = new dns.Resolver({ timeout: TIMEOUT_MS, tries: 1 })
+  if (servers !== null) resolver.setServers(servers)
   return {
-    address: async host => (await dns.lookup(host)).address,
-    srv: async name => {
-      try {
-        return pickSrv(await resolver.resolveSrv(name), Math.random())
-      } catch {
-        return null
-      }
+    addresses: async host =>
+      servers === null
+        ? (await dns.lookup(host, { all: true })).map(({ address }) => address)
+        : bothFamilies(resolver, host),
+    srv: name => resolver.resolveSrv(name).catch(orNone),
+    naptr: async domain => {
+      const records = await resolver.resolveNaptr(domain).catch(orNone)
+      return records.filter(({ flags }) => flags.toLowerCase() === 's')
     },
   }
 }
 
-type SrvRecord = { readonly name: string; readonly port: number; readonly priority: number; readonly weight: number }
+async function bothFamilies(resolver: dns.Resolver, host: string): Promise<string[]> {
+  const [four, six] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
+  const found = [four, six].flatMap(answer => (answer.status === 'fulfilled' ? answer.value : []))
+  if (found.length === 0 && four.status === 'rejected') throw four.reason
+  return found
+}
 
-/** RFC 2782: lowest priority, then by chance in proportion to weight. */
-export function pickSrv(records: readonly SrvRecord[], chance: number): HostPortOf | null {
-  const lowest = Math.min(...records.map(record => record.priority))
-  const group = records.filter(record => record.priority === lowest)
-  let left = chance * group.reduce((sum, record) => sum + record.weight, 0)
+/** Chance by which the same text draws the same: what is asked anew in a call goes where it was asked first. */
+export function chanceOf(text: string): () => number {
+  let drawn = 0
+  return () => {
+    drawn += 1
+    return createHash('sha256').update(`${drawn} ${text}`).digest().readUInt32BE() / 2 ** 32
+  }
+}
+
+/** RFC 2782: by priority, and within one by chance in proportion to weight. */
+export function orderSrv(records: readonly SrvRecord[], random: () => number): SrvRecord[] {
+  const left = [...records].sort(
+    (a, b) => a.priority - b.priority || a.weight - b.weight || (a.name < b.name ? -1 : Number(a.name > b.name)),
+  )
+  const ordered: SrvRecord[] = []
+  for (let first = left[0]; first !== undefined; first = left[0]) {
+    const { priority } = first
+    const group = left.filter(record => record.priority === priority)
+    const chosen = drawn(group, random()) ?? first
+    ordered.push(chosen)
+    left.splice(left.indexOf(chosen), 1)
+  }
+  return ordered
+}
+
+function drawn(group: readonly SrvRecord[], chance: number): SrvRecord | null {
+  let rest = chance * group.reduce((sum, { weight }) => sum + weight, 0)
   for (const record of group) {
-    left -= record.weight
-    if (left <= 0) return { host: record.name, port: record.port }
+    rest -= record.weight
+    if (rest <= 0) return record
   }
   return null
 }
 
-/**
- * RFC 3263 §4 without NAPTR: the transport is the URI's, else UDP (or TCP where we speak no UDP); a name without port is
- * looked up by SRV, then by address. Rejects when the name leads nowhere.
- */
-export async function resolveUri(uri: SipUri, speaksUdp: boolean, resolver: Resolver): Promise<Hop> {
-  const protocol = protocolOf(uri, speaksUdp)
-  const host = uri.params.get('maddr') ?? uri.host
-  const port = uri.port ?? (protocol === 'tls' ? 5061 : 5060)
-  if (isIP(host) !== 0) return { protocol, remote: { host, port } }
-  if (uri.port === null && host.includes('.')) {
-    const target = await resolver.srv(
-      `${uri.scheme === 'sips' ? '_sips' : '_sip'}._${protocol === 'udp' ? 'udp' : 'tcp'}.${host}`,
-    )
-    if (target !== null) return { protocol, remote: { host: await resolver.address(target.host), port: target.port } }
-  }
-  return { protocol, remote: { host: await resolver.address(host), port } }
+/** §4.1: what we can't speak is skipped; a SIPS URI takes only what is secure. */
+export function orderNaptr(
+  records: readonly NaptrRecord[],
+  speaks: (protocol: Protocol) => boolean,
+  secure: boolean,
+): { readonly protocol: Protocol; readonly name: string }[] {
+  return [...records]
+    .sort((a, b) => a.order - b.order || a.preference - b.preference)
+    .flatMap(({ service, replacement }) => {
+      const protocol = SERVICES[service.toUpperCase()]
+      if (protocol === undefined || !speaks(protocol) || (secure && protocol !== 'tls')) return []
+      return [{ protocol, name: replacement }]
+    })
 }
 
-function protocolOf(uri: SipUri, speaksUdp: boolean): Protocol {
+export type Question = {
+  readonly speaks: (protocol: Protocol) => boolean
+  readonly resolver: Resolver
+  readonly random: () => number
+  /** Places beyond these are left out. */
+  readonly most?: number
+}
+
+/** Places to try, best first. Rejects when the name leads nowhere. */
+export async function resolveUri(uri: SipUri, question: Question): Promise<Hop[]> {
+  const host = (uri.params.get('maddr') ?? uri.host).replace(/^\[|\]$/g, '')
+  const asked = askedProtocol(uri)
+  const protocol = asked ?? usual(uri, question.speaks)
+  const { most = MOST_HOPS } = question
+  const port = uri.port ?? usualPort(protocol)
+  if (isIP(host) !== 0) return [{ protocol, remote: { host, port }, name: host }]
+  // A name of one label is in /etc/hosts or the local network, where nobody keeps SRV records.
+  if (uri.port === null && host.includes('.')) {
+    const hops = await byRecords(uri, host, asked, question)
+    if (hops.length > 0) return hops.slice(0, most)
+  }
+  const addresses = await question.resolver.addresses(host)
+  return addresses.slice(0, most).map(address => ({ protocol, remote: { host: address, port }, name: host }))
+}
+
+async function byRecords(uri: SipUri, domain: string, asked: Protocol | null, question: Question): Promise<Hop[]> {
+  const { resolver, speaks } = question
+  const secure = uri.scheme === 'sips'
+  const pointed = asked === null ? orderNaptr(await resolver.naptr(domain).catch(() => []), speaks, secure) : []
+  const guessed = (asked !== null ? [asked] : secure ? ORDER.slice(2) : ORDER.filter(speaks)).map(protocol => ({
+    protocol,
+    name: `${SRV_PREFIX[protocol]}.${domain}`,
+  }))
+  const sources = pointed.length > 0 ? pointed : guessed
+  const lists = await Promise.all(
+    sources.map(async ({ protocol, name }) => {
+      const records = orderSrv(await resolver.srv(name).catch(() => []), question.random)
+      return (await Promise.all(records.map(record => targets(record, protocol, domain, resolver)))).flat()
+    }),
+  )
+  return lists.flat()
+}
+
+/** A target that can't be resolved is one to try less. `.` says that there is no such service (RFC 2782). */
+async function targets(record: SrvRecord, protocol: Protocol, name: string, resolver: Resolver): Promise<Hop[]> {
+  if (record.name === '' || record.name === '.') return []
+  const addresses = await resolver.addresses(record.name).catch(() => [])
+  return addresses.map(host => ({ protocol, remote: { host, port: record.port }, name }))
+}
+
+function askedProtocol(uri: SipUri): Protocol | null {
   const named = uri.params.get('transport')?.toLowerCase()
-  if (uri.scheme === 'sips' || named === 'tls') return 'tls'
-  if (named === 'tcp') return 'tcp'
-  return named === 'udp' || speaksUdp ? 'udp' : 'tcp'
+  if (named === 'tls' || (named === 'tcp' && uri.scheme === 'sips')) return 'tls'
+  if (uri.scheme === 'sips') return null
+  return named === 'tcp' || named === 'udp' ? named : null
+}
+
+function usual(uri: SipUri, speaks: (protocol: Protocol) => boolean): Protocol {
+  if (uri.scheme === 'sips') return 'tls'
+  return ORDER.find(speaks) ?? 'udp'
+}
+
+export const usualPort = (protocol: Protocol): number => (protocol === 'tls' ? 5061 : 5060)
+
+const KEEP_MS = 30_000
+/** RFC 8767 §5: while DNS does not say, what it said before is better than nothing, for so long. */
+const STALE_MS = 86_400_000
+const MOST_KEPT = 2000
+
+/**
+ * Remembers answers for a while: every INVITE asks the same few names, and an unreachable DNS costs a second each time. Where
+ * there is no new answer, the last one holds.
+ */
+export function remembering(resolver: Resolver, now: () => number = Date.now): Resolver {
+  const kept = new Map<string, { readonly until: number; readonly answer: Promise<unknown>; goodAt: number }>()
+  function keep<T>(key: string, ask: () => Promise<T>): Promise<T> {
+    const known = kept.get(key)
+    if (known !== undefined && known.until > now()) return known.answer as Promise<T>
+    const answer = ask().then(
+      fresh => {
+        entry.goodAt = now()
+        return fresh
+      },
+      error => {
+        if (known === undefined || now() - known.goodAt > STALE_MS) throw error
+        return known.answer as Promise<T>
+      },
+    )
+    if (kept.size >= MOST_KEPT) kept.clear()
+    const entry = { until: now() + KEEP_MS, answer, goodAt: known?.goodAt ?? 0 }
+    kept.set(key, entry)
+    answer.catch(() => {
+      if (kept.get(key) === entry) kept.delete(key)
+    })
+    return answer
+  }
+  return {
+    addresses: host => keep(`a ${host}`, () => resolver.addresses(host)),
+    srv: name => keep(`s ${name}`, () => resolver.srv(name)),
+    naptr: domain => keep(`n ${domain}`, () => resolver.naptr(domain)),
+  }
 }

@@ -1,11 +1,16 @@
 import { randomUUID } from 'node:crypto'
+import { mayReach, type PrivateHosts } from '../../media/contract/addresses.ts'
+import { formatHostPort } from '../text/grammar.ts'
 import type { SipParseError } from '../text/message.ts'
 import { headerOf, listOf, serialise } from '../text/message.ts'
 import { parseMessage } from '../text/parse.ts'
 import { parseVia } from '../text/validate.ts'
 import { type AllowList, allowList, isAllowed } from './allow.ts'
 import { type App, Apps } from './apps.ts'
-import type { Core } from './core.ts'
+import { UDP_MOST } from './attempt.ts'
+import { Cdr } from './cdr.ts'
+import { type Core, replyFlow } from './core.ts'
+import { DeadHosts } from './dead-hosts.ts'
 import { DialogStore } from './dialogs.ts'
 import { hangUp } from './hangup.ts'
 import { newTag, PolicyError, plainResponse, stampVia } from './headers.ts'
@@ -13,18 +18,28 @@ import { Incoming } from './incoming.ts'
 import { type Log, silentLog } from './log.ts'
 import { type ListenSpec, Network } from './network.ts'
 import { Outgoing } from './outgoing.ts'
-import { type Resolver, systemResolver } from './resolve.ts'
+import { type Resolver, remembering, systemResolver } from './resolve.ts'
+import { SessionTimers } from './session-timers.ts'
 import { RFC_TIMERS, type Timers } from './transaction.ts'
 import { Transactions } from './transactions.ts'
 import type { Flow, HostPortOf } from './transport.ts'
+import { STREAM_LIMITS, type StreamLimits } from './transport-stream.ts'
+import type { TlsSettings } from './transport-tls.ts'
 import { type AppFrame, leader } from './wire.ts'
 
 export type SipServerOptions = {
   readonly admin: HostPortOf
   readonly secret: string
   readonly listen: readonly ListenSpec[]
-  /** Shown to peers that are on no private network. */
-  readonly externalIp?: string
+  /** Addresses shown to peers that are on no private network, at most one of each family. */
+  readonly externalIps?: readonly string[]
+  /** Needed to listen on TLS. */
+  readonly tls?: TlsSettings
+  readonly limits?: Partial<StreamLimits>
+  /** Addresses that are not of the internet, and requests outside a dialog may go to all the same; left out: all. */
+  readonly privateHosts?: PrivateHosts
+  /** Requests longer than this leave UDP for TCP (RFC 3261 §18.1.1). */
+  readonly udpMost?: number
   /** Addresses and networks that may send requests; null or absent lets everybody. */
   readonly allow?: readonly string[] | null
   readonly timers?: Partial<Timers>
@@ -34,7 +49,16 @@ export type SipServerOptions = {
   readonly resolver?: Resolver
 }
 
-export type SipServerCounters = { malformed: number; disallowed: number; strayResponses: number; faults: number }
+export type SipServerCounters = {
+  malformed: number
+  disallowed: number
+  strayResponses: number
+  faults: number
+  /** Requests for which there was no application. */
+  untaken: number
+  /** Requests of applications to addresses that are not allowed. */
+  barred: number
+}
 
 /** What has been counted, and what is held at the moment. */
 export type SipServerStats = Readonly<SipServerCounters> & {
@@ -42,6 +66,8 @@ export type SipServerStats = Readonly<SipServerCounters> & {
   readonly transactions: number
   readonly pending: number
   readonly apps: number
+  /** Open streams. */
+  readonly connections: number
 }
 
 /** Read by drachtio-srf, which pings from v0.8.2 on. */
@@ -51,7 +77,9 @@ const ORPHAN_GRACE_MS = 2000
 
 /** The embedded signalling server: SIP on one side, drachtio's protocol on the other. */
 export class SipServer {
-  readonly counters: SipServerCounters = { malformed: 0, disallowed: 0, strayResponses: 0, faults: 0 }
+  readonly counters: SipServerCounters = {
+    ...{ malformed: 0, disallowed: 0, strayResponses: 0, faults: 0, untaken: 0, barred: 0 },
+  }
   private readonly options: SipServerOptions
   private readonly core: Core
   private readonly incoming: Incoming
@@ -64,7 +92,8 @@ export class SipServer {
     this.allowed = allowList(options.allow ?? null)
     const log = options.log ?? silentLog
     const timers = { ...RFC_TIMERS, ...options.timers }
-    const network = new Network(options.externalIp ?? null, log)
+    const limits = { ...STREAM_LIMITS, ...options.limits }
+    const network = new Network({ externalIps: options.externalIps ?? [], tls: options.tls ?? null, limits }, log)
     const apps = new Apps({
       secret: options.secret,
       version: VERSION,
@@ -72,10 +101,16 @@ export class SipServer {
       events: { frame: (app, frame) => void this.frame(app, frame), gone: app => this.gone(app) },
       log,
     })
-    const resolver = options.resolver ?? systemResolver()
-    this.core = { log, network, resolver, txns: new Transactions(timers), dialogs: new DialogStore(), apps, timers }
-    this.incoming = new Incoming(this.core)
-    this.outgoing = new Outgoing(this.core)
+    const resolver = options.resolver ?? remembering(systemResolver())
+    const txns = new Transactions(timers, replyFlow(network))
+    const [dialogs, dead, udpMost] = [new DialogStore(), new DeadHosts(), options.udpMost ?? UDP_MOST]
+    const may = (address: string): boolean => mayReach(options.privateHosts ?? 'allow', address)
+    const cdr = new Cdr(apps)
+    const { counters } = this
+    this.core = { log, network, resolver, dead, mayReach: may, counters, udpMost, txns, dialogs, apps, timers, cdr }
+    const sessions = new SessionTimers(this.core)
+    this.incoming = new Incoming(this.core, sessions, options.secret)
+    this.outgoing = new Outgoing(this.core, sessions)
   }
 
   /** Rejects, with everything closed again, when a port can't be had. */
@@ -87,7 +122,7 @@ export class SipServer {
         admits: address => this.admits(address),
       })
       const admin = await apps.listen(this.options.admin)
-      const listen = network.bound().map(({ protocol, host, port }) => `${protocol}/${host}:${port}`)
+      const listen = network.bound().map(({ protocol, ...at }) => `${protocol}/${formatHostPort(at)}`)
       return { admin, listen }
     } catch (error) {
       await this.close()
@@ -101,9 +136,15 @@ export class SipServer {
   }
 
   stats(): SipServerStats {
-    const { dialogs, txns, apps } = this.core
+    const { dialogs, txns, apps, network } = this.core
+    const held = { dialogs: dialogs.size, transactions: txns.size, apps: apps.all().length }
     const pending = this.incoming.size + this.outgoing.size
-    return { ...this.counters, dialogs: dialogs.size, transactions: txns.size, pending, apps: apps.all().length }
+    return { ...this.counters, ...held, pending, connections: network.connections }
+  }
+
+  /** Where it listens. */
+  bound(): readonly ListenSpec[] {
+    return this.core.network.bound()
   }
 
   async close(): Promise<void> {
@@ -112,6 +153,7 @@ export class SipServer {
     this.incoming.close()
     await this.core.apps.close()
     this.core.txns.close()
+    this.core.dialogs.clear()
     await this.core.network.close()
   }
 
@@ -122,27 +164,30 @@ export class SipServer {
   }
 
   /** One message must never bring the server down, whatever we have overlooked. */
-  private guarded(bytes: Buffer, flow: Flow): void {
+  private guarded(bytes: Buffer, flow: Flow): boolean {
     try {
-      this.message(bytes, flow)
+      return this.message(bytes, flow)
     } catch (error) {
       this.counters.faults += 1
       this.core.log.error({ err: error, remote: flow.remote.host }, 'message could not be handled')
+      return true
     }
   }
 
-  private message(bytes: Buffer, flow: Flow): void {
+  /** False for what is no SIP at all. */
+  private message(bytes: Buffer, flow: Flow): boolean {
     // Answers to our own requests are matched by branch and come from wherever we called.
     const isResponse = bytes.toString('latin1', 0, RESPONSE_START.length) === RESPONSE_START
-    if (!isResponse && !this.admits(flow.remote.host)) return
+    if (!isResponse && !this.admits(flow.remote.host)) return true
     const parsed = parseMessage(bytes)
     if (!parsed.ok) {
       this.malformed(parsed.error, flow)
-      return
+      return parsed.error.code !== 'bad_start_line'
     }
     const { message } = parsed
     if (message.kind === 'request') this.incoming.request(stampVia(message, flow.remote), flow)
     else if (!this.core.txns.response(message, flow)) this.counters.strayResponses += 1
+    return true
   }
 
   /** RFC 3261 §21.4.1 and RFC 4475 §3.1.2: a request that can be answered at all gets its 400 (505), without a transaction. */
@@ -157,11 +202,12 @@ export class SipServer {
     flow.send(serialise(plainResponse({ ...stamped, uri: '' }, error.status, reason, newTag())), () => {})
   }
 
-  private async frame(app: App, frame: AppFrame & { type: 'sip' }): Promise<void> {
+  private async frame(app: App, frame: AppFrame & { type: 'sip' | 'proxy' }): Promise<void> {
     try {
       const parsed = parseMessage(frame.message, { lax: true, bodyIsRest: true })
       if (!parsed.ok) throw new PolicyError(`invalid message: ${parsed.error.code}`)
-      if (parsed.message.kind === 'response') this.incoming.respond(app, frame, parsed.message)
+      if (frame.type === 'proxy') this.incoming.proxy(app, frame, parsed.message)
+      else if (parsed.message.kind === 'response') this.incoming.respond(app, frame, parsed.message)
       else await this.outgoing.send(app, frame, parsed.message)
     } catch (error) {
       const known = error instanceof PolicyError

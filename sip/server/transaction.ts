@@ -13,8 +13,12 @@ export type Timers = {
   readonly t4: number
   /** An application that never answers holds a request no longer than this (ours; the RFC leaves it open). */
   readonly patience: number
+  /** Timer C of a proxy: over three minutes (§16.6 step 11). */
+  readonly c: number
+  /** A second of the session timers, in ms: shorter where an hour is to pass in a minute. */
+  readonly second: number
 }
-export const RFC_TIMERS: Timers = { t1: 500, t2: 4000, t4: 5000, patience: 600_000 }
+export const RFC_TIMERS: Timers = { t1: 500, t2: 4000, t4: 5000, patience: 600_000, c: 185_000, second: 1000 }
 
 export type TxnKind = 'inviteClient' | 'nonInviteClient' | 'inviteServer' | 'nonInviteServer'
 export type Phase = 'initial' | 'trying' | 'proceeding' | 'completed' | 'confirmed' | 'accepted' | 'terminated'

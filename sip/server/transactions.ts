@@ -13,17 +13,19 @@ import {
 } from './transaction.ts'
 import type { Flow } from './transport.ts'
 
+export type FailedWhy = 'timeout' | 'transport'
+
 export type ClientUser = {
   response(response: SipResponse, flow: Flow): void
-  /** No answer came, or the request could not be sent. */
-  failed(reason: 'timeout' | 'transport'): void
+  /** No answer came, or the request could not be sent; `error` is what the transport said. */
+  failed(why: FailedWhy, error: Error | null): void
 }
 
 export type ServerUser = {
   /** The transaction is over, however it came to that. */
-  ended(): void
+  ended(txn: ServerTxn): void
   /** Nobody answered this INVITE for far too long. */
-  neglected(): void
+  neglected(txn: ServerTxn): void
 }
 
 export type ClientTxn = {
@@ -46,10 +48,21 @@ export type ServerTxn = {
 
 type ClientEntry = { kind: 'client'; txn: ClientTxn; user: ClientUser; key: string; sends: number }
 type ServerEntry = { kind: 'server'; txn: ServerTxn; user: ServerUser; key: string }
-type Entry = (ClientEntry | ServerEntry) & { state: TxnState; timer: NodeJS.Timeout | null; incoming: Incoming | null }
+type Entry = (ClientEntry | ServerEntry) & {
+  state: TxnState
+  timer: NodeJS.Timeout | null
+  /** What the timer waits for. */
+  due: number | null
+  incoming: Incoming | null
+  error: Error | null
+}
 type Incoming = { readonly response: SipResponse; readonly flow: Flow }
 
-const COOKIE = 'z9hG4bK'
+export const COOKIE = 'z9hG4bK'
+const FRESH = { timer: null, due: null, incoming: null, error: null }
+
+/** Where a response goes when the connection that its request came by is gone (RFC 3261 §18.2.2); null for nowhere. */
+export type ReplyFlow = (txn: ServerTxn) => Flow | null
 
 /** §17.1.3: branch and CSeq method name the client transaction. */
 function clientKey(message: SipRequest | SipResponse): string {
@@ -61,7 +74,9 @@ function clientKey(message: SipRequest | SipResponse): string {
 function serverKey(request: SipRequest, method: string): string {
   const via = parseVia(listOf(request, 'Via')[0] ?? '')
   const branch = via?.params.get('branch') ?? ''
-  if (branch.startsWith(COOKIE)) return `${branch} ${via?.host}:${via?.port ?? 5060} ${method}`
+  // The cookie alone tells nothing apart (RFC 4475 §3.2.1).
+  if (branch.startsWith(COOKIE) && branch.length > COOKIE.length)
+    return `${branch} ${via?.host}:${via?.port ?? 5060} ${method}`
   // RFC 2543 peers: the fields that name the request, all alike in its ACK and CANCEL.
   const from = parseNameAddr(headerOf(request, 'From') ?? '')
   const seq = parseCSeq(headerOf(request, 'CSeq') ?? '')?.seq
@@ -73,8 +88,10 @@ export class Transactions {
   private readonly entries = new Map<string, Entry>()
   private readonly byId = new Map<string, Entry>()
   private readonly timers: Timers
-  constructor(timers: Timers) {
+  private readonly replyFlow: ReplyFlow
+  constructor(timers: Timers, replyFlow: ReplyFlow) {
     this.timers = timers
+    this.replyFlow = replyFlow
   }
 
   get size(): number {
@@ -86,16 +103,22 @@ export class Transactions {
     const kind = request.method === 'INVITE' ? 'inviteClient' : 'nonInviteClient'
     const state = newTransaction(kind, flow.reliable, this.timers)
     const key = `c ${clientKey(request)}`
-    this.begin({ kind: 'client', txn, user, key, sends: 0, state, timer: null, incoming: null })
+    this.begin({ kind: 'client', txn, user, key, sends: 0, state, ...FRESH })
     return txn
   }
 
-  startServer(request: SipRequest, flow: Flow, user: ServerUser): ServerTxn {
+  /** Null for a repeated request, also a repeated CANCEL, which has been dealt with. */
+  startServer(request: SipRequest, flow: Flow, user: ServerUser): ServerTxn | null {
+    const key = `s ${serverKey(request, request.method)}`
+    const known = this.server(key)
+    if (known !== null) {
+      this.feed(known, { type: 'repeat' })
+      return null
+    }
     const txn: ServerTxn = { id: randomUUID(), request, flow, last: null, status: 0 }
     const kind = request.method === 'INVITE' ? 'inviteServer' : 'nonInviteServer'
     const state = newTransaction(kind, flow.reliable, this.timers)
-    const key = `s ${serverKey(request, request.method)}`
-    this.begin({ kind: 'server', txn, user, key, state, timer: null, incoming: null })
+    this.begin({ kind: 'server', txn, user, key, state, ...FRESH })
     return txn
   }
 
@@ -120,13 +143,6 @@ export class Transactions {
     return this.server(`s ${serverKey(request, method)}`)?.txn ?? null
   }
 
-  /** Handles a repeated request, also a repeated CANCEL. False when it is new. */
-  repeated(request: SipRequest): boolean {
-    const entry = this.server(`s ${serverKey(request, request.method)}`)
-    if (entry !== null) this.feed(entry, { type: 'repeat' })
-    return entry !== null
-  }
-
   /** The ACK of a final response other than 2xx. False when it must be for a 2xx. */
   acknowledged(txn: ServerTxn): boolean {
     const entry = this.byId.get(txn.id)
@@ -140,12 +156,15 @@ export class Transactions {
     return entry?.kind === 'server' ? entry : null
   }
 
-  respond(txn: ServerTxn, response: SipResponse): void {
+  /** Returns the response's bytes. Nothing is sent in a transaction that is over. */
+  respond(txn: ServerTxn, response: SipResponse): Buffer {
+    const bytes = serialise(response)
     const entry = this.byId.get(txn.id)
-    if (entry === undefined) return
-    txn.last = serialise(response)
+    if (entry === undefined) return bytes
+    txn.last = bytes
     txn.status = response.status
     this.feed(entry, { type: 'response', status: response.status })
+    return bytes
   }
 
   /** An ACK for a 2xx is in no transaction (§13.2.2.4). Returns the bytes, for when the 2xx comes again. */
@@ -174,21 +193,25 @@ export class Transactions {
   }
 
   private schedule(entry: Entry): void {
-    if (entry.timer !== null) clearTimeout(entry.timer)
     const at = nextDeadline(entry.state)
-    const wait = at === null ? 0 : Math.max(0, at - Date.now())
-    entry.timer = at === null ? null : setTimeout(() => this.feed(entry, { type: 'tick' }), wait)
+    if (at === entry.due) return
+    entry.due = at
+    if (entry.timer !== null) clearTimeout(entry.timer)
+    entry.timer = at === null ? null : setTimeout(() => this.tick(entry), Math.max(0, at - Date.now()))
+  }
+
+  private tick(entry: Entry): void {
+    // A timer may be early by a millisecond: then it is set again.
+    entry.due = null
+    this.feed(entry, { type: 'tick' })
   }
 
   private perform(entry: Entry, effect: Effect): void {
     switch (effect.type) {
-      case 'send': {
-        const bytes = entry.kind === 'client' ? entry.txn.bytes : entry.txn.last
-        const failed = (): void => this.feed(entry, { type: 'transportError' })
-        if (bytes !== null) entry.txn.flow.send(bytes, failed)
-        if (entry.kind === 'client') this.countSend(entry, failed)
+      case 'send':
+        if (entry.kind === 'client') this.request(entry)
+        else this.reply(entry)
         return
-      }
       case 'ack':
         if (entry.kind === 'client' && entry.incoming !== null) this.acknowledge(entry, entry.incoming.response)
         return
@@ -199,26 +222,43 @@ export class Transactions {
         }
         return
       case 'fail':
-        if (entry.kind === 'client') entry.user.failed(effect.reason)
+        if (entry.kind === 'client') entry.user.failed(effect.reason, entry.error)
         return
       case 'neglected':
-        if (entry.kind === 'server') entry.user.neglected()
+        if (entry.kind === 'server') entry.user.neglected(entry.txn)
         return
       case 'terminated':
         if (this.entries.get(entry.key) === entry) this.entries.delete(entry.key)
         this.byId.delete(entry.txn.id)
         entry.incoming = null
-        if (entry.kind === 'server') entry.user.ended()
+        if (entry.kind === 'server') entry.user.ended(entry.txn)
         return
     }
   }
 
+  private request(entry: ClientEntry & Entry): void {
+    const failed = (error: Error): void => {
+      entry.error = error
+      this.feed(entry, { type: 'transportError' })
+    }
+    entry.txn.flow.send(entry.txn.bytes, failed)
+    this.countSend(entry, failed)
+  }
+
+  private reply(entry: ServerEntry & Entry): void {
+    const { txn } = entry
+    const flow = txn.flow.usable() ? txn.flow : this.replyFlow(txn)
+    if (txn.last !== null && flow !== null) flow.send(txn.last, () => this.feed(entry, { type: 'transportError' }))
+    // In a turn of its own: whoever answers has not finished yet.
+    else if (flow === null) queueMicrotask(() => this.feed(entry, { type: 'transportError' }))
+  }
+
   /** No answer to the first attempt: perhaps nobody is there at all (RFC 3261 §8.1.3.1, ICMP errors). */
-  private countSend(entry: ClientEntry, failed: () => void): void {
+  private countSend(entry: ClientEntry, failed: (error: Error) => void): void {
     entry.sends += 1
     if (entry.sends !== 2) return
-    entry.txn.flow.probe(() => {
-      if (entry.txn.status === 0) failed()
+    entry.txn.flow.probe(error => {
+      if (entry.txn.status === 0) failed(error)
     })
   }
 

@@ -1,13 +1,15 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { probeUdp } from './probe-udp.ts'
-import type { Flow, HostPortOf, Listener, Sink } from './transport.ts'
-import { plainAddress } from './transport.ts'
+import { type Flow, type HostPortOf, isIPv6, type Listener, plainAddress, type Sink } from './transport.ts'
 
 /** RFC 5626 §3.5.2 and plain NAT keep-alives: datagrams of line ends or zero bytes are no messages. */
 const KEEP_ALIVE_MAX = 4
+/** What comes while we are busy waits there; the kernel's usual 208 kB hold some 90 messages. It gives what it allows. */
+const RECEIVE_BYTES = 1_048_576
 
 export async function listenUdp(bound: HostPortOf, sink: Sink): Promise<Listener> {
-  const socket = createSocket({ type: bound.host.includes(':') ? 'udp6' : 'udp4' })
+  const ipv6 = isIPv6(bound.host)
+  const socket = createSocket({ type: ipv6 ? 'udp6' : 'udp4', ipv6Only: ipv6, recvBufferSize: RECEIVE_BYTES })
   await bind(socket, bound)
   const at: HostPortOf = { host: bound.host, port: socket.address().port }
   const flowTo = (remote: HostPortOf): Flow => ({
@@ -24,7 +26,7 @@ export async function listenUdp(bound: HostPortOf, sink: Sink): Promise<Listener
     sink.message(bytes, flowTo({ host: plainAddress(from.address), port: from.port }))
   })
   socket.on('error', error => sink.broken(error.message, at))
-  return { protocol: 'udp', bound: at, open: flowTo, close: () => close(socket) }
+  return { protocol: 'udp', bound: at, open: flowTo, connections: () => 0, close: () => close(socket) }
 }
 
 function bind(socket: Socket, at: HostPortOf): Promise<void> {

@@ -1,4 +1,4 @@
-/** What the server asks of a transport (RFC 3261 §18). UDP and TCP are here; TLS is a further implementation of Listener. */
+/** What the server asks of a transport (RFC 3261 §18): UDP, and streams with or without TLS. */
 export type Protocol = 'udp' | 'tcp' | 'tls'
 export type HostPortOf = { readonly host: string; readonly port: number }
 
@@ -20,14 +20,15 @@ export type Listener = {
   readonly protocol: Protocol
   /** As bound: the host may be a wildcard. */
   readonly bound: HostPortOf
-  /** A flow to that address, opened when first written to. */
-  open(remote: HostPortOf): Flow
+  /** A flow to that address, opened when first written to. `name` is whom a certificate has to name (RFC 5922 §4). */
+  open(remote: HostPortOf, name: string): Flow
+  connections(): number
   close(): Promise<void>
 }
 
 export type Sink = {
-  /** Bytes of one whole message. */
-  message(bytes: Buffer, flow: Flow): void
+  /** Bytes of one whole message. False says that they are no SIP at all: a stream has lost its framing. */
+  message(bytes: Buffer, flow: Flow): boolean
   /** False refuses the peer before a byte of it is read (stream transports). */
   admits(address: string): boolean
   /** The concrete address of ours that `remote` should see, for a listener bound to `bound`. */
@@ -39,3 +40,7 @@ export type Sink = {
 export function plainAddress(address: string): string {
   return address.startsWith('::ffff:') ? address.slice(7) : address
 }
+
+export const isWildcard = (host: string): boolean => host === '0.0.0.0' || host === '::'
+export const isLoopback = (host: string): boolean => host.startsWith('127.') || host === '::1' || host === 'localhost'
+export const isIPv6 = (host: string): boolean => host.includes(':')

@@ -12,7 +12,24 @@ export type AppFrame =
       readonly nextHop: string
       readonly message: Buffer
     }
+  | ProxyFrame
   | { readonly type: 'unknown'; readonly msgId: string; readonly verb: string }
+
+/** Forward that request to the destinations, in turn or all at once; `message` holds headers to add. */
+export type ProxyFrame = {
+  readonly type: 'proxy'
+  readonly msgId: string
+  readonly txnId: string
+  readonly remainInDialog: boolean
+  readonly fullResponse: boolean
+  readonly followRedirects: boolean
+  readonly simultaneous: boolean
+  /** How long a destination may be silent, and how long it may take; null for as long as the RFC lets it. */
+  readonly provisionalMs: number | null
+  readonly finalMs: number | null
+  readonly destinations: readonly string[]
+  readonly message: Buffer
+}
 
 export class FrameError extends Error {
   readonly code: 'bad_length' | 'too_long'
@@ -84,9 +101,30 @@ export function parseAppFrame(frame: Buffer): AppFrame {
       const [txnId = '', dialogId = '', nextHop = ''] = tokens.slice(2)
       return { type, msgId, txnId, dialogId, nextHop, message: end < 0 ? NO_BYTES : frame.subarray(end + 2) }
     }
+    case 'proxy':
+      return proxyFrame(msgId, tokens.slice(2), end < 0 ? NO_BYTES : frame.subarray(end + 2))
     default:
       return { type: 'unknown', msgId, verb: type }
   }
+}
+
+function proxyFrame(msgId: string, tokens: readonly string[], message: Buffer): ProxyFrame {
+  const [txnId = '', remain, full, follow, order, provisional = '', final = '', ...destinations] = tokens
+  return {
+    ...{ type: 'proxy', msgId, txnId, destinations: destinations.filter(text => text !== ''), message },
+    remainInDialog: remain === 'remainInDialog',
+    fullResponse: full === 'fullResponse',
+    followRedirects: follow === 'followRedirects',
+    simultaneous: order === 'simultaneous',
+    provisionalMs: duration(provisional),
+    finalMs: duration(final),
+  }
+}
+
+/** `2s` or `1500ms`. */
+function duration(text: string): number | null {
+  const parts = /^(\d{1,7})(ms|s)$/.exec(text)
+  return parts === null ? null : Number(parts[1]) * (parts[2] === 's' ? 1000 : 1)
 }
 
 /** `HH:MM:SS.uuuuuu`, as drachtio stamps its frames. */
@@ -124,5 +162,8 @@ export const leader = {
     `sip|network|${stamped(stamp)}|${txnId}|${dialogId}|`,
   synthetic: (time: string, txnId: string, dialogId: string): string =>
     `sip|network|0|udp||0|${time}|${txnId}|${dialogId}|`,
+  proxied: (toMsgId: string, stamp: Stamp): string => `response|${toMsgId}|OK|network|${stamped(stamp)}|||continue`,
+  cdr: (kind: 'attempt' | 'start' | 'stop', source: string, time: string, detail?: string): string =>
+    `cdr:${kind}|${source}|${time}${detail === undefined ? '' : `|${detail}`}`,
   unsolicited: (stamp: Stamp, dialogId: string): string => `sip|application|${stamped(stamp)}|unsolicited|${dialogId}|`,
 }

@@ -19,11 +19,25 @@ export class StreamFramer {
   private broken = false
   /** Where the search for the blank line goes on, so that a slow sender costs no second scan. */
   private scanned = 0
+  /** Bytes of the message under way, once its head is read; until they are here nothing is joined or looked at. */
+  private needed = 0
+  private readonly waiting: Buffer[] = []
+  private waitingBytes = 0
+
+  /** True in the middle of a message: a peer that stays there holds our memory. */
+  get partial(): boolean {
+    return this.buffer.length + this.waitingBytes > 0
+  }
 
   push(chunk: Buffer): StreamEvent[] {
     const events: StreamEvent[] = []
     if (this.broken) return events
-    this.buffer = this.buffer.length === 0 ? chunk : Buffer.concat([this.buffer, chunk])
+    this.waiting.push(chunk)
+    this.waitingBytes += chunk.length
+    if (this.buffer.length + this.waitingBytes < this.needed) return events
+    const pieces = this.waiting.splice(0)
+    this.waitingBytes = 0
+    this.buffer = this.buffer.length === 0 && pieces.length === 1 ? chunk : Buffer.concat([this.buffer, ...pieces])
     for (;;) {
       const event = this.next()
       if (event === null) return events
@@ -48,7 +62,10 @@ export class StreamFramer {
     if (length === null) return { type: 'broken', code: 'bad_content_length' }
     if (length > MAX_BODY) return { type: 'broken', code: 'body_too_large' }
     const total = end + 4 + length
-    if (this.buffer.length < total) return null
+    if (this.buffer.length < total) {
+      this.needed = total
+      return null
+    }
     const bytes = Buffer.from(this.buffer.subarray(0, total))
     this.take(total)
     return { type: 'message', bytes }
@@ -69,6 +86,7 @@ export class StreamFramer {
   private take(count: number): void {
     this.buffer = this.buffer.subarray(count)
     this.scanned = 0
+    this.needed = 0
   }
 }
 

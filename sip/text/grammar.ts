@@ -83,6 +83,6 @@ export function formatHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host
 }
 
-export function formatHostPort(at: HostPort): string {
-  return at.port === undefined ? formatHost(at.host) : `${formatHost(at.host)}:${at.port}`
+export function formatHostPort({ host, port }: { readonly host: string; readonly port?: number | null }): string {
+  return port === undefined || port === null ? formatHost(host) : `${formatHost(host)}:${port}`
 }

@@ -63,10 +63,17 @@ function startLine(line: string): StartLine {
     return { kind: 'response', status: code, reason: status[4] ?? '' }
   }
   const request = /^([^ ]+) ([^ ]+) SIP\/(\d+)\.(\d+) *$/i.exec(line)
-  if (request === null || !isToken(request[1]!))
+  if (request !== null && isToken(request[1]!))
+    return { kind: 'request', method: request[1]!, uri: versioned(request[2]!, request[3]!, request[4]!) }
+  // Blanks where none may be: still a request, to be answered once its headers are read.
+  const method = /^(\S+)\s.*\sSIP\/\d+\.\d+\s*$/i.exec(line)?.[1]
+  if (method === undefined || !isToken(method))
     throw new SipParseError('bad_start_line', 'neither request nor response')
-  return { kind: 'request', method: request[1]!, uri: versioned(request[2]!, request[3]!, request[4]!) }
+  return { kind: 'request', method, uri: MISPLACED_BLANKS }
 }
+
+/** No URI at all, so that `validate` refuses it and the server can answer. */
+const MISPLACED_BLANKS = ' '
 
 /** A wrong version must still be answered with 505, so it is told in `uri` until the headers are read. */
 function versioned(uri: string, major: string, minor: string): string {
@@ -89,6 +96,9 @@ function readHeaders(lines: readonly string[], draft: StartLine): Header[] {
   if (bad !== null) throw new SipParseError('bad_header', bad, answerable())
   if (draft.kind === 'request' && draft.uri.startsWith(WRONG_VERSION)) {
     throw new SipParseError('bad_version', 'not SIP/2.0', answerable())
+  }
+  if (draft.kind === 'request' && draft.uri === MISPLACED_BLANKS) {
+    throw new SipParseError('bad_uri', 'blanks in the start line', answerable())
   }
   return headers
 }

@@ -31,19 +31,26 @@ export function parseCSeq(text: string): CSeq | null {
 const SINGLE = ['From', 'To', 'Call-ID', 'CSeq', 'Max-Forwards', 'Content-Type'] as const
 const MANDATORY = ['Via', 'From', 'To', 'Call-ID', 'CSeq'] as const
 
+const DOUBLED = /[;,]\s*[;,]/
+
 /** RFC 3261 §8.1.1 and §20: what every message must have. Throws SipParseError only. */
 export function validate(message: SipMessage): void {
   const request = message.kind === 'request' ? message : null
   const fail = (code: ConstructorParameters<typeof SipParseError>[0], detail: string): never => {
     throw new SipParseError(code, detail, request)
   }
-  if (request !== null && parseUri(request.uri) === null) fail('bad_uri', 'request-URI')
+  const uri = request === null ? null : parseUri(request.uri)
+  if (request !== null && uri === null) fail('bad_uri', 'request-URI')
+  // RFC 3261 §19.1.1, table 1: headers are for URIs that a request is to be made of, not for one's own.
+  if ((uri?.scheme === 'sip' || uri?.scheme === 'sips') && uri.headers !== null)
+    fail('bad_uri', 'headers in request-URI')
   for (const name of MANDATORY) if (!headerOf(message, name)) fail('missing_header', name)
   for (const name of SINGLE) {
     if (message.headers.filter(([known]) => known === name).length > 1) fail('duplicate_header', name)
   }
   const vias = listOf(message, 'Via')
   if (vias.length === 0 || parseVia(vias[0]!) === null) fail('bad_via', 'topmost Via')
+  if (DOUBLED.test(headerOf(message, 'Via') ?? '')) fail('bad_via', 'separators without anything between')
   const cseq = parseCSeq(headerOf(message, 'CSeq') ?? '')
   if (cseq === null) {
     fail('bad_cseq', 'CSeq')
@@ -52,6 +59,10 @@ export function validate(message: SipMessage): void {
   if (request !== null && cseq.method !== request.method) fail('cseq_mismatch', 'CSeq method is not the request method')
   for (const name of ['From', 'To']) {
     if (parseNameAddr(headerOf(message, name) ?? '') === null) fail('bad_address', name)
+  }
+  // §20.10: a URI with a question mark has to be in brackets.
+  for (const value of listOf(message, 'Contact')) {
+    if (!value.includes('<') && value.includes('?')) fail('bad_address', 'Contact')
   }
   const hops = headerOf(message, 'Max-Forwards')
   if (hops !== null && !/^\d{1,9}$/.test(hops)) fail('bad_header', 'Max-Forwards')

@@ -1,6 +1,6 @@
 /** SIP addresses of trunks and numbers. Pure. */
 import type { TrunkPlan } from '../../media/contract/plan.ts'
-import { formatHostPort } from '../text/grammar.ts'
+import { formatHostPort, parseParams } from '../text/grammar.ts'
 import { parseNameAddr, parseUri } from '../text/uri.ts'
 
 type Where = Pick<TrunkPlan, 'host' | 'port' | 'transport'>
@@ -27,15 +27,28 @@ export function proxyUri(trunk: Pick<TrunkPlan, 'outbound_proxy' | 'transport'>)
   return parseUri(uri) === null ? null : uri
 }
 
-/** The user part of a URI or name-addr, without its parameters; null when there is none. */
+/** The host of the outbound proxy; null when the trunk has none. */
+export function proxyHost(trunk: Pick<TrunkPlan, 'outbound_proxy' | 'transport'>): string | null {
+  const proxy = parseUri(proxyUri(trunk) ?? '')
+  return proxy?.scheme === 'sip' || proxy?.scheme === 'sips' ? proxy.host : null
+}
+
+/**
+ * The user part of a URI or name-addr, without its parameters; null when there is none. A number that is local to a
+ * global prefix (`phone-context`, RFC 3966 §5.1.5) is given with it.
+ */
 export function userOf(text: string | undefined): string | null {
   if (text === undefined) return null
-  const spec = parseNameAddr(text)?.uri ?? text
+  // Without brackets a semicolon may as well be inside the user part, as in a Request-URI with `;npdi`.
+  const spec = text.includes('<') ? (parseNameAddr(text)?.uri ?? text) : text
   const uri = parseUri(spec)
   if (uri === null || uri.scheme === 'other') return null
-  const user = uri.scheme === 'tel' ? uri.number : uri.user
-  const bare = user?.split(';')[0]
-  return bare === undefined || bare === '' ? null : decoded(bare)
+  const [bare, ...params] = (uri.scheme === 'tel' ? uri.number : (uri.user ?? '')).split(';')
+  if (bare === undefined || bare === '') return null
+  const within = uri.scheme === 'tel' ? uri.params : parseParams(params.join(';'))
+  const context = within?.get('phone-context') ?? uri.params.get('phone-context') ?? ''
+  const number = decoded(bare)
+  return /^\+[\d.()-]+$/.test(context) && /^\d[\d.()-]*$/.test(number) ? `${context}${number}` : number
 }
 
 function decoded(text: string): string {
@@ -44,19 +57,4 @@ function decoded(text: string): string {
   } catch {
     return text
   }
-}
-
-const digitsOf = (number: string): string => number.replace(/^00/, '').replace(/\D/g, '')
-
-/** Which of the trunk's E.164 numbers a dialed string means, however the carrier writes it; null when none. */
-export function ownNumber(dialed: string | null, numbers: readonly string[]): string | null {
-  const digits = digitsOf(dialed ?? '')
-  return digits === '' ? null : (numbers.find(number => digitsOf(number) === digits) ?? null)
-}
-
-/** `+` and digits where it is a number, else as it came (`anonymous`, a softphone's name). */
-export function plainNumber(text: string | null): string {
-  if (text === null) return 'anonymous'
-  const compact = text.replace(/[\s().-]/g, '')
-  return /^00\d{7,}$/.test(compact) ? `+${compact.slice(2)}` : compact
 }

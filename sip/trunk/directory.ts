@@ -1,8 +1,11 @@
 /** Trunks by id and by where a call comes from. Holds the latest snapshot and the addresses its host names stand for. */
 import { BlockList, isIP } from 'node:net'
 import type { TrunkPlan } from '../../media/contract/plan.ts'
-import type { Log, TrunkDirectory } from '../../media/ports.ts'
-import { ownNumber } from './address.ts'
+import type { Clock, Log, TrunkDirectory } from '../../media/ports.ts'
+import { proxyHost, proxyUri, trunkUri } from './address.ts'
+import { hostsOf } from './hosts.ts'
+import { ownNumber } from './numbers.ts'
+import type { Places } from './places.ts'
 
 export type Match =
   | { readonly kind: 'trunk'; readonly trunk: TrunkPlan }
@@ -10,13 +13,12 @@ export type Match =
   | { readonly kind: 'ambiguous'; readonly trunks: readonly TrunkPlan[] }
   | { readonly kind: 'unknown' }
 
-export type Lookup = (host: string) => Promise<readonly string[]>
-
 /** Chooses among `candidates`, all of which the source may call on. */
 export function chooseTrunk(candidates: readonly TrunkPlan[], dialed: readonly (string | null)[]): Match {
   const first = candidates[0]
   if (first === undefined) return { kind: 'unknown' }
-  const owning = candidates.find(trunk => dialed.some(number => ownNumber(number, trunk.numbers) !== null))
+  const owns = (trunk: TrunkPlan) => dialed.some(number => ownNumber(number, trunk.numbers, trunk.dialing) !== null)
+  const owning = candidates.find(owns)
   if (owning !== undefined) return { kind: 'trunk', trunk: owning }
   return candidates.length === 1 ? { kind: 'trunk', trunk: first } : { kind: 'ambiguous', trunks: candidates }
 }
@@ -34,47 +36,67 @@ function allowedBy(cidrs: readonly string[], source: string): boolean {
   })
 }
 
+/** An address that DNS tells no more is let in for so long: calls that came from there go on. */
+const LEFT_MS = 3_600_000
+
+export type TrunksParts = {
+  readonly places: Pick<Places, 'addressesOf'>
+  readonly clock: Pick<Clock, 'now'>
+  readonly log: Log
+}
+
 export class Trunks {
   private readonly source: TrunkDirectory
-  private readonly lookup: Lookup
-  private readonly log: Log
-  /** Addresses learnt by host name: by DNS, and from answers to our REGISTER. */
-  private readonly addresses = new Map<string, Set<string>>()
+  private readonly parts: TrunksParts
+  /** Addresses by URI, with when DNS told them last. */
+  private readonly addresses = new Map<string, Map<string, number>>()
+  /** By host name, from answers to our REGISTER. */
+  private readonly learnt = new Map<string, Set<string>>()
   private readonly stopWatching: () => void
   private readonly onAllowed: (cidrs: string[]) => void
   private announced = ''
 
   /** `onAllowed` hears of every change of `allowedSources`. */
-  constructor(source: TrunkDirectory, lookup: Lookup, log: Log, onAllowed: (cidrs: string[]) => void = () => {}) {
+  constructor(source: TrunkDirectory, parts: TrunksParts, onAllowed: (cidrs: string[]) => void = () => {}) {
     this.source = source
-    this.lookup = lookup
-    this.log = log
+    this.parts = parts
     this.onAllowed = onAllowed
     this.stopWatching = source.onChange(() => void this.resolve())
   }
 
   /** Looks the trunks' host names up anew; a name that fails keeps the addresses it had. */
   async resolve(): Promise<void> {
-    const hosts = new Set(this.source.all().flatMap(hostsOf))
-    for (const host of this.addresses.keys()) if (!hosts.has(host)) this.addresses.delete(host)
+    const uris = new Set(this.source.all().flatMap(urisOf))
+    for (const uri of this.addresses.keys()) if (!uris.has(uri)) this.addresses.delete(uri)
+    const names = new Set(this.source.all().flatMap(namesOf))
+    for (const name of this.learnt.keys()) if (!names.has(name)) this.learnt.delete(name)
     this.announce()
-    await Promise.all([...hosts].filter(host => isIP(host) === 0).map(host => this.resolveOne(host)))
+    await Promise.all([...uris].map(uri => this.resolveOne(uri)))
+    this.announce()
   }
 
-  private async resolveOne(host: string): Promise<void> {
+  private async resolveOne(uri: string): Promise<void> {
+    const { places, clock, log } = this.parts
+    const known = this.addresses.get(uri) ?? new Map<string, number>()
     try {
-      for (const address of await this.lookup(host)) this.learn(host, address)
+      const told = await places.addressesOf(uri)
+      const nowMs = clock.now()
+      for (const address of told) known.set(address, nowMs)
+      for (const [address, atMs] of known) if (nowMs - atMs > LEFT_MS) known.delete(address)
+      if (urisIn(this.source).has(uri)) this.addresses.set(uri, known)
     } catch {
-      this.log.warn({ host }, 'trunk host name could not be resolved')
+      // What was told last holds for as long as nothing is told.
+      for (const address of known.keys()) known.set(address, clock.now())
+      log.warn({ uri }, 'trunk host name could not be resolved')
     }
   }
 
   /** The registrar answered from there: calls will come from there. */
   learn(host: string, address: string): void {
     if (isIP(address) === 0) return
-    const known = this.addresses.get(host) ?? new Set()
+    const known = this.learnt.get(host) ?? new Set()
     known.add(address)
-    this.addresses.set(host, known)
+    this.learnt.set(host, known)
     this.announce()
   }
 
@@ -82,7 +104,12 @@ export class Trunks {
     const cidrs = this.allowedSources().sort()
     if (cidrs.join() === this.announced) return
     this.announced = cidrs.join()
-    this.onAllowed(cidrs)
+    try {
+      this.onAllowed(cidrs)
+    } catch (error) {
+      this.announced = ''
+      this.parts.log.error({ err: error }, 'allowed sources could not be told')
+    }
   }
 
   byId(id: string): TrunkPlan | null {
@@ -104,7 +131,8 @@ export class Trunks {
   }
 
   private addressesOf(trunk: TrunkPlan): string[] {
-    return hostsOf(trunk).flatMap(host => (isIP(host) === 0 ? [...(this.addresses.get(host) ?? [])] : [host]))
+    const learnt = namesOf(trunk).flatMap(host => (isIP(host) === 0 ? [...(this.learnt.get(host) ?? [])] : [host]))
+    return [...learnt, ...urisOf(trunk).flatMap(uri => [...(this.addresses.get(uri)?.keys() ?? [])])]
   }
 
   /** Everything that may call, as CIDRs: the embedded server drops the rest before any answer. */
@@ -117,8 +145,17 @@ export class Trunks {
   }
 }
 
-/** The host itself and, where calls go over one, the proxy. */
-function hostsOf(trunk: TrunkPlan): string[] {
-  const proxy = /^(?:sips?:)?(?:[^@]*@)?(\[[^\]]+\]|[^:;]+)/i.exec(trunk.outbound_proxy?.trim() ?? '')?.[1]
-  return [trunk.host, ...(proxy ? [proxy.replace(/^\[|\]$/g, '')] : [])]
+/** What DNS is to be asked about. */
+function urisOf(trunk: TrunkPlan): string[] {
+  const hosts = hostsOf(trunk).filter(({ host }) => isIP(host) === 0)
+  const proxy = isIP(proxyHost(trunk) ?? '0.0.0.0') === 0 ? proxyUri(trunk) : null
+  return [...hosts.map(host => trunkUri(host, null)), ...(proxy === null ? [] : [proxy])]
+}
+
+const urisIn = (source: TrunkDirectory): Set<string> => new Set(source.all().flatMap(urisOf))
+
+/** The hosts themselves and, where calls go over one, the proxy. */
+function namesOf(trunk: TrunkPlan): string[] {
+  const proxy = proxyHost(trunk)
+  return [...new Set([...hostsOf(trunk).map(({ host }) => host), ...(proxy === null ? [] : [proxy])])]
 }

@@ -1,12 +1,40 @@
-import { promises as dns } from 'node:dns'
-import type { TrunkPlan } from '../../media/contract/plan.ts'
-import type { Clock, Dialer, DialOptions, DialResult, InboundOffer, Log, TrunkDirectory } from '../../media/ports.ts'
-import { takeInvite } from './answer.ts'
-import { ALLOW, dial, type TrunkContext } from './dial.ts'
-import { type Lookup, Trunks } from './directory.ts'
+import { createMetrics, type Metrics } from '../../media/contract/metrics.ts'
+import type { Pace } from '../../media/contract/pace.ts'
+import type { TrunkHost, TrunkPlan } from '../../media/contract/plan.ts'
+import type { TrunkCheckReport } from '../../media/contract/sip-trace.ts'
+import type {
+  CallTraces,
+  Clock,
+  Dialer,
+  DialOptions,
+  DialResult,
+  InboundOffer,
+  Log,
+  Softphones,
+  TrunkDirectory,
+} from '../../media/ports.ts'
+import { type Resolver, remembering, systemResolver } from '../server/resolve.ts'
+import { isLoopback } from '../server/transport.ts'
+import { takeFromSoftphone, takeInvite } from './answer.ts'
+import { ALLOW, failure, type TrunkContext } from './attempt.ts'
+import { dial } from './dial.ts'
+import { Trunks } from './directory.ts'
+import { diagnose } from './doctor.ts'
+import { Examiner } from './doctor-check.ts'
+import { HostHealth, type HostStatus, hostsOf } from './hosts.ts'
 import type { MediaOptions } from './media.ts'
-import { Registrar, type RegistrationStatus } from './registration.ts'
-import { createAgent, type IncomingRequest, type Reply, stopAgent } from './srf.ts'
+import { createSipMeters } from './meters.ts'
+import { RETRY_SOON } from './outcome.ts'
+import { Pinger } from './pings.ts'
+import { Places } from './places.ts'
+import { SoftphoneRegistrar } from './registrar.ts'
+import { Registrar, type RegistrationStatus, registers } from './registration.ts'
+import { dialSoftphone } from './softphones-dial.ts'
+import { sourcesWith } from './softphones-sources.ts'
+import { createAgent, type IncomingRequest, type Reply, stopAgent, watchFrames } from './srf.ts'
+import { Traces } from './trace.ts'
+import { NO_TURN, takesTurn } from './turn.ts'
+import { waitFor } from './wait.ts'
 
 export type EdgeOptions = {
   /** The signalling server's admin port: ours, or a real drachtio-server's. */
@@ -21,22 +49,42 @@ export type EdgeOptions = {
   onOffer(offer: InboundOffer): void
   /** The signalling server is there, or not. Calls of a lost connection end as `connection_lost`. */
   onState?(up: boolean): void
-  onRegistration?(status: RegistrationStatus): void
-  /** The CIDRs that calls may come from changed: news for the embedded server's `--allow-file`, or a firewall. */
-  onAllowedSources?(cidrs: readonly string[]): void
-  /** Whether this engine is the one to register the trunk; call `syncRegistrations` when that changes. */
+  onTrunkStatus?(status: TrunkStatus): void
+  /** Telephones that register with us, and the secret of the installation; left out: there are none. */
+  readonly softphones?: { readonly directory: Softphones; readonly secret: string }
+  /** Left out: nobody reads what is counted. */
+  readonly metrics?: Metrics
+  /** The CIDRs that calls may come from changed, `!` before those that are shut out: news for the embedded server's `--allow-file`, or a firewall. */
+  onAllowedSources?(cidrs: readonly string[]): unknown
+  /** Whether this engine is the one to register the trunk and to tell of it; call `syncRegistrations` when that changes. */
   mayRegister?(trunkId: string): boolean
   readonly mediaTimeoutMs?: number
+  /** A carrier that took a REFER and then says nothing is asked after so long whether the call is still there. */
+  readonly referSilenceMs?: number
   /** A call that is to be placed while the signalling server is away waits for so long. */
   readonly reconnectWaitMs?: number
+  /** Holds a call back until its trunk may be dialled; left out: it always may. */
+  readonly pace?: Pace
   /** How long a call waits for news of its trunk. */
   readonly trunkWaitMs?: number
-  readonly lookup?: Lookup
+  /** Of names; left out: the system's. */
+  readonly resolver?: Resolver
+  /** Whether a trunk may be at an address; left out: at any. What is sent is the SIP server's to hold back. */
+  mayReach?(address: string): boolean
 }
+
+/** All that is known of a trunk's far end. */
+export type TrunkStatus = RegistrationStatus & { readonly hosts: readonly HostStatus[] }
+
+/** Trunks that one engine alone looks after. */
+export const needsKeeper = (trunk: TrunkPlan): boolean => registers(trunk) || trunk.options_interval_seconds !== null
 
 export type Edge = {
   readonly dialer: Dialer
+  readonly traces: CallTraces
   isUp(): boolean
+  /** Examines a trunk now, within some 14 s. Rejects when the signalling server is away. */
+  check(trunk: TrunkPlan): Promise<TrunkCheckReport>
   /** CIDRs that calls may come from, as of now. */
   allowedSources(): string[]
   syncRegistrations(): void
@@ -45,15 +93,15 @@ export type Edge = {
 }
 
 const MEDIA_TIMEOUT_MS = 60_000
+/** The first NOTIFY is due at once (RFC 3515 §2.4.4); the caller hears music meanwhile. */
+const REFER_SILENCE_MS = 20_000
 const RECONNECT_MAX_MS = 2000
 /** A restart of the server takes a second or two. */
 const RECONNECT_WAIT_MS = 10_000
 /** Longer than control takes to tell the engines of a new trunk. */
 const TRUNK_WAIT_MS = 3000
 /** Trunks' host names may move. */
-const RESOLVE_EVERY_MS = 300_000
-
-const systemLookup: Lookup = async host => (await dns.lookup(host, { all: true })).map(entry => entry.address)
+const RESOLVE_EVERY_MS = 60_000
 
 /** The engine's end of signalling: connects, keeps connected, and makes and takes legs. */
 export function openEdge(options: EdgeOptions): Edge {
@@ -62,11 +110,20 @@ export function openEdge(options: EdgeOptions): Edge {
 
 class SipEdge implements Edge {
   readonly dialer: Dialer = { dial: request => this.dial(request) }
+  readonly traces: CallTraces = { take: call => this.takeTrace(call) }
   private readonly options: EdgeOptions
   private readonly agent = createAgent()
   private readonly trunks: Trunks
+  private readonly health: HostHealth
+  private readonly seen: Traces
+  private readonly examiner: Examiner
   private readonly registrar: Registrar
+  private readonly phones: SoftphoneRegistrar | null
+  private readonly pinger: Pinger
   private readonly context: TrunkContext
+  private readonly registrations = new Map<string, RegistrationStatus>()
+  /** Transports of the signalling server; empty: not known. */
+  private spoken = new Set<string>()
   /** Legs, attempts and offers, to be told when the server is lost. */
   private readonly tracked = new Set<{ lost(): void }>()
   private readonly stopWatching: () => void
@@ -79,36 +136,97 @@ class SipEdge implements Edge {
   constructor(options: EdgeOptions) {
     this.options = options
     const { agent } = this
-    const { log, clock, media, directory, lookup, mediaTimeoutMs, mayRegister, onRegistration } = options
-    this.trunks = new Trunks(directory, lookup ?? systemLookup, log, cidrs => options.onAllowedSources?.(cidrs))
+    const { log, clock, media, directory, mediaTimeoutMs } = options
+    const resolver = options.resolver ?? remembering(systemResolver(), () => clock.now())
+    const places = new Places(resolver, protocol => this.spoken.size === 0 || this.spoken.has(protocol))
+    this.trunks = new Trunks(directory, { places, clock, log }, () => this.tellSources())
+    this.health = new HostHealth(clock)
+    const meters = createSipMeters(options.metrics ?? createMetrics())
+    this.seen = new Traces(clock)
     this.context = {
       agent,
+      traces: this.seen,
+      meters,
       media,
       clock,
       log,
+      health: this.health,
+      places,
+      unanswered: new Map(),
+      ask: (trunk, place) => void this.pinger.ask(trunk, place),
       mediaTimeoutMs: mediaTimeoutMs ?? MEDIA_TIMEOUT_MS,
+      referSilenceMs: options.referSilenceMs ?? REFER_SILENCE_MS,
       track: thing => {
         this.tracked.add(thing)
         return () => this.tracked.delete(thing)
       },
     }
+    const parts = { agent, health: this.health, clock, log }
     this.registrar = new Registrar({
-      agent,
+      ...parts,
       trunks: this.trunks,
-      clock,
-      log,
-      mayRegister: mayRegister ?? (() => true),
-      onStatus: onRegistration ?? (() => {}),
+      mayRegister: id => this.keeps(id),
+      onStatus: status => {
+        this.registrations.set(status.trunkId, status)
+        this.tell(status)
+      },
     })
-    this.stopWatching = directory.onChange(() => this.registrar.sync())
+    this.pinger = new Pinger({
+      ...parts,
+      places,
+      all: () => this.trunks.all(),
+      onHosts: ({ id, owner_id: ownerId }) => {
+        const unregistered = { trunkId: id, ownerId, registration: 'none', lastError: null } as const
+        if (this.keeps(id)) this.tell(this.registrations.get(id) ?? unregistered)
+      },
+    })
+    const mayReach = (address: string): boolean => options.mayReach?.(address) ?? true
+    const live = (id: string): string[] => this.registrar.callIdOf(id)
+    this.examiner = new Examiner({ agent, traces: this.seen, clock, resolver, places, live, mayReach })
+    const isTrusted = (address: string): boolean => isLoopback(address) || this.fromTrunk(address)
+    const phones = options.softphones
+    const known = { clock, log, meters, isTrusted }
+    this.phones =
+      phones === undefined
+        ? null
+        : new SoftphoneRegistrar({ ...known, softphones: phones.directory, secret: phones.secret })
+    const stops = [directory.onChange(() => this.trunksChanged()), phones?.directory.onChange(() => this.tellSources())]
+    this.stopWatching = () => {
+      for (const stop of stops) stop?.()
+    }
+    if (phones?.directory.any()) this.tellSources()
     this.resolveAgain()
     this.connect()
+  }
+
+  private keeps(trunkId: string): boolean {
+    return this.options.mayRegister?.(trunkId) ?? true
+  }
+
+  private tell(status: RegistrationStatus): void {
+    const trunk = this.trunks.byId(status.trunkId)
+    const statusOf = (host: TrunkHost): HostStatus => this.health.statusOf(host, this.context.places.behind(host))
+    const hosts = trunk === null ? [] : hostsOf(trunk).map(statusOf)
+    this.options.onTrunkStatus?.({ ...status, hosts })
+  }
+
+  private trunksChanged(): void {
+    const all = this.trunks.all()
+    const ids = new Set(all.map(({ id }) => id))
+    for (const id of this.registrations.keys()) if (!ids.has(id)) this.registrations.delete(id)
+    const { places } = this.context
+    const hosts = all.flatMap(hostsOf)
+    places.keep(hosts)
+    this.health.keep([...hosts, ...hosts.flatMap(host => places.behind(host))])
+    this.registrar.sync()
+    this.pinger.sync()
   }
 
   private connect(): void {
     const { agent } = this
     const { host, port, secret, log } = this.options
-    agent.on('connect', error => {
+    agent.on('connect', (error, listens) => {
+      this.spoken = new Set(listens?.match(/\b(?:udp|tcp|tls)(?=\/)/g) ?? [])
       if (error) log.error({}, 'signalling server refused the secret')
       else this.changed(true)
     })
@@ -119,8 +237,11 @@ class SipEdge implements Edge {
     // drachtio-srf tries again by itself, provided that somebody listens to its errors.
     agent.on('error', error => log.debug({ err: error }, 'signalling server not reached'))
     agent.invite((req, res) => this.onInvite(req, res))
-    agent.options((_req, res) => res.send(200, { headers: { Allow: ALLOW, Accept: 'application/sdp' } }))
+    agent.options((req, res) => this.onOptions(req, res))
+    agent.bye((req, res) => this.onEarlyBye(req, res))
+    agent.register((req, res) => (this.phones === null ? res.send(405) : void this.phones.onRegister(req, res)))
     agent.connect({ host, port, secret, reconnect: { retryMaxDelay: RECONNECT_MAX_MS } })
+    watchFrames(agent, frame => this.seen.frame(frame))
   }
 
   private changed(up: boolean): void {
@@ -130,21 +251,65 @@ class SipEdge implements Edge {
     if (!up) this.tracked.clear()
     if (up) this.wake()
     this.registrar.connected(up)
+    this.pinger.connected(up)
     this.options.onState?.(up)
   }
 
   private onInvite(req: IncomingRequest, res: Reply): void {
     if (this.closing) {
-      res.send(503)
+      this.context.meters.refused.add({ reason: 'shutting_down' })
+      res.send(503, { headers: RETRY_SOON })
+      return
+    }
+    if (this.phones?.concerns(req, this.fromTrunk(req.source_address))) {
+      void this.onPhoneCalls(this.phones, req, res)
       return
     }
     const offer = takeInvite(this.context, this.trunks, req, res)
     if (offer !== null) this.options.onOffer(offer)
   }
 
+  private async onPhoneCalls(phones: SoftphoneRegistrar, req: IncomingRequest, res: Reply): Promise<void> {
+    let canceled = false
+    req.on('cancel', () => {
+      canceled = true
+    })
+    const verdict = await phones.prove(req)
+    if (canceled) return
+    if (!verdict.ok) {
+      res.send(verdict.status, { headers: verdict.headers })
+      return
+    }
+    const offer = takeFromSoftphone(this.context, verdict.softphone, req, res)
+    if (offer !== null) this.options.onOffer(offer)
+  }
+
+  /** A caller may leave so too while it rings (RFC 3261 §15); the SIP server has ended the INVITE (487). */
+  private onEarlyBye(req: IncomingRequest, res: Reply): void {
+    const offer = this.context.unanswered.get(req.get('Call-ID') ?? '')
+    res.send(offer === undefined ? 481 : 200)
+    offer?.abort()
+  }
+
+  private onOptions(req: IncomingRequest, res: Reply): void {
+    // Strangers get in for the sake of telephones alone; what asks what we are is mostly no telephone.
+    if (this.options.softphones?.directory.any() && !this.fromTrunk(req.source_address)) this.phones?.refuse(req, res)
+    else res.send(200, { headers: { Allow: ALLOW, Accept: 'application/sdp' } })
+  }
+
+  private fromTrunk(address: string): boolean {
+    return this.trunks.match(address, []).kind !== 'unknown'
+  }
+
+  private tellSources(): void {
+    this.options.onAllowedSources?.(this.allowedSources())
+  }
+
   private async dial(request: DialOptions): Promise<DialResult> {
-    const trunk = await this.trunkOf(request)
-    if (trunk === null) {
+    const phones = this.options.softphones?.directory
+    const toPhone = phones !== undefined && request.plan.softphone_id !== null && request.plan.trunk_id === null
+    const trunk = toPhone ? null : await this.trunkOf(request)
+    if (trunk === null && !toPhone) {
       const verdict = request.signal.aborted
         ? ({ status: 'canceled', reason: 'canceled_by_api' } as const)
         : ({ status: 'failed', reason: 'trunk_unknown' } as const)
@@ -154,7 +319,10 @@ class SipEdge implements Edge {
     if (!request.signal.aborted && (!this.up || this.closing)) {
       return { ok: false, failure: { status: 'failed', reason: 'internal_error', sipCode: null } }
     }
-    return dial(this.context, trunk, request)
+    if (trunk === null) return dialSoftphone(this.context, phones!, request)
+    if (await takesTurn(this.options.pace, trunk, request)) return dial(this.context, trunk, request)
+    this.context.meters.unpaced.add()
+    return failure(NO_TURN, null)
   }
 
   /** A call may be here sooner than the news of the trunk that it goes over. */
@@ -163,34 +331,21 @@ class SipEdge implements Edge {
     if (id === null) return null
     const known = () => this.trunks.byId(id)
     if (known() !== null || signal.aborted || this.closing) return known()
-    await new Promise<void>(resolve => {
-      const stop = this.options.directory.onChange(() => {
+    const { clock, directory, trunkWaitMs: ms = TRUNK_WAIT_MS } = this.options
+    await waitFor({ clock, ms, signal }, go =>
+      directory.onChange(() => {
         if (known() !== null) go()
-      })
-      const cancel = this.options.clock.after(this.options.trunkWaitMs ?? TRUNK_WAIT_MS, () => go())
-      const go = (): void => {
-        stop()
-        cancel()
-        signal.removeEventListener('abort', go)
-        resolve()
-      }
-      signal.addEventListener('abort', go, { once: true })
-    })
+      }),
+    )
     return known()
   }
 
-  private whenUp(signal: AbortSignal): Promise<void> {
-    if (this.up || this.closing || signal.aborted) return Promise.resolve()
-    return new Promise(resolve => {
-      const go = (): void => {
-        this.waiting.delete(go)
-        signal.removeEventListener('abort', go)
-        cancelWait()
-        resolve()
-      }
-      const cancelWait = this.options.clock.after(this.options.reconnectWaitMs ?? RECONNECT_WAIT_MS, go)
+  private async whenUp(signal: AbortSignal): Promise<void> {
+    if (this.up || this.closing || signal.aborted) return
+    const { clock, reconnectWaitMs: ms = RECONNECT_WAIT_MS } = this.options
+    await waitFor({ clock, ms, signal }, go => {
       this.waiting.add(go)
-      signal.addEventListener('abort', go, { once: true })
+      return () => this.waiting.delete(go)
     })
   }
 
@@ -203,12 +358,25 @@ class SipEdge implements Edge {
     this.cancelResolve = this.options.clock.after(RESOLVE_EVERY_MS, () => this.resolveAgain())
   }
 
+  private takeTrace({ callId, media, reason }: Parameters<CallTraces['take']>[0]): ReturnType<CallTraces['take']> {
+    const taken = this.seen.take(callId)
+    if (taken === null) return null
+    const { messages, left_out, trunkId } = taken
+    const trunk = trunkId === null ? null : this.trunks.byId(trunkId)
+    return { messages, left_out, diagnosis: diagnose({ messages, trunk, media, reason }) }
+  }
+
+  check(trunk: TrunkPlan): Promise<TrunkCheckReport> {
+    if (!this.up || this.closing) return Promise.reject(new Error('the signalling server is away'))
+    return this.examiner.examine(trunk)
+  }
+
   isUp(): boolean {
     return this.up
   }
 
   allowedSources(): string[] {
-    return this.trunks.allowedSources()
+    return sourcesWith(this.trunks.allowedSources(), this.options.softphones?.directory ?? null)
   }
 
   syncRegistrations(): void {
@@ -222,6 +390,7 @@ class SipEdge implements Edge {
     this.stopWatching()
     this.trunks.close()
     this.cancelResolve()
+    this.pinger.close()
     await this.registrar.close()
     stopAgent(this.agent)
     this.changed(false)

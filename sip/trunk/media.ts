@@ -1,6 +1,8 @@
 import { createSocket } from 'node:dgram'
+import { CODECS } from '../../media/audio/codec.ts'
 import type { TrunkPlan } from '../../media/contract/plan.ts'
 import type { RtpParams, RtpSession } from '../../media/rtp/session.ts'
+import { localSecurity } from '../text/crypto-agree.ts'
 import type { AgreedAudio, LocalAudio } from '../text/offer.ts'
 
 /** Where the sound of calls goes in and out. */
@@ -9,19 +11,51 @@ export type MediaOptions = {
   open(): Promise<RtpSession>
   /** What peers are told to send to; null: the address this machine uses towards them. */
   advertise: string | null
+  /** Of the certificate that `open` has for DTLS: SHA-256 as in a=fingerprint; no DTLS unless given. */
+  fingerprint?: string
+}
+
+/** What a trunk wants of its sound. */
+export type Wishes = Pick<LocalAudio, 'codecs' | 'security'>
+
+export function wishesOf(media: MediaOptions, trunk: Pick<TrunkPlan, 'codecs' | 'srtp'>): Wishes {
+  return { codecs: trunk.codecs, security: localSecurity(trunk.srtp, media.fingerprint ?? null) }
 }
 
 let sessions = 0
 
 /** Our side of the description of one call (RFC 3264 §5: the id is ours alone, the version starts anywhere). */
-export function localAudio(rtp: RtpSession, address: string, codecs: TrunkPlan['codecs']): LocalAudio {
+export function localAudio(rtp: RtpSession, address: string, wishes: Wishes): LocalAudio {
   sessions += 1
-  return { address, port: rtp.local.port, codecs, sessionId: `${Date.now()}${sessions % 1000}`, version: 1 }
+  const sessionId = `${Date.now()}${sessions % 1000}`
+  return { address, port: rtp.local.port, sessionId, version: 1, ...wishes }
 }
 
 export function rtpParams(audio: AgreedAudio): RtpParams {
-  const { remote, codec, payloadType, dtmf, direction } = audio
-  return { remote, codec, payloadType, dtmfPayloadType: dtmf?.receive ?? null, direction }
+  const { remote, rtcp, rtcpMux, codec, payloadType, receive, dtmf, ptime, opus, direction, security } = audio
+  return {
+    remote,
+    rtcp,
+    rtcpMux,
+    security,
+    codec,
+    payloadType,
+    dtmfPayloadType: dtmf?.send ?? null,
+    ...(dtmf === null ? {} : { dtmfClockRate: dtmf.clockRate }),
+    receive: {
+      formats: new Map(receive.map(format => [format.payloadType, format.codec])),
+      dtmfPayloadTypes: dtmf?.receive ?? [],
+    },
+    ptimeMs: ptime,
+    opus,
+    direction,
+  }
+}
+
+/** Of a leg's sound, in Hz; while the answer to an offer of ours is due, that of the best it may bring. */
+export function sampleRateOf(audio: AgreedAudio | null, local: LocalAudio): number {
+  if (audio !== null) return CODECS[audio.codec].sampleRate
+  return Math.max(...local.codecs.map(codec => CODECS[codec].sampleRate))
 }
 
 const isWildcard = (address: string): boolean => address === '0.0.0.0' || address === '::'

@@ -1,6 +1,7 @@
 /** The one table between SIP status codes and what a call is said to have come to. Pure. */
 import type { EndedReason, Refusal } from '../../media/contract/messages.ts'
 import type { DialFailure } from '../../media/ports.ts'
+import type { ChallengeVerdict } from './credentials.ts'
 
 export type Verdict = Pick<DialFailure, 'status' | 'reason'> & {
   /** For people: the log, the trunk doctor, the dashboard. */
@@ -51,6 +52,32 @@ export function unansweredVerdict(heard: boolean): Verdict {
   return heard ? { status: 'no_answer', reason: 'no_answer', words: 'Nobody answered in time.' } : UNREACHABLE
 }
 
+/** Why a challenge was not answered, or not again. */
+export function challengeWords(verdict: Exclude<ChallengeVerdict, 'answer'>): string {
+  switch (verdict) {
+    case 'rejected':
+      return TABLE[401]!.words
+    case 'other_realm':
+      return 'The carrier asks for the password of another realm than the one set for the trunk.'
+    case 'unsupported':
+      return 'The carrier asks to be proven who we are in a way that we do not know.'
+  }
+}
+
+/** What a final response to our REGISTER means, in words. */
+export function registrationWords(status: number, heard: boolean): string {
+  if (status === 403) return 'The carrier does not let this user register.'
+  if (status === 404) return 'The carrier does not know this user.'
+  if (status === 423) return 'The carrier wants a longer registration than it takes.'
+  return verdictOf(status, heard).words
+}
+
+/** The number of seconds in Retry-After, Min-Expires or Expires. */
+export function secondsIn(text: string | undefined): number | null {
+  const digits = /^\s*(\d{1,9})/.exec(text ?? '')?.[1]
+  return digits === undefined ? null : Number(digits)
+}
+
 /** What a caller is told when control refuses the call. */
 const REFUSALS: Readonly<Record<Refusal, number>> = {
   unknown_number: 404,
@@ -62,6 +89,39 @@ const REFUSALS: Readonly<Record<Refusal, number>> = {
   internal_error: 503,
 }
 
-export function statusOfRefusal(refusal: Refusal): number {
-  return REFUSALS[refusal]
+/** With a 503, so that the carrier neither gives us up for long nor comes back at once. */
+export const RETRY_SOON = { 'Retry-After': '5' }
+
+/** Somebody called who is there, and we can't take it: what a fallback number is for. */
+const FOR_FALLBACK = new Set<Refusal>([
+  'subscription_inactive',
+  'insufficient_balance',
+  'too_many_calls',
+  'not_ready',
+  'internal_error',
+])
+
+/** A reason that the caller can do something about, or know at least; of the others they know no more by words. */
+const TO_BE_SAID = new Set<Refusal>([
+  'unknown_number',
+  'subscription_inactive',
+  'insufficient_balance',
+  'too_many_calls',
+])
+
+export const mayBeSaid = (refusal: Refusal): boolean => TO_BE_SAID.has(refusal)
+
+/**
+ * With a fallback the carrier is sent there (302): that costs us no line, no sound and no money, which may be just what is
+ * lacking. A carrier that follows no redirection treats it as the failure that it would have got otherwise.
+ */
+export function answerOfRefusal(
+  refusal: Refusal,
+  fallbackUri: string | null,
+): { readonly status: number; readonly headers: Record<string, string> } {
+  if (fallbackUri !== null && FOR_FALLBACK.has(refusal)) {
+    return { status: 302, headers: { Contact: `<${fallbackUri}>` } }
+  }
+  const status = REFUSALS[refusal]
+  return { status, headers: status === 503 ? RETRY_SOON : {} }
 }

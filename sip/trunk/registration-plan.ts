@@ -26,6 +26,8 @@ export type RegistrationEffect = 'none' | 'register' | 'unregister'
 export type RegistrationStep = { readonly state: RegistrationState; readonly effect: RegistrationEffect }
 
 const WANTED_SECONDS = 300
+/** Nobody has a reason to want more than a day. */
+const LONGEST_EXPIRES_S = 86_400
 const FIRST_RETRY_MS = 2000
 const LAST_RETRY_MS = 300_000
 /** Wrong credentials don't mend themselves, and registrars lock out who insists. */
@@ -33,6 +35,8 @@ const REFUSED_RETRY_MS = 60_000
 const REFUSALS = new Set([401, 403, 404, 407])
 /** A registrar that grants next to nothing must not be asked all the time. */
 const SHORTEST_MS = 5000
+/** One that is taken out of service for a day is asked all the same: it may be back sooner. */
+const LONGEST_RETRY_AFTER_S = 3600
 
 export const unregistered: RegistrationState = {
   phase: 'idle',
@@ -76,11 +80,14 @@ function refused(
   chance: number,
 ): RegistrationStep {
   const { status, minExpiresSeconds, retryAfterSeconds } = input
-  if (status === 423 && minExpiresSeconds !== null && minExpiresSeconds > state.expiresSeconds) {
+  const longer = minExpiresSeconds !== null && minExpiresSeconds > state.expiresSeconds
+  if (status === 423 && longer && minExpiresSeconds <= LONGEST_EXPIRES_S) {
     return { state: { ...state, expiresSeconds: minExpiresSeconds, dueAtMs: null }, effect: 'register' }
   }
   const doubled = FIRST_RETRY_MS * 2 ** Math.min(state.failures, 20)
   const base = Math.min(LAST_RETRY_MS, Math.max(doubled, REFUSALS.has(status) ? REFUSED_RETRY_MS : 0))
-  const waitMs = retryAfterSeconds === null ? base * (0.5 + 0.5 * chance) : retryAfterSeconds * 1000
+  const asked = retryAfterSeconds === null ? null : Math.min(retryAfterSeconds, LONGEST_RETRY_AFTER_S) * 1000
+  // Never sooner than asked, and spread, since others were told the same.
+  const waitMs = asked === null ? base * (0.5 + 0.5 * chance) : Math.max(SHORTEST_MS, asked * (1 + 0.1 * chance))
   return { state: { ...state, phase: 'failed', failures: state.failures + 1, dueAtMs: nowMs + waitMs }, effect: 'none' }
 }

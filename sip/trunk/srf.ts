@@ -10,6 +10,9 @@ export type SipIn = {
   readonly uri: string
   /** Empty on a response that the signalling server made up itself (nobody answered, nobody listens). */
   readonly source_address: string
+  readonly source_port?: number
+  /** `udp`, `tcp`, `tls`, and with a real drachtio-server `ws` and `wss`. */
+  readonly protocol?: string
   readonly source: 'network' | 'application'
   /** `host:port` of ours that the request came in at. */
   readonly receivedOn?: string
@@ -17,28 +20,50 @@ export type SipIn = {
   has(name: string): boolean
 }
 
-export type Credentials = (
-  req: unknown,
-  res: SipIn,
-  done: (error: Error | null, user?: string, password?: string) => void,
-) => void
-
 export type IncomingRequest = SipIn & { on(event: 'cancel', listener: () => void): void }
 export type SentRequest = SipIn & {
   on(event: 'response', listener: (res: IncomingResponse) => void): void
   cancel(done: (error: Error | null) => void): void
 }
-export type IncomingResponse = SipIn & { readonly status: number; readonly reason: string }
+export type IncomingResponse = SipIn & {
+  readonly status: number
+  readonly reason: string
+  /** The request that it answers, as it was sent. */
+  readonly req: SipIn
+}
 export type Reply = {
   readonly finalResponseSent: boolean
-  send(status: number, options?: { headers?: Record<string, string>; body?: string }): void
+  /** `onPrack`: of a provisional response that requires it (RFC 3262); the package answers the PRACK. */
+  send(
+    status: number,
+    options?: { headers?: Record<string, string>; body?: string },
+    done?: (error: unknown) => void,
+    onPrack?: () => void,
+  ): void
 }
 
 export type SrfDialog = {
-  readonly remote: { readonly sdp: string | undefined }
+  readonly type: 'uac' | 'uas'
+  /** The INVITE, and the 200 that answered it. */
+  readonly req: SipIn
+  readonly res: SipIn
+  readonly sip: { readonly callId: string; readonly localTag: string; readonly remoteTag: string }
+  /** `uri`: of its Contact. */
+  readonly remote: { readonly uri: string; readonly sdp: string | undefined }
+  /** `sdp`: as it was at first. */
+  readonly local: { readonly contact: string | undefined; readonly sdp: string }
   on(event: 'destroy', listener: (req: SipIn, reason?: string) => void): void
-  on(event: 'modify' | 'info' | 'refer', listener: (req: IncomingRequest, res: Reply) => void): void
+  on(
+    event: 'modify' | 'update' | 'info' | 'refer' | 'notify',
+    listener: (req: IncomingRequest, res: Reply) => void,
+  ): void
   on(event: 'ack', listener: (req: SipIn) => void): void
+  /** `done` hears of every response; a 2xx to INVITE is acknowledged by the package. */
+  request(
+    request: { method: string; headers: Record<string, string>; body?: string },
+    done: (error: unknown, res?: IncomingResponse) => void,
+  ): void
+  /** Sends a BYE and forgets the dialog, also when the BYE could not be sent. */
   destroy(): Promise<unknown>
 }
 
@@ -46,17 +71,20 @@ export type OutgoingCall = {
   readonly headers: Record<string, string>
   readonly localSdp: string
   readonly proxy?: string
-  readonly auth?: Credentials
 }
 
 export type Agent = {
-  on(event: 'connect', listener: (error: Error | null) => void): void
+  /** `listens`: `transport/host:port` of the server, with commas. */
+  on(event: 'connect', listener: (error: Error | null, listens?: string) => void): void
   on(event: 'close', listener: () => void): void
   on(event: 'error', listener: (error: Error) => void): void
   connect(options: { host: string; port: number; secret: string; reconnect: { retryMaxDelay: number } }): void
   disconnect(): void
   invite(handler: (req: IncomingRequest, res: Reply) => void): void
   options(handler: (req: IncomingRequest, res: Reply) => void): void
+  register(handler: (req: IncomingRequest, res: Reply) => void): void
+  /** Of calls that are no dialogs of the package: those that were not answered yet. */
+  bye(handler: (req: IncomingRequest, res: Reply) => void): void
   /** The callbacks run in the tick of the frame they are about, so that no event of a new dialog is missed. */
   createUAC(
     uri: string,
@@ -70,17 +98,34 @@ export type Agent = {
     options: { localSdp: string },
     done: (error: unknown, dialog?: SrfDialog) => void,
   ): void
+  /** With a callback, and never as a promise: the response may be in the same chunk as the news that the request is sent. */
   request(
     uri: string,
-    options: { method: string; headers: Record<string, string>; proxy?: string; auth?: Credentials },
-  ): Promise<SentRequest>
+    options: { method: string; headers: Record<string, string>; proxy?: string },
+    sent: (error: unknown, req?: SentRequest) => void,
+  ): void
+}
+
+/** A header that must not be one line (RFC 3261 §7.3.1 on WWW-Authenticate): the package knows one line for each name. */
+export function lines(name: string, values: readonly string[]): Record<string, string> {
+  return { [name]: values.join(`\r\n${name}: `) }
 }
 
 export function createAgent(): Agent {
   return new Srf() as unknown as Agent
 }
 
-type Internals = { app?: { client?: { wp?: { closing?: boolean; reconnectVars?: { retryTimer?: NodeJS.Timeout } } } } }
+type Wire = {
+  closing?: boolean
+  reconnectVars?: { retryTimer?: NodeJS.Timeout }
+  prependListener(event: 'msg', listener: (socket: unknown, frame: string) => void): void
+}
+type Internals = { app?: { client?: { wp?: Wire } } }
+
+/** Hears every frame of the server before the agent acts on it; to be called after `connect`, once. */
+export function watchFrames(agent: Agent, onFrame: (frame: string) => void): void {
+  ;(agent as unknown as Internals).app?.client?.wp?.prependListener('msg', (_socket, frame) => onFrame(frame))
+}
 
 /** Leaves the server for good. Without a connection `disconnect` throws and goes on trying to reconnect for ever. */
 export function stopAgent(agent: Agent): void {
@@ -95,7 +140,7 @@ export function stopAgent(agent: Agent): void {
 }
 
 /** The final response behind a rejected createUAC, when there is one. */
-export function responseOf(error: unknown): { readonly status: number; readonly res: SipIn | null } | null {
-  const { status, res } = error as { status?: unknown; res?: SipIn }
+export function responseOf(error: unknown): { readonly status: number; readonly res: IncomingResponse | null } | null {
+  const { status, res } = error as { status?: unknown; res?: IncomingResponse }
   return typeof status === 'number' ? { status, res: res ?? null } : null
 }

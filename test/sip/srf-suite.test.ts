@@ -6,10 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { interop } from '../interop/interop.ts'
 import { prepareSuite } from './srf-suite/prepare.ts'
 
 /** Asserts of each file in drachtio-srf 5.0.29; fewer means that a test broke off. */
-const ASSERTS = { utils: 28, uas: 9, uac: 20, 'reinvite-tests': 2, refer: 2, b2b: 20 } as const
+const ASSERTS = { utils: 28, uas: 9, uac: 20, 'reinvite-tests': 2, proxy: 3, refer: 2, b2b: 20 } as const
 const UNIT_TESTS = 52
 const MINUTES = 60_000
 
@@ -64,5 +65,23 @@ describe('against two servers', () => {
     expect(failures).toEqual([])
     expect(Number(/^# pass\s+(\d+)/m.exec(tap)?.[1])).toBe(asserts)
     expect(readFileSync(join(scratch, `${name}.exit`), 'utf8')).toBe('0')
+  })
+
+  /** By the words of its own asserts. */
+  const passed = (name: keyof typeof ASSERTS, assert: string) => async () => {
+    const tap = readFileSync(join(scratch, `${name}.tap`), 'utf8').split('\n')
+    expect(tap.filter(line => line.endsWith(` ${assert}`))).toEqual([expect.stringMatching(/^ok /)])
+  }
+  interop('drachtio-srf', {
+    cells: {
+      inbound: passed('uas', 'Srf#createUAS returns a promise'),
+      outbound: passed('uac', 'Srf#createUAC returns a Promise that resolves with the uac dialog'),
+      digest: passed('uac', 'Srf#createUAC can handle digest authentication'),
+      're-INVITE': passed('uac', 'SipDialog will handle authentication on re-invites'),
+      transfer: passed('refer', 'attended transfer success'),
+      'early media': passed('uac', 'Srf#createUAC sends PRACK when received RSeq'),
+      CANCEL: passed('b2b', 'b2b CANCELs B leg when CANCEL is received from A'),
+      timeouts: passed('uas', 'uas dialog destroyed with ACK timeout after 32s'),
+    },
   })
 })

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, expect, it } from 'vitest'
 import { headerOf } from '../../../sip/text/message.ts'
+import { until } from '../../support/world.ts'
 import { Caller, Peer } from '../peer.ts'
 
 const main = fileURLToPath(new URL('../../../sip/server/main.ts', import.meta.url))
@@ -33,7 +34,7 @@ function run(...args: string[]): Run {
   return { child, output }
 }
 
-async function ready(run: Run): Promise<{ admin: string; listen: string[] }> {
+async function ready(run: Run): Promise<{ admin: string; listen: string[]; metrics: number | null }> {
   while (!run.output.out.includes('\n')) await once(run.child, 'progress')
   return JSON.parse(run.output.out)
 }
@@ -41,11 +42,11 @@ async function ready(run: Run): Promise<{ admin: string; listen: string[] }> {
 const usual = ['--admin', '127.0.0.1:0', '--secret', 's', '--listen', 'udp:127.0.0.1:0']
 
 it('says in one line where it listens, and ends on SIGTERM with status 0', async () => {
-  const server = run(...usual, '--listen', 'tcp:127.0.0.1:0')
+  const server = run(...usual, '--listen', 'tcp:127.0.0.1:0', '--listen', 'tls:[::1]:0')
   const line = await ready(server)
   expect(line).toMatchObject({ ready: true })
   expect(line.admin).toMatch(/^127\.0\.0\.1:[1-9]\d*$/)
-  expect(line.listen.map(at => at.replace(/\d+$/, 'N'))).toEqual(['udp/127.0.0.1:N', 'tcp/127.0.0.1:N'])
+  expect(line.listen.map(at => at.replace(/\d+$/, 'N'))).toEqual(['udp/127.0.0.1:N', 'tcp/127.0.0.1:N', 'tls/[::1]:N'])
   server.child.kill('SIGTERM')
   expect(await once(server.child, 'exit')).toEqual([0, null])
   expect(server.output.out.trim().split('\n')).toHaveLength(1)
@@ -62,10 +63,19 @@ it('says in plain words that a port is taken', async () => {
 })
 
 it.each([
-  [['--secret', 's', '--listen', 'sctp:1.2.3.4:5'], '--listen takes udp:HOST:PORT or tcp:HOST:PORT'],
+  [['--secret', 's', '--listen', 'sctp:1.2.3.4:5'], '--listen takes udp:HOST:PORT, tcp:HOST:PORT or tls:HOST:PORT'],
   [['--nonsense'], 'nonsense'],
   [usual.slice(0, 4), '--listen is missing'],
   [['--listen', 'udp:127.0.0.1:0', '--admin', 'x', '--secret', 's'], '--admin takes HOST:PORT'],
+  [[...usual, '--listen', 'tls:0.0.0.0:0'], 'TLS beyond loopback needs --tls-cert and --tls-key'],
+  [[...usual, '--listen', 'tls:127.0.0.1:0', '--tls-cert', '/x'], '--tls-cert and --tls-key go together'],
+  [
+    [...usual, '--listen', 'tls:127.0.0.1:0', '--tls-cert', '/dev/null', '--tls-key', '/dev/null'],
+    'the certificate or its key is of no use',
+  ],
+  [[...usual, '--private-hosts', 'some'], '--private-hosts takes allow, deny or CIDRs, not "some"'],
+  [[...usual, '--metrics', '9100'], '--metrics takes HOST:PORT'],
+  [[...usual, '--external-ip', 'here'], '--external-ip takes an address, not "here"'],
   [[...usual, '--allow', '1.2.3.4/99'], 'not an address or network: 1.2.3.4/99'],
   [[...usual, '--allow-file', '/nonexistent/file'], 'no such file: /nonexistent/file'],
 ])('%j is refused', async (args, words) => {
@@ -73,6 +83,38 @@ it.each([
   expect((await once(server.child, 'close'))[0]).toBe(1)
   expect(server.output.err).toContain(words)
   expect(server.output.out).toBe('')
+})
+
+it('shows what it counts: who was dropped, and what nobody takes', async () => {
+  const server = run(...usual, '--metrics', '127.0.0.1:0', '--allow', '127.0.0.1')
+  const { listen, metrics } = await ready(server)
+  const port = Number(listen[0]?.split(':').at(-1))
+  const counted = async () => {
+    const page = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text()
+    return page.split('\n').filter(line => /^parley_sip_server_(?:dropped|untaken|malformed)_total /.test(line))
+  }
+  expect(await counted()).toEqual([
+    'parley_sip_server_dropped_total 0',
+    'parley_sip_server_malformed_total 0',
+    'parley_sip_server_untaken_total 0',
+  ])
+  const peer = await Peer.udp(port)
+  for (const method of ['SUBSCRIBE', 'MESSAGE']) {
+    new Caller(peer, `sip:x@127.0.0.1:${port}`).request(method, ['Event: presence'])
+    await peer.response(503, method)
+  }
+  // From the same machine, and from no source that may call.
+  const stranger = createSocket('udp4').bind(0, '127.0.0.2')
+  await once(stranger, 'listening')
+  stranger.send('OPTIONS sip:x@127.0.0.1 SIP/2.0\r\n\r\n', port, '127.0.0.1')
+  await until(async () => (await counted())[0]?.endsWith(' 1'), 'the stranger to be dropped')
+  expect(await counted()).toEqual([
+    'parley_sip_server_dropped_total 1',
+    'parley_sip_server_malformed_total 0',
+    'parley_sip_server_untaken_total 2',
+  ])
+  stranger.close()
+  peer.close()
 })
 
 it('reloads its list of allowed sources when the file is replaced', async () => {

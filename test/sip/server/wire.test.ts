@@ -60,7 +60,21 @@ describe('frames of the application', () => {
       '6|sip|||sip:1.2.3.4;lr\r\nINVITE sip:x SIP/2.0\r\n\r\n',
       { type: 'sip', dialogId: '', nextHop: 'sip:1.2.3.4;lr' },
     ],
-    ['7|proxy|x', { type: 'unknown', verb: 'proxy' }],
+    [
+      '7|proxy|txn|remainInDialog|fullResponse||serial|2s|1500ms|sip:a|sip:b\r\nINVITE sip:a SIP/2.0\r\n\r\n',
+      {
+        ...{ type: 'proxy', txnId: 'txn', remainInDialog: true, fullResponse: true, followRedirects: false },
+        ...{ simultaneous: false, provisionalMs: 2000, finalMs: 1500, destinations: ['sip:a', 'sip:b'] },
+      },
+    ],
+    [
+      '8|proxy|txn|||followRedirects|simultaneous|||sip:a',
+      {
+        ...{ type: 'proxy', remainInDialog: false, followRedirects: true, simultaneous: true },
+        ...{ provisionalMs: null, finalMs: null },
+      },
+    ],
+    ['9|fancy|x', { type: 'unknown', verb: 'fancy' }],
     ['', { type: 'unknown', msgId: '' }],
   ])('%s', (text, want) => expect(parseAppFrame(Buffer.from(text))).toMatchObject(want))
 })
@@ -79,6 +93,9 @@ describe('frames of the server', () => {
     expect(leader.responseSent('m', stamp, 'T', 'D')).toBe(
       'response|m|OK|application|506|udp|127.0.0.1|5071|08:49:25.460279|T|D||Msg sent:|',
     )
+    expect(leader.proxied('m', stamp)).toBe('response|m|OK|network|506|udp|127.0.0.1|5071|08:49:25.460279|||continue')
+    expect(leader.cdr('attempt', 'network', '08:49:25.460279')).toBe('cdr:attempt|network|08:49:25.460279')
+    expect(leader.cdr('stop', 'application', 'T', 'normal-release')).toBe('cdr:stop|application|T|normal-release')
     expect(leader.synthetic('08:49:25.460279', 'T', 'D')).toBe('sip|network|0|udp||0|08:49:25.460279|T|D|')
     expect(leader.unsolicited(stamp, 'D')).toBe('sip|application|506|udp|127.0.0.1|5071|08:49:25.460279|unsolicited|D|')
     expect(leader.authenticated('m', 'udp/a', 'v1', 'udp/b')).toBe('response|m|OK|udp/a|v1|udp/b')

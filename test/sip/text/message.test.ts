@@ -128,7 +128,7 @@ describe('a bad message gives a typed error', () => {
     ['no blank line', lines(...OPTIONS), 'truncated'],
     ['an open quote', message(changed('To', 'To: "Mr. J. User <sip:j.user@example.com>')), 'bad_address'],
     ['a bracketed Request-URI', message(['OPTIONS <sip:u@h> SIP/2.0', ...OPTIONS.slice(1)]), 'bad_uri'],
-    ['blanks in the Request-URI', message(['OPTIONS sip:u@h; lr SIP/2.0', ...OPTIONS.slice(1)]), 'bad_start_line'],
+    ['blanks in the Request-URI', message(['OPTIONS sip:u@h; lr SIP/2.0', ...OPTIONS.slice(1)]), 'bad_uri'],
     ['300 kB', Buffer.alloc(300_000, 65), 'too_large'],
   ]
   it.each(cases)('%s', (_name, bytes, code) => {

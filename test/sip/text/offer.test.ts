@@ -19,7 +19,7 @@ describe('an offer is answered', () => {
       audio: {
         codec: 'PCMA',
         payloadType: 8,
-        dtmf: { send: 96, receive: 96 },
+        dtmf: { send: 96, receive: [96], clockRate: 8000 },
         remote: { address: '198.51.100.9', port: 6000 },
         rtcp: { address: '198.51.100.9', port: 7001 },
         direction: 'sendrecv',
@@ -122,7 +122,7 @@ describe('our own offer', () => {
     const answer = offer(['m=audio 6000 RTP/AVP 8 97', 'a=rtpmap:97 telephone-event/8000'])
     expect(readAnswer(answer, local)).toMatchObject({
       ok: true,
-      audio: { codec: 'PCMA', dtmf: { send: 97, receive: 101 }, direction: 'sendrecv' },
+      audio: { codec: 'PCMA', dtmf: { send: 97, receive: [101, 97] }, direction: 'sendrecv' },
     })
   })
 

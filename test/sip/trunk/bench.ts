@@ -3,11 +3,13 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import type { CallPlan, TrunkPlan } from '../../../media/contract/plan.ts'
 import type { Clock, InboundOffer, LegSink, Log, TrunkDirectory } from '../../../media/ports.ts'
+import { dtlsIdentity } from '../../../media/rtp/dtls-crypto.ts'
 import { createPacer } from '../../../media/rtp/pacer.ts'
 import { openRtp } from '../../../media/rtp/session.ts'
+import type { Resolver } from '../../../sip/server/resolve.ts'
+import { selfSigned } from '../../../sip/server/self-signed.ts'
 import type { SipServerOptions } from '../../../sip/server/server.ts'
-import { type Edge, type EdgeOptions, openEdge } from '../../../sip/trunk/edge.ts'
-import type { RegistrationStatus } from '../../../sip/trunk/registration.ts'
+import { type Edge, type EdgeOptions, openEdge, type TrunkStatus } from '../../../sip/trunk/edge.ts'
 import { plan } from '../../fakes/plan.ts'
 import type { Peer } from '../peer.ts'
 import { Rig, SECRET } from '../rig.ts'
@@ -20,6 +22,8 @@ export const clock: Clock = {
     return () => clearTimeout(timer)
   },
 }
+
+const identity = dtlsIdentity(selfSigned(Date.now()))
 
 /** Remembers every line, so that a test can look for what must not be in it. */
 export class MemoryLog implements Log {
@@ -46,17 +50,39 @@ export function trunkPlan(peer: { readonly port: number }, over: Partial<TrunkPl
     host: '127.0.0.1',
     port: peer.port,
     transport: 'udp',
+    hosts: [],
+    options_interval_seconds: null,
     username: null,
     password: null,
     realm: null,
     outbound_proxy: null,
     allowed_ips: [],
     codecs: ['PCMU', 'PCMA'],
+    srtp: 'off',
     max_calls: null,
+    max_cps: null,
+    from_user: null,
+    from_domain: null,
+    pai: 'never',
+    privacy: 'none',
+    number_format: 'plus',
+    dialing: null,
+    transfer: 'refer',
+    fallback_number: null,
+    refusal_announcement: null,
+    refusal_language: 'en',
     numbers: ['+12025550100'],
     ...over,
   }
 }
+
+/** A DNS that knows addresses, and no other records. */
+export const hostsOnly = (known: Readonly<Record<string, readonly string[]>>): Resolver => ({
+  addresses: async host =>
+    known[host] ?? Promise.reject(Object.assign(new Error('no such host'), { code: 'ENOTFOUND' })),
+  srv: async () => [],
+  naptr: async () => [],
+})
 
 export const callPlan = (trunkId: string | null, over: Partial<CallPlan> = {}): CallPlan =>
   plan({ to: '+12025550199', trunk_id: trunkId, ring_timeout_ms: 10_000, max_call_ms: 60_000, prompt: '', ...over })
@@ -66,7 +92,7 @@ export class Bench {
   readonly rig: Rig
   readonly edge: Edge
   readonly log: MemoryLog
-  readonly statuses: RegistrationStatus[] = []
+  readonly statuses: TrunkStatus[] = []
   private readonly offers: InboundOffer[] = []
   private readonly watchers = new Set<() => void>()
   private trunkList: TrunkPlan[] = []
@@ -91,8 +117,9 @@ export class Bench {
       reconnectWaitMs: 300,
       trunkWaitMs: 300,
       media: {
-        open: () => openRtp({ host: '127.0.0.1', ports: { min: 0, max: 0 }, clock, pacer, log }),
+        open: () => openRtp({ host: '127.0.0.1', ports: { min: 0, max: 0 }, clock, pacer, log, identity }),
         advertise: null,
+        fingerprint: identity.fingerprint,
       },
       clock,
       log,
@@ -104,7 +131,7 @@ export class Bench {
         if (now) up()
         this.wake()
       },
-      onRegistration: status => {
+      onTrunkStatus: status => {
         this.statuses.push(status)
         this.wake()
       },
@@ -199,13 +226,16 @@ export class FarMedia {
   packets = 0
   private readonly socket: ReturnType<typeof createSocket>
   private sequence = 0
+  /** Where the last packet came from. */
+  private source = 0
   private wake: () => void = () => {}
 
   private constructor(socket: ReturnType<typeof createSocket>) {
     this.socket = socket
     this.port = socket.address().port
-    socket.on('message', () => {
+    socket.on('message', (_data, from) => {
       this.packets += 1
+      this.source = from.port
       this.wake()
     })
   }
@@ -241,6 +271,11 @@ export class FarMedia {
       packet.writeUInt32BE(77, 8)
       this.socket.send(packet, port, '127.0.0.1')
     }
+  }
+
+  /** To where the last packet came from. */
+  answer(data: Buffer): void {
+    this.socket.send(data, this.source, '127.0.0.1')
   }
 
   async heard(count: number): Promise<void> {

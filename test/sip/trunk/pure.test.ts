@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { ownNumber, plainNumber, proxyUri, trunkUri, userOf } from '../../../sip/trunk/address.ts'
-import { chooseTrunk, Trunks } from '../../../sip/trunk/directory.ts'
-import { dtmfOf } from '../../../sip/trunk/leg.ts'
-import { statusOfRefusal, unansweredVerdict, verdictOf } from '../../../sip/trunk/outcome.ts'
+import { proxyUri, trunkUri, userOf } from '../../../sip/trunk/address.ts'
+import { chooseTrunk, Trunks, type TrunksParts } from '../../../sip/trunk/directory.ts'
+import { keyInInfo } from '../../../sip/trunk/keys.ts'
+import { callerNumber, ownNumber } from '../../../sip/trunk/numbers.ts'
+import { answerOfRefusal, unansweredVerdict, verdictOf } from '../../../sip/trunk/outcome.ts'
+import { Places } from '../../../sip/trunk/places.ts'
 import { type RegistrationState, stepRegistration, unregistered } from '../../../sip/trunk/registration-plan.ts'
-import { MemoryLog, trunkPlan } from './bench.ts'
+import { hostsOnly, MemoryLog, trunkPlan } from './bench.ts'
 
 describe('outcome table', () => {
   it.each([
@@ -37,7 +39,7 @@ describe('outcome table', () => {
   it('every refusal of control has an answer', () => {
     expect(
       (['unknown_number', 'unknown_source', 'too_many_calls', 'not_ready', 'internal_error'] as const).map(
-        statusOfRefusal,
+        refusal => answerOfRefusal(refusal, null).status,
       ),
     ).toEqual([404, 403, 486, 503, 503])
   })
@@ -62,9 +64,9 @@ describe('addresses', () => {
     expect(userOf('<tel:+1-202-555-0100>')).toBe('+1-202-555-0100')
     expect(userOf('sip:h')).toBeNull()
     expect(userOf(undefined)).toBeNull()
-    expect(plainNumber('0044 20 7946-0000')).toBe('+442079460000')
-    expect(plainNumber('alice')).toBe('alice')
-    expect(plainNumber(null)).toBe('anonymous')
+    expect(callerNumber('0044 20 7946-0000')).toBe('+442079460000')
+    expect(callerNumber('alice')).toBe('alice')
+    expect(callerNumber(null)).toBe('anonymous')
   })
 
   it.each(['+12025550100', '12025550100', '0012025550100', '+1-202-555-0100'])('%s is our number', dialed => {
@@ -72,14 +74,19 @@ describe('addresses', () => {
   })
 
   it('keys in INFO', () => {
-    expect(dtmfOf('application/dtmf-relay', 'Signal=5\r\nDuration=160')).toBe('5')
-    expect(dtmfOf('application/dtmf-relay;x=y', 'Signal= 11 ')).toBe('#')
-    expect(dtmfOf('application/dtmf', '*')).toBe('*')
-    expect(dtmfOf('application/dtmf', 'a')).toBe('A')
-    expect(dtmfOf('application/dtmf-relay', 'Signal=99')).toBeNull()
-    expect(dtmfOf('text/plain', '5')).toBeNull()
+    expect(keyInInfo('application/dtmf-relay', 'Signal=5\r\nDuration=160')).toBe('5')
+    expect(keyInInfo('application/dtmf-relay;x=y', 'Signal= 11 ')).toBe('#')
+    expect(keyInInfo('application/dtmf', '*')).toBe('*')
+    expect(keyInInfo('application/dtmf', 'a')).toBe('A')
+    expect(keyInInfo('application/dtmf-relay', 'Signal=99')).toBeNull()
+    expect(keyInInfo('text/plain', '5')).toBeNull()
   })
 })
+
+function knowing(hosts: Readonly<Record<string, readonly string[]>>): TrunksParts {
+  const places = new Places(hostsOnly(hosts), () => true)
+  return { places, clock: { now: () => 0 }, log: new MemoryLog() }
+}
 
 describe('which trunk a call is on', () => {
   const peer = { port: 5060 }
@@ -93,7 +100,7 @@ describe('which trunk a call is on', () => {
 
   function trunks(): Trunks {
     const directory = { all: () => [first, second, proxied], onChange: () => () => {} }
-    return new Trunks(directory, async () => ['203.0.113.9'], new MemoryLog())
+    return new Trunks(directory, knowing({ 'sip.example.com': ['203.0.113.9'] }))
   }
 
   it('by source, then by number', () => {
@@ -119,12 +126,7 @@ describe('which trunk a call is on', () => {
       },
     }
     const told: (readonly string[])[] = []
-    const all = new Trunks(
-      directory,
-      async () => [],
-      new MemoryLog(),
-      cidrs => told.push(cidrs),
-    )
+    const all = new Trunks(directory, knowing({}), cidrs => told.push(cidrs))
     await all.resolve()
     await all.resolve()
     list = [proxied]
@@ -171,7 +173,7 @@ describe('when to register', () => {
       waits.push(state.dueAtMs! - 1000)
     }
     expect(waits).toEqual([2000, 4000, 8000, 16_000, 32_000, 64_000, 128_000, 256_000, 300_000, 300_000])
-    expect(refuse(registering.state, 503, 7).state.dueAtMs).toBe(8000)
+    expect(refuse(registering.state, 503, 7).state.dueAtMs).toBeCloseTo(8700)
     expect(refuse(registering.state, 403).state.dueAtMs).toBe(61_000)
     expect(accept(state, 0).state.failures).toBe(0)
   })

@@ -288,7 +288,7 @@ describe('a call comes in', () => {
     const trunk = trunkPlan(peer)
     bench.setTrunks(trunk)
     const caller = new Caller(peer, `sip:12025550100@127.0.0.1:${bench.rig.udpPort}`)
-    caller.invite(far.sdp(), ['P-Asserted-Identity: <sip:+442079460000@carrier.example>'])
+    caller.invite(far.sdp(), ['P-Asserted-Identity: "A, B" <sip:+442079460000@carrier.example>, <tel:+442079460000>'])
     const offer = await bench.offer()
     expect(offer).toMatchObject({
       called: '+12025550100',
@@ -473,7 +473,7 @@ describe('registration', () => {
     bench.setTrunks(trunkPlan(peer, account))
     reply(peer, await peer.request('REGISTER'), '403 Forbidden')
     await bench.until(() => bench.statuses.at(-1)?.registration === 'failed')
-    expect(bench.statuses.at(-1)?.lastError).toBe('The carrier does not allow this call.')
+    expect(bench.statuses.at(-1)?.lastError).toBe('The carrier does not let this user register.')
     bench.setTrunks(trunkPlan(peer, { ...account, password: 'better' }))
     reply(peer, await peer.request('REGISTER'), '200 OK')
     await bench.until(() => bench.statuses.at(-1)?.registration === 'registered')

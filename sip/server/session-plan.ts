@@ -1,0 +1,77 @@
+/** Session timers (RFC 4028) as decisions: who refreshes, how often, and when a session is taken for dead. Pure. */
+
+import { parseParams } from '../text/grammar.ts'
+import { type Header, headerOf, listOf, type SipRequest, type SipResponse } from '../text/message.ts'
+
+/** §4: shorter ones are a load and no help. */
+export const MIN_SESSION_SECONDS = 90
+
+export type Refresher = 'uac' | 'uas'
+export type SessionExpires = { readonly seconds: number; readonly refresher: Refresher | null }
+
+export function sessionExpires(message: SipRequest | SipResponse): SessionExpires | null {
+  const parts = /^\s*(\d{1,9})\s*(;.*)?$/.exec(headerOf(message, 'Session-Expires') ?? '')
+  if (parts === null) return null
+  const refresher = parseParams(parts[2] ?? '')
+    ?.get('refresher')
+    ?.toLowerCase()
+  return { seconds: Number(parts[1]), refresher: refresher === 'uac' || refresher === 'uas' ? refresher : null }
+}
+
+const knowsTimers = (message: SipRequest | SipResponse): boolean =>
+  [...listOf(message, 'Supported'), ...listOf(message, 'Require')].some(option => option.toLowerCase() === 'timer')
+
+/** §9: to be refused with 422, which only a caller that knows timers can make something of. */
+export function tooShort(request: SipRequest): boolean {
+  if (request.method !== 'INVITE' && request.method !== 'UPDATE') return false
+  const asked = sessionExpires(request)
+  return asked !== null && asked.seconds < MIN_SESSION_SECONDS && knowsTimers(request)
+}
+
+export type Agreed = { readonly seconds: number; readonly weRefresh: boolean }
+
+/**
+ * What our 2xx to `request` says of the session: the application's words, else what the caller offered (drachtio-server
+ * does the same). `headers` are to be added to the answer.
+ */
+export function agreeAsServer(
+  request: SipRequest,
+  response: SipResponse,
+): { readonly agreed: Agreed | null; readonly headers: readonly Header[] } {
+  const chosen = sessionExpires(response)
+  const offered = sessionExpires(request)
+  const basis = chosen ?? offered
+  if (basis === null) return { agreed: null, headers: [] }
+  const known = knowsTimers(request)
+  // §9, table 2: who doesn't know timers can't refresh.
+  const refresher: Refresher = known ? (chosen?.refresher ?? offered?.refresher ?? 'uac') : 'uas'
+  const seconds = Math.max(basis.seconds, MIN_SESSION_SECONDS)
+  const required = refresher === 'uac' && !listOf(response, 'Require').some(option => option.toLowerCase() === 'timer')
+  const headers: Header[] = [
+    ...(chosen === null ? [['Session-Expires', `${seconds};refresher=${refresher}`] as const] : []),
+    ...(required ? [['Require', 'timer'] as const] : []),
+  ]
+  return { agreed: { seconds, weRefresh: refresher === 'uas' }, headers }
+}
+
+/** What a 2xx to a request of ours says of the session (§7.2). */
+export function agreeAsClient(response: SipResponse): Agreed | null {
+  const told = sessionExpires(response)
+  return told === null ? null : { seconds: told.seconds, weRefresh: told.refresher !== 'uas' }
+}
+
+/** What a re-INVITE or UPDATE of the application is given, lest it switch the timer off (§7.4). */
+export function keepHeaders(agreed: Agreed | null, request: SipRequest): Header[] {
+  if (agreed === null || headerOf(request, 'Session-Expires') !== null) return []
+  return [
+    ['Session-Expires', `${agreed.seconds};refresher=${agreed.weRefresh ? 'uac' : 'uas'}`],
+    ...(knowsTimers(request) ? [] : [['Supported', 'timer'] as const]),
+  ]
+}
+
+/** §10: half of it passes, then it is time; `jitter` in 0…1 keeps calls that began together apart. */
+export const refreshAfter = (seconds: number, jitter: number): number =>
+  seconds / 2 - Math.min(5, seconds / 20) * jitter
+
+/** §10: when nobody refreshed, the session is over a little before it would expire. */
+export const deadAfter = (seconds: number): number => seconds - Math.min(32, seconds / 3)

@@ -1,0 +1,62 @@
+/** SIP over TLS (RFC 3261 §26.3.1, RFC 5922): our certificate, and whom we believe. */
+import { isIP } from 'node:net'
+import { checkServerIdentity, connect, createServer, type PeerCertificate, rootCertificates } from 'node:tls'
+import type { StreamKind } from './transport-stream.ts'
+
+/** All PEM. */
+export type TlsSettings = {
+  readonly cert: string
+  readonly key: string
+  /** Certificates believed beside those of the public authorities. */
+  readonly ca?: readonly string[]
+}
+
+const HANDSHAKE_MS = 10_000
+const OLDEST = 'TLSv1.2'
+
+/** Undefined when the certificate names `name`: by host as usual, or by `sip:name` as RFC 5922 §7.1 has it. */
+export function nameError(name: string, certificate: PeerCertificate): Error | undefined {
+  const error = checkServerIdentity(name, certificate)
+  if (error === undefined) return undefined
+  const uris = (certificate.subjectaltname ?? '').split(', ').filter(entry => entry.startsWith('URI:'))
+  if (uris.some(uri => uri.slice(4).toLowerCase() === `sip:${name.toLowerCase()}`)) return undefined
+  const named = certificate.subjectaltname ?? certificate.subject?.CN ?? 'nobody'
+  return Object.assign(new Error(`the certificate is for ${named}, not for ${name}`), { code: error.name })
+}
+
+export function tls(settings: TlsSettings): StreamKind {
+  const { cert, key } = settings
+  const ca = [...rootCertificates, ...(settings.ca ?? [])]
+  return {
+    protocol: 'tls',
+    ready: 'secureConnection',
+    serve: () => createServer({ cert, key, handshakeTimeout: HANDSHAKE_MS, minVersion: OLDEST }),
+    dial: ({ host, port }, localAddress, name) =>
+      connect({
+        ...{ host, port, ca, cert, key, minVersion: OLDEST },
+        ...(localAddress === undefined ? {} : { localAddress }),
+        // An address is never sent as a server name (RFC 6066 §3).
+        servername: isIP(name) === 0 ? name : '',
+        checkServerIdentity: (_host, certificate) => nameError(name, certificate),
+      }),
+  }
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is self-signed and not among those believed',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate is of an authority that is not believed',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate is of an authority that is not believed',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate is of an authority that is not believed',
+  CERT_HAS_EXPIRED: 'the certificate has expired',
+  CERT_NOT_YET_VALID: 'the certificate is not valid yet',
+  ECONNREFUSED: 'nobody listens there',
+  ECONNRESET: 'the connection was reset',
+  EHOSTUNREACH: 'there is no route to that host',
+  ENETUNREACH: 'there is no route to that network',
+  EPROTO: 'the peer does not speak TLS as we do',
+}
+
+/** Why a message could not be handed over, for people. */
+export function transportWords(error: Error): string {
+  return WORDS[(error as NodeJS.ErrnoException).code ?? ''] ?? error.message
+}

@@ -1,0 +1,54 @@
+/** The SIP messages in drachtio's frames: what came, and what the server says it has sent. Pure. */
+
+export type Framed = {
+  /** `sent`: by us; `made_up`: by the server, for want of an answer from the network. */
+  readonly way: 'came' | 'sent' | 'made_up'
+  readonly txnId: string
+  /** Empty where the frame doesn't say (an ACK over the real drachtio-server). */
+  readonly protocol: string
+  /** `host:port` of the far end for what came, else of ours; null where the frame doesn't say. */
+  readonly at: string | null
+  /** Ours, where the frame is of a new request. */
+  readonly local: string | null
+  readonly callId: string
+  readonly text: string
+}
+
+const CALL_ID = /^(?:call-id|i)[ \t]*:[ \t]*(\S+)/im
+/** Longer ones are no SIP that we speak. */
+const LONGEST_LEADER = 1000
+
+/** `frame` is without its length: `id|type|…`, CRLF, message. Null when it holds no message. */
+export function readFrame(frame: string): Framed | null {
+  const end = frame.slice(0, LONGEST_LEADER).indexOf('\r\n')
+  if (end < 0) return null
+  const text = frame.slice(end + 2)
+  const callId = CALL_ID.exec(text)?.[1]
+  if (callId === undefined) return null
+  const tokens = frame.slice(0, end).split('|')
+  const found = tokens[1] === 'sip' ? readSip(tokens) : tokens[1] === 'response' ? readSent(tokens) : null
+  return found === null ? null : { ...found, callId, text }
+}
+
+type Leader = Omit<Framed, 'callId' | 'text'>
+
+/** `id|sip|source|bytes|protocol|address|port|time|txn|dialog|localAddress|localPort|` */
+function readSip(tokens: readonly string[]): Leader {
+  const [, , source, , protocol = '', address = '', port = '', , txnId = '', , localHost = '', localPort = ''] = tokens
+  const at = hostPort(address, port)
+  // What the server does by itself in a dialog: `application`, and the address is that of the far end.
+  if (source === 'application') return { way: 'sent', txnId, protocol, at: null, local: null }
+  return { way: at === null ? 'made_up' : 'came', txnId, protocol, at, local: hostPort(localHost, localPort) }
+}
+
+/** `id|response|msgId|OK|application|bytes|protocol|address|port|time|txn|…` */
+function readSent(tokens: readonly string[]): Leader | null {
+  const [, , , verdict, source, , protocol = '', address = '', port = '', , txnId = ''] = tokens
+  if (verdict !== 'OK' || source !== 'application') return null
+  return { way: 'sent', txnId, protocol, at: hostPort(address, port), local: null }
+}
+
+function hostPort(address: string, port: string): string | null {
+  if (address === '') return null
+  return `${address.includes(':') && !address.startsWith('[') ? `[${address}]` : address}:${port}`
+}

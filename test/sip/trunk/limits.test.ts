@@ -1,0 +1,230 @@
+/** What an engine holds back, and what it counts: turns of a trunk, places where no trunk may be, calls that are not taken. */
+import { createServer } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import { mayReach } from '../../../media/contract/addresses.ts'
+import { createMetrics } from '../../../media/contract/metrics.ts'
+import type { DialTurn } from '../../../media/contract/pace.ts'
+import type { Softphones } from '../../../media/ports.ts'
+import type { Resolver } from '../../../sip/server/resolve.ts'
+import { authorization, parseChallenges } from '../../../sip/trunk/digest.ts'
+import { createSipMeters } from '../../../sip/trunk/meters.ts'
+import { SoftphoneRegistrar } from '../../../sip/trunk/registrar.ts'
+import { Caller, reply } from '../peer.ts'
+import { Bench, clock, FarMedia, MemoryLog, trunkPlan } from './bench.ts'
+
+const closers: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+async function start(...options: Parameters<typeof Bench.start>): Promise<Bench> {
+  const bench = await Bench.start(...options)
+  closers.push(() => bench.close())
+  return bench
+}
+
+describe('a trunk that takes so many calls a second', () => {
+  /** Turns are given by the test. */
+  function turnstile() {
+    const turns: (DialTurn & { give(may: boolean): void })[] = []
+    let wake = () => {}
+    const pace = (turn: DialTurn) =>
+      new Promise<boolean>(resolve => {
+        turns.push({ ...turn, give: resolve })
+        wake()
+      })
+    const asked = async () => {
+      while (turns.length === 0) await new Promise<void>(resolve => (wake = resolve))
+      return turns.shift()!
+    }
+    return { pace, asked }
+  }
+
+  it('is dialled when it is the call’s turn, and not before', async () => {
+    const { pace, asked } = turnstile()
+    const bench = await start({}, { pace })
+    const peer = await bench.rig.udpPeer()
+    const { trunk, result } = bench.dial(peer, { max_cps: 3 })
+    const turn = await asked()
+    expect(turn).toMatchObject({ trunkId: trunk.id, maxCps: 3, patienceMs: 60_000 })
+    expect(peer.received).toEqual([])
+    turn.give(true)
+    reply(peer, await peer.request('INVITE'), '486 Busy Here')
+    expect(await result).toMatchObject({ ok: false, failure: { reason: 'busy' } })
+  })
+
+  it('is not dialled when its turn is too far away, and that is counted; nor for somebody who left meanwhile', async () => {
+    const { pace, asked } = turnstile()
+    const metrics = createMetrics()
+    const bench = await start({}, { pace, metrics })
+    const peer = await bench.rig.udpPeer()
+    const late = bench.dial(peer, { max_cps: 3 })
+    ;(await asked()).give(false)
+    expect(await late.result).toMatchObject({ ok: false, failure: { status: 'failed', reason: 'no_capacity' } })
+    const left = bench.dial(peer, { max_cps: 3 })
+    const turn = await asked()
+    left.abort.abort()
+    turn.give(false)
+    expect(await left.result).toMatchObject({ ok: false, failure: { status: 'canceled', reason: 'canceled_by_api' } })
+    expect(metrics.text()).toContain('\nparley_outbound_unpaced_total 1\n')
+    expect(peer.received).toEqual([])
+  })
+
+  it('asks nobody when it takes as many as come', async () => {
+    const bench = await start({}, { pace: () => Promise.reject(new Error('asked')) })
+    const peer = await bench.rig.udpPeer()
+    const { result } = bench.dial(peer)
+    reply(peer, await peer.request('INVITE'), '486 Busy Here')
+    await result
+  })
+})
+
+describe('an address where no trunk may be', () => {
+  const resolver: Resolver = {
+    naptr: async () => [],
+    srv: async () => [],
+    addresses: async () => ['127.0.0.1'],
+  }
+  const inside = { mayReach: (address: string) => mayReach('deny', address), resolver }
+
+  it('is not connected to by a check, also where a public name leads there; what is there is not told', async () => {
+    let connections = 0
+    const listener = createServer(socket => {
+      connections += 1
+      socket.destroy()
+    }).listen(0, '127.0.0.1')
+    await new Promise(resolve => listener.once('listening', resolve))
+    closers.push(() => new Promise(resolve => listener.close(resolve)))
+    const { port } = listener.address() as { port: number }
+    const bench = await start({ privateHosts: 'deny', resolver }, inside)
+    const closed = { port: 1 }
+    for (const transport of ['tcp', 'tls', 'udp'] as const) {
+      for (const host of ['127.0.0.1', 'carrier.example']) {
+        const reports = []
+        for (const at of [{ port }, closed]) {
+          const report = await bench.edge.check(trunkPlan(at, { host, transport }))
+          expect(report).toMatchObject({ ok: false, messages: [], diagnosis: { code: 'address_not_allowed' } })
+          expect(report.checks.map(({ name, ok }) => [name, ok])).toEqual([['dns', false]])
+          if (host !== '127.0.0.1') expect(report.diagnosis!.words).not.toContain('127.0.0.1')
+          reports.push(report.checks[0]!.words)
+        }
+        // An open port and a closed one look the same.
+        expect(reports[0]).toBe(reports[1])
+      }
+    }
+    expect(connections).toBe(0)
+  })
+
+  it('gets no INVITE either: the server judges what a name stands for when it is used', async () => {
+    const bench = await start({ privateHosts: 'deny', resolver })
+    const peer = await bench.rig.udpPeer()
+    for (const host of ['127.0.0.1', 'carrier.example']) {
+      const { result } = bench.dial(peer, { host })
+      expect(await result).toMatchObject({ ok: false, failure: { reason: 'trunk_unreachable', sipCode: null } })
+    }
+    expect(peer.received).toEqual([])
+    expect(bench.rig.server.counters.barred).toBe(2)
+  })
+
+  it('is one like any other where the operator has named its network', async () => {
+    const bench = await start({ privateHosts: ['127.0.0.0/8'], resolver })
+    const peer = await bench.rig.udpPeer()
+    const { result } = bench.dial(peer, { host: 'carrier.example' })
+    reply(peer, await peer.request('INVITE'), '486 Busy Here')
+    expect(await result).toMatchObject({ ok: false, failure: { reason: 'busy' } })
+  })
+})
+
+it('an engine examines some trunks at once, and fewer of one owner; who is too many hears so at once', async () => {
+  // A name that DNS never tells keeps each of them busy.
+  const never = () => new Promise<never>(() => {})
+  const bench = await start({}, { resolver: { naptr: never, srv: never, addresses: never } })
+  const peer = await bench.rig.udpPeer()
+  const owner_id = trunkPlan(peer).owner_id
+  const check = (over = {}) => bench.edge.check(trunkPlan(peer, { host: 'slow.example', ...over }))
+  const own = Array.from({ length: 3 }, () => check({ owner_id }))
+  await expect(check({ owner_id })).rejects.toMatchObject({ name: 'ExaminersBusy', owner: true })
+  const others = Array.from({ length: 5 }, () => check())
+  await expect(check()).rejects.toMatchObject({ name: 'ExaminersBusy', owner: false })
+  const reports = await Promise.all([...own, ...others])
+  expect(reports.map(({ diagnosis }) => diagnosis?.code)).toEqual(Array(8).fill('dns_failed'))
+})
+
+describe('requests of telephones', () => {
+  it('are counted by what came of them: asked for proof, wrong, shut out, and shut out before', async () => {
+    const metrics = createMetrics()
+    const banned: string[] = []
+    const softphones = {
+      any: () => true,
+      find: async () => null,
+      banned: () => banned,
+      ban: async (network: string) => void banned.push(network),
+    }
+    const options = { secret: 'secret', clock, log: new MemoryLog(), isTrusted: () => false }
+    const registrar = new SoftphoneRegistrar({
+      ...{ ...options, meters: createSipMeters(metrics), softphones: softphones as unknown as Softphones },
+    })
+    const statuses: number[] = []
+    const ask = (Authorization?: string) => {
+      const headers: Record<string, string | undefined> = { From: '<sip:100@x>', CSeq: '1 REGISTER', Authorization }
+      const about = { source_address: '203.0.113.9', method: 'REGISTER', uri: 'sip:x' }
+      let asked = ''
+      const send = (status: number, more: { headers: Record<string, string> }) => {
+        statuses.push(status)
+        asked = more.headers['WWW-Authenticate']?.split('\r\n')[0] ?? ''
+      }
+      const req = { ...about, get: (name: string) => headers[name] }
+      return registrar.onRegister(req as never, { send } as never).then(() => asked)
+    }
+    const [challenge] = parseChallenges(await ask())
+    const guess = { username: 'phone-abcdef', password: 'guessed', method: 'REGISTER', uri: 'sip:x', cnonce: 'c' }
+    await ask(authorization(challenge!, { ...guess, nonceCount: 1 }))
+    while (!statuses.includes(403)) await ask()
+    await ask()
+    const of = (event: string) =>
+      Number(new RegExp(`^parley_softphone_events_total\\{event="${event}"\\} (\\d+)$`, 'm').exec(metrics.text())![1])
+    expect(['wrong_password', 'shut_out', 'banned', 'registered'].map(of)).toEqual([1, 1, 1, 0])
+    expect(of('challenged')).toBe(statuses.filter(status => status === 401).length)
+  })
+})
+
+describe('calls that are not taken', () => {
+  it('are counted by why, and by nothing that a caller says', async () => {
+    const metrics = createMetrics()
+    const bench = await start({}, { metrics })
+    const [peer, far] = [await bench.rig.udpPeer(), await FarMedia.open()]
+    closers.push(() => far.close())
+    const call = (body: string) => {
+      const caller = new Caller(peer, `sip:+12025550100@127.0.0.1:${bench.rig.udpPort}`)
+      caller.invite(body)
+      return caller
+    }
+    const refused = async (status: number, body = far.sdp()) => {
+      const caller = call(body)
+      await caller.answered(status)
+      caller.ack(true)
+    }
+    await refused(403)
+    bench.setTrunks(trunkPlan(peer, { fallback_number: '+12025550177' }))
+    await refused(488, far.sdp([], '97').replace('a=rtpmap:101 telephone-event/8000', 'a=rtpmap:97 speex/8000'))
+    const unknown = refused(404)
+    ;(await bench.offer()).reject('unknown_number')
+    await unknown
+    const full = refused(302)
+    ;(await bench.offer()).reject('too_many_calls')
+    await full
+    call(far.sdp())
+    ;(await bench.offer()).admitted!('018f0000-0000-7000-8000-000000000000')
+    await peer.response(180)
+    const page = metrics.text()
+    const counted = page.split('\n').filter(line => /^parley_\w+(\{.*\})? [1-9]/.test(line))
+    expect(counted).toEqual([
+      'parley_inbound_admitted_total 1',
+      'parley_inbound_refused_total{reason="unknown_number"} 1',
+      'parley_inbound_refused_total{reason="unknown_source"} 1',
+      'parley_inbound_refused_total{reason="too_many_calls"} 1',
+      'parley_inbound_refused_total{reason="no_common_codec"} 1',
+      'parley_inbound_redirected_total 1',
+    ])
+    expect(page).not.toContain('2025550')
+  })
+})
