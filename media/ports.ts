@@ -13,6 +13,8 @@ import type {
   Refusal,
 } from './contract/messages.ts'
 import type { CallPlan, TrunkPlan } from './contract/plan.ts'
+import type { SipTrace } from './contract/sip-trace.ts'
+import type { SoftphonePlan, SoftphoneState } from './contract/softphones.ts'
 
 export interface Clock {
   /** Monotonic milliseconds, fractional. */
@@ -38,7 +40,7 @@ export interface AudioFrame {
   ulaw?: Uint8Array
   /** When its packet came off the wire. */
   atMs: number
-  /** True when the packet was lost and this is made up. */
+  /** True when this is made up: its packet was lost, or none was sent because the far end is silent. */
   concealed: boolean
 }
 
@@ -49,14 +51,27 @@ export interface LegSink {
   /** µ-law bytes of the frame pulled last, where its maker gave them: a leg that speaks µ-law sends them untouched. */
   ulaw?(): Uint8Array | null
   push(frame: AudioFrame): void
-  /** A key of the far end, once a press: `0-9*#A-D`. */
-  dtmf(digit: string): void
+  /** In place of `push` while the far end has put us on hold: its music, if any, and nobody's words. */
+  held?(frame: AudioFrame): void
+  /** A key of the far end, once a press: `0-9*#A-D`. `inSound`: its tones were in the frames that were pushed. */
+  dtmf(digit: string, inSound?: boolean): void
+  /** Words of the far end that were typed, not said. */
+  text?(text: string): void
 }
 
 export interface LegEnd {
   by: 'remote' | 'local' | 'network'
   reason: EndedReason
+  /** When the far end was last there, where that is longer ago. */
+  atMs?: number
 }
+
+/** What a leg with a screen at its far end may show of the conversation while it goes on. */
+export type Shown =
+  /** As LiveKit names them in `lk.agent.state`. */
+  | { type: 'state'; state: 'listening' | 'thinking' | 'speaking' }
+  /** The words of a turn so far; the same `segment` again replaces them. Of the agent: those that were heard. */
+  | { type: 'words'; who: 'caller' | 'agent'; segment: string; text: string; final: boolean }
 
 /** One end of the call, connected, sound both ways. Who opened it must `hangup` it; a second hangup is a no-op. */
 export interface Leg {
@@ -70,19 +85,48 @@ export interface Leg {
   hangup(reason: EndedReason): Promise<void>
   /** Presses keys (`0-9*#A-D`, `,` waits half a second); settles when the last was sent. Absent: it can't. */
   sendDtmf?(keys: string): Promise<void>
-  /** Gives the far end to somebody else; the leg ends as `transferred` when that worked. Absent: it can't. */
-  transfer?(to: string): Promise<TransferResult>
+  /**
+   * Has the far end's side connect it to somebody else, or to who `consulted` leads to; the leg ends as `transferred` when
+   * that worked. Absent: it can't.
+   */
+  transfer?(to: string, consulted?: Leg): Promise<TransferResult>
+  /** From where a second leg may be dialled to. Absent: from nowhere. */
+  readonly line?: Line
+  /** Absent: nobody looks. */
+  show?(shown: Shown): void
   stats(): MediaStats
 }
 
+/** The trunk that a leg runs over. */
+export interface Line {
+  trunkId: string
+  /** Ours in this call. */
+  number: string
+  transfer: TrunkPlan['transfer']
+  /** It takes so many calls at once, and no more. */
+  limited?: boolean
+}
+
+/**
+ * `refused`: the carrier does no transfers, or not this one, so a second leg of ours may reach who is asked for; `failed`:
+ * the carrier tried, and who is asked for did not answer; `unknown`: it took the order and never said what came of it;
+ * `invalid`: that is nobody who can be called; `busy`: one at a time; `gone`: the call is over.
+ */
+export type TransferFailure = 'refused' | 'failed' | 'unknown' | 'invalid' | 'busy' | 'gone'
 /** `reason`: words for the model. */
-export type TransferResult = { ok: true } | { ok: false; reason: string }
+export type TransferResult = { ok: true } | { ok: false; code: TransferFailure; reason: string }
 
 /** Why a dial got no leg. */
 export interface DialFailure {
   status: Exclude<FinalStatus, 'completed'>
   reason: EndedReason
   sipCode: number | null
+}
+
+/** What was spoken over SIP for the calls of this engine. */
+export interface CallTraces {
+  /** All of a call, and what it shows; once. Null when nothing was spoken. */
+  take(call: { callId: string; media: MediaStats | null; reason: EndedReason }): SipTrace | null
 }
 
 export type DialResult = { ok: true; leg: Leg } | { ok: false; failure: DialFailure }
@@ -92,11 +136,75 @@ export interface DialOptions {
   /** Abort cancels the attempt: the result is then `canceled`, or a leg that was answered first and already hung up. */
   signal: AbortSignal
   onRinging(): void
+  /** What its line sounds like before it is answered, at `sampleRate` (Hz). Left out: nobody listens. */
+  onEarlySound?(frame: AudioFrame, sampleRate: number): void
+  /** The number of ours that this call had come to, where it is one that was sent on (RFC 5806). */
+  divertedFrom?: string
+  /** How long it may wait for its turn, where the trunk takes so many calls a second; left out: as long as a call may. */
+  patienceMs?: number
 }
 
 /** Makes legs. Never throws: everything that goes wrong is a `DialFailure`. */
 export interface Dialer {
   dial(options: DialOptions): Promise<DialResult>
+}
+
+// ---- LiveKit rooms ----
+
+/** How the engine gets into a room. */
+export interface RoomSeat {
+  /** `ws:` or `wss:`. */
+  url: string
+  token: string
+}
+
+/** Legs and other seats in LiveKit rooms. */
+export interface Rooms {
+  /** The leg of a web call, whose caller waits in the plan's room. Never throws. */
+  join(options: { plan: CallPlan; token: string; signal: AbortSignal }): Promise<DialResult>
+  /** Rejects when the room can't be had. */
+  openMonitor(options: MonitorRoomOptions): Promise<MonitorRoom>
+}
+
+export interface MonitorRoomOptions {
+  seat: RoomSeat
+  /** Of the sound both ways, in Hz. */
+  sampleRate: number
+  log: Log
+  /** Abort gives up joining. */
+  signal?: AbortSignal
+  onJoined(identity: string): void
+  onLeft(identity: string): void
+  onSound(identity: string, frame: AudioFrame): void
+  /** Typed, not said. */
+  onText(identity: string, text: string): void
+  /** The room is lost; no more events come. */
+  onClosed(): void
+}
+
+/** Where operators hear a live call and are heard. */
+export interface MonitorRoom {
+  /** Who is there already. */
+  identities(): string[]
+  /** 20 ms for them to hear; null is silence. */
+  play(pcm: Int16Array | null): void
+  close(): Promise<void>
+}
+
+export interface RefusalAnnouncement {
+  text: string
+  /** BCP 47. */
+  language: string
+}
+
+/** The sound of a call that is not answered (RFC 3960): nobody pays for it. */
+export interface EarlySound {
+  /** Of the PCM, in Hz. */
+  sampleRate: number
+  /** Once. What the caller says isn't heard. */
+  attach(pull: () => Int16Array | null): void
+  /** Aborted when nobody hears it any more: the caller gave up, or it can't be encrypted. */
+  signal: AbortSignal
 }
 
 /** A call that came in and waits for an answer. Exactly one of `answer` and `reject` is called. */
@@ -106,17 +214,44 @@ export interface InboundOffer {
   /** Address that the INVITE came from. */
   source: string
   trunkId: string | null
+  /** Of the softphone that proved to be who calls; then there is no trunk. */
+  softphoneId?: string
   /** Aborted when the caller gave up (CANCEL) or the transport died before the answer. */
   signal: AbortSignal
   /** Null when the caller gave up meanwhile, or the media could not be agreed (the peer was told). */
   answer(): Promise<Leg | null>
   reject(refusal: Refusal): void
+  /** What its caller is to hear before that refusal. Null: nothing. */
+  announcementOf?(refusal: Refusal): RefusalAnnouncement | null
+  /** Sound to the caller without an answer; once, and then nothing but `reject`, which ends it. Null: it can't be had. */
+  early?(): Promise<EarlySound | null>
+  /** It has become this call. */
+  admitted?(callId: string): void
 }
 
 /** What engines must know of trunks without being asked. */
 export interface TrunkDirectory {
   all(): readonly TrunkPlan[]
   /** Calls back at each change; returns what stops it. */
+  onChange(run: () => void): () => void
+}
+
+/** Telephones that register with us. While Redis is away promises may take as long as it does. */
+export interface Softphones {
+  /** Whether there are any, as last heard. */
+  any(): boolean
+  /** Null: nobody has that name. */
+  find(username: string): Promise<SoftphonePlan | null>
+  /** Null: it never registered. */
+  state(id: string): Promise<SoftphoneState | null>
+  /** `next` makes the new state of the old one, more than once when others do so too; null leaves it. */
+  change(id: string, next: (before: SoftphoneState | null) => SoftphoneState | null): Promise<void>
+  /** Whether `count` is higher than every count told of that nonce before. */
+  countUp(nonce: string, count: number, keptMs: number): Promise<boolean>
+  /** Addresses and CIDRs that are shut out for now. */
+  banned(): string[]
+  ban(network: string, forMs: number): Promise<void>
+  /** Calls back when there are some or none any more, or who is banned changes; returns what stops it. */
   onChange(run: () => void): () => void
 }
 
@@ -323,6 +458,8 @@ export interface RealtimeStream {
   push(frame: AudioFrame): void
   /** What was said or done without the model: noted, not answered. */
   tell(message: ChatMessage): void
+  /** For its next answers, beside its instructions; the caller does not hear it. */
+  instruct(text: string): void
   /** What a tool gave that it has called. */
   giveResult(result: Extract<ChatMessage, { role: 'tool' }>): void
   /** Asks for an answer; when one is being given, after it. */
@@ -342,12 +479,17 @@ export interface RealtimeModel {
 
 // ---- what the project knows ----
 
+/** A passage that was found. */
 export interface KnowledgeHit {
-  text: string
+  chunk_id: string
+  source_id: string
   /** Name of the source, for the transcript. */
   source: string
+  /** The headings above it; empty when there are none. */
+  heading: string
+  text: string
 }
-/** Rejects when there is no answer in time. */
+/** The best first. Rejects when there is no answer in time. */
 export type SearchKnowledge = (query: string, signal: AbortSignal) => Promise<KnowledgeHit[]>
 
 // ---- HTTP to the outside ----
@@ -361,11 +503,16 @@ export interface FetchRequest {
   maxBytes: number
   maxRedirects: number
   signal: AbortSignal
+  /** What is beyond `maxBytes` is left out, instead of refused as `too_large`. */
+  cut?: true
+  /** Whether the body is read at all, by what came before it; without this it always is. */
+  wants?(answer: { status: number; headers: Record<string, string> }): boolean
 }
 export interface FetchResponse {
   status: number
   /** Lower-case names. */
   headers: Record<string, string>
+  /** Without any content coding; empty when it was not wanted. */
   body: Buffer
   /** Where the answer came from, after redirects. */
   url: string

@@ -29,6 +29,7 @@ export interface AnswersOptions {
   onHangup(reason: EndedReason): void
 }
 
+export const TAKEN_OVER = 'A colleague has taken the call over.'
 export const MAX_TOOL_ROUNDS = 6
 const MAX_FAILURES = 2
 /** After the caller's turn; then "one moment" is said once. */
@@ -55,6 +56,7 @@ export class Answers {
   #waiting: { sinceMs: number; bridged: boolean } | null = null
   #finished: Promise<unknown> = Promise.resolve()
   #over = false
+  #held = false
 
   constructor(options: AnswersOptions) {
     this.#options = options
@@ -101,6 +103,17 @@ export class Answers {
     this.#options.mouth.settle()
   }
 
+  /** Somebody else speaks: what runs is finished and noted, and nothing is said of it. */
+  hold(): void {
+    this.#held = true
+    this.discard()
+    this.cut()
+  }
+
+  release(): void {
+    this.#held = false
+  }
+
   abort(): void {
     this.#over = true
     this.discard()
@@ -116,6 +129,7 @@ export class Answers {
 
   /** `soundBusy`: the agent or the caller is talking. */
   tick(nowMs: number, soundBusy: boolean): void {
+    if (this.#held) return
     const { mouth, phrases, emit } = this.#options
     this.#leaveIfDue(nowMs, soundBusy)
     if (this.#step?.running) {
@@ -193,6 +207,12 @@ export class Answers {
     mouth.finish()
     await this.#finished
     if (this.#over) return
+    if (this.#held) {
+      step.stay(TAKEN_OVER)
+      this.#reply = null
+      this.#step = null
+      return
+    }
     if (!step.needsAnswer(spoke)) {
       this.#end(step)
       return

@@ -4,6 +4,7 @@
  */
 
 import { FRAME_MS } from '../audio/frames.ts'
+import { createNarrower, narrowRate } from '../audio/narrow.ts'
 import type { AnsweredBy, CallEventBody, EndedReason } from '../contract/messages.ts'
 import type { CallPlan, PlanSecrets } from '../contract/plan.ts'
 import type {
@@ -13,6 +14,7 @@ import type {
   Llm,
   LlmRequest,
   Log,
+  Shown,
   Stt,
   SttStream,
   Tts,
@@ -21,6 +23,7 @@ import type {
   VoiceFrame,
 } from '../ports.ts'
 import { Answers, LAST_WORD_MS } from './answers.ts'
+import { Briefing } from './briefing.ts'
 import { Disclosure } from './disclosure.ts'
 import { EchoJudge, isOwnWords } from './echo.ts'
 import { Journal } from './journal.ts'
@@ -29,7 +32,8 @@ import { Mouth } from './mouth.ts'
 import { firstWords, Opening } from './opening.ts'
 import type { Abilities } from './own-tools.ts'
 import { type Phrases, phrasesFor } from './phrases.ts'
-import { localDate, systemPrompt } from './prompt.ts'
+import { Reader } from './reader.ts'
+import { Subtitles } from './subtitles.ts'
 import type { Talk } from './talk.ts'
 import { Toolbox } from './toolbox.ts'
 import { initialTurn, POSTROLL_MS, stepTurn, type TurnEffect, type TurnInput, type TurnState } from './turn.ts'
@@ -50,16 +54,24 @@ export interface ConversationOptions {
   emit(body: CallEventBody): void
   /** The agent has said its last word. */
   onHangup(reason: EndedReason): void
+  /** What the far end sees of the conversation while it goes on. */
+  show?(shown: Shown): void
   /** A conversation of this call that another agent had begun. */
-  continues?: { journal: Journal; answeredMs: number; disclosure: Disclosure }
+  continues?: {
+    journal: Journal
+    briefing: Briefing
+    answeredMs: number
+    disclosure: Disclosure
+    subtitles: Subtitles
+  }
 }
 
 /** In a row. */
 const MAX_FAILURES = 3
-/** A recogniser that has no answer by then has failed. */
-const RECOGNISE_MS = 6000
 /** A recording may be taken for one turn, hardly for two. */
 const TURNS_OF_A_PERSON = 2
+/** No stall of ours lasts so long: the far end had put the call on hold, or was away, and nothing was pulled. */
+const HELD_MS = 1000
 /** Without packets there are no voice windows; then the clock alone tells silence. */
 const NO_SOUND_MS = 400
 /** So long after the agent's last frame its echo may still come. */
@@ -69,13 +81,16 @@ export class Conversation implements Talk {
   readonly journal: Journal
   readonly phrases: Phrases
   readonly #options: ConversationOptions
-  readonly #system: string
+  readonly #briefing: Briefing
   readonly #mouth: Mouth
   readonly #toolbox: Toolbox
   readonly #answers: Answers
   readonly #echo: EchoJudge
+  /** Of what the caller says to what the ears take. */
+  readonly #narrow: (frame: AudioFrame) => AudioFrame
   readonly #vad: VadStream
   readonly #stt: SttStream
+  readonly #reader: Reader
   readonly #stopped = new AbortController()
   readonly #answeredMs: number
   #turn: TurnState
@@ -83,11 +98,13 @@ export class Conversation implements Talk {
   #loudness: LoudnessState = quiet
   #lastWindowMs: number
   #lastSoundMs = Number.NEGATIVE_INFINITY
-  #sttMs = 0
-  #sttFailures = 0
+  #tickedMs: number
   #voiceFailures = 0
   #stoppedMs: number | null = null
   #ending = false
+  /** A person speaks in our place. */
+  #aside = false
+  readonly #subtitles: Subtitles
   #opening: Opening | null = null
   #turns = 0
   #answeredBy: AnsweredBy = 'unknown'
@@ -98,11 +115,14 @@ export class Conversation implements Talk {
     this.journal = journal
     this.#options = options
     this.phrases = phrasesFor(plan.language)
-    this.#system = systemPrompt(plan, clock.wall())
     this.#answeredMs = continues?.answeredMs ?? clock.now()
     this.#lastWindowMs = clock.now()
+    this.#tickedMs = clock.now()
     this.#turn = initialTurn(clock.now())
-    this.#echo = new EchoJudge(sampleRate)
+    const earRate = narrowRate(sampleRate)
+    this.#narrow = createNarrower(sampleRate)
+    this.#echo = new EchoJudge(sampleRate, earRate)
+    this.#subtitles = continues?.subtitles ?? new Subtitles(options.show)
     const disclosure = continues?.disclosure ?? new Disclosure(plan.disclosure)
     const shared = { clock, journal, answeredMs: this.#answeredMs, signal: this.#stopped.signal }
     const voice = { tts, voice: plan.voice, language: plan.language }
@@ -113,7 +133,7 @@ export class Conversation implements Talk {
       log,
       emit: body => {
         disclosure.note(body)
-        options.emit(body)
+        this.#emit(body)
       },
       onStarted: atMs => {
         this.#voiceFailures = 0
@@ -129,6 +149,8 @@ export class Conversation implements Talk {
       phrases: this.phrases,
       warm: text => void this.#mouth.warm(text),
     })
+    const tools = () => this.#toolbox.declared
+    this.#briefing = continues?.briefing ?? new Briefing({ plan, clock, journal, tools })
     this.#answers = new Answers({
       llm: options.llm,
       voice,
@@ -144,10 +166,11 @@ export class Conversation implements Talk {
       endWith: (text, reason) => this.endWith(text, reason),
       onHangup: reason => options.onHangup(reason),
     })
-    this.#stt = stt.open({ sampleRate, language: plan.language })
+    this.#stt = stt.open({ sampleRate: earRate, language: plan.language })
+    this.#reader = new Reader({ stt: this.#stt, clock, log, signal: this.#stopped.signal })
     const dialed = plan.direction === 'out' && !continues
     if (dialed && plan.voicemail.action !== 'ignore') this.#opening = this.#waitForAnswer()
-    this.#vad = vad.open({ sampleRate, onVoice: frame => this.#onVoice(frame) })
+    this.#vad = vad.open({ sampleRate: earRate, onVoice: frame => this.#onVoice(frame) })
   }
 
   /** Begins to speak, at once or when it is known who answered. */
@@ -173,7 +196,7 @@ export class Conversation implements Talk {
     const { plan, sampleRate, clock, log, onHangup } = this.#options
     return new Opening({
       plan,
-      sampleRate,
+      sampleRate: narrowRate(sampleRate),
       clock,
       stt: this.#stt,
       signal: this.#stopped.signal,
@@ -201,10 +224,12 @@ export class Conversation implements Talk {
     const pcm = this.#mouth.pull(atMs)
     this.#echo.played(pcm, atMs + FRAME_MS)
     if (pcm) this.#lastSoundMs = atMs
+    this.#subtitles.tick(this.#mouth, this.#answers.busy)
     return pcm
   }
 
-  push(frame: AudioFrame): void {
+  push(wide: AudioFrame): void {
+    const frame = this.#narrow(wide)
     this.#loudness = listenLevel(this.#loudness, frame)
     this.#echo.heard(frame.pcm, frame.atMs)
     this.#stt.push(frame)
@@ -215,6 +240,10 @@ export class Conversation implements Talk {
   dtmf(digit: string): void {
     this.#options.emit({ type: 'dtmf.received', digit })
     this.#feed({ type: 'key', digit, atMs: this.#options.clock.now() })
+  }
+
+  text(text: string): void {
+    if (!this.#opening?.holding) this.#feed({ type: 'typed', text, atMs: this.#options.clock.now() })
   }
 
   #onVoice(frame: VoiceFrame): void {
@@ -255,10 +284,44 @@ export class Conversation implements Talk {
     this.#mouth.whenQuiet(() => this.#options.clock.after(LAST_WORD_MS, () => this.#options.onHangup(reason)))
   }
 
+  stepAside(): boolean {
+    if (this.#ending) return false
+    if (this.#aside) return true
+    this.#aside = true
+    this.#opening?.giveWay()
+    this.#opening = null
+    this.#answers.hold()
+    this.#forgetOwnTurn()
+    return true
+  }
+
+  stepIn(): void {
+    if (!this.#aside) return
+    this.#aside = false
+    this.#answers.release()
+    this.#forgetOwnTurn()
+  }
+
+  /** What the caller is saying goes on. */
+  #forgetOwnTurn(): void {
+    const { caller, keys } = this.#turn
+    this.#turn = { ...initialTurn(this.#options.clock.now()), caller, keys }
+  }
+
+  operatorSaid({ text, startMs, endMs }: { text: string; startMs: number; endMs: number }): void {
+    const said = { text, started_ms: this.#fromAnswer(startMs), ended_ms: this.#fromAnswer(endMs) }
+    this.#emit({ type: 'turn.finished', turn: this.journal.operator(said), latency: null })
+  }
+
+  instruct(text: string): void {
+    this.#briefing.add(text)
+    this.#answers.discard() // it was prepared without knowing this
+  }
+
   /** The far end is gone: whatever runs is given up. */
-  stop(): void {
+  stop(atMs?: number): void {
     if (this.#stopped.signal.aborted) return
-    this.#stoppedMs = this.#options.clock.now()
+    this.#stoppedMs = atMs ?? this.#options.clock.now()
     this.#ending = true
     this.#stopped.abort()
     this.#mouth.cut()
@@ -274,14 +337,7 @@ export class Conversation implements Talk {
   }
 
   request(): LlmRequest {
-    const { plan, clock } = this.#options
-    return {
-      system: this.#system,
-      language: plan.language,
-      messages: this.journal.messages(),
-      tools: this.#toolbox.declared,
-      today: localDate(clock.wall(), plan.timezone),
-    }
+    return this.#briefing.request()
   }
 
   // ---- turns ----
@@ -299,7 +355,7 @@ export class Conversation implements Talk {
         void this.#transcribe(effect.fromMs, effect.toMs)
         return
       case 'prepare':
-        this.#answers.prepare(effect.text)
+        if (!this.#aside) this.#answers.prepare(effect.text)
         return
       case 'discard':
         this.#answers.discard()
@@ -319,15 +375,20 @@ export class Conversation implements Talk {
         if (this.#answers.busy) this.#feed({ type: 'agent_busy', atMs: this.#options.clock.now() })
         return
       case 'unclear':
-        if (this.#sttFailures >= MAX_FAILURES) this.endWith(this.phrases.outage, 'model_error')
-        else this.#sayAside(this.phrases.unclear)
-        return
       case 'prompt':
-        this.#sayAside(this.phrases.stillThere)
-        return
       case 'give_up':
-        this.endWith(this.phrases.noAnswer, 'silence_timeout')
+        this.#onNothingSaid(effect.type)
     }
+  }
+
+  /** Nobody is asked for words who talks to somebody else. */
+  #onNothingSaid(why: 'unclear' | 'prompt' | 'give_up'): void {
+    const { outage, unclear, stillThere, noAnswer } = this.phrases
+    if (this.#aside) this.#feed({ type: 'agent_idle', atMs: this.#options.clock.now() })
+    else if (why === 'give_up') this.endWith(noAnswer, 'silence_timeout')
+    else if (why === 'prompt') this.#sayAside(stillThere)
+    else if (this.#reader.failures >= MAX_FAILURES) this.endWith(outage, 'model_error')
+    else this.#sayAside(unclear)
   }
 
   #sayAside(text: string): void {
@@ -336,44 +397,34 @@ export class Conversation implements Talk {
   }
 
   async #transcribe(fromMs: number, toMs: number): Promise<void> {
-    const { clock, log } = this.#options
-    const startedMs = clock.now()
     // Who repeats our words after us confirms them; an echo ends with our sound, or little later.
     const mayEcho = toMs - POSTROLL_MS - this.#lastSoundMs < ECHO_TAIL_MS
-    const patience = new AbortController()
-    const cancel = clock.after(RECOGNISE_MS, () => patience.abort(new Error('no answer in time')))
-    const gaveUp = new Promise<never>((_, reject) => {
-      patience.signal.addEventListener('abort', () => reject(patience.signal.reason))
-    })
-    let text = ''
-    let failed = false
-    try {
-      const signal = AbortSignal.any([this.#stopped.signal, patience.signal])
-      text = (await Promise.race([this.#stt.transcribe(fromMs, toMs, signal), gaveUp])).text
-      this.#sttFailures = 0
-    } catch (error) {
-      failed = true
-      this.#sttFailures++
-      if (!this.#stopped.signal.aborted) log.warn({ err: error }, 'recognition failed')
-    } finally {
-      cancel()
-    }
-    this.#sttMs = clock.now() - startedMs
+    const { text, failed } = await this.#reader.read(fromMs, toMs)
     const echo = mayEcho && isOwnWords(text, this.#mouth.saying)
-    this.#feed({ type: 'hypothesis', toMs, text, failed, echo, atMs: clock.now() })
+    if (!echo && this.#turn.caller) this.#subtitles.heard([this.#turn.caller.said, text])
+    this.#feed({ type: 'hypothesis', toMs, text, failed, echo, atMs: this.#options.clock.now() })
   }
 
   #commit(turn: Extract<TurnEffect, { type: 'commit' }>): void {
     // Who talks with us is no machine, whatever is said later.
     if (++this.#turns === TURNS_OF_A_PERSON && !this.#opening?.holding) this.#opening = null
     this.#note(turn)
-    this.#mouth.expect({ endMs: turn.endMs, committedMs: turn.atMs, sttMs: this.#sttMs })
+    if (this.#aside) {
+      this.#feed({ type: 'agent_idle', atMs: turn.atMs })
+      return
+    }
+    this.#mouth.expect({ endMs: turn.endMs, committedMs: turn.atMs, sttMs: this.#reader.tookMs })
     this.#answers.commit()
   }
 
   #note({ text, keys, startMs, endMs }: { text: string; keys: boolean; startMs: number; endMs: number }): void {
     const said = { text, started_ms: this.#fromAnswer(startMs), ended_ms: this.#fromAnswer(endMs) }
-    this.#options.emit({ type: 'turn.finished', turn: this.journal.caller(said, keys), latency: null })
+    this.#emit({ type: 'turn.finished', turn: this.journal.caller(said, keys), latency: null })
+  }
+
+  #emit(body: CallEventBody): void {
+    this.#subtitles.note(body)
+    this.#options.emit(body)
   }
 
   // ---- the end of speaking ----
@@ -394,6 +445,9 @@ export class Conversation implements Talk {
 
   #tick(nowMs: number): void {
     if (this.#ending) return
+    // What nobody could hear was not left unanswered.
+    if (nowMs - this.#tickedMs > HELD_MS) this.#turn = { ...this.#turn, quietSinceMs: nowMs }
+    this.#tickedMs = nowMs
     this.#listenForMachine(nowMs)
     if (this.#turn.caller && nowMs - this.#lastWindowMs > NO_SOUND_MS) {
       this.#feed({ type: 'voice', voiced: false, atMs: nowMs, windowMs: 0, loudMs: this.#loudness.lastMs })

@@ -22,23 +22,26 @@ const MIN_RETURN = 0.5
 const FORGET_MS = 5000
 
 export class EchoJudge {
-  readonly #step: number
+  readonly #playedStep: number
+  readonly #heardStep: number
   readonly #played = new Track(PLAYED_MS * PER_MS)
   readonly #heard = new Track(HEARD_MS * PER_MS)
   #lag: { samples: number; seenMs: number } | null = null
 
-  constructor(sampleRate: number) {
-    this.#step = sampleRate / RATE
+  /** Rates in Hz of the sound that goes out and of what comes in. */
+  constructor(playedRate: number, heardRate = playedRate) {
+    this.#playedStep = playedRate / RATE
+    this.#heardStep = heardRate / RATE
   }
 
   /** What goes on the wire at `atMs`; null is silence. */
   played(pcm: Int16Array | null, atMs: number): void {
-    this.#played.write(pcm === null ? null : thin(pcm, this.#step), atMs, (pcm?.length ?? 0) / this.#step)
+    this.#played.write(pcm === null ? null : thin(pcm, this.#playedStep), atMs, (pcm?.length ?? 0) / this.#playedStep)
   }
 
   /** What came off the wire: its last sample at `atMs`. */
   heard(pcm: Int16Array, atMs: number): void {
-    this.#heard.write(thin(pcm, this.#step), atMs, pcm.length / this.#step)
+    this.#heard.write(thin(pcm, this.#heardStep), atMs, pcm.length / this.#heardStep)
   }
 
   /** Of the last 160 ms that came in. */

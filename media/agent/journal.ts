@@ -62,6 +62,14 @@ export class Journal {
     return whole
   }
 
+  /** A person in the agent's place: for the model it is our side that spoke. */
+  operator(turn: Omit<Turn, 'role' | 'heard_text' | 'interrupted'>): Turn {
+    const whole: Turn = { role: 'operator', ...turn, heard_text: turn.text, interrupted: false }
+    this.turns.push(whole)
+    this.#messages.push({ role: 'agent', text: turn.text, interrupted: false })
+    return whole
+  }
+
   /** Takes the place in the model's context where the turn begins. */
   openAgent(): OpenTurn {
     const message = { role: 'agent' as const, text: '', interrupted: false }
@@ -83,17 +91,18 @@ export class Journal {
   tool(called: { id: string; step: string; call: ToolCall; endedMs: number; inTranscript: boolean }): void {
     const { id, step, call, endedMs, inTranscript } = called
     this.toolCalls.push(call)
-    const { name, arguments: args, result, verdict } = call
+    const { name, arguments: args, result, verdict, knowledge } = call
     this.#messages.push({ role: 'tool', id, step, name, arguments: args, result, ok: verdict === 'ok' })
     if (!inTranscript) return
-    const text = `${name}: ${verdict}`
+    const sources = [...new Set(knowledge?.map(({ source }) => source))]
     const turn: Turn = {
       role: 'tool',
-      text,
+      text: `${name}: ${verdict}${sources.length > 0 ? ` (${sources.join(', ')})` : ''}`,
       heard_text: '',
       started_ms: call.started_ms,
       ended_ms: endedMs,
       interrupted: false,
+      ...(knowledge ? { knowledge } : {}),
     }
     this.turns.push(turn)
   }

@@ -4,7 +4,7 @@
  */
 import type { CallEventBody, EndedReason, TurnLatency } from '../contract/messages.ts'
 import type { Clock, Log, RealtimeEvent, RealtimeStream } from '../ports.ts'
-import { LAST_WORD_MS, MAX_TOOL_ROUNDS, THINKING_MS } from './answers.ts'
+import { LAST_WORD_MS, MAX_TOOL_ROUNDS, TAKEN_OVER, THINKING_MS } from './answers.ts'
 import type { Disclosure } from './disclosure.ts'
 import type { Journal, OpenTurn } from './journal.ts'
 import { type LiveFrame, LiveVoice } from './live-voice.ts'
@@ -80,6 +80,7 @@ export class LiveAnswers {
   #rounds = 0
   #finished: Promise<unknown> = Promise.resolve()
   #over = false
+  #held = false
 
   constructor(options: LiveAnswersOptions) {
     this.#options = options
@@ -179,6 +180,16 @@ export class LiveAnswers {
     return lost
   }
 
+  /** Somebody else speaks: what runs is finished and noted, and nothing is said of it. */
+  hold(): void {
+    this.#held = true
+    this.lost()
+  }
+
+  release(): void {
+    this.#held = false
+  }
+
   abort(): void {
     this.#over = true
     this.#stay('The call was over.')
@@ -265,6 +276,10 @@ export class LiveAnswers {
     this.#working.delete(answer)
     this.doNotCall ||= step.doNotCall
     if (this.#over) return
+    if (this.#held) {
+      step.stay(TAKEN_OVER)
+      return
+    }
     this.#options.onAnswered()
     const wanted = step.needsAnswer(spoke)
     if (wanted && step.onlyGoodbyeLeft) {

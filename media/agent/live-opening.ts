@@ -47,6 +47,11 @@ export class LiveOpening {
     this.#judge.tick(nowMs)
   }
 
+  /** Somebody else speaks from now on. */
+  giveWay(): void {
+    this.#judge.giveWay()
+  }
+
   close(): void {
     this.#vad.close()
     this.#stt.close()

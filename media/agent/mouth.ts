@@ -2,7 +2,6 @@
  * The agent's voice: sentences become sound, sound becomes turns of the journal with what was heard of them. A run is
  * what is said in one breath, from the first sentence queued to the last frame played, or to the cut.
  */
-import { createResampler } from '../audio/resample.ts'
 import type { CallEventBody, TurnLatency } from '../contract/messages.ts'
 import type { Clock, Log, SpeechChunk, SpokenWord, Tts } from '../ports.ts'
 import type { Journal, OpenTurn } from './journal.ts'
@@ -98,6 +97,16 @@ export class Mouth {
     return this.#saying
   }
 
+  /** Sound of the run has begun to leave, and goes on. */
+  get sounding(): boolean {
+    return this.#playout.sounding
+  }
+
+  /** What was heard by now of the run. */
+  get heard(): string {
+    return this.#playout.spoken().heardText
+  }
+
   pull(atMs: number): Int16Array | null {
     return this.#playout.pull(atMs)
   }
@@ -175,26 +184,18 @@ export class Mouth {
   /** `first`: the run begins with it, and a listener waits: silence before its first sound is left out. */
   async #voiceOver(text: string, sound: AsyncIterable<SpeechChunk>, first: boolean): Promise<void> {
     const sentence = this.#playout.add(text)
-    let resampler: ReturnType<typeof createResampler> | null = null
-    let rate = 0
     let trim = first
     let trimmedMs = 0
     let failed = SPEAKABLE.test(text)
     try {
       for await (const { pcm, sampleRate, words } of sound) {
         if (pcm.length > 0) failed = false
-        if (pcm.length > 0 && sampleRate !== rate) {
-          if (resampler) sentence.write(resampler.flush())
-          rate = sampleRate
-          resampler = createResampler(rate, this.#options.sampleRate)
-        }
         const audible = trim ? fromFirstSound(pcm, sampleRate) : pcm
         trimmedMs += ((pcm.length - audible.length) * 1000) / sampleRate
         trim &&= audible.length === 0
-        if (resampler) sentence.write(resampler.push(audible))
+        sentence.write(audible, sampleRate)
         if (words) sentence.time(words.map(word => shifted(word, trimmedMs)))
       }
-      if (resampler) sentence.write(resampler.flush())
     } catch (error) {
       failed = true
       if (!this.#options.signal.aborted) this.#options.log.error({ err: error }, 'speech synthesis failed')

@@ -6,8 +6,8 @@ import { type AnsweringEffect, answeredBy, type Evidence, type Verdict } from '.
 import { AnsweringListener } from '../answering/listener.ts'
 import type { AnsweredBy } from '../contract/messages.ts'
 import type { CallPlan } from '../contract/plan.ts'
-import type { AudioFrame, Clock, SttStream } from '../ports.ts'
-import type { Phrases } from './phrases.ts'
+import type { AudioFrame, Clock, SttStream, Tts } from '../ports.ts'
+import { type Phrases, phrasesFor } from './phrases.ts'
 
 export interface OpeningOptions {
   plan: CallPlan
@@ -41,6 +41,14 @@ export function firstWords(plan: CallPlan, phrases: Phrases): string[] {
   return [plan.disclosure, notice, plan.greeting ?? phrases.greeting].filter(text => text !== null)
 }
 
+/** Has what is said first made before it is due; a voice keeps it (`phrase-cache.ts`). */
+export async function voiceAhead(plan: CallPlan, tts: Tts, signal: AbortSignal): Promise<void> {
+  const { language, voice } = plan
+  const [text] = firstWords(plan, phrasesFor(language))
+  if (text === undefined) return
+  for await (const _ of tts.speak({ text, voice, language, keep: true }, signal));
+}
+
 export class Opening {
   readonly #options: OpeningOptions
   readonly #listener: AnsweringListener
@@ -53,6 +61,7 @@ export class Opening {
   #answeredUs = false
   /** The voice is for this to judge, not yet for the turns of the conversation. */
   #holding = true
+  #closed = false
 
   constructor(options: OpeningOptions) {
     this.#options = options
@@ -63,7 +72,7 @@ export class Opening {
       signal: options.signal,
       onVerdict: found => this.#onVerdict(found),
       onSpeak: () => this.#onMessageTime(),
-      onNoMessage: () => options.hangUp(),
+      onNoMessage: () => !this.#closed && options.hangUp(),
     })
   }
 
@@ -78,6 +87,12 @@ export class Opening {
   get answeredBy(): AnsweredBy {
     const told = answeredBy(this.#listener.verdict)
     return this.#answeredUs && told === 'unknown' ? 'human' : told
+  }
+
+  /** Somebody else speaks from now on: who answered is theirs to hear. */
+  giveWay(): void {
+    this.#closed = true
+    this.#release()
   }
 
   sound(frame: AudioFrame): void {
@@ -112,7 +127,7 @@ export class Opening {
 
   #onVerdict(found: Extract<AnsweringEffect, { type: 'verdict' }>): void {
     const { listen, hush, hangUp, note, plan } = this.#options
-    if (this.#answeredUs) return
+    if (this.#answeredUs || this.#closed) return
     note(found)
     switch (actionFor(found.verdict, plan)) {
       case 'greet':
@@ -152,6 +167,7 @@ export class Opening {
   }
 
   #onMessageTime(): void {
+    if (this.#closed) return
     const { plan, leaveMessage, hangUp } = this.#options
     const { disclosure, voicemail } = plan
     if (voicemail.action === 'leave_message') leaveMessage([disclosure, voicemail.text].filter(Boolean).join(' '))

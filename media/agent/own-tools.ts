@@ -1,13 +1,14 @@
 /** What an agent can do besides speaking, without a tool of the customer's: what the model is told of it, and how it is done. */
 import { OWN_TOOLS, type OwnTool } from '../contract/own-tools.ts'
-import type { CallPlan } from '../contract/plan.ts'
+import { ABOUT, type CallPlan, type TransferTarget } from '../contract/plan.ts'
 import { MAX_RESULT_CHARS, type ToolOutcome } from '../contract/tool.ts'
-import type { Leg, LlmTool, SearchKnowledge } from '../ports.ts'
+import type { KnowledgeHit, Leg, LlmTool, SearchKnowledge } from '../ports.ts'
 
 /** What the call can do for its agent; what is absent is not offered to the model. */
 export interface Abilities {
   sendDtmf?: Leg['sendDtmf']
-  transfer?: Leg['transfer']
+  /** `about`: of the caller, for who takes the call. `reason`: words for the model. */
+  transfer?(target: TransferTarget, about: string): Promise<{ ok: true } | { ok: false; reason: string }>
   searchKnowledge?: SearchKnowledge
 }
 
@@ -48,9 +49,19 @@ const DECLARED: Record<OwnTool, (plan: CallPlan) => Omit<LlmTool, 'name'>> = {
     description: `Give the call to a person. ${transfers
       .map(target => `${target.name}: ${target.description || target.name}`)
       .join('; ')}. Say first that you are connecting them.`,
-    parameters: object({ to: { type: 'string', enum: transfers.map(target => target.name) } }, ['to']),
+    parameters: object(
+      {
+        to: { type: 'string', enum: transfers.map(target => target.name) },
+        ...(transfers.some(tellsAbout)
+          ? { about: text('For them: who is calling and why, in one sentence', 500) }
+          : {}),
+      },
+      ['to'],
+    ),
   }),
 }
+
+const tellsAbout = ({ announce }: TransferTarget) => announce?.includes(ABOUT) ?? false
 
 /** Those of this call. A customer's tool of the same name, from before the name was taken, goes first. */
 export function ownTools(plan: CallPlan, abilities: Abilities): LlmTool[] {
@@ -85,6 +96,19 @@ async function orGone<T>(work: Promise<T> | undefined, signal: AbortSignal): Pro
   }
 }
 
+const passage = ({ source, heading, text }: KnowledgeHit) => ({ source, ...(heading ? { heading } : {}), text })
+
+/** As many as fit into what a model is told; of the first, as much as does. */
+function tellable(hits: readonly KnowledgeHit[]): KnowledgeHit[] {
+  const told: KnowledgeHit[] = []
+  for (const hit of hits) {
+    if (JSON.stringify([...told, hit].map(passage)).length > MAX_RESULT_CHARS) break
+    told.push(hit)
+  }
+  const [first] = hits
+  return told.length > 0 || !first ? told : [{ ...first, text: first.text.slice(0, MAX_RESULT_CHARS / 2) }]
+}
+
 /** Never throws. `end_call` is done by who speaks, since it waits for the last word. */
 export async function runOwnTool(
   name: OwnTool,
@@ -109,7 +133,7 @@ export async function runOwnTool(
       case 'transfer_call': {
         const target = plan.transfers.find(candidate => candidate.name === args['to'])
         if (!target) return { ...failed('There is nobody of that name.'), verdict: 'bad_arguments' }
-        const result = await orGone(abilities.transfer?.(target.to), signal)
+        const result = await orGone(abilities.transfer?.(target, String(args['about'] ?? '')), signal)
         return result?.ok
           ? done('The call was handed over.')
           : failed(result?.reason ?? 'The call could not be handed over.')
@@ -117,7 +141,9 @@ export async function runOwnTool(
       case 'search_knowledge': {
         const hits = (await orGone(abilities.searchKnowledge?.(String(args['query']), signal), signal)) ?? []
         if (hits.length === 0) return done('Nothing was found. Say that you do not know.')
-        return done(JSON.stringify(hits.map(({ source, text }) => ({ source, text }))).slice(0, MAX_RESULT_CHARS))
+        const told = tellable(hits)
+        const knowledge = told.map(({ chunk_id, source_id, source }) => ({ chunk_id, source_id, source }))
+        return { ...done(JSON.stringify(told.map(passage))), knowledge }
       }
     }
   } catch {

@@ -1,4 +1,5 @@
 /** The few sentences that the platform itself may have to say, when no model can be asked in time. */
+import type { EndedReason } from '../contract/messages.ts'
 
 export interface Phrases {
   greeting: string
@@ -45,3 +46,9 @@ const RUSSIAN: Phrases = {
 }
 
 export const phrasesFor = (language: string): Phrases => (language.toLowerCase().startsWith('ru') ? RUSSIAN : ENGLISH)
+
+/** What is said before the call is ended so. */
+export function lastWords({ outOfMoney, outOfTime, goodbye }: Phrases, reason: EndedReason): string {
+  if (reason === 'balance_exhausted') return outOfMoney
+  return reason === 'max_duration' ? outOfTime : goodbye
+}

@@ -3,13 +3,15 @@
  * Speech is a run of sentences; each is written while it is being made.
  */
 import { FRAME_MS, frameSamples } from '../audio/frames.ts'
+import { PendingSound } from '../audio/pending.ts'
 import type { SpokenWord } from '../ports.ts'
 import { heardText, paceOf, SHORTEST, USUAL_PACE } from './heard.ts'
 
 /** One sentence on its way. */
 export interface Sentence {
   readonly text: string
-  write(pcm: Int16Array): void
+  /** `sampleRate`: its own, in Hz. */
+  write(pcm: Int16Array, sampleRate: number): void
   /** As they are timed from the first sample written. */
   time(words: readonly SpokenWord[]): void
   /** No more sound will come. `failed`: it broke off before its end. False: nobody waited for it any more. */
@@ -27,9 +29,7 @@ export interface Spoken {
 
 interface Entry {
   text: string
-  chunks: Int16Array[]
-  buffered: number
-  written: number
+  sound: PendingSound
   played: number
   words: SpokenWord[]
   complete: boolean
@@ -52,6 +52,7 @@ const STALLED_MS = 12_000
 const PACED_LETTERS = 30
 
 export class Playout {
+  readonly #rate: number
   readonly #frame: number
   readonly #perMs: number
   readonly #events: PlayoutEvents
@@ -69,6 +70,7 @@ export class Playout {
   starved = 0
 
   constructor(sampleRate: number, events: PlayoutEvents) {
+    this.#rate = sampleRate
     this.#frame = frameSamples(sampleRate)
     this.#perMs = sampleRate / 1000
     this.#events = events
@@ -79,15 +81,18 @@ export class Playout {
     return this.#running
   }
 
+  /** Its first frame was played, and it is not held. */
+  get sounding(): boolean {
+    return this.#running && !this.#paused && this.#startedMs !== null
+  }
+
   /** A run stays open between sentences; `finish` says that no more will come. */
   add(text: string): Sentence {
     this.#open = true
     this.#running = true
     const entry: Entry = {
       text,
-      chunks: [],
-      buffered: 0,
-      written: 0,
+      sound: new PendingSound(this.#rate),
       played: 0,
       words: [],
       complete: false,
@@ -96,11 +101,8 @@ export class Playout {
     this.#queue.push(entry)
     return {
       text,
-      write: pcm => {
-        if (entry.complete || pcm.length === 0) return
-        entry.chunks.push(pcm)
-        entry.buffered += pcm.length
-        entry.written += pcm.length
+      write: (pcm, sampleRate) => {
+        if (!entry.complete) entry.sound.write(pcm, sampleRate)
       },
       time: words => {
         entry.words.push(...words)
@@ -109,6 +111,7 @@ export class Playout {
         if (entry.complete) return false
         entry.complete = true
         entry.failed = failed
+        entry.sound.end()
         return true
       },
     }
@@ -137,7 +140,7 @@ export class Playout {
       }
       return null
     }
-    if (entry.buffered < this.#frame && !entry.complete) {
+    if (entry.sound.available < this.#frame && !entry.complete) {
       if (entry.played > 0) this.starved++
       this.#waitedMs += FRAME_MS
       if (this.#waitedMs >= STALLED_MS) this.#giveUp(entry)
@@ -160,7 +163,7 @@ export class Playout {
       heardText({
         text: entry.text,
         playedMs: entry.played / this.#perMs,
-        totalMs: entry.complete && !entry.failed ? entry.written / this.#perMs : null,
+        totalMs: entry.complete && !entry.failed ? entry.sound.length / this.#perMs : null,
         words: entry.words,
         pace: this.#pace,
       }),
@@ -191,32 +194,27 @@ export class Playout {
     this.#waitedMs = 0
     entry.complete = true
     entry.failed = true
+    entry.sound.end()
     this.#events.onStalled()
   }
 
   #retire(): void {
-    while (this.#queue[0]?.complete && this.#queue[0].buffered === 0) {
+    while (this.#queue[0]?.complete && this.#queue[0].sound.available === 0) {
       const entry = this.#queue.shift()!
       this.#done.push(entry)
       if (entry.failed || entry.text.length < PACED_LETTERS) continue
-      const pace = paceOf(entry.text, entry.written / this.#perMs)
+      const pace = paceOf(entry.text, entry.sound.length / this.#perMs)
       if (pace > SHORTEST * USUAL_PACE) this.#pace = pace
     }
   }
 
   #take(entry: Entry): Int16Array {
+    const samples = Math.min(this.#frame, entry.sound.available)
+    const pcm = entry.sound.take(samples)
+    entry.played += samples
+    if (samples === this.#frame) return pcm
     const frame = new Int16Array(this.#frame)
-    let filled = 0
-    while (filled < this.#frame && entry.chunks.length > 0) {
-      const chunk = entry.chunks[0]!
-      const part = chunk.subarray(0, this.#frame - filled)
-      frame.set(part, filled)
-      filled += part.length
-      if (part.length === chunk.length) entry.chunks.shift()
-      else entry.chunks[0] = chunk.subarray(part.length)
-    }
-    entry.buffered -= filled
-    entry.played += filled
+    frame.set(pcm)
     return frame
   }
 }

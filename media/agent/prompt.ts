@@ -12,13 +12,25 @@ const RULES = [
   FENCE_RULE,
 ].join(' ')
 
+const WHO_CALLED: Record<CallPlan['direction'], string> = {
+  out: 'You have called this person.',
+  in: 'This person has called you.',
+  web: 'This person talks with you from an app or a web page.',
+}
+
+/** What people who follow the call told the agent, after its prompt: they are of its side, no fence is needed. */
+export function withInstructions(system: string, instructions: readonly string[]): string {
+  if (instructions.length === 0) return system
+  return `${system}\n\nYour supervisor listens and tells you, unheard by the caller:\n${instructions.join('\n')}`
+}
+
 /** `startedMs`: epoch milliseconds of the answer. One text for the whole call, so that a vendor's prompt cache holds. */
 export function systemPrompt(plan: CallPlan, startedMs: number): string {
   return [
     plan.prompt,
     plan.task ? `Your task in this call: ${plan.task}` : '',
     plan.goal ? `The goal of the call: ${plan.goal}` : '',
-    plan.direction === 'out' ? 'You have called this person.' : 'This person has called you.',
+    WHO_CALLED[plan.direction],
     aboutContact(plan),
     `The call began on ${spokenTime(startedMs, plan.timezone)} (${plan.timezone}).`,
     `Speak the language with the code "${plan.language}".`,

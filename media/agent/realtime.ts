@@ -4,9 +4,10 @@
  * promise words, and is not there when it is apologised for. When its session breaks off, a new one is opened with what was
  * said so far; when that is lost too, an ordinary conversation goes on in the same call, with the same journal.
  */
-import type { AnsweredBy, EndedReason } from '../contract/messages.ts'
+import type { AnsweredBy, CallEventBody, EndedReason } from '../contract/messages.ts'
 import type { AudioFrame, LlmRequest, ProviderError, RealtimeEvent, RealtimeModel, RealtimeStream } from '../ports.ts'
 import { LAST_WORD_MS } from './answers.ts'
+import { Briefing } from './briefing.ts'
 import { Conversation, type ConversationOptions } from './conversation.ts'
 import { Disclosure } from './disclosure.ts'
 import { Journal } from './journal.ts'
@@ -16,7 +17,7 @@ import { LiveOpening } from './live-opening.ts'
 import { Mouth } from './mouth.ts'
 import { firstWords, type OpeningOptions } from './opening.ts'
 import { type Phrases, phrasesFor } from './phrases.ts'
-import { localDate, systemPrompt } from './prompt.ts'
+import { Subtitles } from './subtitles.ts'
 import type { Talk } from './talk.ts'
 import { Toolbox } from './toolbox.ts'
 import { SILENCE_PROMPT_MS, SILENCE_PROMPTS } from './turn.ts'
@@ -26,6 +27,8 @@ export type RealtimeConversationOptions = Omit<ConversationOptions, 'continues'>
 const MAX_FAILURES = 2
 /** A session that is lost again so soon is not opened once more. */
 const REOPEN_AGAIN_MS = 60_000
+/** No stall of ours lasts so long: the call was on hold. */
+const HELD_MS = 1000
 const KEYS_END_MS = 1800
 const KEYS_MOST = 64
 /** After the hang-up, for the words that were said before it. */
@@ -34,7 +37,7 @@ export class RealtimeConversation implements Talk {
   readonly journal = new Journal()
   readonly phrases: Phrases
   readonly #options: RealtimeConversationOptions
-  readonly #system: string
+  readonly #briefing: Briefing
   readonly #answeredMs: number
   readonly #disclosure: Disclosure
   readonly #mouth: Mouth
@@ -45,14 +48,17 @@ export class RealtimeConversation implements Talk {
   #stream: RealtimeStream
   #reopenedMs = Number.NEGATIVE_INFINITY
   #failures = 0
-  /** The ordinary conversation, once no session can be had. */
+  /** The ordinary conversation, once no session can be had, or while a person speaks in our place. */
   #next: Conversation | null = null
+  #aside: 'no' | 'session closed' | 'as ordinary' = 'no'
+  readonly #subtitles: Subtitles
   /** No session can be had, and it is not known yet who answered. */
   #forsaken: ProviderError['code'] | null = null
   #opening: LiveOpening | null = null
   #answeredBy: AnsweredBy = 'unknown'
   #keys: { digits: string; lastMs: number } | null = null
   #quietSinceMs: number
+  #tickedMs: number
   #prompts = 0
   #ulaw: Uint8Array | null = null
   #stoppedMs: number | null = null
@@ -61,13 +67,15 @@ export class RealtimeConversation implements Talk {
   #onRead = () => {}
 
   constructor(options: RealtimeConversationOptions) {
-    const { plan, sampleRate, clock, log, tts, emit } = options
+    const { plan, sampleRate, clock, log, tts } = options
     const { journal } = this
+    this.#subtitles = new Subtitles(options.show)
+    const emit = (body: CallEventBody) => this.#emit(body)
     this.#options = options
     this.phrases = phrasesFor(plan.language)
-    this.#system = systemPrompt(plan, clock.wall())
     this.#answeredMs = clock.now()
     this.#quietSinceMs = this.#answeredMs
+    this.#tickedMs = this.#answeredMs
     this.#disclosure = new Disclosure(plan.disclosure)
     const shared = { clock, journal, answeredMs: this.#answeredMs, signal: this.#stopped.signal, log }
     this.#mouth = new Mouth({
@@ -91,6 +99,7 @@ export class RealtimeConversation implements Talk {
       phrases: this.phrases,
       warm: text => void this.#mouth.warm(text),
     })
+    this.#briefing = new Briefing({ plan, clock, journal, tools: () => this.#toolbox.declared })
     this.#answers = new LiveAnswers({
       ...shared,
       sampleRate,
@@ -120,6 +129,7 @@ export class RealtimeConversation implements Talk {
 
   pull(atMs: number): Int16Array | null {
     this.#ulaw = null
+    if (!this.#next) this.#showState()
     if (!this.#next) this.#tick(this.#options.clock.now())
     // Read anew: the tick may have handed the call over. What was begun to be said is said to its end.
     if (this.#mouth.active && !this.#answers.begun) return this.#mouth.pull(atMs)
@@ -158,6 +168,21 @@ export class RealtimeConversation implements Talk {
     if (digit === '#' || digits.length >= KEYS_MOST) this.#commitKeys()
   }
 
+  text(text: string): void {
+    if (this.#next) {
+      this.#next.text(text)
+      return
+    }
+    if (this.#ending || this.#opening?.holding) return
+    const atMs = this.#options.clock.now()
+    this.#takeFloor()
+    this.#stream.cancel()
+    this.#note({ text, keys: false, startMs: atMs, endMs: atMs })
+    this.#prompts = 0
+    this.#answers.expect({ endMs: atMs, committedMs: atMs })
+    this.#stream.respond()
+  }
+
   // ---- the call's side ----
 
   get doNotCall(): boolean {
@@ -189,9 +214,61 @@ export class RealtimeConversation implements Talk {
     this.#mouth.whenQuiet(() => clock.after(LAST_WORD_MS, () => onHangup(reason)))
   }
 
-  stop(): void {
+  stepAside(): boolean {
+    if (this.#ending) return false
+    if (this.#aside !== 'no') return true
+    this.#opening?.giveWay()
+    this.#closeOpening()
+    this.#forsaken = null
+    this.#aside = this.#next ? 'as ordinary' : 'session closed'
+    return this.#next ? this.#next.stepAside() : this.#listenOn()
+  }
+
+  /** Without the session: its model would answer. */
+  #listenOn(): boolean {
+    const unheard = this.#caller.talking || this.#caller.unread ? [...this.#caller.recent] : []
+    this.#takeFloor()
+    this.#stream.close()
+    this.#answers.hold()
+    this.#caller.forget()
+    this.#next = this.#ordinary()
+    this.#next.stepAside()
+    for (const frame of unheard) this.#next.push(frame)
+    return true
+  }
+
+  stepIn(): void {
+    if (this.#aside === 'no' || this.#ending) return
+    if (this.#aside === 'as ordinary') this.#next!.stepIn()
+    else {
+      this.#next!.stop()
+      this.#next = null
+      this.#stream = this.#openSession()
+      this.#answers.release()
+      this.#quietSinceMs = this.#options.clock.now()
+      this.#prompts = 0
+    }
+    this.#aside = 'no'
+  }
+
+  operatorSaid({ text, startMs, endMs }: { text: string; startMs: number; endMs: number }): void {
+    const fromAnswer = (atMs: number) => Math.max(0, Math.round(atMs - this.#answeredMs))
+    const turn = this.journal.operator({ text, started_ms: fromAnswer(startMs), ended_ms: fromAnswer(endMs) })
+    this.#emit({ type: 'turn.finished', turn, latency: null })
+  }
+
+  instruct(text: string): void {
+    if (this.#next) {
+      this.#next.instruct(text)
+      return
+    }
+    this.#briefing.add(text)
+    this.#stream.instruct(text)
+  }
+
+  stop(atMs?: number): void {
     if (this.#stopped.signal.aborted) return
-    this.#stoppedMs = this.#options.clock.now()
+    this.#stoppedMs = atMs ?? this.#options.clock.now()
     this.#ending = true
     this.#stopped.abort()
     this.#mouth.cut()
@@ -210,14 +287,12 @@ export class RealtimeConversation implements Talk {
   }
 
   request(): LlmRequest {
-    const { plan, clock } = this.#options
-    return {
-      system: this.#system,
-      language: plan.language,
-      messages: this.journal.messages(),
-      tools: this.#toolbox.declared,
-      today: localDate(clock.wall(), plan.timezone),
-    }
+    return this.#briefing.request()
+  }
+
+  #emit(body: CallEventBody): void {
+    this.#subtitles.note(body)
+    this.#options.emit(body)
   }
 
   /** The caller's last words are known, or will not be. */
@@ -234,7 +309,7 @@ export class RealtimeConversation implements Talk {
     const { realtime, sampleRate, plan } = this.#options
     return realtime.open({
       sampleRate,
-      instructions: this.#system,
+      instructions: this.#briefing.system,
       language: plan.language,
       tools: this.#toolbox.declared,
       history: this.journal.messages(),
@@ -323,12 +398,22 @@ export class RealtimeConversation implements Talk {
     }
     emit({ type: 'provider.switched', kind: 'llm', from: realtime.name, to: 'pipeline', code })
     this.#closeOpening()
-    this.#next = new Conversation({
+    this.#next = this.#ordinary()
+    this.#next.takeOver(apologise ? this.phrases.trouble : null)
+  }
+
+  #ordinary(): Conversation {
+    return new Conversation({
       ...this.#options,
       onHangup: reason => this.#options.onHangup(reason),
-      continues: { journal: this.journal, answeredMs: this.#answeredMs, disclosure: this.#disclosure },
+      continues: {
+        journal: this.journal,
+        briefing: this.#briefing,
+        answeredMs: this.#answeredMs,
+        disclosure: this.#disclosure,
+        subtitles: this.#subtitles,
+      },
     })
-    this.#next.takeOver(apologise ? this.phrases.trouble : null)
   }
 
   // ---- the caller's turn ----
@@ -405,10 +490,18 @@ export class RealtimeConversation implements Talk {
     this.#opening = null
   }
 
+  #showState(): void {
+    const speaking = this.#mouth.sounding || this.#answers.speaking
+    const active = this.#mouth.active
+    this.#subtitles.tick({ active, sounding: speaking, heard: '' }, this.#answers.busy)
+  }
+
   // ---- time ----
 
   #tick(nowMs: number): void {
     if (this.#ending) return
+    if (nowMs - this.#tickedMs > HELD_MS) this.#quietSinceMs = nowMs
+    this.#tickedMs = nowMs
     this.#listenForMachine(nowMs)
     if (this.#ending || this.#next) return
     this.#hearSilence(nowMs)

@@ -4,6 +4,9 @@ import type { LegSink, LlmRequest } from '../ports.ts'
 import type { Journal } from './journal.ts'
 import type { Phrases } from './phrases.ts'
 
+/** What people who follow a call do to its agent. */
+export type Operated = Pick<Talk, 'stepAside' | 'stepIn' | 'operatorSaid' | 'instruct'>
+
 export interface Talk extends LegSink {
   readonly journal: Journal
   readonly phrases: Phrases
@@ -16,8 +19,16 @@ export interface Talk extends LegSink {
   start(): void
   /** Stops whatever is being said, says this one thing, and hangs up for that reason. */
   endWith(text: string, reason: EndedReason): void
-  /** The far end is gone: whatever runs is given up. */
-  stop(): void
+  /** A person speaks in the agent's place: it is silent, listens and writes down. False: the call is ending. */
+  stepAside(): boolean
+  /** That person has left. */
+  stepIn(): void
+  /** Words of that person to the caller. */
+  operatorSaid(said: { text: string; startMs: number; endMs: number }): void
+  /** What the agent alone is told; it knows it from its next answer on. */
+  instruct(text: string): void
+  /** The far end is gone, since `atMs` if that is longer ago: whatever runs is given up. */
+  stop(atMs?: number): void
   /** After `stop`: what was running is in the journal. */
   settled(): Promise<void>
   /** For a text model: what was said, and in what circumstances. */

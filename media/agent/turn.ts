@@ -91,6 +91,8 @@ export type TurnInput =
   | { type: 'agent_said'; text: string }
   | { type: 'agent_idle'; atMs: number }
   | { type: 'key'; digit: string; atMs: number }
+  /** Words that were typed: a whole turn. */
+  | { type: 'typed'; text: string; atMs: number }
   | { type: 'tick'; atMs: number }
 
 export type TurnEffect =
@@ -141,6 +143,8 @@ export function stepTurn(state: TurnState, input: TurnInput): TurnStep {
       return onAgentIdle(state, input.atMs)
     case 'key':
       return onKey(state, input)
+    case 'typed':
+      return onTyped(state, input)
     case 'tick':
       return onTick(state, input.atMs)
   }
@@ -366,6 +370,13 @@ function onKey(state: TurnState, { digit, atMs }: { digit: string; atMs: number 
   if (!ends && digits.length < KEYS_MOST) return { state: next, effects: floor.effects }
   const done = commitKeys(next, atMs)
   return { state: done.state, effects: [...floor.effects, ...done.effects] }
+}
+
+function onTyped(state: TurnState, { text, atMs }: { text: string; atMs: number }): TurnStep {
+  const floor = takeFloor(state)
+  const prepared: TurnEffect[] = state.speculative ? [{ type: 'discard' }] : []
+  const done = commit(floor.state, { text, keys: false, startMs: atMs, endMs: atMs, atMs })
+  return { state: done.state, effects: [...floor.effects, ...prepared, ...done.effects] }
 }
 
 function commitKeys(state: TurnState, atMs: number): TurnStep {

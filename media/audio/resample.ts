@@ -46,6 +46,10 @@ function filterFor(fromHz: number, toHz: number): Filter {
   return filter
 }
 
+/** Samples of the source that a resampler holds back until more come. */
+export const resamplerLag = (fromHz: number, toHz: number): number =>
+  fromHz === toHz ? 0 : filterFor(fromHz, toHz).half
+
 export function createResampler(fromHz: number, toHz: number): Resampler {
   if (fromHz === toHz) return { push: pcm => pcm, flush: () => new Int16Array(0) }
   const { up, down, half, taps } = filterFor(fromHz, toHz)

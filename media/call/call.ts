@@ -3,36 +3,37 @@
  * owns the leg and the conversation and closes both. `done` settles when `call.ended` is on the bus.
  */
 
+import { TAKEN_OVER } from '../agent/answers.ts'
 import { Conversation, type ConversationOptions } from '../agent/conversation.ts'
+import { voiceAhead } from '../agent/opening.ts'
 import type { Abilities } from '../agent/own-tools.ts'
+import { lastWords } from '../agent/phrases.ts'
 import { RealtimeConversation } from '../agent/realtime.ts'
 import type { Talk } from '../agent/talk.ts'
 import { type CheckedWrapUp, wrapUpCall } from '../agent/wrap-up.ts'
-import { LEASE_RENEW_MS } from '../contract/bus.ts'
-import { AskUnanswered, type EngineBus } from '../contract/bus-engine.ts'
-import type { CallEventBody, CallRecord, EndedReason, ProviderSwitch, RecordingInfo } from '../contract/messages.ts'
-import { type CallPlan, PlanSecrets } from '../contract/plan.ts'
-import type { Sealer } from '../contract/seal.ts'
+import { narrowRate } from '../audio/narrow.ts'
+import type { CallCommand, CallEventBody, EndedReason, RecordingInfo } from '../contract/messages.ts'
+import { BROWSER, type CallPlan, PlanSecrets, RoomSecret, type TransferTarget } from '../contract/plan.ts'
 import type {
-  Clock,
-  Dialer,
   DialFailure,
   DialResult,
-  Fetch,
   InboundOffer,
+  KnowledgeHit,
   Leg,
   LegSink,
-  Llm,
   Log,
-  RealtimeModel,
-  Recorder,
   Recording,
   Stt,
+  TransferResult,
   Tts,
-  Vad,
 } from '../ports.ts'
 import { recordingSink } from '../recording/sink.ts'
 import { EdgeRecorder } from '../replay/recorder.ts'
+import { createBridgeDialer } from './bridge-dialer.ts'
+import type { CallDeps, EdgeLog, OnSwitch } from './deps.ts'
+import { CallEvents } from './events.ts'
+import { Floor } from './floor.ts'
+import { Lease } from './lease.ts'
 import {
   answering,
   type CallEffect,
@@ -42,105 +43,125 @@ import {
   type Outcome,
   stepCall,
 } from './machine.ts'
+import { Monitors } from './monitors.ts'
+import { PaidTime } from './paid-time.ts'
+import { recordOf } from './record.ts'
+import { Timers } from './timers.ts'
+import { Transfers } from './transfers.ts'
 
-/** Tells of a vendor that failed and of the one that takes its place; for the record of the call. */
-export type OnSwitch = (change: ProviderSwitch) => void
-
-/** Where what crosses the edges of a call is kept for a replay. */
-export interface EdgeLog {
-  open(callId: string): { write(line: string): void; close(): void }
-}
-
-export interface CallDeps {
-  bus: EngineBus
-  sealer: Sealer
-  dialer: Dialer
-  clock: Clock
-  log: Log
-  vad: Vad
-  /** Ears, voice and text model of this plan; their keys come from its sealed part. */
-  sttFor(plan: CallPlan, secrets: PlanSecrets, onSwitch: OnSwitch): Stt
-  ttsFor(plan: CallPlan, secrets: PlanSecrets, onSwitch: OnSwitch): Tts
-  llmFor(plan: CallPlan, secrets: PlanSecrets, onSwitch: OnSwitch): Llm
-  /** Where the plan's brain hears and speaks itself. */
-  realtimeFor?(plan: CallPlan, secrets: PlanSecrets): RealtimeModel | null
-  fetch: Fetch
-  /** Without one nothing is recorded. */
-  recorder?: Recorder
-  edgeLog?: EdgeLog
-}
+export type { CallDeps, EdgeLog, OnSwitch }
 
 const PROGRESS_MS = 5000
-/** Asked for this long before the paid time ends: half a minute without Redis or Postgres must not cut anybody off. */
-const EXTEND_BEFORE_MS = 45_000
-const EXTEND_PAUSE_MS = 1000
-const EXTEND_TIMEOUT_MS = 5000
+/** An answer is wanted before the wait needs a phrase to bridge it, see agent/toolbox.ts. */
+const SEARCH_TIMEOUT_MS = 800
+const SEARCH_CHARS = 400
 const GOODBYE_MS = 10_000
 const WRAP_UP_MS = 15_000
 /** Why an offer got no leg: the caller gave up first, or the answer could not be made (the peer was told). */
 const CALLER_GONE: DialFailure = { status: 'canceled', reason: 'caller_canceled', sipCode: 487 }
+const NO_ROOMS: DialFailure = { status: 'failed', reason: 'room_unreachable', sipCode: null }
 const NOT_ANSWERED: DialFailure = { status: 'failed', reason: 'internal_error', sipCode: null }
-/** Without Redis for so long, the call ends itself before control may reap it (lease 60 s, reaped at 75 s). */
-const LEASE_LOST_MS = 50_000
 
 export class Call {
   readonly plan: CallPlan
   readonly done: Promise<void>
   readonly #deps: CallDeps
   readonly #log: Log
-  readonly #emitNow: (body: CallEventBody) => Promise<void>
+  readonly #events: CallEvents
   readonly #dialAbort = new AbortController()
-  readonly #timers: (() => void)[] = []
+  readonly #timers: Timers
+  readonly #lease: Lease
   readonly #finished: () => void
   #state: CallState
   #leg: Leg | null = null
   #conversation: Talk | null = null
   #secrets: PlanSecrets = { tool_headers: {}, brain_api_key: null, vendor_keys: {} }
-  readonly #onSwitch: OnSwitch = change => this.#emit({ type: 'provider.switched', ...change })
+  readonly #onSwitch: OnSwitch = change => this.#events.emit({ type: 'provider.switched', ...change })
   #answeredAt: number | null = null
   #talkedMs = 0
-  #paidMs: number
   #wrapUp: CheckedWrapUp | null = null
   #recording: Recording | null = null
   #edges: ReturnType<EdgeLog['open']> | null = null
   #recorder: EdgeRecorder | null = null
   #recorded: RecordingInfo | null = null
-  #leaseOkMs: number
-  /** Events leave one after the other, in the order they were made. */
-  #events: Promise<unknown> = Promise.resolve()
+  #monitors: Monitors | null = null
+  #transfers: Transfers | null = null
+  /** When the far end was last there, where that was before the leg's end. */
+  #goneMs: number | undefined
 
   private constructor(plan: CallPlan, deps: CallDeps, state: CallState) {
     this.plan = plan
     this.#deps = deps
     this.#log = deps.log.child({ call_id: plan.call_id })
-    this.#emitNow = deps.bus.emitter(plan)
+    this.#events = new CallEvents(deps.bus.emitter(plan), this.#log)
     this.#state = state
-    this.#paidMs = plan.paid_ms
-    this.#leaseOkMs = deps.clock.now()
+    this.#timers = new Timers(deps.clock)
     let finished = () => {}
     this.done = new Promise(resolve => (finished = resolve))
     this.#finished = finished
-    this.#every(LEASE_RENEW_MS, () => void this.#renewLease())
+    const onLost = () => this.#feed({ type: 'end', reason: 'connection_lost' })
+    this.#lease = new Lease({ ...deps, callId: plan.call_id, log: this.#log, timers: this.#timers, onLost })
   }
 
   static dial(plan: CallPlan, deps: CallDeps): Call {
     const call = new Call(plan, deps, dialing)
     const { engine, boot } = deps.bus
-    call.#emit({ type: 'call.dialing', engine, boot })
-    void deps.dialer
-      .dial({ plan, signal: call.#dialAbort.signal, onRinging: () => call.#feed({ type: 'ringing' }) })
-      .then(result => call.#onDialed(result))
+    call.#events.emit({ type: 'call.dialing', engine, boot })
+    void call.#reach().then(result => call.#onDialed(result))
     return call
   }
 
   /** The offer was admitted and the plan is this call's. */
   static answer(plan: CallPlan, offer: InboundOffer, deps: CallDeps): Call {
     const call = new Call(plan, deps, answering)
+    offer.admitted?.(plan.call_id)
     void offer.answer().then(leg => {
       if (leg) call.#onDialed({ ok: true, leg })
       else call.#onDialed({ ok: false, failure: offer.signal.aborted ? CALLER_GONE : NOT_ANSWERED })
     })
     return call
+  }
+
+  command(command: CallCommand): void {
+    switch (command.type) {
+      case 'call.hangup':
+        this.end(command.reason)
+        return
+      case 'call.monitor':
+        this.#monitors?.admit(command)
+        return
+      case 'call.unmonitor':
+        this.#monitors?.dismiss(command.monitor_id)
+    }
+  }
+
+  /** Where the far end is: on the telephone, or in a room. */
+  async #reach(): Promise<DialResult> {
+    const { plan } = this
+    const { dialer, rooms, sealer } = this.#deps
+    const { signal } = this.#dialAbort
+    if (!plan.room) return dialer.dial({ plan, signal, onRinging: () => this.#feed({ type: 'ringing' }) })
+    if (!rooms) return { ok: false, failure: NO_ROOMS }
+    try {
+      const { token } = RoomSecret.parse(sealer.open(plan.room.sealed, plan.call_id))
+      this.#voiceGreeting()
+      return await rooms.join({ plan, token, signal })
+    } catch (error) {
+      this.#log.error({ err: error }, 'the seat of a room could not be read')
+      return { ok: false, failure: NOT_ANSWERED }
+    }
+  }
+
+  /** The caller waits in the room already: what is said first is made while we join. */
+  #voiceGreeting(): void {
+    this.#openSecrets()
+    const tts = this.#deps.ttsFor(this.plan, this.#secrets, () => {})
+    void voiceAhead(this.plan, tts, this.#dialAbort.signal).catch(() => {}) // told when it is to be said
+  }
+
+  #openSecrets(): void {
+    const { sealed, call_id } = this.plan
+    if (sealed) this.#secrets = PlanSecrets.parse(this.#deps.sealer.open(sealed, call_id))
   }
 
   end(reason: EndedReason): void {
@@ -156,7 +177,7 @@ export class Call {
   #perform(effect: CallEffect): void {
     switch (effect.type) {
       case 'emit_ringing':
-        this.#emit({ type: 'call.ringing' })
+        this.#events.emit({ type: 'call.ringing' })
         return
       case 'cancel_dial':
         this.#dialAbort.abort()
@@ -189,31 +210,42 @@ export class Call {
 
   #adopt(leg: Leg): void {
     this.#leg = leg
-    void leg.ended.then(end => this.#feed({ type: 'leg_ended', reason: end.reason }))
+    void leg.ended.then(end => {
+      this.#goneMs = end.atMs
+      const left = this.#transfers?.joined && end.reason === 'caller_hangup'
+      const handedOver = this.#transfers?.parted ?? false
+      this.#transfers?.callerEnded()
+      this.#feed({ type: 'leg_ended', reason: left ? 'transferred' : end.reason, handedOver })
+    })
   }
 
   #startConversation(): void {
     const { plan } = this
-    const { clock, bus, sealer } = this.#deps
+    const { clock, bus } = this.#deps
     const leg = this.#leg!
     this.#answeredAt = clock.wall()
     const startedMs = clock.now()
+    let voices: { stt: Stt; tts: Tts }
     try {
-      if (plan.sealed) this.#secrets = PlanSecrets.parse(sealer.open(plan.sealed, plan.call_id))
+      this.#openSecrets()
       const realtime = this.#deps.realtimeFor?.(plan, this.#secrets) ?? null
+      voices = {
+        stt: this.#deps.sttFor(plan, this.#secrets, this.#onSwitch),
+        tts: this.#deps.ttsFor(plan, this.#secrets, this.#onSwitch),
+      }
       const options: ConversationOptions = {
-        plan,
+        plan: { ...plan, transfers: this.#reachable(leg) },
         secrets: this.#secrets,
         sampleRate: leg.sampleRate,
         clock,
         log: this.#log,
         vad: this.#deps.vad,
-        stt: this.#deps.sttFor(plan, this.#secrets, this.#onSwitch),
-        tts: this.#deps.ttsFor(plan, this.#secrets, this.#onSwitch),
+        ...voices,
         llm: this.#deps.llmFor(plan, this.#secrets, this.#onSwitch),
         fetch: this.#deps.fetch,
-        abilities: abilitiesOf(leg),
-        emit: body => this.#emit(body),
+        abilities: this.#abilities(leg),
+        emit: body => this.#events.emit(body),
+        ...(leg.show ? { show: shown => leg.show!(shown) } : {}),
         onHangup: reason => this.#onAgentDone(reason),
       }
       if (!realtime) this.#edges = this.#deps.edgeLog?.open(plan.call_id) ?? null
@@ -226,16 +258,28 @@ export class Call {
       this.#feed({ type: 'end', reason: 'internal_error' })
       return
     }
-    this.#emit({ type: 'call.started', engine: bus.engine, boot: bus.boot })
+    this.#events.emit({ type: 'call.started', engine: bus.engine, boot: bus.boot })
     const conversation = this.#conversation
     const sink = this.#recorder?.sink(conversation) ?? conversation
-    leg.attach(this.#withRecording(leg, sink, startedMs))
+    leg.attach(this.#withRecording(leg, this.#withOthers(leg, sink, voices), startedMs))
     if (this.#recorder) this.#recorder.start(() => conversation.start())
     else conversation.start()
     this.#feed({ type: 'started' })
-    this.#every(PROGRESS_MS, () => this.#emit({ type: 'call.progress', talked_ms: this.#conversation!.talkedMs }))
-    this.#after(plan.max_call_ms, () => this.#feed({ type: 'end', reason: 'max_duration' }))
-    this.#watchMoney()
+    this.#timers.every(PROGRESS_MS, () => {
+      this.#events.emit({ type: 'call.progress', talked_ms: conversation.talkedMs })
+      this.#lease.check()
+    })
+    this.#timers.after(plan.max_call_ms, () => this.#feed({ type: 'end', reason: 'max_duration' }))
+    this.#watchMoney(conversation)
+  }
+
+  #watchMoney(conversation: Talk): void {
+    new PaidTime({
+      ...{ plan: this.plan, bus: this.#deps.bus, log: this.#log, timers: this.#timers, reserveMs: GOODBYE_MS / 2 },
+      talkedMs: () => conversation.talkedMs,
+      talking: () => this.#state.phase === 'talking',
+      onExhausted: () => this.#feed({ type: 'end', reason: 'balance_exhausted' }),
+    }).watch()
   }
 
   #withRecording(leg: Leg, sink: LegSink, startedMs: number): LegSink {
@@ -243,8 +287,55 @@ export class Call {
     const { recorder } = this.#deps
     if (!recording || !recorder) return sink
     const { sampleRate } = leg
-    this.#recording = recorder.start({ callId, ownerId, sampleRate, startedMs, log: this.#log })
-    return recordingSink(sink, this.#recording)
+    const rate = narrowRate(sampleRate)
+    this.#recording = recorder.start({ callId, ownerId, sampleRate: rate, startedMs, log: this.#log })
+    return recordingSink(sink, this.#recording, sampleRate)
+  }
+
+  /** Those who may take the caller from the agent: operators, and who the call is given to. */
+  #withOthers(leg: Leg, sink: LegSink, { stt, tts }: { stt: Stt; tts: Tts }): LegSink {
+    const { rooms, sealer, clock, vad, dialer, bus } = this.#deps
+    const { call_id: callId, language } = this.plan
+    const floor = new Floor(this.#recorder?.operated(this.#conversation!) ?? this.#conversation!)
+    const shared = { clock, log: this.#log, vad, stt, emit: (body: CallEventBody) => this.#events.emit(body) }
+    const second = createBridgeDialer({ ...shared, plan: this.plan, dialer, line: leg.line, bus })
+    this.#transfers = new Transfers({ ...shared, plan: this.plan, leg, dialer: second, tts, talk: floor.for('target') })
+    const whole = this.#transfers.sink(sink)
+    if (!rooms) return whole
+    const talk = floor.for('operator', () => this.#transfers?.cancel(TAKEN_OVER))
+    const onSpoken = (pcm: Int16Array) => this.#transfers?.operatorSpeaks(pcm)
+    const { sampleRate } = leg
+    this.#monitors = new Monitors({ ...shared, callId, language, sampleRate, rooms, sealer, talk, onSpoken })
+    return this.#monitors.sink(whole)
+  }
+
+  #reachable(leg: Leg): CallPlan['transfers'] {
+    const { rooms } = this.#deps
+    return this.plan.transfers.filter(({ to }) => (to === BROWSER ? rooms : leg.line) !== undefined)
+  }
+
+  /** What this call can do for its agent. */
+  #abilities(leg: Leg): Abilities {
+    return {
+      ...(leg.sendDtmf ? { sendDtmf: keys => leg.sendDtmf!(keys) } : {}),
+      transfer: (target, about) => this.#give(target, about),
+      searchKnowledge: query => this.#search(query),
+    }
+  }
+
+  async #search(query: string): Promise<KnowledgeHit[]> {
+    const { owner_id, project_id } = this.plan
+    const request = { owner_id, project_id, query: query.slice(0, SEARCH_CHARS) }
+    const { found } = await this.#deps.bus.ask('knowledge.search', request, SEARCH_TIMEOUT_MS)
+    return found
+  }
+
+  async #give(target: TransferTarget, about: string): Promise<TransferResult> {
+    const [transfers, monitors] = [this.#transfers!, this.#monitors]
+    if (target.to === BROWSER) return transfers.waitFor(() => monitors!.waitForOperator(target.name))
+    // An answer may go on for a while after that.
+    if (monitors?.taken) return { ok: false, code: 'busy', reason: TAKEN_OVER }
+    return transfers.give(target, about)
   }
 
   #onAgentDone(reason: EndedReason): void {
@@ -255,73 +346,25 @@ export class Call {
   #sayGoodbye(reason: EndedReason): void {
     const conversation = this.#conversation!
     const { phrases } = conversation
-    const words: Partial<Record<EndedReason, string>> = {
-      balance_exhausted: phrases.outOfMoney,
-      max_duration: phrases.outOfTime,
-    }
-    conversation.endWith(words[reason] ?? phrases.goodbye, reason)
-    this.#after(GOODBYE_MS, () => this.#feed({ type: 'goodbye_over' }))
-  }
-
-  // ---- money and leases ----
-
-  #watchMoney(): void {
-    const leftMs = this.#paidMs - this.#conversation!.talkedMs
-    this.#after(Math.max(0, leftMs - EXTEND_BEFORE_MS), () => void this.#extend())
-  }
-
-  async #extend(): Promise<void> {
-    if (this.#state.phase !== 'talking') return
-    const { bus } = this.#deps
-    const talked_ms = this.#conversation!.talkedMs
-    try {
-      const { call_id, owner_id } = this.plan
-      const { paid_ms } = await bus.ask('call.extend', { call_id, owner_id, talked_ms }, EXTEND_TIMEOUT_MS)
-      if (paid_ms > this.#paidMs) {
-        this.#paidMs = paid_ms
-        this.#watchMoney()
-        return
-      }
-    } catch (error) {
-      // No answer is not a refusal: what is held may be talked, and it is asked again meanwhile.
-      if (!(error instanceof AskUnanswered)) this.#log.warn({ err: error }, 'call.extend failed')
-      if (this.#paidMs - this.#conversation!.talkedMs > EXTEND_TIMEOUT_MS) {
-        this.#after(EXTEND_PAUSE_MS, () => void this.#extend())
-        return
-      }
-    }
-    // The goodbye itself must fit into what is paid.
-    const leftMs = this.#paidMs - this.#conversation!.talkedMs - GOODBYE_MS / 2
-    this.#after(Math.max(0, leftMs), () => this.#feed({ type: 'end', reason: 'balance_exhausted' }))
-  }
-
-  async #renewLease(): Promise<void> {
-    const { bus, clock } = this.#deps
-    try {
-      await bus.renewLease(this.plan.call_id)
-      this.#leaseOkMs = clock.now()
-    } catch (error) {
-      this.#log.warn({ err: error }, 'lease could not be renewed')
-    }
-  }
-
-  #checkLease(): void {
-    if (this.#deps.clock.now() - this.#leaseOkMs > LEASE_LOST_MS) this.#feed({ type: 'end', reason: 'connection_lost' })
+    conversation.endWith(lastWords(phrases, reason), reason)
+    this.#timers.after(GOODBYE_MS, () => this.#feed({ type: 'goodbye_over' }))
   }
 
   // ---- the end ----
 
   async #makeWrapUp(): Promise<void> {
     const conversation = this.#conversation
+    if (this.#state.phase === 'closing') this.#events.emit({ type: 'call.closing', reason: this.#state.reason })
+    if (this.#recorder) this.#recorder.stop(() => conversation?.stop(this.#goneMs))
+    else conversation?.stop(this.#goneMs)
     this.#talkedMs = conversation?.talkedMs ?? 0
-    if (this.#recorder) this.#recorder.stop(() => conversation?.stop())
-    else conversation?.stop()
-    this.#edges?.close()
     const recorded = this.#recording?.finish() ?? null
     if (conversation) {
       const { goal, extraction } = this.plan
       try {
+        await Promise.all([this.#monitors?.close(), this.#transfers?.close()])
         await conversation.settled()
+        this.#edges?.close()
         const llm = this.#deps.llmFor(this.plan, this.#secrets, this.#onSwitch)
         const request = { ...conversation.request(), goal, extraction }
         this.#wrapUp = await wrapUpCall(llm, request, AbortSignal.timeout(WRAP_UP_MS))
@@ -334,62 +377,22 @@ export class Call {
   }
 
   #finish(outcome: Outcome): void {
-    for (const cancel of this.#timers) cancel()
-    const { clock, bus } = this.#deps
-    const conversation = this.#conversation
-    const journal = conversation?.journal
-    const record: CallRecord = {
-      status: outcome.status,
-      ended_reason: outcome.reason,
-      answered_by: this.#answeredAt === null ? null : (conversation?.answeredBy ?? 'unknown'),
-      sip_code: outcome.sipCode,
-      answered_at: this.#answeredAt,
-      ended_at: clock.wall(),
-      talked_ms: this.#talkedMs,
-      transcript: journal?.turns ?? [],
-      tool_calls: journal?.toolCalls ?? [],
-      latency: journal?.latency() ?? { p50_ms: null, p95_ms: null, turns: [] },
-      summary: this.#wrapUp?.summary ?? null,
-      extracted: this.#wrapUp?.extracted ?? null,
-      extraction_problem: this.#wrapUp?.extractionProblem ?? null,
-      goal_reached: this.#wrapUp?.goalReached ?? false,
-      goal_evidence: this.#wrapUp?.goalEvidence ?? null,
-      contact_name: this.#wrapUp?.contactName ?? null,
-      do_not_call: conversation?.doNotCall ?? false,
-      media: this.#leg?.stats() ?? null,
+    this.#timers.cancel()
+    const media = this.#leg?.stats() ?? null
+    const { clock, bus, traces } = this.#deps
+    const record = recordOf({
+      ...{ outcome, conversation: this.#conversation, wrapUp: this.#wrapUp },
+      answeredAt: this.#answeredAt,
+      endedAt: clock.wall(),
+      talkedMs: this.#talkedMs,
+      media,
+      sip: traces?.take({ callId: this.plan.call_id, media, reason: outcome.reason }) ?? null,
       recording: this.#recorded,
-    }
-    this.#emit({ type: 'call.ended', record })
-    void this.#events.then(async () => {
+    })
+    this.#events.emit({ type: 'call.ended', record })
+    void this.#events.sent.then(async () => {
       await bus.dropLease(this.plan.call_id).catch(() => {}) // it runs out by itself
       this.#finished()
     })
   }
-
-  #emit(body: CallEventBody): void {
-    this.#events = this.#events
-      .then(() => this.#emitNow(body))
-      .catch(error => this.#log.error({ err: error, type: body.type }, 'event could not be sent'))
-  }
-
-  #after(ms: number, run: () => void): void {
-    this.#timers.push(this.#deps.clock.after(ms, run))
-  }
-
-  #every(ms: number, run: () => void): void {
-    let cancel = () => {}
-    const again = () => {
-      run()
-      this.#checkLease()
-      cancel = this.#deps.clock.after(ms, again)
-    }
-    cancel = this.#deps.clock.after(ms, again)
-    this.#timers.push(() => cancel())
-  }
 }
-
-/** What this leg can do for the agent. */
-const abilitiesOf = (leg: Leg): Abilities => ({
-  ...(leg.sendDtmf ? { sendDtmf: keys => leg.sendDtmf!(keys) } : {}),
-  ...(leg.transfer ? { transfer: to => leg.transfer!(to) } : {}),
-})

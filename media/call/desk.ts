@@ -3,14 +3,23 @@ import { HEARTBEAT_MS } from '../contract/bus.ts'
 import type { EngineBus } from '../contract/bus-engine.ts'
 import type { AskAnswer } from '../contract/messages.ts'
 import type { Reader } from '../contract/streams.ts'
-import type { InboundOffer } from '../ports.ts'
+import type { InboundOffer, Tts } from '../ports.ts'
 import { Call, type CallDeps } from './call.ts'
+import { Refusals } from './refusals.ts'
+
+/** `full`: as many calls as the engine takes; `silence`: control did not answer in time; `late`: it had given the call up. */
+export const SHED = ['full', 'silence', 'late'] as const
+export type Shed = (typeof SHED)[number]
 
 export interface DeskOptions extends CallDeps {
   bus: EngineBus
   /** Calls at once. */
   capacity: number
   hears(): boolean
+  /** Tells callers why they are refused, where their trunk has words for it; left out: nobody does. */
+  announcer?: Tts
+  /** Told of each call that comes in and is not taken for want of something on our side. */
+  onShed?(why: Shed): void
   /** False while there is nothing to dial over: other engines shall take the calls then. */
   ready(): boolean
 }
@@ -41,32 +50,36 @@ export async function openDesk(options: DeskOptions): Promise<Desk> {
   const admissions = new Set<Promise<void>>()
   const free = () => (open && options.ready() ? options.capacity - calls.size - admissions.size : 0)
 
+  const { announcer, capacity } = options
+  const refusals = new Refusals({ announcer, clock, log, capacity, free })
+
   async function admit(offer: InboundOffer): Promise<void> {
     if (free() <= 0) {
+      options.onShed?.('full')
       offer.reject('too_many_calls')
       return
     }
     let answer: AskAnswer<'call.admit'>
     try {
-      const { called, caller, source, trunkId } = offer
+      const { called, caller, source, trunkId, softphoneId } = offer
       const { engine, boot } = bus
-      answer = await bus.ask(
-        'call.admit',
-        { engine, boot, trunk_id: trunkId, called, caller, source },
-        ADMIT_TIMEOUT_MS,
-      )
+      const phone = softphoneId === undefined ? {} : { softphone_id: softphoneId }
+      const request = { engine, boot, trunk_id: trunkId, ...phone, called, caller, source }
+      answer = await bus.ask('call.admit', request, ADMIT_TIMEOUT_MS)
     } catch (error) {
       log.warn({ err: error }, 'control did not admit an inbound call in time')
+      options.onShed?.('silence')
       offer.reject('not_ready')
       return
     }
     if (!answer.admitted) {
       log.info({ refusal: answer.refusal }, 'inbound call refused')
-      offer.reject(answer.refusal)
+      refusals.refuse(offer, answer.refusal)
       return
     }
     // Control may have given the admission up meanwhile; then the call is not ours.
     if (!open || !(await bus.claim(answer.plan.call_id))) {
+      options.onShed?.('late')
       offer.reject('not_ready')
       return
     }
@@ -75,7 +88,7 @@ export async function openDesk(options: DeskOptions): Promise<Desk> {
 
   const readers: Reader[] = [
     bus.onPlace(free, plan => keep(Call.dial(plan, options))),
-    bus.onCommand(command => calls.get(command.call_id)?.end(command.reason)),
+    bus.onCommand(command => calls.get(command.call_id)?.command(command)),
   ]
   const beat = () =>
     bus
@@ -83,6 +96,7 @@ export async function openDesk(options: DeskOptions): Promise<Desk> {
         calls: calls.size,
         capacity: open && options.ready() ? options.capacity : 0,
         hears: options.hears(),
+        rooms: options.rooms !== undefined,
       })
       .catch(error => {
         log.warn({ err: error }, 'heartbeat failed')
@@ -109,7 +123,7 @@ export async function openDesk(options: DeskOptions): Promise<Desk> {
     async close(graceMs) {
       open = false
       cancelBeat()
-      await Promise.all([...readers.map(reader => reader.stop()), ...admissions])
+      await Promise.all([...readers.map(reader => reader.stop()), ...admissions, refusals.close()])
       for (const call of calls.values()) call.end('engine_shutdown')
       const all = Promise.all([...calls.values()].map(call => call.done))
       await Promise.race([all, new Promise<void>(resolve => clock.after(graceMs, resolve))])

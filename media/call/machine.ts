@@ -10,8 +10,11 @@ export type CallState =
   /** A leg is there; the agent has not been asked to speak yet. */
   | { phase: 'opening' }
   | { phase: 'talking' }
-  /** `goodbye`: the last words are being said. `wrapping`: the leg is gone, the summary is being made. */
-  | { phase: 'closing'; stage: 'goodbye' | 'hanging_up' | 'wrapping'; reason: EndedReason }
+  /**
+   * `goodbye`: the last words are being said. `wrapping`: the leg is gone, the summary is being made. `handedOver`: what
+   * ended it befell somebody else whom the caller was given to.
+   */
+  | { phase: 'closing'; stage: 'goodbye' | 'hanging_up' | 'wrapping'; reason: EndedReason; handedOver?: boolean }
   | { phase: 'ended'; outcome: Outcome }
 
 export interface Outcome {
@@ -25,7 +28,7 @@ export type CallInput =
   | { type: 'answered' }
   | { type: 'dial_failed'; failure: DialFailure }
   | { type: 'started' }
-  | { type: 'leg_ended'; reason: EndedReason }
+  | { type: 'leg_ended'; reason: EndedReason; handedOver?: boolean }
   /** Somebody wants the call over: the API, the agent, a limit, the engine's shutdown. */
   | { type: 'end'; reason: EndedReason }
   /** The last words were said, or took too long. */
@@ -62,6 +65,7 @@ const POLITE: ReadonlySet<EndedReason> = new Set([
 const BROKEN: ReadonlySet<EndedReason> = new Set([
   'media_timeout',
   'connection_lost',
+  'encryption_failed',
   'model_error',
   'engine_lost',
   'internal_error',
@@ -120,7 +124,7 @@ function onConnected(state: Extract<CallState, { phase: 'opening' | 'talking' }>
     case 'started':
       return { state: { phase: 'talking' }, effects: [] }
     case 'leg_ended':
-      return wrap(input.reason)
+      return wrap(input.reason, input.handedOver)
     case 'end':
       if (POLITE.has(input.reason) && state.phase === 'talking') {
         return {
@@ -152,7 +156,7 @@ function onClosing(state: Extract<CallState, { phase: 'closing' }>, input: CallI
       const { reason } = state
       const canceled = reason === 'canceled_by_api'
       return finish({
-        status: canceled ? 'canceled' : BROKEN.has(reason) ? 'failed' : 'completed',
+        status: canceled ? 'canceled' : BROKEN.has(reason) && !state.handedOver ? 'failed' : 'completed',
         reason,
         sipCode: null,
       })
@@ -170,8 +174,8 @@ const hangUp = (reason: EndedReason): CallStep => ({
   state: { phase: 'closing', stage: 'hanging_up', reason },
   effects: [{ type: 'hang_up', reason }],
 })
-const wrap = (reason: EndedReason): CallStep => ({
-  state: { phase: 'closing', stage: 'wrapping', reason },
+const wrap = (reason: EndedReason, handedOver = false): CallStep => ({
+  state: { phase: 'closing', stage: 'wrapping', reason, ...(handedOver ? { handedOver } : {}) },
   effects: [{ type: 'wrap_up' }],
 })
 const finish = (outcome: Outcome): CallStep => ({

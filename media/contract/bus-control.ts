@@ -2,11 +2,14 @@
 import type { Redis } from 'ioredis'
 import type { Log } from '../ports.ts'
 import { type BusKeys, busKeys, claimCall, DEAD_EVENTS_KEPT_MS, EVENTS_KEPT_MS } from './bus.ts'
-import type { CallCommand, EndedReason, PlaceCommand } from './messages.ts'
+import type { CallCommand, PlaceCommand } from './messages.ts'
 import { type AskAnswer, type AskName, type AskRequest, asks, BusEvent, CallEvent, Heartbeat } from './messages.ts'
-import type { TrunksSnapshot } from './plan.ts'
+import type { NewTrunk, NewTrunksSnapshot } from './plan.ts'
 import type { Sealer } from './seal.ts'
+import type { TrunkCheckReport } from './sip-trace.ts'
+import { createSoftphoneBook, type SoftphoneBook } from './softphone-book.ts'
 import { jsonOf, type Reader, readAll, readGroup, type StreamEntry } from './streams.ts'
+import { askForCheck } from './trunk-check.ts'
 
 export type AskHandlers = { [N in AskName]: (request: AskRequest<N>) => Promise<AskAnswer<N>> }
 
@@ -15,12 +18,15 @@ export interface ControlBus {
   place(command: PlaceCommand): Promise<void>
   /** True when no engine had taken this queued call, and now none will. */
   withdraw(callId: string): Promise<boolean>
-  /** False when no live engine holds the call. */
-  hangup(callId: string, reason: EndedReason): Promise<boolean>
+  /** Tells the engine that holds the call; false when no live one does. */
+  command(command: CallCommand): Promise<boolean>
   /** `engine|boot` of who holds the call, or null. */
   holder(callId: string): Promise<{ engine: string; boot: string } | null>
   engines(): Promise<Heartbeat[]>
-  publishTrunks(snapshot: TrunksSnapshot): Promise<void>
+  publishTrunks(snapshot: NewTrunksSnapshot): Promise<void>
+  readonly softphones: SoftphoneBook
+  /** Has an engine examine a trunk now; null when none could in time. */
+  checkTrunk(trunk: NewTrunk, timeoutMs: number): Promise<TrunkCheckReport | null>
   /** Acknowledged when the handler resolves; when it throws, delivered again, in the end to the dead-letter stream. */
   onEvents(handle: (event: BusEvent) => Promise<void>): Reader
   onAsks(handlers: AskHandlers): Reader
@@ -47,19 +53,11 @@ export function createControlBus(options: {
       await redis.xadd(keys.commands, 'MAXLEN', '~', 100_000, '*', 'command', JSON.stringify(command))
     },
     withdraw: callId => claimCall(redis, keys, callId, 'control', 0),
-    async hangup(callId, reason) {
-      const holder = await holderOf(redis, keys, callId)
+    async command(command) {
+      const holder = await holderOf(redis, keys, command.call_id)
       if (!holder) return false
-      const command: CallCommand = { type: 'call.hangup', call_id: callId, reason }
-      await redis.xadd(
-        keys.engineCommands(holder.engine),
-        'MAXLEN',
-        '~',
-        10_000,
-        '*',
-        'command',
-        JSON.stringify(command),
-      )
+      const stream = keys.engineCommands(holder.engine)
+      await redis.xadd(stream, 'MAXLEN', '~', 10_000, '*', 'command', JSON.stringify(command))
       return true
     },
     holder: callId => holderOf(redis, keys, callId),
@@ -72,6 +70,8 @@ export function createControlBus(options: {
       await redis.set(keys.trunks, sealer.seal(snapshot, 'trunks'))
       await redis.xadd(keys.trunkChanges, 'MAXLEN', 100, '*', 'version', String(snapshot.version))
     },
+    softphones: createSoftphoneBook({ redis, keys, sealer }),
+    checkTrunk: (trunk, timeoutMs) => askForCheck({ redis, keys, sealer }, trunk, timeoutMs),
     onEvents: handle =>
       readGroup({
         redis,

@@ -1,7 +1,7 @@
 /** The engine's end of the bus. */
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import type { Clock, Log, TrunkDirectory } from '../ports.ts'
+import type { Clock, Log, Softphones, TrunkDirectory } from '../ports.ts'
 import { busKeys, claimCall, HEARTBEAT_TTL_MS, LEASE_MS } from './bus.ts'
 import type { AskAnswer, AskName, AskRequest, Heartbeat } from './messages.ts'
 import {
@@ -14,9 +14,14 @@ import {
   type RecordingReadyEvent,
   type TrunkStatusEvent,
 } from './messages.ts'
+import { createPace, type Pace } from './pace.ts'
 import { type CallPlan, CONTRACT_VERSION, TrunksSnapshot } from './plan.ts'
 import type { Sealer } from './seal.ts'
+import { TrunkCheckCommand } from './sip-trace.ts'
+import { followSoftphones } from './softphone-book.ts'
 import { jsonOf, newestId, type Reader, readAll, readGroup } from './streams.ts'
+import { answerCheck, type Examine } from './trunk-check.ts'
+import { createTrunkLeases, type TrunkLeases } from './trunk-leases.ts'
 
 /** Control gave no answer in time, or could not: not a refusal. */
 export class AskUnanswered extends Error {
@@ -32,6 +37,8 @@ export interface EngineBus {
   /** Calls that this engine now owns, alone. `wanted` says how many more it can take. */
   onPlace(wanted: () => number, handle: (plan: CallPlan) => void): Reader
   onCommand(handle: (command: CallCommand) => void): Reader
+  /** Who examines trunks when control asks for it; heard by `onCommand`'s reader. */
+  onTrunkCheck(examine: Examine): void
   /** Also for inbound calls, whose id control made: the call is ours and nobody else's. */
   claim(callId: string): Promise<boolean>
   renewLease(callId: string): Promise<void>
@@ -42,13 +49,23 @@ export interface EngineBus {
   emitTrunkStatus(status: Omit<TrunkStatusEvent, 'v' | 'type' | 'at'>): Promise<void>
   emitRecordingReady(ready: Omit<RecordingReadyEvent, 'v' | 'type' | 'at'>): Promise<void>
   ask<N extends AskName>(name: N, request: AskRequest<N>, timeoutMs: number): Promise<AskAnswer<N>>
-  heartbeat(state: Pick<Heartbeat, 'calls' | 'capacity' | 'hears'>): Promise<void>
+  heartbeat(state: Pick<Heartbeat, 'calls' | 'capacity' | 'hears' | 'rooms'>): Promise<void>
   /** Follows the trunks that control publishes. */
   trunks(): Promise<TrunkDirectory & { stop(): Promise<void> }>
+  softphones(): Promise<Softphones & { stop(): Promise<void> }>
+  /** Agrees with the other engines on who looks after which of the trunks that are `wanted`. */
+  trunkLeases(options: { wanted(): readonly string[]; onChange(): void }): TrunkLeases
+  /** Holds a dial back until its trunk may be dialled. */
+  readonly pace: Pace
   close(): Promise<void>
 }
 
 const SEND_TRIES = 120
+/**
+ * A command that was given to an engine in the moment of its death waits so long for another one. Should the first be only
+ * slow, both ask for the call, and one has it.
+ */
+const TAKE_OVER_MS = 2000
 const SEND_PAUSE_MS = 1000
 
 export function createEngineBus(options: {
@@ -63,6 +80,7 @@ export function createEngineBus(options: {
   const boot = randomUUID()
   const keys = busKeys(options.prefix)
   const waiting = new Map<string, (body: unknown) => void>()
+  let examine: Examine = () => Promise.reject(new Error('nobody here examines trunks'))
   const replies = readAll({
     redis,
     stream: keys.replies(engine, boot),
@@ -85,7 +103,7 @@ export function createEngineBus(options: {
         group: 'engines',
         consumer: `${engine}|${boot}`,
         log,
-        takeOverAfterMs: 0,
+        takeOverAfterMs: TAKE_OVER_MS,
         wanted,
         handle: async entries => {
           for (const entry of entries) {
@@ -113,12 +131,18 @@ export function createEngineBus(options: {
         log,
         handle: entries => {
           for (const entry of entries) {
-            const command = CallCommand.safeParse(jsonOf(entry, 'command'))
+            const said = jsonOf(entry, 'command')
+            const command = CallCommand.safeParse(said)
+            const check = TrunkCheckCommand.safeParse(said)
             if (command.success) handle(command.data)
+            else if (check.success) void answerCheck({ redis, keys, sealer, clock, log }, check.data, examine)
             else log.error({ id: entry.id }, 'command does not fit the contract')
           }
         },
       }),
+    onTrunkCheck(how) {
+      examine = how
+    },
     async claim(callId) {
       if (!(await claimCall(redis, keys, callId, `${engine}|${boot}`, 0))) return false
       await this.renewLease(callId)
@@ -224,6 +248,10 @@ export function createEngineBus(options: {
         stop: () => reader.stop(),
       }
     },
+    softphones: () => followSoftphones({ redis, keys, sealer, clock, log }),
+    trunkLeases: options =>
+      createTrunkLeases({ redis, key: keys.trunkLease, who: `${engine}|${boot}`, clock, log, ...options }),
+    pace: createPace({ redis, key: keys.trunkTurn, clock }),
     async close() {
       await replies.stop()
     },

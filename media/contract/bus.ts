@@ -21,6 +21,17 @@ export interface BusKeys {
   heartbeats: string
   trunks: string
   trunkChanges: string
+  trunkLease(trunkId: string): string
+  /** When a trunk may be dialled next. */
+  trunkTurn(trunkId: string): string
+  /** The report of one examination. */
+  trunkCheck(id: string): string
+  /** By user name. */
+  softphones: string
+  softphoneChanges: string
+  softphoneState(id: string): string
+  softphoneNonce(nonce: string): string
+  softphoneBans: string
 }
 
 export function busKeys(prefix = 'parley'): BusKeys {
@@ -37,6 +48,14 @@ export function busKeys(prefix = 'parley'): BusKeys {
     heartbeats: `${prefix}:heartbeats`,
     trunks: `${prefix}:trunks`,
     trunkChanges: `${prefix}:trunks:changes`,
+    trunkLease: trunkId => `${prefix}:trunks:lease:${trunkId}`,
+    trunkTurn: trunkId => `${prefix}:trunks:turn:${trunkId}`,
+    trunkCheck: id => `${prefix}:trunks:check:${id}`,
+    softphones: `${prefix}:softphones`,
+    softphoneChanges: `${prefix}:softphones:changes`,
+    softphoneState: id => `${prefix}:softphones:state:${id}`,
+    softphoneNonce: nonce => `${prefix}:softphones:nonce:${nonce}`,
+    softphoneBans: `${prefix}:softphones:bans`,
   }
 }
 

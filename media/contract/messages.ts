@@ -3,7 +3,8 @@
  * events of one call from 1. Commands run at most once, events arrive at least once, asks have a deadline.
  */
 import { z } from 'zod'
-import { CallPlan, CONTRACT_VERSION } from './plan.ts'
+import { CallPlan, CONTRACT_VERSION, RoomPlan, TrunkHostStatus } from './plan.ts'
+import { SipTrace } from './sip-trace.ts'
 
 export const FinalStatus = z.enum(['completed', 'no_answer', 'busy', 'failed', 'canceled'])
 export type FinalStatus = z.infer<typeof FinalStatus>
@@ -23,6 +24,7 @@ export const EndedReason = z.enum([
   'engine_shutdown',
   'media_timeout',
   'connection_lost',
+  'encryption_failed',
   'model_error',
   'engine_lost',
   // never answered
@@ -39,6 +41,7 @@ export const EndedReason = z.enum([
   'bad_sdp',
   'trunk_unreachable',
   'trunk_unknown',
+  'room_unreachable',
   'carrier_error',
   'carrier_congestion',
   'queue_expired',
@@ -48,17 +51,26 @@ export const EndedReason = z.enum([
 ])
 export type EndedReason = z.infer<typeof EndedReason>
 
+/** A passage that was found in what the project knows, and given to the agent. */
+export const KnowledgeUse = z.object({ chunk_id: z.uuid(), source_id: z.uuid(), source: z.string() })
+export type KnowledgeUse = z.infer<typeof KnowledgeUse>
+
 export const AnsweredBy = z.enum(['human', 'machine', 'screening', 'unknown'])
 export type AnsweredBy = z.infer<typeof AnsweredBy>
 
-/** A turn of the transcript. Offsets are from the answer. `heard_text` is what was really played (for a caller: `text`). */
+/**
+ * A turn of the transcript. Offsets are from the answer. `heard_text` is what was really played (for a caller: `text`).
+ * `operator`: a person who speaks in the agent's place.
+ */
 export const Turn = z.object({
-  role: z.enum(['agent', 'caller', 'tool']),
+  role: z.enum(['agent', 'caller', 'tool', 'operator']),
   text: z.string(),
   heard_text: z.string(),
   started_ms: z.int(),
   ended_ms: z.int(),
   interrupted: z.boolean(),
+  /** Of a tool's turn that looked something up. */
+  knowledge: z.array(KnowledgeUse).optional(),
 })
 export type Turn = z.infer<typeof Turn>
 
@@ -102,6 +114,8 @@ export const ToolCall = z.object({
   result: z.string(),
   /** Filler phrases that were spoken while waiting. */
   filler: z.array(z.string()),
+  /** What was looked up, the best first. */
+  knowledge: z.array(KnowledgeUse).optional(),
 })
 export type ToolCall = z.infer<typeof ToolCall>
 
@@ -148,6 +162,8 @@ export const CallRecord = z.object({
   contact_name: z.string().nullable().default(null),
   do_not_call: z.boolean(),
   media: MediaStats.nullable(),
+  /** Null: it was no call over SIP, or its engine is gone. */
+  sip: SipTrace.nullable().default(null),
   /** Null: not recorded, or not stored yet; then `recording.ready` comes. */
   recording: RecordingInfo.nullable().default(null),
 })
@@ -161,6 +177,13 @@ export const ProviderSwitch = z.object({
   code: z.enum(['unauthorized', 'rate_limited', 'unavailable', 'bad_answer', 'timeout']),
 })
 export type ProviderSwitch = z.infer<typeof ProviderSwitch>
+
+/** `listen`: hear the call; `whisper`: speak to its agent alone; `takeover`: speak to the caller in the agent's place. */
+export const MonitorMode = z.enum(['listen', 'whisper', 'takeover'])
+export type MonitorMode = z.infer<typeof MonitorMode>
+
+/** Somebody who follows a live call, by id. */
+const monitor = { monitor_id: z.uuid() }
 
 const head = {
   v: z.literal(CONTRACT_VERSION),
@@ -182,6 +205,20 @@ export const CallEvent = z.discriminatedUnion('type', [
   z.object({ ...head, type: z.literal('barge_in'), heard_ms: z.int(), heard_text: z.string() }),
   z.object({ ...head, type: z.literal('dtmf.received'), digit: z.string().length(1) }),
   z.object({ ...head, type: z.literal('provider.switched'), ...ProviderSwitch.shape }),
+  z.object({ ...head, type: z.literal('monitor.joined'), ...monitor, mode: MonitorMode }),
+  z.object({ ...head, type: z.literal('monitor.changed'), ...monitor, mode: MonitorMode }),
+  z.object({ ...head, type: z.literal('monitor.left'), ...monitor }),
+  /** What an operator told the agent. */
+  z.object({ ...head, type: z.literal('monitor.whispered'), ...monitor, text: z.string() }),
+  /** Somebody is wanted who takes the call over in a browser; `name` is that of the transfer's target. */
+  z.object({ ...head, type: z.literal('transfer.waiting'), name: z.string() }),
+  z.object({ ...head, type: z.literal('transfer.settled'), name: z.string(), taken: z.boolean() }),
+  /** Of a transfer to a telephone, at each beginning: the carrier is asked to do it, or we call them ourselves. */
+  z.object({ ...head, type: z.literal('transfer.started'), name: z.string(), by: z.enum(['refer', 'bridge']) }),
+  /** The second line for which `call.bridge` was asked is not needed any more. */
+  z.object({ ...head, type: z.literal('bridge.closed'), attempt: z.int().positive() }),
+  /** Nobody talks any more; the record follows as `call.ended`. */
+  z.object({ ...head, type: z.literal('call.closing'), reason: EndedReason }),
   z.object({ ...head, type: z.literal('call.ended'), record: CallRecord }),
 ])
 export type CallEvent = z.infer<typeof CallEvent>
@@ -206,6 +243,8 @@ export const TrunkStatusEvent = z.object({
   owner_id: z.uuid(),
   registration: z.enum(['none', 'registering', 'registered', 'failed']),
   last_error: z.string().nullable(),
+  /** In the order they are tried. */
+  hosts: z.array(TrunkHostStatus).default([]),
   at: z.int(),
 })
 export type TrunkStatusEvent = z.infer<typeof TrunkStatusEvent>
@@ -229,7 +268,21 @@ export const PlaceCommand = z.object({ type: z.literal('call.place'), plan: Call
 export type PlaceCommand = z.infer<typeof PlaceCommand>
 
 /** An engine's own stream. */
-export const CallCommand = z.object({ type: z.literal('call.hangup'), call_id: z.uuid(), reason: EndedReason })
+export const CallCommand = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('call.hangup'), call_id: z.uuid(), reason: EndedReason }),
+  /** Lets an operator in, or changes what one who is there already does. */
+  z.object({
+    type: z.literal('call.monitor'),
+    call_id: z.uuid(),
+    ...monitor,
+    mode: MonitorMode,
+    /** Where operators of this call meet the engine; `identity` is this operator's there. */
+    room: RoomPlan,
+    identity: z.string(),
+  }),
+  /** Shows an operator out. */
+  z.object({ type: z.literal('call.unmonitor'), call_id: z.uuid(), ...monitor }),
+])
 export type CallCommand = z.infer<typeof CallCommand>
 
 /** Why an inbound call is not taken; `sip/trunk/outcome.ts` turns it into a SIP answer. */
@@ -252,6 +305,8 @@ export const asks = {
       boot: z.string(),
       /** Null when the trunk could not be told by its source. */
       trunk_id: z.uuid().nullable(),
+      /** Who calls is this softphone, and has proved it. */
+      softphone_id: z.uuid().optional(),
       called: z.string(),
       caller: z.string(),
       source: z.string(),
@@ -266,6 +321,24 @@ export const asks = {
     /** `paid_ms`: talking time held for in all. When it did not grow, the money is at its end. */
     answer: z.object({ paid_ms: z.int().nonnegative() }),
   },
+  'knowledge.search': {
+    request: z.object({ owner_id: z.uuid(), project_id: z.uuid(), query: z.string().max(400) }),
+    /** The best first. */
+    answer: z.object({
+      found: z.array(KnowledgeUse.extend({ heading: z.string(), text: z.string() })),
+    }),
+  },
+  /** Whether the trunk has a line left for who a caller is given to. It is kept until `bridge.closed`, or the call's end. */
+  'call.bridge': {
+    request: z.object({
+      call_id: z.uuid(),
+      owner_id: z.uuid(),
+      trunk_id: z.uuid(),
+      /** Of this call, from 1. */
+      attempt: z.int().positive(),
+    }),
+    answer: z.object({ granted: z.boolean() }),
+  },
 } as const
 export type AskName = keyof typeof asks
 export type AskRequest<N extends AskName> = z.infer<(typeof asks)[N]['request']>
@@ -279,5 +352,7 @@ export const Heartbeat = z.object({
   calls: z.int().nonnegative(),
   capacity: z.int().nonnegative(),
   hears: z.boolean(),
+  /** Whether it can sit in LiveKit rooms. */
+  rooms: z.boolean().default(false),
 })
 export type Heartbeat = z.infer<typeof Heartbeat>

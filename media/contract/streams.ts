@@ -94,19 +94,19 @@ export function readGroup(options: GroupOptions): Reader {
         await ensureGroup(redis, stream, group)
         ready = true
       }
-      if (takeOverAfterMs > 0 && Date.now() - lastTakeOver >= takeOverAfterMs / 2) {
-        lastTakeOver = Date.now()
-        const [, raw] = (await redis.xautoclaim(stream, group, consumer, takeOverAfterMs, '0', 'COUNT', BATCH)) as [
-          string,
-          unknown,
-        ]
-        const left = toEntries(raw)
-        if (left.length > 0) await handle(left)
-      }
       const wanted = options.wanted ? Math.min(BATCH, options.wanted()) : BATCH
       if (wanted <= 0) {
         await new Promise(resolve => setTimeout(resolve, 50))
         return
+      }
+      if (takeOverAfterMs > 0 && Date.now() - lastTakeOver >= takeOverAfterMs / 2) {
+        lastTakeOver = Date.now()
+        const [, raw] = (await redis.xautoclaim(stream, group, consumer, takeOverAfterMs, '0', 'COUNT', wanted)) as [
+          string,
+          unknown,
+        ]
+        const left = toEntries(raw)
+        if (left.length > 0) return await handle(left)
       }
       const answer = (await redis
         .xreadgroup('GROUP', group, consumer, 'COUNT', wanted, 'BLOCK', BLOCK_MS, 'STREAMS', stream, '>')

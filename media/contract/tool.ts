@@ -8,7 +8,7 @@ export const MAX_RESULT_CHARS = 4096
 const MAX_ANSWER_BYTES = 1024 * 1024
 const MAX_REDIRECTS = 3
 
-export type ToolOutcome = Pick<ToolCall, 'verdict' | 'http_status' | 'result'>
+export type ToolOutcome = Pick<ToolCall, 'verdict' | 'http_status' | 'result' | 'knowledge'>
 
 type Arguments = Record<string, unknown>
 

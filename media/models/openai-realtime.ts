@@ -101,6 +101,10 @@ class OpenAiRealtimeStream implements RealtimeStream {
     for (const item of toItems(message)) this.#addItem(item)
   }
 
+  instruct(text: string): void {
+    this.#addItem({ type: 'message', role: 'system', content: [{ type: 'input_text', text }] })
+  }
+
   giveResult(result: ToolMessage): void {
     this.#addItem(toResult(result))
   }

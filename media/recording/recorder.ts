@@ -10,6 +10,7 @@ import PQueue from 'p-queue'
 import type { RecordingInfo } from '../contract/messages.ts'
 import { recordingKey } from '../contract/recordings.ts'
 import type { AudioFrame, Blobs, Clock, Log, Recorder } from '../ports.ts'
+import { within } from '../within.ts'
 import { Tape } from './tape.ts'
 import { repairWav, WavError, WavFile, type WavSize } from './wav-file.ts'
 
@@ -113,7 +114,7 @@ export function createRecorder(options: RecorderOptions): OpenRecorder {
         async finish() {
           const stored = live.finish().then(size => size && store(spooled, size))
           void stored.then(() => own.delete(name))
-          const inTime = await within(clock, STORE_WITHIN_MS, stored)
+          const inTime = await within(clock, STORE_WITHIN_MS, LATE, stored)
           if (inTime !== LATE) return inTime
           void stored.then(recording => tell(spooled, recording))
           return null
@@ -142,14 +143,6 @@ async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<voi
 }
 
 const LATE = Symbol('late')
-
-async function within<T>(clock: Clock, ms: number, work: Promise<T>): Promise<T | typeof LATE> {
-  let cancel = () => {}
-  const late = new Promise<typeof LATE>(resolve => (cancel = clock.after(ms, () => resolve(LATE))))
-  const first = await Promise.race([work, late])
-  cancel()
-  return first
-}
 
 interface LiveOptions {
   file: string

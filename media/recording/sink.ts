@@ -1,18 +1,27 @@
+import { frameSamples } from '../audio/frames.ts'
+import { createNarrower, narrowRate } from '../audio/narrow.ts'
+import { createResampler } from '../audio/resample.ts'
 import type { LegSink, Recording } from '../ports.ts'
 
 /** The leg's view of a call that is recorded: what crosses the leg's edge is told, and nothing is changed. */
-export function recordingSink(sink: LegSink, recording: Recording): LegSink {
+export function recordingSink(sink: LegSink, recording: Recording, sampleRate: number): LegSink {
+  const rate = narrowRate(sampleRate)
+  const narrow = createNarrower(sampleRate)
+  const agent = createResampler(sampleRate, rate)
+  const silence = new Int16Array(frameSamples(sampleRate))
   return {
     pull(atMs) {
       const pcm = sink.pull(atMs)
-      recording.agent(pcm, atMs)
+      if (rate === sampleRate) recording.agent(pcm, atMs)
+      else recording.agent(agent.push(pcm ?? silence), atMs)
       return pcm
     },
     push(frame) {
-      recording.caller(frame)
+      recording.caller(narrow(frame))
       sink.push(frame)
     },
-    dtmf: digit => sink.dtmf(digit),
+    dtmf: (digit, inSound) => sink.dtmf(digit, inSound),
+    text: text => sink.text?.(text),
     ulaw: () => sink.ulaw?.() ?? null,
   }
 }

@@ -31,6 +31,7 @@ export const LogEntry = z.discriminatedUnion('type', [
   /** `joined`: in one breath with the entry before, as a leg does that catches up. */
   z.object({ type: z.literal('pull'), at: z.number(), atMs: z.number(), joined: z.boolean() }),
   z.object({ type: z.literal('dtmf'), at: z.number(), digit: z.string() }),
+  z.object({ type: z.literal('text'), at: z.number(), text: z.string() }),
   z.object({
     type: z.literal('voice'),
     at: z.number(),
@@ -51,6 +52,17 @@ export const LogEntry = z.discriminatedUnion('type', [
   z.object({ type: z.literal('answer'), at: z.number(), id, value: z.unknown() }),
   z.object({ type: z.literal('done'), at: z.number(), id }),
   z.object({ type: z.literal('failed'), at: z.number(), id, code: z.string().nullable(), message: z.string() }),
+  /** What people who follow the call did to its agent, as `Talk` names it. */
+  z.object({ type: z.literal('stepAside'), at: z.number() }),
+  z.object({ type: z.literal('stepIn'), at: z.number() }),
+  z.object({
+    type: z.literal('operatorSaid'),
+    at: z.number(),
+    text: z.string(),
+    startMs: z.number(),
+    endMs: z.number(),
+  }),
+  z.object({ type: z.literal('instruct'), at: z.number(), text: z.string() }),
   z.object({ type: z.literal('stop'), at: z.number() }),
 ])
 export type LogEntry = z.infer<typeof LogEntry>

@@ -85,6 +85,9 @@ export async function play(log: CallLog, options: PlayOptions = {}): Promise<Pla
       case 'dtmf':
         conversation.dtmf(entry.digit)
         break
+      case 'text':
+        conversation.text(entry.text)
+        break
       case 'voice':
         ;(voice as ((entry: Extract<LogEntry, { type: 'voice' }>) => void) | null)?.(entry)
         break
@@ -95,6 +98,18 @@ export async function play(log: CallLog, options: PlayOptions = {}): Promise<Pla
       case 'done':
       case 'failed':
         player.deliver(entry)
+        break
+      case 'stepAside':
+        conversation.stepAside()
+        break
+      case 'stepIn':
+        conversation.stepIn()
+        break
+      case 'operatorSaid':
+        conversation.operatorSaid(entry)
+        break
+      case 'instruct':
+        conversation.instruct(entry.text)
         break
       case 'stop':
         conversation.stop()
@@ -218,7 +233,7 @@ class Player {
     const lost = () => Promise.reject(new Error('not in the log'))
     return {
       ...(had('sendDtmf') ? { sendDtmf: keys => this.#one('keys', keys, () => undefined, lost) } : {}),
-      ...(had('transfer') ? { transfer: to => this.#one('transfer', to, asIs<TransferResult>, lost) } : {}),
+      ...(had('transfer') ? { transfer: ({ to }) => this.#one('transfer', to, asIs<TransferResult>, lost) } : {}),
       ...(had('searchKnowledge')
         ? { searchKnowledge: query => this.#one('knowledge', query, asIs<KnowledgeHit[]>, lost) }
         : {}),

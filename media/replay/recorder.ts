@@ -3,6 +3,7 @@
  * loop of its own and at one reading of the clock, so that a replay, which does the same, cannot differ by chance.
  */
 import type { ConversationOptions } from '../agent/conversation.ts'
+import type { Operated } from '../agent/talk.ts'
 import type { Clock, FetchError, LegSink, SpeechChunk, Transcript } from '../ports.ts'
 import { chunkCodec, LOG_VERSION, type LogEntry, type LogHeader, pcmToText, responseCodec } from './log.ts'
 
@@ -71,6 +72,17 @@ export class EdgeRecorder {
         return inner.pull(atMs)
       },
       dtmf: digit => this.#later({ type: 'dtmf', digit }, () => inner.dtmf(digit)),
+      text: text => this.#later({ type: 'text', text }, () => inner.text?.(text)),
+    }
+  }
+
+  /** At once, since the agent must be silent from the next frame on; their makers are events of their own. */
+  operated(talk: Operated): Operated {
+    return {
+      stepAside: () => this.#deliver({ type: 'stepAside' }, () => talk.stepAside()),
+      stepIn: () => this.#deliver({ type: 'stepIn' }, () => talk.stepIn()),
+      operatorSaid: said => this.#deliver({ type: 'operatorSaid', ...said }, () => talk.operatorSaid(said)),
+      instruct: text => this.#deliver({ type: 'instruct', text }, () => talk.instruct(text)),
     }
   }
 
@@ -80,9 +92,9 @@ export class EdgeRecorder {
     this.#write(JSON.stringify({ ...entry, at: this.#nowMs }))
   }
 
-  #deliver(entry: WithoutTime<LogEntry>, run: () => void): void {
+  #deliver<T>(entry: WithoutTime<LogEntry>, run: () => T): T {
     this.#log(entry)
-    run()
+    return run()
   }
 
   #later(entry: WithoutTime<LogEntry>, deliver: () => void): void {
@@ -160,7 +172,9 @@ export class EdgeRecorder {
         this.#one(this.#ask('fetch', requestKey.fetch(request)), () => fetch(request), responseCodec.write),
       abilities: {
         ...(sendDtmf ? { sendDtmf: keys => this.#one(this.#ask('keys', keys), () => sendDtmf(keys)) } : {}),
-        ...(transfer ? { transfer: to => this.#one(this.#ask('transfer', to), () => transfer(to)) } : {}),
+        ...(transfer
+          ? { transfer: (target, about) => this.#one(this.#ask('transfer', target.to), () => transfer(target, about)) }
+          : {}),
         ...(searchKnowledge
           ? {
               searchKnowledge: (query, signal) =>

@@ -60,8 +60,11 @@ export class DtmfSender {
     this.#queue = []
   }
 
-  /** What to send now instead of sound, or null. `events`: whether the far end takes telephone-events. */
-  next(timestamp: number, events: boolean): DtmfFrame | null {
+  /**
+   * What to send now instead of sound, or null. `events`: whether the far end takes telephone-events. `clockRate`: what
+   * their durations are counted in, where it is not the sound's rate.
+   */
+  next(timestamp: number, events: boolean, clockRate = this.#rate): DtmfFrame | null {
     const press = this.#queue[0]
     if (!press) return null
     const { key, elapsedMs } = press
@@ -73,18 +76,18 @@ export class DtmfSender {
       press.onDone?.()
     }
     if (key === null) return { kind: 'silence' }
-    if (events) return this.#event(press, key, elapsedMs)
+    if (events) return this.#event(press, key, clockRate)
     return elapsedMs < TONE_MS ? { kind: 'tone', pcm: this.#tone(key, elapsedMs) } : { kind: 'silence' }
   }
 
-  #event({ timestamp }: Press, key: string, elapsedMs: number): DtmfFrame {
+  #event({ timestamp, elapsedMs: nextMs }: Press, key: string, clockRate: number): DtmfFrame {
+    const elapsedMs = nextMs - FRAME_MS
     if (elapsedMs >= TONE_MS + END_REPEATS * FRAME_MS) return { kind: 'silence' }
     const ends = elapsedMs >= TONE_MS
     const payload = Buffer.alloc(4)
     payload[0] = KEYS.indexOf(key)
     payload[1] = VOLUME | (ends ? END_BIT : 0)
-    const ms = Math.min(TONE_MS, elapsedMs + FRAME_MS)
-    payload.writeUInt16BE((ms * this.#rate) / 1000, 2)
+    payload.writeUInt16BE((Math.min(TONE_MS, nextMs) * clockRate) / 1000, 2)
     return { kind: 'event', payload, timestamp, marker: elapsedMs === 0 }
   }
 

@@ -9,10 +9,12 @@ export interface JitterPacket {
   sequence: number
   timestamp: number
   payload: Uint8Array
+  /** Of RTP: the first after silence. */
+  marker?: boolean
 }
 
-export type JitterOutput =
-  | { kind: 'packet'; packet: JitterPacket; atMs: number }
+export type JitterOutput<P extends JitterPacket = JitterPacket> =
+  | { kind: 'packet'; packet: P; atMs: number }
   /** A packet that will not come any more; as long as its neighbour. */
   | { kind: 'lost'; atMs: number }
 
@@ -34,10 +36,10 @@ export const MAX_WAIT_MS = 160
 const MAX_DROPOUT = 300
 const MAX_HELD = 64
 
-export class JitterBuffer {
+export class JitterBuffer<P extends JitterPacket = JitterPacket> {
   readonly stats: JitterStats = { received: 0, lost: 0, late: 0, duplicate: 0, jitterMs: 0, highestSequence: 0 }
-  readonly #clockRate: number
-  readonly #held = new Map<number, { packet: JitterPacket; atMs: number }>()
+  readonly #held = new Map<number, { packet: P; atMs: number }>()
+  #clockRate: number
   #next: number | null = null
   #holeSinceMs: number | null = null
   #lastTransit: number | null = null
@@ -48,12 +50,19 @@ export class JitterBuffer {
     this.#clockRate = clockRate
   }
 
+  /** Another codec may count its timestamps otherwise (RFC 7160). */
+  setClockRate(clockRate: number): void {
+    if (clockRate === this.#clockRate) return
+    this.#clockRate = clockRate
+    this.#lastTransit = null
+  }
+
   /** How long a hole is waited for now: four times the jitter, within bounds. */
   get waitMs(): number {
     return Math.min(MAX_WAIT_MS, Math.max(MIN_WAIT_MS, 4 * this.stats.jitterMs))
   }
 
-  put(packet: JitterPacket, atMs: number): JitterOutput[] {
+  put(packet: P, atMs: number): JitterOutput<P>[] {
     this.stats.received++
     this.#noteJitter(packet, atMs)
     if (this.#next === null) this.#restart(packet)
@@ -75,7 +84,7 @@ export class JitterBuffer {
   }
 
   /** Another stream begins (a new SSRC), whose numbers say nothing about these; what is still held of the old one. */
-  startAnew(atMs: number): JitterOutput[] {
+  startAnew(atMs: number): JitterOutput<P>[] {
     const rest = this.#next === null ? [] : this.#giveUpAll(atMs)
     this.#held.clear()
     this.#next = null
@@ -84,8 +93,8 @@ export class JitterBuffer {
   }
 
   /** What is due although nothing arrived. */
-  poll(nowMs: number): JitterOutput[] {
-    const out: JitterOutput[] = []
+  poll(nowMs: number): JitterOutput<P>[] {
+    const out: JitterOutput<P>[] = []
     while (this.#holeSinceMs !== null && (nowMs - this.#holeSinceMs >= this.waitMs || this.#held.size > MAX_HELD)) {
       do {
         this.#step()
@@ -98,16 +107,16 @@ export class JitterBuffer {
     return out
   }
 
-  #accept(packet: JitterPacket, atMs: number): JitterOutput[] {
+  #accept(packet: P, atMs: number): JitterOutput<P>[] {
     this.#noteHighest(packet.sequence)
     this.#held.set(packet.sequence, { packet, atMs })
-    const out: JitterOutput[] = []
+    const out: JitterOutput<P>[] = []
     this.#drain(out)
     this.#holeSinceMs = this.#oldestHeldMs()
     return out.length > 0 ? out : this.poll(atMs)
   }
 
-  #drain(out: JitterOutput[]): void {
+  #drain(out: JitterOutput<P>[]): void {
     for (let entry = this.#held.get(this.#next!); entry; entry = this.#held.get(this.#next!)) {
       this.#held.delete(this.#next!)
       this.#step()
@@ -126,7 +135,7 @@ export class JitterBuffer {
     this.#next = (this.#next! + 1) & 0xffff
   }
 
-  #restart(packet: JitterPacket): void {
+  #restart(packet: P): void {
     this.#held.clear()
     this.#next = packet.sequence
     this.#holeSinceMs = null
@@ -135,7 +144,7 @@ export class JitterBuffer {
   }
 
   /** Everything still held, in order, holes left out: the stream they belong to is over. */
-  #giveUpAll(atMs: number): JitterOutput[] {
+  #giveUpAll(atMs: number): JitterOutput<P>[] {
     const base = this.#next!
     return [...this.#held.values()]
       .sort((a, b) => sequenceDelta(a.packet.sequence, base) - sequenceDelta(b.packet.sequence, base))
@@ -150,9 +159,10 @@ export class JitterBuffer {
     this.stats.highestSequence = this.#cycles * 65_536 + this.#highest
   }
 
-  #noteJitter(packet: JitterPacket, atMs: number): void {
+  #noteJitter(packet: P, atMs: number): void {
     const transit = atMs - (packet.timestamp / this.#clockRate) * 1000
-    if (this.#lastTransit !== null) {
+    // After silence some senders go on counting where they stopped.
+    if (this.#lastTransit !== null && !packet.marker) {
       const d = Math.abs(transit - this.#lastTransit)
       // A jump of the timestamp (new stream, 32-bit wrap) is not jitter.
       if (d < 2000) this.stats.jitterMs += (d - this.stats.jitterMs) / 16

@@ -1,45 +1,50 @@
 /**
- * One call's RTP over UDP (RFC 3550, RFC 3551, symmetric by RFC 4961): sockets, order, G.711, telephone-events, RTCP.
- * A SIP leg owns one; who opens it must close it.
+ * One call's RTP over UDP (RFC 3550, RFC 3551, symmetric by RFC 4961): two sockets, whose packets are taken, reports.
+ * What becomes of sound is the receiver's and the sender's business. A SIP leg owns one; who opens it must close it.
  */
 
 import { randomBytes } from 'node:crypto'
-import { createSocket, type Socket } from 'node:dgram'
-import { frameSamples } from '../audio/frames.ts'
-import { decodeG711, encodeG711, type G711, SILENCE } from '../audio/g711.ts'
+import type { Socket } from 'node:dgram'
+import { CODECS } from '../audio/codec.ts'
+import { COMFORT_NOISE } from '../audio/comfort-noise.ts'
 import type { MediaStats } from '../contract/messages.ts'
-import type { Clock, LegSink, Log } from '../ports.ts'
+import type { AudioFrame, Clock, LegSink, Log } from '../ports.ts'
+import { type Address, canonicalAddress, forFamily } from './address.ts'
+import type { DtlsIdentity } from './dtls-crypto.ts'
 import { DtmfReceiver } from './dtmf.ts'
-import { type DtmfFrame, DtmfSender } from './dtmf-sender.ts'
-import { JitterBuffer, type JitterOutput } from './jitter.ts'
-import { type Address, Latch } from './latch.ts'
+import { Latch } from './latch.ts'
 import type { Pacer } from './pacer.ts'
 import { looksLikeRtcp, parseRtp, RTP_HEADER_BYTES, type RtpPacket, writeRtpHeader } from './packet.ts'
+import { kindOf, type RtpParams } from './params.ts'
+import { Reports } from './reports.ts'
 import { buildRtcp, parseRtcp } from './rtcp.ts'
+import { bindPair, familyOf } from './sockets.ts'
+import { SoundReceiver } from './sound-receiver.ts'
+import { type OutgoingPacket, SoundSender } from './sound-sender.ts'
+import { type Channel, NO_SECURITY, SrtpSession } from './srtp-session.ts'
 
+export type { RtpParams } from './params.ts'
+
+/** Of telephone sound, in Hz. */
 export const RTP_RATE = 8000
-const FRAME = frameSamples(RTP_RATE)
 const RTCP_EVERY_MS = 5000
 const CNAME_BYTES = 8
 const LAST_PORT = 65_535
 /** A replayed or forged burst must not become minutes of sound. */
 const MAX_PAYLOAD_BYTES = 2400
 
-export interface RtpParams {
-  /** As signalled (SDP c= and m=). */
-  remote: Address
-  codec: G711
-  payloadType: number
-  dtmfPayloadType: number | null
-  /** From our side: `recvonly` and `inactive` send nothing. */
-  direction: 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive'
-}
-
 export interface RtpSession {
   readonly local: Address
+  /** Settles, in words, when the sound that must be secured can't be. */
+  readonly insecure: Promise<string>
+  /** A host that takes part in the signalling: behind NAT the sound may come from there. */
+  trust(address: string): void
   /** Signalling has agreed, first or anew. */
   configure(params: RtpParams): void
-  attach(sink: LegSink): void
+  /** Sound begins, both ways. `sampleRate` of the frames stays, whatever codec is agreed later; the codec's unless given. */
+  attach(sink: LegSink, sampleRate?: number): void
+  /** Until then the far end is heard, and silence sent: what is between may wait for a packet of ours. */
+  listen(onFrame: (frame: AudioFrame) => void, sampleRate: number): void
   /** Presses keys instead of sound; settles when the last was sent, or at the end of the session. */
   sendDtmf(keys: string): Promise<void>
   /** Clock time of the last packet that was taken, or null. */
@@ -56,40 +61,53 @@ export interface RtpOptions {
   clock: Clock
   pacer: Pacer
   log: Log
+  /** For DTLS-SRTP; without it there is none. */
+  identity?: DtlsIdentity
 }
 
 export async function openRtp(options: RtpOptions): Promise<RtpSession> {
-  const { rtp, rtcp } = await bindPair(options)
+  const { rtp, rtcp } = await bindPair(options.host, options.ports)
   return new Session(rtp, rtcp, options)
+}
+
+/** What there is from the moment that sound begins. */
+interface Sound {
+  sink: LegSink
+  receiver: SoundReceiver
+  sender: SoundSender
 }
 
 class Session implements RtpSession {
   readonly local: Address
+  readonly insecure: Promise<string>
   readonly #rtp: Socket
   readonly #rtcp: Socket
   readonly #options: RtpOptions
-  readonly #jitter = new JitterBuffer(RTP_RATE)
   readonly #dtmf = new DtmfReceiver()
-  readonly #keys = new DtmfSender(RTP_RATE)
+  readonly #reports = new Reports()
+  readonly #srtp: SrtpSession
   readonly #ssrc = randomBytes(4).readUInt32BE(0)
+  /** Of the first sample. */
+  #timestamp = randomBytes(4).readUInt32BE(0)
   readonly #cname = randomBytes(CNAME_BYTES).toString('hex')
-  readonly #packet = Buffer.alloc(RTP_HEADER_BYTES + FRAME)
+  readonly #trusted: string[] = []
   #params: RtpParams | null = null
   #latch: Latch | null = null
-  #sink: LegSink | null = null
+  /** Waiting for the first agreement, or running. */
+  #attached: { sink: LegSink; sampleRate: number | undefined } | null = null
+  /** Who is attached does so, and no more. */
+  #listens = false
+  #sound: Sound | null = null
   #stopTicks: (() => void) | null = null
-  #sequence = randomBytes(2).readUInt16BE(0)
-  #timestamp = randomBytes(4).readUInt32BE(0)
+  /** In the lower half, so that a loss at the start can't hide the first rollover (RFC 3711 §3.3.1). */
+  #sequence = randomBytes(2).readUInt16BE(0) & 0x7fff
   #sent = 0
+  #octets = 0
   #rejected = 0
   #lastReceivedMs: number | null = null
-  #remoteSsrc: number | null = null
   #rtcpDueMs = 0
-  #lastSr: { middle: number; atMs: number } | null = null
-  #lastFrame: Int16Array = new Int16Array(FRAME)
-  /** Of packets that are no whole number of frames. */
-  #pending: Uint8Array = new Uint8Array(0)
-  #concealed = 0
+  /** Where the far end's reports come from, once one has come from where its sound does. */
+  #rtcpSource: Address | null = null
   #closed = false
 
   constructor(rtp: Socket, rtcp: Socket, options: RtpOptions) {
@@ -97,30 +115,79 @@ class Session implements RtpSession {
     this.#rtcp = rtcp
     this.#options = options
     this.local = { address: rtp.address().address, port: rtp.address().port }
-    rtp.on('message', (data, from) => this.#receive(data, from))
-    rtcp.on('message', data => this.#receiveRtcp(data))
+    const { promise, resolve: onFailed } = Promise.withResolvers<string>()
+    this.insecure = promise
+    const send = (channel: Channel, data: Buffer, to: Address) => this.#transmit(channel, data, to)
+    this.#srtp = new SrtpSession({ identity: options.identity ?? null, clock: options.clock, send, onFailed })
+    rtp.on('message', (data, from) => this.#receive(data, from, 'rtp'))
+    rtcp.on('message', (data, from) => this.#receive(data, from, 'rtcp'))
     for (const socket of [rtp, rtcp]) {
       // ICMP "port unreachable" of a peer that is gone surfaces here; the call's own timers decide what it means.
       socket.on('error', error => options.log.debug({ err: error }, 'media socket error'))
     }
   }
 
-  configure(params: RtpParams): void {
-    if (params.codec !== this.#params?.codec) this.#pending = new Uint8Array(0)
-    this.#params = params
-    if (this.#latch) this.#latch.resignal(params.remote)
-    else this.#latch = new Latch(params.remote)
+  trust(address: string): void {
+    this.#trusted.push(address)
+    this.#latch?.trust(address)
   }
 
-  attach(sink: LegSink): void {
-    if (this.#sink || this.#closed) return
-    this.#sink = sink
+  configure(params: RtpParams): void {
+    if (this.#closed) return
+    this.#params = params
+    if (this.#latch) this.#latch.resignal(params.remote)
+    else {
+      this.#latch = new Latch(params.remote)
+      for (const address of this.#trusted) this.#latch.trust(address)
+    }
+    const remote = { rtp: params.remote, rtcp: params.rtcp ?? above(params.remote) }
+    this.#srtp.configure(params.security ?? NO_SECURITY, remote, params.rtcpMux ?? false)
+    this.#sound?.receiver.configure(params)
+    this.#sound?.sender.configure(params)
+    this.#begin()
+  }
+
+  attach(sink: LegSink, sampleRate?: number): void {
+    if (this.#take(sink, sampleRate)) this.#listens = false
+  }
+
+  listen(onFrame: (frame: AudioFrame) => void, sampleRate: number): void {
+    if (this.#take({ pull: () => null, push: onFrame, dtmf() {} }, sampleRate)) this.#listens = true
+  }
+
+  /** False when it is too late for it. */
+  #take(sink: LegSink, sampleRate: number | undefined): boolean {
+    if (this.#closed || (this.#attached && !this.#listens)) return false
+    this.#stop()
+    this.#attached = { sink, sampleRate }
     this.#rtcpDueMs = this.#options.clock.now() + RTCP_EVERY_MS / 2
+    this.#begin()
+    return true
+  }
+
+  /** Once there is somebody to hear and something agreed. */
+  #begin(): void {
+    if (this.#sound || !this.#attached || !this.#params) return
+    const { sink, sampleRate } = this.#attached
+    const rate = sampleRate ?? CODECS[this.#params.codec].sampleRate
+    this.#sound = {
+      sink,
+      receiver: new SoundReceiver(this.#params, rate),
+      sender: new SoundSender(this.#params, rate, this.#timestamp),
+    }
     this.#stopTicks = this.#options.pacer.add(dueMs => this.#tick(dueMs))
   }
 
+  #stop(): void {
+    this.#stopTicks?.()
+    this.#sound?.sender.close()
+    this.#sound?.receiver.close()
+    this.#timestamp = this.#sound?.sender.timestamp ?? this.#timestamp
+    this.#sound = null
+  }
+
   sendDtmf(keys: string): Promise<void> {
-    return this.#closed ? Promise.resolve() : this.#keys.press(keys)
+    return this.#closed || !this.#sound ? Promise.resolve() : this.#sound.sender.press(keys)
   }
 
   lastReceivedMs(): number | null {
@@ -128,7 +195,7 @@ class Session implements RtpSession {
   }
 
   stats(): MediaStats {
-    const { received, lost, late, jitterMs } = this.#jitter.stats
+    const { received, lost, late, jitterMs } = this.#sound?.receiver.stats ?? NOTHING
     return {
       codec: this.#params?.codec ?? 'none',
       packets_sent: this.#sent,
@@ -144,193 +211,153 @@ class Session implements RtpSession {
     if (this.#closed) return
     this.#closed = true
     this.#stopTicks?.()
-    this.#keys.close()
-    this.#rtp.close()
-    this.#sendRtcp(true, () => this.#rtcp.close())
+    this.#srtp.close()
+    this.#sendRtcp(true, () => {
+      this.#rtp.close()
+      this.#rtcp.close()
+    })
+    this.#sound?.sender.close()
+    this.#sound?.receiver.close()
   }
 
-  #receive(data: Buffer, from: Address): void {
-    const { clock } = this.#options
-    if (looksLikeRtcp(data)) {
-      this.#receiveRtcp(data)
-      return
-    }
+  // ---- in ----
+
+  #receive(data: Buffer, from: Address, channel: Channel): void {
+    if (this.#closed) return
+    const isRtcp = channel === 'rtcp' || looksLikeRtcp(data)
+    const { clear, rejected } = this.#srtp.open(data, from, channel, isRtcp)
+    if (rejected) this.#rejected++
+    if (clear === null) return
+    if (isRtcp) this.#receiveRtcp(clear, from)
+    else this.#receiveRtp(clear, from)
+  }
+
+  #receiveRtp(data: Buffer, from: Address): void {
+    const nowMs = this.#options.clock.now()
     const packet = parseRtp(data)
-    if (!packet || !this.#admits(packet, from)) {
+    if (!packet || !this.#admits(packet, from, nowMs)) {
       this.#rejected++
       return
     }
-    const nowMs = clock.now()
     this.#lastReceivedMs = nowMs
-    if (packet.payloadType === this.#params!.dtmfPayloadType) {
+    const sound = this.#sound
+    // Before the answer: somebody speaks, and nobody listens.
+    if (!sound) return
+    if (kindOf(this.#params!, packet.payloadType) === 'dtmf') {
       const key = this.#dtmf.receive(packet)
-      if (key) this.#sink?.dtmf(key)
-      // The event replaces sound: its sequence numbers count, its payload is silence. Some gateways number keys apart.
-      if (packet.ssrc === this.#remoteSsrc)
-        this.#deliver(this.#jitter.put({ ...packet, payload: new Uint8Array(0) }, nowMs))
-      return
+      if (key) sound.sink.dtmf(key)
     }
-    if (packet.ssrc !== this.#remoteSsrc) {
-      this.#remoteSsrc = packet.ssrc
-      this.#deliver(this.#jitter.startAnew(nowMs))
-    }
-    this.#deliver(this.#jitter.put(packet, nowMs))
+    if (!this.#closed) this.#deliver(sound.receiver.receive(packet, nowMs))
   }
 
-  #admits(packet: RtpPacket, from: Address): boolean {
+  #admits(packet: RtpPacket, from: Address, nowMs: number): boolean {
     const params = this.#params
     if (!params || !this.#latch || packet.payload.length > MAX_PAYLOAD_BYTES) return false
-    if (packet.payloadType !== params.payloadType && packet.payloadType !== params.dtmfPayloadType) return false
-    return this.#latch.accepts(from, packet)
+    const kind = kindOf(params, packet.payloadType)
+    // Comfort noise has a number by itself, and gateways send it unasked.
+    if (kind === null && packet.payloadType !== COMFORT_NOISE) return false
+    return this.#latch.accepts(from, packet, nowMs)
   }
 
-  #deliver(outputs: JitterOutput[]): void {
-    const sink = this.#sink
-    for (const output of outputs) {
-      if (output.kind === 'lost') {
-        // The last frame, each time at half its strength (G.711 Appendix I in its simplest form).
-        this.#concealed++
-        const gain = this.#concealed > 3 ? 0 : 0.5 ** this.#concealed
-        sink?.push({ pcm: this.#lastFrame.map(sample => sample * gain), atMs: output.atMs, concealed: true })
-        continue
-      }
-      this.#concealed = 0
-      this.#deliverPayload(output.packet.payload, output.atMs)
-    }
+  #deliver(frames: AudioFrame[]): void {
+    for (const frame of frames) if (!this.#closed) this.#sound?.sink.push(frame)
   }
 
-  /** As bytes too where they are µ-law: a model that speaks it gets them as they came. */
-  #deliverPayload(payload: Uint8Array, atMs: number): void {
-    const { codec } = this.#params!
-    const bytes = this.#pending.length === 0 ? payload : Buffer.concat([this.#pending, payload])
-    let at = 0
-    for (; at + FRAME <= bytes.length; at += FRAME) {
-      const frame = bytes.subarray(at, at + FRAME)
-      const pcm = decodeG711(codec, frame)
-      this.#lastFrame = pcm
-      this.#sink?.push({ pcm, atMs, concealed: false, ...(codec === 'PCMU' ? { ulaw: frame } : {}) })
-    }
-    this.#pending = bytes.slice(at)
-  }
-
-  #tick(dueMs: number): void {
-    const nowMs = this.#options.clock.now()
-    this.#deliver(this.#jitter.poll(nowMs))
-    this.#timestamp = (this.#timestamp + FRAME) >>> 0
-    const params = this.#params
-    // What is pulled counts as heard: on hold nothing is sent, so nothing is pulled, and the agent waits.
-    if (params && params.direction !== 'recvonly' && params.direction !== 'inactive') {
-      const key = this.#keys.next(this.#timestamp, params.dtmfPayloadType !== null)
-      if (key) this.#sendKey(params, key)
-      else {
-        const pcm = this.#sink!.pull(dueMs)
-        if (this.#closed) return // the last word was said, and the call hung up
-        this.#send(params, pcm, pcm && params.codec === 'PCMU' ? (this.#sink!.ulaw?.() ?? null) : null)
-      }
-    }
-    if (this.#closed) return
-    if (nowMs >= this.#rtcpDueMs) {
-      this.#rtcpDueMs = nowMs + RTCP_EVERY_MS
-      this.#sendRtcp(false)
-    }
-  }
-
-  #send(params: RtpParams, pcm: Int16Array | null, ulaw: Uint8Array | null = null): void {
-    if (ulaw?.length === FRAME) this.#packet.set(ulaw, RTP_HEADER_BYTES)
-    else if (pcm) encodeG711(params.codec, pcm, this.#packet, RTP_HEADER_BYTES)
-    else this.#packet.fill(SILENCE[params.codec], RTP_HEADER_BYTES)
-    // Silence is sent too: it keeps NAT bindings open and tells the far end that we live.
-    this.#sendPacket(Buffer.from(this.#packet), params.payloadType, this.#timestamp, this.#sent === 0)
-  }
-
-  #sendKey(params: RtpParams, key: DtmfFrame): void {
-    if (key.kind !== 'event') {
-      this.#send(params, key.kind === 'tone' ? key.pcm : null)
-      return
-    }
-    const packet = Buffer.concat([Buffer.alloc(RTP_HEADER_BYTES), key.payload])
-    this.#sendPacket(packet, params.dtmfPayloadType!, key.timestamp, key.marker)
-  }
-
-  #sendPacket(packet: Buffer, payloadType: number, timestamp: number, marker: boolean): void {
-    const { address, port } = this.#latch!.target
-    this.#sequence = (this.#sequence + 1) & 0xffff
-    writeRtpHeader(packet, { payloadType, marker, sequence: this.#sequence, timestamp, ssrc: this.#ssrc })
-    this.#rtp.send(packet, port, address)
-    this.#sent++
-  }
-
-  #receiveRtcp(data: Buffer): void {
+  #receiveRtcp(data: Buffer, from: Address): void {
     const report = parseRtcp(data)
     if (!report) {
       this.#rejected++
       return
     }
-    if (report.ntpMiddle !== null) this.#lastSr = { middle: report.ntpMiddle, atMs: this.#options.clock.now() }
+    // Reports of strangers say nothing of this call.
+    const address = canonicalAddress(from.address)
+    if (!this.#latch || address !== this.#latch.target.address) return
+    this.#rtcpSource = { address, port: from.port }
+    this.#reports.noteReport(report, this.#ssrc, this.#options.clock.now())
+    if (this.#reports.peerLoss !== null) this.#sound?.sender.expectLoss(this.#reports.peerLoss)
+  }
+
+  // ---- out ----
+
+  #tick(dueMs: number): void {
+    const { sink, receiver, sender } = this.#sound!
+    const nowMs = this.#options.clock.now()
+    this.#deliver(receiver.tick(nowMs))
+    if (this.#closed) return
+    // What is pulled counts as heard: until it can be secured, nothing is.
+    if (!this.#srtp.ready) return
+    const packets = sender.tick(() => {
+      const pcm = sink.pull(dueMs)
+      return pcm && { pcm, ulaw: sink.ulaw?.() ?? null }
+    })
+    // The last word may have been said just now, and the call hung up.
+    if (this.#closed) return
+    for (const packet of packets) this.#sendRtp(packet)
+    if (nowMs < this.#rtcpDueMs) return
+    this.#rtcpDueMs = nowMs + RTCP_EVERY_MS
+    this.#sendRtcp(false)
+  }
+
+  #sendRtp({ payloadType, marker, timestamp, payload }: OutgoingPacket): void {
+    this.#sequence = (this.#sequence + 1) & 0xffff
+    const packet = Buffer.allocUnsafe(RTP_HEADER_BYTES + payload.length)
+    writeRtpHeader(packet, { payloadType, marker, sequence: this.#sequence, timestamp, ssrc: this.#ssrc })
+    packet.set(payload, RTP_HEADER_BYTES)
+    this.#sent++
+    this.#octets += payload.length
+    const sealed = this.#srtp.sealRtp(packet)
+    if (sealed) this.#transmit('rtp', sealed, this.#latch!.target)
   }
 
   #sendRtcp(bye: boolean, sent: () => void = () => {}): void {
-    if (!this.#latch || this.#sent === 0) {
+    const target = this.#rtcpTarget()
+    if (!target || !this.#sound || this.#sent === 0) {
       sent()
       return
     }
     const { clock } = this.#options
-    const { lost, jitterMs, highestSequence } = this.#jitter.stats
-    const block = {
-      ssrc: this.#remoteSsrc ?? 0,
-      fractionLost: 0,
-      cumulativeLost: lost,
-      highestSequence,
-      jitter: Math.round((jitterMs * RTP_RATE) / 1000),
-      lastSr: this.#lastSr?.middle ?? 0,
-      delaySinceLastSr: this.#lastSr ? Math.round(((clock.now() - this.#lastSr.atMs) * 65_536) / 1000) : 0,
-    }
+    const { receiver, sender } = this.#sound
+    const { ssrc, clockRate, stats } = receiver
     const report = buildRtcp({
       ssrc: this.#ssrc,
       cname: this.#cname,
       wallMs: clock.wall(),
-      timestamp: this.#timestamp,
+      timestamp: sender.timestamp,
       packets: this.#sent,
-      octets: this.#sent * FRAME,
-      blocks: this.#remoteSsrc === null ? [] : [block],
+      octets: this.#octets,
+      blocks: ssrc === null ? [] : [this.#reports.block({ ssrc, clockRate, stats }, clock.now())],
       bye,
     })
+    const sealed = this.#srtp.sealRtcp(report)
+    if (sealed) this.#transmit(this.#srtp.rtcpChannel, sealed, target, sent)
+    else sent()
+  }
+
+  /** Where reports came from (RFC 4961 §4), else where signalling said, else one above where the sound goes. */
+  #rtcpTarget(): Address | null {
+    if (!this.#latch || !this.#params) return null
     const { address, port } = this.#latch.target
+    if (this.#srtp.rtcpChannel === 'rtp') return this.#latch.target
+    if (this.#rtcpSource?.address === address) return this.#rtcpSource
+    const { remote, rtcp } = this.#params
+    if (rtcp && canonicalAddress(remote.address) === address && remote.port === port) return rtcp
+    return above({ address, port })
+  }
+
+  /** The one way out. Nothing goes to a name: who it belongs to is known when its sound comes. */
+  #transmit(channel: Channel, data: Buffer, to: Address, sent: () => void = () => {}): void {
+    const socket = channel === 'rtp' ? this.#rtp : this.#rtcp
+    const address = canonicalAddress(to.address)
+    const family = familyOf(this.#options.host)
     // The last port has no next one, and `send` throws for what is no port.
-    if (port < LAST_PORT) this.#rtcp.send(report, port + 1, address, sent)
+    const reachable = address !== null && to.port > 0 && to.port <= LAST_PORT
+    if (reachable && (family === 'udp6' || !address.includes(':')))
+      socket.send(data, to.port, forFamily(address, family), sent)
     else sent()
   }
 }
 
-/** RTP on an even port and RTCP on the next (RFC 3550 §11). */
-async function bindPair({ host, ports }: RtpOptions): Promise<{ rtp: Socket; rtcp: Socket }> {
-  const first = ports.min + (ports.min & 1)
-  const pairs = ports.max === 0 ? 0 : Math.floor((ports.max - first + 1) / 2)
-  const attempts = pairs > 0 ? pairs : 50
-  const offset = Math.floor(Math.random() * attempts)
-  for (let i = 0; i < attempts; i++) {
-    const wanted = pairs > 0 ? first + 2 * ((offset + i) % pairs) : 0
-    const rtp = await bind(host, wanted)
-    if (!rtp) continue
-    const port = rtp.address().port
-    const rtcp = port % 2 === 0 ? await bind(host, port + 1) : null
-    if (rtcp) return { rtp, rtcp }
-    rtp.close()
-  }
-  throw new Error('no free pair of RTP ports')
-}
+/** Where the reports belong when nothing else is said (RFC 3550 §11). */
+const above = ({ address, port }: Address): Address => ({ address, port: port + 1 })
 
-function bind(host: string, port: number): Promise<Socket | null> {
-  return new Promise((resolve, reject) => {
-    const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4')
-    socket.once('error', (error: NodeJS.ErrnoException) => {
-      socket.close()
-      if (error.code === 'EADDRINUSE' || error.code === 'EACCES') resolve(null)
-      else reject(error)
-    })
-    socket.bind({ port, address: host, exclusive: true }, () => {
-      socket.removeAllListeners('error')
-      resolve(socket)
-    })
-  })
-}
+const NOTHING = { received: 0, lost: 0, late: 0, jitterMs: 0 }

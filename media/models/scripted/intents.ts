@@ -18,7 +18,8 @@ const STOP = new Set(
     .split(/\s+/)
     .map(stem),
 )
-const contentStems = (text: string) =>
+/** Of the words that carry meaning. */
+export const contentStems = (text: string) =>
   tokenize(text)
     .map(stem)
     .filter(word => word.length > 1 && !STOP.has(word))

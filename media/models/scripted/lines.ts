@@ -10,6 +10,7 @@ export interface Lines {
   takeMessage: string
   noted: string
   failed: string
+  unknown: string
   done: string
   noAgain: string
   hello: string
@@ -36,6 +37,7 @@ const ENGLISH: Lines = {
     'I am not able to help with that myself. Please tell me your message, and somebody will get back to you.',
   noted: 'Thank you, I have noted that.',
   failed: 'I am sorry, that did not work.',
+  unknown: 'I am sorry, I do not know that.',
   done: 'That is done.',
   noAgain: 'I understand, we will not call you again. Goodbye.',
   hello: 'Hello!',
@@ -56,6 +58,7 @@ const RUSSIAN: Lines = {
   takeMessage: 'С этим я сам помочь не могу. Оставьте сообщение, и вам перезвонят.',
   noted: 'Спасибо, я записал.',
   failed: 'Извините, не получилось.',
+  unknown: 'Извините, этого я не знаю.',
   done: 'Готово.',
   noAgain: 'Понял, больше звонить не будем. До свидания.',
   hello: 'Здравствуйте!',

@@ -2,20 +2,33 @@
  * The scripted policy: a pure function of the conversation so far and the project's tools. It finds which tool is meant,
  * asks for what is missing, reads back what would change something, and calls. It says when it can't help.
  */
+import { isOwnTool, type OwnTool } from '../../contract/own-tools.ts'
 import type { ChatMessage } from '../../ports.ts'
 import { compileIntents, type Intent, matchIntent } from './intents.ts'
 import { type Lines, linesFor } from './lines.ts'
+import { answerFrom, hasContent } from './lookup.ts'
 import { tokenize } from './numbers.ts'
 import { fillSlots, type Slot, type SlotValue, type SlotValues, slotsOf, stem, yesNo } from './slots.ts'
 import { speakResult, speakValue } from './speak.ts'
 
+interface Asking {
+  at: 'asking'
+  intent: Intent
+  values: SlotValues
+  slot: Slot
+  misses: number
+}
+
 export type Step =
   /** Nothing is under way. `open`: something was done, "anything else?" was asked. */
   | { at: 'idle'; open: boolean }
-  | { at: 'asking'; intent: Intent; values: SlotValues; slot: Slot; misses: number }
+  | Asking
   | { at: 'confirming'; intent: Intent; values: SlotValues; changing: boolean }
   | { at: 'calling'; intent: Intent; values: SlotValues }
   | { at: 'told'; intent: Intent; result: string; ok: boolean }
+  /** `back`: where the question came in between. */
+  | { at: 'looking_up'; question: string; back: Asking | null }
+  | { at: 'looked_up'; answer: string | null; back: Asking | null }
   | { at: 'message'; taken: boolean }
   | { at: 'over'; doNotCall: boolean }
 
@@ -35,6 +48,8 @@ export interface PolicyContext {
   today: Date
   /** Reads need no confirmation; what may change something does. Told by the tool's method when known. */
   confirms(intent: Intent): boolean
+  /** Whether there is something to look up. */
+  knows: boolean
 }
 
 export type PolicyAction =
@@ -44,6 +59,8 @@ export type PolicyAction =
   | { call: string; arguments: SlotValues }
 
 const MAX_MISSES = 2
+const SEARCH: OwnTool = 'search_knowledge'
+const MAX_QUERY = 400
 
 /** Of a whole wish, not of a time or a way of calling: who is taken for one of these is never dialled again. */
 const DO_NOT_CALL = new RegExp(
@@ -69,12 +86,19 @@ const HARMLESS_NO = /\b(?:no problem|not a problem|no worries|why not)\b|без 
 const FINE_AS_IT_IS =
   /\b(?:nothing|(?:it|that|everything)(?:['’]s| is) (?:all )?(?:fine|ok|okay|good|correct|right))\b|ничего|вс[её] (?:верно|правильно)/i
 const QUESTION = /\?|\b(?:what|when|where|which|how|who|can|could|do you|is there|are you|i need|i want)\b/i
+/** `\b` knows no Cyrillic. */
+const RUSSIAN_QUESTION =
+  /(?:^|[^\p{L}])(?:что|чем|когда|где|куда|сколько|как|кто|почему|как(?:ой|ая|ое|ие)|можно|есть ли)(?!\p{L})/iu
 const REPEAT =
   /\b(?:repeat|say (?:that|it) again|pardon|what did you say|come again|sorry\?)|(?:повторите|не расслышал|что вы сказали)/i
 const NEVER_MIND =
   /\b(?:never ?mind|forget it|cancel that|start over|something else)\b|(?:неважно|забудьте|не надо ничего|сначала)/i
 const HELLO =
   /^(?:hello|hi|hey|good (?:morning|afternoon|evening)|здравствуйте|привет|алло|добрый (?:день|вечер))[\s,.!?]*(?:there)?[.!?]*$/i
+
+/** Nothing to look up. */
+const HEARD =
+  /^(?:(?:ok(?:ay)?|all ?right|great|good|perfect|i see|thanks?(?: you)?(?: (?:very|so) much)?|спасибо(?: большое)?|хорошо|понятно|ясно|отлично)[\s,.!]*)+$/i
 
 export function decide(messages: readonly ChatMessage[], context: PolicyContext): PolicyAction {
   return actionOf(replay(messages, context), context)
@@ -92,11 +116,25 @@ export function replay(messages: readonly ChatMessage[], context: PolicyContext)
 function onTool(
   state: PolicyState,
   message: Extract<ChatMessage, { role: 'tool' }>,
-  { intents }: PolicyContext,
+  context: PolicyContext,
 ): PolicyState {
-  const intent = intents.find(({ tool }) => tool.name === message.name)
+  if (message.name === SEARCH) return onFound(state, message, context)
+  const intent = context.intents.find(({ tool }) => tool.name === message.name)
   if (!intent) return state
   return { ...state, step: { at: 'told', intent, result: message.result, ok: message.ok }, misses: 0 }
+}
+
+function onFound(
+  state: PolicyState,
+  { arguments: { query }, result, ok }: Extract<ChatMessage, { role: 'tool' }>,
+  { language }: PolicyContext,
+): PolicyState {
+  const back = state.step.at === 'looking_up' ? state.step.back : null
+  const answer = ok ? answerFrom(String(query), result, language) : null
+  if (answer !== null) return { ...state, misses: 0, step: { at: 'looked_up', answer, back } }
+  const misses = state.misses + 1
+  if (misses >= MAX_MISSES && !back) return { ...state, misses: 0, step: { at: 'message', taken: false } }
+  return { ...state, misses, step: { at: 'looked_up', answer, back } }
 }
 
 function onCaller(state: PolicyState, text: string, context: PolicyContext): PolicyState {
@@ -108,6 +146,9 @@ function onCaller(state: PolicyState, text: string, context: PolicyContext): Pol
     case 'idle':
     case 'told':
       return onOpen(state, text, step.at === 'told' || step.open, context)
+    case 'looking_up':
+    case 'looked_up':
+      return step.back ? onAnswer(state, step.back, text, context) : onOpen(state, text, true, context)
     case 'asking':
       return onAnswer(state, step, text, context)
     case 'confirming':
@@ -126,13 +167,20 @@ function onOpen(state: PolicyState, text: string, open: boolean, context: Policy
   if (GOODBYE.test(text) || (open && answer === false && !QUESTION.test(text)))
     return { ...state, step: { at: 'over', doNotCall: false } }
   if (OPERATOR.test(text)) return { ...state, step: { at: 'message', taken: false } }
+  if (open && context.knows && HEARD.test(text.trim())) return { ...state, step: { at: 'idle', open: true } }
   if (open && answer === true) return { ...state, step: { at: 'idle', open: false }, misses: 0, greeted: false }
   if (HELLO.test(text.trim())) return { ...state, step: { at: 'idle', open: false }, greeted: false }
+  if (context.knows && hasContent(text)) return lookUp({ ...state, greeted: true }, text, null)
   const misses = state.misses + 1
   if (misses >= MAX_MISSES || context.intents.length === 0)
     return { ...state, misses: 0, step: { at: 'message', taken: false } }
   return { ...state, misses, greeted: true, step: { at: 'idle', open: false } }
 }
+
+const lookUp = (state: PolicyState, question: string, back: Asking | null): PolicyState => ({
+  ...state,
+  step: { at: 'looking_up', question, back },
+})
 
 function begin(state: PolicyState, intent: Intent, text: string, context: PolicyContext): PolicyState {
   const given = fillSlots(text, intent.slots, null, context.today)
@@ -172,6 +220,8 @@ function onAnswer(
   if (OPERATOR.test(text)) return { ...state, step: { at: 'message', taken: false } }
   const other = matchIntent(text, context.intents, context.today)
   if (other && other !== intent) return begin(state, other, text, context)
+  const asks = QUESTION.test(text) || RUSSIAN_QUESTION.test(text)
+  if (context.knows && asks && hasContent(text)) return lookUp(state, text, step)
   const misses = step.misses + 1
   if (misses > MAX_MISSES) return { ...state, step: { at: 'message', taken: false } }
   return { ...state, step: { ...step, misses } }
@@ -215,12 +265,12 @@ const mentions = (text: string, slot: Slot) => {
 // ---- what to do now ----
 
 export function actionOf(state: PolicyState, context: PolicyContext): PolicyAction {
-  const { lines, language, intents } = context
+  const { lines, language } = context
   const { step } = state
   switch (step.at) {
     case 'idle':
       if (step.open || !state.greeted) return { say: step.open ? lines.whatElse : lines.whatCanIDo }
-      return { say: lines.canDo(intents.map(({ tool }) => describe(tool.description)).join(lines.or)) }
+      return { say: canDo(context) }
     case 'asking':
       return { say: lines.ask(step.slot.label) }
     case 'confirming':
@@ -233,6 +283,16 @@ export function actionOf(state: PolicyState, context: PolicyContext): PolicyActi
       return { call: step.intent.tool.name, arguments: step.values }
     case 'told':
       return { say: `${step.ok ? speakResult(step.result, lines.done, language) : lines.failed} ${lines.whatElse}` }
+    case 'looking_up':
+      return { call: SEARCH, arguments: { query: step.question.slice(0, MAX_QUERY).toWellFormed() } }
+    case 'looked_up': {
+      const whatNow = step.back
+        ? lines.ask(step.back.slot.label)
+        : step.answer === null
+          ? canDo(context)
+          : lines.whatElse
+      return { say: `${step.answer ?? lines.unknown} ${whatNow}` }
+    }
     case 'message':
       if (!step.taken) return { say: lines.takeMessage }
       return { say: `${lines.noted} ${lines.whatElse}`, next: 'take_message', message: state.message ?? '' }
@@ -240,6 +300,11 @@ export function actionOf(state: PolicyState, context: PolicyContext): PolicyActi
       return step.doNotCall ? { say: lines.noAgain, next: 'do_not_call' } : { say: lines.goodbye, next: 'hangup' }
   }
 }
+
+const canDo = ({ intents, lines }: PolicyContext): string =>
+  intents.length === 0
+    ? lines.whatElse
+    : lines.canDo(intents.map(({ tool }) => describe(tool.description)).join(lines.or))
 
 function readBack(slots: readonly Slot[], values: SlotValues, lines: Lines, language: string): string {
   return slots
@@ -287,7 +352,8 @@ export function contextFor(
   confirms: (name: string) => boolean,
 ): PolicyContext {
   return {
-    intents: compileIntents(tools),
+    intents: compileIntents(tools.filter(({ name }) => !isOwnTool(name))),
+    knows: tools.some(({ name }) => name === SEARCH),
     lines: linesFor(language),
     language,
     today,

@@ -11,12 +11,7 @@ export interface ScriptedOptions {
 
 export function createScripted(options: ScriptedOptions): Llm {
   const contextOf = (request: LlmRequest) =>
-    contextFor(
-      request.tools.filter(tool => !isOwnTool(tool.name)),
-      request.language,
-      request.today,
-      options.confirms,
-    )
+    contextFor(request.tools, request.language, request.today, options.confirms)
   return {
     async *respond(request: LlmRequest): AsyncIterable<LlmEvent> {
       const action = decide(request.messages, contextOf(request))

@@ -110,7 +110,7 @@ describe('a text model', () => {
     await line.caller(600)
     await line.agentTurn(600_000)
     expect(conversation.journal.turns.at(-1)!.text.length).toBeLessThan(5000)
-  }, 60_000)
+  }, 180_000)
   it('that breaks off after it called a tool is asked again with the result', async () => {
     let round = 0
     const { line, agentTexts, tools } = openTalk({
@@ -169,7 +169,7 @@ describe('a caller', () => {
     const said = turns().find(turn => turn.role === 'caller')!
     expect(said.text.split('and so on').length).toBeGreaterThan(25)
     expect(turns().at(-1)).toMatchObject({ role: 'agent', heard_text: 'I see.' })
-  }, 120_000)
+  }, 300_000)
   it('who plays music is asked, and left in the end', async () => {
     const { line, ended, agentTexts } = openTalk({ stt: ears(async () => '') })
     await line.agentTurn()
@@ -180,7 +180,7 @@ describe('a caller', () => {
       'I can not hear you, so I will hang up now. Goodbye.',
     ])
     expect(ended).toEqual(['silence_timeout'])
-  }, 60_000)
+  }, 180_000)
   it('who says nothing but digits is waited for and understood', async () => {
     const { line, turns } = openTalk({
       stt: ears(async () => '4 1 5 5 5 5 2 6 7 1'),

@@ -94,7 +94,7 @@ function badDay(seed: number) {
     replies,
     plan: {
       tools: [toolPlan({ filler: dice.one(null, [], [{ after_ms: 300, text: 'One moment.' }]) })],
-      transfers: [{ name: 'desk', to: '+12025550199', description: '' }],
+      transfers: [{ name: 'desk', to: '+12025550199', description: '', announce: null }],
       disclosure: dice.one(null, 'I am a machine.'),
       voicemail: dice.one({ action: 'ignore' as const }, { action: 'hangup' as const }),
     },

@@ -3,9 +3,10 @@ import { describe, expect, it } from 'vitest'
 import { endpointMs } from '../../../media/agent/endpointing.ts'
 import { createSplitter } from '../../../media/agent/sentences.ts'
 import type { LlmEvent, LlmRequest, SpeechChunk, Stt, Tts } from '../../../media/ports.ts'
-import { answering, call, openTalk, text, toolPlan } from '../../fakes/conversation.ts'
+import { answering, call, hit, openTalk, text, toolPlan } from '../../fakes/conversation.ts'
 import { settle } from '../../fakes/line.ts'
 import { fakeTts } from '../../fakes/speech.ts'
+import { effortOf } from '../../support/effort.ts'
 
 const ears = (transcribe: (fromMs: number, toMs: number) => Promise<string> | string): Stt => ({
   open: () => ({
@@ -78,7 +79,7 @@ describe('tools', () => {
           name === 'transfer' ? call('transfer_call', { to: 'desk' }) : call('send_digits', { digits: '1' }),
         ],
         abilities: { transfer: never, sendDtmf: never },
-        plan: { transfers: [{ name: 'desk', to: '+12025550199', description: '' }] },
+        plan: { transfers: [{ name: 'desk', to: '+12025550199', description: '', announce: null }] },
       })
       await line.agentTurn()
       await line.caller(600)
@@ -95,7 +96,8 @@ describe('tools', () => {
       says: ['When do you open?'],
       replies: () => (round++ === 0 ? [call('search_knowledge', { query: 'hours' })] : [text('At nine.')]),
       abilities: {
-        searchKnowledge: () => new Promise(resolve => clock.after(4000, () => resolve([{ text: '9', source: 's' }]))),
+        searchKnowledge: () =>
+          new Promise(resolve => clock.after(4000, () => resolve([hit({ text: '9', source: 's' })]))),
       },
       plan: { knowledge: true },
     })
@@ -204,7 +206,7 @@ describe('a caller', () => {
     }
     expect(agentTexts()).toContain('Are you still there?')
     expect(ended).toEqual(['silence_timeout'])
-  }, 30_000)
+  }, 180_000)
 
   it('who presses only # has said something', async () => {
     const { line, turns } = openTalk({ plan: { greeting: 'Press the hash key to confirm.' } })
@@ -298,22 +300,19 @@ describe('an agent that has said goodbye', () => {
 })
 
 describe('work on the loop that paces sound', () => {
-  const timed = (run: () => void) => {
-    const started = performance.now()
-    run()
-    return performance.now() - started
-  }
+  /** Once the compiler has seen it. */
+  const least = (run: () => void) => Math.min(...Array.from({ length: 9 }, () => effortOf(run)))
   it('does not grow with what was said before', () => {
     for (const words of ['at the corner ', 'eight 4 1 5 ', 'и так далее ', 'собака ']) {
       const long = words.repeat(60_000 / words.length)
-      expect(timed(() => endpointMs(long))).toBeLessThan(5)
+      expect(least(() => endpointMs(long))).toBeLessThan(5)
     }
   })
   it('does not grow with what a model streams', () => {
     for (const piece of ['.', '!? ', '\n', 'a. ', ' ', ', ', 'No. ']) {
       const splitter = createSplitter()
       const long = piece.repeat(20_000 / piece.length)
-      expect(timed(() => splitter.push(long))).toBeLessThan(100)
+      expect(effortOf(() => splitter.push(long))).toBeLessThan(100)
     }
   })
 })

@@ -3,6 +3,7 @@ import { isBackchannel } from '../../../media/agent/endpointing.ts'
 import { createSplitter } from '../../../media/agent/sentences.ts'
 import type { ToolPlan } from '../../../media/contract/plan.ts'
 import { buildRequest, runTool } from '../../../media/contract/tool.ts'
+import { effortOf } from '../../support/effort.ts'
 
 const tool = (changes: Partial<ToolPlan> = {}): ToolPlan => ({
   name: 't',
@@ -18,10 +19,11 @@ const { signal } = new AbortController()
 
 describe('one word of the caller', () => {
   it('however long it is hummed, is judged at once', () => {
-    const startedMs = performance.now()
-    expect(isBackchannel(`${'m'.repeat(40)} I want`)).toBe(false)
-    expect(isBackchannel(`${'mm hm '.repeat(40)}x`)).toBe(false)
-    expect(performance.now() - startedMs).toBeLessThan(100)
+    const effort = effortOf(() => {
+      expect(isBackchannel(`${'m'.repeat(40)} I want`)).toBe(false)
+      expect(isBackchannel(`${'mm hm '.repeat(40)}x`)).toBe(false)
+    })
+    expect(effort).toBeLessThan(100)
   })
   it.each(['Mhm.', 'Uh-huh.', 'All right.', 'Hello?', 'да, угу'])('%s only says "I am listening"', text => {
     expect(isBackchannel(text)).toBe(true)
@@ -41,9 +43,9 @@ describe('a tool', () => {
 
   it("does not run a customer's pattern on the loop that paces the sound", () => {
     const parameters = { type: 'object', properties: { id: { type: 'string', pattern: '^(a+)+$' } } }
-    const startedMs = performance.now()
-    buildRequest(tool({ parameters }), { id: `${'a'.repeat(26)}!` }, {}, signal)
-    expect(performance.now() - startedMs).toBeLessThan(100)
+    expect(effortOf(() => buildRequest(tool({ parameters }), { id: `${'a'.repeat(26)}!` }, {}, signal))).toBeLessThan(
+      100,
+    )
   })
 })
 

@@ -68,11 +68,15 @@ async function world(codec: G711) {
   closing.push(() => talk.stop())
   const recorded = { caller: [] as AudioFrame[], agent: [] as (Int16Array | null)[] }
   rtp.attach(
-    recordingSink(talk, {
-      caller: frame => recorded.caller.push(frame),
-      agent: pcm => recorded.agent.push(pcm),
-      finish: async () => null,
-    }),
+    recordingSink(
+      talk,
+      {
+        caller: frame => recorded.caller.push(frame),
+        agent: pcm => recorded.agent.push(pcm),
+        finish: async () => null,
+      },
+      8000,
+    ),
   )
   talk.start()
   await until('the session', () => server.events.some(event => event.type === 'session.update'))

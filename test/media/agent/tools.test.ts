@@ -1,7 +1,7 @@
 /** Tools in conversation: several at once, waits that are bridged, and what every agent can do by itself. */
 import { describe, expect, it } from 'vitest'
 import type { LlmEvent, LlmRequest } from '../../../media/ports.ts'
-import { answering, call, openTalk, text, toolPlan } from '../../fakes/conversation.ts'
+import { answering, call, hit, openTalk, text, toolPlan } from '../../fakes/conversation.ts'
 
 const url = (name: string) => `https://api.example/${name}`
 const weather = toolPlan({ name: 'weather', url: url('weather') })
@@ -162,7 +162,10 @@ describe("an agent's own tools", () => {
         transfer: async () => ({ ok: true }),
         searchKnowledge: async () => [],
       },
-      plan: { knowledge: true, transfers: [{ name: 'sales', to: '+12025550170', description: 'Sells' }] },
+      plan: {
+        knowledge: true,
+        transfers: [{ name: 'sales', to: '+12025550170', description: 'Sells', announce: null }],
+      },
     })
     expect(names(able)).toEqual([
       'end_call',
@@ -226,7 +229,7 @@ describe("an agent's own tools", () => {
         transfer: async () => ({ ok: false, reason: 'They do not answer.' }),
         searchKnowledge: () => Promise.reject(new Error('no answer in time')),
       },
-      plan: { knowledge: true, transfers: [{ name: 'sales', to: '+12025550170', description: '' }] },
+      plan: { knowledge: true, transfers: [{ name: 'sales', to: '+12025550170', description: '', announce: null }] },
     })
     await line.agentTurn()
     await line.caller(800)
@@ -239,7 +242,7 @@ describe("an agent's own tools", () => {
     const { line, llm } = openTalk({
       says: ['When are you open?'],
       replies: callThenTell(call('search_knowledge', { query: 'opening hours' })),
-      abilities: { searchKnowledge: async query => [{ text: `Nine to five (${query})`, source: 'hours.md' }] },
+      abilities: { searchKnowledge: async query => [hit({ text: `Nine to five (${query})`, source: 'hours.md' })] },
       plan: { knowledge: true },
     })
     await line.agentTurn()

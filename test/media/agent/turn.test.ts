@@ -264,6 +264,24 @@ describe('a caller who never speaks', () => {
   })
 })
 
+describe('words that are typed', () => {
+  const type = (scene: Scene, text: string) => scene.feed({ type: 'typed', text, atMs: scene.nowMs })
+  it('are a turn at once, also over the agent', () => {
+    const scene = new Scene().agent(true)
+    type(scene, 'Tomorrow at eight')
+    expect(scene.types()).toEqual(['cut', 'commit'])
+    expect(scene.commits()).toMatchObject([{ text: 'Tomorrow at eight', keys: false }])
+    expect(scene.state).toMatchObject({ agent: 'busy', caller: null, prompts: 0 })
+  })
+  it('do not wait for what is being said', () => {
+    const scene = new Scene()
+    scene.talk(400)
+    type(scene, 'Eight')
+    expect(scene.commits()).toHaveLength(1)
+    expect(scene.state.caller).toBeNull()
+  })
+})
+
 describe('keys', () => {
   const press = (scene: Scene, keys: string) => {
     for (const digit of keys) scene.feed({ type: 'key', digit, atMs: scene.nowMs })

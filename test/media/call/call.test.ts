@@ -130,6 +130,7 @@ describe('a call', () => {
       'turn.finished',
       'turn.finished',
       'turn.finished',
+      'call.closing',
       'call.ended',
     ])
     expect(record()).toMatchObject({
@@ -206,7 +207,7 @@ describe('money', () => {
     }
     expect(asked.map(ms => Math.round(ms / 1000))).toEqual([15, 75, 135])
     expect(leg.hungUp).toEqual([])
-  }, 60_000)
+  }, 180_000)
 
   it('that is refused ends the call with a goodbye, within what is paid', async () => {
     const { call, line, asked, leg, record } = await talking({ says: GOES_ON, extend: [60] })
@@ -221,7 +222,7 @@ describe('money', () => {
     expect(record().talked_ms).toBeLessThanOrEqual(60_500)
     expect(record().talked_ms).toBeGreaterThan(50_000)
     expect(record().transcript.at(-1)!.heard_text).toMatch(/our time is up/)
-  }, 60_000)
+  }, 180_000)
 })
 
 describe('money when control does not answer', () => {
@@ -236,7 +237,7 @@ describe('money when control does not answer', () => {
     }
     expect(leg.hungUp).toEqual([])
     expect(asked[30]! - asked[0]!).toBeGreaterThan(29_000)
-  }, 60_000)
+  }, 180_000)
 })
 
 describe('a lease', () => {
@@ -254,7 +255,7 @@ describe('a lease', () => {
     await call.done
     expect(clock.now() - startedMs).toBeLessThan(75_000)
     expect(record()).toMatchObject({ status: 'failed', ended_reason: 'connection_lost' })
-  }, 60_000)
+  }, 180_000)
 })
 
 describe('an inbound call', () => {
@@ -283,7 +284,7 @@ describe('an inbound call', () => {
     await new FakeLine(w.leg.sink!, w.clock).agentTurn()
     w.leg.remoteHangup()
     await call.done
-    expect(w.types()).toEqual(['call.started', 'turn.finished', 'call.ended'])
+    expect(w.types()).toEqual(['call.started', 'turn.finished', 'call.closing', 'call.ended'])
   })
 
   it('whose caller gave up is canceled; one that could not be answered has failed', async () => {

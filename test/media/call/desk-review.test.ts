@@ -1,12 +1,13 @@
 /** Inbound calls that wait for control have a place already, and are waited for at the end. */
 import { describe, expect, it } from 'vitest'
 import { type DeskOptions, openDesk } from '../../../media/call/desk.ts'
-import type { InboundOffer } from '../../../media/ports.ts'
+import type { EarlySound, InboundOffer } from '../../../media/ports.ts'
 import { fakeClock, settle } from '../../fakes/line.ts'
 import { plan } from '../../fakes/plan.ts'
+import { fakeTts } from '../../fakes/speech.ts'
 import { quietLog } from '../../support/world.ts'
 
-async function desk() {
+async function desk(over: Partial<DeskOptions> = {}) {
   const admit: ((answer: object) => void)[] = []
   const claimed: string[] = []
   const reader = { stop: async () => {} }
@@ -30,8 +31,11 @@ async function desk() {
     capacity: 1,
     hears: () => true,
     ready: () => true,
+    onShed: (why: string) => void shed.push(why),
+    ...over,
   }
   const rejected: string[] = []
+  const shed: string[] = []
   const offer = (): InboundOffer => ({
     called: '+1',
     caller: '+2',
@@ -41,28 +45,69 @@ async function desk() {
     answer: async () => null,
     reject: refusal => rejected.push(refusal),
   })
-  return { desk: await openDesk(options as unknown as DeskOptions), admit, claimed, rejected, offer }
+  return {
+    desk: await openDesk(options as unknown as DeskOptions),
+    admit,
+    claimed,
+    rejected,
+    shed,
+    offer,
+    clock: options.clock,
+  }
 }
 
 describe('a desk', () => {
   it('takes no more calls at once than it has room for', async () => {
-    const { desk: open, admit, rejected, offer } = await desk()
+    const { desk: open, admit, rejected, shed, offer } = await desk()
     open.offer(offer())
     open.offer(offer())
     await settle()
     expect(admit).toHaveLength(1)
-    expect(rejected).toEqual(['too_many_calls'])
+    expect([rejected, shed]).toEqual([['too_many_calls'], ['full']])
+  })
+
+  it('has room for a call while it tells somebody why he is refused, and ends that when it closes', async () => {
+    const announcer = fakeTts()
+    const { desk: open, admit, rejected, offer } = await desk({ announcer, capacity: 2 })
+    const attached = Promise.withResolvers<void>()
+    const sound: EarlySound = {
+      sampleRate: 8000,
+      signal: new AbortController().signal,
+      attach: () => attached.resolve(),
+    }
+    open.offer({
+      ...offer(),
+      announcementOf: () => ({ text: 'Closed.', language: 'en' }),
+      early: async () => sound,
+    })
+    await settle()
+    admit[0]!({ admitted: false, refusal: 'insufficient_balance' })
+    await attached.promise
+    await settle()
+    expect([announcer.spoken, rejected]).toEqual([['Closed.'], []])
+    open.offer(offer())
+    open.offer(offer())
+    await settle()
+    expect(admit).toHaveLength(3)
+    for (const answer of admit.slice(1)) answer({ admitted: false, refusal: 'unknown_number' })
+    await settle()
+    const before = [...rejected]
+    await open.close(1000)
+    expect([before, rejected]).toEqual([
+      ['unknown_number', 'unknown_number'],
+      ['unknown_number', 'unknown_number', 'insufficient_balance'],
+    ])
   })
 
   it('that closes claims no call any more', async () => {
-    const { desk: open, admit, claimed, rejected, offer } = await desk()
+    const { desk: open, admit, claimed, rejected, shed, offer } = await desk()
     open.offer(offer())
     await settle()
     const closed = open.close(1000)
     admit[0]!({ admitted: true, plan: plan({ direction: 'in' }) })
     await settle()
     expect(claimed).toEqual([])
-    expect(rejected).toEqual(['not_ready'])
+    expect([rejected, shed]).toEqual([['not_ready'], ['late']])
     await closed
   })
 })

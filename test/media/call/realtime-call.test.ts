@@ -23,6 +23,7 @@ function fakeModel() {
       return {
         push: nothing,
         tell: nothing,
+        instruct: nothing,
         giveResult: nothing,
         respond: nothing,
         cancel: nothing,

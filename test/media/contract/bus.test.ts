@@ -113,6 +113,25 @@ describe('commands', () => {
     expect([...taken].filter(id => withdrawn.has(id))).toEqual([])
   })
 
+  it('given to an engine in the moment of its death are dialled by another', async () => {
+    const { commands } = busKeys(prefix)
+    await redis.xgroup('CREATE', commands, 'engines', '0', 'MKSTREAM').catch(() => {})
+    const call = plan()
+    await place(call)
+    await redis.xreadgroup('GROUP', 'engines', 'dead', 'COUNT', 10, 'STREAMS', commands, '>')
+    const taken: string[] = []
+    for (const name of ['heir', 'other'])
+      keep(
+        engineNamed(name).onPlace(
+          () => 1,
+          ({ call_id }) => taken.push(call_id),
+        ),
+      )
+    await until(() => taken.length > 0)
+    await until(async () => (await redis.xlen(commands)) === 0)
+    expect(taken).toEqual([call.call_id])
+  })
+
   it('find the engine that holds the call', async () => {
     const engine = engineNamed('holder')
     const call = plan()
@@ -123,13 +142,13 @@ describe('commands', () => {
       ),
     )
     const asked: string[] = []
-    keep(engine.onCommand(command => asked.push(`${command.call_id} ${command.reason}`)))
-    expect(await control.hangup(call.call_id, 'api_hangup')).toBe(false)
+    keep(engine.onCommand(command => asked.push(`${command.call_id} ${command.type}`)))
+    expect(await control.command({ type: 'call.hangup', call_id: call.call_id, reason: 'api_hangup' })).toBe(false)
     await place(call)
     await until(() => control.holder(call.call_id))
-    expect(await control.hangup(call.call_id, 'api_hangup')).toBe(true)
+    expect(await control.command({ type: 'call.hangup', call_id: call.call_id, reason: 'api_hangup' })).toBe(true)
     await until(() => asked.length > 0)
-    expect(asked).toEqual([`${call.call_id} api_hangup`])
+    expect(asked).toEqual([`${call.call_id} call.hangup`])
     await engine.dropLease(call.call_id)
     expect(await control.holder(call.call_id)).toBeNull()
   })
@@ -217,6 +236,8 @@ describe('asks', () => {
       control.onAsks({
         'call.admit': async () => ({ admitted: false, refusal: 'unknown_number' }),
         'call.extend': async request => ({ paid_ms: request.talked_ms + 60_000 }),
+        'call.bridge': async () => ({ granted: true }),
+        'knowledge.search': async () => ({ found: [] }),
       }),
     )
     const engine = engineNamed('e')
@@ -234,6 +255,8 @@ describe('asks', () => {
       control.onAsks({
         'call.admit': async () => ({ admitted: false, refusal: 'not_ready' }),
         'call.extend': async () => Promise.reject(new Error('database away')),
+        'call.bridge': async () => ({ granted: false }),
+        'knowledge.search': async () => ({ found: [] }),
       }),
     )
     await expect(engine.ask('call.extend', extend, 5000)).rejects.toThrow(AskUnanswered)
@@ -262,7 +285,7 @@ describe('trunks', () => {
     await control.publishTrunks({ v: 1, version: 1, trunks: [trunk] })
     const directory = await engineNamed('e').trunks()
     readers.push(directory)
-    expect(directory.all()).toEqual([trunk])
+    expect(directory.all()).toMatchObject([trunk])
     let changes = 0
     directory.onChange(() => changes++)
     await control.publishTrunks({ v: 1, version: 2, trunks: [] })

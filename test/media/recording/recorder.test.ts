@@ -208,6 +208,7 @@ describe('a recorder', () => {
     const sink = recordingSink(
       { pull: atMs => (atMs === 20 ? pcm : null), push: frame => got.push(frame), dtmf: digit => got.push(digit) },
       recording,
+      8000,
     )
     const frame = { pcm, atMs: 5, concealed: true }
     expect(sink.pull(20)).toBe(pcm)

@@ -216,7 +216,7 @@ describe('a track', () => {
       ),
       { numRuns: 60 },
     )
-  }, 60_000)
+  }, 180_000)
 })
 
 describe('a stretched frame', () => {

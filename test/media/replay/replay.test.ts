@@ -108,7 +108,7 @@ describe('a recorded call', () => {
     const hashes = new Set<string>()
     for (let i = 0; i < 100; i++) hashes.add((await play(parsed)).hash)
     expect([...hashes]).toEqual([first.hash])
-  }, 120_000)
+  }, 300_000)
 
   it('shows with another prompt what would have been said', async () => {
     const { log } = await record()
@@ -119,7 +119,7 @@ describe('a recorded call', () => {
     const found = differences(before.events, after.events)
     expect(found.some(({ after: said }) => /Certainly, madam/.test(said ?? ''))).toBe(true)
     expect(differences(before.events, before.events)).toEqual([])
-  }, 60_000)
+  }, 180_000)
 
   it('is played by `npm run replay`, which shows what another prompt changes', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'parley-replay-'))
@@ -137,7 +137,7 @@ describe('a recorded call', () => {
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }
-  }, 60_000)
+  }, 180_000)
 
   it('that is no log is refused with the line', () => {
     expect(() => parseLog('nonsense')).toThrow('line 1')

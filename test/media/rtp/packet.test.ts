@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { DtmfReceiver } from '../../../media/rtp/dtmf.ts'
-import { Latch } from '../../../media/rtp/latch.ts'
 import { looksLikeRtcp, parseRtp, sequenceDelta, writeRtpHeader } from '../../../media/rtp/packet.ts'
 import { buildRtcp, parseRtcp } from '../../../media/rtp/rtcp.ts'
 
@@ -101,38 +100,5 @@ describe('telephone-events', () => {
     const receiver = new DtmfReceiver()
     expect(receiver.receive(event(16, 1))).toBeNull()
     expect(receiver.receive({ ssrc: 1, timestamp: 2, payload: Uint8Array.of(1, 2) })).toBeNull()
-  })
-})
-
-describe('latch', () => {
-  const named = { address: '192.0.2.1', port: 4000 }
-  const other = { address: '198.51.100.9', port: 5000 }
-  const from = (ssrc: number, sequence: number) => ({ ssrc, sequence })
-
-  it('takes the signalled address at once, and nobody else afterwards', () => {
-    const latch = new Latch(named)
-    expect(latch.accepts(named, from(1, 1))).toBe(true)
-    for (let i = 0; i < 20; i++) expect(latch.accepts(other, from(2, i))).toBe(false)
-    expect(latch.target).toEqual(named)
-  })
-
-  it('takes a caller behind NAT after a few packets in a row', () => {
-    const latch = new Latch(named)
-    expect([1, 2, 3, 4, 5].map(n => latch.accepts(other, from(2, n)))).toEqual([false, false, false, true, true])
-    expect(latch.target).toEqual(other)
-  })
-
-  it('does not take scattered packets of a stranger', () => {
-    const latch = new Latch(named)
-    for (let i = 0; i < 50; i++) expect(latch.accepts(other, from(i, i * 7))).toBe(false)
-    expect(latch.accepts(named, from(1, 1))).toBe(true)
-  })
-
-  it('starts anew when signalling names another address', () => {
-    const latch = new Latch(named)
-    latch.accepts(named, from(1, 1))
-    latch.resignal(other)
-    expect(latch.accepts(named, from(1, 2))).toBe(false)
-    expect(latch.accepts(other, from(1, 3))).toBe(true)
   })
 })

@@ -73,6 +73,32 @@ describe.each(['PCMU', 'PCMA'] as const)('two sessions over %s', codec => {
 })
 
 describe('a session', () => {
+  it('may be listened to before it begins: silence goes out, and what is heard then is not counted', async () => {
+    const [rtp, far] = await Promise.all([session(), socket()])
+    const [early, late] = [[] as AudioFrame[], ear(() => level(4000))]
+    const sent: Buffer[] = []
+    far.on('message', data => void (data.length === 172 && sent.push(data)))
+    rtp.configure(params(far.address().port))
+    rtp.listen(frame => early.push(frame), 16_000)
+    for (let n = 1; n <= 5; n++) far.send(packet(n, 900), rtp.local.port, '127.0.0.1')
+    await until(() => early.length >= 5 && sent.length >= 3)
+    expect(early[0]!.pcm).toHaveLength(320)
+    expect(sent.every(data => decodeG711('PCMU', data.subarray(12)).every(sample => Math.abs(sample) < 10))).toBe(true)
+    const before = sent.length
+    const heard = early.length
+    rtp.attach(late.sink)
+    rtp.listen(() => expect.unreachable(), 8000)
+    for (let n = 6; n <= 10; n++) far.send(packet(n, 900), rtp.local.port, '127.0.0.1')
+    await until(() => late.heard.length >= 5 && sent.length >= before + 3)
+    expect(early).toHaveLength(heard)
+    expect(late.heard[0]!.pcm).toHaveLength(160)
+    expect(rtp.stats().packets_received).toBe(5)
+    const times = sent.map(data => data.readUInt32BE(4))
+    const steps = times.slice(1).map((time, i) => (time - times[i]!) >>> 0)
+    expect(new Set(steps)).toEqual(new Set([160])) // one stream, for the far end
+    expect(decodeG711('PCMU', sent.at(-1)!.subarray(12))[80]).toBeGreaterThan(3000)
+  })
+
   it('binds RTP to an even port', async () => {
     for (let i = 0; i < 5; i++) expect((await session()).local.port % 2).toBe(0)
   })
@@ -152,8 +178,10 @@ describe('a session', () => {
     for (const n of [1, 2, 4, 5]) peer.send(packet(n, 8000), rtp.local.port, '127.0.0.1')
     await until(() => heard.length === 5)
     expect(heard.map(frame => frame.concealed)).toEqual([false, false, true, false, false])
-    expect(heard[2]!.pcm[0]!).toBeGreaterThan(3000)
-    expect(heard[2]!.pcm[0]!).toBeLessThan(5000)
+    const [first, last] = [heard[2]!.pcm[0]!, heard[2]!.pcm.at(-1)!]
+    expect(first).toBeGreaterThan(7000)
+    expect(last).toBeGreaterThan(3000)
+    expect(last).toBeLessThan(first - 1000)
     expect(rtp.stats().packets_lost).toBe(1)
   })
 

@@ -1,0 +1,43 @@
+/** What a model is told of a call: its circumstances, what people behind the agent add to them, and what was said. */
+import type { CallPlan } from '../contract/plan.ts'
+import type { Clock, LlmRequest, LlmTool } from '../ports.ts'
+import type { Journal } from './journal.ts'
+import { localDate, systemPrompt, withInstructions } from './prompt.ts'
+
+export interface BriefingOptions {
+  plan: CallPlan
+  clock: Clock
+  journal: Journal
+  tools(): LlmTool[]
+}
+
+export class Briefing {
+  readonly #options: BriefingOptions
+  readonly #system: string
+  readonly #added: string[] = []
+
+  constructor(options: BriefingOptions) {
+    this.#options = options
+    this.#system = systemPrompt(options.plan, options.clock.wall())
+  }
+
+  /** The agent knows it from its next answer on. */
+  add(instruction: string): void {
+    this.#added.push(instruction)
+  }
+
+  get system(): string {
+    return withInstructions(this.#system, this.#added)
+  }
+
+  request(): LlmRequest {
+    const { plan, clock, journal, tools } = this.#options
+    return {
+      system: this.system,
+      language: plan.language,
+      messages: journal.messages(),
+      tools: tools(),
+      today: localDate(clock.wall(), plan.timezone),
+    }
+  }
+}

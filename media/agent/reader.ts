@@ -1,0 +1,51 @@
+/** Has stretches of the caller's sound read, by ears that may fail or hang. */
+import type { Clock, Log, SttStream } from '../ports.ts'
+
+export interface ReaderOptions {
+  stt: Pick<SttStream, 'transcribe'>
+  clock: Clock
+  log: Log
+  /** The call is over. */
+  signal: AbortSignal
+}
+
+/** A recogniser that has no answer by then has failed. */
+const RECOGNISE_MS = 6000
+
+export class Reader {
+  /** In a row. */
+  failures = 0
+  /** What the last stretch took. */
+  tookMs = 0
+  readonly #options: ReaderOptions
+
+  constructor(options: ReaderOptions) {
+    this.#options = options
+  }
+
+  /** Never throws. */
+  async read(fromMs: number, toMs: number): Promise<{ text: string; failed: boolean }> {
+    const { stt, clock, log, signal } = this.#options
+    const startedMs = clock.now()
+    const patience = new AbortController()
+    const cancel = clock.after(RECOGNISE_MS, () => patience.abort(new Error('no answer in time')))
+    const gaveUp = new Promise<never>((_, reject) => {
+      patience.signal.addEventListener('abort', () => reject(patience.signal.reason))
+    })
+    try {
+      const { text } = await Promise.race([
+        stt.transcribe(fromMs, toMs, AbortSignal.any([signal, patience.signal])),
+        gaveUp,
+      ])
+      this.failures = 0
+      return { text, failed: false }
+    } catch (error) {
+      this.failures++
+      if (!signal.aborted) log.warn({ err: error }, 'recognition failed')
+      return { text: '', failed: true }
+    } finally {
+      cancel()
+      this.tookMs = clock.now() - startedMs
+    }
+  }
+}

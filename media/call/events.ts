@@ -1,0 +1,25 @@
+import type { CallEventBody } from '../contract/messages.ts'
+import type { Log } from '../ports.ts'
+
+/** Events of a call leave one after the other, in the order they were made. */
+export class CallEvents {
+  readonly #send: (body: CallEventBody) => Promise<void>
+  readonly #log: Log
+  #last: Promise<void> = Promise.resolve()
+
+  constructor(send: (body: CallEventBody) => Promise<void>, log: Log) {
+    this.#send = send
+    this.#log = log
+  }
+
+  emit(body: CallEventBody): void {
+    this.#last = this.#last
+      .then(() => this.#send(body))
+      .catch(error => this.#log.error({ err: error, type: body.type }, 'event could not be sent'))
+  }
+
+  /** All of those so far have left, or never will. */
+  get sent(): Promise<void> {
+    return this.#last
+  }
+}

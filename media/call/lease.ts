@@ -1,0 +1,46 @@
+import { LEASE_RENEW_MS } from '../contract/bus.ts'
+import type { EngineBus } from '../contract/bus-engine.ts'
+import type { Clock, Log } from '../ports.ts'
+import type { Timers } from './timers.ts'
+
+/** Without Redis for so long, the call ends itself before control may reap it (lease 60 s, reaped at 75 s). */
+const LEASE_LOST_MS = 50_000
+
+export interface LeaseOptions {
+  callId: string
+  bus: EngineBus
+  clock: Clock
+  log: Log
+  timers: Timers
+  onLost(): void
+}
+
+/** That the call is this engine's: renewed from now on. */
+export class Lease {
+  readonly #options: LeaseOptions
+  #okMs: number
+
+  constructor(options: LeaseOptions) {
+    this.#options = options
+    this.#okMs = options.clock.now()
+    options.timers.every(LEASE_RENEW_MS, () => {
+      void this.#renew()
+      this.check()
+    })
+  }
+
+  async #renew(): Promise<void> {
+    const { bus, clock, callId, log } = this.#options
+    try {
+      await bus.renewLease(callId)
+      this.#okMs = clock.now()
+    } catch (error) {
+      log.warn({ err: error }, 'lease could not be renewed')
+    }
+  }
+
+  check(): void {
+    const { clock, onLost } = this.#options
+    if (clock.now() - this.#okMs > LEASE_LOST_MS) onLost()
+  }
+}

@@ -1,0 +1,316 @@
+/**
+ * The people who follow a live call in a room of their own: they hear it, whisper to its agent, or speak in its place.
+ * Their room is opened for the first of them and left after the last.
+ */
+import { type Dictated, Dictation } from '../agent/dictation.ts'
+import type { Operated } from '../agent/talk.ts'
+import { mix } from '../audio/mix.ts'
+import type { CallCommand, CallEventBody, MonitorMode } from '../contract/messages.ts'
+import { type RoomPlan, RoomSecret } from '../contract/plan.ts'
+import type { Sealer } from '../contract/seal.ts'
+import type { AudioFrame, Clock, LegSink, Log, MonitorRoom, Rooms, Stt, TransferResult, Vad } from '../ports.ts'
+import { FrameQueue } from './frame-queue.ts'
+
+type Admission = Extract<CallCommand, { type: 'call.monitor' }>
+
+export interface MonitorsOptions {
+  callId: string
+  language: string
+  /** Of the call's leg, in Hz. */
+  sampleRate: number
+  rooms: Rooms
+  sealer: Sealer
+  clock: Clock
+  log: Log
+  vad: Vad
+  stt: Stt
+  talk: Operated
+  /** 20 ms of who took over, as the caller hears it. */
+  onSpoken?(pcm: Int16Array): void
+  emit(body: CallEventBody): void
+}
+
+interface Operator {
+  id: string
+  identity: string
+  mode: MonitorMode
+  present: boolean
+  dictation: Dictation | null
+  cancelWait(): void
+}
+
+/** An operator who has a token and does not come, or lost the connection and does not come back, is forgotten. */
+export const SHOWS_UP_MS = 60_000
+/** Between two attempts to join their room. */
+const REJOIN_MS = 2000
+/** For an operator's last words to be read: when the mode changes, and when the call is over. */
+const LAST_WORDS_MS = 6000
+const CLOSING_MS = 1000
+/** A caller who is to be taken over waits so long for somebody. */
+export const TRANSFER_WAIT_MS = 45_000
+
+export class Monitors {
+  readonly #options: MonitorsOptions
+  readonly #operators = new Map<string, Operator>()
+  /** Of the caller, for the operators; of who took over, for the caller. */
+  readonly #caller = new FrameQueue()
+  readonly #floor = new FrameQueue()
+  #room: MonitorRoom | null = null
+  #entering = false
+  /** Of whoever has the floor. */
+  #taken: Operator | null = null
+  readonly #over = new AbortController()
+  #waiting: { settle(taken: boolean): void } | null = null
+
+  constructor(options: MonitorsOptions) {
+    this.#options = options
+  }
+
+  admit({ monitor_id, mode, identity, room }: Admission): void {
+    if (this.#over.signal.aborted) return
+    const known = this.#operators.get(monitor_id)
+    if (known) {
+      if (known.mode === mode) return
+      known.mode = mode
+      void this.#endDictation(known, LAST_WORDS_MS)
+      if (known.present) this.#options.emit({ type: 'monitor.changed', monitor_id, mode })
+      this.#judge(known)
+      return
+    }
+    const operator: Operator = { id: monitor_id, identity, mode, present: false, dictation: null, cancelWait() {} }
+    this.#operators.set(monitor_id, operator)
+    this.#await(operator)
+    void this.#enter(room)
+  }
+
+  dismiss(monitorId: string): void {
+    const operator = this.#operators.get(monitorId)
+    if (!operator) return
+    this.#gone(operator)
+    this.#forget(operator)
+  }
+
+  /** An operator speaks to the caller in the agent's place. */
+  get taken(): boolean {
+    return this.#taken !== null
+  }
+
+  /** The leg's view of a call that may be followed. */
+  sink(sink: LegSink): LegSink {
+    return {
+      pull: atMs => {
+        const agent = sink.pull(atMs)
+        // An agent that stepped aside says its last words only, when the call must end.
+        const spoken = this.#taken ? this.#floor.take() : null
+        if (spoken) this.#options.onSpoken?.(spoken)
+        const said = this.#taken ? mix(spoken, agent) : agent
+        // Operators hear each other without us.
+        this.#room?.play(mix(this.#caller.take(), agent))
+        if (this.#operators.size > 0) this.#tick()
+        return said
+      },
+      ulaw: () => (this.#taken ? null : (sink.ulaw?.() ?? null)),
+      push: frame => {
+        if (this.#room) this.#caller.add(frame.pcm)
+        sink.push(frame)
+      },
+      dtmf: (digit, inSound) => sink.dtmf(digit, inSound),
+      text: text => sink.text?.(text),
+    }
+  }
+
+  /** Settles when somebody has taken the call over, or nobody wants to. */
+  waitForOperator(name: string): Promise<TransferResult> {
+    const { emit, clock } = this.#options
+    if (this.#taken) return Promise.resolve({ ok: true })
+    this.#waiting?.settle(false)
+    emit({ type: 'transfer.waiting', name })
+    return new Promise(resolve => {
+      const settle = (taken: boolean) => {
+        cancel()
+        this.#waiting = null
+        emit({ type: 'transfer.settled', name, taken })
+        resolve(taken ? { ok: true } : { ok: false, code: 'failed', reason: 'Nobody is free to take the call.' })
+      }
+      const cancel = clock.after(TRANSFER_WAIT_MS, () => settle(false))
+      this.#waiting = { settle }
+    })
+  }
+
+  /** The call is over: who was there has left it, with what was said by then. */
+  async close(): Promise<void> {
+    if (this.#over.signal.aborted) return
+    this.#over.abort()
+    this.#waiting?.settle(false)
+    const operators = [...this.#operators.values()]
+    await Promise.all(operators.map(operator => this.#endDictation(operator, CLOSING_MS)))
+    for (const operator of operators) {
+      operator.cancelWait()
+      if (operator.present) this.#options.emit({ type: 'monitor.left', monitor_id: operator.id })
+    }
+    this.#operators.clear()
+    this.#leaveIfEmpty()
+  }
+
+  #tick(): void {
+    const nowMs = this.#options.clock.now()
+    for (const { dictation } of this.#operators.values()) dictation?.tick(nowMs)
+  }
+
+  // ---- the room ----
+
+  /** Tries for as long as somebody is expected there. */
+  async #enter(room: RoomPlan): Promise<void> {
+    const { clock, log } = this.#options
+    if (this.#room || this.#entering) return
+    this.#entering = true
+    while (!this.#room && this.#operators.size > 0) {
+      try {
+        const opened = await this.#open(room)
+        this.#room = opened
+        for (const identity of opened.identities()) this.#onJoined(identity)
+      } catch (error) {
+        if (this.#over.signal.aborted) break
+        log.warn({ err: error }, 'the room for operators could not be joined')
+        await new Promise<void>(resolve => void clock.after(REJOIN_MS, resolve))
+      }
+    }
+    this.#entering = false
+    this.#leaveIfEmpty()
+  }
+
+  async #open(room: RoomPlan): Promise<MonitorRoom> {
+    const { callId, sealer, sampleRate, rooms, log } = this.#options
+    const { token } = RoomSecret.parse(sealer.open(room.sealed, callId))
+    return rooms.openMonitor({
+      seat: { url: room.url, token },
+      sampleRate,
+      log,
+      signal: this.#over.signal,
+      onJoined: identity => this.#onJoined(identity),
+      onLeft: identity => this.#onLeft(identity),
+      onSound: (identity, frame) => this.#onSound(identity, frame),
+      onText: (identity, text) => this.#onText(identity, text),
+      onClosed: () => this.#onClosed(),
+    })
+  }
+
+  #leaveIfEmpty(): void {
+    if (this.#operators.size > 0 || this.#entering) return
+    void this.#room?.close()
+    this.#room = null
+    this.#caller.clear()
+  }
+
+  // ---- who is there ----
+
+  #byIdentity(identity: string): Operator | undefined {
+    return [...this.#operators.values()].find(operator => operator.identity === identity)
+  }
+
+  #onJoined(identity: string): void {
+    const operator = this.#byIdentity(identity)
+    if (!operator || operator.present || this.#over.signal.aborted) return
+    operator.present = true
+    operator.cancelWait()
+    this.#options.emit({ type: 'monitor.joined', monitor_id: operator.id, mode: operator.mode })
+    this.#judge(operator)
+  }
+
+  #onLeft(identity: string): void {
+    const operator = this.#byIdentity(identity)
+    if (!operator || this.#over.signal.aborted) return
+    this.#gone(operator)
+    this.#await(operator)
+  }
+
+  #onClosed(): void {
+    this.#room = null
+    for (const operator of [...this.#operators.values()]) {
+      this.#gone(operator)
+      this.#forget(operator)
+    }
+  }
+
+  #await(operator: Operator): void {
+    operator.cancelWait()
+    operator.cancelWait = this.#options.clock.after(SHOWS_UP_MS, () => this.#forget(operator))
+  }
+
+  #gone(operator: Operator): void {
+    if (!operator.present) return
+    operator.present = false
+    void this.#endDictation(operator, LAST_WORDS_MS)
+    this.#options.emit({ type: 'monitor.left', monitor_id: operator.id })
+    this.#judge(operator)
+  }
+
+  #forget(operator: Operator): void {
+    operator.cancelWait()
+    this.#operators.delete(operator.id)
+    this.#leaveIfEmpty()
+  }
+
+  // ---- who speaks ----
+
+  /** After a change of this operator: whoever took over last has the floor, and the agent has it back after him. */
+  #judge(changed: Operator): void {
+    const takes = changed.present && changed.mode === 'takeover'
+    if (takes && this.#taken !== changed) this.#giveFloor(changed)
+    else if (!takes && this.#taken === changed) {
+      this.#taken = null
+      this.#options.talk.stepIn()
+    }
+  }
+
+  #giveFloor(operator: Operator): void {
+    const { talk, emit } = this.#options
+    const before = this.#taken
+    if (!before && !talk.stepAside()) return // the call is ending, and its last words are being said
+    this.#taken = operator
+    this.#floor.clear()
+    if (before) {
+      before.mode = 'listen'
+      void this.#endDictation(before, LAST_WORDS_MS)
+      emit({ type: 'monitor.changed', monitor_id: before.id, mode: 'listen' })
+    }
+    this.#waiting?.settle(true)
+  }
+
+  #onSound(identity: string, frame: AudioFrame): void {
+    const operator = this.#byIdentity(identity)
+    if (!operator?.present || this.#over.signal.aborted) return
+    if (operator === this.#taken) this.#floor.add(frame.pcm)
+    else if (operator.mode !== 'whisper') return
+    operator.dictation ??= this.#dictation(operator)
+    operator.dictation.push(frame)
+  }
+
+  #onText(identity: string, text: string): void {
+    const operator = this.#byIdentity(identity)
+    // What is typed goes to the agent, whoever speaks; who may only listen says nothing.
+    if (!operator?.present || operator.mode === 'listen' || text.trim() === '' || this.#over.signal.aborted) return
+    this.#whisper(operator, text.trim())
+  }
+
+  #dictation(operator: Operator): Dictation {
+    const { vad, stt, sampleRate, language, clock, log } = this.#options
+    const { mode } = operator
+    const onSaid = (said: Dictated) => {
+      if (mode === 'whisper') this.#whisper(operator, said.text)
+      else this.#options.talk.operatorSaid(said)
+    }
+    return new Dictation({ vad, stt, sampleRate, language, clock, log, onSaid })
+  }
+
+  #whisper(operator: Operator, text: string): void {
+    this.#options.talk.instruct(text)
+    this.#options.emit({ type: 'monitor.whispered', monitor_id: operator.id, text })
+  }
+
+  async #endDictation(operator: Operator, patienceMs: number): Promise<void> {
+    const { dictation } = operator
+    operator.dictation = null
+    await dictation?.close(patienceMs)
+  }
+}

@@ -1,0 +1,47 @@
+/** What is kept of a call that is over. Pure. */
+import type { Talk } from '../agent/talk.ts'
+import type { CheckedWrapUp } from '../agent/wrap-up.ts'
+import type { CallRecord, MediaStats, RecordingInfo } from '../contract/messages.ts'
+import type { SipTrace } from '../contract/sip-trace.ts'
+import type { Outcome } from './machine.ts'
+
+export interface Past {
+  outcome: Outcome
+  /** Null: it was never talked. */
+  conversation: Talk | null
+  wrapUp: CheckedWrapUp | null
+  /** Epoch milliseconds; null: never. */
+  answeredAt: number | null
+  endedAt: number
+  talkedMs: number
+  media: MediaStats | null
+  sip: SipTrace | null
+  recording: RecordingInfo | null
+}
+
+export function recordOf(past: Past): CallRecord {
+  const { outcome, conversation, wrapUp, answeredAt, media, sip, recording } = past
+  const journal = conversation?.journal
+  return {
+    status: outcome.status,
+    ended_reason: outcome.reason,
+    answered_by: answeredAt === null ? null : (conversation?.answeredBy ?? 'unknown'),
+    sip_code: outcome.sipCode,
+    answered_at: answeredAt,
+    ended_at: past.endedAt,
+    talked_ms: past.talkedMs,
+    transcript: journal?.turns ?? [],
+    tool_calls: journal?.toolCalls ?? [],
+    latency: journal?.latency() ?? { p50_ms: null, p95_ms: null, turns: [] },
+    summary: wrapUp?.summary ?? null,
+    extracted: wrapUp?.extracted ?? null,
+    extraction_problem: wrapUp?.extractionProblem ?? null,
+    goal_reached: wrapUp?.goalReached ?? false,
+    goal_evidence: wrapUp?.goalEvidence ?? null,
+    contact_name: wrapUp?.contactName ?? null,
+    do_not_call: conversation?.doNotCall ?? false,
+    media,
+    sip,
+    recording,
+  }
+}

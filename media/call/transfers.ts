@@ -1,0 +1,390 @@
+/**
+ * Gives the caller of a live call to somebody else: runs what `transfer-machine.ts` decides. It owns the second leg, where
+ * there is one, and closes it; while the two talk to each other their sound and their keys go through here.
+ */
+import { Dictation } from '../agent/dictation.ts'
+import type { Operated } from '../agent/talk.ts'
+import { mix } from '../audio/mix.ts'
+import { createNarrower, narrowRate } from '../audio/narrow.ts'
+import { SoundPipe } from '../audio/pipe.ts'
+import type { CallEventBody, EndedReason } from '../contract/messages.ts'
+import { ABOUT, type CallPlan, type TransferTarget } from '../contract/plan.ts'
+import type {
+  AudioFrame,
+  Clock,
+  Dialer,
+  DialResult,
+  Leg,
+  LegSink,
+  Line,
+  Log,
+  Stt,
+  TransferResult,
+  Tts,
+  Vad,
+} from '../ports.ts'
+import { Announcement } from './announcement.ts'
+import { HoldSound } from './hold-sound.ts'
+import {
+  noTransfer,
+  stepTransfer,
+  type TransferEffect,
+  type TransferInput,
+  type TransferState,
+  waits,
+} from './transfer-machine.ts'
+
+export interface TransfersOptions {
+  plan: CallPlan
+  /** The caller's. */
+  leg: Leg
+  dialer: Dialer
+  clock: Clock
+  log: Log
+  vad: Vad
+  stt: Stt
+  tts: Tts
+  talk: Operated
+  emit(body: CallEventBody): void
+}
+
+/** For their last words to be read, when the call is over. */
+const LAST_WORDS_MS = 1000
+/** For the other line to be closed, when the call is over. */
+const CLOSING_MS = 1000
+/** Who was replaced by the carrier is hung up, and the carrier says so, within moments of each other. */
+const CARRIER_SILENT_MS = 4000
+const ENDING = 'The call is ending.'
+const BUSY: TransferResult = { ok: false, code: 'busy', reason: 'The call is being transferred already.' }
+
+/** What came of the call to them, for the model. */
+const WORDS: Partial<Record<EndedReason, string>> = {
+  no_answer: 'They do not answer.',
+  busy: 'Their line is busy.',
+  declined: 'They declined the call.',
+  number_unknown: 'Their number does not exist.',
+  number_invalid: 'Their number does not exist.',
+  carrier_congestion: 'No line is free at the moment.',
+  no_capacity: 'No line is free at the moment.',
+}
+const NOT_REACHED = 'They could not be reached.'
+
+/** One wish of the agent's, from its beginning to its result. */
+interface Run {
+  target: TransferTarget
+  /** What the agent says of the caller. */
+  about: string
+  abort: AbortController
+  resolve(result: TransferResult): void
+}
+
+/** The other side of a caller who was given away. */
+interface Second {
+  leg: Leg
+  /** What the caller says, at their rate; what they say, at the caller's. */
+  toTarget: SoundPipe
+  fromTarget: SoundPipe
+  /** Of an operator who speaks to both. */
+  fromOperator: SoundPipe
+  announcement: Announcement | null
+  dictation: Dictation | null
+}
+
+export class Transfers {
+  readonly #options: TransfersOptions
+  #state: TransferState = noTransfer
+  #run: Run | null = null
+  #second: Second | null = null
+  #hold: HoldSound | null = null
+  /** For an operator. */
+  #waitsElsewhere = false
+  /** Dials and hang-ups of ours that are under way. */
+  readonly #open = new Set<Promise<unknown>>()
+  #cancelWait = () => {}
+  #parted = false
+
+  constructor(options: TransfersOptions) {
+    this.#options = options
+  }
+
+  /** The caller talks to somebody else: the agent has no part in the call any more. */
+  get joined(): boolean {
+    return this.#state.phase === 'joined'
+  }
+
+  /** They were talking until the other side left, which ended the call: whatever ended it, the agent's part was done. */
+  get parted(): boolean {
+    return this.#parted
+  }
+
+  /** Settles when they have the caller, or the caller is with the agent again. */
+  give(target: TransferTarget, about: string): Promise<TransferResult> {
+    const { line } = this.#options.leg
+    if (!line) return Promise.resolve({ ok: false, code: 'invalid', reason: 'The call cannot be handed over.' })
+    // The call would come back as another one, to an agent that may give it away again.
+    if (target.to === line.number) {
+      return Promise.resolve({ ok: false, code: 'invalid', reason: 'That is the number that this call is on.' })
+    }
+    if (this.#busy) return Promise.resolve(BUSY)
+    return new Promise(resolve => {
+      this.#run = { target, about, abort: new AbortController(), resolve }
+      this.#startWaiting(target.to)
+      const refer = line.transfer === 'refer' && this.#options.leg.transfer !== undefined
+      this.#feed({ type: 'wish', wish: { refer, announces: target.announce !== null } })
+    })
+  }
+
+  /** Somebody else is looked for elsewhere; the caller hears music until that is done. */
+  async waitFor(look: () => Promise<TransferResult>): Promise<TransferResult> {
+    if (this.#busy) return BUSY
+    this.#waitsElsewhere = true
+    this.#startWaiting('')
+    try {
+      return await look()
+    } finally {
+      this.#waitsElsewhere = false
+    }
+  }
+
+  get #busy(): boolean {
+    return this.#state.phase !== 'idle' || this.#waitsElsewhere
+  }
+
+  /** An operator has the caller: nobody else is looked for. Those who are connected already stay. */
+  cancel(reason: string): void {
+    if (!this.joined) this.#feed({ type: 'cancel', reason })
+  }
+
+  /** The caller's leg is gone. */
+  callerEnded(): void {
+    this.#feed({ type: 'caller_ended' })
+  }
+
+  /** What an operator says who has the caller, 20 ms at the caller's rate: who they are joined to hears it too. */
+  operatorSpeaks(pcm: Int16Array): void {
+    if (this.joined) this.#second?.fromOperator.push(pcm)
+  }
+
+  /** The call is over: the other line is closed, and what they said last is written down. */
+  async close(): Promise<void> {
+    this.callerEnded()
+    this.#cancelWait()
+    this.#second?.announcement?.stop()
+    await Promise.all([this.#second?.dictation?.close(LAST_WORDS_MS), this.#closed()])
+  }
+
+  /** An engine that shuts down right after the call must not leave anybody on the line. */
+  async #closed(): Promise<void> {
+    const late = Promise.withResolvers<void>()
+    const cancel = this.#options.clock.after(CLOSING_MS, late.resolve)
+    const all = async () => {
+      while (this.#open.size > 0) await Promise.allSettled(this.#open)
+    }
+    await Promise.race([all(), late.promise])
+    cancel()
+  }
+
+  #keep(work: Promise<unknown>): void {
+    this.#open.add(work)
+    const done = () => void this.#open.delete(work)
+    work.then(done, done)
+  }
+
+  /** The leg's view of a call that may be given away. */
+  sink(inner: LegSink): LegSink {
+    return {
+      pull: atMs => this.#pull(inner.pull(atMs)),
+      ulaw: () => (this.joined || this.#waits ? null : (inner.ulaw?.() ?? null)),
+      push: frame => {
+        if (this.joined) this.#second?.toTarget.push(frame.pcm)
+        inner.push(frame)
+      },
+      dtmf: (digit, inSound) => {
+        // Tones in the sound get there with it; and what is pressed for somebody else is nothing for a transcript.
+        if (!this.joined) inner.dtmf(digit, inSound)
+        else if (!inSound) void this.#second?.leg.sendDtmf?.(digit)
+      },
+      text: text => inner.text?.(text),
+    }
+  }
+
+  get #waits(): boolean {
+    return waits(this.#state) || this.#waitsElsewhere
+  }
+
+  #pull(agent: Int16Array | null): Int16Array | null {
+    if (this.joined) {
+      this.#second?.dictation?.tick(this.#options.clock.now())
+      return mix(this.#second?.fromTarget.pull() ?? null, agent)
+    }
+    return this.#waits && this.#hold ? this.#hold.next(this.#state, agent) : agent
+  }
+
+  #startWaiting(to: string): void {
+    this.#hold = new HoldSound(this.#options.leg.sampleRate, to)
+  }
+
+  #feed(input: TransferInput): void {
+    const { state, effects } = stepTransfer(this.#state, input)
+    if (effects.some(({ type }) => type === 'join') && !this.#options.talk.stepAside()) {
+      // The agent is saying its last words.
+      this.#hangUp()
+      this.#feed({ type: 'cancel', reason: ENDING })
+      return
+    }
+    this.#state = state
+    for (const effect of effects) this.#perform(effect)
+  }
+
+  #perform(effect: TransferEffect): void {
+    const { leg } = this.#options
+    switch (effect.type) {
+      case 'refer':
+        this.#emitStarted('refer')
+        void this.#refer()
+        return
+      case 'dial':
+        this.#emitStarted('bridge')
+        this.#keep(this.#dial(this.#run!, leg.line!))
+        return
+      case 'cancel_dial':
+        this.#run?.abort.abort()
+        return
+      case 'announce':
+        this.#announce()
+        return
+      case 'join':
+        if (effect.replace) void this.#refer(this.#second!.leg)
+        return
+      case 'hang_up_target':
+        this.#hangUp()
+        return
+      case 'await_carrier':
+        this.#cancelWait = this.#options.clock.after(CARRIER_SILENT_MS, () => this.#feed({ type: 'carrier_silent' }))
+        return
+      case 'hang_up_caller':
+        this.#parted = true
+        void leg.hangup(effect.reason)
+        return
+      case 'settle':
+        this.#settle(effect)
+    }
+  }
+
+  #hangUp(): void {
+    const second = this.#second
+    second?.announcement?.stop()
+    if (second) this.#keep(second.leg.hangup('transferred'))
+  }
+
+  #emitStarted(by: 'refer' | 'bridge'): void {
+    this.#options.emit({ type: 'transfer.started', name: this.#run!.target.name, by })
+  }
+
+  #settle(effect: Extract<TransferEffect, { type: 'settle' }>): void {
+    const run = this.#run
+    this.#run = null
+    if (!run) return
+    this.#options.emit({ type: 'transfer.settled', name: run.target.name, taken: effect.ok })
+    run.resolve(effect.ok ? { ok: true } : { ok: false, code: 'failed', reason: effect.reason })
+  }
+
+  // ---- by the carrier ----
+
+  /** `consulted`: who answered our own call to them. */
+  async #refer(consulted?: Leg): Promise<void> {
+    const { leg } = this.#options
+    const result = await leg.transfer!(consulted ? '' : this.#run!.target.to, consulted)
+    if (result.ok) this.#feed({ type: 'referred', ok: true })
+    else this.#feed({ type: 'referred', ok: false, elsewhere: result.code === 'refused', reason: result.reason })
+  }
+
+  // ---- by ourselves ----
+
+  async #dial(run: Run, line: Line): Promise<void> {
+    const { plan, dialer } = this.#options
+    const result = await dialer.dial({
+      plan: { ...plan, room: null, softphone_id: null, trunk_id: line.trunkId, from: line.number, to: run.target.to },
+      signal: run.abort.signal,
+      onRinging: () => run === this.#run && this.#feed({ type: 'ringing' }),
+      onEarlySound: (frame, sampleRate) => run === this.#run && this.#hold?.early(frame, sampleRate),
+      // Who is called may see why a number of ours calls; of a call that we placed there is nothing to tell.
+      ...(plan.direction === 'in' ? { divertedFrom: line.number } : {}),
+    })
+    this.#onDialed(run, result)
+  }
+
+  #onDialed(run: Run, result: DialResult): void {
+    const wanted = run === this.#run && !run.abort.signal.aborted
+    if (!result.ok) {
+      const reason = WORDS[result.failure.reason] ?? NOT_REACHED
+      if (wanted) this.#feed({ type: 'not_answered', reason })
+      return
+    }
+    if (!wanted) {
+      this.#keep(result.leg.hangup('canceled_by_api'))
+      return
+    }
+    this.#adopt(result.leg)
+    this.#feed({ type: 'answered' })
+  }
+
+  #adopt(target: Leg): void {
+    const { leg } = this.#options
+    const second: Second = {
+      leg: target,
+      toTarget: new SoundPipe(leg.sampleRate, target.sampleRate),
+      fromTarget: new SoundPipe(target.sampleRate, leg.sampleRate),
+      fromOperator: new SoundPipe(leg.sampleRate, target.sampleRate),
+      announcement: null,
+      dictation: null,
+    }
+    this.#second = second
+    const narrow = createNarrower(target.sampleRate)
+    target.attach({
+      pull: () =>
+        this.joined ? mix(second.toTarget.pull(), second.fromOperator.pull()) : (second.announcement?.pull() ?? null),
+      push: frame => {
+        if (!this.joined) return
+        second.fromTarget.push(frame.pcm)
+        this.#write(second, narrow(frame))
+      },
+      held: frame => {
+        if (this.joined) second.fromTarget.push(frame.pcm)
+      },
+      dtmf: (digit, inSound) => {
+        if (this.joined && !inSound) void leg.sendDtmf?.(digit)
+      },
+    })
+    void target.ended.then(({ by, reason }) => {
+      second.announcement?.stop()
+      if (this.#second !== second) return
+      this.#feed(by === 'network' ? { type: 'target_ended', broken: reason } : { type: 'target_ended' })
+    })
+  }
+
+  #announce(): void {
+    const { plan, tts, clock, log } = this.#options
+    const { target, about } = this.#run!
+    const second = this.#second!
+    second.announcement = new Announcement({
+      // As a function: `$` means nothing in it.
+      text: target.announce!.replaceAll(ABOUT, () => about),
+      voice: plan.voice,
+      language: plan.language,
+      sampleRate: second.leg.sampleRate,
+      ...{ tts, clock, log },
+      onSaid: () => this.#second === second && this.#feed({ type: 'announced' }),
+    })
+  }
+
+  /** For the transcript: they speak in our place. */
+  #write(second: Second, frame: AudioFrame): void {
+    const { vad, stt, plan, clock, log, talk } = this.#options
+    second.dictation ??= new Dictation({
+      ...{ vad, stt, clock, log, language: plan.language, sampleRate: narrowRate(second.leg.sampleRate) },
+      onSaid: said => talk.operatorSaid(said),
+    })
+    second.dictation.push(frame)
+  }
+}

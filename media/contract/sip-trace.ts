@@ -1,0 +1,111 @@
+/** What was spoken over SIP and what it shows, as engines tell control. Secrets are masked before it comes here. */
+import { z } from 'zod'
+
+/** One message, or (`made_up`) the signalling server's word that none came. */
+export const SipSeen = z.object({
+  /** Epoch milliseconds. */
+  at: z.int(),
+  /** By us. */
+  sent: z.boolean(),
+  /** `host:port` */
+  source: z.string(),
+  /** `host:port` */
+  target: z.string(),
+  transport: z.enum(['udp', 'tcp', 'tls']),
+  made_up: z.boolean(),
+  text: z.string(),
+})
+export type SipSeen = z.infer<typeof SipSeen>
+
+/** Closed list; published in the API. */
+export const DiagnosisCode = z.enum([
+  // the way to the carrier
+  'dns_failed',
+  'address_not_allowed',
+  'transport_refused',
+  'transport_unreachable',
+  'no_response',
+  'tls_name_mismatch',
+  'tls_untrusted',
+  'tls_expired',
+  'tls_failed',
+  // who we are
+  'wrong_password',
+  'wrong_realm',
+  'credentials_missing',
+  'auth_unsupported',
+  'user_unknown',
+  'register_loop',
+  'clock_skew',
+  // what was asked for
+  'caller_id_refused',
+  'number_format',
+  'number_unknown',
+  'forbidden',
+  'payment_required',
+  'call_limit',
+  'carrier_overloaded',
+  'session_timer',
+  'carrier_refused',
+  // the sound
+  'codec_refused',
+  'srtp_required',
+  'srtp_refused',
+  'bad_sdp',
+  'one_way_audio',
+  'nat_address',
+  'no_ack',
+  // nothing is wrong with the trunk
+  'busy',
+  'no_answer',
+  'declined',
+  'canceled',
+])
+export type DiagnosisCode = z.infer<typeof DiagnosisCode>
+
+export const Diagnosis = z.object({
+  code: DiagnosisCode,
+  /** The cause. */
+  words: z.string(),
+  /** What to do about it; null where there is nothing to do. */
+  advice: z.string().nullable(),
+  /** Indexes of the messages that show it. */
+  evidence: z.array(z.int().nonnegative()),
+})
+export type Diagnosis = z.infer<typeof Diagnosis>
+
+export const SipTrace = z.object({
+  messages: z.array(SipSeen),
+  /** So many more were there, between the first and the last ones. */
+  left_out: z.int().nonnegative(),
+  diagnosis: Diagnosis.nullable(),
+})
+export type SipTrace = z.infer<typeof SipTrace>
+
+export const TrunkCheckStep = z.object({
+  name: z.enum(['dns', 'connect', 'certificate', 'options', 'register', 'encryption', 'clock', 'address']),
+  /** `host:port` */
+  host: z.string(),
+  ok: z.boolean(),
+  words: z.string(),
+  ms: z.int().nonnegative(),
+})
+export type TrunkCheckStep = z.infer<typeof TrunkCheckStep>
+
+export const TrunkCheckReport = z.object({
+  ok: z.boolean(),
+  checks: z.array(TrunkCheckStep),
+  ...SipTrace.shape,
+})
+export type TrunkCheckReport = z.infer<typeof TrunkCheckReport>
+
+/** To one engine: examine this trunk now. Nobody reads the report after the deadline. */
+export const TrunkCheckCommand = z.object({
+  type: z.literal('trunk.check'),
+  id: z.uuid(),
+  /** `TrunkPlan`, sealed with the id as associated data. */
+  sealed: z.string(),
+  /** Epoch milliseconds. */
+  deadline: z.int(),
+})
+export type TrunkCheckCommand = z.infer<typeof TrunkCheckCommand>

@@ -1,0 +1,162 @@
+/**
+ * What control and engines share of softphones in Redis: who may register (one sealed entry a user name, so that an engine
+ * reads only what it is asked about), where each can be reached now, and which sources are shut out for a while.
+ */
+import type { Redis } from 'ioredis'
+import type { Clock, Log, Softphones } from '../ports.ts'
+import type { BusKeys } from './bus.ts'
+import type { Sealer } from './seal.ts'
+import { SoftphonePlan, SoftphoneState } from './softphones.ts'
+import { newestId, readAll } from './streams.ts'
+
+/** So long after its last registration a telephone is remembered. */
+const STATE_KEPT_MS = 90 * 24 * 3600 * 1000
+const MOST_BANS = 1000
+const CHANGES_KEPT = 100
+const TRIES = 5
+
+/** KEYS state; ARGV what it was (empty: nothing), what it becomes, ms. 1 when nobody came in between. */
+const REPLACE = `
+if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+return 1`
+
+/** KEYS nonce; ARGV count, ms. 1 when the count is higher than all before. */
+const COUNT = `
+local last = tonumber(redis.call('GET', KEYS[1]) or '0')
+if tonumber(ARGV[1]) <= last then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`
+
+type Parts = { readonly redis: Redis; readonly keys: BusKeys; readonly sealer: Sealer }
+
+const sealedFor = (username: string) => `softphone:${username}`
+const tell = ({ redis, keys }: Omit<Parts, 'sealer'>) =>
+  redis.xadd(keys.softphoneChanges, 'MAXLEN', CHANGES_KEPT, '*', 'changed', '1')
+
+/** Control's end. Who registered by a password that is void, or under a name that is gone, is forgotten. */
+export interface SoftphoneBook {
+  /** All there are; whoever is not among them can register no more. */
+  publish(softphones: readonly SoftphonePlan[]): Promise<void>
+  /** Who may register by that name from now on. */
+  put(softphone: SoftphonePlan): Promise<void>
+  remove(username: string, id: string): Promise<void>
+  /** In the order of `ids`; null for one that never registered, or long ago. */
+  states(ids: readonly string[]): Promise<(SoftphoneState | null)[]>
+}
+
+export function createSoftphoneBook({ redis, keys, sealer }: Parts): SoftphoneBook {
+  const isVoid = (known: string | null | undefined, { username, ha1 }: SoftphonePlan): boolean => {
+    if (!known) return false
+    try {
+      return SoftphonePlan.parse(sealer.open(known, sealedFor(username))).ha1.md5 !== ha1.md5
+    } catch {
+      return true // of an installation before, with another secret
+    }
+  }
+  const write = async (plans: readonly SoftphonePlan[], before: Record<string, string | null>) => {
+    if (plans.length === 0) return
+    const entries = plans.flatMap(plan => [plan.username, sealer.seal(plan, sealedFor(plan.username))])
+    const forgotten = plans.filter(plan => isVoid(before[plan.username], plan))
+    await redis.hset(keys.softphones, ...entries)
+    if (forgotten.length > 0) await redis.del(...forgotten.map(({ id }) => keys.softphoneState(id)))
+  }
+  return {
+    async publish(softphones) {
+      const before = await redis.hgetall(keys.softphones)
+      const kept = new Set(softphones.map(one => one.username))
+      const gone = Object.keys(before).filter(username => !kept.has(username))
+      if (gone.length > 0) await redis.hdel(keys.softphones, ...gone)
+      await write(softphones, before)
+      await tell({ redis, keys })
+    },
+    async put(plan) {
+      await write([plan], { [plan.username]: await redis.hget(keys.softphones, plan.username) })
+      await tell({ redis, keys })
+    },
+    async remove(username, id) {
+      await redis.multi().hdel(keys.softphones, username).del(keys.softphoneState(id)).exec()
+      await tell({ redis, keys })
+    },
+    async states(ids) {
+      if (ids.length === 0) return []
+      return (await redis.mget(ids.map(id => keys.softphoneState(id)))).map(stateOf)
+    },
+  }
+}
+
+function stateOf(text: string | null): SoftphoneState | null {
+  return text === null ? null : SoftphoneState.parse(JSON.parse(text))
+}
+
+/** An engine's end. */
+export async function followSoftphones(
+  options: Parts & { readonly clock: Clock; readonly log: Log },
+): Promise<Softphones & { stop(): Promise<void> }> {
+  const { redis, keys, sealer, clock, log } = options
+  const listeners = new Set<() => void>()
+  let known = 0
+  let bans = new Map<string, number>()
+  let cancelExpiry = () => {}
+  const load = async () => {
+    const now = clock.wall()
+    const [count, banned] = await Promise.all([
+      redis.hlen(keys.softphones),
+      redis.zrangebyscore(keys.softphoneBans, now, '+inf', 'WITHSCORES'),
+    ])
+    known = count
+    bans = new Map(banned.flatMap((text, i) => (i % 2 === 0 ? [[text, Number(banned[i + 1])]] : [])))
+    for (const listener of listeners) listener()
+    cancelExpiry()
+    const next = Math.min(...bans.values())
+    cancelExpiry = Number.isFinite(next) ? clock.after(Math.max(0, next - now) + 1, () => void reload()) : () => {}
+  }
+  const reload = () => load().catch(error => log.warn({ err: error }, 'softphones could not be read'))
+  // The place in the stream is taken before the rest is read, or a change in between would be missed.
+  const from = await newestId(redis, keys.softphoneChanges)
+  const reader = readAll({ redis, stream: keys.softphoneChanges, from, log, handle: load })
+  await load()
+  return {
+    any: () => known > 0,
+    async find(username) {
+      const sealed = await redis.hget(keys.softphones, username)
+      return sealed === null ? null : SoftphonePlan.parse(sealer.open(sealed, sealedFor(username)))
+    },
+    async state(id) {
+      return stateOf(await redis.get(keys.softphoneState(id)))
+    },
+    async change(id, next) {
+      const key = keys.softphoneState(id)
+      for (let tries = 0; tries < TRIES; tries++) {
+        const before = await redis.get(key)
+        const outcome = next(stateOf(before))
+        if (outcome === null) return
+        const replaced = await redis.eval(REPLACE, 1, key, before ?? '', JSON.stringify(outcome), STATE_KEPT_MS)
+        if (replaced === 1) return
+      }
+      throw new Error('a softphone registers too often')
+    },
+    async countUp(nonce, count, keptMs) {
+      return (await redis.eval(COUNT, 1, keys.softphoneNonce(nonce), count, keptMs)) === 1
+    },
+    banned: () => [...bans].filter(([, until]) => until > clock.wall()).map(([network]) => network),
+    async ban(network, forMs) {
+      bans.set(network, clock.wall() + forMs)
+      await redis
+        .multi()
+        .zadd(keys.softphoneBans, clock.wall() + forMs, network)
+        .zremrangebyscore(keys.softphoneBans, '-inf', clock.wall())
+        .zremrangebyrank(keys.softphoneBans, 0, -MOST_BANS - 1)
+        .exec()
+      await tell({ redis, keys })
+    },
+    onChange(run) {
+      listeners.add(run)
+      return () => listeners.delete(run)
+    },
+    async stop() {
+      cancelExpiry()
+      await reader.stop()
+    },
+  }
+}

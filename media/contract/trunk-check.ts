@@ -1,0 +1,99 @@
+/** How control has an engine examine a trunk: a command to one engine, and a key of its own for the report. */
+import { randomUUID } from 'node:crypto'
+import type { Redis } from 'ioredis'
+import { z } from 'zod'
+import type { Clock, Log } from '../ports.ts'
+import type { BusKeys } from './bus.ts'
+import { Heartbeat } from './messages.ts'
+import { type NewTrunk, TrunkPlan } from './plan.ts'
+import type { Sealer } from './seal.ts'
+import { type TrunkCheckCommand, TrunkCheckReport } from './sip-trace.ts'
+import { jsonOf, toEntries } from './streams.ts'
+
+/** An engine examines as many trunks as it can; `owner`: as many of this owner's as it may. */
+export class ExaminersBusy extends Error {
+  readonly owner: boolean
+  constructor(owner: boolean) {
+    super('too many trunks are being examined')
+    this.name = 'ExaminersBusy'
+    this.owner = owner
+  }
+}
+
+const Busy = z.object({ busy: z.enum(['engine', 'owner']) })
+type BusyReport = z.infer<typeof Busy>
+
+export type Examine = (trunk: TrunkPlan) => Promise<TrunkCheckReport>
+type Parts = { readonly redis: Redis; readonly keys: BusKeys; readonly sealer: Sealer }
+
+const REPORT_KEPT_MS = 60_000
+
+/** Control's end. Null when no engine could do it in time; rejects with `ExaminersBusy` when one could, but not now. */
+export async function askForCheck(
+  { redis, keys, sealer }: Parts,
+  trunk: NewTrunk,
+  timeoutMs: number,
+): Promise<TrunkCheckReport | null> {
+  const engine = await examinerOf(redis, keys, trunk.id)
+  if (engine === null) return null
+  const id = randomUUID()
+  const command: TrunkCheckCommand = {
+    type: 'trunk.check',
+    id,
+    sealed: sealer.seal(TrunkPlan.parse(trunk), id),
+    deadline: Date.now() + timeoutMs,
+  }
+  await redis.xadd(keys.engineCommands(engine), 'MAXLEN', '~', 10_000, '*', 'command', JSON.stringify(command))
+  const reader = redis.duplicate({ maxRetriesPerRequest: null })
+  reader.on('error', () => {}) // the answer is missing then
+  try {
+    const streams = await reader.xread('COUNT', 1, 'BLOCK', timeoutMs, 'STREAMS', keys.trunkCheck(id), '0-0')
+    const [entry] = toEntries((streams as [string, unknown][] | null)?.[0]?.[1])
+    const said = entry && jsonOf(entry, 'report')
+    const busy = Busy.safeParse(said)
+    if (busy.success) throw new ExaminersBusy(busy.data.busy === 'owner')
+    const report = TrunkCheckReport.safeParse(said)
+    return report.success ? report.data : null
+  } finally {
+    reader.disconnect()
+  }
+}
+
+/** Who looks after the trunk knows most of it; else who has least to do. */
+async function examinerOf(redis: Redis, keys: BusKeys, trunkId: string): Promise<string | null> {
+  const names = await redis.smembers(keys.heartbeats)
+  if (names.length === 0) return null
+  const [beats, lease] = await Promise.all([
+    redis.mget(names.map(name => keys.heartbeat(name))),
+    redis.get(keys.trunkLease(trunkId)),
+  ])
+  const ready = beats
+    .filter(text => text !== null)
+    .map(text => Heartbeat.parse(JSON.parse(text)))
+    .filter(({ capacity }) => capacity > 0)
+    .sort((one, other) => one.calls - other.calls)
+  const keeper = ready.find(({ engine, boot }) => lease === `${engine}|${boot}`)
+  return (keeper ?? ready[0])?.engine ?? null
+}
+
+/** Told at once: who waits for nothing waits too long. */
+function busyReport(error: unknown): BusyReport {
+  if (error instanceof ExaminersBusy) return { busy: error.owner ? 'owner' : 'engine' }
+  throw error
+}
+
+/** The engine's end. */
+export async function answerCheck(
+  { redis, keys, sealer, clock, log }: Parts & { readonly clock: Clock; readonly log: Log },
+  { id, sealed, deadline }: TrunkCheckCommand,
+  examine: Examine,
+): Promise<void> {
+  if (clock.wall() > deadline) return // nobody waits any more
+  try {
+    const report = await examine(TrunkPlan.parse(sealer.open(sealed, id))).catch(busyReport)
+    const key = keys.trunkCheck(id)
+    await redis.multi().xadd(key, '*', 'report', JSON.stringify(report)).pexpire(key, REPORT_KEPT_MS).exec()
+  } catch (error) {
+    log.warn({ err: error }, 'trunk could not be examined')
+  }
+}

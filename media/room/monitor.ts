@@ -1,0 +1,60 @@
+/** A room in which operators follow a call: the call is one track, each of them another. */
+import type { Clock, MonitorRoom, MonitorRoomOptions } from '../ports.ts'
+import { RoomLink } from './link.ts'
+import { SoundClock } from './sound-clock.ts'
+
+/** A caller who is being talked to hears nothing meanwhile: so long we try to be back. */
+const BROKEN_MS = 5000
+
+export async function openMonitorRoom(options: MonitorRoomOptions, clock: Clock): Promise<MonitorRoom> {
+  const { seat, sampleRate, log, signal } = options
+  const clocks = new Map<string, SoundClock>()
+  let cancelBroken = () => {}
+  let lost = false
+  let close = async () => {}
+  const lose = () => {
+    cancelBroken()
+    lost = true
+    options.onClosed()
+  }
+  const link = await RoomLink.open({
+    ...seat,
+    sampleRate,
+    trackName: 'call',
+    clock,
+    log,
+    ...(signal ? { signal } : {}),
+    hears: () => true,
+    events: {
+      joined: identity => options.onJoined(identity),
+      left: identity => {
+        clocks.delete(identity)
+        options.onLeft(identity)
+      },
+      sound(identity, pcm) {
+        const own = clocks.get(identity) ?? new SoundClock()
+        clocks.set(identity, own)
+        options.onSound(identity, { pcm, atMs: own.at(clock.now()), concealed: false })
+      },
+      text: (identity, text) => options.onText(identity, text),
+      connected(whole) {
+        cancelBroken()
+        if (whole) return
+        cancelBroken = clock.after(BROKEN_MS, () => {
+          void close()
+          lose()
+        })
+      },
+      closed: lose,
+    },
+  })
+  close = () => {
+    cancelBroken()
+    return link.close()
+  }
+  if (lost) {
+    await close()
+    throw new Error('the room was lost while it was joined')
+  }
+  return { identities: () => link.identities(), play: pcm => link.speak(pcm), close }
+}

@@ -1,0 +1,22 @@
+/** The engine's way into LiveKit rooms. */
+import type { Clock, Log, Rooms } from '../ports.ts'
+import type { Pacer } from '../rtp/pacer.ts'
+import { joinRoom } from './leg.ts'
+import { openMonitorRoom } from './monitor.ts'
+
+export { warmUp } from './link.ts'
+
+export function createRooms({ clock, pacer, log }: { clock: Clock; pacer: Pacer; log: Log }): Rooms {
+  return {
+    join: ({ plan, token, signal }) =>
+      joinRoom({
+        plan,
+        seat: { url: plan.room!.url, token },
+        clock,
+        pacer,
+        signal,
+        log: log.child({ call_id: plan.call_id }),
+      }),
+    openMonitor: options => openMonitorRoom(options, clock),
+  }
+}

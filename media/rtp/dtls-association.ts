@@ -1,0 +1,177 @@
+/** One DTLS association with one address: records, flights and their repetition around a handshake (RFC 6347 §4.2.4). */
+import type { Clock } from '../ports.ts'
+import {
+  ClientHandshake,
+  type DtlsRole,
+  type Flight,
+  type HandshakeOptions,
+  ServerHandshake,
+  type SrtpKeys,
+} from './dtls-handshake.ts'
+import {
+  CONTENT,
+  DTLS_1_2,
+  DtlsError,
+  type DtlsRecord,
+  HANDSHAKE,
+  parseFragments,
+  parseRecords,
+  Reassembly,
+  writeRecord,
+} from './dtls-wire.ts'
+
+/** The second that RFC 6347 §4.2.4.1 recommends would be heard as a second of nothing. */
+const FIRST_REPEAT_MS = 200
+const MAX_REPEAT_MS = 3200
+/** What fits into a datagram on every path. */
+const DATAGRAM_BYTES = 1200
+const FATAL = 2
+
+export interface AssociationOptions extends HandshakeOptions {
+  clock: Clock
+  send(datagram: Buffer): void
+  onKeys(keys: SrtpKeys): void
+  /** Once, and never after `onKeys`. */
+  onFailed(words: string): void
+}
+
+export class DtlsAssociation {
+  readonly #options: AssociationOptions
+  readonly #role: DtlsRole
+  readonly #handshake: ClientHandshake | ServerHandshake
+  readonly #incoming: Reassembly
+  /** Of the next record of each epoch. */
+  readonly #sequences: [number, number]
+  #flight: Flight | null = null
+  #cancel: () => void = () => {}
+  #state: 'shaking' | 'secured' | 'over' = 'shaking'
+
+  private constructor(options: AssociationOptions, role: DtlsRole, first: { record: number; message: number }) {
+    this.#options = options
+    this.#role = role
+    this.#sequences = [first.record, 0]
+    this.#incoming = new Reassembly(first.message)
+    this.#handshake = role === 'client' ? new ClientHandshake(options) : new ServerHandshake(options, first.message)
+  }
+
+  static asClient(options: AssociationOptions): DtlsAssociation {
+    const association = new DtlsAssociation(options, 'client', { record: 0, message: 0 })
+    association.#transmit((association.#handshake as ClientHandshake).start())
+    return association
+  }
+
+  /** `hello`: the numbers of the record and the message that brought the cookie back. Give it that datagram next. */
+  static asServer(options: AssociationOptions, hello: { record: number; message: number }): DtlsAssociation {
+    return new DtlsAssociation(options, 'server', hello)
+  }
+
+  get secured(): boolean {
+    return this.#state === 'secured'
+  }
+
+  receive(datagram: Buffer): void {
+    try {
+      const repeated = parseRecords(datagram).map(record => this.#take(record))
+      // The far end has not got what we said last, and after the end no timer of ours says it again.
+      if (this.#state === 'secured' && repeated.includes(true)) this.#send()
+    } catch (error) {
+      if (!(error instanceof DtlsError)) throw error
+      // After the handshake there is nothing left to break.
+      if (this.#state === 'shaking') this.#fail(error)
+    }
+  }
+
+  close(): void {
+    this.#state = 'over'
+    this.#cancel()
+  }
+
+  /** True when it held a handshake message from before. */
+  #take(record: DtlsRecord): boolean {
+    if (this.#state === 'over' || record.epoch > 1) return false
+    const body = record.epoch === 0 ? record.body : this.#decrypt(record)
+    if (body === null) return false
+    if (record.type === CONTENT.alert) this.#takeAlert(body)
+    return record.type === CONTENT.handshake && this.#takeFragments(body, record.epoch === 1)
+  }
+
+  #decrypt(record: DtlsRecord): Buffer | null {
+    return this.#handshake.ciphers?.[this.#role === 'client' ? 'server' : 'client'].open(record) ?? null
+  }
+
+  #takeAlert(body: Buffer): void {
+    if (this.#state !== 'shaking' || body[0] !== FATAL) return
+    this.#over(`the far end broke the handshake off (alert ${body[1] ?? '?'})`)
+  }
+
+  #takeFragments(body: Buffer, encrypted: boolean): boolean {
+    let repeated = false
+    for (const fragment of parseFragments(body)) {
+      // A Finished in the clear is nobody's: it must not take the place of the true one.
+      if ((fragment.type === HANDSHAKE.finished) !== encrypted) continue
+      repeated ||= this.#incoming.isOld(fragment)
+      this.#incoming.add(fragment)
+    }
+    for (let message = this.#incoming.take(); message && this.#state === 'shaking'; message = this.#incoming.take()) {
+      const { flight, keys } = this.#handshake.receive(message, encrypted)
+      if (flight) this.#transmit(flight)
+      if (keys) this.#secure(keys)
+    }
+    return repeated
+  }
+
+  #secure(keys: SrtpKeys): void {
+    this.#state = 'secured'
+    this.#cancel()
+    this.#options.onKeys(keys)
+  }
+
+  #transmit(flight: Flight): void {
+    this.#flight = flight
+    this.#send()
+    this.#repeatAfter(FIRST_REPEAT_MS)
+  }
+
+  #repeatAfter(ms: number): void {
+    this.#cancel()
+    this.#cancel = this.#options.clock.after(ms, () => {
+      this.#send()
+      this.#repeatAfter(Math.min(ms * 2, MAX_REPEAT_MS))
+    })
+  }
+
+  /** The last flight, in new records. */
+  #send(): void {
+    if (!this.#flight) return
+    const { plain, finished } = this.#flight
+    const records = plain.map(body => this.#record(CONTENT.handshake, 0, body))
+    if (finished) {
+      records.push(this.#record(CONTENT.changeCipherSpec, 0, Buffer.from([1])))
+      records.push(this.#record(CONTENT.handshake, 1, finished))
+    }
+    let datagram: Buffer[] = []
+    for (const record of records) {
+      if (Buffer.concat(datagram).length + record.length > DATAGRAM_BYTES) {
+        this.#options.send(Buffer.concat(datagram))
+        datagram = []
+      }
+      datagram.push(record)
+    }
+    this.#options.send(Buffer.concat(datagram))
+  }
+
+  #record(type: number, epoch: 0 | 1, body: Buffer): Buffer {
+    const record = { type, version: DTLS_1_2, epoch, sequence: this.#sequences[epoch]++, body }
+    return writeRecord(epoch === 0 ? record : { ...record, body: this.#handshake.ciphers![this.#role].seal(record) })
+  }
+
+  #fail(error: DtlsError): void {
+    this.#options.send(this.#record(CONTENT.alert, 0, Buffer.from([FATAL, error.alert])))
+    this.#over(error.message)
+  }
+
+  #over(words: string): void {
+    this.close()
+    this.#options.onFailed(words)
+  }
+}

@@ -1,0 +1,34 @@
+/** What our RTCP says of the far end's stream, and what the far end's says of ours (RFC 3550 §6.4, A.3). No socket. */
+import type { JitterStats } from './jitter.ts'
+import type { ReportBlock, RtcpReport } from './rtcp.ts'
+
+export class Reports {
+  #lastSr: { middle: number; atMs: number } | null = null
+  /** When the block before was made. */
+  #before = { received: 0, lost: 0 }
+  /** Fraction of ours that the far end last said it did not get, 0 to 1; null: it said nothing. */
+  peerLoss: number | null = null
+
+  /** `ssrc`: of our own stream. */
+  noteReport(report: RtcpReport, ssrc: number, nowMs: number): void {
+    if (report.ntpMiddle !== null) this.#lastSr = { middle: report.ntpMiddle, atMs: nowMs }
+    const block = report.blocks.find(block => block.ssrc === ssrc)
+    if (block) this.peerLoss = block.fractionLost / 256
+  }
+
+  block(stream: { ssrc: number; clockRate: number; stats: JitterStats }, nowMs: number): ReportBlock {
+    const { received, lost, jitterMs, highestSequence } = stream.stats
+    const lostSince = Math.max(0, lost - this.#before.lost)
+    const expectedSince = lostSince + Math.max(0, received - this.#before.received)
+    this.#before = { received, lost }
+    return {
+      ssrc: stream.ssrc,
+      fractionLost: expectedSince === 0 ? 0 : Math.min(255, Math.floor((lostSince * 256) / expectedSince)),
+      cumulativeLost: lost,
+      highestSequence,
+      jitter: Math.round((jitterMs * stream.clockRate) / 1000),
+      lastSr: this.#lastSr?.middle ?? 0,
+      delaySinceLastSr: this.#lastSr ? Math.round(((nowMs - this.#lastSr.atMs) * 65_536) / 1000) : 0,
+    }
+  }
+}

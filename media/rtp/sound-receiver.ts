@@ -1,0 +1,192 @@
+/**
+ * From the far end's packets to frames of 20 ms at the leg's rate: order, codec, concealment of what is lost, noise where
+ * the far end is silent on purpose. No socket; time is an argument.
+ */
+
+import { CODECS, type CodecFacts, createDecoder } from '../audio/codec.ts'
+import type { Decoder } from '../audio/coder.ts'
+import { COMFORT_NOISE, makeNoise, noiseLevel } from '../audio/comfort-noise.ts'
+import { FRAME_MS, frameSamples } from '../audio/frames.ts'
+import { SoundQueue } from '../audio/sound-queue.ts'
+import { createSteadyResampler } from '../audio/steady.ts'
+import type { CodecName } from '../contract/plan.ts'
+import type { AudioFrame } from '../ports.ts'
+import { JitterBuffer, type JitterOutput, type JitterStats } from './jitter.ts'
+import type { RtpPacket } from './packet.ts'
+import { kindOf, mayReceive, type RtpParams } from './params.ts'
+
+/** When nothing at all has come for so long, that is what a listener hears: longer than a packet is waited for. */
+const SILENT_AFTER_MS = 300
+/** Longer stalls of our own are not made up for. */
+const MAX_BEHIND_MS = 200
+/** Of a hole, for the time that a listener would have heard it. */
+const MAX_CONCEALED_MS = 500
+/** −127 dBov, which is none. */
+const NO_NOISE = 127
+
+/** How the sound goes on while nothing is sent. */
+interface Pause {
+  /** When the next frame of it is due. */
+  dueMs: number
+  make(): Int16Array
+  rate: number
+}
+
+export class SoundReceiver {
+  readonly #rate: number
+  readonly #random: () => number
+  readonly #jitter = new JitterBuffer<RtpPacket>(8000)
+  readonly #queue: SoundQueue
+  readonly #resamplers = new Map<number, (pcm: Int16Array) => Int16Array>()
+  #params: RtpParams
+  #decoder: { codec: CodecName; facts: CodecFacts; decoder: Decoder } | null = null
+  #ssrc: number | null = null
+  /** Of the last packet with sound; a lost one is taken to be as long. */
+  #packetSamples = 0
+  /** Made up since the last packet that came. */
+  #concealedMs = 0
+  #pause: Pause | null = null
+  #lastArrivalMs: number | null = null
+
+  /** `sampleRate`: of the frames that come out. `random`: 0 to 1, for noise. */
+  constructor(params: RtpParams, sampleRate: number, random: () => number = Math.random) {
+    this.#params = params
+    this.#rate = sampleRate
+    this.#random = random
+    this.#queue = new SoundQueue(sampleRate === CODECS.PCMU.sampleRate)
+    this.#decoderFor(params.codec)
+  }
+
+  get stats(): JitterStats {
+    return this.#jitter.stats
+  }
+
+  /** Of the stream that is heard; null before the first packet. */
+  get ssrc(): number | null {
+    return this.#ssrc
+  }
+
+  /** Of its timestamps, in Hz. */
+  get clockRate(): number {
+    return (this.#decoder?.facts ?? CODECS[this.#params.codec]).clockRate
+  }
+
+  configure(params: RtpParams): void {
+    if (params.codec !== this.#params.codec) this.#decoderFor(params.codec)
+    this.#params = params
+    if (!mayReceive(params)) this.#pause = null
+  }
+
+  /** A packet of sound, noise or keys. */
+  receive(packet: RtpPacket, nowMs: number): AudioFrame[] {
+    const frames: AudioFrame[] = []
+    const isKey = kindOf(this.#params, packet.payloadType) === 'dtmf'
+    if (packet.ssrc !== this.#ssrc) {
+      if (isKey) return frames // Some gateways number keys apart.
+      this.#ssrc = packet.ssrc
+      this.#deliver(this.#jitter.startAnew(nowMs), frames)
+    }
+    if (!isKey) this.#lastArrivalMs = nowMs
+    this.#deliver(this.#jitter.put(packet, nowMs), frames)
+    return frames
+  }
+
+  /** Every 20 ms: what is due although nothing came. */
+  tick(nowMs: number): AudioFrame[] {
+    const frames: AudioFrame[] = []
+    this.#deliver(this.#jitter.poll(nowMs), frames)
+    const since = this.#lastArrivalMs
+    if (since === null || !mayReceive(this.#params)) return frames
+    if (!this.#pause && nowMs - since > SILENT_AFTER_MS) this.#pause = this.#noise(NO_NOISE, nowMs)
+    const pause = this.#pause
+    if (!pause) return frames
+    pause.dueMs = Math.max(pause.dueMs, nowMs - MAX_BEHIND_MS)
+    for (; pause.dueMs <= nowMs; pause.dueMs += FRAME_MS) this.#emit(pause.make(), pause.rate, nowMs, true, frames)
+    return frames
+  }
+
+  close(): void {
+    this.#decoder?.decoder.close()
+    this.#decoder = null
+  }
+
+  #deliver(outputs: JitterOutput<RtpPacket>[], frames: AudioFrame[]): void {
+    for (const [index, output] of outputs.entries()) {
+      if (output.kind === 'packet') {
+        this.#take(output.packet, output.atMs, frames)
+        continue
+      }
+      const behind = outputs[index + 1]
+      const next = behind?.kind === 'packet' && this.#isOfDecoder(behind.packet) ? behind.packet.payload : null
+      this.#conceal(next, output.atMs, frames)
+    }
+  }
+
+  #take(packet: RtpPacket, atMs: number, frames: AudioFrame[]): void {
+    const kind = kindOf(this.#params, packet.payloadType)
+    this.#concealedMs = 0
+    if (kind === null || kind === 'dtmf') {
+      // A key replaces sound. What is of no kind is noise: others were not let in.
+      this.#packetSamples = 0
+      if (kind === null && packet.payloadType === COMFORT_NOISE)
+        this.#pause = this.#noise(noiseLevel(packet.payload), atMs)
+      return
+    }
+    const { decoder, facts } = this.#decoderFor(kind)
+    const pcm = decoder.decode(packet.payload)
+    if (pcm.length === 0) return
+    this.#packetSamples = pcm.length
+    this.#emit(pcm, facts.sampleRate, atMs, false, frames, kind === 'PCMU' ? packet.payload : null)
+    this.#pause = decoder.pauses(packet.payload) ? this.#dtx(decoder, facts, pcm.length, atMs) : null
+  }
+
+  /** RFC 7587 §3.1.3: the decoder itself knows how the background sounded. */
+  #dtx(decoder: Decoder, { sampleRate }: CodecFacts, samples: number, atMs: number): Pause {
+    const make = () => decoder.conceal(frameSamples(sampleRate), null)
+    return { dueMs: atMs + (samples * 1000) / sampleRate, make, rate: sampleRate }
+  }
+
+  #noise(level: number, dueMs: number): Pause {
+    const make = () => makeNoise(frameSamples(this.#rate), level, this.#random)
+    return { dueMs, make, rate: this.#rate }
+  }
+
+  #conceal(next: Uint8Array | null, atMs: number, frames: AudioFrame[]): void {
+    if (!this.#decoder || this.#pause || this.#packetSamples === 0 || this.#concealedMs >= MAX_CONCEALED_MS) return
+    const { decoder, facts } = this.#decoder
+    const pcm = decoder.conceal(this.#packetSamples, next)
+    this.#concealedMs += (pcm.length * 1000) / facts.sampleRate
+    this.#emit(pcm, facts.sampleRate, atMs, true, frames)
+  }
+
+  #isOfDecoder(packet: RtpPacket): boolean {
+    return this.#decoder !== null && kindOf(this.#params, packet.payloadType) === this.#decoder.codec
+  }
+
+  /** The far end may change between what was agreed with any packet (RFC 3264 §6.1). */
+  #decoderFor(codec: CodecName): { facts: CodecFacts; decoder: Decoder } {
+    if (this.#decoder?.codec === codec) return this.#decoder
+    this.#decoder?.decoder.close()
+    this.#decoder = { codec, facts: CODECS[codec], decoder: createDecoder(codec) }
+    this.#jitter.setClockRate(CODECS[codec].clockRate)
+    return this.#decoder
+  }
+
+  #emit(
+    pcm: Int16Array,
+    rate: number,
+    atMs: number,
+    concealed: boolean,
+    frames: AudioFrame[],
+    ulaw: Uint8Array | null = null,
+  ): void {
+    const resample = this.#resamplers.get(rate) ?? createSteadyResampler(rate, this.#rate)
+    this.#resamplers.set(rate, resample)
+    this.#queue.push(resample(pcm), ulaw)
+    const samples = frameSamples(this.#rate)
+    for (let sound = this.#queue.take(samples); sound; sound = this.#queue.take(samples)) {
+      const bytes = sound.ulaw && this.#decoder?.codec === 'PCMU' ? { ulaw: sound.ulaw } : {}
+      frames.push({ pcm: sound.pcm, atMs, concealed, ...bytes })
+    }
+  }
+}

@@ -1,0 +1,137 @@
+/**
+ * From frames of 20 ms at the leg's rate to packets for the far end: codec, the packet time it asked for, keys. No
+ * socket, no clock; times are those of RTP.
+ */
+
+import { CODECS, createEncoder } from '../audio/codec.ts'
+import type { Encoder } from '../audio/coder.ts'
+import { FRAME_MS, frameSamples } from '../audio/frames.ts'
+import { type Sound, SoundQueue } from '../audio/sound-queue.ts'
+import { createSteadyResampler } from '../audio/steady.ts'
+import type { CodecName } from '../contract/plan.ts'
+import { DtmfSender } from './dtmf-sender.ts'
+import type { RtpPacket } from './packet.ts'
+import { maySend, type RtpParams } from './params.ts'
+
+export type OutgoingPacket = Pick<RtpPacket, 'payloadType' | 'marker' | 'timestamp' | 'payload'>
+
+/** What is to be said in the next 20 ms; null is silence. */
+export type Pull = () => { pcm: Int16Array; ulaw: Uint8Array | null } | null
+
+interface Stream {
+  codec: CodecName
+  encoder: Encoder
+  resample: (pcm: Int16Array) => Int16Array
+  queue: SoundQueue
+}
+
+export class SoundSender {
+  readonly #rate: number
+  readonly #keys: DtmfSender
+  #params: RtpParams
+  #stream: Stream
+  /** RTP time of the sample that is pulled next. */
+  #timestamp: number
+  /** RTP time of the first sample that waits to be sent. */
+  #packetTimestamp: number
+  #marker = true
+
+  /** `sampleRate`: of what is pulled. `timestamp`: of the first sample, at random (RFC 3550 §5.1). */
+  constructor(params: RtpParams, sampleRate: number, timestamp: number) {
+    this.#params = params
+    this.#rate = sampleRate
+    this.#keys = new DtmfSender(sampleRate)
+    this.#timestamp = timestamp
+    this.#packetTimestamp = timestamp
+    this.#stream = this.#open(params)
+  }
+
+  /** RTP time of now. */
+  get timestamp(): number {
+    return this.#timestamp
+  }
+
+  configure(params: RtpParams): void {
+    const changed =
+      params.codec !== this.#params.codec ||
+      params.ptimeMs !== this.#params.ptimeMs ||
+      params.opus?.fec !== this.#params.opus?.fec ||
+      params.opus?.maxBitrate !== this.#params.opus?.maxBitrate
+    this.#params = params
+    if (!changed) return
+    this.#stream.encoder.close()
+    this.#stream = this.#open(params)
+    this.#drop()
+  }
+
+  press(keys: string): Promise<void> {
+    return this.#keys.press(keys)
+  }
+
+  expectLoss(fraction: number): void {
+    this.#stream.encoder.expectLoss(fraction)
+  }
+
+  /** The packets of the next 20 ms. What is pulled counts as heard: on hold nothing is sent, so nothing is pulled. */
+  tick(pull: Pull): OutgoingPacket[] {
+    const params = this.#params
+    const startsAt = this.#timestamp
+    const clockRate = CODECS[params.codec].clockRate
+    this.#timestamp = (startsAt + frameSamples(clockRate)) >>> 0
+    if (!maySend(params)) {
+      this.#drop()
+      this.#marker = true
+      return []
+    }
+    const key = this.#keys.next(startsAt, params.dtmfPayloadType !== null, params.dtmfClockRate ?? clockRate)
+    if (key?.kind === 'event') {
+      this.#drop()
+      const { marker, timestamp, payload } = key
+      return [{ payloadType: params.dtmfPayloadType!, marker, timestamp, payload }]
+    }
+    const sound = key ? { pcm: key.kind === 'tone' ? key.pcm : null, ulaw: null } : pull()
+    // Silence is sent too: it keeps NAT bindings open and tells the far end that we live.
+    return this.#send(sound?.pcm ?? new Int16Array(frameSamples(this.#rate)), sound?.ulaw ?? null)
+  }
+
+  close(): void {
+    this.#keys.close()
+    this.#stream.encoder.close()
+  }
+
+  #send(pcm: Int16Array, ulaw: Uint8Array | null): OutgoingPacket[] {
+    const { codec, encoder, resample, queue } = this.#stream
+    const { clockRate, sampleRate } = CODECS[codec]
+    const ptimeMs = this.#params.ptimeMs ?? FRAME_MS
+    queue.push(resample(pcm), ulaw)
+    const packets: OutgoingPacket[] = []
+    const samples = (sampleRate * ptimeMs) / 1000
+    for (let sound = queue.take(samples); sound; sound = queue.take(samples)) {
+      const timestamp = this.#packetTimestamp
+      this.#packetTimestamp = (timestamp + (clockRate * ptimeMs) / 1000) >>> 0
+      const payload = encoded(sound, encoder)
+      if (!payload) continue
+      packets.push({ payloadType: this.#params.payloadType, marker: this.#marker, timestamp, payload })
+      this.#marker = false
+    }
+    return packets
+  }
+
+  /** Less than a packet, and of no more use. */
+  #drop(): void {
+    this.#stream.queue.clear()
+    this.#packetTimestamp = this.#timestamp
+  }
+
+  #open({ codec, opus }: RtpParams): Stream {
+    return {
+      codec,
+      encoder: createEncoder(codec, opus ?? { fec: false, maxBitrate: null }),
+      resample: createSteadyResampler(this.#rate, CODECS[codec].sampleRate),
+      queue: new SoundQueue(codec === 'PCMU'),
+    }
+  }
+}
+
+/** µ-law goes out as it was made. */
+const encoded = ({ pcm, ulaw }: Sound, encoder: Encoder) => ulaw ?? encoder.encode(pcm)

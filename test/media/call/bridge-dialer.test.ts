@@ -1,0 +1,94 @@
+/** The second line of a call: asked for before it is dialled, and given back once. */
+import { describe, expect, it } from 'vitest'
+import { createBridgeDialer } from '../../../media/call/bridge-dialer.ts'
+import { AskUnanswered } from '../../../media/contract/bus-engine.ts'
+import type { CallEventBody } from '../../../media/contract/messages.ts'
+import type { DialOptions, DialResult, Leg, LegEnd } from '../../../media/ports.ts'
+import { settle } from '../../fakes/line.ts'
+import { plan } from '../../fakes/plan.ts'
+import { recordingLog } from '../../support/world.ts'
+
+type Answer = boolean | 'silence' | Error
+const failed: DialResult = { ok: false, failure: { status: 'busy', reason: 'busy', sipCode: 486 } }
+
+function world(answers: Answer[], { limited = true } = {}) {
+  const whole = plan()
+  const [asked, dials, events] = [[] as object[], [] as DialOptions[], [] as CallEventBody[]]
+  let result: DialResult = failed
+  const dialer = createBridgeDialer({
+    plan: whole,
+    line: { trunkId: whole.trunk_id!, number: '+12025550100', transfer: 'bridge', limited },
+    bus: {
+      ask: async (name, request) => {
+        asked.push({ name, ...request })
+        const answer = answers.shift() ?? true
+        if (answer === 'silence') throw new AskUnanswered(name)
+        if (answer instanceof Error) throw answer
+        return { granted: answer } as never
+      },
+    },
+    dialer: {
+      async dial(options) {
+        dials.push(options)
+        return result
+      },
+    },
+    log: recordingLog(),
+    emit: event => void events.push(event),
+  })
+  const signal = new AbortController().signal
+  const dial = () => dialer.dial({ plan: { ...whole, to: '+4930123456' }, signal, onRinging() {} })
+  return { whole, asked, dials, events, dial, answersWith: (next: DialResult) => (result = next) }
+}
+
+function answered() {
+  let end: (end: LegEnd) => void = () => {}
+  const ended = new Promise<LegEnd>(resolve => (end = resolve))
+  const leg = { ended } as Leg
+  return { result: { ok: true, leg } as const, hangUp: () => end({ by: 'remote', reason: 'caller_hangup' }) }
+}
+
+const closed = (attempt: number) => ({ type: 'bridge.closed', attempt })
+
+describe('the second line of a call', () => {
+  it('is asked for with the number of its attempt, and waits only a moment for its turn', async () => {
+    const w = world([true, true])
+    await w.dial()
+    await w.dial()
+    const { call_id, owner_id, trunk_id } = w.whole
+    expect(w.asked).toEqual([1, 2].map(attempt => ({ name: 'call.bridge', call_id, owner_id, trunk_id, attempt })))
+    expect(w.dials.map(({ patienceMs }) => patienceMs)).toEqual([3000, 3000])
+    expect(w.events).toEqual([closed(1), closed(2)])
+  })
+
+  it('is not dialled where none is left; nothing is given back that was not given', async () => {
+    const w = world([false])
+    expect(await w.dial()).toMatchObject({ ok: false, failure: { reason: 'no_capacity' } })
+    expect([w.dials, w.events]).toEqual([[], []])
+  })
+
+  it('is kept until they hang up, and given back once', async () => {
+    const w = world([true])
+    const theirs = answered()
+    w.answersWith(theirs.result)
+    expect(await w.dial()).toBe(theirs.result)
+    await settle()
+    expect(w.events).toEqual([])
+    theirs.hangUp()
+    theirs.hangUp()
+    await settle()
+    expect(w.events).toEqual([closed(1)])
+  })
+
+  it.each(['silence', new Error('Redis said no')] as const)(
+    'without an answer (%s) is dialled where the trunk has no limit, and given up where it has one: it may be granted yet',
+    async answer => {
+      const free = world([answer], { limited: false })
+      expect(await free.dial()).toBe(failed)
+      expect([free.dials.length, free.events]).toEqual([1, [closed(1)]])
+      const limited = world([answer])
+      expect(await limited.dial()).toMatchObject({ ok: false, failure: { reason: 'no_capacity' } })
+      expect([limited.dials.length, limited.events]).toEqual([0, [closed(1)]])
+    },
+  )
+})
