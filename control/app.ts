@@ -5,10 +5,15 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { serializerCompiler } from 'fastify-type-provider-zod'
 import { authRoutes } from './accounts/auth-routes.ts'
 import { accountRoutes } from './accounts/routes.ts'
+import { backgroundDone } from './background.ts'
 import { balanceRoutes } from './balance/routes.ts'
 import { createDialer } from './calls/dialer.ts'
 import { callRoutes } from './calls/routes.ts'
 import { endStreams } from './calls/stream.ts'
+import { startPacer } from './campaigns/pacer.ts'
+import { createCampaignDialer } from './campaigns/place.ts'
+import { campaignRoutes } from './campaigns/routes.ts'
+import { endCampaignStreams } from './campaigns/stream.ts'
 import { contactRoutes } from './contacts/routes.ts'
 import type { Deps } from './deps.ts'
 import { doNotCallRoutes } from './do-not-call/routes.ts'
@@ -25,10 +30,19 @@ import { registerReference } from './http/reference.ts'
 import { uuidv7 } from './ids.ts'
 import { startWorkers } from './jobs.ts'
 import { keyRoutes } from './keys/routes.ts'
+import { createIndexer } from './knowledge/indexing.ts'
+import { knowledgeRoutes } from './knowledge/routes.ts'
+import { forgetContent, sweepKnowledge } from './knowledge/service.ts'
 import { rethrowBare } from './log.ts'
 import { mcpRoutes } from './mcp/routes.ts'
 import { numberRoutes } from './numbers/routes.ts'
 import { projectRoutes, secretRoutes } from './projects/routes.ts'
+import { createRoomSweep } from './realtime/look.ts'
+import { realtimeRoutes } from './realtime/routes.ts'
+import { livekitWebhook } from './realtime/webhook.ts'
+import { softphoneRoutes } from './softphones/routes.ts'
+import { publishSoftphone, publishSoftphones } from './softphones/service.ts'
+import { talkRoutes } from './talk/routes.ts'
 import { trunkRoutes } from './trunks/routes.ts'
 import { publishTrunks } from './trunks/service.ts'
 import { deliver } from './webhooks/deliver.ts'
@@ -65,6 +79,7 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
   app.addHook('onRequest', async (request, reply) => void reply.header('X-Request-Id', request.id))
   await registerHealth(app, deps)
   app.addHook('preClose', async () => endStreams(deps))
+  app.addHook('preClose', async () => endCampaignStreams(deps))
   logRequests(app, deps)
   await app.register(helmet)
   await app.register(cookie)
@@ -73,19 +88,25 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(async scope => {
     const closeGaps = collectMethods(scope, deps)
     registerPages(scope, deps)
+    talkRoutes(scope, deps)
     authRoutes(scope, deps)
     accountRoutes(scope, deps)
     keyRoutes(scope, deps)
     balanceRoutes(scope, deps)
     projectRoutes(scope, deps)
     secretRoutes(scope, deps)
+    await knowledgeRoutes(scope, deps)
     trunkRoutes(scope, deps)
+    softphoneRoutes(scope, deps)
     numberRoutes(scope, deps)
     callRoutes(scope, deps)
+    realtimeRoutes(scope, deps)
     contactRoutes(scope, deps)
+    campaignRoutes(scope, deps)
     doNotCallRoutes(scope, deps)
     webhookRoutes(scope, deps)
     mcpRoutes(scope, deps) // a tool for each operation before it
+    await livekitWebhook(scope, deps)
     closeGaps()
   })
   await app.ready()
@@ -95,6 +116,8 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
 /** Routes, not addresses: those hold phone numbers. */
 function logRequests(app: FastifyInstance, deps: Deps): void {
   app.addHook('onResponse', async (request, reply) => {
+    const status = `${Math.floor(reply.statusCode / 100)}xx`
+    deps.meters?.requests.observe({ status }, reply.elapsedTime / 1000)
     deps.log.info(
       {
         request_id: request.id,
@@ -120,26 +143,41 @@ export interface Control {
 /** Everything that happens without a request. PgBoss is started and its queues are installed by the caller. */
 export async function startControl(deps: Deps): Promise<Control> {
   await publishTrunks(deps)
+  await publishSoftphones(deps)
   const reaper = createReaper(deps)
   const dialer = createDialer(deps)
+  const campaigns = createCampaignDialer(deps)
+  const rooms = createRoomSweep(deps)
+  const indexer = createIndexer(deps)
   const workers = await startWorkers(deps, {
     'call.place': data => dialer.offer(data.call_id),
+    'campaign.place': data => campaigns.offer(data.call_ids),
     'webhook.deliver': data => deliver(deps, data),
     'trunks.publish': async () => void (await publishTrunks(deps)),
+    'softphone.publish': data => publishSoftphone(deps, data),
+    'knowledge.index': data => indexer.run(data),
+    'knowledge.forget': ({ keys }) => forgetContent(deps, keys),
   })
   const running = [
     deps.bus.onEvents(event => handleEvent(deps, event).catch(rethrowBare)),
     deps.bus.onAsks(askHandlers(deps)),
     every(deps, deps.config.sweep_ms, 'overdue', () => sweepOverdue(deps)),
     every(deps, deps.config.sweep_ms * LEASE_SWEEP_FACTOR, 'leases', () => reaper.sweep()),
+    every(deps, deps.config.room_sweep_ms, 'rooms', () => rooms.sweep()),
     every(deps, HOUR_MS, 'old', () => sweepOld(deps)),
+    every(deps, HOUR_MS, 'knowledge', () => sweepKnowledge(deps)),
+    every(deps, HOUR_MS, 'vectors', () => indexer.refresh()),
     every(deps, MINUTE_MS, 'events', () => deps.bus.trim()),
+    startPacer(deps),
   ]
   return {
     async stop() {
+      indexer.stop()
       await Promise.all(running.map(part => part.stop()))
       await workers.stop()
       await dialer.stop()
+      await campaigns.stop()
+      await backgroundDone(deps)
     },
   }
 }

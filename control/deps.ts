@@ -1,14 +1,21 @@
 /** What control is built from. Nothing here is read from the environment: infra/config.ts does that. */
 import type { Redis } from 'ioredis'
 import type { PgBoss } from 'pg-boss'
+import type { PrivateHosts } from '../media/contract/addresses.ts'
 import type { ControlBus } from '../media/contract/bus-control.ts'
 import type { Sealer } from '../media/contract/seal.ts'
 import type { Blobs, Clock, Fetch, Log } from '../media/ports.ts'
 import type { Sql } from './db/connect.ts'
+import type { Vectors } from './knowledge/index/pgvector.ts'
+import type { Embedder, Extractor } from './knowledge/types.ts'
+import type { ControlMeters } from './meters.ts'
+import type { LiveKit } from './realtime/livekit.ts'
 
 export interface ControlConfig {
   /** Where customers reach us, without a slash at the end. */
   base_url: string
+  /** Where softphones register: what their owners type into them. */
+  sip: { host: string; port: number; transports: ('udp' | 'tcp' | 'tls')[] }
   /** Decimal strings of up to 4 places. */
   minute_price: string
   trial_balance: string
@@ -26,11 +33,19 @@ export interface ControlConfig {
   webhook_timeout_ms: number
   /** A queued call that no engine took fails after this. */
   queue_expiry_ms: number
+  /** The same of a web call: somebody sits in its room and waits. */
+  web_queue_expiry_ms: number
+  /** How often the LiveKit rooms are looked at. */
+  room_sweep_ms: number
+  /** A dialogue whose engine has been out of its room for so long is over. */
+  engine_gone_ms: number
   /** Calls of one owner at once, those in the queue too. */
   max_calls_per_owner: number
   /** Beginnings of numbers that are not dialled, with the plus, and of those that are all the same; the longer one decides. */
   blocked_prefixes: string[]
   allowed_prefixes: string[]
+  /** Which addresses that are not of the internet trunks may have. */
+  trunk_private_hosts: PrivateHosts
   /** An OpenAI-compatible moderation endpoint that judges texts after our own rules; null: those alone do. */
   moderation: { url: string; key: string | null } | null
   /** An admitted inbound call that did not start is given up after this. */
@@ -52,6 +67,7 @@ export interface ControlConfig {
 
 export const defaultConfig: ControlConfig = {
   base_url: 'http://127.0.0.1:8080',
+  sip: { host: '127.0.0.1', port: 5060, transports: ['udp', 'tcp'] },
   minute_price: '5.0000',
   trial_balance: '100.0000',
   currency: 'RUB',
@@ -63,10 +79,14 @@ export const defaultConfig: ControlConfig = {
   webhook_retry_seconds: [60, 300, 1800, 7200, 21_600],
   webhook_timeout_ms: 10_000,
   queue_expiry_ms: 600_000,
+  web_queue_expiry_ms: 10_000,
+  room_sweep_ms: 2000,
+  engine_gone_ms: 4000,
   max_calls_per_owner: 50,
   // Satellite networks, international networks and premium-rate numbers: dear, and nobody's neighbours.
   blocked_prefixes: ['+870', '+878', '+881', '+882', '+883', '+888', '+979'],
   allowed_prefixes: [],
+  trunk_private_hosts: 'allow',
   moderation: null,
   admission_expiry_ms: 5000,
   reap_after_ms: 75_000,
@@ -84,6 +104,17 @@ export interface Mail {
   send(message: { to: string; subject: string; text: string }): Promise<void>
 }
 
+/** What the knowledge base needs besides. */
+export interface KnowledgeParts {
+  extractor: Extractor
+  /** Null: full text alone finds. */
+  embedder: Embedder | null
+  /** Null where there is no embedder. */
+  vectors: Vectors | null
+  /** Folder of files on their way. */
+  temp: string
+}
+
 export interface Deps {
   sql: Sql
   redis: Redis
@@ -96,6 +127,12 @@ export interface Deps {
   clock: Clock
   log: Log
   boss: PgBoss
+  /** Left out: nothing is counted. */
+  meters?: ControlMeters
+  /** Null or left out: there is none, and nothing works that needs it. */
+  livekit?: LiveKit | null
+  /** The same. */
+  knowledge?: KnowledgeParts | null
   config: ControlConfig
 }
 

@@ -3,6 +3,7 @@ import type { AskHandlers } from '../media/contract/bus-control.ts'
 import type { BusEvent, CallEvent, EngineEvent } from '../media/contract/messages.ts'
 import { deleteExpired } from './accounts/session-sql.ts'
 import { admitCall, extendCall } from './calls/admit.ts'
+import { bridgeCall } from './calls/bridge.ts'
 import { finish, finishLost, finishUnanswered } from './calls/finish.ts'
 import { noteRecording } from './calls/recording.ts'
 import type { CallStatus } from './calls/schema.ts'
@@ -14,18 +15,33 @@ import {
   selectHeld,
   selectOfEarlierBoots,
   selectOverdue,
+  updateBridgeClosed,
   updateLive,
 } from './calls/sql.ts'
+import { deleteOldTraces } from './calls/trace-sql.ts'
+import { noteAnswered } from './campaigns/results-of-calls.ts'
 import { type Deps, wallDate } from './deps.ts'
 import { forgetOldKeys } from './http/idempotency.ts'
+import { answerSearch } from './knowledge/search.ts'
 import { errorFields, rethrowBare } from './log.ts'
+import { lookSoon } from './realtime/look.ts'
+import { closeDialogue, deleteOldSessions } from './realtime/sql.ts'
 import { noteTrunkStatus } from './trunks/service.ts'
 import { deleteOldDeliveries } from './webhooks/sql.ts'
 
 export function askHandlers(deps: Deps): AskHandlers {
   return {
-    'call.admit': request => admitCall(deps, request).catch(rethrowBare),
+    'call.admit': async request => {
+      const answer = await admitCall(deps, request).catch(rethrowBare)
+      return deps.meters?.admission(answer) ?? answer
+    },
     'call.extend': request => extendCall(deps, request).catch(rethrowBare),
+    'knowledge.search': request => answerSearch(deps, request).catch(rethrowBare),
+    'call.bridge': async request => {
+      const answer = await bridgeCall(deps, request).catch(rethrowBare)
+      deps.meters?.bridges.add({ verdict: answer.granted ? 'granted' : 'refused' })
+      return answer
+    },
   }
 }
 
@@ -85,7 +101,11 @@ async function handleCallEvent(deps: Deps, event: CallEvent): Promise<void> {
     await finish(deps, event.call_id, event.record)
     return
   }
+  // Keys that a caller presses may be a PIN: nothing of them is kept, and a client in a room presses as many as it likes.
+  if (event.type === 'dtmf.received') return
+  if (event.type === 'bridge.closed') return updateBridgeClosed(deps.sql, event.owner_id, event.call_id, event.attempt)
   const change = changeOf(event)
+  let room: string | undefined
   await deps.sql.begin(async tx => {
     const call = await lockCall(tx, event.call_id)
     if (!call || call.ended_at || call.owner_id !== event.owner_id) return
@@ -93,14 +113,17 @@ async function handleCallEvent(deps: Deps, event: CallEvent): Promise<void> {
     if (change.progress_ms !== undefined && change.progress_ms <= call.progress_ms) delete change.progress_ms
     if (change.answered_at && call.answered_at) delete change.answered_at
     await updateLive(tx, call, change)
+    if (change.status === 'in_progress') await noteAnswered(tx, call)
     const stored = storedEvent(event)
     if (stored) await insertEvent(tx, call.id, stored)
+    if (event.type === 'call.closing') room = await closeDialogue(tx, call.id, new Date(event.at), event.reason)
   })
+  lookSoon(deps, room)
 }
 
-/** Progress is in the row already; keys that a caller presses may be a PIN and are not kept. */
-function storedEvent(event: Exclude<CallEvent, { type: 'call.ended' }>) {
-  if (event.type === 'call.progress' || event.type === 'dtmf.received') return null
+/** Progress is in the row already. */
+function storedEvent(event: Exclude<CallEvent, { type: 'call.ended' | 'dtmf.received' | 'bridge.closed' }>) {
+  if (event.type === 'call.progress') return null
   const { v: _v, call_id: _call, owner_id: _owner, seq, at, type, ...data } = event
   return { seq, type, at: new Date(at), data }
 }
@@ -158,11 +181,17 @@ export function createReaper(deps: Deps): { sweep(): Promise<void> } {
 const DAY_MS = 24 * 3600 * 1000
 const EVENTS_KEPT_MS = DAY_MS
 const DELIVERIES_KEPT_MS = 30 * DAY_MS
+const TRACES_KEPT_MS = 30 * DAY_MS
+/** Beyond their end, since a dialogue may have begun in the last minute. */
+const SESSIONS_KEPT_MS = DAY_MS
 
 export async function sweepOld(deps: Deps): Promise<void> {
   await forgetOldKeys(deps)
   await deleteExpired(deps.sql, wallDate(deps))
   await deleteOldEvents(deps.sql, new Date(deps.clock.wall() - EVENTS_KEPT_MS))
+  await deleteOldTraces(deps.sql, new Date(deps.clock.wall() - TRACES_KEPT_MS))
+  const used = new Date(deps.clock.wall() - SESSIONS_KEPT_MS)
+  await deleteOldSessions(deps.sql, { unused: wallDate(deps), used })
   await deleteOldDeliveries(deps.sql, new Date(deps.clock.wall() - DELIVERIES_KEPT_MS))
 }
 

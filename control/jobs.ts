@@ -7,8 +7,12 @@ import { errorFields, rethrowBare } from './log.ts'
 
 export interface JobData {
   'call.place': { call_id: string }
+  'campaign.place': { call_ids: string[] }
   'webhook.deliver': { delivery_id: string; attempt: number }
   'trunks.publish': Record<string, never>
+  'softphone.publish': { id: string; username: string }
+  'knowledge.index': { owner_id: string; source_id: string }
+  'knowledge.forget': { keys: string[] }
 }
 export type JobName = keyof JobData
 
@@ -16,6 +20,11 @@ interface Queue {
   retryLimit: number
   retryDelay: number
   expireInSeconds: number
+  /** The delay doubles with each try, up to `retryDelayMax` seconds. */
+  retryBackoff?: true
+  retryDelayMax?: number
+  /** A job that may take long is given to another process when its own has been silent for so long. */
+  heartbeatSeconds?: number
   /**
    * Whether NOTIFY tells all processes of a job. It takes a lock at commit that lets through one transaction at a time:
    * only for what is rare, and must be done at once whoever makes it.
@@ -25,19 +34,39 @@ interface Queue {
 const queues: { [N in JobName]: Queue } = {
   // Tried until the call itself expires; the handler looks.
   'call.place': { retryLimit: 600, retryDelay: 1, expireInSeconds: 30, notify: false },
+  'campaign.place': { retryLimit: 600, retryDelay: 1, expireInSeconds: 30, notify: false },
   // The attempts that count are jobs of their own; this retry is for our own failures.
   'webhook.deliver': { retryLimit: 20, retryDelay: 5, expireInSeconds: 30, notify: false },
   // However long Redis is away: nobody else tells the engines.
   'trunks.publish': { retryLimit: 1_000_000, retryDelay: 1, expireInSeconds: 30, notify: true },
+  'softphone.publish': { retryLimit: 1_000_000, retryDelay: 1, expireInSeconds: 30, notify: true },
+  // How often is counted in the row: see knowledge/indexing.ts.
+  'knowledge.index': {
+    ...{ retryLimit: 1_000_000, retryDelay: 2, retryBackoff: true, retryDelayMax: 300 },
+    ...{ expireInSeconds: 3600, heartbeatSeconds: 10, notify: false },
+  },
+  // Until the blob store is there again.
+  'knowledge.forget': {
+    ...{ retryLimit: 1_000_000, retryDelay: 5, retryBackoff: true, retryDelayMax: 300 },
+    ...{ expireInSeconds: 60, notify: false },
+  },
 }
 const KEPT_SECONDS = 3600
 const POLL_SECONDS = 2
 /** How long after its time the job of a process that was killed goes to another one. */
 const SUPERVISE_SECONDS = 10
 /** Jobs of one kind at once in this process. */
-const PLACES: Record<JobName, number> = { 'call.place': 8, 'webhook.deliver': 16, 'trunks.publish': 1 }
-/** One customer's slow receivers must not hold every place. Of all processes together. */
-const PLACES_OF_AN_OWNER = 4
+const PLACES: Record<JobName, number> = {
+  'call.place': 8,
+  'campaign.place': 4,
+  'webhook.deliver': 16,
+  'trunks.publish': 1,
+  'softphone.publish': 1,
+  'knowledge.index': 2,
+  'knowledge.forget': 1,
+}
+/** One customer's slow receivers or hundred sites must not hold every place. Of all processes together. */
+const PLACES_OF_AN_OWNER: Partial<Record<JobName, number>> = { 'webhook.deliver': 4, 'knowledge.index': 1 }
 
 /** The caller starts and stops it. */
 export function createBoss(options: {
@@ -131,7 +160,7 @@ export async function startWorkers(
       place.id = await deps.boss.work<JobData[typeof name]>(
         name,
         {
-          ...(name === 'webhook.deliver' ? { groupConcurrency: PLACES_OF_AN_OWNER } : {}),
+          ...(PLACES_OF_AN_OWNER[name] ? { groupConcurrency: PLACES_OF_AN_OWNER[name] } : {}),
           pollingIntervalSeconds: POLL_SECONDS,
         },
         async jobs => {

@@ -74,25 +74,31 @@ export function modelModerator(
   }
 }
 
+type Ports = Pick<Deps, 'fetch' | 'log' | 'config'>
+
 /** Throws 422 with a pointer to each rejected text. */
 export async function passModeration(
-  deps: Pick<Deps, 'fetch' | 'log' | 'config'>,
+  deps: Ports,
   texts: Readonly<Record<string, string | null | undefined>>,
 ): Promise<void> {
-  const given = Object.fromEntries(Object.entries(texts).filter((entry): entry is [string, string] => !!entry[1]))
-  if (Object.keys(given).length === 0) return
-  const signal = AbortSignal.timeout(MODEL_TIMEOUT_MS)
-  reject(await rulesModerator.check(given, signal))
-  if (deps.config.moderation === null) return
-  const model = modelModerator(deps, deps.config.moderation)
-  reject(
-    await model.check(given, signal).catch(error => {
-      deps.log.warn({ error: errorFields(error) }, 'moderation model is away, the rules alone decided')
-      return []
-    }),
-  )
+  const errors = await rejectedTexts(deps, texts)
+  if (errors.length > 0) throw new Problem('moderation_rejected', { errors })
 }
 
-function reject(errors: FieldError[]): void {
-  if (errors.length > 0) throw new Problem('moderation_rejected', { errors })
+/** What is wrong with them: the model is asked of those that the rules let through. */
+export async function rejectedTexts(
+  deps: Ports,
+  texts: Readonly<Record<string, string | null | undefined>>,
+): Promise<FieldError[]> {
+  const given = Object.fromEntries(Object.entries(texts).filter((entry): entry is [string, string] => !!entry[1]))
+  const signal = AbortSignal.timeout(MODEL_TIMEOUT_MS)
+  const broken = await rulesModerator.check(given, signal)
+  for (const { pointer } of broken) delete given[pointer]
+  if (Object.keys(given).length === 0 || deps.config.moderation === null) return broken
+  const model = modelModerator(deps, deps.config.moderation)
+  const flagged = await model.check(given, signal).catch(error => {
+    deps.log.warn({ error: errorFields(error) }, 'moderation model is away, the rules alone decided')
+    return []
+  })
+  return [...broken, ...flagged]
 }

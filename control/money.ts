@@ -118,6 +118,11 @@ export async function fund(
   await write(tx, ownerId, { kind: 'fund', callId: null, at, moved, amounts, reference })
 }
 
+/** Calls of an owner begin one after the other: each is counted under this lock. */
+export async function lockBalance(tx: Tx, ownerId: string): Promise<void> {
+  await tx`select 1 from balances where owner_id = ${ownerId} for update`
+}
+
 export interface Hold {
   amount: bigint
   paid_seconds: number
@@ -165,6 +170,45 @@ export async function openHold(
     )
     select open_holds from moved`
   return moved?.open_holds ?? null
+}
+
+/** The same for several calls of one owner: all of them or, when there is not enough money, none; then it answers false. */
+export async function openHolds(
+  tx: Tx,
+  ownerId: string,
+  calls: { ids: readonly string[]; tariff: Tariff; seconds: number },
+  at: Date,
+): Promise<boolean> {
+  const amount = costOf(calls.tariff, calls.seconds)
+  const count = calls.ids.length
+  const total = amount * BigInt(count)
+  const id = () => uuidv7(at.getTime())
+  const rows = calls.ids.map((call_id, index) => ({ call_id, index, first: id(), second: id(), transaction_id: id() }))
+  const [moved] = await tx`
+    with moved as (
+      update balances
+      set available = available - ${total}, held = held + ${total}, entries = entries + ${count * entriesOf(amount)},
+        open_holds = open_holds + ${count}
+      where owner_id = ${ownerId} and available >= ${total} returning available, entries
+    ), given as (
+      select given.*, moved.* from moved, jsonb_to_recordset(${tx.json(rows)})
+        as given (call_id uuid, index int, first uuid, second uuid, transaction_id uuid)
+    ), hold as (
+      insert into holds (call_id, owner_id, amount, paid_seconds)
+      select call_id, ${ownerId}, ${amount}, ${calls.seconds} from given
+    ), entered as (
+      insert into ledger_entries
+        (id, transaction_id, owner_id, account, kind, amount, call_id, created_at, seq, balance_after)
+      select first, transaction_id, ${ownerId}::uuid, 'balance', 'hold', ${-amount}::bigint, call_id, ${at}::timestamptz,
+        entries - ${count} + index + 1, available + ${amount}::bigint * (${count}::int - index - 1)
+      from given where ${amount}::bigint <> 0
+      union all
+      select second, transaction_id, ${ownerId}::uuid, 'held', 'hold', ${amount}::bigint, call_id, ${at}::timestamptz,
+        null, null
+      from given where ${amount}::bigint <> 0
+    )
+    select 1 from moved`
+  return moved !== undefined
 }
 
 /**

@@ -1,5 +1,8 @@
-import { isPossiblePhoneNumber, parsePhoneNumberFromString } from 'libphonenumber-js/max'
+import { type CountryCode, Metadata } from 'libphonenumber-js/core'
+import { getCountries, isPossiblePhoneNumber, parsePhoneNumberFromString } from 'libphonenumber-js/max'
+import metadata from 'libphonenumber-js/max/metadata'
 import { z } from 'zod'
+import type { DialingRules } from '../media/contract/plan.ts'
 
 /** `isPossible`, not `isValid`: whether a range is in service is the carrier's to say, and its tables age. */
 export const Phone = z
@@ -14,10 +17,62 @@ export function toE164(text: string): string | null {
   return digits ? `+${digits}` : null
 }
 
+/**
+ * What people write, as E.164; null when no number can be meant, or one behind a switchboard. Without a region only what
+ * has a country code is a number.
+ */
+export function readPhone(text: string, region: string | null): string | null {
+  const home = region !== null && isRegion(region) ? { defaultCountry: region } : {}
+  const number = parsePhoneNumberFromString(text, { ...home, extract: false })
+  return number?.isPossible() && !number.ext && toE164(number.number) ? number.number : null
+}
+
+export const Region = z
+  .string()
+  .regex(/^[A-Z]{2}$/, { error: 'must be two capital letters', abort: true })
+  .refine((text): boolean => isRegion(text), {
+    error: 'is no country that has telephone numbers',
+    params: { code: 'region' },
+  })
+  .meta({ description: 'ISO 3166 code of a country' })
+
+function isRegion(text: string): text is CountryCode {
+  return (getCountries() as string[]).includes(text)
+}
+
+/** The country of a number; null where the number does not tell, as with +800. */
+export const regionOf = (phone: string): string | null => parsePhoneNumberFromString(phone)?.country ?? null
+
+/** How numbers are dialled in a country; null when there is no such country. */
+export function dialingRules(region: string): DialingRules | null {
+  if (!isRegion(region)) return null
+  const rules = new Metadata(metadata)
+  rules.selectNumberingPlan(region)
+  // Not in the library's types, but in its documentation.
+  const plan = rules.numberingPlan as unknown as PrefixedPlan
+  const international = plan.defaultIDDPrefix() ?? plan.IDDPrefix()
+  const code = plan.callingCode()
+  return {
+    calling_code: code,
+    // North America's 1 is its calling code as well, and carriers there don't write it in national numbers.
+    national_prefix: code === '1' ? null : plan.nationalPrefix() || null,
+    // Some are patterns for what several carriers have; `~` is a tone to wait for.
+    international_prefix: /^[\d~]+$/.test(international) ? international.replace('~', '') : '00',
+  }
+}
+
+interface PrefixedPlan {
+  callingCode(): string
+  /** 0 for none. */
+  nationalPrefix(): string | 0 | undefined
+  IDDPrefix(): string
+  defaultIDDPrefix(): string | undefined
+}
+
 export type Barred = 'emergency' | 'premium_rate' | 'satellite' | 'blocked_prefix'
 
 /** By calling code; 112 and 911 are routed to the emergency services in most networks. */
-const EMERGENCY_EVERYWHERE = ['112', '911']
+export const EMERGENCY_EVERYWHERE = ['112', '911']
 const EMERGENCY: Readonly<Record<string, readonly string[]>> = {
   7: ['101', '102', '103', '104'],
   44: ['999'],

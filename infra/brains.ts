@@ -51,7 +51,10 @@ export interface BrainsOptions {
   log: Log
 }
 
-export type Brains = Pick<CallDeps, 'sttFor' | 'ttsFor' | 'llmFor' | 'realtimeFor'>
+export type Brains = Pick<CallDeps, 'sttFor' | 'ttsFor' | 'llmFor' | 'realtimeFor'> & {
+  /** For what is said where there is no call. */
+  announcer: Tts
+}
 
 /** Among several: two that hang must not use up the patience of one turn (6 s). */
 const EARS_DEADLINE_MS = 2000
@@ -77,6 +80,7 @@ export function createBrains(options: BrainsOptions): Brains {
   }
 
   return {
+    announcer: spokenOffline,
     sttFor(plan, secrets, tell) {
       if (plan.stt.length === 0) return offline.stt
       const ears = plan.stt.map(one => earsOf(one, keyOf(secrets, one), options))

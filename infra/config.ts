@@ -1,9 +1,11 @@
 /** Everything that can be set from outside; the only reader of process.env. A bad value ends the start with its name. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { cpus, homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
+import { isPublic, type PrivateHosts, readPrivateHosts } from '../media/contract/addresses.ts'
 
 const port = z.coerce.number().int().min(0).max(65_535)
 const money = z.string().regex(/^\d+(?:\.\d{1,4})?$/, 'a decimal number with up to 4 places')
@@ -29,7 +31,10 @@ const Environment = z.object({
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
   REDIS_URL: z.url({ protocol: /^rediss?$/ }).optional(),
   REDIS_PREFIX: z.string().default('parley'),
+  /** How our servers reach LiveKit; it needs key and secret. */
   LIVEKIT_URL: z.url({ protocol: /^wss?$/ }).optional(),
+  /** How clients reach it, where that is another address. */
+  LIVEKIT_PUBLIC_URL: z.url({ protocol: /^wss?$/ }).optional(),
   /** `off`: without WebRTC, and nothing is built for it. */
   LIVEKIT_EMBEDDED: z.enum(['auto', 'off']).default('auto'),
   /** A folder: what crosses the edges of each call is written there, for `npm run replay`. It holds all that was said. */
@@ -38,6 +43,11 @@ const Environment = z.object({
   RUSSIAN_EARS: z.enum(['auto', 'off']).default('auto'),
   LIVEKIT_API_KEY: z.string().optional(),
   LIVEKIT_API_SECRET: z.string().optional(),
+  /** Of the names of our rooms, where several installations share a LiveKit server. */
+  LIVEKIT_ROOM_PREFIX: z
+    .string()
+    .regex(/^[\w-]{1,32}$/, 'up to 32 letters, digits, _ and -')
+    .default('parley-'),
   DRACHTIO_HOST: z.string().optional(),
   DRACHTIO_PORT: port.default(9022),
   DRACHTIO_SECRET: z.string().optional(),
@@ -51,9 +61,33 @@ const Environment = z.object({
   TRUST_PROXY: list,
   SIP_HOST: z.string().default('127.0.0.1'),
   SIP_PORT: port.default(5060),
+  /** What is typed into softphones as their server; made from the other addresses unless set. */
+  SIP_PUBLIC_HOST: z.string().optional(),
+  /** `off`: nobody registers here, and SIP is heard from trunks alone. */
+  SOFTPHONES: z.enum(['on', 'off']).default('on'),
+  /**
+   * Whether trunks may be at addresses that are not of the internet: `allow`, `deny`, or networks (CIDRs) beside it. Unless
+   * set, `deny` where strangers may sign up at a public address: they would examine our network through their trunks.
+   */
+  TRUNK_PRIVATE_HOSTS: z
+    .string()
+    .transform((text, context) => {
+      const hosts = readPrivateHosts(text.trim())
+      if (hosts === null) context.addIssue({ code: 'custom', message: 'allow, deny, or addresses and CIDRs' })
+      return hosts ?? z.NEVER
+    })
+    .optional(),
+  /** Engines write here where calls may come from, for `--allow-file` of the SIP server; `npm start` sets it. */
+  SIP_ALLOW_FILE: z.string().optional(),
+  /** A carrier that took a REFER and then says nothing is asked after so long whether the call is still there. */
+  REFER_SILENCE_SECONDS: z.coerce.number().int().min(2).max(60).default(20),
   RTP_HOST: z.string().optional(),
   RTP_PORT_MIN: port.default(20_000),
   RTP_PORT_MAX: port.default(29_999),
+
+  /** Where `/metrics` is, for Prometheus: a port of its own for each process, since it is not for customers. Unset: nowhere. */
+  METRICS_PORT: port.optional(),
+  METRICS_HOST: z.string().default('127.0.0.1'),
 
   ENGINE_NAME: z
     .string()
@@ -91,6 +125,14 @@ const Environment = z.object({
    */
   SPOOL_DIR: z.string().optional(),
 
+  /** `off`: knowledge is found by full text alone, and the model for it (90 MB) is not fetched. */
+  EMBEDDINGS: z.enum(['auto', 'off']).default('auto'),
+  /** An OpenAI-compatible endpoint, as `https://host/v1`, instead of the model on this machine. It needs a model's name. */
+  EMBEDDINGS_URL: z.url({ protocol: /^https?$/ }).optional(),
+  EMBEDDINGS_KEY: z.string().optional(),
+  EMBEDDINGS_MODEL: z.string().optional(),
+  EMBEDDINGS_DIMENSIONS: z.coerce.number().int().min(1).max(8192).default(1536),
+
   /** Exact `host:port` pairs that tools, webhooks and crawls may reach although they are not public. */
   FETCH_ALLOW: list,
   MINUTE_PRICE: money.default('5.0000'),
@@ -111,7 +153,8 @@ const Environment = z.object({
   MODERATION_KEY: z.string().optional(),
 })
 
-export type Config = z.infer<typeof Environment> & {
+export type Config = Omit<z.infer<typeof Environment>, 'TRUNK_PRIVATE_HOSTS'> & {
+  TRUNK_PRIVATE_HOSTS: PrivateHosts
   home: string
   cache: string
   secret: string
@@ -128,14 +171,12 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     throw new ConfigError(`These settings cannot be used:\n${lines.join('\n')}`)
   }
   const values = parsed.data
-  if (
-    values.LIVEKIT_URL?.startsWith('ws:') &&
-    !/^ws:\/\/(?:127\.0\.0\.1|localhost|\[::1\])[:/]/.test(`${values.LIVEKIT_URL}/`)
-  ) {
-    throw new ConfigError('LIVEKIT_URL must be wss unless it is a loopback address')
-  }
+  checkLiveKit(values)
   if ((values.LLM_BASE_URL === undefined) !== (values.LLM_MODEL === undefined)) {
     throw new ConfigError('LLM_BASE_URL and LLM_MODEL must be set together')
+  }
+  if ((values.EMBEDDINGS_URL === undefined) !== (values.EMBEDDINGS_MODEL === undefined)) {
+    throw new ConfigError('EMBEDDINGS_URL and EMBEDDINGS_MODEL must be set together')
   }
   if (values.BLOB_S3_URL && !(values.BLOB_S3_ACCESS_KEY && values.BLOB_S3_SECRET_KEY)) {
     throw new ConfigError('BLOB_S3_URL needs BLOB_S3_ACCESS_KEY and BLOB_S3_SECRET_KEY')
@@ -148,11 +189,41 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   mkdirSync(home, { recursive: true })
   return {
     ...values,
+    TRUNK_PRIVATE_HOSTS: values.TRUNK_PRIVATE_HOSTS ?? (isOpenToAll(values) ? 'deny' : 'allow'),
     home,
     cache: resolve(values.PARLEY_CACHE),
     secret: values.PARLEY_SECRET ?? keptSecret(join(home, 'secret')),
     speechThreads: Math.max(1, Math.floor(cpus().length / 2)),
   }
+}
+
+/** Strangers may sign up, and find us by an address of the internet. */
+function isOpenToAll({ SIGN_UP, PUBLIC_URL }: z.infer<typeof Environment>): boolean {
+  if (SIGN_UP === 'off' || PUBLIC_URL === undefined) return false
+  const host = new URL(PUBLIC_URL).hostname.replace(/^\[|\]$/g, '')
+  if (isIP(host) !== 0) return isPublic(host)
+  return host.includes('.') && !/\.(?:localhost|local|internal|lan|test|home\.arpa)$/.test(host)
+}
+
+/** Browsers give a microphone to secure pages alone, and those reach nothing by `ws:` but their own machine. */
+function checkLiveKit(values: z.infer<typeof Environment>): void {
+  const { LIVEKIT_URL, LIVEKIT_PUBLIC_URL, LIVEKIT_API_KEY, LIVEKIT_API_SECRET } = values
+  if (LIVEKIT_PUBLIC_URL && !LIVEKIT_URL) throw new ConfigError('LIVEKIT_PUBLIC_URL needs LIVEKIT_URL')
+  if (LIVEKIT_URL && !(LIVEKIT_API_KEY && LIVEKIT_API_SECRET)) {
+    throw new ConfigError('LIVEKIT_URL needs LIVEKIT_API_KEY and LIVEKIT_API_SECRET')
+  }
+  const [name, url] = LIVEKIT_PUBLIC_URL
+    ? ['LIVEKIT_PUBLIC_URL', LIVEKIT_PUBLIC_URL]
+    : ['LIVEKIT_URL', LIVEKIT_URL ?? null]
+  if (url === null) return
+  const { protocol, hostname } = new URL(url)
+  const loopback = /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname)
+  if (protocol === 'wss:' || loopback) return
+  throw new ConfigError(
+    `${name} is what clients are told and must be wss unless it is a loopback address${
+      name === 'LIVEKIT_URL' ? '; set LIVEKIT_PUBLIC_URL if clients reach LiveKit elsewhere' : ''
+    }`,
+  )
 }
 
 /** Made at the first start and kept: what was sealed yesterday must open today. */

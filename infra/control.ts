@@ -5,6 +5,7 @@ import { migrate } from '../control/db/migrate.ts'
 import { installQueues } from '../control/jobs.ts'
 import { readConfig } from './config.ts'
 import { createLog } from './log.ts'
+import { openMetrics } from './metrics.ts'
 import { buildControlParts, required } from './parts.ts'
 import { runUntilStopped } from './process.ts'
 
@@ -12,19 +13,21 @@ await runUntilStopped('control', async () => {
   const config = readConfig()
   const log = createLog('control', config.PARLEY_LOG_LEVEL)
   await migrate({ url: required(config.DATABASE_URL, 'DATABASE_URL') })
-  const parts = buildControlParts(config, log, `${hostname()}-${process.pid}`)
+  const counted = await openMetrics(config)
+  const parts = buildControlParts(config, log, `${hostname()}-${process.pid}`, counted.metrics)
   await parts.boss.start()
   await installQueues(parts.boss)
   const app = await buildApp(parts)
   const control = await startControl(parts)
   await app.listen({ host: config.HTTP_HOST, port: config.HTTP_PORT })
   return {
-    ready: { http: `${config.HTTP_HOST}:${config.HTTP_PORT}` },
+    ready: { http: `${config.HTTP_HOST}:${config.HTTP_PORT}`, metrics: counted.port },
     async stop() {
       await app.close() // no new requests, then no new work, then what both stand on
       await control.stop()
       await parts.boss.stop({ graceful: true, timeout: 5000 })
       await parts.close()
+      await counted.close()
     },
   }
 })

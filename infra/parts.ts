@@ -1,14 +1,21 @@
 /** Builds what control needs from the settings; used by the control process and by the demo's set-up. */
+import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { connect } from '../control/db/connect.ts'
 import { type ControlConfig, type Deps, defaultConfig } from '../control/deps.ts'
 import { createBoss } from '../control/jobs.ts'
+import { createVectors } from '../control/knowledge/index/pgvector.ts'
+import { createControlMeters } from '../control/meters.ts'
+import { createLiveKit, type LiveKit } from '../control/realtime/livekit.ts'
 import { createControlBus } from '../media/contract/bus-control.ts'
+import { createMetrics, type Metrics } from '../media/contract/metrics.ts'
 import { createSealer } from '../media/contract/seal.ts'
 import type { Log } from '../media/ports.ts'
 import { createBlobs } from './blobs.ts'
 import { systemClock } from './clock.ts'
 import type { Config } from './config.ts'
+import { createEmbedder } from './embedder.ts'
+import { createExtractor } from './extractor.ts'
 import { createTerminalMail, mailFolder } from './mail.ts'
 import { createSafeFetch } from './safe-fetch.ts'
 
@@ -43,9 +50,18 @@ export function openRedis(url: string, log: Log): Redis {
   return redis
 }
 
+/** Where telephones find us: as told, as bound, or the machine that customers reach us at. */
+function sipAddress(config: Config): ControlConfig['sip'] {
+  const { SIP_HOST: bound, SIP_PORT: port, SIP_PUBLIC_HOST: told } = config
+  const anywhere = bound === '0.0.0.0' || bound === '::'
+  const host = told ?? (anywhere ? new URL(publicUrl(config)).hostname : bound)
+  return { host, port, transports: ['udp', 'tcp'] }
+}
+
 export const controlConfig = (config: Config): ControlConfig => ({
   ...defaultConfig,
   base_url: publicUrl(config),
+  sip: sipAddress(config),
   minute_price: config.MINUTE_PRICE,
   trial_balance: config.TRIAL_BALANCE,
   trial_days: config.TRIAL_DAYS,
@@ -55,27 +71,51 @@ export const controlConfig = (config: Config): ControlConfig => ({
   max_calls_per_owner: config.MAX_CALLS_PER_OWNER,
   blocked_prefixes: config.BLOCKED_PREFIXES.length > 0 ? config.BLOCKED_PREFIXES : defaultConfig.blocked_prefixes,
   allowed_prefixes: config.ALLOWED_PREFIXES,
+  trunk_private_hosts: config.TRUNK_PRIVATE_HOSTS,
   moderation: config.MODERATION_URL ? { url: config.MODERATION_URL, key: config.MODERATION_KEY ?? null } : null,
   redis_prefix: config.REDIS_PREFIX,
   trust_proxy: config.TRUST_PROXY.length > 0 ? config.TRUST_PROXY : false,
 })
+
+function openLiveKit(config: Config): LiveKit | null {
+  const { LIVEKIT_URL: url, LIVEKIT_ROOM_PREFIX: prefix } = config
+  if (url === undefined) return null
+  return createLiveKit({
+    url,
+    publicUrl: config.LIVEKIT_PUBLIC_URL ?? url,
+    apiKey: required(config.LIVEKIT_API_KEY, 'LIVEKIT_API_KEY'),
+    apiSecret: required(config.LIVEKIT_API_SECRET, 'LIVEKIT_API_SECRET'),
+    prefix,
+  })
+}
 
 export interface ControlParts extends Deps {
   close(): Promise<void>
 }
 
 /** The job queue is built, not started. */
-export function buildControlParts(config: Config, log: Log, consumer: string): ControlParts {
+export function buildControlParts(
+  config: Config,
+  log: Log,
+  consumer: string,
+  metrics: Metrics = createMetrics(),
+): ControlParts {
   const url = required(config.DATABASE_URL, 'DATABASE_URL')
   const redis = openRedis(required(config.REDIS_URL, 'REDIS_URL'), log)
   const sealer = createSealer(config.secret)
   const sql = connect({ url })
   const boss = createBoss({ url, log })
+  const embedder = createEmbedder(config)
+  const vectors = embedder ? createVectors({ sql, log }) : null
+  const knowledge = { extractor: createExtractor(), embedder, vectors, temp: join(config.home, 'knowledge') }
   return {
     sql,
     redis,
     sealer,
     boss,
+    meters: createControlMeters(metrics),
+    livekit: openLiveKit(config),
+    knowledge,
     log,
     clock: systemClock,
     bus: createControlBus({ redis, sealer, consumer, log, prefix: config.REDIS_PREFIX }),
@@ -84,6 +124,7 @@ export function buildControlParts(config: Config, log: Log, consumer: string): C
     mail: createTerminalMail(mailFolder(config.home)),
     config: controlConfig(config),
     async close() {
+      await Promise.all([knowledge.extractor.close(), vectors?.close(), embedder?.close()])
       await sql.end({ timeout: 5 })
       redis.disconnect()
     },

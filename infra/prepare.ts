@@ -32,6 +32,7 @@ export function createTeller(): Teller {
 }
 
 /** Programs and the Debian packages that bring them. */
+/** By program; of some, what they need beside it. */
 const PACKAGES: Record<string, string> = {
   'redis-server': 'redis-server',
   python3: 'python3',
@@ -42,13 +43,28 @@ const PACKAGES: Record<string, string> = {
   tcpdump: 'tcpdump',
   unshare: 'util-linux',
   ip: 'iproute2',
+  chromium: 'chromium',
+  kamailio: 'kamailio kamailio-tls-modules',
+  openssl: 'openssl',
+  rtpengine: 'rtpengine-daemon',
+  linphonec: 'linphone-cli',
+}
+
+const CHROMIUMS = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
+
+/** The system's own, under whichever name; null: there is none. */
+export const findChromium = (): string | null => CHROMIUMS.map(pathOf).find(file => file !== null) ?? null
+
+export async function ensureChromium(teller: Teller): Promise<string | null> {
+  if (findChromium() === null) await ensurePrograms(['chromium'], teller)
+  return findChromium()
 }
 
 /** Programs that are still missing afterwards. */
 export async function ensurePrograms(programs: readonly string[], teller: Teller): Promise<string[]> {
   const missing = programs.filter(program => !onPath(program))
   if (missing.length === 0) return []
-  const packages = [...new Set(missing.map(program => PACKAGES[program] ?? program))]
+  const packages = [...new Set(missing.flatMap(program => (PACKAGES[program] ?? program).split(' ')))]
   if (process.getuid?.() !== 0 || !onPath('apt-get')) return missing
   const done = teller.step(`Installing ${packages.join(', ')}`)
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
@@ -62,8 +78,13 @@ export async function ensurePrograms(programs: readonly string[], teller: Teller
   return programs.filter(program => !onPath(program))
 }
 
-export const onPath = (program: string) =>
-  (process.env['PATH'] ?? '').split(delimiter).some(folder => folder !== '' && existsSync(join(folder, program)))
+/** Where a program lies; null: nowhere on PATH. */
+export function pathOf(program: string): string | null {
+  const folders = (process.env['PATH'] ?? '').split(delimiter).filter(Boolean)
+  return folders.map(folder => join(folder, program)).find(file => existsSync(file)) ?? null
+}
+
+export const onPath = (program: string) => pathOf(program) !== null
 
 export function run(
   command: string,

@@ -1,15 +1,67 @@
-/** What the tests use of Python: packages in a folder of the cache, beside those of the system. */
+/** What comes from Python's index: pinned packages, each set in a folder of the cache, beside those of the system. */
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { run, type Teller } from './prepare.ts'
 
+export interface Packages {
+  /** For people. */
+  name: string
+  pins: readonly string[]
+}
+
 /** With what finds the test cases, so that a seed gives the same ones everywhere. */
-const SCHEMATHESIS = ['schemathesis==4.32.5', 'hypothesis==6.170.15']
+export const SCHEMATHESIS: Packages = {
+  name: 'schemathesis',
+  pins: ['schemathesis==4.32.5', 'hypothesis==6.170.15'],
+}
+/** A client that shares nothing with ours, for the example in Python. */
+export const LIVEKIT_CLIENT: Packages = {
+  name: "LiveKit's Python client",
+  pins: ['livekit==1.2.1'],
+}
 
 /** Compiled packages fit one Python. Null: there is none. */
-async function folderOf(cache: string): Promise<string | null> {
+async function folderOf(cache: string, { pins }: Packages): Promise<string | null> {
   const { code, output } = await run('python3', ['-c', 'import sys; print("%d.%d" % sys.version_info[:2])'])
-  return code === 0 ? join(cache, `${SCHEMATHESIS.join('-').replaceAll('==', '-')}-python-${output.trim()}`) : null
+  return code === 0 ? join(cache, `${pins.join('-').replaceAll('==', '-')}-python-${output.trim()}`) : null
+}
+
+/** The folder, or null when they are not installed, see `ensurePackages`. */
+export async function findPackages(cache: string, packages: Packages): Promise<string | null> {
+  const folder = await folderOf(cache, packages)
+  return folder !== null && existsSync(folder) ? folder : null
+}
+
+/** For a Python that is to find them. */
+export const withPackages = (folder: string): NodeJS.ProcessEnv => ({
+  ...process.env,
+  PYTHONPATH: folder,
+  PYTHONDONTWRITEBYTECODE: '1',
+})
+
+/** Null when they are there now, else why not, in words. Told when there is a teller. */
+export async function ensurePackages(cache: string, packages: Packages, teller?: Teller): Promise<string | null> {
+  const folder = await folderOf(cache, packages)
+  if (folder === null) return 'there is no Python'
+  if (existsSync(folder)) return null
+  mkdirSync(cache, { recursive: true })
+  const work = mkdtempSync(join(cache, 'python-work-'))
+  const done = teller?.step(`Installing ${packages.name} (about 60 MB, once)`)
+  try {
+    // Into a folder: asks neither for python3-venv nor to change what the system manages.
+    const pip = ['-m', 'pip', 'install', '--quiet', '--target', work]
+    const { code, output } = await run('python3', [...pip, ...packages.pins])
+    if (code !== 0) throw new Error(output.trim().split('\n').at(-1) ?? '')
+    renameSync(work, folder)
+    done?.()
+    return null
+  } catch (error) {
+    done?.('failed')
+    // Another checkout may have been faster.
+    return existsSync(folder) ? null : (error as Error).message
+  } finally {
+    rmSync(work, { recursive: true, force: true })
+  }
 }
 
 export interface PythonProgram {
@@ -18,45 +70,9 @@ export interface PythonProgram {
   env: NodeJS.ProcessEnv
 }
 
-/** Null when it is not installed, see `ensureSchemathesis`. */
+/** Null when it is not installed. */
 export async function findSchemathesis(cache: string): Promise<PythonProgram | null> {
-  const folder = await folderOf(cache)
-  if (folder === null || !existsSync(folder)) return null
-  return {
-    command: 'python3',
-    args: ['-s', '-m', 'schemathesis.cli'],
-    env: { ...process.env, PYTHONPATH: folder, PYTHONDONTWRITEBYTECODE: '1' },
-  }
-}
-
-/** Null when it is there now, else why not, in words. Without it its test is skipped. */
-export async function ensureSchemathesis(cache: string, teller: Teller): Promise<string | null> {
-  const folder = await folderOf(cache)
-  if (folder === null) return 'there is no Python'
-  if (existsSync(folder)) return null
-  mkdirSync(cache, { recursive: true })
-  const work = mkdtempSync(join(cache, 'python-work-'))
-  const done = teller.step('Installing schemathesis (about 60 MB, once)')
-  try {
-    // Into a folder: asks neither for python3-venv nor to change what the system manages.
-    const { code, output } = await run('python3', [
-      '-m',
-      'pip',
-      'install',
-      '--quiet',
-      '--target',
-      work,
-      ...SCHEMATHESIS,
-    ])
-    if (code !== 0) throw new Error(output.trim().split('\n').at(-1) ?? '')
-    renameSync(work, folder)
-    done()
-    return null
-  } catch (error) {
-    done('failed')
-    // Another checkout may have been faster.
-    return existsSync(folder) ? null : (error as Error).message
-  } finally {
-    rmSync(work, { recursive: true, force: true })
-  }
+  const folder = await findPackages(cache, SCHEMATHESIS)
+  if (folder === null) return null
+  return { command: 'python3', args: ['-s', '-m', 'schemathesis.cli'], env: withPackages(folder) }
 }

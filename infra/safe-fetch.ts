@@ -5,9 +5,13 @@
  */
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import ipaddr from 'ipaddr.js'
+import { pipeline, type Readable, type Transform } from 'node:stream'
+import { constants, createBrotliDecompress, createUnzip } from 'node:zlib'
 import { Agent, type Dispatcher, fetch as undiciFetch, request as undiciRequest } from 'undici'
+import { isPublic } from '../media/contract/addresses.ts'
 import { type Fetch, FetchError, type FetchRequest, type FetchResponse } from '../media/ports.ts'
+
+export { isPublic }
 
 export interface SafeFetchOptions {
   /** `host:port`, matched exactly against what the URL says. */
@@ -107,20 +111,6 @@ async function resolveName(resolve: (host: string) => Promise<string[]>, host: s
   return addresses
 }
 
-/** Neither loopback, private, link-local, carrier-grade NAT, multicast, reserved nor a form that embeds such a one. */
-export function isPublic(address: string): boolean {
-  const parsed = ipaddr.parse(address.replace(/%.*$/, ''))
-  if (parsed instanceof ipaddr.IPv6) {
-    if (parsed.isIPv4MappedAddress()) return isPublic(parsed.toIPv4Address().toString())
-    // Only 2000::/3 is given out as global unicast (RFC 4291 §2.4, IANA); `::7f00:1` and its like lie outside.
-    if ((parsed.parts[0]! & 0xe000) !== 0x2000) return false
-  }
-  return parsed.range() === 'unicast' && !CLOUD_INSIDE.has(parsed.toString())
-}
-
-/** Public by its number, yet answered by the host of the machine we may run on: Azure's wire server. */
-const CLOUD_INSIDE = new Set(['168.63.129.16'])
-
 interface Redirect {
   status: number
   location: string
@@ -141,18 +131,20 @@ async function send(
     const answer = await undiciRequest(url.href, {
       dispatcher: agent,
       method: request.method,
-      // Compressed answers could grow past the limit after it was counted.
+      // Some compress all the same; what they send is counted when it is unpacked.
       headers: { ...request.headers, 'accept-encoding': 'identity' },
       body: request.body,
       signal,
     })
     const headers = flatten(answer.headers)
     if (answer.statusCode >= 300 && answer.statusCode < 400 && headers['location'] && request.maxRedirects > 0) {
-      answer.body.on('error', () => {})
-      answer.body.destroy()
+      drop(answer.body)
       return { status: answer.statusCode, location: headers['location'] }
     }
-    return { status: answer.statusCode, headers, body: await readBody(answer.body, request.maxBytes), url: url.href }
+    const status = answer.statusCode
+    const wanted = request.wants?.({ status, headers }) ?? true
+    const body = wanted ? await readBody(unpacked(answer.body, headers), request) : drop(answer.body)
+    return { status, headers, body, url: url.href }
   } catch (error) {
     throw toFetchError(error, request.signal)
   } finally {
@@ -160,19 +152,50 @@ async function send(
   }
 }
 
-async function readBody(body: Dispatcher.ResponseData['body'], maxBytes: number): Promise<Buffer> {
+/** As browsers do: no body at all, and a missing last mark of the coding, are no error. */
+const unzip = () => createUnzip({ finishFlush: constants.Z_SYNC_FLUSH })
+/** What a server may send although it was asked for plain bytes; several codings, one in another, are nobody's custom. */
+const CODINGS = new Map<string, () => Transform>([
+  ['gzip', unzip],
+  ['x-gzip', unzip],
+  ['deflate', unzip],
+  ['br', () => createBrotliDecompress({ finishFlush: constants.BROTLI_OPERATION_FLUSH })],
+])
+
+function unpacked(body: Dispatcher.ResponseData['body'], headers: Record<string, string>): Readable {
+  const coding = headers['content-encoding']?.trim().toLowerCase()
+  if (!coding || coding === 'identity') return body
+  const unpack = CODINGS.get(coding)
+  if (!unpack) {
+    drop(body)
+    throw new FetchError('network', 'the answer is in a content coding that was not asked for')
+  }
+  // Its errors reach who reads, by the stream that is returned.
+  return pipeline(body, unpack(), () => {})
+}
+
+async function readBody(body: Readable, { maxBytes, cut }: FetchRequest): Promise<Buffer> {
   const parts: Buffer[] = []
   let size = 0
-  for await (const part of body) {
+  for await (const part of body as AsyncIterable<Buffer>) {
     size += part.length
-    if (size > maxBytes) {
-      body.on('error', () => {})
-      body.destroy()
+    if (size > maxBytes && !cut) {
+      drop(body)
       throw new FetchError('too_large', `more than ${maxBytes} bytes`)
     }
-    parts.push(part)
+    parts.push(size > maxBytes ? part.subarray(0, part.length - (size - maxBytes)) : part)
+    if (size >= maxBytes && cut) {
+      drop(body)
+      break
+    }
   }
   return Buffer.concat(parts)
+}
+
+function drop(body: Readable): Buffer {
+  body.on('error', () => {})
+  body.destroy()
+  return Buffer.alloc(0)
 }
 
 function follow(request: FetchRequest, from: URL, { status, location }: Redirect): FetchRequest {

@@ -5,7 +5,9 @@ import type { Tx } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
 import { REVOKED_EVERYWHERE_MS } from '../http/verdicts.ts'
 import { enqueue } from '../jobs.ts'
+import { knowledgeOf } from '../knowledge/storage.ts'
 import { balanceOf } from '../money.ts'
+import { withdrawSoftphones } from '../softphones/service.ts'
 import { raiseVersion } from '../trunks/sql.ts'
 import { ownedTables } from './data.ts'
 import { isOwned } from './export.ts'
@@ -57,9 +59,10 @@ export async function eraseAccount(
   })
   await new Promise<void>(resolve => deps.clock.after(REVOKED_EVERYWHERE_MS, resolve))
   // Before the rows: when the store is away, the operator hears of it and can try again.
-  await deps.blobs.deleteAll(recordingsOf(ownerId))
+  await deleteFiles(deps, ownerId)
   const left = await deps.sql.begin(async tx => {
     await lockIdle(tx, ownerId)
+    await withdrawSoftphones(deps, tx, ownerId)
     for (const table of ownedTables) {
       if (table.erased) await tx`delete from ${tx(table.name)} where ${isOwned(tx, ownerId, table)}`
     }
@@ -68,9 +71,13 @@ export async function eraseAccount(
     await enqueue(deps, tx, 'trunks.publish', {}) // the engines let go of its trunks
     return { balance: (await balanceOf(tx, ownerId)).available }
   })
-  // And what was stored meanwhile; whatever comes later finds no call, see calls/recording.ts.
-  await deps.blobs.deleteAll(recordingsOf(ownerId))
+  // And what was stored meanwhile; whatever comes later finds no call, see calls/recording.ts, and no source.
+  await deleteFiles(deps, ownerId)
   return left
+}
+
+async function deleteFiles({ blobs }: Pick<Deps, 'blobs'>, ownerId: string): Promise<void> {
+  for (const folder of [recordingsOf(ownerId), knowledgeOf(ownerId)]) await blobs.deleteAll(folder)
 }
 
 async function lockIdle(tx: Tx, ownerId: string): Promise<void> {

@@ -5,12 +5,14 @@ import { type Deps, wallDate } from '../deps.ts'
 import { holdPlace, passInbound } from '../gates/service.ts'
 import { Problem } from '../http/problem.ts'
 import { uuidv7 } from '../ids.ts'
+import { hasReadySource } from '../knowledge/sql.ts'
 import { extendHold, type Tariff } from '../money.ts'
 import { selectInboundProject } from '../numbers/sql.ts'
 import { toE164 } from '../phone.ts'
 import { openSecrets } from '../projects/secrets.ts'
 import { presentProject } from '../projects/service.ts'
 import { type ProjectRow, selectProject } from '../projects/sql.ts'
+import { selectProjectByName, selectSoftphoneById } from '../softphones/sql.ts'
 import { selectTrunkOwner } from '../trunks/sql.ts'
 import { knownContact, missingVars } from './known.ts'
 import { makePlan, secretNames } from './plan.ts'
@@ -20,19 +22,23 @@ import { HOLD_SECONDS, tariffOfCall } from './tariff.ts'
 type Admission = AskAnswer<'call.admit'>
 const refuse = (refusal: Refusal): Admission => ({ admitted: false, refusal })
 
+/** Who is called by whom, as far as that is sure. */
+interface Wish {
+  project: ProjectRow
+  called: string
+  caller: string
+  /** Null for a call of a softphone. */
+  trunk_id: string | null
+}
+
 export async function admitCall(deps: Deps, request: AskRequest<'call.admit'>): Promise<Admission> {
-  const { sql } = deps
-  // Several trunks share the source, and the number called is on none of them.
-  if (!request.trunk_id) return refuse('unknown_number')
-  const ownerId = await selectTrunkOwner(sql, request.trunk_id)
-  if (!ownerId) return refuse('unknown_source')
-  const called = toE164(request.called)
-  const projectId = called ? await selectInboundProject(sql, ownerId, called) : undefined
-  const project = projectId ? await selectProject(sql, ownerId, projectId) : undefined
-  if (!called || !project) return refuse('unknown_number')
+  const wish = request.softphone_id
+    ? await calledBySoftphone(deps, request, request.softphone_id)
+    : await calledOverTrunk(deps, request)
+  if (typeof wish === 'string') return refuse(wish)
   try {
-    const { tariff } = await passInbound(deps, ownerId, request.trunk_id)
-    return await takeIn(deps, project, tariff, { called, caller: request.caller, trunk_id: request.trunk_id })
+    const { tariff } = await passInbound(deps, wish.project.owner_id, wish.trunk_id)
+    return await takeIn(deps, tariff, wish)
   } catch (error) {
     const refusal = Refusal.safeParse(error instanceof Problem ? error.code : null)
     if (!refusal.success) throw error
@@ -40,13 +46,48 @@ export async function admitCall(deps: Deps, request: AskRequest<'call.admit'>): 
   }
 }
 
-/** Call and hold in one transaction; if the engine never says that it started, a sweep undoes both. */
-async function takeIn(
+async function calledOverTrunk(deps: Deps, request: AskRequest<'call.admit'>): Promise<Wish | Refusal> {
+  const { sql } = deps
+  const { trunk_id, caller } = request
+  // Several trunks share the source, and the number called is on none of them.
+  if (!trunk_id) return 'unknown_number'
+  const ownerId = await selectTrunkOwner(sql, trunk_id)
+  if (!ownerId) return 'unknown_source'
+  const called = toE164(request.called)
+  const project = called ? await projectOfNumber(deps, ownerId, called) : undefined
+  return called && project ? { project, called, caller, trunk_id } : 'unknown_number'
+}
+
+async function projectOfNumber(deps: Deps, ownerId: string, number: string): Promise<ProjectRow | undefined> {
+  const id = await selectInboundProject(deps.sql, ownerId, number)
+  return id ? selectProject(deps.sql, ownerId, id) : undefined
+}
+
+/** `agent` and numbers that are nobody's, such as 1 or 100: the agent of the softphone itself. */
+const OWN_AGENT = /^(?:agent|[\d*#]{1,6})$/i
+const LONGEST_NAME = 200
+
+/** Agents of the same account, and nobody else: a softphone is no way to the telephone network. */
+async function calledBySoftphone(
   deps: Deps,
-  project: ProjectRow,
-  tariff: Tariff,
-  { called, caller, trunk_id }: { called: string; caller: string; trunk_id: string },
-): Promise<Admission> {
+  { called, caller }: AskRequest<'call.admit'>,
+  id: string,
+): Promise<Wish | Refusal> {
+  const softphone = await selectSoftphoneById(deps.sql, id)
+  if (!softphone) return 'unknown_source'
+  const { owner_id, project_id } = softphone
+  const number = toE164(called)
+  const name = called.slice(0, LONGEST_NAME)
+  const project = number
+    ? await projectOfNumber(deps, owner_id, number)
+    : OWN_AGENT.test(called)
+      ? await selectProject(deps.sql, owner_id, project_id)
+      : await selectProjectByName(deps.sql, owner_id, name)
+  return project ? { project, called: number ?? name, caller, trunk_id: null } : 'unknown_number'
+}
+
+/** Call and hold in one transaction; if the engine never says that it started, a sweep undoes both. */
+async function takeIn(deps: Deps, tariff: Tariff, { project, called, caller, trunk_id }: Wish): Promise<Admission> {
   const { owner_id } = project
   const at = wallDate(deps)
   const phone = toE164(caller)
@@ -77,8 +118,9 @@ async function takeIn(
     const missing = missingVars(settings, call)
     if (missing.length > 0) await updateMissingVars(tx, owner_id, call.id, missing)
     const contact = await knownContact(tx, { ...call, contact_id }, settings)
-    const paid = { paidSeconds: HOLD_SECONDS }
-    const plan = makePlan(deps.sealer, { call, language: project.language, settings, secrets, contact, ...paid })
+    const knowledge = await hasReadySource(tx, owner_id, project.id)
+    const known = { settings, secrets, contact, knowledge, paidSeconds: HOLD_SECONDS, barring: deps.config }
+    const plan = makePlan(deps.sealer, { call, language: project.language, ...known })
     return { admitted: true, plan }
   })
 }

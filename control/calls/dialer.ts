@@ -2,17 +2,18 @@
 import { type Deps, wallDate } from '../deps.ts'
 import { isDoNotCall } from '../do-not-call/sql.ts'
 import { enqueue } from '../jobs.ts'
-import { errorFields } from '../log.ts'
+import { hasReadySource } from '../knowledge/sql.ts'
 import { openSecrets } from '../projects/secrets.ts'
 import { presentProject } from '../projects/service.ts'
 import { selectProjectEver } from '../projects/sql.ts'
+import { selectSoftphoneId } from '../softphones/sql.ts'
 import { selectMaxCps } from '../trunks/sql.ts'
-import { finishUnanswered } from './finish.ts'
 import { knownContact, missingVars } from './known.ts'
 import { markOffered, takeSlot } from './pace.ts'
 import { makePlan, secretNames } from './plan.ts'
 import { type CallRow, selectCallById, updateMissingVars } from './sql.ts'
 import { HOLD_SECONDS } from './tariff.ts'
+import { createWaiting, giveUp } from './waiting.ts'
 
 export interface Dialer {
   /** The job behind a queued call. Run twice it may offer the call twice, and one engine still takes it once. */
@@ -24,9 +25,7 @@ export interface Dialer {
 const SPARE_SECONDS = 5
 
 export function createDialer(deps: Deps): Dialer {
-  /** Waiting calls of this process, with what cancels their timers. */
-  const waiting = new Map<string, () => void>()
-  const running = new Set<Promise<void>>()
+  const waiting = createWaiting(deps)
 
   async function offer(callId: string): Promise<void> {
     const call = await selectCallById(deps.sql, callId)
@@ -45,30 +44,13 @@ export function createDialer(deps: Deps): Dialer {
   async function later(callId: string, wait: number): Promise<void> {
     const startAfter = Math.ceil(wait / 1000) + SPARE_SECONDS
     await deps.sql.begin(tx => enqueue(deps, tx, 'call.place', { call_id: callId }, { startAfter }))
-    if (waiting.has(callId)) return
-    const cancel = deps.clock.after(wait, () => {
-      waiting.delete(callId)
-      const done = offer(callId)
-        .catch(error => deps.log.error({ error: errorFields(error), call_id: callId }, 'waiting call was not offered'))
-        .finally(() => running.delete(done))
-      running.add(done)
-    })
-    waiting.set(callId, cancel)
+    if (!waiting.has(callId)) waiting.wait(callId, wait, () => offer(callId))
   }
 
   return {
     offer,
-    async stop() {
-      for (const cancel of waiting.values()) cancel()
-      waiting.clear()
-      await Promise.all(running)
-    },
+    stop: waiting.stop,
   }
-}
-
-/** Somebody asked not to be called after the call was queued. */
-async function giveUp(deps: Deps, callId: string): Promise<void> {
-  if (await deps.bus.withdraw(callId)) await finishUnanswered(deps, callId, 'canceled', 'do_not_call')
 }
 
 async function place(deps: Deps, call: CallRow): Promise<void> {
@@ -79,7 +61,10 @@ async function place(deps: Deps, call: CallRow): Promise<void> {
   const contact = await knownContact(deps.sql, call, settings)
   const missing = missingVars(settings, call)
   if (missing.length > 0) await updateMissingVars(deps.sql, call.owner_id, call.id, missing)
-  const paid = { paidSeconds: HOLD_SECONDS }
-  const plan = makePlan(deps.sealer, { call, language: project.language, settings, secrets, contact, ...paid })
+  const paid = { paidSeconds: HOLD_SECONDS, barring: deps.config }
+  const softphone_id = call.trunk_id === null ? await selectSoftphoneId(deps.sql, call.owner_id, call.to_phone) : null
+  const knowledge = await hasReadySource(deps.sql, call.owner_id, call.project_id)
+  const known = { settings, secrets, contact, knowledge, softphone_id, ...paid }
+  const plan = makePlan(deps.sealer, { call, language: project.language, ...known })
   await deps.bus.place({ type: 'call.place', plan, deadline: call.deadline_at.getTime() })
 }

@@ -1,6 +1,8 @@
 /** The end of a call: record, money, contact, do-not-call, webhooks; all in one transaction, once. */
 import type { CallRecord, EndedReason, FinalStatus } from '../../media/contract/messages.ts'
 import type { OwnTool } from '../../media/contract/own-tools.ts'
+import { lockAttempt } from '../campaigns/pacer-sql.ts'
+import { noteEnded, placeFreed } from '../campaigns/results-of-calls.ts'
 import { becomeLead, nameContact, touchContact } from '../contacts/sql.ts'
 import type { Tx } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
@@ -8,35 +10,48 @@ import { insertDoNotCall } from '../do-not-call/sql.ts'
 import { withJobs } from '../jobs.ts'
 import { settleHold } from '../money.ts'
 import { toE164 } from '../phone.ts'
+import { lookSoon } from '../realtime/look.ts'
+import { closeDialogue } from '../realtime/sql.ts'
 import { emitWebhook } from '../webhooks/emit.ts'
 import { toolsOf, turnsOf } from './present.ts'
 import { type CallRow, lockCall, selectCallById, selectEvents, updateEnded } from './sql.ts'
 import { tariffOfCall } from './tariff.ts'
+import { insertTrace } from './trace-sql.ts'
 
 const DO_NOT_CALL: OwnTool = 'do_not_call'
 
 /** False when the call had ended before, or was never ours. */
 export async function finish(deps: Deps, callId: string, record: CallRecord): Promise<boolean> {
-  return withJobs(deps, async tx => {
+  let room: string | undefined
+  let campaignId: string | null = null
+  const done = await withJobs(deps, async tx => {
     const call = await lockCall(tx, callId)
     if (!call || call.ended_at) return false
     const at = wallDate(deps)
     const { owner_id } = call
+    campaignId = call.campaign_id
+    const attempt = await lockAttempt(tx, call)
+    if (call.direction === 'web') room = await closeDialogue(tx, callId, new Date(record.ended_at), record.ended_reason)
     const lead = await noteContact(tx, call, record)
     const seconds = Math.ceil(record.talked_ms / 1000)
     const paid = await settleHold(tx, owner_id, { id: call.id, tariff: tariffOfCall(call), seconds }, at)
     const answered_at = record.answered_at === null ? call.answered_at : new Date(record.answered_at)
     await updateEnded(tx, call, record, { billed_seconds: paid.seconds, cost: paid.captured, answered_at })
+    await noteEnded(deps, tx, attempt, call, { ...record, cost: paid.captured })
+    if (record.sip) await insertTrace(tx, owner_id, call.id, record.sip, at)
     if (record.do_not_call) {
       // A caller may hide the number; then there is nothing to list.
-      const phone = toE164(call.direction === 'in' ? call.from_phone : call.to_phone)
+      const phone = toE164(call.direction === 'out' ? call.to_phone : call.from_phone)
       if (phone) await insertDoNotCall(tx, owner_id, { phone, source: 'caller', note: null, created_at: at })
     }
     const { event, body } = webhookOf(call, record)
-    await emitWebhook(deps, tx, owner_id, event, { call_id: call.id, ...body })
+    await emitWebhook(deps, tx, owner_id, event, { ...sourceOf(call), ...body })
     if (lead) await emitWebhook(deps, tx, owner_id, 'lead.created', { ...lead, created_at: body.created_at })
     return true
   })
+  lookSoon(deps, room)
+  placeFreed(deps, campaignId)
+  return done
 }
 
 /** A caller becomes a lead when a call reaches its goal; answers what is told of it. */
@@ -46,8 +61,10 @@ async function noteContact(tx: Tx, call: CallRow, record: CallRecord) {
   await touchContact(tx, owner_id, contact_id, call.created_at)
   if (record.contact_name) await nameContact(tx, owner_id, contact_id, record.contact_name)
   const phone = record.goal_reached ? await becomeLead(tx, owner_id, contact_id) : null
-  return phone ? { lead_id: contact_id, job_id: null, phone, score: null, data: { call_id: call.id } } : null
+  return phone ? { lead_id: contact_id, job_id: null, phone, score: null, data: sourceOf(call) } : null
 }
+
+const sourceOf = ({ id, campaign_id }: CallRow) => ({ call_id: id, ...(campaign_id ? { campaign_id } : {}) })
 
 /** Completed means answered and ended as calls end; a call that broke off has failed, even after an answer. */
 function webhookOf(call: CallRow, record: CallRecord) {
@@ -80,6 +97,7 @@ function bareRecord(deps: Deps, status: FinalStatus, reason: EndedReason): CallR
     contact_name: null,
     do_not_call: false,
     media: null,
+    sip: null,
     recording: null,
   }
 }

@@ -1,5 +1,6 @@
 /** From project and call to what an engine needs. Pure, but for the sealer. */
 import {
+  ABOUT,
   type BrainPlan,
   CallPlan,
   type FillerStage,
@@ -10,6 +11,7 @@ import {
 import type { Sealer } from '../../media/contract/seal.ts'
 import { secondsFor } from '../money.ts'
 import type { ProjectSettings, TextBrain, Tool } from '../projects/schema.ts'
+import { type Rules, transferBarred } from '../projects/transfers.ts'
 import type { CallRow } from './sql.ts'
 import { tariffOfCall } from './tariff.ts'
 
@@ -33,6 +35,16 @@ export function fillVars(text: string, vars: Readonly<Record<string, string>>): 
     if (filled.length >= FILLED_MAX) break
   }
   return (filled + text.slice(from)).slice(0, FILLED_MAX)
+}
+
+/** Numbers and truth values are read out as they are written. */
+export const textVars = (vars: Readonly<Record<string, string | number | boolean>> = {}): Record<string, string> =>
+  Object.fromEntries(Object.entries(vars).map(([name, value]) => [name, String(value)]))
+
+/** What an agent will be told of one conversation, by JSON Pointer into the body that says it: for moderation. */
+export function textsOf(task: string | undefined, vars: Readonly<Record<string, string>>): Record<string, string> {
+  const texts = Object.fromEntries(Object.entries(vars).map(([name, value]) => [`/vars/${name}`, value]))
+  return task === undefined ? texts : { ...texts, '/task': fillVars(task, vars) }
 }
 
 const SECRET = /\{\{\s*secret:([A-Za-z0-9_]+)\s*\}\}/g
@@ -108,6 +120,15 @@ function planSecrets(settings: ProjectSettings, secrets: ReadonlyMap<string, str
     : hidden
 }
 
+/** Judged again, since what is barred may have changed. `{{about}}` is filled by the engine. */
+const transferPlans = ({ transfers }: ProjectSettings, vars: Readonly<Record<string, string>>, barring: Rules) =>
+  transfers
+    .filter(({ to }) => transferBarred(to, barring) === null)
+    .map(({ announce, ...rest }) => ({
+      ...rest,
+      announce: announce === null ? null : fillVars(announce, { ...vars, about: ABOUT }).trim() || null,
+    }))
+
 export interface PlanInput {
   call: Pick<
     CallRow,
@@ -128,7 +149,14 @@ export interface PlanInput {
   settings: ProjectSettings
   secrets: ReadonlyMap<string, string>
   paidSeconds: number
+  /** What is not dialled. */
+  barring: Rules
   contact?: CallPlan['contact']
+  room?: CallPlan['room']
+  /** Whether the agent has something to look up. */
+  knowledge?: boolean
+  /** Whom it rings, where that is no telephone of others. */
+  softphone_id?: string | null
 }
 
 /** As long as the project allows, and as the most that the call may cost pays for. */
@@ -139,7 +167,18 @@ function maxCallSeconds(call: PlanInput['call'], settings: ProjectSettings): num
 
 export function makePlan(
   sealer: Sealer,
-  { call, language, settings, secrets, paidSeconds, contact = null }: PlanInput,
+  {
+    call,
+    language,
+    settings,
+    secrets,
+    paidSeconds,
+    barring,
+    contact = null,
+    room = null,
+    knowledge = false,
+    softphone_id = null,
+  }: PlanInput,
 ): CallPlan {
   const fill = (text: string | null) => (text === null ? null : fillVars(text, call.vars))
   const hidden = planSecrets(settings, secrets)
@@ -152,6 +191,8 @@ export function makePlan(
     from: call.from_phone,
     to: call.to_phone,
     trunk_id: call.direction === 'out' ? call.trunk_id : null,
+    softphone_id,
+    room,
     ring_timeout_ms: settings.ring_timeout_seconds * 1000,
     max_call_ms: maxCallSeconds(call, settings) * 1000,
     paid_ms: paidSeconds * 1000,
@@ -165,8 +206,8 @@ export function makePlan(
     task: fill(call.task),
     vars: call.vars,
     tools: settings.tools.map(toolPlan),
-    transfers: [],
-    knowledge: false,
+    transfers: transferPlans(settings, call.vars, barring),
+    knowledge,
     timezone: settings.timezone,
     contact,
     goal: fill(settings.goal),

@@ -31,7 +31,7 @@ export function presentCall(config: ControlConfig, row: ListedCall) {
 }
 
 /** Of a call under way, what was told so far. */
-export function presentDetail(config: ControlConfig, row: CallRow, events: EventRow[]) {
+export function presentDetail(config: ControlConfig, row: CallRow, events: EventRow[], traced: boolean) {
   return {
     ...presentCall(config, row),
     summary: row.summary,
@@ -43,7 +43,7 @@ export function presentDetail(config: ControlConfig, row: CallRow, events: Event
     tool_calls: row.tool_calls ?? toolsOf(events),
     latency: row.latency ?? NO_LATENCY,
     recording_url: row.recording ? `${config.base_url}${PREFIX}/calls/${row.id}/recording` : null,
-    sip_trace_url: null,
+    sip_trace_url: traced ? `${config.base_url}${PREFIX}/calls/${row.id}/trace` : null,
   }
 }
 

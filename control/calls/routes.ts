@@ -3,7 +3,9 @@ import { z } from 'zod'
 import type { Deps } from '../deps.ts'
 import { listOf } from '../http/paging.ts'
 import { route, streamRoute } from '../http/route.ts'
+import { deleted } from '../http/shapes.ts'
 import { toUnits } from '../money.ts'
+import { monitorCall, unmonitorCall } from './monitor.ts'
 import { sendRecording } from './recording.ts'
 import {
   CallDetail,
@@ -13,13 +15,15 @@ import {
   CallToolExtras,
   CallView,
   MonitorInput,
+  MonitorPath,
   MonitorSession,
-  SipTrace,
   StreamedEvent,
   WouldPlace,
 } from './schema.ts'
-import { getCall, getTrace, hangUp, listCalls, monitorCall, placeCall, tryCall } from './service.ts'
+import { getCall, hangUp, listCalls, placeCall, tryCall } from './service.ts'
 import { streamCall } from './stream.ts'
+import { getTrace, traceAsText } from './trace.ts'
+import { CallTrace, TraceFormat } from './trace-schema.ts'
 
 const tag = 'Calls'
 
@@ -70,6 +74,7 @@ export function callRoutes(app: FastifyInstance, deps: Deps): void {
   })
   oneCallRoutes(app, deps)
   evidenceRoutes(app, deps)
+  monitorRoutes(app, deps)
 }
 
 function oneCallRoutes(app: FastifyInstance, deps: Deps): void {
@@ -118,7 +123,7 @@ function oneCallRoutes(app: FastifyInstance, deps: Deps): void {
   })
 }
 
-/** What is left of a call besides its record, and a seat in a live one. */
+/** What is left of a call besides its record. */
 function evidenceRoutes(app: FastifyInstance, deps: Deps): void {
   streamRoute(app, deps, {
     id: 'get_call_recording',
@@ -143,13 +148,20 @@ function evidenceRoutes(app: FastifyInstance, deps: Deps): void {
     path: '/calls/:call_id/trace',
     scope: 'read',
     tag,
-    summary: 'SIP messages of a call, in their order',
-    description: 'For finding out why a carrier refused a call or why there was no sound.',
+    summary: 'SIP messages of a call, and why it failed',
+    description:
+      'For finding out why a carrier refused a call or why there was no sound: the messages as they were sent and came, and the cause in plain words. Kept for 30 days. With `Accept: text/plain` or `format=text` it is a ladder to read.',
     params: CallPath,
-    answer: SipTrace,
+    query: TraceFormat,
+    answer: CallTrace,
+    text: { of: traceAsText, wanted: ({ format }) => format === 'text' },
     errors: ['not_found', 'no_trace'],
     handle: ({ ownerId, params }) => getTrace(deps, ownerId, params.call_id),
   })
+}
+
+/** A seat in a live call. */
+function monitorRoutes(app: FastifyInstance, deps: Deps): void {
   route(app, deps, {
     id: 'monitor_call',
     method: 'POST',
@@ -157,13 +169,30 @@ function evidenceRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'write',
     tag,
     summary: 'Listen to a live call, whisper to its agent, or take over',
-    description: 'Answers with a room and a token for any LiveKit client SDK.',
+    description:
+      'Answers with the address and the token to join by, with any LiveKit client SDK. `listen` hears both sides and is not heard; `whisper` is heard, or read as text, by the agent alone; `takeover` speaks to the caller while the agent is silent. With the `monitor_id` of an earlier answer the mode changes without joining again: back to `listen` or `whisper` hands the call back to the agent. All of it is told as `monitor.…` events of the call.',
     params: CallPath,
     body: MonitorInput,
     status: 201,
     answer: MonitorSession,
     secret: 'token',
-    errors: ['not_found', 'call_ended', 'realtime_unavailable'],
-    handle: ({ ownerId, params }) => monitorCall(deps, ownerId, params.call_id),
+    errors: ['not_found', 'call_ended', 'call_not_answered', 'realtime_unavailable', 'engine_unavailable'],
+    handle: ({ ownerId, params, body }) => monitorCall(deps, ownerId, params.call_id, body),
+  })
+  route(app, deps, {
+    id: 'unmonitor_call',
+    method: 'DELETE',
+    path: '/calls/:call_id/monitor/:monitor_id',
+    scope: 'write',
+    tag,
+    summary: 'Show somebody out who follows a call',
+    description: 'After a takeover the agent speaks again. Nothing happens when nobody of this id is there.',
+    params: MonitorPath,
+    answer: deleted,
+    errors: ['not_found', 'call_ended', 'call_not_answered', 'realtime_unavailable', 'engine_unavailable'],
+    async handle({ ownerId, params }) {
+      await unmonitorCall(deps, ownerId, params.call_id, params.monitor_id)
+      return { id: params.monitor_id, deleted: true as const }
+    },
   })
 }

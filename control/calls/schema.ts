@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { AnsweredBy, EndedReason, ToolCall, Turn, TurnLatency } from '../../media/contract/messages.ts'
+import { AnsweredBy, EndedReason, MonitorMode, ToolCall, Turn, TurnLatency } from '../../media/contract/messages.ts'
 import { Direction } from '../../media/contract/plan.ts'
+import { SOFTPHONE_USERNAME } from '../../media/contract/softphones.ts'
 import { Money } from '../http/money-schema.ts'
 import { paging } from '../http/paging.ts'
 import { Phone } from '../phone.ts'
@@ -20,9 +21,21 @@ export type CallStatus = z.output<typeof CallStatus>
 
 const MAX_VARS = 100
 
+const Callee = z
+  .string()
+  .regex(
+    new RegExp(`^(?:\\+[1-9]\\d{6,14}|${SOFTPHONE_USERNAME.source.slice(1, -1)})$`),
+    'must be a plus and 7 to 15 digits, or the user name of a softphone',
+  )
+  .refine(text => SOFTPHONE_USERNAME.test(text) || Phone.safeParse(text).success, {
+    error: 'is not a possible phone number',
+    params: { code: 'phone' },
+  })
+  .meta({ format: 'phone', description: 'E.164, or the user name of a softphone of the account' })
+
 export const CallInput = z.strictObject({
   project_id: z.uuid(),
-  phone: Phone,
+  phone: Callee,
   task: z.string().max(8000).optional().describe('Instruction for this call; `{{var}}` is filled'),
   vars: z
     .record(z.string().regex(/^[A-Za-z0-9_]{1,64}$/), z.union([z.string().max(4000), z.number(), z.boolean()]))
@@ -49,6 +62,7 @@ export const CallFilters = z.strictObject({
   project_id: z.uuid().optional(),
   direction: Direction.optional(),
   status: CallStatus.optional(),
+  campaign_id: z.uuid().optional(),
   ...paging,
 })
 export type CallFilters = z.output<typeof CallFilters>
@@ -58,8 +72,8 @@ const call = {
   project_id: z.uuid(),
   direction: Direction,
   status: CallStatus,
-  from: z.string(),
-  to: z.string(),
+  from: z.string().describe('Of a web session: the telephone of its contact, or `web`'),
+  to: z.string().describe('Of a web session: `web`'),
   contact_id: z.uuid().nullable(),
   campaign_id: z.uuid().nullable(),
   created_at: z.string(),
@@ -105,6 +119,14 @@ export const StreamedEvent = z
       'tool.finished',
       'barge_in',
       'provider.switched',
+      'monitor.joined',
+      'monitor.changed',
+      'monitor.left',
+      'monitor.whispered',
+      'transfer.waiting',
+      'transfer.settled',
+      'transfer.started',
+      'call.closing',
       'call.ended',
     ]),
     data: z.string().describe('JSON'),
@@ -115,36 +137,25 @@ export const WouldPlace = z
   .object({ would_place: z.literal(true), from: z.string(), to: z.string(), minute_price: Money, balance: Money })
   .meta({ id: 'WouldPlace' })
 
-export const SipTrace = z
-  .object({
-    call_id: z.uuid(),
-    messages: z
-      .array(
-        z.object({
-          at: z.string(),
-          source: z.string().describe('`host:port`'),
-          target: z.string().describe('`host:port`'),
-          transport: z.enum(['udp', 'tcp', 'tls']),
-          start_line: z.string(),
-          text: z.string().describe('The whole message'),
-        }),
-      )
-      .describe('In the order they crossed the wire'),
-  })
-  .meta({ id: 'SipTrace' })
-
 export const MonitorInput = z.strictObject({
-  mode: z
-    .enum(['listen', 'whisper', 'takeover'])
-    .describe('`listen`: hear both; `whisper`: speak to the agent alone; `takeover`: speak instead of the agent'),
+  mode: MonitorMode.describe(
+    '`listen`: hear both; `whisper`: speak to the agent alone; `takeover`: speak instead of the agent',
+  ),
+  monitor_id: z.uuid().optional().describe('Of one who follows the call already: changes the mode in place'),
 })
+export type MonitorInput = z.output<typeof MonitorInput>
 export const MonitorSession = z
   .object({
+    monitor_id: z.uuid(),
     mode: MonitorInput.shape.mode,
-    url: z.string().describe('Secure websocket address of the room'),
-    token: z.string().describe('LiveKit token for this room'),
+    url: z.string().describe('Websocket address of the LiveKit server'),
+    token: z
+      .string()
+      .optional()
+      .describe('LiveKit token for one room and one identity; a replay by Idempotency-Key comes without it'),
     expires_in: z.int().describe('Seconds'),
   })
   .meta({ id: 'MonitorSession' })
 
 export const CallPath = z.object({ call_id: z.uuid() })
+export const MonitorPath = z.object({ ...CallPath.shape, monitor_id: z.uuid() })

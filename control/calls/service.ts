@@ -8,14 +8,12 @@ import { uuidv7 } from '../ids.ts'
 import { enqueue, withJobs } from '../jobs.ts'
 import { costOf } from '../money.ts'
 import { finishUnanswered } from './finish.ts'
-import { fillVars } from './plan.ts'
+import { textsOf, textVars } from './plan.ts'
 import { presentCall, presentDetail } from './present.ts'
 import type { CallFilters, CallInput } from './schema.ts'
-import { insertCall, type NewCall, selectCall, selectCalls, selectEvents } from './sql.ts'
+import { type CallRow, insertCall, type NewCall, selectCall, selectCalls, selectEvents } from './sql.ts'
 import { HOLD_SECONDS, tariffOf } from './tariff.ts'
-
-const textVars = (vars: CallInput['vars'] = {}) =>
-  Object.fromEntries(Object.entries(vars).map(([name, value]) => [name, String(value)]))
+import { hasTrace } from './trace-sql.ts'
 
 export interface PlaceOptions {
   /** Units that the call may cost at most; null: as much as the balance gives. */
@@ -33,10 +31,7 @@ async function checkMaxCost(deps: Deps, ownerId: string, maxCost: bigint | null)
 async function passGates(deps: Deps, ownerId: string, input: CallInput, maxCost: bigint | null): Promise<OutboundPass> {
   await checkMaxCost(deps, ownerId, maxCost)
   const { project_id, phone, task } = input
-  const vars = textVars(input.vars)
-  const texts = Object.fromEntries(Object.entries(vars).map(([name, value]) => [`/vars/${name}`, value]))
-  if (task !== undefined) texts['/task'] = fillVars(task, vars)
-  return passOutbound(deps, ownerId, { project_id, phone, texts })
+  return passOutbound(deps, ownerId, { project_id, phone, texts: textsOf(task, textVars(input.vars)) })
 }
 
 /** Every gate in its published order, then call, hold and job in one transaction. */
@@ -70,7 +65,7 @@ export async function placeCall(
     // Rows are locked in the order contact, call, balance, counters: everywhere. What needs no answer is not waited for.
     const contact = { id: uuidv7(at.getTime()), phone: input.phone, project_id: input.project_id, at }
     const [contact_id] = await Promise.all([
-      upsertContact(tx, ownerId, contact),
+      line.trunk_id === null ? null : upsertContact(tx, ownerId, contact),
       holdPlace(tx, config, call, tariff, line.max_calls !== null),
     ])
     const [row] = await Promise.all([
@@ -108,8 +103,11 @@ export async function listCalls(deps: Deps, ownerId: string, filters: CallFilter
 export async function getCall(deps: Deps, ownerId: string, id: string) {
   const row = await selectCall(deps.sql, ownerId, id)
   if (!row) throw notFound()
-  const events = row.ended_at ? [] : await selectEvents(deps.sql, id, 0)
-  return presentDetail(deps.config, row, events)
+  const [events, traced] = await Promise.all([
+    row.ended_at ? [] : selectEvents(deps.sql, id, 0),
+    hasTrace(deps.sql, ownerId, id),
+  ])
+  return presentDetail(deps.config, row, events, traced)
 }
 
 /** A call nobody has taken yet is canceled here; of any other its engine is told. */
@@ -119,7 +117,7 @@ export async function hangUp(deps: Deps, ownerId: string, id: string) {
   if (row.ended_at) throw new Problem('call_ended')
   if (row.status === 'queued' && (await deps.bus.withdraw(id))) {
     await finishUnanswered(deps, id, 'canceled', 'canceled_by_api')
-  } else if (!(await deps.bus.hangup(id, row.answered_at ? 'api_hangup' : 'canceled_by_api'))) {
+  } else if (!(await tellHangup(deps, row))) {
     // It may have ended while we looked.
     const again = await selectCall(deps.sql, ownerId, id)
     if (again?.ended_at) throw new Problem('call_ended')
@@ -128,16 +126,5 @@ export async function hangUp(deps: Deps, ownerId: string, id: string) {
   return presentCall(deps.config, (await selectCall(deps.sql, ownerId, id))!)
 }
 
-/** No call has a trace yet. */
-export async function getTrace(deps: Pick<Deps, 'sql'>, ownerId: string, id: string): Promise<never> {
-  if (!(await selectCall(deps.sql, ownerId, id))) throw notFound()
-  throw new Problem('no_trace')
-}
-
-/** There is no WebRTC room to listen in yet. */
-export async function monitorCall(deps: Pick<Deps, 'sql'>, ownerId: string, id: string): Promise<never> {
-  const row = await selectCall(deps.sql, ownerId, id)
-  if (!row) throw notFound()
-  if (row.ended_at) throw new Problem('call_ended')
-  throw new Problem('realtime_unavailable')
-}
+const tellHangup = (deps: Deps, { id, answered_at }: CallRow) =>
+  deps.bus.command({ type: 'call.hangup', call_id: id, reason: answered_at ? 'api_hangup' : 'canceled_by_api' })

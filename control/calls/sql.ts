@@ -13,6 +13,10 @@ export interface CallRow {
   to_phone: string
   contact_id: string | null
   campaign_id: string | null
+  /** Of a campaign's attempt: whose it is, in which round, and which one of it, from 1. */
+  campaign_contact_id: string | null
+  campaign_round: number | null
+  campaign_attempt: number | null
   trunk_id: string | null
   task: string | null
   vars: Record<string, string>
@@ -42,6 +46,9 @@ export interface CallRow {
   extraction_problem: string | null
   goal_evidence: string | null
   missing_vars: string[]
+  /** The trunk that its second line goes over, and which one of this call that is, from 1; 0: it had none. */
+  bridge_trunk_id: string | null
+  bridge_attempt: number
 }
 
 const newColumns = [
@@ -135,8 +142,13 @@ const listed = [
 ] as const
 export type ListedCall = Pick<CallRow, (typeof listed)[number]>
 
-const total = (db: Db, ownerId: string, filters: CallFilters) => db`
-  (select coalesce(sum(calls), 0)::int from call_counters where ${where(db, ownerId, filters)}) as total`
+/** Campaigns have counters of their own, of contacts: their calls are counted, in their index. */
+const ofCampaign = (db: Db, { campaign_id }: CallFilters) => (campaign_id ? db`and campaign_id = ${campaign_id}` : db``)
+
+const total = (db: Db, ownerId: string, filters: CallFilters) =>
+  filters.campaign_id
+    ? db`(select count(*)::int from calls where ${where(db, ownerId, filters)} ${ofCampaign(db, filters)}) as total`
+    : db`(select coalesce(sum(calls), 0)::int from call_counters where ${where(db, ownerId, filters)}) as total`
 
 /** A page and the total of the selection, in one statement. */
 export async function selectCalls(
@@ -145,7 +157,7 @@ export async function selectCalls(
   filters: CallFilters,
 ): Promise<{ rows: ListedCall[]; total: number }> {
   const rows = await db<(ListedCall & { total: number })[]>`
-    select ${db(listed)}, ${total(db, ownerId, filters)} from calls where ${where(db, ownerId, filters)}
+    select ${db(listed)}, ${total(db, ownerId, filters)} from calls where ${where(db, ownerId, filters)} ${ofCampaign(db, filters)}
     order by created_at desc, id desc limit ${filters.limit} offset ${filters.offset}`
   if (rows.length > 0) return { rows, total: rows[0]!.total }
   const [beyond] = await db<{ total: number }[]>`select ${total(db, ownerId, filters)}` // a page after the last
@@ -190,6 +202,25 @@ export async function updateEnded(
 
 export async function updateMissingVars(db: Db, ownerId: string, id: string, names: string[]): Promise<void> {
   await db`update calls set missing_vars = ${names} where owner_id = ${ownerId} and id = ${id}`
+}
+
+/** The trunk must be the owner's own to be counted. */
+export async function updateBridge(
+  tx: Tx,
+  ownerId: string,
+  { id, trunkId, attempt }: { id: string; trunkId: string; attempt: number },
+): Promise<void> {
+  await tx`
+    update calls set bridge_attempt = ${attempt},
+      bridge_trunk_id = (select trunks.id from trunks where trunks.owner_id = ${ownerId} and trunks.id = ${trunkId})
+    where owner_id = ${ownerId} and id = ${id}`
+}
+
+/** Also of a second line that was asked for and is refused or not known yet: it comes no more. */
+export async function updateBridgeClosed(db: Db, ownerId: string, id: string, attempt: number): Promise<void> {
+  await db`
+    update calls set bridge_trunk_id = null, bridge_attempt = ${attempt}
+    where owner_id = ${ownerId} and id = ${id} and bridge_attempt <= ${attempt}`
 }
 
 /** False when the owner has no such call. */

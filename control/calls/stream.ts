@@ -15,6 +15,8 @@ const LOOK_FOR_END_MS = 500
 /** Each has a Redis connection of its own. */
 const MAX_STREAMS = 200
 const MAX_STREAMS_OF_AN_OWNER = 20
+/** Told to nobody: how it is counted, what was typed, and the second lines of a trunk. */
+const PRIVATE = new Set<CallEvent['type']>(['call.progress', 'dtmf.received', 'bridge.closed'])
 
 /** With whose they are. */
 const open = new WeakMap<Deps, Map<ServerResponse, string>>()
@@ -110,7 +112,7 @@ function createWriter(response: ServerResponse, after: number) {
   const end = (data: object) =>
     response.writableEnded || response.end(`event: call.ended\ndata: ${JSON.stringify(data)}\n\n`)
   const pass = (event: CallEvent) => {
-    if (event.type === 'call.ended' || event.type === 'call.progress' || event.type === 'dtmf.received') return
+    if (PRIVATE.has(event.type) || event.type === 'call.ended') return
     const { v: _v, call_id: _call, owner_id: _owner, seq, at: _at, type, ...data } = event
     write({ seq, type, data })
   }

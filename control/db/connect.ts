@@ -34,6 +34,12 @@ export function connect({ url, schema = 'parley', max = 10 }: DatabaseOptions): 
   }) as unknown as Sql
 }
 
+/** A single connection to the same database that is not of the pool: for locks of a session. The caller ends it. */
+export function connectAlone(sql: Sql): Sql {
+  const options = { ...sql.options, max: 1, idle_timeout: null, max_lifetime: null }
+  return postgres(options as never) as unknown as Sql
+}
+
 /** Binds an object as JSON. */
 export function json(db: Db, value: unknown) {
   return db.json(cleanJson(value))

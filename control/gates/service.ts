@@ -3,6 +3,7 @@
  * that come in. Most of it is a glance, so that the answer names the first reason; money and the number of calls count
  * in `holdPlace`, in the transaction that makes the call.
  */
+import { SOFTPHONE_USERNAME } from '../../media/contract/softphones.ts'
 import { isLive } from '../accounts/service.ts'
 import type { CallRow } from '../calls/sql.ts'
 import { HOLD_SECONDS, tariffAt } from '../calls/tariff.ts'
@@ -11,7 +12,12 @@ import type { ControlConfig, Deps } from '../deps.ts'
 import { notFound, Problem } from '../http/problem.ts'
 import { passModeration } from '../moderation.ts'
 import { costOf, openHold, type Tariff } from '../money.ts'
+import { pickLine } from '../numbers/lines.ts'
 import { type Barred, barredAs } from '../phone.ts'
+import { presentProject } from '../projects/service.ts'
+import { type ProjectRow, selectProject, selectSecrets } from '../projects/sql.ts'
+import { brainSecrets, notReady } from '../realtime/ready.ts'
+import { selectSoftphoneId } from '../softphones/sql.ts'
 import {
   type OutboundLine,
   type StandingRow,
@@ -74,14 +80,6 @@ function passDestination(config: ControlConfig, phone: string): void {
   throw new Problem('destination_blocked', { errors: [{ pointer: '/phone', code, message: barredMessages[code] }] })
 }
 
-/** The project's own number, or one of those bound to it, always the same for a phone. */
-function pickLine(lines: OutboundLine[], callerId: string | null, phone: string): OutboundLine | undefined {
-  const chosen = lines.find(line => line.number === callerId)
-  let hash = 0
-  for (const char of phone) hash = (hash * 31 + char.charCodeAt(0)) >>> 0
-  return chosen ?? lines[hash % lines.length]
-}
-
 export interface OutboundWish {
   project_id: string
   phone: string
@@ -90,37 +88,68 @@ export interface OutboundWish {
 }
 
 export interface OutboundPass extends Standing {
-  line: OutboundLine
+  line: Omit<OutboundLine, 'trunk_id'> & { trunk_id: string | null }
 }
+
+/** A softphone of the owner's needs no line. It shows who calls, and that calls back. */
+const NO_LINE = { number: 'agent', trunk_id: null, max_calls: null, live: 0 }
 
 /** Throws the first reason why this call is not made. */
 export async function passOutbound(deps: Deps, ownerId: string, wish: OutboundWish): Promise<OutboundPass> {
   const { phone, texts } = wish
   const found = await selectOutbound(deps.sql, ownerId, wish)
   if (!found?.project_id) throw notFound()
+  const isOwnPhone = SOFTPHONE_USERNAME.test(phone)
+  if (isOwnPhone && (await selectSoftphoneId(deps.sql, ownerId, phone)) === null) throw notFound()
   const standing = toStanding(deps, found, 'out')
   pass(moneyGates(standing))
-  const line = pickLine(found.lines, found.caller_id, phone)
-  if (!line) throw new Problem('no_outbound_line')
+  const line = isOwnPhone ? NO_LINE : pickLine(found.lines, found.caller_id, phone)
   if (found.unwanted) throw new Problem('do_not_call')
-  passDestination(deps.config, phone)
+  if (!isOwnPhone) passDestination(deps.config, phone)
   pass(roomGates(deps.config, standing.calls, limited(line)))
   await passModeration(deps, texts)
   return { ...standing, line }
 }
 
-const limited = ({ max_calls, live }: OutboundLine): TrunkRoom | undefined =>
+const limited = ({ max_calls, live }: Pick<OutboundLine, 'max_calls' | 'live'>): TrunkRoom | undefined =>
   max_calls === null ? undefined : { max_calls, live }
 
-/** Of the same gates those that a call coming in has to pass. */
-export async function passInbound(deps: Deps, ownerId: string, trunkId: string): Promise<Standing> {
+/** Of the same gates those that a call coming in has to pass; `trunkId` is null where it comes from a softphone. */
+export async function passInbound(deps: Deps, ownerId: string, trunkId: string | null): Promise<Standing> {
   const [standing, trunk] = await Promise.all([
     standingOf(deps, ownerId, 'in'),
-    selectTrunkRoom(deps.sql, ownerId, trunkId),
+    trunkId === null ? undefined : selectTrunkRoom(deps.sql, ownerId, trunkId),
   ])
   pass(moneyGates(standing))
   pass(roomGates(deps.config, standing.calls, trunk))
   return standing
+}
+
+export interface WebWish {
+  project_id: string
+  /** What moderation reads, by JSON Pointer into the body; none at the join, when all was read before. */
+  texts: Record<string, string>
+}
+
+export interface WebPass extends Standing {
+  project: ProjectRow
+}
+
+/** For a dialogue in a room: when it is asked for, and again when somebody joins. */
+export async function passWeb(deps: Deps, ownerId: string, { project_id, texts }: WebWish): Promise<WebPass> {
+  const project = await selectProject(deps.sql, ownerId, project_id)
+  if (!project) throw notFound()
+  const settings = presentProject(project)
+  const [secrets, standing] = await Promise.all([
+    selectSecrets(deps.sql, ownerId, brainSecrets(settings)),
+    standingOf(deps, ownerId, 'web'),
+  ])
+  const missing = notReady(settings, new Set(secrets.map(secret => secret.name)))
+  if (missing) throw missing
+  pass(moneyGates(standing))
+  pass(roomGates(deps.config, standing.calls, undefined))
+  await passModeration(deps, texts)
+  return { ...standing, project }
 }
 
 /**

@@ -13,6 +13,11 @@ export interface StandingRow {
 
 const standing = (db: Db) => db`
   accounts.minute_price, subscriptions.status, subscriptions.ends_at, balances.available, balances.open_holds`
+/** Of a trunk: a call has one, and another while its caller is given to somebody over a second line. */
+export const linesInUse = (db: Db) => db`
+  ((select count(*) from calls where trunk_id = trunks.id and ended_at is null)
+    + (select count(*) from calls where bridge_trunk_id = trunks.id and ended_at is null))`
+
 const standingFrom = (db: Db) => db`
   accounts join balances on balances.owner_id = accounts.id
   left join subscriptions on subscriptions.owner_id = accounts.id`
@@ -50,8 +55,7 @@ export async function selectOutbound(
       coalesce((
         select json_agg(json_build_object(
           'number', numbers.number, 'trunk_id', trunks.id, 'max_calls', trunks.max_calls,
-          'live', case when trunks.max_calls is null then 0 else
-            (select count(*) from calls where trunk_id = trunks.id and ended_at is null) end
+          'live', case when trunks.max_calls is null then 0 else ${linesInUse(db)} end
         ) order by number_bindings.created_at, numbers.number)
         from number_bindings join numbers on numbers.id = number_bindings.number_id
         join trunks on trunks.id = numbers.trunk_id
@@ -72,7 +76,7 @@ export interface TrunkRoom {
 
 export async function selectTrunkRoom(db: Db, ownerId: string, trunkId: string): Promise<TrunkRoom | undefined> {
   const [row] = await db<TrunkRoom[]>`
-    select max_calls, (select count(*) from calls where trunk_id = trunks.id and ended_at is null)::int as live
+    select max_calls, ${linesInUse(db)}::int as live
     from trunks where owner_id = ${ownerId} and id = ${trunkId} and max_calls is not null`
   return row
 }

@@ -102,9 +102,9 @@ function completeOperation(method: string, operation: Operation, shared: Record<
     response.headers = headersOf(method, operation, status, own)
     if (own.length === 0) {
       response.description = DONE[status] ?? response.description
-      for (const media of Object.values(response.content ?? {})) {
+      for (const [type, media] of Object.entries(response.content ?? {})) {
         loosen(media.schema)
-        if (example) media.example = example.answer
+        if (example && type !== 'text/plain') media.example = example.answer
       }
       continue
     }

@@ -83,6 +83,7 @@ export function toProblem(error: unknown): Problem {
 }
 
 export function sendProblem(deps: Deps, request: FastifyRequest, reply: FastifyReply, problem: Problem) {
+  deps.meters?.problems.add({ code: problem.code })
   if (problem.retryAfterSeconds !== null) reply.header('Retry-After', problem.retryAfterSeconds)
   if (problem.code === 'unauthorized') reply.header('WWW-Authenticate', 'Bearer realm="parley"')
   return reply

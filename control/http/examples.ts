@@ -1,4 +1,5 @@
 /** One example of request and answer for each operation, by its `operationId`; they tell one story. */
+import { campaignExamples } from './examples-campaigns.ts'
 
 interface Example {
   request?: unknown
@@ -11,7 +12,10 @@ const CONTACT = '0195f2c4-8b22-7d4f-8c2e-6f903b7d5e12'
 const TRUNK = '0195f2bf-90d3-7e61-9f40-7a1c4b8e6f23'
 const WEBHOOK = '0195f2c1-a7c5-7f72-8a51-8b2d5c9f7034'
 const DELIVERY = '0195f2c5-02e6-7083-9b62-9c3e6da08145'
+const MONITOR = '0195f2c4-9c33-7e60-9d4f-7fa14c8e6f23'
 const KEY = '0195f2be-c3f7-7194-8c73-ad4f7eb19256'
+const SOFTPHONE = '0195f2c6-13f7-7294-8c73-ad4f7eb19267'
+const SOURCE = '0195f2c7-25b8-73a6-8f11-4d0c9b8a7e65'
 const PHONE = '+14155550123'
 const LINE = '+14155550100'
 const CREATED = '2026-03-02T09:12:00.000Z'
@@ -46,6 +50,15 @@ const ask = {
   goal: 'A table is booked.',
   extraction: { type: 'object', properties: { guests: { type: 'integer' }, time: { type: 'string' } } },
   tools: [checkTable],
+  transfers: [
+    { name: 'Hall', to: 'browser', description: 'When the guest has an allergy', announce: null },
+    {
+      name: 'Kitchen',
+      to: '+74951234568',
+      description: 'When the guest asks for the chef',
+      announce: 'A guest of the restaurant is on the line. {{about}}',
+    },
+  ],
   remember: false,
   timezone: 'Europe/Moscow',
 }
@@ -105,6 +118,8 @@ const ended = {
   answered_by: 'human',
   sip_code: 200,
 }
+
+const seat = { url: 'wss://rtc.example.com', token: 'eyJhbGciOiJIUzI1NiJ9…' }
 
 const turn = {
   role: 'agent',
@@ -183,11 +198,32 @@ const newTrunk = {
   username: 'aurora',
   numbers: [LINE],
 }
+const softphone = {
+  id: SOFTPHONE,
+  name: 'Desk',
+  project_id: PROJECT,
+  username: 'phone-k3m9x2pw',
+  settings: { server: 'sip.example.com', port: 5060, transports: ['udp', 'tcp'], realm: 'parley', dial: 'agent' },
+  status: {
+    registered: true,
+    contacts: [{ address: '203.0.113.9:40111', transport: 'udp', user_agent: 'Linphone/5.2', expires_at: ENDED }],
+    last_seen_at: CALLED,
+  },
+  created_at: CREATED,
+}
+const softphoneWithPassword = {
+  ...softphone,
+  status: { registered: false, contacts: [], last_seen_at: null },
+  password: 'k7mn-2qxe-vxam-pme9',
+}
+
 const trunk = {
   ...newTrunk,
   id: TRUNK,
   port: 5060,
   transport: 'udp',
+  hosts: [{ host: 'sip2.example.com', port: 5060, transport: 'udp' }],
+  options_interval_seconds: 30,
   realm: null,
   outbound_proxy: null,
   allowed_ips: [],
@@ -195,7 +231,26 @@ const trunk = {
   srtp: 'off',
   max_calls: null,
   max_cps: null,
-  status: { registration: 'registered', last_options_ms: null, last_error: null, changed_at: CREATED },
+  from_user: null,
+  from_domain: null,
+  pai: 'never',
+  privacy: 'none',
+  number_format: 'plus',
+  region: null,
+  transfer: 'refer',
+  fallback_number: null,
+  refusal_announcement: null,
+  refusal_language: 'en',
+  status: {
+    registration: 'registered',
+    last_options_ms: 18,
+    hosts: [
+      { host: 'sip.example.com', port: 5060, transport: 'udp', alive: true, options_ms: 18, targets: [] },
+      { host: 'sip2.example.com', port: 5060, transport: 'udp', alive: true, options_ms: 23, targets: [] },
+    ],
+    last_error: null,
+    changed_at: CREATED,
+  },
   created_at: CREATED,
 }
 
@@ -229,6 +284,26 @@ const key = {
   revoked_at: null,
 }
 
+const source = {
+  id: SOURCE,
+  kind: 'text',
+  name: 'House rules',
+  status: 'pending',
+  chunks: 0,
+  pages: 0,
+  error: null,
+  created_at: CREATED,
+}
+const passage = {
+  chunk_id: '0195f2c7-31d4-7c58-a2b7-6e1f0d9c8b52',
+  source_id: SOURCE,
+  source: source.name,
+  heading: 'Pets',
+  text: 'Dogs are welcome on the terrace.',
+  url: null,
+  score: 0.92,
+}
+
 const unwanted = { phone: PHONE, source: 'api', note: 'Asked by mail', created_at: CREATED }
 const secret = { name: 'TABLES_KEY', updated_at: CREATED }
 const credentials = { email: 'anna@example.com', password: 'correct horse battery' }
@@ -253,16 +328,31 @@ export const examples: Record<string, Example> = {
           at: CALLED,
           source: '192.0.2.10:5060',
           target: '198.51.100.20:5060',
+          sent: true,
           transport: 'udp',
+          made_up: false,
           start_line: 'INVITE sip:+14155550123@sip.example.com SIP/2.0',
           text: 'INVITE sip:+14155550123@sip.example.com SIP/2.0\r\n…',
         },
       ],
+      left_out: 0,
+      diagnosis: {
+        code: 'no_response',
+        words: '198.51.100.20:5060 never answered our INVITE.',
+        advice: 'Check host and port; many carriers drop what comes from an address that they don’t know.',
+        evidence: [0],
+      },
     },
   },
   monitor_call: {
     request: { mode: 'listen' },
-    answer: { mode: 'listen', url: 'wss://rtc.example.com', token: 'eyJhbGciOiJIUzI1NiJ9…', expires_in: 3600 },
+    answer: { monitor_id: MONITOR, mode: 'listen', ...seat, expires_in: 600 },
+  },
+  unmonitor_call: gone(MONITOR),
+
+  create_realtime_session: {
+    request: { project_id: PROJECT, vars: { name: 'Anna' }, contact: { name: 'Anna', phone: PHONE } },
+    answer: { ...seat, expires_in: 3600 },
   },
 
   list_projects: { answer: { projects: [{ id: PROJECT, name: ask.name, language: 'en' }] } },
@@ -270,6 +360,15 @@ export const examples: Record<string, Example> = {
   get_project: { answer: project },
   update_project: { request: { max_call_seconds: 900 }, answer: { ...project, max_call_seconds: 900 } },
   delete_project: gone(PROJECT),
+
+  list_knowledge: { answer: page({ ...source, status: 'ready', chunks: 12, pages: 1 }) },
+  add_knowledge: {
+    request: { type: 'text', title: source.name, content: '# Pets\n\nDogs are welcome on the terrace.' },
+    answer: source,
+  },
+  add_knowledge_file: { request: { file: 'menu.pdf' }, answer: { ...source, kind: 'file', name: 'menu.pdf' } },
+  delete_knowledge: gone(SOURCE),
+  search_knowledge: { request: { query: 'May I bring my dog?', limit: 1 }, answer: { items: [passage] } },
   test_tool: {
     request: { arguments: { day: 'friday', guests: 4 } },
     answer: {
@@ -293,6 +392,8 @@ export const examples: Record<string, Example> = {
   get_contact: { answer: contact },
   update_contact: { request: { notes: 'Prefers the window', lead_status: 'hot' }, answer: contact },
 
+  ...campaignExamples,
+
   list_do_not_call: { answer: page(unwanted) },
   add_do_not_call: { request: { phone: PHONE, note: 'Asked by mail' }, answer: unwanted },
   remove_do_not_call: gone(PHONE),
@@ -301,7 +402,33 @@ export const examples: Record<string, Example> = {
   create_trunk: { request: { ...newTrunk, password: 'a carrier gave it' }, answer: trunk },
   get_trunk: { answer: trunk },
   update_trunk: { request: { max_calls: 10 }, answer: { ...trunk, max_calls: 10 } },
+  check_trunk: {
+    answer: {
+      trunk_id: TRUNK,
+      checked_at: CALLED,
+      ok: false,
+      checks: [
+        { name: 'dns', host: 'sip.example.com:5060', ok: false, words: 'DNS knows no sip.example.com.', ms: 12 },
+      ],
+      messages: [],
+      left_out: 0,
+      diagnosis: {
+        code: 'dns_failed',
+        words: 'DNS knows no sip.example.com.',
+        advice: 'Check the spelling of the host, and the DNS of this machine.',
+        evidence: [],
+      },
+      ladder: 'SIP messages of a check of trunk …',
+    },
+  },
   delete_trunk: gone(TRUNK),
+
+  list_softphones: { answer: page(softphone) },
+  create_softphone: { request: { name: 'Desk', project_id: PROJECT }, answer: softphoneWithPassword },
+  get_softphone: { answer: softphone },
+  update_softphone: { request: { name: 'Kitchen' }, answer: { ...softphone, name: 'Kitchen' } },
+  renew_softphone_password: { answer: softphoneWithPassword },
+  delete_softphone: gone(SOFTPHONE),
 
   list_numbers: { answer: page(number) },
   bind_number: { request: { number: LINE, direction: 'both' }, answer: number },

@@ -5,13 +5,19 @@ import type { Deps } from '../deps.ts'
 import { Problem } from './problem.ts'
 
 const CHECK_MS = 2000
-/** The mean of so long: one stall, as at the start, is no overload. */
+/** The mean of so long: one stall is no overload. */
 const SAMPLE_MS = 1000
+/** Building the routes is work in one piece, which the first samples tell of. */
+const SETTLED_MS = 2 * SAMPLE_MS
 
 export async function registerHealth(app: FastifyInstance, deps: Deps): Promise<void> {
   const { drain_ms, max_event_loop_delay_ms } = deps.config
   let leaving = false
   let closed = false
+  let readyMs = Infinity
+  app.addHook('onReady', async () => {
+    readyMs = deps.clock.now()
+  })
   // Whoever balances load learns by /readyz that we go, while requests that are on their way are still served.
   app.addHook('preClose', async () => {
     leaving = true
@@ -43,6 +49,7 @@ export async function registerHealth(app: FastifyInstance, deps: Deps): Promise<
     maxEventLoopDelay: max_event_loop_delay_ms,
     sampleInterval: SAMPLE_MS,
     pressureHandler(request) {
+      if (deps.clock.now() < readyMs + SETTLED_MS) return
       if (request.routeOptions.url === '/healthz' || request.routeOptions.url === '/readyz') return
       throw new Problem('service_unavailable', { detail: 'This process is overloaded.', retryAfterSeconds: 2 })
     },

@@ -46,12 +46,16 @@ export function failures(method: string, codes: readonly ProblemCode[]) {
 
 const TAGS = {
   Calls: 'Place calls, follow them while they are live, and read what came of them.',
+  Realtime: 'Voice dialogues in apps and on pages, over WebRTC.',
   Projects: 'A project is an agent: its prompt, voice, tools and what it shall find out.',
   Secrets: 'Values that tools and models need and nobody may read back.',
+  Knowledge: 'Texts, sites and files of a project: what its agent looks up before it answers.',
+  Campaigns: 'Lists of contacts that are called at the right hour, at the right pace, and within the money.',
   Contacts: 'Everybody an agent has spoken to or shall speak to.',
   'Do-not-call': 'Numbers that are never dialled; who asks an agent not to be called is listed by it.',
   Trunks: 'SIP connections to carriers and PBXs.',
   Numbers: 'The numbers of the trunks, and which project makes and takes calls on them.',
+  Softphones: 'SIP telephones of the account: to talk to its agents, and to be called by them, without a carrier.',
   Account: 'Balance and its movements.',
   Webhooks: 'Where events are delivered, and the log of deliveries.',
   Keys: 'API keys; made in a dashboard session only.',

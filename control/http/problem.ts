@@ -76,6 +76,31 @@ export const problems = {
     help: 'The header `Allow` names the methods that it takes.',
   },
   call_ended: { status: 409, title: 'The call has ended', help: 'Nothing can be done to a call that has ended.' },
+  call_not_answered: {
+    status: 409,
+    title: 'Nobody has answered the call yet',
+    help: 'A call can be listened to from its answer on: wait for `call.started`.',
+  },
+  project_not_ready: {
+    status: 409,
+    title: 'The project cannot hold a conversation yet',
+    help: 'Its prompt is empty, or none of its models has its API key; `errors` points to the setting.',
+  },
+  campaign_started: {
+    status: 409,
+    title: 'The campaign has been started',
+    help: 'Contacts are uploaded before the start. Make another campaign for more of them.',
+  },
+  invalid_transition: {
+    status: 409,
+    title: 'A campaign of this status cannot do this',
+    help: 'draft → scheduled → running ⇄ paused → completed or stopped; `requeue` begins again from the last three.',
+  },
+  no_contacts: {
+    status: 409,
+    title: 'There is nobody to call',
+    help: 'Upload contacts first. A requeue needs contacts that ended as no_answer, busy or failed.',
+  },
   idempotency_in_flight: {
     status: 409,
     title: 'A request with this Idempotency-Key is under way',
@@ -116,11 +141,15 @@ export const problems = {
     title: 'There is an account with this e-mail',
     help: 'Log in, or reset the password.',
   },
-  payload_too_large: { status: 413, title: 'The body is too large', help: 'A JSON body may have up to 1 MB.' },
+  payload_too_large: {
+    status: 413,
+    title: 'The body is too large',
+    help: 'A JSON body may have up to 1 MB, an upload of contacts 8 MB.',
+  },
   unsupported_media_type: {
     status: 415,
     title: 'The media type of the body is not supported',
-    help: 'Send JSON with `Content-Type: application/json`.',
+    help: 'Send JSON with `Content-Type: application/json`, and a file as `multipart/form-data` where one is taken.',
   },
   range_not_satisfiable: {
     status: 416,
@@ -154,8 +183,13 @@ export const problems = {
   },
   realtime_unavailable: {
     status: 503,
-    title: 'There is no WebRTC server to listen through',
+    title: 'There is no WebRTC server',
     help: 'The operator has not set one up, or it is away.',
+  },
+  no_capacity: {
+    status: 503,
+    title: 'No engine is free to hold a conversation',
+    help: 'Try again a little later.',
   },
   service_unavailable: {
     status: 503,

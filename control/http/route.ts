@@ -14,6 +14,7 @@ export const PREFIX = '/v1/public'
 
 export interface Context<P, Q, B> {
   ownerId: string
+  caller: Caller
   params: P
   query: Q
   body: B
@@ -37,6 +38,12 @@ interface BaseSpec<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType
   params?: P
   query?: Q
   body?: B
+  /** Media types of the body where it is no JSON; then `receive` reads it, and there is no MCP tool. */
+  consumes?: string[]
+  /** Bytes, where it may be larger than others. */
+  bodyLimit?: number
+  /** What the MCP tool calls a body that is no object. */
+  argument?: string
   status?: 200 | 201
   answer: R
   /** Besides those that any route can answer. */
@@ -53,6 +60,16 @@ interface BaseSpec<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType
 export interface RouteSpec<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>
   extends BaseSpec<P, Q, B, R> {
   handle(context: Context<z.output<P>, z.output<Q>, z.output<B>>): Promise<z.input<R>>
+  /** Makes the body of what comes in, once all else of the request is found good; `discard` follows whatever happens. */
+  receive?(request: FastifyRequest, context: { ownerId: string; params: z.output<P> }): Promise<Received<z.output<B>>>
+  /** The same for a reader, as text/plain: where the query wants it, or who asks accepts nothing else. REST only. */
+  text?: { of(answer: z.input<R>): string; wanted(query: z.output<Q>): boolean }
+}
+
+export interface Received<B> {
+  /** Two requests are the same to Idempotency-Key when this is the same as JSON. */
+  body: B
+  discard(): Promise<void>
 }
 
 /** Of an answer that is not JSON: the handler takes over the response. */
@@ -108,12 +125,12 @@ export function route<
   Q extends z.ZodType = z.ZodUnknown,
   B extends z.ZodType = z.ZodUnknown,
 >(app: FastifyInstance, deps: Deps, spec: RouteSpec<P, Q, B, R>): void {
-  const { path, handle, ...rest } = spec
+  const { path, handle, receive, text, ...rest } = spec
   const operation: Operation = {
     ...rest,
     url: PREFIX + path,
     async run(caller, input, { idempotencyKey, requestId, extras = {} }) {
-      const context = { ...input, extras, ownerId: caller.ownerId, save: async () => {} } as Context<
+      const context = { ...input, extras, caller, ownerId: caller.ownerId, save: async () => {} } as Context<
         z.output<P>,
         z.output<Q>,
         z.output<B>
@@ -134,18 +151,38 @@ export function route<
   app.route({
     method: spec.method,
     url: operation.url,
-    schema: schemaOf(spec),
+    ...(spec.bodyLimit ? { bodyLimit: spec.bodyLimit } : {}),
+    schema: schemaOf(spec, null, false, text !== undefined),
     onRequest: authenticated(deps, spec.scope),
     handler: async (request, reply) => {
-      const idempotencyKey = spec.method === 'POST' ? readKey(request.headers['idempotency-key']) : null
-      const input = { params: request.params, query: request.query, body: request.body }
-      const outcome = await operation.run(callerOf(request), input, { idempotencyKey, requestId: request.id })
+      const outcome = await runOver(operation, request, receive)
       if (outcome.replayed) reply.header('Idempotent-Replayed', 'true')
       reply.code(outcome.status)
+      if (text && outcome.status < 400 && (text.wanted(request.query as z.output<Q>) || acceptsText(request))) {
+        reply.type('text/plain; charset=utf-8').serializer(String)
+        return text.of(outcome.body as z.input<R>)
+      }
       if (outcome.status < 400) return outcome.body
       return reply.type('application/problem+json').serializer(JSON.stringify).send(outcome.body)
     },
   })
+}
+
+async function runOver<P, B>(
+  operation: Operation,
+  request: FastifyRequest,
+  receive?: (request: FastifyRequest, context: { ownerId: string; params: P }) => Promise<Received<B>>,
+): Promise<Outcome> {
+  const caller = callerOf(request)
+  const idempotencyKey = operation.method === 'POST' ? readKey(request.headers['idempotency-key']) : null
+  const { params, query } = request
+  const received = await receive?.(request, { ownerId: caller.ownerId, params: params as P })
+  const body = received ? received.body : request.body
+  try {
+    return await operation.run(caller, { params, query, body }, { idempotencyKey, requestId: request.id })
+  } finally {
+    await received?.discard()
+  }
 }
 
 export function streamRoute<P extends z.ZodType = z.ZodUnknown, Q extends z.ZodType = z.ZodUnknown>(
@@ -165,6 +202,7 @@ export function streamRoute<P extends z.ZodType = z.ZodUnknown, Q extends z.ZodT
       stream(
         {
           ownerId: callerOf(request).ownerId,
+          caller: callerOf(request),
           params: request.params as z.output<P>,
           query: request.query as z.output<Q>,
           body: null,
@@ -176,6 +214,9 @@ export function streamRoute<P extends z.ZodType = z.ZodUnknown, Q extends z.ZodT
       ),
   })
 }
+
+/** Named first, as by `curl -H "Accept: text/plain"`. */
+const acceptsText = ({ headers: { accept = '' } }: FastifyRequest) => /^\s*text\/plain\b/i.test(accept)
 
 const authenticated = (deps: Deps, reach: Reach) => async (request: FastifyRequest, reply: FastifyReply) => {
   reply.header('Cache-Control', 'no-store')
@@ -195,13 +236,16 @@ function schemaOf(
   spec: BaseSpec<z.ZodType, z.ZodType, z.ZodType, z.ZodType>,
   contentType: string | null = null,
   ranges = false,
+  text = false,
 ): FastifySchema {
   const { 'x-codes': codes, responses } = failures(spec.method, [
     ...UNDER_KEY,
     ...(spec.method === 'POST' ? POSTING : []),
     ...(spec.errors ?? []),
   ])
-  const answer = contentType ? { content: { [contentType]: { schema: spec.answer } } } : spec.answer
+  const both = { 'application/json': { schema: spec.answer }, 'text/plain': { schema: z.string() } }
+  const content = contentType ? { [contentType]: { schema: spec.answer } } : text ? both : null
+  const answer = content ? { content } : spec.answer
   return {
     operationId: spec.id,
     summary: spec.summary,
@@ -211,6 +255,7 @@ function schemaOf(
     ...(spec.params ? { params: spec.params } : {}),
     querystring: spec.query ?? z.strictObject({}),
     ...(spec.method === 'GET' ? {} : { body: spec.body ?? NoBody }),
+    ...(spec.consumes ? { consumes: spec.consumes } : {}),
     ...(spec.method === 'POST' ? { headers: idempotencyHeader } : {}),
     ...(ranges ? { headers: rangeHeader } : {}),
     response: {

@@ -45,7 +45,9 @@ function createTool(operation: Operation): OperationTool {
     ...shapeOf(operation.extras),
     ...(posts ? { idempotency_key: IdempotencyKey } : {}),
   })
-  const body = operation.method === 'GET' ? undefined : operation.body
+  const { argument } = operation
+  const named = argument && operation.body ? z.strictObject({ [argument]: operation.body }) : operation.body
+  const body = operation.method === 'GET' ? undefined : named
   const parts = { params: operation.params, query: operation.query, body, extras }
   const owners = new Map<string, keyof typeof parts>()
   for (const [name, schema] of Object.entries(parts) as [keyof typeof parts, z.ZodType | undefined][]) {
@@ -75,7 +77,8 @@ function createTool(operation: Operation): OperationTool {
         if (!result.success) errors.push(...fieldErrors(result.error))
         return result.data as Record<string, unknown>
       }
-      const input = { params: read('params'), query: read('query'), body: body ? read('body') : undefined }
+      const whole = body ? read('body') : undefined
+      const input = { params: read('params'), query: read('query'), body: argument ? whole?.[argument] : whole }
       read('extras')
       // As they were given: with defaults filled in, the same request over REST would be another one to Idempotency-Key.
       const { idempotency_key, ...own } = given.extras

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { ToolCall } from '../../media/contract/messages.ts'
 import { isOwnTool, OWN_TOOLS } from '../../media/contract/own-tools.ts'
+import { BROWSER } from '../../media/contract/plan.ts'
 import { deleted } from '../http/shapes.ts'
 import { Phone } from '../phone.ts'
 
@@ -130,6 +131,37 @@ export const Voicemail = z.discriminatedUnion('action', [
   z.strictObject({ action: z.literal('leave_message'), text: z.string().min(1).max(2000) }),
 ])
 
+/** Without headers (`?`), which would become headers of our request. */
+const SipAddress = z
+  .string()
+  .max(255)
+  .regex(
+    /^sips?:[A-Za-z0-9\-_.!~*'()&=+$,;/%]{1,128}@(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?(?:;[A-Za-z0-9\-_.!~*'()=+$%]{1,64}){0,8}$/,
+    'must be sip:user@host',
+  )
+  .meta({ description: 'SIP or SIPS URI' })
+
+export const Transfer = z
+  .strictObject({
+    name: z.string().max(100).regex(/\S/, 'must not be blank').describe('As the agent calls it'),
+    to: z
+      .union([z.literal(BROWSER), Phone, SipAddress])
+      .describe(
+        'A number or a SIP address, reached over the trunk of the call; or `browser`: the agent asks for somebody (`transfer.waiting`), who takes over by `monitor_call`',
+      ),
+    description: z.string().max(2000).default('').describe('When to transfer there'),
+    announce: z
+      .string()
+      .max(1000)
+      .regex(/\S/, 'must not be blank')
+      .nullable()
+      .default(null)
+      .describe(
+        'Said to who answers, before they are connected: `{{var}}` is filled from the vars of the call, and `{{about}}` by the agent with who is calling and why; null: they are connected at once',
+      ),
+  })
+  .meta({ id: 'Transfer' })
+
 const text = z.string().max(TEXT_MAX)
 const settings = {
   prompt: text.describe('`{{var}}` is filled from the vars of a call'),
@@ -155,6 +187,11 @@ const settings = {
     .array(Tool)
     .max(32)
     .refine(tools => new Set(tools.map(tool => tool.name)).size === tools.length, { error: 'names must differ' }),
+  transfers: z
+    .array(Transfer)
+    .max(10)
+    .refine(all => new Set(all.map(one => one.name)).size === all.length, { error: 'names must differ' })
+    .describe('To whom the agent may give a call'),
   max_call_seconds: z.int().min(10).max(SECONDS_MAX_CALL),
   ring_timeout_seconds: z.int().min(5).max(180),
   voicemail: Voicemail,
@@ -183,6 +220,7 @@ export const defaultSettings: ProjectSettings = {
   goal: null,
   extraction: null,
   tools: [],
+  transfers: [],
   max_call_seconds: 600,
   ring_timeout_seconds: 45,
   voicemail: { action: 'hangup' },
@@ -193,9 +231,11 @@ export const defaultSettings: ProjectSettings = {
   caller_id: null,
 }
 
+export const Language = z.string().regex(/^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$/, 'must be a language code such as en or ru')
+
 const naming = {
   name: z.string().trim().min(1).max(200),
-  language: z.string().regex(/^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$/, 'must be a language code such as en or ru'),
+  language: Language,
 }
 
 /** Names are taken over time: a project that had such a tool before keeps it, and at the next change gives it another name. */

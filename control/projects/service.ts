@@ -1,10 +1,14 @@
+import { stopCampaignsOf } from '../campaigns/status.ts'
 import type { Db, Tx } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
 import { limitReached, notFound } from '../http/problem.ts'
 import { uuidv7 } from '../ids.ts'
+import { withJobs } from '../jobs.ts'
+import { forgetNow, removeSourcesOf } from '../knowledge/service.ts'
 import { passModeration } from '../moderation.ts'
 import { defaultSettings, ProjectCreate, type ProjectInput, type ProjectPatch, ProjectSettings } from './schema.ts'
 import { countProjects, insertProject, markDeleted, type ProjectRow, selectProject, updateProject } from './sql.ts'
+import { checkTransfers } from './transfers.ts'
 
 /** The list is not paged: it goes out whole. */
 const MOST_PROJECTS = 500
@@ -25,7 +29,7 @@ export function presentProject(row: ProjectRow) {
 
 /** All that an agent is told or says by itself. */
 function textsOf(settings: Partial<ProjectSettings>) {
-  const { prompt, greeting, disclosure, recording_notice, goal, voicemail, tools = [] } = settings
+  const { prompt, greeting, disclosure, recording_notice, goal, voicemail, tools = [], transfers = [] } = settings
   const texts: Record<string, string | null | undefined> = {
     '/prompt': prompt,
     '/greeting': greeting,
@@ -38,6 +42,10 @@ function textsOf(settings: Partial<ProjectSettings>) {
     texts[`/tools/${index}/description`] = description
     const phrases = Array.isArray(filler) ? filler.map(stage => stage.text) : [filler]
     texts[`/tools/${index}/filler`] = phrases.filter(phrase => phrase !== null).join('\n')
+  }
+  for (const [index, { name, description, announce }] of transfers.entries()) {
+    texts[`/transfers/${index}/description`] = `${name}\n${description}`
+    texts[`/transfers/${index}/announce`] = announce
   }
   return texts
 }
@@ -72,6 +80,7 @@ export async function createProject(
   save: Save = async () => {},
 ): Promise<ProjectRow> {
   const { name: _name, language: _language, ...settings } = ProjectCreate.parse(input)
+  checkTransfers(settings.transfers ?? [], deps.config)
   await passModeration(deps, textsOf(settings as Partial<ProjectSettings>))
   return deps.sql.begin(async tx => {
     if ((await countProjects(tx, ownerId)) >= MOST_PROJECTS) throw limitReached(MOST_PROJECTS, 'projects')
@@ -89,6 +98,7 @@ export async function getProject(deps: Pick<Deps, 'sql'>, ownerId: string, id: s
 
 export async function patchProject(deps: Ports, ownerId: string, id: string, patch: ProjectPatch): Promise<ProjectRow> {
   await getProject(deps, ownerId, id)
+  checkTransfers(patch.transfers ?? [], deps.config)
   // What is left out was read when it came.
   await passModeration(deps, textsOf(patch as Partial<ProjectSettings>))
   return deps.sql.begin(async tx => {
@@ -106,8 +116,17 @@ export async function patchProject(deps: Ports, ownerId: string, id: string, pat
   })
 }
 
-/** Its calls stay readable; its numbers are free. */
-export async function deleteProject(deps: Pick<Deps, 'sql' | 'clock'>, ownerId: string, id: string): Promise<void> {
-  const found = await deps.sql.begin(tx => markDeleted(tx, ownerId, id, wallDate(deps)))
+/** Its calls stay readable; its numbers are free; what its agent knew is gone. */
+export async function deleteProject(
+  deps: Pick<Deps, 'sql' | 'clock' | 'boss' | 'blobs' | 'log'>,
+  ownerId: string,
+  id: string,
+): Promise<void> {
+  const { found, gone } = await withJobs(deps, async tx => {
+    const found = await markDeleted(tx, ownerId, id, wallDate(deps))
+    await stopCampaignsOf(deps, tx, ownerId, id)
+    return { found, gone: await removeSourcesOf(deps, tx, ownerId, id) }
+  })
   if (!found) throw notFound()
+  await forgetNow(deps, gone)
 }

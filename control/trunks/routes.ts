@@ -4,6 +4,7 @@ import type { Deps } from '../deps.ts'
 import { listOf, paging } from '../http/paging.ts'
 import { route } from '../http/route.ts'
 import { deleted } from '../http/shapes.ts'
+import { checkTrunk, TrunkCheck } from './check.ts'
 import { TrunkCreate, TrunkPatch, TrunkPath, TrunkView } from './schema.ts'
 import { createTrunk, getTrunk, patchTrunk, presentTrunk, removeTrunk } from './service.ts'
 import { countTrunks, selectTrunks } from './sql.ts'
@@ -69,6 +70,20 @@ function oneTrunkRoutes(app: FastifyInstance, deps: Deps): void {
     answer: TrunkView,
     errors: ['not_found'],
     handle: ({ ownerId, params, body }) => patchTrunk(deps, ownerId, params.trunk_id, body),
+  })
+  route(app, deps, {
+    id: 'check_trunk',
+    method: 'POST',
+    path: '/trunks/:trunk_id/check',
+    scope: 'write',
+    tag,
+    summary: 'Examine a SIP trunk now, and say what is wrong with it',
+    description:
+      'Looks up its hosts, connects to them, judges their certificates, asks each by OPTIONS, and tries user name and password by REGISTER. Nobody is rung, and no registration is changed. Takes up to 15 seconds. `diagnosis` names the cause in plain words, `messages` and `ladder` show it.',
+    params: TrunkPath,
+    answer: TrunkCheck,
+    errors: ['not_found'],
+    handle: ({ ownerId, params }) => checkTrunk(deps, ownerId, params.trunk_id),
   })
   route(app, deps, {
     id: 'delete_trunk',

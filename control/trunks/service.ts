@@ -1,11 +1,13 @@
 import type { TrunkStatusEvent } from '../../media/contract/messages.ts'
-import { CONTRACT_VERSION } from '../../media/contract/plan.ts'
+import { CONTRACT_VERSION, type DialingRules, type NewTrunk, type TrunkHost } from '../../media/contract/plan.ts'
 import type { Db, Tx } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
 import { invalidField, limitReached, notFound } from '../http/problem.ts'
 import { time } from '../http/shapes.ts'
 import { uuidv7 } from '../ids.ts'
 import { enqueue, withJobs } from '../jobs.ts'
+import { dialingRules, regionOf } from '../phone.ts'
+import { checkHosts } from './private-hosts.ts'
 import { TrunkCreate, type TrunkInput, TrunkPatch, type TrunkSettings, trunkDefaults } from './schema.ts'
 import {
   countTrunks,
@@ -24,7 +26,7 @@ import {
   updateTrunk,
 } from './sql.ts'
 
-type Ports = Pick<Deps, 'sql' | 'clock' | 'sealer' | 'boss'>
+type Ports = Pick<Deps, 'sql' | 'clock' | 'sealer' | 'boss' | 'config'>
 type Save = (db: Db, answer: unknown) => Promise<void>
 /** Every engine holds all of them, and hears of each change. */
 const MOST_TRUNKS = 100
@@ -39,8 +41,13 @@ async function changed(deps: Ports, tx: Tx): Promise<void> {
 
 /** Registration without a password cannot work, and is better told now than by the carrier. */
 function check(settings: TrunkSettings): void {
-  if (settings.mode === 'ip' || (settings.username !== null && settings.password !== null)) return
-  throw invalidField('/username', 'credentials', 'registration needs a user name and a password')
+  const { mode, username, password, numbers, fallback_number } = settings
+  if (mode !== 'ip' && (username === null || password === null)) {
+    throw invalidField('/username', 'credentials', 'registration needs a user name and a password')
+  }
+  if (fallback_number !== null && numbers.includes(fallback_number)) {
+    throw invalidField('/fallback_number', 'own_number', 'calls to this number come here again')
+  }
 }
 
 const given = (patch: TrunkPatch) =>
@@ -57,6 +64,7 @@ export async function createTrunk(
     ...(given(TrunkCreate.parse(input)) as TrunkInput),
   } as TrunkSettings
   check(settings)
+  checkHosts(deps.config.trunk_private_hosts, settings)
   const { numbers, password, ...trunk } = settings
   const created_at = wallDate(deps)
   const id = uuidv7(created_at.getTime())
@@ -82,6 +90,7 @@ export async function patchTrunk(deps: Ports, ownerId: string, id: string, patch
       before.password_sealed === null ? null : String(deps.sealer.open(before.password_sealed, associated(id)))
     const settings: TrunkSettings = { ...before, password: known, numbers: have, ...given(TrunkPatch.parse(patch)) }
     check(settings)
+    checkHosts(deps.config.trunk_private_hosts, settings)
     const { numbers, password, ...trunk } = settings
     const password_sealed = password === null ? null : deps.sealer.seal(password, associated(id))
     await updateTrunk(tx, ownerId, { ...before, ...trunk, password_sealed })
@@ -101,15 +110,27 @@ export async function patchTrunk(deps: Ports, ownerId: string, id: string, patch
 export type TrunkAnswer = ReturnType<typeof presentTrunk>
 
 export function presentTrunk(row: TrunkRow & { numbers: string[] }) {
-  const { id, name, mode, host, port, transport, username, realm, outbound_proxy, allowed_ips, codecs } = row
-  const { srtp, max_calls, max_cps, numbers, registration, last_error } = row
+  const { owner_id: _owner, password_sealed: _password, created_at, ...rest } = row
+  const { host_status, registration, last_error, status_at, ...shown } = rest
+  const hosts = hostStatus(shown, host_status)
+  const last_options_ms = hosts.find(host => host.alive)?.options_ms ?? null
   return {
-    ...{ id, name, mode, host, port, transport, username, realm, outbound_proxy, allowed_ips, codecs },
-    ...{ srtp, max_calls, max_cps, numbers },
-    // No engine asks with OPTIONS yet.
-    status: { registration, last_options_ms: null, last_error, changed_at: time(row.status_at) },
-    created_at: row.created_at.toISOString(),
+    ...shown,
+    status: { registration, last_options_ms, hosts, last_error, changed_at: time(status_at) },
+    created_at: created_at.toISOString(),
   }
+}
+
+/** Of the hosts as they are set now: what was told is of what was set then. */
+function hostStatus(trunk: TrunkHost & { hosts: TrunkHost[] }, told: TrunkRow['host_status']) {
+  const { host, port, transport, hosts } = trunk
+  return [{ host, port, transport }, ...hosts].map(one => {
+    const known = told.find(
+      other => other.host === one.host && other.port === one.port && other.transport === one.transport,
+    )
+    const { alive = null, options_ms = null, targets = [] } = known ?? {}
+    return { ...one, alive, options_ms, targets }
+  })
 }
 
 async function viewOf(db: Db, ownerId: string, id: string): Promise<TrunkAnswer> {
@@ -147,30 +168,54 @@ export async function publishTrunks(deps: Pick<Deps, 'sql' | 'sealer' | 'bus'>):
     await deps.bus.publishTrunks({
       v: CONTRACT_VERSION,
       version,
-      trunks: trunks.map(row => ({
-        id: row.id,
-        owner_id: row.owner_id,
-        name: row.name,
-        mode: row.mode,
-        host: row.host,
-        port: row.port,
-        transport: row.transport,
-        username: row.username,
-        password:
-          row.password_sealed === null ? null : String(deps.sealer.open(row.password_sealed, associated(row.id))),
-        realm: row.realm,
-        outbound_proxy: row.outbound_proxy,
-        allowed_ips: row.allowed_ips,
-        codecs: row.codecs,
-        max_calls: row.max_calls,
-        numbers: row.numbers,
-      })),
+      trunks: trunks.map(row => planOf(deps, row)),
     })
     return version
   })
 }
 
+/** A trunk as engines need it, its password open. */
+export function planOf(deps: Pick<Deps, 'sealer'>, row: TrunkRow & { numbers: string[] }): NewTrunk {
+  return {
+    id: row.id,
+    owner_id: row.owner_id,
+    name: row.name,
+    mode: row.mode,
+    host: row.host,
+    port: row.port,
+    transport: row.transport,
+    hosts: row.hosts,
+    options_interval_seconds: row.options_interval_seconds,
+    username: row.username,
+    password: row.password_sealed === null ? null : String(deps.sealer.open(row.password_sealed, associated(row.id))),
+    realm: row.realm,
+    outbound_proxy: row.outbound_proxy,
+    allowed_ips: row.allowed_ips,
+    codecs: row.codecs,
+    srtp: row.srtp,
+    max_calls: row.max_calls,
+    max_cps: row.max_cps,
+    from_user: row.from_user,
+    from_domain: row.from_domain,
+    pai: row.pai,
+    privacy: row.privacy,
+    number_format: row.number_format,
+    dialing: dialingOf(row),
+    transfer: row.transfer,
+    fallback_number: row.fallback_number,
+    refusal_announcement: row.refusal_announcement,
+    refusal_language: row.refusal_language,
+    numbers: row.numbers,
+  }
+}
+
+/** By the country that was set, or else of the trunk's numbers. */
+function dialingOf({ region, numbers }: { region: string | null; numbers: string[] }): DialingRules | null {
+  const country = region ?? numbers.map(regionOf).find(known => known !== null)
+  return country ? dialingRules(country) : null
+}
+
 export async function noteTrunkStatus(deps: Pick<Deps, 'sql'>, event: TrunkStatusEvent): Promise<void> {
-  const { trunk_id, registration, last_error } = event
-  await updateStatus(deps.sql, event.owner_id, { trunk_id, registration, last_error, at: new Date(event.at) })
+  const { trunk_id, registration, last_error, hosts } = event
+  await updateStatus(deps.sql, event.owner_id, { trunk_id, registration, last_error, hosts, at: new Date(event.at) })
 }

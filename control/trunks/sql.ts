@@ -1,3 +1,5 @@
+import type { TrunkStatusEvent } from '../../media/contract/messages.ts'
+import type { CodecName, TrunkHost } from '../../media/contract/plan.ts'
 import type { Db, Tx } from '../db/connect.ts'
 import type { Page } from '../http/paging.ts'
 
@@ -7,23 +9,36 @@ export interface TrunkRow {
   name: string
   mode: 'register' | 'ip' | 'both'
   host: string
-  port: number
+  port: number | null
   transport: 'udp' | 'tcp' | 'tls'
+  hosts: TrunkHost[]
+  options_interval_seconds: number | null
   username: string | null
   password_sealed: string | null
   realm: string | null
   outbound_proxy: string | null
   allowed_ips: string[]
-  codecs: ('PCMU' | 'PCMA')[]
+  codecs: CodecName[]
   srtp: 'off' | 'optional' | 'required'
   max_calls: number | null
   max_cps: number | null
+  from_user: string | null
+  from_domain: string | null
+  pai: 'always' | 'never'
+  privacy: 'none' | 'id'
+  number_format: 'plus' | 'national' | 'digits'
+  region: string | null
+  transfer: 'refer' | 'bridge'
+  fallback_number: string | null
+  refusal_announcement: string | null
+  refusal_language: string
+  host_status: TrunkStatusEvent['hosts']
   registration: 'none' | 'registering' | 'registered' | 'failed'
   last_error: string | null
   status_at: Date | null
   created_at: Date
 }
-type NewTrunk = Omit<TrunkRow, 'registration' | 'last_error' | 'status_at'>
+type NewTrunk = Omit<TrunkRow, 'host_status' | 'registration' | 'last_error' | 'status_at'>
 
 const columns = [
   'id',
@@ -33,6 +48,8 @@ const columns = [
   'host',
   'port',
   'transport',
+  'hosts',
+  'options_interval_seconds',
   'username',
   'password_sealed',
   'realm',
@@ -42,14 +59,26 @@ const columns = [
   'srtp',
   'max_calls',
   'max_cps',
+  'from_user',
+  'from_domain',
+  'pai',
+  'privacy',
+  'number_format',
+  'region',
+  'transfer',
+  'fallback_number',
+  'refusal_announcement',
+  'refusal_language',
 ] as const
 
+const asJson = (db: Db, trunk: NewTrunk) => ({ ...trunk, hosts: db.json(trunk.hosts as never) })
+
 export async function insertTrunk(db: Db, trunk: NewTrunk): Promise<void> {
-  await db`insert into trunks ${db(trunk, ...columns, 'created_at')}`
+  await db`insert into trunks ${db(asJson(db, trunk) as never, ...columns, 'created_at')}`
 }
 
 export async function updateTrunk(db: Db, ownerId: string, trunk: NewTrunk): Promise<void> {
-  await db`update trunks set ${db(trunk, ...columns)} where owner_id = ${ownerId} and id = ${trunk.id}`
+  await db`update trunks set ${db(asJson(db, trunk) as never, ...columns)} where owner_id = ${ownerId} and id = ${trunk.id}`
 }
 
 export async function lockTrunk(tx: Tx, ownerId: string, id: string): Promise<TrunkRow | undefined> {
@@ -122,10 +151,11 @@ export async function selectNumbersOf(db: Db, ownerId: string, trunkId: string):
 export async function updateStatus(
   db: Db,
   ownerId: string,
-  status: { trunk_id: string; registration: string; last_error: string | null; at: Date },
+  status: Pick<TrunkStatusEvent, 'trunk_id' | 'registration' | 'last_error' | 'hosts'> & { at: Date },
 ): Promise<void> {
   await db`
-    update trunks set registration = ${status.registration}, last_error = ${status.last_error}, status_at = ${status.at}
+    update trunks set registration = ${status.registration}, last_error = ${status.last_error},
+      host_status = ${db.json(status.hosts as never)}, status_at = ${status.at}
     where owner_id = ${ownerId} and id = ${status.trunk_id} and (status_at is null or status_at < ${status.at})`
 }
 

@@ -5,11 +5,13 @@ import type { DeliveryEvent } from './schema.ts'
 
 const created_at = z.iso.datetime().describe('When it became true')
 const call_id = z.uuid()
+const campaign_id = z.uuid().optional().describe('The campaign that the call is of')
 
 export const payloads: Record<DeliveryEvent, z.ZodType> = {
   'call.completed': z.object({
     event: z.literal('call.completed'),
     call_id,
+    campaign_id,
     created_at,
     goal_reached: z.boolean().describe('False also when the project has no goal'),
     data: z.object({
@@ -20,6 +22,7 @@ export const payloads: Record<DeliveryEvent, z.ZodType> = {
   'call.failed': z.object({
     event: z.literal('call.failed'),
     call_id,
+    campaign_id,
     created_at,
     data: z.object({ status: FinalStatus, ended_reason: EndedReason, sip_code: z.int().nullable() }),
   }),
@@ -30,7 +33,10 @@ export const payloads: Record<DeliveryEvent, z.ZodType> = {
     created_at,
     phone: z.string().describe('E.164'),
     score: z.int().nullable().describe('0 to 100'),
-    data: z.object({ call_id: call_id.optional().describe('The call that made a lead of a caller') }),
+    data: z.object({
+      call_id: call_id.optional().describe('The call that made a lead of a caller'),
+      campaign_id,
+    }),
   }),
   test: z.object({ event: z.literal('test'), created_at, data: z.object({}) }),
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { paging } from '../http/paging.ts'
+import { isFetchable } from '../http/shapes.ts'
 
 export const WebhookEvent = z.enum(['call.completed', 'call.failed', 'lead.created'])
 export type WebhookEvent = z.output<typeof WebhookEvent>
@@ -7,17 +8,11 @@ export type WebhookEvent = z.output<typeof WebhookEvent>
 export const DeliveryEvent = z.enum([...WebhookEvent.options, 'test'])
 export type DeliveryEvent = z.output<typeof DeliveryEvent>
 
-const isTarget = (text: string) => {
-  if (!URL.canParse(text)) return false
-  const { protocol, username, password } = new URL(text)
-  return /^https?:$/.test(protocol) && username === '' && password === ''
-}
-
 const fields = {
   url: z
     .string()
     .max(2048)
-    .refine(isTarget, { error: 'must be an http(s) URL without credentials' })
+    .refine(isFetchable, { error: 'must be an http(s) URL without credentials' })
     .meta({ format: 'http-url', description: 'http(s) URL without credentials' }),
   events: z
     .array(WebhookEvent)

@@ -5,6 +5,7 @@ import { createKey, verifyKey } from '../../control/keys/service.ts'
 import { bindNumber } from '../../control/numbers/service.ts'
 import type { ProjectInput } from '../../control/projects/schema.ts'
 import { createProject, patchProject } from '../../control/projects/service.ts'
+import { createSoftphone } from '../../control/softphones/service.ts'
 import { createTrunk, patchTrunk, publishTrunks } from '../../control/trunks/service.ts'
 import { createWebhook, patchWebhook } from '../../control/webhooks/service.ts'
 import type { ControlParts } from '../parts.ts'
@@ -23,6 +24,8 @@ export interface DemoFile {
   callee_number: string
   webhook_id: string
   webhook_secret: string
+  /** To register a telephone with; its server is that of `sip_uri`. */
+  softphone: { id: string; username: string; password: string }
 }
 
 export interface DemoAddresses {
@@ -41,6 +44,8 @@ export async function openDemoAccount(parts: ControlParts, file: string, address
   const kept = await readKept(parts, file)
   const demo = kept ?? (await createAll(parts, addresses))
   if (kept) await refresh(parts, kept, addresses)
+  // An installation of before has none.
+  demo.softphone ??= await newSoftphone(parts, demo.owner_id, demo.project_id)
   await publishTrunks(parts) // the call comes at once
   const { baseUrl, sip } = addresses
   const whole: DemoFile = {
@@ -93,7 +98,13 @@ async function createAll(parts: ControlParts, addresses: DemoAddresses): Promise
     callee_number: CALLEE,
     webhook_id: webhook.id,
     webhook_secret: webhook.secret,
+    softphone: await newSoftphone(parts, owner, project.id),
   }
+}
+
+async function newSoftphone(parts: ControlParts, owner: string, project_id: string): Promise<DemoFile['softphone']> {
+  const { id, username, password } = await createSoftphone(parts, owner, { name: 'Demo', project_id })
+  return { id, username, password }
 }
 
 /** Ports may be others than last time. What the user changed of the agent stays, but for the tool's address. */

@@ -126,7 +126,7 @@ async function ring(request: SipRequest, callId: string, from: RemoteInfo): Prom
       remote: answer.audio.remote,
       codec: answer.audio.codec,
       payloadType: answer.audio.payloadType,
-      dtmfPayloadType: answer.audio.dtmf?.receive ?? null,
+      dtmfPayloadType: answer.audio.dtmf?.send ?? null,
       direction: answer.audio.direction,
     })
     live.ok = reply(200, 'OK', [contact, ['Content-Type', 'application/sdp']], answer.sdp)

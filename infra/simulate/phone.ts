@@ -296,9 +296,9 @@ export class Phone {
   }
 
   #sendSound(pcm: Int16Array): void {
-    const { codec, payloadType } = this.#agreed!
+    const { payloadType } = this.#agreed!
     const bytes = new Uint8Array(FRAME)
-    encodeG711(codec, this.#options.line.colour(pcm), bytes)
+    encodeG711(this.#options.codec, this.#options.line.colour(pcm), bytes)
     this.#packet(payloadType, bytes, this.#timestamp, this.#sequence === 0)
   }
 

@@ -146,7 +146,7 @@ interface Server {
   stop(): void
 }
 
-async function startServer(args: ServerArguments): Promise<Server> {
+export async function startServer(args: ServerArguments): Promise<Server> {
   const file = join(import.meta.dirname, 'server.ts')
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', file, JSON.stringify(args)], {
     stdio: ['ignore', 'pipe', 'inherit'],

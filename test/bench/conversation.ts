@@ -242,7 +242,7 @@ async function withCalls(
 
 const wait = (ms: number) => new Promise<void>(resolve => setTimeout(resolve, ms))
 
-async function startSpeech(): Promise<{ child: ChildProcess; port: number }> {
+export async function startSpeech(): Promise<{ child: ChildProcess; port: number }> {
   const file = join(import.meta.dirname, '../../media/models/speech/main.ts')
   const models = modelsFolder(readConfig().cache)
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', file, '--models', models], {

@@ -287,7 +287,7 @@ test('who asked not to be called is not called again, by this owner', async () =
   expect((await place(other, { phone })).status).toBe(201)
 })
 
-test('recording and trace are 404 while there is none, and there is no room to listen in', async () => {
+test('recording and trace are 404 while there is none, and nobody listens in before the answer', async () => {
   const owner = await createTenant(control)
   const { id } = (await place(owner)).body
   const monitor = (body: object) => owner.call('POST', `/calls/${id}/monitor`, body)
@@ -297,7 +297,7 @@ test('recording and trace are 404 while there is none, and there is no room to l
   })
   expect(await owner.call('GET', `/calls/${id}/trace`)).toMatchObject({ status: 404, body: { code: 'no_trace' } })
   for (const mode of ['listen', 'whisper', 'takeover']) {
-    expect(await monitor({ mode })).toMatchObject({ status: 503, body: { code: 'realtime_unavailable' } })
+    expect(await monitor({ mode })).toMatchObject({ status: 409, body: { code: 'call_not_answered' } })
   }
   expect((await monitor({ mode: 'shout' })).body.errors[0].pointer).toBe('/mode')
   expect((await monitor({})).status).toBe(400)

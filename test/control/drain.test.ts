@@ -36,6 +36,10 @@ test('500 calls and 500 deliveries that wait are worked off at once, not a few a
     'call.place': async ({ call_id }) => void placed.add(call_id),
     'webhook.deliver': data => deliver(deps, data),
     'trunks.publish': async () => {},
+    'softphone.publish': async () => {},
+    'knowledge.index': async () => {},
+    'knowledge.forget': async () => {},
+    'campaign.place': async () => {},
   })
   let [placedMs, deliveredMs] = [0, 0]
   await until(
@@ -50,13 +54,17 @@ test('500 calls and 500 deliveries that wait are worked off at once, not a few a
   ).finally(() => workers.stop())
   expect(placedMs).toBeLessThan(15_000)
   expect(deliveredMs).toBeLessThan(15_000)
-}, 90_000)
+}, 180_000)
 
 const deliverOnly = (): Promise<Workers> =>
   startWorkers(control.deps, {
     'call.place': async () => {},
+    'campaign.place': async () => {},
     'webhook.deliver': data => deliver(control.deps, data),
     'trunks.publish': async () => {},
+    'softphone.publish': async () => {},
+    'knowledge.index': async () => {},
+    'knowledge.forget': async () => {},
   })
 async function endpoint(owner: Tenant, url: string): Promise<string> {
   return (await owner.call('POST', '/webhooks', { url, events: ['call.failed'] })).body.id
@@ -97,7 +105,7 @@ test('receivers that hang delay neither other owners nor, beyond one time-out, o
     await workers.stop()
     await quick.close()
   }
-}, 60_000)
+}, 180_000)
 
 test('a job whose process was killed goes to another within half a minute of its time', async () => {
   const { deps, databaseUrl } = control
@@ -116,4 +124,4 @@ test('a job whose process was killed goes to another within half a minute of its
   expect(performance.now() - began).toBeLessThan(30_000)
   await workers.stop()
   await supervised.stop({ graceful: false })
-}, 60_000)
+}, 180_000)

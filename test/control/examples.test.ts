@@ -34,7 +34,11 @@ beforeAll(async () => {
   control = await createControl({ fetch: plainFetch })
   workers = await startWorkers(control.deps, {
     'call.place': async () => {},
+    'campaign.place': async () => {},
     'trunks.publish': async () => {},
+    'softphone.publish': async () => {},
+    'knowledge.index': async () => {},
+    'knowledge.forget': async () => {},
     'webhook.deliver': data => deliver(control.deps, data),
   })
   address = await control.app.listen({ port: 0, host: '127.0.0.1' })

@@ -57,6 +57,10 @@ beforeAll(async () => {
 })
 afterAll(() => control?.close())
 
+/** The one operation whose body is a list, and the one that takes a form with a file. */
+const TAKES_A_LIST = 'upload_campaign_contacts'
+const TAKES_A_FILE = 'add_knowledge_file'
+
 const withBody = () => targets.filter(target => target.example !== undefined)
 const changing = () => targets.filter(target => target.method !== 'GET')
 
@@ -143,8 +147,11 @@ describe('a body that is', () => {
       text(JSON.stringify(Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`f${i}`, i])))),
       'validation_failed',
     ],
-  ])('%s', async (_, payload, code) => {
-    expect(await codesOf(changing(), { payload })).toEqual(all(changing(), code))
+  ])('%s', async (what, payload, code) => {
+    const which = changing().filter(({ id }) => !(what.startsWith('an array') && id === TAKES_A_LIST))
+    const isJson = code !== 'malformed_json'
+    const expected = { ...all(which, code), ...(isJson ? { [TAKES_A_FILE]: 'unsupported_media_type' } : {}) }
+    expect(await codesOf(which, { payload })).toEqual(expected)
   })
 
   test('null or nothing where one is needed', async () => {
@@ -172,7 +179,9 @@ describe('a body that is', () => {
     'x',
   ])('of type %s', async type => {
     const sent = { payload: '{}', headers: { 'content-type': type } }
-    expect(await codesOf(changing(), sent)).toEqual(all(changing(), 'unsupported_media_type'))
+    // A form may be right; that there is no such project is said before it is read.
+    const exception = type.startsWith('multipart') ? { [TAKES_A_FILE]: 'not_found' } : {}
+    expect(await codesOf(changing(), sent)).toEqual({ ...all(changing(), 'unsupported_media_type'), ...exception })
   })
 
   test('with one name twice: the last one counts', async () => {
@@ -207,7 +216,7 @@ describe('a field', () => {
     ],
   ]
 
-  test('of any wrong value is judged, never tripped over', { timeout: 120_000 }, async () => {
+  test('of any wrong value is judged, never tripped over', { timeout: 300_000 }, async () => {
     let judged = 0
     for (const target of withBody()) {
       const operation = control.app.operations.find(one => one.id === target.id)

@@ -21,7 +21,7 @@ beforeAll(async () => {
     status: 'busy',
     direction: 'web',
   })
-}, 60_000)
+}, 180_000)
 afterAll(() => control?.close())
 
 interface Plan {
@@ -89,5 +89,5 @@ describe('a page of calls', () => {
       offset: 100_000,
     })
     expect((await owner.call('GET', '/calls?offset=200000')).body).toMatchObject({ total: 100_200, items: [] })
-  }, 60_000)
+  }, 180_000)
 })

@@ -31,7 +31,9 @@ beforeAll(async () => {
   const id = () => uuidv7(control.deps.clock.wall())
   nobody = {
     ...{ project_id: id(), call_id: id(), contact_id: id(), trunk_id: id(), webhook_id: id(), delivery_id: id() },
-    ...{ key_id: id(), number: nextPhone(), phone: nextPhone(), name: 'NOBODYS' },
+    ...{ softphone_id: id(), source_id: id() },
+    ...{ campaign_id: id(), campaign_contact_id: id() },
+    ...{ key_id: id(), monitor_id: id(), number: nextPhone(), phone: nextPhone(), name: 'NOBODYS' },
   }
   statements = []
   control.deps.sql.options.debug = (_: number, query: string) => void statements.push(query.replace(/\s+/g, ' '))
@@ -67,8 +69,13 @@ async function createOwned(email: string, name: string): Promise<Owned> {
   const call = await made('POST', '/calls', { project_id: tenant.projectId, phone })
   const webhook = await made('POST', '/webhooks', { url: 'https://example.com/hook', events: ['call.failed'] })
   const delivery = await made('POST', `/webhooks/${webhook.id}/test`)
+  const softphone = await made('POST', '/softphones', { name: 'Desk', project_id: tenant.projectId })
+  const source = await made('POST', `/projects/${tenant.projectId}/knowledge`, { type: 'text', content: name })
   const unwanted = await made('POST', '/do-not-call', { phone: nextPhone() })
   await made('POST', '/secrets', { name, value: 'hidden' })
+  const campaign = await made('POST', '/campaigns', { name, project_id: tenant.projectId })
+  await made('POST', `/campaigns/${campaign.id}/contacts`, [{ phone: nextPhone() }])
+  const [dialled] = (await tenant.call('GET', `/campaigns/${campaign.id}/contacts`)).body.items
   return {
     id: tenant.ownerId,
     headers: { 'x-api-key': tenant.key },
@@ -76,6 +83,10 @@ async function createOwned(email: string, name: string): Promise<Owned> {
     names: {
       ...{ project_id: tenant.projectId, call_id: call.id, contact_id: call.contact_id, trunk_id: tenant.trunkId },
       ...{ webhook_id: webhook.id, delivery_id: delivery.id, key_id: key.body.id, number: tenant.number },
+      softphone_id: softphone.id,
+      ...{ campaign_id: campaign.id, campaign_contact_id: dialled.id },
+      source_id: source.id,
+      monitor_id: uuidv7(control.deps.clock.wall()),
       ...{ phone: unwanted.phone, name },
     },
   }
@@ -87,10 +98,17 @@ const bodies: Record<string, (names: Names) => object> = {
   bind_number: ({ number }) => ({ number, direction: 'both' }),
   test_tool: () => ({ arguments: {} }),
   monitor_call: () => ({ mode: 'listen' }),
+  add_knowledge: () => ({ type: 'text', content: 'Stolen' }),
+  add_knowledge_file: () => ({}),
+  search_knowledge: () => ({ query: 'secret' }),
   update_project: () => ({ name: 'Stolen' }),
   update_contact: () => ({ name: 'Stolen' }),
   update_trunk: () => ({ name: 'Stolen' }),
+  update_softphone: () => ({ name: 'Stolen' }),
   update_webhook: () => ({ url: 'https://thief.example/hook' }),
+  update_campaign: () => ({ name: 'Stolen' }),
+  upload_campaign_contacts: () => [{ phone: '+14155550199' }],
+  start_campaign: () => ({ consent: true }),
 }
 
 interface Operation {
@@ -102,6 +120,11 @@ interface Operation {
 }
 
 /** Bob asks; `statements` holds what that asked of the database, less what tells who he is. */
+const FORM = { 'content-type': 'multipart/form-data; boundary=x' }
+const forms: Record<string, string> = {
+  add_knowledge_file: '--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nhello\r\n--x--\r\n',
+}
+
 async function ask({ id, method, url, scope, body }: Operation, names: Names): Promise<Answer & { asked: number }> {
   const path = url.replace(/:(\w+)/g, (_, name: string) => {
     if (names[name] === undefined) throw new Error(`${id}: no fixture for :${name}`)
@@ -109,11 +132,11 @@ async function ask({ id, method, url, scope, body }: Operation, names: Names): P
   })
   if (body !== undefined && method !== 'GET' && !bodies[id]) throw new Error(`${id}: no body in the table`)
   statements.length = 0
-  const payload = bodies[id]?.(names)
+  const payload = forms[id] ?? bodies[id]?.(names)
   const answer = await request(control.app, {
     method: method as 'GET',
     url: path,
-    headers: scope === 'session' ? bob.session : bob.headers,
+    headers: { ...(scope === 'session' ? bob.session : bob.headers), ...(forms[id] ? FORM : {}) },
     ...(payload ? { payload } : {}),
   })
   return { ...answer, asked: statements.filter(one => !/from (?:api_keys|sessions)\b/.test(one)).length }
@@ -161,18 +184,22 @@ test('nor is it under an object of one’s own', async () => {
   const mixed: Record<string, Names> = {
     bind_number: { ...bob.names, number: alice.names['number']! },
     unbind_number: { ...bob.names, number: alice.names['number']! },
+    delete_knowledge: { ...bob.names, source_id: alice.names['source_id']! },
+    explain_campaign_contact: { ...bob.names, campaign_contact_id: alice.names['campaign_contact_id']! },
     get_webhook_delivery: { ...bob.names, delivery_id: alice.names['delivery_id']! },
     replay_webhook_delivery: { ...bob.names, delivery_id: alice.names['delivery_id']! },
   }
   const absent: Record<string, Names> = {
     bind_number: { ...bob.names, number: nobody['number']! },
     unbind_number: { ...bob.names, number: nobody['number']! },
+    delete_knowledge: { ...bob.names, source_id: nobody['source_id']! },
+    explain_campaign_contact: { ...bob.names, campaign_contact_id: nobody['campaign_contact_id']! },
     get_webhook_delivery: { ...bob.names, delivery_id: nobody['delivery_id']! },
     replay_webhook_delivery: { ...bob.names, delivery_id: nobody['delivery_id']! },
   }
   const nested = named().filter(({ id, url }) => url.split(':').length > 2 || id === 'bind_number')
-  // A tool is a part of its project and has no owner of its own.
-  expect(nested.map(({ id }) => id).sort()).toEqual([...Object.keys(mixed), 'test_tool'].sort())
+  // A tool is a part of its project and a seat of its call: neither has an owner of its own.
+  expect(nested.map(({ id }) => id).sort()).toEqual([...Object.keys(mixed), 'test_tool', 'unmonitor_call'].sort())
   for (const operation of nested.filter(({ id }) => id in mixed)) {
     const foreign = await ask(operation, mixed[operation.id]!)
     const missing = await ask(operation, absent[operation.id]!)
@@ -219,6 +246,7 @@ test('the fixtures are there for their owner, so the table proves something', as
     'hang_',
     'revoke_',
     'remove_',
+    'delete_k',
     'delete_s',
     'delete_w',
     'delete_t',

@@ -151,6 +151,8 @@ describe('secrets', () => {
       from: owner.number,
       to: phone,
       trunk_id: owner.trunkId,
+      room: null,
+      softphone_id: null,
       ring_timeout_ms: 20_000,
       max_call_ms: 120_000,
       paid_ms: 60_000,

@@ -12,7 +12,7 @@ import { createControl, createTenant, request, type Tenant, type TestControl } f
 const SEED = 20261121
 /** Cases for each operation in each of the random phases; the coverage phase has as many as it needs. */
 const EXAMPLES = inject('full') ? 100 : 10
-const LIMIT_MS = inject('full') ? 1_800_000 : 240_000
+const LIMIT_MS = inject('full') ? 3_600_000 : 900_000
 
 const program = await findSchemathesis(readConfig().cache)
 if (!program) console.log('schemathesis is not installed here (npm test installs it); its test is skipped')
@@ -31,11 +31,25 @@ include-operation-id = ["create_trunk", "update_trunk"]
 [operations.checks]
 positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403", "404", "409", "422", "429"]
 
-# There is no WebRTC server here, which is told by a documented 503.
+# A text has no address and a page no content.
 [[operations]]
-include-operation-id = ["monitor_call"]
+include-operation-id = ["add_knowledge"]
+[operations.checks]
+positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403", "404", "409", "422", "429"]
+
+# What a file is, is told by what is in it; and whatever stands for one is a file once it is a part of multipart/form-data.
+[[operations]]
+include-operation-id = ["add_knowledge_file"]
+[operations.checks]
+positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403", "404", "409", "415", "422", "429"]
+negative_data_rejection.expected-statuses = ["2xx", "4xx"]
+
+# There is no WebRTC server here and no engine, which is told by a documented 503.
+[[operations]]
+include-operation-id = ["monitor_call", "unmonitor_call", "create_realtime_session", "check_trunk"]
 [operations.checks]
 not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "503"]
+positive_data_acceptance.expected-statuses = ["2xx", "401", "402", "403", "404", "409", "422", "429", "503"]
 
 # A key must expire in the future.
 [[operations]]
@@ -101,7 +115,7 @@ async function check(
 test.skipIf(!program)('with a key: no answer differs from the document', { timeout: LIMIT_MS }, async () => {
   const { code, output } = await check(program!, 'apiKey', tenant.key)
   expect(code, output).toBe(0)
-  expect(output).toMatch(/Tested: [45]\d/)
+  expect(output).toMatch(/Tested: [6-9]\d/)
 })
 
 test.skipIf(!program)('with a session: what keys cannot do', { timeout: LIMIT_MS }, async () => {
@@ -118,9 +132,12 @@ test.skipIf(!program)('with a session: what keys cannot do', { timeout: LIMIT_MS
   expect(output).toMatch(/Tested: \d/)
 })
 
+/** What is not there in this test, and said to be. */
+const ABSENT = ['realtime_unavailable', 'service_unavailable']
+
 test.skipIf(!program)('and nothing of it was a fault of ours', () => {
   const errors = control.deps.log.lines.filter(({ level }) => level === 'error')
-  expect(
-    errors.filter(({ fields }) => (fields['error'] as { code?: string })?.code !== 'realtime_unavailable'),
-  ).toEqual([])
+  expect(errors.filter(({ fields }) => !ABSENT.includes((fields['error'] as { code?: string })?.code ?? ''))).toEqual(
+    [],
+  )
 })

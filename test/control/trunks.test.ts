@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Control, startControl } from '../../control/app.ts'
 import { handleEvent } from '../../control/engine.ts'
 import { Problem } from '../../control/http/problem.ts'
+import { dialingRules, regionOf } from '../../control/phone.ts'
 import { createProject } from '../../control/projects/service.ts'
 import { createTrunk, patchTrunk, publishTrunks, removeTrunk } from '../../control/trunks/service.ts'
 import { createControl, createTenant, nextPhone, type TestControl } from '../support/control.ts'
@@ -82,7 +83,7 @@ test('the newest status of a registration is kept', async () => {
   const status = (registration: 'registered' | 'failed', at: number, last_error: string | null = null) =>
     handleEvent(control.deps, {
       ...{ v: 1, type: 'trunk.status', trunk_id: owner.trunkId, owner_id: owner.ownerId },
-      ...{ registration, last_error, at },
+      ...{ registration, last_error, hosts: [], at },
     })
   await status('failed', 2000, '403')
   await status('registered', 1000)
@@ -166,14 +167,13 @@ test('over REST trunks are made, read, changed and removed, and the password is 
   expect((await owner.call('GET', path)).status).toBe(404)
 })
 
-test('what the engine cannot do yet is refused, and what a carrier takes in a second is kept', async () => {
+test('whether sound is encrypted, and what a carrier takes in a second, is kept and given to the engines', async () => {
   const owner = await createTenant(control)
   const trunk = { name: 'T', mode: 'ip', host: '127.0.0.1' }
   const make = (part: object) => owner.call('POST', '/trunks', { ...trunk, ...part })
   for (const srtp of ['optional', 'required']) {
-    const answer = { status: 400, body: { errors: [{ pointer: '/srtp', code: 'not_supported' }] } }
-    expect(await make({ srtp })).toMatchObject(answer)
-    expect(await owner.call('PATCH', `/trunks/${owner.trunkId}`, { srtp })).toMatchObject(answer)
+    expect((await make({ srtp })).body).toMatchObject({ srtp })
+    expect((await owner.call('PATCH', `/trunks/${owner.trunkId}`, { srtp })).body).toMatchObject({ srtp })
   }
   expect((await make({ srtp: 'maybe' })).body.errors[0].code).toBe('invalid_value')
   for (const max_cps of [0, -1, 1.5, 1001, '3']) {
@@ -184,4 +184,115 @@ test('what the engine cannot do yet is refused, and what a carrier takes in a se
   expect(body).toMatchObject({ srtp: 'off', max_cps: 3 })
   expect((await owner.call('PATCH', `/trunks/${body.id}`, { name: 'U' })).body.max_cps).toBe(3)
   expect((await owner.call('PATCH', `/trunks/${body.id}`, { max_cps: null })).body.max_cps).toBeNull()
+})
+
+test('how calls are presented to a carrier is set, checked, and given to the engines', async () => {
+  const owner = await createTenant(control)
+  const path = `/trunks/${owner.trunkId}`
+  const settings = {
+    hosts: [{ host: 'b.example.com', port: 5080, transport: 'tcp' }],
+    ...{
+      options_interval_seconds: 30,
+      from_user: 'acct',
+      from_domain: 'carrier.example',
+      pai: 'always',
+      privacy: 'id',
+    },
+    ...{ number_format: 'national', region: 'DE', fallback_number: '+493012345678' },
+  }
+  const made = await owner.call('PATCH', path, settings)
+  expect(made).toMatchObject({ status: 200, body: settings })
+  expect((await owner.call('GET', path)).body).toEqual(made.body)
+  const directory = await control.engine().trunks()
+  const seen = await until(() => directory.all().find(trunk => trunk.from_user === 'acct'), 'it')
+  const { region: _region, ...plain } = settings
+  expect(seen).toMatchObject({
+    ...plain,
+    dialing: { calling_code: '49', national_prefix: '0', international_prefix: '00' },
+  })
+  await directory.stop()
+  for (const [part, pointer] of [
+    [{ region: 'XX' }, '/region'],
+    [{ region: 'de' }, '/region'],
+    [{ from_user: 'a b' }, '/from_user'],
+    [{ from_user: 'a@b' }, '/from_user'],
+    [{ from_domain: 'a b' }, '/from_domain'],
+    [{ options_interval_seconds: 1 }, '/options_interval_seconds'],
+    [{ hosts: [{ host: 'a>b' }] }, '/hosts/0/host'],
+    [{ fallback_number: owner.number }, '/fallback_number'],
+    [{ fallback_number: '110' }, '/fallback_number'],
+    [{ pai: 'sometimes' }, '/pai'],
+  ] as const) {
+    const refused = await owner.call('PATCH', path, part)
+    expect(refused.status).toBe(400)
+    expect(refused.body.errors[0].pointer).toBe(pointer)
+  }
+  const bare = await owner.call('PATCH', path, { hosts: [{ host: 'c.example.com' }] })
+  expect(bare.body.hosts).toEqual([{ host: 'c.example.com', port: 5060, transport: 'udp' }])
+})
+
+test('what a refused caller hears is set, checked, and given to the engines', async () => {
+  const owner = await createTenant(control)
+  const path = `/trunks/${owner.trunkId}`
+  expect((await owner.call('GET', path)).body).toMatchObject({ refusal_announcement: null, refusal_language: 'en' })
+  const said = { refusal_announcement: 'Мы закрыты.', refusal_language: 'ru' }
+  expect(await owner.call('PATCH', path, said)).toMatchObject({ status: 200, body: said })
+  const directory = await control.engine().trunks()
+  const ofTrunk = () => directory.all().find(trunk => trunk.id === owner.trunkId)
+  await until(() => ofTrunk()?.refusal_announcement, 'the words')
+  expect(ofTrunk()).toMatchObject(said)
+  for (const [part, pointer] of [
+    [{ refusal_announcement: '' }, '/refusal_announcement'],
+    [{ refusal_announcement: 'a'.repeat(301) }, '/refusal_announcement'],
+    [{ refusal_language: 'english!' }, '/refusal_language'],
+  ] as const) {
+    const refused = await owner.call('PATCH', path, part)
+    expect(refused.status).toBe(400)
+    expect(refused.body.errors[0].pointer).toBe(pointer)
+  }
+  expect((await owner.call('PATCH', path, { name: 'U' })).body).toMatchObject(said)
+  await owner.call('PATCH', path, { refusal_announcement: null })
+  await until(() => ofTrunk()?.refusal_announcement === null, 'silence')
+  await directory.stop()
+})
+
+test('the port of a trunk may be left to DNS; engines hear so, and tell of the servers that they find', async () => {
+  const owner = await createTenant(control)
+  const path = `/trunks/${owner.trunkId}`
+  expect((await owner.call('GET', path)).body.port).toBe(5060)
+  const hosts = [{ host: 'backup.example.com', port: null, transport: 'tls' }]
+  const changed = await owner.call('PATCH', path, { host: 'carrier.example.com', port: null, hosts })
+  expect(changed).toMatchObject({ status: 200, body: { port: null, hosts } })
+  const directory = await control.engine().trunks()
+  const ofTrunk = () => directory.all().find(trunk => trunk.id === owner.trunkId)
+  await until(() => ofTrunk()?.port === null, 'the change')
+  expect(ofTrunk()).toMatchObject({ host: 'carrier.example.com', port: null, hosts })
+  await directory.stop()
+  const target = { host: '192.0.2.1', port: 5070, transport: 'udp', alive: true, options_ms: 12 } as const
+  const host = { host: 'carrier.example.com', port: null, transport: 'udp', alive: true, options_ms: 12 } as const
+  await handleEvent(control.deps, {
+    ...{ v: 1, type: 'trunk.status', trunk_id: owner.trunkId, owner_id: owner.ownerId, at: Date.now() },
+    ...{ registration: 'none', last_error: null, hosts: [{ ...host, targets: [target] }] },
+  })
+  expect((await owner.call('GET', path)).body.status).toMatchObject({
+    last_options_ms: 12,
+    hosts: [
+      { ...host, targets: [target] },
+      { ...hosts[0], alive: null, options_ms: null, targets: [] },
+    ],
+  })
+  expect((await owner.call('PATCH', path, { port: 5061 })).body.port).toBe(5061)
+})
+
+test('the country of a trunk is that of its numbers, where none is set', async () => {
+  expect(regionOf('+4930123456')).toBe('DE')
+  expect(dialingRules('US')).toEqual({ calling_code: '1', national_prefix: null, international_prefix: '011' })
+  expect(dialingRules('RU')).toEqual({ calling_code: '7', national_prefix: '8', international_prefix: '810' })
+  expect(dialingRules('IT')).toEqual({ calling_code: '39', national_prefix: null, international_prefix: '00' })
+  expect(dialingRules('XX')).toBeNull()
+  const owner = await createTenant(control)
+  const directory = await control.engine().trunks()
+  const seen = await until(() => directory.all().find(trunk => trunk.id === owner.trunkId), 'the trunk')
+  expect(seen.dialing?.calling_code).toBe('1')
+  await directory.stop()
 })

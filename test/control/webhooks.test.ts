@@ -31,7 +31,11 @@ beforeAll(async () => {
   })
   workers = await startWorkers(control.deps, {
     'call.place': async () => {},
+    'campaign.place': async () => {},
     'trunks.publish': async () => {},
+    'softphone.publish': async () => {},
+    'knowledge.index': async () => {},
+    'knowledge.forget': async () => {},
     'webhook.deliver': data => deliver(control.deps, data),
   })
 })

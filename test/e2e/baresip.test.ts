@@ -20,7 +20,7 @@ afterAll(() => stack?.stop())
 const agentSound = (phone: Baresip) => tap.packets({ to: phone.isMedia })
 
 describe.concurrent('baresip', () => {
-  it('calls in, is greeted by the agent of that number, is heard, and hangs up', { timeout: 60_000 }, async () => {
+  it('calls in, is greeted by the agent of that number, is heard, and hangs up', { timeout: 180_000 }, async () => {
     const phone = await startBaresip(stack, '+14155550101')
     const trunk = { port: phone.port }
     const owner = await stack.owner({
@@ -61,7 +61,7 @@ describe.concurrent('baresip', () => {
     await expectSettled(stack, owner)
   })
 
-  it('talks with the text model of its project, whose key is a secret', { timeout: 90_000 }, async () => {
+  it('talks with the text model of its project, whose key is a secret', { timeout: 240_000 }, async () => {
     const phone = await startBaresip(stack, '+14155550103')
     const answers = ['The lighthouse was built by the river.', 'You are welcome.']
     stack.world.on('/v1/chat/completions', (request, response) => {

@@ -48,7 +48,7 @@ async function back(name: string): Promise<void> {
 
 describe('kill -9 in mid-call', () => {
   it('of the engine: the call is closed, paid and told, the phone is hung up, the next call works', {
-    timeout: 90_000,
+    timeout: 180_000,
   }, async () => {
     const call = await talk()
     await until(async () => (await progressOf(call.id)) >= 5000, 'the first progress report', 15_000)
@@ -75,7 +75,7 @@ describe('kill -9 in mid-call', () => {
   })
 
   it('of the engine while it rings: the phone stops, and what was placed meanwhile is dialed afterwards', {
-    timeout: 60_000,
+    timeout: 180_000,
   }, async () => {
     const closed = phone.events.filter(({ type }) => type === 'CALL_CLOSED').length
     const call = await owner.place(CALLEE)
@@ -97,7 +97,7 @@ describe('kill -9 in mid-call', () => {
     await expectSettled(stack, owner)
   })
 
-  it('of control: the conversation goes on, the end is stored once', { timeout: 90_000 }, async () => {
+  it('of control: the conversation goes on, the end is stored once', { timeout: 240_000 }, async () => {
     const words = await stack.speech.say('Please wake me up very early in the morning.')
     const call = await talk()
     process.kill(stack.children.control.pid, 'SIGKILL')
@@ -136,7 +136,7 @@ describe('kill -9 in mid-call', () => {
   })
 
   it('of the SIP server: the call is closed as lost, one placed meanwhile waits for it', {
-    timeout: 60_000,
+    timeout: 180_000,
   }, async () => {
     const call = await talk()
     process.kill(stack.children.sipServer.pid, 'SIGKILL')
@@ -156,7 +156,7 @@ describe('kill -9 in mid-call', () => {
     await expectSettled(stack, owner)
   })
 
-  it('of speech: the caller is heard again when it is back', { timeout: 60_000 }, async () => {
+  it('of speech: the caller is heard again when it is back', { timeout: 180_000 }, async () => {
     const words = await stack.speech.say('Please bring a second pillow to my room.')
     const call = await talk()
     process.kill(stack.children.speech.pid, 'SIGKILL')

@@ -2,19 +2,23 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Stack, startStack } from '../support/stack.ts'
-import { expectCost, expectHeard, expectSettled, expectWebhook } from '../support/stack-checks.ts'
+import { expectCost, expectHeard, expectSettled, expectWebhook, WORD_ERRORS } from '../support/stack-checks.ts'
 import {
+  acknowledge,
   answer,
   answerInside,
   canceled,
+  expectAnswer,
+  maybeAnswer,
   play,
   receive,
+  request,
   ringing,
   type Sipp,
   sdp,
   startSipp,
 } from '../support/stack-sipp.ts'
-import { silence } from '../support/stack-speech.ts'
+import { silence, wordErrors } from '../support/stack-speech.ts'
 import { type Played, pcap, soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
 
 const CALLEE = '+14155550177'
@@ -43,7 +47,7 @@ const talker = (name: string, parts: Played[]): Promise<Sipp> => {
 
 describe.concurrent('limits', () => {
   it('twenty calls at once on money for five minutes: five are placed, and the balance is never below zero', {
-    timeout: 60_000,
+    timeout: 180_000,
   }, async () => {
     const sipp = await startSipp(stack, [...ringing, ...canceled], { times: 5 })
     const owner = await stack.owner({
@@ -76,7 +80,25 @@ describe.concurrent('limits', () => {
     await expectSettled(stack, owner)
   })
 
-  it('the longest time that the project allows: a spoken goodbye', { timeout: 60_000 }, async () => {
+  it('who calls in where there is none is told so, unanswered and unbilled', { timeout: 120_000 }, async () => {
+    const words = 'This line is closed at the moment. Please send us a letter.'
+    const owner = await stack.owner({ money: '4.9999', trunk: { port: 9, refusal_announcement: words } })
+    const steps = [
+      request('INVITE', sdp()),
+      maybeAnswer(100),
+      expectAnswer(183, 'rrs="true"'),
+      expectAnswer(403),
+      acknowledge(4),
+    ]
+    const sipp = await startSipp(stack, steps, { seconds: 40, calls: owner.number })
+    await sipp.done
+    const heard = await stack.speech.read(soundOf(tap.packets({ to: sipp.mediaPort })))
+    expect(wordErrors(words, heard.map(({ text }) => text).join(' '))).toBeLessThanOrEqual(WORD_ERRORS)
+    const { body } = await owner.rest('GET', '/balance')
+    expect([body.balance.amount, body.held.amount]).toEqual(['4.9999', '0.0000'])
+  })
+
+  it('the longest time that the project allows: a spoken goodbye', { timeout: 180_000 }, async () => {
     const sipp = await talker('limit.pcap', [{ pcm: silence(30_000) }])
     const owner = await stack.owner({
       trunk: { port: sipp.port },
@@ -98,7 +120,7 @@ describe.concurrent('limits', () => {
     await expectSettled(stack, owner)
   })
 
-  it('money for one minute: a spoken goodbye before it is over', { timeout: 110_000 }, async () => {
+  it('money for one minute: a spoken goodbye before it is over', { timeout: 300_000 }, async () => {
     const sentences = [
       'The garden needs a lot of water in the summer.',
       'The apples are almost ripe in the old orchard.',

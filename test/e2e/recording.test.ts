@@ -95,7 +95,7 @@ async function finished(owner: Owner, call: CallStream, sipp: Sipp): Promise<voi
 }
 
 describe('a call of a project that records', () => {
-  it('is kept as it was on the wire: caller left, agent right, each at its time', { timeout: 60_000 }, async () => {
+  it('is kept as it was on the wire: caller left, agent right, each at its time', { timeout: 180_000 }, async () => {
     const sipp = await noisy(stack, 'kept')
     const project = { recording: true, greeting: 'Good morning, this is the recorded line. How can I help you today?' }
     const owner = await stack.owner({ trunk: { port: sipp.port }, project })
@@ -128,7 +128,7 @@ describe('a call of a project that records', () => {
     expect(readdirSync(join(stack.folder, 'spool', `e2e-${process.pid}`))).toEqual([])
   })
 
-  it('survives its engine: the next one stores what was written', { timeout: 90_000 }, async () => {
+  it('survives its engine: the next one stores what was written', { timeout: 240_000 }, async () => {
     const sipp = await noisy(stack, 'killed')
     const owner = await stack.owner({ trunk: { port: sipp.port }, project: { recording: true, greeting: 'Hello.' } })
     const call = await owner.place(CALLEE)
@@ -150,7 +150,7 @@ describe('a call of a project that records', () => {
   })
 })
 
-it('a call of a project that does not is not kept', { timeout: 60_000 }, async () => {
+it('a call of a project that does not is not kept', { timeout: 180_000 }, async () => {
   const sipp = await noisy(stack, 'unkept')
   const owner = await stack.owner({ trunk: { port: sipp.port }, project: { greeting: 'Hello.' } })
   const call = await owner.place(CALLEE)
@@ -161,7 +161,7 @@ it('a call of a project that does not is not kept', { timeout: 60_000 }, async (
   expect(existsSync(join(stack.folder, 'blobs', 'recordings', owner.id))).toBe(false)
 })
 
-it('a spool that cannot be written costs the recording, not the call', { timeout: 60_000 }, async () => {
+it('a spool that cannot be written costs the recording, not the call', { timeout: 180_000 }, async () => {
   const inTheWay = join(stack.folder, 'in-the-way')
   writeFileSync(inTheWay, '')
   const other = await startStack({ SPOOL_DIR: inTheWay })

@@ -64,7 +64,7 @@ async function all(ids: readonly string[]): Promise<SpokenResult[]> {
 const told = ({ failures, outcome }: SpokenResult) => (failures.length > 0 && outcome ? transcript(outcome) : '')
 
 describe.runIf(!inject('full'))('a few spoken calls', () => {
-  it('come out as they should, and are timed outside as inside', { timeout: 180_000 }, async () => {
+  it('come out as they should, and are timed outside as inside', { timeout: 400_000 }, async () => {
     const results = await all(CALLS.filter(({ short }) => short).map(({ id }) => id))
     for (const result of results) expect(result.failures, `${result.name}\n${told(result)}`).toEqual([])
     const outcomes = results.map(({ outcome }) => outcome!)

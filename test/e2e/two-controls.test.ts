@@ -190,4 +190,4 @@ test('what a process leaves behind when it is killed between commit and answer, 
   await sql.end()
   const got = new Set(receiver.received.map(({ headers }) => headers['webhook-id']))
   for (const id of ids) expect(got).toContain(id)
-}, 120_000)
+}, 300_000)

@@ -5,7 +5,16 @@ import type { Abilities } from '../../media/agent/own-tools.ts'
 import type { CallEventBody, EndedReason } from '../../media/contract/messages.ts'
 import type { CallPlan, ToolPlan } from '../../media/contract/plan.ts'
 import { createEnergyVad } from '../../media/models/energy-vad.ts'
-import { type Fetch, FetchError, type LlmEvent, type LlmRequest, type Stt, type Tts } from '../../media/ports.ts'
+import {
+  type Fetch,
+  FetchError,
+  type KnowledgeHit,
+  type LlmEvent,
+  type LlmRequest,
+  type Shown,
+  type Stt,
+  type Tts,
+} from '../../media/ports.ts'
 import { quietLog } from '../support/world.ts'
 import { type FakeClock, FakeLine, fakeClock } from './line.ts'
 import { plan } from './plan.ts'
@@ -20,6 +29,7 @@ export interface FakeTalk {
   abilities?: Abilities
   stt?: Stt
   tts?: Tts
+  show?: (shown: Shown) => void
 }
 
 export function openTalk(options: FakeTalk) {
@@ -43,6 +53,7 @@ export function openTalk(options: FakeTalk) {
     abilities,
     emit: event => events.push(event),
     onHangup: reason => ended.push(reason),
+    ...(options.show ? { show: options.show } : {}),
   })
   const line = new FakeLine(conversation, clock)
   conversation.start()
@@ -72,6 +83,14 @@ export const call = (name: string, args: Record<string, unknown> = {}, id = name
   arguments: args,
 })
 
+/** A passage that was found. */
+export const hit = (changes: Partial<KnowledgeHit> & Pick<KnowledgeHit, 'text'>): KnowledgeHit => ({
+  chunk_id: '0195f2c4-7a10-7c3e-9b1d-000000000001',
+  source_id: '0195f2c4-7a10-7c3e-9b1d-000000000002',
+  source: 'faq.md',
+  heading: '',
+  ...changes,
+})
 export const toolPlan = (changes: Partial<ToolPlan> = {}): ToolPlan => ({
   name: 'look_up',
   description: 'Look something up',

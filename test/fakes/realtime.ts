@@ -73,6 +73,7 @@ export async function openRealtime(options: FakeTalk = {}) {
     abilities,
     emit: event => events.push(event),
     onHangup: reason => ended.push(reason),
+    ...(options.show ? { show: options.show } : {}),
   })
   const line = new SyncedLine(talk, clock, () => server.sync())
   const updates = () => server.events.filter(event => event.type === 'session.update').length

@@ -152,7 +152,7 @@ describe('what it is told', () => {
       expect([args, ran.code, ran.out]).toEqual([args, code, ''])
       expect(ran.err).toMatch(words)
     }
-  }, 60_000)
+  }, 180_000)
 
   test('is done on the Parley of the folder, and said when there is none', async () => {
     const env = { DATABASE_URL: '' }
@@ -203,6 +203,7 @@ async function fill(tenant: Tenant): Promise<void> {
     events: ['call.completed'],
   })
   await tenant.call('POST', '/secrets', { name: 'CRM', value: 'top secret' }, { 'idempotency-key': randomUUID() })
+  await tenant.call('POST', '/softphones', { name: 'Desk', project_id: project })
   await openSession(control.deps, owner)
   await sql`insert into password_resets values (${Buffer.from(randomUUID())}, ${owner}, ${now}, ${now})`
   await sql`
@@ -217,12 +218,37 @@ async function fill(tenant: Tenant): Promise<void> {
   await sql`insert into call_counters values (${owner}, ${project}, 'out', 'completed', 1)
     on conflict (owner_id, project_id, direction, status) do update set calls = call_counters.calls + 1`
   await sql`insert into call_events values (${call}, 1, 'turn.finished', ${now}, ${sql.json({ text: 'It is Ivan' })})`
+  await sql`insert into call_traces values (${owner}, ${call}, ${now}, ${sql.json([{ text: `INVITE sip:${PHONE}@x` }])}, 0)`
+  await sql`
+    insert into realtime_sessions (id, owner_id, project_id, room, identity, vars, contact_phone, created_at, expires_at,
+      call_id)
+    values (${randomUUID()}, ${owner}, ${project}, ${`talk-${call}`}, 'caller-x', '{}', ${PHONE}, ${now}, ${now}, ${call})`
+  await fillKnowledge(owner, project)
+  const campaign = await tenant.call('POST', '/campaigns', { name: 'Ivan', project_id: project })
+  await tenant.call('POST', `/campaigns/${campaign.body.id}/contacts`, [{ phone: PHONE, name: 'Ivan' }])
   await sql`insert into holds values (${call}, ${owner}, 50000, 60, 12345)`
   const delivery = randomUUID()
   await sql`
     insert into webhook_deliveries (id, owner_id, webhook_id, event, body, status, created_at)
     values (${delivery}, ${owner}, ${webhook.body.id}, 'call.completed', ${PHONE}, 'delivered', ${now})`
   await sql`insert into webhook_attempts (delivery_id, attempt, at, ms) values (${delivery}, 1, ${now}, 5)`
+}
+
+async function fillKnowledge(owner: string, project: string): Promise<void> {
+  const { sql } = control.deps
+  const source = randomUUID()
+  await sql`
+    insert into knowledge_sources (id, owner_id, project_id, kind, name, status, content_hash, stored, created_at)
+    values (${source}, ${owner}, ${project}, 'text', 'Ivan', 'ready', ${Buffer.from(source)}, true, now())`
+  await sql`insert into knowledge_indexes (project_id, owner_id) values (${project}, ${owner})`
+  await sql`
+    insert into knowledge_chunks (source_id, ordinal, owner_id, project_id, heading, text)
+    values (${source}, 0, ${owner}, ${project}, '', 'Ivan')`
+  await sql`insert into knowledge_terms values (${source}, 0, to_tsvector('Ivan'))`
+  await sql`insert into knowledge_lexemes values (${project}, 'ivan', ${source}, 1)`
+  await sql`insert into knowledge_models (name, dimensions) values ('some model', 1) on conflict do nothing`
+  await sql`insert into knowledge_vectors select ${source}, id, 0, 'x' from knowledge_models limit 1`
+  await sql`insert into knowledge_versions values (${source}, ${owner}, ${project}, 1)`
 }
 
 async function rowsOf(ownerId: string): Promise<Record<string, number>> {
@@ -243,7 +269,7 @@ describe('data of an account', () => {
         on columns.table_schema = tables.table_schema and columns.table_name = tables.table_name
         and columns.column_name = 'owner_id'
       where tables.table_schema = 'parley' and tables.table_type = 'BASE TABLE'`
-    const ours = ['accounts', 'schema_migrations', 'trunks_version']
+    const ours = ['accounts', 'schema_migrations', 'trunks_version', 'knowledge_models']
     expect(ownedTables.map(table => table.name).sort()).toEqual(
       tables
         .map(table => table.name)
@@ -339,7 +365,7 @@ describe('data of an account', () => {
     expect((await run(['accounts'])).out).not.toContain(tenant.ownerId)
     const payload = { email: 'gone@example.com', password: 'a long password' }
     expect((await request(control.app, { method: 'POST', url: '/auth/sign-up', payload })).status).toBe(201)
-  }, 60_000)
+  }, 180_000)
 })
 
 test('mail is shown on the terminal of who starts the parts, and its file is nobody else’s', async () => {

@@ -111,7 +111,7 @@ describe('a Redis that vanished without a word', () => {
     const redis = openRedis(`redis://127.0.0.1:${(hole.address() as { port: number }).port}`, quietLog)
     open.push({ close: () => redis.disconnect() })
     await until(() => connections > 1, 'a second try', 12_000)
-  }, 15_000)
+  }, 180_000)
 })
 
 describe('settings', () => {

@@ -72,7 +72,7 @@ function alive(): string[] {
     })
 }
 
-describe('npm start', { timeout: 180_000 }, () => {
+describe('npm start', { timeout: 400_000 }, () => {
   it('places the demo call in a new folder at once, and ends with 0 when all of it went right', async () => {
     const run = start({}, '--demo-only')
     const [code] = (await once(run.child, 'exit')) as [number]

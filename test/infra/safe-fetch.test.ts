@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTcp } from 'node:net'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createSafeFetch, isPublic } from '../../infra/safe-fetch.ts'
 import type { FetchRequest } from '../../media/ports.ts'
@@ -187,6 +188,58 @@ describe('limits', () => {
     })
     const fetch = createSafeFetch({ allow: [`127.0.0.1:${server.port}`] })
     expect(await codeOf(fetch(get(`http://127.0.0.1:${server.port}/`)))).toBe('too_large')
+  })
+
+  it.each([
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['br', brotliCompressSync],
+  ] as const)('are counted after %s is unpacked, sent though it was not asked for', async (coding, pack) => {
+    const bomb = pack(Buffer.alloc(5_000_000))
+    const server = await serve((request, response) => {
+      const body = request.url === '/bomb' ? bomb : pack('a page')
+      response.writeHead(200, { 'content-encoding': coding }).end(body)
+    })
+    const fetch = createSafeFetch({ allow: [`127.0.0.1:${server.port}`] })
+    const url = `http://127.0.0.1:${server.port}`
+    expect((await fetch(get(`${url}/page`))).body.toString()).toBe('a page')
+    expect(bomb.length).toBeLessThan(100_000)
+    expect(await codeOf(fetch(get(`${url}/bomb`, { maxBytes: 200_000 })))).toBe('too_large')
+    expect((await fetch(get(`${url}/bomb`, { maxBytes: 200_000, cut: true }))).body).toHaveLength(200_000)
+  })
+
+  it('say so when what is packed is damaged, of an unknown coding, or nothing', async () => {
+    const server = await serve((request, response) => {
+      if (request.url === '/damaged') response.writeHead(200, { 'content-encoding': 'gzip' }).end('not packed')
+      else if (request.url === '/strange') response.writeHead(200, { 'content-encoding': 'constructor' }).end('x')
+      else response.writeHead(200, { 'content-encoding': 'gzip' }).end()
+    })
+    const fetch = createSafeFetch({ allow: [`127.0.0.1:${server.port}`] })
+    const url = `http://127.0.0.1:${server.port}`
+    expect(await codeOf(fetch(get(`${url}/damaged`)))).toBe('network')
+    expect(await codeOf(fetch(get(`${url}/strange`)))).toBe('network')
+    expect((await fetch(get(`${url}/nothing`))).body).toHaveLength(0)
+    expect((await fetch(get(`${url}/nothing`, { method: 'HEAD' }))).body).toHaveLength(0)
+  })
+
+  it('leave out what is beyond them when that is asked, of a body without end', async () => {
+    const server = await serve((_, response) => {
+      const more = () => response.write(Buffer.alloc(64 * 1024, 'x'), error => error || more())
+      more()
+    })
+    const fetch = createSafeFetch({ allow: [`127.0.0.1:${server.port}`] })
+    const { body } = await fetch(get(`http://127.0.0.1:${server.port}/`, { cut: true }))
+    expect(body.toString()).toBe('x'.repeat(1000))
+  })
+
+  it('read no body that is not wanted', async () => {
+    const server = await serve((_, response) => response.writeHead(200, { 'content-type': 'video/mp4' }).flushHeaders())
+    const fetch = createSafeFetch({ allow: [`127.0.0.1:${server.port}`] })
+    const wants: FetchRequest['wants'] = ({ status, headers }) =>
+      status === 200 && headers['content-type'] === 'text/html'
+    const { body, headers } = await fetch(get(`http://127.0.0.1:${server.port}/`, { wants }))
+    expect(headers['content-type']).toBe('video/mp4')
+    expect(body).toHaveLength(0)
   })
 
   it('stop waiting for headers, and for a body that trickles', async () => {

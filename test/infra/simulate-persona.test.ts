@@ -59,5 +59,5 @@ expect:
     // The agent's words are the other side's to this caller.
     expect(JSON.parse(bodies[0]!).messages.at(-1)).toEqual({ role: 'user', content: 'Hello. What can I do for you?' })
     expect(outcome.turns.filter(turn => turn.role === 'caller').length).toBeGreaterThanOrEqual(2)
-  }, 30_000)
+  }, 180_000)
 })

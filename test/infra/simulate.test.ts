@@ -20,7 +20,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const simulate = (...args: string[]) =>
   new Promise<{ code: number; out: string; err: string }>(resolve => {
-    execFile(process.execPath, [main, ...args], { timeout: 60_000 }, (error, out, err) =>
+    execFile(process.execPath, [main, ...args], { timeout: 180_000 }, (error, out, err) =>
       resolve({ code: error ? (error.code as number) : 0, out, err }),
     )
   })
@@ -58,7 +58,7 @@ describe('the command', () => {
     const xml = readFileSync(report, 'utf8')
     expect(xml).toContain('tests="2" failures="1"')
     expect(xml.match(/<testcase /g)).toHaveLength(2)
-  }, 60_000)
+  }, 180_000)
 
   it.each([
     ['no YAML', 'name: [', /:1: /],

@@ -17,6 +17,7 @@ import { bindNumber } from '../../control/numbers/service.ts'
 import { createProject } from '../../control/projects/service.ts'
 import { createTrunk } from '../../control/trunks/service.ts'
 import { createFolderBlobs } from '../../infra/blobs.ts'
+import { createExtractor } from '../../infra/extractor.ts'
 import { createControlBus } from '../../media/contract/bus-control.ts'
 import { createEngineBus, type EngineBus } from '../../media/contract/bus-engine.ts'
 import { createSealer } from '../../media/contract/seal.ts'
@@ -65,7 +66,21 @@ export async function createControl(
   }
   const folder = await mkdtemp(join(tmpdir(), 'parley-blobs-'))
   const blobs = createFolderBlobs(folder)
-  const deps = { sql, redis, bus, sealer, clock, log, mail, boss, blobs, config, fetch: options.fetch ?? plainFetch }
+  const knowledge = { extractor: createExtractor(), embedder: null, vectors: null, temp: join(folder, 'temp') }
+  const deps = {
+    sql,
+    redis,
+    bus,
+    sealer,
+    clock,
+    log,
+    mail,
+    boss,
+    blobs,
+    knowledge,
+    config,
+    fetch: options.fetch ?? plainFetch,
+  }
   const app = await buildApp(deps)
   const engines: EngineBus[] = []
   return {
@@ -81,6 +96,7 @@ export async function createControl(
       const surprises = log.lines.filter(line => line.message === UNDOCUMENTED)
       if (surprises.length > 0) throw new Error(`${UNDOCUMENTED}: ${JSON.stringify(surprises)}`)
       await app.close()
+      await knowledge.extractor.close()
       await Promise.all(engines.map(engine => engine.close()))
       await boss.stop({ graceful: false })
       await sql.end()

@@ -21,6 +21,7 @@ export function record(part: Partial<CallRecord> = {}): CallRecord {
     contact_name: null,
     do_not_call: false,
     media: null,
+    sip: null,
     recording: null,
     ...part,
   }

@@ -30,25 +30,33 @@ def renumbered(value):
     return value
 
 
-def distinct(tools):
-    """No two tools of one name, where the names are names at all."""
+def possible(thing):
+    """Who takes over in a browser hears the call itself: nothing is announced."""
+    if isinstance(thing, dict) and thing.get("to") == "browser":
+        return {key: value for key, value in thing.items() if key != "announce"}
+    return thing
+
+
+def distinct(things):
+    """No two of one name, where the names are names at all."""
     seen = set()
-    for tool in tools:
-        name = tool.get("name") if isinstance(tool, dict) else None
+    for thing in things:
+        name = thing.get("name") if isinstance(thing, dict) else None
         if not isinstance(name, str):
             continue
         if name in seen:
-            tool["name"] = f"{name[:56]}_{len(seen)}"
-        seen.add(tool["name"])
-    return tools
+            thing["name"] = f"{name[:56]}_{len(seen)}"
+        seen.add(thing["name"])
+    return things
 
 
 @schemathesis.hook
 def before_call(ctx, case, kwargs):
     case.body = renumbered(case.body)
-    if isinstance(case.body, dict) and isinstance(case.body.get("tools"), list):
-        case.body["tools"] = distinct(case.body["tools"])
-    if case.operation.label == "POST /v1/public/calls" and isinstance(case.body, dict):
+    for field in ("tools", "transfers"):
+        if isinstance(case.body, dict) and isinstance(case.body.get(field), list):
+            case.body[field] = distinct([possible(one) for one in case.body[field]])
+    if case.operation.label in ("POST /v1/public/calls", "POST /v1/public/softphones") and isinstance(case.body, dict):
         project = case.body.get("project_id")
         if isinstance(project, str) and UUID.match(project):
             case.body["project_id"] = os.environ["PARLEY_TEST_PROJECT"]

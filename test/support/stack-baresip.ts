@@ -1,14 +1,16 @@
 /** A telephone that is not ours: baresip, driven over its TCP control (netstrings of JSON). */
 import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { freePort, listening } from '../../infra/embedded/ports.ts'
 import { concatPcm } from '../../media/audio/frames.ts'
+import type { CodecName } from '../../media/contract/plan.ts'
 import { ended, HOST, type Stack } from './stack.ts'
 import { silence, wavOf } from './stack-speech.ts'
+import { PATIENCE } from './world.ts'
 
 export interface BaresipEvent {
   type: string
@@ -32,13 +34,51 @@ export interface Baresip {
 /** Two minutes: baresip ends a call when the file of its microphone ends. */
 const LONG_MS = 120_000
 
-/** `user`: the number that it answers to. */
-export async function startBaresip(stack: Stack, user: string, codec: 'PCMU' | 'PCMA' = 'PCMU'): Promise<Baresip> {
+/** As baresip names them: with the rate of their samples. */
+const CODECS: Record<CodecName, { name: string; module: string }> = {
+  PCMU: { name: 'PCMU/8000/1', module: 'g711.so' },
+  PCMA: { name: 'PCMA/8000/1', module: 'g711.so' },
+  G722: { name: 'G722/16000/1', module: 'g722.so' },
+  opus: { name: 'opus/48000/2', module: 'opus.so' },
+}
+
+/** More than a plain telephone has. */
+export interface BaresipExtras {
+  /** Lines of its config, instead of those of the same name; modules are added. */
+  config?: string[]
+  /** Parameters of its account, each with its semicolon. */
+  account?: string
+  /** Its address of record, instead of `user` where it is. */
+  aor?: string
+}
+
+/**
+ * `user`: the number that it answers to. It takes several ports, and between looking and listening somebody else may
+ * take one of them: then it ends, and is started on others.
+ */
+export async function startBaresip(
+  stack: Pick<Stack, 'folder' | 'keep' | 'onStop'>,
+  user: string,
+  codec: CodecName = 'PCMU',
+  extras: BaresipExtras = {},
+): Promise<Baresip> {
+  for (let tries = 1; ; tries++) {
+    const started = await startOnce(stack, user, codec, extras)
+    if (!('complaint' in started)) return started
+    if (tries === 3) throw new Error(`baresip did not start: ${started.complaint}`)
+  }
+}
+
+async function startOnce(
+  stack: Pick<Stack, 'folder' | 'keep' | 'onStop'>,
+  user: string,
+  codec: CodecName,
+  extras: BaresipExtras,
+): Promise<Baresip | { complaint: string }> {
   const port = await freePort(16_000 + randomInt(1900), HOST, true)
   const control = await freePort(14_000 + randomInt(900))
   const media = 34_000 + 20 * randomInt(900)
-  const folder = join(stack.folder, `baresip-${port}`)
-  mkdirSync(folder)
+  const folder = mkdtempSync(join(stack.folder, `baresip-${port}-`))
   const quiet = join(folder, 'quiet.wav')
   wavOf(quiet, silence(LONG_MS))
   const lines = [
@@ -58,7 +98,7 @@ export async function startBaresip(stack: Stack, user: string, codec: 'PCMU' | '
     `rtp_ports ${media}-${media + 19}`,
     'jitter_buffer_delay 5-10',
     'module_path /usr/lib/baresip/modules',
-    'module g711.so',
+    `module ${CODECS[codec].module}`,
     'module aufile.so',
     'module aubridge.so',
     'module_tmp uuid.so',
@@ -67,21 +107,33 @@ export async function startBaresip(stack: Stack, user: string, codec: 'PCMU' | '
     'module_app ctrl_tcp.so',
     `ctrl_tcp_listen ${HOST}:${control}`,
   ]
-  writeFileSync(join(folder, 'config'), `${lines.join('\n')}\n`)
+  const own = extras.config ?? []
+  const nameOf = (line: string) => line.split(' ', 1)[0]!
+  const isReplaced = (line: string) => nameOf(line) !== 'module' && own.some(other => nameOf(other) === nameOf(line))
+  writeFileSync(join(folder, 'config'), `${[...lines.filter(line => !isReplaced(line)), ...own].join('\n')}\n`)
   writeFileSync(join(folder, 'contacts'), '')
+  const account = `${extras.account ?? ''}${extras.account?.includes(';regint=') ? '' : ';regint=0'}`
   writeFileSync(
     join(folder, 'accounts'),
-    `<sip:${user}@${HOST}:${port}>;regint=0;answermode=manual;audio_codecs=${codec}/8000/1\n`,
+    `<${extras.aor ?? `sip:${user}@${HOST}:${port}`}>${account};answermode=manual;audio_codecs=${CODECS[codec].name}\n`,
   )
   const child = spawn('baresip', ['-f', folder, '-4'], { stdio: ['ignore', 'pipe', 'pipe'] })
   stack.keep(child)
   const output: string[] = []
   for (const stream of [child.stdout, child.stderr])
     createInterface({ input: stream }).on('line', line => output.push(line))
-  await new Promise<void>((resolve, reject) => {
+  const complaint = await new Promise<string | null>((resolve, reject) => {
     child.once('error', error => reject(new Error(`baresip is needed: ${error.message}`)))
-    listening(control, HOST, 10_000).then(resolve, reject)
+    child.once('close', code => resolve(`it ended with ${code}\n${output.join('\n')}`))
+    listening(control, HOST, 20_000).then(
+      () => resolve(null),
+      error => resolve(`${error.message}\n${output.join('\n')}`),
+    )
   })
+  if (complaint !== null) {
+    await ended(child)
+    return { complaint }
+  }
   const socket = connect(control, HOST)
   stack.onStop(() => {
     socket.destroy()
@@ -142,9 +194,11 @@ function linkOver(socket: Socket): Pick<Baresip, 'events' | 'command' | 'wait'> 
         const timer = setTimeout(() => {
           waiting.delete(look)
           reject(
-            new Error(`waited ${ms} ms for ${type} of baresip; seen: ${events.map(event => event.type).join(' ')}`),
+            new Error(
+              `waited ${ms * PATIENCE} ms for ${type} of baresip; seen: ${events.map(event => event.type).join(' ')}`,
+            ),
           )
-        }, ms)
+        }, ms * PATIENCE)
         const look = () => {
           const found = events.filter(event => event.type === type)[nth - 1]
           if (!found) return

@@ -1,5 +1,6 @@
 /** A customer with a key: REST and the live events of calls, as anybody outside sees them. */
 import type { CallEvent, CallRecord, Turn } from '../../media/contract/messages.ts'
+import { PATIENCE } from './world.ts'
 
 export interface Answer {
   status: number
@@ -153,7 +154,9 @@ export class CallStream {
         settle()
       }
       const seen = () => this.events.map(event => event.type).join(' ')
-      const timer = setTimeout(() => give(() => reject(new Error(`waited ${ms} ms for ${type}; seen: ${seen()}`))), ms)
+      const most = ms * PATIENCE
+      const late = () => reject(new Error(`waited ${most} ms for ${type}; seen: ${seen()}`))
+      const timer = setTimeout(() => give(late), most)
       const look = () => {
         const found = this.events.filter(
           (event): event is WithType<T> => event.type === type && fits(event as WithType<T>),

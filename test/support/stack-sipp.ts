@@ -26,6 +26,8 @@ export interface SippOptions {
   seconds?: number
   /** Calls before it ends. */
   times?: number
+  /** Gives back the sound that comes to its port, and to the one two further on. */
+  echo?: boolean
 }
 
 let runs = 0
@@ -40,7 +42,11 @@ async function freeMediaPort(ip: string): Promise<number> {
   }
 }
 
-export async function startSipp(stack: Stack, steps: readonly string[], options: SippOptions = {}): Promise<Sipp> {
+export async function startSipp(
+  stack: Pick<Stack, 'folder' | 'keep' | 'sip'>,
+  steps: readonly string[],
+  options: SippOptions = {},
+): Promise<Sipp> {
   const ip = options.ip ?? HOST
   const port = options.port ?? (await freeSipPort())
   const mediaPort = await freeMediaPort(ip)
@@ -63,6 +69,7 @@ export async function startSipp(stack: Stack, steps: readonly string[], options:
       '-nostdin',
     ],
     ...['-mi', ip, '-mp', String(mediaPort), '-timeout', `${options.seconds ?? 60}s`, '-timeout_error'],
+    ...(options.echo ? ['-rtp_echo'] : []),
     ...['-trace_msg', '-message_file', `${name}.messages`, '-trace_err', '-error_file', `${name}.errors`],
   ]
   const child = spawn('sipp', args, {

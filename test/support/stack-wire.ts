@@ -7,6 +7,7 @@ import { decodeG711, encodeG711 } from '../../media/audio/g711.ts'
 import { parseRtp, RTP_HEADER_BYTES, type RtpPacket, writeRtpHeader } from '../../media/rtp/packet.ts'
 import { ended, type Stack } from './stack.ts'
 import { QUIET } from './stack-speech.ts'
+import { PATIENCE } from './world.ts'
 
 export interface WirePacket extends RtpPacket {
   atMs: number
@@ -60,8 +61,8 @@ export async function tapRtp(stack: Stack): Promise<Tap> {
       return new Promise((resolve, reject) => {
         const timer = setTimeout(() => {
           waiting.delete(again)
-          reject(new Error(`waited ${ms} ms on the wire for ${what}`))
-        }, ms)
+          reject(new Error(`waited ${ms * PATIENCE} ms on the wire for ${what}`))
+        }, ms * PATIENCE)
         const again = () => {
           if (!look()) return
           clearTimeout(timer)

@@ -1,6 +1,7 @@
 /** The customer's side: one HTTP server for tools and webhooks, whose address the engine and control may reach. */
 import { createHmac } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
+import { PATIENCE } from './world.ts'
 
 export interface Got {
   method: string
@@ -49,8 +50,8 @@ export async function startWorld(): Promise<World> {
       return new Promise((resolve, reject) => {
         const timer = setTimeout(() => {
           waiting.delete(look)
-          reject(new Error(`waited ${ms} ms for ${what}`))
-        }, ms)
+          reject(new Error(`waited ${ms * PATIENCE} ms for ${what}`))
+        }, ms * PATIENCE)
         const look = () => {
           const found = received.find(fits)
           if (!found) return

@@ -121,11 +121,12 @@ async function start(
   const admin = await somePort()
   const cache = readConfig({ PARLEY_HOME: folder }).cache
   const speechPort = await somePort()
+  const sipPort = await somePort(HOST, true)
   const [sipServer, speech] = await Promise.all([
     startSipServer({
       admin: `${HOST}:${admin}`,
       secret,
-      listen: [`udp:${HOST}:${await somePort(HOST, true)}`],
+      listen: [`udp:${HOST}:${sipPort}`, `tcp:${HOST}:${sipPort}`],
       logFile: logFile('sip-server'),
       tell,
     }),

@@ -88,5 +88,5 @@ describe('Postgres', () => {
     const { child } = await startPostgres({ ...options, tell: () => {} })
     expect(alive(child.pid)).toBe(true)
     await child.stop()
-  }, 60_000)
+  }, 180_000)
 })

@@ -1,0 +1,78 @@
+/**
+ * The page `/talk`: a project's agent in a browser, with nothing of our own between it and livekit-client. It shows that
+ * `url` and `token` are all a client needs. Nothing of it comes from another host.
+ */
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Deps } from '../deps.ts'
+
+const JAVASCRIPT = 'text/javascript; charset=utf-8'
+/** A file is asked for again at each visit, but sent again only when it is another one. */
+const ASK_ALWAYS = 'no-cache'
+/** 1.4 MB that change with a release only. */
+const KEEP_AN_HOUR = 'public, max-age=3600'
+
+const own = (name: string) => join(import.meta.dirname, 'page', name)
+const livekitClient = () => {
+  const { resolve } = createRequire(import.meta.url)
+  return join(dirname(resolve('livekit-client')), 'livekit-client.esm.mjs')
+}
+
+interface Asset {
+  body: Buffer
+  etag: string
+  type: string
+  caching: string
+}
+
+function load(file: string, type: string, caching = ASK_ALWAYS): Asset {
+  const body = readFileSync(file)
+  return { body, etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`, type, caching }
+}
+
+export function talkRoutes(app: FastifyInstance, deps: Pick<Deps, 'livekit'>): void {
+  const assets: Record<string, Asset> = {
+    '/talk': load(own('talk.html'), 'text/html; charset=utf-8'),
+    '/talk/talk.css': load(own('talk.css'), 'text/css; charset=utf-8'),
+    '/talk/talk.js': load(own('talk.js'), JAVASCRIPT),
+    '/talk/room.js': load(own('room.js'), JAVASCRIPT),
+    '/talk/words.js': load(own('words.js'), JAVASCRIPT),
+    '/talk/livekit-client.js': load(livekitClient(), JAVASCRIPT, KEEP_AN_HOUR),
+  }
+  for (const [path, asset] of Object.entries(assets)) {
+    app.get(path, { schema: { hide: true } }, async (request, reply) => {
+      reply.header('Content-Security-Policy', pagePolicy(deps.livekit?.publicUrl ?? null))
+      reply.header('Permissions-Policy', 'microphone=(self), camera=(), geolocation=(), display-capture=()')
+      return send(request, reply, asset)
+    })
+  }
+}
+
+function send(request: FastifyRequest, reply: FastifyReply, { body, etag, type, caching }: Asset): FastifyReply {
+  reply.header('ETag', etag).header('Cache-Control', caching)
+  const known = request.headers['if-none-match']?.split(',').map(one => one.trim().replace(/^W\//, ''))
+  if (known?.includes(etag)) return reply.code(304).send()
+  return reply.type(type).send(body)
+}
+
+/** The browser asks LiveKit over http before it opens its socket. */
+function pagePolicy(livekitUrl: string | null): string {
+  const origin = livekitUrl ? new URL(livekitUrl) : null
+  const livekit = origin
+    ? ` ${origin.protocol}//${origin.host} ${origin.protocol.replace('ws', 'http')}//${origin.host}`
+    : ''
+  return [
+    "default-src 'none'",
+    "base-uri 'none'",
+    `connect-src 'self'${livekit}`,
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "img-src 'self' data:",
+    "media-src 'self' blob:",
+    "script-src 'self'",
+    "style-src 'self'",
+  ].join('; ')
+}

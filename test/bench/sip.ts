@@ -1,0 +1,165 @@
+/**
+ * Signalling: INVITE → 18x → 200 → ACK → BYE through the embedded server and the engine's edge, beside an application on
+ * emiago/diago that does the same, from the same caller, in turns. What each process takes for a call is counted until
+ * the last of its transactions is forgotten, 32 s after the call.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readConfig } from '../../infra/config.ts'
+import { startSipServer } from '../../infra/embedded/programs.ts'
+import type { Line } from './main.ts'
+import { forkRemote, percentile, usageOf } from './rpc.ts'
+import type { SipEngineHandlers } from './sip-engine.ts'
+import { type RoundReport, type SipCaller, startDiago, startSipCaller } from './sip-peers.ts'
+
+export interface SipBench {
+  /** Rounds of each rate against each of the two. */
+  rounds: number
+  secondsARound: number
+  tell(text: string): void
+}
+
+const NUMBER = '+12025550100'
+const RATES = [10, 100]
+const HOLD_MS = 500
+/** Until the compiler has settled, and the heap is as large as it gets. */
+const WARM_UP = { rate: 100, calls: 1500 }
+/** Beyond 64*T1 (RFC 3261 §17): then nothing is left of the calls before. */
+const REST_MS = 33_000
+const RINGING_MS = 20
+/** A caller whose INVITEs leave so late measures itself. */
+const LATE_MS = 5
+
+interface Side {
+  target: string
+  pids: Record<string, number>
+}
+
+interface Measured {
+  calls: number
+  ringing: number[]
+  answered: number[]
+  late: number[]
+  failed: number
+  cpuMs: Record<string, number>
+}
+
+export async function benchSip(options: SipBench): Promise<Line[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'parley-bench-'))
+  const stops: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })]
+  try {
+    const caller = await startSipCaller(readConfig().cache)
+    stops.push(caller.stop)
+    const diago = await startDiago(readConfig().cache)
+    stops.push(diago.stop)
+    const sides = { parley: await startOurs(folder, options, stops), diago: { ...diago, pids: { diago: diago.pid } } }
+    for (const { target } of Object.values(sides)) await caller.place(round(target, WARM_UP.rate, WARM_UP.calls))
+    await wait(REST_MS)
+    const lines: Line[] = []
+    for (const rate of RATES) lines.push(...(await benchRate(caller, sides, rate, options)))
+    return lines
+  } finally {
+    for (const stop of stops.reverse()) await stop()
+  }
+}
+
+/** The server and the engine's edge as `npm start` runs them: a process each. */
+async function startOurs(folder: string, { tell }: SipBench, stops: (() => unknown)[]): Promise<Side> {
+  const secret = crypto.randomUUID()
+  const listen = ['udp:127.0.0.1:0']
+  const logFile = join(folder, 'sip-server.log')
+  const server = await startSipServer({ admin: '127.0.0.1:0', secret, listen, logFile, tell })
+  stops.push(() => server.child.stop())
+  const engine = forkRemote<SipEngineHandlers>(join(import.meta.dirname, 'sip-engine.ts'))
+  stops.push(engine.stop)
+  const { admin } = JSON.parse(server.child.readyLine) as { admin: string }
+  await engine.ask.connect({ port: Number(admin.split(':').at(-1)), secret, number: NUMBER })
+  return { target: server.listen[0]!.split('/')[1]!, pids: { server: server.child.pid, srf: engine.pid } }
+}
+
+const round = (target: string, rate: number, calls: number) => ({ target, to: NUMBER, rate, calls, hold_ms: HOLD_MS })
+
+async function benchRate(
+  caller: SipCaller,
+  sides: Record<'parley' | 'diago', Side>,
+  rate: number,
+  { rounds, secondsARound, tell }: SipBench,
+): Promise<Line[]> {
+  const measured = { parley: nothing(), diago: nothing() }
+  const names = ['parley', 'diago'] as const
+  for (const name of names) measured[name].cpuMs = cpuOf(sides[name], {})
+  for (let i = 0; i < rounds; i++) {
+    for (const name of names) {
+      const report = await caller.place(round(sides[name].target, rate, rate * secondsARound))
+      add(measured[name], report, rate * secondsARound)
+      if (Object.keys(report.failed).length > 0) tell(`${name} failed: ${JSON.stringify(report.failed)}`)
+      if (report.repeats > 0) tell(`${name}: ${report.repeats} answers came again`)
+    }
+  }
+  await wait(REST_MS)
+  for (const name of names) measured[name].cpuMs = cpuOf(sides[name], measured[name].cpuMs)
+  for (const [name, side] of Object.entries(measured)) tell(`${rate} calls a second, ${name}: ${told(side)}`)
+  return linesOf(rate, measured.parley, measured.diago)
+}
+
+const wait = (ms: number) => new Promise<void>(resolve => setTimeout(resolve, ms))
+const nothing = (): Measured => ({ calls: 0, ringing: [], answered: [], late: [], failed: 0, cpuMs: {} })
+
+/** Of each process, beyond what it had taken before. */
+const cpuOf = ({ pids }: Side, before: Record<string, number>) =>
+  Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, usageOf(pid).cpuMs - (before[name] ?? 0)]))
+
+function add(to: Measured, { ringing_ms, answered_ms, late_ms, failed }: RoundReport, calls: number): void {
+  to.calls += calls
+  to.ringing.push(...ringing_ms)
+  to.answered.push(...answered_ms)
+  to.late.push(...late_ms)
+  to.failed += Object.values(failed).reduce((sum, count) => sum + count, 0)
+}
+
+function told({ calls, ringing, answered, late, failed, cpuMs }: Measured): string {
+  const spread = (values: number[]) => [50, 95, 99, 100].map(at => percentile(values, at).toFixed(2)).join(' / ')
+  const cpu = Object.entries(cpuMs).map(([name, ms]) => `${name} ${(ms / calls).toFixed(2)}`)
+  return [
+    `${calls} calls, ${failed} failed`,
+    `18x ${spread(ringing)}, 200 ${spread(answered)} ms (p50 / p95 / p99 / most)`,
+    `CPU of a call: ${cpu.join(', ')} ms`,
+    `caller late by ${percentile(late, 99).toFixed(2)} ms (p99)`,
+  ].join('; ')
+}
+
+function linesOf(rate: number, ours: Measured, diago: Measured): Line[] {
+  const [server, srf, go] = [cost(ours, 'server'), cost(ours, 'srf'), cost(diago, 'diago')]
+  const at = `SIP at ${rate} calls a second`
+  const setUp = (percent: number) =>
+    beside(`${at}: INVITE → 200, p${percent}`, percentile(ours.answered, percent), percentile(diago.answered, percent))
+  const ringing = percentile(ours.ringing, 99)
+  const lines: Line[] = [
+    setUp(50),
+    setUp(99),
+    // Idle is what an engine is with ten calls a second that have no sound.
+    ...(rate === RATES[0] ? [bound(`${at}: INVITE → 18x, p99`, ringing, RINGING_MS, 'ms', '≤ 20 ms')] : []),
+    bound(`${at}: CPU of a call, server beside drachtio-srf's process`, server, srf, 'ms', '≤ 1'),
+    beside(`${at}: CPU of a call, server beside diago`, server, go),
+    beside(`${at}: CPU of a call, drachtio-srf's process beside diago`, srf, go),
+  ]
+  const failed = ours.failed + diago.failed
+  const late = percentile([...ours.late, ...diago.late], 99) > LATE_MS
+  const flaw = failed > 0 ? ` (${failed} calls failed)` : late ? ' (caller late: not valid)' : ''
+  return flaw === '' ? lines : lines.map(line => ({ ...line, name: line.name + flaw, ok: false }))
+}
+
+const cost = ({ calls, cpuMs }: Measured, name: string) => cpuMs[name]! / calls
+
+const bound = (name: string, value: number, reference: number, unit: string, wanted: string): Line => ({
+  ...{ name, value, reference, unit, wanted },
+  ratio: value / reference,
+  ok: value <= reference,
+})
+
+/** Told as a multiple of diago's; nothing is wanted of it. */
+const beside = (name: string, value: number, reference: number): Line => ({
+  ...bound(name, value, reference, 'ms', '-'),
+  ok: true,
+})

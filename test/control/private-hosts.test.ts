@@ -1,0 +1,85 @@
+/** A trunk is no way into the network that an installation is in. */
+import { randomUUID } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
+import { readConfig } from '../../infra/config.ts'
+import { controlConfig } from '../../infra/parts.ts'
+import { ExaminersBusy } from '../../media/contract/trunk-check.ts'
+import { createControl, createTenant, type Tenant, type TestControl } from '../support/control.ts'
+
+let control: TestControl
+let owner: Tenant
+beforeAll(async () => {
+  control = await createControl()
+  owner = await createTenant(control) // its trunk is on this machine, from before there was a rule
+  control.deps.config.trunk_private_hosts = ['192.168.7.0/24']
+})
+afterAll(() => control?.close())
+
+const line = { name: 'T', mode: 'ip', host: 'carrier.example' }
+
+test.each([
+  [{ host: '10.0.0.5' }, '/host'],
+  [{ host: '127.1' }, '/host'],
+  [{ host: '169.254.169.254' }, '/host'],
+  [{ host: '::1' }, '/host'],
+  [{ host: 'localhost' }, '/host'],
+  [{ hosts: [{ host: '1.1.1.1' }, { host: '172.16.3.4' }] }, '/hosts/1/host'],
+  [{ outbound_proxy: '10.0.0.5' }, '/outbound_proxy'],
+  [{ outbound_proxy: 'sip:proxy@10.0.0.5:5080;lr' }, '/outbound_proxy'],
+  [{ outbound_proxy: 'sips:[fd00::1]:5061' }, '/outbound_proxy'],
+])('%j is told to be where no trunk may be', async (fields, pointer) => {
+  const answer = await owner.call('POST', '/trunks', { ...line, ...fields })
+  expect([answer.status, answer.body.code]).toEqual([400, 'validation_failed'])
+  expect(answer.body.errors).toEqual([
+    { pointer, code: 'private_address', message: 'must be an address of the internet' },
+  ])
+})
+
+test.each([{}, { host: '1.1.1.1' }, { host: '192.168.7.9' }, { outbound_proxy: 'sip:192.168.7.9:5060;transport=tcp' }])(
+  '%j is fine: public, named by the operator, or a name that is judged when it is used',
+  async fields => expect((await owner.call('POST', '/trunks', { ...line, ...fields })).status).toBe(201),
+)
+
+test('a trunk cannot be moved inside either', async () => {
+  const { id } = (await owner.call('POST', '/trunks', line)).body
+  expect((await owner.call('PATCH', `/trunks/${id}`, { host: '10.0.0.1' })).body.errors[0].code).toBe('private_address')
+  expect((await owner.call('GET', `/trunks/${id}`)).body.host).toBe('carrier.example')
+})
+
+describe('unless the operator says otherwise, trunks may be inside', () => {
+  const settings = (env: Record<string, string>) =>
+    controlConfig(readConfig({ PARLEY_HOME: tmpdir(), PARLEY_SECRET: 'of sixteen letters', ...env }))
+      .trunk_private_hosts
+  it.each([
+    [{}, 'allow'],
+    [{ PUBLIC_URL: 'http://127.0.0.1:8080' }, 'allow'],
+    [{ PUBLIC_URL: 'http://10.0.0.3:8080' }, 'allow'],
+    [{ PUBLIC_URL: 'http://voice.lan' }, 'allow'],
+    [{ PUBLIC_URL: 'https://voice.example.com', SIGN_UP: 'off' }, 'allow'],
+    [{ PUBLIC_URL: 'https://voice.example.com' }, 'deny'],
+    [{ PUBLIC_URL: 'https://1.1.1.1' }, 'deny'],
+    [{ PUBLIC_URL: 'https://voice.example.com', TRUNK_PRIVATE_HOSTS: 'allow' }, 'allow'],
+    [{ TRUNK_PRIVATE_HOSTS: 'deny' }, 'deny'],
+    [{ TRUNK_PRIVATE_HOSTS: '10.0.0.0/8, fd00::1' }, ['10.0.0.0/8', 'fd00::1']],
+  ])('%j: %j', (env, expected) => expect(settings(env as Record<string, string>)).toEqual(expected))
+
+  it('is told when it is no setting', () => {
+    expect(() => settings({ TRUNK_PRIVATE_HOSTS: 'some' })).toThrow('TRUNK_PRIVATE_HOSTS')
+  })
+})
+
+test('who asks for a check while engines have no time for it is told so at once', async () => {
+  const engine = control.engine(`examiner-${randomUUID()}`)
+  let own = false
+  engine.onTrunkCheck(() => Promise.reject(new ExaminersBusy(own)))
+  const reader = engine.onCommand(() => {})
+  await engine.heartbeat({ calls: 0, capacity: 5, hears: true, rooms: false })
+  const check = () => owner.call('POST', `/trunks/${owner.trunkId}/check`)
+  const busy = await check()
+  expect([busy.status, busy.body.code, busy.headers['retry-after']]).toEqual([503, 'service_unavailable', '5'])
+  own = true
+  const many = await check()
+  expect([many.status, many.body.code, many.headers['retry-after']]).toEqual([429, 'rate_limited', '5'])
+  await reader.stop()
+})

@@ -1,0 +1,87 @@
+/**
+ * The SIP of real calls through the whole platform, a check of a real trunk, and what is counted of them: sipp and Kamailio are
+ * the carriers.
+ */
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { freeUdpPort, Kamailio, REALM } from '../sip/trunk/kamailio.ts'
+import { type Stack, startStack } from '../support/stack.ts'
+import { answer, freeSipPort, receive, startSipp } from '../support/stack-sipp.ts'
+import { until } from '../support/world.ts'
+
+let stack: Stack
+beforeAll(async () => {
+  stack = await startStack({ METRICS_PORT: '0' })
+})
+afterAll(() => stack?.stop())
+
+it('a call that sipp refuses is explained, with the messages as they were', { timeout: 180_000 }, async () => {
+  const sipp = await startSipp(stack, [receive('INVITE'), answer('488 Not Acceptable Here'), receive('ACK')])
+  const customer = await stack.owner({ trunk: { port: sipp.port } })
+  const call = await customer.place('+14155550155')
+  await call.ended()
+  await sipp.done
+  await until(async () => (await customer.rest('GET', `/calls/${call.id}`)).body.sip_trace_url, 'the trace')
+  const { body } = await customer.rest('GET', `/calls/${call.id}/trace`)
+  expect(body.messages.map((message: { start_line: string }) => message.start_line.split(' ')[0])).toEqual([
+    ...['INVITE', 'SIP/2.0'],
+  ])
+  expect(body.messages[1]).toMatchObject({ sent: false, source: `127.0.0.1:${sipp.port}`, transport: 'udp' })
+  expect(body.diagnosis).toMatchObject({ code: 'codec_refused', evidence: [0, 1] })
+})
+
+it('Kamailio with the right password is found fine, with a wrong one it is told', { timeout: 180_000 }, async () => {
+  const port = await freeUdpPort()
+  const kamailio = await Kamailio.start(port, { peerPort: await freeSipPort(), algorithm: 'MD5', password: 'right' })
+  try {
+    for (const [password, ok, code] of [
+      ['right', true, undefined],
+      ['wrong', false, 'wrong_password'],
+    ] as const) {
+      const trunk = { port, mode: 'register' as const, username: 'alice', password, realm: REALM }
+      const customer = await stack.owner({ trunk })
+      const { items } = (await customer.rest('GET', '/trunks')).body
+      const { status, body } = await customer.rest('POST', `/trunks/${items[0].id}/check`)
+      const seen = JSON.stringify({ checks: body.checks, messages: body.messages }, null, 1)
+      expect([status, body.ok, body.diagnosis?.code], seen).toEqual([200, ok, code])
+      expect(body.checks.map((check: { name: string }) => check.name)).toEqual(
+        expect.arrayContaining(['options', 'register']),
+      )
+    }
+  } finally {
+    await kamailio.close()
+  }
+})
+
+const page = async (name: 'control' | 'engine') => {
+  const { metrics } = JSON.parse(stack.children[name].readyLine) as { metrics: number }
+  const answer = await fetch(`http://127.0.0.1:${metrics}/metrics`)
+  expect(answer.status).toBe(200)
+  return answer.text()
+}
+const valueIn = (text: string, series: string) =>
+  Number(
+    text
+      .split('\n')
+      .find(line => line.startsWith(`${series} `))
+      ?.split(' ')
+      .at(-1),
+  )
+
+it('what engine and control count tells of calls and requests, and of nobody’s number', {
+  timeout: 30_000,
+}, async () => {
+  const sipp = await startSipp(stack, [receive('INVITE'), answer('486 Busy Here'), receive('ACK')])
+  const customer = await stack.owner({ trunk: { port: sipp.port } })
+  const call = await customer.place('+14155550155')
+  await call.ended()
+  await sipp.done
+  expect((await customer.rest('GET', '/calls/nonsense')).status).toBe(404)
+  const [control, engine] = [await page('control'), await page('engine')]
+  expect(valueIn(engine, 'parley_signalling_up')).toBe(1)
+  expect(valueIn(engine, 'parley_calls_capacity')).toBeGreaterThan(0)
+  await until(async () => valueIn(await page('engine'), 'parley_calls') === 0, 'the call to be over')
+  expect(valueIn(control, 'parley_http_request_seconds_count{status="2xx"}')).toBeGreaterThan(0)
+  expect(valueIn(control, 'parley_http_problems_total{code="not_found"}')).toBe(1)
+  expect(valueIn(control, 'parley_admissions_total{verdict="admitted"}')).toBe(0)
+  for (const text of [control, engine]) expect(text).not.toMatch(/\+?1?4155550155|\d+\.\d+\.\d+\.\d+/)
+})
