@@ -16,6 +16,8 @@ export default defineConfig({
     globalSetup: ['test/global-setup.ts'],
     testTimeout: 120_000,
     hookTimeout: 180_000,
+    // A line a file: what failed stands at the end of `npm test`, and nobody finds it in thousands of lines.
+    slowTestThreshold: 60_000,
     pool: 'forks',
     // Otherwise @livekit/rtc-node logs for its own developers.
     env: { NODE_ENV: 'production' },
