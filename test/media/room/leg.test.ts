@@ -20,6 +20,9 @@ import {
   tone,
 } from './rig.ts'
 
+/** Others may hold up the processor for so long. */
+const STALL_MS = 300
+
 let livekit: TestLiveKit
 beforeAll(async () => {
   if (livekitBinary) livekit = await startTestLiveKit()
@@ -63,11 +66,12 @@ describe.skipIf(!livekitBinary)('sound of a leg over a room', () => {
       return second.length === 50 && second.every(pure => pure > 0.99)
     }
     await caller.wait(isSmooth, 'a second of the agent without a flaw', 12_000)
-    const paces = edge.pulls.slice(50).map((atMs, i) => (atMs - edge.pulls[i]!) / 50)
-    expect(paces.some(pace => pace > 19.5 && pace < 20.5)).toBe(true)
-    // A frame too many or too few in a second would be heard sooner or later, however short the stalls.
-    const whole = (edge.pulls.at(-1)! - edge.pulls[0]!) / (edge.pulls.length - 1)
-    expect(whole).toBeGreaterThan(19)
+    const { pulls } = edge
+    const isPaced = () => pulls.slice(50).some((atMs, i) => Math.abs((atMs - pulls[i]!) / 50 - 20) < 0.5)
+    await until(isPaced, 'a second at its pace')
+    // A frame too many in a second would be heard sooner or later. What a stall held up may come at once.
+    await until(() => pulls.length > 500, 'ten seconds of it', 20_000)
+    expect(pulls.at(-1)! - pulls[0]! + STALL_MS).toBeGreaterThan(20 * (pulls.length - 1))
     await said
     await caller.leave()
     expect(await leg.ended).toMatchObject({ by: 'remote', reason: 'caller_hangup' })
