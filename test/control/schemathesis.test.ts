@@ -11,7 +11,7 @@ import { createControl, createTenant, request, type Tenant, type TestControl } f
 
 const SEED = 20261121
 /** Cases for each operation in each of the random phases; the coverage phase has as many as it needs. */
-const EXAMPLES = inject('full') ? 100 : 10
+const EXAMPLES = inject('full') ? 100 : 4
 const LIMIT_MS = inject('full') ? 3_600_000 : 900_000
 
 const program = await findSchemathesis(readConfig().cache)

@@ -5,7 +5,8 @@ import { concatPcm, frameSamples, rms } from '../../media/audio/frames.ts'
 import { createResampler } from '../../media/audio/resample.ts'
 import { encodeWav } from '../../media/audio/wav.ts'
 import { createSpeechClient } from '../../media/models/speech/client.ts'
-import { quietLog } from './world.ts'
+import type { Clock } from '../../media/ports.ts'
+import { PATIENCE, quietLog } from './world.ts'
 
 export const RATE = 8000
 const FRAME = frameSamples(RATE)
@@ -30,7 +31,9 @@ export interface Heard {
 }
 
 export async function createSpeechKit(port: number): Promise<SpeechKit> {
-  const client = createSpeechClient({ host: '127.0.0.1', port, clock: systemClock, log: quietLog })
+  // What tests say and hear is not on a call: nobody waits for it but they.
+  const clock: Clock = { ...systemClock, after: (ms, run) => systemClock.after(ms * PATIENCE, run) }
+  const client = createSpeechClient({ host: '127.0.0.1', port, clock, log: quietLog })
   await client.ready
   const never = new AbortController().signal
   const speak = async (text: string): Promise<Int16Array> => {
