@@ -33,6 +33,9 @@ import { keyRoutes } from './keys/routes.ts'
 import { createIndexer } from './knowledge/indexing.ts'
 import { knowledgeRoutes } from './knowledge/routes.ts'
 import { forgetContent, sweepKnowledge } from './knowledge/service.ts'
+import { createSearcher } from './leads/job.ts'
+import { leadRoutes } from './leads/routes.ts'
+import { termsPage } from './leads/terms.ts'
 import { rethrowBare } from './log.ts'
 import { mcpRoutes } from './mcp/routes.ts'
 import { numberRoutes } from './numbers/routes.ts'
@@ -88,6 +91,7 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
   await app.register(async scope => {
     const closeGaps = collectMethods(scope, deps)
     registerPages(scope, deps)
+    termsPage(scope)
     talkRoutes(scope, deps)
     authRoutes(scope, deps)
     accountRoutes(scope, deps)
@@ -103,6 +107,7 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
     realtimeRoutes(scope, deps)
     contactRoutes(scope, deps)
     campaignRoutes(scope, deps)
+    await leadRoutes(scope, deps)
     doNotCallRoutes(scope, deps)
     webhookRoutes(scope, deps)
     mcpRoutes(scope, deps) // a tool for each operation before it
@@ -149,6 +154,7 @@ export async function startControl(deps: Deps): Promise<Control> {
   const campaigns = createCampaignDialer(deps)
   const rooms = createRoomSweep(deps)
   const indexer = createIndexer(deps)
+  const searcher = createSearcher(deps)
   const workers = await startWorkers(deps, {
     'call.place': data => dialer.offer(data.call_id),
     'campaign.place': data => campaigns.offer(data.call_ids),
@@ -157,6 +163,7 @@ export async function startControl(deps: Deps): Promise<Control> {
     'softphone.publish': data => publishSoftphone(deps, data),
     'knowledge.index': data => indexer.run(data),
     'knowledge.forget': ({ keys }) => forgetContent(deps, keys),
+    'leads.search': data => searcher.run(data),
   })
   const running = [
     deps.bus.onEvents(event => handleEvent(deps, event).catch(rethrowBare)),
@@ -173,6 +180,7 @@ export async function startControl(deps: Deps): Promise<Control> {
   return {
     async stop() {
       indexer.stop()
+      searcher.stop()
       await Promise.all(running.map(part => part.stop()))
       await workers.stop()
       await dialer.stop()

@@ -8,6 +8,7 @@ import type { Blobs, Clock, Fetch, Log } from '../media/ports.ts'
 import type { Sql } from './db/connect.ts'
 import type { Vectors } from './knowledge/index/pgvector.ts'
 import type { Embedder, Extractor } from './knowledge/types.ts'
+import type { LeadParts } from './leads/types.ts'
 import type { ControlMeters } from './meters.ts'
 import type { LiveKit } from './realtime/livekit.ts'
 
@@ -41,6 +42,10 @@ export interface ControlConfig {
   engine_gone_ms: number
   /** Calls of one owner at once, those in the queue too. */
   max_calls_per_owner: number
+  /** Of an enriched lead; a decimal string of up to 4 places. */
+  lead_price: string
+  /** Lead searches that an account may start in a day, by UTC. */
+  lead_searches_per_day: number
   /** Beginnings of numbers that are not dialled, with the plus, and of those that are all the same; the longer one decides. */
   blocked_prefixes: string[]
   allowed_prefixes: string[]
@@ -83,6 +88,8 @@ export const defaultConfig: ControlConfig = {
   room_sweep_ms: 2000,
   engine_gone_ms: 4000,
   max_calls_per_owner: 50,
+  lead_price: '10.0000',
+  lead_searches_per_day: 10,
   // Satellite networks, international networks and premium-rate numbers: dear, and nobody's neighbours.
   blocked_prefixes: ['+870', '+878', '+881', '+882', '+883', '+888', '+979'],
   allowed_prefixes: [],
@@ -133,6 +140,8 @@ export interface Deps {
   livekit?: LiveKit | null
   /** The same. */
   knowledge?: KnowledgeParts | null
+  /** The same. */
+  leads?: LeadParts | null
   config: ControlConfig
 }
 

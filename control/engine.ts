@@ -1,5 +1,5 @@
 /** Control's side of the talk with engines: takes in their events, answers their questions, sweeps up after them. */
-import type { AskHandlers } from '../media/contract/bus-control.ts'
+import type { AskHandlers, Taker } from '../media/contract/bus-control.ts'
 import type { BusEvent, CallEvent, EngineEvent } from '../media/contract/messages.ts'
 import { deleteExpired } from './accounts/session-sql.ts'
 import { admitCall, extendCall } from './calls/admit.ts'
@@ -8,6 +8,7 @@ import { finish, finishLost, finishUnanswered } from './calls/finish.ts'
 import { noteRecording } from './calls/recording.ts'
 import type { CallStatus } from './calls/schema.ts'
 import {
+  type CallRow,
   deleteOldEvents,
   insertEvent,
   type LiveChange,
@@ -15,6 +16,7 @@ import {
   selectHeld,
   selectOfEarlierBoots,
   selectOverdue,
+  selectUntold,
   updateBridgeClosed,
   updateLive,
 } from './calls/sql.ts'
@@ -63,7 +65,13 @@ export async function handleEvent(deps: Deps, event: BusEvent): Promise<void> {
 async function closeEarlierBoots(deps: Deps, { engine, boot }: EngineEvent): Promise<void> {
   // The last words of the boot before may be in the same batch; they know more than we do.
   await new Promise<void>(resolve => deps.clock.after(deps.config.engine_lost_grace_ms, resolve))
+  // Told late, it may be an earlier boot itself.
+  const now = (await deps.bus.engines()).find(one => one.engine === engine)
+  if (now && now.boot !== boot) return
   const lost = await selectOfEarlierBoots(deps.sql, engine, boot)
+  for (const { id, taker } of await selectTaken(deps)) {
+    if (taker !== 'control' && taker.engine === engine && taker.boot !== boot) lost.push(id)
+  }
   for (const id of lost) await finishLost(deps, id)
   if (lost.length > 0) deps.log.warn({ engine, calls: lost.length }, 'calls of an earlier boot were closed')
 }
@@ -134,8 +142,21 @@ function storedEvent(event: Exclude<CallEvent, { type: 'call.ended' | 'dtmf.rece
 export async function sweepOverdue(deps: Deps): Promise<void> {
   for (const { id, direction } of await selectOverdue(deps.sql, wallDate(deps))) {
     if (!(await deps.bus.withdraw(id))) continue // an engine has it; its lease decides from here
-    await finishUnanswered(deps, id, 'failed', direction === 'in' ? 'engine_lost' : 'queue_expired')
+    await finishUntaken(deps, { id, direction })
   }
+}
+
+const finishUntaken = (deps: Deps, { id, direction }: Pick<CallRow, 'id' | 'direction'>) =>
+  finishUnanswered(deps, id, 'failed', direction === 'in' ? 'engine_lost' : 'queue_expired')
+
+/** Calls that were taken, and nobody has said so: who took them may have died before the first word. */
+async function selectTaken(deps: Deps): Promise<{ id: string; direction: CallRow['direction']; taker: Taker }[]> {
+  const untold = await selectUntold(deps.sql)
+  const takers = await deps.bus.takers(untold.map(call => call.id))
+  return untold.flatMap(call => {
+    const taker = takers.get(call.id)
+    return taker ? [{ ...call, taker }] : []
+  })
 }
 
 const LEASE_BATCH = 50
@@ -150,9 +171,15 @@ export function createReaper(deps: Deps): { sweep(): Promise<void> } {
   let lookedAt = deps.clock.now()
   return {
     async sweep() {
-      const held = await selectHeld(deps.sql, wallDate(deps))
+      const held = await selectHeld(deps.sql)
       const alive = new Set<string>()
+      /** Withdrawn by one of us that died before it could end them: nobody is called. */
+      const withdrawn = new Map<string, Pick<CallRow, 'id' | 'direction'>>()
       try {
+        for (const { taker, ...call } of await selectTaken(deps)) {
+          held.push(call.id)
+          if (taker === 'control') withdrawn.set(call.id, call)
+        }
         for (let from = 0; from < held.length; from += LEASE_BATCH) {
           const batch = held.slice(from, from + LEASE_BATCH)
           const holders = await Promise.all(batch.map(id => deps.bus.holder(id)))
@@ -171,7 +198,9 @@ export function createReaper(deps: Deps): { sweep(): Promise<void> } {
         const since = missing.get(id) ?? now
         missing.set(id, since)
         if (now - since < deps.config.reap_after_ms) continue
-        if (await finishLost(deps, id)) deps.log.warn({ call_id: id }, 'call without a living engine was closed')
+        const left = withdrawn.get(id)
+        if (left) await finishUntaken(deps, left)
+        else if (await finishLost(deps, id)) deps.log.warn({ call_id: id }, 'call without a living engine was closed')
         missing.delete(id)
       }
     },

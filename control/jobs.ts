@@ -13,6 +13,7 @@ export interface JobData {
   'softphone.publish': { id: string; username: string }
   'knowledge.index': { owner_id: string; source_id: string }
   'knowledge.forget': { keys: string[] }
+  'leads.search': { owner_id: string; job_id: string }
 }
 export type JobName = keyof JobData
 
@@ -50,6 +51,11 @@ const queues: { [N in JobName]: Queue } = {
     ...{ retryLimit: 1_000_000, retryDelay: 5, retryBackoff: true, retryDelayMax: 300 },
     ...{ expireInSeconds: 60, notify: false },
   },
+  // How often is counted in the row, and the time too: see leads/job.ts.
+  'leads.search': {
+    ...{ retryLimit: 1_000_000, retryDelay: 2, retryBackoff: true, retryDelayMax: 300 },
+    ...{ expireInSeconds: 3 * 3600, heartbeatSeconds: 10, notify: false },
+  },
 }
 const KEPT_SECONDS = 3600
 const POLL_SECONDS = 2
@@ -64,6 +70,8 @@ const PLACES: Record<JobName, number> = {
   'softphone.publish': 1,
   'knowledge.index': 2,
   'knowledge.forget': 1,
+  // They wait for sites most of the time.
+  'leads.search': 4,
 }
 /** One customer's slow receivers or hundred sites must not hold every place. Of all processes together. */
 const PLACES_OF_AN_OWNER: Partial<Record<JobName, number>> = { 'webhook.deliver': 4, 'knowledge.index': 1 }

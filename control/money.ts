@@ -60,16 +60,25 @@ interface Moved {
   open_holds: number
 }
 
+/** What money is set aside for: a call or a lead search. Each has one hold. */
+export interface Purpose {
+  call_id: string | null
+  job_id: string | null
+}
+const forCall = (id: string): Purpose => ({ call_id: id, job_id: null })
+const forJob = (id: string): Purpose => ({ call_id: null, job_id: id })
+const forNothing: Purpose = { call_id: null, job_id: null }
+
 interface Movement {
   kind: EntryKind
-  callId: string | null
+  purpose: Purpose
   at: Date
   moved: Moved
   amounts: Partial<Record<Account, bigint>>
   reference?: string | null
 }
 
-async function write(db: Db, ownerId: string, { kind, callId, at, moved, amounts, reference }: Movement) {
+async function write(db: Db, ownerId: string, { kind, purpose, at, moved, amounts, reference }: Movement) {
   const transactionId = uuidv7(at.getTime())
   const entries = Object.entries(amounts)
     .filter(([, amount]) => amount !== 0n)
@@ -80,7 +89,7 @@ async function write(db: Db, ownerId: string, { kind, callId, at, moved, amounts
       account,
       kind,
       amount,
-      call_id: callId,
+      ...purpose,
       created_at: at,
       seq: account === 'balance' ? moved.entries : null,
       balance_after: account === 'balance' ? moved.available : null,
@@ -115,7 +124,7 @@ export async function fund(
     where owner_id = ${ownerId} returning available, entries, open_holds`
   if (!moved) throw new Error('there is no such balance')
   const amounts = { funding: -amount, balance: amount }
-  await write(tx, ownerId, { kind: 'fund', callId: null, at, moved, amounts, reference })
+  await write(tx, ownerId, { kind: 'fund', purpose: forNothing, at, moved, amounts, reference })
 }
 
 /** Calls of an owner begin one after the other: each is counted under this lock. */
@@ -138,8 +147,8 @@ async function reserve(tx: Tx, ownerId: string, amount: bigint): Promise<Moved |
 }
 
 /**
- * Sets money aside for the first seconds of a call. Answers how many holds of the owner are open with this one; null when
- * there is not enough money.
+ * Sets money aside for the first seconds of a call. Answers how many holds of the owner's calls are open with this one;
+ * null when there is not enough money.
  */
 export async function openHold(
   tx: Tx,
@@ -148,29 +157,54 @@ export async function openHold(
   at: Date,
 ): Promise<number | null> {
   const amount = costOf(call.tariff, call.seconds)
+  return setAside(tx, ownerId, { purpose: forCall(call.id), amount, seconds: call.seconds }, at)
+}
+
+/** Sets money aside for a lead search. False when there is not enough; then nothing was changed. */
+export async function openJobHold(
+  tx: Tx,
+  ownerId: string,
+  job: { id: string; amount: bigint },
+  at: Date,
+): Promise<boolean> {
+  const hold = { purpose: forJob(job.id), amount: job.amount, seconds: 0 }
+  return (await setAside(tx, ownerId, hold, at)) !== null
+}
+
+async function setAside(
+  tx: Tx,
+  ownerId: string,
+  hold: { purpose: Purpose; amount: bigint; seconds: number },
+  at: Date,
+): Promise<number | null> {
+  const { purpose, amount, seconds } = hold
+  const { call_id, job_id } = purpose
   const [first, second, transaction] = [uuidv7(at.getTime()), uuidv7(at.getTime()), uuidv7(at.getTime())]
   // One statement, since it is asked for at every call; `write` tells what an entry means.
   const [moved] = await tx<Pick<Moved, 'open_holds'>[]>`
     with moved as (
       update balances
       set available = available - ${amount}, held = held + ${amount}, entries = entries + ${entriesOf(amount)},
-        open_holds = open_holds + 1
+        open_holds = open_holds + ${countOf(purpose)}
       where owner_id = ${ownerId} and available >= ${amount} returning available, entries, open_holds
     ), hold as (
-      insert into holds (call_id, owner_id, amount, paid_seconds)
-      select ${call.id}, ${ownerId}, ${amount}, ${call.seconds} from moved
+      insert into holds (call_id, job_id, owner_id, amount, paid_seconds)
+      select ${call_id}::uuid, ${job_id}::uuid, ${ownerId}, ${amount}, ${seconds} from moved
     ), entered as (
       insert into ledger_entries
-        (id, transaction_id, owner_id, account, kind, amount, call_id, created_at, seq, balance_after)
+        (id, transaction_id, owner_id, account, kind, amount, call_id, job_id, created_at, seq, balance_after)
       select ${first}::uuid, ${transaction}::uuid, ${ownerId}::uuid, 'balance', 'hold', ${-amount}::bigint,
-        ${call.id}::uuid, ${at}::timestamptz, entries, available from moved where ${amount}::bigint <> 0
+        ${call_id}::uuid, ${job_id}::uuid, ${at}::timestamptz, entries, available from moved where ${amount}::bigint <> 0
       union all
       select ${second}::uuid, ${transaction}::uuid, ${ownerId}::uuid, 'held', 'hold', ${amount}::bigint,
-        ${call.id}::uuid, ${at}::timestamptz, null, null from moved where ${amount}::bigint <> 0
+        ${call_id}::uuid, ${job_id}::uuid, ${at}::timestamptz, null, null from moved where ${amount}::bigint <> 0
     )
     select open_holds from moved`
   return moved?.open_holds ?? null
 }
+
+/** What `open_holds` counts: calls under way. */
+const countOf = ({ call_id }: Purpose) => (call_id === null ? 0 : 1)
 
 /** The same for several calls of one owner: all of them or, when there is not enough money, none; then it answers false. */
 export async function openHolds(
@@ -237,7 +271,13 @@ export async function extendHold(
   await tx`
     update holds set amount = amount + ${more}, paid_seconds = ${paid}
     where owner_id = ${ownerId} and call_id = ${call.id}`
-  await write(tx, ownerId, { kind: 'extend', callId: call.id, at, moved, amounts: { balance: -more, held: more } })
+  await write(tx, ownerId, {
+    kind: 'extend',
+    purpose: forCall(call.id),
+    at,
+    moved,
+    amounts: { balance: -more, held: more },
+  })
   return paid
 }
 
@@ -253,20 +293,44 @@ export async function settleHold(
   call: { id: string; tariff: Tariff; seconds: number },
   at: Date,
 ): Promise<Settlement> {
+  const paidFor = ({ paid_seconds }: Hold) => Math.min(call.seconds, paid_seconds)
+  const settled = await settle(tx, ownerId, forCall(call.id), hold => costOf(call.tariff, paidFor(hold)), at)
+  return settled ? { seconds: paidFor(settled), captured: settled.captured } : { seconds: 0, captured: 0n }
+}
+
+/** The same for a lead search: captures what it cost, never more than was held. */
+export async function settleJobHold(
+  tx: Tx,
+  ownerId: string,
+  job: { id: string; cost: bigint },
+  at: Date,
+): Promise<bigint> {
+  const within = ({ amount }: Hold) => (job.cost < amount ? job.cost : amount)
+  return (await settle(tx, ownerId, forJob(job.id), within, at))?.captured ?? 0n
+}
+
+/** Null: there is none that is open. */
+async function settle(
+  tx: Tx,
+  ownerId: string,
+  purpose: Purpose,
+  cost: (hold: Hold) => bigint,
+  at: Date,
+): Promise<(Hold & { captured: bigint }) | null> {
+  const { call_id, job_id } = purpose
+  const which = tx`owner_id = ${ownerId} and ${call_id === null ? tx`job_id = ${job_id}` : tx`call_id = ${call_id}`}`
   const [hold] = await tx<Hold[]>`
-    select amount, paid_seconds from holds
-    where owner_id = ${ownerId} and call_id = ${call.id} and captured is null for update`
-  if (!hold) return { seconds: 0, captured: 0n }
-  const seconds = Math.min(call.seconds, hold.paid_seconds)
-  const captured = costOf(call.tariff, seconds)
+    select amount, paid_seconds from holds where ${which} and captured is null for update`
+  if (!hold) return null
+  const captured = cost(hold)
   const rest = hold.amount - captured
   const [moved] = await tx<Moved[]>`
     update balances
     set held = held - ${hold.amount}, available = available + ${rest}, entries = entries + ${entriesOf(rest)},
-      open_holds = open_holds - 1
+      open_holds = open_holds - ${countOf(purpose)}
     where owner_id = ${ownerId} returning available, entries, open_holds`
-  await tx`update holds set captured = ${captured} where owner_id = ${ownerId} and call_id = ${call.id}`
+  await tx`update holds set captured = ${captured} where ${which}`
   const amounts = { held: -hold.amount, revenue: captured, balance: rest }
-  await write(tx, ownerId, { kind: 'settle', callId: call.id, at, moved: moved!, amounts })
-  return { seconds, captured }
+  await write(tx, ownerId, { kind: 'settle', purpose, at, moved: moved!, amounts })
+  return { ...hold, captured }
 }

@@ -43,6 +43,9 @@ function isRegion(text: string): text is CountryCode {
 /** The country of a number; null where the number does not tell, as with +800. */
 export const regionOf = (phone: string): string | null => parsePhoneNumberFromString(phone)?.country ?? null
 
+/** By the numbering plan: `MOBILE`, `TOLL_FREE`; null for a number that nobody can have been given. */
+export const phoneType = (phone: string): string | null => parsePhoneNumberFromString(phone)?.getType() ?? null
+
 /** How numbers are dialled in a country; null when there is no such country. */
 export function dialingRules(region: string): DialingRules | null {
   if (!isRegion(region)) return null
@@ -50,7 +53,7 @@ export function dialingRules(region: string): DialingRules | null {
   rules.selectNumberingPlan(region)
   // Not in the library's types, but in its documentation.
   const plan = rules.numberingPlan as unknown as PrefixedPlan
-  const international = plan.defaultIDDPrefix() ?? plan.IDDPrefix()
+  const international = plan.defaultIDDPrefix() || plan.IDDPrefix()
   const code = plan.callingCode()
   return {
     calling_code: code,
@@ -66,7 +69,8 @@ interface PrefixedPlan {
   /** 0 for none. */
   nationalPrefix(): string | 0 | undefined
   IDDPrefix(): string
-  defaultIDDPrefix(): string | undefined
+  /** 0 for none. */
+  defaultIDDPrefix(): string | 0 | undefined
 }
 
 export type Barred = 'emergency' | 'premium_rate' | 'satellite' | 'blocked_prefix'

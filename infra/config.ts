@@ -133,6 +133,13 @@ const Environment = z.object({
   EMBEDDINGS_MODEL: z.string().optional(),
   EMBEDDINGS_DIMENSIONS: z.coerce.number().int().min(1).max(8192).default(1536),
 
+  /** Where companies are looked for: OpenStreetMap by an Overpass interpreter, as `https://host/api/interpreter`, */
+  OVERPASS_URL: z.url({ protocol: /^https?$/ }).optional(),
+  /** which needs a geocoder that speaks as Nominatim does, before `/search`; */
+  NOMINATIM_URL: z.url({ protocol: /^https?$/ }).optional(),
+  /** and the web by a SearXNG server with JSON among its formats, before `/search`. */
+  SEARXNG_URL: z.url({ protocol: /^https?$/ }).optional(),
+
   /** Exact `host:port` pairs that tools, webhooks and crawls may reach although they are not public. */
   FETCH_ALLOW: list,
   MINUTE_PRICE: money.default('5.0000'),
@@ -144,6 +151,10 @@ const Environment = z.object({
   SESSION_DAYS: z.coerce.number().int().min(1).max(365).default(30),
   CURRENCY: z.string().length(3).default('RUB'),
   MAX_CALLS_PER_OWNER: z.coerce.number().int().positive().default(50),
+  /** What an enriched lead costs. */
+  LEAD_PRICE: money.default('10.0000'),
+  /** Lead searches that an account may start in a day, by UTC. */
+  LEAD_SEARCHES_PER_DAY: z.coerce.number().int().min(0).default(10),
   /** Instead of the satellite, international and premium ranges that are blocked by default. */
   BLOCKED_PREFIXES: list.pipe(z.array(prefix)),
   /** Exceptions to what is blocked. */
@@ -177,6 +188,9 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   }
   if ((values.EMBEDDINGS_URL === undefined) !== (values.EMBEDDINGS_MODEL === undefined)) {
     throw new ConfigError('EMBEDDINGS_URL and EMBEDDINGS_MODEL must be set together')
+  }
+  if ((values.OVERPASS_URL === undefined) !== (values.NOMINATIM_URL === undefined)) {
+    throw new ConfigError('OVERPASS_URL and NOMINATIM_URL must be set together')
   }
   if (values.BLOB_S3_URL && !(values.BLOB_S3_ACCESS_KEY && values.BLOB_S3_SECRET_KEY)) {
     throw new ConfigError('BLOB_S3_URL needs BLOB_S3_ACCESS_KEY and BLOB_S3_SECRET_KEY')

@@ -135,7 +135,7 @@ function outcome(child: ChildProcess, { timeMs }: ExtractorOptions, signal: Abor
       if (said.type === 'ready') ready = true
       else if (said.type === 'blocks') for (const block of said.blocks) blocks.push(block)
       else if (said.type === 'failed') result = new KnowledgeError(said.code, said.message)
-      else result = { url: said.url, title: said.title, blocks, html: said.html }
+      else result = { url: said.url, title: said.title, blocks, html: said.html, ...(said.site && { site: said.site }) }
     })
     const settle = () => {
       clearTimeout(timer)

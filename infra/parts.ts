@@ -16,6 +16,7 @@ import { systemClock } from './clock.ts'
 import type { Config } from './config.ts'
 import { createEmbedder } from './embedder.ts'
 import { createExtractor } from './extractor.ts'
+import { createLeads } from './leads.ts'
 import { createTerminalMail, mailFolder } from './mail.ts'
 import { createSafeFetch } from './safe-fetch.ts'
 
@@ -69,6 +70,8 @@ export const controlConfig = (config: Config): ControlConfig => ({
   session_days: config.SESSION_DAYS,
   currency: config.CURRENCY,
   max_calls_per_owner: config.MAX_CALLS_PER_OWNER,
+  lead_price: config.LEAD_PRICE,
+  lead_searches_per_day: config.LEAD_SEARCHES_PER_DAY,
   blocked_prefixes: config.BLOCKED_PREFIXES.length > 0 ? config.BLOCKED_PREFIXES : defaultConfig.blocked_prefixes,
   allowed_prefixes: config.ALLOWED_PREFIXES,
   trunk_private_hosts: config.TRUNK_PRIVATE_HOSTS,
@@ -107,6 +110,7 @@ export function buildControlParts(
   const boss = createBoss({ url, log })
   const embedder = createEmbedder(config)
   const vectors = embedder ? createVectors({ sql, log }) : null
+  const leads = createLeads(config, { sql, clock: systemClock, publicUrl: publicUrl(config) })
   const knowledge = { extractor: createExtractor(), embedder, vectors, temp: join(config.home, 'knowledge') }
   return {
     sql,
@@ -116,6 +120,7 @@ export function buildControlParts(
     meters: createControlMeters(metrics),
     livekit: openLiveKit(config),
     knowledge,
+    leads,
     log,
     clock: systemClock,
     bus: createControlBus({ redis, sealer, consumer, log, prefix: config.REDIS_PREFIX }),
@@ -124,7 +129,7 @@ export function buildControlParts(
     mail: createTerminalMail(mailFolder(config.home)),
     config: controlConfig(config),
     async close() {
-      await Promise.all([knowledge.extractor.close(), vectors?.close(), embedder?.close()])
+      await Promise.all([knowledge.extractor.close(), leads.close(), vectors?.close(), embedder?.close()])
       await sql.end({ timeout: 5 })
       redis.disconnect()
     },

@@ -31,6 +31,17 @@ export const ownedTables: readonly OwnedTable[] = [
   { name: 'campaign_counters', exported: false, erased: true },
   { name: 'campaigns', exported: all('created_at', 'id'), erased: true },
   {
+    name: 'lead_identities',
+    through: { column: 'job_id', table: 'lead_jobs' },
+    exported: false,
+    erased: true,
+  },
+  { name: 'leads', exported: without(['search'], 'created_at', 'id'), erased: true },
+  { name: 'lead_jobs', exported: without(['attempt', 'tries'], 'created_at', 'id'), erased: true },
+  { name: 'lead_directory_rows', exported: all('directory_id', 'seq'), erased: true },
+  { name: 'lead_directories', exported: all('created_at', 'id'), erased: true },
+  { name: 'lead_terms', exported: all('accepted_at', 'version'), erased: true },
+  {
     name: 'contact_projects',
     through: { column: 'contact_id', table: 'contacts' },
     exported: all('contact_id', 'project_id'),
@@ -72,6 +83,6 @@ export const ownedTables: readonly OwnedTable[] = [
   { name: 'password_resets', exported: false, erased: true },
   { name: 'subscriptions', exported: all('owner_id'), erased: true },
   { name: 'balances', exported: all('owner_id'), erased: false },
-  { name: 'holds', exported: all('call_id'), erased: false },
+  { name: 'holds', exported: all('call_id', 'job_id'), erased: false },
   { name: 'ledger_entries', exported: all('created_at', 'id'), erased: false },
 ]

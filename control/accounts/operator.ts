@@ -6,6 +6,7 @@ import { type Deps, wallDate } from '../deps.ts'
 import { REVOKED_EVERYWHERE_MS } from '../http/verdicts.ts'
 import { enqueue } from '../jobs.ts'
 import { knowledgeOf } from '../knowledge/storage.ts'
+import { endSearchesOf } from '../leads/end.ts'
 import { balanceOf } from '../money.ts'
 import { withdrawSoftphones } from '../softphones/service.ts'
 import { raiseVersion } from '../trunks/sql.ts'
@@ -56,12 +57,14 @@ export async function eraseAccount(
   await deps.sql.begin(async tx => {
     await lockIdle(tx, ownerId)
     await closeAccount(tx, ownerId)
+    await endSearchesOf(deps, tx, ownerId)
   })
   await new Promise<void>(resolve => deps.clock.after(REVOKED_EVERYWHERE_MS, resolve))
   // Before the rows: when the store is away, the operator hears of it and can try again.
   await deleteFiles(deps, ownerId)
   const left = await deps.sql.begin(async tx => {
     await lockIdle(tx, ownerId)
+    await endSearchesOf(deps, tx, ownerId)
     await withdrawSoftphones(deps, tx, ownerId)
     for (const table of ownedTables) {
       if (table.erased) await tx`delete from ${tx(table.name)} where ${isOwned(tx, ownerId, table)}`

@@ -8,11 +8,15 @@ import type { EntryKind } from '../money.ts'
 import { EntryView } from './schema.ts'
 import { countEntries, type EntryRow, selectEntries } from './sql.ts'
 
-const descriptions: Record<EntryKind, string> = {
-  fund: 'Money came in',
-  hold: 'Set aside for a call',
-  extend: 'Set aside for more of a call',
-  settle: 'Left over from a call',
+function describe({ kind, job_id }: Pick<EntryRow, 'kind' | 'job_id'>): string {
+  const what = job_id === null ? 'a call' : 'a lead search'
+  const words: Record<EntryKind, string> = {
+    fund: 'Money came in',
+    hold: `Set aside for ${what}`,
+    extend: `Set aside for more of ${what}`,
+    settle: `Left over from ${what}`,
+  }
+  return words[kind]
 }
 
 function presentEntry(currency: string, row: EntryRow) {
@@ -22,7 +26,8 @@ function presentEntry(currency: string, row: EntryRow) {
     amount: presentMoney(row.amount, currency),
     balance_after: presentMoney(row.balance_after, currency),
     call_id: row.call_id,
-    description: row.reference ?? descriptions[row.kind],
+    job_id: row.job_id,
+    description: row.reference ?? describe(row),
     created_at: row.created_at.toISOString(),
   }
 }

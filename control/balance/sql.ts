@@ -8,6 +8,7 @@ export interface EntryRow {
   amount: bigint
   balance_after: bigint
   call_id: string | null
+  job_id: string | null
   reference: string | null
   created_at: Date
 }
@@ -21,7 +22,7 @@ export async function countEntries(db: Db, ownerId: string): Promise<number> {
 export async function selectEntries(db: Db, ownerId: string, page: Page & { total: number }): Promise<EntryRow[]> {
   const newest = Math.max(0, page.total - page.offset)
   return db<EntryRow[]>`
-    select id, kind, amount, balance_after, call_id, reference, created_at from ledger_entries
+    select id, kind, amount, balance_after, call_id, job_id, reference, created_at from ledger_entries
     where owner_id = ${ownerId} and account = 'balance' and seq > ${newest - page.limit} and seq <= ${newest}
     order by seq desc`
 }

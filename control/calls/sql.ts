@@ -238,18 +238,23 @@ export async function updateRecording(
 // ---- sweeps: over all owners ----
 
 /** Nobody said that they have it, and the time for it is over. */
-export async function selectOverdue(db: Db, now: Date): Promise<{ id: string; direction: string }[]> {
-  return db<{ id: string; direction: string }[]>`
+export async function selectOverdue(db: Db, now: Date): Promise<Pick<CallRow, 'id' | 'direction'>[]> {
+  return db<Pick<CallRow, 'id' | 'direction'>[]>`
     select id, direction from calls
     where ended_at is null and engine is null and status in ('queued', 'ringing') and deadline_at < ${now}
     order by deadline_at limit 200`
 }
 
-/** Calls that some engine should be holding a lease on. */
-export async function selectHeld(db: Db, now: Date): Promise<string[]> {
-  const rows = await db<{ id: string }[]>`
-    select id from calls where ended_at is null and (engine is not null or deadline_at < ${now})`
+/** Calls that an engine has said to have: it holds a lease on each. */
+export async function selectHeld(db: Db): Promise<string[]> {
+  const rows = await db<{ id: string }[]>`select id from calls where ended_at is null and engine is not null`
   return rows.map(row => row.id)
+}
+
+/** Those that nobody has said to have, though somebody may have taken them. */
+export async function selectUntold(db: Db): Promise<Pick<CallRow, 'id' | 'direction'>[]> {
+  return db<Pick<CallRow, 'id' | 'direction'>[]>`
+    select id, direction from calls where ended_at is null and engine is null`
 }
 
 export async function selectOfEarlierBoots(db: Db, engine: string, boot: string): Promise<string[]> {

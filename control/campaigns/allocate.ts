@@ -111,8 +111,8 @@ export function freeSlots(concurrency: number, live: number, openMs: number): nu
 /** How far ahead a trunk's turns are given away, in ms; a round may be late by as much. */
 const AHEAD_MS = 1000
 
-/** Calls of a trunk that may be queued now, whose next turn is in `aheadMs`, with `slotMs` between two. */
-export function dueTurns(aheadMs: number, slotMs: number): number {
+/** Calls of a trunk that may be queued now, whose next turn is in `aheadMs`, with `turnMs` between two. */
+export function dueTurns(aheadMs: number, turnMs: number): number {
   const ms = AHEAD_MS - Math.max(0, aheadMs)
-  return ms <= 0 ? 0 : Math.max(1, Math.floor(ms / slotMs))
+  return ms <= 0 ? 0 : Math.max(1, Math.floor(ms / turnMs))
 }

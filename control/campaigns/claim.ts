@@ -139,11 +139,11 @@ async function begin(
   campaign: CampaignRow,
   { wish, dial, at }: { wish: Claim; dial: readonly Chosen[]; at: Date },
 ): Promise<number> {
-  const { owner_id, project_id, id } = campaign
+  const { owner_id, project_id } = campaign
   const tariff = tariffAt(deps.config, 'out', wish.work.minute_price)
   const people = dial.map(({ contact: { phone, name } }) => ({ id: uuidv7(at.getTime()), phone, name }))
   const contacts = await upsertContacts(tx, owner_id, project_id, people, at)
-  const room = await lockRoom(tx, owner_id, id)
+  const room = await lockRoom(tx, campaign)
   const { count, maxCost } = roomFor(deps, campaign, room, tariff, dial.length)
   const taken = await withinTrunks(tx, owner_id, dial.slice(0, count))
   if (taken.length === 0) return 0

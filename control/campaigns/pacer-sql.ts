@@ -25,18 +25,34 @@ export interface WorkRow extends Omit<CampaignRow, 'status'>, StandingRow {
   reserved: bigint
 }
 
-const reserved = (db: Db) => db`
-  (select coalesce(sum(max_cost), 0)::bigint from calls where campaign_id = campaigns.id and ended_at is null) as reserved`
+/**
+ * Units that calls under way may still cost, by campaign, of those that may spend only so much; a call that began before
+ * there was a limit may cost all of it. By itself: as a part of another statement Postgres reads the live calls of all
+ * campaigns for each of them.
+ */
+export async function selectReserved(
+  db: Db,
+  campaigns: readonly Pick<CampaignRow, 'id' | 'max_spend'>[],
+): Promise<Map<string, bigint>> {
+  const limits = new Map(campaigns.flatMap(({ id, max_spend }) => (max_spend === null ? [] : [[id, max_spend]])))
+  if (limits.size === 0) return new Map()
+  const rows = await db<{ campaign_id: string; limited: bigint; unlimited: bigint }[]>`
+    select campaign_id, coalesce(sum(max_cost), 0)::bigint as limited, count(*) - count(max_cost) as unlimited
+    from calls where campaign_id = any(${[...limits.keys()]}::uuid[]) and ended_at is null group by campaign_id`
+  return new Map(
+    rows.map(({ campaign_id: id, limited, unlimited }) => [id, limited + unlimited * limits.get(id)!] as const),
+  )
+}
 
 /** Running campaigns with a free place, or with nothing left; but for those that are known to sleep. */
 export async function selectWork(db: Db, asleep: readonly string[]): Promise<WorkRow[]> {
-  return db<WorkRow[]>`
+  const rows = await db<Omit<WorkRow, 'reserved'>[]>`
     select campaigns.*, counters.pending,
       counters.dialing + counters.in_progress as live,
       (select next_attempt_at from campaign_contacts c where c.campaign_id = campaigns.id and c.status = 'pending'
         order by next_attempt_at, seq limit 1) as next_at,
       accounts.minute_price, subscriptions.status, subscriptions.ends_at, balances.available, balances.open_holds,
-      projects.settings ->> 'caller_id' as caller_id, ${reserved(db)},
+      projects.settings ->> 'caller_id' as caller_id,
       coalesce((
         select json_agg(json_build_object(
           'number', numbers.number, 'trunk_id', trunks.id, 'max_calls', trunks.max_calls, 'max_cps', trunks.max_cps,
@@ -56,6 +72,8 @@ export async function selectWork(db: Db, asleep: readonly string[]): Promise<Wor
     where campaigns.status = 'running' and not (campaigns.id = any(${asleep as string[]}::uuid[]))
       and counters.dialing + counters.in_progress < campaigns.concurrency
       and (counters.pending > 0 or counters.dialing + counters.in_progress = 0)`
+  const reserved = await selectReserved(db, rows)
+  return rows.map(row => ({ ...row, reserved: reserved.get(row.id) ?? 0n }))
 }
 
 /** Calls out that no engine has taken yet. */
@@ -143,15 +161,20 @@ export interface ClaimRoom {
   reserved: bigint
 }
 
-export async function lockRoom(tx: Tx, ownerId: string, campaignId: string): Promise<ClaimRoom> {
-  // Two statements: the second must see what the lock was waiting for.
-  await tx`select 1 from balances where owner_id = ${ownerId} for update`
-  const [row] = await tx<ClaimRoom[]>`
-    select available, open_holds, counters.dialing + counters.in_progress as live, campaigns.spend, ${reserved(tx)}
+export async function lockRoom(
+  tx: Tx,
+  campaign: Pick<CampaignRow, 'owner_id' | 'id' | 'max_spend'>,
+): Promise<ClaimRoom> {
+  const { owner_id, id } = campaign
+  // Statements of their own: they must see what the lock was waiting for.
+  await tx`select 1 from balances where owner_id = ${owner_id} for update`
+  const [row] = await tx<Omit<ClaimRoom, 'reserved'>[]>`
+    select available, open_holds, counters.dialing + counters.in_progress as live, campaigns.spend
     from campaigns join campaign_counters counters on counters.campaign_id = campaigns.id
     join balances on balances.owner_id = campaigns.owner_id
-    where campaigns.owner_id = ${ownerId} and campaigns.id = ${campaignId}`
-  return row!
+    where campaigns.owner_id = ${owner_id} and campaigns.id = ${id}`
+  const reserved = await selectReserved(tx, [campaign])
+  return { ...row!, reserved: reserved.get(id) ?? 0n }
 }
 
 export interface NewAttempt {

@@ -2,14 +2,16 @@
  * Dials the contacts of running campaigns. One process leads, and looks whenever a call has ended and four times a second;
  * that is for evenness and to save work. What two could do twice is decided by the rows that a claim locks.
  */
+import { turnMs } from '../../media/contract/pace.ts'
 import { isLive } from '../accounts/service.ts'
-import { slotMs, turnsAhead } from '../calls/pace.ts'
+import { turnsAhead } from '../calls/pace.ts'
 import { HOLD_SECONDS, tariffAt } from '../calls/tariff.ts'
 import { type Deps, wallDate } from '../deps.ts'
 import { enqueue, withJobs } from '../jobs.ts'
 import { errorFields } from '../log.ts'
 import { costOf, toUnits } from '../money.ts'
 import { allocate, type Demand, dueTurns, freeSlots, type Room, type Served } from './allocate.ts'
+import { finishStops } from './batches.ts'
 import { cancelQueued } from './cancel.ts'
 import { claim } from './claim.ts'
 import { createLeadership } from './lead.ts'
@@ -130,6 +132,7 @@ async function sweep(deps: Deps): Promise<void> {
   await startScheduled(deps.sql, at)
   await resumeToppedUp(deps.sql, toUnits(deps.config.minute_price), at)
   await cancelQueued(deps, await selectHaltedCalls(deps.sql))
+  await finishStops(deps)
 }
 
 /** Whether a campaign can dial now; if not, it is completed, paused, or left to sleep. */
@@ -143,8 +146,10 @@ async function isReady(deps: Deps, state: PacerState, row: WorkRow, nowMs: numbe
   if (reason) await pauseRunning(deps.sql, id, reason, new Date(nowMs))
   if (reason || blockersFor(deps, row).length > 0) return false
   const dueMs = row.next_at?.getTime() ?? Infinity
-  if (windowAt(row, nowMs).open && dueMs <= nowMs) return true
-  state.asleep.set(id, Math.min(nowMs + SLEEP_MS, Math.max(nowMs, dueMs)))
+  const window = windowAt(row, nowMs)
+  if (window.open && dueMs <= nowMs) return true
+  const opensMs = window.open ? nowMs : (window.untilMs ?? Infinity)
+  state.asleep.set(id, Math.min(nowMs + SLEEP_MS, Math.max(opensMs, dueMs)))
   return false
 }
 
@@ -181,20 +186,19 @@ function demandOf(row: WorkRow, nowMs: number): Demand {
 /** What is left of every limit that campaigns share. */
 async function roomOf(deps: Deps, rows: readonly WorkRow[]): Promise<Room> {
   const lines = new Map(rows.flatMap(row => row.lines.map(line => [line.trunk_id, line] as const)))
-  const paced = [...lines.values()].filter(line => line.max_cps !== null)
+  const paced = [...lines.values()].flatMap(({ trunk_id, max_cps }) =>
+    max_cps === null ? [] : [[trunk_id, max_cps] as const],
+  )
   const [engines, queued, ahead] = await Promise.all([
     deps.bus.engines(),
     countQueued(deps.sql),
-    turnsAhead(
-      deps,
-      paced.map(line => line.trunk_id),
-    ),
+    turnsAhead(deps, new Map(paced)),
   ])
   const places = engines.reduce((sum, one) => sum + Math.ceil(one.capacity * OUR_SHARE) - one.calls, 0)
   const trunks = new Map<string, number>()
   for (const { trunk_id, max_calls, max_cps, live } of lines.values()) {
     const free = max_calls === null ? Infinity : max_calls - live
-    const turns = max_cps === null ? Infinity : dueTurns(ahead.get(trunk_id) ?? 0, slotMs(max_cps))
+    const turns = max_cps === null ? Infinity : dueTurns(ahead.get(trunk_id) ?? 0, turnMs(max_cps))
     if (Math.min(free, turns) < Infinity) trunks.set(trunk_id, Math.max(0, Math.min(free, turns)))
   }
   return {

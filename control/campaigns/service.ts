@@ -7,13 +7,13 @@ import { uuidv7 } from '../ids.ts'
 import { passModeration } from '../moderation.ts'
 import { presentProject } from '../projects/service.ts'
 import { type ProjectRow, selectProject } from '../projects/sql.ts'
+import { BATCH, cancelRest, requeueRest } from './batches.ts'
 import { cancelQueued } from './cancel.ts'
 import { type Action, isDraft, isEditable, nextStatus } from './lifecycle.ts'
 import { defaultParams, mergeParams, presentCampaign, presentContact } from './present.ts'
 import type { CampaignFilters, CampaignInput, CampaignPatch, ContactFilters } from './schema.ts'
 import {
   type CountedCampaign,
-  cancelPending,
   countCampaigns,
   deleteCampaign,
   insertCampaign,
@@ -29,7 +29,7 @@ import {
 } from './sql.ts'
 import { consentOf, passStartGates } from './start.ts'
 import { setStatus } from './status.ts'
-import type { CampaignStatus } from './types.ts'
+import { type CampaignStatus, requeuedStatuses } from './types.ts'
 import { wakePacers } from './wake.ts'
 
 const MOST_CAMPAIGNS = 10_000
@@ -151,6 +151,7 @@ export async function stepCampaign(
   if (DIALING.includes(action) && judge(deps, seen, action) !== 'repeat') {
     await passStartGates(deps, ownerId, seen, action)
   }
+  if (action === 'requeue') await beginRequeue(deps, ownerId, id)
   await deps.sql.begin(async tx => {
     const campaign = await lockCampaign(tx, ownerId, id)
     if (!campaign) throw notFound()
@@ -162,13 +163,30 @@ export async function stepCampaign(
     }
     if (action === 'start' && campaign.total === 0) throw new Problem('no_contacts')
     if (action === 'requeue') await requeueContacts(tx, ownerId, id, wallDate(deps))
-    if (action === 'stop') await cancelPending(tx, ownerId, id)
     const consent = action === 'start' ? { consent: consentOf(caller, wallDate(deps)) } : {}
-    await setStatus(deps, tx, campaign, next, consent)
+    await setStatus(deps, tx, campaign, next, { ...consent, begins: action !== 'resume' })
   })
+  if (action === 'stop') await cancelRest(deps, ownerId, id)
   if (action === 'stop' || action === 'pause') await cancelQueued(deps, await selectQueuedCalls(deps.sql, ownerId, id))
   if (DIALING.includes(action)) wakePacers(deps)
   return getCampaign(deps, ownerId, id)
+}
+
+/** Of many contacts most are moved before: it is paused then, and whoever comes back can go on from there. */
+async function beginRequeue(deps: Deps, ownerId: string, id: string): Promise<void> {
+  const begun = await deps.sql.begin(async tx => {
+    const campaign = await lockCampaign(tx, ownerId, id)
+    if (!campaign) throw notFound()
+    judge(deps, campaign, 'requeue')
+    if (campaign.status === 'stopped' && campaign.pending > 0) return false
+    const many = requeuedStatuses.reduce((sum, status) => sum + campaign[status], 0) > BATCH
+    if (many && campaign.status !== 'paused') await setStatus(deps, tx, campaign, 'paused')
+    return many ? 'many' : 'few'
+  })
+  if (begun === 'many') await requeueRest(deps, ownerId, id)
+  if (begun) return
+  await cancelRest(deps, ownerId, id)
+  await beginRequeue(deps, ownerId, id)
 }
 
 function judge(deps: Pick<Deps, 'clock'>, campaign: CountedCampaign, action: Action): CampaignStatus | 'repeat' {

@@ -116,14 +116,6 @@ export async function selectQueuedCalls(db: Db, ownerId: string, campaignId: str
     where calls.owner_id = ${ownerId} and campaign_id = ${campaignId} and calls.status = 'queued' and ended_at is null`
 }
 
-/** Units that its calls under way may still cost, where it has a limit. */
-export async function selectReserved(db: Db, ownerId: string, campaignId: string): Promise<bigint> {
-  const [row] = await db<{ reserved: bigint }[]>`
-    select coalesce(sum(max_cost), 0)::bigint as reserved from calls
-    where owner_id = ${ownerId} and campaign_id = ${campaignId} and ended_at is null`
-  return row!.reserved
-}
-
 export interface StartFacts {
   project_id: string | null
   caller_id: string | null
@@ -212,24 +204,49 @@ export async function deleteContacts(tx: Tx, ownerId: string, campaignId: string
   await tx`update campaign_counters set ${tx(none)} where owner_id = ${ownerId} and campaign_id = ${campaignId}`
 }
 
-/** Whoever has not been dialled yet is not dialled any more. Their rows are locked before the counters, as everywhere. */
-export async function cancelPending(tx: Tx, ownerId: string, campaignId: string): Promise<void> {
-  await tx`
+/** As long as its status is this one: steps of its life wait, ends of its calls do not. */
+export async function holdStatus(tx: Tx, ownerId: string, id: string, status: CampaignStatus): Promise<boolean> {
+  const rows = await tx`
+    select 1 from campaigns where owner_id = ${ownerId} and id = ${id} and status = ${status} for key share`
+  return rows.length > 0
+}
+
+/** Null: all of them. */
+type Most = number | null
+
+/**
+ * Whoever has not been dialled yet is not dialled any more; answers how many. Their rows are locked before the counters, as
+ * everywhere.
+ */
+export async function cancelPending(tx: Tx, ownerId: string, campaignId: string, most: Most = null): Promise<number> {
+  const [row] = await tx<{ canceled: number }[]>`
     with gone as (
       update campaign_contacts set status = 'canceled'
-      where owner_id = ${ownerId} and campaign_id = ${campaignId} and status = 'pending' returning 1
+      where id in (
+        select id from campaign_contacts
+        where owner_id = ${ownerId} and campaign_id = ${campaignId} and status = 'pending'
+        order by next_attempt_at, seq limit ${most} for update
+      ) returning 1
     )
     update campaign_counters set pending = pending - n, canceled = canceled + n
     from (select count(*)::int as n from gone) as counted
-    where owner_id = ${ownerId} and campaign_id = ${campaignId}`
+    where owner_id = ${ownerId} and campaign_id = ${campaignId} returning n as canceled`
+  return row?.canceled ?? 0
 }
 
-export async function requeueContacts(tx: Tx, ownerId: string, campaignId: string, at: Date): Promise<void> {
-  await tx`
+/** Answers how many are to be dialled again. */
+export async function requeueContacts(
+  tx: Tx,
+  ownerId: string,
+  campaignId: string,
+  at: Date,
+  most: Most = null,
+): Promise<number> {
+  const [row] = await tx<{ requeued: number }[]>`
     with ended as (
       select id, status from campaign_contacts
       where owner_id = ${ownerId} and campaign_id = ${campaignId} and status = any(${[...requeuedStatuses]})
-      for update
+      order by status, seq limit ${most} for update
     ), back as (
       update campaign_contacts set status = 'pending', attempts = 0, round = round + 1, next_attempt_at = ${at}
       from ended where campaign_contacts.id = ended.id
@@ -242,7 +259,15 @@ export async function requeueContacts(tx: Tx, ownerId: string, campaignId: strin
         count(*) filter (where status = 'busy')::int as busy, count(*) filter (where status = 'failed')::int as failed
       from ended
     ) as moved
-    where owner_id = ${ownerId} and campaign_id = ${campaignId}`
+    where owner_id = ${ownerId} and campaign_id = ${campaignId} returning n as requeued`
+  return row?.requeued ?? 0
+}
+
+/** Of all owners: stopped before then, with contacts that are still to be canceled. */
+export async function selectHalfStopped(db: Db, before: Date): Promise<Pick<CampaignRow, 'owner_id' | 'id'>[]> {
+  return db<Pick<CampaignRow, 'owner_id' | 'id'>[]>`
+    select campaigns.owner_id, id from campaign_counters join campaigns on campaigns.id = campaign_id
+    where pending > 0 and status = 'stopped' and completed_at < ${before}`
 }
 
 const isIn = (db: Db, ownerId: string, campaignId: string) => db`

@@ -8,16 +8,15 @@ import type { CampaignStatus, ConsentEvidence, PauseReason } from './types.ts'
 export async function setStatus(
   deps: Pick<Deps, 'clock'>,
   tx: Tx,
-  { id, owner_id, status: before, started_at }: CountedCampaign,
+  { id, owner_id, started_at }: CountedCampaign,
   status: CampaignStatus,
-  more: { consent?: ConsentEvidence } = {},
+  { begins = false, ...more }: { consent?: ConsentEvidence; begins?: boolean } = {},
 ): Promise<void> {
   const at = wallDate(deps)
   const pause_reason: PauseReason | null = status === 'paused' ? 'owner' : null
-  const begins = status === 'running' && (before !== 'paused' || started_at === null)
   await updateStatus(tx, owner_id, id, {
     ...{ status, pause_reason, ...more, updated_at: at },
-    ...(begins ? { started_at: at } : {}),
+    ...(status === 'running' && (begins || started_at === null) ? { started_at: at } : {}),
     completed_at: isOver({ status }) ? at : null,
   })
 }

@@ -83,6 +83,11 @@ function assertDraft(campaign: CountedCampaign | undefined): CountedCampaign {
 async function regionOfCampaign(db: Db, ownerId: string, projectId: string): Promise<string | null> {
   const { region, lines } = await selectLines(db, ownerId, projectId)
   if (lines[0]) return region ?? regionOf(lines[0].number)
+  return homeRegionOf(db, ownerId)
+}
+
+/** By the account's first trunk. */
+export async function homeRegionOf(db: Db, ownerId: string): Promise<string | null> {
   const home = await selectHome(db, ownerId)
   return home.region ?? (home.number && regionOf(home.number))
 }

@@ -9,9 +9,10 @@ import { costOf } from '../money.ts'
 import { barredAs } from '../phone.ts'
 import { calleeZones } from './callee-zone.ts'
 import { rejectedOf } from './moderate.ts'
+import { selectReserved } from './pacer-sql.ts'
 import { blockersOf, type Judgement, judge, type SkipReason, type WaitReason } from './policy.ts'
 import { findCampaign } from './service.ts'
-import { type CountedCampaign, selectContact, selectLines, selectReserved } from './sql.ts'
+import { type CountedCampaign, selectContact, selectLines } from './sql.ts'
 import type { CampaignContactRow, CampaignStatus, ContactStatus } from './types.ts'
 
 const messages: Record<WaitReason | SkipReason | 'moderation_rejected', string> = {
@@ -94,7 +95,7 @@ async function judgeNow(deps: Deps, campaign: CountedCampaign, contact: Campaign
     standingOf(deps, owner_id, 'out'),
     selectLines(deps.sql, owner_id, project_id),
     isDoNotCall(deps.sql, owner_id, contact.phone),
-    selectReserved(deps.sql, owner_id, id),
+    selectReserved(deps.sql, [campaign]),
   ])
   const usable = caller_id === null ? lines : lines.filter(line => line.number === caller_id)
   const { subscribed, available, tariff } = standing
@@ -106,6 +107,13 @@ async function judgeNow(deps: Deps, campaign: CountedCampaign, contact: Campaign
     doNotCall,
     barred: barredAs(contact.phone, deps.config),
     zones: calleeZones(contact.phone),
-    blockers: blockersOf({ campaign, subscribed, lines: usable.length, available, hold, reserved }),
+    blockers: blockersOf({
+      campaign,
+      subscribed,
+      lines: usable.length,
+      available,
+      hold,
+      reserved: reserved.get(id) ?? 0n,
+    }),
   })
 }

@@ -42,6 +42,20 @@ export async function upsertContact(
   return row!.id
 }
 
+/** The contact of a lead, made unless its phone has one, which stays as it is. */
+export async function insertLeadContact(
+  db: Db,
+  ownerId: string,
+  { id, phone, name, at }: { id: string; phone: string; name: string; at: Date },
+): Promise<string> {
+  const search = searchText({ phone, name, notes: null, tags: [] })
+  const [row] = await db<{ id: string }[]>`
+    insert into contacts (id, owner_id, phone, channel, name, lead_status, search, created_at)
+    values (${id}, ${ownerId}, ${phone}, 'lead', ${name || null}, 'new', ${search}, ${at})
+    on conflict (owner_id, phone) do update set phone = excluded.phone returning id`
+  return row!.id
+}
+
 const columns = (db: Db) => db`
   contacts.*,
   array(select project_id from contact_projects where contact_id = contacts.id order by project_id) as project_ids,

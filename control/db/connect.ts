@@ -34,9 +34,19 @@ export function connect({ url, schema = 'parley', max = 10 }: DatabaseOptions): 
   }) as unknown as Sql
 }
 
+/** The server asks after so long, once more after as long, and then lets go of what a lost machine had locked. */
+const ASKED_AFTER_S = '1'
+const lostSoon = {
+  tcp_keepalives_idle: ASKED_AFTER_S,
+  tcp_keepalives_interval: ASKED_AFTER_S,
+  tcp_keepalives_count: '1',
+  tcp_user_timeout: '2000',
+}
+
 /** A single connection to the same database that is not of the pool: for locks of a session. The caller ends it. */
 export function connectAlone(sql: Sql): Sql {
-  const options = { ...sql.options, max: 1, idle_timeout: null, max_lifetime: null }
+  const connection = { ...sql.options.connection, ...lostSoon }
+  const options = { ...sql.options, connection, max: 1, idle_timeout: null, max_lifetime: null }
   return postgres(options as never) as unknown as Sql
 }
 

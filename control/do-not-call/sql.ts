@@ -20,6 +20,13 @@ export async function isDoNotCall(db: Db, ownerId: string, phone: string): Promi
   return (await db`select 1 from do_not_call where owner_id = ${ownerId} and phone = ${phone}`).length > 0
 }
 
+/** One of these numbers that is listed. */
+export async function selectUnwanted(db: Db, ownerId: string, phones: readonly string[]): Promise<string | null> {
+  const [row] = await db<{ phone: string }[]>`
+    select phone from do_not_call where owner_id = ${ownerId} and phone = any(${[...phones]}) order by phone limit 1`
+  return row?.phone ?? null
+}
+
 export async function selectDoNotCall(db: Db, ownerId: string, phone: string): Promise<DoNotCallRow | undefined> {
   const [row] = await db<DoNotCallRow[]>`
     select phone, source, note, created_at from do_not_call where owner_id = ${ownerId} and phone = ${phone}`

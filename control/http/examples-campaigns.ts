@@ -1,13 +1,10 @@
 /** Of the operations of campaigns: the same story goes on. */
+import { money, PROJECT, page } from './examples-common.ts'
 
-const PROJECT = '0195f2c0-11a4-7b52-8e6f-3c1d9a7b2e01'
 const CAMPAIGN = '0195f2c8-42e5-7d69-b3c8-7f2a0e1d9c63'
 const ENTRY = '0195f2c8-53f6-7e70-84d9-8a3b1f2e0d74'
 const CREATED = '2026-03-02T09:20:00.000Z'
 const STARTED = '2026-03-02T09:25:00.000Z'
-
-const money = (amount: string) => ({ amount, currency: 'RUB' })
-const page = (...items: unknown[]) => ({ items, total: items.length, limit: 50, offset: 0 })
 
 const params = {
   timezone: 'Europe/Moscow',

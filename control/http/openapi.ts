@@ -51,6 +51,7 @@ const TAGS = {
   Secrets: 'Values that tools and models need and nobody may read back.',
   Knowledge: 'Texts, sites and files of a project: what its agent looks up before it answers.',
   Campaigns: 'Lists of contacts that are called at the right hour, at the right pace, and within the money.',
+  'Lead search': 'From a brief in plain words to companies with telephone numbers, and on to a campaign.',
   Contacts: 'Everybody an agent has spoken to or shall speak to.',
   'Do-not-call': 'Numbers that are never dialled; who asks an agent not to be called is listed by it.',
   Trunks: 'SIP connections to carriers and PBXs.',

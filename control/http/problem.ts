@@ -19,6 +19,11 @@ export const problems = {
     title: 'The request is not valid',
     help: 'Each entry of `errors` points to a field by JSON Pointer. Unknown fields and query parameters are errors too.',
   },
+  terms_not_accepted: {
+    status: 400,
+    title: 'The terms of lead search were not accepted',
+    help: 'Read them at /terms/lead-search and send `accept_terms: true` once; again when they change.',
+  },
   unauthorized: {
     status: 401,
     title: 'The API key is missing or not valid',
@@ -32,12 +37,12 @@ export const problems = {
   subscription_inactive: {
     status: 402,
     title: 'The subscription is not active',
-    help: 'Calls can be made and taken only while the subscription is active.',
+    help: 'Calls are made and taken, and leads are searched for, only while the subscription is active.',
   },
   insufficient_balance: {
     status: 402,
-    title: 'The balance does not cover one minute',
-    help: 'The balance must be at least the price of one minute of the call.',
+    title: 'The balance does not cover it',
+    help: 'The balance must be at least the price of one minute of the call, or the estimate of the lead search.',
   },
   insufficient_scope: {
     status: 403,
@@ -93,13 +98,23 @@ export const problems = {
   },
   invalid_transition: {
     status: 409,
-    title: 'A campaign of this status cannot do this',
-    help: 'draft → scheduled → running ⇄ paused → completed or stopped; `requeue` begins again from the last three.',
+    title: 'This status does not allow it',
+    help: 'A campaign: draft → scheduled → running ⇄ paused → completed or stopped; `requeue` begins again from the last three. A lead search: queued → running → completed, failed or canceled; it can be canceled until it is over, and made a campaign of from then on.',
   },
   no_contacts: {
     status: 409,
     title: 'There is nobody to call',
     help: 'Upload contacts first. A requeue needs contacts that ended as no_answer, busy or failed.',
+  },
+  lead_search_active: {
+    status: 409,
+    title: 'Another lead search is under way',
+    help: 'One at a time: wait for its end, or cancel it.',
+  },
+  no_lead_sources: {
+    status: 409,
+    title: 'There is nowhere to search',
+    help: 'The operator has set up no source of leads. Upload a directory of your own.',
   },
   idempotency_in_flight: {
     status: 409,
@@ -170,6 +185,11 @@ export const problems = {
     status: 429,
     title: 'Too many requests',
     help: 'Wait as many seconds as `Retry-After` says.',
+  },
+  lead_search_limit: {
+    status: 429,
+    title: 'As many lead searches as a day allows were started',
+    help: 'The day is that of UTC; `Retry-After` says when the next one begins.',
   },
   internal_error: {
     status: 500,

@@ -38,6 +38,8 @@ interface BaseSpec<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType
   params?: P
   query?: Q
   body?: B
+  /** The whole body may be left out; the handler gets null or undefined then. */
+  bodyOptional?: true
   /** Media types of the body where it is no JSON; then `receive` reads it, and there is no MCP tool. */
   consumes?: string[]
   /** Bytes, where it may be larger than others. */
@@ -254,7 +256,7 @@ function schemaOf(
     security: securityOf(spec.scope),
     ...(spec.params ? { params: spec.params } : {}),
     querystring: spec.query ?? z.strictObject({}),
-    ...(spec.method === 'GET' ? {} : { body: spec.body ?? NoBody }),
+    ...(spec.method === 'GET' ? {} : { body: bodyOf(spec) }),
     ...(spec.consumes ? { consumes: spec.consumes } : {}),
     ...(spec.method === 'POST' ? { headers: idempotencyHeader } : {}),
     ...(ranges ? { headers: rangeHeader } : {}),
@@ -266,6 +268,9 @@ function schemaOf(
     'x-codes': codes,
   }
 }
+
+const bodyOf = ({ body, bodyOptional }: BaseSpec<z.ZodType, z.ZodType, z.ZodType, z.ZodType>) =>
+  body === undefined ? NoBody : bodyOptional ? body.nullish() : body
 
 function securityOf(reach: Reach): Record<string, string[]>[] {
   const session = { session: [] }

@@ -10,16 +10,18 @@ import type { Deps, KnowledgeParts } from '../deps.ts'
 import { enqueue } from '../jobs.ts'
 import { errorFields } from '../log.ts'
 import { crawlSite } from './crawl/crawl.ts'
-import { chunkPages } from './index/chunk.ts'
+import { chunkAside } from './index/chunk-aside.ts'
 import { embedMissing, embedStale } from './index/embed.ts'
 import { ensureModel } from './index/sql.ts'
-import { replaceChunks } from './index/store.ts'
+import { chunkSteps } from './index/store.ts'
 import { claimSource, hasSomeReadySource, holdsClaim, type SourceRow, updateClaimed } from './sql.ts'
 import { contentKey, fetchContent, removeTemp, tempFile } from './storage.ts'
-import { type Embedder, type ExtractedPage, KnowledgeError } from './types.ts'
+import { type Embedder, type ExtractedPage, KnowledgeError, type Skipped } from './types.ts'
 
 /** The longest that reading a source may take; a site of fifty slow pages with polite pauses is well below it. */
-const LONGEST_MS = 30 * 60_000
+export const LONGEST_MS = 30 * 60_000
+/** Twice what the most text of all kinds gives; each costs its time with the model of vectors. */
+export const MOST_CHUNKS = 50_000
 /** With pauses up to five minutes: half an hour of trouble on our side is waited out. */
 const MOST_TRIES = 12
 /** How soon a run hears that its source was deleted in another process. */
@@ -114,18 +116,15 @@ async function runClaimed(
   ending: AbortController,
 ): Promise<void> {
   const stopWatching = watch(deps, source, ending)
-  const cancel = deps.clock.after(LONGEST_MS, () =>
-    ending.abort(new KnowledgeError('timeout', 'Reading it took longer than half an hour.')),
-  )
   try {
     if (source.tries > MOST_TRIES) throw givenUp()
     // Of runs that were killed on this machine.
     await removeTemp(parts.temp, tempPrefix(source))
-    await readAndStore(deps, parts, source, ending.signal)
+    if (!source.chunked) await readAndCut(deps, parts, source, ending)
+    await embedAndShow(deps, parts, source, ending.signal)
   } catch (error) {
     await settle(deps, source, ending.signal.aborted ? ending.signal.reason : error)
   } finally {
-    cancel()
     await stopWatching()
   }
 }
@@ -158,16 +157,36 @@ async function settle(deps: Deps, source: SourceRow, error: unknown): Promise<vo
 /** It may work when it is tried again. */
 const OURS: ReadonlySet<string> = new Set(['internal', 'embedding_failed'])
 
-async function readAndStore(deps: Deps, parts: KnowledgeParts, source: SourceRow, signal: AbortSignal): Promise<void> {
-  if (!source.chunked) {
-    const pages = await readPages(deps, parts, source, signal)
-    const chunks = chunkPages(pages)
+async function readAndCut(
+  deps: Deps,
+  parts: KnowledgeParts,
+  source: SourceRow,
+  ending: AbortController,
+): Promise<void> {
+  const { signal } = ending
+  const cancel = deps.clock.after(LONGEST_MS, () =>
+    ending.abort(new KnowledgeError('timeout', 'Reading it took longer than half an hour.')),
+  )
+  try {
+    const { pages, skipped } = await readPages(deps, parts, source, signal)
+    const chunks = await chunkAside(pages, signal)
     if (chunks.length === 0) throw new KnowledgeError('no_text', 'There is no text in it.')
-    await claimed(deps, source, async tx => {
-      await replaceChunks(tx, source, chunks)
-      await updateClaimed(tx, source, { chunked: true, chunks: chunks.length, pages: pages.length })
-    })
+    if (chunks.length > MOST_CHUNKS) {
+      throw new KnowledgeError('too_complex', `It falls into more than ${MOST_CHUNKS} passages.`)
+    }
+    for (const step of chunkSteps(source, chunks)) {
+      signal.throwIfAborted()
+      await claimed(deps, source, step)
+    }
+    const read = { chunked: true, chunks: chunks.length, pages: pages.length, skipped }
+    await claimed(deps, source, async tx => void (await updateClaimed(tx, source, read)))
+  } finally {
+    cancel()
   }
+}
+
+/** However long it takes: what has its vector keeps it, whatever becomes of the run. */
+async function embedAndShow(deps: Deps, parts: KnowledgeParts, source: SourceRow, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted()
   if (parts.embedder) await embedMissing({ sql: deps.sql, embedder: parts.embedder }, source, signal, () => {})
   await claimed(deps, source, async tx => void (await updateClaimed(tx, source, { status: 'ready' })))
@@ -186,20 +205,20 @@ async function readPages(
   parts: KnowledgeParts,
   source: SourceRow,
   signal: AbortSignal,
-): Promise<ExtractedPage[]> {
-  if (source.kind !== 'url') return [await readContent(deps, parts, source, signal)]
+): Promise<{ pages: ExtractedPage[]; skipped: Skipped }> {
+  if (source.kind !== 'url') return { pages: [await readContent(deps, parts, source, signal)], skipped: {} }
   const pages: ExtractedPage[] = []
   let chunks = 0
   const { extractor } = parts
   const { fetch, clock } = deps
   const onPage = async (page: ExtractedPage) => {
     pages.push(page)
-    chunks += chunkPages([page]).length
+    chunks += (await chunkAside([page], signal)).length
     if (!(await updateClaimed(deps.sql, source, { pages: pages.length, chunks }))) throw new Superseded()
   }
   const { url, crawl, max_pages: maxPages } = source
-  await crawlSite({ url: url!, crawl, maxPages, fetch, extractor, clock, signal, onPage })
-  return pages
+  const { skipped } = await crawlSite({ url: url!, crawl, maxPages, fetch, extractor, clock, signal, onPage })
+  return { pages, skipped }
 }
 
 async function readContent(

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isFetchable } from '../http/shapes.ts'
-import { KNOWLEDGE_ERRORS } from './types.ts'
+import { KNOWLEDGE_ERRORS, SKIP_REASONS } from './types.ts'
 import type { Upload } from './upload.ts'
 
 export const MOST_FOUND = 20
@@ -55,6 +55,9 @@ export const SourceView = z
       .describe('The agent knows what is `ready`; the others are on their way, or say in `error` why not'),
     chunks: z.int().describe('Passages that it was cut into; grows while it is indexed'),
     pages: z.int().describe('Of a site, those that were read so far; 1 for a text or a file'),
+    skipped: z
+      .array(z.object({ reason: z.enum(SKIP_REASONS), count: z.int() }))
+      .describe('Of a site that was read: what was found there and is not indexed, and why'),
     error: z.object({ code: z.enum(KNOWLEDGE_ERRORS), message: z.string() }).nullable(),
     created_at: z.string(),
   })

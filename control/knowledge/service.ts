@@ -26,6 +26,7 @@ import {
   selectUse,
 } from './sql.ts'
 import { contentKey, sweepTemp, tempFile } from './storage.ts'
+import { SKIP_REASONS } from './types.ts'
 import type { Upload } from './upload.ts'
 
 const MOST_SOURCES = 200
@@ -45,7 +46,11 @@ type Draft = Omit<NewSource, 'id' | 'created_at' | 'project_id'>
 export function presentSource(row: SourceRow) {
   const { id, kind, name, status, chunks, pages, error_code: code, error_message: message } = row
   const error = code === null ? null : { code, message: message ?? '' }
-  return { id, kind, name, status, chunks, pages, error, created_at: row.created_at.toISOString() }
+  const skipped = SKIP_REASONS.flatMap(reason => {
+    const count = row.skipped[reason]
+    return count ? [{ reason, count }] : []
+  })
+  return { id, kind, name, status, chunks, pages, skipped, error, created_at: row.created_at.toISOString() }
 }
 
 // ---- coming in ----

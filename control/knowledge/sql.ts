@@ -1,6 +1,6 @@
 import type { Db, Tx } from '../db/connect.ts'
 import type { Page } from '../http/paging.ts'
-import type { DocumentKind, KnowledgeErrorCode } from './types.ts'
+import type { DocumentKind, KnowledgeErrorCode, Skipped } from './types.ts'
 
 export interface SourceRow {
   id: string
@@ -23,6 +23,7 @@ export interface SourceRow {
   chunked: boolean
   pages: number
   chunks: number
+  skipped: Skipped
   error_code: KnowledgeErrorCode | null
   error_message: string | null
   created_at: Date
@@ -105,7 +106,7 @@ export async function markStored(tx: Tx, ownerId: string, id: string): Promise<S
 export async function resetSource(tx: Tx, ownerId: string, id: string): Promise<SourceRow> {
   const [row] = await tx<SourceRow[]>`
     update knowledge_sources
-    set status = 'pending', tries = 0, chunked = false, pages = 0, chunks = 0, error_code = null, error_message = null
+    set status = 'pending', tries = 0, chunked = false, pages = 0, chunks = 0, skipped = '{}', error_code = null, error_message = null
     where owner_id = ${ownerId} and id = ${id} returning *`
   return row!
 }
@@ -165,7 +166,7 @@ export async function holdsClaim(db: Db, claim: Claim, lock = false): Promise<bo
 }
 
 type Change = Partial<
-  Pick<SourceRow, 'status' | 'pages' | 'chunks' | 'chunked' | 'tries' | 'error_code' | 'error_message'>
+  Pick<SourceRow, 'status' | 'pages' | 'chunks' | 'chunked' | 'skipped' | 'tries' | 'error_code' | 'error_message'>
 >
 
 /** False: nothing was written, since the right to write is lost. */

@@ -1,5 +1,7 @@
 /** What passes between the parts of the knowledge base: fetched, extracted, cut into chunks, embedded, found. */
 
+import type { SitePage } from './extract/site-page.ts'
+
 /** Told by content, never by name. */
 export const DOCUMENT_KINDS = ['txt', 'md', 'csv', 'json', 'html', 'pdf', 'docx'] as const
 export type DocumentKind = (typeof DOCUMENT_KINDS)[number]
@@ -23,16 +25,19 @@ export interface ExtractedLinks {
   /** Absolute, http or https, without fragment, in the order of the page, each once. */
   links: string[]
   canonical: string | null
+  /** Where the page sends who opens it, at once. */
+  refresh: string | null
   noindex: boolean
   nofollow: boolean
 }
 
-export type Extracted = ExtractedPage & { html: ExtractedLinks | null }
+/** `site`: of kind `site` alone. */
+export type Extracted = ExtractedPage & { html: ExtractedLinks | null; site?: SitePage }
 
 /** A file on disk, or what a page answered. */
 export type DocumentInput =
   | { kind: DocumentKind; file: string }
-  | { kind: 'html' | 'txt' | 'pdf'; body: Uint8Array; url: string; charset: string | null }
+  | { kind: 'html' | 'txt' | 'pdf' | 'site'; body: Uint8Array; url: string; charset: string | null }
 
 export const KNOWLEDGE_ERRORS = [
   'empty',
@@ -52,6 +57,21 @@ export const KNOWLEDGE_ERRORS = [
   'internal',
 ] as const
 export type KnowledgeErrorCode = (typeof KNOWLEDGE_ERRORS)[number]
+
+/** Why a page of a site is not indexed; `KNOWLEDGE_ERRORS` where it cannot be read. */
+export const SKIP_REASONS = [
+  ...KNOWLEDGE_ERRORS,
+  /** Its address, its canonical address or its text is indexed already. */
+  'duplicate',
+  /** It leads to another site. */
+  'off_site',
+  /** It asks not to be indexed. */
+  'noindex',
+  /** Found, and not read: there were enough pages, or no time or requests left. */
+  'limit',
+] as const
+export type SkipReason = (typeof SKIP_REASONS)[number]
+export type Skipped = Partial<Record<SkipReason, number>>
 
 /** The source cannot be read, and the customer is told so; `message` is one sentence for them, without secrets. */
 export class KnowledgeError extends Error {

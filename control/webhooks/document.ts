@@ -31,11 +31,12 @@ export const payloads: Record<DeliveryEvent, z.ZodType> = {
     lead_id: z.uuid(),
     job_id: z.uuid().nullable().describe('The lead search that found it; null: a caller became a lead'),
     created_at,
-    phone: z.string().describe('E.164'),
+    phone: z.string().nullable().describe('E.164; null: the company told none'),
     score: z.int().nullable().describe('0 to 100'),
     data: z.object({
       call_id: call_id.optional().describe('The call that made a lead of a caller'),
       campaign_id,
+      company: z.string().optional().describe('What the lead search found'),
     }),
   }),
   test: z.object({ event: z.literal('test'), created_at, data: z.object({}) }),

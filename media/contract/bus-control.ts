@@ -1,7 +1,7 @@
 /** Control's end of the bus. */
 import type { Redis } from 'ioredis'
 import type { Log } from '../ports.ts'
-import { type BusKeys, busKeys, claimCall, DEAD_EVENTS_KEPT_MS, EVENTS_KEPT_MS } from './bus.ts'
+import { type BusKeys, busKeys, claimants, claimCall, DEAD_EVENTS_KEPT_MS, EVENTS_KEPT_MS } from './bus.ts'
 import type { CallCommand, PlaceCommand } from './messages.ts'
 import { type AskAnswer, type AskName, type AskRequest, asks, BusEvent, CallEvent, Heartbeat } from './messages.ts'
 import type { NewTrunk, NewTrunksSnapshot } from './plan.ts'
@@ -13,11 +13,15 @@ import { askForCheck } from './trunk-check.ts'
 
 export type AskHandlers = { [N in AskName]: (request: AskRequest<N>) => Promise<AskAnswer<N>> }
 
+export type Taker = 'control' | { engine: string; boot: string }
+
 export interface ControlBus {
   /** Offers a call to the engines. Nobody takes it after the deadline. */
   place(command: PlaceCommand): Promise<void>
   /** True when no engine had taken this queued call, and now none will. */
   withdraw(callId: string): Promise<boolean>
+  /** Who has claimed these calls, whether or not anybody was told: us, by `withdraw`, an engine, or nobody yet. */
+  takers(callIds: readonly string[]): Promise<Map<string, Taker>>
   /** Tells the engine that holds the call; false when no live one does. */
   command(command: CallCommand): Promise<boolean>
   /** `engine|boot` of who holds the call, or null. */
@@ -36,6 +40,7 @@ export interface ControlBus {
   follow(callId: string | null, handle: (event: CallEvent) => void, from?: string): Reader
 }
 
+const CONTROL = 'control'
 const RETRY_AFTER_MS = 15_000
 const MAX_DELIVERIES = 20
 
@@ -52,7 +57,8 @@ export function createControlBus(options: {
     async place(command) {
       await redis.xadd(keys.commands, 'MAXLEN', '~', 100_000, '*', 'command', JSON.stringify(command))
     },
-    withdraw: callId => claimCall(redis, keys, callId, 'control', 0),
+    withdraw: callId => claimCall(redis, keys, { callId, who: CONTROL, deadline: 0 }),
+    takers: callIds => takersOf(redis, keys, callIds),
     async command(command) {
       const holder = await holderOf(redis, keys, command.call_id)
       if (!holder) return false
@@ -127,6 +133,16 @@ async function trimEvents(redis: Redis, keys: BusKeys): Promise<void> {
 }
 
 const msOf = (id: string) => Number(id.split('-')[0])
+
+async function takersOf(redis: Redis, keys: BusKeys, callIds: readonly string[]): Promise<Map<string, Taker>> {
+  const takers = new Map<string, Taker>()
+  for (const [i, who] of (await claimants(redis, keys, callIds)).entries()) {
+    const [engine, boot] = who?.split('|') ?? []
+    if (who === CONTROL) takers.set(callIds[i]!, CONTROL)
+    else if (engine && boot) takers.set(callIds[i]!, { engine, boot })
+  }
+  return takers
+}
 
 async function holderOf(redis: Redis, keys: BusKeys, callId: string) {
   const text = await redis.get(keys.lease(callId))

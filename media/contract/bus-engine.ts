@@ -107,16 +107,16 @@ export function createEngineBus(options: {
         wanted,
         handle: async entries => {
           for (const entry of entries) {
-            // Acknowledged and gone before anything is dialled: a redelivered dial would ring a person twice.
-            await redis.multi().xack(keys.commands, 'engines', entry.id).xdel(keys.commands, entry.id).exec()
             const command = PlaceCommand.safeParse(jsonOf(entry, 'command'))
             if (!command.success) {
               log.error({ id: entry.id, issues: command.error.issues.length }, 'command does not fit the contract')
+              await redis.multi().xack(keys.commands, 'engines', entry.id).xdel(keys.commands, entry.id).exec()
               continue
             }
             const { plan, deadline } = command.data
-            if (await claimCall(redis, keys, plan.call_id, `${engine}|${boot}`, deadline)) {
-              await redis.set(keys.lease(plan.call_id), `${engine}|${boot}`, 'PX', LEASE_MS)
+            // Gone from the stream before anything is dialled: a redelivered dial would ring a person twice.
+            const wish = { callId: plan.call_id, who: `${engine}|${boot}`, deadline, entryId: entry.id }
+            if (await claimCall(redis, keys, { ...wish, leaseMs: LEASE_MS })) {
               handle(plan)
             } else log.warn({ call_id: plan.call_id }, 'command was stale or withdrawn')
           }
@@ -143,11 +143,7 @@ export function createEngineBus(options: {
     onTrunkCheck(how) {
       examine = how
     },
-    async claim(callId) {
-      if (!(await claimCall(redis, keys, callId, `${engine}|${boot}`, 0))) return false
-      await this.renewLease(callId)
-      return true
-    },
+    claim: callId => claimCall(redis, keys, { callId, who: `${engine}|${boot}`, deadline: 0, leaseMs: LEASE_MS }),
     async renewLease(callId) {
       await redis.set(keys.lease(callId), `${engine}|${boot}`, 'PX', LEASE_MS)
     },

@@ -22,7 +22,7 @@ export interface BusKeys {
   trunks: string
   trunkChanges: string
   trunkLease(trunkId: string): string
-  /** When a trunk may be dialled next. */
+  /** When a trunk was and will be dialled. */
   trunkTurn(trunkId: string): string
   /** The report of one examination. */
   trunkCheck(id: string): string
@@ -49,7 +49,7 @@ export function busKeys(prefix = 'parley'): BusKeys {
     trunks: `${prefix}:trunks`,
     trunkChanges: `${prefix}:trunks:changes`,
     trunkLease: trunkId => `${prefix}:trunks:lease:${trunkId}`,
-    trunkTurn: trunkId => `${prefix}:trunks:turn:${trunkId}`,
+    trunkTurn: trunkId => `${prefix}:trunks:turns:${trunkId}`,
     trunkCheck: id => `${prefix}:trunks:check:${id}`,
     softphones: `${prefix}:softphones`,
     softphoneChanges: `${prefix}:softphones:changes`,
@@ -69,27 +69,53 @@ export const DEAD_EVENTS_KEPT_MS = 7 * 24 * 3600 * 1000
 const CLAIM_KEPT_MS = 24 * 3600 * 1000
 
 /**
- * KEYS claim; ARGV who and which try, deadline (epoch ms, 0 = none), ttl. 1 when this try owns the call now, also when it
- * is sent again because the connection broke before the answer. Redis' own clock judges.
+ * KEYS claim, lease, commands; ARGV who and which try, deadline (epoch ms, 0 = none), ms that the claim is kept, ms of the
+ * lease (0: none), the command's entry in the stream (empty: none). 1 when this try owns the call now, also when it is sent
+ * again because the connection broke before the answer. Redis' own clock judges. All of it in one step: an engine may die
+ * before it, and another takes the command; or after it, and the lease shows who is missing.
  */
 const CLAIM_SCRIPT = `
-if redis.call('GET', KEYS[1]) == ARGV[1] then return 1 end
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local deadline = tonumber(ARGV[2])
-if deadline > 0 and now > deadline then return 0 end
-if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[3]) then return 1 end
-return 0`
+local function claimed()
+  if redis.call('GET', KEYS[1]) == ARGV[1] then return true end
+  local t = redis.call('TIME')
+  local now = t[1] * 1000 + math.floor(t[2] / 1000)
+  local deadline = tonumber(ARGV[2])
+  if deadline > 0 and now > deadline then return false end
+  return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[3])
+end
+local mine = claimed()
+if mine and ARGV[4] ~= '0' then
+  redis.call('SET', KEYS[2], string.match(ARGV[1], '^[^|]*|[^|]*'), 'PX', ARGV[4])
+end
+if ARGV[5] ~= '' then
+  redis.call('XACK', KEYS[3], 'engines', ARGV[5])
+  redis.call('XDEL', KEYS[3], ARGV[5])
+end
+return mine and 1 or 0`
+
+export interface ClaimWish {
+  callId: string
+  /** `engine|boot`, or control. */
+  who: string
+  /** Epoch ms; 0: none. */
+  deadline: number
+  /** With its lease. */
+  leaseMs?: number
+  /** Which is gone from the stream then, whoever has the call. */
+  entryId?: string
+}
 
 /** True for exactly one of all who ever ask for this call. */
-export async function claimCall(
-  redis: Redis,
-  keys: BusKeys,
-  callId: string,
-  who: string,
-  deadline: number,
-): Promise<boolean> {
-  return (
-    (await redis.eval(CLAIM_SCRIPT, 1, keys.claim(callId), `${who}|${randomUUID()}`, deadline, CLAIM_KEPT_MS)) === 1
-  )
+export async function claimCall(redis: Redis, keys: BusKeys, wish: ClaimWish): Promise<boolean> {
+  const { callId, who, deadline, leaseMs = 0, entryId = '' } = wish
+  const known = [keys.claim(callId), keys.lease(callId), keys.commands]
+  const mine = `${who}|${randomUUID()}`
+  return (await redis.eval(CLAIM_SCRIPT, 3, ...known, mine, deadline, CLAIM_KEPT_MS, leaseMs, entryId)) === 1
+}
+
+/** Who has claimed each of these calls: `engine|boot`, control, or nobody. */
+export async function claimants(redis: Redis, keys: BusKeys, callIds: readonly string[]): Promise<(string | null)[]> {
+  if (callIds.length === 0) return []
+  const claims = await redis.mget(callIds.map(keys.claim))
+  return claims.map(text => text?.slice(0, text.lastIndexOf('|')) ?? null)
 }

@@ -46,6 +46,8 @@ export type AttemptOutcome = {
 type Parts = {
   readonly trunk: TrunkPlan
   readonly place: Place
+  /** The same at every place (RFC 3263 §4.3): for a carrier all of them are one attempt. */
+  readonly callId: string
   /** There is another one to try. */
   readonly more: boolean
   readonly options: DialOptions
@@ -121,6 +123,7 @@ export class Attempt {
     const call = {
       headers: {
         ...callHeaders(trunk, host, { from: plan.from, to: plan.to, divertedFrom }),
+        'Call-ID': this.parts.callId,
         Allow: ALLOW,
         'Content-Type': 'application/sdp',
         ...again,

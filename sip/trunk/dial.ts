@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { TrunkPlan } from '../../media/contract/plan.ts'
 import type { DialOptions, DialResult } from '../../media/ports.ts'
 import type { RtpSession } from '../../media/rtp/session.ts'
@@ -34,6 +35,7 @@ async function tryHosts(
   const account = accountOf(trunk)
   const credentials = account === null ? null : new Credentials(account)
   const endAtMs = clock.now() + options.plan.ring_timeout_ms
+  const callId = randomUUID()
   const places = health.orderBy(await context.places.of(trunk), reached)
   let tried: DialResult | null = null
   for (const [index, place] of places.entries()) {
@@ -53,7 +55,7 @@ async function tryHosts(
     try {
       const address = await advertisedAddress(context.media, rtp, proxyHost(trunk) ?? reached(place).host)
       const local = localAudio(rtp, address, wishesOf(context.media, trunk))
-      const parts = { trunk, place, more, options, rtp, local, credentials, endAtMs }
+      const parts = { trunk, place, callId, more, options, rtp, local, credentials, endAtMs }
       return await new Attempt(context, parts).run()
     } catch (error) {
       log.warn({ err: error, trunk_id: trunk.id }, 'outbound call could not be sent')

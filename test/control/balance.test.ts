@@ -54,6 +54,7 @@ test('every change of the balance is listed, newest first, with what it was for'
     amount: { amount: '1.2500', currency: 'RUB' },
     balance_after: { amount: '95.7500', currency: 'RUB' },
     call_id: null,
+    job_id: null,
     description: 'Invoice 17',
     created_at: at.toISOString(),
   })

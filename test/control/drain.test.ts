@@ -39,6 +39,7 @@ test('500 calls and 500 deliveries that wait are worked off at once, not a few a
     'softphone.publish': async () => {},
     'knowledge.index': async () => {},
     'knowledge.forget': async () => {},
+    'leads.search': async () => {},
     'campaign.place': async () => {},
   })
   let [placedMs, deliveredMs] = [0, 0]
@@ -65,6 +66,7 @@ const deliverOnly = (): Promise<Workers> =>
     'softphone.publish': async () => {},
     'knowledge.index': async () => {},
     'knowledge.forget': async () => {},
+    'leads.search': async () => {},
   })
 async function endpoint(owner: Tenant, url: string): Promise<string> {
   return (await owner.call('POST', '/webhooks', { url, events: ['call.failed'] })).body.id

@@ -60,6 +60,9 @@ afterAll(() => control?.close())
 /** The one operation whose body is a list, and the one that takes a form with a file. */
 const TAKES_A_LIST = 'upload_campaign_contacts'
 const TAKES_A_FILE = 'add_knowledge_file'
+const TAKES_A_TABLE = 'add_lead_directory'
+/** Of these the body may be left out. */
+const TAKES_NOTHING = 'create_lead_campaign'
 
 const withBody = () => targets.filter(target => target.example !== undefined)
 const changing = () => targets.filter(target => target.method !== 'GET')
@@ -150,13 +153,17 @@ describe('a body that is', () => {
   ])('%s', async (what, payload, code) => {
     const which = changing().filter(({ id }) => !(what.startsWith('an array') && id === TAKES_A_LIST))
     const isJson = code !== 'malformed_json'
-    const expected = { ...all(which, code), ...(isJson ? { [TAKES_A_FILE]: 'unsupported_media_type' } : {}) }
+    const expected = {
+      ...all(which, code),
+      ...(isJson ? { [TAKES_A_FILE]: 'unsupported_media_type', [TAKES_A_TABLE]: 'unsupported_media_type' } : {}),
+    }
     expect(await codesOf(which, { payload })).toEqual(expected)
   })
 
   test('null or nothing where one is needed', async () => {
     for (const payload of ['null', '']) {
-      expect(await codesOf(withBody(), { payload })).toEqual(all(withBody(), 'validation_failed'))
+      const which = withBody().filter(({ id }) => id !== TAKES_NOTHING)
+      expect(await codesOf(which, { payload })).toEqual(all(which, 'validation_failed'))
     }
   })
 
@@ -179,8 +186,9 @@ describe('a body that is', () => {
     'x',
   ])('of type %s', async type => {
     const sent = { payload: '{}', headers: { 'content-type': type } }
-    // A form may be right; that there is no such project is said before it is read.
-    const exception = type.startsWith('multipart') ? { [TAKES_A_FILE]: 'not_found' } : {}
+    // A form may be right; that there is no such project is said before it is read, and that it breaks off, after it.
+    const forms = { [TAKES_A_FILE]: 'not_found', [TAKES_A_TABLE]: 'validation_failed' }
+    const exception = type.startsWith('multipart') ? forms : {}
     expect(await codesOf(changing(), sent)).toEqual({ ...all(changing(), 'unsupported_media_type'), ...exception })
   })
 

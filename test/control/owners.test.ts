@@ -32,6 +32,7 @@ beforeAll(async () => {
   nobody = {
     ...{ project_id: id(), call_id: id(), contact_id: id(), trunk_id: id(), webhook_id: id(), delivery_id: id() },
     ...{ softphone_id: id(), source_id: id() },
+    ...{ job_id: id(), directory_id: id() },
     ...{ campaign_id: id(), campaign_contact_id: id() },
     ...{ key_id: id(), monitor_id: id(), number: nextPhone(), phone: nextPhone(), name: 'NOBODYS' },
   }
@@ -75,6 +76,18 @@ async function createOwned(email: string, name: string): Promise<Owned> {
   await made('POST', '/secrets', { name, value: 'hidden' })
   const campaign = await made('POST', '/campaigns', { name, project_id: tenant.projectId })
   await made('POST', `/campaigns/${campaign.id}/contacts`, [{ phone: nextPhone() }])
+  const job = await made('POST', '/lead-search', {
+    brief_raw: name,
+    brief_parsed: { niche: name, geo: 'Oakland', signals: [], exclusions: [], target_leads: 1, queries: [] },
+    accept_terms: true,
+  })
+  const table = await request(control.app, {
+    method: 'POST',
+    url: '/v1/public/lead-search/directories',
+    headers: { 'x-api-key': tenant.key, ...FORM },
+    payload: forms['add_lead_directory']!,
+  })
+  if (table.status !== 201) throw new Error(JSON.stringify(table.body))
   const [dialled] = (await tenant.call('GET', `/campaigns/${campaign.id}/contacts`)).body.items
   return {
     id: tenant.ownerId,
@@ -86,6 +99,7 @@ async function createOwned(email: string, name: string): Promise<Owned> {
       softphone_id: softphone.id,
       ...{ campaign_id: campaign.id, campaign_contact_id: dialled.id },
       source_id: source.id,
+      ...{ job_id: job.id, directory_id: table.body.id },
       monitor_id: uuidv7(control.deps.clock.wall()),
       ...{ phone: unwanted.phone, name },
     },
@@ -109,6 +123,8 @@ const bodies: Record<string, (names: Names) => object> = {
   update_campaign: () => ({ name: 'Stolen' }),
   upload_campaign_contacts: () => [{ phone: '+14155550199' }],
   start_campaign: () => ({ consent: true }),
+  create_lead_campaign: () => ({}),
+  update_lead_directory: () => ({ name: 'Stolen' }),
 }
 
 interface Operation {
@@ -123,6 +139,8 @@ interface Operation {
 const FORM = { 'content-type': 'multipart/form-data; boundary=x' }
 const forms: Record<string, string> = {
   add_knowledge_file: '--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nhello\r\n--x--\r\n',
+  add_lead_directory:
+    '--x\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\ncompany,phone\r\nAurora,+14155550100\r\n--x--\r\n',
 }
 
 async function ask({ id, method, url, scope, body }: Operation, names: Names): Promise<Answer & { asked: number }> {

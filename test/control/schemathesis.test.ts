@@ -39,7 +39,7 @@ positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403", "404",
 
 # What a file is, is told by what is in it; and whatever stands for one is a file once it is a part of multipart/form-data.
 [[operations]]
-include-operation-id = ["add_knowledge_file"]
+include-operation-id = ["add_knowledge_file", "add_lead_directory"]
 [operations.checks]
 positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403", "404", "409", "415", "422", "429"]
 negative_data_rejection.expected-statuses = ["2xx", "4xx"]
@@ -50,6 +50,12 @@ include-operation-id = ["monitor_call", "unmonitor_call", "create_realtime_sessi
 [operations.checks]
 not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "503"]
 positive_data_acceptance.expected-statuses = ["2xx", "401", "402", "403", "404", "409", "422", "429", "503"]
+
+# The terms are accepted once, and what is nothing but spaces is no niche.
+[[operations]]
+include-operation-id = ["start_lead_search"]
+[operations.checks]
+positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "402", "403", "404", "409", "422", "429"]
 
 # A key must expire in the future.
 [[operations]]

@@ -36,6 +36,7 @@ beforeAll(async () => {
     'softphone.publish': async () => {},
     'knowledge.index': async () => {},
     'knowledge.forget': async () => {},
+    'leads.search': async () => {},
     'webhook.deliver': data => deliver(control.deps, data),
   })
 })

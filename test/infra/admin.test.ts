@@ -226,7 +226,8 @@ async function fill(tenant: Tenant): Promise<void> {
   await fillKnowledge(owner, project)
   const campaign = await tenant.call('POST', '/campaigns', { name: 'Ivan', project_id: project })
   await tenant.call('POST', `/campaigns/${campaign.body.id}/contacts`, [{ phone: PHONE, name: 'Ivan' }])
-  await sql`insert into holds values (${call}, ${owner}, 50000, 60, 12345)`
+  await sql`insert into holds (call_id, owner_id, amount, paid_seconds, captured) values (${call}, ${owner}, 50000, 60, 12345)`
+  await fillLeads(owner, contact)
   const delivery = randomUUID()
   await sql`
     insert into webhook_deliveries (id, owner_id, webhook_id, event, body, status, created_at)
@@ -249,6 +250,22 @@ async function fillKnowledge(owner: string, project: string): Promise<void> {
   await sql`insert into knowledge_models (name, dimensions) values ('some model', 1) on conflict do nothing`
   await sql`insert into knowledge_vectors select ${source}, id, 0, 'x' from knowledge_models limit 1`
   await sql`insert into knowledge_versions values (${source}, ${owner}, ${project}, 1)`
+}
+
+async function fillLeads(owner: string, contact: string): Promise<void> {
+  const { sql } = control.deps
+  const [job, lead, directory] = [randomUUID(), randomUUID(), randomUUID()]
+  await sql`
+    insert into lead_jobs (id, owner_id, status, end_reason, brief_raw, brief, sources, price, target, found, enriched,
+      created_at, ended_at)
+    values (${job}, ${owner}, 'completed', 'exhausted', 'Ivan', '{}', '{web}', 0, 1, 1, 1, now(), now())`
+  await sql`
+    insert into leads (id, job_id, owner_id, status, source, source_key, company, phones, contact_id, search, created_at)
+    values (${lead}, ${job}, ${owner}, 'enriched', 'web', 'x', 'Ivan', ${[PHONE]}, ${contact}, 'ivan', now())`
+  await sql`insert into lead_identities values (${job}, ${`p:${PHONE}`}, ${lead})`
+  await sql`insert into lead_terms values (${owner}, '1', now(), null, null)`
+  await sql`insert into lead_directories values (${directory}, ${owner}, 'Ivan', 1, now())`
+  await sql`insert into lead_directory_rows values (${directory}, ${owner}, 0, ${sql.json({ company: 'Ivan' })})`
 }
 
 async function rowsOf(ownerId: string): Promise<Record<string, number>> {

@@ -22,6 +22,7 @@ import { createControlBus } from '../../media/contract/bus-control.ts'
 import { createEngineBus, type EngineBus } from '../../media/contract/bus-engine.ts'
 import { createSealer } from '../../media/contract/seal.ts'
 import type { Fetch } from '../../media/ports.ts'
+import { fakeLeads } from '../fakes/leads.ts'
 import { createDatabase } from './database.ts'
 import { plainFetch } from './receiver.ts'
 import { recordingLog, type TestClock, testClock } from './world.ts'
@@ -78,6 +79,7 @@ export async function createControl(
     boss,
     blobs,
     knowledge,
+    leads: fakeLeads(),
     config,
     fetch: options.fetch ?? plainFetch,
   }

@@ -12,3 +12,6 @@ create trigger ledger_zero_sum after insert on ledger_entries referencing new ta
   for each statement execute function ledger_entries_balance();
 drop function ledger_sums_to_zero();
 drop index ledger_entries_transaction;
+-- Who has a balance has an account, and money moves only where there is a balance: the same was looked up for each entry.
+alter table ledger_entries drop constraint ledger_entries_owner_id_fkey;
+alter table holds drop constraint holds_owner_id_fkey;

@@ -11,6 +11,8 @@ import {
   type Extractor,
   KnowledgeError,
   type KnowledgeErrorCode,
+  type Skipped,
+  type SkipReason,
 } from '../types.ts'
 import { cleanAddress, isSameSite, pageKey, pageOfSite, parseAddress, redirectOf } from './address.ts'
 import { type Due, Frontier } from './frontier.ts'
@@ -59,20 +61,9 @@ export interface CrawlOptions {
   limits?: Partial<CrawlLimits>
 }
 
-export type SkipReason =
-  | KnowledgeErrorCode
-  /** Its address, its canonical address or its text is indexed already. */
-  | 'duplicate'
-  /** It leads to another site. */
-  | 'off_site'
-  /** It asks not to be indexed. */
-  | 'noindex'
-  /** Found, and not read: there were enough pages, or no time or requests left. */
-  | 'limit'
-
 export interface CrawlResult {
   pages: number
-  skipped: Partial<Record<SkipReason, number>>
+  skipped: Skipped
 }
 
 /** Rejects with `KnowledgeError` when not one page could be read, and with the reason of `signal` when aborted. */
@@ -96,7 +87,7 @@ class Crawl {
   readonly #frontier: Frontier
   readonly #polite: PoliteFetch
   readonly #endMs: number
-  readonly #skipped: Partial<Record<SkipReason, number>> = {}
+  readonly #skipped: Skipped = {}
   /** Where the start page's redirects ended: its site is the one that is read. */
   #site: URL
   readonly #judged = new Set<string>()
@@ -169,23 +160,10 @@ class Crawl {
   }
 
   async #read({ url, depth }: Extract<Due, { type: 'page' }>): Promise<void> {
-    const { crawl, extractor, signal } = this.#options
-    const request = {
-      accept: ACCEPT,
-      timeoutMs: this.#limits.pageMs,
-      maxBytes: this.#limits.pageBytes,
-      wants: isPage,
-    }
-    // The start page may move anywhere.
-    const arrived = await this.#follow(url, request, target => {
-      if (depth > 0 && !isSameSite(this.#site, target)) return this.#count('off_site')
-      return this.#frontier.redirected(target)
-    })
+    const arrived = await this.#arrive(url, depth)
     if (!arrived) return
-    const { answer, at } = arrived
-    const { kind, charset } = readPage(answer)
-    if (depth === 0) this.#site = at
-    const extracted = await extractor.extract({ kind, body: answer.body, url: at.href, charset }, signal)
+    const { answer, at, extracted } = arrived
+    const { crawl } = this.#options
     const tag = readRobotsTag(answer.headers['x-robots-tag'])
     const { html } = extracted
     if (crawl && html && !html.nofollow && !tag.nofollow) {
@@ -204,6 +182,32 @@ class Crawl {
     const url = canonicalOf(html?.canonical ?? null, at)
     if (!this.#frontier.index(url, createHash('sha256').update(text).digest('base64'))) return
     await this.#options.onPage({ url: url.href, title, blocks })
+  }
+
+  /** As a browser: through redirects, and pages that do nothing but send on. */
+  async #arrive(url: URL, depth: number): Promise<{ answer: FetchResponse; at: URL; extracted: Extracted } | null> {
+    const { extractor, signal } = this.#options
+    // The start page may move anywhere.
+    const mayGo = (target: URL) => {
+      if (depth > 0 && !isSameSite(this.#site, target)) return this.#count('off_site')
+      return this.#frontier.redirected(target)
+    }
+    const { pageMs: timeoutMs, pageBytes: maxBytes } = this.#limits
+    const request = { accept: ACCEPT, timeoutMs, maxBytes, wants: isPage }
+    for (let from = url, hops = 0; ; hops++) {
+      const arrived = await this.#follow(from, request, mayGo)
+      if (!arrived) return null
+      const { answer, at } = arrived
+      const { kind, charset } = readPage(answer)
+      if (depth === 0) this.#site = at
+      const extracted = await extractor.extract({ kind, body: answer.body, url: at.href, charset }, signal)
+      const target = parseAddress(extracted.html?.refresh ?? '', at)
+      if (!extracted.html?.refresh || !target || pageKey(target) === pageKey(at) || hops >= MAX_REDIRECTS) {
+        return { answer, at, extracted }
+      }
+      if (!mayGo(target)) return null
+      from = target
+    }
   }
 
   /** Null when a redirect leads where `mayGo` does not want to go; an address of the same page need not be asked for. */
@@ -255,7 +259,7 @@ class Crawl {
       const sitemap = readSitemap(await this.#sitemapAt(next.url))
       if (!sitemap.isIndex) this.#frontier.found(this.#pagesAmong(sitemap.locations), 1)
       // An index in an index is not allowed for (sitemaps.org).
-      else if (next.isTop) waiting.unshift(...this.#sitemapsAmong(sitemap.locations, false))
+      else if (next.isTop) waiting.unshift(...this.#sitemapsOf(next.url, sitemap.locations))
     }
   }
 
@@ -264,14 +268,16 @@ class Crawl {
       if (error instanceof KnowledgeError) return null
       throw error
     })
-    const told = this.#sitemapsAmong(rules?.sitemaps ?? [], true)
-    return told.length ? told : [{ url: new URL('/sitemap.xml', this.#site), isTop: true }]
+    // On any host: a site's robots.txt speaks for its pages (sitemaps.org, cross submits).
+    const told = (rules?.sitemaps ?? []).flatMap(location => parseAddress(location, this.#site) ?? [])
+    const urls = told.length ? told : [new URL('/sitemap.xml', this.#site)]
+    return urls.slice(0, 2 * MAX_SITEMAPS).map(url => ({ url, isTop: true }))
   }
 
-  #sitemapsAmong(locations: readonly string[], isTop: boolean): { url: URL; isTop: boolean }[] {
+  #sitemapsOf(index: URL, locations: readonly string[]): { url: URL; isTop: boolean }[] {
     return locations.slice(0, 2 * MAX_SITEMAPS).flatMap(location => {
-      const url = parseAddress(location, this.#site)
-      return url && isSameSite(this.#site, url) ? [{ url, isTop }] : []
+      const url = parseAddress(location, index)
+      return url && (isSameSite(index, url) || isSameSite(this.#site, url)) ? [{ url, isTop: false }] : []
     })
   }
 
@@ -284,7 +290,11 @@ class Crawl {
         cut: true,
         wants: ({ status }) => status === 200,
       }
-      const arrived = await this.#follow(url, request, target => isSameSite(this.#site, target))
+      const arrived = await this.#follow(
+        url,
+        request,
+        target => isSameSite(this.#site, target) || isSameSite(url, target),
+      )
       return arrived ? await sitemapText(arrived.answer.body) : ''
     } catch (error) {
       this.#options.signal.throwIfAborted()

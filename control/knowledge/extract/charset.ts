@@ -8,6 +8,8 @@ const META_BYTES = 4096
 /** Of Russian prose these are some 60 % of all letters; of another alphabet's bytes read as Russian, a fifth. */
 const COMMON_CYRILLIC = /[оеаинтсрвлк]/g
 const LEAST_COMMON = 0.42
+/** Of which any bytes are a text. */
+const ONE_BYTE = /^(?:windows-|iso-8859-|koi8-|ibm866|macintosh|x-mac-)/
 const CYRILLIC_ENCODINGS = ['windows-1251', 'koi8-r', 'ibm866', 'iso-8859-5', 'x-mac-cyrillic'] as const
 /** In an alphabet of its own most letters stand beside another one; an accented letter stands alone among ASCII. */
 const OWN_ALPHABET = 0.5
@@ -91,6 +93,8 @@ function decodeAs(bytes: Uint8Array, label: string): string | null {
     if (decoder.encoding.startsWith('utf-16') && !wideEncoding(bytes.subarray(0, SAMPLE_BYTES))) return null
     // Declared wrongly more often than badly written: pages that say UTF-8 and are not.
     if (decoder.encoding === 'utf-8' && !isUtf8(bytes)) return null
+    // Saved anew in UTF-8 with the declaration of before: no other text has its bytes in that order.
+    if (ONE_BYTE.test(decoder.encoding) && bytes.some(byte => byte >= 0x80) && isUtf8(bytes)) return null
     return decoder.decode(bytes)
   } catch {
     return null

@@ -1,4 +1,7 @@
 /** CSV with any of the usual delimiters; a row becomes a text of its own (only importer of csv-parse). */
+import { Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
+import { parse as createParser } from 'csv-parse'
 import { CsvError, type Options, parse } from 'csv-parse/sync'
 import { KnowledgeError } from '../types.ts'
 import { Blocks } from './blocks.ts'
@@ -10,17 +13,24 @@ const SAMPLE_CHARACTERS = 64 * 1024
 const SAMPLE_ROWS = 100
 
 export function readCsv(text: string): Parsed {
-  // Excel writes and reads this line, as it guesses no better than others do.
-  const told = /^sep=(.)\r?\n/.exec(text)
-  const rows = parseRows(told ? text.slice(told[0].length) : text, told?.[1] ?? findDelimiter(text))
+  const { body, delimiter } = delimited(text)
+  const rows = parseRows(body, delimiter)
   const blocks = new Blocks()
   const headers = rows.length > 1 ? headersOf(rows[0]!) : null
   for (const row of headers ? rows.slice(1) : rows) blocks.text(describeRow(headers, row))
   return { title: null, blocks: blocks.list, html: null }
 }
 
+function delimited(text: string): { body: string; delimiter: string } {
+  // Excel writes and reads this line, as it guesses no better than others do.
+  const told = /^sep=(.)\r?\n/.exec(text)
+  return { body: told ? text.slice(told[0].length) : text, delimiter: told?.[1] ?? findDelimiter(text) }
+}
+
+const LENIENT: Options = { relax_column_count: true, relax_quotes: true, skip_empty_lines: true }
+
 function parseRows(text: string, delimiter: string): string[][] {
-  const options: Options = { delimiter, relax_column_count: true, relax_quotes: true, skip_empty_lines: true }
+  const options: Options = { ...LENIENT, delimiter }
   try {
     return parse(text, options) as string[][]
   } catch (error) {
@@ -29,9 +39,57 @@ function parseRows(text: string, delimiter: string): string[][] {
     try {
       return parse(text, { ...options, quote: false }) as string[][]
     } catch (second) {
-      if (!(second instanceof CsvError)) throw second
-      throw new KnowledgeError('damaged', 'The file could not be read as CSV.')
+      throw damaged(second)
     }
+  }
+}
+
+const DAMAGED = ['damaged', 'The file could not be read as CSV.'] as const
+const damaged = (error: unknown): unknown => (error instanceof CsvError ? new KnowledgeError(...DAMAGED) : error)
+
+/** Some milliseconds of work; then others have their turn. */
+const PIECE_CHARACTERS = 64 * 1024
+/** More is no row: behind a quote that is never closed stands the rest of the file. */
+const LARGEST_ROW = 256 * 1024
+
+/** The first `most` rows that are not empty, of megabytes, without holding up others. Rejects with `KnowledgeError`. */
+export async function firstRows(text: string, most: number): Promise<string[][]> {
+  const { body, delimiter } = delimited(text)
+  // The parser counts what is in the cells; a row of delimiters has nothing in millions of them.
+  if (longestLine(body) > LARGEST_ROW) throw new KnowledgeError(...DAMAGED)
+  const limits: Options = { max_record_size: LARGEST_ROW, to: most, skip_records_with_empty_values: true }
+  const options: Options = { ...LENIENT, ...limits, delimiter }
+  const read = async (more: Options): Promise<string[][]> => {
+    return Readable.from(pieces(body))
+      .pipe(createParser({ ...options, ...more }))
+      .toArray() as Promise<string[][]>
+  }
+  try {
+    return await read({})
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error
+    return read({ quote: false }).catch(second => {
+      throw damaged(second)
+    })
+  }
+}
+
+function longestLine(text: string): number {
+  const end = text.includes('\n') ? '\n' : '\r'
+  let longest = 0
+  for (let from = 0; from < text.length; ) {
+    const found = text.indexOf(end, from)
+    const next = found < 0 ? text.length : found
+    longest = Math.max(longest, next - from)
+    from = next + 1
+  }
+  return longest
+}
+
+async function* pieces(text: string): AsyncGenerator<string> {
+  for (let from = 0; from < text.length; from += PIECE_CHARACTERS) {
+    yield text.slice(from, from + PIECE_CHARACTERS)
+    await setImmediate()
   }
 }
 

@@ -19,6 +19,8 @@ export interface DomNode {
 
 export interface DomElement extends DomNode {
   localName: string
+  attributes: Iterable<{ name: string; value: string }>
+  setAttribute(name: string, value: string): void
   getAttribute(name: string): string | null
   remove(): void
 }
@@ -37,10 +39,23 @@ const RAW = new Set('script style textarea title noscript template'.split(' '))
 export function parseDocument(html: string): DomDocument {
   refuseDepth(html)
   // linkedom takes the first element of a fragment for the whole document, and gives a doctype no next sibling.
-  const whole = /<html[\s>]/i.test(html)
-    ? html.replace(/<!doctype[^>]{0,1000}>/i, '')
-    : `<html><head></head><body>${html}</body></html>`
-  return parseHTML(whole).document as unknown as DomDocument
+  const content = html.replace(/<!doctype[^>]{0,1000}>/i, '')
+  const whole = /<html[\s>]/i.test(content) ? content : `<html><head></head><body>${content}</body></html>`
+  const document = parseHTML(whole).document as unknown as DomDocument
+  smallAttributes(document)
+  return document
+}
+
+/** HTML, §13.2.5.33: names of attributes are lower case however they are written; linkedom leaves them so. */
+function smallAttributes(document: DomDocument): void {
+  walk(document, node => {
+    if (!isElement(node)) return false
+    for (const { name, value } of [...node.attributes]) {
+      const small = name.toLowerCase()
+      if (small !== name && node.getAttribute(small) === null) node.setAttribute(small, value)
+    }
+    return true
+  })
 }
 
 function refuseDepth(html: string): void {

@@ -10,7 +10,8 @@ const LOOKED_AT = 64 * 1024
 const LONGEST_TITLE = 300
 
 export interface ExtractJob {
-  kind: DocumentKind
+  /** `site`: HTML as the search for companies reads it. */
+  kind: DocumentKind | 'site'
   /** Of a page of a site. */
   url: string | null
   /** Of its Content-Type. */
@@ -23,14 +24,14 @@ export async function extract(bytes: Buffer, job: ExtractJob): Promise<Extracted
   const parsed = await read(bytes, job).catch(error => {
     throw asKnowledgeError(error)
   })
-  if (!parsed.html && !hasText(parsed.blocks)) throw noText(job.kind)
+  if (!parsed.html && !parsed.site && !hasText(parsed.blocks)) throw noText(job.kind)
   return { url: job.url, ...parsed, title: parsed.title?.slice(0, LONGEST_TITLE).toWellFormed() || null }
 }
 
 /** A package for each kind is loaded only where it is needed: they take longer than most documents. */
 async function read(bytes: Buffer, { kind, url, charset }: ExtractJob): Promise<Parsed> {
   const text = () => {
-    const found = decodeText(bytes, { charset, html: kind === 'html' })
+    const found = decodeText(bytes, { charset, html: kind === 'html' || kind === 'site' })
     // A server calls anything text that it does not know.
     if (!isText(found.slice(0, LOOKED_AT))) throw new KnowledgeError('damaged', 'This is not text.')
     return found
@@ -43,6 +44,8 @@ async function read(bytes: Buffer, { kind, url, charset }: ExtractJob): Promise<
       return (await import('./docx.ts')).readDocx(bytes)
     case 'html':
       return (await import('./html.ts')).readHtml(text(), url === null ? null : { url })
+    case 'site':
+      return { title: null, blocks: [], html: null, site: (await import('./site.ts')).readSite(text(), url ?? '') }
     case 'csv':
       return (await import('./csv.ts')).readCsv(text())
     case 'json':
@@ -61,7 +64,7 @@ function asKnowledgeError(error: unknown): KnowledgeError {
   return new KnowledgeError('damaged', 'The document could not be read: it is damaged.')
 }
 
-const noText = (kind: DocumentKind) =>
+const noText = (kind: ExtractJob['kind']) =>
   new KnowledgeError(
     'no_text',
     kind === 'pdf'

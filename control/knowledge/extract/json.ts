@@ -29,15 +29,24 @@ export function readJson(text: string): Parsed {
 function parseJson(text: string): Json {
   refuseDepth(text)
   try {
-    return JSON.parse(text) as Json
+    return parseExact(text)
   } catch {
     const rows = text.split(/\r?\n/).filter(line => line.trim() !== '')
     try {
       // One value a line, as logs and exports have it.
-      if (rows.length > 1) return rows.map(row => JSON.parse(row) as Json)
+      if (rows.length > 1) return rows.map(parseExact)
     } catch {}
     throw new KnowledgeError('damaged', 'The file is not valid JSON.')
   }
+}
+
+/** Numbers as they are written: an account has more digits than a float, a price ends in zeros. */
+function parseExact(text: string): Json {
+  type Revive = (key: string, value: Json, context: { source?: string }) => Json
+  const revive: Revive = (_, value, { source }) =>
+    typeof value !== 'number' || source === undefined || (/e/i.test(source) && Number.isFinite(value)) ? value : source
+  // The third argument is ECMAScript 2026, which the types do not know yet.
+  return JSON.parse(text, revive as (key: string, value: Json) => Json) as Json
 }
 
 /** Before it is parsed: what is nested without end costs memory at every level. */

@@ -20,9 +20,20 @@ export function linksOf(document: DomDocument, url: string): ExtractedLinks {
   return {
     links: [...links],
     canonical: absolute(canonical?.getAttribute('href') ?? null, base),
+    refresh: absolute(refreshOf(document), base),
     noindex: robots.some(token => token === 'noindex' || token === 'none'),
     nofollow: robots.some(token => token === 'nofollow' || token === 'none'),
   }
+}
+
+/** HTML, §4.2.5.3. What waits longer than a second may be read before, and is a page. */
+function refreshOf(document: DomDocument): string | null {
+  const meta = elementsOf(document, 'meta').find(
+    one => one.getAttribute('http-equiv')?.trim().toLowerCase() === 'refresh',
+  )
+  const content = (meta?.getAttribute('content') ?? '').slice(0, LONGEST)
+  const [, seconds, target] = /^\s*(\d+)(?:\.\d*)?\s*[;,]\s*(?:url\s*=\s*)?(.+)$/is.exec(content) ?? []
+  return target !== undefined && Number(seconds) <= 1 ? target.trim().replace(/^(["'])(.*?)(?:\1.*)?$/s, '$2') : null
 }
 
 const tokens = (text: string | null) => (text ?? '').toLowerCase().split(/[\s,]+/)

@@ -9,11 +9,18 @@ const RULE = /^ {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$/
 const TABLE_RULE = /^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$/
 /** Patterns that look back over a line are not tried on one without end: they could take quadratic time. */
 const LONGEST_LINE = 20_000
+/** In lines. */
+const LONGEST_COMMENT = 200
+const ADDRESS = /<((?:[a-z]{2,10}:\/\/|mailto:|tel:)[^\s<>]{1,2000}|[^\s<>@]{1,64}@[^\s<>@]{1,255})>/gi
+/** Not `a <b and c>`: attributes have values, nearly always. */
+const TAG =
+  /<\/?[a-z][a-z0-9-]{0,60}(?:\s{1,20}(?:[a-z_:][\w.:-]{0,60}\s{0,5}=\s{0,5}(?:"[^"<>]{0,300}"|'[^'<>]{0,300}'|[^\s"'=<>]{1,300})|open|hidden)){0,20}\s{0,20}\/?>/gi
 
 export function readMd(text: string): Parsed {
   const { title, body } = dropFrontMatter(text.replaceAll('\r\n', '\n'))
   const blocks = new Blocks()
   const lines = body.split('\n')
+  const ends = commentEnds(lines)
   let paragraph: string[] = []
   const flush = () => {
     blocks.text(paragraph.join('\n'))
@@ -23,6 +30,7 @@ export function readMd(text: string): Parsed {
     const line = lines[i]!
     const fence = FENCE.exec(line)?.[1]
     const heading = line.length <= LONGEST_LINE ? ATX.exec(line) : null
+    const comment = opensComment(line) ? ends[i]! : null
     if (fence) {
       flush()
       const end = endOfFence(lines, i + 1, fence)
@@ -36,6 +44,10 @@ export function readMd(text: string): Parsed {
       const words = paragraph.join(' ')
       paragraph = []
       blocks.heading(level, words)
+    } else if (comment !== null) {
+      const last = lines[comment]!
+      lines[comment] = line.slice(0, line.lastIndexOf('<!--')) + last.slice(last.indexOf('-->') + 3)
+      i = comment - 1
     } else if (isTable(lines, i)) {
       flush()
       i = readTable(lines, i, blocks)
@@ -60,6 +72,22 @@ function endOfFence(lines: readonly string[], from: number, fence: string): numb
     if (closing?.startsWith(fence) && /^[\s`~]*$/.test(lines[i]!)) return i
   }
   return lines.length
+}
+
+/** By line: the next one in which a comment ends; looked for once, as each may open one. */
+function commentEnds(lines: readonly string[]): (number | null)[] {
+  const ends = new Array<number | null>(lines.length).fill(null)
+  let next: number | null = null
+  for (let i = lines.length - 1; i >= 0; i--) {
+    ends[i] = next !== null && next - i <= LONGEST_COMMENT ? next : null
+    if (lines[i]!.includes('-->')) next = i
+  }
+  return ends
+}
+
+function opensComment(line: string): boolean {
+  const from = line.lastIndexOf('<!--')
+  return from >= 0 && !line.includes('-->', from)
 }
 
 const isTable = (lines: readonly string[], at: number) =>
@@ -87,13 +115,17 @@ const cellsOf = (line: string) =>
 /** Marks are taken off; a link keeps its words. All repetitions are bounded: a line may be anything. */
 function inline(line: string): string {
   if (line.length > LONGEST_LINE) return line
-  return line
-    .replace(/<!--.{0,2000}?-->/g, '')
-    .replace(/!\[([^\][]{0,300})\]\([^()]{0,600}\)/g, '$1')
-    .replace(/\[([^\][]{1,300})\](?:\([^()]{0,600}\)|\[[^\][]{0,100}\])/g, '$1')
-    .replace(/^\s{0,3}(?:>\s?)+/, '')
-    .replace(/^(\s{0,20})[*+]\s/, '$1- ')
-    .replace(/<\/?[a-z][^<>]{0,300}>/gi, '')
-    .replace(/(\*{1,3}|_{2,3}|~~|`{1,2})(?=\S)([^*_~`]{1,500}?)\1/g, '$2')
-    .replace(/\\([!-/:-@[-`{-~])/g, '$1')
+  return (
+    line
+      .replace(/<!--.{0,2000}?-->/g, '')
+      .replace(/!\[([^\][]{0,300})\]\([^()]{0,600}\)/g, '$1')
+      .replace(/\[([^\][]{1,300})\](?:\([^()]{0,600}\)|\[[^\][]{0,100}\])/g, '$1')
+      .replace(/^\s{0,3}(?:>\s?)+/, '')
+      .replace(/^(\s{0,20})[*+]\s/, '$1- ')
+      .replace(ADDRESS, '$1')
+      .replace(TAG, '')
+      // Not between numbers: 90*200*20 is a size.
+      .replace(/(?<!\d)(\*{1,3}|_{2,3}|~~|`{1,2})(?=\S)([^*_~`]{1,500}?)\1/g, '$2')
+      .replace(/\\([!-/:-@[-`{-~])/g, '$1')
+  )
 }

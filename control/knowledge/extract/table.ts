@@ -15,7 +15,9 @@ export function describeRow(headers: readonly string[] | null, cells: readonly s
 
 /** The first row names the columns: words, each another one. */
 export function headersOf(first: readonly string[]): string[] | null {
-  const names = first.map(cleanLine)
+  const cells = first.map(cleanLine)
+  // Spreadsheets leave empty columns behind.
+  const names = cells.slice(0, cells.findLastIndex(name => name !== '') + 1)
   const words = names.filter(name => /\p{L}/u.test(name) && name.length <= 200)
   // One column may go without a name, as the corner of a table does.
   if (words.length === 0 || words.length < names.length - 1) return null

@@ -1,10 +1,12 @@
 /** What a worker says. It reads hostile documents, so that it is not believed without a look. */
 import { z } from 'zod'
 import { KNOWLEDGE_ERRORS } from '../types.ts'
+import { sitePageSchema } from './site-schema.ts'
 
 const linksSchema = z.strictObject({
   links: z.array(z.string()),
   canonical: z.string().nullable(),
+  refresh: z.string().nullable(),
   noindex: z.boolean(),
   nofollow: z.boolean(),
 })
@@ -21,6 +23,7 @@ export const fromWorkerSchema = z.discriminatedUnion('type', [
     url: z.string().nullable(),
     title: z.string().nullable(),
     html: linksSchema.nullable(),
+    site: sitePageSchema.optional(),
   }),
   z.strictObject({ type: z.literal('failed'), code: z.enum(KNOWLEDGE_ERRORS), message: z.string() }),
 ])

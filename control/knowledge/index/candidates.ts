@@ -11,16 +11,12 @@ const MEETING = 4
 /** Robertson and Spärck Jones, as BM25 has it: never negative. */
 const rarity = (chunks: number, total: number) => Math.log(1 + (total - chunks + 0.5) / (chunks + 0.5))
 
-/** Of a word that is once in a text and not in a heading, by `ts_rank` with the weights of sql.ts. */
-const ONCE = 0.6 * (6 / Math.PI ** 2)
-
-/** `words` with the rarest first, `asked` the words of the question, found or not; null: no chunk has any of them. */
-export function planCandidates(words: readonly QueryWord[], asked: number, total: number): CandidatePlan | null {
+/** `words` with the rarest first, `unknown` how many more were asked for; null: no chunk has any of them. */
+export function planCandidates(words: readonly QueryWord[], unknown: number, total: number): CandidatePlan | null {
   const used = words.slice(0, MOST_WORDS)
   if (used.length === 0) return null
   const all = Math.max(total, ...used.map(({ chunks }) => chunks))
   const known = used.reduce((sum, { chunks }) => sum + rarity(chunks, all), 0)
-  const unknown = Math.max(0, asked - words.length) * rarity(0, all)
   const parts: string[] = []
   let room = MOST_CANDIDATES
   const alone = used.filter(({ lexeme, chunks }) => {
@@ -51,7 +47,7 @@ export function planCandidates(words: readonly QueryWord[], asked: number, total
   return {
     candidates: parts.join(' | '),
     most: MOST_CANDIDATES,
-    full: (known + unknown) * ONCE,
+    full: known + unknown * rarity(0, all),
     words: used.map(({ lexeme, chunks }) => ({ lexeme, weight: rarity(chunks, all) })),
   }
 }

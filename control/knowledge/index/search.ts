@@ -6,7 +6,7 @@ import { errorFields } from '../../log.ts'
 import type { Embedder, KnowledgeFound } from '../types.ts'
 import { planCandidates } from './candidates.ts'
 import { fuse, type Ranked, spread, withoutRepeats } from './fuse.ts'
-import { type Asked, ensureModel, selectAsked, selectFound, selectRanked } from './sql.ts'
+import { type Asked, ensureModel, selectAsked, selectFound, selectRanked, type Worded } from './sql.ts'
 import type { VectorIndex } from './vectors.ts'
 import { tellingWords } from './words.ts'
 
@@ -50,8 +50,7 @@ export async function searchKnowledge(deps: SearchDeps, search: Searched): Promi
 
 /** Null: that list was not ready in time, or there is nothing that makes it. For the bench, which judges each alone. */
 export interface Lists {
-  /** With how much of the question a chunk has, 0–1, rare words counting for more. */
-  text: Ranked[] | null
+  text: Worded[] | null
   vectors: Ranked[] | null
 }
 
@@ -62,10 +61,10 @@ export async function rankedLists(deps: SearchDeps, search: Searched): Promise<L
   const stop = new AbortController()
   const signal = AbortSignal.any([search.signal, stop.signal])
   const words = tellingWords(query)
-  const asked = selectAsked(deps.sql, search.ownerId, search.projectId, words.join(' '))
+  const asked = selectAsked(deps.sql, search.ownerId, search.projectId, words)
   const lists: Lists = { text: null, vectors: null }
   const arms = [
-    byText(deps, search, words.length, asked, signal).then(found => {
+    byText(deps, search, asked, signal).then(found => {
       lists.text = found
     }),
     byVectors(deps, { ...search, query }, asked, signal).then(found => {
@@ -121,15 +120,13 @@ function aborted(signal: AbortSignal): Promise<never> {
 async function byText(
   deps: SearchDeps,
   { projectId }: Searched,
-  words: number,
   asking: Promise<Asked | null>,
   signal: AbortSignal,
-): Promise<Ranked[]> {
+): Promise<Worded[]> {
   const asked = await asking
-  const plan = asked && planCandidates(asked.words, words, asked.total)
+  const plan = asked && planCandidates(asked.words, asked.unknown, asked.total)
   if (!plan || signal.aborted) return []
-  const found = await selectRanked(deps.sql, projectId, plan, LIST, signal)
-  return found.map(({ score, ...place }) => ({ ...place, score: Math.min(1, score / plan.full) }))
+  return selectRanked(deps.sql, projectId, plan, LIST, signal)
 }
 
 async function byVectors(

@@ -187,29 +187,43 @@ export interface Asked {
   revision: bigint
   /** Chunks of all sources of the project. */
   total: number
+  /** The rarest first. */
   words: QueryWord[]
+  /** Words of the question that no chunk has in any form. */
+  unknown: number
 }
 
 /** Null: nothing was ever indexed for the project. */
-export async function selectAsked(db: Db, ownerId: string, projectId: string, words: string): Promise<Asked | null> {
+export async function selectAsked(
+  db: Db,
+  ownerId: string,
+  projectId: string,
+  words: readonly string[],
+): Promise<Asked | null> {
   const languages: Language[] = ['russian', 'english', 'simple']
-  const rows = await db<{ revision: bigint; total: number; lexeme: string | null; chunks: number }[]>`
+  type Row = { revision: bigint; total: number; lexeme: string | null; chunks: number; places: number[] }
+  const rows = await db<Row[]>`
     select i.revision, coalesce((
       select sum(chunks)::int from knowledge_sources where project_id = i.project_id and status = 'ready'), 0) as total,
-      w.lexeme, w.chunks
+      w.lexeme, w.chunks, w.places
     from knowledge_indexes i left join lateral (
-      select l.lexeme, sum(l.chunks)::int as chunks
+      select q.lexeme, q.places, sum(l.chunks)::int as chunks
       from (
-        select distinct i.number || ':' || lexeme as lexeme
-        from unnest(${languages}::text[]) as language,
-          unnest(tsvector_to_array(to_tsvector(language::regconfig, ${words}))) as lexeme
+        select i.number || ':' || lexeme as lexeme, array_agg(distinct word.place::int) as places
+        from unnest(${words}::text[]) with ordinality as word(text, place), unnest(${languages}::text[]) as language,
+          unnest(tsvector_to_array(to_tsvector(language::regconfig, word.text))) as lexeme
+        group by lexeme
       ) q join knowledge_lexemes l on l.project_id = i.project_id and l.lexeme = q.lexeme
-      group by l.lexeme
+      group by q.lexeme, q.places
     ) w on true
     where i.owner_id = ${ownerId} and i.project_id = ${projectId} order by w.chunks`
   if (!rows[0]) return null
-  const found = rows.flatMap(({ lexeme, chunks }) => (lexeme === null ? [] : [{ lexeme, chunks }]))
-  return { revision: rows[0].revision, total: rows[0].total, words: found }
+  const found = rows.flatMap(({ lexeme, chunks, places }) => (lexeme === null ? [] : [{ lexeme, chunks, places }]))
+  const known = new Set(found.flatMap(({ places }) => places))
+  return {
+    ...{ revision: rows[0].revision, total: rows[0].total, unknown: words.length - known.size },
+    words: found.map(({ lexeme, chunks }) => ({ lexeme, chunks })),
+  }
 }
 
 /** Of a heading, then of the text: the weights of D, C, B and A. */
@@ -227,10 +241,13 @@ export interface CandidatePlan {
   /** A tsquery, and how many of what it matches are ranked. */
   candidates: string
   most: number
-  /** The score of a chunk that has every word of the question once. */
+  /** What all words of the question weigh together, those too that are nowhere. */
   full: number
   words: WeightedWord[]
 }
+
+/** `share`: of all that the question's words weigh, that of those which are in the chunk, 0–1. */
+export type Worded = Place & { score: number; share: number }
 
 /**
  * Ranks as BM25 does: the sum over the question's words of how rare a word is, times how often it is here with diminishing
@@ -242,21 +259,26 @@ export async function selectRanked(
   plan: CandidatePlan,
   limit: number,
   signal: AbortSignal,
-): Promise<(Place & { score: number })[]> {
+): Promise<Worded[]> {
   const score = plan.words
     .map(
       ({ lexeme, weight }) => db`${weight}::float4 * ts_rank(${WEIGHTS}::float4[], terms, ${quoted(lexeme)}::tsquery)`,
     )
     .reduce((sum, one) => db`${sum} + ${one}`)
-  const query = db<(Place & { score: number })[]>`
-    select c.source_id, c.ordinal,
-      (${score}) / (1 - ${LENGTH_MATTERS}::float4 + ${LENGTH_MATTERS}::float4 * length(terms) / ${USUAL}::float4) as score
-    from (
-      select source_id, ordinal, terms from knowledge_terms where terms @@ ${plan.candidates}::tsquery
-      limit ${plan.most}
-    ) c
-    where c.source_id in (select id from knowledge_sources where project_id = ${projectId} and status = 'ready')
-    order by score desc, c.source_id, c.ordinal limit ${limit}`
+  const known = plan.words
+    .map(({ lexeme, weight }) => db`${weight}::float4 * (terms @@ ${quoted(lexeme)}::tsquery)::int`)
+    .reduce((sum, one) => db`${sum} + ${one}`)
+  const query = db<Worded[]>`
+    select source_id, ordinal, score, (${known}) / ${plan.full}::float4 as share from (
+      select c.source_id, c.ordinal, c.terms,
+        (${score}) / (1 - ${LENGTH_MATTERS}::float4 + ${LENGTH_MATTERS}::float4 * length(terms) / ${USUAL}::float4) as score
+      from (
+        select source_id, ordinal, terms from knowledge_terms where terms @@ ${plan.candidates}::tsquery
+        limit ${plan.most}
+      ) c
+      where c.source_id in (select id from knowledge_sources where project_id = ${projectId} and status = 'ready')
+      order by score desc, c.source_id, c.ordinal limit ${limit}
+    ) best order by score desc, source_id, ordinal`
   const cancel = () => query.cancel()
   signal.addEventListener('abort', cancel, { once: true })
   try {

@@ -46,20 +46,30 @@ export function languageOf(text: string): Language {
 
 /**
  * What is written in two ways is indexed in one; a slash between words is no path. Small letters here, because Postgres
- * makes them only of what its locale knows, and ours is `C`.
+ * makes them only of what its locale knows, and ours is `C`: there any character beyond ASCII is a letter for it, and
+ * the quotation marks of «Beach» would be letters of that word.
  */
 export const searchable = (text: string) =>
   text
+    .replaceAll('№', ' ')
     .normalize('NFKC')
     .toLowerCase()
     .replaceAll('ё', 'е')
-    // Soft hyphens, and the stress marks of Russian dictionaries.
-    .replace(/\u00ad|\u0301/g, '')
-    .replace(/[/\\_|]+/g, ' ')
+    .replace(/[’ʼ]/g, "'")
+    // What nobody sees, soft hyphens for one, and the stress marks of Russian dictionaries.
+    .replace(/\p{Cf}|\u0301/gu, '')
+    .replace(/[^\p{L}\p{M}\p{N}\p{ASCII}]+|[/\\_|]+/gu, ' ')
+
+/** `what's`, `i've`, `don't`: the word before says it all, or nothing. */
+const CONTRACTED = /n't$|'(?:s|m|d|re|ve|ll)$/
 
 /** The words of a question that may be rare in documents for what they mean; all of them when there are no others. */
 export function tellingWords(query: string): string[] {
-  const all = searchable(query).match(/[\p{L}\p{N}][\p{L}\p{N}.@'’-]*/gu) ?? []
-  const telling = all.filter(word => !SPOKEN.has(word) && !RUSSIAN.has(word) && !ENGLISH.has(word))
+  const found = searchable(query).match(/[\p{L}\p{N}][\p{L}\p{M}\p{N}.@'-]*/gu) ?? []
+  const all = found.map(word => word.replace(/[.@'-]+$/, ''))
+  const telling = all.filter(word => {
+    const [base, whole] = [word.replace(CONTRACTED, ''), word.endsWith("n't")]
+    return !whole && !SPOKEN.has(base) && !RUSSIAN.has(base) && !ENGLISH.has(base)
+  })
   return [...new Set(telling.length > 0 ? telling : all)]
 }

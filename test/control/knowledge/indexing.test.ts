@@ -11,7 +11,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Deps } from '../../../control/deps.ts'
 import { createBoss, installQueues, startWorkers, type Workers } from '../../../control/jobs.ts'
 import { createVectors } from '../../../control/knowledge/index/pgvector.ts'
-import { createIndexer } from '../../../control/knowledge/indexing.ts'
+import { createIndexer, LONGEST_MS, MOST_CHUNKS } from '../../../control/knowledge/indexing.ts'
 import { removeSource } from '../../../control/knowledge/service.ts'
 import { KnowledgeError } from '../../../control/knowledge/types.ts'
 import { createFolderBlobs } from '../../../infra/blobs.ts'
@@ -144,9 +144,69 @@ describe('a source', () => {
     expect(asked[0]! + asked.slice(2).reduce((sum, count) => sum + count, 0)).toBe(chunks)
   })
 
+  test('has half an hour to be read, and as long as it takes for its vectors', async () => {
+    let late = () => {}
+    const { clock } = control.deps
+    const after: typeof clock.after = (ms, run) => {
+      if (ms !== LONGEST_MS) return clock.after(ms, run)
+      late = run
+      return () => {
+        late = () => {}
+      }
+    }
+    const during = (changed: Changed): Deps => ({ ...withParts(changed), clock: { ...clock, after } })
+    const read = await add(owner, text())
+    const slow = fakeExtractor((_, signal) => {
+      late()
+      return hang(signal)
+    })
+    await createIndexer(during({ extractor: slow })).run(read)
+    expect((await seen(owner, read.source_id)).error.code).toBe('timeout')
+    const embedded = await add(owner, text())
+    await createIndexer(during({ embedder: fakeEmbedder(() => late()) })).run(embedded)
+    expect((await seen(owner, embedded.source_id)).status).toBe('ready')
+  })
+
+  test('that falls into more pieces than anybody writes is refused', async () => {
+    const blocks = Array.from({ length: MOST_CHUNKS + 1 }, (_, i) => [
+      { heading: 1 + (i % 2), text: `Part ${i}` },
+      { heading: 0, text: 'x' },
+    ])
+    const job = await add(owner, text())
+    const extractor = fakeExtractor(async () => ({ ...pageOf(), blocks: blocks.flat() }))
+    await createIndexer(withParts({ extractor })).run(job)
+    expect((await seen(owner, job.source_id)).error.code).toBe('too_complex')
+  })
+
+  test('of many chunks is written a few at a time, and never long in the way of who deletes it', async () => {
+    const { sql } = control.deps
+    const lock = 20_260_801
+    await sql.unsafe(`
+      create function hold_chunk() returns trigger language plpgsql as $$
+        begin perform pg_advisory_xact_lock(${lock}); return new; end $$;
+      create trigger hold_chunk before insert on knowledge_chunks
+        for each row when (new.ordinal = 450) execute function hold_chunk()`)
+    closers.push(() => sql.unsafe('drop function hold_chunk cascade'))
+    const job = await add(owner, text())
+    const sentence = 'The room has a view of the garden and of the sea beyond it. '
+    const extractor = fakeExtractor(async () => pageOf(...Array.from({ length: 600 }, () => sentence.repeat(15))))
+    const run = await sql.begin(async tx => {
+      await tx`select pg_advisory_xact_lock(${lock})`
+      const running = createIndexer(withParts({ extractor })).run(job)
+      const written = async () =>
+        (await sql`select 1 from knowledge_chunks where source_id = ${job.source_id}`).length === 400
+      await until(written, 'what was written before', 30_000)
+      expect(await seen(owner, job.source_id)).toMatchObject({ status: 'indexing' })
+      return { running }
+    })
+    await removeSource(control.deps, owner.ownerId, owner.projectId, job.source_id)
+    await run.running
+    expect(await sql`select 1 from knowledge_chunks where source_id = ${job.source_id}`).toHaveLength(0)
+  })
+
   test('of a site shows its pages as they come', async () => {
     const pages: Record<string, string> = {
-      '/': '<p>We are a small hotel by the sea.</p><a href="/rooms">Rooms</a> <a href="/pets">Pets</a>',
+      '/': '<p>We are a small hotel by the sea.</p><a href="/rooms">Rooms</a> <a href="/pets">Pets</a> <a href="/old">Old</a> <a href="http://b.example/">B</a>',
       '/rooms': '<h1>Rooms</h1><p>Every room has a balcony.</p>',
       '/pets': '<h1>Pets</h1><p>Dogs sleep here for ten euros.</p>',
     }
@@ -181,6 +241,10 @@ describe('a source', () => {
       select text, url from knowledge_chunks where source_id = ${job.source_id} order by ordinal`
     expect(texts.map(({ url }) => new URL(url).pathname)).toEqual(['/', '/rooms', '/pets'])
     expect(texts[2]!.text).toContain('ten euros')
+    expect((await seen(owner, job.source_id)).skipped).toEqual([
+      { reason: 'not_found', count: 1 },
+      { reason: 'off_site', count: 1 },
+    ])
   }, 180_000)
 })
 

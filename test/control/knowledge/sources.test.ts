@@ -81,6 +81,7 @@ describe('a text', () => {
         status: 'pending',
         chunks: 0,
         pages: 0,
+        skipped: [],
         error: null,
       },
       created_at: expect.stringMatching(/^\d{4}-.*Z$/),

@@ -46,8 +46,8 @@ describe('a claim', () => {
           }
         },
       })
-      expect(await claimCall(broken, keys, 'c', 'engine|boot', 0)).toBe(true)
-      expect(await claimCall(broken, keys, 'c', 'engine|boot', 0)).toBe(false)
+      expect(await claimCall(broken, keys, { callId: 'c', who: 'engine|boot', deadline: 0 })).toBe(true)
+      expect(await claimCall(broken, keys, { callId: 'c', who: 'engine|boot', deadline: 0 })).toBe(false)
     }))
 })
 

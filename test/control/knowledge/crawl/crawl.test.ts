@@ -138,6 +138,25 @@ describe('a site', () => {
     expect(front.hits).not.toContain('/deeper.xml')
   })
 
+  it('is read by a map on another host that its robots.txt names, for its own pages alone', async () => {
+    const site = await serveSite({
+      '/robots.txt': (_, response) => response.end(`Sitemap: ${maps.url}/index.xml`),
+      '/': page('Start'),
+      '/one': page('One'),
+    })
+    const maps = await serveSite({
+      '/index.xml': (_, response) => response.end(index(`${maps.url}/pages.xml`, 'http://elsewhere.test/3.xml')),
+      '/pages.xml': (_, response) => response.end(urlset(`${site.url}/one`, `${maps.url}/foreign`)),
+      '/foreign': page('Foreign'),
+    })
+    const { paths, skipped } = await crawl(site, { fetch: guardFor([site, maps]) })
+    expect(paths).toEqual(['/', '/one'])
+    expect(skipped).toEqual({ off_site: 1 })
+    expect(maps.hits).toEqual(['/robots.txt', '/index.xml', '/pages.xml'])
+    // The guard holds there too.
+    expect((await crawl(site, { fetch: guardFor([site]) })).paths).toEqual(['/'])
+  })
+
   it('is not hurt by broken pages, which are counted', async () => {
     const extractor: typeof plainExtractor = {
       async extract(input, signal) {
@@ -169,6 +188,22 @@ describe('a site', () => {
       '/about': page('About'),
     })
     expect((await crawl(site)).paths).toEqual(['/about'])
+  })
+
+  it('goes on where its start page has moved to, though that cannot be read', async () => {
+    const moved = await serveSite({
+      '/': page('Complex'),
+      '/sitemap.xml': (_, response) => response.end(urlset(`${moved.url}/about`)),
+      '/about': page('About'),
+    })
+    const site = await serveSite({ '/': redirect(`${moved.url}/`) })
+    const extractor: typeof plainExtractor = {
+      async extract(input, signal) {
+        if ('url' in input && new URL(input.url).pathname === '/') throw new KnowledgeError('too_complex', 'too deep')
+        return plainExtractor.extract(input, signal)
+      },
+    }
+    expect((await crawl(site, { extractor, fetch: guardFor([site, moved]) })).paths).toEqual(['/about'])
   })
 
   it('ends with the error of its start page when nothing could be read', async () => {
@@ -299,6 +334,23 @@ describe('what a site asks for', () => {
 })
 
 describe('redirects', () => {
+  it('in a page are followed as well, alone or on the site, and not in a circle', async () => {
+    const to = (target: string) => `<meta http-equiv="refresh" content="0;url=${target}"><p>moving</p>`
+    const site = await serveSite({
+      '/': to('/en/'),
+      '/en/': page('Start', '/a', '/away', '/round'),
+      '/a': to('/b'),
+      '/b': page('B'),
+      '/away': to('http://elsewhere.test/'),
+      '/round': to('/circle'),
+      '/circle': to('/round'),
+    })
+    expect((await crawl(site, { crawl: false })).paths).toEqual(['/en/'])
+    const { paths, skipped } = await crawl(site)
+    expect(paths).toEqual(['/en/', '/b'])
+    expect(skipped).toEqual({ off_site: 1, duplicate: 1 })
+  })
+
   it('are followed on the site, and not off it', async () => {
     const other = await serveSite({ '*': page('Other') })
     const site = await serveSite({

@@ -85,6 +85,8 @@ export const plainExtractor: Pick<Extractor, 'extract'> = {
         URL.canParse(href, input.url) ? [new URL(href, input.url).href] : [],
       ),
       canonical: all(/<link rel="canonical" href="(.*?)">/g).map(href => new URL(href, input.url).href)[0] ?? null,
+      refresh:
+        all(/<meta http-equiv="refresh" content="0;url=(.*?)">/g).map(to => new URL(to, input.url).href)[0] ?? null,
       noindex: robots.includes('noindex'),
       nofollow: robots.includes('nofollow'),
     }

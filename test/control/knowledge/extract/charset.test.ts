@@ -71,6 +71,15 @@ describe('what is declared', () => {
     expect(decodeText(encode(old, 'koi8-r'), { html: true })).toBe(old)
   })
 
+  it('as one byte a character is not believed of what can only be UTF-8', () => {
+    const text = '<meta charset="windows-1251"><p>Добрый день, друзья</p>'
+    expect(decodeText(Buffer.from(text), { html: true })).toBe(text)
+    expect(decodeText(Buffer.from('Café, 12 €'), { charset: 'iso-8859-1' })).toBe('Café, 12 €')
+    // Plain ASCII says nothing, and two bytes of Chinese may look like UTF-8.
+    expect(decodeText(Buffer.from([0x1b, 0x24, 0x42, 0x24, 0x22]), { charset: 'iso-2022-jp' })).toBe('あ')
+    expect(decodeText(Buffer.from([0xc1, 0xaa, 0xcd, 0xa8]), { charset: 'gbk' })).toBe('联通')
+  })
+
   it('is not believed where it cannot be, nor where nobody knows it', () => {
     const lying = page('<meta charset="utf-8">') + RUSSIAN
     expect(decodeText(encode(lying, 'windows-1251'), { charset: 'utf-8', html: true })).toBe(lying)

@@ -75,7 +75,7 @@ describe('a document', () => {
       expect((await extractor.extract(docx, never)).blocks).toEqual([{ heading: 0, text: 'Every day' }])
       expect(await extractor.extract(page('<title>T</title><p>Hi <a href="/a">there</a>'), never)).toEqual({
         ...{ url: 'https://x.example/', title: 'T', blocks: [{ heading: 0, text: 'Hi there' }] },
-        html: { links: ['https://x.example/a'], canonical: null, noindex: false, nofollow: false },
+        html: { links: ['https://x.example/a'], canonical: null, refresh: null, noindex: false, nofollow: false },
       })
     })
   })

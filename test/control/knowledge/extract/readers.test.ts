@@ -64,6 +64,22 @@ describe('Markdown', () => {
     ])
   })
 
+  it('keeps addresses in angle brackets, sums and sizes; comments of several lines are not said', async () => {
+    const text =
+      '# Contacts\n\nWrite to <help@shop.example> or see <https://shop.example/a>.\n\nBeds 90*200*20 cm, 2*3*4 = 24, if a <b and c> d.\n\n<!-- margin is\n40 % -->\n\nOpen <b class="x">daily</b><br/>.\n'
+    expect(await outline('md', text)).toEqual([
+      '# Contacts',
+      'Write to help@shop.example or see https://shop.example/a.',
+      'Beds 90*200*20 cm, 2*3*4 = 24, if a <b and c> d.',
+      'Open daily.',
+    ])
+    expect(await outline('md', 'In code:\n\n```\n<!-- kept\n-->\n```\n\nafter <!-- open')).toEqual([
+      'In code:',
+      '<!-- kept\n-->',
+      'after <!-- open',
+    ])
+  })
+
   it('reads tables by their columns, and takes no heading out of code', async () => {
     const text =
       '| Item | Price |\n|:---|---:|\n| Wash | 5 |\n| Wax \\| full | 7 |\n\n~~~sh\n# not a heading\n~~~\nafter'
@@ -76,6 +92,8 @@ describe('Markdown', () => {
   })
 
   it('is quick also where its marks never end', async () => {
+    for (const mark of ['<!--', '<a a="', '<a ', '<http://'])
+      expect(await code('md', `x\n${`${mark}\n`.repeat(200_000)}`)).toBe('read')
     for (const part of ['[', '![a](', '**a', '<a', '`', '|', '> ', '- ', '# ', '---\n', '\\'])
       expect(await code('md', part.repeat(Math.floor(300_000 / part.length)))).toMatch(/read|no_text/)
   })
@@ -100,6 +118,13 @@ describe('CSV', () => {
       'Name: A "B" C; Says: two lines, here',
       'Name: D',
       'Name: E; Says: f; g',
+    ])
+  })
+
+  it('has its columns named also where a spreadsheet left empty ones behind', async () => {
+    expect(await outline('csv', 'Item;Price;;\nTable;100;;\nChair;50;;old\n')).toEqual([
+      'Item: Table; Price: 100',
+      'Item: Chair; Price: 50; old',
     ])
   })
 
@@ -143,6 +168,16 @@ describe('JSON', () => {
     expect(await outline('json', '[{"a": 1}, {"a": true}]')).toEqual(['a: 1', 'a: true'])
     expect(await outline('json', '{"a": 1}\n{"a": 2}\n')).toEqual(['a: 1', 'a: 2'])
     expect(await outline('json', '"just words"')).toEqual(['just words'])
+  })
+
+  it('keeps every digit of its numbers, and no more', async () => {
+    const text = '{"account": 40702810900000012345, "price": 10.50, "far": -1.5E3, "sizes": [1.10, 2], "ok": true}'
+    expect(await outline('json', text)).toEqual([
+      'account: 40702810900000012345\nprice: 10.50\nfar: -1500\nok: true',
+      '# sizes',
+      '1.10, 2',
+    ])
+    expect(await outline('json', '{"a": 9007199254740993}\n{"a": 0.30}')).toEqual(['a: 9007199254740993', 'a: 0.30'])
   })
 
   it('that is broken, or nested without end, says so', async () => {
@@ -218,6 +253,22 @@ describe('HTML', () => {
     expect(await outline('html', koi, { charset: 'koi8-r' })).toEqual(['Привет'])
   })
 
+  it('without the tags that may be left out keeps its title, its links, and what it asks of crawlers', async () => {
+    const body = '<meta name=robots content=noindex><h1>Open</h1><p>Daily, see <a href=/map>the map</a></p>'
+    for (const start of [
+      '<!doctype html>',
+      '<!DOCTYPE html><!-- <html> --><head>',
+      '\ufeff<!-- x --><!doctype html><body>',
+    ]) {
+      const found = await read('html', `${start}<title>The Wave</title>${body}`, { url: 'https://x.example/' })
+      expect(found, start).toMatchObject({
+        title: 'The Wave',
+        html: { links: ['https://x.example/map'], noindex: true },
+      })
+      expect(found.blocks.map(({ text }) => text)).toEqual(['Open', 'Daily, see the map'])
+    }
+  })
+
   it('that is nested without end is refused at once, a long one is not', async () => {
     expect(await code('html', page(`${'<div>'.repeat(100_000)}x${'</div>'.repeat(100_000)}`))).toBe('too_complex')
     expect(await code('html', page('<b>'.repeat(100_000)))).toBe('too_complex')
@@ -243,8 +294,23 @@ describe('HTML', () => {
         'https://x.example/map',
       ],
       canonical: 'https://x.example/shop/main',
+      refresh: null,
       noindex: false,
       nofollow: true,
+    })
+    const refresh = async (content: string) => {
+      const head = `<meta http-equiv="Refresh" content="${content}">`
+      return (await read('html', page('x', head), { url: 'https://x.example/' })).html!.refresh
+    }
+    for (const content of ['0; url=/ru/', "1;URL='/ru/' ", '0,/ru/', '0.5 ; /ru/']) {
+      expect(await refresh(content), content).toBe('https://x.example/ru/')
+    }
+    for (const content of ['5', '300; url=/ru/', '', '0; url=javascript:x()']) expect(await refresh(content)).toBeNull()
+    const old =
+      '<HTML><HEAD><META NAME="robots" CONTENT="nofollow"></HEAD><BODY><P HIDDEN>x</P><A HREF="/b">2</A></BODY></HTML>'
+    expect(await read('html', old, { url: 'https://x.example/' })).toMatchObject({
+      blocks: [{ text: '2' }],
+      html: { links: ['https://x.example/b'], nofollow: true },
     })
     const none = await read('html', page('', '<meta name="robots" content="none">'), { url: 'https://x.example/' })
     expect(none).toMatchObject({ blocks: [], html: { noindex: true, nofollow: true, links: [], canonical: null } })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { chunkPages, estimateTokens } from '../../../../control/knowledge/index/chunk.ts'
+import { chunkAside } from '../../../../control/knowledge/index/chunk-aside.ts'
 import { splitSentences } from '../../../../control/knowledge/index/sentences.ts'
 import type { Block, ExtractedPage } from '../../../../control/knowledge/types.ts'
 
@@ -112,5 +113,24 @@ describe('chunks', () => {
       }),
       { numRuns: 150 },
     )
+  })
+
+  it('of a long text are cut while others have their turn, and not at all for nobody', async () => {
+    const long = [
+      page(Array.from({ length: 3000 }, (_, i) => text(`Sentence number ${i} says where the key is. `.repeat(6)))),
+    ]
+    let turns = 0
+    const others = setInterval(() => turns++, 1)
+    try {
+      const chunks = await chunkAside(long, new AbortController().signal)
+      expect(chunks).toEqual(chunkPages(long))
+    } finally {
+      clearInterval(others)
+    }
+    expect(turns).toBeGreaterThan(0)
+    const gone = new AbortController()
+    const cut = chunkAside(long, gone.signal)
+    gone.abort(new Error('deleted'))
+    await expect(cut).rejects.toThrow('deleted')
   })
 })

@@ -6,27 +6,36 @@ import { quoted } from '../../../../control/knowledge/index/sql.ts'
 import { languageOf, searchable, tellingWords } from '../../../../control/knowledge/index/words.ts'
 
 const place = (ordinal: number, score = 1) => ({ source_id: 'a', ordinal, score })
+const worded = (ordinal: number, share = 1) => ({ ...place(ordinal), share })
 
 describe('fusion', () => {
   it('puts first what both find, and scores it 1 when it is first in both', () => {
-    const fused = fuse({ text: [place(1), place(2)], vectors: [place(1), place(3)] })
+    const fused = fuse({ text: [worded(1), worded(2)], vectors: [place(1), place(3)] })
     expect(fused[0]).toEqual(place(1, 1))
     expect(fused.map(({ ordinal }) => ordinal).sort()).toEqual([1, 2, 3])
   })
 
   it('believes full text as far as it understood the question', () => {
     const vectors = [place(1), place(2)]
-    expect(fuse({ text: [place(9, 0.05)], vectors })[0]!.ordinal).toBe(1)
-    expect(fuse({ text: [place(2, 1)], vectors })[0]!.ordinal).toBe(2)
+    expect(fuse({ text: [worded(9, 0.05)], vectors })[0]!.ordinal).toBe(1)
+    expect(fuse({ text: [worded(2, 0.8)], vectors })[0]!.ordinal).toBe(2)
+  })
+
+  it('puts first what has all words of the question, a code for one, though vectors know nothing of it', () => {
+    const vectors = [place(1), place(2)]
+    for (const name of ['0', 'z']) {
+      const known = { ...worded(9), source_id: name }
+      expect(fuse({ text: [known, worded(1, 0.5)], vectors })[0]).toMatchObject({ source_id: name, ordinal: 9 })
+    }
   })
 
   it('keeps the order of one list that is alone', () => {
-    const list = [place(4, 0.2), place(2, 0.1), place(7, 0.1)]
+    const list = [worded(4, 0.2), worded(7, 0.1), worded(2, 0.9)]
     for (const lists of [
       { text: list, vectors: null },
       { text: null, vectors: list },
     ]) {
-      expect(fuse(lists).map(({ ordinal }) => ordinal)).toEqual([4, 2, 7])
+      expect(fuse(lists).map(({ ordinal }) => ordinal)).toEqual([4, 7, 2])
     }
     expect(fuse({ text: null, vectors: null })).toEqual([])
   })
@@ -42,12 +51,12 @@ describe('fusion', () => {
 describe('candidates', () => {
   it('come from rare words alone and from common ones in pairs, never from more than can be ranked', () => {
     const words = [3, 40, 20_000, 30_000].map((chunks, i) => ({ lexeme: `w${i}`, chunks }))
-    const plan = planCandidates(words, 4, 100_000)!
+    const plan = planCandidates(words, 0, 100_000)!
     expect(plan.candidates).toBe("'w0' | 'w1'")
     expect(plan.words.map(({ weight }) => weight)).toEqual(plan.words.map(({ weight }) => weight).sort((a, b) => b - a))
-    expect(planCandidates(words.slice(2), 2, 100_000)!.candidates).toBe("'w2' & 'w3'")
+    expect(planCandidates(words.slice(2), 0, 100_000)!.candidates).toBe("'w2' & 'w3'")
     const meeting = [2000, 3000].map((chunks, i) => ({ lexeme: `w${i}`, chunks }))
-    expect(planCandidates(meeting, 2, 100_000)!.candidates).toBe("('w0' & 'w1')")
+    expect(planCandidates(meeting, 0, 100_000)!.candidates).toBe("('w0' & 'w1')")
     expect(planCandidates([], 3, 100_000)).toBeNull()
   })
 
@@ -56,7 +65,7 @@ describe('candidates', () => {
     fc.assert(
       fc.property(counts, fc.integer({ min: 0, max: 100_000 }), (all, total) => {
         const words = all.sort((a, b) => a - b).map((chunks, i) => ({ lexeme: `w${i}`, chunks }))
-        const plan = planCandidates(words, words.length, total)!
+        const plan = planCandidates(words, 1, total)!
         expect(plan.candidates).not.toBe('')
         expect(plan.most).toBe(MOST_CANDIDATES)
         expect(plan.full).toBeGreaterThan(0)
@@ -91,6 +100,13 @@ describe('words', () => {
     ])
     expect(tellingWords('hello could you tell me how much is the delivery')).toEqual(['delivery'])
     expect(tellingWords('who are you')).toEqual(['who', 'are', 'you'])
+    expect(tellingWords("Well, I’ve lost it. What's the neighbour's fee? I don't know, please.")).toEqual([
+      'well',
+      'lost',
+      "neighbour's",
+      'fee',
+    ])
+    expect(tellingWords('артикул «АБ-12».')).toEqual(['артикул', 'аб-12'])
     expect(tellingWords(' ?! ')).toEqual([])
   })
 

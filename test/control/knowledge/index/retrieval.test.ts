@@ -1,6 +1,6 @@
 /**
- * The short form of `npm run bench -- --only knowledge`: what callers ask is found, and both ways together are not
- * measurably worse than either.
+ * The short form of `npm run bench -- --only knowledge`: what callers ask is found, and both ways together are
+ * no worse than either.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createVectorIndex } from '../../../../control/knowledge/index/vectors.ts'
@@ -57,10 +57,10 @@ it('finds nine of ten among the first five', () => {
   expect(estimate(tried.map(one => recallAt5(rankOf(one, 'both')))).value).toBeGreaterThanOrEqual(0.9)
 })
 
-it.each<Method>(['full text', 'vectors'])('is by both ways not measurably worse than by %s alone', alone => {
+it.each<Method>(['full text', 'vectors'])('is by both ways no worse than by %s alone', alone => {
   for (const judge of [recallAt5, reciprocal]) {
-    const gains = tried.map(one => judge(rankOf(one, 'both')) - judge(rankOf(one, alone)))
-    // Were it worse, all of the interval would lie below nothing.
-    expect(estimate(gains).high).toBeGreaterThanOrEqual(0)
+    const gain = tried.reduce((sum, one) => sum + judge(rankOf(one, 'both')) - judge(rankOf(one, alone)), 0)
+    // Another processor rounds vectors in another way: one question may come out otherwise.
+    expect(gain).toBeGreaterThan(-1)
   }
 })

@@ -5,7 +5,7 @@ import { createVectorIndex, type VectorIndex } from '../../../../control/knowled
 import type { Embedder } from '../../../../control/knowledge/types.ts'
 import { systemClock } from '../../../../infra/clock.ts'
 import { quietLog } from '../../../support/world.ts'
-import { createRig, putChunks, type Rig, type Source, wordEmbedder } from './rig.ts'
+import { createRig, putChunks, type Rig, type Source, vectorOf, wordEmbedder } from './rig.ts'
 
 let rig: Rig
 let vectors: VectorIndex
@@ -55,6 +55,20 @@ describe('full text', () => {
       url: 'https://example.com/pay',
       score: 1,
     })
+  })
+
+  it('finds words that signs of no language stand against', async () => {
+    const project = await rig.addProject()
+    await putChunks(rig.sql, await rig.addSource(project), [
+      'Гостиница «Прибой» стоит у моря—пляж в двух шагах, дом №7.',
+      'We call it the “Lighthouse” suite…breakfast is 12€ and the guest’s dog is welcome.',
+    ])
+    for (const query of ['прибой', 'пляж', 'дом 7']) {
+      expect((await find(depsWith(null), project, query))[0]?.text, query).toContain('Прибой')
+    }
+    for (const query of ['lighthouse', 'breakfast', '12 euro', 'a guest', "guest's"]) {
+      expect((await find(depsWith(null), project, query))[0]?.text, query).toContain('Lighthouse')
+    }
   })
 
   it('gives nothing for what is nowhere, for white space, and for signs alone', async () => {
@@ -210,6 +224,24 @@ describe('both together', () => {
     const found = await find(depsWith(wordEmbedder()), project, 'red fox')
     expect(textsOf(found).filter(text => /fox/i.test(text))).toHaveLength(1)
     expect(found[0]!.score).toBeGreaterThan(found[1]!.score)
+  })
+
+  it('put a code first of which vectors know nothing', async () => {
+    const project = await rig.addProject()
+    const source = await rig.addSource(project)
+    const blind: Embedder = {
+      ...wordEmbedder({ model: 'blind' }),
+      embed: async texts => texts.map(text => vectorOf(text.replace(/[A-Z]+-\d+/g, ''), 64)),
+    }
+    await putChunks(
+      rig.sql,
+      source,
+      [1204, 1205, 1206, 1207].map(code => `The spare part KX-${code} fits the pump.`),
+    )
+    await embedMissing({ sql: rig.sql, embedder: blind }, source, never, () => {})
+    for (const query of ['KX-1206', 'do you have the spare part kx-1206']) {
+      expect((await find(depsWith(blind), project, query))[0]?.text, query).toContain('KX-1206')
+    }
   })
 
   it('answer with full text when vectors are late, and when they fail', async () => {

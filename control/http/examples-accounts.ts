@@ -1,0 +1,60 @@
+import { CALL, CALLED, CREATED, gone, KEY, money, page } from './examples-common.ts'
+
+const key = {
+  id: KEY,
+  name: 'Production',
+  scopes: ['read', 'write'],
+  prefix: 'svc_3kTq',
+  created_at: CREATED,
+  expires_at: null,
+  last_used_at: null,
+  revoked_at: null,
+}
+
+const credentials = { email: 'anna@example.com', password: 'correct horse battery' }
+const session = {
+  account_id: '0195f2bd-5e28-72a5-9d84-be508fc2a367',
+  name: 'Aurora',
+  email: credentials.email,
+  expires_at: '2026-04-01T09:12:00.000Z',
+}
+
+export const accountExamples = {
+  get_balance: {
+    answer: {
+      balance: money('92.5000'),
+      held: money('0.0000'),
+      minute_price: money('5.0000'),
+      subscription: { status: 'active', ends_at: '2026-03-16T09:12:00.000Z' },
+    },
+  },
+  list_balance_entries: {
+    answer: page({
+      id: '0195f2c4-7a11-73b6-8e95-cf6190d3b478',
+      kind: 'hold',
+      amount: money('-5.0000'),
+      balance_after: money('95.0000'),
+      call_id: CALL,
+      job_id: null,
+      description: 'Set aside for a call',
+      created_at: CALLED,
+    }),
+  },
+  list_keys: { answer: page(key) },
+  create_key: {
+    request: { name: 'Production', scopes: ['read', 'write'] },
+    answer: { ...key, value: 'svc_3kTqEXAMPLEexampleEXAMPLEexampleEXAMPLE01234' },
+  },
+  revoke_key: gone(KEY),
+  sign_up: { request: { ...credentials, name: 'Aurora' }, answer: session },
+  log_in: { request: credentials, answer: session },
+  get_session: { answer: session },
+  change_password: { request: { current: credentials.password, new: 'staple staple staple' }, answer: session },
+  log_out: { answer: { sessions_ended: 1 } },
+  log_out_everywhere: { answer: { sessions_ended: 3 } },
+  request_password_reset: { request: { email: credentials.email }, answer: { sent: true } },
+  confirm_password_reset: {
+    request: { token: 'the-code-of-the-mail', password: 'staple staple staple' },
+    answer: { password_set: true },
+  },
+}

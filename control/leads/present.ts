@@ -1,0 +1,48 @@
+import type { ControlConfig } from '../deps.ts'
+import { presentMoney } from '../http/money-schema.ts'
+import { time } from '../http/shapes.ts'
+import type { LeadRow } from './leads-sql.ts'
+import type { JobRow } from './sql.ts'
+import type { LeadSource } from './types.ts'
+
+/** `price`: units a lead. */
+export function presentEstimate({ currency }: ControlConfig, leads: number, price: bigint) {
+  const total = presentMoney(price * BigInt(leads), currency)
+  return { leads, price_per_lead: presentMoney(price, currency), total }
+}
+
+export const presentSource = ({ id, name, attribution, licence }: LeadSource) => ({ id, name, attribution, licence })
+
+/** What it has cost, or will when it ends now. */
+export const costOfJob = ({ price, enriched }: Pick<JobRow, 'price' | 'enriched'>) => price * BigInt(enriched)
+
+export function presentJob(config: ControlConfig, row: JobRow) {
+  const { id, status, end_reason, brief_raw, brief, found, enriched, rejected, target, sources, problems } = row
+  const { error_code: code, error_message: message } = row
+  return {
+    ...{ id, status, end_reason, brief_raw, brief_parsed: brief },
+    progress: { found, enriched, rejected, target },
+    estimate: presentEstimate(config, target, row.price),
+    cost: presentMoney(costOfJob(row), config.currency),
+    ...{ sources, problems },
+    error: code === null ? null : { code, message: message ?? '' },
+    campaign_id: row.campaign_id,
+    created_at: row.created_at.toISOString(),
+    started_at: time(row.started_at),
+    ended_at: time(row.ended_at),
+  }
+}
+
+export function presentLead(row: LeadRow) {
+  const { id, company, status, phones, emails, website, address, lat, lon, score, reasons, signals } = row
+  const { source, attribution, licence, rejected_code: code, rejected_text: message, site_problem, contact_id } = row
+  return {
+    ...{ id, company, status, phone: phones[0] ?? null, phones, email: emails[0] ?? null, emails, website, address },
+    geo: lat === null || lon === null ? null : { lat, lon },
+    ...{ score, reasons, signals, source, attribution, licence },
+    rejection: code === null ? null : { code, message: message ?? '' },
+    ...{ site_problem, contact_id },
+    created_at: row.created_at.toISOString(),
+    enriched_at: time(row.enriched_at),
+  }
+}

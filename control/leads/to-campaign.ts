@@ -1,0 +1,72 @@
+/** From a search that is over to a draft that calls its leads. Nobody is called before the owner starts it, with consent. */
+import { createCampaign, getCampaign } from '../campaigns/service.ts'
+import { uploadContacts } from '../campaigns/upload.ts'
+import type { Db, Tx } from '../db/connect.ts'
+import type { Deps } from '../deps.ts'
+import { notFound, Problem } from '../http/problem.ts'
+import { selectProject } from '../projects/sql.ts'
+import { type LeadRow, selectCallable } from './leads-sql.ts'
+import type { CampaignWish } from './schema.ts'
+import { findJob } from './service.ts'
+import { type JobRow, lockJob, selectCallingProject, selectDraftOf, updateJob } from './sql.ts'
+
+const LONGEST_VAR = 1000
+
+/** Another request has made the draft meanwhile: what was made here is rolled back. */
+class Taken extends Error {}
+
+/** A repeat answers the same campaign as long as it is a draft. */
+export async function toCampaign(deps: Deps, ownerId: string, id: string, wish: CampaignWish) {
+  const job = await findJob(deps, ownerId, id)
+  if (wish.project_id !== undefined && !(await selectProject(deps.sql, ownerId, wish.project_id))) throw notFound()
+  if (job.ended_at === null) {
+    throw new Problem('invalid_transition', { detail: `The search is ${job.status}: wait for its end, or cancel it.` })
+  }
+  const leads = await selectCallable(deps.sql, ownerId, id)
+  if (leads.length === 0) throw new Problem('no_contacts', { detail: 'No lead of this search has a telephone number.' })
+  const draft = (await selectDraftOf(deps.sql, ownerId, id)) ?? (await makeDraft(deps, ownerId, job, wish))
+  const campaign = await getCampaign(deps, ownerId, draft)
+  // Empty: it was made just now, or by a process that was killed before this.
+  if (campaign.counters.total > 0) return campaign
+  await uploadContacts(deps, ownerId, draft, { entries: leads.map(lead => entryOf(job, lead)), mode: 'append' })
+  return getCampaign(deps, ownerId, draft)
+}
+
+async function makeDraft(deps: Deps, ownerId: string, job: JobRow, wish: CampaignWish): Promise<string> {
+  const project_id = wish.project_id ?? (await selectCallingProject(deps.sql, ownerId))
+  if (project_id === null) {
+    const detail = 'No project has an outbound line: bind a number to one, or name a project.'
+    throw new Problem('no_outbound_line', { detail })
+  }
+  const name = wish.name ?? `${job.brief.niche}, ${job.brief.geo}`.slice(0, 200).trim().toWellFormed()
+  const link = async (tx: Tx, campaignId: string) => {
+    await lockJob(tx, ownerId, job.id)
+    if (await selectDraftOf(tx, ownerId, job.id)) throw new Taken()
+    await updateJob(tx, ownerId, job.id, { campaign_id: campaignId })
+  }
+  const save = (db: Db, made: unknown) => link(db as Tx, (made as { id: string }).id)
+  try {
+    return (await createCampaign(deps, ownerId, { name, project_id }, save)).id
+  } catch (error) {
+    if (!(error instanceof Taken)) throw error
+    return (await selectDraftOf(deps.sql, ownerId, job.id))!
+  }
+}
+
+/** `{{company}}`, `{{score}}`, `{{signals}}` … of the task and the prompt. */
+function entryOf({ brief }: JobRow, lead: LeadRow) {
+  const given = {
+    ...{ company: lead.company, address: lead.address, website: lead.website, email: lead.emails[0] },
+    ...{ niche: brief.niche, source: lead.source },
+    signals: lead.signals.flatMap(({ signal, present }) => (present ? [signal] : [])).join(', '),
+    evidence: lead.signals.flatMap(({ evidence }) => evidence ?? []).join(' | '),
+  }
+  const texts = Object.entries(given).flatMap(([name, text]) =>
+    text ? [[name, text.slice(0, LONGEST_VAR).toWellFormed()] as const] : [],
+  )
+  return {
+    phone: lead.phones[0]!,
+    name: lead.company,
+    vars: { ...Object.fromEntries(texts), score: lead.score ?? 0, lead_id: lead.id },
+  }
+}

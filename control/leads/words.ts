@@ -1,0 +1,75 @@
+/** Words as people inflect them, in Russian and English: what two texts share whatever the case and number. Pure. */
+
+const VOWELS = 'аеиоуыэюя'
+const GERUND = /(?:(?:ив|ыв)(?:ши(?:сь)?)?|(?<=[ая])в(?:ши(?:сь)?)?)$/
+const REFLEXIVE = /(?:ся|(?<=л[аои]|[юу]|те|ши)сь)$/
+const ADJECTIVE = /(?:[иы]ми|[иыое]е|[иыое]й|[иыое]м|[ео]го|[ео]му|[иы]х|[ую]ю|ая|яя|[ое]ю)$/
+const PARTICIPLE = /(?:ивш|ывш|ующ|(?<=[ая])(?:ем|нн|вш|ющ|щ))$/
+const VERB =
+  /(?:[иы]ла|ена|[еу]йте|ите|[иы]ли|[еу]й|[иы]л|[иы]м|ен|[иы]ло|ено|ят|у[ею]т|[иы]т|ены|[иы]ть|ишь|ую|ю|(?<=[ая])(?:[лн]а|ете|йте|ли|й|л|ем|н|[лн]о|[ею]т|ны|ть|ешь|нно))$/
+const NOUN = /(?:[иь]?е|и?ями|ами|[ео]в|[еи]?и|и?ей|[ои]й|й|и?я[мх]|и?ем|а[мх]|ом|[аоуыь]|и?ях|[иь]?ю|[иь]?я)$/
+
+/** The part of a word that inflection leaves alone. `word` in any case; what is of no known alphabet stays. */
+export function stem(word: string): string {
+  const lower = word.toLowerCase().replaceAll('ё', 'е')
+  return /[а-я]/.test(lower) ? russianStem(lower) : englishStem(lower)
+}
+
+/** The Snowball stemmer for Russian (snowballstem.org/algorithms/russian), without its rare last steps. */
+function russianStem(word: string): string {
+  const whole = withoutFleeting(word)
+  const first = [...whole].findIndex(letter => VOWELS.includes(letter))
+  if (first < 0) return whole
+  const tail = cutRussian(whole.slice(first + 1))
+  return whole.slice(0, first + 1) + tail.replace(/[иь]$/, '').replace(/нн$/, 'н')
+}
+
+/** The vowel that comes and goes: `кофейня`, but `кофеен`; `химчистка`, but `химчисток`. Short words keep theirs. */
+function withoutFleeting(word: string): string {
+  if (word.length < 6) return word
+  return word
+    .replace(/еен$/, 'ейн')
+    .replace(/(?<=[бвгдзклмпрстфхцчшщ])ен$/, 'н')
+    .replace(/(?<=[бвгджзлмнпрстфхцчшщ])ок$/, 'к')
+    .replace(/(?<=[аеиоуя])ек$/, 'йк')
+}
+
+function cutRussian(tail: string): string {
+  const gerund = tail.replace(GERUND, '')
+  if (gerund !== tail) return gerund
+  const plain = tail.replace(REFLEXIVE, '')
+  const adjective = plain.replace(ADJECTIVE, '')
+  if (adjective !== plain) return adjective.replace(PARTICIPLE, '')
+  const verb = plain.replace(VERB, '')
+  return verb !== plain ? verb : plain.replace(NOUN, '')
+}
+
+/** Plurals, possessives and the commonest verb forms: no more than names of trades and places need. */
+function englishStem(word: string): string {
+  const plain = word.replace(/['’]s?$/, '')
+  if (plain.length < 4) return plain
+  return plain
+    .replace(/ies$/, 'y')
+    .replace(/(?<=ss|x|ch|sh|z)es$/, '')
+    .replace(/(?<=[^su])s$/, '')
+    .replace(/(?<=[a-z]{4})ing$/, '')
+}
+
+/** Letters and digits of a text, in order; a hyphen divides. */
+export const wordsOf = (text: string): string[] =>
+  text
+    .normalize('NFKC')
+    .toLowerCase()
+    .match(/[\p{L}\p{N}]+(?:['’]\p{L}+)?/gu) ?? []
+
+/** Stems of the words that say something: not the prepositions of either language. */
+export const stemsOf = (text: string): string[] =>
+  wordsOf(text)
+    .filter(word => !LITTLE.has(word))
+    .map(stem)
+
+const LITTLE = new Set(
+  'в во на по из от до у к ко с со за и или для под над при о об не а но the a an in at on of for and or to by with near'.split(
+    ' ',
+  ),
+)
