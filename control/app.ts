@@ -9,16 +9,15 @@ import { backgroundDone } from './background.ts'
 import { balanceRoutes } from './balance/routes.ts'
 import { createDialer } from './calls/dialer.ts'
 import { callRoutes } from './calls/routes.ts'
-import { endStreams } from './calls/stream.ts'
 import { startPacer } from './campaigns/pacer.ts'
 import { createCampaignDialer } from './campaigns/place.ts'
 import { campaignRoutes } from './campaigns/routes.ts'
-import { endCampaignStreams } from './campaigns/stream.ts'
 import { contactRoutes } from './contacts/routes.ts'
 import type { Deps } from './deps.ts'
 import { doNotCallRoutes } from './do-not-call/routes.ts'
 import { askHandlers, createReaper, every, handleEvent, sweepOld, sweepOverdue } from './engine.ts'
 import { clientErrorHandler, errorHandler, sendProblem, toProblem, validatorCompiler } from './http/errors.ts'
+import { endStreams } from './http/event-stream.ts'
 import { registerHealth } from './http/health.ts'
 import { readJson } from './http/json.ts'
 import { collectMethods } from './http/methods.ts'
@@ -82,7 +81,6 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
   app.addHook('onRequest', async (request, reply) => void reply.header('X-Request-Id', request.id))
   await registerHealth(app, deps)
   app.addHook('preClose', async () => endStreams(deps))
-  app.addHook('preClose', async () => endCampaignStreams(deps))
   logRequests(app, deps)
   await app.register(helmet)
   await app.register(cookie)

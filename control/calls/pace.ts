@@ -8,7 +8,7 @@ import { turnMs } from '../../media/contract/pace.ts'
 import type { Deps } from '../deps.ts'
 
 /**
- * KEYS when the trunk is free next, slot of this call, turns that engines were given; ARGV ms between two calls, ms that
+ * KEYS when the trunk is free next, slot of this call, when the engines' next turn is; ARGV ms between two calls, ms that
  * a slot stays good, ms that it is remembered, ms that engines may be behind. Answers how many ms are left until the slot of
  * this call, or -1 when the call has been offered before. Slots are given in the order they are asked for, evenly spaced, and
  * later when engines are behind; one that was missed (its process died) is given anew.
@@ -19,7 +19,7 @@ if slot == 'offered' then return '-1' end
 local t = redis.call('TIME')
 local now = t[1] * 1000 + t[2] / 1000
 if slot and now <= tonumber(slot) + tonumber(ARGV[2]) then return tostring(math.max(0, tonumber(slot) - now)) end
-local behind = tonumber(redis.call('LINDEX', KEYS[3], -1) or 0) + tonumber(ARGV[1]) - tonumber(ARGV[4])
+local behind = tonumber(redis.call('GET', KEYS[3]) or 0) - tonumber(ARGV[4])
 local at = math.max(now, tonumber(redis.call('GET', KEYS[1]) or 0), behind)
 local free = at + tonumber(ARGV[1])
 redis.call('SET', KEYS[1], string.format('%.3f', free), 'PX', math.ceil(free - now) + 1000)
@@ -35,7 +35,7 @@ const BEHIND_MS = 500
 
 type Ports = Pick<Deps, 'redis' | 'config'>
 const slotsKey = (deps: Ports, trunkId: string) => `${deps.config.redis_prefix}:pace:${trunkId}`
-const turnsKey = (deps: Ports, trunkId: string) => busKeys(deps.config.redis_prefix).trunkTurn(trunkId)
+const turnKey = (deps: Ports, trunkId: string) => busKeys(deps.config.redis_prefix).trunkTurn(trunkId)
 const slotKey = (deps: Ports, callId: string) => `${deps.config.redis_prefix}:slot:${callId}`
 
 /** Ms to wait before this call may be offered; null when it has been. */
@@ -43,7 +43,7 @@ export async function takeSlot(
   deps: Ports,
   { callId, trunkId, maxCps }: { callId: string; trunkId: string; maxCps: number },
 ): Promise<number | null> {
-  const keys = [slotsKey(deps, trunkId), slotKey(deps, callId), turnsKey(deps, trunkId)]
+  const keys = [slotsKey(deps, trunkId), slotKey(deps, callId), turnKey(deps, trunkId)]
   const kept = deps.config.queue_expiry_ms + GOOD_MS
   const answer = await deps.redis.eval(TAKE, 3, ...keys, turnMs(maxCps), GOOD_MS, kept, BEHIND_MS)
   const wait = Number(answer)
@@ -54,20 +54,20 @@ export async function markOffered(deps: Ports, callId: string): Promise<void> {
   await deps.redis.set(slotKey(deps, callId), 'offered', 'PX', deps.config.queue_expiry_ms)
 }
 
-/** Of trunks, each with its `max_cps`: ms until the next slot, by Redis' own clock; 0 where one is free. */
-export async function turnsAhead(deps: Ports, trunks: ReadonlyMap<string, number>): Promise<Map<string, number>> {
-  if (trunks.size === 0) return new Map()
+/** Of trunks: ms until the next slot, by Redis' own clock; 0 where one is free. */
+export async function turnsAhead(deps: Ports, trunkIds: readonly string[]): Promise<Map<string, number>> {
+  if (trunkIds.length === 0) return new Map()
   const asking = deps.redis.pipeline().time()
-  for (const id of trunks.keys()) asking.get(slotsKey(deps, id)).lindex(turnsKey(deps, id), -1)
+  for (const id of trunkIds) asking.get(slotsKey(deps, id)).get(turnKey(deps, id))
   const [time, ...found] = (await asking.exec())!.map(([error, answer]) => {
     if (error) throw error
     return answer
   })
   const [seconds, micros] = time as [string, string]
   const nowMs = Number(seconds) * 1000 + Number(micros) / 1000
-  const ahead = [...trunks].map(([id, maxCps], i): [string, number] => {
+  const ahead = trunkIds.map((id, i): [string, number] => {
     const [slot, turn] = [Number(found[2 * i] ?? 0), Number(found[2 * i + 1] ?? 0)]
-    return [id, Math.max(0, slot - nowMs, turn + turnMs(maxCps) - BEHIND_MS - nowMs)]
+    return [id, Math.max(0, slot - nowMs, turn - BEHIND_MS - nowMs)]
   })
   return new Map(ahead)
 }

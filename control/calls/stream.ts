@@ -4,33 +4,16 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CallEvent } from '../../media/contract/messages.ts'
 import type { Deps } from '../deps.ts'
 import { isStillGood } from '../http/auth.ts'
-import { notFound, Problem } from '../http/problem.ts'
+import { openStream } from '../http/event-stream.ts'
+import { notFound } from '../http/problem.ts'
 import { errorFields } from '../log.ts'
 import { selectCall, selectEvents } from './sql.ts'
 
 /** The bus is read from this long ago on, so that nothing falls between it and the database. */
 const OVERLAP_MS = 60_000
-const HEARTBEAT_MS = 15_000
 const LOOK_FOR_END_MS = 500
-/** Each has a Redis connection of its own. */
-const MAX_STREAMS = 200
-const MAX_STREAMS_OF_AN_OWNER = 20
 /** Told to nobody: how it is counted, what was typed, and the second lines of a trunk. */
 const PRIVATE = new Set<CallEvent['type']>(['call.progress', 'dtmf.received', 'bridge.closed'])
-
-/** With whose they are. */
-const open = new WeakMap<Deps, Map<ServerResponse, string>>()
-
-function streamsOf(deps: Deps): Map<ServerResponse, string> {
-  const streams = open.get(deps) ?? new Map<ServerResponse, string>()
-  open.set(deps, streams)
-  return streams
-}
-
-/** For the shutdown: streams would hold the server open. */
-export function endStreams(deps: Deps): void {
-  for (const response of streamsOf(deps).keys()) response.end()
-}
 
 interface Sent {
   seq: number
@@ -46,29 +29,11 @@ export async function streamCall(
   reply: FastifyReply,
 ): Promise<string> {
   if (!(await selectCall(deps.sql, ownerId, callId))) throw notFound()
-  const streams = streamsOf(deps)
-  if (streams.size >= MAX_STREAMS) throw new Problem('service_unavailable', { retryAfterSeconds: 10 })
-  if ([...streams.values()].filter(owner => owner === ownerId).length >= MAX_STREAMS_OF_AN_OWNER) {
-    const detail = `An account may watch ${MAX_STREAMS_OF_AN_OWNER} calls at once.`
-    throw new Problem('rate_limited', { detail, retryAfterSeconds: 10 })
-  }
   const given = Number(request.headers['last-event-id'] ?? 0)
   const after = Number.isSafeInteger(given) && given > 0 && given < 2 ** 31 ? given : 0
-  reply.hijack()
-  const response = reply.raw
-  response.writeHead(200, {
-    ...(reply.getHeaders() as Record<string, string>),
-    'content-type': 'text/event-stream; charset=utf-8',
-    'cache-control': 'no-store',
-    'x-accel-buffering': 'no',
-    // Or a shutdown would wait for the client to let go of the idle connection.
-    connection: 'close',
-  })
-  response.flushHeaders() // a call that has no events yet must not look like a request that hangs
-  streams.set(response, ownerId)
+  const response = openStream(deps, { ownerId, of: 'calls' }, reply)
   const writer = createWriter(response, after)
   const reader = deps.bus.follow(callId, event => writer.live(event), `${Date.now() - OVERLAP_MS}-0`)
-  const heartbeat = setInterval(() => response.write(':\n\n'), HEARTBEAT_MS)
   // The end is told when it is stored, so that who asks for the record then gets the whole of it. It is looked for, since
   // a call may also be ended by control itself, of which the bus knows nothing.
   const endIfStored = async () => {
@@ -79,9 +44,7 @@ export async function streamCall(
   }
   const watch = setInterval(() => void (writer.isLive() && endIfStored()), LOOK_FOR_END_MS)
   response.on('close', () => {
-    clearInterval(heartbeat)
     clearInterval(watch)
-    streams.delete(response)
     void reader.stop()
   })
   try {

@@ -110,9 +110,11 @@ export function freeSlots(concurrency: number, live: number, openMs: number): nu
 
 /** How far ahead a trunk's turns are given away, in ms; a round may be late by as much. */
 const AHEAD_MS = 1000
+/** Turns of less than so many ms are left to a later round: a claim costs nearly the same for one call as for ten. */
+const WORTH_MS = 250
 
 /** Calls of a trunk that may be queued now, whose next turn is in `aheadMs`, with `turnMs` between two. */
 export function dueTurns(aheadMs: number, turnMs: number): number {
   const ms = AHEAD_MS - Math.max(0, aheadMs)
-  return ms <= 0 ? 0 : Math.max(1, Math.floor(ms / turnMs))
+  return ms < WORTH_MS ? 0 : Math.max(1, Math.floor(ms / turnMs))
 }

@@ -21,7 +21,9 @@ import {
   lockRunning,
   type NewAttempt,
   type PacedLine,
+  selectTerms,
   skipContacts,
+  type Terms,
   upsertContacts,
   type WorkRow,
 } from './pacer-sql.ts'
@@ -29,7 +31,7 @@ import { judge } from './policy.ts'
 import type { CampaignRow } from './types.ts'
 
 export interface Claim {
-  work: WorkRow
+  work: Pick<WorkRow, 'owner_id' | 'id'>
   /** Calls that may begin, and of those how many over each trunk; one that is not listed has no limit. */
   most: number
   trunks: ReadonlyMap<string, number>
@@ -51,23 +53,37 @@ interface Chosen {
   untilMs: number | null
 }
 
+interface Plan {
+  campaign: CampaignRow
+  terms: Terms
+  wish: Claim
+  at: Date
+}
+
 interface Sorted {
   dial: Chosen[]
   defer: { id: string; at: Date }[]
   skip: { id: string; reason: string }[]
 }
 
-/** Nothing happens when the campaign runs no more, or somebody else was faster. */
+/** Those of a project's lines that its calls may go over. */
+export const usableLines = ({ lines, caller_id }: Pick<Terms, 'lines' | 'caller_id'>): PacedLine[] =>
+  caller_id === null ? lines : lines.filter(line => line.number === caller_id)
+
+/** Nothing happens when the campaign runs no more, its lines are gone, or somebody else was faster. */
 export async function claim(deps: Deps, wish: Claim): Promise<Claimed> {
   const { owner_id, id } = wish.work
   return withJobs(deps, async tx => {
     const campaign = await lockRunning(tx, owner_id, id)
     if (!campaign) return { calls: 0, passedOver: 0 }
+    const terms = await selectTerms(tx, owner_id, id)
+    if (usableLines(terms).length === 0) return { calls: 0, passedOver: 0 }
     const at = wallDate(deps)
-    const { dial, defer, skip } = await passTexts(campaign, await choose(deps, tx, campaign, wish, at))
+    const plan: Plan = { campaign, terms, wish, at }
+    const { dial, defer, skip } = await passTexts(campaign, await choose(deps, tx, plan))
     await deferContacts(tx, owner_id, defer)
     await skipContacts(tx, owner_id, skip)
-    const calls = dial.length > 0 ? await begin(deps, tx, campaign, { wish, dial, at }) : 0
+    const calls = dial.length > 0 ? await begin(deps, tx, plan, dial) : 0
     if (calls + skip.length > 0) {
       await bumpCampaign(tx, id, { pending: -calls - skip.length, dialing: calls, skipped: skip.length })
     }
@@ -86,7 +102,8 @@ async function passTexts(campaign: CampaignRow, sorted: Sorted): Promise<Sorted>
   return { ...sorted, dial, skip: [...sorted.skip, ...skip] }
 }
 
-async function choose(deps: Deps, tx: Tx, campaign: CampaignRow, wish: Claim, at: Date): Promise<Sorted> {
+async function choose(deps: Deps, tx: Tx, plan: Plan): Promise<Sorted> {
+  const { campaign, wish, at } = plan
   const sorted: Sorted = { dial: [], defer: [], skip: [] }
   const left = new Map(wish.trunks)
   let after: DueRow | null = null
@@ -96,7 +113,7 @@ async function choose(deps: Deps, tx: Tx, campaign: CampaignRow, wish: Claim, at
     const rows: DueRow[] = await lockDue(tx, campaign.owner_id, campaign.id, { at, limit, after })
     for (const contact of rows) {
       if (sorted.dial.length >= wish.most) return sorted
-      sort(deps, { campaign, wish, contact, at, left }, sorted)
+      sort(deps, plan, { contact, left }, sorted)
     }
     if (rows.length < limit) break
     after = rows.at(-1)!
@@ -104,15 +121,13 @@ async function choose(deps: Deps, tx: Tx, campaign: CampaignRow, wish: Claim, at
   return sorted
 }
 
-interface Case {
-  campaign: CampaignRow
-  wish: Claim
-  contact: DueRow
-  at: Date
-  left: Map<string, number>
-}
-
-function sort(deps: Deps, { campaign, wish, contact, at, left }: Case, sorted: Sorted): void {
+/** `left`: calls that may begin over each trunk. */
+function sort(
+  deps: Deps,
+  { campaign, terms, at }: Plan,
+  { contact, left }: { contact: DueRow; left: Map<string, number> },
+  sorted: Sorted,
+): void {
   const judgement = judge({
     ...{ contact, campaign, nowMs: at.getTime(), blockers: [] },
     doNotCall: contact.unwanted,
@@ -124,7 +139,7 @@ function sort(deps: Deps, { campaign, wish, contact, at, left }: Case, sorted: S
   } else if (judgement.verdict === 'wait') {
     sorted.defer.push({ id: contact.id, at: new Date(judgement.untilMs) })
   } else {
-    const line = pickLine(wish.work.lines, wish.work.caller_id, contact.phone)
+    const line = pickLine(terms.lines, terms.caller_id, contact.phone)
     const room = left.get(line.trunk_id) ?? Infinity
     if (room <= 0) return // its turn comes with the trunk's
     left.set(line.trunk_id, room - 1)
@@ -133,14 +148,9 @@ function sort(deps: Deps, { campaign, wish, contact, at, left }: Case, sorted: S
 }
 
 /** Answers how many calls were made. */
-async function begin(
-  deps: Deps,
-  tx: Tx,
-  campaign: CampaignRow,
-  { wish, dial, at }: { wish: Claim; dial: readonly Chosen[]; at: Date },
-): Promise<number> {
+async function begin(deps: Deps, tx: Tx, { campaign, terms, at }: Plan, dial: readonly Chosen[]): Promise<number> {
   const { owner_id, project_id } = campaign
-  const tariff = tariffAt(deps.config, 'out', wish.work.minute_price)
+  const tariff = tariffAt(deps.config, 'out', terms.minute_price)
   const people = dial.map(({ contact: { phone, name } }) => ({ id: uuidv7(at.getTime()), phone, name }))
   const contacts = await upsertContacts(tx, owner_id, project_id, people, at)
   const room = await lockRoom(tx, campaign)

@@ -20,10 +20,29 @@ export interface WorkRow extends Omit<CampaignRow, 'status'>, StandingRow {
   live: number
   /** When the first pending contact is due. */
   next_at: Date | null
+  /** Contacts that are due, as many as there are places for. */
+  due: number
   caller_id: string | null
   lines: PacedLine[]
   reserved: bigint
 }
+
+/** What the calls of a campaign go over now. */
+const dialled = (db: Db) => db`
+  projects.settings ->> 'caller_id' as caller_id,
+  coalesce((
+    select json_agg(json_build_object(
+      'number', numbers.number, 'trunk_id', trunks.id, 'max_calls', trunks.max_calls, 'max_cps', trunks.max_cps,
+      'live', case when trunks.max_calls is null then 0 else ${linesInUse(db)} end
+    ) order by number_bindings.created_at, numbers.number)
+    from number_bindings join numbers on numbers.id = number_bindings.number_id
+    join trunks on trunks.id = numbers.trunk_id
+    where number_bindings.owner_id = campaigns.owner_id and number_bindings.project_id = projects.id
+      and direction = 'out'
+  ), '[]') as lines`
+
+const projectOf = (db: Db) => db`
+  left join projects on projects.id = campaigns.project_id and projects.deleted_at is null`
 
 /**
  * Units that calls under way may still cost, by campaign, of those that may spend only so much; a call that began before
@@ -45,30 +64,24 @@ export async function selectReserved(
 }
 
 /** Running campaigns with a free place, or with nothing left; but for those that are known to sleep. */
-export async function selectWork(db: Db, asleep: readonly string[]): Promise<WorkRow[]> {
+export async function selectWork(db: Db, asleep: readonly string[], at: Date): Promise<WorkRow[]> {
   const rows = await db<Omit<WorkRow, 'reserved'>[]>`
     select campaigns.*, counters.pending,
       counters.dialing + counters.in_progress as live,
       (select next_attempt_at from campaign_contacts c where c.campaign_id = campaigns.id and c.status = 'pending'
         order by next_attempt_at, seq limit 1) as next_at,
+      (select count(*) from (
+        select from campaign_contacts c
+        where c.campaign_id = campaigns.id and c.status = 'pending' and next_attempt_at <= ${at}
+        order by next_attempt_at, seq limit concurrency - counters.dialing - counters.in_progress
+      ) as waiting)::int as due,
       accounts.minute_price, subscriptions.status, subscriptions.ends_at, balances.available, balances.open_holds,
-      projects.settings ->> 'caller_id' as caller_id,
-      coalesce((
-        select json_agg(json_build_object(
-          'number', numbers.number, 'trunk_id', trunks.id, 'max_calls', trunks.max_calls, 'max_cps', trunks.max_cps,
-          'live', case when trunks.max_calls is null then 0 else ${linesInUse(db)} end
-        ) order by number_bindings.created_at, numbers.number)
-        from number_bindings join numbers on numbers.id = number_bindings.number_id
-        join trunks on trunks.id = numbers.trunk_id
-        where number_bindings.owner_id = campaigns.owner_id and number_bindings.project_id = projects.id
-          and direction = 'out'
-      ), '[]') as lines
+      ${dialled(db)}
     from campaigns
     join campaign_counters counters on counters.campaign_id = campaigns.id
     join accounts on accounts.id = campaigns.owner_id
     join balances on balances.owner_id = campaigns.owner_id
-    left join subscriptions on subscriptions.owner_id = campaigns.owner_id
-    left join projects on projects.id = campaigns.project_id and projects.deleted_at is null
+    left join subscriptions on subscriptions.owner_id = campaigns.owner_id ${projectOf(db)}
     where campaigns.status = 'running' and not (campaigns.id = any(${asleep as string[]}::uuid[]))
       and counters.dialing + counters.in_progress < campaigns.concurrency
       and (counters.pending > 0 or counters.dialing + counters.in_progress = 0)`
@@ -90,6 +103,17 @@ export async function lockRunning(tx: Tx, ownerId: string, id: string): Promise<
   const [row] = await tx<CampaignRow[]>`
     select * from campaigns where owner_id = ${ownerId} and id = ${id} and status = 'running' for key share`
   return row
+}
+
+export type Terms = Pick<WorkRow, 'minute_price' | 'caller_id' | 'lines'>
+
+/** As they are now: a claim may come a while after the look that it was planned by. */
+export async function selectTerms(tx: Tx, ownerId: string, id: string): Promise<Terms> {
+  const [row] = await tx<Terms[]>`
+    select accounts.minute_price, ${dialled(tx)}
+    from campaigns join accounts on accounts.id = campaigns.owner_id ${projectOf(tx)}
+    where campaigns.owner_id = ${ownerId} and campaigns.id = ${id}`
+  return row!
 }
 
 export interface DueRow extends CampaignContactRow {

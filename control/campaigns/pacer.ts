@@ -13,7 +13,7 @@ import { costOf, toUnits } from '../money.ts'
 import { allocate, type Demand, dueTurns, freeSlots, type Room, type Served } from './allocate.ts'
 import { finishStops } from './batches.ts'
 import { cancelQueued } from './cancel.ts'
-import { claim } from './claim.ts'
+import { claim, usableLines } from './claim.ts'
 import { createLeadership } from './lead.ts'
 import {
   completeIfDone,
@@ -78,7 +78,7 @@ export async function paceOnce(deps: Deps, state: PacerState): Promise<boolean> 
   }
   for (const [id, wakeAtMs] of state.asleep)
     if (wakeAtMs <= nowMs || wakeAtMs > nowMs + SLEEP_MS) state.asleep.delete(id)
-  const rows = await selectWork(deps.sql, [...state.asleep.keys()])
+  const rows = await selectWork(deps.sql, [...state.asleep.keys()], new Date(nowMs))
   const ready: WorkRow[] = []
   for (const row of rows) if (await isReady(deps, state, row, nowMs)) ready.push(row)
   if (ready.length === 0) return false
@@ -154,11 +154,10 @@ async function isReady(deps: Deps, state: PacerState, row: WorkRow, nowMs: numbe
 }
 
 function blockersFor(deps: Deps, row: WorkRow): Blocker[] {
-  const { available, reserved, lines, caller_id } = row
-  const usable = caller_id === null ? lines.length : lines.filter(line => line.number === caller_id).length
+  const { available, reserved } = row
   return blockersOf({
     campaign: { ...row, status: 'running' },
-    ...{ subscribed: isLive(deps, row), lines: usable, available, reserved },
+    ...{ subscribed: isLive(deps, row), lines: usableLines(row).length, available, reserved },
     hold: costOf(tariffAt(deps.config, 'out', row.minute_price), HOLD_SECONDS),
   })
 }
@@ -173,26 +172,23 @@ function pauseFor(found: readonly Blocker[], live: number): PauseReason | null {
 }
 
 function demandOf(row: WorkRow, nowMs: number): Demand {
-  const { id, owner_id: ownerId, pending, concurrency, live, caller_id, lines } = row
+  const { id, owner_id: ownerId, due, concurrency, live } = row
   // Since when it could dial: its window opened, or it was started or resumed.
   const sinceMs = Math.max(windowAt(row, nowMs).sinceMs ?? -Infinity, row.updated_at.getTime())
-  const usable = caller_id === null ? lines : lines.filter(line => line.number === caller_id)
   return {
-    ...{ id, ownerId, wanted: pending, slots: freeSlots(concurrency, live, nowMs - sinceMs) },
-    trunks: [...new Set(usable.map(line => line.trunk_id))],
+    ...{ id, ownerId, wanted: due, slots: freeSlots(concurrency, live, nowMs - sinceMs) },
+    trunks: [...new Set(usableLines(row).map(line => line.trunk_id))],
   }
 }
 
 /** What is left of every limit that campaigns share. */
 async function roomOf(deps: Deps, rows: readonly WorkRow[]): Promise<Room> {
   const lines = new Map(rows.flatMap(row => row.lines.map(line => [line.trunk_id, line] as const)))
-  const paced = [...lines.values()].flatMap(({ trunk_id, max_cps }) =>
-    max_cps === null ? [] : [[trunk_id, max_cps] as const],
-  )
+  const paced = [...lines.values()].flatMap(({ trunk_id, max_cps }) => (max_cps === null ? [] : [trunk_id]))
   const [engines, queued, ahead] = await Promise.all([
     deps.bus.engines(),
     countQueued(deps.sql),
-    turnsAhead(deps, new Map(paced)),
+    turnsAhead(deps, paced),
   ])
   const places = engines.reduce((sum, one) => sum + Math.ceil(one.capacity * OUR_SHARE) - one.calls, 0)
   const trunks = new Map<string, number>()

@@ -211,14 +211,11 @@ export async function holdStatus(tx: Tx, ownerId: string, id: string, status: Ca
   return rows.length > 0
 }
 
-/** Null: all of them. */
-type Most = number | null
-
 /**
  * Whoever has not been dialled yet is not dialled any more; answers how many. Their rows are locked before the counters, as
  * everywhere.
  */
-export async function cancelPending(tx: Tx, ownerId: string, campaignId: string, most: Most = null): Promise<number> {
+export async function cancelPending(tx: Tx, ownerId: string, campaignId: string, most: number): Promise<number> {
   const [row] = await tx<{ canceled: number }[]>`
     with gone as (
       update campaign_contacts set status = 'canceled'
@@ -234,13 +231,13 @@ export async function cancelPending(tx: Tx, ownerId: string, campaignId: string,
   return row?.canceled ?? 0
 }
 
-/** Answers how many are to be dialled again. */
+/** Answers how many are to be dialled again; `most` null: all of them. */
 export async function requeueContacts(
   tx: Tx,
   ownerId: string,
   campaignId: string,
   at: Date,
-  most: Most = null,
+  most: number | null = null,
 ): Promise<number> {
   const [row] = await tx<{ requeued: number }[]>`
     with ended as (

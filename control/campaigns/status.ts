@@ -1,7 +1,7 @@
 import type { Tx } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
 import { isOver } from './lifecycle.ts'
-import { type CountedCampaign, cancelPending, lockCampaign, selectUnfinishedOf, updateStatus } from './sql.ts'
+import { type CountedCampaign, lockCampaign, selectUnfinishedOf, updateStatus } from './sql.ts'
 import type { CampaignStatus, ConsentEvidence, PauseReason } from './types.ts'
 
 /** Under the campaign's lock. A pause of this kind is the owner's. */
@@ -21,17 +21,22 @@ export async function setStatus(
   })
 }
 
-/** In the transaction that deletes the project. Drafts stay: they can be given another one. */
+/**
+ * In the transaction that deletes the project. Drafts stay: they can be given another one. Answers those whose contacts are
+ * to be canceled then, by `cancelRest`.
+ */
 export async function stopCampaignsOf(
   deps: Pick<Deps, 'clock'>,
   tx: Tx,
   ownerId: string,
   projectId: string,
-): Promise<void> {
+): Promise<string[]> {
+  const stopped: string[] = []
   for (const id of await selectUnfinishedOf(tx, ownerId, projectId)) {
     const campaign = await lockCampaign(tx, ownerId, id)
     if (!campaign || isOver(campaign)) continue
-    await cancelPending(tx, ownerId, id)
     await setStatus(deps, tx, campaign, 'stopped')
+    stopped.push(id)
   }
+  return stopped
 }

@@ -101,6 +101,19 @@ export const leadExamples = {
   start_lead_search: { request: { brief_raw, brief_parsed, accept_terms: true }, answer: queued },
   list_lead_searches: { answer: page(completed) },
   get_lead_search: { answer: running },
+  stream_lead_search_events: {
+    answer: {
+      event: 'lead_search.progress',
+      data: JSON.stringify({
+        status: running.status,
+        end_reason: running.end_reason,
+        progress: running.progress,
+        cost: running.cost,
+        problems: running.problems,
+        error: running.error,
+      }),
+    },
+  },
   cancel_lead_search: { answer: { ...running, status: 'canceling' } },
   create_lead_campaign: { request: { name: 'Lunch for offices' }, answer: campaignExamples.create_campaign.answer },
   list_leads: { answer: page(lead) },

@@ -124,14 +124,30 @@ async function add(
   })
   if (made.stored || file === null) return made
   await storeContent(deps, made, file)
-  const stored = await withJobs(deps, async tx => {
-    const source = await markStored(tx, ownerId, made.id)
-    if (!source) return null
-    await startIndexing(deps, tx, source)
-    await save(tx, presentSource(source))
+  const source = await withJobs(deps, async tx => {
+    const source = await showStored(deps, tx, made)
+    if (source) await save(tx, presentSource(source))
     return source
   })
-  return stored ?? (await sameMeanwhile(deps, made))
+  if (source?.id !== made.id) await deps.blobs.delete(contentKey(made))
+  if (!source) throw notFound()
+  return source
+}
+
+/** Its content is there; null: the project is gone. Of requests with the same content all but one find it shown. */
+async function showStored(deps: Deps, tx: Tx, made: SourceRow): Promise<SourceRow | null> {
+  const { owner_id, project_id, content_hash } = made
+  const stored = await markStored(tx, owner_id, made.id)
+  if (stored) {
+    await startIndexing(deps, tx, stored)
+    return stored
+  }
+  if (!(await selectProject(tx, owner_id, project_id, true))) return null
+  const there = await selectSourceOf(tx, owner_id, project_id, content_hash)
+  if (there) return there
+  // One that could not store the same took away the row that both had.
+  await insertSource(tx, owner_id, made)
+  return showStored(deps, tx, made)
 }
 
 async function findOrInsert(deps: Deps, tx: Tx, ownerId: string, projectId: string, draft: Draft): Promise<SourceRow> {
@@ -169,14 +185,6 @@ async function storeContent(deps: Deps, source: SourceRow, file: string): Promis
     await deleteUnstoredOne(deps.sql, source.owner_id, source.id)
     throw new Problem('service_unavailable', { cause: error, retryAfterSeconds: 5 })
   }
-}
-
-/** Another request with the same content was faster, or the project is gone: then so is what we have stored. */
-async function sameMeanwhile(deps: Deps, { id, owner_id, project_id, content_hash }: SourceRow): Promise<SourceRow> {
-  const there = await selectSourceOf(deps.sql, owner_id, project_id, content_hash)
-  if (there?.id === id) return there
-  await deps.blobs.delete(contentKey({ id, owner_id }))
-  throw notFound()
 }
 
 // ---- going ----

@@ -19,7 +19,8 @@ const fixed: Columns = [
   ['status', row => row.status],
   ['score', row => row.score],
   ['phone', row => row.phones[0]],
-  ['other_phones', row => row.phones.slice(1).join(' ')],
+  // With a plus between them they are a sum.
+  ['other_phones', row => guarded(row.phones.slice(1).join(' '))],
   ['email', row => guarded(row.emails[0] ?? null)],
   ['other_emails', row => guarded(row.emails.slice(1).join(' '))],
   ['website', row => guarded(row.website)],

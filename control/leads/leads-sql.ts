@@ -97,6 +97,20 @@ export async function selectTwin(
   return row
 }
 
+/** The lead with any of these that the owner has paid for in another search, the latest; by when it was looked at. */
+export async function selectBought(
+  tx: Tx,
+  ownerId: string,
+  jobId: string,
+  { identities, since }: { identities: readonly string[]; since: Date },
+): Promise<Pick<LeadRow, 'company' | 'job_id'> | undefined> {
+  const [row] = await tx<Pick<LeadRow, 'company' | 'job_id'>[]>`
+    select company, leads.job_id from lead_identities join leads on leads.id = lead_id
+    where identity = any(${[...identities]}) and owner_id = ${ownerId} and leads.job_id <> ${jobId}
+      and status = 'enriched' and enriched_at >= ${since} order by enriched_at desc limit 1`
+  return row
+}
+
 export async function insertIdentities(
   tx: Tx,
   jobId: string,

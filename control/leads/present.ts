@@ -16,16 +16,25 @@ export const presentSource = ({ id, name, attribution, licence }: LeadSource) =>
 /** What it has cost, or will when it ends now. */
 export const costOfJob = ({ price, enriched }: Pick<JobRow, 'price' | 'enriched'>) => price * BigInt(enriched)
 
-export function presentJob(config: ControlConfig, row: JobRow) {
-  const { id, status, end_reason, brief_raw, brief, found, enriched, rejected, target, sources, problems } = row
+/** What changes while it runs; the event stream tells the same. */
+export function presentProgress(config: ControlConfig, row: JobRow) {
+  const { status, end_reason, found, enriched, rejected, target, problems } = row
   const { error_code: code, error_message: message } = row
   return {
-    ...{ id, status, end_reason, brief_raw, brief_parsed: brief },
-    progress: { found, enriched, rejected, target },
-    estimate: presentEstimate(config, target, row.price),
+    ...{ status, end_reason, progress: { found, enriched, rejected, target } },
     cost: presentMoney(costOfJob(row), config.currency),
-    ...{ sources, problems },
+    problems,
     error: code === null ? null : { code, message: message ?? '' },
+  }
+}
+
+export function presentJob(config: ControlConfig, row: JobRow) {
+  const { id, brief_raw, brief, target, price, sources } = row
+  return {
+    ...{ id, brief_raw, brief_parsed: brief },
+    ...presentProgress(config, row),
+    estimate: presentEstimate(config, target, price),
+    sources,
     campaign_id: row.campaign_id,
     created_at: row.created_at.toISOString(),
     started_at: time(row.started_at),

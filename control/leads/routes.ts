@@ -16,10 +16,12 @@ import {
   LeadView,
   ParseInput,
   ParseView,
+  SearchEvent,
   SearchInput,
 } from './schema.ts'
 import { cancelSearch, getJob, listJobs, listLeads, parseBrief } from './service.ts'
 import { startSearch } from './start.ts'
+import { streamSearch } from './stream.ts'
 import { toCampaign } from './to-campaign.ts'
 
 const tag = 'Lead search'
@@ -95,6 +97,22 @@ function jobRoutes(app: FastifyInstance, deps: Deps): void {
     answer: JobView,
     errors: ['not_found'],
     handle: ({ ownerId, params }) => getJob(deps, ownerId, params.job_id),
+  })
+  streamRoute(app, deps, {
+    id: 'stream_lead_search_events',
+    method: 'GET',
+    path: '/lead-search/:job_id/events',
+    scope: 'read',
+    tag,
+    summary: 'Progress of a search, as server-sent events',
+    description:
+      '`lead_search.progress` with status, counters and cost: at once, and then when they change, at most once a second. `lead_search.ended` is the last, when it is over.',
+    params: JobPath,
+    contentType: 'text/event-stream',
+    notATool: 'A stream; get_lead_search shows the same now.',
+    answer: SearchEvent,
+    errors: ['not_found', 'service_unavailable'],
+    stream: ({ ownerId, params }, request, reply) => streamSearch(deps, ownerId, params.job_id, request, reply),
   })
   route(app, deps, {
     id: 'cancel_lead_search',

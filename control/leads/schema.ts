@@ -100,6 +100,16 @@ export const JobView = z
   })
   .meta({ id: 'LeadSearch' })
 
+/** One of the server-sent events. */
+export const SearchEvent = z
+  .object({
+    event: z.enum(['lead_search.progress', 'lead_search.ended']),
+    data: z
+      .string()
+      .describe('JSON: `status`, `end_reason`, `progress`, `cost`, `problems` and `error`, as of the search'),
+  })
+  .meta({ id: 'LeadSearchEvent' })
+
 export const JobPath = z.object({ job_id: z.uuid() })
 
 // ---- leads ----

@@ -11,13 +11,15 @@ import { uuidv7 } from '../ids.ts'
 import { withJobs } from '../jobs.ts'
 import { emitWebhook } from '../webhooks/emit.ts'
 import { identityOf } from './enrich/dedupe.ts'
-import { insertIdentities, insertLead, type LeadResult, selectTwin, updateFound } from './leads-sql.ts'
+import { insertIdentities, insertLead, type LeadResult, selectBought, selectTwin, updateFound } from './leads-sql.ts'
 import { cleanLine, cleanOrNull } from './sources/clean.ts'
 import { addToCounter, type Claim, type JobRow, selectClaimed } from './sql.ts'
 import type { Candidate, Enriched, LeadSource } from './types.ts'
 
 const LONGEST_COMPANY = 200
 const LONGEST_ADDRESS = 500
+/** So long a company that was paid for is not sold again; then what was found of it is old. */
+const BOUGHT_MS = 180 * 24 * 3600 * 1000
 
 const aboutOf = (
   told: Pick<Candidate, 'company' | 'website' | 'address' | 'geo'>,
@@ -56,7 +58,7 @@ export async function storeLead(deps: Deps, claim: Claim, leadId: string, enrich
     const job = await selectClaimed(tx, claim, true)
     if (job?.status !== 'running') return 'lost'
     if (job.enriched >= job.target) return 'full'
-    const rejected = enriched.rejected ?? (await rejectionOf(tx, job, leadId, enriched))
+    const rejected = await rejectionOf(deps, tx, job, leadId, enriched)
     const result = resultOf(deps, leadId, { ...enriched, rejected })
     const phone = result.phones[0] ?? null
     if (rejected === null && phone !== null) result.contact_id = await contactOf(tx, job, result.company, phone, result)
@@ -67,19 +69,35 @@ export async function storeLead(deps: Deps, claim: Claim, leadId: string, enrich
   })
 }
 
-/** What only the whole search and its owner's lists know. */
-async function rejectionOf(tx: Tx, job: JobRow, leadId: string, enriched: Enriched): Promise<Enriched['rejected']> {
+/** What only the whole search, the earlier ones and the owner's lists know. */
+async function rejectionOf(
+  deps: Pick<Deps, 'clock'>,
+  tx: Tx,
+  job: JobRow,
+  leadId: string,
+  enriched: Enriched,
+): Promise<Enriched['rejected']> {
   const identities = identityOf(enriched)
+  // What is not wanted does not come back under another name; what is closed or silent may.
+  if (enriched.rejected?.code === 'excluded') await insertIdentities(tx, job.id, leadId, identities)
+  if (enriched.rejected) return enriched.rejected
   const twin = await selectTwin(tx, job.id, identities)
   // Also what is rejected here is known from now on: another number of who does not want to be called is not called either.
   await insertIdentities(tx, job.id, twin?.id ?? leadId, identities)
   if (twin) return { code: 'duplicate', text: `The same company as ${twin.company}` }
+  const since = new Date(deps.clock.wall() - BOUGHT_MS)
+  const bought = await selectBought(tx, job.owner_id, job.id, { identities, since })
+  if (bought) {
+    return { code: 'duplicate', text: `You have it from the search ${bought.job_id}, as ${bought.company}` }
+  }
   const unwanted = await selectUnwanted(tx, job.owner_id, enriched.phones)
   return unwanted ? { code: 'do_not_call', text: `${unwanted} is on your do-not-call list` } : null
 }
 
 function resultOf(deps: Pick<Deps, 'clock'>, id: string, enriched: Enriched): LeadResult {
-  const { phones, emails, signals, reasons, rejected } = enriched
+  const { reasons, rejected } = enriched
+  // Of what is not paid for nobody gets a number, and of who must not be called none is kept.
+  const { phones, emails, signals } = rejected === null ? enriched : { phones: [], emails: [], signals: [] }
   return {
     ...aboutOf(enriched, [...phones, ...emails]),
     ...{ id, phones, emails, signals, reasons },

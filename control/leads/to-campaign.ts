@@ -1,4 +1,5 @@
 /** From a search that is over to a draft that calls its leads. Nobody is called before the owner starts it, with consent. */
+import { fence } from '../../media/contract/fence.ts'
 import { createCampaign, getCampaign } from '../campaigns/service.ts'
 import { uploadContacts } from '../campaigns/upload.ts'
 import type { Db, Tx } from '../db/connect.ts'
@@ -8,9 +9,14 @@ import { selectProject } from '../projects/sql.ts'
 import { type LeadRow, selectCallable } from './leads-sql.ts'
 import type { CampaignWish } from './schema.ts'
 import { findJob } from './service.ts'
+import { cleanLine } from './sources/clean.ts'
 import { type JobRow, lockJob, selectCallingProject, selectDraftOf, updateJob } from './sql.ts'
 
 const LONGEST_VAR = 1000
+/** Of quotes, with the mark around them that says what they are. */
+const LONGEST_EVIDENCE = 900
+/** It is said to who answers, where no mark can be: not long enough for a story, and with nothing that opens a mark. */
+const LONGEST_COMPANY = 100
 
 /** Another request has made the draft meanwhile: what was made here is rolled back. */
 class Taken extends Error {}
@@ -53,20 +59,25 @@ async function makeDraft(deps: Deps, ownerId: string, job: JobRow, wish: Campaig
   }
 }
 
-/** `{{company}}`, `{{score}}`, `{{signals}}` … of the task and the prompt. */
+/** `{{company}}`, `{{score}}`, `{{signals}}` … of the task and the prompt. All but niche and signals is of strangers. */
 function entryOf({ brief }: JobRow, lead: LeadRow) {
+  const company = harmless(lead.company, LONGEST_COMPANY)
+  const evidence = harmless(lead.signals.flatMap(({ evidence }) => evidence ?? []).join(' | '), LONGEST_EVIDENCE)
   const given = {
-    ...{ company: lead.company, address: lead.address, website: lead.website, email: lead.emails[0] },
+    ...{ company, address: harmless(lead.address), website: harmless(lead.website), email: lead.emails[0] },
     ...{ niche: brief.niche, source: lead.source },
     signals: lead.signals.flatMap(({ signal, present }) => (present ? [signal] : [])).join(', '),
-    evidence: lead.signals.flatMap(({ evidence }) => evidence ?? []).join(' | '),
+    evidence: evidence && fence('site', evidence),
   }
   const texts = Object.entries(given).flatMap(([name, text]) =>
     text ? [[name, text.slice(0, LONGEST_VAR).toWellFormed()] as const] : [],
   )
   return {
     phone: lead.phones[0]!,
-    name: lead.company,
+    name: company,
     vars: { ...Object.fromEntries(texts), score: lead.score ?? 0, lead_id: lead.id },
   }
 }
+
+const harmless = (text: string | null, longest?: number): string =>
+  cleanLine((text ?? '').replace(/[<>{}]+/g, ' '), longest)

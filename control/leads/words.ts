@@ -1,4 +1,5 @@
 /** Words as people inflect them, in Russian and English: what two texts share whatever the case and number. Pure. */
+import { folded, formsOf } from './forms.ts'
 
 const VOWELS = 'аеиоуыэюя'
 const GERUND = /(?:(?:ив|ыв)(?:ши(?:сь)?)?|(?<=[ая])в(?:ши(?:сь)?)?)$/
@@ -62,11 +63,28 @@ export const wordsOf = (text: string): string[] =>
     .toLowerCase()
     .match(/[\p{L}\p{N}]+(?:['’]\p{L}+)?/gu) ?? []
 
-/** Stems of the words that say something: not the prepositions of either language. */
-export const stemsOf = (text: string): string[] =>
+/** Those that say something: not the prepositions of either language. */
+const tellingWords = (text: string): string[] =>
   wordsOf(text)
     .filter(word => !LITTLE.has(word))
-    .map(stem)
+    .map(folded)
+
+export const stemsOf = (text: string): string[] => tellingWords(text).map(stem)
+
+/** Whether all words of `wanted` that say something stand in a text, in whatever form. */
+export function wordsFinder(wanted: string): (text: string) => boolean {
+  const all = tellingWords(wanted).map(word => ({ word, stem: stem(word), forms: formsOf(word) }))
+  return text => {
+    const there = tellingWords(text)
+    const stems = new Set(there.map(stem))
+    const isForm = (one: (typeof all)[number]) => (word: string) =>
+      one.forms.has(word) || (word.slice(0, SAME) === one.word.slice(0, SAME) && formsOf(word).has(one.word))
+    return all.every(one => stems.has(one.stem) || there.some(isForm(one)))
+  }
+}
+
+/** So many letters all forms of a word have in common. */
+const SAME = 2
 
 const LITTLE = new Set(
   'в во на по из от до у к ко с со за и или для под над при о об не а но the a an in at on of for and or to by with near'.split(

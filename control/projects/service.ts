@@ -1,3 +1,4 @@
+import { cancelRest } from '../campaigns/batches.ts'
 import { stopCampaignsOf } from '../campaigns/status.ts'
 import type { Db, Tx } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
@@ -122,11 +123,12 @@ export async function deleteProject(
   ownerId: string,
   id: string,
 ): Promise<void> {
-  const { found, gone } = await withJobs(deps, async tx => {
+  const { found, stopped, gone } = await withJobs(deps, async tx => {
     const found = await markDeleted(tx, ownerId, id, wallDate(deps))
-    await stopCampaignsOf(deps, tx, ownerId, id)
-    return { found, gone: await removeSourcesOf(deps, tx, ownerId, id) }
+    const stopped = await stopCampaignsOf(deps, tx, ownerId, id)
+    return { found, stopped, gone: await removeSourcesOf(deps, tx, ownerId, id) }
   })
   if (!found) throw notFound()
+  for (const campaignId of stopped) await cancelRest(deps, ownerId, campaignId)
   await forgetNow(deps, gone)
 }

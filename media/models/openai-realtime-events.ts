@@ -1,6 +1,6 @@
 /** What goes over the wire of OpenAI's Realtime API: the server's events that we read, the conversation as items. */
 import { z } from 'zod'
-import { fence } from '../fence.ts'
+import { fence } from '../contract/fence.ts'
 import type { ChatMessage } from '../ports.ts'
 
 export const VENDOR = 'openai_realtime'

@@ -16,7 +16,7 @@ import {
   tool,
 } from 'ai'
 import { z } from 'zod'
-import { FENCE_RULE, fence } from '../fence.ts'
+import { FENCE_RULE, fence } from '../contract/fence.ts'
 import type { ChatMessage, Clock, Llm, LlmEvent, LlmRequest, WrapUp, WrapUpRequest } from '../ports.ts'
 import { errorOfStatus, VendorError, type VendorErrorCode } from './vendor-error.ts'
 

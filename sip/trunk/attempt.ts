@@ -1,3 +1,4 @@
+import type { Pace } from '../../media/contract/pace.ts'
 import type { TrunkPlan } from '../../media/contract/plan.ts'
 import type { Clock, DialFailure, DialOptions, DialResult, Log } from '../../media/ports.ts'
 import type { RtpSession } from '../../media/rtp/session.ts'
@@ -13,6 +14,7 @@ import { challengeWords, secondsIn, unansweredVerdict, type Verdict, verdictOf }
 import { type Place, type Places, reached } from './places.ts'
 import { type Agent, type IncomingResponse, responseOf, type SentRequest, type SrfDialog } from './srf.ts'
 import type { Traces } from './trace.ts'
+import { NO_TURN, takesTurn } from './turn.ts'
 
 /** What dialing and answering share. */
 export type TrunkContext = {
@@ -26,6 +28,8 @@ export type TrunkContext = {
   readonly traces: Traces
   readonly meters: SipMeters
   readonly places: Places
+  /** Each INVITE that begins anew takes a turn; undefined: they need none. */
+  readonly pace: Pace | undefined
   /** Calls that came in and have no answer yet, by Call-ID. */
   readonly unanswered: Map<string, AbortController>
   /** Asks whether somebody is there, out of turn; what comes of it is told to `health`. */
@@ -271,7 +275,7 @@ export class Attempt {
     const sipCode = fromNetwork ? response.status : null
     if (this.canceling !== null) this.finish(this.canceledResult(sipCode))
     else if (fromNetwork && isChallenge(response)) this.onChallenge(response.res!)
-    else if (fromNetwork && response.status === 488 && this.mayInsist()) this.insist()
+    else if (fromNetwork && response.status === 488 && this.mayInsist()) void this.insist()
     else this.refused(response.status, sipCode, response.res)
   }
 
@@ -280,11 +284,17 @@ export class Attempt {
     return this.local.security?.policy === 'optional' && !this.rung
   }
 
-  private insist(): void {
+  /** For the carrier it is another call, which has a turn of its own. */
+  private async insist(): Promise<void> {
     const { trunk, place, options, credentials } = this.parts
+    // Until it is sent there is nothing to cancel.
+    this.sent = null
+    const may = await takesTurn(this.context.pace, trunk, options).catch(() => false)
+    if (this.settled) return
+    if (this.canceling !== null) return this.finish(this.canceledResult(488))
+    if (!may) return this.finish(failure(NO_TURN, 488))
     this.local = insisting(this.local)
     this.exchange = credentials?.exchange() ?? null
-    this.sent = null
     this.invite({}, nextHop(trunk, place, options.plan.to))
   }
 

@@ -8,7 +8,7 @@ import { accountOf, Credentials } from './credentials.ts'
 import { advertisedAddress, localAudio, wishesOf } from './media.ts'
 import { verdictOf } from './outcome.ts'
 import { type Place, reached } from './places.ts'
-import { TOO_LATE } from './turn.ts'
+import { TOO_LATE, takesTurn } from './turn.ts'
 
 /** Places one call over a trunk, by the first of its hosts that takes it. Never rejects. */
 export async function dial(context: TrunkContext, trunk: TrunkPlan, options: DialOptions): Promise<DialResult> {
@@ -39,6 +39,8 @@ async function tryHosts(
   const places = health.orderBy(await context.places.of(trunk), reached)
   let tried: DialResult | null = null
   for (const [index, place] of places.entries()) {
+    if (tried !== null && !(await takesTurn(context.pace, trunk, options).catch(() => false))) return tried
+    if (options.signal.aborted) return failure(CANCELED, null)
     if (clock.wall() >= (options.plan.dial_by ?? Infinity)) return tried ?? failure(TOO_LATE, null)
     const host = reached(place)
     const outcome = await attempt(index < places.length - 1, place)

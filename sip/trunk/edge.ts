@@ -152,6 +152,7 @@ class SipEdge implements Edge {
       log,
       health: this.health,
       places,
+      pace: options.pace,
       unanswered: new Map(),
       ask: (trunk, place) => void this.pinger.ask(trunk, place),
       mediaTimeoutMs: mediaTimeoutMs ?? MEDIA_TIMEOUT_MS,

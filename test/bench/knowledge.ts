@@ -1,39 +1,28 @@
 /**
- * What agents know: how well it is found (the corpus of test/corpus/knowledge, its test split), and how fast in a project
- * of 100 000 chunks, the question's own vector included. Words of the large project are drawn by Zipf's law; its vectors
- * are those of real passages with noise, since the search reads all of them whatever they hold.
+ * What agents know: how well it is found (knowledge-retrieval.ts), and how fast in a project of 100 000 chunks, the
+ * question's own vector included. Words of the large project are drawn by Zipf's law; its vectors are those of real
+ * passages with noise, since the search reads all of them whatever they hold.
  */
 
-import { randomInt, randomUUID } from 'node:crypto'
+import { randomInt } from 'node:crypto'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { connect, type Sql } from '../../control/db/connect.ts'
+import { connect } from '../../control/db/connect.ts'
 import { migrate } from '../../control/db/migrate.ts'
 import { quantise } from '../../control/knowledge/index/quantise.ts'
-import { rankedLists, type SearchDeps, searchKnowledge } from '../../control/knowledge/index/search.ts'
+import { rankedLists, searchKnowledge } from '../../control/knowledge/index/search.ts'
 import { ensureModel, finishVectors, insertVectors } from '../../control/knowledge/index/sql.ts'
-import { replaceChunks } from '../../control/knowledge/index/store.ts'
 import { createVectorIndex } from '../../control/knowledge/index/vectors.ts'
-import type { Chunk, Embedder } from '../../control/knowledge/types.ts'
 import { systemClock } from '../../infra/clock.ts'
 import { readConfig } from '../../infra/config.ts'
 import { startPostgres } from '../../infra/embedded/postgres.ts'
 import { createLocalEmbedder } from '../../infra/embedding/local.ts'
 import { embeddingFiles, ensureEmbeddingModel } from '../../infra/embedding/model.ts'
 import { readCorpus } from '../corpus/knowledge/corpus.ts'
-import {
-  estimate,
-  METHODS,
-  mulberry32,
-  rankOf,
-  recallAt5,
-  reciprocal,
-  type Tried,
-  tell as tellEstimate,
-  tryCorpus,
-} from '../support/retrieval.ts'
+import { mulberry32 } from '../support/retrieval.ts'
 import { quietLog } from '../support/world.ts'
+import { addSource, benchRetrieval, makeProject, type RetrievalDeps } from './knowledge-retrieval.ts'
 import type { Line } from './main.ts'
 
 export interface KnowledgeBench {
@@ -43,7 +32,6 @@ export interface KnowledgeBench {
 }
 
 const BOUND_MS = 50
-const WANTED_RECALL = 0.9
 const CHUNKS_OF_A_SOURCE = 1000
 const SOURCES_AT_ONCE = 4
 
@@ -65,7 +53,7 @@ export async function benchKnowledge(options: KnowledgeBench): Promise<Line[]> {
   const vectors = createVectorIndex({ sql, log: quietLog })
   const deps = { sql, clock: systemClock, log: quietLog, embedder, vectors }
   try {
-    const found = await benchRetrieval(deps, options)
+    const found = await benchRetrieval(deps, options.tell)
     return [...found, ...(await benchSpeed(deps, options))]
   } finally {
     await vectors.close()
@@ -76,84 +64,9 @@ export async function benchKnowledge(options: KnowledgeBench): Promise<Line[]> {
   }
 }
 
-type Deps = SearchDeps & { embedder: Embedder }
-
-async function makeProject(sql: Sql): Promise<{ ownerId: string; projectId: string }> {
-  const [ownerId, projectId, now] = [randomUUID(), randomUUID(), new Date()]
-  await sql`insert into accounts (id, name, created_at) values (${ownerId}, 'Bench', ${now})`
-  await sql`
-    insert into projects (id, owner_id, name, language, settings, created_at, updated_at)
-    values (${projectId}, ${ownerId}, 'Agent', 'en', '{}', ${now}, ${now})`
-  return { ownerId, projectId }
-}
-
-async function addSource(sql: Sql, of: { ownerId: string; projectId: string }, name: string, chunks: Chunk[]) {
-  const source = { id: randomUUID(), owner_id: of.ownerId, project_id: of.projectId }
-  await sql.begin(async tx => {
-    await tx`
-      insert into knowledge_sources (id, owner_id, project_id, kind, name, status, content_hash, stored, chunks, created_at)
-      values (${source.id}, ${of.ownerId}, ${of.projectId}, 'text', ${name}, 'ready', ${Buffer.from(source.id)}, true,
-        ${chunks.length}, ${new Date()})`
-    await replaceChunks(tx, source, chunks)
-  })
-  return source
-}
-
-// ---- how well ----
-
-async function benchRetrieval(deps: Deps, { tell }: KnowledgeBench): Promise<Line[]> {
-  const corpus = readCorpus()
-  const add = (project: Awaited<ReturnType<typeof makeProject>>) => (name: string, chunks: Chunk[]) =>
-    addSource(deps.sql, project, name, chunks)
-  const started = performance.now()
-  const together = await makeProject(deps.sql)
-  const named = await tryCorpus(deps, together, corpus, add(together), ({ document, text }) => `${document}: ${text}`)
-  tell(`${corpus.pages.length} documents and ${named.length} questions in ${seconds(started)} s`)
-  const own: Tried[] = []
-  for (const page of corpus.pages) {
-    const questions = corpus.questions.filter(({ document }) => document === page.title)
-    const project = await makeProject(deps.sql)
-    own.push(...(await tryCorpus(deps, project, { pages: [page], questions }, add(project))))
-  }
-  const signal = new AbortController().signal
-  const unnamed: Tried[] = []
-  for (const { question, answer } of named) {
-    const search = { ...together, query: question.text, limit: 5, signal, deadlineMs: 60_000 }
-    unnamed.push({ question, answer, lists: await rankedLists(deps, search) })
-  }
-  tellFigures('each company a project of its own', own, tell)
-  tellFigures('all in one project, the company named', named, tell)
-  tellFigures('all in one project, no company named', unnamed, tell)
-  const held = named.filter(({ question }) => question.split === 'test')
-  const { value } = estimate(held.map(one => recallAt5(rankOf(one, 'both'))))
-  return [
-    {
-      name: 'knowledge: recall@5, full text and vectors',
-      ...{ value, reference: WANTED_RECALL, unit: 'of 1', ratio: value / WANTED_RECALL },
-      ...{ wanted: '≥ 1', ok: value >= WANTED_RECALL },
-    },
-  ]
-}
-
-function tellFigures(setting: string, tried: readonly Tried[], tell: (text: string) => void): void {
-  for (const language of ['en', 'ru', null] as const) {
-    const some = tried.filter(
-      ({ question }) => question.split === 'test' && (language === null || question.language === language),
-    )
-    for (const method of METHODS) {
-      const ranks = some.map(one => rankOf(one, method))
-      const recall = tellEstimate(estimate(ranks.map(recallAt5)))
-      const mrr = tellEstimate(estimate(ranks.map(reciprocal)))
-      tell(
-        `${setting}, ${language ?? 'en and ru'}, ${some.length} questions, ${method}: recall@5 ${recall}, MRR ${mrr}`,
-      )
-    }
-  }
-}
-
 // ---- how fast ----
 
-async function benchSpeed(deps: Deps, options: KnowledgeBench): Promise<Line[]> {
+async function benchSpeed(deps: RetrievalDeps, options: KnowledgeBench): Promise<Line[]> {
   const { tell } = options
   const random = mulberry32(42)
   const words = createWords(random)
@@ -203,7 +116,7 @@ async function timed(questions: readonly string[], ask: (query: string) => Promi
 }
 
 async function fillProject(
-  deps: Deps,
+  deps: RetrievalDeps,
   project: { ownerId: string; projectId: string },
   { chunks, tell }: KnowledgeBench,
   words: Words,

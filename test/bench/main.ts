@@ -7,6 +7,7 @@ import { cpus } from 'node:os'
 import { dirname } from 'node:path'
 import { parseArgs } from 'node:util'
 import { benchDialing } from './campaign-dialing.ts'
+import { benchPace } from './campaign-pace.ts'
 import { benchCampaigns } from './campaigns.ts'
 import { benchControl } from './control.ts'
 import { benchConversation } from './conversation.ts'
@@ -39,6 +40,7 @@ const parts: Record<string, () => Promise<Line[]>> = {
   campaigns: async () => [
     ...(await benchCampaigns({ rounds: full ? 9 : 3, tell })),
     ...(await benchDialing({ large: 100_000, tell })),
+    ...(await benchPace({ seconds: full ? 60 : 30, tell })),
   ],
   conversation: () => benchConversation({ rounds: full ? 9 : 3, tell }),
   knowledge: () => benchKnowledge({ chunks: 100_000, questions: full ? 1000 : 300, tell }),

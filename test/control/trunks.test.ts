@@ -289,6 +289,8 @@ test('the country of a trunk is that of its numbers, where none is set', async (
   expect(dialingRules('US')).toEqual({ calling_code: '1', national_prefix: null, international_prefix: '011' })
   expect(dialingRules('RU')).toEqual({ calling_code: '7', national_prefix: '8', international_prefix: '810' })
   expect(dialingRules('IT')).toEqual({ calling_code: '39', national_prefix: null, international_prefix: '00' })
+  // The library has 0 for the prefix of their own choice.
+  for (const region of ['GB', 'RO', 'TW']) expect(dialingRules(region)).toMatchObject({ international_prefix: '00' })
   expect(dialingRules('XX')).toBeNull()
   const owner = await createTenant(control)
   const directory = await control.engine().trunks()

@@ -49,6 +49,8 @@ export interface OsmOptions {
   sites?: Record<string, string>
   /** Instead of the corpus. */
   places?: readonly Place[]
+  /** Of the interpreter: it has made none yet. */
+  withoutAreas?: boolean
 }
 
 export async function startOsmServer(options: OsmOptions = {}): Promise<OsmServer> {
@@ -64,7 +66,7 @@ export async function startOsmServer(options: OsmOptions = {}): Promise<OsmServe
     requests.push({ service, query, headers: request.headers, atMs: performance.now() })
     const next = faults.findIndex(({ on }) => on === service)
     if (next >= 0) return answerBadly(faults.splice(next, 1)[0]!, response)
-    if (service === 'overpass') return answerOverpass(query, known, response)
+    if (service === 'overpass') return answerOverpass(query, known, response, !options.withoutAreas)
     if (url.pathname === '/search' && url.searchParams.get('format') === 'jsonv2')
       return sendJson(response, gazetteer(query))
     response.writeHead(404).end()
@@ -105,16 +107,20 @@ const sendJson = (response: ServerResponse, value: unknown) =>
 const HEAD = { version: 0.6, generator: 'Overpass API (test)', osm3s: { copyright: 'The data is invented.' } }
 const TYPES = ['node', 'way', 'relation']
 
-function answerOverpass(query: string, known: readonly Place[], response: ServerResponse): void {
+function answerOverpass(query: string, known: readonly Place[], response: ServerResponse, hasAreas: boolean): void {
   const parsed = parseOverpass(query)
   if ('error' in parsed) {
     const error = `<p><strong style="color:#FF0000">Error</strong>: line ${parsed.line}: parse error: ${parsed.error} </p>`
     response.writeHead(400, { 'content-type': 'text/html' }).end(`<html><body>${error}</body></html>`)
     return
   }
-  const found = known.filter(place => parsed.selections.some(selection => isSelected(place, selection)))
+  const outlined = (id: number) => hasAreas && outlineOf(id) !== undefined
+  const areas = parsed.told.filter(outlined).map(id => ({ type: 'area', id }))
+  const found = known.filter(place =>
+    parsed.selections.some(one => (one.area === null || outlined(one.area)) && isSelected(place, one)),
+  )
   found.sort((a, b) => TYPES.indexOf(a.type) - TYPES.indexOf(b.type) || a.id - b.id)
-  sendJson(response, { ...HEAD, elements: found.slice(0, parsed.most).map(elementOf) })
+  sendJson(response, { ...HEAD, elements: [...areas, ...found.slice(0, parsed.most).map(elementOf)] })
 }
 
 /** Half of a building's width, in degrees: what is no point lies in two boxes where it stands on their border. */
@@ -131,8 +137,11 @@ function isSelected({ type, tags, lat, lon }: Place, { filters, area, box }: Sel
   return fits && within && (area === null || isInArea(area, lat, lon))
 }
 
+const outlineOf = (area: number) =>
+  GAZETTEER.find(one => one.osm_type === 'relation' && one.osm_id + 3_600_000_000 === area)
+
 function isInArea(area: number, lat: number, lon: number): boolean {
-  const region = GAZETTEER.find(one => one.osm_type === 'relation' && one.osm_id + 3_600_000_000 === area)
+  const region = outlineOf(area)
   if (!region) return false
   const [south, north, west, east] = region.boundingbox.map(Number) as [number, number, number, number]
   return lat >= south && lat <= north && lon >= west && lon <= east

@@ -11,6 +11,8 @@ export interface Selected {
 export interface OverpassScript {
   selections: Selected[]
   most: number
+  /** Areas that are answered too, if they are there. */
+  told: number[]
 }
 
 export interface OverpassFault {
@@ -30,7 +32,7 @@ export function parseOverpass(text: string): OverpassScript | OverpassFault {
   }
 }
 
-/** `[out:json]…;`, `area(n)->.name;`, `( nwr…; … );`, `out center tags n;` */
+/** `[out:json]…;`, `area(n)->.name;`, `.name out ids;`, `( nwr…; … );`, `out center tags n;` */
 function readScript(reader: Reader): OverpassScript {
   readSettings(reader)
   const areas = new Map<string, number>()
@@ -41,6 +43,11 @@ function readScript(reader: Reader): OverpassScript {
     areas.set(reader.word(), id)
     reader.expect(';')
   }
+  const told: number[] = []
+  while (reader.takes('.')) {
+    told.push(areaOf(reader, areas))
+    reader.expect('out', 'ids', ';')
+  }
   reader.expect('(')
   const selections: Selected[] = []
   while (!reader.takes(')')) selections.push(readSelection(reader, areas))
@@ -48,7 +55,13 @@ function readScript(reader: Reader): OverpassScript {
   const most = reader.number()
   reader.expect(';')
   reader.end()
-  return { selections, most }
+  return { selections, most, told }
+}
+
+function areaOf(reader: Reader, areas: ReadonlyMap<string, number>): number {
+  const area = areas.get(reader.word())
+  if (area === undefined) throw new ParseError('The set is not filled')
+  return area
 }
 
 function readSettings(reader: Reader): void {
@@ -73,9 +86,7 @@ function readSelection(reader: Reader, areas: ReadonlyMap<string, number>): Sele
   while (reader.takes('(')) {
     if (reader.takes('area')) {
       reader.expect('.')
-      const area = areas.get(reader.word())
-      if (area === undefined) throw new ParseError('The set is not filled')
-      selected.area = area
+      selected.area = areaOf(reader, areas)
     } else {
       const numbers = [reader.number()]
       while (reader.takes(',')) numbers.push(reader.number())

@@ -9,7 +9,8 @@ import type { Corpus, Question } from '../corpus/knowledge/corpus.ts'
 
 export interface Tried {
   question: Question
-  answer: Place
+  /** The chunks that hold a part of the answer. */
+  answers: Place[]
   lists: Lists
 }
 
@@ -20,7 +21,7 @@ export interface Project {
 
 type AddSource = (name: string, chunks: Chunk[]) => Promise<{ id: string; owner_id: string; project_id: string }>
 
-/** Indexes each page as a source and asks all questions; `answer` is the chunk with the passage. */
+/** Indexes each page as a source and asks all questions. */
 export async function tryCorpus(
   deps: SearchDeps & { embedder: Embedder },
   project: Project,
@@ -29,22 +30,26 @@ export async function tryCorpus(
   asked: (question: Question) => string = question => question.text,
 ): Promise<Tried[]> {
   const signal = new AbortController().signal
-  const answers = new Map<string, Place>()
+  const answers = new Map<Question, Place[]>()
   for (const page of corpus.pages) {
     const chunks = chunkPages([page])
     const source = await addSource(page.title!, chunks)
     await embedMissing({ sql: deps.sql, embedder: deps.embedder }, source, signal, () => {})
-    for (const { document, passage } of corpus.questions) {
-      const chunk = document === page.title ? chunks.find(({ text }) => text.includes(passage)) : undefined
-      if (chunk) answers.set(passage, { source_id: source.id, ordinal: chunk.ordinal })
+    for (const question of corpus.questions) {
+      if (question.document !== page.title) continue
+      const found = chunks.filter(({ text }) => question.passages.some(passage => text.includes(passage)))
+      answers.set(
+        question,
+        found.map(({ ordinal }) => ({ source_id: source.id, ordinal })),
+      )
     }
   }
   const tried: Tried[] = []
   for (const question of corpus.questions) {
-    const answer = answers.get(question.passage)
-    if (!answer) throw new Error(`no chunk has the whole passage of «${question.text}»`)
+    const known = answers.get(question) ?? []
+    if (known.length === 0) throw new Error(`no chunk has the whole passage of «${question.text}»`)
     const search = { ...project, query: asked(question), limit: 5, signal, deadlineMs: 600_000 }
-    tried.push({ question, answer, lists: await rankedLists(deps, search) })
+    tried.push({ question, answers: known, lists: await rankedLists(deps, search) })
   }
   return tried
 }
@@ -53,14 +58,16 @@ export const METHODS = ['full text', 'vectors', 'both'] as const
 export type Method = (typeof METHODS)[number]
 
 /** From 1; null: not found. */
-export function rankOf({ answer, lists }: Tried, method: Method, weights: FusionWeights = FUSION): number | null {
+export function rankOf({ answers, lists }: Tried, method: Method, weights: FusionWeights = FUSION): number | null {
   const lists_ = { text: lists.text ?? [], vectors: lists.vectors ?? [] }
   const order = {
     'full text': () => lists_.text,
     vectors: () => lists_.vectors,
     both: () => fuse(lists, weights),
   }[method]()
-  const at = order.findIndex(place => place.source_id === answer.source_id && place.ordinal === answer.ordinal)
+  const at = order.findIndex(place =>
+    answers.some(one => one.source_id === place.source_id && one.ordinal === place.ordinal),
+  )
   return at < 0 ? null : at + 1
 }
 

@@ -2,7 +2,6 @@
  * Reads a page, or a site from it: what is found goes to `onPage` one page at a time. Nothing is kept between two runs; a
  * crawl that broke off begins anew, and what it gave before is to be thrown away.
  */
-import { createHash } from 'node:crypto'
 import { setImmediate as loopTurn } from 'node:timers/promises'
 import { type Clock, type Fetch, FetchError, type FetchResponse } from '../../../media/ports.ts'
 import {
@@ -179,9 +178,8 @@ class Crawl {
   async #index({ title, blocks, html }: Extracted, at: URL): Promise<void> {
     const text = blocks.map(block => block.text.replace(/\s+/g, ' ').trim()).join('\n')
     if (!text.trim()) throw new KnowledgeError('no_text', 'There is no text on the page.')
-    const url = canonicalOf(html?.canonical ?? null, at)
-    if (!this.#frontier.index(url, createHash('sha256').update(text).digest('base64'))) return
-    await this.#options.onPage({ url: url.href, title, blocks })
+    const url = this.#frontier.index(cleanAddress(at), canonicalOf(html?.canonical ?? null, at), text)
+    if (url) await this.#options.onPage({ url: url.href, title, blocks })
   }
 
   /** As a browser: through redirects, and pages that do nothing but send on. */

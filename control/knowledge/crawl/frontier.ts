@@ -2,6 +2,7 @@
  * Which page of a site is read next, and when it is enough. Pure: breadth first, the site's map after the links of the
  * start page, in the order of the pages; the same answers give the same crawl.
  */
+import { createHash } from 'node:crypto'
 import { pageKey, pageShape } from './address.ts'
 
 export interface FrontierLimits {
@@ -27,14 +28,20 @@ const MAX_FOUND = 5000
  */
 const MANY_ALIKE = 5
 
+/** Characters of a page's text: enough to tell it from another one. */
+const WORDS_WITHIN = 20_000
+const ALIKE = 0.7
+
 export class Frontier {
   readonly #limits: FrontierLimits
   readonly #soon: Waiting[] = []
   readonly #later: Waiting[] = []
   /** Keys of all that ever waited, or was come to by a redirect. */
   readonly #seen = new Set<string>()
-  readonly #indexed = new Set<string>()
-  readonly #contents = new Set<string>()
+  /** By their keys: the words of the text that was found. */
+  readonly #indexed = new Map<string, ReadonlySet<string>>()
+  /** Hashes of them. */
+  readonly #texts = new Set<string>()
   readonly #alike = new Map<string, number>()
   #requests = 0
   #pages = 0
@@ -112,18 +119,40 @@ export class Frontier {
     return true
   }
 
-  /** False when the page, by its canonical address or its content, is indexed already. */
-  index(canonical: URL, contentHash: string): boolean {
-    const key = pageKey(canonical)
-    if (this.#indexed.has(key) || this.#contents.has(contentHash)) {
+  /**
+   * Under which address the page `at` is indexed: the one that it calls its own, or else where it was found; null when it is
+   * indexed already. Templates name one address on every page: that another text took it says that this one is not there.
+   */
+  index(at: URL, canonical: URL, text: string): URL | null {
+    const words = wordsOf(text)
+    const taken = this.#indexed.get(pageKey(canonical))
+    const url = taken && !isAlike(taken, words) ? at : canonical
+    const key = pageKey(url)
+    const hash = createHash('sha256').update(text).digest('base64')
+    if (this.#indexed.has(key) || this.#texts.has(hash)) {
       this.#duplicates++
-      return false
+      return null
     }
-    this.#indexed.add(key)
-    this.#contents.add(contentHash)
+    this.#indexed.set(key, words)
+    this.#texts.add(hash)
     this.#pages++
-    return true
+    return url
   }
+}
+
+const wordsOf = (text: string): ReadonlySet<string> =>
+  new Set(
+    text
+      .slice(0, WORDS_WITHIN)
+      .toLowerCase()
+      .match(/[\p{L}\p{N}]+/gu),
+  )
+
+/** Versions of a page for printing, for a telephone or in another colour share nearly all words of the shorter one. */
+function isAlike(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
+  let shared = 0
+  for (const word of other) if (one.has(word)) shared++
+  return shared >= ALIKE * Math.min(one.size, other.size)
 }
 
 /** Before what lies deeper: the site's map comes when the links of the first pages wait already. */

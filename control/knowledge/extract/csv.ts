@@ -4,21 +4,38 @@ import { setImmediate } from 'node:timers/promises'
 import { parse as createParser } from 'csv-parse'
 import { CsvError, type Options, parse } from 'csv-parse/sync'
 import { KnowledgeError } from '../types.ts'
-import { Blocks } from './blocks.ts'
+import { Blocks, cleanLine } from './blocks.ts'
 import type { Parsed } from './parsed.ts'
 import { describeRow, headersOf } from './table.ts'
 
 const DELIMITERS = [',', ';', '\t', '|'] as const
 const SAMPLE_CHARACTERS = 64 * 1024
 const SAMPLE_ROWS = 100
+const MOST_ABOVE = 5
 
 export function readCsv(text: string): Parsed {
   const { body, delimiter } = delimited(text)
-  const rows = parseRows(body, delimiter)
+  const rows = parseRows(body, delimiter).filter(row => filledIn(row) > 0)
+  const above = rowsAbove(rows)
+  const table = rows.slice(above)
   const blocks = new Blocks()
-  const headers = rows.length > 1 ? headersOf(rows[0]!) : null
-  for (const row of headers ? rows.slice(1) : rows) blocks.text(describeRow(headers, row))
-  return { title: null, blocks: blocks.list, html: null }
+  const [title, ...notes] = rows.slice(0, above).map(row => describeRow(null, row))
+  for (const note of notes) blocks.text(note)
+  const headers = table.length > 1 ? headersOf(table[0]!) : null
+  for (const row of headers ? table.slice(1) : table) blocks.text(describeRow(headers, row))
+  return { title: title ? cleanLine(title) : null, blocks: blocks.list, html: null }
+}
+
+const filledIn = (row: readonly string[]) => row.filter(cell => cell.trim() !== '').length
+
+/** A title, a date, whom to ask: rows of one cell that stand above the names of the columns, 0 to MOST_ABOVE. */
+function rowsAbove(rows: readonly string[][]): number {
+  const above = rows.findIndex(row => filledIn(row) !== 1)
+  if (above < 1 || above > MOST_ABOVE || above === rows.length - 1) return 0
+  const names = rows[above]!.filter(cell => cell.trim() !== '')
+  // Figures are a row of the table: then the one cell above names its column.
+  if (!names.every(name => /\p{L}/u.test(name))) return 0
+  return headersOf(rows[above]!) && mostFrequent(rows.slice(above).map(filledIn)) > 1 ? above : 0
 }
 
 function delimited(text: string): { body: string; delimiter: string } {

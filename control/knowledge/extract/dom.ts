@@ -113,3 +113,23 @@ export function elementsOf(root: DomNode, ...names: string[]): DomElement[] {
   })
   return found
 }
+
+/** Of a document that says it; pictures inside have titles of their own. */
+export function titleElement(root: DomNode): DomElement | null {
+  let found: DomElement | null = null
+  walk(root, node => {
+    if (found === null && isElement(node) && node.localName === 'title') found = node
+    return found === null && isElement(node) && node.localName !== 'svg'
+  })
+  return found
+}
+
+/** Text of what is inside, seen or not. */
+export function rawText(root: DomNode): string {
+  const parts: string[] = []
+  walk(root, node => {
+    if (node.nodeType === 3) parts.push(node.data ?? '')
+    return true
+  })
+  return parts.join('')
+}

@@ -4,7 +4,16 @@
  */
 import { Readability } from '@mozilla/readability'
 import { Blocks, cleanLine } from './blocks.ts'
-import { type DomDocument, type DomNode, elementsOf, isElement, parseDocument, walk } from './dom.ts'
+import {
+  type DomDocument,
+  type DomNode,
+  elementsOf,
+  isElement,
+  parseDocument,
+  rawText,
+  titleElement,
+  walk,
+} from './dom.ts'
 import { addressesOf, dropFrame, layOut, plainText } from './layout.ts'
 import { linksOf } from './links.ts'
 import type { Parsed } from './parsed.ts'
@@ -44,20 +53,11 @@ function wholePage(document: DomDocument): Blocks {
 }
 
 function titleOf(document: DomDocument): string | null {
-  const title = elementsOf(document, 'title')[0]
+  const title = titleElement(document)
   const named = title && cleanLine(rawText(title))
   if (named) return named
   const heading = elementsOf(document, 'h1')[0]
   return (heading && cleanLine(plainText(heading))) || null
-}
-
-function rawText(root: DomNode): string {
-  const parts: string[] = []
-  walk(root, node => {
-    if (node.nodeType === 3) parts.push(node.data ?? '')
-    return true
-  })
-  return parts.join('')
 }
 
 function countElements(document: DomDocument): number {

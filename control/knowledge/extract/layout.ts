@@ -54,6 +54,7 @@ function enter(node: DomElement, flow: Flow): boolean {
     for (const row of rowsOf(node)) flow.aside(row)
     return false
   }
+  if (name === 'pre') flow.setInLines++
   if (name === 'li') flow.line('- ')
   else if (PARAGRAPH.has(name)) flow.paragraph()
   else if (LINE.has(name)) flow.line()
@@ -63,6 +64,7 @@ function enter(node: DomElement, flow: Flow): boolean {
 
 function leave(node: DomElement, flow: Flow): void {
   const name = node.localName
+  if (name === 'pre') flow.setInLines--
   if (name === 'dt') flow.words(': ')
   else if (PARAGRAPH.has(name)) flow.paragraph()
   else if (name === 'dd' || (LINE.has(name) && name !== 'br')) flow.line()
@@ -140,12 +142,21 @@ class Flow {
   readonly #blocks: Blocks
   #parts: string[] = []
   #fresh = true
+  /** Elements around the next words whose line ends are kept. */
+  setInLines = 0
 
   constructor(blocks: Blocks) {
     this.#blocks = blocks
   }
 
   words(text: string): void {
+    for (const [i, line] of (this.setInLines > 0 ? text.split(/\r\n?|\n/) : [text]).entries()) {
+      if (i > 0) this.line()
+      this.#flow(line)
+    }
+  }
+
+  #flow(text: string): void {
     const flat = text.replace(/\s+/g, ' ')
     if (flat === '' || (this.#fresh && flat === ' ')) return
     this.#parts.push(flat)

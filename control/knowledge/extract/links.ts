@@ -5,6 +5,8 @@ import { type DomDocument, elementsOf } from './dom.ts'
 const MOST_LINKS = 10_000
 /** Common servers refuse longer ones. */
 const LONGEST = 2048
+/** Seconds. What waits longer may be read before, and is a page. */
+const AT_ONCE = 1
 
 export function linksOf(document: DomDocument, url: string): ExtractedLinks {
   const base = absolute(elementsOf(document, 'base')[0]?.getAttribute('href') ?? '', url) ?? url
@@ -13,6 +15,7 @@ export function linksOf(document: DomDocument, url: string): ExtractedLinks {
     const link = absolute(anchor.getAttribute('href'), base)
     if (link && links.size < MOST_LINKS) links.add(link)
   }
+  const refresh = refreshOf(document)
   const canonical = elementsOf(document, 'link').find(link => tokens(link.getAttribute('rel')).includes('canonical'))
   const robots = elementsOf(document, 'meta')
     .filter(meta => meta.getAttribute('name')?.trim().toLowerCase() === 'robots')
@@ -20,20 +23,21 @@ export function linksOf(document: DomDocument, url: string): ExtractedLinks {
   return {
     links: [...links],
     canonical: absolute(canonical?.getAttribute('href') ?? null, base),
-    refresh: absolute(refreshOf(document), base),
+    refresh: absolute(refresh && refresh.seconds <= AT_ONCE ? refresh.target : null, base),
     noindex: robots.some(token => token === 'noindex' || token === 'none'),
     nofollow: robots.some(token => token === 'nofollow' || token === 'none'),
   }
 }
 
-/** HTML, §4.2.5.3. What waits longer than a second may be read before, and is a page. */
-function refreshOf(document: DomDocument): string | null {
+/** HTML, §4.2.5.3. */
+export function refreshOf(document: DomDocument): { seconds: number; target: string } | null {
   const meta = elementsOf(document, 'meta').find(
     one => one.getAttribute('http-equiv')?.trim().toLowerCase() === 'refresh',
   )
   const content = (meta?.getAttribute('content') ?? '').slice(0, LONGEST)
   const [, seconds, target] = /^\s*(\d+)(?:\.\d*)?\s*[;,]\s*(?:url\s*=\s*)?(.+)$/is.exec(content) ?? []
-  return target !== undefined && Number(seconds) <= 1 ? target.trim().replace(/^(["'])(.*?)(?:\1.*)?$/s, '$2') : null
+  if (target === undefined) return null
+  return { seconds: Number(seconds), target: target.trim().replace(/^(["'])(.*?)(?:\1.*)?$/s, '$2') }
 }
 
 const tokens = (text: string | null) => (text ?? '').toLowerCase().split(/[\s,]+/)

@@ -39,16 +39,10 @@ export function blocksOfLines(all: readonly PdfLine[], pages: number): Block[] {
     const line = lines[i]!
     if (isHeading(line, body)) {
       flush()
-      const from = i
-      while (continues(lines[i]!, lines[i + 1]) && lines[i + 1]!.size === line.size) i++
-      const level = Math.min(HEADING_LEVELS, sizes.indexOf(line.size) + 1)
-      blocks.heading(
-        level,
-        lines
-          .slice(from, i + 1)
-          .map(part => part.text)
-          .join(' '),
-      )
+      const parts: string[] = []
+      append(parts, line.text)
+      while (continues(lines[i]!, lines[i + 1]) && lines[i + 1]!.size === line.size) append(parts, lines[++i]!.text)
+      blocks.heading(Math.min(HEADING_LEVELS, sizes.indexOf(line.size) + 1), parts.join(''))
       before = null
       continue
     }

@@ -3,8 +3,19 @@
  * of pictures, since that is where a company's number stands.
  */
 import { cleanLine } from './blocks.ts'
-import { type DomElement, type DomNode, elementsOf, isElement, parseDocument, walk } from './dom.ts'
+import {
+  type DomDocument,
+  type DomElement,
+  type DomNode,
+  elementsOf,
+  isElement,
+  parseDocument,
+  rawText,
+  titleElement,
+  walk,
+} from './dom.ts'
 import { plainText } from './layout.ts'
+import { refreshOf } from './links.ts'
 import { microdataOf } from './microdata.ts'
 import type { Place, SiteLine, SitePage } from './site-page.ts'
 
@@ -44,7 +55,7 @@ export function readSite(html: string, url: string): SitePage {
   const scripts = elementsOf(document, 'script')
   const metas = elementsOf(document, 'meta')
   const meta = (name: string) => metas.find(one => (one.getAttribute('name') ?? '').toLowerCase() === name)
-  const title = elementsOf(document, 'title')[0]
+  const title = titleElement(document)
   const items = microdataOf(document)
   return {
     title: (title && cleanLine(rawText(title)).slice(0, LONGEST_HINT)) || null,
@@ -52,7 +63,7 @@ export function readSite(html: string, url: string): SitePage {
     viewport: meta('viewport') !== undefined,
     lines: shortened(reader.lines),
     links: reader.links,
-    frames: framesOf(document, metas, base),
+    frames: framesOf(document, base),
     embeds: embedsOf(document, base),
     data: bounded([...scriptsOf(scripts, /^application\/ld\+json/i), ...items.map(item => JSON.stringify(item))]),
     json: bounded(scriptsOf(scripts, /^application\/json/i)),
@@ -190,12 +201,9 @@ function hrefOf(node: DomElement, base: string): string | null {
   return /^(?:tel|mailto|callto|sms|whatsapp|tg|viber):/i.test(href) ? href : absolute(href, base)
 }
 
-function framesOf(root: DomNode, metas: readonly DomElement[], base: string): string[] {
-  const refresh = metas
-    .filter(meta => (meta.getAttribute('http-equiv') ?? '').toLowerCase() === 'refresh')
-    .map(meta => /^\s*\d{0,9}\s*[;,]\s*url\s*=\s*['"]?([^'"]{1,2000})/i.exec(meta.getAttribute('content') ?? '')?.[1])
-  const frames = elementsOf(root, 'frame').map(frame => frame.getAttribute('src'))
-  return [...refresh, ...frames].slice(0, 10).flatMap(src => absolute(src ?? null, base) ?? [])
+function framesOf(document: DomDocument, base: string): string[] {
+  const frames = elementsOf(document, 'frame').map(frame => frame.getAttribute('src'))
+  return [refreshOf(document)?.target, ...frames].slice(0, 10).flatMap(src => absolute(src ?? null, base) ?? [])
 }
 
 const embedsOf = (root: DomNode, base: string): string[] =>
@@ -214,15 +222,6 @@ function bounded(texts: readonly string[]): string[] {
     left -= text.length
     return true
   })
-}
-
-function rawText(root: DomNode): string {
-  const parts: string[] = []
-  walk(root, node => {
-    if (node.nodeType === 3) parts.push(node.data ?? '')
-    return true
-  })
-  return parts.join('')
 }
 
 function absolute(href: string | null, base: string): string | null {

@@ -213,7 +213,8 @@ export async function selectAsked(
         from unnest(${words}::text[]) with ordinality as word(text, place), unnest(${languages}::text[]) as language,
           unnest(tsvector_to_array(to_tsvector(language::regconfig, word.text))) as lexeme
         group by lexeme
-      ) q join knowledge_lexemes l on l.project_id = i.project_id and l.lexeme = q.lexeme
+      ) q join knowledge_lexemes l on l.project_id = i.project_id and l.lexeme = q.lexeme and l.source_id <> all (array(
+        select id from knowledge_sources where project_id = i.project_id and status <> 'ready'))
       group by q.lexeme, q.places
     ) w on true
     where i.owner_id = ${ownerId} and i.project_id = ${projectId} order by w.chunks`
@@ -273,10 +274,12 @@ export async function selectRanked(
       select c.source_id, c.ordinal, c.terms,
         (${score}) / (1 - ${LENGTH_MATTERS}::float4 + ${LENGTH_MATTERS}::float4 * length(terms) / ${USUAL}::float4) as score
       from (
-        select source_id, ordinal, terms from knowledge_terms where terms @@ ${plan.candidates}::tsquery
+        select source_id, ordinal, terms from knowledge_terms
+        -- Before the limit; by what is not ready, which is little, so that the index of the words alone is used.
+        where terms @@ ${plan.candidates}::tsquery and source_id <> all (array(
+          select id from knowledge_sources where project_id = ${projectId} and status <> 'ready'))
         limit ${plan.most}
       ) c
-      where c.source_id in (select id from knowledge_sources where project_id = ${projectId} and status = 'ready')
       order by score desc, c.source_id, c.ordinal limit ${limit}
     ) best order by score desc, source_id, ordinal`
   const cancel = () => query.cancel()

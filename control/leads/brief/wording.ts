@@ -18,13 +18,17 @@ function kindIn(phrase: string): string {
   if (matches.length !== 1 || !match || match.to !== phrase.length || !CYRILLIC.test(match.name)) return phrase
   const adjectives = phrase.slice(0, match.from).trim()
   const first = phrase.slice(match.from).split(' ')[0]!
-  if (!OBLIQUE.test(first.toLowerCase())) return phrase
+  if (!OBLIQUE.test(first.toLowerCase()) && !isCounted(first.toLowerCase(), match.name)) return phrase
   if (adjectives === '') return match.name
   const words = adjectives.split(' ')
   if (!words.every(word => /(?:ых|их)$/.test(word))) return phrase
   const noun = match.name.split(' ').find(word => !/(?:ая|ый|ий|ой|ое)$/.test(word)) ?? match.name
   return [...words.map(word => agreeing(word, noun)), match.name].join(' ')
 }
+
+/** `2 юриста`: of a noun that ends in a consonant, as it stands behind two, three and four. */
+const isCounted = (word: string, name: string): boolean =>
+  /[ая]$/.test(word) && /[бвгджзйклмнпрстфхцчшщь]$/.test(name.split(' ')[0]!)
 
 /** A genitive plural adjective in the nominative singular of the noun's gender. */
 function agreeing(adjective: string, noun: string): string {

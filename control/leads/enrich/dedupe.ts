@@ -12,6 +12,10 @@ const LEGAL =
 const ADDRESS_WORDS =
   /(?<![\p{L}\d])(?:россия|russia|рф|г|город|ул|улица|пр|пр-?т|просп|проспект|пер|переулок|бул|бульвар|ш|шоссе|наб|набережная|пл|площадь|д|дом|корп|корпус|стр|строение|оф|офис|кв|помещ|этаж|респ|республика|обл|область|street|st|road|rd|avenue|ave|suite)(?![\p{L}\d])\.?/giu
 
+/** An entry of Postgres' index has 2704 bytes; a character, some have eighteen when they are written out, three of them. */
+const LONGEST_NAME = 200
+const LONGEST_KEY = 1000
+
 /**
  * Keys of which one in common makes two leads the same: `p:+7…`, `d:example.ru`, `n:ромашка|5 баумана казань`. A name
  * without an address is no key, since there are many of it.
@@ -19,9 +23,9 @@ const ADDRESS_WORDS =
 export function identityOf(lead: Identified): string[] {
   const keys = lead.phones.map(phone => `p:${phone}`)
   const domain = lead.website ? domainKey(lead.website) : null
-  if (domain) keys.push(`d:${domain}`)
+  if (domain) keys.push(`d:${domain}`.slice(0, LONGEST_KEY))
   const [name, address] = [normalName(lead.company), lead.address ? normalAddress(lead.address) : '']
-  if (name && /\d/.test(address)) keys.push(`n:${name}|${address}`)
+  if (name && /\d/.test(address)) keys.push(`n:${name.slice(0, LONGEST_NAME)}|${address}`)
   return [...new Set(keys)]
 }
 
@@ -51,26 +55,4 @@ function domainKey(website: string): string | null {
   if (!isNoCompany(host)) return domain
   const page = url.pathname.toLowerCase().replace(/\/+$/, '')
   return page ? `${host}${page}` : domain === host ? null : host
-}
-
-/** What a search has met so far; told anew from what is stored, it goes on where it was. */
-export class Seen {
-  readonly #keys = new Map<string, string>()
-
-  constructor(stored: Iterable<{ id: string; identity: readonly string[] }> = []) {
-    for (const { id, identity } of stored) this.add(id, identity)
-  }
-
-  add(id: string, identity: readonly string[]): void {
-    for (const key of identity) if (!this.#keys.has(key)) this.#keys.set(key, id)
-  }
-
-  /** The first lead that is the same company, and the key that says so; null when it is new. */
-  find(identity: readonly string[]): { id: string; key: string } | null {
-    for (const key of identity) {
-      const id = this.#keys.get(key)
-      if (id !== undefined) return { id, key }
-    }
-    return null
-  }
 }

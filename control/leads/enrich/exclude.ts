@@ -1,11 +1,14 @@
 /** What the owner does not want: names, domains, kinds, in their own words. Pure. */
 import { registrableDomain } from '../domain.ts'
+import { nichesIn } from '../niches.ts'
 import type { Candidate } from '../types.ts'
-import { stemsOf } from '../words.ts'
+import { stemsOf, wordsFinder } from '../words.ts'
 import { normalName } from './dedupe.ts'
 
 const CHAIN =
   /^(?:крупн\p{L}+ |федеральн\p{L}+ |big |large )?(?:сет(?:и|ь|евы\p{L}+.*)|chains?|франшиз\p{L}*|franchis\p{L}*)$/iu
+/** In a column of a directory of one's own. */
+const NO = /^(?:no|n|none|false|0|-|нет|не закрыт[оа]?)$/i
 const CLOSED = /^(?:disused|abandoned|was|demolished|closed)$/i
 /** Facts that tell what kind of a company it is. */
 const KINDS = ['amenity', 'shop', 'office', 'craft', 'leisure', 'tourism', 'healthcare', 'cuisine', 'category', 'sport']
@@ -30,7 +33,8 @@ export function excludedBy(
 export function closedBy(facts: Candidate['facts']): string | null {
   const told = Object.entries(facts).find(
     ([name, value]) =>
-      CLOSED.test(name.split(':')[0]!) || (name === 'opening_hours' && /^(?:closed|off)$/i.test(value.trim())),
+      (CLOSED.test(name.split(':')[0]!) && !NO.test(value.trim())) ||
+      (name === 'opening_hours' && /^(?:closed|off)$/i.test(value.trim())),
   )
   return told ? `The source says that it is closed (${told[0]}: ${told[1].slice(0, 100)}).` : null
 }
@@ -51,14 +55,19 @@ function domainReason(wish: string, website: string | null): string | null {
     : null
 }
 
+/** `клиники «Улыбка»`: only the name is told by what stands in a name; what kind they are, all of the search have in common. */
+function ownName(wish: string): string {
+  const [kind] = nichesIn(wish)
+  const rest = kind?.from === 0 ? wish.slice(kind.to).replace(/^[\s«“"„]+/, '') : ''
+  return /^\p{Lu}/u.test(rest) ? rest : wish
+}
+
 /** All words of the exclusion in the name, or in a word for its kind. */
 function nameReason(wish: string, company: string, facts: Candidate['facts']): string | null {
-  const wanted = stemsOf(normalName(wish))
-  if (wanted.length === 0) return null
-  const has = (text: string) => {
-    const there = new Set(stemsOf(normalName(text)))
-    return wanted.every(word => there.has(word))
-  }
+  const wanted = normalName(ownName(wish))
+  if (stemsOf(wanted).length === 0) return null
+  const isNamed = wordsFinder(wanted)
+  const has = (text: string) => isNamed(normalName(text))
   if (has(company)) return 'Its name is excluded'
   const kind = KINDS.flatMap(name => facts[name] ?? []).find(value => has(value.replace(/[_;]/g, ' ')))
   return kind ? `It is of a kind that is excluded, ${kind}` : null

@@ -34,6 +34,8 @@ const MOST_OFFERED = 20
 /** Of one page; lines of the frame are read first. */
 const MOST_LINES = 3000
 const MOST_FOUND = 400
+/** Of one page; a text of digits has no end of what may be a number. */
+const MOST_TRIES = 3000
 
 type Source = 'organisation' | 'link' | 'text' | 'hint' | 'messenger' | 'json'
 const OF_SOURCE: Record<Source, number> = { organisation: 6, link: 4, text: 3, hint: 2, messenger: 1, json: 2 }
@@ -42,6 +44,9 @@ const OF_ROLE: Record<ReadPage['role'], number> = { start: 1, contact: 2, other:
 const OF_LABEL: Record<Label, number> = { main: 3, phone: 1, secondary: -5, fax: 0, foreign: 0, number: 0 }
 /** A number that is met again and again is the company's; more often than so says no more. */
 const MOST_TIMES = 5
+
+/** A mobile number is often one person's. */
+const FIXED = 1
 
 interface Sighting {
   phone: string
@@ -83,8 +88,10 @@ export function phonesOf(
 function sightingsOf(page: ReadPage, organisations: readonly Organisation[], region: string | null) {
   const seen: Sighting[] = []
   const local: Local[] = []
+  let asked = 0
   const see = (text: string, source: Source, place: Place, label: Label | null = 'phone') => {
     // Named `phone` as it was written for machines: any form will do.
+    if (++asked > MOST_FOUND) return
     const found = phonesIn(`тел: ${text.replace(/^00/, '+')}`, '', region).found[0]
     if (found) seen.push({ phone: found.phone, source, place, label, page })
   }
@@ -115,9 +122,10 @@ function readLines(page: ReadPage, region: string | null, seen: Sighting[], loca
     (a, b) => Number(lines[a]!.place === 'main') - Number(lines[b]!.place === 'main'),
   )
   let found = 0
+  let tries = 0
   for (const index of order.slice(0, MOST_LINES)) {
     const line = lines[index]!
-    if (found > MOST_FOUND) break
+    if (found > MOST_FOUND || tries > MOST_TRIES) break
     if (!/\d/.test(line.text)) continue
     const above = lines[index - 1]
     const said = above && above.text.length < 60 && !/\d[\d\s().-]{5}/.test(above.text) ? above.text : ''
@@ -126,6 +134,7 @@ function readLines(page: ReadPage, region: string | null, seen: Sighting[], loca
     const next = [lines[index + 1], lines[index + 2]]
     if (readings.found.length === 0 && line.text.length < 24 && isPiece(next[0]))
       readings = phonesIn([line.text, ...next.filter(isPiece).map(piece => piece!.text)].join(' '), said, region)
+    tries += readings.tries
     const source = line.as === 'hint' ? 'hint' : 'text'
     for (const { phone, label } of readings.found) {
       found++
@@ -194,5 +203,7 @@ function ranked(phone: string, seen: readonly Sighting[]): FoundPhone {
     OF_SOURCE[source] + OF_PLACE[place] + OF_ROLE[page.role] + (label ? OF_LABEL[label] : 0)
   const best = seen.reduce((a, b) => (points(b) > points(a) ? b : a))
   const worst = Math.min(0, ...seen.map(one => (one.label ? OF_LABEL[one.label] : 0)))
-  return { phone, rank: points(best) + worst + Math.min(seen.length, MOST_TIMES) / 2, where: best.page.url }
+  const times = Math.min(seen.length, MOST_TIMES) / 2
+  const own = phoneType(phone) === 'FIXED_LINE' ? FIXED : 0
+  return { phone, rank: points(best) + worst + times + own, where: best.page.url }
 }

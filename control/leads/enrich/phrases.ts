@@ -34,12 +34,17 @@ export function isDenied(sentence: string, places: readonly number[]): boolean {
   })
 }
 
-/** Where each of the stems stands in the sentence; null when one is missing. `least`: numbers at least so great will do. */
-export function placesOf(sentence: string, stems: readonly string[], least: number | null): number[] | null {
-  const words = [...plainText(sentence).matchAll(/[\p{L}\p{N}]+/gu)].map(found => ({
-    stem: stem(found[0]),
-    at: found.index,
-  }))
+export interface WordAt {
+  stem: string
+  /** Where it begins. */
+  at: number
+}
+
+export const wordsAt = (sentence: string): WordAt[] =>
+  [...plainText(sentence).matchAll(/[\p{L}\p{N}]+/gu)].map(found => ({ stem: stem(found[0]), at: found.index }))
+
+/** Where each of the stems stands among the words; null when one is missing. `least`: numbers at least so great will do. */
+export function placesOf(words: readonly WordAt[], stems: readonly string[], least: number | null): number[] | null {
   const places: number[] = []
   for (const wanted of stems) {
     const isNumber = least !== null && /^\d+$/.test(wanted)

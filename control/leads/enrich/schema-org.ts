@@ -50,11 +50,13 @@ function parseLoose(text: string): unknown {
   return undefined
 }
 
-/** Of JSON that nobody can parse: the few values that stand in it as text. */
+/** Of JSON that nobody can parse: the few values that stand in it as text. Spaces without end would be tried again and again. */
 function salvage(text: string): Organisation[] {
   if (!/"@type"\s*:/.test(text)) return []
   const all = (name: string) =>
-    [...text.matchAll(new RegExp(`"${name}"\\s*:\\s*\\[?\\s*"([^"\\n]{1,200})"`, 'g'))].slice(0, 20).map(one => one[1]!)
+    [...text.matchAll(new RegExp(`"${name}"\\s{0,40}:\\s{0,40}\\[?\\s{0,40}"([^"\\n]{1,200})"`, 'g'))]
+      .slice(0, 20)
+      .map(one => one[1]!)
   const parsed = {
     '@type': all('@type'),
     name: all('name')[0],

@@ -2,11 +2,12 @@
 import type { SitePage } from '../../knowledge/extract/site-page.ts'
 import { splitSentences } from '../../knowledge/index/sentences.ts'
 import { type AskedSignal, type KnownSignal, LANGUAGES, type Language, readSignal } from '../signals.ts'
+import { cleanLine } from '../sources/clean.ts'
 import type { FoundSignal } from '../types.ts'
 import { isOpenAfter, isOpenOn, isRoundTheClock, readHours, type Week } from './hours.ts'
 import { MARKS } from './known-signals.ts'
 import type { ReadPage } from './phones.ts'
-import { isDenied, placesOf } from './phrases.ts'
+import { isDenied, placesOf, type WordAt, wordsAt } from './phrases.ts'
 import { addressLinesOf } from './postal.ts'
 import type { Organisation } from './schema-org.ts'
 
@@ -32,7 +33,14 @@ interface Sentence extends Shown {
 }
 
 const LONGEST_EVIDENCE = 300
+/** Of a page. */
 const MOST_SENTENCES = 8000
+/** Of all pages, each its share: what a company offers stands before that. */
+const MOST_CHARACTERS = 300_000
+/** What is denied so often is not there. */
+const MOST_DENIED = 50
+/** Texts for machines that tell hours; a company with more of them has branches. */
+const MOST_HOURS = 50
 /** Of one sentence; more are a text for machines. */
 const LONGEST_SENTENCE = 600
 
@@ -44,7 +52,7 @@ export function judgeSignals(signals: readonly string[], known: Known): FoundSig
 function judge(asked: AskedSignal, evidence: Evidence): FoundSignal {
   const shown = evidence.find(asked)
   if (!asked.inverted) {
-    const quote = shown?.evidence.replace(/\s+/g, ' ').slice(0, LONGEST_EVIDENCE).toWellFormed() ?? null
+    const quote = shown && cleanLine(shown.evidence, LONGEST_EVIDENCE)
     return { signal: asked.signal, present: shown !== null, evidence: quote, where: shown?.where ?? null }
   }
   // Of a site that nobody could read, silence shows nothing.
@@ -60,6 +68,7 @@ function judge(asked: AskedSignal, evidence: Evidence): FoundSignal {
 class Evidence {
   readonly #known: Known
   #sentences: Sentence[] | null = null
+  #words: WordAt[][] | null = null
   #week: { week: Week; shown: (Shown | null)[] } | null = null
 
   constructor(known: Known) {
@@ -89,7 +98,7 @@ class Evidence {
       case 'languages':
         return this.#languages(matter.languages)
       case 'words':
-        return this.#words(matter.stems, matter.least)
+        return this.#meant(matter.stems, matter.least)
     }
   }
 
@@ -102,18 +111,8 @@ class Evidence {
   }
 
   get #all(): readonly Sentence[] {
-    this.#sentences ??= this.#known.pages
-      .flatMap(({ url, page }) => [
-        ...(page.title ? [{ evidence: page.title, where: url, as: 'heading' as const }] : []),
-        ...page.lines.flatMap(line =>
-          splitSentences(line.text).map(text => ({
-            evidence: text.slice(0, LONGEST_SENTENCE),
-            where: url,
-            as: line.as,
-          })),
-        ),
-      ])
-      .slice(0, MOST_SENTENCES)
+    const { pages } = this.#known
+    this.#sentences ??= pages.flatMap(page => sentencesOf(page, MOST_CHARACTERS / pages.length))
     return this.#sentences
   }
 
@@ -182,8 +181,8 @@ class Evidence {
     const stated = facts['opening_hours']
     if (stated) take(withDays(stated), { evidence: `opening_hours: ${stated}`, where: sourceId })
     const site = pages[0]?.url ?? sourceId
-    for (const { hours } of organisations)
-      for (const text of hours) take(withDays(text), { evidence: text, where: site })
+    for (const text of organisations.flatMap(({ hours }) => hours).slice(0, MOST_HOURS))
+      take(withDays(text), { evidence: text, where: site })
     for (const { url, page } of pages)
       for (const line of page.lines) take(line.text, { evidence: line.text, where: url })
     this.#week = { week, shown }
@@ -217,14 +216,31 @@ class Evidence {
     return shown.every(one => one !== null) ? shown[0]! : null
   }
 
-  #words(stems: readonly string[], least: number | null): Shown | null {
+  #meant(stems: readonly string[], least: number | null): Shown | null {
     if (stems.length === 0) return null
-    for (const sentence of this.#all) {
-      const places = placesOf(sentence.evidence, stems, least)
-      if (places && !isDenied(sentence.evidence, places)) return sentence
+    // Each word is cut to its stem once, however many signals are asked for.
+    this.#words ??= this.#all.map(({ evidence }) => wordsAt(evidence))
+    let denied = 0
+    for (const [n, words] of this.#words.entries()) {
+      const places = placesOf(words, stems, least)
+      if (!places) continue
+      const sentence = this.#all[n]!
+      if (!isDenied(sentence.evidence, places)) return sentence
+      if (++denied >= MOST_DENIED) return null
     }
     return null
   }
+}
+
+function sentencesOf({ url: where, page }: ReadPage, longest: number): Sentence[] {
+  const sentences: Sentence[] = page.title ? [{ evidence: page.title, where, as: 'heading' }] : []
+  let characters = 0
+  for (const { text, as } of page.lines) {
+    characters += text.length
+    if (characters > longest || sentences.length >= MOST_SENTENCES) break
+    sentences.push(...splitSentences(text).map(one => ({ evidence: one.slice(0, LONGEST_SENTENCE), where, as })))
+  }
+  return sentences
 }
 
 /** OpenStreetMap leaves the days out where they are all. */

@@ -5,7 +5,7 @@ import { firstRows } from '../../knowledge/extract/csv.ts'
 import { KnowledgeError } from '../../knowledge/types.ts'
 import { findNiche, nichesIn } from '../niches.ts'
 import type { Candidate, LeadSource } from '../types.ts'
-import { stemsOf } from '../words.ts'
+import { stemsOf, wordsFinder } from '../words.ts'
 import { cleanLine, cleanOrNull, emailsOf, phonesOf, websiteOf } from './clean.ts'
 import { type Column, mapColumns } from './columns.ts'
 
@@ -174,24 +174,18 @@ export function createDirectorySource({ directories }: { directories: DirectoryR
  */
 export function matcher({ niche, geo }: { niche: string; geo: string }): (row: DirectoryEntry) => boolean {
   const kind = findNiche(niche)?.id
-  const kindWords = stemsOf(niche)
+  const isNamed = wordsFinder(niche)
   const places = geo
     .split(/[,;]| и | and /i)
-
-    .map(stemsOf)
-    .filter(stems => stems.length > 0)
+    .filter(place => stemsOf(place).length > 0)
+    .map(wordsFinder)
   return row => {
     const about = `${row.category ?? ''} ${row.company}`
     const where = `${row.city ?? ''} ${row.address ?? ''}`
     const ofKind = kind !== undefined && nichesIn(about).some(match => match.niche.id === kind)
-    if (!ofKind && !haveAll(`${about} ${Object.values(row.extra).join(' ')}`, kindWords)) return false
-    return places.length === 0 || where.trim() === '' || places.some(stems => haveAll(where, stems))
+    if (!ofKind && !isNamed(`${about} ${Object.values(row.extra).join(' ')}`)) return false
+    return places.length === 0 || where.trim() === '' || places.some(isThere => isThere(where))
   }
-}
-
-function haveAll(text: string, stems: readonly string[]): boolean {
-  const there = new Set(stemsOf(text))
-  return stems.every(one => there.has(one))
 }
 
 function candidateOf(row: DirectoryRow): Candidate {

@@ -41,7 +41,8 @@ export function overpassQuery({ selections, area, box, most }: OverpassQuestion)
   const inside = area.osm ? '(area.where)' : ''
   return [
     `[out:json][timeout:${QUERY_SECONDS}][maxsize:${QUERY_BYTES}];`,
-    ...(area.osm ? [`area(${AREA_OF[area.osm.type] + area.osm.id})->.where;`] : []),
+    // Answered too, since of an area that the server does not have nothing is found, and no error tells.
+    ...(area.osm ? [`area(${AREA_OF[area.osm.type] + area.osm.id})->.where;`, '.where out ids;'] : []),
     '(',
     ...selections.map(filters => `nwr${filters.join('')}${inside}${bounds};`),
     ');',

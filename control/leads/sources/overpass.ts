@@ -24,6 +24,10 @@ const MOST_ELEMENTS = 5000
 /** Of 5,000 elements, each with 3 KB of tags. */
 const MOST_BYTES = 16 * 1024 * 1024
 
+/** The server has no such area: it makes them some hours after an outline is drawn, and of some outlines never. */
+class NoArea extends Error {}
+
+const AreaElement = z.object({ type: z.literal('area') })
 const Answer = z.object({ remark: z.string().optional(), elements: z.array(z.unknown()) })
 
 export function createOverpassSource(options: OverpassOptions): LeadSource {
@@ -38,6 +42,7 @@ export function createOverpassSource(options: OverpassOptions): LeadSource {
     const answer = await service.ask({ url, method: 'POST', headers, body }, Answer, signal)
     // It answers 200 and what it has so far when its memory or time ran out.
     if (/runtime (?:error|remark)/i.test(answer.remark ?? '')) throw remarked(answer.remark!)
+    if (area.osm && !answer.elements.some(element => AreaElement.safeParse(element).success)) throw new NoArea()
     if (answer.elements.length >= mostElements) throw new TooMuch('bad_answer', 'The map service has too much there.')
     return answer.elements.flatMap(element => Element.safeParse(element).data ?? [])
   }
@@ -45,10 +50,16 @@ export function createOverpassSource(options: OverpassOptions): LeadSource {
   /** Tile by tile; what is too much for one answer, in quarters. */
   async function* tiles(selections: readonly Selection[], area: Area, signal: AbortSignal): AsyncGenerator<Element[]> {
     const left = tilesOf(area)
+    let within = area
     for (let box = left.shift(); box; box = left.shift()) {
       try {
-        yield await ask(selections, area, box, signal)
+        yield await ask(selections, within, box, signal)
       } catch (error) {
+        if (error instanceof NoArea) {
+          within = { ...area, osm: null }
+          left.unshift(box)
+          continue
+        }
         const smaller = error instanceof TooMuch ? quarters(box) : null
         if (!smaller) throw error
         left.unshift(...smaller)

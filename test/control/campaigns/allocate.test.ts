@@ -122,6 +122,9 @@ describe('the turns of a trunk', () => {
     expect(dueTurns(0, 100)).toBe(10)
     expect(dueTurns(450, 100)).toBe(5)
     expect(dueTurns(1000, 100)).toBe(0)
+    expect(dueTurns(760, 100)).toBe(0) // not worth a claim yet
+    expect(dueTurns(750, 100)).toBe(2)
+    expect(dueTurns(700, 1035)).toBe(1)
     expect(dueTurns(0, 5000)).toBe(1)
     expect(dueTurns(4000, 5000)).toBe(0)
   })

@@ -235,7 +235,7 @@ test('who would be told by the task and the vars together what nobody may be tol
   )
   expect(body.accepted).toBe(3)
   await step(tenant, id, 'start')
-  const work = (await selectWork(control.deps.sql, [])).find(row => row.id === id)!
+  const work = (await selectWork(control.deps.sql, [], new Date(control.deps.clock.wall()))).find(row => row.id === id)!
   expect(await claim(control.deps, { work, most: 3, trunks: new Map() })).toMatchObject({ calls: 2 })
   const { items } = (await tenant.call('GET', `/campaigns/${id}/contacts`)).body
   expect(items.map((one: Record<string, unknown>) => [one['status'], one['skip_reason']])).toEqual([

@@ -244,6 +244,37 @@ describe('a file', () => {
     expect(rows).toEqual([])
     expect((await send(owner, formOf(['full.txt', 'Nowhere to go.']))).status).toBe(201)
   })
+
+  test('that another request could not store is there all the same', async () => {
+    const { blobs, sql } = control.deps
+    const take = blobs.take
+    const waiting: (() => void)[] = []
+    const storing = () => until(() => waiting.length === 2, 'both to store')
+    blobs.take = async (...args) => {
+      const isFirst = waiting.length === 0
+      await new Promise<void>(resolve => waiting.push(resolve))
+      if (isFirst) throw new Error('the disk is full')
+      await take(...args)
+    }
+    const form = () => formOf(['both.txt', 'Sent by two at once.'])
+    try {
+      const key = { 'idempotency-key': randomUUID() }
+      const sent = [send(owner, form()), send(owner, form(), key)]
+      await storing()
+      waiting[0]!()
+      const refused = await Promise.race(sent)
+      waiting[1]!()
+      const answers = await Promise.all(sent)
+      expect(refused.status).toBe(503)
+      expect(answers.map(({ status }) => status).sort()).toEqual([201, 503])
+      const { body } = answers.find(({ status }) => status === 201)!
+      expect(await settled(owner, body.id)).toMatchObject({ name: 'both.txt', status: 'ready' })
+      expect(await sql`select 1 from knowledge_sources where name = 'both.txt'`).toHaveLength(1)
+    } finally {
+      blobs.take = take
+    }
+    expect((await send(owner, form())).status).toBe(201)
+  }, 180_000)
 })
 
 test('limits of a project', async () => {

@@ -47,7 +47,8 @@ describe('the leads of a search', () => {
     expect(await total('?status=enriched')).toBe(9)
     expect(await total('?status=rejected')).toBe(1)
     expect(await total('?status=found')).toBe(0)
-    expect(await total('?has_phone=false')).toBe(1)
+    // Of one that was rejected no number is told.
+    expect(await total('?has_phone=false')).toBe(2)
     expect(await total('?has_phone=true&status=enriched')).toBe(8)
     expect(await total('?min_score=70')).toBe(3)
     expect(await total('?min_score=70&q=CLINIC%208')).toBe(1)

@@ -9,8 +9,8 @@ export interface Question {
   language: 'en' | 'ru'
   split: 'train' | 'test'
   document: string
-  /** How the passage that answers begins. */
-  passage: string
+  /** Each passage of the answer: whoever finds one of them has found it. */
+  passages: string[]
 }
 
 export interface Corpus {
@@ -36,10 +36,11 @@ function readDocument(document: string, language: Question['language'], into: Co
     const passage = lines.filter(line => line !== '' && !line.startsWith('? ')).join('\n')
     blocks.push({ heading: 2, text: heading! }, { heading: 0, text: passage })
     for (const line of lines.filter(line => line.startsWith('? '))) {
-      into.questions.push({ text: line.slice(2), language, split: splitOf(line), document: title, passage })
+      into.questions.push({ text: line.slice(2), language, split: splitOf(line), document: title, passages: [passage] })
     }
   }
   into.pages.push({ url: null, title, blocks })
 }
 
-const splitOf = (line: string) => (createHash('md5').update(line).digest()[0]! % 2 ? 'train' : 'test')
+/** Half of all, for ever the same. */
+export const splitOf = (line: string) => (createHash('md5').update(line).digest()[0]! % 2 ? 'train' : 'test')

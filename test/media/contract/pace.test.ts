@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { systemClock } from '../../../infra/clock.ts'
-import { createPace, LATE_MS, TAKE_TURN, turnMs, turnsOf } from '../../../media/contract/pace.ts'
+import { createPace, LATE_MS, TAKE_TURN, turnMs } from '../../../media/contract/pace.ts'
 import type { Clock } from '../../../media/ports.ts'
 
 let redis: Redis
@@ -36,10 +36,8 @@ describe('turns', () => {
           let now = 1_000_000
           const asked = gaps.map(gap => (now += gap))
           const asking = redis.pipeline()
-          for (const at of asked) asking.eval(TAKE_TURN, 1, key, ...turnsOf(maxCps), 1e9, '', at)
-          const waits = (await asking.exec())!.map(([error, wait]) =>
-            error ? Number.NaN : Number((wait as string[])[0]),
-          )
+          for (const at of asked) asking.eval(TAKE_TURN, 1, key, turnMs(maxCps), 1e9, at)
+          const waits = (await asking.exec())!.map(([error, wait]) => (error ? Number.NaN : Number(wait)))
           const turns = waits.map((wait, index) => asked[index]! + wait)
           expect(turns).toEqual(turns.toSorted((a, b) => a - b))
           expect(most(turns.map((turn, index) => turn + late[index]!))).toBeLessThanOrEqual(maxCps)
@@ -53,38 +51,9 @@ describe('turns', () => {
     )
   })
 
-  it('that were missed go back, and who follows makes up for them, but never more than the trunk takes', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.integer({ min: 1, max: 20 }),
-        // Whether a turn is missed, and how late it is used else.
-        fc.array(fc.record({ missed: fc.boolean(), late: fc.nat(LATE_MS) }), { minLength: 40, maxLength: 80 }),
-        async (maxCps, dials) => {
-          const key = keyOf(randomUUID())
-          let now = 1_000_000
-          const used: number[] = []
-          for (const { missed, late } of dials) {
-            const ask = (back: string) => redis.eval(TAKE_TURN, 1, key, ...turnsOf(maxCps), 1e9, back, now)
-            let [wait, turn] = (await ask('')) as [string, string]
-            if (missed) {
-              now += Number(wait) + LATE_MS + 1
-              ;[wait, turn] = (await ask(turn)) as [string, string]
-            }
-            used.push(Number(turn) + late)
-          }
-          expect(most(used)).toBeLessThanOrEqual(maxCps)
-          // As if none had been missed, but for what the last ones still owe.
-          expect(Math.max(...used) - Math.min(...used)).toBeLessThan((dials.length + maxCps) * turnMs(maxCps) + 1000)
-        },
-      ),
-      { numRuns: 30 },
-    )
-  })
-
   it('that would come too late are not given, and cost those who come after nothing', async () => {
     const key = keyOf(randomUUID())
-    const ask = async (patience: number, at: number) =>
-      ((await redis.eval(TAKE_TURN, 1, key, 1, 1000, 900, patience, '', at)) as string[])[0]
+    const ask = (patience: number, at: number) => redis.eval(TAKE_TURN, 1, key, 1000, patience, at)
     expect(Number(await ask(0, 5000))).toBe(0)
     expect(Number(await ask(999, 5000))).toBe(-1)
     expect(Number(await ask(1000, 5000))).toBe(1000)

@@ -69,6 +69,64 @@ describe('a trunk that takes so many calls a second', () => {
     expect(peer.received).toEqual([])
   })
 
+  it('takes another turn at its next host, and none when its caller has left', async () => {
+    const { pace, asked } = turnstile()
+    const bench = await start({}, { pace })
+    const [first, second] = [await bench.rig.udpPeer(), await bench.rig.udpPeer()]
+    const hosts = [{ host: '127.0.0.1', port: second.port, transport: 'udp' as const }]
+    const one = bench.dial(first, { max_cps: 3, hosts })
+    ;(await asked()).give(true)
+    reply(first, await first.request('INVITE'), '503 No Circuit')
+    const again = await asked()
+    expect(second.received).toEqual([])
+    again.give(true)
+    reply(second, await second.request('INVITE'), '486 Busy Here')
+    expect(await one.result).toMatchObject({ ok: false, failure: { reason: 'busy' } })
+
+    const third = await bench.rig.udpPeer()
+    const late = bench.dial(third, { max_cps: 3, hosts })
+    ;(await asked()).give(true)
+    reply(third, await third.request('INVITE'), '503 No Circuit')
+    ;(await asked()).give(false)
+    // As if there were no other: what the first has said is what is known.
+    expect(await late.result).toMatchObject({ ok: false, failure: { reason: 'carrier_congestion', sipCode: 503 } })
+
+    const other = await bench.rig.udpPeer()
+    const left = bench.dial(other, { max_cps: 3, hosts })
+    ;(await asked()).give(true)
+    reply(other, await other.request('INVITE'), '503 No Circuit')
+    const turn = await asked()
+    left.abort.abort()
+    turn.give(false)
+    expect(await left.result).toMatchObject({ ok: false, failure: { status: 'canceled', reason: 'canceled_by_api' } })
+    expect(second.received.filter(message => message.kind === 'request' && message.method === 'INVITE')).toEqual([])
+  })
+
+  it('takes another turn before it insists on encryption', async () => {
+    const { pace, asked } = turnstile()
+    const bench = await start({}, { pace })
+    const peer = await bench.rig.udpPeer()
+    const insists = async () => {
+      const call = bench.dial(peer, { max_cps: 3, srtp: 'optional' })
+      ;(await asked()).give(true)
+      reply(peer, await peer.request('INVITE'), '488 Not Acceptable Here')
+      return { ...call, turn: await asked() }
+    }
+    const one = await insists()
+    expect(peer.received.filter(message => message.kind === 'request' && message.method === 'INVITE')).toEqual([])
+    one.turn.give(true)
+    reply(peer, await peer.request('INVITE'), '486 Busy Here')
+    expect(await one.result).toMatchObject({ ok: false, failure: { reason: 'busy', sipCode: 486 } })
+
+    const late = await insists()
+    late.turn.give(false)
+    expect(await late.result).toMatchObject({ ok: false, failure: { reason: 'no_capacity', sipCode: 488 } })
+    const left = await insists()
+    left.abort.abort()
+    left.turn.give(false)
+    expect(await left.result).toMatchObject({ ok: false, failure: { status: 'canceled' } })
+  })
+
   it('asks nobody when it takes as many as come', async () => {
     const bench = await start({}, { pace: () => Promise.reject(new Error('asked')) })
     const peer = await bench.rig.udpPeer()

@@ -256,8 +256,8 @@ describe('the same page', () => {
       `<link rel="canonical" href="${href}">${page(text, ...links)}`
     const site = await serveSite({
       '/': canonical('/', 'Start', '/red?colour=1', '/red?colour=2', '/foreign', '/template', '/red'),
-      '/red?colour=1': canonical('/red', 'Red, first'),
-      '/red?colour=2': canonical('/red', 'Red, second'),
+      '/red?colour=1': canonical('/red', 'The red one, of wool, in three sizes. Colour: first'),
+      '/red?colour=2': canonical('/red', 'The red one, of wool, in three sizes. Colour: second'),
       '/foreign': canonical('http://elsewhere.test/', 'Foreign'),
       '/template': canonical('/', 'A template that names the start on every page'),
     })
@@ -265,6 +265,20 @@ describe('the same page', () => {
     expect(paths).toEqual(['/', '/red', '/foreign', '/template'])
     expect(skipped).toEqual({ duplicate: 2 })
     expect(site.hits).not.toContain('/red')
+  })
+
+  it('is not lost to a template that names one address on every page', async () => {
+    const wrong = (text: string, ...links: string[]) => `<link rel="canonical" href="/shop">${page(text, ...links)}`
+    const site = await serveSite({
+      '/': wrong('Everything for tea and coffee, since 1990', '/prices', '/about', '/print', '/shop'),
+      '/prices': wrong('Green leaves cost four, black ones three, and a pot is twenty'),
+      '/about': wrong('Three sisters began with a cart at the harbour gate'),
+      '/print': wrong('Everything for tea and coffee, since 1990. Printed today'),
+      '/shop': wrong('Cups, pots and kettles: take what you like'),
+    })
+    const { paths, skipped } = await crawl(site)
+    expect(paths).toEqual(['/shop', '/prices', '/about'])
+    expect(skipped).toEqual({ duplicate: 2 })
   })
 })
 

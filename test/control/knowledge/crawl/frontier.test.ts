@@ -16,7 +16,7 @@ function walk(frontier: Frontier, linksOf: (url: URL) => URL[], map: URL[] = [])
     else {
       order.push(due.url.pathname + due.url.search)
       frontier.found(linksOf(due.url), due.depth + 1)
-      frontier.index(due.url, pageKey(due.url))
+      frontier.index(due.url, due.url, pageKey(due.url))
     }
   }
   return order

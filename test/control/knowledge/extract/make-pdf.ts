@@ -20,7 +20,10 @@ export interface PdfOptions {
 
 /** Cyrillic on the codes of cp1251, with a map back to Unicode as real writers put it in. */
 const CYRILLIC = [...'АБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯабвгдежзийклмнопрстуфхцчшщъыьэюя']
+/** In the font's own encoding, as most writers have it; PDF.js drops one that a map calls U+00AD. */
+const SOFT_HYPHEN = '\u00ad'
 const codeOf = (character: string) => {
+  if (character === SOFT_HYPHEN) return 0xad
   const at = CYRILLIC.indexOf(character)
   return at < 0 ? character.charCodeAt(0) & 0x7f : 0xc0 + at
 }

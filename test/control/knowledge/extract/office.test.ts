@@ -106,6 +106,19 @@ describe('PDF', () => {
     ])
   })
 
+  it('joins words at the soft hyphens of their lines, in headings too', async () => {
+    const pdf = makePdf([
+      [
+        { text: 'Terms of deliv\u00ad', size: 18, y: 800 },
+        { text: 'ery', size: 18, y: 780 },
+        { text: 'We bring it on week\u00ad', y: 750 },
+        { text: 'days, also самым быст\u00ad', y: 736 },
+        { text: 'рым.', y: 722 },
+      ],
+    ])
+    expect(await outline('pdf', pdf)).toEqual(['# Terms of delivery', 'We bring it on weekdays, also самым быстрым.'])
+  })
+
   it('joins what a page cuts, and drops what stands on every page', async () => {
     const framed = (page: number, lines: { text: string; y: number }[]) => [
       { text: 'The Wave Ltd', y: 810 },

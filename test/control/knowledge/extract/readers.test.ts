@@ -128,6 +128,27 @@ describe('CSV', () => {
     ])
   })
 
+  it.each([
+    ['a title', 'Price list 2026;;\n'],
+    ['a title without delimiters, and a date', 'Price list 2026\nfrom 1 March\n'],
+    ['rows of nothing', ';;\n ; ;\n'],
+    ['a title in the middle, and a row of nothing', ';Price list 2026;\n;;\n'],
+  ])('has its columns named also below %s', async (_, above) => {
+    const { title, blocks } = await read('csv', `${above}Item;Price;Note\nWash;5;\n;;\nWax;7;by hand\n`)
+    expect(title).toBe(above.includes('list') ? 'Price list 2026' : null)
+    const date = above.includes('March') ? ['from 1 March'] : []
+    expect(blocks.map(({ text }) => text)).toEqual([
+      ...date,
+      'Item: Wash; Price: 5',
+      'Item: Wax; Price: 7; Note: by hand',
+    ])
+  })
+
+  it('whose only named column is the first, or the second, has no title', async () => {
+    expect(await outline('csv', 'Item;\nWash;5\nWax;7\n')).toEqual(['Item: Wash; 5', 'Item: Wax; 7'])
+    expect(await outline('csv', ';Price\nWash;5\nWax;7\n')).toEqual(['Wash; Price: 5', 'Wax; Price: 7'])
+  })
+
   it('without names of columns stays as it is', async () => {
     expect(await outline('csv', '1,2\n3,4\n')).toEqual(['1; 2', '3; 4'])
   })
@@ -240,6 +261,26 @@ describe('HTML', () => {
     ])
     expect((await outline('html', page('<nav>Call 112</nav>'))).join()).toContain('Call 112')
     expect(await outline('html', 'no tags & nothing')).toEqual(['no tags & nothing'])
+  })
+
+  it('keeps the lines of what is set in lines', async () => {
+    const hours = '<pre>\nMon  9-18\r\n<b>Sat</b>  10-15\n\nSun  closed</pre>'
+    const lines = 'Mon 9-18\nSat 10-15\nSun closed'
+    expect(await outline('html', page(`<p>We are\nopen:</p>${hours}<p>Come\nin!</p>`))).toEqual([
+      'We are open:',
+      lines,
+      'Come in!',
+    ])
+    const sentences = 'The wash takes twenty minutes, and the wax another ten, so we ask you to book. '.repeat(12)
+    const article = `<article><h1>How</h1><p>${sentences}</p>${hours}<p>${sentences}</p></article>`
+    expect(await outline('html', page(article))).toContain(lines)
+  })
+
+  it('is not called as its pictures are', async () => {
+    const icon = '<svg><title>Menu</title><path d=""/></svg>'
+    expect(await read('html', page(`${icon}<h1>The Wave</h1><p>Open daily.</p>`))).toMatchObject({ title: 'The Wave' })
+    const late = `<html><body>${icon}<title>The Wave, car wash</title><p>Open daily.</p></body></html>`
+    expect(await read('html', late)).toMatchObject({ title: 'The Wave, car wash' })
   })
 
   it('in its own encoding', async () => {

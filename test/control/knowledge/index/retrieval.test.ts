@@ -2,13 +2,16 @@
  * The short form of `npm run bench -- --only knowledge`: what callers ask is found, and both ways together are
  * no worse than either.
  */
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { SearchDeps } from '../../../../control/knowledge/index/search.ts'
 import { createVectorIndex } from '../../../../control/knowledge/index/vectors.ts'
+import type { Chunk, Embedder } from '../../../../control/knowledge/types.ts'
 import { systemClock } from '../../../../infra/clock.ts'
 import { readConfig } from '../../../../infra/config.ts'
 import { createLocalEmbedder } from '../../../../infra/embedding/local.ts'
 import { embeddingFiles } from '../../../../infra/embedding/model.ts'
-import { readCorpus } from '../../../corpus/knowledge/corpus.ts'
+import { type Corpus, type Question, readCorpus } from '../../../corpus/knowledge/corpus.ts'
+import { readDeclaration } from '../../../corpus/knowledge/declaration.ts'
 import {
   estimate,
   type Method,
@@ -22,45 +25,68 @@ import { quietLog } from '../../../support/world.ts'
 import { createRig, putChunks, type Rig } from './rig.ts'
 
 let rig: Rig
-let tried: Tried[]
-const corpus = readCorpus()
-/** The half that nothing was chosen on; all passages compete. */
-const held = corpus.questions.filter(({ split }) => split === 'test')
+let deps: SearchDeps & { embedder: Embedder }
 
 beforeAll(async () => {
   rig = await createRig()
   const vectors = createVectorIndex({ sql: rig.sql, log: quietLog })
   const embedder = createLocalEmbedder(embeddingFiles(readConfig().cache))
-  const project = await rig.addProject()
-  const addSource = async (name: string, chunks: Parameters<typeof putChunks>[2]) => {
-    const source = await rig.addSource(project, { name })
-    await putChunks(rig.sql, source, chunks)
-    return source
-  }
-  const deps = { sql: rig.sql, clock: systemClock, log: quietLog, embedder, vectors }
-  const asked = { ...corpus, questions: held }
-  tried = await tryCorpus(deps, project, asked, addSource, ({ document, text }) => `${document}: ${text}`)
-  await vectors.close()
-  await embedder.close()
-}, 240_000)
-afterAll(() => rig?.close())
+  deps = { sql: rig.sql, clock: systemClock, log: quietLog, embedder, vectors }
+})
+afterAll(async () => {
+  await deps?.vectors?.close()
+  await deps?.embedder.close()
+  await rig?.close()
+})
 
-it('has enough of both languages', () => {
+const prose = readCorpus()
+const declaration = readDeclaration(['en', 'ru'])
+/** The half that nothing was chosen on; all passages compete. */
+const heldOf = (corpus: Corpus): Corpus => ({
+  ...corpus,
+  questions: corpus.questions.filter(({ split }) => split === 'test'),
+})
+const withCompany = ({ document, text }: Question) => `${document}: ${text}`
+const asItIs = ({ text }: Question) => text
+
+it.each([
+  ['our own prose', prose, 200],
+  ['the Universal Declaration', declaration, 110],
+])('%s has enough of both languages', (_, corpus, passages) => {
   expect(corpus.questions.length).toBeGreaterThanOrEqual(200)
-  expect(new Set(corpus.questions.map(({ passage }) => passage)).size).toBeGreaterThanOrEqual(200)
+  expect(new Set(corpus.questions.map(({ text }) => text)).size).toBe(corpus.questions.length)
+  expect(new Set(corpus.questions.flatMap(({ passages }) => passages)).size).toBeGreaterThanOrEqual(passages)
   for (const language of ['en', 'ru']) {
-    expect(held.filter(question => question.language === language).length).toBeGreaterThanOrEqual(50)
+    const held = heldOf(corpus).questions.filter(question => question.language === language)
+    expect(held.length).toBeGreaterThanOrEqual(50)
   }
 })
 
-it('finds nine of ten among the first five', () => {
-  expect(estimate(tried.map(one => recallAt5(rankOf(one, 'both')))).value).toBeGreaterThanOrEqual(0.9)
-})
+describe.each([
+  { name: 'our own prose', corpus: prose, asked: withCompany, least: 0.9 },
+  // Measured: 0.792. Far from the words of the text, and the model is a small one.
+  { name: 'the Universal Declaration', corpus: declaration, asked: asItIs, least: 0.75 },
+])('of $name', ({ corpus, asked, least }) => {
+  let tried: Tried[]
+  beforeAll(async () => {
+    const project = await rig.addProject()
+    const addSource = async (name: string, chunks: Chunk[]) => {
+      const source = await rig.addSource(project, { name })
+      await putChunks(rig.sql, source, chunks)
+      return source
+    }
+    tried = await tryCorpus(deps, project, heldOf(corpus), addSource, asked)
+  }, 240_000)
 
-it.each<Method>(['full text', 'vectors'])('is by both ways no worse than by %s alone', alone => {
-  for (const judge of [recallAt5, reciprocal]) {
-    const gain = tried.reduce((sum, one) => sum + judge(rankOf(one, 'both')) - judge(rankOf(one, alone)), 0)
-    // Another processor rounds vectors in another way: one question may come out otherwise.
-    expect(gain).toBeGreaterThan(-1)
-  }
+  it(`are ${least} found among the first five`, () => {
+    expect(estimate(tried.map(one => recallAt5(rankOf(one, 'both')))).value).toBeGreaterThanOrEqual(least)
+  })
+
+  it.each<Method>(['full text', 'vectors'])('both ways find no worse than %s alone', alone => {
+    for (const judge of [recallAt5, reciprocal]) {
+      const gain = tried.reduce((sum, one) => sum + judge(rankOf(one, 'both')) - judge(rankOf(one, alone)), 0)
+      // Another processor rounds vectors in another way: one question may come out otherwise.
+      expect(gain).toBeGreaterThan(-1)
+    }
+  })
 })

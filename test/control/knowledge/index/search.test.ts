@@ -108,6 +108,20 @@ describe('full text', () => {
     expect(found[0]?.text).toBe('green pears')
   })
 
+  it('is not crowded out by a source that is not ready', async () => {
+    const project = await rig.addProject()
+    const coming = await rig.addSource(project, { status: 'indexing' })
+    await putChunks(
+      rig.sql,
+      coming,
+      Array.from({ length: 1000 }, (_, i) => `The ferry number ${i} leaves at noon.`),
+    )
+    await putChunks(rig.sql, await rig.addSource(project), ['The ferry goes to the island.'])
+    expect(textsOf(await find(depsWith(null), project, 'when does the ferry leave'))).toEqual([
+      'The ferry goes to the island.',
+    ])
+  })
+
   it('never shows another project, another owner, or a source that is not ready', async () => {
     const [mine, other] = [await rig.addProject(), await rig.addProject()]
     await putChunks(rig.sql, await rig.addSource(mine), ['The zebra lives here.'])

@@ -27,6 +27,9 @@ describe('what is sought', () => {
     expect(brief('Найди 50 стоматологий в Казани').niche).toBe('стоматология')
     expect(brief('Найди 50 детских стоматологий в Казани').niche).toBe('детская стоматология')
     expect(brief('рестораны в Казани').niche).toBe('рестораны')
+    expect(brief('Нужно 2-3 юриста в Казани').niche).toBe('юрист')
+    expect(brief('Найди 4 частных автосервиса в Самаре').niche).toBe('частный автосервис')
+    expect(brief('3 агентства недвижимости в Уфе').niche).toBe('агентства недвижимости')
   })
 
   it('is named missing when the text does not say it', () => {

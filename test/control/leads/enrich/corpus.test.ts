@@ -4,20 +4,7 @@ import type { Enriched } from '../../../../control/leads/types.ts'
 import { type CorpusSite, readSites, SPLITS, type Split } from '../../../corpus/leads/sites/corpus.ts'
 import { type SiteServer, startSiteServer } from '../../../support/site-server.ts'
 import { enrichOn, question } from './rig.ts'
-
-interface Tally {
-  right: number
-  wrong: number
-  missed: number
-}
-
-const WINDOWS_1251 = new Map(
-  Array.from({ length: 128 }, (_, at) => [new TextDecoder('windows-1251').decode(Uint8Array.of(at + 128)), at + 128]),
-)
-const encoded = (html: string, charset: string): Buffer =>
-  charset === 'utf-8'
-    ? Buffer.from(html)
-    : Buffer.from([...html].map(letter => WINDOWS_1251.get(letter) ?? letter.charCodeAt(0)))
+import { answersOf, precision, recall, sum, type Tally, tally, told } from './tally.ts'
 
 const read: { split: Split; site: CorpusSite; lead: Enriched }[] = []
 let server: SiteServer
@@ -35,37 +22,8 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-const answersOf = ({ pages, charset }: CorpusSite) =>
-  Object.fromEntries(
-    [...pages].map(([path, page]) => [
-      path,
-      'location' in page
-        ? { status: page.status, headers: { location: page.location } }
-        : { headers: { 'content-type': 'text/html' }, body: encoded(page.html, charset) },
-    ]),
-  )
-
-function tally(found: readonly string[], truth: readonly string[]): Tally {
-  const right = found.filter(one => truth.includes(one)).length
-  return { right, wrong: found.length - right, missed: truth.length - right }
-}
-
-function summed(of: (one: (typeof read)[number]) => Tally, split: Split | null): Tally {
-  const sum = { right: 0, wrong: 0, missed: 0 }
-  for (const one of read) {
-    if (split !== null && one.split !== split) continue
-    const { right, wrong, missed } = of(one)
-    sum.right += right
-    sum.wrong += wrong
-    sum.missed += missed
-  }
-  return sum
-}
-
-const precision = ({ right, wrong }: Tally) => right / Math.max(1, right + wrong)
-const recall = ({ right, missed }: Tally) => right / Math.max(1, right + missed)
-const told = (tally: Tally) =>
-  `precision ${precision(tally).toFixed(3)} recall ${recall(tally).toFixed(3)} (${tally.right} right, ${tally.wrong} wrong, ${tally.missed} missed)`
+const summed = (of: (one: (typeof read)[number]) => Tally, split: Split | null): Tally =>
+  sum(read.filter(one => split === null || one.split === split).map(of))
 
 const phones = ({ site, lead }: (typeof read)[number]) => tally(lead.phones, site.phones)
 const emails = ({ site, lead }: (typeof read)[number]) => tally(lead.emails, site.emails)

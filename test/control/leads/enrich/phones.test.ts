@@ -28,6 +28,32 @@ const RUSSIAN = ['+7', '8', '+ 7', '+7 ', '8 ', '8-', '8.', '+7-', ''].flatMap(p
   ].map(rest => `${prefix}${rest}`),
 )
 
+describe('a number behind that of a house', () => {
+  it.each([
+    'ул. Гвардейская, 14 (843) 200-01-01',
+    'ул. Гвардейская, 14/2 (843) 200-01-01',
+    'Казань, Баумана 7 8 843 200-01-01',
+    'Казань, Баумана 88 8 (843) 200-01-01',
+    '420111 Казань, Баумана 5 +7 843 200-01-01',
+    'Баумана, 14 - (843) 200-01-01',
+  ])('%s', text => expect(read(text)).toEqual(['+78432000101']))
+
+  it('is none where the digits are a count, a sum or an account', () => {
+    for (const text of [
+      '1 200 300 400 500 600',
+      'р/с 40702 810 4 3800 0012345',
+      '14 843 200 000 руб.',
+      '12 345 678 901',
+    ])
+      expect(read(text), text).toEqual([])
+  })
+
+  it('is looked for in no time', () => {
+    const long = `${'14 '.repeat(2000)}(843) 200-01-01`
+    expect(effortOf(() => read(long))).toBeLessThan(200)
+  })
+})
+
 describe('numbers', () => {
   it.each(RUSSIAN)('%s', text => {
     expect(read(text)).toEqual(['+78432000101'])
@@ -195,6 +221,14 @@ describe('of a page', () => {
     ['a town’s code that others have', '<p>Приёмная: тел. 200-01-01</p><p>Тел. (843) 200-01-01</p>'],
   ])('%s', (_, html) => {
     expect(offered(html)).toEqual(['+78432000101'])
+  })
+
+  it('the main one is that of the reception, and a fixed one before somebody’s mobile', () => {
+    const hotel =
+      '<div itemscope itemtype="http://schema.org/Hotel"><p>Стойка администратора: <b itemprop="telephone">8 (843) 200-01-01</b></p><p>Отдел бронирования: <b itemprop="telephone">8 (843) 200-01-02</b></p></div>'
+    expect(offered(hotel)).toEqual(['+78432000101', '+78432000102'])
+    const picture = '<img title="8 (843) 200-01-01"><p>8.917.200.01.02 Ильнур, замеры</p>'
+    expect(offered(picture)).toEqual(['+78432000101', '+79172000102'])
   })
 
   it('of two hundred nobody’s is the main one: a directory', () => {

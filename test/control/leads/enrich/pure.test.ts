@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readSite } from '../../../../control/knowledge/extract/site.ts'
-import { identityOf, Seen } from '../../../../control/leads/enrich/dedupe.ts'
+import { identityOf } from '../../../../control/leads/enrich/dedupe.ts'
 import { emailsOf } from '../../../../control/leads/enrich/emails.ts'
 import { weigh } from '../../../../control/leads/enrich/enricher.ts'
 import { closedBy, excludedBy } from '../../../../control/leads/enrich/exclude.ts'
@@ -160,23 +160,17 @@ describe('one company', () => {
     expect(of('', null, [], 'https://vk.com/')).toEqual([])
     expect(of('', null, [], 'https://romashka.taplink.ws/')).toEqual(['d:romashka.taplink.ws'])
   })
-
-  it('is found again by any of its keys, also after a restart', () => {
-    const stored = [{ id: 'a', identity: of('Ромашка', 'Казань, Баумана, 5', ['+78432000101'], 'https://romashka.ru') }]
-    const seen = new Seen(stored)
-    expect(seen.find(of('Другая', null, ['+78432000101']))).toEqual({ id: 'a', key: 'p:+78432000101' })
-    expect(seen.find(of('', null, [], 'http://romashka.ru/contacts'))?.id).toBe('a')
-    expect(seen.find(of('Другая', null, ['+78432000102']))).toBeNull()
-    seen.add('b', ['p:+78432000102'])
-    expect(seen.find(['p:+78432000102'])?.id).toBe('b')
-  })
 })
 
 describe('exclusions', () => {
   it.each([
     ['Улыбка', { company: 'ООО «Улыбка»' }, true],
+    ['клиники «Улыбка»', { company: 'Улыбка' }, true],
+    ['клиники Улыбка', { company: 'ООО «Улыбка»' }, true],
+    ['стоматологические клиники', { company: 'Клиника Улыбка' }, false],
     ['кроме Улыбки', { company: 'Стоматология Улыбка' }, true],
     ['Улыбка', { company: 'Ромашка' }, false],
+    ['рестораны', { company: 'Ресторан Волга' }, true],
     ['romashka.ru', { website: 'https://www.romashka.ru/a' }, true],
     ['romashka.ru', { website: 'https://not-romashka.ru/' }, false],
     ['сети', { facts: { brand: 'Инвитро' } }, true],

@@ -157,6 +157,9 @@ describe('rows of a directory', () => {
     row('4', { category: 'Автосервис', city: 'Казань' }),
     row('5', { category: 'Квест-комнаты', city: 'Казань' }),
     row('6', { company: 'Dental clinic', city: null }),
+    row('7', { category: 'Рестораны', city: 'Ростов' }),
+    row('8', { category: 'Печать на футболках', city: 'Рязань' }),
+    row('9', { company: 'Фонтан', category: 'Бурение скважин', city: 'Алматы', address: 'Казахстан, Алматы' }),
   ]
   const found = async (niche: string, geo: string) =>
     (await all(createDirectorySource({ directories: rowsOf(rows) }), { niche, geo })).map(({ key }) => key).join()
@@ -168,6 +171,13 @@ describe('rows of a directory', () => {
     expect(await found('стоматология', 'Казань, Набережные Челны')).toBe('1,2,3,6')
     expect(await found('квест-комната', 'Казань')).toBe('5')
     expect(await found('автосервисы', 'Уфа')).toBe('')
+    // The stemmer takes these endings for a verb's, or the name's own letters for an ending.
+    expect(await found('ресторан', 'Ростове')).toBe('7')
+    expect(await found('ресторанов', 'Ростов')).toBe('7')
+    expect(await found('печати на футболках', 'Рязани')).toBe('8')
+    expect(await found('скважины', 'Казахстане')).toBe('9')
+    expect(await found('фонтаны', '')).toBe('9')
+    expect(await found('фонтанов', 'Казахстан')).toBe('9')
   })
 
   it('become candidates with all that they say', async () => {

@@ -155,6 +155,13 @@ describe('a place', () => {
     }
   })
 
+  it('is its box where the map service has not its outline', async () => {
+    const { source, server } = await openOsm({ withoutAreas: true })
+    const found = await all(source, { niche: 'кафе', geo: 'Казань' })
+    expect(found.map(({ key }) => key).sort()).toEqual(wanted('kazan', 'cafe').map(keyOf).sort())
+    expect(server.requests.filter(({ service }) => service === 'overpass')).toHaveLength(2)
+  })
+
   it('may be several, or have no outline', async () => {
     const { source, server } = await openOsm()
     const both = await all(source, { niche: 'кафе', geo: 'Казань и Aberdeen' })

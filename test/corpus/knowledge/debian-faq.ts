@@ -1,0 +1,79 @@
+/**
+ * The frequently asked questions of Debian, in English and in Russian, from the packages `debian-faq` and `debian-faq-ru`:
+ * what users asked, and what was answered, by people who knew nothing of us. The questions are the headings of the answers,
+ * and are taken out of them: only their numbers stay.
+ */
+import { execFile } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { readHtml } from '../../../control/knowledge/extract/html.ts'
+import type { Block, ExtractedPage } from '../../../control/knowledge/types.ts'
+import { type Corpus, type Question, splitOf } from './corpus.ts'
+
+type Language = Question['language']
+
+const PACKAGES = ['debian-faq', 'debian-faq-ru']
+const TEXTS = 'usr/share/doc/debian/FAQ'
+/** Of an answer that is worth asking for; shorter ones only point somewhere else. */
+const LEAST_CHARACTERS = 120
+
+/** The folder with the texts, unpacked without installing; null where Debian's packages cannot be had. */
+export async function findDebianFaq(cache: string): Promise<string | null> {
+  const folder = join(cache, 'debian-faq')
+  const texts = join(folder, TEXTS)
+  if (existsSync(join(texts, 'ru'))) return texts
+  mkdirSync(folder, { recursive: true })
+  const run = promisify(execFile)
+  try {
+    await run('apt-get', ['download', '-qq', ...PACKAGES], { cwd: folder })
+    const files = readdirSync(folder).filter(name => name.endsWith('.deb'))
+    for (const file of files) await run('dpkg-deb', ['-x', file, '.'], { cwd: folder })
+  } catch {
+    return null
+  }
+  return existsSync(join(texts, 'ru')) ? texts : null
+}
+
+export function readDebianFaq(texts: string, languages: readonly Language[]): Corpus {
+  const corpus: Corpus = { pages: [], questions: [] }
+  for (const language of languages) {
+    const folder = language === 'en' ? texts : join(texts, language)
+    const chapters = readdirSync(folder).filter(name => name.endsWith(`.${language}.html`))
+    for (const name of chapters.sort()) readChapter(join(folder, name), `${name}`, language, corpus)
+  }
+  return corpus
+}
+
+function readChapter(file: string, title: string, language: Language, into: Corpus): void {
+  const page: ExtractedPage = { url: null, title, blocks: [] }
+  let open: { heading: Block; passages: string[] } | null = null
+  const close = () => {
+    if (open) into.questions.push(...questionOf(open.heading.text, open.passages, title, language))
+  }
+  for (const block of readHtml(readFileSync(file, 'utf8'), null).blocks) {
+    if (block.heading === 0) {
+      open?.passages.push(block.text)
+      page.blocks.push(block)
+    } else {
+      close()
+      open = { heading: block, passages: [] }
+      page.blocks.push({ ...block, text: /^[\d.]*\d/.exec(block.text)?.[0] ?? '§' })
+    }
+  }
+  close()
+  into.pages.push(page)
+}
+
+/** Those that are questions, in the language of the text: parts of the Russian one have not been translated. */
+function questionOf(heading: string, passages: string[], document: string, language: Language): Question[] {
+  const text = heading
+    .replace(/^[\d.]+\s*/, '')
+    .replace(/\s+/g, ' ')
+    .trim()
+  const isRussian = (some: string) => (some.match(/[а-яё]/gi)?.length ?? 0) > (some.match(/[a-z]/gi)?.length ?? 0)
+  const whole = passages.join('\n')
+  if (!text.includes('?') || whole.length < LEAST_CHARACTERS) return []
+  if (isRussian(text) !== (language === 'ru') || isRussian(whole) !== (language === 'ru')) return []
+  return [{ text, language, split: splitOf(text), document, passages }]
+}
