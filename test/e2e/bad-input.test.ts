@@ -27,7 +27,7 @@ import {
 import { silence, wordErrors } from '../support/stack-speech.ts'
 import { pcap, soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
 import { json } from '../support/stack-world.ts'
-import { until } from '../support/world.ts'
+import { PATIENCE, until } from '../support/world.ts'
 
 /** Another address of loopback, which no trunk names. */
 const STRANGER = '127.0.0.9'
@@ -122,7 +122,7 @@ describe.concurrent('bad input', () => {
     const sound = agentSound(phone)
     await expectHeard(stack.speech, soundOf(sound), detail)
     const gaps = sound.slice(1).map((packet, i) => packet.atMs - sound[i]!.atMs)
-    expect(Math.max(...gaps)).toBeLessThan(250) // never a hole while the others were refused
+    expect(Math.max(...gaps)).toBeLessThan(250 * PATIENCE) // never a hole while the others were refused
     await expectSettled(stack, owner)
     expectUnharmed()
   })

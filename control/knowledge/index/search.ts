@@ -5,7 +5,7 @@ import { cleanText } from '../../db/text.ts'
 import { errorFields } from '../../log.ts'
 import type { Embedder, KnowledgeFound } from '../types.ts'
 import { planCandidates } from './candidates.ts'
-import { fuse, type Ranked, spread, withoutRepeats } from './fuse.ts'
+import { fuse, type Lists, NAMED_CHUNKS, type Ranked, spread, withoutRepeats } from './fuse.ts'
 import { type Asked, ensureModel, selectAsked, selectFound, selectRanked, type Worded } from './sql.ts'
 import type { VectorIndex } from './vectors.ts'
 import { tellingWords } from './words.ts'
@@ -49,22 +49,19 @@ export async function searchKnowledge(deps: SearchDeps, search: Searched): Promi
 }
 
 /** Null: that list was not ready in time, or there is nothing that makes it. For the bench, which judges each alone. */
-export interface Lists {
-  text: Worded[] | null
-  vectors: Ranked[] | null
-}
-
 export async function rankedLists(deps: SearchDeps, search: Searched): Promise<Lists> {
   search.signal.throwIfAborted()
   const query = cleanText(search.query.slice(0, MOST_LETTERS)).trim()
-  if (query === '') return { text: null, vectors: null }
+  if (query === '') return { text: null, vectors: null, named: false }
   const stop = new AbortController()
   const signal = AbortSignal.any([search.signal, stop.signal])
   const words = tellingWords(query)
   const asked = selectAsked(deps.sql, search.ownerId, search.projectId, words)
-  const lists: Lists = { text: null, vectors: null }
+  const lists: Lists = { text: null, vectors: null, named: false }
   const arms = [
-    byText(deps, search, asked, signal).then(found => {
+    byText(deps, search, asked, signal).then(async found => {
+      const rarest = (await asked)?.words[0]
+      lists.named = rarest !== undefined && rarest.chunks <= NAMED_CHUNKS
       lists.text = found
     }),
     byVectors(deps, { ...search, query }, asked, signal).then(found => {

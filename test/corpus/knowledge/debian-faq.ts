@@ -15,6 +15,8 @@ type Language = Question['language']
 
 const PACKAGES = ['debian-faq', 'debian-faq-ru']
 const TEXTS = 'usr/share/doc/debian/FAQ'
+/** All questions again, without an answer. */
+const CONTENTS = 'index.'
 /** Of an answer that is worth asking for; shorter ones only point somewhere else. */
 const LEAST_CHARACTERS = 120
 
@@ -39,8 +41,8 @@ export function readDebianFaq(texts: string, languages: readonly Language[]): Co
   const corpus: Corpus = { pages: [], questions: [] }
   for (const language of languages) {
     const folder = language === 'en' ? texts : join(texts, language)
-    const chapters = readdirSync(folder).filter(name => name.endsWith(`.${language}.html`))
-    for (const name of chapters.sort()) readChapter(join(folder, name), `${name}`, language, corpus)
+    const chapters = readdirSync(folder).filter(name => name.endsWith(`.${language}.html`) && !name.startsWith(CONTENTS))
+    for (const name of chapters.sort()) readChapter(join(folder, name), name, language, corpus)
   }
   return corpus
 }

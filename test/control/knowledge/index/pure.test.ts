@@ -10,34 +10,41 @@ const worded = (ordinal: number, share = 1) => ({ ...place(ordinal), share })
 
 describe('fusion', () => {
   it('puts first what both find, and scores it 1 when it is first in both', () => {
-    const fused = fuse({ text: [worded(1), worded(2)], vectors: [place(1), place(3)] })
+    const fused = fuse({ text: [worded(1), worded(2)], vectors: [place(1), place(3)], named: true })
     expect(fused[0]).toEqual(place(1, 1))
     expect(fused.map(({ ordinal }) => ordinal).sort()).toEqual([1, 2, 3])
   })
 
   it('believes full text as far as it understood the question', () => {
     const vectors = [place(1), place(2)]
-    expect(fuse({ text: [worded(9, 0.05)], vectors })[0]!.ordinal).toBe(1)
-    expect(fuse({ text: [worded(2, 0.8)], vectors })[0]!.ordinal).toBe(2)
+    const firstOf = (text: ReturnType<typeof worded>[], named: boolean) => fuse({ text, vectors, named })[0]!.ordinal
+    expect(firstOf([worded(9, 0.05)], true)).toBe(1)
+    expect(firstOf([worded(2, 0.8)], true)).toBe(2)
+    // All words, but such as others have too: it decides between what is near for vectors, and brings nothing up.
+    expect(firstOf([worded(9)], false)).toBe(1)
+    expect(firstOf([worded(2)], false)).toBe(2)
   })
 
   it('puts first what has all words of the question, a code for one, though vectors know nothing of it', () => {
     const vectors = [place(1), place(2)]
     for (const name of ['0', 'z']) {
       const known = { ...worded(9), source_id: name }
-      expect(fuse({ text: [known, worded(1, 0.5)], vectors })[0]).toMatchObject({ source_id: name, ordinal: 9 })
+      expect(fuse({ text: [known, worded(1, 0.5)], vectors, named: true })[0]).toMatchObject({
+        source_id: name,
+        ordinal: 9,
+      })
     }
   })
 
   it('keeps the order of one list that is alone', () => {
     const list = [worded(4, 0.2), worded(7, 0.1), worded(2, 0.9)]
     for (const lists of [
-      { text: list, vectors: null },
-      { text: null, vectors: list },
+      { text: list, vectors: null, named: false },
+      { text: null, vectors: list, named: false },
     ]) {
       expect(fuse(lists).map(({ ordinal }) => ordinal)).toEqual([4, 7, 2])
     }
-    expect(fuse({ text: null, vectors: null })).toEqual([])
+    expect(fuse({ text: null, vectors: null, named: false })).toEqual([])
   })
 
   it('moves the next piece of a section behind what says something else', () => {

@@ -86,7 +86,7 @@ describe.each([
     for (const judge of [recallAt5, reciprocal]) {
       const gain = tried.reduce((sum, one) => sum + judge(rankOf(one, 'both')) - judge(rankOf(one, alone)), 0)
       // Another processor rounds vectors in another way: one question may come out otherwise.
-      expect(gain).toBeGreaterThan(-1)
+      expect(gain).toBeGreaterThanOrEqual(-1)
     }
   })
 })
