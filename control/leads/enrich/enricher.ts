@@ -125,8 +125,34 @@ function regionOfCandidate({ country, website }: Candidate, question: LeadQuesti
     website?.replace(/^https?:\/\/([^/?#]*).*$/i, '$1') ?? '',
   )?.[1]
   const named = top === undefined ? null : (OF_DOMAIN[top.toLowerCase()] ?? top.toUpperCase())
-  return [country, named, question.region].find(one => one !== null && Region.safeParse(one).success) ?? null
+  const told = [country, named].find(one => one !== null && Region.safeParse(one).success)
+  return told ?? regionOfPlace(question)
 }
+
+/** Where the Cyrillic alphabet is written: a place in it says nothing against these. */
+const CYRILLIC = new Set([
+  'RU',
+  'BY',
+  'KZ',
+  'KG',
+  'UA',
+  'BG',
+  'RS',
+  'MK',
+  'ME',
+  'BA',
+  'MN',
+  'TJ',
+  'UZ',
+  'AM',
+  'GE',
+  'AZ',
+  'MD',
+])
+
+/** Of the account's country, unless the place that is searched cannot be there: `8 (843)` of Kazan is no number of New York. */
+const regionOfPlace = ({ brief, region }: LeadQuestion): string | null =>
+  /\p{Script=Cyrillic}/u.test(brief.geo) && (region === null || !CYRILLIC.has(region)) ? 'RU' : region
 
 /** Where a country's domain is not its code, or is sold to everybody (null: it tells nothing). */
 const OF_DOMAIN: Record<string, string | null> = {

@@ -54,17 +54,55 @@ export async function visitSite(
 ): Promise<Visit> {
   const starts = startsOf(website)
   if (starts.length === 0) return { pages: [], problem: 'Its address is none that can be read.' }
-  const late = new AbortController()
   const limits = { ...VISIT_LIMITS, ...visitor.limits }
-  const cancel = visitor.clock.after(limits.totalMs, () => late.abort(new KnowledgeError('timeout', TOO_LONG)))
+  const patience = new Patience(visitor.clock, limits.totalMs)
   try {
-    return await new SiteVisit(visitor, limits, asked, AbortSignal.any([signal, late.signal]), signal).run(starts)
+    return await new SiteVisit(visitor, limits, asked, patience, signal).run(starts)
   } finally {
-    cancel()
+    patience.stop()
   }
 }
 
 const TOO_LONG = 'The site took too long to be read.'
+
+/** With the site alone: when our own process has its turn at a page, it stands still. */
+class Patience {
+  readonly #late = new AbortController()
+  readonly #clock: Clock
+  #leftMs: number
+  #sinceMs = 0
+  #cancel = () => {}
+
+  constructor(clock: Clock, ms: number) {
+    this.#clock = clock
+    this.#leftMs = ms
+    this.#go()
+  }
+
+  get signal(): AbortSignal {
+    return this.#late.signal
+  }
+
+  async during<T>(work: () => Promise<T>): Promise<T> {
+    this.stop()
+    this.#leftMs -= this.#clock.now() - this.#sinceMs
+    try {
+      return await work()
+    } finally {
+      this.#go()
+    }
+  }
+
+  stop(): void {
+    this.#cancel()
+  }
+
+  #go(): void {
+    this.#sinceMs = this.#clock.now()
+    const end = () => this.#late.abort(new KnowledgeError('timeout', TOO_LONG))
+    this.#cancel = this.#clock.after(Math.max(0, this.#leftMs), end)
+  }
+}
 
 /** Without a scheme the safe one comes first. */
 function startsOf(website: string): URL[] {
@@ -77,6 +115,7 @@ class SiteVisit {
   readonly #visitor: Visitor
   readonly #limits: VisitLimits
   readonly #asked: readonly string[]
+  readonly #patience: Patience
   readonly #signal: AbortSignal
   readonly #callers: AbortSignal
   readonly #pages: ReadPage[] = []
@@ -89,13 +128,14 @@ class SiteVisit {
     visitor: Visitor,
     limits: VisitLimits,
     asked: readonly string[],
-    signal: AbortSignal,
+    patience: Patience,
     callers: AbortSignal,
   ) {
     this.#visitor = visitor
     this.#limits = limits
     this.#asked = asked
-    this.#signal = signal
+    this.#patience = patience
+    this.#signal = AbortSignal.any([callers, patience.signal])
     this.#callers = callers
   }
 
@@ -167,7 +207,7 @@ class SiteVisit {
     const { kind, charset } = readPage(answer)
     if (kind !== 'html') throw new KnowledgeError('not_html', 'What the address gives is not a page.')
     const input = { kind: 'site' as const, body: answer.body, url: at.href, charset }
-    const { site: page } = await this.#visitor.extractor.extract(input, this.#signal)
+    const { site: page } = await this.#patience.during(() => this.#visitor.extractor.extract(input, this.#signal))
     if (!page) throw new KnowledgeError('internal', 'The page could not be read.')
     this.#pages.push({ url: at.href, role, page })
     return { site: at, choices: choosePages(page, at, this.#asked) }

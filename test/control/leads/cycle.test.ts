@@ -78,7 +78,7 @@ beforeAll(async () => {
     readers: [plainReader],
     sources: createLeadSources({ config, directories, clock: hurriedClock(), publicUrl: 'https://parley.example' }),
     // A loaded machine must not leave a site half read: its time has tests of its own.
-    enricher: createEnricher({ fetch: sites.fetch, clock: briskClock(), extractor, limits: { totalMs: 600_000 } }),
+    enricher: createEnricher({ fetch: sites.fetch, clock: briskClock(), extractor }),
   }
   await installQueues(deps.boss)
   running = await startControl(deps)

@@ -2,9 +2,11 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createEnricher } from '../../../../control/leads/enrich/enricher.ts'
+import { VISIT_LIMITS } from '../../../../control/leads/enrich/visit.ts'
 import { createExtractor } from '../../../../infra/extractor.ts'
+import type { Clock } from '../../../../media/ports.ts'
 import { type SiteServer, startSiteServer } from '../../../support/site-server.ts'
-import { briskClock, candidate, enrichOn, question, source } from './rig.ts'
+import { briskClock, candidate, enrichOn, here, question, source } from './rig.ts'
 
 let server: SiteServer
 beforeAll(async () => {
@@ -53,6 +55,33 @@ describe('a visit', () => {
     } finally {
       await extractor.close()
     }
+  })
+
+  it('counts the time of the site, not that of our own process', async () => {
+    server.add('slow.example', { '/': '<a href="/contacts">Контакты</a>', '/contacts': '<p>8 (843) 200-01-01</p>' })
+    const timers = new Map<() => void, number>()
+    let nowMs = 0
+    const brisk = briskClock()
+    const clock: Clock = {
+      ...brisk,
+      now: () => nowMs,
+      after(ms, run) {
+        if (ms < VISIT_LIMITS.totalMs / 2) return brisk.after(ms, run)
+        timers.set(run, nowMs + ms)
+        return () => timers.delete(run)
+      },
+    }
+    const extractor: typeof here = {
+      extract(input, signal) {
+        nowMs += 2 * VISIT_LIMITS.totalMs
+        for (const [run, dueMs] of timers) if (dueMs <= nowMs) run()
+        return here.extract(input, signal)
+      },
+    }
+    const of = candidate({ website: server.url('slow.example') })
+    const enricher = createEnricher({ fetch: server.fetch, clock, extractor })
+    const lead = await enricher.enrich(of, question(), source, new AbortController().signal)
+    expect(lead).toMatchObject({ phones: ['+78432000101'], site_problem: null })
   })
 
   it('robots.txt is obeyed', async () => {
@@ -171,4 +200,17 @@ describe('a hostile site', () => {
     })
     expect((await visit('bytes.example')).site_problem).toMatch(/not text/)
   })
+})
+
+it('a number without a code is of the place that is searched, not of the account', async () => {
+  const numbersOf = async (geo: string, region: string | null) => {
+    const asked = question()
+    const of = { phones: ['8 (843) 200-09-09'], country: null }
+    return (await enrichOn(server, of, { ...asked, region, brief: { ...asked.brief, geo } })).phones
+  }
+  expect(await numbersOf('Казань', 'US')).toEqual(['+78432000909'])
+  expect(await numbersOf('Казань', null)).toEqual(['+78432000909'])
+  expect(await numbersOf('Алматы', 'KZ')).toEqual(['+78432000909'])
+  expect(await numbersOf('Kazan', 'RU')).toEqual(['+78432000909'])
+  expect(await numbersOf('Kazan', null)).toEqual([])
 })
