@@ -152,7 +152,10 @@ describe('a transfer', () => {
         expect(count('settle')).toBe(begun.length - (phase === 'referring' ? 1 : 0))
         expect(count('join')).toBeLessThanOrEqual(1)
         if (phase !== 'referring') expect(phase).toBe('over')
-        if (count('join') === 1) expect(count('hang_up')).toBe(1)
+        // Somebody of an earlier try may have been hung up on in the announcement.
+        const joined = effects.findIndex(effect => effect.startsWith('join'))
+        const ends = effects.slice(joined).filter(effect => effect.startsWith('hang_up'))
+        if (joined >= 0) expect(ends.length).toBe(1)
       }),
       { numRuns: 2000 },
     )
