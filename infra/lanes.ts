@@ -39,7 +39,7 @@ interface Failure {
 }
 
 /** More than these are no accident of the load, and would take long alone. */
-const MOST_ACCIDENTS = 4
+const MOST_ACCIDENTS = 8
 
 export async function runTests(options: Options): Promise<Outcome> {
   const lanes = await Promise.all([runLane('calls', 'told', options), runLane('parts', 'kept', options)])
