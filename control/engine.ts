@@ -62,12 +62,12 @@ export async function handleEvent(deps: Deps, event: BusEvent): Promise<void> {
   }
 }
 
-async function closeEarlierBoots(deps: Deps, { engine, boot }: EngineEvent): Promise<void> {
+async function closeEarlierBoots(deps: Deps, { engine, boot, at }: EngineEvent): Promise<void> {
   // The last words of the boot before may be in the same batch; they know more than we do.
   await new Promise<void>(resolve => deps.clock.after(deps.config.engine_lost_grace_ms, resolve))
   // Told late, it may be an earlier boot itself.
   const now = (await deps.bus.engines()).find(one => one.engine === engine)
-  if (now && now.boot !== boot) return
+  if (now && now.boot !== boot && now.since !== undefined && now.since > at) return
   const lost = await selectOfEarlierBoots(deps.sql, engine, boot)
   for (const { id, taker } of await selectTaken(deps)) {
     if (taker !== 'control' && taker.engine === engine && taker.boot !== boot) lost.push(id)

@@ -20,6 +20,10 @@ export const defaultParams: Omit<CampaignParams, 'timezone'> = {
   resume_on_top_up: false,
 }
 
+/** Postgres knows no year 0, and JavaScript writes those after 9999 as Postgres does not read them: long over, or never. */
+const [OVER, NEVER] = [Date.UTC(2000), Date.UTC(9999, 11, 31)]
+const startOf = (text: string) => new Date(Math.min(Math.max(Date.parse(text), OVER), NEVER))
+
 /** What is left out stays. */
 export function mergeParams(before: CampaignParams, input: ParamsInput): CampaignParams {
   const { quiet_hours: quiet, scheduled_start_at: start, max_spend: spend, days, ...rest } = input
@@ -29,7 +33,7 @@ export function mergeParams(before: CampaignParams, input: ParamsInput): Campaig
     ...given,
     ...(days === undefined ? {} : { days: days && [...days].sort((a, b) => a - b) }),
     ...(quiet === undefined ? {} : { quiet_start: quiet?.start ?? null, quiet_end: quiet?.end ?? null }),
-    ...(start === undefined ? {} : { scheduled_start_at: start === null ? null : new Date(start) }),
+    ...(start === undefined ? {} : { scheduled_start_at: start === null ? null : startOf(start) }),
     ...(spend === undefined ? {} : { max_spend: spend === null ? null : toUnits(spend) }),
   }
 }

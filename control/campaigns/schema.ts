@@ -12,9 +12,6 @@ const time = z
   .string()
   .regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/, 'must be HH:MM from 00:00 to 23:59')
   .meta({ format: 'hh-mm' })
-const [CENTURY, NEXT] = [Date.UTC(2000), Date.UTC(2100)]
-/** Postgres knows no year 0, and JavaScript writes those after 9999 as Postgres does not read them. */
-const isOfCentury = (text: string) => !(Date.parse(text) < CENTURY || Date.parse(text) >= NEXT)
 const QuietHours = z.strictObject({ start: time, end: time })
 
 const params = {
@@ -43,9 +40,10 @@ const params = {
   ),
   scheduled_start_at: z.iso
     .datetime({ offset: true })
-    .refine(isOfCentury, { error: 'must be of the years 2000 to 2099' })
     .nullable()
-    .describe('Years 2000 to 2099. A started campaign is `scheduled` until then. Null, the default: at once'),
+    .describe(
+      'A started campaign is `scheduled` until then; a time that is over means at once. Null, the default: at once',
+    ),
   max_spend: z
     .string()
     .regex(/^(?!0+(?:\.0+)?$)\d{1,9}(?:\.\d{1,4})?$/, 'must be a decimal above 0 with up to 4 places')

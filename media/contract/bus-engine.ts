@@ -78,6 +78,7 @@ export function createEngineBus(options: {
 }): EngineBus {
   const { redis, sealer, engine, clock, log } = options
   const boot = randomUUID()
+  const since = clock.wall()
   const keys = busKeys(options.prefix)
   const waiting = new Map<string, (body: unknown) => void>()
   let examine: Examine = () => Promise.reject(new Error('nobody here examines trunks'))
@@ -215,7 +216,7 @@ export function createEngineBus(options: {
       return asks[name].answer.parse(body.answer) as AskAnswer<typeof name>
     },
     async heartbeat(state) {
-      const beat: Heartbeat = { engine, boot, at: clock.wall(), ...state }
+      const beat: Heartbeat = { engine, boot, since, at: clock.wall(), ...state }
       await redis
         .multi()
         .set(keys.heartbeat(engine), JSON.stringify(beat), 'PX', HEARTBEAT_TTL_MS)

@@ -348,6 +348,8 @@ export type AskAnswer<N extends AskName> = z.infer<(typeof asks)[N]['answer']>
 export const Heartbeat = z.object({
   engine: z.string(),
   boot: z.string(),
+  /** When this boot began; an older engine does not tell. */
+  since: z.int().optional(),
   at: z.int(),
   calls: z.int().nonnegative(),
   capacity: z.int().nonnegative(),

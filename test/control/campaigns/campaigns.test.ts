@@ -64,6 +64,15 @@ describe('a draft', () => {
     const changed = await owner.call('PATCH', `/campaigns/${body.id}`, patch)
     expect(changed.body).toMatchObject({ name: 'Some', task: 'Ask.' })
     expect(changed.body.params).toEqual({ ...shown, concurrency: 1, scheduled_start_at: null })
+    for (const [given, kept] of [
+      ['0000-02-29T00:00:00Z', '2000-01-01T00:00:00.000Z'],
+      ['9999-12-31T23:59:59-23:59', '9999-12-31T00:00:00.000Z'],
+    ]) {
+      const { body: moved } = await owner.call('PATCH', `/campaigns/${body.id}`, {
+        params: { scheduled_start_at: given },
+      })
+      expect(moved.params.scheduled_start_at).toBe(kept)
+    }
   })
 
   test.each([

@@ -93,7 +93,7 @@ test('killed in the middle: another process takes over when it has been silent',
   await hangs(child)
   child.kill('SIGKILL')
   await gone
-  expect(await jobOf(owner, job)).toMatchObject({ status: 'running', progress: { found: 13, enriched: 7 } })
+  expect(await jobOf(owner, job)).toMatchObject({ status: 'running', progress: { enriched: 7 } })
   const before = (await leadsOf(owner, job, '?status=enriched')).items
 
   // Another process takes over when the dead one has been silent for long enough, which is not waited for here.

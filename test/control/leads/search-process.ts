@@ -62,7 +62,7 @@ let looked = 0
 const enricher = fakeEnricher(async (_, signal) => {
   if (looked++ < done) return {}
   // With what came before in the database, and as much under way as there can be.
-  const count = async () => (await sql`select 1 from leads where status = 'enriched'`).length
+  const count = async () => (await sql`select enriched from lead_jobs order by created_at desc limit 1`)[0]!['enriched']
   while ((await count()) < done) await new Promise(resolve => setTimeout(resolve, 10))
   if (looked >= done + 6) process.stdout.write('hangs\n')
   return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
