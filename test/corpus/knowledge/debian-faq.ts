@@ -41,7 +41,9 @@ export function readDebianFaq(texts: string, languages: readonly Language[]): Co
   const corpus: Corpus = { pages: [], questions: [] }
   for (const language of languages) {
     const folder = language === 'en' ? texts : join(texts, language)
-    const chapters = readdirSync(folder).filter(name => name.endsWith(`.${language}.html`) && !name.startsWith(CONTENTS))
+    const chapters = readdirSync(folder).filter(
+      name => name.endsWith(`.${language}.html`) && !name.startsWith(CONTENTS),
+    )
     for (const name of chapters.sort()) readChapter(join(folder, name), name, language, corpus)
   }
   return corpus
