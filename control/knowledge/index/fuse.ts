@@ -1,16 +1,12 @@
 /** Two orders of the same chunks into one: reciprocal rank fusion (Cormack, Clarke, Büttcher, SIGIR 2009). Pure. */
 import type { Place, Worded } from './sql.ts'
 
-/**
- * Chosen on the train splits of the three sets of test/corpus/knowledge among what is there not below vectors alone, in
- * recall and in reciprocal rank. Where the question has a word that hardly anything has, a chunk with all its words is the
- * first, whatever vectors say: full text knows names, codes and numbers that they do not. Of common words it knows less.
- */
 interface TextWeights {
   weight: number
   /** The larger, the less a chunk counts that has only some of the question's words. */
   doubt: number
 }
+
 export interface FusionWeights {
   /** The larger, the less the first places count. */
   k: number
@@ -19,6 +15,12 @@ export interface FusionWeights {
   named: TextWeights
   common: TextWeights
 }
+
+/**
+ * Chosen on the train splits of the three sets of test/corpus/knowledge among what is there not below vectors alone, in
+ * recall and in reciprocal rank. Where the question has a word that hardly anything has, a chunk with all its words is the
+ * first, whatever vectors say: full text knows names, codes and numbers that they do not. Of common words it knows less.
+ */
 export const FUSION: FusionWeights = {
   k: 2,
   vectors: 1,
