@@ -3,6 +3,7 @@
  * calls would wait, and all the others for their connections to the database. Whatever happens in between leaves a campaign
  * that is as it says.
  */
+import type { Tx } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
 import { cancelPending, holdStatus, requeueContacts, selectHalfStopped } from './sql.ts'
 import type { CampaignStatus } from './types.ts'
@@ -10,7 +11,6 @@ import type { CampaignStatus } from './types.ts'
 /** Contacts in one transaction; some 100 ms. */
 export const BATCH = 1000
 
-type Tx = Parameters<typeof holdStatus>[0]
 type Ports = Pick<Deps, 'sql' | 'clock'>
 
 /** Until nothing is left, or the campaign has another status. */

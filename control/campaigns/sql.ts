@@ -142,16 +142,6 @@ export async function selectLines(db: Db, ownerId: string, projectId: string): P
   return row!
 }
 
-/** Any trunk's region or number: where the project has no line yet, its owner still lives somewhere. */
-export async function selectHome(db: Db, ownerId: string): Promise<{ region: string | null; number: string | null }> {
-  const [row] = await db<{ region: string | null; number: string | null }[]>`
-    select trunks.region, (
-      select number from numbers where trunk_id = trunks.id order by numbers.created_at, number limit 1
-    ) as number
-    from trunks where owner_id = ${ownerId} order by trunks.created_at, trunks.id limit 1`
-  return row ?? { region: null, number: null }
-}
-
 // ---- contacts ----
 
 export interface NewContact {

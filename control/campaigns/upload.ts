@@ -8,6 +8,7 @@ import { notFound, Problem } from '../http/problem.ts'
 import { uuidv7 } from '../ids.ts'
 import { rejectedTexts } from '../moderation.ts'
 import { barredAs, readPhone, regionOf } from '../phone.ts'
+import { homeRegionOf } from '../trunks/home.ts'
 import { isDraft } from './lifecycle.ts'
 import { ContactEntry, type InvalidCode, type UploadMode } from './schema.ts'
 import {
@@ -18,7 +19,6 @@ import {
   type NewContact,
   renewStatistics,
   selectCampaign,
-  selectHome,
   selectLines,
 } from './sql.ts'
 
@@ -84,12 +84,6 @@ async function regionOfCampaign(db: Db, ownerId: string, projectId: string): Pro
   const { region, lines } = await selectLines(db, ownerId, projectId)
   if (lines[0]) return region ?? regionOf(lines[0].number)
   return homeRegionOf(db, ownerId)
-}
-
-/** By the account's first trunk. */
-export async function homeRegionOf(db: Db, ownerId: string): Promise<string | null> {
-  const home = await selectHome(db, ownerId)
-  return home.region ?? (home.number && regionOf(home.number))
 }
 
 // ---- rows ----

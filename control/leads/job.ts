@@ -4,10 +4,10 @@
  * Each run has a number, and writes only while it is the last one.
  */
 import PQueue from 'p-queue'
-import { homeRegionOf } from '../campaigns/upload.ts'
 import { type Deps, wallDate } from '../deps.ts'
 import { every } from '../engine.ts'
 import { errorFields } from '../log.ts'
+import { homeRegionOf } from '../trunks/home.ts'
 import { CANCELED, type End, endJob } from './end.ts'
 import { inTurn } from './in-turn.ts'
 import { knownAs, selectKnown } from './leads-sql.ts'

@@ -177,3 +177,13 @@ export async function selectAll(db: Db): Promise<{ version: number; trunks: With
     from trunks_version left join trunks on true order by trunks.id`
   return { version: rows[0]!.version, trunks: rows.filter(row => row.id !== null) }
 }
+
+/** Any trunk's region or number: where the project has no line yet, its owner still lives somewhere. */
+export async function selectHome(db: Db, ownerId: string): Promise<{ region: string | null; number: string | null }> {
+  const [row] = await db<{ region: string | null; number: string | null }[]>`
+    select trunks.region, (
+      select number from numbers where trunk_id = trunks.id order by numbers.created_at, number limit 1
+    ) as number
+    from trunks where owner_id = ${ownerId} order by trunks.created_at, trunks.id limit 1`
+  return row ?? { region: null, number: null }
+}
