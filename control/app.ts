@@ -13,6 +13,7 @@ import { startPacer } from './campaigns/pacer.ts'
 import { createCampaignDialer } from './campaigns/place.ts'
 import { campaignRoutes } from './campaigns/routes.ts'
 import { contactRoutes } from './contacts/routes.ts'
+import { dashboardRoutes } from './dashboard/routes.ts'
 import type { Deps } from './deps.ts'
 import { doNotCallRoutes } from './do-not-call/routes.ts'
 import { askHandlers, createReaper, every, handleEvent, sweepOld, sweepOverdue } from './engine.ts'
@@ -91,6 +92,7 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
     registerPages(scope, deps)
     termsPage(scope)
     talkRoutes(scope, deps)
+    await dashboardRoutes(scope, deps)
     authRoutes(scope, deps)
     accountRoutes(scope, deps)
     keyRoutes(scope, deps)

@@ -1,4 +1,5 @@
 /** What control is built from. Nothing here is read from the environment: infra/config.ts does that. */
+import { join } from 'node:path'
 import type { Redis } from 'ioredis'
 import type { PgBoss } from 'pg-boss'
 import type { PrivateHosts } from '../media/contract/addresses.ts'
@@ -28,7 +29,9 @@ export interface ControlConfig {
   session_days: number
   /** Share of the minute price that a realtime session costs. */
   web_factor_percent: number
-  rate_limit: { per_key: number; per_address: number; window_ms: number }
+  rate_limit: { per_key: number; per_session: number; per_address: number; window_ms: number }
+  /** Of the dashboard's built page. */
+  dashboard_folder: string
   /** Before the second, third … attempt of a webhook; one attempt more than there are delays. */
   webhook_retry_seconds: number[]
   webhook_timeout_ms: number
@@ -80,7 +83,9 @@ export const defaultConfig: ControlConfig = {
   sign_up: true,
   session_days: 30,
   web_factor_percent: 50,
-  rate_limit: { per_key: 120, per_address: 60, window_ms: 60_000 },
+  // A page of the dashboard asks for several things at once.
+  rate_limit: { per_key: 120, per_session: 600, per_address: 60, window_ms: 60_000 },
+  dashboard_folder: join(import.meta.dirname, 'dashboard', 'dist'),
   webhook_retry_seconds: [60, 300, 1800, 7200, 21_600],
   webhook_timeout_ms: 10_000,
   queue_expiry_ms: 600_000,

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { readConfig } from './config.ts'
+import { ensureDashboard } from './dashboard.ts'
 import { buildLiveKit, findLiveKit } from './embedded/livekit.ts'
 import { ensureEmbeddingModel } from './embedding/model.ts'
 import { runTests } from './lanes.ts'
@@ -51,7 +52,12 @@ for (const packages of [SCHEMATHESIS, LIVEKIT_CLIENT]) {
 }
 if (!(await ensureChromium(teller))) teller.say('There is no Chromium here, so the tests of the pages are skipped.')
 
+const unbuilt = await ensureDashboard(teller)
+if (unbuilt) fail(`The dashboard cannot be built: ${unbuilt}`)
+
 if (!(await check('tsc', ['--noEmit'], 'Types'))) fail('The types do not fit.')
+if (!(await check('tsc', ['--noEmit', '-p', 'control/dashboard'], 'Types of the dashboard')))
+  fail('The types do not fit.')
 if (!(await check('biome', ['check', '.'], 'Lint and format')))
   fail('The linter has complaints; `npm run format` mends most.')
 

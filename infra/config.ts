@@ -56,6 +56,8 @@ const Environment = z.object({
 
   HTTP_HOST: z.string().default('127.0.0.1'),
   HTTP_PORT: port.default(8080),
+  /** Where the built page of the dashboard is; set-up builds it where control looks unless this is set. */
+  DASHBOARD_DIR: z.string().optional(),
   /** What customers see; made from host and port unless set. */
   PUBLIC_URL: z.url().optional(),
   TRUST_PROXY: list,
@@ -172,11 +174,30 @@ export type Config = Omit<z.infer<typeof Environment>, 'TRUNK_PRIVATE_HOSTS'> & 
   speechThreads: number
 }
 
+/** What may come from a file instead, as `NAME_FILE`: an environment is shown by `docker inspect` and inherited by children. */
+export const SECRETS = [
+  'PARLEY_SECRET',
+  'DATABASE_URL',
+  'REDIS_URL',
+  'LIVEKIT_API_KEY',
+  'LIVEKIT_API_SECRET',
+  'DRACHTIO_SECRET',
+  'LLM_API_KEY',
+  'BLOB_S3_ACCESS_KEY',
+  'BLOB_S3_SECRET_KEY',
+  'EMBEDDINGS_KEY',
+  'MODERATION_KEY',
+] as const satisfies readonly (keyof typeof Environment.shape)[]
+
+/** All that is read from the environment, for what is checked against it. */
+export const SETTINGS: readonly string[] = [...Object.keys(Environment.shape), ...SECRETS.map(name => `${name}_FILE`)]
+
 export class ConfigError extends Error {}
 
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   // `NAME=` in a compose file means that it is not set; as a number it would be port 0.
-  const parsed = Environment.safeParse(Object.fromEntries(Object.entries(env).filter(([, value]) => value !== '')))
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
+  const parsed = Environment.safeParse({ ...given, ...readSecretFiles(given) })
   if (!parsed.success) {
     const lines = parsed.error.issues.map(issue => `  ${issue.path.join('.')}: ${issue.message}`)
     throw new ConfigError(`These settings cannot be used:\n${lines.join('\n')}`)
@@ -209,6 +230,30 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     secret: values.PARLEY_SECRET ?? keptSecret(join(home, 'secret')),
     speechThreads: Math.max(1, Math.floor(cpus().length / 2)),
   }
+}
+
+function readSecretFiles(given: NodeJS.ProcessEnv): Record<string, string> {
+  const named = SECRETS.flatMap(name => {
+    const file = given[`${name}_FILE`]
+    return file === undefined ? [] : [[name, readSecretFile(name, file)] as const]
+  })
+  for (const [name, value] of named) {
+    // `npm start` gives its children by value what it had from a file.
+    if ((given[name] ?? value) !== value)
+      throw new ConfigError(`${name} is not what is in ${name}_FILE: set one of them`)
+  }
+  return Object.fromEntries(named)
+}
+
+function readSecretFile(name: string, file: string): string {
+  let value: string
+  try {
+    value = readFileSync(file, 'utf8').replace(/\r?\n$/, '')
+  } catch (error) {
+    throw new ConfigError(`${name}_FILE names ${file}, which cannot be read (${(error as NodeJS.ErrnoException).code})`)
+  }
+  if (value.trim() === '') throw new ConfigError(`${name}_FILE names ${file}, which is empty`)
+  return value
 }
 
 /** Strangers may sign up, and find us by an address of the internet. */

@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util'
 import { mayReach } from '../media/contract/addresses.ts'
 import { writeAllowedSources } from './allowed-sources.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
+import { ensureDashboard } from './dashboard.ts'
 import { type DemoFile, openDemoAccount } from './demo/account.ts'
 import { runDemoCall } from './demo/call.ts'
 import { type DemoWorld, startWorld } from './demo/world.ts'
@@ -107,6 +108,8 @@ async function prepare(config: Config): Promise<void> {
     const vectorless = await ensureEmbeddingModel(config.cache, teller)
     if (vectorless) teller.say(`Knowledge is found by its words alone: the model is not here (${vectorless}).`)
   }
+  const unbuilt = await ensureDashboard(teller)
+  if (unbuilt) teller.say(`The dashboard is not here: ${unbuilt}`)
   if (config.SPEECH_PORT) return
   const problem = await ensureModels(config.cache, teller)
   if (problem) {

@@ -62,6 +62,7 @@ function sipAddress(config: Config): ControlConfig['sip'] {
 export const controlConfig = (config: Config): ControlConfig => ({
   ...defaultConfig,
   base_url: publicUrl(config),
+  ...(config.DASHBOARD_DIR ? { dashboard_folder: config.DASHBOARD_DIR } : {}),
   sip: sipAddress(config),
   minute_price: config.MINUTE_PRICE,
   trial_balance: config.TRIAL_BALANCE,

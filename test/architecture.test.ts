@@ -9,7 +9,7 @@ type Room = (typeof rooms)[number]
 
 const files = rooms.flatMap(room =>
   readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
-    .filter(name => /\.(?:ts|mjs)$/.test(name))
+    .filter(name => /\.(?:tsx?|mjs)$/.test(name) && !name.startsWith('dashboard/dist/'))
     .map(name => join(room, name)),
 )
 
@@ -58,7 +58,15 @@ const behind: Record<string, RegExp> = {
   '@fastify/multipart': /^control\/knowledge\/upload\.ts$/,
   '@fastify/swagger': /^control\/http\/openapi\.ts$/,
   '@fastify/swagger-ui': /^control\/http\/reference\.ts$/,
-  'openapi-fetch': /^control\/client\/client\.ts$/,
+  'openapi-fetch': /^control\/(?:client\/client|dashboard\/page\/api\/client)\.ts$/,
+  '@fastify/static': /^control\/dashboard\/routes\.ts$/,
+  vite: /^(?:infra\/dashboard|control\/dashboard\/vite\.config)\.ts$/,
+  react: /^control\/dashboard\/page\//,
+  '@mantine/core': /^control\/dashboard\/page\//,
+  'wavesurfer.js': /^control\/dashboard\/page\/calls\/waveform\.tsx$/,
+  uplot: /^control\/dashboard\/page\/ui\/chart\.tsx$/,
+  'livekit-client': /^control\/dashboard\/page\/(?:talk|live)\//,
+  '@livekit/components-react': /^control\/dashboard\/page\/(?:talk|live)\//,
   'libphonenumber-js': /^control\/phone\.ts$/,
   'csv-stringify': /^control\/campaigns\/csv\.ts$/,
   'temporal-polyfill': /^control\/campaigns\/zone\.ts$/,

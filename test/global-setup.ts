@@ -16,6 +16,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     databaseUrl: string
     redisUrl: string
+    /** Of the built page; another one than that of `npm test` where the environment names it. */
+    dashboardFolder: string
     /** The long form of tests that have one: `npm run test:full`. */
     full: boolean
   }
@@ -36,7 +38,7 @@ function startUndertaker(folder: string, pids: number[]): ChildProcess {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), 'parley-test-'))
   await chmod(folder, 0o755) // Postgres runs as its own user when we are root
-  const { PARLEY_TEST_DATABASE_URL, PARLEY_TEST_REDIS_URL } = process.env
+  const { PARLEY_TEST_DATABASE_URL, PARLEY_TEST_REDIS_URL, PARLEY_TEST_DASHBOARD } = process.env
   const options = (name: string) => ({
     folder: join(folder, name),
     logFile: join(folder, `${name}.log`),
@@ -56,6 +58,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
           children.map(child => child.pid),
         )
       : null
+  project.provide('dashboardFolder', PARLEY_TEST_DASHBOARD ?? join(import.meta.dirname, '../control/dashboard/dist'))
   project.provide('full', process.env['PARLEY_TEST_FULL'] === '1')
   project.provide('databaseUrl', PARLEY_TEST_DATABASE_URL ?? postgres!.url)
   project.provide('redisUrl', PARLEY_TEST_REDIS_URL ?? redis!.url)

@@ -119,6 +119,8 @@ async function sendReset(deps: Deps, email: string): Promise<void> {
       '',
       token,
       '',
+      // After the #, so that it stands in no log.
+      `Set it here: ${deps.config.base_url}/dashboard/password#code=${token}`,
       `Programs send it as \`token\`, with the new \`password\`, to ${deps.config.base_url}/auth/password-reset/confirm.`,
       'If it was not you, there is nothing to do: the old password stays.',
     ].join('\n'),

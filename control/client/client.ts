@@ -6,7 +6,7 @@ import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
 import createClient, { type Client } from 'openapi-fetch'
 import type { components, operations, paths } from './api.ts'
 
-export type Problem = components['schemas']['Problem']
+export { must, ParleyError, type Problem } from './problem.ts'
 export type Call = components['schemas']['Call']
 export type Parley = Client<paths>
 
@@ -72,31 +72,6 @@ function sleep(ms: number, signal: AbortSignal): Promise<void> {
     else signal.addEventListener('abort', stop, { once: true })
   })
 }
-
-/** A refusal of the API: decide by `code`. */
-export class ParleyError extends Error {
-  readonly code: Problem['code']
-  readonly problem: Problem
-
-  constructor(problem: Problem) {
-    super(`${problem.code}: ${problem.detail}`)
-    this.name = 'ParleyError'
-    this.code = problem.code
-    this.problem = problem
-  }
-}
-
-/** `const call = await must(parley.POST('/v1/public/calls', { body }))` */
-export async function must<T>(result: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
-  const { data, error, response } = await result
-  if (response.ok) return data as T
-  if (isProblem(error)) throw new ParleyError(error)
-  // Not ours: a proxy in between, for example.
-  throw new Error(`HTTP ${response.status} without a problem document`)
-}
-
-const isProblem = (value: unknown): value is Problem =>
-  typeof value === 'object' && value !== null && typeof (value as Problem).code === 'string'
 
 // ---- webhooks ----
 

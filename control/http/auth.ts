@@ -51,7 +51,8 @@ export async function identify(deps: Deps, request: FastifyRequest, reply: Fasti
     await takeToken(deps, reply, 'address', request.ip)
     throw new Problem('unauthorized')
   }
-  await takeToken(deps, reply, 'key', caller.keyId ?? `session:${caller.sessionId}`)
+  if (caller.keyId !== null) await takeToken(deps, reply, 'key', caller.keyId)
+  else await takeToken(deps, reply, 'session', caller.sessionId!)
   if (caller.sessionId !== null) assertOwnPage(deps, request)
   return caller
 }

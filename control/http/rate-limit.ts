@@ -25,7 +25,7 @@ end
 local oldest = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
 return {allowed, limit - used, (tonumber(oldest[2]) or now) + window - now}`
 
-type Bucket = 'key' | 'address'
+type Bucket = 'key' | 'session' | 'address'
 
 /** Whoever has one IPv6 address has the 2^64 of its network (RFC 6177), so those count as one. */
 export function networkOf(address: string): string {
@@ -43,8 +43,8 @@ export function networkOf(address: string): string {
 }
 
 export async function takeToken(deps: Deps, reply: FastifyReply, bucket: Bucket, who: string): Promise<void> {
-  const { per_key, per_address, window_ms } = deps.config.rate_limit
-  const limit = bucket === 'key' ? per_key : per_address
+  const { window_ms, ...limits } = deps.config.rate_limit
+  const limit = limits[`per_${bucket}`]
   const key = `${deps.config.redis_prefix}:rate:${bucket}:${bucket === 'address' ? networkOf(who) : who}`
   let answer: [number, number, number]
   try {

@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { PERMISSIONS, pagePolicy } from '../dashboard/policy.ts'
 import type { Deps } from '../deps.ts'
 
 const JAVASCRIPT = 'text/javascript; charset=utf-8'
@@ -44,8 +45,8 @@ export function talkRoutes(app: FastifyInstance, deps: Pick<Deps, 'livekit'>): v
   }
   for (const [path, asset] of Object.entries(assets)) {
     app.get(path, { schema: { hide: true } }, async (request, reply) => {
-      reply.header('Content-Security-Policy', pagePolicy(deps.livekit?.publicUrl ?? null))
-      reply.header('Permissions-Policy', 'microphone=(self), camera=(), geolocation=(), display-capture=()')
+      reply.header('Content-Security-Policy', pagePolicy({ livekitUrl: deps.livekit?.publicUrl ?? null }))
+      reply.header('Permissions-Policy', PERMISSIONS)
       return send(request, reply, asset)
     })
   }
@@ -56,23 +57,4 @@ function send(request: FastifyRequest, reply: FastifyReply, { body, etag, type, 
   const known = request.headers['if-none-match']?.split(',').map(one => one.trim().replace(/^W\//, ''))
   if (known?.includes(etag)) return reply.code(304).send()
   return reply.type(type).send(body)
-}
-
-/** The browser asks LiveKit over http before it opens its socket. */
-function pagePolicy(livekitUrl: string | null): string {
-  const origin = livekitUrl ? new URL(livekitUrl) : null
-  const livekit = origin
-    ? ` ${origin.protocol}//${origin.host} ${origin.protocol.replace('ws', 'http')}//${origin.host}`
-    : ''
-  return [
-    "default-src 'none'",
-    "base-uri 'none'",
-    `connect-src 'self'${livekit}`,
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-    "img-src 'self' data:",
-    "media-src 'self' blob:",
-    "script-src 'self'",
-    "style-src 'self'",
-  ].join('; ')
 }

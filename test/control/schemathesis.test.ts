@@ -72,7 +72,7 @@ let folder: string
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'parley-schemathesis-'))
   control = await createControl({
-    config: { rate_limit: { per_key: 1_000_000, per_address: 1_000_000, window_ms: 60_000 } },
+    config: { rate_limit: { per_key: 1_000_000, per_session: 1_000_000, per_address: 1_000_000, window_ms: 60_000 } },
     // Tools and webhooks reach nobody.
     fetch: async () => {
       throw new FetchError('blocked_address', 'refused')

@@ -58,11 +58,12 @@ export async function createControl(
   const config: ControlConfig = {
     ...defaultConfig,
     base_url: 'http://control.test',
+    dashboard_folder: inject('dashboardFolder'),
     redis_prefix: prefix,
     engine_lost_grace_ms: 0,
     sweep_ms: 50,
     max_event_loop_delay_ms: 0, // a test machine may pause
-    rate_limit: { per_key: 10_000, per_address: 10_000, window_ms: 60_000 },
+    rate_limit: { per_key: 10_000, per_session: 10_000, per_address: 10_000, window_ms: 60_000 },
     ...options.config,
   }
   const folder = await mkdtemp(join(tmpdir(), 'parley-blobs-'))

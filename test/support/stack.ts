@@ -162,6 +162,7 @@ async function start(
     RTP_PORT_MAX: String(rtp.max),
     ENGINE_NAME: `e2e-${process.pid}`,
     FETCH_ALLOW: `${HOST}:${world.port}`,
+    DASHBOARD_DIR: inject('dashboardFolder'),
     ...settings,
   }
   const control = run(

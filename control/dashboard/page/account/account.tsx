@@ -1,0 +1,87 @@
+import { Button, Paper, Stack, Text, Title } from '@mantine/core'
+import { useForm } from '@mantine/form'
+import { useMutation } from '@tanstack/react-query'
+import { useTranslation } from 'react-i18next'
+import { api } from '../api/client.ts'
+import { must } from '../api/queries.ts'
+import { Confirm } from '../ui/confirm.tsx'
+import { tell } from '../ui/notify.ts'
+import { Page } from '../ui/page.tsx'
+import { Password } from '../ui/password.tsx'
+import { ProblemAlert } from '../ui/states.tsx'
+
+export default function Account() {
+  const { t } = useTranslation('account')
+  const everywhere = async () => {
+    await must(api.POST('/auth/log-out-everywhere'))
+    window.location.assign('/dashboard/log-in')
+  }
+  return (
+    <Page title={t('account.title')}>
+      <Paper withBorder p="md" maw={480}>
+        <Title order={2} size="h4" mb="sm">
+          {t('account.change')}
+        </Title>
+        <ChangePassword />
+      </Paper>
+      <Paper withBorder p="md" maw={480}>
+        <Stack align="flex-start">
+          <Title order={2} size="h4">
+            {t('account.sessions')}
+          </Title>
+          <Confirm
+            trigger={open => (
+              <Button variant="default" onClick={open}>
+                {t('account.everywhere')}
+              </Button>
+            )}
+            title={t('account.everywhere')}
+            action={t('account.everywhere')}
+            onConfirm={everywhere}
+          >
+            <Text>{t('account.everywhereHint')}</Text>
+          </Confirm>
+        </Stack>
+      </Paper>
+    </Page>
+  )
+}
+
+function ChangePassword() {
+  const { t } = useTranslation('account')
+  const form = useForm({
+    mode: 'uncontrolled',
+    initialValues: { current: '', new: '' },
+    validate: { new: value => (value.length < 10 ? t('passwordHint') : null) },
+  })
+  const change = useMutation({
+    mutationFn: (body: { current: string; new: string }) => must(api.POST('/auth/password', { body })),
+    onSuccess() {
+      form.reset()
+      tell(t('account.changed'))
+    },
+  })
+  return (
+    <form onSubmit={form.onSubmit(values => change.mutate(values))}>
+      <Stack>
+        <Password
+          required
+          autoComplete="current-password"
+          label={t('account.current')}
+          {...form.getInputProps('current')}
+        />
+        <Password
+          required
+          autoComplete="new-password"
+          label={t('reset.newPassword')}
+          description={t('passwordHint')}
+          {...form.getInputProps('new')}
+        />
+        <ProblemAlert error={change.error} />
+        <Button type="submit" loading={change.isPending} style={{ alignSelf: 'flex-start' }}>
+          {t('account.change')}
+        </Button>
+      </Stack>
+    </form>
+  )
+}

@@ -1,0 +1,77 @@
+import { Anchor, Button, Stack, Text, TextInput } from '@mantine/core'
+import { useForm } from '@mantine/form'
+import { useMutation } from '@tanstack/react-query'
+import { useTranslation } from 'react-i18next'
+import { Link, useNavigate } from 'react-router'
+import { api } from '../api/client.ts'
+import { fieldErrors } from '../api/problems.ts'
+import { must, queryClient, sessionQuery } from '../api/queries.ts'
+import { Password } from '../ui/password.tsx'
+import { ProblemAlert } from '../ui/states.tsx'
+import { Entrance } from './entrance.tsx'
+
+interface Values {
+  email: string
+  password: string
+  name: string
+}
+
+export default function SignUp() {
+  const { t } = useTranslation('account')
+  const { t: common } = useTranslation()
+  const navigate = useNavigate()
+  const form = useForm<Values>({
+    mode: 'uncontrolled',
+    initialValues: { email: '', password: '', name: '' },
+    validate: { password: value => (value.length < 10 ? t('passwordHint') : null) },
+  })
+  const signUp = useMutation({
+    mutationFn: ({ name, ...values }: Values) =>
+      must(api.POST('/auth/sign-up', { body: name.trim() ? { ...values, name } : values })),
+    onSuccess(session) {
+      queryClient.clear()
+      queryClient.setQueryData(sessionQuery.queryKey, session)
+      navigate('/')
+    },
+    onError: error => form.setErrors(fieldErrors(common, error)),
+  })
+  return (
+    <Entrance title={t('signUp')} lead={t('signUpLead')}>
+      <form onSubmit={form.onSubmit(values => signUp.mutate(values))}>
+        <Stack>
+          <TextInput
+            type="email"
+            autoComplete="username"
+            required
+            label={t('email')}
+            {...form.getInputProps('email')}
+          />
+          <Password
+            autoComplete="new-password"
+            required
+            label={t('password')}
+            description={t('passwordHint')}
+            {...form.getInputProps('password')}
+          />
+          <TextInput
+            autoComplete="organization"
+            label={t('yourName')}
+            description={common('optional')}
+            maxLength={100}
+            {...form.getInputProps('name')}
+          />
+          <ProblemAlert error={signUp.error} />
+          <Button type="submit" loading={signUp.isPending}>
+            {t('signUp')}
+          </Button>
+        </Stack>
+      </form>
+      <Text size="sm">
+        {t('haveAccount')}{' '}
+        <Anchor component={Link} to="/log-in">
+          {t('logIn')}
+        </Anchor>
+      </Text>
+    </Entrance>
+  )
+}

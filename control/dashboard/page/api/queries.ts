@@ -1,0 +1,46 @@
+/** Reading by TanStack Query. What several pages read stands here; what one page reads, in its folder. */
+import { MutationCache, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query'
+import { must, ParleyError } from '../../../client/problem.ts'
+import { api } from './client.ts'
+
+export { must, ParleyError } from '../../../client/problem.ts'
+
+/** A session that is over leads to the log-in, and back to where one was. */
+function toLogIn(error: unknown): void {
+  if (!(error instanceof ParleyError) || error.code !== 'unauthorized') return
+  const { pathname, search } = window.location
+  if (/\/dashboard\/(?:log-in|sign-up|password)$/.test(pathname)) return
+  const back = pathname.replace(/^\/dashboard/, '') + search
+  window.location.assign(`/dashboard/log-in?${new URLSearchParams({ back })}`)
+}
+
+/** Refusals are answers; only what is no answer of ours is asked for again. */
+const again = (failures: number, error: unknown) =>
+  failures < 2 && (!(error instanceof ParleyError) || ['rate_limited', 'service_unavailable'].includes(error.code))
+
+export const queryClient = new QueryClient({
+  queryCache: new QueryCache({ onError: toLogIn }),
+  mutationCache: new MutationCache({ onError: toLogIn }),
+  defaultOptions: { queries: { retry: again, staleTime: 10_000 }, mutations: { retry: false } },
+})
+
+export const sessionQuery = queryOptions({
+  queryKey: ['session'],
+  queryFn: ({ signal }) => must(api.GET('/auth/session', { signal })),
+  staleTime: 60_000,
+})
+
+export const balanceQuery = queryOptions({
+  queryKey: ['balance'],
+  queryFn: ({ signal }) => must(api.GET('/v1/public/balance', { signal })),
+})
+
+export const projectsQuery = queryOptions({
+  queryKey: ['projects'],
+  queryFn: ({ signal }) => must(api.GET('/v1/public/projects', { signal })).then(answer => answer.projects),
+})
+
+export const numbersQuery = queryOptions({
+  queryKey: ['numbers'],
+  queryFn: ({ signal }) => must(api.GET('/v1/public/numbers', { params: { query: { limit: 200 } }, signal })),
+})

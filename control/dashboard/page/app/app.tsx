@@ -1,0 +1,23 @@
+import { MantineProvider } from '@mantine/core'
+import { Notifications } from '@mantine/notifications'
+import { QueryClientProvider } from '@tanstack/react-query'
+import { Suspense } from 'react'
+import { RouterProvider } from 'react-router/dom'
+import { queryClient } from '../api/queries.ts'
+import { Waiting } from '../ui/states.tsx'
+import { nonce } from './nonce.ts'
+import { router } from './router.tsx'
+import { theme, variables } from './theme.ts'
+
+export function App() {
+  return (
+    <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={nonce} cssVariablesResolver={variables}>
+      <QueryClientProvider client={queryClient}>
+        <Notifications position="bottom-right" />
+        <Suspense fallback={<Waiting />}>
+          <RouterProvider router={router} />
+        </Suspense>
+      </QueryClientProvider>
+    </MantineProvider>
+  )
+}

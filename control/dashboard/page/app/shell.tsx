@@ -1,0 +1,126 @@
+/** Around every page: where one can go, whose account it is, and what is left of its money. */
+import { Anchor, AppShell, Badge, Burger, Button, Group, NavLink, ScrollArea, Stack, Text } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import {
+  IconAddressBook,
+  IconCoins,
+  IconHome,
+  IconPhone,
+  IconPhoneOff,
+  IconPlug,
+  IconRobot,
+  IconRouter,
+  IconSearch,
+  IconSpeakerphone,
+} from '@tabler/icons-react'
+import { useQuery } from '@tanstack/react-query'
+import { Suspense, useEffect } from 'react'
+import { useTranslation } from 'react-i18next'
+import { Link, Outlet, useLocation } from 'react-router'
+import { balanceQuery, sessionQuery } from '../api/queries.ts'
+import { money } from '../ui/format.ts'
+import { Answered, Waiting } from '../ui/states.tsx'
+import { Settings } from './settings.tsx'
+
+const places = [
+  { to: '/', word: 'home', Icon: IconHome },
+  { to: '/projects', word: 'projects', Icon: IconRobot },
+  { to: '/calls', word: 'calls', Icon: IconPhone },
+  { to: '/trunks', word: 'trunks', Icon: IconRouter },
+  { to: '/campaigns', word: 'campaigns', Icon: IconSpeakerphone },
+  { to: '/leads', word: 'leads', Icon: IconSearch },
+  { to: '/contacts', word: 'contacts', Icon: IconAddressBook },
+  { to: '/do-not-call', word: 'doNotCall', Icon: IconPhoneOff },
+  { to: '/access', word: 'access', Icon: IconPlug },
+  { to: '/balance', word: 'balance', Icon: IconCoins },
+] as const
+
+export function Shell() {
+  const { t } = useTranslation()
+  const [opened, { toggle, close }] = useDisclosure()
+  const { pathname } = useLocation()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the menu closes when one has gone somewhere
+  useEffect(close, [pathname])
+  const session = useQuery(sessionQuery)
+  return (
+    <AppShell
+      header={{ height: 56 }}
+      navbar={{ width: 230, breakpoint: 'sm', collapsed: { mobile: !opened } }}
+      padding="md"
+    >
+      <Anchor href="#main" className="visually-hidden">
+        {t('skip')}
+      </Anchor>
+      <AppShell.Header>
+        <Group h="100%" px="md" justify="space-between" wrap="nowrap">
+          <Group gap="xs" wrap="nowrap">
+            <Burger
+              opened={opened}
+              onClick={toggle}
+              hiddenFrom="sm"
+              size="sm"
+              aria-label={t('menu')}
+              aria-expanded={opened}
+            />
+            <Link to="/" className="plain">
+              <Text fw={700} size="lg">
+                Parley
+              </Text>
+            </Link>
+          </Group>
+          <Group gap="xs" wrap="nowrap">
+            <Balance />
+            <Settings />
+          </Group>
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar p="xs" aria-label={t('menu')}>
+        <ScrollArea>
+          {places.map(({ to, word, Icon }) => (
+            <NavLink
+              key={to}
+              component={Link}
+              to={to}
+              label={t(`nav.${word}`)}
+              leftSection={<Icon size={18} aria-hidden />}
+              active={to === '/' ? pathname === '/' : pathname.startsWith(to)}
+              aria-current={pathname === to ? 'page' : undefined}
+            />
+          ))}
+        </ScrollArea>
+      </AppShell.Navbar>
+      <AppShell.Main id="main" tabIndex={-1}>
+        <Stack maw={1200} mx="auto">
+          <Answered of={session}>
+            {() => (
+              <Suspense fallback={<Waiting />}>
+                <Outlet />
+              </Suspense>
+            )}
+          </Answered>
+        </Stack>
+      </AppShell.Main>
+    </AppShell>
+  )
+}
+
+function Balance() {
+  const { t } = useTranslation()
+  const { data } = useQuery({ ...balanceQuery, refetchInterval: 30_000 })
+  if (!data) return null
+  const inactive = data.subscription.status === 'inactive'
+  return (
+    <Group gap={4} wrap="nowrap">
+      {inactive && <Badge color="red">{t('subscriptionInactive')}</Badge>}
+      <Button
+        component={Link}
+        to="/balance"
+        variant="subtle"
+        size="compact-md"
+        aria-label={t('balanceIs', { amount: money(data.balance) })}
+      >
+        {money(data.balance)}
+      </Button>
+    </Group>
+  )
+}

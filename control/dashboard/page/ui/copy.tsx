@@ -1,0 +1,30 @@
+import { ActionIcon, Code, CopyButton, Group, ScrollArea, Tooltip } from '@mantine/core'
+import { IconCheck, IconCopy } from '@tabler/icons-react'
+import { useTranslation } from 'react-i18next'
+
+export function CopyIcon({ value, label }: { value: string; label?: string }) {
+  const { t } = useTranslation()
+  return (
+    <CopyButton value={value}>
+      {({ copied, copy }) => (
+        <Tooltip label={copied ? t('copied') : (label ?? t('copy'))}>
+          <ActionIcon variant="subtle" onClick={copy} aria-label={label ?? t('copy')}>
+            {copied ? <IconCheck size={16} /> : <IconCopy size={16} />}
+          </ActionIcon>
+        </Tooltip>
+      )}
+    </CopyButton>
+  )
+}
+
+/** A text to take away: a key, a configuration, a command. */
+export function CopyBlock({ value, label }: { value: string; label: string }) {
+  return (
+    <Group gap="xs" wrap="nowrap" align="flex-start">
+      <ScrollArea type="auto" flex={1} viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': label }}>
+        <Code block>{value}</Code>
+      </ScrollArea>
+      <CopyIcon value={value} label={label} />
+    </Group>
+  )
+}

@@ -1,0 +1,26 @@
+import { Group, Stack, Title } from '@mantine/core'
+import { useDocumentTitle } from '@mantine/hooks'
+import type { ReactNode } from 'react'
+
+interface PageProps {
+  title: string
+  /** What can be done here, beside the title. */
+  actions?: ReactNode
+  children: ReactNode
+}
+
+/** One `h1` a page; parts of it begin with `h2`. */
+export function Page({ title, actions, children }: PageProps) {
+  useDocumentTitle(`${title} · Parley`)
+  return (
+    <Stack gap="lg">
+      <Group justify="space-between" gap="sm">
+        <Title order={1} size="h2">
+          {title}
+        </Title>
+        {actions && <Group gap="xs">{actions}</Group>}
+      </Group>
+      {children}
+    </Stack>
+  )
+}

@@ -1,0 +1,46 @@
+/**
+ * Serves the dashboard's page as it was built (infra/dashboard.ts). It has no way in of its own: the page uses the same
+ * REST as everybody, with the session's cookie.
+ */
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fastifyStatic from '@fastify/static'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { Deps } from '../deps.ts'
+import { PERMISSIONS, pagePolicy } from './policy.ts'
+
+const NONCE_PLACE = '__CSP_NONCE__'
+const HTML = 'text/html; charset=utf-8'
+const NOT_BUILT =
+  '<!doctype html><title>Parley</title><p>The dashboard is not built here: <code>npm start</code> builds it.</p>'
+
+export async function dashboardRoutes(app: FastifyInstance, deps: Pick<Deps, 'livekit' | 'config'>): Promise<void> {
+  const folder = deps.config.dashboard_folder
+  const index = join(folder, 'index.html')
+  const page = existsSync(index) ? readFileSync(index, 'utf8') : null
+  if (page !== null) {
+    await app.register(fastifyStatic, {
+      root: join(folder, 'assets'),
+      prefix: '/dashboard/assets/',
+      decorateReply: false,
+      index: false,
+      preCompressed: true,
+      schemaHide: true,
+      // Their names hold the hash of what is in them.
+      immutable: true,
+      maxAge: '365d',
+    })
+  }
+  const show = async (_: unknown, reply: FastifyReply) => {
+    reply.type(HTML).header('Cache-Control', 'no-store')
+    if (page === null) return reply.code(503).send(NOT_BUILT)
+    const nonce = randomBytes(16).toString('base64url')
+    reply.header('Content-Security-Policy', pagePolicy({ livekitUrl: deps.livekit?.publicUrl ?? null, nonce }))
+    reply.header('Permissions-Policy', PERMISSIONS)
+    return reply.send(page.replaceAll(NONCE_PLACE, nonce))
+  }
+  app.get('/dashboard', { schema: { hide: true } }, show)
+  // The page has addresses of its own; whatever is asked for below, it is the one that answers.
+  app.get('/dashboard/*', { schema: { hide: true } }, show)
+}

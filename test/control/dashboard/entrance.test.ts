@@ -1,0 +1,165 @@
+/** The way in: sign-up, log-in, reset, log-out; and what the first visit shows and costs. */
+import { gzipSync } from 'node:zlib'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { chromiumPath, openBrowser, type TestBrowser, type TestPage } from '../../support/chromium.ts'
+import { createControl, type TestControl } from '../../support/control.ts'
+import {
+  nextEmail,
+  openAs,
+  openWith,
+  overflow,
+  PASSWORD,
+  screenshot,
+  seriousViolations,
+  shown,
+  signUp,
+} from '../../support/dashboard.ts'
+
+const FIRST_LOAD_BYTES = 300_000
+
+let control: TestControl
+let address: string
+let browser: TestBrowser
+const pages: TestPage[] = []
+
+beforeAll(async () => {
+  control = await createControl()
+  address = await control.app.listen({ port: 0, host: '127.0.0.1' })
+  if (chromiumPath) browser = await openBrowser({ microphone: '/dev/null' })
+})
+afterEach(async () => {
+  for (const { close } of pages.splice(0)) await close()
+})
+afterAll(async () => {
+  await browser?.close()
+  await control?.close()
+})
+
+const kept = <T extends TestPage>(opened: T): T => {
+  pages.push(opened)
+  return opened
+}
+
+describe('the page as it is served', () => {
+  it('has a policy without unsafe-inline, and a nonce of its own each time', async () => {
+    const visits = await Promise.all([1, 2].map(() => fetch(`${address}/dashboard/calls/anything`)))
+    const policies = visits.map(({ headers }) => headers.get('content-security-policy')!)
+    const nonces = policies.map(policy => /'nonce-([\w-]{20,})'/.exec(policy)![1]!)
+    expect(nonces[0]).not.toBe(nonces[1])
+    expect(policies[0]).not.toContain('unsafe')
+    expect(policies[0]).toContain("script-src 'self';")
+    expect(policies[0]).toContain("default-src 'none'")
+    const html = await visits[0]!.text()
+    expect(html).toContain(`nonce="${nonces[0]}"`)
+    expect(html).not.toContain('__CSP_NONCE__')
+    expect(visits[0]!.headers.get('cache-control')).toBe('no-store')
+  })
+
+  it('has files that are kept for long and come compressed', async () => {
+    const html = await (await fetch(`${address}/dashboard`)).text()
+    const script = /src="(\/dashboard\/assets\/[^"]+\.js)"/.exec(html)![1]!
+    const answer = await fetch(address + script, { headers: { 'accept-encoding': 'gzip' } })
+    expect(answer.headers.get('cache-control')).toContain('immutable')
+    expect(answer.headers.get('content-encoding')).toBe('gzip')
+    expect((await fetch(`${address}/dashboard/assets/nothing.js`)).status).toBe(404)
+    expect((await fetch(`${address}/dashboard/assets/..%2f..%2froutes.ts`)).status).not.toBe(200)
+  })
+})
+
+describe.skipIf(chromiumPath === null)('the way in', () => {
+  it('signs up with the trial balance in sight, and one path to go', async () => {
+    const { page, complaints } = kept(await browser.open(`${address}/dashboard/sign-up`))
+    await page.getByLabel('E-mail').fill(nextEmail())
+    await page.getByRole('textbox', { name: 'Password' }).fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign up' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Start' }).waitFor()
+    await page.getByText('RUB 100.00 to try with').waitFor()
+    expect(await page.getByRole('listitem').getByRole('heading').allTextContents()).toEqual([
+      '1. Talk to the agent',
+      '2. Edit its prompt',
+      '3. Create a key',
+      '4. Bind a number',
+    ])
+    expect(await seriousViolations(page)).toEqual([])
+    await screenshot(page, 'home')
+    expect(complaints).toEqual([])
+  })
+
+  it('loads less than 300 kB before one can talk', async () => {
+    const email = nextEmail()
+    const cookie = await signUp(address, email)
+    const opened = kept(await openWith(browser, address, cookie))
+    await opened.page.getByText('to try with').waitFor()
+    const files = opened.requests.filter(url => url.startsWith(`${address}/dashboard`))
+    const sizes = await Promise.all(
+      files.map(async url => gzipSync(new Uint8Array(await (await fetch(url)).arrayBuffer())).length),
+    )
+    const total = sizes.reduce((sum, size) => sum + size, 0)
+    console.log(`the first load: ${files.length} files, ${total} bytes of gzip`)
+    expect(total).toBeLessThan(FIRST_LOAD_BYTES)
+    expect(opened.requests.filter(url => !url.startsWith(address) && !url.startsWith('data:'))).toEqual([])
+  })
+
+  it('leads who is not logged in to the log-in and back, and nowhere else', async () => {
+    const email = nextEmail()
+    await signUp(address, email)
+    const { page } = kept(await browser.open(`${address}/dashboard/account`))
+    await page.getByRole('heading', { name: 'Log in' }).waitFor()
+    expect(new URL(page.url()).searchParams.get('back')).toBe('/account')
+    await page.getByLabel('E-mail').fill(email)
+    await page.getByRole('textbox', { name: 'Password' }).fill('wrong password')
+    await page.getByRole('button', { name: 'Log in' }).click()
+    await shown(() => page.getByRole('alert').textContent()).toContain('E-mail or password is wrong.')
+    expect(await seriousViolations(page)).toEqual([])
+    await page.getByRole('textbox', { name: 'Password' }).fill(PASSWORD)
+    await page.getByRole('button', { name: 'Log in' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Account' }).waitFor()
+    await page.goto(`${address}/dashboard/log-in?back=//evil.example`)
+    await page.getByLabel('E-mail').fill(email)
+    await page.getByRole('textbox', { name: 'Password' }).fill(PASSWORD)
+    await page.getByRole('button', { name: 'Log in' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Start' }).waitFor()
+    expect(new URL(page.url()).origin).toBe(address)
+  })
+
+  it('sets a forgotten password with the code of the mail', async () => {
+    const email = nextEmail()
+    await signUp(address, email)
+    const { page } = kept(await browser.open(`${address}/dashboard/password`))
+    await page.getByLabel('E-mail').fill(email)
+    await page.getByRole('button', { name: 'Send a code' }).click()
+    await shown(() => control.deps.mail.sent.some(({ to }) => to === email)).toBe(true)
+    const mail = control.deps.mail.sent.find(({ to }) => to === email)!
+    await page.getByLabel('Code from the mail').fill(/^\S{20,}$/m.exec(mail.text)![0])
+    await page.getByRole('textbox', { name: 'New password' }).fill('another long password')
+    await page.getByRole('button', { name: 'Set the password' }).click()
+    await page.getByText('The password is set').waitFor()
+    await page.goto(`${address}/dashboard/password${/#code=\S+/.exec(mail.text)![0]}`)
+    await page.reload()
+    expect(await page.getByLabel('Code from the mail').inputValue()).toMatch(/^\S{20,}$/)
+    expect(await seriousViolations(page)).toEqual([])
+  })
+
+  it('logs out, and speaks Russian in the dark on a narrow screen', async () => {
+    const { page, complaints } = kept(
+      await openAs(browser, address, '', {
+        locale: 'ru-RU',
+        colorScheme: 'dark',
+        viewport: { width: 380, height: 800 },
+      }),
+    )
+    await page.getByRole('heading', { level: 1, name: 'Начало' }).waitFor()
+    expect(await page.evaluate('document.documentElement.lang')).toBe('ru')
+    expect(await overflow(page)).toBe(0)
+    expect(await seriousViolations(page)).toEqual([])
+    await page.getByRole('button', { name: 'Учётная запись и настройки' }).click()
+    await page.getByRole('menuitem', { name: 'English' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Start' }).waitFor()
+    await page.getByRole('button', { name: 'Account and settings' }).click()
+    expect(complaints).toEqual([])
+    await page.getByRole('menuitem', { name: 'Log out' }).click()
+    await page.getByRole('heading', { name: 'Log in' }).waitFor()
+    await page.goto(`${address}/dashboard`)
+    await page.getByRole('heading', { name: 'Log in' }).waitFor()
+  })
+})
