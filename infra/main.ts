@@ -361,7 +361,7 @@ Parley is up. Ctrl-C stops everything; what was said and paid is kept.
   SIP        call ${demo.sip_uri} from this machine, for example with baresip
   Telephone  register as ${demo.softphone.username} at ${sip.host}:${sip.port}, password ${demo.softphone.password}, and dial agent
   Talk       ${rooms ? `${demo.base_url}/talk   (in a browser, with the key)` : 'not in a browser: there is no LiveKit yet, see above'}
-  Dashboard  ${demo.dashboard_url}   (not built yet: a page of links)
+  Dashboard  ${demo.dashboard_url}   (as ${demo.login.email}, password ${demo.login.password}${config.SIGN_UP === 'on' ? ', or sign up' : ''})
   MCP        ${demo.mcp_url}   (with the key as bearer token)
   Key        in ${file}, with all other addresses
 

@@ -9,7 +9,14 @@ import type { LogInInput, SignUpInput } from './schema.ts'
 import { createAccount } from './service.ts'
 import { countResetsSince, deleteResets, deleteSessions, findReset, insertReset, spendReset } from './session-sql.ts'
 import { forgetSessions, type NewSession, openSession, type SessionRow } from './sessions.ts'
-import { type AccountRow, lockAccount, selectAccount, selectAccountByEmail, updatePassword } from './sql.ts'
+import {
+  type AccountRow,
+  lockAccount,
+  selectAccount,
+  selectAccountByEmail,
+  updateLogin,
+  updatePassword,
+} from './sql.ts'
 import { countGuess, forgetGuesses } from './throttle.ts'
 
 export interface LoggedIn extends NewSession {
@@ -46,6 +53,15 @@ export async function logIn(deps: Deps, { email, password }: LogInInput, address
   await guess.right()
   if (match.stale) await updatePassword(deps.sql, account.id, await hashPassword(password))
   return { account, ...(await openSession(deps, account.id)) }
+}
+
+/** For an account that was made by a program: a person may log in from now on. */
+export async function giveLogin(
+  deps: Pick<Deps, 'sql'>,
+  ownerId: string,
+  { email, password }: { email: string; password: string },
+): Promise<void> {
+  await updateLogin(deps.sql, ownerId, email, await hashPassword(password))
 }
 
 /** The other sessions end: whoever changes a password may have a reason. */

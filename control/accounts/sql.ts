@@ -36,6 +36,11 @@ export async function selectAccountByEmail(db: Db, email: string): Promise<Accou
   return row
 }
 
+/** Of an account that was made without. */
+export async function updateLogin(db: Db, id: string, email: string, passwordHash: string): Promise<void> {
+  await db`update accounts set email = ${email}, password_hash = ${passwordHash} where id = ${id} and deleted_at is null`
+}
+
 export async function updatePassword(db: Db, id: string, passwordHash: string): Promise<void> {
   await db`update accounts set password_hash = ${passwordHash} where id = ${id} and deleted_at is null`
 }

@@ -20,6 +20,7 @@ const welcome = (baseUrl: string) => `<h1>Parley</h1>
 <p>Voice agents on the telephone: they place and answer calls, speak with people, use your tools, and report what came of
 it. This is the control plane of your own installation, and it is up.</p>
 <ul>
+<li><a href="/dashboard">Dashboard</a>: sign up, talk to an agent, connect a trunk, watch campaigns</li>
 <li><a href="/docs">Reference</a>: every operation, with examples</li>
 <li><a href="/openapi.json">OpenAPI document</a>: for generators and clients</li>
 <li><code>${baseUrl}/mcp</code>: the tool server for AI clients (MCP, Streamable HTTP), with an API key as bearer token</li>

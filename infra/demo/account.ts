@@ -1,5 +1,7 @@
 /** The demo's account: made at the first start, kept in `demo.json`, and its addresses brought up to date at each start. */
+import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { giveLogin } from '../../control/accounts/auth.ts'
 import { createAccount, topUp } from '../../control/accounts/service.ts'
 import { createKey, verifyKey } from '../../control/keys/service.ts'
 import { bindNumber } from '../../control/numbers/service.ts'
@@ -26,6 +28,8 @@ export interface DemoFile {
   webhook_secret: string
   /** To register a telephone with; its server is that of `sip_uri`. */
   softphone: { id: string; username: string; password: string }
+  /** Of the dashboard. */
+  login: { email: string; password: string }
 }
 
 export interface DemoAddresses {
@@ -46,13 +50,14 @@ export async function openDemoAccount(parts: ControlParts, file: string, address
   if (kept) await refresh(parts, kept, addresses)
   // An installation of before has none.
   demo.softphone ??= await newSoftphone(parts, demo.owner_id, demo.project_id)
+  demo.login ??= await newLogin(parts, demo.owner_id)
   await publishTrunks(parts) // the call comes at once
   const { baseUrl, sip } = addresses
   const whole: DemoFile = {
     ...demo,
     base_url: baseUrl,
     mcp_url: `${baseUrl}/mcp`,
-    dashboard_url: `${baseUrl}/`,
+    dashboard_url: `${baseUrl}/dashboard`,
     sip_uri: `sip:${INBOUND}@${sip.host}:${sip.port}`,
   }
   writeFileSync(file, `${JSON.stringify(whole, null, 2)}\n`, { mode: 0o600 })
@@ -99,12 +104,20 @@ async function createAll(parts: ControlParts, addresses: DemoAddresses): Promise
     webhook_id: webhook.id,
     webhook_secret: webhook.secret,
     softphone: await newSoftphone(parts, owner, project.id),
+    login: await newLogin(parts, owner),
   }
 }
 
 async function newSoftphone(parts: ControlParts, owner: string, project_id: string): Promise<DemoFile['softphone']> {
   const { id, username, password } = await createSoftphone(parts, owner, { name: 'Demo', project_id })
   return { id, username, password }
+}
+
+/** Nobody has this address elsewhere in the database, should there be another demo in it. */
+async function newLogin(parts: ControlParts, owner: string): Promise<DemoFile['login']> {
+  const login = { email: `demo-${owner.slice(-6)}@parley.example`, password: randomBytes(9).toString('base64url') }
+  await giveLogin(parts, owner, login)
+  return login
 }
 
 /** Ports may be others than last time. What the user changed of the agent stays, but for the tool's address. */

@@ -18,7 +18,7 @@ export function problemText(t: Words, error: unknown): string {
 export function fieldErrors(t: Words, error: unknown): Record<string, string> {
   if (!(error instanceof ParleyError)) return {}
   const found = (error.problem.errors ?? []).map(({ pointer, code, message }) => {
-    const words = t(`problem.fields.${code}` as 'problem.fields', { defaultValue: message }) as string
+    const words = t(`problem.fields.${code}` as 'problem.fields.custom', { message, defaultValue: message })
     return [pathOf(pointer), words] as const
   })
   return Object.fromEntries(found)
