@@ -36,6 +36,7 @@ import { forgetContent, sweepKnowledge } from './knowledge/service.ts'
 import { createSearcher } from './leads/job.ts'
 import { leadRoutes } from './leads/routes.ts'
 import { termsPage } from './leads/terms.ts'
+import { limitRoutes } from './limits/routes.ts'
 import { rethrowBare } from './log.ts'
 import { mcpRoutes } from './mcp/routes.ts'
 import { numberRoutes } from './numbers/routes.ts'
@@ -97,6 +98,7 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
     accountRoutes(scope, deps)
     keyRoutes(scope, deps)
     balanceRoutes(scope, deps)
+    limitRoutes(scope, deps)
     projectRoutes(scope, deps)
     secretRoutes(scope, deps)
     await knowledgeRoutes(scope, deps)

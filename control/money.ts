@@ -137,12 +137,12 @@ export interface Hold {
   paid_seconds: number
 }
 
-/** Undefined when the balance does not cover it; then nothing was changed. */
-async function reserve(tx: Tx, ownerId: string, amount: bigint): Promise<Moved | undefined> {
+/** Undefined when the balance does not cover it, or the cap of the day; then nothing was changed. */
+async function reserve(tx: Tx, ownerId: string, amount: bigint, at: Date): Promise<Moved | undefined> {
   const [moved] = await tx<Moved[]>`
     update balances
     set available = available - ${amount}, held = held + ${amount}, entries = entries + ${entriesOf(amount)}
-    where owner_id = ${ownerId} and available >= ${amount} returning available, entries, open_holds`
+    where owner_id = ${ownerId} and spendable(balances, ${at}) >= ${amount} returning available, entries, open_holds`
   return moved
 }
 
@@ -186,7 +186,7 @@ async function setAside(
       update balances
       set available = available - ${amount}, held = held + ${amount}, entries = entries + ${entriesOf(amount)},
         open_holds = open_holds + ${countOf(purpose)}
-      where owner_id = ${ownerId} and available >= ${amount} returning available, entries, open_holds
+      where owner_id = ${ownerId} and spendable(balances, ${at}) >= ${amount} returning available, entries, open_holds
     ), hold as (
       insert into holds (call_id, job_id, owner_id, amount, paid_seconds)
       select ${call_id}::uuid, ${job_id}::uuid, ${ownerId}, ${amount}, ${seconds} from moved
@@ -223,7 +223,7 @@ export async function openHolds(
       update balances
       set available = available - ${total}, held = held + ${total}, entries = entries + ${count * entriesOf(amount)},
         open_holds = open_holds + ${count}
-      where owner_id = ${ownerId} and available >= ${total} returning available, entries
+      where owner_id = ${ownerId} and spendable(balances, ${at}) >= ${total} returning available, entries
     ), given as (
       select given.*, moved.* from moved, jsonb_to_recordset(${tx.json(rows)})
         as given (call_id uuid, index int, first uuid, second uuid, transaction_id uuid)
@@ -259,14 +259,14 @@ export async function extendHold(
     select amount, paid_seconds from holds
     where owner_id = ${ownerId} and call_id = ${call.id} and captured is null for update`
   if (!hold) return 0
-  const [balance] = await tx<Pick<Balance, 'available'>[]>`
-    select available from balances where owner_id = ${ownerId} for update`
+  const [balance] = await tx<{ spendable: bigint }[]>`
+    select spendable(balances, ${at}) as spendable from balances where owner_id = ${ownerId} for update`
   const wanted = hold.paid_seconds + call.seconds
-  const money = hold.amount + (balance?.available ?? 0n)
+  const money = hold.amount + (balance?.spendable ?? 0n)
   const paid = secondsFor(call.tariff, call.most !== null && call.most < money ? call.most : money, wanted)
   if (paid <= hold.paid_seconds) return hold.paid_seconds
   const more = costOf(call.tariff, paid) - hold.amount
-  const moved = await reserve(tx, ownerId, more)
+  const moved = await reserve(tx, ownerId, more, at)
   if (!moved) return hold.paid_seconds
   await tx`
     update holds set amount = amount + ${more}, paid_seconds = ${paid}
@@ -309,6 +309,9 @@ export async function settleJobHold(
   return (await settle(tx, ownerId, forJob(job.id), within, at))?.captured ?? 0n
 }
 
+/** A cap is of the UTC day, since an account has no time zone of its own. */
+const utcDay = (at: Date) => at.toISOString().slice(0, 10)
+
 /** Null: there is none that is open. */
 async function settle(
   tx: Tx,
@@ -327,7 +330,8 @@ async function settle(
   const [moved] = await tx<Moved[]>`
     update balances
     set held = held - ${hold.amount}, available = available + ${rest}, entries = entries + ${entriesOf(rest)},
-      open_holds = open_holds - ${countOf(purpose)}
+      open_holds = open_holds - ${countOf(purpose)},
+      spent = case when spent_on = ${utcDay(at)} then spent else 0 end + ${captured}, spent_on = ${utcDay(at)}
     where owner_id = ${ownerId} returning available, entries, open_holds`
   await tx`update holds set captured = ${captured} where ${which}`
   const amounts = { held: -hold.amount, revenue: captured, balance: rest }

@@ -73,7 +73,14 @@ interface PrefixedPlan {
   defaultIDDPrefix(): string | 0 | undefined
 }
 
-export type Barred = 'emergency' | 'premium_rate' | 'satellite' | 'blocked_prefix'
+export type Barred = 'emergency' | 'premium_rate' | 'satellite' | 'blocked_prefix' | 'destination_not_allowed'
+
+/** Beginnings of numbers. `destinations`: the only ones that an account calls; empty or left out: all. */
+export interface DialingLimits {
+  blocked_prefixes: readonly string[]
+  allowed_prefixes: readonly string[]
+  destinations?: readonly string[]
+}
 
 /** By calling code; 112 and 911 are routed to the emergency services in most networks. */
 export const EMERGENCY_EVERYWHERE = ['112', '911']
@@ -103,10 +110,7 @@ const longest = (phone: string, prefixes: readonly string[]) =>
  * Why a number is not dialled; null when it is. Of a blocked and an allowed prefix the longer decides; an allowed one
  * also opens premium-rate numbers, and nothing opens emergency numbers.
  */
-export function barredAs(
-  phone: string,
-  rules: { blocked_prefixes: readonly string[]; allowed_prefixes: readonly string[] },
-): Barred | null {
+export function barredAs(phone: string, rules: DialingLimits): Barred | null {
   const number = parsePhoneNumberFromString(phone)
   if (number && !number.isValid()) {
     // Switches route an emergency code as soon as they have read it and ignore the digits after it.
@@ -119,5 +123,7 @@ export function barredAs(
     if (SATELLITE.some(prefix => phone.startsWith(prefix))) return 'satellite'
     return phone.startsWith(INTERNATIONAL_PREMIUM) ? 'premium_rate' : 'blocked_prefix'
   }
-  return allowed === 0 && number?.getType() === 'PREMIUM_RATE' ? 'premium_rate' : null
+  if (allowed === 0 && number?.getType() === 'PREMIUM_RATE') return 'premium_rate'
+  const { destinations = [] } = rules
+  return destinations.length > 0 && longest(phone, destinations) === 0 ? 'destination_not_allowed' : null
 }

@@ -5,7 +5,8 @@ import { presentMoney } from '../http/money-schema.ts'
 import { listOf, paging } from '../http/paging.ts'
 import { route } from '../http/route.ts'
 import type { EntryKind } from '../money.ts'
-import { EntryView } from './schema.ts'
+import { EntryView, SpendFilters, SpendView } from './schema.ts'
+import { spendOf } from './spend.ts'
 import { countEntries, type EntryRow, selectEntries } from './sql.ts'
 
 function describe({ kind, job_id }: Pick<EntryRow, 'kind' | 'job_id'>): string {
@@ -48,5 +49,18 @@ export function balanceRoutes(app: FastifyInstance, deps: Deps): void {
       const rows = await selectEntries(deps.sql, ownerId, { ...query, total })
       return { items: rows.map(row => presentEntry(deps.config.currency, row)), total, ...query }
     },
+  })
+  route(app, deps, {
+    id: 'get_spend',
+    method: 'GET',
+    path: '/balance/spend',
+    scope: 'read',
+    tag: 'Account',
+    summary: 'What was spent, day by day',
+    description:
+      'What calls and lead searches have cost, on the days of a time zone on which they were charged: when they ended. What is only set aside is not in it. At most 366 days.',
+    query: SpendFilters,
+    answer: SpendView,
+    handle: ({ ownerId, query }) => spendOf(deps, ownerId, query),
   })
 }

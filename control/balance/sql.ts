@@ -26,3 +26,30 @@ export async function selectEntries(db: Db, ownerId: string, page: Page & { tota
     where owner_id = ${ownerId} and account = 'balance' and seq > ${newest - page.limit} and seq <= ${newest}
     order by seq desc`
 }
+
+export const spendKinds = ['calls', 'web', 'leads'] as const
+export type SpendKind = (typeof spendKinds)[number]
+
+export interface SpentRow {
+  /** Of the days, from 1. */
+  day: number
+  kind: SpendKind
+  spent: bigint
+}
+
+/**
+ * What was captured, by the day that it was captured on; `bounds` as of `Days`. Of calls only those in the browser are looked
+ * at: an index has them by themselves.
+ */
+export async function selectSpent(db: Db, ownerId: string, bounds: readonly Date[]): Promise<SpentRow[]> {
+  const [first, last] = [bounds[0]!, bounds.at(-1)!]
+  return db<SpentRow[]>`
+    select width_bucket(entries.created_at, ${bounds.map(bound => bound.toISOString())}::timestamptz[]) as day,
+      case when entries.job_id is not null then 'leads' when web.id is not null then 'web' else 'calls' end as kind,
+      sum(entries.amount)::bigint as spent
+    from ledger_entries as entries
+      left join calls as web on web.id = entries.call_id and web.owner_id = ${ownerId} and web.direction = 'web'
+    where entries.owner_id = ${ownerId} and entries.account = 'revenue'
+      and entries.created_at >= ${first} and entries.created_at < ${last}
+    group by 1, 2`
+}

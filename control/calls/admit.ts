@@ -6,6 +6,7 @@ import { holdPlace, passInbound } from '../gates/service.ts'
 import { Problem } from '../http/problem.ts'
 import { uuidv7 } from '../ids.ts'
 import { hasReadySource } from '../knowledge/sql.ts'
+import { barringOf } from '../limits/service.ts'
 import { extendHold, type Tariff } from '../money.ts'
 import { selectInboundProject } from '../numbers/sql.ts'
 import { toE164 } from '../phone.ts'
@@ -119,7 +120,14 @@ async function takeIn(deps: Deps, tariff: Tariff, { project, called, caller, tru
     if (missing.length > 0) await updateMissingVars(tx, owner_id, call.id, missing)
     const contact = await knownContact(tx, { ...call, contact_id }, settings)
     const knowledge = await hasReadySource(tx, owner_id, project.id)
-    const known = { settings, secrets, contact, knowledge, paidSeconds: HOLD_SECONDS, barring: deps.config }
+    const known = {
+      settings,
+      secrets,
+      contact,
+      knowledge,
+      paidSeconds: HOLD_SECONDS,
+      barring: await barringOf(deps, tx, owner_id),
+    }
     const plan = makePlan(deps.sealer, { call, language: project.language, ...known })
     return { admitted: true, plan }
   })

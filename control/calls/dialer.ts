@@ -3,6 +3,7 @@ import { type Deps, wallDate } from '../deps.ts'
 import { isDoNotCall } from '../do-not-call/sql.ts'
 import { enqueue } from '../jobs.ts'
 import { hasReadySource } from '../knowledge/sql.ts'
+import { barringOf } from '../limits/service.ts'
 import { openSecrets } from '../projects/secrets.ts'
 import { presentProject } from '../projects/service.ts'
 import { selectProjectEver } from '../projects/sql.ts'
@@ -61,7 +62,7 @@ async function place(deps: Deps, call: CallRow): Promise<void> {
   const contact = await knownContact(deps.sql, call, settings)
   const missing = missingVars(settings, call)
   if (missing.length > 0) await updateMissingVars(deps.sql, call.owner_id, call.id, missing)
-  const paid = { paidSeconds: HOLD_SECONDS, barring: deps.config }
+  const paid = { paidSeconds: HOLD_SECONDS, barring: await barringOf(deps, deps.sql, call.owner_id) }
   const softphone_id = call.trunk_id === null ? await selectSoftphoneId(deps.sql, call.owner_id, call.to_phone) : null
   const knowledge = await hasReadySource(deps.sql, call.owner_id, call.project_id)
   const known = { settings, secrets, contact, knowledge, softphone_id, ...paid }

@@ -10,8 +10,9 @@ import {
 } from '../../media/contract/plan.ts'
 import type { Sealer } from '../../media/contract/seal.ts'
 import { secondsFor } from '../money.ts'
+import type { DialingLimits } from '../phone.ts'
 import type { ProjectSettings, TextBrain, Tool } from '../projects/schema.ts'
-import { type Rules, transferBarred } from '../projects/transfers.ts'
+import { transferBarred } from '../projects/transfers.ts'
 import type { CallRow } from './sql.ts'
 import { tariffOfCall } from './tariff.ts'
 
@@ -121,7 +122,11 @@ function planSecrets(settings: ProjectSettings, secrets: ReadonlyMap<string, str
 }
 
 /** Judged again, since what is barred may have changed. `{{about}}` is filled by the engine. */
-const transferPlans = ({ transfers }: ProjectSettings, vars: Readonly<Record<string, string>>, barring: Rules) =>
+const transferPlans = (
+  { transfers }: ProjectSettings,
+  vars: Readonly<Record<string, string>>,
+  barring: DialingLimits,
+) =>
   transfers
     .filter(({ to }) => transferBarred(to, barring) === null)
     .map(({ announce, ...rest }) => ({
@@ -150,7 +155,7 @@ export interface PlanInput {
   secrets: ReadonlyMap<string, string>
   paidSeconds: number
   /** What is not dialled. */
-  barring: Rules
+  barring: DialingLimits
   contact?: CallPlan['contact']
   room?: CallPlan['room']
   /** Whether the agent has something to look up. */

@@ -44,6 +44,7 @@ export function callRoutes(app: FastifyInstance, deps: Deps): void {
       'not_found',
       'subscription_inactive',
       'insufficient_balance',
+      'daily_limit_reached',
       'no_outbound_line',
       'do_not_call',
       'destination_blocked',

@@ -5,6 +5,7 @@ import { type Deps, wallDate } from '../deps.ts'
 import { selectTrunkRoom } from '../gates/sql.ts'
 import { uuidv7 } from '../ids.ts'
 import { enqueue, withJobs } from '../jobs.ts'
+import { within } from '../limits/service.ts'
 import { costOf, openHolds, type Tariff } from '../money.ts'
 import { pickLine } from '../numbers/lines.ts'
 import { barredAs } from '../phone.ts'
@@ -131,7 +132,7 @@ function sort(
   const judgement = judge({
     ...{ contact, campaign, nowMs: at.getTime(), blockers: [] },
     doNotCall: contact.unwanted,
-    barred: barredAs(contact.phone, deps.config),
+    barred: barredAs(contact.phone, within(deps.config, terms.destinations)),
     zones: calleeZones(contact.phone),
   })
   if (judgement.verdict === 'skip') {
@@ -153,7 +154,7 @@ async function begin(deps: Deps, tx: Tx, { campaign, terms, at }: Plan, dial: re
   const tariff = tariffAt(deps.config, 'out', terms.minute_price)
   const people = dial.map(({ contact: { phone, name } }) => ({ id: uuidv7(at.getTime()), phone, name }))
   const contacts = await upsertContacts(tx, owner_id, project_id, people, at)
-  const room = await lockRoom(tx, campaign)
+  const room = await lockRoom(tx, campaign, at)
   const { count, maxCost } = roomFor(deps, campaign, room, tariff, dial.length)
   const taken = await withinTrunks(tx, owner_id, dial.slice(0, count))
   if (taken.length === 0) return 0

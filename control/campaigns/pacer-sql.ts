@@ -75,7 +75,8 @@ export async function selectWork(db: Db, asleep: readonly string[], at: Date): P
         where c.campaign_id = campaigns.id and c.status = 'pending' and next_attempt_at <= ${at}
         order by next_attempt_at, seq limit concurrency - counters.dialing - counters.in_progress
       ) as waiting)::int as due,
-      accounts.minute_price, subscriptions.status, subscriptions.ends_at, balances.available, balances.open_holds,
+      accounts.minute_price, accounts.destinations, subscriptions.status, subscriptions.ends_at, balances.available,
+      balances.open_holds, spendable(balances, ${at}) as spendable,
       ${dialled(db)}
     from campaigns
     join campaign_counters counters on counters.campaign_id = campaigns.id
@@ -105,12 +106,12 @@ export async function lockRunning(tx: Tx, ownerId: string, id: string): Promise<
   return row
 }
 
-export type Terms = Pick<WorkRow, 'minute_price' | 'caller_id' | 'lines'>
+export type Terms = Pick<WorkRow, 'minute_price' | 'destinations' | 'caller_id' | 'lines'>
 
 /** As they are now: a claim may come a while after the look that it was planned by. */
 export async function selectTerms(tx: Tx, ownerId: string, id: string): Promise<Terms> {
   const [row] = await tx<Terms[]>`
-    select accounts.minute_price, ${dialled(tx)}
+    select accounts.minute_price, accounts.destinations, ${dialled(tx)}
     from campaigns join accounts on accounts.id = campaigns.owner_id ${projectOf(tx)}
     where campaigns.owner_id = ${ownerId} and campaigns.id = ${id}`
   return row!
@@ -188,12 +189,13 @@ export interface ClaimRoom {
 export async function lockRoom(
   tx: Tx,
   campaign: Pick<CampaignRow, 'owner_id' | 'id' | 'max_spend'>,
+  at: Date,
 ): Promise<ClaimRoom> {
   const { owner_id, id } = campaign
   // Statements of their own: they must see what the lock was waiting for.
   await tx`select 1 from balances where owner_id = ${owner_id} for update`
   const [row] = await tx<Omit<ClaimRoom, 'reserved'>[]>`
-    select available, open_holds, counters.dialing + counters.in_progress as live, campaigns.spend
+    select spendable(balances, ${at}) as available, open_holds, counters.dialing + counters.in_progress as live, campaigns.spend
     from campaigns join campaign_counters counters on counters.campaign_id = campaigns.id
     join balances on balances.owner_id = campaigns.owner_id
     where campaigns.owner_id = ${owner_id} and campaigns.id = ${id}`

@@ -154,10 +154,10 @@ async function isReady(deps: Deps, state: PacerState, row: WorkRow, nowMs: numbe
 }
 
 function blockersFor(deps: Deps, row: WorkRow): Blocker[] {
-  const { available, reserved } = row
+  const { available, spendable, reserved } = row
   return blockersOf({
     campaign: { ...row, status: 'running' },
-    ...{ subscribed: isLive(deps, row), lines: usableLines(row).length, available, reserved },
+    ...{ subscribed: isLive(deps, row), lines: usableLines(row).length, available, spendable, reserved },
     hold: costOf(tariffAt(deps.config, 'out', row.minute_price), HOLD_SECONDS),
   })
 }

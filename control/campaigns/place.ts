@@ -11,6 +11,7 @@ import { createWaiting, giveUp } from '../calls/waiting.ts'
 import { type Deps, wallDate } from '../deps.ts'
 import { enqueue } from '../jobs.ts'
 import { hasReadySource } from '../knowledge/sql.ts'
+import { barringOf } from '../limits/service.ts'
 import { openSecrets } from '../projects/secrets.ts'
 import { presentProject } from '../projects/service.ts'
 import { selectProjectEver } from '../projects/sql.ts'
@@ -87,9 +88,10 @@ async function placeOf(
   const project = await selectProjectEver(deps.sql, owner_id, project_id)
   if (!project) throw new Error('the project of a queued call is missing')
   const settings = presentProject(project)
-  const [secrets, knowledge] = await Promise.all([
+  const [secrets, knowledge, barring] = await Promise.all([
     openSecrets(deps, deps.sql, owner_id, secretNames(settings)),
     hasReadySource(deps.sql, owner_id, project_id),
+    barringOf(deps, deps.sql, owner_id),
   ])
   const shared = { language: project.language, settings, secrets, knowledge, softphone_id: null }
   const place = async ({ row, wait }: { row: OfferRow; wait: number }) => {
@@ -99,7 +101,7 @@ async function placeOf(
     const missing = missingVars(settings, row)
     if (missing.length > 0) await updateMissingVars(deps.sql, owner_id, row.id, missing)
     const deadline = row.deadline_at.getTime()
-    const paid = { paidSeconds: HOLD_SECONDS, barring: deps.config }
+    const paid = { paidSeconds: HOLD_SECONDS, barring }
     const plan = { ...makePlan(deps.sealer, { call: row, contact, ...shared, ...paid }), dial_by: deadline }
     const command: Command = { type: 'call.place', plan, deadline }
     if (wait > 0) waitFor(wait, command)

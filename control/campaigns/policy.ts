@@ -15,6 +15,7 @@ export const blockers = [
   'no_outbound_line',
   'max_spend',
   'insufficient_balance',
+  'daily_limit_reached',
 ] as const
 export type Blocker = (typeof blockers)[number]
 export type WaitReason = Blocker | 'outside_window' | 'quiet_hours' | 'retry_interval'
@@ -109,13 +110,15 @@ export interface Standing {
   lines: number
   /** Units that can be spent, and those that the first minute of a call takes. */
   available: bigint
+  /** Of the former what the cap of the day leaves. */
+  spendable: bigint
   hold: bigint
   /** Units that calls under way may still cost, of those that the campaign may spend. */
   reserved: bigint
 }
 
 /** What stands against all calls of a campaign now, in the order of the gates. */
-export function blockersOf({ campaign, subscribed, lines, available, hold, reserved }: Standing): Blocker[] {
+export function blockersOf({ campaign, subscribed, lines, available, spendable, hold, reserved }: Standing): Blocker[] {
   const { status, consent, max_spend, spend } = campaign
   const found: Blocker[] = []
   if (status !== 'running') found.push('not_running')
@@ -124,5 +127,6 @@ export function blockersOf({ campaign, subscribed, lines, available, hold, reser
   if (lines === 0) found.push('no_outbound_line')
   if (max_spend !== null && spend + reserved + hold > max_spend) found.push('max_spend')
   if (available < hold) found.push('insufficient_balance')
+  else if (spendable < hold) found.push('daily_limit_reached')
   return found
 }

@@ -172,6 +172,7 @@ const START_ERRORS: ProblemCode[] = [
   'no_contacts',
   'subscription_inactive',
   'insufficient_balance',
+  'daily_limit_reached',
   'no_outbound_line',
   'moderation_rejected',
 ]

@@ -176,6 +176,7 @@ export const invalidCodes = [
   'premium_rate',
   'satellite',
   'blocked_prefix',
+  'destination_not_allowed',
   'moderation_rejected',
 ] as const
 export type InvalidCode = (typeof invalidCodes)[number]

@@ -62,8 +62,9 @@ export async function listCampaigns(deps: Deps, ownerId: string, filters: Campai
 }
 
 export async function getCampaign(deps: Deps, ownerId: string, id: string): Promise<CampaignView> {
-  const [row, price] = await Promise.all([findCampaign(deps, ownerId, id), priceOf(deps, ownerId)])
-  return presentCampaign(deps.config, row, price)
+  // One after the other, so that who asks for somebody else's asks the database the same as for one that never was.
+  const row = await findCampaign(deps, ownerId, id)
+  return presentCampaign(deps.config, row, await priceOf(deps, ownerId))
 }
 
 /** A draft: it calls nobody until it has contacts and is started. */

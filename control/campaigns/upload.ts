@@ -3,11 +3,12 @@ import { setImmediate } from 'node:timers/promises'
 import { inBackground } from '../background.ts'
 import { textVars } from '../calls/plan.ts'
 import type { Db } from '../db/connect.ts'
-import { type ControlConfig, type Deps, wallDate } from '../deps.ts'
+import { type Deps, wallDate } from '../deps.ts'
 import { notFound, Problem } from '../http/problem.ts'
 import { uuidv7 } from '../ids.ts'
+import { barringOf } from '../limits/service.ts'
 import { rejectedTexts } from '../moderation.ts'
-import { barredAs, readPhone, regionOf } from '../phone.ts'
+import { barredAs, type DialingLimits, readPhone, regionOf } from '../phone.ts'
 import { homeRegionOf } from '../trunks/home.ts'
 import { isDraft } from './lifecycle.ts'
 import { ContactEntry, type InvalidCode, type UploadMode } from './schema.ts'
@@ -52,7 +53,7 @@ export async function uploadContacts(
 ): Promise<UploadAnswer> {
   const campaign = assertDraft(await selectCampaign(deps.sql, ownerId, campaignId))
   const region = await regionOfCampaign(deps.sql, ownerId, campaign.project_id)
-  const reading = await readEntries(entries, { region, barring: deps.config })
+  const reading = await readEntries(entries, { region, barring: await barringOf(deps, deps.sql, ownerId) })
   const { good, invalid } = await passTexts(deps, reading)
   const at = wallDate(deps)
   const contacts = good.map(({ phone, name, vars }) => ({ id: uuidv7(at.getTime()), phone, name, vars }))
@@ -104,7 +105,7 @@ const AT_A_TIME = 500
 
 export async function readEntries(
   entries: readonly unknown[],
-  context: { region: string | null; barring: Pick<ControlConfig, 'blocked_prefixes' | 'allowed_prefixes'> },
+  context: { region: string | null; barring: DialingLimits },
 ): Promise<Reading> {
   const byPhone = new Map<string, Entry>()
   const reading: Reading = { good: [], duplicates: 0, invalid: [] }

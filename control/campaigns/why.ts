@@ -5,6 +5,7 @@ import { isDoNotCall } from '../do-not-call/sql.ts'
 import { standingOf } from '../gates/service.ts'
 import { notFound } from '../http/problem.ts'
 import { time } from '../http/shapes.ts'
+import { within } from '../limits/service.ts'
 import { costOf } from '../money.ts'
 import { barredAs } from '../phone.ts'
 import { calleeZones } from './callee-zone.ts'
@@ -22,6 +23,7 @@ const messages: Record<WaitReason | SkipReason | 'moderation_rejected', string> 
   no_outbound_line: 'No outbound line is bound to the project',
   max_spend: 'Another call could cost more than the campaign may spend',
   insufficient_balance: 'The balance does not cover the first minute of a call',
+  daily_limit_reached: 'The account has spent what a day may cost',
   outside_window: 'The window of the campaign is closed',
   quiet_hours: 'It is a quiet hour where the number is',
   retry_interval: 'The time between two attempts is not over',
@@ -30,6 +32,7 @@ const messages: Record<WaitReason | SkipReason | 'moderation_rejected', string> 
   premium_rate: 'Premium-rate numbers are not dialled',
   satellite: 'Satellite networks are not dialled',
   blocked_prefix: 'Numbers that begin like this are not dialled',
+  destination_not_allowed: 'The account does not call numbers that begin like this',
   attempts_exhausted: 'There is no attempt left',
   moderation_rejected: 'With its vars the task says what an agent must not be told',
   no_common_hours: 'The window and the quiet hours where the number is leave no minute',
@@ -98,20 +101,21 @@ async function judgeNow(deps: Deps, campaign: CountedCampaign, contact: Campaign
     selectReserved(deps.sql, [campaign]),
   ])
   const usable = caller_id === null ? lines : lines.filter(line => line.number === caller_id)
-  const { subscribed, available, tariff } = standing
+  const { subscribed, available, spendable, destinations, tariff } = standing
   const hold = costOf(tariff, HOLD_SECONDS)
   return judge({
     contact,
     campaign,
     nowMs: wallDate(deps).getTime(),
     doNotCall,
-    barred: barredAs(contact.phone, deps.config),
+    barred: barredAs(contact.phone, within(deps.config, destinations)),
     zones: calleeZones(contact.phone),
     blockers: blockersOf({
       campaign,
       subscribed,
       lines: usable.length,
       available,
+      spendable,
       hold,
       reserved: reserved.get(id) ?? 0n,
     }),

@@ -8,8 +8,9 @@ import { isLive } from '../accounts/service.ts'
 import type { CallRow } from '../calls/sql.ts'
 import { HOLD_SECONDS, tariffAt } from '../calls/tariff.ts'
 import type { Tx } from '../db/connect.ts'
-import type { ControlConfig, Deps } from '../deps.ts'
+import { type ControlConfig, type Deps, wallDate } from '../deps.ts'
 import { notFound, Problem } from '../http/problem.ts'
+import { within } from '../limits/service.ts'
 import { passModeration } from '../moderation.ts'
 import { costOf, openHold, type Tariff } from '../money.ts'
 import { pickLine } from '../numbers/lines.ts'
@@ -31,6 +32,9 @@ export interface Standing {
   subscribed: boolean
   /** Units that can be spent. */
   available: bigint
+  /** Of them what the cap of the day leaves. */
+  spendable: bigint
+  destinations: readonly string[]
   /** Calls under way. */
   calls: number
   tariff: Tariff
@@ -40,19 +44,23 @@ function toStanding(deps: Deps, row: StandingRow | undefined, direction: CallRow
   return {
     subscribed: row !== undefined && isLive(deps, row),
     available: row?.available ?? 0n,
+    spendable: row?.spendable ?? 0n,
+    destinations: row?.destinations ?? [],
     calls: row?.open_holds ?? 0,
     tariff: tariffAt(deps.config, direction, row?.minute_price ?? null),
   }
 }
 
 export async function standingOf(deps: Deps, ownerId: string, direction: CallRow['direction']): Promise<Standing> {
-  return toStanding(deps, await selectStanding(deps.sql, ownerId), direction)
+  return toStanding(deps, await selectStanding(deps.sql, ownerId, wallDate(deps)), direction)
 }
 
 /** Every reason, in order: who needs one takes the first, who tells of all (the start of a campaign) lists them. */
-export function* moneyGates({ subscribed, available, tariff }: Standing): Generator<Problem> {
+export function* moneyGates({ subscribed, available, spendable, tariff }: Standing): Generator<Problem> {
   if (!subscribed) yield new Problem('subscription_inactive')
-  if (available < costOf(tariff, HOLD_SECONDS)) yield new Problem('insufficient_balance')
+  const first = costOf(tariff, HOLD_SECONDS)
+  if (available < first) yield new Problem('insufficient_balance')
+  else if (spendable < first) yield new Problem('daily_limit_reached')
 }
 
 function* roomGates(config: ControlConfig, calls: number, trunk: TrunkRoom | undefined): Generator<Problem> {
@@ -72,10 +80,11 @@ const barredMessages: Record<Barred, string> = {
   premium_rate: 'Premium-rate numbers are not dialled',
   satellite: 'Satellite networks are not dialled',
   blocked_prefix: 'Numbers that begin like this are not dialled',
+  destination_not_allowed: 'The account does not call numbers that begin like this',
 }
 
-function passDestination(config: ControlConfig, phone: string): void {
-  const code = barredAs(phone, config)
+function passDestination(config: ControlConfig, destinations: readonly string[], phone: string): void {
+  const code = barredAs(phone, within(config, destinations))
   if (code === null) return
   throw new Problem('destination_blocked', { errors: [{ pointer: '/phone', code, message: barredMessages[code] }] })
 }
@@ -97,7 +106,7 @@ const NO_LINE = { number: 'agent', trunk_id: null, max_calls: null, live: 0 }
 /** Throws the first reason why this call is not made. */
 export async function passOutbound(deps: Deps, ownerId: string, wish: OutboundWish): Promise<OutboundPass> {
   const { phone, texts } = wish
-  const found = await selectOutbound(deps.sql, ownerId, wish)
+  const found = await selectOutbound(deps.sql, ownerId, { ...wish, at: wallDate(deps) })
   if (!found?.project_id) throw notFound()
   const isOwnPhone = SOFTPHONE_USERNAME.test(phone)
   if (isOwnPhone && (await selectSoftphoneId(deps.sql, ownerId, phone)) === null) throw notFound()
@@ -105,7 +114,7 @@ export async function passOutbound(deps: Deps, ownerId: string, wish: OutboundWi
   pass(moneyGates(standing))
   const line = isOwnPhone ? NO_LINE : pickLine(found.lines, found.caller_id, phone)
   if (found.unwanted) throw new Problem('do_not_call')
-  if (!isOwnPhone) passDestination(deps.config, phone)
+  if (!isOwnPhone) passDestination(deps.config, standing.destinations, phone)
   pass(roomGates(deps.config, standing.calls, limited(line)))
   await passModeration(deps, texts)
   return { ...standing, line }
@@ -166,7 +175,18 @@ export async function holdPlace(
 ): Promise<void> {
   const { id, owner_id, trunk_id, created_at } = call
   const open = await openHold(tx, owner_id, { id, tariff, seconds: HOLD_SECONDS }, created_at)
-  if (open === null) throw new Problem('insufficient_balance')
+  if (open === null) throw await shortage(tx, call, tariff)
   const trunk = trunk_id === null || !trunkLimited ? undefined : await selectTrunkRoom(tx, owner_id, trunk_id)
   pass(roomGates(config, open - 1, trunk))
+}
+
+/** Why there was no hold. */
+async function shortage(
+  tx: Tx,
+  { owner_id, created_at }: Pick<CallRow, 'owner_id' | 'created_at'>,
+  tariff: Tariff,
+): Promise<Problem> {
+  const row = await selectStanding(tx, owner_id, created_at)
+  const covered = row !== undefined && row.available >= costOf(tariff, HOLD_SECONDS)
+  return new Problem(covered ? 'daily_limit_reached' : 'insufficient_balance')
 }

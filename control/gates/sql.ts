@@ -8,11 +8,16 @@ export interface StandingRow {
   status: Subscription['status'] | null
   ends_at: Date | null
   available: bigint
+  /** Of it what the cap of the day leaves. */
+  spendable: bigint
   open_holds: number
+  /** Beginnings of the numbers that the account calls; empty: all. */
+  destinations: string[]
 }
 
-const standing = (db: Db) => db`
-  accounts.minute_price, subscriptions.status, subscriptions.ends_at, balances.available, balances.open_holds`
+const standing = (db: Db, at: Date) => db`
+  accounts.minute_price, accounts.destinations, subscriptions.status, subscriptions.ends_at, balances.available,
+  balances.open_holds, spendable(balances, ${at}) as spendable`
 /** Of a trunk: a call has one, and another while its caller is given to somebody over a second line. */
 export const linesInUse = (db: Db) => db`
   ((select count(*) from calls where trunk_id = trunks.id and ended_at is null)
@@ -22,8 +27,10 @@ const standingFrom = (db: Db) => db`
   accounts join balances on balances.owner_id = accounts.id
   left join subscriptions on subscriptions.owner_id = accounts.id`
 
-export async function selectStanding(db: Db, ownerId: string): Promise<StandingRow | undefined> {
-  const [row] = await db<StandingRow[]>`select ${standing(db)} from ${standingFrom(db)} where accounts.id = ${ownerId}`
+export async function selectStanding(db: Db, ownerId: string, at: Date): Promise<StandingRow | undefined> {
+  const [row] = await db<
+    StandingRow[]
+  >`select ${standing(db, at)} from ${standingFrom(db)} where accounts.id = ${ownerId}`
   return row
 }
 
@@ -47,10 +54,10 @@ export interface OutboundRow extends StandingRow {
 export async function selectOutbound(
   db: Db,
   ownerId: string,
-  { project_id, phone }: { project_id: string; phone: string },
+  { project_id, phone, at }: { project_id: string; phone: string; at: Date },
 ): Promise<OutboundRow | undefined> {
   const [row] = await db<OutboundRow[]>`
-    select ${standing(db)}, projects.id as project_id, projects.settings ->> 'caller_id' as caller_id,
+    select ${standing(db, at)}, projects.id as project_id, projects.settings ->> 'caller_id' as caller_id,
       exists(select 1 from do_not_call where owner_id = ${ownerId} and phone = ${phone}) as unwanted,
       coalesce((
         select json_agg(json_build_object(

@@ -11,6 +11,19 @@ const key = {
   revoked_at: null,
 }
 
+const spent = (calls: string, web: string, leads: string) => ({
+  calls: money(calls),
+  web: money(web),
+  leads: money(leads),
+})
+
+const limits = {
+  destinations: ['+374', '+7'],
+  max_spend_a_day: money('500.0000'),
+  spent_today: money('42.5000'),
+  held: money('5.0000'),
+}
+
 const credentials = { email: 'anna@example.com', password: 'correct horse battery' }
 const session = {
   account_id: '0195f2bd-5e28-72a5-9d84-be508fc2a367',
@@ -40,6 +53,20 @@ export const accountExamples = {
       created_at: CALLED,
     }),
   },
+  get_spend: {
+    answer: {
+      from: '2026-03-01',
+      to: '2026-03-02',
+      timezone: 'Europe/Moscow',
+      total: money('7.5000'),
+      items: [
+        { date: '2026-03-01', spent: money('0.0000'), by_kind: spent('0.0000', '0.0000', '0.0000') },
+        { date: '2026-03-02', spent: money('7.5000'), by_kind: spent('5.0000', '2.5000', '0.0000') },
+      ],
+    },
+  },
+  get_limits: { answer: limits },
+  update_limits: { request: { destinations: ['+7', '+374'], max_spend_a_day: '500' }, answer: limits },
   list_keys: { answer: page(key) },
   create_key: {
     request: { name: 'Production', scopes: ['read', 'write'] },

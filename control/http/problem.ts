@@ -44,6 +44,11 @@ export const problems = {
     title: 'The balance does not cover it',
     help: 'The balance must be at least the price of one minute of the call, or the estimate of the lead search.',
   },
+  daily_limit_reached: {
+    status: 402,
+    title: 'The account has spent what a day may cost',
+    help: 'Its owner has set a limit of spending a day (UTC), under Limits in the dashboard. It is raised there, or the day is waited for.',
+  },
   insufficient_scope: {
     status: 403,
     title: 'The key lacks the scope this needs',

@@ -68,6 +68,7 @@ function beginningRoutes(app: FastifyInstance, deps: Deps): void {
       'lead_search_active',
       'no_lead_sources',
       'insufficient_balance',
+      'daily_limit_reached',
       'service_unavailable',
     ],
     handle: ({ ownerId, caller, body, save }) => startSearch(deps, { ownerId, caller }, body, save),

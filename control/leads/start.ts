@@ -44,6 +44,7 @@ export async function startSearch(
   const sources = (await sourcesFor(deps, ownerId)).map(source => source.id)
   if (sources.length === 0) throw new Problem('no_lead_sources')
   if (standing.available < amount) throw tooDear()
+  if (standing.spendable < amount) throw new Problem('daily_limit_reached')
   return withJobs(deps, async tx => {
     await lockBalance(tx, ownerId)
     const now = await facts(tx)
@@ -54,7 +55,9 @@ export async function startSearch(
     const job = await insertJob(tx, ownerId, {
       ...{ id, owner_id: ownerId, brief_raw, brief, sources, price, target, created_at: at },
     })
-    if (!(await openJobHold(tx, ownerId, { id, amount }, at))) throw tooDear()
+    if (!(await openJobHold(tx, ownerId, { id, amount }, at))) {
+      throw standing.available < amount ? tooDear() : new Problem('daily_limit_reached')
+    }
     await enqueue(deps, tx, 'leads.search', { owner_id: ownerId, job_id: id })
     const answer = presentJob(deps.config, job)
     await save(tx, answer)

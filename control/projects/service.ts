@@ -6,6 +6,7 @@ import { limitReached, notFound } from '../http/problem.ts'
 import { uuidv7 } from '../ids.ts'
 import { withJobs } from '../jobs.ts'
 import { forgetNow, removeSourcesOf } from '../knowledge/service.ts'
+import { barringOf } from '../limits/service.ts'
 import { passModeration } from '../moderation.ts'
 import { defaultSettings, ProjectCreate, type ProjectInput, type ProjectPatch, ProjectSettings } from './schema.ts'
 import { countProjects, insertProject, markDeleted, type ProjectRow, selectProject, updateProject } from './sql.ts'
@@ -81,7 +82,7 @@ export async function createProject(
   save: Save = async () => {},
 ): Promise<ProjectRow> {
   const { name: _name, language: _language, ...settings } = ProjectCreate.parse(input)
-  checkTransfers(settings.transfers ?? [], deps.config)
+  checkTransfers(settings.transfers ?? [], await barringOf(deps, deps.sql, ownerId))
   await passModeration(deps, textsOf(settings as Partial<ProjectSettings>))
   return deps.sql.begin(async tx => {
     if ((await countProjects(tx, ownerId)) >= MOST_PROJECTS) throw limitReached(MOST_PROJECTS, 'projects')
@@ -99,7 +100,7 @@ export async function getProject(deps: Pick<Deps, 'sql'>, ownerId: string, id: s
 
 export async function patchProject(deps: Ports, ownerId: string, id: string, patch: ProjectPatch): Promise<ProjectRow> {
   await getProject(deps, ownerId, id)
-  checkTransfers(patch.transfers ?? [], deps.config)
+  checkTransfers(patch.transfers ?? [], await barringOf(deps, deps.sql, ownerId))
   // What is left out was read when it came.
   await passModeration(deps, textsOf(patch as Partial<ProjectSettings>))
   return deps.sql.begin(async tx => {

@@ -1,11 +1,9 @@
 /** To whom an agent may give a call: only these, and none that we would not dial ourselves. */
 import { BROWSER } from '../../media/contract/plan.ts'
 import { invalidField } from '../http/problem.ts'
-import { type Barred, barredAs, EMERGENCY_EVERYWHERE } from '../phone.ts'
+import { type Barred, barredAs, type DialingLimits, EMERGENCY_EVERYWHERE } from '../phone.ts'
 import type { ProjectSettings } from './schema.ts'
 
-/** What is not dialled. */
-export type Rules = Parameters<typeof barredAs>[1]
 type Transfer = ProjectSettings['transfers'][number]
 
 /** With the plus, an international prefix, or nothing. */
@@ -19,7 +17,7 @@ function dialledBy(address: string): string {
 }
 
 /** Why nobody is given to that number; null when they may be. */
-export function transferBarred(to: string, rules: Rules): Barred | null {
+export function transferBarred(to: string, rules: DialingLimits): Barred | null {
   if (to.startsWith('+')) return barredAs(to, rules)
   const dialled = dialledBy(to)
   if (EMERGENCY_EVERYWHERE.includes(dialled)) return 'emergency'
@@ -27,7 +25,7 @@ export function transferBarred(to: string, rules: Rules): Barred | null {
   return digits === undefined ? null : barredAs(`+${digits}`, rules)
 }
 
-export function checkTransfers(transfers: readonly Transfer[], rules: Rules): void {
+export function checkTransfers(transfers: readonly Transfer[], rules: DialingLimits): void {
   for (const [i, { to, announce }] of transfers.entries()) {
     const code = transferBarred(to, rules)
     if (code !== null) throw invalidField(`/transfers/${i}/to`, code, 'nobody is transferred to such numbers')

@@ -23,6 +23,7 @@ export function realtimeRoutes(app: FastifyInstance, deps: Deps): void {
       'project_not_ready',
       'subscription_inactive',
       'insufficient_balance',
+      'daily_limit_reached',
       'too_many_calls',
       'moderation_rejected',
       'realtime_unavailable',

@@ -11,6 +11,7 @@ import { holdPlace, passWeb } from '../gates/service.ts'
 import { Problem } from '../http/problem.ts'
 import { uuidv7 } from '../ids.ts'
 import { hasReadySource } from '../knowledge/sql.ts'
+import { barringOf } from '../limits/service.ts'
 import type { ProjectSettings } from '../projects/schema.ts'
 import { openSecrets } from '../projects/secrets.ts'
 import { presentProject } from '../projects/service.ts'
@@ -53,7 +54,7 @@ export async function startDialogue(
     const known = await knownContact(tx, call, settings)
     const contact = session.contact_name === null ? known : { history: [], ...known, name: session.contact_name }
     const room = await roomPlan(deps, livekit, session, call.id, settings)
-    const paid = { paidSeconds: HOLD_SECONDS, barring: deps.config }
+    const paid = { paidSeconds: HOLD_SECONDS, barring: await barringOf(deps, tx, owner_id) }
     const { language } = project
     const knowledge = await hasReadySource(tx, owner_id, project_id)
     const plan = makePlan(deps.sealer, { call, language, settings, secrets, contact, room, knowledge, ...paid })

@@ -291,6 +291,7 @@ export const Refusal = z.enum([
   'unknown_source',
   'subscription_inactive',
   'insufficient_balance',
+  'daily_limit_reached',
   'too_many_calls',
   'not_ready',
   'internal_error',

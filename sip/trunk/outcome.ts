@@ -84,6 +84,7 @@ const REFUSALS: Readonly<Record<Refusal, number>> = {
   unknown_source: 403,
   subscription_inactive: 403,
   insufficient_balance: 403,
+  daily_limit_reached: 403,
   too_many_calls: 486,
   not_ready: 503,
   internal_error: 503,
@@ -96,6 +97,7 @@ export const RETRY_SOON = { 'Retry-After': '5' }
 const FOR_FALLBACK = new Set<Refusal>([
   'subscription_inactive',
   'insufficient_balance',
+  'daily_limit_reached',
   'too_many_calls',
   'not_ready',
   'internal_error',
@@ -106,6 +108,7 @@ const TO_BE_SAID = new Set<Refusal>([
   'unknown_number',
   'subscription_inactive',
   'insufficient_balance',
+  'daily_limit_reached',
   'too_many_calls',
 ])
 

@@ -282,7 +282,7 @@ test('the first page leads on, and everything it leads to is there', async () =>
   const { body } = await request(control.app, { method: 'GET', url: '/' })
   expect(body).toContain(`${defaultConfig.base_url}/mcp`)
   const links = [...body.matchAll(/href="([^"]+)"/g)].map(match => match[1]!)
-  expect(links).toEqual(['/docs', '/openapi.json', '/errors', '/healthz', '/readyz'])
+  expect(links).toEqual(['/dashboard', '/docs', '/openapi.json', '/errors', '/healthz', '/readyz'])
   for (const url of links)
     expect([url, (await request(control.app, { method: 'GET', url })).status]).toEqual([url, 200])
 })

@@ -174,13 +174,14 @@ describe('the verdict', () => {
 describe('what stands against a whole campaign', () => {
   const fine: Standing = {
     campaign: { status: 'running', consent: {} as never, max_spend: null, spend: 0n },
-    ...{ subscribed: true, lines: 1, available: 100n, hold: 100n, reserved: 0n },
+    ...{ subscribed: true, lines: 1, available: 100n, spendable: 100n, hold: 100n, reserved: 0n },
   }
   it.each<[string[], Partial<Standing>, Partial<Standing['campaign']>]>([
     [[], {}, {}],
     [[], {}, { max_spend: 150n, spend: 50n }],
     [['max_spend'], { reserved: 1n }, { max_spend: 150n, spend: 50n }],
-    [['insufficient_balance'], { available: 99n }, {}],
+    [['insufficient_balance'], { available: 99n, spendable: 99n }, {}],
+    [['daily_limit_reached'], { spendable: 99n }, {}],
     [['not_running', 'no_consent'], {}, { status: 'draft', consent: null }],
     [['subscription_inactive', 'no_outbound_line'], { subscribed: false, lines: 0 }, {}],
   ])('%j', (found, part, campaign) => {
