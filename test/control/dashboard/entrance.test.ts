@@ -140,6 +140,31 @@ describe.skipIf(chromiumPath === null)('the way in', () => {
     expect(await seriousViolations(page)).toEqual([])
   })
 
+  it('keeps an account within limits that no key can change', async () => {
+    const { page, complaints } = kept(await openAs(browser, address, '/account'))
+    const destinations = page
+      .getByLabel('Call only numbers that begin like this')
+      .and(page.locator('input:not([type=hidden])'))
+    await destinations.fill('+7')
+    await destinations.press('Enter')
+    await destinations.fill('44')
+    await destinations.press('Enter')
+    await page.getByLabel('Spend a day, at most (RUB)').fill('500,5')
+    const save = page.locator('form').filter({ has: destinations }).getByRole('button', { name: 'Save' })
+    await save.click()
+    await page.getByText('must be a plus and the first digits of numbers').waitFor()
+    expect(complaints.splice(0)).toEqual([expect.stringContaining('400')])
+    await destinations.press('Backspace')
+    await save.click()
+    await page.getByText('Saved').waitFor()
+    await page.reload()
+    await shown(() => page.getByLabel('Spend a day, at most (RUB)').inputValue()).toBe('500.5000')
+    expect(await page.getByText('+7', { exact: true }).isVisible()).toBe(true)
+    expect(await seriousViolations(page)).toEqual([])
+    await screenshot(page, 'account')
+    expect(await overflow(page)).toBe(0)
+  })
+
   it('logs out, and speaks Russian in the dark on a narrow screen', async () => {
     const { page, complaints } = kept(
       await openAs(browser, address, '', {

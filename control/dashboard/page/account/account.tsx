@@ -9,6 +9,7 @@ import { tell } from '../ui/notify.ts'
 import { Page } from '../ui/page.tsx'
 import { Password } from '../ui/password.tsx'
 import { ProblemAlert } from '../ui/states.tsx'
+import { Limits } from './limits.tsx'
 
 export default function Account() {
   const { t } = useTranslation('account')
@@ -18,6 +19,15 @@ export default function Account() {
   }
   return (
     <Page title={t('account.title')}>
+      <Paper withBorder p="md" maw={480}>
+        <Title order={2} size="h4">
+          {t('limits.title')}
+        </Title>
+        <Text c="dimmed" size="sm" mb="sm">
+          {t('limits.lead')}
+        </Text>
+        <Limits />
+      </Paper>
       <Paper withBorder p="md" maw={480}>
         <Title order={2} size="h4" mb="sm">
           {t('account.change')}
