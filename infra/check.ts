@@ -5,6 +5,7 @@ import { readConfig } from './config.ts'
 import { ensureDashboard } from './dashboard.ts'
 import { buildLiveKit, findLiveKit } from './embedded/livekit.ts'
 import { ensureEmbeddingModel } from './embedding/model.ts'
+import { buildChartTools } from './helm/tools.ts'
 import { runTests } from './lanes.ts'
 import { ensureModels } from './models.ts'
 import { createTeller, ensureChromium, ensurePrograms } from './prepare.ts'
@@ -38,6 +39,7 @@ for (const program of await ensurePrograms(['rtpengine', 'linphonec'], teller))
   teller.say(`${program} is not here, so the tests with it are skipped.`)
 // Minutes where it must be built: beside all that follows.
 const rooms = ensureLiveKit()
+const chartTools = full ? ensureChartTools() : null
 const problem = await ensureModels(config.cache, teller)
 if (problem) fail(`The speech models are needed by the tests: ${problem}`)
 
@@ -62,6 +64,7 @@ if (!(await check('biome', ['check', '.'], 'Lint and format')))
   fail('The linter has complaints; `npm run format` mends most.')
 
 await rooms
+await chartTools
 const args = process.argv.slice(2).filter(argument => argument !== '--full')
 const { passed, failed, skipped, failures, flaky } = await runTests({ folder: config.home, args, full })
 for (const failure of flaky) console.log(`FLAKY (failed beside others, passed alone) ${failure}`)
@@ -78,6 +81,14 @@ async function ensureLiveKit(): Promise<void> {
   const result = await buildLiveKit(config.cache, join(config.home, 'livekit-build.log'), build.signal)
   if (typeof result === 'string') teller.say('LiveKit is built')
   else teller.say(`LiveKit is not here (${result.missing}), so all tests of WebRTC are skipped.`)
+}
+
+/** Without them the chart is checked as text, not as what it becomes. */
+async function ensureChartTools(): Promise<void> {
+  const build = new AbortController()
+  process.once('exit', () => build.abort())
+  const result = await buildChartTools(config.cache, join(config.home, 'chart-tools.log'), build.signal)
+  if (typeof result === 'string') teller.say(`The chart is not rendered: ${result}`)
 }
 
 function check(command: string, args: string[], step: string): Promise<boolean> {

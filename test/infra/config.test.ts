@@ -1,0 +1,76 @@
+/** Secrets from files, as containers get them. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ConfigError, readConfig, SECRETS, SETTINGS } from '../../infra/config.ts'
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'parley-config-'))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const file = (name: string, text: string) => {
+  const path = join(folder, name)
+  writeFileSync(path, text)
+  return path
+}
+const read = (env: NodeJS.ProcessEnv) => readConfig({ PARLEY_HOME: join(folder, 'home'), ...env })
+const refusal = (env: NodeJS.ProcessEnv): string => {
+  try {
+    read(env)
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError)
+    return (error as Error).message
+  }
+  throw new Error('it was taken')
+}
+
+/** What each of them takes. */
+const VALUES: Partial<Record<string, string>> = {
+  DATABASE_URL: 'postgres://parley:word@db/parley',
+  REDIS_URL: 'redis://:word@redis:6379/0',
+}
+const sampleOf = (name: string) => VALUES[name] ?? `${name}-of-sixteen-and-more`
+
+describe('a secret from a file', () => {
+  it.each(SECRETS)('is taken for %s, without the end of its line', name => {
+    const config = read({ [`${name}_FILE`]: file(name, `${sampleOf(name)}\n`) })
+    expect(config[name]).toBe(sampleOf(name))
+  })
+
+  it('is the secret that seals', () => {
+    expect(read({ PARLEY_SECRET_FILE: file('seal', 'a secret of the house\r\n') }).secret).toBe('a secret of the house')
+  })
+
+  it('is not looked for where its variable is set to nothing', () => {
+    expect(read({ REDIS_URL: sampleOf('REDIS_URL'), REDIS_URL_FILE: '' }).REDIS_URL).toBe(sampleOf('REDIS_URL'))
+  })
+
+  it('may stand beside the same value, and beside no other', () => {
+    const at = file('both', 'sixteen letters and more')
+    expect(read({ PARLEY_SECRET: 'sixteen letters and more', PARLEY_SECRET_FILE: at }).secret).toHaveLength(24)
+    const said = refusal({ PARLEY_SECRET: 'another secret altogether', PARLEY_SECRET_FILE: at })
+    expect(said).toBe('PARLEY_SECRET is not what is in PARLEY_SECRET_FILE: set one of them')
+  })
+
+  it('must be there, and hold something', () => {
+    expect(refusal({ LLM_API_KEY_FILE: join(folder, 'nowhere') })).toMatch(/^LLM_API_KEY_FILE names .*ENOENT/)
+    expect(refusal({ LLM_API_KEY_FILE: folder })).toMatch(/EISDIR/)
+    expect(refusal({ LLM_API_KEY_FILE: file('empty', ' \n') })).toMatch(/is empty$/)
+  })
+
+  it('is judged as its variable is, and never shown', () => {
+    const said = refusal({ REDIS_URL_FILE: file('wrong', 'http://user:hidden@host/') })
+    expect(said).toContain('REDIS_URL')
+    expect(said).not.toContain('hidden')
+    expect(refusal({ PARLEY_SECRET_FILE: file('short', 'hidden') })).not.toContain('hidden')
+  })
+
+  it('counts among the settings', () => {
+    expect(SETTINGS).toContain('REDIS_URL_FILE')
+    expect(SETTINGS).not.toContain('REDIS_PREFIX_FILE')
+    expect(new Set(SETTINGS).size).toBe(SETTINGS.length)
+  })
+})
