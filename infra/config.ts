@@ -96,6 +96,8 @@ const Environment = z.object({
     .regex(/^[\w.-]{1,64}$/)
     .default('engine-1'),
   ENGINE_CAPACITY: z.coerce.number().int().positive().default(50),
+  /** An engine that is stopped takes no call any more, and lets the live ones go on for so long; asked again, it ends them. */
+  ENGINE_DRAIN_SECONDS: z.coerce.number().int().min(0).max(86_400).default(0),
   /** The text model of projects that set none; without it the scripted policy speaks. */
   LLM_BASE_URL: z.url().optional(),
   LLM_MODEL: z.string().optional(),

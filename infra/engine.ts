@@ -52,6 +52,7 @@ await runUntilStopped('engine', async () => {
   // Of this process and no longer: signalling tells each call which certificate to expect.
   const identity = dtlsIdentity(selfSigned(clock.wall()))
 
+  const drainMs = config.ENGINE_DRAIN_SECONDS * 1000
   const counted = await openMetrics(config)
   let desk: Desk | null = null
   const edge = openEdge({
@@ -129,7 +130,9 @@ await runUntilStopped('engine', async () => {
   })
   return {
     ready: { engine: config.ENGINE_NAME, hears: speech.hears(), metrics: counted.port },
-    async stop() {
+    drainMs,
+    async stop(hurry) {
+      if (drainMs > 0) await desk?.drain(drainMs, hurry)
       await desk?.close(GRACE_MS)
       await recorder.close()
       await edge.close()

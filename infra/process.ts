@@ -2,7 +2,10 @@
 
 export interface Running {
   ready: Record<string, unknown>
-  stop(): Promise<void>
+  /** How long the end may take beyond what it takes anyway. */
+  drainMs?: number
+  /** `hurry`: somebody asked a second time, or nobody is left whom it would help to wait. */
+  stop(hurry: AbortSignal): Promise<void>
 }
 
 const STOP_MS = 15_000
@@ -16,32 +19,40 @@ export async function runUntilStopped(name: string, start: () => Promise<Running
     process.exit(1)
   }
   let stopping = false
-  const stop = (code: number) => {
+  const hurry = new AbortController()
+  const exitAfter = (ms: number) => void setTimeout(() => process.exit(1), ms).unref()
+  const stop = (how: { now: boolean }) => {
+    if (how.now || stopping) {
+      hurry.abort()
+      exitAfter(STOP_MS)
+    }
     if (stopping) return
     stopping = true
-    setTimeout(() => process.exit(code || 1), STOP_MS).unref()
-    running.stop().then(
-      () => process.exit(code),
+    exitAfter(STOP_MS + (running.drainMs ?? 0))
+    running.stop(hurry.signal).then(
+      () => process.exit(0),
       error => {
         console.error(`${name} did not stop cleanly: ${error}`)
         process.exit(1)
       },
     )
   }
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(0))
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop({ now: false }))
   // A state nobody foresaw: what the supervisor starts anew is sound, what goes on here may not be.
   process.on('uncaughtException', error => {
     console.error(`${name} failed:`, error)
     process.exit(70)
   })
   process.stdout.write(`${JSON.stringify({ ready: true, ...running.ready })}\n`)
-  orphaned(() => stop(0))
+  orphaned(() => stop({ now: true }))
 }
 
 /** The supervisor was killed: nobody is left to stop us. */
 function orphaned(then: () => void): void {
   const parent = process.ppid
-  setInterval(() => {
-    if (process.ppid !== parent) then()
+  const look = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(look)
+    then()
   }, 1000).unref()
 }

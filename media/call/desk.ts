@@ -7,8 +7,8 @@ import type { InboundOffer, Tts } from '../ports.ts'
 import { Call, type CallDeps } from './call.ts'
 import { Refusals } from './refusals.ts'
 
-/** `full`: as many calls as the engine takes; `silence`: control did not answer in time; `late`: it had given the call up. */
-export const SHED = ['full', 'silence', 'late'] as const
+/** `full`: as many calls as the engine takes; `leaving`: it waits for its last ones to end; `silence`: control did not answer in time; `late`: it had given the call up. */
+export const SHED = ['full', 'leaving', 'silence', 'late'] as const
 export type Shed = (typeof SHED)[number]
 
 export interface DeskOptions extends CallDeps {
@@ -28,6 +28,8 @@ export interface Desk {
   /** An INVITE with a known shape; the desk asks control and answers or rejects it. */
   offer(offer: InboundOffer): void
   calls(): number
+  /** Takes no new calls from now on, and waits until the live ones have ended by themselves, `mostMs` have passed, or `hurry`. */
+  drain(mostMs: number, hurry: AbortSignal): Promise<void>
   /** Takes no new calls; ends the live ones, politely when there is time. */
   close(graceMs: number): Promise<void>
 }
@@ -39,6 +41,7 @@ export async function openDesk(options: DeskOptions): Promise<Desk> {
   const { bus, clock, log } = options
   const calls = new Map<string, Call>()
   let open = true
+  let leaving = false
 
   const keep = (call: Call) => {
     calls.set(call.plan.call_id, call)
@@ -48,12 +51,18 @@ export async function openDesk(options: DeskOptions): Promise<Desk> {
   }
   /** Offers that control is being asked about: they have a place already. */
   const admissions = new Set<Promise<void>>()
-  const free = () => (open && options.ready() ? options.capacity - calls.size - admissions.size : 0)
+  const takes = () => open && !leaving && options.ready()
+  const free = () => (takes() ? options.capacity - calls.size - admissions.size : 0)
 
   const { announcer, capacity } = options
   const refusals = new Refusals({ announcer, clock, log, capacity, free })
 
   async function admit(offer: InboundOffer): Promise<void> {
+    if (leaving) {
+      options.onShed?.('leaving')
+      offer.reject('not_ready')
+      return
+    }
     if (free() <= 0) {
       options.onShed?.('full')
       offer.reject('too_many_calls')
@@ -94,7 +103,7 @@ export async function openDesk(options: DeskOptions): Promise<Desk> {
     bus
       .heartbeat({
         calls: calls.size,
-        capacity: open && options.ready() ? options.capacity : 0,
+        capacity: takes() ? options.capacity : 0,
         hears: options.hears(),
         rooms: options.rooms !== undefined,
       })
@@ -120,6 +129,21 @@ export async function openDesk(options: DeskOptions): Promise<Desk> {
       admissions.add(admission)
     },
     calls: () => calls.size,
+    async drain(mostMs, hurry) {
+      leaving = true
+      void beat()
+      const over = new Promise<void>(resolve => {
+        clock.after(mostMs, resolve)
+        hurry.addEventListener('abort', () => resolve(), { once: true })
+        if (hurry.aborted) resolve()
+      })
+      const idle = async () => {
+        // Who is being asked about may yet become a call.
+        await Promise.all(admissions)
+        while (calls.size > 0) await Promise.all([...calls.values()].map(call => call.done))
+      }
+      await Promise.race([idle(), over])
+    },
     async close(graceMs) {
       open = false
       cancelBeat()

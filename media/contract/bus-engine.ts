@@ -114,6 +114,8 @@ export function createEngineBus(options: {
               await redis.multi().xack(keys.commands, 'engines', entry.id).xdel(keys.commands, entry.id).exec()
               continue
             }
+            // The read was asked for while there was place; another engine takes over what is left here.
+            if (wanted() <= 0) return
             const { plan, deadline } = command.data
             // Gone from the stream before anything is dialled: a redelivered dial would ring a person twice.
             const wish = { callId: plan.call_id, who: `${engine}|${boot}`, deadline, entryId: entry.id }

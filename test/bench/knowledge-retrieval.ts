@@ -1,4 +1,7 @@
-/** How well what agents know is found: Debian's FAQ, our own prose and the Universal Declaration, of test/corpus/knowledge. */
+/**
+ * How well what agents know is found: Debian's history and its FAQ, our own prose and the Universal Declaration, of
+ * test/corpus/knowledge.
+ */
 import { randomUUID } from 'node:crypto'
 import type { Sql } from '../../control/db/connect.ts'
 import { rankedLists, type SearchDeps } from '../../control/knowledge/index/search.ts'
@@ -7,6 +10,7 @@ import type { Chunk, Embedder } from '../../control/knowledge/types.ts'
 import { readConfig } from '../../infra/config.ts'
 import { type Corpus, readCorpus } from '../corpus/knowledge/corpus.ts'
 import { findDebianFaq, readDebianFaq } from '../corpus/knowledge/debian-faq.ts'
+import { findDebianHistory, readDebianHistory } from '../corpus/knowledge/debian-history.ts'
 import { readDeclaration } from '../corpus/knowledge/declaration.ts'
 import {
   estimate,
@@ -51,7 +55,25 @@ export async function benchRetrieval(deps: RetrievalDeps, tell: Tell): Promise<L
   const prose = await benchProse(deps, tell)
   const declaration = await benchDeclaration(deps, tell)
   const faq = await benchFaq(deps, tell)
-  return [...faq, lineOf('our own prose', prose), lineOf('the Universal Declaration', declaration)]
+  const history = await benchHistory(deps, tell)
+  return [...history, ...faq, lineOf('our own prose', prose), lineOf('the Universal Declaration', declaration)]
+}
+
+async function benchHistory(deps: RetrievalDeps, tell: Tell): Promise<Line[]> {
+  const texts = await findDebianHistory(readConfig().cache)
+  if (!texts) {
+    tell("Debian's packages cannot be had here: its history was not measured")
+    return []
+  }
+  const apart = [
+    ...(await tryAlone(deps, readDebianHistory(texts, ['en']))),
+    ...(await tryAlone(deps, readDebianHistory(texts, ['ru']))),
+  ]
+  const together = await tryAlone(deps, readDebianHistory(texts, ['en', 'ru']))
+  tellFigures("Debian's history, each language a project of its own", apart, tell)
+  tellFigures("Debian's history, each language a project of its own", apart, tell, 'all')
+  tellFigures("Debian's history, both languages in one project", together, tell)
+  return [lineOf("Debian's history", apart), lineOfGain("Debian's history", apart)]
 }
 
 async function benchFaq(deps: RetrievalDeps, tell: Tell): Promise<Line[]> {
@@ -126,17 +148,36 @@ function lineOf(of: string, tried: readonly Tried[]): Line {
   }
 }
 
-function tellFigures(setting: string, tried: readonly Tried[], tell: Tell): void {
+/** Both ways against the better one of them alone, in recall or in rank, whichever gains less. */
+function lineOfGain(of: string, tried: readonly Tried[]): Line {
+  const held = tried.filter(({ question }) => question.split === 'test')
+  const gains = [recallAt5, reciprocal].flatMap(judge => {
+    const [both, ...alone] = (['both', 'full text', 'vectors'] as const).map(
+      method => estimate(held.map(one => judge(rankOf(one, method)))).value,
+    )
+    return alone.map(one => both! / one)
+  })
+  const value = Math.min(...gains)
+  return {
+    name: `knowledge: full text and vectors in ${of} against either alone`,
+    ...{ value, reference: 1, unit: 'times', ratio: value },
+    ...{ wanted: '≥ 1', ok: value >= 1 },
+  }
+}
+
+/** Of the half that was held back, or of all questions. */
+function tellFigures(setting: string, tried: readonly Tried[], tell: Tell, of: 'test' | 'all' = 'test'): void {
   for (const language of ['en', 'ru', null] as const) {
     const some = tried.filter(
-      ({ question }) => question.split === 'test' && (language === null || question.language === language),
+      ({ question }) =>
+        (of === 'all' || question.split === of) && (language === null || question.language === language),
     )
     for (const method of METHODS) {
       const ranks = some.map(one => rankOf(one, method))
       const recall = tellEstimate(estimate(ranks.map(recallAt5)))
       const mrr = tellEstimate(estimate(ranks.map(reciprocal)))
       tell(
-        `${setting}, ${language ?? 'en and ru'}, ${some.length} questions, ${method}: recall@5 ${recall}, MRR ${mrr}`,
+        `${setting}, ${language ?? 'en and ru'}, ${some.length} questions${of === 'all' ? ' (all)' : ''}, ${method}: recall@5 ${recall}, MRR ${mrr}`,
       )
     }
   }

@@ -280,7 +280,9 @@ describe.skipIf(tools === null).each(Object.keys(CHOICES))('the chart %s', choic
     for (const part of ['control', 'engine']) {
       const { terminationGracePeriodSeconds, containers: all } = workload(part).spec.template.spec
       const before = Number(/"sleep","(\d+)"/.exec(JSON.stringify(all))?.[1] ?? 0)
-      expect(terminationGracePeriodSeconds).toBeGreaterThan(stopSeconds + before)
+      const drain = Number(/"ENGINE_DRAIN_SECONDS","value":"(\d+)"/.exec(JSON.stringify(all))?.[1] ?? 0)
+      expect(drain > 0).toBe(part === 'engine')
+      expect(terminationGracePeriodSeconds).toBeGreaterThan(stopSeconds + before + drain)
     }
   })
 

@@ -316,7 +316,8 @@ describe('a container', () => {
   it.each(ours)('has longer to end than its program takes: %s', (_, one) => {
     const stopMs = Number(/^const STOP_MS = ([\d_]+)$/m.exec(read('infra/process.ts'))![1]!.replace('_', ''))
     expect(stopMs).toBeGreaterThan(1000)
-    expect(Number.parseInt(one.stop_grace_period!, 10) * 1000).toBeGreaterThan(stopMs)
+    const drainMs = Number(one.environment?.['ENGINE_DRAIN_SECONDS'] ?? 0) * 1000
+    expect(Number.parseInt(one.stop_grace_period!, 10) * 1000).toBeGreaterThan(stopMs + drainMs)
   })
 
   it.each(services)('gets secrets that are made, and files that are there: %s', (_, one) => {

@@ -36,12 +36,10 @@ export async function tryCorpus(
     const source = await addSource(page.title!, chunks)
     await embedMissing({ sql: deps.sql, embedder: deps.embedder }, source, signal, () => {})
     for (const question of corpus.questions) {
-      if (question.document !== page.title) continue
+      if (question.document !== null && question.document !== page.title) continue
       const found = chunks.filter(({ text }) => question.passages.some(passage => text.includes(passage)))
-      answers.set(
-        question,
-        found.map(({ ordinal }) => ({ source_id: source.id, ordinal })),
-      )
+      const places = found.map(({ ordinal }) => ({ source_id: source.id, ordinal }))
+      answers.set(question, [...(answers.get(question) ?? []), ...places])
     }
   }
   const tried: Tried[] = []

@@ -3,6 +3,7 @@
  * on price lists and contact pages (only importer of @mozilla/readability).
  */
 import { Readability } from '@mozilla/readability'
+import type { Block } from '../types.ts'
 import { Blocks, cleanLine } from './blocks.ts'
 import {
   type DomDocument,
@@ -40,7 +41,37 @@ export function readHtml(html: string, origin: PageOrigin | null): Parsed {
   // Readability leaves out the foot of a page, where the address is.
   const text = article.blocks.list.map(block => cleanLine(block.text)).join('\n')
   for (const address of addresses) if (!text.includes(cleanLine(address))) article.blocks.text(address)
-  return { title: article.title || title, blocks: article.blocks.list, html: links }
+  const named = article.title || title
+  return { title: named, blocks: withHeadings(article.blocks.list, whole.list, named ?? ''), html: links }
+}
+
+/**
+ * Readability drops headings that stand in boxes of their own or hold anchors, as on wikis and in handbooks made by DocBook.
+ * What is above a text in the page is above it in the article.
+ */
+function withHeadings(article: readonly Block[], whole: readonly Block[], title: string): Block[] {
+  const texts = new Set(article.filter(({ heading }) => heading === 0).map(({ text }) => text))
+  const above = new Map<string, Block[][]>()
+  let open: Block[] = []
+  for (const block of whole) {
+    if (block.heading > 0) open = [...open.filter(({ heading }) => heading < block.heading), block]
+    else if (texts.has(block.text)) {
+      above.set(block.text, [...(above.get(block.text) ?? []), open])
+      open = []
+    }
+  }
+  let kept: string[] = []
+  return article.flatMap(block => {
+    if (block.heading > 0) {
+      kept.push(block.text)
+      return [block]
+    }
+    const lost = (above.get(block.text)?.shift() ?? []).filter(
+      ({ text }) => !kept.includes(text) && !title.includes(text),
+    )
+    kept = []
+    return [...lost, block]
+  })
 }
 
 function wholePage(document: DomDocument): Blocks {

@@ -5,7 +5,7 @@ import { cleanText } from '../../db/text.ts'
 import { errorFields } from '../../log.ts'
 import type { Embedder, KnowledgeFound } from '../types.ts'
 import { planCandidates } from './candidates.ts'
-import { fuse, type Lists, NAMED_CHUNKS, type Ranked, spread, withoutRepeats } from './fuse.ts'
+import { fuse, type Lists, NAMED_CHUNKS, type Ranked, withoutRepeats } from './fuse.ts'
 import { type Asked, ensureModel, selectAsked, selectFound, selectRanked, type Worded } from './sql.ts'
 import type { VectorIndex } from './vectors.ts'
 import { tellingWords } from './words.ts'
@@ -43,7 +43,7 @@ export async function searchKnowledge(deps: SearchDeps, search: Searched): Promi
   if (places.length === 0) return []
   const rows = await selectFound(deps.sql, search.ownerId, search.projectId, places)
   const scores = new Map(places.map(place => [`${place.source_id}:${place.ordinal}`, place.score]))
-  return spread(withoutRepeats(rows))
+  return withoutRepeats(rows)
     .slice(0, search.limit)
     .map(({ ordinal, ...row }) => ({ ...row, score: scores.get(`${row.source_id}:${ordinal}`)! }))
 }

@@ -8,7 +8,8 @@ export interface Question {
   text: string
   language: 'en' | 'ru'
   split: 'train' | 'test'
-  document: string
+  /** Its title; null: any of them may hold the answer. */
+  document: string | null
   /** Each passage of the answer: whoever finds one of them has found it. */
   passages: string[]
 }

@@ -3,13 +3,12 @@
  * what users asked, and what was answered, by people who knew nothing of us. The questions are the headings of the answers,
  * and are taken out of them: only their numbers stay.
  */
-import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { readHtml } from '../../../control/knowledge/extract/html.ts'
 import type { Block, ExtractedPage } from '../../../control/knowledge/types.ts'
 import { type Corpus, type Question, splitOf } from './corpus.ts'
+import { findPackages } from './debian-package.ts'
 
 type Language = Question['language']
 
@@ -20,21 +19,10 @@ const CONTENTS = 'index.'
 /** Of an answer that is worth asking for; shorter ones only point somewhere else. */
 const LEAST_CHARACTERS = 120
 
-/** The folder with the texts, unpacked without installing; null where Debian's packages cannot be had. */
+/** The folder with the texts; null where Debian's packages cannot be had. */
 export async function findDebianFaq(cache: string): Promise<string | null> {
-  const folder = join(cache, 'debian-faq')
-  const texts = join(folder, TEXTS)
-  if (existsSync(join(texts, 'ru'))) return texts
-  mkdirSync(folder, { recursive: true })
-  const run = promisify(execFile)
-  try {
-    await run('apt-get', ['download', '-qq', ...PACKAGES], { cwd: folder })
-    const files = readdirSync(folder).filter(name => name.endsWith('.deb'))
-    for (const file of files) await run('dpkg-deb', ['-x', file, '.'], { cwd: folder })
-  } catch {
-    return null
-  }
-  return existsSync(join(texts, 'ru')) ? texts : null
+  const russian = await findPackages(cache, PACKAGES, join(TEXTS, 'ru'))
+  return russian && join(russian, '..')
 }
 
 export function readDebianFaq(texts: string, languages: readonly Language[]): Corpus {

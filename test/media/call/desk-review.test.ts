@@ -24,9 +24,10 @@ async function desk(over: Partial<DeskOptions> = {}) {
     claim: async (id: string) => claimed.push(id) > 0,
     ask: () => new Promise(resolve => admit.push(resolve)),
   }
+  const clock = fakeClock()
   const options = {
     bus,
-    clock: fakeClock(),
+    clock,
     log: quietLog,
     capacity: 1,
     hears: () => true,
@@ -52,7 +53,7 @@ async function desk(over: Partial<DeskOptions> = {}) {
     rejected,
     shed,
     offer,
-    clock: options.clock,
+    clock,
   }
 }
 
@@ -97,6 +98,36 @@ describe('a desk', () => {
       ['unknown_number', 'unknown_number'],
       ['unknown_number', 'unknown_number', 'insufficient_balance'],
     ])
+  })
+
+  it('that is drained takes nobody new, lets who was being asked about in, and ends with the last', async () => {
+    const { desk: open, admit, rejected, shed, offer, clock } = await desk({ capacity: 5 })
+    open.offer(offer())
+    await settle()
+    let drained = false
+    const hurry = new AbortController()
+    const draining = open.drain(60_000, hurry.signal).then(() => {
+      drained = true
+    })
+    open.offer(offer())
+    await settle()
+    expect([rejected, shed, drained]).toEqual([['not_ready'], ['leaving'], false])
+    admit[0]!({ admitted: false, refusal: 'unknown_number' })
+    await draining
+    expect(rejected).toEqual(['not_ready', 'unknown_number'])
+    expect(clock.now()).toBeLessThan(60_000)
+    await open.close(1000)
+  })
+
+  it.each(['is asked again', 'has waited long enough'])('that is drained waits no longer when it %s', async why => {
+    const { desk: open, offer, clock } = await desk({ capacity: 5 })
+    open.offer(offer())
+    await settle()
+    const hurry = new AbortController()
+    const draining = open.drain(60_000, hurry.signal)
+    if (why === 'is asked again') hurry.abort()
+    else await clock.advance(60_000)
+    await draining
   })
 
   it('that closes claims no call any more', async () => {

@@ -253,6 +253,27 @@ describe('HTML', () => {
     expect(found.join('\n')).not.toContain('Other news')
   })
 
+  it.each([
+    [
+      'a box with a link beside it',
+      (text: string) => `<div class="mw-heading"><h2>${text}</h2><a href="/e">edit</a></div>`,
+    ],
+    [
+      'a title page of DocBook',
+      (text: string) => `<div class="titlepage"><div><div><h2><a id="x"/>${text}</h2></div></div></div>`,
+    ],
+    ['nothing', (text: string) => `<h2>${text}</h2>`],
+  ])('keeps the headings of an article that stand in %s, each above its text', async (_, head) => {
+    const text = (about: string) =>
+      `<p>${`${about} is what many people ask about, and there is much to say of it. `.repeat(8)}</p>`
+    const sections = ['Wax', 'Foam', 'Tyres'].map(
+      one => `<div class="section">${head(one)}${text(one)}${text(`More ${one}`)}</div>`,
+    )
+    const found = await outline('html', page(`<div class="chapter"><h1>All</h1>${sections.join('')}</div>`))
+    const kinds = found.filter(line => !/^#+ All$|^edit$/.test(line)).map(line => line.split(' ').slice(0, 2).join(' '))
+    expect(kinds).toEqual(['Wax', 'Foam', 'Tyres'].flatMap(one => [`## ${one}`, `${one} is`, `More ${one}`]))
+  })
+
   it('is read also where it is a piece, badly closed, or all navigation', async () => {
     expect(await outline('html', '<p>one<p>two <b>three</p>four')).toEqual(['one', 'two three', 'four'])
     expect(await outline('html', '<html><head><title>T</title><h1>Open</h1><p>Every day</p>')).toEqual([

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { MOST_CANDIDATES, planCandidates } from '../../../../control/knowledge/index/candidates.ts'
-import { fuse, spread, withoutRepeats } from '../../../../control/knowledge/index/fuse.ts'
+import { fuse, withoutRepeats } from '../../../../control/knowledge/index/fuse.ts'
 import { quoted } from '../../../../control/knowledge/index/sql.ts'
 import { languageOf, searchable, tellingWords } from '../../../../control/knowledge/index/words.ts'
 
@@ -47,10 +47,7 @@ describe('fusion', () => {
     expect(fuse({ text: null, vectors: null, named: false })).toEqual([])
   })
 
-  it('moves the next piece of a section behind what says something else', () => {
-    const at = (ordinal: number, heading: string) => ({ source_id: 'a', ordinal, heading })
-    const found = [at(1, 'x'), at(2, 'x'), at(5, 'y'), at(6, 'z'), at(0, 'x')]
-    expect(spread(found).map(({ ordinal }) => ordinal)).toEqual([1, 5, 6, 2, 0])
+  it('gives once what is said twice', () => {
     expect(withoutRepeats([{ text: 'A b' }, { text: 'a  B' }, { text: 'c' }])).toEqual([{ text: 'A b' }, { text: 'c' }])
   })
 })

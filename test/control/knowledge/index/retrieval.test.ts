@@ -11,6 +11,7 @@ import { readConfig } from '../../../../infra/config.ts'
 import { createLocalEmbedder } from '../../../../infra/embedding/local.ts'
 import { embeddingFiles } from '../../../../infra/embedding/model.ts'
 import { type Corpus, type Question, readCorpus } from '../../../corpus/knowledge/corpus.ts'
+import { findDebianHistory, readDebianHistory } from '../../../corpus/knowledge/debian-history.ts'
 import { readDeclaration } from '../../../corpus/knowledge/declaration.ts'
 import {
   estimate,
@@ -41,7 +42,10 @@ afterAll(async () => {
 
 const prose = readCorpus()
 const declaration = readDeclaration(['en', 'ru'])
-/** The half that nothing was chosen on; all passages compete. */
+const history = await findDebianHistory(readConfig().cache)
+/** Each a project of its own. */
+const histories = history ? (['en', 'ru'] as const).map(language => readDebianHistory(history, [language])) : []
+/** The half that was held back; all passages compete. */
 const heldOf = (corpus: Corpus): Corpus => ({
   ...corpus,
   questions: corpus.questions.filter(({ split }) => split === 'test'),
@@ -49,10 +53,30 @@ const heldOf = (corpus: Corpus): Corpus => ({
 const withCompany = ({ document, text }: Question) => `${document}: ${text}`
 const asItIs = ({ text }: Question) => text
 
-it.each([
-  ['our own prose', prose, 200],
-  ['the Universal Declaration', declaration, 110],
-])('%s has enough of both languages', (_, corpus, passages) => {
+const joined = (corpora: Corpus[]): Corpus => ({
+  pages: corpora.flatMap(({ pages }) => pages),
+  questions: corpora.flatMap(({ questions }) => questions),
+})
+
+interface QuestionSet {
+  name: string
+  corpora: Corpus[]
+  passages: number
+  asked(question: Question): string
+  least: number
+}
+
+const sets: QuestionSet[] = [
+  { name: 'our own prose', corpora: [prose], passages: 200, asked: withCompany, least: 0.9 },
+  // Measured: 0.799. Far from the words of the text, and the model is a small one.
+  { name: 'the Universal Declaration', corpora: [declaration], passages: 110, asked: asItIs, least: 0.75 },
+]
+// Measured: 0.904 of 166 questions. Another processor rounds vectors in another way: two may come out otherwise.
+if (history) sets.push({ name: "Debian's history", corpora: histories, passages: 250, asked: asItIs, least: 0.89 })
+else it.skip("Debian's history: its package cannot be had here", () => {})
+
+it.each(sets)('$name has enough of both languages', ({ corpora, passages }) => {
+  const corpus = joined(corpora)
   expect(corpus.questions.length).toBeGreaterThanOrEqual(200)
   expect(new Set(corpus.questions.map(({ text }) => text)).size).toBe(corpus.questions.length)
   expect(new Set(corpus.questions.flatMap(({ passages }) => passages)).size).toBeGreaterThanOrEqual(passages)
@@ -62,20 +86,19 @@ it.each([
   }
 })
 
-describe.each([
-  { name: 'our own prose', corpus: prose, asked: withCompany, least: 0.9 },
-  // Measured: 0.792. Far from the words of the text, and the model is a small one.
-  { name: 'the Universal Declaration', corpus: declaration, asked: asItIs, least: 0.75 },
-])('of $name', ({ corpus, asked, least }) => {
+describe.each(sets)('of $name', ({ corpora, asked, least }) => {
   let tried: Tried[]
   beforeAll(async () => {
-    const project = await rig.addProject()
-    const addSource = async (name: string, chunks: Chunk[]) => {
-      const source = await rig.addSource(project, { name })
-      await putChunks(rig.sql, source, chunks)
-      return source
+    tried = []
+    for (const corpus of corpora) {
+      const project = await rig.addProject()
+      const addSource = async (name: string, chunks: Chunk[]) => {
+        const source = await rig.addSource(project, { name })
+        await putChunks(rig.sql, source, chunks)
+        return source
+      }
+      tried.push(...(await tryCorpus(deps, project, heldOf(corpus), addSource, asked)))
     }
-    tried = await tryCorpus(deps, project, heldOf(corpus), addSource, asked)
   }, 240_000)
 
   it(`are ${least} found among the first five`, () => {

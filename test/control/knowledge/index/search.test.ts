@@ -57,6 +57,19 @@ describe('full text', () => {
     })
   })
 
+  it('gives passages in the order of their places, the next piece of a section too', async () => {
+    const project = await rig.addProject()
+    const pieces = ['The harbour opened.', 'The harbour has a crane and boats.', 'Boats pay at the harbour.']
+    await putChunks(rig.sql, await rig.addSource(project), [
+      ...pieces.map(text => ({ heading: 'Harbour', text })),
+      { heading: 'Market', text: 'Cheese and bread, and none of the boats of the old town is far.' },
+    ])
+    const found = await find(depsWith(null), project, 'boats in the harbour')
+    expect(found.map(({ heading }) => heading)).toEqual(['Harbour', 'Harbour', 'Harbour', 'Market'])
+    const scores = found.map(({ score }) => score)
+    expect(scores).toEqual(scores.toSorted((a, b) => b - a))
+  })
+
   it('finds words that signs of no language stand against', async () => {
     const project = await rig.addProject()
     await putChunks(rig.sql, await rig.addSource(project), [

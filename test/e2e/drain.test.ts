@@ -1,0 +1,65 @@
+/** An engine that is told to go: its calls end as people end them, and what is asked for meanwhile waits for the next engine. */
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type Stack, startStack } from '../support/stack.ts'
+import { type Baresip, startBaresip } from '../support/stack-baresip.ts'
+import { expectSettled } from '../support/stack-checks.ts'
+import type { Owner } from '../support/stack-owner.ts'
+import { until } from '../support/world.ts'
+
+const CALLEE = '+14155550177'
+let stack: Stack
+let phone: Baresip
+let owner: Owner
+beforeAll(async () => {
+  stack = await startStack({ ENGINE_DRAIN_SECONDS: '300' })
+  phone = await startBaresip(stack, CALLEE)
+  owner = await stack.owner({ trunk: { port: phone.port }, project: { greeting: 'Hello, this is the night porter.' } })
+})
+afterAll(() => stack?.stop())
+
+let calls = 0
+async function talk() {
+  const call = await owner.place(CALLEE)
+  await phone.wait('CALL_INCOMING', 20_000, ++calls)
+  await phone.command('accept')
+  await call.agentSaid(1)
+  return call
+}
+/** It has told that it takes no more. */
+const left = () =>
+  until(async () => (await stack.parts.bus.engines()).every(({ capacity }) => capacity === 0), 'the engine to leave')
+const told = (text: string) => until(() => stack.told.includes(text), text, 60_000)
+
+it('lets a conversation end by itself, and leaves the next call to the next engine', { timeout: 240_000 }, async () => {
+  const words = await stack.speech.say('Please wake me up very early in the morning.')
+  const call = await talk()
+  process.kill(stack.children.engine.pid, 'SIGTERM')
+  await left()
+  const next = await owner.place(CALLEE)
+  await phone.speak(words)
+  await call.agentSaid(2)
+  expect((await owner.detail(next.id)).status).toBe('queued')
+  expect(stack.told).toEqual([])
+  await phone.command('hangup')
+  await call.ended()
+  expect(await owner.detail(call.id)).toMatchObject({ status: 'completed', ended_reason: 'caller_hangup' })
+  await told('Engine is back.')
+  await phone.wait('CALL_INCOMING', 30_000, ++calls)
+  await phone.command('hangup')
+  await next.ended()
+  expect(await owner.detail(next.id)).toMatchObject({ status: 'busy' })
+  await expectSettled(stack, owner)
+})
+
+it('ends them at once when it is asked a second time', { timeout: 120_000 }, async () => {
+  stack.told.length = 0
+  const call = await talk()
+  const { pid } = stack.children.engine
+  process.kill(pid, 'SIGTERM')
+  await left()
+  process.kill(pid, 'SIGTERM')
+  await call.ended()
+  expect(await owner.detail(call.id)).toMatchObject({ status: 'completed', ended_reason: 'engine_shutdown' })
+  await told('Engine is back.')
+  await expectSettled(stack, owner)
+})
