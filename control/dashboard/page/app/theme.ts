@@ -14,8 +14,22 @@ const parley: MantineColorsTuple = [
   '#08423e',
 ]
 
+/** Mantine's own is too light at the sixth shade for white letters on it. */
+const red: MantineColorsTuple = [
+  '#fff5f5',
+  '#ffe3e3',
+  '#ffc9c9',
+  '#ffa8a8',
+  '#ff8787',
+  '#f03e3e',
+  '#c92a2a',
+  '#b52424',
+  '#a01f1f',
+  '#861a1a',
+]
+
 export const theme = createTheme({
-  colors: { parley },
+  colors: { parley, red },
   primaryColor: 'parley',
   primaryShade: { light: 6, dark: 6 },
   autoContrast: true,

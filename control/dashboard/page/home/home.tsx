@@ -5,6 +5,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
 import { balanceQuery, numbersQuery, projectsQuery } from '../api/queries.ts'
+import { RecentCalls } from '../calls/recent.tsx'
 import { money, number } from '../ui/format.ts'
 import { Page } from '../ui/page.tsx'
 import { Answered } from '../ui/states.tsx'
@@ -20,6 +21,7 @@ export default function Home() {
       <Text>{t('lead')}</Text>
       <Trial />
       <Answered of={projects}>{list => <Steps projectId={list.at(-1)?.id ?? null} />}</Answered>
+      <RecentCalls title={t('recent')} none={t('none')} />
     </Page>
   )
 }

@@ -22,7 +22,10 @@ export function CopyBlock({ value, label }: { value: string; label: string }) {
   return (
     <Group gap="xs" wrap="nowrap" align="flex-start">
       <ScrollArea type="auto" flex={1} viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': label }}>
-        <Code block>{value}</Code>
+        {/* The area around it scrolls, which has a name and takes the focus. */}
+        <Code block w="max-content" miw="100%" style={{ overflow: 'visible' }}>
+          {value}
+        </Code>
       </ScrollArea>
       <CopyIcon value={value} label={label} />
     </Group>

@@ -1,0 +1,119 @@
+import { Button, Checkbox, Group, Modal, NativeSelect, Stack, TextInput } from '@mantine/core'
+import { useForm } from '@mantine/form'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useTranslation } from 'react-i18next'
+import { api } from '../api/client.ts'
+import { fieldErrors } from '../api/problems.ts'
+import { must } from '../api/queries.ts'
+import { ProblemAlert } from '../ui/states.tsx'
+import { type Key, scopes } from './queries.ts'
+
+const lifetimes = ['never', '30', '90', '365', 'date'] as const
+const DAY_MS = 24 * 3600 * 1000
+
+interface Values {
+  name: string
+  scopes: Key['scopes']
+  lifetime: (typeof lifetimes)[number]
+  /** As the field has it: a time on the wall here. */
+  date: string
+}
+
+function expiryOf({ lifetime, date }: Values): string | null {
+  if (lifetime === 'never') return null
+  return new Date(lifetime === 'date' ? date : Date.now() + Number(lifetime) * DAY_MS).toISOString()
+}
+
+interface KeyFormProps {
+  opened: boolean
+  onClose: () => void
+  /** With the key's value. */
+  onMade: (value: string | undefined) => void
+}
+
+export function KeyForm(props: KeyFormProps) {
+  const { t } = useTranslation('access')
+  const { t: common } = useTranslation()
+  return (
+    <Modal
+      opened={props.opened}
+      onClose={props.onClose}
+      title={t('keys.create')}
+      centered
+      closeButtonProps={{ 'aria-label': common('close') }}
+    >
+      <Fields {...props} />
+    </Modal>
+  )
+}
+
+function Fields({ onClose, onMade }: KeyFormProps) {
+  const { t } = useTranslation('access')
+  const { t: common } = useTranslation()
+  const client = useQueryClient()
+  const form = useForm<Values>({
+    initialValues: { name: '', scopes: ['read', 'write'], lifetime: 'never', date: '' },
+    validate: {
+      name: name => (name.trim() === '' ? t('keys.needsName') : null),
+      scopes: given => (given.length === 0 ? t('keys.needsScope') : null),
+      date: (date, { lifetime }) =>
+        lifetime !== 'date' || Date.parse(date) > Date.now() ? null : t('keys.needsFuture'),
+    },
+  })
+  const create = useMutation({
+    mutationFn: (values: Values) => {
+      const { name, scopes: given } = values
+      return must(api.POST('/v1/public/keys', { body: { name, scopes: given, expires_at: expiryOf(values) } }))
+    },
+    // The key itself stays nowhere but where it is shown.
+    gcTime: 0,
+    onSuccess({ value }) {
+      client.invalidateQueries({ queryKey: ['keys'] })
+      onMade(value)
+    },
+    onError: error => form.setErrors(fieldErrors(common, error)),
+  })
+  return (
+    <form onSubmit={form.onSubmit(values => create.mutate(values))} noValidate>
+      <Stack>
+        <TextInput
+          data-autofocus
+          required
+          maxLength={100}
+          label={common('name')}
+          description={t('keys.nameHint')}
+          {...form.getInputProps('name')}
+        />
+        <Checkbox.Group label={t('keys.scopes')} {...form.getInputProps('scopes')}>
+          <Stack gap="xs" mt={4}>
+            {scopes.map(scope => (
+              <Checkbox
+                key={scope}
+                value={scope}
+                label={t(`scopes.${scope}.name`)}
+                description={t(`scopes.${scope}.text`)}
+              />
+            ))}
+          </Stack>
+        </Checkbox.Group>
+        <NativeSelect
+          label={t('keys.expires')}
+          data={lifetimes.map(value => ({ value, label: t(`keys.lifetimes.${value}`) }))}
+          {...form.getInputProps('lifetime')}
+        />
+        {form.values.lifetime === 'date' && (
+          <TextInput type="datetime-local" label={t('keys.expiresAt')} {...form.getInputProps('date')} />
+        )}
+        <ProblemAlert error={create.error} />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            {common('cancel')}
+          </Button>
+          <Button type="submit" loading={create.isPending}>
+            {t('keys.create')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}

@@ -1,0 +1,51 @@
+/** What was said, and the tools that were used meanwhile, in their order. */
+import { Text } from '@mantine/core'
+import { useEffect, useRef } from 'react'
+import { useTranslation } from 'react-i18next'
+import type { Entry } from './timeline.ts'
+import { ToolUse } from './tool-use.tsx'
+import { TurnLine } from './turn-line.tsx'
+
+interface TranscriptProps {
+  entries: Entry[]
+  projectId: string
+  /** Index of what is played now, or -1. */
+  playing: number
+  /** From a second on; null where there is nothing to play. */
+  onPlay: ((seconds: number) => void) | null
+}
+
+export function Transcript({ entries, projectId, playing, onPlay }: TranscriptProps) {
+  const { t } = useTranslation('calls')
+  const list = useRef<HTMLOListElement>(null)
+  useEffect(() => {
+    const item = playing < 0 ? null : list.current?.children.item(playing)
+    if (list.current && item instanceof HTMLElement) intoView(list.current, item)
+  }, [playing])
+  if (entries.length === 0) return <Text c="dimmed">{t('conversation.empty')}</Text>
+  return (
+    <ol
+      ref={list}
+      className="call-transcript"
+      aria-label={t('conversation.transcript')}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, which the keyboard must be able to do
+      tabIndex={0}
+    >
+      {entries.map((entry, index) =>
+        entry.kind === 'turn' ? (
+          <TurnLine key={entry.id} turn={entry.turn} current={index === playing} onPlay={onPlay} />
+        ) : (
+          <ToolUse key={entry.id} tool={entry.tool} projectId={projectId} />
+        ),
+      )}
+    </ol>
+  )
+}
+
+/** Scrolls the list alone: the page must stay where it is. */
+function intoView(list: HTMLElement, item: HTMLElement): void {
+  const [top, bottom] = [item.offsetTop, item.offsetTop + item.offsetHeight]
+  if (top >= list.scrollTop && bottom <= list.scrollTop + list.clientHeight) return
+  const calm = window.matchMedia('(prefers-reduced-motion: reduce)').matches
+  list.scrollTo({ top: top - list.clientHeight / 3, behavior: calm ? 'auto' : 'smooth' })
+}

@@ -1,0 +1,252 @@
+/** A project as the editor's form holds it, and back to what the API takes. Its keys are those of the API. */
+import type { paths } from '../../../client/api.ts'
+import type { Schemas } from '../api/types.ts'
+import { same } from './same.ts'
+import { nextKey, type SchemaDraft, toDraft as schemaDraft, schemaOf } from './schema.ts'
+
+export type Project = Schemas['Project']
+export type Patch = NonNullable<
+  paths['/v1/public/projects/{project_id}']['patch']['requestBody']
+>['content']['application/json']
+type Tool = Schemas['Tool']
+type Filler = Tool['filler']
+
+/** Of all kinds of models; each kind takes what it has. */
+export interface BrainDraft {
+  key: string
+  kind: Project['brain']['kind']
+  base_url: string
+  model: string
+  voice: string
+  api_key_secret: string
+}
+export interface SttDraft {
+  key: string
+  provider: Project['speech_to_text'][number]['provider']
+  model: string
+  api_key_secret: string
+}
+export interface TtsDraft {
+  key: string
+  provider: Project['text_to_speech'][number]['provider']
+  model: string
+  voice: string
+  api_key_secret: string
+}
+export interface FillerDraft {
+  kind: 'default' | 'phrase' | 'stages' | 'silent'
+  phrase: string
+  stages: { key: string; after_ms: number | ''; text: string }[]
+}
+export interface ToolDraft {
+  key: string
+  name: string
+  description: string
+  method: Tool['method']
+  url: string
+  parameters: SchemaDraft
+  filler: FillerDraft
+  headers: { key: string; name: string; value: string }[]
+  timeout_ms: number | ''
+}
+export interface TransferDraft {
+  key: string
+  name: string
+  kind: 'phone' | 'sip' | 'browser'
+  to: string
+  description: string
+  announce: string
+}
+
+type Kept = Pick<Project, 'name' | 'language' | 'timezone' | 'prompt' | 'recording' | 'remember'>
+export interface Draft extends Kept {
+  greeting: string
+  disclosure: string
+  voice: string
+  recording_notice: string
+  goal: string
+  caller_id: string
+  max_call_seconds: number | ''
+  ring_timeout_seconds: number | ''
+  voicemail: { action: Project['voicemail']['action']; text: string }
+  brain: BrainDraft
+  brain_fallback: BrainDraft[]
+  speech_to_text: SttDraft[]
+  text_to_speech: TtsDraft[]
+  extraction: SchemaDraft
+  tools: ToolDraft[]
+  transfers: TransferDraft[]
+}
+export type Key = keyof Draft & keyof Patch
+
+// ---- from the API ----
+
+const brainDraft = (brain: Project['brain']): BrainDraft => ({
+  key: nextKey(),
+  kind: brain.kind,
+  base_url: 'base_url' in brain ? brain.base_url : '',
+  model: 'model' in brain ? brain.model : '',
+  voice: ('voice' in brain ? brain.voice : null) ?? '',
+  api_key_secret: ('api_key_secret' in brain ? brain.api_key_secret : null) ?? '',
+})
+
+function fillerDraft(filler: Filler): FillerDraft {
+  const draft: FillerDraft = { kind: 'default', phrase: '', stages: [] }
+  if (filler === null) return draft
+  if (typeof filler === 'string') return { ...draft, kind: 'phrase', phrase: filler }
+  const stages = filler.map(stage => ({ ...stage, key: nextKey() }))
+  return { ...draft, kind: stages.length === 0 ? 'silent' : 'stages', stages }
+}
+
+export const toolDraft = (tool: Tool): ToolDraft => ({
+  ...tool,
+  key: nextKey(),
+  parameters: schemaDraft(tool.parameters),
+  filler: fillerDraft(tool.filler),
+  headers: Object.entries(tool.headers).map(([name, value]) => ({ key: nextKey(), name, value })),
+})
+
+const transferDraft = (transfer: Schemas['Transfer']): TransferDraft => ({
+  ...transfer,
+  key: nextKey(),
+  kind: transfer.to === 'browser' ? 'browser' : transfer.to.startsWith('+') ? 'phone' : 'sip',
+  to: transfer.to === 'browser' ? '' : transfer.to,
+  announce: transfer.announce ?? '',
+})
+
+const providerDraft = <T extends { api_key_secret: string }>(one: T) => ({
+  model: '',
+  voice: '',
+  ...one,
+  key: nextKey(),
+})
+
+export function toDraft(project: Project): Draft {
+  const { id: _id, created_at: _created, updated_at: _updated, ...rest } = project
+  return {
+    ...rest,
+    greeting: project.greeting ?? '',
+    disclosure: project.disclosure ?? '',
+    voice: project.voice ?? '',
+    recording_notice: project.recording_notice ?? '',
+    goal: project.goal ?? '',
+    caller_id: project.caller_id ?? '',
+    voicemail: { action: project.voicemail.action, text: 'text' in project.voicemail ? project.voicemail.text : '' },
+    brain: brainDraft(project.brain),
+    brain_fallback: project.brain_fallback.map(brainDraft),
+    speech_to_text: project.speech_to_text.map(one => {
+      const { voice: _voice, ...draft } = providerDraft(one)
+      return { ...draft, model: draft.model ?? '' }
+    }),
+    text_to_speech: project.text_to_speech.map(one => {
+      const draft = providerDraft(one)
+      return { ...draft, model: draft.model ?? '' }
+    }),
+    extraction: schemaDraft(project.extraction),
+    tools: project.tools.map(toolDraft),
+    transfers: project.transfers.map(transferDraft),
+  }
+}
+
+// ---- to the API ----
+
+const orNull = (text: string) => (text.trim() === '' ? null : text)
+
+function brainOf({ kind, base_url, model, voice, api_key_secret }: BrainDraft): Project['brain'] {
+  switch (kind) {
+    case 'scripted':
+      return { kind }
+    case 'openai_compatible':
+      return { kind, base_url, model, api_key_secret: orNull(api_key_secret) }
+    case 'openai_realtime':
+      return { kind, model, voice: orNull(voice), api_key_secret }
+    default:
+      return { kind, model, api_key_secret }
+  }
+}
+
+function sttOf({ provider, model, api_key_secret }: SttDraft): Project['speech_to_text'][number] {
+  return provider === 'deepgram' ? { provider, model: orNull(model), api_key_secret } : { provider, api_key_secret }
+}
+
+function ttsOf({ provider, model, voice, api_key_secret }: TtsDraft): Project['text_to_speech'][number] {
+  return provider === 'yandex_speechkit'
+    ? { provider, voice, api_key_secret }
+    : { provider, voice, model: orNull(model), api_key_secret }
+}
+
+function fillerOf({ kind, phrase, stages }: FillerDraft): Filler {
+  switch (kind) {
+    case 'default':
+      return null
+    case 'phrase':
+      return phrase
+    case 'silent':
+      return []
+    case 'stages':
+      return stages.map(({ after_ms, text }) => ({ after_ms: Number(after_ms), text }))
+  }
+}
+
+export const toolOf = ({ key: _key, ...tool }: ToolDraft): Tool => ({
+  ...tool,
+  parameters: schemaOf(tool.parameters) as Tool['parameters'],
+  filler: fillerOf(tool.filler),
+  headers: Object.fromEntries(tool.headers.map(({ name, value }) => [name.trim(), value])),
+  timeout_ms: Number(tool.timeout_ms),
+})
+
+const transferOf = ({ name, kind, to, description, announce }: TransferDraft): Schemas['Transfer'] => ({
+  name,
+  to: kind === 'browser' ? 'browser' : to.trim(),
+  description,
+  announce: kind === 'browser' ? null : orNull(announce),
+})
+
+type Whole = Required<Pick<Patch, Key>>
+
+export function fromDraft(draft: Draft): Whole {
+  const { action, text } = draft.voicemail
+  return {
+    ...draft,
+    name: draft.name.trim(),
+    greeting: orNull(draft.greeting),
+    disclosure: orNull(draft.disclosure),
+    voice: orNull(draft.voice),
+    recording_notice: orNull(draft.recording_notice),
+    goal: orNull(draft.goal),
+    caller_id: orNull(draft.caller_id),
+    max_call_seconds: Number(draft.max_call_seconds),
+    ring_timeout_seconds: Number(draft.ring_timeout_seconds),
+    voicemail: action === 'leave_message' ? { action, text } : { action },
+    brain: brainOf(draft.brain),
+    brain_fallback: draft.brain_fallback.map(brainOf) as Whole['brain_fallback'],
+    speech_to_text: draft.speech_to_text.map(sttOf),
+    text_to_speech: draft.text_to_speech.map(ttsOf),
+    extraction: schemaOf(draft.extraction) as Whole['extraction'],
+    tools: draft.tools.map(toolOf),
+    transfers: draft.transfers.map(transferOf),
+  }
+}
+
+const keysOf = (whole: Whole) => Object.keys(whole) as Key[]
+
+/** Those that differ. Both sides came through a draft, so that nothing differs which nobody touched. */
+const differing = (left: Whole, right: Whole) => keysOf(left).filter(key => !same(left[key], right[key]))
+
+/** What was changed since `base`, and nothing else: others may be editing the rest. */
+export function changesOf(draft: Draft, base: Project): Patch {
+  const [ours, before] = [fromDraft(draft), fromDraft(toDraft(base))]
+  return Object.fromEntries(differing(ours, before).map(key => [key, ours[key]]))
+}
+
+/** The draft on top of what the project has become: what was not touched here is taken over from there. */
+export function rebase(draft: Draft, base: Project, fresh: Project): { draft: Draft; conflicts: Key[] } {
+  const freshDraft = toDraft(fresh)
+  const [ours, before, theirs] = [draft, toDraft(base), freshDraft].map(fromDraft) as [Whole, Whole, Whole]
+  const changedThere = differing(theirs, before)
+  const changedHere = new Set(differing(ours, before))
+  const taken = changedThere.filter(key => !changedHere.has(key))
+  const conflicts = changedThere.filter(key => changedHere.has(key) && !same(ours[key], theirs[key]))
+  return { draft: { ...draft, ...Object.fromEntries(taken.map(key => [key, freshDraft[key]])) }, conflicts }
+}

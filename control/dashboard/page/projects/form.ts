@@ -1,0 +1,44 @@
+/** What the parts of the editor share: the form, and the project as it is saved. */
+import { createFormContext, type UseFormReturnType } from '@mantine/form'
+import { createContext, useContext } from 'react'
+import type { Draft, Key, Project } from './draft.ts'
+
+export const [DraftProvider, useDraft, useDraftForm] = createFormContext<Draft>()
+export type DraftForm = UseFormReturnType<Draft>
+
+export interface Editing {
+  /** As it was saved last. */
+  saved: Project
+  dirty: boolean
+  saving: boolean
+  /** Whether it could be saved; what is wrong is then shown at its place. */
+  save(): Promise<boolean>
+}
+
+export const EditingContext = createContext<Editing | null>(null)
+
+export function useEditing(): Editing {
+  const editing = useContext(EditingContext)
+  if (!editing) throw new Error('outside of the editor')
+  return editing
+}
+
+export const TABS = ['agent', 'models', 'goal', 'tools', 'transfers', 'knowledge', 'numbers', 'secrets'] as const
+export type Tab = (typeof TABS)[number]
+
+export const isTab = (value: string | null): value is Tab => TABS.some(tab => tab === value)
+
+const TAB_OF: Partial<Record<Key, Tab>> = {
+  brain: 'models',
+  brain_fallback: 'models',
+  speech_to_text: 'models',
+  text_to_speech: 'models',
+  voice: 'models',
+  goal: 'goal',
+  extraction: 'goal',
+  tools: 'tools',
+  transfers: 'transfers',
+}
+
+/** Where a field of this path stands. */
+export const tabOf = (path: string): Tab => TAB_OF[path.split('.')[0] as Key] ?? 'agent'

@@ -1,0 +1,237 @@
+/** Which models think, hear and speak; what runs offline comes last by itself. */
+import { Button, Paper, Select, SimpleGrid, Stack, Text, TextInput } from '@mantine/core'
+import { IconPlus } from '@tabler/icons-react'
+import type { ReactNode } from 'react'
+import { useTranslation } from 'react-i18next'
+import type { BrainDraft, SttDraft, TtsDraft } from './draft.ts'
+import { useDraft } from './form.ts'
+import { ListButtons } from './list-buttons.tsx'
+import { nextKey } from './schema.ts'
+import { SecretField } from './secret-field.tsx'
+import { Section } from './section.tsx'
+
+const BRAINS = ['scripted', 'openai_compatible', 'anthropic', 'google', 'openai_realtime'] as const
+const TEXT_BRAINS = ['openai_compatible', 'anthropic', 'google'] as const
+const EARS = ['deepgram', 'yandex_speechkit'] as const
+const VOICES = ['elevenlabs', 'cartesia', 'openai', 'yandex_speechkit'] as const
+const MOST = 3
+
+export default function ModelsTab() {
+  const { t } = useTranslation('projects')
+  const { brain } = useDraft().values
+  return (
+    <Stack>
+      <Section title={t('models.brain')} hint={t('models.brainHint')}>
+        <BrainFields path="brain" kinds={BRAINS} />
+        {brain.kind !== 'scripted' && <Fallbacks />}
+      </Section>
+      <Section title={t('models.ears')} hint={t('models.earsHint')}>
+        <Ears />
+      </Section>
+      <Section title={t('models.voice')} hint={t('models.voiceHint')}>
+        <Voices />
+      </Section>
+    </Stack>
+  )
+}
+
+/** What the kind of a model is called: names of their makers are the same in all languages. */
+function useKinds() {
+  const { t } = useTranslation('projects')
+  type Kind = BrainDraft['kind'] | SttDraft['provider'] | TtsDraft['provider']
+  return (kinds: readonly Kind[]) => kinds.map(value => ({ value, label: t(`kinds.${value}`) }))
+}
+
+interface BrainFieldsProps {
+  path: string
+  kinds: readonly BrainDraft['kind'][]
+}
+
+function BrainFields({ path, kinds }: BrainFieldsProps) {
+  const { t } = useTranslation('projects')
+  const form = useDraft()
+  const choices = useKinds()
+  const kind = form.getInputProps(`${path}.kind`).value as BrainDraft['kind']
+  return (
+    <>
+      <SimpleGrid cols={{ base: 1, sm: 2 }} style={{ alignItems: 'start' }}>
+        <Select
+          allowDeselect={false}
+          label={t('fields.kind')}
+          data={choices(kinds)}
+          {...form.getInputProps(`${path}.kind`)}
+        />
+        {kind !== 'scripted' && (
+          <TextInput required maxLength={200} label={t('fields.model')} {...form.getInputProps(`${path}.model`)} />
+        )}
+        {kind === 'openai_compatible' && (
+          <TextInput
+            required
+            type="url"
+            label={t('fields.base_url')}
+            placeholder="https://api.openai.com/v1"
+            {...form.getInputProps(`${path}.base_url`)}
+          />
+        )}
+        {kind === 'openai_realtime' && (
+          <TextInput maxLength={200} label={t('fields.model_voice')} {...form.getInputProps(`${path}.voice`)} />
+        )}
+      </SimpleGrid>
+      {(kind === 'scripted' || kind === 'openai_realtime') && (
+        <Text size="sm" c="dimmed">
+          {t(`hints.${kind}`)}
+        </Text>
+      )}
+      {kind !== 'scripted' && <SecretField path={`${path}.api_key_secret`} required={kind !== 'openai_compatible'} />}
+    </>
+  )
+}
+
+interface ProvidersProps {
+  path: 'brain_fallback' | 'speech_to_text' | 'text_to_speech'
+  /** Of an entry of the list. */
+  title: (index: number) => string
+  add: string
+  fresh: () => BrainDraft | SttDraft | TtsDraft
+  children: (path: string, index: number) => ReactNode
+}
+
+/** Asked in their order, each when the one before it fails. */
+function Providers({ path, title, add, fresh, children }: ProvidersProps) {
+  const form = useDraft()
+  const list = form.values[path]
+  return (
+    <Stack gap="sm">
+      {list.map(({ key }, index) => (
+        <Paper key={key} withBorder p="sm" role="group" aria-label={title(index)}>
+          <Stack gap="sm">
+            <SimpleGrid cols={2}>
+              <Text fw={600} size="sm">
+                {title(index)}
+              </Text>
+              <div style={{ justifySelf: 'end' }}>
+                <ListButtons path={path} index={index} count={list.length} name={title(index)} ordered />
+              </div>
+            </SimpleGrid>
+            {children(`${path}.${index}`, index)}
+          </Stack>
+        </Paper>
+      ))}
+      {list.length < MOST && (
+        <Button
+          variant="default"
+          leftSection={<IconPlus size={16} aria-hidden />}
+          onClick={() => form.insertListItem(path, fresh())}
+          style={{ alignSelf: 'flex-start' }}
+        >
+          {add}
+        </Button>
+      )}
+    </Stack>
+  )
+}
+
+const blank = () => ({ key: nextKey(), base_url: '', model: '', voice: '', api_key_secret: '' })
+
+function Fallbacks() {
+  const { t } = useTranslation('projects')
+  return (
+    <Providers
+      path="brain_fallback"
+      title={index => t('models.fallback', { place: index + 1 })}
+      add={t('models.addFallback')}
+      fresh={() => ({ ...blank(), kind: 'openai_compatible' })}
+    >
+      {path => <BrainFields path={path} kinds={TEXT_BRAINS} />}
+    </Providers>
+  )
+}
+
+function Ears() {
+  const { t } = useTranslation('projects')
+  const form = useDraft()
+  const choices = useKinds()
+  const list = form.values.speech_to_text
+  return (
+    <Providers
+      path="speech_to_text"
+      title={index => t('models.provider', { place: index + 1 })}
+      add={t('models.addEars')}
+      fresh={() => ({ key: nextKey(), provider: 'deepgram', model: '', api_key_secret: '' })}
+    >
+      {(path, index) => (
+        <>
+          <SimpleGrid cols={{ base: 1, sm: 2 }}>
+            <Select
+              allowDeselect={false}
+              label={t('fields.provider')}
+              data={choices(EARS)}
+              {...form.getInputProps(`${path}.provider`)}
+            />
+            {list[index]?.provider === 'deepgram' && (
+              <TextInput
+                maxLength={200}
+                label={t('fields.model')}
+                placeholder={t('models.itsBest')}
+                {...form.getInputProps(`${path}.model`)}
+              />
+            )}
+          </SimpleGrid>
+          <SecretField path={`${path}.api_key_secret`} required />
+        </>
+      )}
+    </Providers>
+  )
+}
+
+function Voices() {
+  const { t } = useTranslation('projects')
+  const form = useDraft()
+  const choices = useKinds()
+  const list = form.values.text_to_speech
+  return (
+    <>
+      <Providers
+        path="text_to_speech"
+        title={index => t('models.provider', { place: index + 1 })}
+        add={t('models.addVoice')}
+        fresh={() => ({ key: nextKey(), provider: 'elevenlabs', model: '', voice: '', api_key_secret: '' })}
+      >
+        {(path, index) => (
+          <>
+            <SimpleGrid cols={{ base: 1, sm: 3 }}>
+              <Select
+                allowDeselect={false}
+                label={t('fields.provider')}
+                data={choices(VOICES)}
+                {...form.getInputProps(`${path}.provider`)}
+              />
+              <TextInput
+                required
+                maxLength={200}
+                label={t('fields.model_voice')}
+                {...form.getInputProps(`${path}.voice`)}
+              />
+              {list[index]?.provider !== 'yandex_speechkit' && (
+                <TextInput
+                  maxLength={200}
+                  label={t('fields.model')}
+                  placeholder={t('models.itsBest')}
+                  {...form.getInputProps(`${path}.model`)}
+                />
+              )}
+            </SimpleGrid>
+            <SecretField path={`${path}.api_key_secret`} required />
+          </>
+        )}
+      </Providers>
+      <TextInput
+        maxLength={200}
+        maw={420}
+        label={t('fields.voice')}
+        description={t('hints.voice')}
+        {...form.getInputProps('voice')}
+      />
+    </>
+  )
+}

@@ -1,0 +1,31 @@
+import { queryOptions } from '@tanstack/react-query'
+import { api } from '../api/client.ts'
+import { must } from '../api/queries.ts'
+
+export const projectQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['project', id],
+    queryFn: ({ signal }) =>
+      must(api.GET('/v1/public/projects/{project_id}', { params: { path: { project_id: id } }, signal })),
+  })
+
+const MOST = 200
+
+export const secretsQuery = queryOptions({
+  queryKey: ['secrets'],
+  queryFn: ({ signal }) => must(api.GET('/v1/public/secrets', { params: { query: { limit: MOST } }, signal })),
+})
+
+const WATCHED_MS = 1500
+
+/** A project has 200 sources at most: they come at once, and again while one is on its way. */
+export const knowledgeQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['knowledge', id],
+    queryFn: ({ signal }) => {
+      const params = { path: { project_id: id }, query: { limit: MOST } }
+      return must(api.GET('/v1/public/projects/{project_id}/knowledge', { params, signal }))
+    },
+    refetchInterval: ({ state }) =>
+      state.data?.items.some(({ status }) => status === 'pending' || status === 'indexing') ? WATCHED_MS : false,
+  })

@@ -1,0 +1,29 @@
+import { Paper, Stack, Text, Title } from '@mantine/core'
+import type { ReactNode } from 'react'
+
+interface SectionProps {
+  title: string
+  hint?: ReactNode
+  children: ReactNode
+}
+
+/** A part of a tab. */
+export function Section({ title, hint, children }: SectionProps) {
+  return (
+    <Paper component="section" withBorder p="md" aria-label={title}>
+      <Stack>
+        <div>
+          <Title order={2} size="h4">
+            {title}
+          </Title>
+          {hint && (
+            <Text size="sm" c="dimmed">
+              {hint}
+            </Text>
+          )}
+        </div>
+        {children}
+      </Stack>
+    </Paper>
+  )
+}

@@ -1,0 +1,13 @@
+/** The microphone of who talks here, and why there is none. */
+import { createLocalAudioTrack, type LocalAudioTrack } from 'livekit-client'
+import { TalkError } from './talk-error.ts'
+
+/** Asked for before anything is opened, so that a refusal costs nothing. */
+export async function openMicrophone(): Promise<LocalAudioTrack> {
+  if (!navigator.mediaDevices) throw new TalkError('insecure')
+  try {
+    return await createLocalAudioTrack({ echoCancellation: true, noiseSuppression: true, autoGainControl: true })
+  } catch (error) {
+    throw new TalkError(error instanceof Error && error.name === 'NotFoundError' ? 'missing' : 'refused')
+  }
+}

@@ -1,0 +1,287 @@
+/**
+ * A telephone call that goes on, followed in the dashboard: placed there, read as it is spoken, listened to, whispered
+ * into, taken over, handed back, ended. Real SIP on one side, Chromium and a real LiveKit room on the other.
+ */
+import { join } from 'node:path'
+import { RoomServiceClient } from 'livekit-server-sdk'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { openSession as openDashboard } from '../../control/accounts/sessions.ts'
+import { SESSION_COOKIE } from '../../control/http/auth.ts'
+import { chromiumPath, openBrowser, type TestBrowser, type TestPage } from '../support/chromium.ts'
+import { openWith, overflow, seriousViolations } from '../support/dashboard.ts'
+import { look, loudest, unexpected } from '../support/live-page.ts'
+import { livekitBinary } from '../support/livekit.ts'
+import { type Baresip, startBaresip } from '../support/stack-baresip.ts'
+import { expectSettled } from '../support/stack-checks.ts'
+import type { Owner } from '../support/stack-owner.ts'
+import { type RoomStack, startRoomStack } from '../support/stack-rooms.ts'
+import { silence, wavOf, wordErrors } from '../support/stack-speech.ts'
+import { isLoud, soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
+import { json } from '../support/stack-world.ts'
+
+const CALLEE = '+14155550178'
+const GREETING = 'Hello, this is the night porter.'
+/** What the operator's microphone hears each time that it is opened. */
+const OPERATOR = 'Please remember that we close at nine.'
+/** Longer than it takes to join, and to be heard by nobody meanwhile. */
+const LEAD_MS = 5000
+/** On a busy machine the recogniser takes words for others; another sentence would be all wrong. */
+const TWO_HOPS = 0.5
+const XSS = ['<img src=x onerror="window.pwned=1">', '"><script>window.pwned=1</script>', 'javascript:window.pwned=1']
+const canRun = livekitBinary !== null && chromiumPath !== null
+
+let stack: RoomStack
+let tap: Tap
+let phone: Baresip
+let owner: Owner
+let browser: TestBrowser
+let answer = 'The answer is in the library.'
+/** Of the text model, in their order. */
+const asked: string[] = []
+const pages: TestPage[] = []
+
+beforeAll(async () => {
+  if (!canRun) return
+  stack = await startRoomStack()
+  tap = await tapRtp(stack)
+  const microphone = join(stack.folder, 'operator.wav')
+  wavOf(microphone, silence(LEAD_MS), await stack.speech.say(OPERATOR), silence(1000))
+  browser = await openBrowser({ microphone })
+  stack.onStop(() => browser.close())
+  stack.world.on('/v1/chat/completions', ({ body }, response) => {
+    const { stream, messages } = JSON.parse(body) as { stream?: boolean; messages: { role: string; content: string }[] }
+    const head = { id: 'c', created: 1, model: 'local' }
+    if (!stream) {
+      const content = JSON.stringify({ summary: 'They talked.', goal_reached: false, goal_evidence: null })
+      const choices = [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }]
+      json(response, { ...head, object: 'chat.completion', choices })
+      return
+    }
+    asked.push(body)
+    const last = messages.at(-1)!
+    const wantsPerson = last.role === 'user' && /\bmanager\b/i.test(JSON.stringify(last))
+    const transfer = { name: 'transfer_call', arguments: '{"to":"manager"}' }
+    const said = wantsPerson
+      ? { role: 'assistant', tool_calls: [{ index: 0, id: 't1', type: 'function', function: transfer }] }
+      : { role: 'assistant', content: answer }
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    for (const [delta, finish_reason] of [
+      [said, null],
+      [{}, wantsPerson ? 'tool_calls' : 'stop'],
+    ]) {
+      const choices = [{ index: 0, delta, finish_reason }]
+      response.write(`data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices })}\n\n`)
+    }
+    response.end('data: [DONE]\n\n')
+  })
+  phone = await startBaresip(stack, CALLEE)
+  owner = await stack.owner({
+    trunk: { port: phone.port },
+    secrets: { MODEL_KEY: 'sk-e2e' },
+    project: {
+      name: 'Night porter',
+      greeting: GREETING,
+      transfers: [{ name: 'manager', to: 'browser', description: 'Knows about prices' }],
+      brain: {
+        kind: 'openai_compatible',
+        base_url: `${stack.world.url}/v1`,
+        model: 'local',
+        api_key_secret: 'MODEL_KEY',
+      },
+    },
+  })
+}, 300_000)
+afterEach(async () => {
+  for (const { close } of pages.splice(0)) await close()
+})
+afterAll(() => stack?.stop())
+
+async function openPage(path: string, options: BrowserContextOptions = {}): Promise<TestPage> {
+  const { token } = await openDashboard(stack.parts, owner.id)
+  const opened = await openWith(browser, stack.baseUrl, `${SESSION_COOKIE}=${token}`, path, options)
+  pages.push(opened)
+  return opened
+}
+/** Speech is worked on while other tests run. */
+const shown = <T>(see: () => Promise<T> | T) => expect.poll(see, { timeout: 120_000, interval: 200 })
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
+const lines = (page: Page, role: string) => page.getByRole('log').locator(`[data-role=${role}] .talk-words`)
+/** What the model said, and not that the agent asked who is still there. */
+const answers = (page: Page) => lines(page, 'agent').filter({ hasText: answer })
+const loudToPhone = () => tap.packets({ to: phone.isMedia }).filter(isLoud).length
+const expectWords = (wanted: string, heard: string) =>
+  expect(wordErrors(wanted, heard), `wanted: ${wanted}\nheard: ${heard}`).toBeLessThanOrEqual(TWO_HOPS)
+
+/** By the form of the page; resolves when the telephone rings and the page is that of the call. */
+async function place(page: Page, rings: number): Promise<string> {
+  await button(page, 'Call').click()
+  const form = page.getByRole('dialog')
+  await form.getByLabel('Telephone number').fill('+1 (415) 555-0178')
+  await form.getByLabel('Task for this call').fill('Ask {{guest}} about breakfast.')
+  await form.getByLabel('{{guest}}').fill('Anna')
+  await form.getByRole('button', { name: 'Call', exact: true }).click()
+  await phone.wait('CALL_INCOMING', 20_000, rings)
+  await page.getByRole('region', { name: 'Live call' }).waitFor()
+  return new URL(page.url()).pathname.split('/').at(-1)!
+}
+
+/** What operators send into the room of this call. */
+async function tracksOfOperators(callId: string) {
+  const { livekit } = stack
+  const rooms = new RoomServiceClient(livekit.url.replace('ws', 'http'), livekit.apiKey, livekit.apiSecret)
+  const room = (await rooms.listRooms()).find(({ name }) => name.includes(callId))!
+  const people = await rooms.listParticipants(room.name)
+  return people.filter(({ identity }) => !identity.startsWith('agent-')).map(({ tracks }) => tracks.length)
+}
+
+describe.skipIf(!canRun)('a live call in the dashboard', () => {
+  it('is placed, read, listened to, whispered into, taken over, handed back and ended', {
+    timeout: 590_000,
+  }, async () => {
+    const [question, wish] = await Promise.all(
+      ['Who built the old lighthouse?', 'I want to speak to the manager.'].map(text => stack.speech.say(text)),
+    )
+    const { page, complaints } = await openPage('/calls')
+    const id = await place(page, 1)
+    await page.getByText('One can listen, whisper and take over when the call is answered.').waitFor()
+    await phone.command('accept')
+    const call = await owner.follow(id)
+    await shown(() => lines(page, 'agent').allTextContents()).toEqual([GREETING])
+    expect(asked.length).toBe(0)
+
+    // Listening: both sides are heard, nothing is sent.
+    await button(page, 'Listen').click()
+    await page.getByText('You hear both. Nobody hears you.').waitFor()
+    await phone.speak(question!)
+    await shown(() => loudest(page, 1000)).toBeGreaterThan(0.02)
+    await shown(() => answers(page).count()).toBe(1)
+    const asWritten = call.events.flatMap(event => (event.type === 'turn.finished' ? [event.turn] : []))
+    expect(await lines(page, 'caller').allTextContents()).toEqual(
+      asWritten.filter(({ role }) => role === 'caller').map(({ heard_text }) => heard_text),
+    )
+    expectWords('Who built the old lighthouse?', (await lines(page, 'caller').last().textContent())!)
+    expect(asked.at(-1)).toContain('Ask Anna about breakfast.')
+    expect(await tracksOfOperators(id)).toEqual([0])
+    await page.getByText(/answered after .*\(end of speech/).waitFor()
+
+    // Whispering: the agent is told, the caller hears nothing of it.
+    const before = loudToPhone()
+    await button(page, 'Whisper').click()
+    await page.getByText('Only the agent hears you, as an instruction.').waitFor()
+    await shown(() => lines(page, 'whisper').count()).toBe(1)
+    const whispered = (await lines(page, 'whisper').first().textContent())!
+    expectWords(OPERATOR, whispered)
+    await page.getByLabel('Write an instruction to the agent').fill('Offer tea.')
+    await page.getByLabel('Write an instruction to the agent').press('Enter')
+    await shown(() => lines(page, 'whisper').last().textContent()).toBe('Offer tea.')
+    expect(loudToPhone()).toBe(before)
+    await phone.speak(question!)
+    await shown(() => answers(page).count()).toBe(2)
+    expect(asked.at(-1)).toContain(whispered)
+    expect(asked.at(-1)).toContain('Offer tea.')
+    await look(page, 'live-whisper', ['light'])
+    await button(page, 'Leave').click()
+    await page.getByText('You are not in the call.').waitFor()
+    await call.wait('monitor.left')
+
+    // Taking over: the caller hears the operator, and the agent is silent.
+    const from = tap.packets({ to: phone.isMedia }).length
+    const asks = asked.length
+    await button(page, 'Take over').click()
+    await page.getByText('The caller hears you. The agent is silent.').waitFor()
+    await shown(() => lines(page, 'operator').count()).toBe(1)
+    const onWire = await stack.speech.read(soundOf(tap.packets({ to: phone.isMedia }).slice(from)))
+    expectWords(OPERATOR, onWire.map(({ text }) => text).join(' '))
+    expect(asked.length).toBe(asks)
+    expect(await seriousViolations(page)).toEqual([])
+    await look(page, 'live-takeover')
+
+    // Handing back: the agent answers, and nothing is sent any more.
+    await button(page, 'Hand back to the agent').click()
+    await page.getByText('You hear both. Nobody hears you.').waitFor()
+    expect(await tracksOfOperators(id)).toEqual([0])
+    await phone.speak(question!)
+    await shown(() => answers(page).count()).toBe(3)
+
+    // The agent gives the caller away, and whoever is there takes them.
+    await phone.speak(wish!)
+    const wanted = page.getByRole('alert').filter({ hasText: '“manager” is wanted' })
+    await wanted.getByRole('button', { name: 'Take over' }).click({ timeout: 120_000 })
+    await page.getByText('The caller hears you. The agent is silent.').waitFor()
+    await wanted.waitFor({ state: 'detached' })
+    await page.getByText(/Tool transfer_call/).waitFor({ timeout: 60_000 })
+
+    await button(page, 'Hang up').click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Hang up' }).click()
+    await phone.wait('CALL_CLOSED')
+    await call.ended()
+    await page.getByRole('region', { name: 'Live call' }).waitFor({ state: 'detached' })
+    expect(await owner.detail(id)).toMatchObject({ status: 'completed', ended_reason: 'api_hangup' })
+    await expectSettled(stack, owner)
+    expect(unexpected(complaints)).toEqual([])
+  })
+
+  it('shows what came from outside as text, in Russian and the dark on a narrow screen', {
+    timeout: 400_000,
+  }, async () => {
+    answer = XSS[0]!
+    const { body } = await owner.rest('POST', '/calls', {
+      project_id: owner.projectId,
+      phone: CALLEE,
+      task: XSS[1],
+      vars: { guest: XSS[2] },
+    })
+    const { page, complaints } = await openPage(`/calls/${body.id}`, {
+      locale: 'ru-RU',
+      colorScheme: 'dark',
+      viewport: { width: 380, height: 800 },
+    })
+    await phone.wait('CALL_INCOMING', 20_000, 2)
+    await page.getByRole('button', { name: 'Отменить звонок' }).waitFor()
+    await phone.command('accept')
+    await shown(() => lines(page, 'agent').count()).toBe(1)
+    await button(page, 'Подсказывать').click()
+    await page.getByText('Вас слышит только агент — как указание.').waitFor()
+    await page.getByLabel('Написать указание агенту').fill(XSS[0]!)
+    await page.getByRole('button', { name: 'Отправить' }).click()
+    await shown(() => lines(page, 'whisper').allTextContents()).toContain(XSS[0])
+    await phone.speak(await stack.speech.say('When do you open in the morning?'))
+    await shown(() => answers(page).count()).toBe(1)
+    expect(await overflow(page)).toBe(0)
+    expect(await seriousViolations(page)).toEqual([])
+    await look(page, 'live-narrow', ['dark', 'light'])
+    expect(await page.evaluate('window.pwned')).toBe(undefined)
+
+    // Who leaves the page leaves the call.
+    const call = await owner.follow(body.id)
+    await page.getByRole('link', { name: 'Все звонки' }).first().click()
+    await call.wait('monitor.left')
+    await phone.command('hangup')
+    await call.ended()
+    expect(unexpected(complaints)).toEqual([])
+  })
+
+  it('is refused in words, with the way to mend it', { timeout: 200_000 }, async () => {
+    const stranger = '+14155550179'
+    await owner.rest('POST', '/do-not-call', { phone: stranger })
+    const { page } = await openPage('/calls')
+    await button(page, 'Call').click()
+    const form = page.getByRole('dialog')
+    const number = form.getByLabel('Telephone number')
+    await number.fill('tomorrow')
+    await number.press('Enter')
+    await form.getByText('A plus and 7 to 15 digits, or the user name of a softphone').waitFor()
+    expect(await number.getAttribute('aria-invalid')).toBe('true')
+    await number.fill(stranger)
+    await number.press('Enter')
+    await form.getByRole('alert').getByRole('link', { name: 'See the list' }).waitFor()
+    expect(await seriousViolations(page)).toEqual([])
+    await look(page, 'place-call')
+    await form.getByLabel('Project').selectOption('Example')
+    await number.fill(CALLEE)
+    await number.press('Enter')
+    await form.getByRole('alert').getByRole('link', { name: 'Bind a number' }).click()
+    await page.waitForURL('**/trunks')
+  })
+})
