@@ -237,7 +237,10 @@ describe('guessing', () => {
   }, 180_000)
 
   test('costs a token of the address like any request without a key', async () => {
-    const config = { ...control.deps.config, rate_limit: { per_key: 10, per_session: 10, per_address: 2, window_ms: 60_000 } }
+    const config = {
+      ...control.deps.config,
+      rate_limit: { per_key: 10, per_session: 10, per_address: 2, window_ms: 60_000 },
+    }
     const app = await buildApp({ ...control.deps, config })
     const ask = () => request(app, { method: 'GET', url: '/auth/session', remoteAddress: '198.51.100.8' })
     expect([(await ask()).status, (await ask()).status, (await ask()).status]).toEqual([401, 401, 429])
@@ -350,7 +353,10 @@ describe('a session', () => {
   })
 
   test('has a rate limit like a key', async () => {
-    const config = { ...control.deps.config, rate_limit: { per_key: 3, per_session: 3, per_address: 100, window_ms: 60_000 } }
+    const config = {
+      ...control.deps.config,
+      rate_limit: { per_key: 3, per_session: 3, per_address: 100, window_ms: 60_000 },
+    }
     const app = await buildApp({ ...control.deps, config })
     const { cookie } = await signUp()
     const statuses: number[] = []

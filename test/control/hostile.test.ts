@@ -29,7 +29,10 @@ let address: URL
 
 beforeAll(async () => {
   control = await createControl({
-    config: { body_limit: LIMIT, rate_limit: { per_key: 1_000_000, per_session: 1_000_000, per_address: 1_000_000, window_ms: 60_000 } },
+    config: {
+      body_limit: LIMIT,
+      rate_limit: { per_key: 1_000_000, per_session: 1_000_000, per_address: 1_000_000, window_ms: 60_000 },
+    },
   })
   address = new URL(await control.app.listen({ port: 0, host: '127.0.0.1' }))
   tenant = await createTenant(control)

@@ -157,7 +157,10 @@ async function ask({ id, method, url, scope, body }: Operation, names: Names): P
     headers: { ...(scope === 'session' ? bob.session : bob.headers), ...(forms[id] ? FORM : {}) },
     ...(payload ? { payload } : {}),
   })
-  return { ...answer, asked: statements.filter(one => !/from (?:api_keys|sessions)\b|set last_used_at =/.test(one)).length }
+  return {
+    ...answer,
+    asked: statements.filter(one => !/from (?:api_keys|sessions)\b|set last_used_at =/.test(one)).length,
+  }
 }
 
 const withoutId = ({ status, body }: Answer) => ({ status, body: { ...body, request_id: null } })

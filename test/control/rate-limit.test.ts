@@ -4,7 +4,9 @@ import { createControl, createTenant, request, type TestControl } from '../suppo
 
 let control: TestControl
 beforeAll(async () => {
-  control = await createControl({ config: { rate_limit: { per_key: 5, per_session: 5, per_address: 3, window_ms: 600 } } })
+  control = await createControl({
+    config: { rate_limit: { per_key: 5, per_session: 5, per_address: 3, window_ms: 600 } },
+  })
 })
 afterAll(() => control?.close())
 

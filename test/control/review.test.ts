@@ -189,7 +189,9 @@ test('a number is not left with a project that is deleted at the same moment', a
 // ---- other customers on the same machine ----
 
 test('a batch of tool calls is as many requests as it has messages', async () => {
-  const limited = await createControl({ config: { rate_limit: { per_key: 10, per_session: 10, per_address: 1000, window_ms: 60_000 } } })
+  const limited = await createControl({
+    config: { rate_limit: { per_key: 10, per_session: 10, per_address: 1000, window_ms: 60_000 } },
+  })
   try {
     const owner = await createTenant(limited)
     const call = (id: number) => ({
@@ -320,7 +322,9 @@ test('guesses from many addresses are bounded too', async () => {
 })
 
 test('the addresses of one IPv6 network share a limit', async () => {
-  const limited = await createControl({ config: { rate_limit: { per_key: 10, per_session: 10, per_address: 5, window_ms: 60_000 } } })
+  const limited = await createControl({
+    config: { rate_limit: { per_key: 10, per_session: 10, per_address: 5, window_ms: 60_000 } },
+  })
   try {
     const ask = (remoteAddress: string) =>
       request(limited.app, { method: 'GET', url: '/v1/public/projects', remoteAddress }).then(({ status }) => status)
