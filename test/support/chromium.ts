@@ -43,7 +43,11 @@ export async function openBrowser({ microphone }: { microphone: string }): Promi
       const requests: string[] = []
       page.on('console', message => message.type() === 'error' && complaints.push(message.text()))
       page.on('pageerror', error => complaints.push(String(error)))
-      page.on('requestfailed', request => complaints.push(`${request.url()}: ${request.failure()?.errorText}`))
+      page.on('requestfailed', request => {
+        const why = request.failure()?.errorText
+        // The page itself let go of it: who leaves a page waits for none of its answers.
+        if (why !== 'net::ERR_ABORTED') complaints.push(`${request.url()}: ${why}`)
+      })
       page.on('request', request => requests.push(request.url()))
       page.on('websocket', socket => requests.push(socket.url()))
       await page.goto(url)
