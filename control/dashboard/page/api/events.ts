@@ -1,9 +1,11 @@
-/** Server-sent events of the API, parsed; the browser comes back by itself with Last-Event-ID. */
+/** Server-sent events of the API, parsed. */
 import { useEffect, useRef } from 'react'
+import { follow } from './stream.ts'
 
 /**
  * `path`: of the stream, or null for none. `types`: the names of events that are listened to. The stream is closed when
- * `onEvent` answers `'end'`, when the path changes, and with the component.
+ * `onEvent` answers `'end'`, when the path changes, and with the component. One that breaks off is gone on with, and no
+ * event is told twice.
  */
 export function useEvents<E extends { type: string }>(
   path: string | null,
@@ -15,13 +17,6 @@ export function useEvents<E extends { type: string }>(
   const names = types.join(' ')
   useEffect(() => {
     if (path === null) return
-    const source = new EventSource(path)
-    for (const type of names.split(' ')) {
-      source.addEventListener(type, message => {
-        const event = { type, ...JSON.parse((message as MessageEvent<string>).data) } as E
-        if (latest.current(event) === 'end') source.close()
-      })
-    }
-    return () => source.close()
+    return follow(path, names.split(' '), (type, data) => latest.current({ type, ...JSON.parse(data) } as E))
   }, [path, names])
 }
