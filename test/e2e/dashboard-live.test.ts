@@ -17,7 +17,7 @@ import { expectSettled } from '../support/stack-checks.ts'
 import type { Owner } from '../support/stack-owner.ts'
 import { type RoomStack, startRoomStack } from '../support/stack-rooms.ts'
 import { silence, wavOf, wordErrors } from '../support/stack-speech.ts'
-import { isLoud, soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
+import { soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
 import { json } from '../support/stack-world.ts'
 
 const CALLEE = '+14155550178'
@@ -109,7 +109,6 @@ const button = (page: Page, name: string) => page.getByRole('button', { name, ex
 const lines = (page: Page, role: string) => page.getByRole('log').locator(`[data-role=${role}] .talk-words`)
 /** What the model said, and not that the agent asked who is still there. */
 const answers = (page: Page) => lines(page, 'agent').filter({ hasText: answer })
-const loudToPhone = () => tap.packets({ to: phone.isMedia }).filter(isLoud).length
 const expectWords = (wanted: string, heard: string) =>
   expect(wordErrors(wanted, heard), `wanted: ${wanted}\nheard: ${heard}`).toBeLessThanOrEqual(TWO_HOPS)
 
@@ -156,17 +155,21 @@ describe.skipIf(!canRun)('a live call in the dashboard', () => {
     await phone.speak(question!)
     await shown(() => loudest(page, 1000)).toBeGreaterThan(0.02)
     await shown(() => answers(page).count()).toBe(1)
-    const asWritten = call.events.flatMap(event => (event.type === 'turn.finished' ? [event.turn] : []))
-    expect(await lines(page, 'caller').allTextContents()).toEqual(
-      asWritten.filter(({ role }) => role === 'caller').map(({ heard_text }) => heard_text),
+    const written = () =>
+      call.events.flatMap(event =>
+        event.type === 'turn.finished' && event.turn.role === 'caller' ? [event.turn.heard_text] : [],
+      )
+    // The page and the test have a stream each.
+    await shown(async () => [await lines(page, 'caller').allTextContents(), written()]).toSatisfy(
+      ([read, told]) => read.length > 0 && read.join('|') === told.join('|'),
     )
     expectWords('Who built the old lighthouse?', (await lines(page, 'caller').last().textContent())!)
     expect(asked.at(-1)).toContain('Ask Anna about breakfast.')
     expect(await tracksOfOperators(id)).toEqual([0])
     await page.getByText(/answered after .*\(end of speech/).waitFor()
 
-    // Whispering: the agent is told, the caller hears nothing of it.
-    const before = loudToPhone()
+    // Whispering: the agent is told, the caller hears nothing of it; at most that the agent asks who is still there.
+    const before = tap.packets({ to: phone.isMedia }).length
     await button(page, 'Whisper').click()
     await page.getByText('Only the agent hears you, as an instruction.').waitFor()
     await shown(() => lines(page, 'whisper').count()).toBe(1)
@@ -175,7 +178,8 @@ describe.skipIf(!canRun)('a live call in the dashboard', () => {
     await page.getByLabel('Write an instruction to the agent').fill('Offer tea.')
     await page.getByLabel('Write an instruction to the agent').press('Enter')
     await shown(() => lines(page, 'whisper').last().textContent()).toBe('Offer tea.')
-    expect(loudToPhone()).toBe(before)
+    const meanwhile = await stack.speech.read(soundOf(tap.packets({ to: phone.isMedia }).slice(before)))
+    expect(wordErrors(OPERATOR, meanwhile.map(({ text }) => text).join(' '))).toBeGreaterThan(0.8)
     await phone.speak(question!)
     await shown(() => answers(page).count()).toBe(2)
     expect(asked.at(-1)).toContain(whispered)
