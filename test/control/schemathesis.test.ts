@@ -31,6 +31,12 @@ include-operation-id = ["create_trunk", "update_trunk"]
 [operations.checks]
 positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403", "404", "409", "422", "429"]
 
+# The last day is not before the first, nor more than a year after it, and days begin in 1970.
+[[operations]]
+include-operation-id = ["get_spend"]
+[operations.checks]
+positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403", "404", "409", "422", "429"]
+
 # A text has no address and a page no content.
 [[operations]]
 include-operation-id = ["add_knowledge"]
