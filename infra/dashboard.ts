@@ -17,7 +17,13 @@ function state(): string {
     .filter(entry => entry.isFile())
     .map(entry => join(entry.parentPath, entry.name).slice(root.length + 1))
   for (const file of page.sort()) add(file)
-  for (const file of ['control/dashboard/vite.config.ts', 'control/client/problem.ts', 'package-lock.json']) add(file)
+  for (const file of [
+    'control/dashboard/vite.config.ts',
+    'control/dashboard/policy.ts',
+    'control/client/problem.ts',
+    'package-lock.json',
+  ])
+    add(file)
   return hash.digest('hex')
 }
 

@@ -7,6 +7,9 @@ export function livekitSources(livekitUrl: string | null): string[] {
   return [`${protocol}//${host}`, `${protocol.replace('ws', 'http')}//${host}`]
 }
 
+/** Stands in the built page where each visit has its nonce. */
+export const NONCE_PLACE = '__CSP_NONCE__'
+
 interface PagePolicy {
   livekitUrl: string | null
   /** Lets style elements past that carry it. Scripts come from files alone. */

@@ -8,9 +8,8 @@ import { join } from 'node:path'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Deps } from '../deps.ts'
-import { PERMISSIONS, pagePolicy } from './policy.ts'
+import { NONCE_PLACE, PERMISSIONS, pagePolicy } from './policy.ts'
 
-const NONCE_PLACE = '__CSP_NONCE__'
 const HTML = 'text/html; charset=utf-8'
 const NOT_BUILT =
   '<!doctype html><title>Parley</title><p>The dashboard is not built here: <code>npm start</code> builds it.</p>'

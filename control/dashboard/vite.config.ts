@@ -1,8 +1,7 @@
 /** How the page is built. `/dashboard` is where control serves it; the nonce is put in at each visit, see routes.ts. */
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
-
-export const NONCE_PLACE = '__CSP_NONCE__'
+import { NONCE_PLACE } from './policy.ts'
 
 export default defineConfig({
   root: new URL('page', import.meta.url).pathname,
