@@ -34,11 +34,20 @@ export interface Quantised {
   scales: Float32Array
 }
 
+/** A matrix as it is in the file, turned as ONNX's MatMulNBits reads it: weights 2i and 2i + 1 of a block share byte i. */
+export interface Blocks {
+  rows: number
+  weights: Uint8Array
+  /** One of each 32 weights. */
+  scales: Float32Array
+}
+
 export interface E5File {
   header: E5Header
   pieces(): E5Pieces
   floats(name: string): Float32Array
   quantised(name: string, columns: number): Quantised
+  blocks(name: string, columns: number): Blocks
   /** One row of a quantised table, added to `into`. */
   addRow(name: string, row: number, into: Float32Array): void
 }
@@ -72,6 +81,10 @@ export function openE5(data: Buffer): E5File {
     quantised(name, columns) {
       const { at, bytes } = place(name)
       return requantise(data.subarray(at, at + bytes), columns)
+    },
+    blocks(name, columns) {
+      const { at, bytes } = place(name)
+      return repack(data.subarray(at, at + bytes), columns)
     },
     addRow(name, row, into) {
       const blocks = into.length / BLOCK
@@ -107,6 +120,19 @@ function requantise(data: Buffer, columns: number): Quantised {
     for (let i = 0; i < columns; i++) weights[i * rows + row] = Math.round((values[i]! / (most || 1)) * 127) & 255
   }
   return { rows, columns, weights, scales }
+}
+
+function repack(data: Buffer, columns: number): Blocks {
+  const blocks = data.length / BLOCK_BYTES
+  const weights = new Uint8Array((blocks * BLOCK) / 2)
+  const scales = new Float32Array(blocks)
+  for (let block = 0; block < blocks; block++) {
+    const at = block * BLOCK_BYTES
+    scales[block] = fromHalf(data.readUInt16LE(at))
+    const half = (i: number) => (i < BLOCK / 2 ? data[at + 2 + i]! & 15 : data[at + 2 + i - BLOCK / 2]! >> 4)
+    for (let i = 0; i < BLOCK / 2; i++) weights[(block * BLOCK) / 2 + i] = half(2 * i) | (half(2 * i + 1) << 4)
+  }
+  return { rows: blocks / (columns / BLOCK), weights, scales }
 }
 
 function pieceReader(data: Buffer, start: number): { end: number; read(): E5Pieces } {

@@ -25,7 +25,7 @@ export interface EmbeddingFiles {
   graph: string
 }
 
-const folderOf = (cache: string) => join(cache, 'embedding-1')
+const folderOf = (cache: string) => join(cache, 'embedding-2')
 
 export const embeddingFiles = (cache: string): EmbeddingFiles => ({
   weights: join(folderOf(cache), 'e5-small-q4.bin'),
