@@ -84,6 +84,8 @@ const Environment = z.object({
   /** A carrier that took a REFER and then says nothing is asked after so long whether the call is still there. */
   REFER_SILENCE_SECONDS: z.coerce.number().int().min(2).max(60).default(20),
   RTP_HOST: z.string().optional(),
+  /** What carriers are told to send sound to, where a NAT gives RTP_HOST another address on the internet, port for port. */
+  RTP_PUBLIC_HOST: z.union([z.ipv4(), z.ipv6()], { error: 'an IP address' }).optional(),
   RTP_PORT_MIN: port.default(20_000),
   RTP_PORT_MAX: port.default(29_999),
 

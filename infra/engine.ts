@@ -63,7 +63,7 @@ await runUntilStopped('engine', async () => {
     ...(softphones === null ? {} : { softphones: { directory: softphones, secret: config.secret } }),
     media: {
       open: () => openRtp({ host: rtpHost, ports, clock, pacer, log, identity }),
-      advertise: null,
+      advertise: config.RTP_PUBLIC_HOST ?? null,
       fingerprint: identity.fingerprint,
     },
     clock,

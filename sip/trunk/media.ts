@@ -1,5 +1,7 @@
 import { createSocket } from 'node:dgram'
+import { isIP } from 'node:net'
 import { CODECS } from '../../media/audio/codec.ts'
+import { isPublic } from '../../media/contract/addresses.ts'
 import type { TrunkPlan } from '../../media/contract/plan.ts'
 import type { RtpParams, RtpSession } from '../../media/rtp/session.ts'
 import { localSecurity } from '../text/crypto-agree.ts'
@@ -9,7 +11,7 @@ import type { AgreedAudio, LocalAudio } from '../text/offer.ts'
 export type MediaOptions = {
   /** Opens the RTP of one call. */
   open(): Promise<RtpSession>
-  /** What peers are told to send to; null: the address this machine uses towards them. */
+  /** What peers on the internet are told to send to (1:1 NAT); null: the address this machine uses towards them. */
   advertise: string | null
   /** Of the certificate that `open` has for DTLS: SHA-256 as in a=fingerprint; no DTLS unless given. */
   fingerprint?: string
@@ -60,10 +62,19 @@ export function sampleRateOf(audio: AgreedAudio | null, local: LocalAudio): numb
 
 const isWildcard = (address: string): boolean => address === '0.0.0.0' || address === '::'
 
-/** The address to advertise to a peer: as configured, as bound, or what the kernel's routing table says. */
+/**
+ * The address to advertise to a peer: as configured, as bound, or what the kernel's routing table says. A peer in our own
+ * network gets ours: the way out through the NAT and back in is closed on most.
+ */
 export async function advertisedAddress(options: MediaOptions, rtp: RtpSession, peer: string): Promise<string> {
-  if (options.advertise !== null) return options.advertise
+  const { advertise } = options
+  if (advertise !== null && isOutside(peer, isIP(advertise))) return advertise
   return isWildcard(rtp.local.address) ? routedAddress(peer) : rtp.local.address
+}
+
+const isOutside = (peer: string, family: number): boolean => {
+  const of = isIP(peer)
+  return of === 0 || (of === family && isPublic(peer))
 }
 
 /** Connecting a UDP socket sends nothing, but makes the kernel choose the source address. */
