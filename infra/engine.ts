@@ -1,5 +1,6 @@
 /** An engine process: takes calls over SIP and holds their conversations. One a core, sharing nothing but the bus. */
 
+import { join } from 'node:path'
 import { loadOpus } from '../media/audio/opus.ts'
 import { type Desk, openDesk, SHED } from '../media/call/desk.ts'
 import { mayReach } from '../media/contract/addresses.ts'
@@ -19,6 +20,7 @@ import { createBrains } from './brains.ts'
 import { systemClock } from './clock.ts'
 import { readConfig } from './config.ts'
 import { createEdgeLog } from './edge-log.ts'
+import { openEventJournal } from './event-journal.ts'
 import { createLog } from './log.ts'
 import { openMetrics } from './metrics.ts'
 import { openRedis, required } from './parts.ts'
@@ -35,7 +37,10 @@ await runUntilStopped('engine', async () => {
   const clock = systemClock
   const redis = openRedis(required(config.REDIS_URL, 'REDIS_URL'), log)
   const sealer = createSealer(config.secret)
-  const bus = createEngineBus({ redis, sealer, engine: config.ENGINE_NAME, clock, log, prefix: config.REDIS_PREFIX })
+  const engine = config.ENGINE_NAME
+  const journal = await openEventJournal(join(spoolFolder(config), 'events'), clock.wall(), log)
+  const bus = createEngineBus({ redis, sealer, engine, clock, log, journal, prefix: config.REDIS_PREFIX })
+  await bus.recover()
   const directory = await bus.trunks()
   const softphones = config.SOFTPHONES === 'on' ? await bus.softphones() : null
   const speech = createSpeechClient({ host: config.SPEECH_HOST, port: config.SPEECH_PORT ?? 9040, clock, log })
@@ -129,7 +134,7 @@ await runUntilStopped('engine', async () => {
     onShed: why => shed.add({ why }),
   })
   return {
-    ready: { engine: config.ENGINE_NAME, hears: speech.hears(), metrics: counted.port },
+    ready: { engine, hears: speech.hears(), metrics: counted.port },
     drainMs,
     async stop(hurry) {
       if (drainMs > 0) await desk?.drain(drainMs, hurry)

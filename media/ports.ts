@@ -270,6 +270,16 @@ export interface Recording {
   finish(): Promise<RecordingInfo | null>
 }
 
+/** Events that could not be told yet, on disk: they outlive the process, but not what their disk does not. */
+export interface EventJournal {
+  /** Written behind what is there, at once or soon; a disk that says no is logged and costs no more than that. */
+  append(events: readonly string[]): void
+  /** All that was appended has been told. */
+  clear(): void
+  /** What earlier processes of this engine left, oldest first; `told`: now it has been. */
+  left(): Promise<{ events: string[]; told(): Promise<void> }>
+}
+
 /** Files by key, such as `recordings/<owner>/<call>.wav`: lower-case words of `a-z0-9._-` between slashes. */
 export interface Blobs {
   /** Takes the file over: it is whole under its key, and gone from where it was; or nothing has happened. */

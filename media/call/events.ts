@@ -1,11 +1,11 @@
 import type { CallEventBody } from '../contract/messages.ts'
 import type { Log } from '../ports.ts'
 
-/** Events of a call leave one after the other, in the order they were made. */
+/** Events of a call; the bus sends them one after the other, in the order they were made. */
 export class CallEvents {
   readonly #send: (body: CallEventBody) => Promise<void>
   readonly #log: Log
-  #last: Promise<void> = Promise.resolve()
+  #last: Promise<unknown> = Promise.resolve()
 
   constructor(send: (body: CallEventBody) => Promise<void>, log: Log) {
     this.#send = send
@@ -13,13 +13,14 @@ export class CallEvents {
   }
 
   emit(body: CallEventBody): void {
-    this.#last = this.#last
-      .then(() => this.#send(body))
-      .catch(error => this.#log.error({ err: error, type: body.type }, 'event could not be sent'))
+    const sent = this.#send(body).catch(error =>
+      this.#log.error({ err: error, type: body.type }, 'event could not be sent'),
+    )
+    this.#last = Promise.all([this.#last, sent])
   }
 
   /** All of those so far have left, or never will. */
-  get sent(): Promise<void> {
+  get sent(): Promise<unknown> {
     return this.#last
   }
 }

@@ -1,8 +1,9 @@
 /** The engine's end of the bus. */
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import type { Clock, Log, Softphones, TrunkDirectory } from '../ports.ts'
+import type { Clock, EventJournal, Log, Softphones, TrunkDirectory } from '../ports.ts'
 import { busKeys, claimCall, HEARTBEAT_TTL_MS, LEASE_MS } from './bus.ts'
+import { createEventSender } from './event-sender.ts'
 import type { AskAnswer, AskName, AskRequest, Heartbeat } from './messages.ts'
 import {
   asks,
@@ -43,7 +44,7 @@ export interface EngineBus {
   claim(callId: string): Promise<boolean>
   renewLease(callId: string): Promise<void>
   dropLease(callId: string): Promise<void>
-  /** Events of one call, numbered from 1, sent in order. */
+  /** Events of one call, numbered from 1 in the order of the calls of this, sent in that order. */
   emitter(call: { call_id: string; owner_id: string }): (body: CallEventBody) => Promise<void>
   emitEngine(type: EngineEvent['type']): Promise<void>
   emitTrunkStatus(status: Omit<TrunkStatusEvent, 'v' | 'type' | 'at'>): Promise<void>
@@ -57,16 +58,16 @@ export interface EngineBus {
   trunkLeases(options: { wanted(): readonly string[]; onChange(): void }): TrunkLeases
   /** Holds a dial back until its trunk may be dialled. */
   readonly pace: Pace
+  /** What an earlier process of this engine could not tell; before anything is told that follows from its end. */
+  recover(): Promise<void>
   close(): Promise<void>
 }
 
-const SEND_TRIES = 120
 /**
  * A command that was given to an engine in the moment of its death waits so long for another one. Should the first be only
  * slow, both ask for the call, and one has it.
  */
 const TAKE_OVER_MS = 2000
-const SEND_PAUSE_MS = 1000
 
 export function createEngineBus(options: {
   redis: Redis
@@ -75,6 +76,8 @@ export function createEngineBus(options: {
   clock: Clock
   log: Log
   prefix?: string
+  /** Where events wait while Redis is away; without it in memory alone. */
+  journal?: EventJournal
 }): EngineBus {
   const { redis, sealer, engine, clock, log } = options
   const boot = randomUUID()
@@ -91,8 +94,9 @@ export function createEngineBus(options: {
       for (const entry of entries) waiting.get(entry.fields['id'] ?? '')?.(jsonOf(entry, 'body') ?? {})
     },
   })
-  const send = (event: object) =>
-    redis.xadd(keys.events, '*', 'event', JSON.stringify({ v: CONTRACT_VERSION, at: clock.wall(), ...event }))
+  const add = (text: string) => redis.xadd(keys.events, '*', 'event', text)
+  const sender = createEventSender({ add, journal: options.journal ?? null, clock, log })
+  const stamped = (event: object) => ({ v: CONTRACT_VERSION, at: clock.wall(), ...event })
 
   return {
     engine,
@@ -155,30 +159,18 @@ export function createEngineBus(options: {
     },
     emitter({ call_id, owner_id }) {
       let seq = 0
-      return async body => {
-        seq++
-        const event = CallEvent.parse({ v: CONTRACT_VERSION, at: clock.wall(), call_id, owner_id, seq, ...body })
-        for (let tries = 1; ; tries++) {
-          try {
-            await send(event)
-            return
-          } catch (error) {
-            // Redis is there and says no (its disk is full, it fails over): that passes, and the record must not be lost.
-            if (tries >= SEND_TRIES) throw error
-            if (tries === 1) log.warn({ err: error, type: event.type }, 'event is refused, will be sent again')
-            await new Promise<void>(resolve => clock.after(SEND_PAUSE_MS, resolve))
-          }
-        }
-      }
+      const send = sender.inOrder()
+      return async body => send(CallEvent.parse(stamped({ call_id, owner_id, seq: ++seq, ...body })))
     },
     async emitEngine(type) {
-      await send({ type, engine, boot } satisfies Omit<EngineEvent, 'v' | 'at'>)
+      // Never out of the journal: a later process must not say of an earlier one that it has just started.
+      await add(JSON.stringify(stamped({ type, engine, boot } satisfies Omit<EngineEvent, 'v' | 'at'>)))
     },
     async emitTrunkStatus(status) {
-      await send({ type: 'trunk.status', ...status })
+      await add(JSON.stringify(stamped({ type: 'trunk.status', ...status })))
     },
     async emitRecordingReady(ready) {
-      await send({ type: 'recording.ready', ...ready })
+      await sender.send(stamped({ type: 'recording.ready', ...ready }))
     },
     async ask(name, request, timeoutMs) {
       const id = randomUUID()
@@ -251,6 +243,7 @@ export function createEngineBus(options: {
     trunkLeases: options =>
       createTrunkLeases({ redis, key: keys.trunkLease, who: `${engine}|${boot}`, clock, log, ...options }),
     pace: createPace({ redis, key: keys.trunkTurn, clock }),
+    recover: sender.recover,
     async close() {
       await replies.stop()
     },

@@ -54,6 +54,7 @@ export interface Stack {
   baseUrl: string
   world: World
   speech: SpeechKit
+  engineName: string
   children: { sipServer: Child; speech: Child; control: Child; engine: Child }
   /** What the supervisor told, in its words. */
   told: string[]
@@ -184,6 +185,7 @@ async function start(
 
   return {
     ...{ folder, parts, sip, rtp, baseUrl, world, speech: kit, children, told, stop },
+    engineName: config.ENGINE_NAME,
     logged: name =>
       readFileSync(logFile(name), 'utf8')
         .split('\n')
@@ -242,7 +244,7 @@ async function makeOwner(parts: ControlParts, baseUrl: string, options: OwnerOpt
 
 /** Follows the trunks as an engine does, so that a test may wait until engines know of a new one. */
 async function watchTrunks(config: Config, parts: ControlParts, closers: (() => unknown)[]) {
-  const redis = new Redis(inject('redisUrl'), { maxRetriesPerRequest: null })
+  const redis = new Redis(config.REDIS_URL!, { maxRetriesPerRequest: null })
   closers.push(() => redis.disconnect())
   const { sealer, log } = parts
   const bus = createEngineBus({

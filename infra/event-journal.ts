@@ -1,0 +1,39 @@
+/**
+ * Events that wait for Redis, a line each, in a file of this process; it is gone once all of them are told. It holds what was
+ * said, so nobody else may read it.
+ */
+import { appendFile, mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { EventJournal, Log } from '../media/ports.ts'
+
+const ENDING = '.ndjson'
+
+/** `folder`: of engines of one name, of which there is one at a time. */
+export async function openEventJournal(folder: string, startedMs: number, log: Log): Promise<EventJournal> {
+  const failed = (error: unknown) => log.error({ err: error }, 'events that are due cannot be kept on disk')
+  await mkdir(folder, { recursive: true, mode: 0o700 }).catch(failed)
+  const name = `${String(startedMs).padStart(15, '0')}-${process.pid}${ENDING}`
+  const file = join(folder, name)
+  let work: Promise<unknown> = Promise.resolve()
+  const next = (step: () => Promise<unknown>) => {
+    work = work.then(step).catch(failed)
+  }
+  return {
+    append: events => next(() => appendFile(file, events.map(event => `${event}\n`).join(''), { mode: 0o600 })),
+    clear: () => next(() => rm(file, { force: true })),
+    async left() {
+      const all = await readdir(folder).catch(() => [])
+      const names = all.filter(one => one.endsWith(ENDING) && one !== name).sort()
+      const texts = await Promise.all(names.map(one => readFile(join(folder, one), 'utf8')))
+      return {
+        events: texts.flatMap(wholeLines),
+        told: async () => {
+          for (const one of names) await rm(join(folder, one), { force: true })
+        },
+      }
+    },
+  }
+}
+
+/** The last one may be torn: its process was killed while it wrote. */
+const wholeLines = (text: string) => text.split('\n').slice(0, -1)

@@ -1,0 +1,188 @@
+/**
+ * Redis and Postgres gone in the middle of calls: who talks notices nothing, and what was said and what it costs is stored
+ * once they are back. Servers of its own, since those of the run are everybody's.
+ */
+import { randomInt } from 'node:crypto'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
+import type { Child } from '../../infra/embedded/child.ts'
+import { freePort } from '../../infra/embedded/ports.ts'
+import { startPostgres } from '../../infra/embedded/postgres.ts'
+import { startRedis } from '../../infra/embedded/redis.ts'
+import { signalAll } from '../support/processes.ts'
+import { HOST, type Stack, startStack } from '../support/stack.ts'
+import { type Baresip, startBaresip } from '../support/stack-baresip.ts'
+import { expectCost, expectSettled, expectWebhook } from '../support/stack-checks.ts'
+import type { CallStream, Owner } from '../support/stack-owner.ts'
+import { isLoud, type Tap, tapRtp } from '../support/stack-wire.ts'
+import { until } from '../support/world.ts'
+
+const CALLEE = '+14155550177'
+/** Longer than any time-out on the way of a call; in the long form half a minute, as long as leases allow and more. */
+const OUTAGE_MS = inject('full') ? 30_000 : 7000
+const LIMIT_MS = 240_000
+
+const servers: Record<'redis' | 'postgres', Child> = {} as never
+const told: string[] = []
+let folder: string
+let stack: Stack
+let tap: Tap
+let phone: Baresip
+let owner: Owner
+let words: Int16Array
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'parley-outages-'))
+  const tell = (text: string) => void told.push(text)
+  const place = async (name: string) => ({
+    ...{
+      folder: join(folder, name, 'data'),
+      logFile: join(folder, `${name}.log`),
+      port: await freePort(10_000 + randomInt(8000), HOST),
+      tell,
+    },
+  })
+  const redis = await startRedis(await place('redis'))
+  servers.redis = redis.child
+  const postgres = await startPostgres({ ...(await place('postgres')), throwaway: true })
+  servers.postgres = postgres.child
+  stack = await startStack({ REDIS_URL: redis.url, DATABASE_URL: postgres.url })
+  tap = await tapRtp(stack)
+  stack.world.on('/hook', (_, response) => response.writeHead(204).end())
+  phone = await startBaresip(stack, CALLEE)
+  words = await stack.speech.say('Please wake me up very early in the morning.')
+  owner = await stack.owner({
+    trunk: { port: phone.port },
+    webhook: `${stack.world.url}/hook`,
+    project: { greeting: 'Hello, this is the night porter.' },
+  })
+}, 180_000)
+afterAll(async () => {
+  await stack?.stop()
+  for (const server of Object.values(servers)) {
+    signalAll(server.pid, 'SIGCONT')
+    await server.stop()
+  }
+  rmSync(folder, { recursive: true, force: true })
+})
+afterEach(() => {
+  for (const server of Object.values(servers)) signalAll(server.pid, 'SIGCONT')
+})
+
+const loud = () => tap.packets({ to: phone.isMedia }).filter(isLoud).length
+let calls = 0
+async function talk(): Promise<CallStream> {
+  const call = await owner.place(CALLEE)
+  await phone.wait('CALL_INCOMING', 20_000, ++calls)
+  await phone.command('accept')
+  await call.agentSaid(1)
+  return call
+}
+
+/** The caller speaks, and is answered. */
+async function exchange(): Promise<void> {
+  const before = loud()
+  await phone.speak(words)
+  await tap.wait(() => loud() > before + 50, 'the answer of an agent on its own')
+}
+
+/** Nothing of it is heard for so long; meanwhile `run`. */
+async function frozen(server: Child, run: () => Promise<void>): Promise<void> {
+  const over = new Promise<void>(resolve => setTimeout(resolve, OUTAGE_MS))
+  signalAll(server.pid, 'SIGSTOP')
+  await run()
+  await over
+  signalAll(server.pid, 'SIGCONT')
+}
+
+async function killed(name: 'redis' | 'postgres', words: string, run: () => Promise<void>): Promise<void> {
+  told.length = 0
+  process.kill(servers[name].pid, 'SIGKILL')
+  await run()
+  await until(() => told.includes(`${words} is back.`), `${words} to be back`, 30_000)
+}
+
+/** The greeting, what the caller said during the outage, what the agent answered to it. */
+async function expectWhole(call: CallStream): Promise<void> {
+  const again = await followed(call.id)
+  await again.ended()
+  const detail = await owner.detail(call.id)
+  expect(detail).toMatchObject({ status: 'completed', ended_reason: 'caller_hangup' })
+  const said = detail.transcript.map(turn => `${turn.role}: ${turn.text}`)
+  const asked = said.findLastIndex(turn => /^caller: .*morning/i.test(turn))
+  expect(
+    said.some(turn => /^agent: .*night porter/.test(turn)),
+    said.join('\n'),
+  ).toBe(true)
+  expect(asked, said.join('\n')).toBeGreaterThanOrEqual(0)
+  expect(
+    said.slice(asked).some(turn => /^agent: ./.test(turn)),
+    said.join('\n'),
+  ).toBe(true)
+  expectCost(detail)
+  const turns = again.events.filter(event => event.type === 'turn.finished')
+  const told = turns.map(({ turn }) => `${turn.role}: ${turn.text}`)
+  expect(told.sort()).toEqual(said.filter(turn => !turn.startsWith('tool:')).sort())
+  await expectWebhook(stack, owner, call.id, 'call.completed')
+  expect(webhooksOf(call.id)).toHaveLength(1)
+  await expectSettled(stack, owner)
+}
+
+/** Control may still be on its way back to the server that it missed. */
+const followed = (id: string) => until(() => owner.follow(id).catch(() => null), 'the events of the call', 30_000)
+const webhooksOf = (id: string) =>
+  stack.world.received.filter(({ path, body }) => path === '/hook' && body.includes(id))
+
+const journal = () => {
+  const spool = join(stack.folder, 'spool', stack.engineName, 'events')
+  return readdirSync(spool)
+    .map(name => readFileSync(join(spool, name), 'utf8'))
+    .join('')
+}
+
+describe.each(['redis', 'postgres'] as const)('%s', name => {
+  it('says nothing for a while: the conversation goes on, and nothing of it is lost', {
+    timeout: LIMIT_MS,
+  }, async () => {
+    const call = await talk()
+    await frozen(servers[name], exchange)
+    await phone.command('hangup')
+    await expectWhole(call)
+  })
+
+  it('is silent while the call ends: its end is stored later', { timeout: LIMIT_MS }, async () => {
+    const call = await talk()
+    await frozen(servers[name], async () => {
+      await exchange()
+      await phone.command('hangup')
+      await phone.wait('CALL_CLOSED', 10_000, calls)
+    })
+    await expectWhole(call)
+  })
+
+  it('dies and comes back: the conversation goes on, and nothing of it is lost', { timeout: LIMIT_MS }, async () => {
+    const call = await talk()
+    await killed(name, name === 'redis' ? 'Redis' : 'Postgres', exchange)
+    await phone.command('hangup')
+    await expectWhole(call)
+  })
+})
+
+it('an engine that dies while Redis is away has left what it could not tell, and the next one tells it', {
+  timeout: LIMIT_MS,
+}, async () => {
+  const call = await talk()
+  signalAll(servers.redis.pid, 'SIGSTOP')
+  await exchange()
+  await phone.command('hangup')
+  await until(() => journal().includes('"call.ended"'), 'the end of the call on disk', 20_000)
+  stack.told.length = 0
+  process.kill(stack.children.engine.pid, 'SIGKILL')
+  await until(() => stack.told.includes('Engine died (SIGKILL), starting it again.'), 'the engine to be gone')
+  signalAll(servers.redis.pid, 'SIGCONT')
+  await until(() => stack.told.includes('Engine is back.'), 'the engine to be back', 60_000)
+  await expectWhole(call)
+  expect(journal()).toBe('')
+})

@@ -1,0 +1,24 @@
+/** Processes of Linux and their children, by /proc: children of children are none of Node's business. */
+import { readdirSync, readFileSync } from 'node:fs'
+
+export function descendantsOf(pid: number): number[] {
+  const parents = new Map<number, number>()
+  for (const name of readdirSync('/proc').filter(entry => /^\d+$/.test(entry))) {
+    try {
+      const fields = readFileSync(`/proc/${name}/stat`, 'utf8').split(') ').at(-1)!.split(' ')
+      parents.set(Number(name), Number(fields[1]))
+    } catch {} // it ended meanwhile
+  }
+  const found = [pid]
+  for (const one of found) for (const [child, parent] of parents) if (parent === one) found.push(child)
+  return found.slice(1)
+}
+
+/** To it and all below it; who ended meanwhile needs none. */
+export function signalAll(pid: number, signal: NodeJS.Signals): void {
+  for (const one of [pid, ...descendantsOf(pid)]) {
+    try {
+      process.kill(one, signal)
+    } catch {}
+  }
+}
