@@ -16,9 +16,13 @@ const ObjectSchema = JsonObject.refine(schema => schema['type'] === 'object', {
   .refine(schema => JSON.stringify(schema).length <= TEXT_MAX, { error: 'is too large' })
   .meta({ properties: { type: { const: 'object' } }, required: ['type'] })
 
+/** Those that were asked about: it takes longer to find out than all else about a project, and is asked again of each answer. */
+const timezones = new Set<string>()
 const isTimezone = (name: string) => {
+  if (timezones.has(name)) return true
   try {
     new Intl.DateTimeFormat('en', { timeZone: name })
+    if (timezones.size < 1000) timezones.add(name)
     return true
   } catch {
     return false

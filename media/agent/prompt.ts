@@ -56,16 +56,21 @@ const spokenTime = (atMs: number, timeZone: string) =>
 
 /** The date and time there, as if it were UTC: `getUTCDate()` is the day that people of the zone call today. */
 export function localDate(atMs: number, timeZone: string): Date {
-  const parts = new Intl.DateTimeFormat('en-US', {
-    timeZone,
-    hourCycle: 'h23',
-    year: 'numeric',
-    month: 'numeric',
-    day: 'numeric',
-    hour: 'numeric',
-    minute: 'numeric',
-    second: 'numeric',
-  }).formatToParts(atMs)
+  const parts = formatIn(timeZone).formatToParts(atMs)
   const part = (type: Intl.DateTimeFormatPartTypes) => Number(parts.find(entry => entry.type === type)!.value)
   return new Date(Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'), part('second')))
 }
+
+/** Made once: to make one takes twenty times as long as to use it, and each answer of the agent begins with the date. */
+function formatIn(timeZone: string): Intl.DateTimeFormat {
+  const known = formats.get(timeZone)
+  if (known) return known
+  const numeric = 'numeric'
+  const format = new Intl.DateTimeFormat('en-US', {
+    ...{ timeZone, hourCycle: 'h23', year: numeric, month: numeric, day: numeric },
+    ...{ hour: numeric, minute: numeric, second: numeric },
+  })
+  formats.set(timeZone, format)
+  return format
+}
+const formats = new Map<string, Intl.DateTimeFormat>()
