@@ -1,7 +1,17 @@
 import { BlockList, isIP } from 'node:net'
 
-/** Sources that may send us requests, and exceptions from them. Null lets everybody in. */
-export type AllowList = { readonly admitted: BlockList; readonly denied: BlockList } | null
+/**
+ * Sources that may send us requests. Null lets everybody in. `strangers` may be a telephone of ours, and are heard as far as
+ * it takes to find out; `denied` are those among them who tried too much.
+ */
+export type AllowList = {
+  readonly known: BlockList
+  readonly strangers: BlockList
+  readonly denied: BlockList
+} | null
+
+/** What the list says of an address; `unrestricted` where there is no list. */
+export type Standing = 'unrestricted' | 'known' | 'stranger' | 'out'
 
 export class CidrError extends Error {
   constructor(cidr: string) {
@@ -10,27 +20,29 @@ export class CidrError extends Error {
   }
 }
 
-/** Builds the list from addresses and `address/bits`; `!` before one shuts it out. Throws CidrError. */
+/** Builds the list from addresses and `address/bits`; `?` before one makes strangers of it, `!` shuts out strangers. Throws CidrError. */
 export function allowList(cidrs: readonly string[] | null): AllowList {
   if (cidrs === null) return null
-  const [admitted, denied] = [new BlockList(), new BlockList()]
+  const list = { known: new BlockList(), strangers: new BlockList(), denied: new BlockList() }
   for (const cidr of cidrs) {
-    const [, sign, network = ''] = /^\s*(!?)(.*?)\s*$/s.exec(cidr) ?? []
+    const [, sign, network = ''] = /^\s*([!?]?)(.*?)\s*$/s.exec(cidr) ?? []
     const [address = '', bits] = network.split('/')
     const family = isIP(address)
     const most = family === 6 ? 128 : 32
     if (family === 0 || (bits !== undefined && !(/^\d{1,3}$/.test(bits) && Number(bits) <= most)))
       throw new CidrError(cidr)
-    const list = sign === '!' ? denied : admitted
-    list.addSubnet(address, bits === undefined ? most : Number(bits), family === 6 ? 'ipv6' : 'ipv4')
+    const part = sign === '!' ? list.denied : sign === '?' ? list.strangers : list.known
+    part.addSubnet(address, bits === undefined ? most : Number(bits), family === 6 ? 'ipv6' : 'ipv4')
   }
-  return { admitted, denied }
+  return list
 }
 
-export function isAllowed(list: AllowList, address: string): boolean {
-  if (list === null) return true
+/** Who is known stays so: a trunk must not be shut out for what somebody else in its network does. */
+export function standingOf(list: AllowList, address: string): Standing {
+  if (list === null) return 'unrestricted'
   const family = address.includes(':') ? 'ipv6' : 'ipv4'
-  return list.admitted.check(address, family) && !list.denied.check(address, family)
+  if (list.known.check(address, family)) return 'known'
+  return list.strangers.check(address, family) && !list.denied.check(address, family) ? 'stranger' : 'out'
 }
 
 /** One CIDR a line; empty lines and what follows a `#` are skipped. */

@@ -30,6 +30,8 @@ export type Core = {
   readonly apps: Apps
   readonly cdr: Cdr
   readonly timers: Timers
+  /** A telephone of ours was at that address. */
+  readonly proved: (address: string) => void
 }
 
 export function stamp(flow: Flow, bytes: number, side: 'local' | 'remote'): Stamp {

@@ -35,6 +35,7 @@ type Asked = {
 }
 
 const DIALOG_MAKERS = new Set(['INVITE', 'SUBSCRIBE'])
+const PROOFS = new Set(['REGISTER', 'INVITE'])
 const REFRESHERS = new Set(['INVITE', 'UPDATE', 'SUBSCRIBE', 'NOTIFY', 'REFER'])
 
 /** Requests that come from the network, and what applications answer to them. */
@@ -241,8 +242,14 @@ export class Incoming {
     const giveUp = (): void => this.refuse(txn, 504, 'Server Time-out')
     if (rseq.length > 0) this.reliable.sent(txn, bytes, giveUp)
     if (message.status >= 200) this.concluded(asked, response)
+    this.noteProof(txn, message.status)
     const answered = message.status >= 200 && message.status < 300 && txn.request.method === 'INVITE'
     if (answered && asked.dialog !== null) this.answers.sent(txn, asked.dialog, bytes)
+  }
+
+  /** Applications let nobody register or call who has not proved to be somebody. */
+  private noteProof({ request, flow }: ServerTxn, status: number): void {
+    if (status >= 200 && status < 300 && PROOFS.has(request.method)) this.core.proved(flow.remote.host)
   }
 
   /** An application sends a request on instead of answering it. Throws PolicyError when it can't be. */

@@ -4,6 +4,8 @@ import type { SipServer, SipServerStats } from './server.ts'
 
 const COUNTERS = {
   disallowed: ['dropped', 'Messages of sources that may not call, dropped without an answer.'],
+  flooded: ['flooded', 'Messages beyond what their source, or all strangers together, may send, dropped.'],
+  scanned: ['scanned', 'Requests of strangers that are of no telephone of ours, dropped without an answer.'],
   malformed: ['malformed', 'Messages that could not be read.'],
   strayResponses: ['stray_responses', 'Responses to nothing that was asked.'],
   untaken: [

@@ -1,17 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { mayReach, type PrivateHosts } from '../../media/contract/addresses.ts'
 import { formatHostPort } from '../text/grammar.ts'
-import type { SipParseError } from '../text/message.ts'
+import type { SipParseError, SipRequest } from '../text/message.ts'
 import { headerOf, listOf, serialise } from '../text/message.ts'
 import { parseMessage } from '../text/parse.ts'
 import { parseVia } from '../text/validate.ts'
-import { type AllowList, allowList, isAllowed } from './allow.ts'
+import { type AllowList, allowList, type Standing, standingOf } from './allow.ts'
 import { type App, Apps } from './apps.ts'
 import { UDP_MOST } from './attempt.ts'
 import { Cdr } from './cdr.ts'
 import { type Core, replyFlow } from './core.ts'
 import { DeadHosts } from './dead-hosts.ts'
 import { DialogStore } from './dialogs.ts'
+import { GATE_LIMITS, Gate, type GateLimits, opensSomething } from './gate.ts'
 import { hangUp } from './hangup.ts'
 import { newTag, PolicyError, plainResponse, stampVia } from './headers.ts'
 import { Incoming } from './incoming.ts'
@@ -20,6 +21,7 @@ import { type ListenSpec, Network } from './network.ts'
 import { Outgoing } from './outgoing.ts'
 import { type Resolver, remembering, systemResolver } from './resolve.ts'
 import { SessionTimers } from './session-timers.ts'
+import { mayBeOfTelephone } from './telephones.ts'
 import { RFC_TIMERS, type Timers } from './transaction.ts'
 import { Transactions } from './transactions.ts'
 import type { Flow, HostPortOf } from './transport.ts'
@@ -42,6 +44,8 @@ export type SipServerOptions = {
   readonly udpMost?: number
   /** Addresses and networks that may send requests; null or absent lets everybody. */
   readonly allow?: readonly string[] | null
+  /** How much of each source is taken, where there is a list of them. */
+  readonly gate?: Partial<GateLimits>
   readonly timers?: Partial<Timers>
   /** How long the calls of an application that is gone live on, in ms. */
   readonly orphanGraceMs?: number
@@ -52,6 +56,10 @@ export type SipServerOptions = {
 export type SipServerCounters = {
   malformed: number
   disallowed: number
+  /** Messages that were more than their source, or all strangers together, may send. */
+  flooded: number
+  /** Requests of strangers that no telephone of ours would begin with. */
+  scanned: number
   strayResponses: number
   faults: number
   /** Requests for which there was no application. */
@@ -78,7 +86,7 @@ const ORPHAN_GRACE_MS = 2000
 /** The embedded signalling server: SIP on one side, drachtio's protocol on the other. */
 export class SipServer {
   readonly counters: SipServerCounters = {
-    ...{ malformed: 0, disallowed: 0, strayResponses: 0, faults: 0, untaken: 0, barred: 0 },
+    ...{ malformed: 0, disallowed: 0, flooded: 0, scanned: 0, strayResponses: 0, faults: 0, untaken: 0, barred: 0 },
   }
   private readonly options: SipServerOptions
   private readonly core: Core
@@ -86,10 +94,12 @@ export class SipServer {
   private readonly outgoing: Outgoing
   private readonly orphans = new Set<NodeJS.Timeout>()
   private allowed: AllowList
+  private readonly gate: Gate
 
   constructor(options: SipServerOptions) {
     this.options = options
     this.allowed = allowList(options.allow ?? null)
+    this.gate = new Gate({ ...GATE_LIMITS, ...options.gate })
     const log = options.log ?? silentLog
     const timers = { ...RFC_TIMERS, ...options.timers }
     const limits = { ...STREAM_LIMITS, ...options.limits }
@@ -107,7 +117,9 @@ export class SipServer {
     const may = (address: string): boolean => mayReach(options.privateHosts ?? 'allow', address)
     const cdr = new Cdr(apps)
     const { counters } = this
-    this.core = { log, network, resolver, dead, mayReach: may, counters, udpMost, txns, dialogs, apps, timers, cdr }
+    const proved = (address: string): void => this.gate.prove(address, performance.now())
+    const parts = { log, network, resolver, dead, counters, udpMost, txns, dialogs, apps, timers, cdr, proved }
+    this.core = { ...parts, mayReach: may }
     const sessions = new SessionTimers(this.core)
     this.incoming = new Incoming(this.core, sessions, options.secret)
     this.outgoing = new Outgoing(this.core, sessions)
@@ -119,7 +131,7 @@ export class SipServer {
     try {
       await network.listen(this.options.listen, {
         message: (bytes, flow) => this.guarded(bytes, flow),
-        admits: address => this.admits(address),
+        admits: address => this.admits(standingOf(this.allowed, address)),
       })
       const admin = await apps.listen(this.options.admin)
       const listen = network.bound().map(({ protocol, ...at }) => `${protocol}/${formatHostPort(at)}`)
@@ -157,10 +169,38 @@ export class SipServer {
     await this.core.network.close()
   }
 
-  private admits(address: string): boolean {
-    const admitted = isAllowed(this.allowed, address)
-    if (!admitted) this.counters.disallowed += 1
-    return admitted
+  private admits(standing: Standing): boolean {
+    if (standing === 'out') this.counters.disallowed += 1
+    return standing !== 'out'
+  }
+
+  /** What is not taken costs no more than this. */
+  private takes(bytes: Buffer, { remote, reliable }: Flow, standing: Standing): boolean {
+    const nowMs = performance.now()
+    // Answers to our own requests are matched by branch and come from wherever we called.
+    const isResponse = bytes.toString('latin1', 0, RESPONSE_START.length) === RESPONSE_START
+    if (!isResponse && !this.admits(standing)) return false
+    if (standing === 'unrestricted') return true
+    const taken = isResponse
+      ? this.gate.response(standing, remote.host, nowMs)
+      : this.gate.request(standing, remote.host, { reliable, opening: opensSomething(bytes) }, nowMs)
+    if (!taken) this.counters.flooded += 1
+    return taken
+  }
+
+  /** Who has not proved to hold a telephone of ours. */
+  private isUnproven(standing: Standing, address: string): boolean {
+    return standing === 'stranger' && !this.gate.isProven(address, performance.now())
+  }
+
+  /** Scanners get no answer from which they could learn that somebody is here. */
+  private isScan(request: SipRequest): boolean {
+    const { dialogs, txns } = this.core
+    const hasDialog = (asked: SipRequest): boolean => dialogs.match(asked) !== null
+    const hasTransaction = (asked: SipRequest): boolean => txns.find(asked) !== null
+    const scan = !mayBeOfTelephone(request, { hasDialog, hasTransaction })
+    if (scan) this.counters.scanned += 1
+    return scan
   }
 
   /** One message must never bring the server down, whatever we have overlooked. */
@@ -176,26 +216,28 @@ export class SipServer {
 
   /** False for what is no SIP at all. */
   private message(bytes: Buffer, flow: Flow): boolean {
-    // Answers to our own requests are matched by branch and come from wherever we called.
-    const isResponse = bytes.toString('latin1', 0, RESPONSE_START.length) === RESPONSE_START
-    if (!isResponse && !this.admits(flow.remote.host)) return true
+    const { host } = flow.remote
+    const standing = standingOf(this.allowed, host)
+    if (!this.takes(bytes, flow, standing)) return true
+    const unproven = this.isUnproven(standing, host)
     const parsed = parseMessage(bytes)
     if (!parsed.ok) {
-      this.malformed(parsed.error, flow)
+      this.malformed(parsed.error, flow, !unproven)
       return parsed.error.code !== 'bad_start_line'
     }
-    const { message } = parsed
-    if (message.kind === 'request') this.incoming.request(stampVia(message, flow.remote), flow)
+    const message = parsed.message.kind === 'request' ? stampVia(parsed.message, flow.remote) : parsed.message
+    if (message.kind === 'request' && unproven && this.isScan(message)) return true
+    if (message.kind === 'request') this.incoming.request(message, flow)
     else if (!this.core.txns.response(message, flow)) this.counters.strayResponses += 1
     return true
   }
 
   /** RFC 3261 §21.4.1 and RFC 4475 §3.1.2: a request that can be answered at all gets its 400 (505), without a transaction. */
-  private malformed(error: SipParseError, flow: Flow): void {
+  private malformed(error: SipParseError, flow: Flow, answered: boolean): void {
     this.counters.malformed += 1
     this.core.log.debug({ code: error.code, remote: flow.remote.host }, 'malformed message')
     const { request } = error
-    if (request === null || request.method === 'ACK') return
+    if (!answered || request === null || request.method === 'ACK') return
     if (parseVia(listOf(request, 'Via')[0] ?? '') === null || headerOf(request, 'CSeq') === null) return
     const reason = error.status === 505 ? 'Version Not Supported' : 'Bad Request'
     const stamped = stampVia(request, flow.remote)

@@ -54,7 +54,7 @@ export type EdgeOptions = {
   readonly softphones?: { readonly directory: Softphones; readonly secret: string }
   /** Left out: nobody reads what is counted. */
   readonly metrics?: Metrics
-  /** The CIDRs that calls may come from changed, `!` before those that are shut out: news for the embedded server's `--allow-file`, or a firewall. */
+  /** The CIDRs that calls may come from changed, `?` before strangers, `!` before those of them that are shut out: news for the embedded server's `--allow-file`, or a firewall. */
   onAllowedSources?(cidrs: readonly string[]): unknown
   /** Whether this engine is the one to register the trunk and to tell of it; call `syncRegistrations` when that changes. */
   mayRegister?(trunkId: string): boolean

@@ -3,12 +3,13 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { SoftphoneContact, SoftphonePlan, SoftphoneState } from '../../media/contract/softphones.ts'
 import { SOFTPHONE_USERNAME } from '../../media/contract/softphones.ts'
 import type { Clock, Log, Softphones } from '../../media/ports.ts'
+import { networkOf } from '../text/source-network.ts'
 import { userOf } from './address.ts'
 import type { PhoneEvent, SipMeters } from './meters.ts'
 import { RETRY_SOON } from './outcome.ts'
 import { contactHeader, liveContacts, REGISTER_LIMITS, type Registering, register } from './registrar-contacts.ts'
 import { challenges, isProven, judgeNonce, makeNonce, NONCE_MS, type Proof, readProof } from './registrar-digest.ts'
-import { MOST_POINTS, MOST_WRONG, networkOf, POINTS, Suspects } from './softphones-suspects.ts'
+import { MOST_POINTS, MOST_WRONG, POINTS, Suspects } from './softphones-suspects.ts'
 import { type IncomingRequest, lines, type Reply } from './srf.ts'
 
 export type SoftphoneRegistrarOptions = {
@@ -118,7 +119,7 @@ export class SoftphoneRegistrar {
     const network = networkOf(req.source_address)
     // Who was shut out by another engine, or who a server without our list has let through. Whether there are softphones
     // at all is not asked: the news of the first may take longer than its owner to type the password.
-    if (softphones.banned().includes(network)) {
+    if (softphones.banned().includes(network) && !this.options.isTrusted(req.source_address)) {
       this.count('banned')
       return refused(403)
     }

@@ -1,7 +1,7 @@
-/** Whom the signalling server has to hear where there are softphones: they come from anywhere. Pure. */
+/** Whom the signalling server has to hear where there are softphones: they come from anywhere, as strangers. Pure. */
 import type { Softphones } from '../../media/ports.ts'
 
-const EVERYBODY = ['0.0.0.0/0', '::/0']
+const EVERYBODY = ['?0.0.0.0/0', '?::/0']
 
 /** `trunks`: what calls may come from without softphones. Where there are none of them, it stays at that. */
 export function sourcesWith(

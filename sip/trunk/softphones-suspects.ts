@@ -2,7 +2,7 @@
  * Who among strangers tries too often: scanners that never prove anything, and guessers of passwords. Counted in points
  * that wane with time, in memory that is bounded whatever comes. Pure; time is an argument, in ms.
  */
-import { isIPv6 } from 'node:net'
+import { Recent } from '../text/recent.ts'
 
 /** What a stranger did. A telephone asks without a proof once for each nonce, and many may sit behind one address. */
 export const POINTS = { unproven: 1, nonsense: 2, wrong: 5 } as const
@@ -13,17 +13,15 @@ export const MOST_POINTS = 100
 export const MOST_WRONG = 50
 /** Points halve in this time. */
 const HALF_MS = 120_000
-const MOST_KEPT = 20_000
+const LEAST_KEPT = 10_000
 
 export class Suspects {
-  private readonly points = new Map<string, { points: number; atMs: number }>()
+  private readonly points = new Recent<{ points: number; atMs: number }>(LEAST_KEPT)
 
   /** How many points it has then. */
   add(whom: string, points: number, nowMs: number): number {
     const total = this.of(whom, nowMs) + points
-    this.points.delete(whom)
     this.points.set(whom, { points: total, atMs: nowMs })
-    if (this.points.size > MOST_KEPT) this.points.delete(this.points.keys().next().value!)
     return total
   }
 
@@ -35,14 +33,8 @@ export class Suspects {
   clear(whom: string): void {
     this.points.delete(whom)
   }
-}
 
-/** Whom to shut out for what an address does: with IPv6 everybody has a /64 of them. */
-export function networkOf(address: string): string {
-  if (!isIPv6(address)) return address
-  const [head = '', tail] = address.split('%')[0]!.split('::')
-  const groups = head === '' ? [] : head.split(':')
-  const rest = tail === undefined || tail === '' ? [] : tail.split(':')
-  const zeros = tail === undefined ? [] : Array<string>(Math.max(0, 8 - groups.length - rest.length)).fill('0')
-  return `${[...groups, ...zeros, ...rest].slice(0, 4).join(':')}::/64`
+  get size(): number {
+    return this.points.size
+  }
 }

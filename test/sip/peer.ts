@@ -10,7 +10,8 @@ export class Peer {
   readonly received: SipMessage[] = []
   readonly port: number
   readonly transport: 'UDP' | 'TCP'
-  private readonly write: (bytes: Buffer) => void
+  private readonly toWire: (bytes: Buffer) => void
+  private last: Buffer = Buffer.alloc(0)
   private readonly end: () => void
   private waiting: (() => void) | null = null
   private closed = false
@@ -18,13 +19,14 @@ export class Peer {
   private constructor(transport: 'UDP' | 'TCP', port: number, write: (bytes: Buffer) => void, end: () => void) {
     this.transport = transport
     this.port = port
-    this.write = write
+    this.toWire = write
     this.end = end
   }
 
-  static async udp(serverPort: number): Promise<Peer> {
+  /** `host`: where it is, an address of loopback. */
+  static async udp(serverPort: number, host = '127.0.0.1'): Promise<Peer> {
     const socket: Socket = createSocket('udp4')
-    socket.bind(0, '127.0.0.1')
+    socket.bind(0, host)
     await once(socket, 'listening')
     const peer = new Peer(
       'UDP',
@@ -39,8 +41,8 @@ export class Peer {
     return peer
   }
 
-  static async tcp(serverPort: number): Promise<Peer> {
-    const socket: TcpSocket = connect(serverPort, '127.0.0.1')
+  static async tcp(serverPort: number, host = '127.0.0.1'): Promise<Peer> {
+    const socket: TcpSocket = connect({ port: serverPort, host: '127.0.0.1', localAddress: host })
     await once(socket, 'connect')
     const peer = new Peer(
       'TCP',
@@ -62,6 +64,16 @@ export class Peer {
     if (!parsed.ok) throw parsed.error
     this.received.push(parsed.message)
     this.waiting?.()
+  }
+
+  private write(bytes: Buffer): void {
+    this.last = bytes
+    this.toWire(bytes)
+  }
+
+  /** What was sent last once more, as over UDP by who got no answer. */
+  again(): void {
+    this.toWire(this.last)
   }
 
   raw(bytes: Buffer | string): void {

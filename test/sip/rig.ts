@@ -91,12 +91,12 @@ export class Rig {
     return srf as unknown as App
   }
 
-  async udpPeer(): Promise<Peer> {
-    return this.keep(await Peer.udp(this.udpPort))
+  async udpPeer(host?: string): Promise<Peer> {
+    return this.keep(await Peer.udp(this.udpPort, host))
   }
 
-  async tcpPeer(): Promise<Peer> {
-    return this.keep(await Peer.tcp(this.tcpPort))
+  async tcpPeer(host?: string): Promise<Peer> {
+    return this.keep(await Peer.tcp(this.tcpPort, host))
   }
 
   private keep(peer: Peer): Peer {

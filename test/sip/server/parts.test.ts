@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { allowList, CidrError, isAllowed, readCidrLines } from '../../../sip/server/allow.ts'
+import { allowList, CidrError, readCidrLines, standingOf } from '../../../sip/server/allow.ts'
 import { localise, newRequest, PolicyError, stampVia } from '../../../sip/server/headers.ts'
 import { bestLocal, commonOctets } from '../../../sip/server/network.ts'
 import { headerOf, type SipRequest } from '../../../sip/text/message.ts'
@@ -90,13 +90,26 @@ describe('choice of interface', () => {
 describe('allowed sources', () => {
   it('knows networks of both families', () => {
     const list = allowList(['192.0.2.0/24', '198.51.100.7', '2001:db8::/32'])
-    expect(['192.0.2.255', '198.51.100.7', '2001:db8:1::1'].every(address => isAllowed(list, address))).toBe(true)
-    expect(['192.0.3.1', '198.51.100.8', '2001:db9::1'].some(address => isAllowed(list, address))).toBe(false)
-    const most = allowList(['0.0.0.0/0', '::/0', '!203.0.113.1', ' !2001:db8:0:0::/64 '])
-    expect(['203.0.113.2', '2001:db8:0:1::1'].every(address => isAllowed(most, address))).toBe(true)
-    expect(['203.0.113.1', '2001:db8::1'].some(address => isAllowed(most, address))).toBe(false)
-    expect(isAllowed(null, '203.0.113.1')).toBe(true)
-    expect(isAllowed(allowList([]), '203.0.113.1')).toBe(false)
+    const of = (...addresses: string[]) => addresses.map(address => standingOf(list, address))
+    expect(of('192.0.2.255', '198.51.100.7', '2001:db8:1::1')).toEqual(['known', 'known', 'known'])
+    expect(of('192.0.3.1', '198.51.100.8', '2001:db9::1')).toEqual(['out', 'out', 'out'])
+    expect(standingOf(null, '203.0.113.1')).toBe('unrestricted')
+    expect(standingOf(allowList([]), '203.0.113.1')).toBe('out')
+  })
+
+  it('hold strangers apart, and shut out some of them, but never who is known beside them', () => {
+    const list = allowList([
+      '?0.0.0.0/0',
+      '?::/0',
+      '203.0.113.1',
+      '2001:db8::5',
+      '!203.0.113.1',
+      ' !2001:db8:0:0::/64 ',
+    ])
+    const standing = (address: string) => standingOf(list, address)
+    expect(['203.0.113.2', '2001:db8:0:1::1'].map(standing)).toEqual(['stranger', 'stranger'])
+    expect(['2001:db8::1', '2001:db8::6'].map(standing)).toEqual(['out', 'out'])
+    expect(['203.0.113.1', '2001:db8::5'].map(standing)).toEqual(['known', 'known'])
   })
 
   it.each(['', 'host', '1.2.3', '1.2.3.4/33', '1.2.3.4/x', '::1/129'])('refuses "%s"', cidr => {

@@ -224,6 +224,7 @@ export class Ear implements LegSink {
 export class FarMedia {
   readonly port: number
   packets = 0
+  onPacket: () => void = () => {}
   private readonly socket: ReturnType<typeof createSocket>
   private sequence = 0
   /** Where the last packet came from. */
@@ -235,6 +236,7 @@ export class FarMedia {
     this.port = socket.address().port
     socket.on('message', (_data, from) => {
       this.packets += 1
+      this.onPacket()
       this.source = from.port
       this.wake()
     })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { writeAllowedSources } from '../../../infra/allowed-sources.ts'
 import type { TrunkPlan } from '../../../media/contract/plan.ts'
-import { allowList, isAllowed, readCidrLines } from '../../../sip/server/allow.ts'
+import { allowList, readCidrLines, standingOf } from '../../../sip/server/allow.ts'
 import { headerOf } from '../../../sip/text/message.ts'
 import { userOf } from '../../../sip/trunk/address.ts'
 import { calledNumber } from '../../../sip/trunk/answer.ts'
@@ -180,7 +180,8 @@ describe('a call comes in', () => {
     server()
     const list = allowList(readCidrLines(readFileSync(file, 'utf8')))
     const allowed = ['192.0.2.7', '198.51.100.9', '127.0.0.1', '::1', '203.0.113.1', '192.0.2.8']
-    expect(allowed.map(address => isAllowed(list, address))).toEqual([true, true, true, true, false, false])
+    const standings = allowed.map(address => standingOf(list, address))
+    expect(standings).toEqual(['known', 'known', 'known', 'known', 'out', 'out'])
     rmSync(folder, { recursive: true })
   })
 })

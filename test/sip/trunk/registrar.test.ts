@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { SoftphoneState } from '../../../media/contract/softphones.ts'
+import { networkOf } from '../../../sip/text/source-network.ts'
 import { authorization, parseChallenges } from '../../../sip/trunk/digest.ts'
 import { contactHeader, liveContacts, type Registering, register } from '../../../sip/trunk/registrar-contacts.ts'
 import {
@@ -13,7 +14,7 @@ import {
   readProof,
 } from '../../../sip/trunk/registrar-digest.ts'
 import { sourcesWith } from '../../../sip/trunk/softphones-sources.ts'
-import { MOST_POINTS, networkOf, POINTS, Suspects } from '../../../sip/trunk/softphones-suspects.ts'
+import { MOST_POINTS, POINTS, Suspects } from '../../../sip/trunk/softphones-suspects.ts'
 
 const secret = Buffer.from('secret')
 const ha1 = (password: string) => {
@@ -215,6 +216,6 @@ describe('strangers', () => {
     const softphones = { any: () => true, banned: () => ['192.0.2.1'] }
     expect(sourcesWith(['198.51.100.1'], null)).toEqual(['198.51.100.1'])
     expect(sourcesWith(['198.51.100.1'], { ...softphones, any: () => false })).toEqual(['198.51.100.1'])
-    expect(sourcesWith(['198.51.100.1'], softphones)).toEqual(['198.51.100.1', '0.0.0.0/0', '::/0', '!192.0.2.1'])
+    expect(sourcesWith(['198.51.100.1'], softphones)).toEqual(['198.51.100.1', '?0.0.0.0/0', '?::/0', '!192.0.2.1'])
   })
 })
