@@ -1,6 +1,7 @@
 /** `npm test` and `npm run test:full`: installs what the tests need, then types, lint and all tests, and closes with what failed and the count. */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
+import { allowedIn, auditPackages } from './audit.ts'
 import { readConfig } from './config.ts'
 import { ensureDashboard } from './dashboard.ts'
 import { buildLiveKit, findLiveKit } from './embedded/livekit.ts'
@@ -63,6 +64,7 @@ if (!(await check('tsc', ['--noEmit', '-p', 'control/dashboard'], 'Types of the 
 if (!(await check('biome', ['check', '.'], 'Lint and format')))
   fail('The linter has complaints; `npm run format` mends most.')
 
+await checkPackages()
 await rooms
 await chartTools
 const args = process.argv.slice(2).filter(argument => argument !== '--full')
@@ -89,6 +91,16 @@ async function ensureChartTools(): Promise<void> {
   process.once('exit', () => build.abort())
   const result = await buildChartTools(config.cache, join(config.home, 'chart-tools.log'), build.signal)
   if (typeof result === 'string') teller.say(`The chart is not rendered: ${result}`)
+}
+
+async function checkPackages(): Promise<void> {
+  const folder = join(import.meta.dirname, '..')
+  const done = teller.step('Known holes in packages')
+  const audit = await auditPackages(folder, allowedIn(folder), new Date().toISOString().slice(0, 10))
+  if (audit.kind === 'unanswered') return done(`not known, since the registry does not tell (${audit.why})`)
+  done(audit.complaints.length === 0 ? undefined : 'failed')
+  for (const complaint of audit.complaints) console.log(complaint)
+  if (audit.complaints.length > 0) fail('Packages that we use have known holes.')
 }
 
 function check(command: string, args: string[], step: string): Promise<boolean> {
