@@ -10,7 +10,7 @@ import { errorFields } from '../log.ts'
 import { type Dialogue, type Look, stepOf, type Told, toldOf } from './decide.ts'
 import { type LiveKit, LiveKitFailed, type Participant } from './livekit.ts'
 import { lookAtMonitors } from './monitors.ts'
-import { isAgent, isTalkRoom } from './names.ts'
+import { agentOf, isAgent, isTalkRoom } from './names.ts'
 import { closeDialogue, type SeenSession, selectByRooms, updateCallerSince } from './sql.ts'
 import { startDialogue } from './start.ts'
 
@@ -119,7 +119,7 @@ async function lookInto(deps: Deps, livekit: LiveKit, session: SeenSession, miss
   const step = stepOf(lookOf(deps, session, seen), deps.config.engine_gone_ms)
   if (step === 'watch') missing.set(room, { callId: call_id, since: since ?? deps.clock.now() })
   else missing.delete(room)
-  await noteReturn(deps, session, caller)
+  if (people.some(one => call_id !== null && one.identity === agentOf(call_id))) await noteReturn(deps, session, caller)
   switch (step) {
     case 'nothing':
     case 'watch':
@@ -127,15 +127,18 @@ async function lookInto(deps: Deps, livekit: LiveKit, session: SeenSession, miss
     case 'start':
       return start(deps, livekit, session, seen)
     case 'end':
-      return showOut(livekit, session, toldOf(session.closed_reason ?? 'internal_error'))
+      return showOut(livekit, session, caller, toldOf(session.closed_reason ?? 'internal_error'))
     case 'refuse':
-      return showOut(livekit, session, { 'parley.problem': 'session_expired' })
+      return showOut(livekit, session, caller, { 'parley.problem': 'session_expired' })
     case 'give_up':
-      return giveUp(deps, livekit, session)
+      return giveUp(deps, livekit, session, caller)
   }
 }
 
-/** Into a dialogue that goes on: when it ends, it has been for this join, too. One that nobody answers has not. */
+/**
+ * Into a dialogue that goes on: when it ends, it has been for this join, too. One that nobody answers has not, nor one
+ * whose agent is not there: it may have ended before, and we hear of that late.
+ */
 async function noteReturn(deps: Deps, session: SeenSession, caller: Participant | undefined): Promise<void> {
   const { call_id, closed_at, caller_since } = session
   if (!caller || call_id === null || closed_at !== null || caller_since === null || !isAnswered(session)) return
@@ -185,23 +188,36 @@ async function start(deps: Deps, livekit: LiveKit, session: SeenSession, seen: S
     // Who was faster may have taken the last of the money, or the last place: for this very dialogue.
     const [current] = await selectByRooms(deps.sql, [session.room])
     if (!current || !isStillDue(current)) return
-    await showOut(livekit, session, { 'parley.problem': error.code })
+    await showOut(livekit, session, seen.caller, { 'parley.problem': error.code })
   }
 }
 
 /** The engine vanished. Its call is closed as ever, by leases or its next start; if it lives after all, it hears of it. */
-async function giveUp(deps: Deps, livekit: LiveKit, session: SeenSession): Promise<void> {
+async function giveUp(
+  deps: Deps,
+  livekit: LiveKit,
+  session: SeenSession,
+  caller: Participant | undefined,
+): Promise<void> {
   const { call_id } = session
   if (call_id === null) return
   const room = await closeDialogue(deps.sql, call_id, wallDate(deps), 'engine_lost')
   if (room === undefined) return // another process was faster
   deps.log.warn({ call_id }, 'the agent of a dialogue vanished from its room')
   await deps.bus.command({ type: 'call.hangup', call_id, reason: 'connection_lost' })
-  await showOut(livekit, session, toldOf('engine_lost'))
+  await showOut(livekit, session, caller, toldOf('engine_lost'))
 }
 
 /** Tells the caller why, then ends the room: to come back begins anew. */
-async function showOut(livekit: LiveKit, { room, identity }: SeenSession, told: Told): Promise<void> {
+async function showOut(
+  livekit: LiveKit,
+  { room, identity }: SeenSession,
+  caller: Participant | undefined,
+  told: Told,
+): Promise<void> {
+  // LiveKit shows out by identity: who has come with the same token since we looked is not meant, and is looked at anew.
+  const current = (await livekit.participants(room)).find(one => one.identity === identity)
+  if (current?.joinedAt !== caller?.joinedAt) return
   if (!(await livekit.tell(room, identity, told))) return // gone by itself, or another process was faster
   await livekit.remove(room, identity)
   await livekit.close(room)

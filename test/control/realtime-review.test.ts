@@ -126,6 +126,61 @@ describe.skipIf(livekitBinary === null)('with looks of our own', () => {
     expect(await callsOf(tenant)).toHaveLength(2)
   })
 
+  test('who comes back after the end gets a dialogue, not the door, also where the end is heard of late', async () => {
+    const tenant = await createTenant(rig)
+    const session = await rig.session(tenant)
+    const room = roomOf(session.token)
+    const first = await rig.join(session)
+    await sweepUntilCalls(tenant, 1)
+    const { plan_of, peer: agent } = await answered(tenant)
+    await first.leave()
+    const closedAt = new Date(rig.deps.clock.wall())
+    await agent.leave()
+    await until(async () => (await rig.deps.livekit!.participants(room)).length === 0, 'both to have left')
+    const again = await rig.join(session)
+    await present(room, again.identity)
+    await sweep()
+    await closed(plan_of.call_id, 'caller_hangup', closedAt)
+    await sweepUntilCalls(tenant, 2)
+    expect([again.endedBy(), toldTo(again)]).toEqual([null, {}])
+  })
+
+  test('who comes back while the one before is about to be shown out stays, and gets a dialogue', async () => {
+    const tenant = await createTenant(rig)
+    const session = await rig.session(tenant)
+    const room = roomOf(session.token)
+    const first = await rig.join(session)
+    await sweepUntilCalls(tenant, 1)
+    const { plan_of, peer: agent } = await answered(tenant)
+    await agent.leave()
+    await closed(plan_of.call_id, 'agent_hangup')
+    const seen = Promise.withResolvers<void>()
+    const held = Promise.withResolvers<void>()
+    let looks = 0
+    twist(real => ({
+      async participants(name) {
+        const people = await real.participants(name)
+        if (looks++ > 0) return people
+        seen.resolve()
+        await held.promise
+        return people
+      },
+    }))
+    const swept = sweep()
+    await seen.promise
+    await first.leave()
+    const again = await rig.join(session)
+    await until(
+      async () =>
+        (await rig.deps.livekit!.participants(room)).some(one => one.identity === again.identity && one.active),
+      'the second one',
+    )
+    held.resolve()
+    await swept
+    await sweepUntilCalls(tenant, 2)
+    expect([again.endedBy(), toldTo(again)]).toEqual([null, {}])
+  })
+
   test('a dialogue is extended at half the price, as far as the money goes', async () => {
     const tenant = await createTenant(rig)
     await rig.deps.sql`update balances set available = 60000 where owner_id = ${tenant.ownerId}`
@@ -193,8 +248,8 @@ describe.skipIf(livekitBinary === null)('with looks of our own', () => {
     return { ...dialogue, plan_of }
   }
   /** As the event `call.closing` does it. */
-  const closed = (callId: string, reason: string) =>
-    rig.deps.sql`update realtime_sessions set closed_at = now(), closed_reason = ${reason} where call_id = ${callId}`
+  const closed = (callId: string, reason: string, at = new Date(rig.deps.clock.wall())) =>
+    rig.deps.sql`update realtime_sessions set closed_at = ${at}, closed_reason = ${reason} where call_id = ${callId}`
 })
 
 describe.skipIf(livekitBinary === null)('an operator who was shown out', () => {

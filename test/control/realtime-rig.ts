@@ -8,12 +8,15 @@ import { createControl, type Tenant, type TestControl } from '../support/control
 import { startTestLiveKit, type TestLiveKit } from '../support/livekit.ts'
 import { record } from '../support/records.ts'
 import { joinRoom, type RoomPeer } from '../support/room-peer.ts'
+import { PATIENCE } from '../support/world.ts'
 
 const BEAT_MS = 1000
 export const PREFIX = 'test-'
 
 export interface Rig extends TestControl {
   livekit: TestLiveKit
+  /** Who has joined so far. */
+  peers: ReadonlySet<RoomPeer>
   /** Somebody who was given a session. */
   join(session: { url: string; token: string }): Promise<RoomPeer>
   session(tenant: Tenant, body?: object): Promise<{ url: string; token: string; expires_in: number }>
@@ -33,6 +36,7 @@ export async function createRig(
   return {
     ...control,
     livekit,
+    peers,
     async join(session) {
       const peer = await joinRoom(session.url, session.token, { microphone: false })
       peers.add(peer)
@@ -56,6 +60,7 @@ export interface FakeEngine {
   /** Calls that it was given and nobody has asked for. */
   plans: CallPlan[]
   commands: CallCommand[]
+  /** The next of them, also one that is to come. */
   next(): Promise<CallPlan>
   /** Takes its seat, and says that it talks. */
   answer(plan: CallPlan): Promise<Dialogue>
@@ -77,11 +82,11 @@ export async function startEngine(rig: Rig, name = 'engine-1'): Promise<FakeEngi
   await bus.heartbeat(state)
   const beat = setInterval(() => void bus.heartbeat(state), BEAT_MS)
   const plans: CallPlan[] = []
-  const waiting: ((plan: CallPlan) => void)[] = []
+  const waiting = new Set<(plan: CallPlan) => void>()
   const reader = bus.onPlace(
     () => 10,
     plan => {
-      const first = waiting.shift()
+      const [first] = waiting
       if (first) first(plan)
       else plans.push(plan)
     },
@@ -93,7 +98,7 @@ export async function startEngine(rig: Rig, name = 'engine-1'): Promise<FakeEngi
     commands,
     next: () => {
       const plan = plans.shift()
-      return plan ? Promise.resolve(plan) : new Promise(resolve => waiting.push(resolve))
+      return plan ? Promise.resolve(plan) : nextOf(waiting, rig)
     },
     async answer(plan) {
       const { token } = RoomSecret.parse(rig.deps.sealer.open(plan.room!.sealed, plan.call_id))
@@ -116,6 +121,30 @@ export async function startEngine(rig: Rig, name = 'engine-1'): Promise<FakeEngi
     },
   }
 }
+
+const NEXT_MS = 10_000
+
+/** Gives up: who waits forever says nothing of what went wrong, and takes the call of a later test. */
+function nextOf(waiting: Set<(plan: CallPlan) => void>, { peers }: Rig): Promise<CallPlan> {
+  return new Promise((resolve, reject) => {
+    const take = (plan: CallPlan) => {
+      clearTimeout(timer)
+      waiting.delete(take)
+      resolve(plan)
+    }
+    const timer = setTimeout(() => {
+      waiting.delete(take)
+      reject(new Error(`no call came to the engine; of the rooms: ${JSON.stringify([...peers].map(fateOf))}`))
+    }, NEXT_MS * PATIENCE)
+    waiting.add(take)
+  })
+}
+
+const fateOf = ({ identity, attributes, endedBy }: RoomPeer) => ({
+  identity: identity.slice(0, 12),
+  ended: endedBy(),
+  told: attributes.filter(({ from }) => from === identity).map(({ changed }) => changed),
+})
 
 /** Balance, holds and entries of an owner. */
 export async function moneyOf(rig: Rig, tenant: Tenant) {

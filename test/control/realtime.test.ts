@@ -4,6 +4,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { dispose } from '@livekit/rtc-node'
 import { TokenVerifier } from 'livekit-server-sdk'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { defaultConfig } from '../../control/deps.ts'
 import { sweepOld } from '../../control/engine.ts'
 import { createLiveKit, type LiveKit } from '../../control/realtime/livekit.ts'
 import { createTenant, nextPhone, request, type Tenant } from '../support/control.ts'
@@ -29,13 +30,14 @@ const openRooms = () => rig.deps.livekit!.rooms()
 
 describe.skipIf(livekitBinary === null)('a realtime session', () => {
   beforeAll(async () => {
-    rig = await createRig({ webhook: true, config: { web_queue_expiry_ms: 3000 } })
+    rig = await createRig({ webhook: true })
     engine = await startEngine(rig)
     livekit = rig.deps.livekit!
   })
   // Tests that take it away may fail before they give it back.
   afterEach(() => {
     rig.deps.livekit = livekit
+    rig.deps.config.web_queue_expiry_ms = defaultConfig.web_queue_expiry_ms
   })
   afterAll(async () => {
     await engine?.stop()
@@ -299,6 +301,7 @@ describe.skipIf(livekitBinary === null)('a realtime session', () => {
   })
 
   test('nobody takes it in time: the client hears of it, and the hold goes back', async () => {
+    rig.deps.config.web_queue_expiry_ms = 3000
     const tenant = await createTenant(rig)
     const session = await rig.session(tenant)
     await engine.stop()
