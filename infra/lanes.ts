@@ -42,6 +42,7 @@ interface Failure {
 const MOST_ACCIDENTS = 8
 
 export async function runTests(options: Options): Promise<Outcome> {
+  rmSync(compiledIn(options.folder), { recursive: true, force: true }) // by the sources of another time
   const lanes = await Promise.all([runLane('calls', 'told', options), runLane('parts', 'kept', options)])
   for (const { output } of lanes) process.stdout.write(output)
   const failures = lanes.flatMap(lane => lane.failures)
@@ -91,7 +92,7 @@ async function runLane(name: string, output: 'told' | 'kept', { folder, args, fu
   const kept: string[] = []
   const code = await vitest(
     command,
-    { full, behind: name === 'parts' },
+    { full, behind: name === 'parts', compiled: compiledIn(folder) },
     output === 'kept' ? text => kept.push(text) : undefined,
   )
   const result = readReport(report)
@@ -143,16 +144,19 @@ interface Run {
   full: boolean
   /** Whole calls are of the moment, and go before it where both want the processor. */
   behind: boolean
+  /** Where Node keeps what it compiled: tests start our programs hundreds of times. */
+  compiled: string
 }
 
 const BEHIND = 10
+const compiledIn = (folder: string) => join(folder, 'test-compiled')
 
 /** `keep` gets its output instead of the terminal. */
-function vitest(args: string[], { full, behind }: Run, keep?: (text: string) => void): Promise<number> {
+function vitest(args: string[], { full, behind, compiled }: Run, keep?: (text: string) => void): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn('vitest', args, {
       stdio: keep ? ['ignore', 'pipe', 'pipe'] : ['ignore', 'inherit', 'inherit'],
-      env: { ...process.env, PARLEY_TEST_FULL: full ? '1' : '0' },
+      env: { ...process.env, PARLEY_TEST_FULL: full ? '1' : '0', NODE_COMPILE_CACHE: compiled },
     })
     if (behind && child.pid !== undefined) setPriority(child.pid, BEHIND)
     for (const stream of [child.stdout, child.stderr]) stream?.on('data', text => keep?.(String(text)))

@@ -1,9 +1,11 @@
 /** The dashboard in a real Chromium, against a real control: who signs up, who is logged in, and what every page owes. */
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import { expect } from 'vitest'
-import type { TestBrowser, TestPage } from './chromium.ts'
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { chromiumPath, openBrowser, type TestBrowser, type TestPage } from './chromium.ts'
+import { createControl, type TestControl } from './control.ts'
 
 export const PASSWORD = 'correct horse battery'
 let people = 0
@@ -59,8 +61,7 @@ const axe = () => {
 
 /** What axe-core finds serious or critical on the page as it stands (WCAG 2.2 A and AA). Our policy lets no script in, axe comes past it. */
 export async function seriousViolations(page: Page): Promise<string[]> {
-  const { readFileSync } = await import('node:fs')
-  await page.evaluate(readFileSync(axe(), 'utf8'))
+  if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(readFileSync(axe(), 'utf8'))
   const { violations } = (await page.evaluate(
     `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })`,
   )) as { violations: { id: string; impact: string | null; help: string; nodes: { html: string }[] }[] }
@@ -69,10 +70,75 @@ export async function seriousViolations(page: Page): Promise<string[]> {
     .map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(' | ')}`)
 }
 
+/** What was done is told in a corner, over what stands there: closed as people close it, or the next click waits for seconds. */
+export async function toldAndClosed(page: Page, text: string): Promise<void> {
+  const word = page.getByRole('alert').filter({ has: page.getByText(text, { exact: true }) })
+  await word.getByRole('button', { name: 'Close' }).click()
+  await word.waitFor({ state: 'detached' })
+}
+
 /** Nothing but tables and logs, which scroll by themselves, may be wider than the screen. */
 export async function overflow(page: Page): Promise<number> {
   return page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
 }
+
+export interface Dashboard {
+  readonly control: TestControl
+  readonly address: string
+  readonly browser: TestBrowser
+  /** Closes with the test. */
+  kept<T extends TestPage>(opened: T): T
+  /** The page at `path` for who has this session; closes with the test. */
+  open(cookie: string, path?: string, options?: BrowserContextOptions): Promise<TestPage>
+}
+
+/**
+ * For the file that calls it: a control that listens, a Chromium, and pages that close after each test. `start`: what
+ * runs beside them; answers how each is stopped, and the last is stopped first.
+ */
+export function dashboardRig({
+  start = () => [],
+  ...options
+}: Parameters<typeof createControl>[0] & {
+  start?(control: TestControl, address: string): Closers | Promise<Closers>
+} = {}): Dashboard {
+  let [control, address, browser]: Partial<[TestControl, string, TestBrowser]> = []
+  const pages: TestPage[] = []
+  const closers: Closers = []
+  beforeAll(async () => {
+    control = await createControl(options)
+    address = await control.app.listen({ port: 0, host: '127.0.0.1' })
+    closers.push(...(await start(control, address)))
+    if (chromiumPath) browser = await openBrowser({ microphone: '/dev/null' })
+  })
+  afterEach(async () => {
+    for (const { close } of pages.splice(0)) await close()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    for (const close of closers.splice(0).reverse()) await close()
+    await control?.close()
+  })
+  const kept = <T extends TestPage>(opened: T): T => {
+    pages.push(opened)
+    return opened
+  }
+  return {
+    get control() {
+      return control!
+    },
+    get address() {
+      return address!
+    },
+    get browser() {
+      return browser!
+    },
+    kept,
+    open: async (cookie, path, how) => kept(await openWith(browser!, address!, cookie, path, how)),
+  }
+}
+
+type Closers = (() => unknown)[]
 
 /** As control's own tests: a REST answer with the session of the page. */
 export async function rest(address: string, cookie: string, method: string, path: string, body?: unknown) {

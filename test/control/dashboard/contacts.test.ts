@@ -1,30 +1,13 @@
 /** Contacts and the do-not-call list in the browser. */
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { finish } from '../../../control/calls/finish.ts'
-import { chromiumPath, openBrowser, type TestBrowser, type TestPage } from '../../support/chromium.ts'
-import { createControl, type TestControl } from '../../support/control.ts'
-import { openWith, overflow, rest, screenshot, seriousViolations, shown, signUp } from '../../support/dashboard.ts'
+import { chromiumPath, type TestPage } from '../../support/chromium.ts'
+import { dashboardRig, overflow, rest, screenshot, seriousViolations, shown, signUp } from '../../support/dashboard.ts'
 import { record } from '../../support/records.ts'
 
-let control: TestControl
-let address: string
-let browser: TestBrowser
-const pages: TestPage[] = []
-
-beforeAll(async () => {
-  control = await createControl()
-  address = await control.app.listen({ port: 0, host: '127.0.0.1' })
-  if (chromiumPath) browser = await openBrowser({ microphone: '/dev/null' })
-})
-afterEach(async () => {
-  for (const { close } of pages.splice(0)) await close()
-})
-afterAll(async () => {
-  await browser?.close()
-  await control?.close()
-})
+const dashboard = dashboardRig()
 
 interface Owner {
   cookie: string
@@ -36,9 +19,9 @@ interface Owner {
 let numbers = 0
 
 async function createOwner(): Promise<Owner> {
-  const cookie = await signUp(address)
+  const cookie = await signUp(dashboard.address)
   const call: Owner['call'] = async (method, path, body) => {
-    const answer = await rest(address, cookie, method, path, body)
+    const answer = await rest(dashboard.address, cookie, method, path, body)
     if (answer.status >= 300) throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`)
     return answer.body
   }
@@ -53,15 +36,11 @@ async function createOwner(): Promise<Owner> {
 /** Whoever is called is a contact. */
 async function called({ call, projectId }: Owner, phone: string): Promise<{ callId: string; contactId: string }> {
   const placed = await call('POST', '/calls', { project_id: projectId, phone })
-  await finish(control.deps, placed.id, record())
+  await finish(dashboard.control.deps, placed.id, record())
   return { callId: placed.id, contactId: placed.contact_id }
 }
 
-async function open(owner: Owner, path: string, options: object = {}): Promise<TestPage> {
-  const opened = await openWith(browser, address, owner.cookie, path, options)
-  pages.push(opened)
-  return opened
-}
+const open = (owner: Owner, path: string, options: object = {}) => dashboard.open(owner.cookie, path, options)
 
 /** The page itself breaks off looks that a newer one overtakes. */
 const faults = ({ complaints }: TestPage) => complaints.filter(text => !/net::ERR_ABORTED$/.test(text))
@@ -110,7 +89,7 @@ describe.skipIf(chromiumPath === null)('contacts in the browser', () => {
     await page.getByRole('button', { name: 'Save' }).click()
     await shown(() => owner.call('GET', `/contacts/${contactId}`)).toMatchObject({ lead_status: null, notes: null })
 
-    await page.goto(`${address}/dashboard/contacts`)
+    await page.goto(`${dashboard.address}/dashboard/contacts`)
     await page.getByLabel('Search').fill('petrova')
     await shown(() => page.getByRole('row').count()).toBe(2)
     await row(page, 'Anna Petrova').getByText('Do not call').waitFor()
@@ -121,7 +100,7 @@ describe.skipIf(chromiumPath === null)('contacts in the browser', () => {
     expect(new URL(page.url()).search).toBe('?q=petrova&lead=won')
     expect(faults(opened)).toEqual([])
 
-    await page.goto(`${address}/dashboard/contacts/01990000-0000-7000-8000-000000000000`)
+    await page.goto(`${dashboard.address}/dashboard/contacts/01990000-0000-7000-8000-000000000000`)
     await page.getByRole('alert').waitFor()
   })
 
@@ -189,7 +168,7 @@ describe.skipIf(chromiumPath === null)('contacts in the browser', () => {
     await page.getByRole('region', { name: 'Звонки' }).getByText('Завершён').waitFor()
     await sound()
     await screenshot(page, 'contact-ru')
-    await page.goto(`${address}/dashboard/do-not-call`)
+    await page.goto(`${dashboard.address}/dashboard/do-not-call`)
     await row(page, '+79162223312').getByText(`${img}${script}${link}`).waitFor()
     await sound()
     await screenshot(page, 'do-not-call-ru')

@@ -1,9 +1,9 @@
 /** The way in: sign-up, log-in, reset, log-out; and what the first visit shows and costs. */
 import { gzipSync } from 'node:zlib'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { chromiumPath, openBrowser, type TestBrowser, type TestPage } from '../../support/chromium.ts'
-import { createControl, type TestControl } from '../../support/control.ts'
+import { describe, expect, it } from 'vitest'
+import { chromiumPath } from '../../support/chromium.ts'
 import {
+  dashboardRig,
   nextEmail,
   openAs,
   openWith,
@@ -17,32 +17,12 @@ import {
 
 const FIRST_LOAD_BYTES = 300_000
 
-let control: TestControl
-let address: string
-let browser: TestBrowser
-const pages: TestPage[] = []
-
-beforeAll(async () => {
-  control = await createControl()
-  address = await control.app.listen({ port: 0, host: '127.0.0.1' })
-  if (chromiumPath) browser = await openBrowser({ microphone: '/dev/null' })
-})
-afterEach(async () => {
-  for (const { close } of pages.splice(0)) await close()
-})
-afterAll(async () => {
-  await browser?.close()
-  await control?.close()
-})
-
-const kept = <T extends TestPage>(opened: T): T => {
-  pages.push(opened)
-  return opened
-}
+const dashboard = dashboardRig()
+const { kept } = dashboard
 
 describe('the page as it is served', () => {
   it('has a policy without unsafe-inline, and a nonce of its own each time', async () => {
-    const visits = await Promise.all([1, 2].map(() => fetch(`${address}/dashboard/calls/anything`)))
+    const visits = await Promise.all([1, 2].map(() => fetch(`${dashboard.address}/dashboard/calls/anything`)))
     const policies = visits.map(({ headers }) => headers.get('content-security-policy')!)
     const nonces = policies.map(policy => /'nonce-([\w-]{20,})'/.exec(policy)![1]!)
     expect(nonces[0]).not.toBe(nonces[1])
@@ -56,19 +36,19 @@ describe('the page as it is served', () => {
   })
 
   it('has files that are kept for long and come compressed', async () => {
-    const html = await (await fetch(`${address}/dashboard`)).text()
+    const html = await (await fetch(`${dashboard.address}/dashboard`)).text()
     const script = /src="(\/dashboard\/assets\/[^"]+\.js)"/.exec(html)![1]!
-    const answer = await fetch(address + script, { headers: { 'accept-encoding': 'gzip' } })
+    const answer = await fetch(dashboard.address + script, { headers: { 'accept-encoding': 'gzip' } })
     expect(answer.headers.get('cache-control')).toContain('immutable')
     expect(answer.headers.get('content-encoding')).toBe('gzip')
-    expect((await fetch(`${address}/dashboard/assets/nothing.js`)).status).toBe(404)
-    expect((await fetch(`${address}/dashboard/assets/..%2f..%2froutes.ts`)).status).not.toBe(200)
+    expect((await fetch(`${dashboard.address}/dashboard/assets/nothing.js`)).status).toBe(404)
+    expect((await fetch(`${dashboard.address}/dashboard/assets/..%2f..%2froutes.ts`)).status).not.toBe(200)
   })
 })
 
 describe.skipIf(chromiumPath === null)('the way in', () => {
   it('signs up with the trial balance in sight, and one path to go', async () => {
-    const { page, complaints } = kept(await browser.open(`${address}/dashboard/sign-up`))
+    const { page, complaints } = kept(await dashboard.browser.open(`${dashboard.address}/dashboard/sign-up`))
     await page.getByLabel('E-mail').fill(nextEmail())
     await page.getByRole('textbox', { name: 'Password' }).fill(PASSWORD)
     await page.getByRole('button', { name: 'Sign up' }).click()
@@ -87,23 +67,23 @@ describe.skipIf(chromiumPath === null)('the way in', () => {
 
   it('loads less than 300 kB before one can talk', async () => {
     const email = nextEmail()
-    const cookie = await signUp(address, email)
-    const opened = kept(await openWith(browser, address, cookie))
+    const cookie = await signUp(dashboard.address, email)
+    const opened = kept(await openWith(dashboard.browser, dashboard.address, cookie))
     await opened.page.getByText('to try with').waitFor()
-    const files = opened.requests.filter(url => url.startsWith(`${address}/dashboard`))
+    const files = opened.requests.filter(url => url.startsWith(`${dashboard.address}/dashboard`))
     const sizes = await Promise.all(
       files.map(async url => gzipSync(new Uint8Array(await (await fetch(url)).arrayBuffer())).length),
     )
     const total = sizes.reduce((sum, size) => sum + size, 0)
     console.log(`the first load: ${files.length} files, ${total} bytes of gzip`)
     expect(total).toBeLessThan(FIRST_LOAD_BYTES)
-    expect(opened.requests.filter(url => !url.startsWith(address) && !url.startsWith('data:'))).toEqual([])
+    expect(opened.requests.filter(url => !url.startsWith(dashboard.address) && !url.startsWith('data:'))).toEqual([])
   })
 
   it('leads who is not logged in to the log-in and back, and nowhere else', async () => {
     const email = nextEmail()
-    await signUp(address, email)
-    const { page } = kept(await browser.open(`${address}/dashboard/account`))
+    await signUp(dashboard.address, email)
+    const { page } = kept(await dashboard.browser.open(`${dashboard.address}/dashboard/account`))
     await page.getByRole('heading', { name: 'Log in' }).waitFor()
     expect(new URL(page.url()).searchParams.get('back')).toBe('/account')
     await page.getByLabel('E-mail').fill(email)
@@ -114,34 +94,34 @@ describe.skipIf(chromiumPath === null)('the way in', () => {
     await page.getByRole('textbox', { name: 'Password' }).fill(PASSWORD)
     await page.getByRole('button', { name: 'Log in' }).click()
     await page.getByRole('heading', { level: 1, name: 'Account' }).waitFor()
-    await page.goto(`${address}/dashboard/log-in?back=//evil.example`)
+    await page.goto(`${dashboard.address}/dashboard/log-in?back=//evil.example`)
     await page.getByLabel('E-mail').fill(email)
     await page.getByRole('textbox', { name: 'Password' }).fill(PASSWORD)
     await page.getByRole('button', { name: 'Log in' }).click()
     await page.getByRole('heading', { level: 1, name: 'Start' }).waitFor()
-    expect(new URL(page.url()).origin).toBe(address)
+    expect(new URL(page.url()).origin).toBe(dashboard.address)
   })
 
   it('sets a forgotten password with the code of the mail', async () => {
     const email = nextEmail()
-    await signUp(address, email)
-    const { page } = kept(await browser.open(`${address}/dashboard/password`))
+    await signUp(dashboard.address, email)
+    const { page } = kept(await dashboard.browser.open(`${dashboard.address}/dashboard/password`))
     await page.getByLabel('E-mail').fill(email)
     await page.getByRole('button', { name: 'Send a code' }).click()
-    await shown(() => control.deps.mail.sent.some(({ to }) => to === email)).toBe(true)
-    const mail = control.deps.mail.sent.find(({ to }) => to === email)!
+    await shown(() => dashboard.control.deps.mail.sent.some(({ to }) => to === email)).toBe(true)
+    const mail = dashboard.control.deps.mail.sent.find(({ to }) => to === email)!
     await page.getByLabel('Code from the mail').fill(/^\S{20,}$/m.exec(mail.text)![0])
     await page.getByRole('textbox', { name: 'New password' }).fill('another long password')
     await page.getByRole('button', { name: 'Set the password' }).click()
     await page.getByText('The password is set').waitFor()
-    await page.goto(`${address}/dashboard/password${/#code=\S+/.exec(mail.text)![0]}`)
+    await page.goto(`${dashboard.address}/dashboard/password${/#code=\S+/.exec(mail.text)![0]}`)
     await page.reload()
     expect(await page.getByLabel('Code from the mail').inputValue()).toMatch(/^\S{20,}$/)
     expect(await seriousViolations(page)).toEqual([])
   })
 
   it('keeps an account within limits that no key can change', async () => {
-    const { page, complaints } = kept(await openAs(browser, address, '/account'))
+    const { page, complaints } = kept(await openAs(dashboard.browser, dashboard.address, '/account'))
     const destinations = page
       .getByLabel('Call only numbers that begin like this')
       .and(page.locator('input:not([type=hidden])'))
@@ -167,7 +147,7 @@ describe.skipIf(chromiumPath === null)('the way in', () => {
 
   it('logs out, and speaks Russian in the dark on a narrow screen', async () => {
     const { page, complaints } = kept(
-      await openAs(browser, address, '', {
+      await openAs(dashboard.browser, dashboard.address, '', {
         locale: 'ru-RU',
         colorScheme: 'dark',
         viewport: { width: 380, height: 800 },
@@ -184,7 +164,7 @@ describe.skipIf(chromiumPath === null)('the way in', () => {
     expect(complaints).toEqual([])
     await page.getByRole('menuitem', { name: 'Log out' }).click()
     await page.getByRole('heading', { name: 'Log in' }).waitFor()
-    await page.goto(`${address}/dashboard`)
+    await page.goto(`${dashboard.address}/dashboard`)
     await page.getByRole('heading', { name: 'Log in' }).waitFor()
   })
 })

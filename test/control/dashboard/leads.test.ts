@@ -2,14 +2,14 @@
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { startWorkers, type Workers } from '../../../control/jobs.ts'
-import { createSearcher, type Searcher } from '../../../control/leads/job.ts'
+import { describe, expect, it } from 'vitest'
+import { startWorkers } from '../../../control/jobs.ts'
+import { createSearcher } from '../../../control/leads/job.ts'
 import type { LeadParts } from '../../../control/leads/types.ts'
 import { brokenSource, candidates, fakeEnricher, fakeLeads, fakeSource } from '../../fakes/leads.ts'
-import { chromiumPath, openBrowser, type TestBrowser, type TestPage } from '../../support/chromium.ts'
-import { createControl, nextPhone, type TestControl } from '../../support/control.ts'
-import { openWith, overflow, rest, screenshot, seriousViolations, shown, signUp } from '../../support/dashboard.ts'
+import { chromiumPath, type TestBrowser, type TestPage } from '../../support/chromium.ts'
+import { nextPhone } from '../../support/control.ts'
+import { dashboardRig, overflow, rest, screenshot, seriousViolations, shown, signUp } from '../../support/dashboard.ts'
 import { onlySearches, wish } from '../leads/rig.ts'
 
 const IMG = '<img src=x onerror="window.pwned=1">'
@@ -25,13 +25,6 @@ function gate() {
   return { opened, open: () => open() }
 }
 
-let control: TestControl
-let workers: Workers
-let searcher: Searcher
-let address: string
-let browser: TestBrowser
-const pages: TestPage[] = []
-
 /** What the next searches find. */
 let parts: LeadParts = fakeLeads()
 const current = new Proxy({} as LeadParts, { get: (_, name) => parts[name as keyof LeadParts] })
@@ -39,32 +32,26 @@ const find = (part: Partial<LeadParts>) => {
   parts = fakeLeads(part)
 }
 
-beforeAll(async () => {
-  control = await createControl({ config: { trial_balance: '100', lead_price: '10.0000' } })
-  control.deps.leads = current
-  searcher = createSearcher(control.deps)
-  workers = await startWorkers(
-    control.deps,
-    onlySearches(job => searcher.run(job)),
-  )
-  address = await control.app.listen({ port: 0, host: '127.0.0.1' })
-  if (chromiumPath) browser = await openBrowser({ microphone: '/dev/null' })
-})
-afterEach(async () => {
-  for (const { close } of pages.splice(0)) await close()
-})
-afterAll(async () => {
-  await browser?.close()
-  await searcher?.stop()
-  await workers?.stop()
-  await control?.close()
+const dashboard = dashboardRig({
+  config: { trial_balance: '100', lead_price: '10.0000' },
+  async start({ deps }) {
+    deps.leads = current
+    const searcher = createSearcher(deps)
+    const workers = await startWorkers(
+      deps,
+      onlySearches(job => searcher.run(job)),
+    )
+    return [() => workers.stop(), () => searcher.stop()]
+  },
 })
 
 async function open(path: string, options: Parameters<TestBrowser['open']>[1] = {}) {
-  const cookie = await signUp(address)
-  const opened = await openWith(browser, address, cookie, path, options)
-  pages.push(opened)
-  return { ...opened, call: (method: string, to: string, body?: unknown) => rest(address, cookie, method, to, body) }
+  const cookie = await signUp(dashboard.address)
+  const opened = await dashboard.open(cookie, path, options)
+  return {
+    ...opened,
+    call: (method: string, to: string, body?: unknown) => rest(dashboard.address, cookie, method, to, body),
+  }
 }
 type Call = Awaited<ReturnType<typeof open>>['call']
 
@@ -102,7 +89,7 @@ describe.skipIf(chromiumPath === null)('a search', () => {
     await page.getByText('Accept the terms to go on').waitFor()
     await page.getByText('Needed for the search').waitFor()
     const terms = await page.getByRole('link', { name: 'Read the terms' }).getAttribute('href')
-    expect(await (await fetch(address + terms)).text()).toContain('# Terms of lead search')
+    expect(await (await fetch(dashboard.address + terms)).text()).toContain('# Terms of lead search')
     await page.getByLabel('Place').fill('Oakland')
     const signals = page.getByLabel('What makes one better').and(page.locator('input:not([type=hidden])'))
     await signals.fill('online booking')
@@ -167,7 +154,7 @@ describe.skipIf(chromiumPath === null)('a search', () => {
     const opened = await open('/leads')
     const { page, call } = opened
     const { body: job } = await call('POST', '/lead-search', wish({ target_leads: 3 }))
-    await page.goto(`${address}/dashboard/leads/${job.id}`)
+    await page.goto(`${dashboard.address}/dashboard/leads/${job.id}`)
     await page.getByText('1 of 3').waitFor()
     await page.getByRole('button', { name: 'End the search' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'End the search' }).click()
@@ -210,7 +197,7 @@ describe.skipIf(chromiumPath === null)('a search', () => {
     const { page, call } = await open('/leads')
     const { body: job } = await call('POST', '/lead-search', wish({ target_leads: 3 }))
     await ended(call, job.id)
-    await page.goto(`${address}/dashboard/leads/${job.id}`)
+    await page.goto(`${dashboard.address}/dashboard/leads/${job.id}`)
     await page.getByText('OpenStreetMap: is overloaded').waitFor()
     await page.getByText('The sources have no more').waitFor()
   })
@@ -300,7 +287,7 @@ describe.skipIf(chromiumPath === null)('every page here', () => {
     }
     const links: string[] = await page.evaluate('[...document.links].map(({ href }) => href)')
     expect(links.filter(href => !/^https?:/.test(href))).toEqual([])
-    await page.goto(`${address}/dashboard/leads/new`)
+    await page.goto(`${dashboard.address}/dashboard/leads/new`)
     await page.getByLabel('Whom do you look for?').fill(IMG)
     await page.getByRole('button', { name: 'Go on' }).click()
     await page.getByText(`licence ${LINK}`).waitFor()
@@ -322,7 +309,7 @@ describe.skipIf(chromiumPath === null)('every page here', () => {
       ['/leads/new', 'Новый поиск'],
       [`/leads/${job.id}`, 'dental clinics, Oakland'],
     ] as const) {
-      await page.goto(`${address}/dashboard${path}`)
+      await page.goto(`${dashboard.address}/dashboard${path}`)
       await page.getByRole('heading', { level: 1, name: heading }).waitFor()
       if (path === '/leads/new') {
         await page.getByLabel('Кого вы ищете?').fill('стоматологии')

@@ -1,69 +1,58 @@
 /** The project editor in a real browser, against a real control: what is typed there is what REST has afterwards. */
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { installQueues, startWorkers, type Workers } from '../../../control/jobs.ts'
+import { describe, expect, it } from 'vitest'
+import { installQueues, startWorkers } from '../../../control/jobs.ts'
 import { createIndexer } from '../../../control/knowledge/indexing.ts'
-import { chromiumPath, openBrowser, type TestBrowser, type TestPage } from '../../support/chromium.ts'
-import { createControl, nextPhone, type TestControl } from '../../support/control.ts'
-import { openWith, overflow, rest, screenshot, seriousViolations, shown, signUp } from '../../support/dashboard.ts'
+import { chromiumPath, type TestBrowser } from '../../support/chromium.ts'
+import { nextPhone } from '../../support/control.ts'
+import {
+  dashboardRig,
+  overflow,
+  rest,
+  screenshot,
+  seriousViolations,
+  shown,
+  signUp,
+  toldAndClosed,
+} from '../../support/dashboard.ts'
 import { createReceiver, type Receiver } from '../../support/receiver.ts'
 import { onlyIndexing } from '../knowledge/rig.ts'
 
-let control: TestControl
-let address: string
-let browser: TestBrowser
 let receiver: Receiver
-let workers: Workers
-let stopIndexing: () => void
-const pages: TestPage[] = []
-
-beforeAll(async () => {
-  if (chromiumPath === null) return
-  control = await createControl()
-  address = await control.app.listen({ port: 0, host: '127.0.0.1' })
-  await installQueues(control.deps.boss)
-  const indexer = createIndexer(control.deps)
-  stopIndexing = () => indexer.stop()
-  workers = await startWorkers(
-    control.deps,
-    onlyIndexing(job => indexer.run(job)),
-  )
-  receiver = await createReceiver()
-  browser = await openBrowser({ microphone: '/dev/null' })
-})
-afterEach(async () => {
-  for (const { close } of pages.splice(0)) await close()
-})
-afterAll(async () => {
-  await browser?.close()
-  await receiver?.close()
-  stopIndexing?.()
-  await workers?.stop()
-  await control?.close()
+const dashboard = dashboardRig({
+  async start({ deps }) {
+    await installQueues(deps.boss)
+    const indexer = createIndexer(deps)
+    const workers = await startWorkers(
+      deps,
+      onlyIndexing(job => indexer.run(job)),
+    )
+    receiver = await createReceiver()
+    return [() => workers.stop(), () => indexer.stop(), () => receiver.close()]
+  },
 })
 
 type Options = Parameters<TestBrowser['open']>[1]
 
 /** A project of somebody, opened in the editor. */
 async function editor(settings: object = {}, query = '', options: Options = {}) {
-  const cookie = await signUp(address)
-  const { body: project } = await rest(address, cookie, 'POST', '/projects', {
+  const cookie = await signUp(dashboard.address)
+  const { body: project } = await rest(dashboard.address, cookie, 'POST', '/projects', {
     name: 'Shop',
     language: 'en',
     prompt: 'You sell.',
     ...settings,
   })
   const path = `/projects/${project.id}`
-  const opened = await openWith(browser, address, cookie, path + query, options)
-  pages.push(opened)
-  const saved = async () => (await rest(address, cookie, 'GET', path)).body
-  const ask = (method: string, at: string, body?: unknown) => rest(address, cookie, method, at, body)
+  const opened = await dashboard.open(cookie, path + query, options)
+  const saved = async () => (await rest(dashboard.address, cookie, 'GET', path)).body
+  const ask = (method: string, at: string, body?: unknown) => rest(dashboard.address, cookie, method, at, body)
   return { ...opened, cookie, path, project, saved, ask }
 }
 
 const save = async (page: Page) => {
   await page.getByRole('button', { name: 'Save', exact: true }).click()
-  await page.getByText('Saved', { exact: true }).waitFor()
+  await toldAndClosed(page, 'Saved')
 }
 const tab = (page: Page, name: string) => page.getByRole('tab', { name }).click()
 const choose = async (page: Page, field: string, option: string) => {
@@ -73,10 +62,8 @@ const choose = async (page: Page, field: string, option: string) => {
 
 describe.skipIf(chromiumPath === null)('projects', () => {
   it('are listed, made and deleted', async () => {
-    const cookie = await signUp(address)
-    const opened = await openWith(browser, address, cookie, '/projects')
-    pages.push(opened)
-    const { page, complaints } = opened
+    const cookie = await signUp(dashboard.address)
+    const { page, complaints } = await dashboard.open(cookie, '/projects')
     await page.getByRole('link', { name: 'Example' }).waitFor()
     await screenshot(page, 'projects')
     expect(await seriousViolations(page)).toEqual([])
@@ -88,14 +75,14 @@ describe.skipIf(chromiumPath === null)('projects', () => {
     expect(await seriousViolations(page)).toEqual([])
     await page.getByRole('button', { name: 'Create' }).click()
     await page.getByRole('heading', { level: 1, name: 'Bakery' }).waitFor()
-    const { body } = await rest(address, cookie, 'GET', '/projects')
+    const { body } = await rest(dashboard.address, cookie, 'GET', '/projects')
     expect(body.projects[0]).toMatchObject({ name: 'Bakery', language: 'ru' })
     await page.getByRole('textbox', { name: 'Prompt' }).fill('Not to be asked about')
     await page.getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('heading', { level: 1, name: 'Projects' }).waitFor()
     await shown(() => page.getByRole('link', { name: 'Bakery' }).count()).toBe(0)
-    expect((await rest(address, cookie, 'GET', '/projects')).body.projects).toHaveLength(1)
+    expect((await rest(dashboard.address, cookie, 'GET', '/projects')).body.projects).toHaveLength(1)
     expect(complaints).toEqual([])
   })
 })
@@ -146,7 +133,7 @@ describe.skipIf(chromiumPath === null)('the editor', () => {
     await page.getByRole('dialog').getByRole('textbox', { name: 'Name' }).fill('ANTHROPIC')
     await page.getByRole('dialog').getByRole('textbox', { name: 'Value' }).fill('sk-very-secret')
     await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
-    await page.getByText('ANTHROPIC is set').waitFor()
+    await toldAndClosed(page, 'ANTHROPIC is set')
     await page.getByRole('button', { name: 'Add a fallback' }).click()
     const fallback = page.getByRole('group', { name: 'Fallback 1' })
     await fallback.getByRole('textbox', { name: 'Address of the API' }).fill('https://llm.test/v1')
@@ -322,11 +309,10 @@ describe.skipIf(chromiumPath === null)('the editor', () => {
     await dialog.waitFor({ state: 'hidden' })
     expect(await page.getByRole('textbox', { name: 'Prompt' }).inputValue()).toBe('Changed')
     const asked = page.waitForEvent('dialog')
-    const reloaded = page.reload({ timeout: 5000 }).catch(() => {})
+    await page.evaluate('void setTimeout(() => location.reload())')
     const question = await asked
     expect(question.type()).toBe('beforeunload')
     await question.dismiss()
-    await reloaded
     await page.getByRole('button', { name: 'Discard' }).click()
     expect(await page.getByRole('textbox', { name: 'Prompt' }).inputValue()).toBe('You sell.')
     await page.getByRole('textbox', { name: 'Prompt' }).fill('Changed again')

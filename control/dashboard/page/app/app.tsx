@@ -14,7 +14,7 @@ export function App() {
   return (
     <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={nonce} cssVariablesResolver={variables}>
       <QueryClientProvider client={queryClient}>
-        <Notifications position="bottom-right" />
+        <Notifications position="top-center" />
         <Suspense fallback={<Waiting />}>
           <RouterProvider router={router} />
         </Suspense>
