@@ -1,4 +1,5 @@
 /** What comes from Python's index: pinned packages, each set in a folder of the cache, beside those of the system. */
+import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { run, type Teller } from './prepare.ts'
@@ -7,7 +8,12 @@ export interface Packages {
   /** For people. */
   name: string
   pins: readonly string[]
+  /** Of all of it, when it is not about 60. */
+  megabytes?: number
 }
+
+/** So many characters of pins still fit the name of a folder. */
+const LONGEST_NAME = 200
 
 /** With what finds the test cases, so that a seed gives the same ones everywhere. */
 export const SCHEMATHESIS: Packages = {
@@ -23,7 +29,10 @@ export const LIVEKIT_CLIENT: Packages = {
 /** Compiled packages fit one Python. Null: there is none. */
 async function folderOf(cache: string, { pins }: Packages): Promise<string | null> {
   const { code, output } = await run('python3', ['-c', 'import sys; print("%d.%d" % sys.version_info[:2])'])
-  return code === 0 ? join(cache, `${pins.join('-').replaceAll('==', '-')}-python-${output.trim()}`) : null
+  const joined = pins.join('-').replaceAll('==', '-')
+  const hash = () => createHash('sha256').update(joined).digest('hex').slice(0, 12)
+  const name = joined.length <= LONGEST_NAME ? joined : `${pins[0]!.replace('==', '-')}-${hash()}`
+  return code === 0 ? join(cache, `${name}-python-${output.trim()}`) : null
 }
 
 /** The folder, or null when they are not installed, see `ensurePackages`. */
@@ -46,7 +55,7 @@ export async function ensurePackages(cache: string, packages: Packages, teller?:
   if (existsSync(folder)) return null
   mkdirSync(cache, { recursive: true })
   const work = mkdtempSync(join(cache, 'python-work-'))
-  const done = teller?.step(`Installing ${packages.name} (about 60 MB, once)`)
+  const done = teller?.step(`Installing ${packages.name} (about ${packages.megabytes ?? 60} MB, once)`)
   try {
     // Into a folder: asks neither for python3-venv nor to change what the system manages.
     const pip = ['-m', 'pip', 'install', '--quiet', '--target', work]

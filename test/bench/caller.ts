@@ -3,20 +3,12 @@
  * and write down when sound left and when the agent's came in. How late their own packets were is told too.
  */
 import { createSocket, type Socket } from 'node:dgram'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { demoLines } from '../../infra/demo/script.ts'
-import { createChunker, rms } from '../../media/audio/frames.ts'
-import { decodeG711, encodeG711 } from '../../media/audio/g711.ts'
-import { decodeWav } from '../../media/audio/wav.ts'
+import { decodeG711 } from '../../media/audio/g711.ts'
 import { parseRtp, RTP_HEADER_BYTES, writeRtpHeader } from '../../media/rtp/packet.ts'
+import { FRAME, loadClips, makeRoom } from './clips.ts'
 import { monotonicMs, percentile, serve } from './rpc.ts'
 
-const FRAME = 160
 const FRAME_MS = 20
-/** Frames 26 dB below a recording's loudest are cut off both ends: what is left begins and ends with voice. */
-const UNDER_PEAK = 0.05
-const ROOM_LEVEL = 12
 /** The agent's sound, against silence or comfort noise. */
 const VOICE = 300
 /** A longer silence ends a stretch of the agent's sound. */
@@ -141,35 +133,8 @@ class Caller {
   }
 }
 
-const framesOf = (pcm: Int16Array) => createChunker(FRAME).push(pcm)
-const encoded = (pcm: Int16Array) => {
-  const bytes = new Uint8Array(FRAME)
-  encodeG711('PCMU', pcm, bytes)
-  return bytes
-}
-
-function loadClip(file: string): Uint8Array[] {
-  const { pcm } = decodeWav(readFileSync(join(import.meta.dirname, '../../infra/demo/voice', file)))
-  const frames = framesOf(pcm)
-  const levels = frames.map(rms)
-  const limit = Math.max(...levels) * UNDER_PEAK
-  const loud = (level: number) => level > limit
-  return frames.slice(levels.findIndex(loud), levels.findLastIndex(loud) + 1).map(encoded)
-}
-
-/** Nobody's line is silent: a room's rumble, ten seconds of it. */
-function makeRoom(): Uint8Array[] {
-  const pcm = new Int16Array(FRAME * 500)
-  let last = 0
-  for (let i = 0; i < pcm.length; i++) {
-    last = 0.92 * last + (Math.random() * 2 - 1)
-    pcm[i] = Math.round((last * ROOM_LEVEL) / 1.47)
-  }
-  return framesOf(pcm).map(encoded)
-}
-
 const room = makeRoom()
-const clips = new Map(demoLines.map(({ file }) => [file, loadClip(file)]))
+const clips = loadClips()
 const callers = new Map<number, Caller>()
 let lateness: number[] = []
 

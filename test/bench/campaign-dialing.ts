@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm'
 import { startControl } from '../../control/app.ts'
 import type { Deps } from '../../control/deps.ts'
 import { fillCampaign, openCampaignWorld, startCampaigns } from './campaign-world.ts'
-import type { Line } from './main.ts'
+import type { Line } from './report.ts'
 
 export interface DialingBench {
   /** Contacts of the campaign that memory is measured with. */

@@ -7,8 +7,8 @@ import { startControl } from '../../control/app.ts'
 import { HOLD_SECONDS, tariffAt } from '../../control/calls/tariff.ts'
 import { costOf, fromUnits } from '../../control/money.ts'
 import { type CampaignWish, fillCampaign, openCampaignWorld, SECRET, startCampaigns } from './campaign-world.ts'
-import type { Line } from './main.ts'
 import type { PaceEngineHandlers } from './pace-engine.ts'
+import type { Line } from './report.ts'
 import { forkRemote } from './rpc.ts'
 
 export interface PaceBench {

@@ -1,74 +1,23 @@
-/** Control with a database and a Redis of its own, accounts that call, and campaigns that are written as if uploaded. */
-import { randomInt } from 'node:crypto'
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { Redis } from 'ioredis'
+/** Control with accounts that call, and campaigns that are written as if uploaded. */
 import { createAccount, topUp } from '../../control/accounts/service.ts'
-import { connect } from '../../control/db/connect.ts'
-import { migrate } from '../../control/db/migrate.ts'
-import { type Deps, defaultConfig } from '../../control/deps.ts'
-import { createBoss, installQueues } from '../../control/jobs.ts'
+import type { Deps } from '../../control/deps.ts'
 import { bindNumber } from '../../control/numbers/service.ts'
 import { createProject } from '../../control/projects/service.ts'
 import { createTrunk } from '../../control/trunks/service.ts'
-import { createFolderBlobs } from '../../infra/blobs.ts'
-import { systemClock } from '../../infra/clock.ts'
-import { startPostgres } from '../../infra/embedded/postgres.ts'
-import { startRedis } from '../../infra/embedded/redis.ts'
-import { createControlBus } from '../../media/contract/bus-control.ts'
-import { createSealer } from '../../media/contract/seal.ts'
 import { fillCalls } from '../support/calls.ts'
-import { quietLog } from '../support/world.ts'
+import { type ControlWorld, openControlWorld } from './control-world.ts'
 
-export const SECRET = 'the bench has no secrets'
+export { SECRET } from './control-world.ts'
+
 const PAST = 20_000
-
-export interface CampaignWorld {
-  /** With the real bus. */
-  deps: Deps
-  redisUrl: string
-  stop(): Promise<void>
-}
 
 export async function openCampaignWorld(
   tell: (text: string) => void,
   config: Partial<Deps['config']> = {},
-): Promise<CampaignWorld> {
-  const folder = await mkdtemp(join(tmpdir(), 'parley-bench-'))
-  await chmod(folder, 0o755)
-  const place = (name: string) => ({
-    ...{ folder: join(folder, name), logFile: join(folder, `${name}.log`), port: randomInt(33_000, 60_000), tell },
-  })
-  const postgres = await startPostgres(place('postgres'))
-  const started = await startRedis({ ...place('redis'), throwaway: true })
-  await migrate({ url: postgres.url })
-  const sql = connect({ url: postgres.url, max: 10 })
-  const boss = createBoss({ url: postgres.url, log: quietLog })
-  await boss.start()
-  await installQueues(boss)
-  const redis = new Redis(started.url, { maxRetriesPerRequest: null })
-  const sealer = createSealer(SECRET)
-  const deps: Deps = {
-    ...{ sql, redis, boss, sealer, clock: systemClock, log: quietLog, mail: { send: async () => {} } },
-    fetch: () => Promise.reject(new Error('the bench reaches nobody')),
-    blobs: createFolderBlobs(folder),
-    config: { ...defaultConfig, max_calls_per_owner: 1_000_000, ...config },
-    bus: createControlBus({ redis, sealer, consumer: 'bench', log: quietLog }),
-  }
-  await fillPast(deps)
-  return {
-    deps,
-    redisUrl: started.url,
-    async stop() {
-      await boss.stop({ graceful: false })
-      await sql.end()
-      redis.disconnect()
-      await postgres.child.stop()
-      await started.child.stop()
-      await rm(folder, { recursive: true, force: true })
-    },
-  }
+): Promise<ControlWorld> {
+  const world = await openControlWorld(tell, config)
+  await fillPast(world.deps)
+  return world
 }
 
 /**

@@ -13,8 +13,8 @@ import { systemClock } from '../../infra/clock.ts'
 import { startPostgres } from '../../infra/embedded/postgres.ts'
 import { startRedis } from '../../infra/embedded/redis.ts'
 import { quietLog } from '../support/world.ts'
-import { startServer } from './control.ts'
-import type { Line } from './main.ts'
+import { startServer } from './control-world.ts'
+import type { Line } from './report.ts'
 
 const CONTACTS = 100_000
 const A_REQUEST = 10_000

@@ -11,7 +11,7 @@ import { modelsFolder } from '../../infra/models.ts'
 import { endpointMs } from '../../media/agent/endpointing.ts'
 import type { CallerHandlers } from './caller.ts'
 import type { Agent, EngineHandlers } from './engine.ts'
-import type { Line } from './main.ts'
+import type { Line } from './report.ts'
 import { type Forked, forkRemote, median, percentile, usageOf } from './rpc.ts'
 
 export interface ConversationBench {

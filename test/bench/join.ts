@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { DemoFile } from '../../infra/demo/account.ts'
-import type { Line } from './main.ts'
+import type { Line } from './report.ts'
 import type { RoomCallerHandlers } from './room-caller.ts'
 import { forkRemote, median, percentile } from './rpc.ts'
 

@@ -23,7 +23,7 @@ import {
   tell as tellEstimate,
   tryCorpus,
 } from '../support/retrieval.ts'
-import type { Line } from './main.ts'
+import type { Line } from './report.ts'
 
 export type RetrievalDeps = SearchDeps & { embedder: Embedder }
 type Tell = (text: string) => void

@@ -1,74 +1,98 @@
 /**
  * `npm run bench`: each figure beside a reference that was measured in the same run, or beside its bound, as a ratio.
- * `--full` takes longer; `--only control`, `campaigns`, `conversation`, `knowledge`, `rooms` or `sip` is a part of it.
+ * `--full` takes longer; `--only sip,media` is a part of it; `--report FOLDER` writes the table, the curves and the machine.
  */
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { cpus } from 'node:os'
-import { dirname } from 'node:path'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { benchDialing } from './campaign-dialing.ts'
 import { benchPace } from './campaign-pace.ts'
 import { benchCampaigns } from './campaigns.ts'
-import { benchControl } from './control.ts'
 import { benchConversation } from './conversation.ts'
 import { benchKnowledge } from './knowledge.ts'
+import { machine } from './machine.ts'
+import { benchMedia } from './media.ts'
+import { joined, pageOf, type Report, tableOf } from './page.ts'
+import { plot } from './plot.ts'
+import { prepare } from './prepare.ts'
+import type { BenchOptions, Line, Measured } from './report.ts'
 import { benchRooms } from './rooms.ts'
+import { benchRoutes } from './routes.ts'
+import { cleanUpAtExit } from './scratch.ts'
 import { benchSip } from './sip.ts'
-
-export interface Line {
-  name: string
-  value: number
-  reference: number
-  unit: string
-  ratio: number
-  wanted: string
-  ok: boolean
-}
+import { benchCapacity } from './sip-capacity.ts'
+import { benchTalkPeers } from './talk-peers.ts'
 
 const { values: options } = parseArgs({
   options: {
     full: { type: 'boolean', default: false },
     only: { type: 'string' },
     json: { type: 'string', default: '.parley/bench.json' },
+    report: { type: 'string' },
   },
 })
-const { full, only } = options
-const tell = (text: string) => console.error(`· ${text}`)
+const bench: BenchOptions = { full: options.full, tell: text => console.error(`· ${text}`) }
+const { full, tell } = bench
+const rounds = full ? 9 : 3
 
-const parts: Record<string, () => Promise<Line[]>> = {
-  control: () => benchControl({ rows: 1_000_000, rounds: full ? 9 : 3, secondsARound: full ? 8 : 4, tell }),
-  campaigns: async () => [
-    ...(await benchCampaigns({ rounds: full ? 9 : 3, tell })),
-    ...(await benchDialing({ large: 100_000, tell })),
-    ...(await benchPace({ seconds: full ? 60 : 30, tell })),
+const parts: Record<string, (() => Promise<Measured | Line[]>)[]> = {
+  sip: [() => benchSip({ rounds: full ? 4 : 2, secondsARound: full ? 20 : 10, tell }), () => benchCapacity(bench)],
+  media: [() => benchMedia(bench)],
+  conversation: [() => benchConversation({ rounds, tell })],
+  peers: [() => benchTalkPeers(bench)],
+  rooms: [() => benchRooms({ rounds, tell })],
+  control: [() => benchRoutes(bench)],
+  campaigns: [
+    () => benchCampaigns({ rounds, tell }),
+    () => benchDialing({ large: 100_000, tell }),
+    () => benchPace({ seconds: full ? 60 : 30, tell }),
   ],
-  conversation: () => benchConversation({ rounds: full ? 9 : 3, tell }),
-  knowledge: () => benchKnowledge({ chunks: 100_000, questions: full ? 1000 : 300, tell }),
-  rooms: () => benchRooms({ rounds: full ? 9 : 3, tell }),
-  sip: () => benchSip({ rounds: full ? 4 : 2, secondsARound: full ? 20 : 10, tell }),
+  knowledge: [() => benchKnowledge({ chunks: 100_000, questions: full ? 1000 : 300, tell })],
 }
-if (only && !parts[only]) throw new Error(`--only ${Object.keys(parts).join(' | ')}`)
-const lines: Line[] = []
-for (const [name, run] of Object.entries(parts)) if (!only || only === name) lines.push(...(await run()))
+cleanUpAtExit()
+const wanted = options.only?.split(',') ?? Object.keys(parts)
+for (const name of wanted) if (!parts[name]) throw new Error(`--only ${Object.keys(parts).join(' | ')}`)
 
-const digits = (value: number) => value.toFixed(value < 100 ? 2 : 0)
-console.table(
-  Object.fromEntries(
-    lines.map(({ name, value, reference, unit, ratio, wanted, ok }) => [
-      name,
-      {
-        Parley: digits(value),
-        reference: digits(reference),
-        unit,
-        ratio: digits(ratio),
-        wanted,
-        '': ok ? 'ok' : 'MISSED',
-      },
-    ]),
-  ),
-)
-mkdirSync(dirname(options.json), { recursive: true })
-writeFileSync(
-  options.json,
-  `${JSON.stringify({ at: new Date().toISOString(), cores: cpus().length, lines }, null, 2)}\n`,
-)
+const started = new Date()
+const measured: Measured[] = []
+for (const name of wanted) {
+  const why = await prepare(name)
+  if (why) measured.push(nothing(name, why))
+  else for (const run of parts[name]!) measured.push(await runPart(name, run))
+}
+const report: Report = {
+  at: started.toISOString(),
+  minutes: Math.round((Date.now() - started.getTime()) / 60_000),
+  full,
+  machine: machine(),
+  ...joined(measured),
+}
+process.stdout.write(tableOf(report))
+write(options.json, `${JSON.stringify(report, null, 2)}\n`)
+if (options.report) {
+  write(join(options.report, 'report.json'), `${JSON.stringify(report, null, 2)}\n`)
+  write(join(options.report, 'curves.svg'), plot(report.series))
+  const page = join(options.report, 'README.md')
+  write(page, pageOf(report, readFileSync(page, 'utf8')))
+}
+
+/** A part that breaks is told and named in the table, and the others are measured all the same. */
+async function runPart(name: string, run: () => Promise<Measured | Line[]>): Promise<Measured> {
+  try {
+    const result = await run()
+    return Array.isArray(result) ? { lines: result, series: [], unmeasured: [] } : result
+  } catch (error) {
+    tell(`${name} broke off: ${(error as Error).stack}`)
+    return nothing(name, (error as Error).message)
+  }
+}
+
+function nothing(name: string, why: string): Measured {
+  process.exitCode = 1
+  return { lines: [], series: [], unmeasured: [{ name, why }] }
+}
+
+function write(file: string, text: string): void {
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, text)
+}

@@ -23,8 +23,10 @@ import { plan } from '../fakes/plan.ts'
 import { fakeLlm, fakeTts } from '../fakes/speech.ts'
 import { quietLog } from '../support/world.ts'
 import { serve } from './rpc.ts'
+import { HEARD } from './talk-peers/heard.ts'
 
-export type RoomAgent = 'tone' | 'conversation'
+/** `short`: a conversation of few words. */
+export type RoomAgent = 'tone' | 'conversation' | 'short'
 
 interface Seat {
   url: string
@@ -73,7 +75,7 @@ const timed = (sink: LegSink): LegSink => ({
   dtmf: digit => sink.dtmf(digit),
 })
 
-function talk(sampleRate: number, call: ReturnType<typeof plan>): Conversation {
+function talk(sampleRate: number, call: ReturnType<typeof plan>, answer: string): Conversation {
   return new Conversation({
     plan: call,
     secrets: { tool_headers: {}, brain_api_key: null, vendor_keys: {} },
@@ -85,11 +87,11 @@ function talk(sampleRate: number, call: ReturnType<typeof plan>): Conversation {
       open: () => ({
         push() {},
         close() {},
-        transcribe: async () => ({ text: 'Please tell me more.', confidence: 1 }),
+        transcribe: async () => ({ text: HEARD, confidence: 1 }),
       }),
     },
     tts: fakeTts(),
-    llm: fakeLlm(() => [{ type: 'text', delta: LONG }]),
+    llm: fakeLlm(() => [{ type: 'text', delta: answer }]),
     fetch: () => Promise.reject(new Error('not here')),
     abilities: {},
     emit() {},
@@ -110,12 +112,13 @@ const handlers = {
     const call = plan({
       direction: 'web',
       trunk_id: null,
-      greeting: LONG,
+      greeting: agent === 'short' ? 'Hello.' : LONG,
       room: { url, name: room, sealed: '', caller },
     })
     const result = await rooms.join({ plan: call, token, signal: new AbortController().signal })
     if (!result.ok) throw new Error(`no leg: ${result.failure.reason}`)
-    const conversation = agent === 'conversation' ? talk(result.leg.sampleRate, call) : null
+    const answer = agent === 'short' ? 'I see.' : LONG
+    const conversation = agent === 'tone' ? null : talk(result.leg.sampleRate, call, answer)
     legs.set(id, { leg: result.leg, stop: () => conversation?.stop() })
     result.leg.attach(timed(conversation ?? toneAgent()))
     conversation?.start()

@@ -42,7 +42,7 @@ export async function startRoomLoad(cache: string, folder: string): Promise<Room
 }
 
 /** Answers come in the order of the questions. */
-function asker(child: ChildProcess): <T>(order: object) => Promise<T> {
+export function asker(child: ChildProcess): <T>(order: object) => Promise<T> {
   const waiting: ((line: string | null) => void)[] = []
   createInterface({ input: child.stdout! }).on('line', line => waiting.shift()?.(line))
   child.once('exit', () => {

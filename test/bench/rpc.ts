@@ -34,8 +34,8 @@ export interface Forked<H extends Handlers> {
   stop(): void
 }
 
-export function forkRemote<H extends Handlers>(file: string): Forked<H> {
-  const child: ChildProcess = fork(file, {
+export function forkRemote<H extends Handlers>(file: string, args: readonly string[] = []): Forked<H> {
+  const child: ChildProcess = fork(file, args, {
     execArgv: ['--disable-warning=ExperimentalWarning'],
     serialization: 'advanced',
   })

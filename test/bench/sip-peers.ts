@@ -11,6 +11,8 @@ export interface Round {
   rate: number
   calls: number
   hold_ms: number
+  /** Whether requests without an answer are repeated as RFC 3261 has it; otherwise what is lost has failed. */
+  resend?: boolean
 }
 
 /** Milliseconds from the INVITE of each call that went as it should; of the others, how many for which reason. */
@@ -21,6 +23,8 @@ export interface RoundReport {
   late_ms: number[]
   /** 200s that came again. */
   repeats: number
+  /** Calls whose INVITE was sent more than once. */
+  resent: number
   failed: Record<string, number>
 }
 
@@ -31,11 +35,11 @@ export interface SipCaller {
 }
 
 export async function startSipCaller(cache: string): Promise<SipCaller> {
-  const { child, lines } = await start(cache, 'call')
+  const { child, lines } = await startPeer(cache, 'call')
   return {
     async place(round) {
       child.stdin!.write(`${JSON.stringify(round)}\n`)
-      const report: RoundReport & { error?: string } = JSON.parse(await nextLine(child, lines))
+      const report: RoundReport & { error?: string } = JSON.parse(await nextLine({ child, lines }))
       if (report.error) throw new Error(report.error)
       return report
     },
@@ -43,18 +47,31 @@ export async function startSipCaller(cache: string): Promise<SipCaller> {
   }
 }
 
-export async function startDiago(cache: string): Promise<{ pid: number; target: string; stop(): void }> {
-  const { child, lines } = await start(cache, 'answer')
-  const { port } = JSON.parse(await nextLine(child, lines)) as { port: number }
+export type DiagoTask = 'answer' | 'echo'
+
+export async function startDiago(
+  cache: string,
+  task: DiagoTask = 'answer',
+): Promise<{ pid: number; target: string; stop(): void }> {
+  const { child, lines } = await startPeer(cache, task)
+  const { port } = JSON.parse(await nextLine({ child, lines })) as { port: number }
   return { pid: child.pid!, target: `127.0.0.1:${port}`, stop: () => void child.kill() }
 }
 
-async function start(cache: string, task: 'call' | 'answer'): Promise<{ child: ChildProcess; lines: Interface }> {
-  const child = spawn(await ensureBuilt(cache, 'sip-peers'), [task], { stdio: ['pipe', 'pipe', 'inherit'] })
+export interface Peer {
+  child: ChildProcess
+  lines: Interface
+}
+
+export async function startPeer(cache: string, task: DiagoTask | 'call' | 'media' | 'udp-echo'): Promise<Peer> {
+  const program = await ensureBuilt(cache, 'sip-peers')
+  // The caller goes before who is measured, as one on a machine of its own would: late, it measures itself.
+  const command = task === 'call' ? ['nice', '-n', '-10', program] : [program]
+  const child = spawn(command[0]!, [...command.slice(1), task], { stdio: ['pipe', 'pipe', 'inherit'] })
   return { child, lines: createInterface(child.stdout) }
 }
 
-function nextLine(child: ChildProcess, lines: Interface): Promise<string> {
+export function nextLine({ child, lines }: Peer): Promise<string> {
   return new Promise((resolve, reject) => {
     const over = () => reject(new Error('the SIP peer has ended'))
     child.once('exit', over)

@@ -3,15 +3,21 @@
  * emiago/diago that does the same, from the same caller, in turns. What each process takes for a call is counted until
  * the last of its transactions is forgotten, 32 s after the call.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { readConfig } from '../../infra/config.ts'
-import { startSipServer } from '../../infra/embedded/programs.ts'
-import type { Line } from './main.ts'
-import { forkRemote, percentile, usageOf } from './rpc.ts'
-import type { SipEngineHandlers } from './sip-engine.ts'
-import { type RoundReport, type SipCaller, startDiago, startSipCaller } from './sip-peers.ts'
+import type { Line } from './report.ts'
+import { percentile } from './rpc.ts'
+import type { RoundReport, SipCaller } from './sip-peers.ts'
+import {
+  cpuOf,
+  failuresOf,
+  HOLD_MS,
+  NUMBER,
+  REST_MS,
+  type Side,
+  type SideName,
+  sideNames,
+  startSides,
+  wait,
+} from './sip-sides.ts'
 
 export interface SipBench {
   /** Rounds of each rate against each of the two. */
@@ -20,21 +26,12 @@ export interface SipBench {
   tell(text: string): void
 }
 
-const NUMBER = '+12025550100'
 const RATES = [10, 100]
-const HOLD_MS = 500
 /** Until the compiler has settled, and the heap is as large as it gets. */
 const WARM_UP = { rate: 100, calls: 1500 }
-/** Beyond 64*T1 (RFC 3261 §17): then nothing is left of the calls before. */
-const REST_MS = 33_000
 const RINGING_MS = 20
 /** A caller whose INVITEs leave so late measures itself. */
 const LATE_MS = 5
-
-interface Side {
-  target: string
-  pids: Record<string, number>
-}
 
 interface Measured {
   calls: number
@@ -46,51 +43,30 @@ interface Measured {
 }
 
 export async function benchSip(options: SipBench): Promise<Line[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'parley-bench-'))
-  const stops: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })]
+  const { caller, sides, stop } = await startSides(options.tell)
   try {
-    const caller = await startSipCaller(readConfig().cache)
-    stops.push(caller.stop)
-    const diago = await startDiago(readConfig().cache)
-    stops.push(diago.stop)
-    const sides = { parley: await startOurs(folder, options, stops), diago: { ...diago, pids: { diago: diago.pid } } }
     for (const { target } of Object.values(sides)) await caller.place(round(target, WARM_UP.rate, WARM_UP.calls))
     await wait(REST_MS)
     const lines: Line[] = []
     for (const rate of RATES) lines.push(...(await benchRate(caller, sides, rate, options)))
     return lines
   } finally {
-    for (const stop of stops.reverse()) await stop()
+    await stop()
   }
-}
-
-/** The server and the engine's edge as `npm start` runs them: a process each. */
-async function startOurs(folder: string, { tell }: SipBench, stops: (() => unknown)[]): Promise<Side> {
-  const secret = crypto.randomUUID()
-  const listen = ['udp:127.0.0.1:0']
-  const logFile = join(folder, 'sip-server.log')
-  const server = await startSipServer({ admin: '127.0.0.1:0', secret, listen, logFile, tell })
-  stops.push(() => server.child.stop())
-  const engine = forkRemote<SipEngineHandlers>(join(import.meta.dirname, 'sip-engine.ts'))
-  stops.push(engine.stop)
-  const { admin } = JSON.parse(server.child.readyLine) as { admin: string }
-  await engine.ask.connect({ port: Number(admin.split(':').at(-1)), secret, number: NUMBER })
-  return { target: server.listen[0]!.split('/')[1]!, pids: { server: server.child.pid, srf: engine.pid } }
 }
 
 const round = (target: string, rate: number, calls: number) => ({ target, to: NUMBER, rate, calls, hold_ms: HOLD_MS })
 
 async function benchRate(
   caller: SipCaller,
-  sides: Record<'parley' | 'diago', Side>,
+  sides: Record<SideName, Side>,
   rate: number,
   { rounds, secondsARound, tell }: SipBench,
 ): Promise<Line[]> {
   const measured = { parley: nothing(), diago: nothing() }
-  const names = ['parley', 'diago'] as const
-  for (const name of names) measured[name].cpuMs = cpuOf(sides[name], {})
+  for (const name of sideNames) measured[name].cpuMs = cpuOf(sides[name])
   for (let i = 0; i < rounds; i++) {
-    for (const name of names) {
+    for (const name of sideNames) {
       const report = await caller.place(round(sides[name].target, rate, rate * secondsARound))
       add(measured[name], report, rate * secondsARound)
       if (Object.keys(report.failed).length > 0) tell(`${name} failed: ${JSON.stringify(report.failed)}`)
@@ -98,24 +74,19 @@ async function benchRate(
     }
   }
   await wait(REST_MS)
-  for (const name of names) measured[name].cpuMs = cpuOf(sides[name], measured[name].cpuMs)
+  for (const name of sideNames) measured[name].cpuMs = cpuOf(sides[name], measured[name].cpuMs)
   for (const [name, side] of Object.entries(measured)) tell(`${rate} calls a second, ${name}: ${told(side)}`)
   return linesOf(rate, measured.parley, measured.diago)
 }
 
-const wait = (ms: number) => new Promise<void>(resolve => setTimeout(resolve, ms))
 const nothing = (): Measured => ({ calls: 0, ringing: [], answered: [], late: [], failed: 0, cpuMs: {} })
-
-/** Of each process, beyond what it had taken before. */
-const cpuOf = ({ pids }: Side, before: Record<string, number>) =>
-  Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, usageOf(pid).cpuMs - (before[name] ?? 0)]))
 
 function add(to: Measured, { ringing_ms, answered_ms, late_ms, failed }: RoundReport, calls: number): void {
   to.calls += calls
   to.ringing.push(...ringing_ms)
   to.answered.push(...answered_ms)
   to.late.push(...late_ms)
-  to.failed += Object.values(failed).reduce((sum, count) => sum + count, 0)
+  to.failed += failuresOf(failed)
 }
 
 function told({ calls, ringing, answered, late, failed, cpuMs }: Measured): string {

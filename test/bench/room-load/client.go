@@ -28,9 +28,14 @@ type participant struct {
 	early map[*webrtc.PeerConnection][]webrtc.ICECandidateInit
 }
 
-func connect(url, token string) (*participant, error) {
+// hear takes in the packets of whoever else speaks; nil: they are not asked for.
+func connect(url, token string, hear func(packet []byte)) (*participant, error) {
 	header := http.Header{"Authorization": {"Bearer " + token}}
-	socket, _, err := websocket.DefaultDialer.Dial(url+"/rtc?protocol=9&auto_subscribe=0&sdk=go", header)
+	subscribe := "0"
+	if hear != nil {
+		subscribe = "1"
+	}
+	socket, _, err := websocket.DefaultDialer.Dial(url+"/rtc?protocol=9&sdk=go&auto_subscribe="+subscribe, header)
 	if err != nil {
 		return nil, err
 	}
@@ -50,6 +55,17 @@ func connect(url, token string) (*participant, error) {
 	}
 	if p.subscriber, err = p.peer(livekit.SignalTarget_SUBSCRIBER); err != nil {
 		return nil, err
+	}
+	if hear != nil {
+		p.subscriber.OnTrack(func(track *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
+			for {
+				packet, _, err := track.ReadRTP()
+				if err != nil {
+					return
+				}
+				hear(packet.Payload)
+			}
+		})
 	}
 	p.publisher.OnConnectionStateChange(func(state webrtc.PeerConnectionState) {
 		if state == webrtc.PeerConnectionStateConnected {

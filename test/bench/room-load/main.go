@@ -2,7 +2,8 @@
 // them is not taken in. On a small machine, clients that encode would take the time that is measured.
 //
 // Standard input, a JSON document a line: {"join":{"id":1,"url":"ws://…","token":"…"}}, {"say":{"id":1,"clip":0}},
-// {"leave":{"id":1}}, {"lateness":{}}. Standard output: one line for each, in order.
+// {"leave":{"id":1}}, {"lateness":{}}. Standard output: one line for each, in order. Who joins with "bridge":"127.0.0.1:4000"
+// says and hears by packets of Opus to and from there (bridge.go).
 // Arguments: files of Opus packets of 20 ms, each after its length (16 bits, big-endian); the first one is silence.
 package main
 
@@ -53,7 +54,7 @@ type client struct {
 }
 
 func join(url, token string, silence clip) (*client, error) {
-	participant, err := connect(url, token)
+	participant, err := connect(url, token, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +107,8 @@ func lateness() map[string]float64 {
 
 type order struct {
 	Join *struct {
-		Id         int
-		Url, Token string
+		Id                 int
+		Url, Token, Bridge string
 	}
 	Say      *struct{ Id, Clip int }
 	Leave    *struct{ Id int }
@@ -136,7 +137,13 @@ func main() {
 		}
 		switch {
 		case o.Join != nil:
-			c, err := join(o.Join.Url, o.Join.Token, clips[0])
+			var c *client
+			var err error
+			if o.Join.Bridge != "" {
+				c, err = bridge(o.Join.Url, o.Join.Token, o.Join.Bridge)
+			} else {
+				c, err = join(o.Join.Url, o.Join.Token, clips[0])
+			}
 			if err != nil {
 				result = map[string]any{"error": err.Error()}
 			} else {

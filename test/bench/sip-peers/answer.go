@@ -14,8 +14,8 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// What our engine does with a call: 100, 180, a pair of RTP ports of its own, 200 with an agreed codec; no sound.
-func answer() error {
+// An application that takes calls so.
+func answer(take diago.ServeDialogFunc) error {
 	quiet := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	sip.SetDefaultLogger(quiet)
 	media.RTPPortStart, media.RTPPortEnd = 20000, 30000
@@ -40,6 +40,7 @@ func answer() error {
 	return err
 }
 
+// What our engine does with a call: 100, 180, a pair of RTP ports of its own, 200 with an agreed codec; no sound.
 func take(dialog *diago.DialogServerSession) {
 	if dialog.Trying() != nil || dialog.Ringing() != nil || dialog.Answer() != nil {
 		return

@@ -15,8 +15,11 @@ import (
 	"time"
 )
 
-// How long a call may take beyond its hold. Nothing is sent twice: on loopback, what is lost or so late has failed.
+// How long a call may take beyond its hold: on loopback, what is so late has failed.
 const patience = 4 * time.Second
+
+// T1 (RFC 3261 §17.1.1.1): so long without an answer, and a request is sent again, then after twice as long.
+const t1 = 500 * time.Millisecond
 
 type order struct {
 	Target string  `json:"target"`
@@ -24,6 +27,8 @@ type order struct {
 	Rate   float64 `json:"rate"`
 	Calls  int     `json:"calls"`
 	HoldMs float64 `json:"hold_ms"`
+	// Without it nothing is sent twice, and what is lost has failed.
+	Resend bool `json:"resend"`
 }
 
 // Times in ms, of the calls that went as they should; `late_ms`: of the caller's own INVITEs after their time.
@@ -32,6 +37,7 @@ type report struct {
 	AnsweredMs []float64      `json:"answered_ms"`
 	LateMs     []float64      `json:"late_ms"`
 	Repeats    int            `json:"repeats"`
+	Resent     int            `json:"resent"`
 	Failed     map[string]int `json:"failed"`
 	Error      string         `json:"error,omitempty"`
 }
@@ -40,9 +46,9 @@ type leg struct {
 	id                      string
 	sent, ringing, answered time.Time
 	to, target              string
-	bye                     *time.Timer
+	bye, again              *time.Timer
 	refused                 string
-	ended                   bool
+	resent, ended           bool
 }
 
 // A round of calls that share one socket, as a carrier's do.
@@ -148,9 +154,13 @@ func (r *round) take(message string, at time.Time) {
 		if status[0] != '2' {
 			leg.refused = "BYE " + status
 		}
+		leg.quiet()
 		leg.ended = true
 		r.left.Done()
 		return
+	}
+	if leg.answered.IsZero() {
+		leg.quiet()
 	}
 	r.progress(leg, status, head, at)
 }
@@ -167,9 +177,12 @@ func (r *round) progress(leg *leg, status, head string, at time.Time) {
 		leg.target = strings.Trim(header(head, "Contact"), "<>")
 		r.send(r.request(leg, "ACK", leg.target, 1, "-ack", ""))
 		hold := time.Duration(r.HoldMs * float64(time.Millisecond))
-		leg.bye = time.AfterFunc(hold, func() { r.send(r.request(leg, "BYE", leg.target, 2, "-bye", "")) })
+		leg.bye = time.AfterFunc(hold, func() { r.hangUp(leg) })
 	case status[0] == '2':
 		r.repeats++
+		if r.Resend {
+			r.send(r.request(leg, "ACK", leg.target, 1, "-ack", ""))
+		}
 	default:
 		leg.refused, leg.to, leg.ended = "INVITE "+status, header(head, "To"), true
 		r.send(r.request(leg, "ACK", r.uri(), 1, "", ""))
@@ -183,8 +196,44 @@ func (r *round) invite(id string) {
 	r.mutex.Lock()
 	r.legs[id] = leg
 	leg.sent = time.Now()
+	r.repeat(leg, message, t1, func() { leg.resent = true })
 	r.mutex.Unlock()
 	r.send(message)
+}
+
+func (r *round) hangUp(leg *leg) {
+	message := r.request(leg, "BYE", leg.target, 2, "-bye", "")
+	r.mutex.Lock()
+	r.repeat(leg, message, t1, func() {})
+	r.mutex.Unlock()
+	r.send(message)
+}
+
+// Under the mutex; until the leg is quiet.
+func (r *round) repeat(leg *leg, message string, after time.Duration, note func()) {
+	if !r.Resend {
+		return
+	}
+	var again *time.Timer
+	again = time.AfterFunc(after, func() {
+		r.mutex.Lock()
+		defer r.mutex.Unlock()
+		if leg.again != again {
+			return
+		}
+		note()
+		r.send(message)
+		r.repeat(leg, message, 2*after, note)
+	})
+	leg.again = again
+}
+
+// Under the mutex: what was asked is answered.
+func (l *leg) quiet() {
+	if l.again != nil {
+		l.again.Stop()
+		l.again = nil
+	}
 }
 
 func (r *round) uri() string { return "sip:" + r.To + "@" + r.Target }
@@ -222,6 +271,10 @@ func (r *round) report(late []float64) report {
 	defer r.mutex.Unlock()
 	result := report{RingingMs: []float64{}, AnsweredMs: []float64{}, LateMs: late, Repeats: r.repeats, Failed: map[string]int{}}
 	for _, leg := range r.legs {
+		leg.quiet()
+		if leg.resent {
+			result.Resent++
+		}
 		if why := leg.failure(); why != "" {
 			result.Failed[why]++
 			continue

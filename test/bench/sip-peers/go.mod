@@ -5,6 +5,7 @@ go 1.26
 require (
 	github.com/emiago/diago v0.28.0
 	github.com/emiago/sipgo v1.2.1
+	golang.org/x/sys v0.33.0
 )
 
 require (
@@ -25,6 +26,5 @@ require (
 	github.com/zaf/g711 v1.4.0 // indirect
 	golang.org/x/crypto v0.32.0 // indirect
 	golang.org/x/sync v0.16.0 // indirect
-	golang.org/x/sys v0.33.0 // indirect
 	gopkg.in/hraban/opus.v2 v2.0.0-20230925203106-0188a62cb302 // indirect
 )

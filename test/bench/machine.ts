@@ -1,0 +1,34 @@
+/** The machine that a run was made on, as far as it explains the figures; nothing that names it. */
+import { execFileSync } from 'node:child_process'
+import { availableParallelism, cpus, release, totalmem } from 'node:os'
+
+export interface Machine {
+  processor: string
+  cores: number
+  memoryGb: number
+  kernel: string
+  node: string
+  commit: string
+}
+
+export function machine(): Machine {
+  return {
+    processor: cpus()[0]?.model.trim() ?? 'unknown',
+    cores: availableParallelism(),
+    memoryGb: Math.round(totalmem() / 2 ** 30),
+    kernel: release(),
+    node: process.version,
+    commit: commit(),
+  }
+}
+
+/** Of the tree that ran, with a plus where it has changes. */
+function commit(): string {
+  const git = (...args: string[]) =>
+    execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
+  try {
+    return git('rev-parse', '--short', 'HEAD') + (git('status', '--porcelain', '-uno') ? '+' : '')
+  } catch {
+    return 'unknown'
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * The answering end of the sound's benchmark, in a process of its own: calls come over SIP and have real RTP sessions. Their
+ * callers hear themselves, or hold a conversation with ears, voice and brain that take no time and the real detector.
+ */
+import { randomUUID } from 'node:crypto'
+import { systemClock } from '../../infra/clock.ts'
+import { Conversation } from '../../media/agent/conversation.ts'
+import { createSpeechClient, type SpeechClient } from '../../media/models/speech/client.ts'
+import type { AudioFrame, Leg, LegSink, Stt } from '../../media/ports.ts'
+import { plan } from '../fakes/plan.ts'
+import { fakeLlm, fakeTts } from '../fakes/speech.ts'
+import { quietLog } from '../support/world.ts'
+import { serve } from './rpc.ts'
+import { connectEdge, type EdgeOrder } from './sip-edge.ts'
+
+/** Two seconds of the agent's sound: half of what is said in a call is its. */
+const REPLY = 'I see, let me look at that for you.'
+/** Between two clocks of 20 ms a frame or two wait; more is delay. */
+const MOST_WAITING = 3
+
+const clock = systemClock
+let speech: SpeechClient | null = null
+/** Calls that the agent ended, by its reason: it is not meant to. */
+const hungUp: Record<string, number> = {}
+
+/** Sends back what it hears, µ-law bytes as they came. */
+class Echo implements LegSink {
+  #waiting: AudioFrame[] = []
+  #last: AudioFrame | undefined
+
+  push(frame: AudioFrame): void {
+    this.#waiting.push(frame)
+    if (this.#waiting.length > MOST_WAITING) this.#waiting.shift()
+  }
+
+  pull(): Int16Array | null {
+    this.#last = this.#waiting.shift()
+    return this.#last?.pcm ?? null
+  }
+
+  ulaw(): Uint8Array | null {
+    return this.#last?.ulaw ?? null
+  }
+
+  dtmf(): void {}
+}
+
+const hears = (text: string): Stt => ({
+  open: () => ({ push() {}, close() {}, transcribe: async () => ({ text, confidence: 1 }) }),
+})
+
+function converse(leg: Leg, speech: SpeechClient, heard: string): void {
+  const conversation = new Conversation({
+    ...{ plan: plan({ greeting: 'Hello.' }), sampleRate: leg.sampleRate, clock, log: quietLog, abilities: {} },
+    secrets: { tool_headers: {}, brain_api_key: null, vendor_keys: {} },
+    vad: speech.vad,
+    stt: hears(heard),
+    tts: fakeTts(),
+    llm: fakeLlm(() => [{ type: 'text', delta: REPLY }]),
+    fetch: () => Promise.reject(new Error('no tool is there')),
+    emit() {},
+    onHangup: reason => {
+      hungUp[reason] = (hungUp[reason] ?? 0) + 1
+      void leg.hangup(reason)
+    },
+  })
+  leg.attach(conversation)
+  conversation.start()
+  void leg.ended.then(() => conversation.stop())
+}
+
+const handlers = {
+  /** `talk`: the port of the speech process, and what the scripted ears hear whatever is said; without it, an echo. */
+  async connect({ edge, talk }: { edge: EdgeOrder; talk: { port: number; heard: string } | null }): Promise<void> {
+    if (talk) {
+      speech = createSpeechClient({ host: '127.0.0.1', port: talk.port, clock, log: quietLog })
+      await speech.ready
+      if (!speech.hears()) throw new Error('the speech models are not installed')
+    }
+    await connectEdge(edge, async offer => {
+      offer.admitted?.(randomUUID())
+      const leg = await offer.answer()
+      if (!leg) return
+      if (talk) converse(leg, speech!, talk.heard)
+      else leg.attach(new Echo())
+    })
+  },
+  hungUp: () => hungUp,
+}
+
+export type MediaEngineHandlers = typeof handlers
+
+serve(handlers)

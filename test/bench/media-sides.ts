@@ -1,0 +1,119 @@
+/** The systems whose sound is measured, each with the processes that are counted, and what its caller calls. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { loadClips, makeRoom } from './clips.ts'
+import { startSpeech } from './conversation.ts'
+import type { Calls, MediaCaller } from './media-caller.ts'
+import type { MediaEchoHandlers } from './media-echo.ts'
+import type { MediaEngineHandlers } from './media-engine.ts'
+import { forkRemote } from './rpc.ts'
+import { nextLine, startDiago, startPeer } from './sip-peers.ts'
+import { NUMBER, startServer } from './sip-sides.ts'
+
+export const ECHO = 'Parley, echo'
+export const DIAGO = 'diago, echo'
+export const NODE = 'bare UDP echo in Node'
+export const GO = 'bare UDP echo in Go'
+export const TALK = 'Parley, conversation'
+
+/** Calls a second while they are set up. */
+const RATE = 100
+
+export interface System {
+  readonly name: string
+  readonly pids: Readonly<Record<string, number>>
+  calls(count: number): Promise<Calls>
+  /** Of all calls so far those that it ended itself, by its reason: none is wanted. */
+  hungUp?(): Promise<Record<string, number>>
+}
+
+export interface Systems {
+  systems: System[]
+  stop(): Promise<void>
+}
+
+type Tell = (text: string) => void
+type Stops = (() => unknown)[]
+
+/** Ours, an application on emiago/diago, and what bare sockets can do. */
+export const startEchoes = (cache: string, tell: Tell): Promise<Systems> =>
+  started(async stops => [
+    await startParley(ECHO, null, tell, stops),
+    await startDiagoEcho(cache, stops),
+    await startNodeEcho(stops),
+    await startGoEcho(cache, stops),
+  ])
+
+/** Ours alone. `heard`: what the scripted ears hear, whatever is said. */
+export const startTalk = (caller: MediaCaller, heard: string, tell: Tell): Promise<Systems> =>
+  started(async stops => {
+    const folder = makeFolder(stops)
+    const write = (name: string, frames: readonly Uint8Array[]) => {
+      writeFileSync(join(folder, name), Buffer.concat(frames))
+      return join(folder, name)
+    }
+    const clips = [...loadClips()].map(([name, frames]) => write(name, frames))
+    await caller.sound({ clips, room: write('room', makeRoom()) })
+    return [await startParley(TALK, heard, tell, stops)]
+  })
+
+async function started(start: (stops: Stops) => Promise<System[]>): Promise<Systems> {
+  const stops: Stops = []
+  const stop = async () => {
+    for (const one of stops.splice(0).reverse()) await one()
+  }
+  try {
+    return { systems: await start(stops), stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** The embedded server and an engine's edge with real RTP sessions; in a conversation the speech process too. */
+async function startParley(name: string, heard: string | null, tell: Tell, stops: Stops): Promise<System> {
+  const server = await startServer(makeFolder(stops), tell, stops)
+  const engine = forkRemote<MediaEngineHandlers>(join(import.meta.dirname, 'media-engine.ts'))
+  stops.push(engine.stop)
+  const pids: Record<string, number> = { server: server.pid, engine: engine.pid }
+  if (heard === null) await engine.ask.connect({ edge: server.edge, talk: null })
+  else {
+    const { child, port } = await startSpeech()
+    stops.push(() => child.kill())
+    pids['speech'] = child.pid!
+    await engine.ask.connect({ edge: server.edge, talk: { port, heard } })
+  }
+  const calls = async (count: number) => placed(server.target, count, heard !== null)
+  return { name, pids, calls, hungUp: engine.ask.hungUp }
+}
+
+async function startDiagoEcho(cache: string, stops: Stops): Promise<System> {
+  const diago = await startDiago(cache, 'echo')
+  stops.push(diago.stop)
+  return { name: DIAGO, pids: { diago: diago.pid }, calls: async calls => placed(diago.target, calls, false) }
+}
+
+async function startNodeEcho(stops: Stops): Promise<System> {
+  const echo = forkRemote<MediaEchoHandlers>(join(import.meta.dirname, 'media-echo.ts'))
+  stops.push(echo.stop)
+  return { name: NODE, pids: { node: echo.pid }, calls: async calls => ({ ports: await echo.ask.open({ calls }) }) }
+}
+
+async function startGoEcho(cache: string, stops: Stops): Promise<System> {
+  const peer = await startPeer(cache, 'udp-echo')
+  stops.push(() => peer.child.kill())
+  const open = async (calls: number): Promise<number[]> => {
+    peer.child.stdin!.write(`${calls}\n`)
+    return JSON.parse(await nextLine(peer))
+  }
+  return { name: GO, pids: { go: peer.child.pid! }, calls: async calls => ({ ports: await open(calls) }) }
+}
+
+const placed = (target: string, calls: number, talk: boolean) => ({ target, to: NUMBER, calls, rate: RATE, talk })
+
+function makeFolder(stops: Stops): string {
+  const folder = mkdtempSync(join(tmpdir(), 'parley-bench-'))
+  stops.push(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}

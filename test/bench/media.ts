@@ -1,0 +1,242 @@
+/**
+ * Sound of many calls at once: what a call costs, how evenly its packets leave, how long they take, from 10 calls to 400.
+ * Echoes over SIP, ours and diago's, beside bare UDP echoes of the same packets; and whole conversations of ours. The same
+ * caller for all, in turns, its packets spread over the 20 ms as those of real calls.
+ */
+import { readConfig } from '../../infra/config.ts'
+import { endpointMs } from '../../media/agent/endpointing.ts'
+import { type MediaCaller, startMediaCaller, type WindowReport } from './media-caller.ts'
+import { linesOf, seriesOf, told } from './media-lines.ts'
+import { type System, startEchoes, startTalk, TALK } from './media-sides.ts'
+import type { BenchOptions, Measured, Unmeasured } from './report.ts'
+import { median, monotonicMs, usageOf } from './rpc.ts'
+import { wait } from './sip-sides.ts'
+
+interface Plan {
+  echo: { loads: number[]; rounds: number; seconds: number }
+  talk: { loads: number[]; windows: number; seconds: number; fullFrom: number }
+}
+
+const QUICK: Plan = {
+  echo: { loads: [10, 50, 100], rounds: 2, seconds: 3 },
+  talk: { loads: [10, 50], windows: 3, seconds: 6, fullFrom: 50 },
+}
+const FULL: Plan = {
+  echo: { loads: [10, 50, 100, 200, 400], rounds: 3, seconds: 4 },
+  talk: { loads: [10, 50, 100, 200], windows: 4, seconds: 10, fullFrom: 50 },
+}
+/** Until the last that answered is sent to as the others are; and until all who talk have begun to. */
+const SETTLE_MS = 1000
+const TALK_SETTLE_MS = 5000
+/** The first call loads what all share, and some more let the compiler see what it is about. */
+const FIRST_MS = 1000
+const WARM_UP = { calls: 10, echoMs: 2000, talkMs: 8000 }
+/** Then a conversation has all the sound that its recogniser may be asked for again (`audio/memory.ts`). */
+const FULL_MS = 65_000
+/** What leaves later, or needs more of a core, measures the caller. */
+const LATE_MS = 5
+const MOST_CORES = 0.9
+/** Of packets and of turns; with more, what they cost is not what a call costs. */
+const MOST_MISSING = 0.02
+/** What the scripted ears hear: a sentence that is over. */
+const HEARD = 'I would like to book a table.'
+
+/** One window: of each process the CPU seconds of a call's minute. */
+export interface Window {
+  cpu: Record<string, number>
+  report: WindowReport
+  callerCores: number
+}
+
+/** One system at one load. */
+export interface Point {
+  system: string
+  calls: number
+  windows: Window[]
+  /** Of a call, grown over the idle processes; null: not looked at. */
+  memoryMb: number | null
+  /** Why it is not valid. */
+  flaw: string | null
+}
+
+interface Stage {
+  caller: MediaCaller
+  tell(text: string): void
+  points: Point[]
+  unmeasured: Unmeasured[]
+}
+
+export async function benchMedia({ full, tell }: BenchOptions): Promise<Measured> {
+  const { cache } = readConfig()
+  const { echo, talk } = full ? FULL : QUICK
+  const caller = await startMediaCaller(cache)
+  const stage: Stage = { caller, tell, points: [], unmeasured: [] }
+  try {
+    const echoes = await startEchoes(cache, tell)
+    await benchEchoes(stage, echoes.systems, echo).finally(echoes.stop)
+    const talks = await startTalk(caller, HEARD, tell)
+    await benchTalk(stage, talks.systems[0]!, talk).finally(talks.stop)
+  } finally {
+    caller.stop()
+  }
+  const { points, unmeasured } = stage
+  const silenceMs = endpointMs(HEARD)
+  return { lines: linesOf(points, silenceMs), series: seriesOf(points, silenceMs), unmeasured }
+}
+
+/** From load to load, until what is measured is worth nothing. */
+async function benchEchoes(stage: Stage, systems: System[], plan: Plan['echo']): Promise<void> {
+  const idle = new Map<System, number>()
+  for (const system of systems) idle.set(system, await warmUp(stage.caller, system, WARM_UP.echoMs))
+  let running = systems
+  for (const calls of plan.loads) {
+    const points = await rounds(stage, running, calls, plan, idle)
+    // One pause of the machine is not a limit.
+    const again = await rounds(
+      stage,
+      running.filter(system => flawOf(points.get(system)!)),
+      calls,
+      plan,
+      idle,
+    )
+    for (const [system, point] of again) points.set(system, { ...point, memoryMb: points.get(system)!.memoryMb })
+    running = running.filter(system => conclude(stage, points.get(system)!, plan.loads))
+  }
+}
+
+/** Each in its turn, the first of a round another each time. */
+async function rounds(
+  { caller }: Stage,
+  systems: readonly System[],
+  calls: number,
+  plan: Plan['echo'],
+  idle: ReadonlyMap<System, number>,
+): Promise<Map<System, Point>> {
+  const points = new Map(systems.map(system => [system, newPoint(system, calls)]))
+  for (let round = 0; round < (systems.length > 0 ? plan.rounds : 0); round++) {
+    for (const [nth] of systems.entries()) {
+      const system = systems[(nth + round) % systems.length]!
+      const point = points.get(system)!
+      await withCalls(caller, system, point, async () => {
+        point.windows.push(await measure(caller, system, calls, plan.seconds))
+        point.memoryMb ??= (residentMb(system) - idle.get(system)!) / calls
+      })
+    }
+  }
+  return points
+}
+
+async function benchTalk(stage: Stage, system: System, plan: Plan['talk']): Promise<void> {
+  const idle = await warmUp(stage.caller, system, WARM_UP.talkMs)
+  for (const calls of plan.loads) {
+    const first = await talk(stage, system, calls, plan, idle)
+    const point = flawOf(first) ? await talk(stage, system, calls, plan, idle) : first
+    if (!conclude(stage, { ...point, memoryMb: first.memoryMb }, plan.loads)) return
+  }
+}
+
+async function talk(
+  { caller }: Stage,
+  system: System,
+  calls: number,
+  plan: Plan['talk'],
+  idle: number,
+): Promise<Point> {
+  const point = newPoint(system, calls)
+  await withCalls(caller, system, point, async () => {
+    const openedMs = monotonicMs()
+    for (let i = 0; i < plan.windows; i++) point.windows.push(await measure(caller, system, calls, plan.seconds))
+    if (calls < plan.fullFrom) return
+    await wait(FULL_MS - (monotonicMs() - openedMs))
+    point.memoryMb = (residentMb(system) - idle) / calls
+  })
+  return point
+}
+
+const newPoint = ({ name }: System, calls: number): Point => ({
+  ...{ system: name, calls, windows: [], memoryMb: null, flaw: null },
+})
+
+/** Its memory before there was more than one call. */
+async function warmUp(caller: MediaCaller, system: System, ms: number): Promise<number> {
+  const callFor = async (calls: number, ms: number) => {
+    await caller.open(await system.calls(calls))
+    await wait(ms)
+    await caller.close()
+  }
+  await callFor(1, FIRST_MS)
+  const idle = residentMb(system)
+  await callFor(WARM_UP.calls, ms)
+  return idle
+}
+
+async function withCalls(caller: MediaCaller, system: System, point: Point, run: () => Promise<void>): Promise<void> {
+  if (point.flaw) return
+  try {
+    const { failed } = await caller.open(await system.calls(point.calls))
+    if (Object.keys(failed).length > 0) {
+      point.flaw = `calls failed: ${JSON.stringify(failed)}`
+      return
+    }
+    await wait(system.name === TALK ? TALK_SETTLE_MS : SETTLE_MS)
+    await run()
+    const hungUp = (await system.hungUp?.()) ?? {}
+    if (Object.keys(hungUp).length > 0) point.flaw = `it hung up itself: ${JSON.stringify(hungUp)}`
+  } finally {
+    await caller.close()
+  }
+}
+
+async function measure(caller: MediaCaller, system: System, calls: number, seconds: number): Promise<Window> {
+  await caller.begin()
+  const fromMs = monotonicMs()
+  const before = { system: cpuOf(system), caller: usageOf(caller.pid).cpuMs }
+  await wait(seconds * 1000)
+  const ms = monotonicMs() - fromMs
+  const after = { system: cpuOf(system), caller: usageOf(caller.pid).cpuMs }
+  const report = await caller.end()
+  const ofACall = (name: string) => ((after.system[name]! - before.system[name]!) / ms / calls) * 60
+  const cpu = Object.fromEntries(Object.keys(system.pids).map(name => [name, ofACall(name)]))
+  return { cpu, report, callerCores: (after.caller - before.caller) / ms }
+}
+
+const cpuOf = ({ pids }: System): Record<string, number> =>
+  Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, usageOf(pid).cpuMs]))
+const residentMb = ({ pids }: System) => Object.values(pids).reduce((sum, pid) => sum + usageOf(pid).residentMb, 0)
+
+/** Keeps the point; false: higher loads would be worth nothing, which is said of each of them. */
+function conclude({ points, tell, unmeasured }: Stage, point: Point, loads: readonly number[]): boolean {
+  point.flaw = flawOf(point)
+  if (point.windows.length > 0) {
+    points.push(point)
+    tell(told(point))
+  }
+  if (!point.flaw) return true
+  const { system, calls, flaw } = point
+  const from = point.windows.length > 0 ? calls + 1 : calls
+  for (const load of loads.filter(load => load >= from)) {
+    unmeasured.push({ name: `media: ${system}, ${load} calls`, why: `at ${calls} calls ${flaw}` })
+  }
+  return false
+}
+
+/** A figure is worth nothing when the caller measured itself, or when the system did not do what was asked of it. */
+function flawOf({ system, windows, flaw }: Point): string | null {
+  if (flaw) return flaw
+  const sum = (figure: (report: WindowReport) => number) =>
+    windows.reduce((total, { report }) => total + figure(report), 0)
+  const lateMs = median(windows.map(({ report }) => report.own_late_p99_ms))
+  if (lateMs > LATE_MS) return `the caller's own packets were late by ${lateMs.toFixed(1)} ms (p99)`
+  const cores = median(windows.map(({ callerCores }) => callerCores))
+  if (cores > MOST_CORES) return `the caller itself took ${cores.toFixed(2)} of a core`
+  const sent = sum(report => report.sent)
+  const missing = Math.max(
+    sum(report => report.lost),
+    sent - sum(report => report.received),
+  )
+  if (missing > sent * MOST_MISSING) return `${missing} of ${sent} packets did not come`
+  const answered = sum(report => report.turn_ms.length)
+  const wrong = sum(report => report.unheard + report.interrupted)
+  if (system !== TALK || (answered > 0 && wrong <= answered * MOST_MISSING)) return null
+  return `${wrong} turns of ${answered + wrong} were cut into or not answered`
+}

@@ -1,0 +1,99 @@
+/** A run of the bench as text: for the terminal, and as the part of a page that is written anew by each run. */
+import { type Growth, growthOf } from './growth.ts'
+import type { Machine } from './machine.ts'
+import type { Line, Measured, Series } from './report.ts'
+
+export interface Report extends Measured {
+  /** ISO 8601, when it began. */
+  at: string
+  minutes: number
+  full: boolean
+  machine: Machine
+}
+
+export const joined = (parts: readonly Measured[]): Measured => ({
+  lines: parts.flatMap(({ lines }) => lines),
+  series: parts.flatMap(({ series }) => series),
+  unmeasured: parts.flatMap(({ unmeasured }) => unmeasured),
+})
+
+const BEGIN = '<!-- bench: written by `npm run bench -- --full --report` -->'
+const END = '<!-- /bench -->'
+
+const digits = (value: number) => (Math.abs(value) < 100 ? value.toFixed(2) : value.toFixed(0))
+
+const LINES = ['', 'Parley', 'reference', 'unit', 'ratio', 'wanted', '']
+const rowOf = ({ name, value, reference, unit, ratio, wanted, ok }: Line) => [
+  name,
+  digits(value),
+  digits(reference),
+  unit,
+  digits(ratio),
+  wanted,
+  ok ? 'ok' : 'MISSED',
+]
+
+const GROWTH = ['figure', 'system', 'from', 'to', 'exponent']
+function growthRows(series: readonly Series[]): string[][] {
+  return series
+    .map(one => [one, growthOf(one)] as const)
+    .filter((pair): pair is [Series, Growth] => pair[1] !== null)
+    .map(([{ figure, system, load }, { exponent, from, to }]) => [
+      figure,
+      system,
+      `${from.toLocaleString('en')} ${load}`,
+      to.toLocaleString('en'),
+      exponent.toFixed(2),
+    ])
+}
+
+export function tableOf(report: Report): string {
+  const growth = growthRows(report.series)
+  return [
+    columns([LINES, ...report.lines.map(rowOf)]),
+    growth.length > 0 ? `\nGrowth (figure ~ load to the power of the exponent)\n${columns([GROWTH, ...growth])}` : '',
+    ...report.unmeasured.map(({ name, why }) => `Not measured: ${name}: ${why}\n`),
+  ].join('')
+}
+
+function columns(rows: readonly string[][]): string {
+  const widths = rows[0]!.map((_, i) => Math.max(...rows.map(row => row[i]!.length)))
+  return rows
+    .map(
+      row =>
+        `${row
+          .map((cell, i) => cell.padEnd(widths[i]!))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('')
+}
+
+/** `page` with what is between its marks replaced by this run. */
+export function pageOf(report: Report, page: string): string {
+  const [before, rest] = page.split(BEGIN)
+  const after = rest?.split(END)[1]
+  if (after === undefined) throw new Error('the page has no place for the run')
+  return [before, BEGIN, '\n', runOf(report), END, after].join('')
+}
+
+function runOf(report: Report): string {
+  const { processor, cores, memoryGb, kernel, node, commit } = report.machine
+  const growth = growthRows(report.series)
+  return [
+    `\nRun of ${report.at.slice(0, 10)}, ${report.full ? 'full' : 'quick'}, ${report.minutes} minutes, commit ${commit}; ${processor}, ${cores} cores, ${memoryGb} GB, Linux ${kernel}, Node ${node}.\n`,
+    `\n${markdown([LINES, ...report.lines.map(rowOf)])}`,
+    report.series.length > 0 ? '\n![Curves](curves.svg)\n' : '',
+    growth.length > 0
+      ? `\nGrowth: the figure follows the load to the power of the exponent.\n\n${markdown([GROWTH, ...growth])}`
+      : '',
+    report.unmeasured.length > 0 ? '\nNot measured:\n\n' : '',
+    ...report.unmeasured.map(({ name, why }) => `- ${name}: ${why}\n`),
+    '\n',
+  ].join('')
+}
+
+const markdown = ([head, ...rows]: readonly string[][]) =>
+  [head!, head!.map(() => '---'), ...rows]
+    .map(row => `| ${row.map(cell => cell.replaceAll('|', '\\|')).join(' | ')} |\n`)
+    .join('')

@@ -1,0 +1,45 @@
+/** What the parts of the bench need beyond the packages: fetched or built once, by the bench itself. */
+import { join } from 'node:path'
+import { readConfig } from '../../infra/config.ts'
+import { buildLiveKit, findLiveKit } from '../../infra/embedded/livekit.ts'
+import { ensureEmbeddingModel } from '../../infra/embedding/model.ts'
+import { ensureModels } from '../../infra/models.ts'
+import { createTeller, ensurePrograms, type Teller } from '../../infra/prepare.ts'
+
+type Need = (teller: Teller) => Promise<string | null>
+
+const speech: Need = teller => ensureModels(readConfig().cache, teller)
+const embedding: Need = teller => ensureEmbeddingModel(readConfig().cache, teller)
+const redis: Need = async teller => {
+  const missing = await ensurePrograms(['redis-server'], teller)
+  return missing.length > 0 ? `${missing.join(', ')} cannot be installed here` : null
+}
+const liveKit: Need = async teller => {
+  const { cache, home } = readConfig()
+  if (findLiveKit(cache)) return null
+  teller.say('Building LiveKit, once; this takes some minutes')
+  const build = new AbortController()
+  process.once('exit', () => build.abort())
+  const result = await buildLiveKit(cache, join(home, 'livekit-build.log'), build.signal)
+  return typeof result === 'string' ? null : result.missing
+}
+
+const NEEDS: Record<string, Need[]> = {
+  media: [speech],
+  conversation: [speech],
+  peers: [speech, liveKit],
+  rooms: [speech, liveKit],
+  control: [redis],
+  campaigns: [redis],
+  knowledge: [embedding],
+}
+
+/** Null when the part has all it needs, else why not, in words. */
+export async function prepare(part: string): Promise<string | null> {
+  const teller = createTeller()
+  for (const need of NEEDS[part] ?? []) {
+    const problem = await need(teller)
+    if (problem) return problem
+  }
+  return null
+}

@@ -1,0 +1,188 @@
+/**
+ * How many calls a second the signalling takes, ours beside diago: rates twice as high each time until one is not clean, then
+ * halvings between the last that was and the first that was not. The same caller as in sip.ts, but one that repeats what is
+ * not answered in time, as carriers do.
+ */
+import type { BenchOptions, Line, Measured, Series, Unmeasured } from './report.ts'
+import { percentile } from './rpc.ts'
+import type { RoundReport, SipCaller } from './sip-peers.ts'
+import {
+  cpuOf,
+  failuresOf,
+  HOLD_MS,
+  NUMBER,
+  REST_MS,
+  type Side,
+  type SideName,
+  sideNames,
+  startSides,
+  wait,
+} from './sip-sides.ts'
+
+/** Of its calls a clean rate has fewer than this that failed, and no more whose INVITE was repeated. */
+const FLAWED = 0.001
+/**
+ * T1 (RFC 3261 §17.1.1.1): a 200 after that counts as failed. A 100 that comes at once, as ours does, would otherwise hide
+ * a queue behind it that grows, and no such rate is sustained.
+ */
+const SLOW_MS = 500
+/** So that one in a thousand can be seen. */
+const LEAST_CALLS = 3000
+/** A caller whose INVITEs leave so late measures itself. */
+const LATE_MS = 5
+const LATE_TRIES = 3
+/** Until the compiler has settled, and the heap is as large as it gets. */
+const WARM_UP = { rate: 100, calls: 1500 }
+const QUICK = { from: 250, seconds: 5, halvings: 3, tries: 1 }
+/** What fails once is tried again: one pause of the machine is not a limit. */
+const FULL = { from: 100, seconds: 10, halvings: 4, tries: 2 }
+const MOST = 10_000
+
+type Verdict = 'clean' | 'flawed' | 'late'
+
+export interface Step {
+  rate: number
+  calls: number
+  verdict: Verdict
+  failed: number
+  slow: number
+  repeated: number
+  answered: number[]
+  /** Of one core, each process, while calls were placed. */
+  busy: Record<string, number>
+}
+
+interface Capacity {
+  steps: Step[]
+  /** The highest clean rate; 0: none was. */
+  top: number
+  /** Set when the search ended because the caller was late, or had no higher rate to try. */
+  stopped: string | null
+}
+
+type Search = typeof QUICK
+
+export async function benchCapacity({ full, tell }: BenchOptions): Promise<Measured> {
+  const search = full ? FULL : QUICK
+  const { caller, sides, stop } = await startSides(tell)
+  try {
+    const found = {} as Record<SideName, Capacity>
+    for (const name of sideNames) {
+      await place(caller, sides[name], WARM_UP)
+      await untilQuiet(sides[name])
+      found[name] = await findTop(rate => measure(caller, sides[name], name, rate, search, tell), search)
+      const { top, stopped } = found[name]
+      tell(`${name}: ${top} calls a second are clean${stopped === null ? '' : `; ${stopped}`}`)
+    }
+    return {
+      lines: sideNames.every(name => found[name].top > 0) ? [lineOf(found)] : [],
+      series: sideNames.flatMap(name => seriesOf(name, found[name].steps)),
+      unmeasured: sideNames.flatMap(name => unmeasuredOf(name, found[name])),
+    }
+  } finally {
+    await stop()
+  }
+}
+
+const place = (caller: SipCaller, { target }: Side, { rate, calls }: { rate: number; calls: number }) =>
+  caller.place({ target, to: NUMBER, rate, calls, hold_ms: HOLD_MS, resend: true })
+
+/** Upwards by doubling, then by halving the distance; nothing is tried above a rate that the caller cannot keep. */
+export async function findTop(step: (rate: number) => Promise<Step>, { from, halvings }: Search): Promise<Capacity> {
+  const steps: Step[] = []
+  let [top, bad, stopped] = [0, 0, null as string | null]
+  const attempt = async (rate: number) => {
+    const taken = await step(rate)
+    steps.push(taken)
+    if (taken.verdict === 'clean') top = rate
+    else bad = rate
+    if (taken.verdict === 'late') stopped = `the caller itself was late at ${rate} a second`
+  }
+  for (let rate = from; bad === 0 && rate <= MOST; rate *= 2) await attempt(rate)
+  if (bad === 0) stopped = `nothing above ${top} a second was tried`
+  for (let i = 0; i < halvings && bad > 0 && stopped === null; i++) await attempt(Math.round((top + bad) / 2))
+  return { steps, top, stopped }
+}
+
+/** The last of its tries counts. What was late, also by what else the machine did, says nothing yet. */
+async function measure(
+  caller: SipCaller,
+  side: Side,
+  name: string,
+  rate: number,
+  { seconds, tries }: Search,
+  tell: BenchOptions['tell'],
+): Promise<Step> {
+  for (let n = 1; ; n++) {
+    const calls = Math.max(LEAST_CALLS, rate * seconds)
+    const before = cpuOf(side)
+    const began = performance.now()
+    const report = await place(caller, side, { rate, calls })
+    const step = stepOf(rate, calls, report, cpuOf(side, before), performance.now() - began)
+    tell(`${name} at ${rate} calls a second: ${told(step, report)}`)
+    await untilQuiet(side)
+    const again = n < (step.verdict === 'late' ? LATE_TRIES : tries)
+    if (step.verdict === 'clean' || !again) return step
+  }
+}
+
+function stepOf(rate: number, calls: number, report: RoundReport, cpuMs: Record<string, number>, ms: number): Step {
+  const failed = failuresOf(report.failed)
+  const slow = report.answered_ms.filter(ms => ms > SLOW_MS).length
+  const flawed = (failed + slow) / calls >= FLAWED || report.resent / calls > FLAWED
+  const verdict = percentile(report.late_ms, 99) > LATE_MS ? 'late' : flawed ? 'flawed' : 'clean'
+  const busy = Object.fromEntries(Object.entries(cpuMs).map(([name, taken]) => [name, taken / ms]))
+  return { rate, calls, verdict, failed, slow, repeated: report.resent, answered: report.answered_ms, busy }
+}
+
+/** An overload leaves work behind, of calls that are given up; half a second with next to none of it ends the wait. */
+async function untilQuiet(side: Side): Promise<void> {
+  const [every, idleMs] = [500, 25]
+  for (let waited = 0; waited < REST_MS; waited += every) {
+    const before = cpuOf(side)
+    await wait(every)
+    if (failuresOf(cpuOf(side, before)) <= idleMs) return
+  }
+}
+
+function told({ calls, verdict, failed, slow, repeated, answered, busy }: Step, report: RoundReport): string {
+  const spread = [50, 95, 99].map(at => percentile(answered, at).toFixed(2)).join(' / ')
+  const cores = Object.entries(busy).map(([name, share]) => `${name} ${Math.round(share * 100)} %`)
+  const why = failed > 0 ? ` ${JSON.stringify(report.failed)}` : ''
+  return [
+    `${verdict}: ${calls} calls, ${failed} failed${why}, ${slow} slow, ${repeated} repeated`,
+    `200 after ${spread} ms (p50 / p95 / p99)`,
+    `of a core: ${cores.join(', ')}`,
+    `caller late by ${percentile(report.late_ms, 99).toFixed(2)} ms (p99)`,
+  ].join('; ')
+}
+
+function lineOf({ parley, diago }: Record<SideName, Capacity>): Line {
+  const open = [parley, diago].some(({ stopped }) => stopped !== null)
+  return {
+    name: `SIP: most calls a second, < 0.1 % failed or repeated${open ? ' (not the end: see below)' : ''}`,
+    ...{ value: parley.top, reference: diago.top, unit: 'calls/s', ratio: parley.top / diago.top },
+    ...{ wanted: '-', ok: true },
+  }
+}
+
+function seriesOf(name: SideName, steps: Step[]): Series[] {
+  const ordered = [...steps].sort((a, b) => a.rate - b.rate)
+  const series = (figure: string, system: string, unit: string, value: (step: Step) => number): Series => ({
+    ...{ figure, system, unit, load: 'calls/s' },
+    points: ordered.map(step => ({ load: step.rate, value: value(step), valid: step.verdict !== 'late' })),
+  })
+  return [
+    ...[50, 95, 99].map(at =>
+      series(`SIP: INVITE → 200, p${at}`, name, 'ms', ({ answered }) => percentile(answered, at)),
+    ),
+    series('SIP: failed or slow', name, '%', ({ failed, slow, calls }) => ((failed + slow) / calls) * 100),
+    series('SIP: repeated INVITEs', name, '%', ({ repeated, calls }) => (repeated / calls) * 100),
+    ...Object.keys(ordered[0]!.busy).map(process =>
+      series('SIP: one core taken', process, '%', ({ busy }) => busy[process]! * 100),
+    ),
+  ]
+}
+
+const unmeasuredOf = (name: SideName, { top, stopped }: Capacity): Unmeasured[] =>
+  stopped === null ? [] : [{ name: `SIP: calls a second of ${name} above ${top}`, why: stopped }]

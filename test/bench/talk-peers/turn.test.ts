@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest'
+import { type Said, Turns } from './turn.ts'
+
+const PACKET_MS = 20
+
+/** After a greeting that ended at -300: speaks ten packets, hears the other end at the given times, and tells of it. */
+function conversation(sounds: [fromMs: number, toMs: number][], overMs: number | null): Said | 'late' {
+  const turns = new Turns()
+  turns.heard(-300)
+  turns.say({ packets: 10, overMs }, 0)
+  for (let nowMs = 0; nowMs < 20_000; nowMs += PACKET_MS) {
+    if (sounds.some(([fromMs, toMs]) => nowMs >= fromMs && nowMs < toMs)) turns.heard(nowMs)
+    turns.next(nowMs)
+    const said = turns.settled(nowMs)
+    if (said) return said
+  }
+  throw new Error('not settled')
+}
+
+test('words into silence leave at once, and the answer counts from its first sound', () => {
+  expect(conversation([[700, 1000]], null)).toEqual({
+    ...{ firstSentMs: 0, lastSentMs: 180, answeredMs: 700, stoppedMs: null, cutIns: 0 },
+  })
+})
+
+test('words that are to wait for silence are not spoken into sound or into its gaps', () => {
+  const said = conversation(
+    [
+      [0, 400],
+      [500, 600],
+      [1500, 1600],
+    ],
+    null,
+  ) as Said
+  expect(said.firstSentMs).toBe(880) // 580 was the last sound
+  expect(said.answeredMs).toBe(1500)
+})
+
+test('what is said over a long answer tells when that ended, and the next stretch is the answer', () => {
+  const said = conversation(
+    [
+      [0, 640],
+      [1000, 1100],
+    ],
+    500,
+  )
+  expect(said).toEqual({ firstSentMs: 500, lastSentMs: 680, answeredMs: 1000, stoppedMs: 620, cutIns: 0 })
+})
+
+test('an answer into the sentence is none to it', () => {
+  const said = conversation(
+    [
+      [100, 300],
+      [900, 1000],
+    ],
+    null,
+  )
+  expect(said).toMatchObject({ cutIns: 1, stoppedMs: null, answeredMs: 900 })
+  expect(conversation([[100, 600]], null)).toMatchObject({ cutIns: 1, answeredMs: null })
+})
+
+test('nobody speaks before the greeting is over', () => {
+  const turns = new Turns()
+  turns.say({ packets: 1, overMs: null }, 0)
+  expect(turns.next(5000)).toBeNull()
+  turns.heard(5010)
+  expect(turns.next(5300)).toBeNull()
+  expect(turns.next(5320)).toBe(0)
+  expect(turns.settled(5320 + 15_000)).toBeNull()
+  expect(turns.settled(5320 + 15_001)).toBe('late')
+})
+
+test('who never answers is late', () => {
+  expect(conversation([], null)).toBe('late')
+  expect(conversation([], 500)).toBe('late') // nothing to speak over
+})
