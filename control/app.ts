@@ -4,7 +4,9 @@ import helmet from '@fastify/helmet'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { serializerCompiler } from 'fastify-type-provider-zod'
 import { authRoutes } from './accounts/auth-routes.ts'
+import { eraseClosed } from './accounts/leave.ts'
 import { accountRoutes } from './accounts/routes.ts'
+import { auditRoutes } from './audit/routes.ts'
 import { backgroundDone } from './background.ts'
 import { balanceRoutes } from './balance/routes.ts'
 import { createDialer } from './calls/dialer.ts'
@@ -17,6 +19,7 @@ import { dashboardRoutes } from './dashboard/routes.ts'
 import type { Deps } from './deps.ts'
 import { doNotCallRoutes } from './do-not-call/routes.ts'
 import { askHandlers, createReaper, every, handleEvent, sweepOld, sweepOverdue } from './engine.ts'
+import { erasureRoutes } from './erasure/routes.ts'
 import { clientErrorHandler, errorHandler, sendProblem, toProblem, validatorCompiler } from './http/errors.ts'
 import { endStreams } from './http/event-stream.ts'
 import { registerHealth } from './http/health.ts'
@@ -44,6 +47,8 @@ import { projectRoutes, secretRoutes } from './projects/routes.ts'
 import { createRoomSweep } from './realtime/look.ts'
 import { realtimeRoutes } from './realtime/routes.ts'
 import { livekitWebhook } from './realtime/webhook.ts'
+import { retentionRoutes } from './retention/routes.ts'
+import { sweepRetention } from './retention/service.ts'
 import { softphoneRoutes } from './softphones/routes.ts'
 import { publishSoftphone, publishSoftphones } from './softphones/service.ts'
 import { talkRoutes } from './talk/routes.ts'
@@ -94,11 +99,7 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
     termsPage(scope)
     talkRoutes(scope, deps)
     await dashboardRoutes(scope, deps)
-    authRoutes(scope, deps)
-    accountRoutes(scope, deps)
-    keyRoutes(scope, deps)
-    balanceRoutes(scope, deps)
-    limitRoutes(scope, deps)
+    ownRoutes(scope, deps)
     projectRoutes(scope, deps)
     secretRoutes(scope, deps)
     await knowledgeRoutes(scope, deps)
@@ -118,6 +119,18 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
   })
   await app.ready()
   return app
+}
+
+/** Of the account itself. */
+function ownRoutes(scope: FastifyInstance, deps: Deps): void {
+  authRoutes(scope, deps)
+  accountRoutes(scope, deps)
+  keyRoutes(scope, deps)
+  balanceRoutes(scope, deps)
+  limitRoutes(scope, deps)
+  retentionRoutes(scope, deps)
+  erasureRoutes(scope, deps)
+  auditRoutes(scope, deps)
 }
 
 /** Routes, not addresses: those hold phone numbers. */
@@ -166,6 +179,7 @@ export async function startControl(deps: Deps): Promise<Control> {
     'knowledge.index': data => indexer.run(data),
     'knowledge.forget': ({ keys }) => forgetContent(deps, keys),
     'leads.search': data => searcher.run(data),
+    'account.erase': data => eraseClosed(deps, data),
   })
   const running = [
     deps.bus.onEvents(event => handleEvent(deps, event).catch(rethrowBare)),
@@ -174,6 +188,7 @@ export async function startControl(deps: Deps): Promise<Control> {
     every(deps, deps.config.sweep_ms * LEASE_SWEEP_FACTOR, 'leases', () => reaper.sweep()),
     every(deps, deps.config.room_sweep_ms, 'rooms', () => rooms.sweep()),
     every(deps, HOUR_MS, 'old', () => sweepOld(deps)),
+    every(deps, HOUR_MS, 'retention', () => sweepRetention(deps)),
     every(deps, HOUR_MS, 'knowledge', () => sweepKnowledge(deps)),
     every(deps, HOUR_MS, 'vectors', () => indexer.refresh()),
     every(deps, MINUTE_MS, 'events', () => deps.bus.trim()),

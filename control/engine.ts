@@ -2,6 +2,7 @@
 import type { AskHandlers, Taker } from '../media/contract/bus-control.ts'
 import type { BusEvent, CallEvent, EngineEvent } from '../media/contract/messages.ts'
 import { deleteExpired } from './accounts/session-sql.ts'
+import { sweepDeeds } from './audit/service.ts'
 import { admitCall, extendCall } from './calls/admit.ts'
 import { bridgeCall } from './calls/bridge.ts'
 import { finish, finishLost, finishUnanswered } from './calls/finish.ts'
@@ -216,6 +217,7 @@ const SESSIONS_KEPT_MS = DAY_MS
 
 export async function sweepOld(deps: Deps): Promise<void> {
   await forgetOldKeys(deps)
+  await sweepDeeds(deps)
   await deleteExpired(deps.sql, wallDate(deps))
   await deleteOldEvents(deps.sql, new Date(deps.clock.wall() - EVENTS_KEPT_MS))
   await deleteOldTraces(deps.sql, new Date(deps.clock.wall() - TRACES_KEPT_MS))

@@ -14,6 +14,7 @@ export interface JobData {
   'knowledge.index': { owner_id: string; source_id: string }
   'knowledge.forget': { keys: string[] }
   'leads.search': { owner_id: string; job_id: string }
+  'account.erase': { owner_id: string }
 }
 export type JobName = keyof JobData
 
@@ -56,6 +57,8 @@ const queues: { [N in JobName]: Queue } = {
     ...{ retryLimit: 1_000_000, retryDelay: 2, retryBackoff: true, retryDelayMax: 300 },
     ...{ expireInSeconds: 3 * 3600, heartbeatSeconds: 10, notify: false },
   },
+  // Until its last call has ended, and the blob store is there.
+  'account.erase': { retryLimit: 1_000_000, retryDelay: 30, expireInSeconds: 3600, notify: false },
 }
 const KEPT_SECONDS = 3600
 const POLL_SECONDS = 2
@@ -72,6 +75,7 @@ const PLACES: Record<JobName, number> = {
   'knowledge.forget': 1,
   // They wait for sites most of the time.
   'leads.search': 4,
+  'account.erase': 1,
 }
 /** One customer's slow receivers or hundred sites must not hold every place. Of all processes together. */
 const PLACES_OF_AN_OWNER: Partial<Record<JobName, number>> = { 'webhook.deliver': 4, 'knowledge.index': 1 }

@@ -5,7 +5,15 @@ import { text as readAll } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
 import { connect } from '../control/db/connect.ts'
 import { createBoss } from '../control/jobs.ts'
-import { type AdminDeps, type Command, commands, inWords, type Result, UsageError } from './admin/commands.ts'
+import {
+  type AdminDeps,
+  type Command,
+  commands,
+  inWords,
+  type Result,
+  runAudited,
+  UsageError,
+} from './admin/commands.ts'
 import { createBlobs } from './blobs.ts'
 import { systemClock } from './clock.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
@@ -57,7 +65,9 @@ async function main(argv: string[]): Promise<number> {
       return 0
     }
     if (positionals.length !== command.args.length) throw new UsageError('Too few or too many words.')
-    const result = await withDeps(deps => command.run({ deps, args: positionals, options: values, readPassword }))
+    const result = await withDeps(deps =>
+      runAudited(name, command, { deps, args: positionals, options: values, readPassword }),
+    )
     console.log(values['json'] ? JSON.stringify(result.json, null, 2) : result.text)
     return 0
   } catch (error) {
@@ -89,7 +99,7 @@ async function withDeps(use: (deps: AdminDeps) => Promise<Result>): Promise<Resu
   const sql = connect({ url, max: 2 })
   const boss = createBoss({ url, max: 1, log, supervise: false })
   try {
-    return await use({ sql, boss, blobs: createBlobs(config), clock: systemClock, config: controlConfig(config) })
+    return await use({ sql, boss, blobs: createBlobs(config), clock: systemClock, log, config: controlConfig(config) })
   } finally {
     await boss.stop({ graceful: false })
     await sql.end({ timeout: 5 })

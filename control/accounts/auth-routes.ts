@@ -4,8 +4,11 @@ import type { Deps } from '../deps.ts'
 import { clearSessionCookie, setSessionCookie } from '../http/auth.ts'
 import { openRoute, sessionRoute } from '../http/open-route.ts'
 import { accountOf, changePassword, confirmReset, type LoggedIn, logIn, requestReset, signUp } from './auth.ts'
+import { leave } from './leave.ts'
 import {
+  AccountClosed,
   ChangePassword,
+  DeleteAccount,
   LogInInput,
   PasswordSet,
   ResetConfirm,
@@ -41,6 +44,7 @@ export function authRoutes(app: FastifyInstance, deps: Deps): void {
     status: 201,
     answer: SessionView,
     errors: ['sign_up_closed', 'email_taken'],
+    entered: answer => answer.account_id,
     handle: async ({ body, reply }) => enter(reply, await signUp(deps, body)),
   })
   openRoute(app, deps, {
@@ -52,6 +56,7 @@ export function authRoutes(app: FastifyInstance, deps: Deps): void {
     body: LogInInput,
     answer: SessionView,
     errors: ['invalid_credentials'],
+    entered: answer => answer.account_id,
     handle: async ({ body, request, reply }) => enter(reply, await logIn(deps, body, request.ip)),
   })
   openRoute(app, deps, {
@@ -75,7 +80,7 @@ export function authRoutes(app: FastifyInstance, deps: Deps): void {
     answer: PasswordSet,
     errors: ['invalid_credentials'],
     async handle({ body, request }) {
-      await confirmReset(deps, body.token, body.password, request.ip)
+      await confirmReset(deps, body.token, body.password, request)
       return { password_set: true as const }
     },
   })
@@ -101,6 +106,22 @@ function loggedInRoutes(app: FastifyInstance, deps: Deps): void {
     errors: ['invalid_credentials'],
     handle: async ({ session, body, request }) =>
       present(await changePassword(deps, session, body, request.ip), session),
+  })
+  sessionRoute(app, deps, {
+    id: 'delete_account',
+    method: 'POST',
+    path: '/delete-account',
+    summary: 'Close the account for good, and erase its data',
+    description:
+      'Sessions and keys end at once, and no call is made or taken any more. When the last call has ended, a minute or so later, all that tells of persons is erased: contacts, calls, recordings, settings, e-mail and name. The entries of the balance stay and name nobody; money that is left is the operator’s to give back, so ask before.',
+    body: DeleteAccount,
+    answer: AccountClosed,
+    errors: ['invalid_credentials'],
+    async handle({ session, body, request, reply }) {
+      await leave(deps, session, body.password, request.ip)
+      clearSessionCookie(deps, reply)
+      return { closed: true as const }
+    },
   })
   sessionRoute(app, deps, {
     id: 'log_out',

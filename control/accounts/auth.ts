@@ -1,5 +1,6 @@
 /** Who a person is: sign-up, log-in, passwords. */
 import { randomBytes } from 'node:crypto'
+import { entering, noteDone } from '../audit/service.ts'
 import { inBackground } from '../background.ts'
 import { type Deps, wallDate } from '../deps.ts'
 import { Problem } from '../http/problem.ts'
@@ -144,7 +145,12 @@ async function sendReset(deps: Deps, email: string): Promise<void> {
 }
 
 /** All sessions end: whoever had the old password is out. */
-export async function confirmReset(deps: Deps, token: string, password: string, address: string): Promise<void> {
+export async function confirmReset(
+  deps: Deps,
+  token: string,
+  password: string,
+  request: { id: string; ip: string },
+): Promise<void> {
   const hash = sha256(token)
   const ownerId = await findReset(deps.sql, hash, wallDate(deps))
   if (ownerId === null) throw spent()
@@ -153,10 +159,11 @@ export async function confirmReset(deps: Deps, token: string, password: string, 
     if (!(await spendReset(tx, ownerId, hash))) throw spent()
     await updatePassword(tx, ownerId, passwordHash)
     await deleteSessions(tx, ownerId, {})
+    await noteDone(tx, deps, ownerId, entering('confirm_password_reset', request))
   })
   forgetSessions(deps, ownerId)
   const account = await selectAccount(deps.sql, ownerId)
-  if (account?.email) await forgetGuesses(deps, account.email, address)
+  if (account?.email) await forgetGuesses(deps, account.email, request.ip)
 }
 
 const spent = () =>

@@ -63,6 +63,8 @@ export const ownedTables: readonly OwnedTable[] = [
   { name: 'numbers', exported: all('created_at', 'id'), erased: true },
   { name: 'trunks', exported: without(['password_sealed'], 'created_at', 'id'), erased: true },
   { name: 'softphones', exported: without(['credentials_sealed'], 'created_at', 'id'), erased: true },
+  { name: 'audit_log', exported: all('at', 'id'), erased: true },
+  { name: 'retention', exported: without(['passed_at', 'passed_id', 'due_at'], 'kind'), erased: true },
   { name: 'secrets', exported: without(['sealed'], 'name'), erased: true },
   ...['knowledge_vectors', 'knowledge_lexemes', 'knowledge_terms'].map(name => ({
     ...{ name, through: { column: 'source_id', table: 'knowledge_sources' } },

@@ -1,6 +1,9 @@
 /** What only the operator of an installation does to accounts. */
 
 import { recordingsOf } from '../../media/contract/recordings.ts'
+import { noteDone } from '../audit/service.ts'
+import { allowDeletion } from '../audit/sql.ts'
+import type { Deed } from '../audit/types.ts'
 import type { Tx } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
 import { REVOKED_EVERYWHERE_MS } from '../http/verdicts.ts'
@@ -45,6 +48,13 @@ export async function listAccounts(deps: Pick<Deps, 'sql' | 'clock'>): Promise<L
   return selectAccounts(deps.sql, wallDate(deps))
 }
 
+/** At a terminal of the installation. */
+export const byOperator = (operation: string): Deed => ({
+  ...{ actor: 'operator', actor_id: null, door: 'admin', address: null },
+  ...{ operation, resource: null, request_id: null },
+})
+const OPERATOR = byOperator('delete_account')
+
 /**
  * Erases everything that tells of persons and leaves the money. First the account is closed, then waited until no process
  * believes its keys any more, then all goes in one transaction: nothing can be made meanwhile that would stay. What is in
@@ -53,6 +63,7 @@ export async function listAccounts(deps: Pick<Deps, 'sql' | 'clock'>): Promise<L
 export async function eraseAccount(
   deps: Pick<Deps, 'sql' | 'clock' | 'boss' | 'blobs'>,
   ownerId: string,
+  by: Deed = OPERATOR,
 ): Promise<{ balance: bigint }> {
   await deps.sql.begin(async tx => {
     await lockIdle(tx, ownerId)
@@ -66,10 +77,12 @@ export async function eraseAccount(
     await lockIdle(tx, ownerId)
     await endSearchesOf(deps, tx, ownerId)
     await withdrawSoftphones(deps, tx, ownerId)
+    await allowDeletion(tx)
     for (const table of ownedTables) {
       if (table.erased) await tx`delete from ${tx(table.name)} where ${isOwned(tx, ownerId, table)}`
     }
     await anonymise(tx, ownerId, wallDate(deps))
+    await noteDone(tx, deps, ownerId, by)
     await raiseVersion(tx)
     await enqueue(deps, tx, 'trunks.publish', {}) // the engines let go of its trunks
     return { balance: (await balanceOf(tx, ownerId)).available }

@@ -27,6 +27,8 @@ export type SignUpInput = z.output<typeof SignUpInput>
 export const LogInInput = z.strictObject({ email: Email, password: GivenPassword })
 export type LogInInput = z.output<typeof LogInInput>
 export const ChangePassword = z.strictObject({ current: GivenPassword, new: Password })
+export const DeleteAccount = z.strictObject({ password: GivenPassword })
+export const AccountClosed = z.object({ closed: z.literal(true) }).meta({ id: 'AccountClosed' })
 export const ResetRequest = z.strictObject({ email: Email })
 export const ResetConfirm = z.strictObject({ token: z.string().min(1).max(100), password: Password })
 

@@ -5,12 +5,17 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RecordingReadyEvent } from '../../media/contract/messages.ts'
 import type { Deps } from '../deps.ts'
 import { notFound, Problem } from '../http/problem.ts'
-import { selectCall, updateRecording } from './sql.ts'
+import { lockCall, selectCall, updateRecording } from './sql.ts'
 
-/** Of an account that is erased meanwhile, or has never been, nothing is kept. */
+/** Of an account or a call that was erased meanwhile, or has never been, and beyond its retention, nothing is kept. */
 export async function noteRecording(deps: Pick<Deps, 'sql' | 'blobs'>, event: RecordingReadyEvent): Promise<void> {
-  const known = await updateRecording(deps.sql, event.owner_id, event.call_id, event.recording)
-  if (!known) await deps.blobs.delete(event.recording.key)
+  const { owner_id, call_id, recording } = event
+  const kept = await deps.sql.begin(async tx => {
+    // First the lock: whoever forgets this call has then either not come yet, or is seen to have passed.
+    await lockCall(tx, call_id)
+    return updateRecording(tx, owner_id, call_id, recording)
+  })
+  if (!kept) await deps.blobs.delete(recording.key)
 }
 
 export async function sendRecording(

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Deps } from '../deps.ts'
+import { eraseCall } from '../erasure/service.ts'
 import { listOf } from '../http/paging.ts'
 import { route, streamRoute } from '../http/route.ts'
 import { deleted } from '../http/shapes.ts'
@@ -74,6 +75,7 @@ export function callRoutes(app: FastifyInstance, deps: Deps): void {
     handle: ({ ownerId, query }) => listCalls(deps, ownerId, query),
   })
   oneCallRoutes(app, deps)
+  eraseRoute(app, deps)
   evidenceRoutes(app, deps)
   monitorRoutes(app, deps)
 }
@@ -121,6 +123,26 @@ function oneCallRoutes(app: FastifyInstance, deps: Deps): void {
     answer: StreamedEvent,
     errors: ['not_found', 'service_unavailable'],
     stream: ({ ownerId, params }, request, reply) => streamCall(deps, ownerId, params.call_id, request, reply),
+  })
+}
+
+function eraseRoute(app: FastifyInstance, deps: Deps): void {
+  route(app, deps, {
+    id: 'erase_call',
+    method: 'DELETE',
+    path: '/calls/:call_id',
+    scope: 'write',
+    tag,
+    summary: 'Delete what is personal of a call',
+    description:
+      'Recording, transcript, summary, extracted data, tool calls, the number and the contact, task and vars, SIP trace, and copies in webhook deliveries are gone for good. When it was, how long, how it ended and what it cost stays, as the balance refers to it.',
+    params: CallPath,
+    answer: deleted,
+    errors: ['not_found', 'invalid_transition'],
+    async handle({ ownerId, params }) {
+      await eraseCall(deps, ownerId, params.call_id)
+      return { id: params.call_id, deleted: true as const }
+    },
   })
 }
 

@@ -223,15 +223,20 @@ export async function updateBridgeClosed(db: Db, ownerId: string, id: string, at
     where owner_id = ${ownerId} and id = ${id} and bridge_attempt <= ${attempt}`
 }
 
-/** False when the owner has no such call. */
+/** False when the owner has no such call, or keeps nothing of it any more. Under the call's lock. */
 export async function updateRecording(
-  db: Db,
+  tx: Tx,
   ownerId: string,
   id: string,
   recording: NonNullable<CallRecord['recording']>,
 ): Promise<boolean> {
-  const rows = await db`
-    update calls set recording = ${json(db, recording)} where owner_id = ${ownerId} and id = ${id} returning 1`
+  const rows = await tx`
+    update calls set recording = ${json(tx, recording)}
+    where owner_id = ${ownerId} and id = ${id} and erased_at is null and not exists (
+      select 1 from retention
+      where retention.owner_id = ${ownerId} and kind = 'recordings' and days is not null
+        and (calls.created_at, calls.id) <= (passed_at, passed_id)
+    ) returning 1`
   return rows.length > 0
 }
 

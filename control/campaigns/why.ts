@@ -16,7 +16,7 @@ import { findCampaign } from './service.ts'
 import { type CountedCampaign, selectContact, selectLines } from './sql.ts'
 import type { CampaignContactRow, CampaignStatus, ContactStatus } from './types.ts'
 
-const messages: Record<WaitReason | SkipReason | 'moderation_rejected', string> = {
+const messages: Record<WaitReason | SkipReason | 'moderation_rejected' | 'erased', string> = {
   not_running: 'The campaign is not running',
   no_consent: "Nobody has confirmed the subscribers' consent",
   subscription_inactive: 'The subscription of the account is not active',
@@ -35,6 +35,7 @@ const messages: Record<WaitReason | SkipReason | 'moderation_rejected', string> 
   destination_not_allowed: 'The account does not call numbers that begin like this',
   attempts_exhausted: 'There is no attempt left',
   moderation_rejected: 'With its vars the task says what an agent must not be told',
+  erased: 'The person was erased',
   no_common_hours: 'The window and the quiet hours where the number is leave no minute',
 }
 

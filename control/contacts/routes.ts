@@ -2,8 +2,9 @@ import type { FastifyInstance } from 'fastify'
 import type { Deps } from '../deps.ts'
 import { listOf } from '../http/paging.ts'
 import { route } from '../http/route.ts'
+import { deleted } from '../http/shapes.ts'
 import { ContactFilters, ContactPatch, ContactPath, ContactView } from './schema.ts'
-import { getContact, listContacts, patchContact } from './service.ts'
+import { getContact, listContacts, patchContact, removeContact } from './service.ts'
 
 const tag = 'Contacts'
 
@@ -45,5 +46,22 @@ export function contactRoutes(app: FastifyInstance, deps: Deps): void {
     answer: ContactView,
     errors: ['not_found'],
     handle: ({ ownerId, params, body }) => patchContact(deps, ownerId, params.contact_id, body),
+  })
+  route(app, deps, {
+    id: 'delete_contact',
+    method: 'DELETE',
+    path: '/contacts/:contact_id',
+    scope: 'write',
+    tag,
+    summary: 'Delete a contact',
+    description:
+      'Calls with the number stay, and so do campaigns and leads that have it; the next call makes a new contact. To forget the person everywhere: `POST /erasure`.',
+    params: ContactPath,
+    answer: deleted,
+    errors: ['not_found'],
+    async handle({ ownerId, params }) {
+      await removeContact(deps, ownerId, params.contact_id)
+      return { id: params.contact_id, deleted: true as const }
+    },
   })
 }

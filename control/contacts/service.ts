@@ -1,8 +1,17 @@
+import { againWhenReferenced } from '../db/again.ts'
 import type { Deps } from '../deps.ts'
 import { notFound } from '../http/problem.ts'
 import { time } from '../http/shapes.ts'
 import type { ContactFilters, ContactPatch } from './schema.ts'
-import { type ContactRow, lockContact, selectContact, selectContacts, totalContacts, updateContact } from './sql.ts'
+import {
+  type ContactRow,
+  deleteContact,
+  lockContact,
+  selectContact,
+  selectContacts,
+  totalContacts,
+  updateContact,
+} from './sql.ts'
 
 export function presentContact(row: ContactRow) {
   const { id, phone, name, notes, tags, lead_status, channel, project_ids, do_not_call, consent } = row
@@ -27,6 +36,15 @@ export async function getContact(deps: Pick<Deps, 'sql'>, ownerId: string, id: s
   const row = await selectContact(deps.sql, ownerId, id)
   if (!row) throw notFound()
   return presentContact(row)
+}
+
+export async function removeContact(deps: Pick<Deps, 'sql'>, ownerId: string, id: string): Promise<void> {
+  await againWhenReferenced(() =>
+    deps.sql.begin(async tx => {
+      if (!(await lockContact(tx, ownerId, id))) throw notFound()
+      await deleteContact(tx, ownerId, id)
+    }),
+  )
 }
 
 /** What is left out stays; tags replace the whole list; an empty string clears. */

@@ -115,6 +115,13 @@ export async function updateContact(db: Db, ownerId: string, row: ContactRow): P
     where owner_id = ${ownerId} and id = ${row.id}`
 }
 
+/** Under its lock. Calls and campaigns that knew it stay, without it. */
+export async function deleteContact(tx: Tx, ownerId: string, id: string): Promise<void> {
+  await tx`update calls set contact_id = null where owner_id = ${ownerId} and contact_id = ${id}`
+  await tx`update campaign_contacts set contact_id = null where owner_id = ${ownerId} and contact_id = ${id}`
+  await tx`delete from contacts where owner_id = ${ownerId} and id = ${id}`
+}
+
 export async function touchContact(db: Db, ownerId: string, id: string, at: Date): Promise<void> {
   await db`
     update contacts set last_call_at = greatest(last_call_at, ${at}) where owner_id = ${ownerId} and id = ${id}`

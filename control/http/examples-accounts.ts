@@ -1,4 +1,4 @@
-import { CALL, CALLED, CREATED, gone, KEY, money, page } from './examples-common.ts'
+import { CALL, CALLED, CREATED, gone, KEY, money, PHONE, page } from './examples-common.ts'
 
 const key = {
   id: KEY,
@@ -23,6 +23,8 @@ const limits = {
   spent_today: money('42.5000'),
   held: money('5.0000'),
 }
+
+const retention = { recordings_days: 30, transcripts_days: 180, phones_days: null }
 
 const credentials = { email: 'anna@example.com', password: 'correct horse battery' }
 const session = {
@@ -67,6 +69,24 @@ export const accountExamples = {
   },
   get_limits: { answer: limits },
   update_limits: { request: { destinations: ['+7', '+374'], max_spend_a_day: '500' }, answer: limits },
+  get_retention: { answer: retention },
+  update_retention: { request: { recordings_days: 30, transcripts_days: 180 }, answer: retention },
+  get_audit: {
+    answer: {
+      items: [
+        {
+          ...{ id: '0195f2c4-7a10-7c3e-9b1d-5e8f2a6c4d02', at: CALLED, actor: 'key', actor_id: KEY, door: 'rest' },
+          ...{ address: '192.0.2.7', operation: 'place_call', resource: CALL },
+          ...{ request_id: '0195f2c4-7a10-7c3e-9b1d-5e8f2a6c4d03', outcome: 'done', code: null },
+        },
+      ],
+      next_cursor: null,
+    },
+  },
+  erase_person: {
+    request: { phone: PHONE, do_not_call: 'keep' },
+    answer: { contacts: 1, calls: 3, campaign_contacts: 1, leads: 0, do_not_call: false, mentions: [] },
+  },
   list_keys: { answer: page(key) },
   create_key: {
     request: { name: 'Production', scopes: ['read', 'write'] },
@@ -77,6 +97,7 @@ export const accountExamples = {
   log_in: { request: credentials, answer: session },
   get_session: { answer: session },
   change_password: { request: { current: credentials.password, new: 'staple staple staple' }, answer: session },
+  delete_account: { request: { password: credentials.password }, answer: { closed: true } },
   log_out: { answer: { sessions_ended: 1 } },
   log_out_everywhere: { answer: { sessions_ended: 3 } },
   request_password_reset: { request: { email: credentials.email }, answer: { sent: true } },

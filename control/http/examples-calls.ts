@@ -103,6 +103,7 @@ export const callExamples = {
   list_calls: { answer: page(ended) },
   get_call: { answer: callDetail },
   hang_up_call: { answer: { ...queued, status: 'canceled', ended_at: ENDED, ended_reason: 'canceled_by_api' } },
+  erase_call: gone(CALL),
   stream_call_events: { answer: { id: '2', event: 'call.ringing', data: '{}' } },
   get_call_trace: {
     answer: {

@@ -21,6 +21,7 @@ export const contactExamples = {
   list_contacts: { answer: page(contact) },
   get_contact: { answer: contact },
   update_contact: { request: { notes: 'Prefers the window', lead_status: 'hot' }, answer: contact },
+  delete_contact: gone(CONTACT),
   list_do_not_call: { answer: page(unwanted) },
   add_do_not_call: { request: { phone: PHONE, note: 'Asked by mail' }, answer: unwanted },
   remove_do_not_call: gone(PHONE),

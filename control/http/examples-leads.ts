@@ -115,6 +115,7 @@ export const leadExamples = {
     },
   },
   cancel_lead_search: { answer: { ...running, status: 'canceling' } },
+  delete_lead_search: gone(running.id),
   create_lead_campaign: { request: { name: 'Lunch for offices' }, answer: campaignExamples.create_campaign.answer },
   list_leads: { answer: page(lead) },
   export_leads: {

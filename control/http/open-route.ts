@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { SessionRow } from '../accounts/sessions.ts'
+import { audited, entering, noteDone } from '../audit/service.ts'
 import type { Deps } from '../deps.ts'
 import { assertOwnPage, callerOfSession, refuseOtherPages, sessionOf } from './auth.ts'
 import { failures } from './openapi.ts'
@@ -30,6 +31,8 @@ interface OpenSpec<B extends z.ZodType, R extends z.ZodType, C> {
   answer: R
   /** Besides those that any of them can answer. */
   errors?: ProblemCode[]
+  /** Who has entered by it, of what it answers: for the audit log. */
+  entered?(answer: z.input<R>): string
   handle(context: C): Promise<z.input<R>>
 }
 
@@ -45,7 +48,14 @@ export function openRoute<R extends z.ZodType, B extends z.ZodType = z.ZodUnknow
     async enter(request) {
       refuseOtherPages(deps, request)
     },
-    handle: spec.handle,
+    async handle(context) {
+      const answer = await spec.handle(context)
+      if (spec.entered) {
+        const { id, ip } = context.request
+        await noteDone(deps.sql, deps, spec.entered(answer), entering(spec.id, { id, ip }))
+      }
+      return answer
+    },
   })
 }
 
@@ -66,7 +76,14 @@ export function sessionRoute<R extends z.ZodType, B extends z.ZodType = z.ZodUnk
       request.caller = callerOfSession(session)
       sessions.set(request, session)
     },
-    handle: context => spec.handle({ ...context, session: sessions.get(context.request)! }),
+    handle(context) {
+      const { request } = context
+      const session = sessions.get(request)!
+      const work = () => spec.handle({ ...context, session })
+      if (spec.method === 'GET') return work()
+      const deed = { ...entering(spec.id, request), actor: 'session' as const, actor_id: session.id }
+      return audited<unknown>(deps, session.owner_id, deed, work)
+    },
   })
 }
 

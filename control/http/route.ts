@@ -1,6 +1,8 @@
 /** One way to declare an operation: parsed input, owner, gates, documented answers and errors, idempotency. */
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import { z } from 'zod'
+import { audited } from '../audit/service.ts'
+import type { Deed, Told } from '../audit/types.ts'
 import type { Db } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
 import { authenticate, type Caller, type Reach } from './auth.ts'
@@ -104,6 +106,9 @@ export interface Outcome {
 export interface RunOptions {
   idempotencyKey: string | null
   requestId: string
+  /** Where it came in, and from where: for the audit log. */
+  door: 'rest' | 'mcp'
+  address: string
   extras?: unknown
 }
 
@@ -131,23 +136,21 @@ export function route<
   const operation: Operation = {
     ...rest,
     url: PREFIX + path,
-    async run(caller, input, { idempotencyKey, requestId, extras = {} }) {
-      const context = { ...input, extras, caller, ownerId: caller.ownerId, save: async () => {} } as Context<
-        z.output<P>,
-        z.output<Q>,
-        z.output<B>
-      >
-      if (idempotencyKey !== null) {
-        return once(
-          deps,
-          spec,
-          { ownerId: caller.ownerId, key: idempotencyKey, at: wallDate(deps) },
-          context,
-          requestId,
-        )
-      }
-      return { status: spec.status ?? 200, body: await handle(context), replayed: false }
-    },
+    run: (caller, input, options) =>
+      spec.method === 'GET'
+        ? carryOut(caller, input, options)
+        : auditedRun(deps, operation, caller, input, options, carryOut),
+  }
+  async function carryOut(caller: Caller, input: Input, { idempotencyKey, requestId, extras = {} }: RunOptions) {
+    const context = { ...input, extras, caller, ownerId: caller.ownerId, save: async () => {} } as Context<
+      z.output<P>,
+      z.output<Q>,
+      z.output<B>
+    >
+    if (idempotencyKey !== null) {
+      return once(deps, spec, { ownerId: caller.ownerId, key: idempotencyKey, at: wallDate(deps) }, context, requestId)
+    }
+    return { status: spec.status ?? 200, body: await handle(context), replayed: false }
   }
   app.operations.push(operation)
   app.route({
@@ -170,6 +173,38 @@ export function route<
   })
 }
 
+/** The one place where what may change something is written down. */
+function auditedRun(
+  deps: Deps,
+  { id, url }: Operation,
+  caller: Caller,
+  input: Input,
+  options: RunOptions,
+  carryOut: (caller: Caller, input: Input, options: RunOptions) => Promise<Outcome>,
+): Promise<Outcome> {
+  const { keyId, sessionId, ownerId } = caller
+  const deed: Deed = {
+    ...(keyId === null ? { actor: 'session', actor_id: sessionId } : { actor: 'key', actor_id: keyId }),
+    ...{ door: options.door, address: options.address, operation: id, request_id: options.requestId },
+    resource: namedBy(url, input.params),
+  }
+  return audited(deps, ownerId, deed, () => carryOut(caller, input, options), toldOf)
+}
+
+function toldOf({ status, body, replayed }: Outcome): Told {
+  const { id, code } = (body ?? {}) as { id?: unknown; code?: unknown }
+  if (status >= 400) return { outcome: 'refused', code: typeof code === 'string' ? code : null, resource: null }
+  return { outcome: replayed ? 'replayed' : 'done', code: null, resource: isUuid(id) ? id : null }
+}
+
+const isUuid = (value: unknown): value is string => z.uuid().safeParse(value).success
+
+/** The last of the path's names. A number in it is somebody's. */
+function namedBy(url: string, params: unknown): string | null {
+  const name = [...url.matchAll(/:(\w+)/g)].at(-1)?.[1]
+  return name === undefined || name === 'phone' ? null : String((params as Record<string, unknown>)[name])
+}
+
 async function runOver<P, B>(
   operation: Operation,
   request: FastifyRequest,
@@ -181,7 +216,11 @@ async function runOver<P, B>(
   const received = await receive?.(request, { ownerId: caller.ownerId, params: params as P })
   const body = received ? received.body : request.body
   try {
-    return await operation.run(caller, { params, query, body }, { idempotencyKey, requestId: request.id })
+    return await operation.run(
+      caller,
+      { params, query, body },
+      { idempotencyKey, requestId: request.id, door: 'rest', address: request.ip },
+    )
   } finally {
     await received?.discard()
   }

@@ -4,6 +4,7 @@ import { CampaignView } from '../campaigns/schema.ts'
 import type { Deps } from '../deps.ts'
 import { listOf } from '../http/paging.ts'
 import { route, streamRoute } from '../http/route.ts'
+import { deleted } from '../http/shapes.ts'
 import { directoryRoutes } from './directory-routes.ts'
 import { sendLeads } from './export.ts'
 import {
@@ -19,7 +20,7 @@ import {
   SearchEvent,
   SearchInput,
 } from './schema.ts'
-import { cancelSearch, getJob, listJobs, listLeads, parseBrief } from './service.ts'
+import { cancelSearch, getJob, listJobs, listLeads, parseBrief, removeSearch } from './service.ts'
 import { startSearch } from './start.ts'
 import { streamSearch } from './stream.ts'
 import { toCampaign } from './to-campaign.ts'
@@ -30,6 +31,7 @@ export async function leadRoutes(app: FastifyInstance, deps: Deps): Promise<void
   beginningRoutes(app, deps)
   await directoryRoutes(app, deps, tag)
   jobRoutes(app, deps)
+  deleteRoute(app, deps)
   leadListRoutes(app, deps)
 }
 
@@ -145,6 +147,26 @@ function jobRoutes(app: FastifyInstance, deps: Deps): void {
     answer: CampaignView,
     errors: ['not_found', 'invalid_transition', 'no_contacts', 'no_outbound_line', 'limit_reached', 'campaign_started'],
     handle: ({ ownerId, params, body }) => toCampaign(deps, ownerId, params.job_id, body ?? {}),
+  })
+}
+
+function deleteRoute(app: FastifyInstance, deps: Deps): void {
+  route(app, deps, {
+    id: 'delete_lead_search',
+    method: 'DELETE',
+    path: '/lead-search/:job_id',
+    scope: 'write',
+    tag,
+    summary: 'Delete a search with its leads',
+    description:
+      'Only one that is over. What it cost stays in the balance; contacts and campaigns that were made of it stay. Companies that you have paid for in it may be found, and paid for, again.',
+    params: JobPath,
+    answer: deleted,
+    errors: ['not_found', 'invalid_transition'],
+    async handle({ ownerId, params }) {
+      await removeSearch(deps, ownerId, params.job_id)
+      return { id: params.job_id, deleted: true as const }
+    },
   })
 }
 

@@ -8,7 +8,7 @@ import { countLeads, selectLeads } from './leads-sql.ts'
 import { leadParts, sourcesFor } from './parts.ts'
 import { presentEstimate, presentJob, presentLead, presentSource } from './present.ts'
 import type { JobFilters, LeadFilters } from './schema.ts'
-import { countJobs, type JobRow, lockJob, selectJob, selectJobs, updateJob } from './sql.ts'
+import { countJobs, deleteJob, type JobRow, lockJob, selectJob, selectJobs, updateJob } from './sql.ts'
 import { priceOfLead } from './start.ts'
 import type { ParsedBrief } from './types.ts'
 
@@ -72,6 +72,18 @@ export async function cancelSearch(
     const answer = presentJob(deps.config, (await selectJob(tx, ownerId, id))!)
     await save(tx, answer)
     return answer
+  })
+}
+
+/** The ledger goes on naming it; what ran it has no right to write any more. */
+export async function removeSearch(deps: Pick<Deps, 'sql' | 'config'>, ownerId: string, id: string): Promise<void> {
+  await deps.sql.begin(async tx => {
+    const job = await lockJob(tx, ownerId, id)
+    if (!job) throw notFound()
+    if (job.ended_at === null) {
+      throw new Problem('invalid_transition', { detail: 'The search is under way: cancel it, or wait for its end.' })
+    }
+    await deleteJob(tx, ownerId, id)
   })
 }
 

@@ -70,6 +70,15 @@ export async function lockJob(tx: Tx, ownerId: string, id: string): Promise<JobR
   return row
 }
 
+/** Under its lock, with its leads. */
+export async function deleteJob(tx: Tx, ownerId: string, id: string): Promise<void> {
+  await tx`
+    delete from lead_identities using leads
+    where leads.id = lead_id and leads.owner_id = ${ownerId} and leads.job_id = ${id}`
+  await tx`delete from leads where owner_id = ${ownerId} and job_id = ${id}`
+  await tx`delete from lead_jobs where owner_id = ${ownerId} and id = ${id}`
+}
+
 export async function selectActiveIds(db: Db, ownerId: string): Promise<string[]> {
   const rows = await db<{ id: string }[]>`select id from lead_jobs where owner_id = ${ownerId} and ended_at is null`
   return rows.map(row => row.id)

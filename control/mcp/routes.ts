@@ -11,6 +11,7 @@ import {
   ListToolsRequestSchema,
   McpError,
 } from '@modelcontextprotocol/sdk/types.js'
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Deps } from '../deps.ts'
@@ -20,6 +21,9 @@ import { Problem } from '../http/problem.ts'
 import { takeToken } from '../http/rate-limit.ts'
 import { errorFields } from '../log.ts'
 import { createTools, type OperationTool } from './tools.ts'
+
+/** For all requests: the SDK would else make one for each, which takes longer than most requests. */
+const validator = new AjvJsonSchemaValidator()
 
 const INSTRUCTIONS =
   'Parley places and answers telephone calls with voice agents. A project is an agent. place_call rings a real ' +
@@ -44,7 +48,7 @@ export function mcpRoutes(app: FastifyInstance, deps: Deps): void {
       // A batch is one request to HTTP; to whom it costs work it is as many as it has messages.
       const more = Array.isArray(request.body) ? request.body.length - 1 : 0
       for (let i = 0; i < more; i++) await takeToken(deps, reply, 'key', request.caller!.keyId!)
-      const server = createServer(deps, tools, request.caller!, request.id)
+      const server = createServer(deps, tools, request.caller!, request)
       const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
       await server.connect(transport)
       try {
@@ -68,10 +72,11 @@ function asWebRequest(deps: Deps, request: FastifyRequest): Request {
   return new Request(new URL('/mcp', deps.config.base_url), { method: request.method, headers })
 }
 
-function createServer(deps: Deps, tools: Map<string, OperationTool>, caller: Caller, requestId: string): Server {
+function createServer(deps: Deps, tools: Map<string, OperationTool>, caller: Caller, request: FastifyRequest): Server {
+  const requestId = request.id
   const server = new Server(
     { name: 'parley', title: 'Parley', version: '1.0.0' },
-    { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
+    { capabilities: { tools: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator: validator },
   )
   const open = [...tools.values()].filter(({ operation }) => (caller.scopes as string[]).includes(operation.scope))
   server.setRequestHandler(ListToolsRequestSchema, async () => ({ tools: open.map(({ tool }) => tool) }))
@@ -82,7 +87,7 @@ function createServer(deps: Deps, tools: Map<string, OperationTool>, caller: Cal
       if (!open.includes(tool)) {
         throw new Problem('insufficient_scope', { detail: `This needs the scope ${tool.operation.scope}.` })
       }
-      return await run(tool, caller, params.arguments ?? {}, requestId)
+      return await run(tool, caller, params.arguments ?? {}, request)
     } catch (error) {
       const problem = toProblem(error)
       if (problem.status >= 500) {
@@ -98,10 +103,13 @@ async function run(
   { operation, parse }: OperationTool,
   caller: Caller,
   args: Record<string, unknown>,
-  requestId: string,
+  { id: requestId, ip: address }: Pick<FastifyRequest, 'id' | 'ip'>,
 ): Promise<CallToolResult> {
   const { input, extras, idempotencyKey } = parse(args)
-  const { status, body, replayed } = await operation.run(caller, input, { extras, idempotencyKey, requestId })
+  const { status, body, replayed } = await operation.run(caller, input, {
+    ...{ extras, idempotencyKey, requestId, address },
+    door: 'mcp',
+  })
   if (status >= 400) return failed(body)
   // As REST serialises it: fields that are not published do not leave here either. A replay is what was answered then.
   const shape = operation.extraAnswer ? z.union([operation.answer, operation.extraAnswer]) : operation.answer

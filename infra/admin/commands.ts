@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import type { ParseArgsOptionsConfig } from 'node:util'
 import { createPerson } from '../../control/accounts/auth.ts'
 import { exportAccount } from '../../control/accounts/export.ts'
-import { eraseAccount, findAccount, listAccounts, Refused } from '../../control/accounts/operator.ts'
+import { byOperator, eraseAccount, findAccount, listAccounts, Refused } from '../../control/accounts/operator.ts'
 import { hashPassword } from '../../control/accounts/passwords.ts'
 import { Email, Password } from '../../control/accounts/schema.ts'
 import {
@@ -15,6 +15,7 @@ import {
   topUp,
 } from '../../control/accounts/service.ts'
 import type { AccountRow } from '../../control/accounts/sql.ts'
+import { audited, noteDone } from '../../control/audit/service.ts'
 import type { Deps } from '../../control/deps.ts'
 import { Problem } from '../../control/http/problem.ts'
 import { type Scope, scopes } from '../../control/keys/schema.ts'
@@ -23,7 +24,7 @@ import { selectKeyOwner } from '../../control/keys/sql.ts'
 import { balanceOf, fromUnits } from '../../control/money.ts'
 import { card, type Row, table } from './print.ts'
 
-export type AdminDeps = Pick<Deps, 'sql' | 'clock' | 'config' | 'boss' | 'blobs'>
+export type AdminDeps = Pick<Deps, 'sql' | 'clock' | 'config' | 'boss' | 'blobs' | 'log'>
 
 export class UsageError extends Error {}
 
@@ -47,9 +48,12 @@ export interface Command {
   /** How the options are written. */
   usage: string
   about: string
+  /** It changes the account or the key that its first word names, or the account that it makes. */
+  changes?: true
   run(context: Context): Promise<Result>
 }
 
+const isUuid = (text: string) => /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)
 const MOST_MONEY = 100_000_000_000
 const PAGE = { limit: 200, offset: 0 }
 
@@ -136,6 +140,7 @@ const accountCommands: Record<string, Command> = {
     args: [],
     options: { email: { type: 'string' }, name: { type: 'string' }, password: { type: 'boolean' } },
     usage: '--email <email> [--name <name>] [--password]',
+    changes: true,
     about:
       'Make an account with trial money and an example project, also while sign-up is off.\n' +
       '--password asks for a password, or reads it from standard input; without it, a reset by mail sets one.',
@@ -157,6 +162,7 @@ const accountCommands: Record<string, Command> = {
     args: ['id|email', 'amount'],
     options: { reference: { type: 'string' } },
     usage: '[--reference <text>]',
+    changes: true,
     about: 'Add money. The owner sees the reference; it stays for ever, so name no person in it.',
     async run({ deps, args, options }) {
       const amount = amountOf(args[1]!)
@@ -170,6 +176,7 @@ const accountCommands: Record<string, Command> = {
     args: ['id|email', 'active|inactive'],
     options: { until: { type: 'string' }, plan: { type: 'string' } },
     usage: '[--until <date>] [--plan <name>]',
+    changes: true,
     about: 'Switch the subscription. Without --until it has no end; without --plan the plan stays.',
     async run({ deps, args, options }) {
       const status = args[1]
@@ -185,6 +192,7 @@ const accountCommands: Record<string, Command> = {
     args: ['id|email', 'price|default'],
     options: {},
     usage: '',
+    changes: true,
     about: 'What a minute costs this account from the next call on; "default" is what the installation charges.',
     async run({ deps, args }) {
       const price = args[1] === 'default' ? null : amountOf(args[1]!)
@@ -211,6 +219,7 @@ const keyCommands: Record<string, Command> = {
     args: ['id|email'],
     options: { name: { type: 'string' }, scopes: { type: 'string' } },
     usage: `--name <name> --scopes ${scopes.join(',')}`,
+    changes: true,
     about: 'Make an API key. It is shown this once.',
     async run({ deps, args, options }) {
       const name = required(options, 'name')
@@ -226,11 +235,11 @@ const keyCommands: Record<string, Command> = {
     args: ['key-id'],
     options: {},
     usage: '',
+    changes: true,
     about: 'Revoke an API key; it is refused everywhere within 5 seconds.',
     async run({ deps, args }) {
       const id = args[0]!
-      if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id))
-        throw new UsageError('Give the id of the key, as `keys` shows it.')
+      if (!isUuid(id)) throw new UsageError('Give the id of the key, as `keys` shows it.')
       const ownerId = await selectKeyOwner(deps.sql, id)
       if (ownerId === null || !(await revoke(deps, ownerId, id))) throw new Refused(`There is no key ${id}.`)
       return { json: { id, revoked: true }, text: 'Revoked.' }
@@ -268,6 +277,22 @@ const dataCommands: Record<string, Command> = {
     },
   },
 }
+
+/** The command, in the audit log of the account that it changes. The erasure of an account writes down itself. */
+export async function runAudited(name: string, command: Command, context: Context): Promise<Result> {
+  if (!command.changes) return command.run(context)
+  const { deps, args } = context
+  const deed = byOperator(name.replaceAll('-', '_'))
+  const ownerId =
+    name === 'revoke-key' ? await ownerOfKey(deps, args[0]!) : args[0] && (await findAccount(deps, args[0])).id
+  if (ownerId) return audited(deps, ownerId, deed, () => command.run(context))
+  const result = await command.run(context)
+  const { id } = result.json as { id?: string }
+  if (name === 'create-account' && id) await noteDone(deps.sql, deps, id, deed)
+  return result
+}
+
+const ownerOfKey = async (deps: AdminDeps, id: string) => (isUuid(id) ? selectKeyOwner(deps.sql, id) : null)
 
 export const commands: Record<string, Command> = { ...accountCommands, ...keyCommands, ...dataCommands }
 

@@ -40,6 +40,7 @@ test('500 calls and 500 deliveries that wait are worked off at once, not a few a
     'knowledge.index': async () => {},
     'knowledge.forget': async () => {},
     'leads.search': async () => {},
+    'account.erase': async () => {},
     'campaign.place': async () => {},
   })
   let [placedMs, deliveredMs] = [0, 0]
@@ -67,6 +68,7 @@ const deliverOnly = (): Promise<Workers> =>
     'knowledge.index': async () => {},
     'knowledge.forget': async () => {},
     'leads.search': async () => {},
+    'account.erase': async () => {},
   })
 async function endpoint(owner: Tenant, url: string): Promise<string> {
   return (await owner.call('POST', '/webhooks', { url, events: ['call.failed'] })).body.id

@@ -40,6 +40,7 @@ beforeAll(async () => {
     'knowledge.index': async () => {},
     'knowledge.forget': async () => {},
     'leads.search': async () => {},
+    'account.erase': async () => {},
     'webhook.deliver': data => deliver(control.deps, data),
   })
   address = await control.app.listen({ port: 0, host: '127.0.0.1' })

@@ -37,6 +37,7 @@ beforeAll(async () => {
     'knowledge.index': async () => {},
     'knowledge.forget': async () => {},
     'leads.search': async () => {},
+    'account.erase': async () => {},
     'webhook.deliver': data => deliver(control.deps, data),
   })
 })
