@@ -283,13 +283,22 @@ export async function runAudited(name: string, command: Command, context: Contex
   if (!command.changes) return command.run(context)
   const { deps, args } = context
   const deed = byOperator(name.replaceAll('-', '_'))
-  const ownerId =
-    name === 'revoke-key' ? await ownerOfKey(deps, args[0]!) : args[0] && (await findAccount(deps, args[0])).id
+  const ownerId = name === 'revoke-key' ? await ownerOfKey(deps, args[0]!) : args[0] && (await idOf(deps, args[0]))
   if (ownerId) return audited(deps, ownerId, deed, () => command.run(context))
   const result = await command.run(context)
   const { id } = result.json as { id?: string }
   if (name === 'create-account' && id) await noteDone(deps.sql, deps, id, deed)
   return result
+}
+
+/** Null: there is none, which the command itself says after what else is wrong about it. */
+async function idOf(deps: AdminDeps, who: string): Promise<string | null> {
+  try {
+    return (await findAccount(deps, who)).id
+  } catch (error) {
+    if (error instanceof Refused) return null
+    throw error
+  }
 }
 
 const ownerOfKey = async (deps: AdminDeps, id: string) => (isUuid(id) ? selectKeyOwner(deps.sql, id) : null)
