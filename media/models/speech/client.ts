@@ -25,6 +25,11 @@ const STT_TIMEOUT_MS = 8000
 const TTS_TIMEOUT_MS = 10_000
 /** What waits to be read: some seconds of many calls. More says that the process hangs, and would fill the memory. */
 const MOST_UNREAD_BYTES = 4 * 1024 * 1024
+/**
+ * Sound for the detectors leaves at most so often: with many calls a write, a wake-up and a run of the model for each frame
+ * would take more than the frames themselves. With few calls it leaves at once.
+ */
+const SOUND_EVERY_MS = 5
 /** Never-ending silence before the first word is not worth reading. */
 const MIN_STRETCH_MS = 80
 
@@ -43,9 +48,33 @@ export function createSpeechClient(options: { host: string; port: number; clock:
   let firstHello = () => {}
   const ready = new Promise<void>(resolve => (firstHello = resolve))
 
+  let gathering = false
+  let leftMs = Number.NEGATIVE_INFINITY
+
+  function gather(to: Socket): void {
+    if (gathering) return
+    const nowMs = clock.now()
+    if (nowMs - leftMs >= SOUND_EVERY_MS) {
+      leftMs = nowMs
+      return
+    }
+    gathering = true
+    to.cork()
+    clock.after(leftMs + SOUND_EVERY_MS - nowMs, () => leave(to))
+  }
+
+  function leave(to: Socket): void {
+    if (!gathering || to !== socket) return
+    gathering = false
+    leftMs = clock.now()
+    to.uncork()
+  }
+
   const send = (ask: Ask, pcm?: Int16Array): boolean => {
     if (!socket || !abilities) return false
+    if (ask.type === 'vad.sound') gather(socket)
     socket.write(encodeFrame(ask, pcm))
+    if (ask.type !== 'vad.sound') leave(socket)
     return true
   }
 
@@ -67,6 +96,7 @@ export function createSpeechClient(options: { host: string; port: number; clock:
       if (socket === attempt) {
         socket = null
         abilities = null
+        gathering = false
         if (!closed) log.warn({}, 'speech process is away')
         for (const [id, handler] of [...handlers]) {
           if (!detectors.has(id)) handler({ type: 'failed', id, reason: 'internal' }, new Int16Array(0))

@@ -77,8 +77,20 @@ function serve(socket: Socket, work: Work): void {
   const detectors = new Map<number, Ear>()
   const canceled = new Set<number>()
   const running = new Set<number>()
+  let gathering = false
+  const leave = () => {
+    gathering = false
+    socket.uncork()
+  }
+  // What one run of the model says of many lines is one write.
   const send = (answer: Answer, pcm?: Int16Array) => {
-    if (!socket.destroyed) socket.write(encodeFrame(answer, pcm))
+    if (socket.destroyed) return
+    if (!gathering) {
+      gathering = true
+      socket.cork()
+      setImmediate(leave)
+    }
+    socket.write(encodeFrame(answer, pcm))
   }
   socket.setNoDelay(true)
   send({

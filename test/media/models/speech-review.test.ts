@@ -82,3 +82,31 @@ describe('a speech process that hangs', () => {
     expect(broken()).toBe(0)
   })
 })
+
+describe('sound for the detectors', () => {
+  const sound = (atMs: number) => ({ pcm: new Int16Array(160), atMs, concealed: false })
+
+  it('leaves at once where little comes, else together every 5 ms', async () => {
+    const { client, clock, asked } = await hung()
+    const kinds = () => asked.map(({ type }) => type)
+    clock.advance(100)
+    const ear = client.vad.open({ sampleRate: 8000, onVoice: () => {} })
+    ear.push(sound(0))
+    await until(() => asked.length === 2, 'the first frame')
+    for (let n = 1; n <= 20; n++) ear.push(sound(n))
+    // What is asked on another connection has come there and back: these have not left.
+    await (await hung()).client.ready
+    expect(kinds()).toEqual(['vad.open', 'vad.sound'])
+    clock.advance(5)
+    await until(() => asked.length === 22, 'the others')
+  })
+
+  it('is never overtaken by what is asked after it', async () => {
+    const { client, asked } = await hung()
+    const ear = client.vad.open({ sampleRate: 8000, onVoice: () => {} })
+    for (let n = 0; n < 5; n++) ear.push(sound(n))
+    ear.close()
+    await until(() => asked.at(-1)?.type === 'vad.close', 'the end of the detector')
+    expect(asked.map(({ type }) => type)).toEqual(['vad.open', ...Array(5).fill('vad.sound'), 'vad.close'])
+  })
+})

@@ -1,0 +1,65 @@
+/** How long what is on the bus has been waiting, by the clock of Redis. */
+import type { Redis } from 'ioredis'
+import { busKeys } from './bus.ts'
+
+export interface StreamAge {
+  /** Entries that were taken and are not done. */
+  pending: number
+  /** The oldest that is not done, taken or not; 0: there is none. */
+  oldestMs: number
+}
+
+export interface BusAges {
+  /** Calls that wait for an engine. */
+  commands: StreamAge
+  /** What engines have told, and control has not taken in. */
+  events: StreamAge
+  /** Questions of engines that control has not answered. */
+  asks: StreamAge
+  /** Events that could not be taken in, and were put aside. */
+  dead: number
+}
+
+export async function readBusAges(redis: Redis, prefix?: string): Promise<BusAges> {
+  const keys = busKeys(prefix)
+  const [seconds, micros] = await redis.time()
+  const nowMs = Number(seconds) * 1000 + Number(micros) / 1000
+  const [commands, events, asks, dead] = await Promise.all([
+    ageOf(redis, keys.commands, 'engines', nowMs),
+    ageOf(redis, keys.events, 'control', nowMs),
+    ageOf(redis, keys.asks, 'control', nowMs),
+    redis.xlen(keys.deadEvents),
+  ])
+  return { commands, events, asks, dead }
+}
+
+async function ageOf(redis: Redis, stream: string, group: string, nowMs: number): Promise<StreamAge> {
+  const [pending, oldestPending, after] = await stateOf(redis, stream, group)
+  const unread = (await redis.xrange(stream, after === null ? '-' : `(${after}`, '+', 'COUNT', 1)) as [
+    string,
+    unknown,
+  ][]
+  const ids = [oldestPending, unread[0]?.[0]].filter(id => typeof id === 'string')
+  return { pending, oldestMs: ids.length === 0 ? 0 : Math.max(0, nowMs - Math.min(...ids.map(msOf))) }
+}
+
+/** Taken and not done, the oldest of them, and the last that was taken; a group that nobody made has taken nothing. */
+async function stateOf(redis: Redis, stream: string, group: string): Promise<[number, string | null, string | null]> {
+  const groups = (await redis.xinfo('GROUPS', stream).catch(ifMissing([]))) as unknown[][]
+  const fields = groups
+    .map(one => new Map(one.map((field, index) => [field, one[index + 1]])))
+    .find(one => one.get('name') === group)
+  if (!fields) return [0, null, null]
+  const [pending, oldest] = (await redis.xpending(stream, group)) as [number, string | null]
+  return [pending, pending > 0 ? oldest : null, String(fields.get('last-delivered-id'))]
+}
+
+/** A stream that nobody has written to does not exist; whatever else is wrong is not to be taken for that. */
+const ifMissing =
+  <T>(instead: T) =>
+  (error: Error): T => {
+    if (/no such key/i.test(error.message)) return instead
+    throw error
+  }
+
+const msOf = (id: string): number => Number(id.split('-')[0])
