@@ -38,7 +38,7 @@ await runUntilStopped('engine', async () => {
   const redis = openRedis(required(config.REDIS_URL, 'REDIS_URL'), log)
   const sealer = createSealer(config.secret)
   const engine = config.ENGINE_NAME
-  const journal = await openEventJournal(join(spoolFolder(config), 'events'), clock.wall(), log)
+  const journal = openEventJournal(join(spoolFolder(config), 'events'), clock.wall(), log)
   const bus = createEngineBus({ redis, sealer, engine, clock, log, journal, prefix: config.REDIS_PREFIX })
   await bus.recover()
   const directory = await bus.trunks()

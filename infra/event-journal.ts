@@ -9,17 +9,19 @@ import type { EventJournal, Log } from '../media/ports.ts'
 const ENDING = '.ndjson'
 
 /** `folder`: of engines of one name, of which there is one at a time. */
-export async function openEventJournal(folder: string, startedMs: number, log: Log): Promise<EventJournal> {
-  const failed = (error: unknown) => log.error({ err: error }, 'events that are due cannot be kept on disk')
-  await mkdir(folder, { recursive: true, mode: 0o700 }).catch(failed)
+export function openEventJournal(folder: string, startedMs: number, log: Log): EventJournal {
   const name = `${String(startedMs).padStart(15, '0')}-${process.pid}${ENDING}`
   const file = join(folder, name)
   let work: Promise<unknown> = Promise.resolve()
   const next = (step: () => Promise<unknown>) => {
-    work = work.then(step).catch(failed)
+    work = work.then(step).catch(error => log.error({ err: error }, 'events that are due cannot be kept on disk'))
   }
   return {
-    append: events => next(() => appendFile(file, events.map(event => `${event}\n`).join(''), { mode: 0o600 })),
+    append: events =>
+      next(async () => {
+        await mkdir(folder, { recursive: true, mode: 0o700 })
+        await appendFile(file, events.map(event => `${event}\n`).join(''), { mode: 0o600 })
+      }),
     clear: () => next(() => rm(file, { force: true })),
     async left() {
       const all = await readdir(folder).catch(() => [])

@@ -3,7 +3,7 @@
  * once they are back. Servers of its own, since those of the run are everybody's.
  */
 import { randomInt } from 'node:crypto'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
@@ -137,6 +137,7 @@ const webhooksOf = (id: string) =>
 
 const journal = () => {
   const spool = join(stack.folder, 'spool', stack.engineName, 'events')
+  if (!existsSync(spool)) return ''
   return readdirSync(spool)
     .map(name => readFileSync(join(spool, name), 'utf8'))
     .join('')
