@@ -120,7 +120,7 @@ describe.skipIf(!canRun)('somebody new', () => {
 
     await panelOf(page).getByRole('link', { name: 'Open the call' }).click()
     await page.getByText(heard).first().waitFor()
-    await page.getByRole('link', { name: 'Calls' }).click()
+    await page.getByRole('link', { name: 'Calls', exact: true }).click()
     await page.getByRole('table').getByText('completed').waitFor()
     expect(unexpected(complaints)).toEqual([])
   })
