@@ -424,9 +424,9 @@ describe('words', () => {
     ...{ not_running: 1, no_consent: 1, subscription_inactive: 1, no_outbound_line: 1, max_spend: 1 },
     ...{ insufficient_balance: 1, daily_limit_reached: 1, outside_window: 1, quiet_hours: 1, retry_interval: 1 },
     ...{ do_not_call: 1, emergency: 1, premium_rate: 1, satellite: 1, blocked_prefix: 1, attempts_exhausted: 1 },
-    ...{ destination_not_allowed: 1, no_common_hours: 1, moderation_rejected: 1 },
+    ...{ destination_not_allowed: 1, no_common_hours: 1, moderation_rejected: 1, erased: 1 },
     ...{ dialing: 1, in_progress: 1, completed: 1, no_answer: 1, busy: 1, failed: 1, skipped: 1, canceled: 1 },
-  } satisfies Record<WaitReason | SkipReason | 'moderation_rejected' | Exclude<ContactStatus, 'pending'>, 1>
+  } satisfies Record<WaitReason | SkipReason | 'moderation_rejected' | 'erased' | Exclude<ContactStatus, 'pending'>, 1>
 
   it.each(['en', 'ru'])('are there in %s for whatever the API may say', language => {
     const words = read(`../../../control/dashboard/page/campaigns/words.${language}.json`)
