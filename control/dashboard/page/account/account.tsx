@@ -1,7 +1,8 @@
-import { Button, Paper, Stack, Text, Title } from '@mantine/core'
+import { Anchor, Button, Paper, Stack, Text, Title } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
+import { Link } from 'react-router'
 import { api } from '../api/client.ts'
 import { must } from '../api/queries.ts'
 import { Confirm } from '../ui/confirm.tsx'
@@ -53,6 +54,12 @@ export default function Account() {
           </Confirm>
         </Stack>
       </Paper>
+      <Text size="sm">
+        <Anchor component={Link} to="/data/account" inherit>
+          {t('account.delete')}
+        </Anchor>
+        . {t('account.deleteHint')}
+      </Text>
     </Page>
   )
 }

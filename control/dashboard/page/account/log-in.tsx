@@ -5,14 +5,18 @@ import { useTranslation } from 'react-i18next'
 import { Link, useLocation, useNavigate } from 'react-router'
 import { api } from '../api/client.ts'
 import { must, queryClient, sessionQuery } from '../api/queries.ts'
+import { Notice } from '../ui/notice.tsx'
 import { Password } from '../ui/password.tsx'
 import { ProblemAlert } from '../ui/states.tsx'
 import { Entrance, wayBack } from './entrance.tsx'
 
+/** Who has deleted the account comes here. */
+const isClosed = (state: unknown) => (state as { closed?: unknown } | null)?.closed === true
+
 export default function LogIn() {
   const { t } = useTranslation('account')
   const navigate = useNavigate()
-  const { search } = useLocation()
+  const { search, state } = useLocation()
   const form = useForm({ mode: 'uncontrolled', initialValues: { email: '', password: '' } })
   const logIn = useMutation({
     mutationFn: (body: { email: string; password: string }) => must(api.POST('/auth/log-in', { body })),
@@ -24,6 +28,11 @@ export default function LogIn() {
   })
   return (
     <Entrance title={t('logIn')}>
+      {isClosed(state) && (
+        <Notice title={t('closed')} role="status">
+          {t('closedHint')}
+        </Notice>
+      )}
       <form onSubmit={form.onSubmit(values => logIn.mutate(values))}>
         <Stack>
           <TextInput

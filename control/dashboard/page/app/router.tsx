@@ -42,6 +42,7 @@ export const router = createBrowserRouter(
                 page('campaigns/:campaign_id', () => import('../campaigns/campaign.tsx')),
                 page('contacts', () => import('../contacts/contacts.tsx')),
                 page('contacts/:contact_id', () => import('../contacts/contact.tsx')),
+                page('data/:tab?', () => import('../data/data.tsx')),
                 page('do-not-call', () => import('../do-not-call/do-not-call.tsx')),
                 page('*', () => import('../ui/not-found.tsx')),
               ],

@@ -11,6 +11,7 @@ import {
   IconRobot,
   IconRouter,
   IconSearch,
+  IconShieldLock,
   IconSpeakerphone,
 } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
@@ -33,6 +34,7 @@ const places = [
   { to: '/do-not-call', word: 'doNotCall', Icon: IconPhoneOff },
   { to: '/access', word: 'access', Icon: IconPlug },
   { to: '/balance', word: 'balance', Icon: IconCoins },
+  { to: '/data', word: 'data', Icon: IconShieldLock },
 ] as const
 
 export function Shell() {

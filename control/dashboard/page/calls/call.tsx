@@ -9,6 +9,7 @@ import { Link, useParams } from 'react-router'
 import { Page } from '../ui/page.tsx'
 import { Answered, Waiting } from '../ui/states.tsx'
 import { EndedCall } from './ended.tsx'
+import { EraseCall } from './erase.tsx'
 import { type Call, callQuery, isLive } from './queries.ts'
 import { CallStatusBadge } from './status.tsx'
 
@@ -24,7 +25,12 @@ export default function CallPage() {
       title={title}
       actions={
         <Group gap="md">
-          {call.data && !isLive(call.data) && <CallStatusBadge status={call.data.status} />}
+          {call.data && !isLive(call.data) && (
+            <>
+              <CallStatusBadge status={call.data.status} />
+              <EraseCall call={call.data} />
+            </>
+          )}
           <Anchor component={Link} to="/calls" size="sm">
             <Group gap={4} wrap="nowrap">
               <IconArrowLeft size={16} aria-hidden />
@@ -53,5 +59,6 @@ function useTitle(call: Call | undefined): string {
   const { t } = useTranslation('calls')
   if (!call) return t('title')
   const who = call.direction === 'out' ? call.to : call.from
-  return who === 'web' ? t('page.webTitle') : t('page.title', { who })
+  if (who === 'web') return t('page.webTitle')
+  return who === 'erased' ? t('page.erasedTitle') : t('page.title', { who })
 }

@@ -23,16 +23,27 @@ export function DirectionIcon({ direction }: { direction: Call['direction'] }) {
   )
 }
 
+/** A number, or the word for what stands in its place. */
+export function usePartyName(): (party: string) => string {
+  const { t } = useTranslation('calls')
+  // What comes in may call itself anything.
+  const words = new Map([
+    ['web', t('browser')],
+    ['erased', t('erased')],
+  ])
+  return party => words.get(party) ?? party
+}
+
 /** The way to the call. A session in the browser has no number; its contact may have one. */
 export function CallLink({ call: { id, direction, from, to } }: { call: Call }) {
-  const { t } = useTranslation('calls')
+  const nameOf = usePartyName()
   return (
     <Anchor component={Link} to={`/calls/${id}`} size="sm">
-      <span style={UNBROKEN}>{from === 'web' ? t('browser') : from}</span>
+      <span style={UNBROKEN}>{nameOf(from)}</span>
       {direction !== 'web' && (
         <>
           {' → '}
-          <span style={UNBROKEN}>{to}</span>
+          <span style={UNBROKEN}>{nameOf(to)}</span>
         </>
       )}
     </Anchor>

@@ -5,14 +5,14 @@ import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
 import { projectsQuery } from '../api/queries.ts'
 import { duration, exactTime, money } from '../ui/format.ts'
-import { Goal } from './columns.tsx'
+import { Goal, usePartyName } from './columns.tsx'
 import { type CallDetail, campaignNameQuery, contactNameQuery } from './queries.ts'
 import { Section } from './section.tsx'
 
 /** Who, when, how long, how much. */
 export function Facts({ call }: { call: CallDetail }) {
   const { t } = useTranslation('calls')
-  const party = (number: string) => (number === 'web' ? t('browser') : number)
+  const party = usePartyName()
   const time = (iso: string | null) => iso && exactTime(iso)
   const answered = call.answered_at !== null
   const length = (seconds: number | null) => (seconds === null ? null : duration(seconds))

@@ -14,6 +14,7 @@ import { Page } from '../ui/page.tsx'
 import { Answered } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
 import { ContactForm } from './contact-form.tsx'
+import { DeleteContact } from './delete.tsx'
 import { type Contact, callsOfContactQuery, contactQuery } from './queries.ts'
 
 export default function ContactPage() {
@@ -23,7 +24,15 @@ export default function ContactPage() {
   return (
     <Answered of={contact}>
       {data => (
-        <Page title={data.name ?? data.phone} actions={<DoNotCall contact={data} />}>
+        <Page
+          title={data.name ?? data.phone}
+          actions={
+            <>
+              <DoNotCall contact={data} />
+              <DeleteContact contact={data} />
+            </>
+          }
+        >
           <SimpleGrid cols={{ base: 1, md: 2 }}>
             <Section title={t('known')}>
               <ContactForm key={data.id} contact={data} />

@@ -11,6 +11,7 @@ import { dateTime, money, number } from '../ui/format.ts'
 import { Page } from '../ui/page.tsx'
 import { oneOf } from '../ui/search-state.ts'
 import { Answered } from '../ui/states.tsx'
+import { DeleteSearch } from './delete.tsx'
 import { LeadList } from './lead-list.tsx'
 import { isOver, type Job, jobQuery } from './queries.ts'
 import { useSourceName } from './sources.tsx'
@@ -50,7 +51,7 @@ function OneJob({ job }: { job: Job }) {
   const { t } = useTranslation('leads')
   const { niche, geo } = job.brief_parsed
   return (
-    <Page title={`${niche}, ${geo}`} actions={isOver(job) ? <ToCampaign job={job} /> : <Cancel job={job} />}>
+    <Page title={`${niche}, ${geo}`} actions={isOver(job) ? <Over job={job} /> : <Cancel job={job} />}>
       <Anchor component={Link} to="/leads" size="sm">
         {t('back')}
       </Anchor>
@@ -59,6 +60,15 @@ function OneJob({ job }: { job: Job }) {
       <LeadList job={job} />
       <BriefOf job={job} />
     </Page>
+  )
+}
+
+function Over({ job }: { job: Job }) {
+  return (
+    <>
+      <ToCampaign job={job} />
+      <DeleteSearch job={job} />
+    </>
   )
 }
 

@@ -14,10 +14,12 @@ interface ConfirmProps {
   /** Rejects where it was refused; the question then stays open with the reason. */
   onConfirm: () => Promise<unknown>
   danger?: boolean
+  /** False: something in the question is still to be answered. */
+  ready?: boolean
 }
 
 /** A question before what cannot be taken back. */
-export function Confirm({ trigger, title, children, action, onConfirm, danger = true }: ConfirmProps) {
+export function Confirm({ trigger, title, children, action, onConfirm, danger = true, ready = true }: ConfirmProps) {
   const { t } = useTranslation()
   const [opened, setOpened] = useState(false)
   const [busy, setBusy] = useState(false)
@@ -55,7 +57,7 @@ export function Confirm({ trigger, title, children, action, onConfirm, danger = 
             <Button variant="default" onClick={() => setOpened(false)} data-autofocus>
               {t('cancel')}
             </Button>
-            <Button color={danger ? 'red' : undefined} loading={busy} onClick={confirm}>
+            <Button color={danger ? 'red' : undefined} loading={busy} disabled={!ready} onClick={confirm}>
               {action}
             </Button>
           </Group>

@@ -6,6 +6,7 @@ import type balance from '../balance/words.en.json'
 import type calls from '../calls/words.en.json'
 import type campaigns from '../campaigns/words.en.json'
 import type contacts from '../contacts/words.en.json'
+import type data from '../data/words.en.json'
 import type diagnosis from '../diagnosis/words.en.json'
 import type doNotCall from '../do-not-call/words.en.json'
 import type home from '../home/words.en.json'
@@ -26,6 +27,7 @@ declare module 'i18next' {
       calls: typeof calls
       campaigns: typeof campaigns
       contacts: typeof contacts
+      data: typeof data
       diagnosis: typeof diagnosis
       'do-not-call': typeof doNotCall
       home: typeof home

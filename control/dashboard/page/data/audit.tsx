@@ -1,0 +1,143 @@
+import { Badge, Button, Code, Group, NativeSelect, Stack, Text } from '@mantine/core'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useTranslation } from 'react-i18next'
+import { exactTime } from '../ui/format.ts'
+import { useFilters } from '../ui/search-state.ts'
+import { Answered, Empty, ProblemAlert } from '../ui/states.tsx'
+import { type Column, DataTable } from '../ui/table.tsx'
+import { auditQuery, type Deed, keyNamesQuery } from './queries.ts'
+
+export function Audit() {
+  const { t } = useTranslation('data')
+  const { t: common } = useTranslation()
+  const { params, set } = useFilters()
+  const operations = useOperations()
+  // The address is anybody's; an operation of the server that has no words yet may be asked for all the same.
+  const asked = params.get('operation')
+  const operation = asked !== null && /^[a-z_]{1,64}$/.test(asked) ? asked : null
+  const deeds = useInfiniteQuery(auditQuery(operation))
+  const columns = useColumns(operations)
+  return (
+    <Stack>
+      <Text maw={720}>{t('audit.lead')}</Text>
+      <NativeSelect
+        maw={360}
+        label={t('audit.operation')}
+        data={[{ value: '', label: common('all') }, ...choicesOf(operations, operation)]}
+        value={operation ?? ''}
+        onChange={({ currentTarget }) => set({ operation: currentTarget.value })}
+      />
+      <Answered of={deeds}>
+        {({ pages }) => (
+          <DataTable
+            label={t('audit.title')}
+            columns={columns}
+            items={pages.flatMap(page => page.items)}
+            rowKey={({ id }) => id}
+            empty={<Empty title={t(operation === null ? 'audit.none' : 'audit.noneLike')} />}
+            minWidth={980}
+          />
+        )}
+      </Answered>
+      {deeds.data && <ProblemAlert error={deeds.error} />}
+      {deeds.hasNextPage && (
+        <Group>
+          <Button variant="default" loading={deeds.isFetchingNextPage} onClick={() => deeds.fetchNextPage()}>
+            {t('audit.older')}
+          </Button>
+        </Group>
+      )}
+      {deeds.data && deeds.data.pages.length > 1 && !deeds.hasNextPage && (
+        <Text size="sm" c="dimmed" role="status">
+          {t('audit.end')}
+        </Text>
+      )}
+    </Stack>
+  )
+}
+
+type Operations = ReadonlyMap<string, string>
+
+/** In words, by their id. */
+function useOperations(): Operations {
+  const { t } = useTranslation('data')
+  return new Map(Object.entries(t('operations', { returnObjects: true })))
+}
+
+function choicesOf(operations: Operations, asked: string | null) {
+  const known = [...operations].map(([value, label]) => ({ value, label }))
+  const unknown = asked !== null && !operations.has(asked) ? [{ value: asked, label: asked }] : []
+  return [...unknown, ...known.sort((a, b) => a.label.localeCompare(b.label))]
+}
+
+function useColumns(operations: Operations): Column<Deed>[] {
+  const { t } = useTranslation('data')
+  return [
+    { key: 'at', header: t('audit.columns.at'), cell: ({ at }) => <Unbroken>{exactTime(at)}</Unbroken> },
+    {
+      key: 'what',
+      header: t('audit.columns.what'),
+      cell: ({ operation }) => operations.get(operation) ?? <Code>{operation}</Code>,
+    },
+    { key: 'to', header: t('audit.columns.to'), cell: ({ resource }) => (resource ? <Code>{resource}</Code> : '—') },
+    {
+      key: 'who',
+      header: t('audit.columns.who'),
+      cell: deed => (
+        // Names of keys may be one long word, and what is behind them is to be seen.
+        <div style={{ maxWidth: 260, overflowWrap: 'anywhere' }}>
+          <Who deed={deed} />
+        </div>
+      ),
+    },
+    { key: 'from', header: t('audit.columns.from'), cell: deed => <From deed={deed} /> },
+    { key: 'outcome', header: t('audit.columns.outcome'), cell: deed => <Outcome deed={deed} /> },
+  ]
+}
+
+const Unbroken = ({ children }: { children: string }) => (
+  <Text span inherit style={{ whiteSpace: 'nowrap' }}>
+    {children}
+  </Text>
+)
+
+function Who({ deed: { actor, actor_id } }: { deed: Deed }) {
+  const { t } = useTranslation('data')
+  const { data: names } = useQuery(keyNamesQuery)
+  const name = actor === 'key' && actor_id !== null ? names?.get(actor_id) : undefined
+  if (name !== undefined) return t('audit.keyNamed', { name })
+  return (
+    <>
+      {t(`audit.actors.${actor}`)} {actor === 'key' && <Code>{actor_id}</Code>}
+    </>
+  )
+}
+
+function From({ deed: { door, address } }: { deed: Deed }) {
+  const { t } = useTranslation('data')
+  return (
+    <>
+      {t(`audit.doors.${door}`)}
+      {address && (
+        <Text size="xs" c="dimmed">
+          {address}
+        </Text>
+      )}
+    </>
+  )
+}
+
+const colors = { done: 'green', replayed: 'gray', refused: 'orange', failed: 'red', open: 'blue' } as const
+
+function Outcome({ deed: { outcome, code } }: { deed: Deed }) {
+  const { t } = useTranslation('data')
+  const how = outcome ?? 'open'
+  return (
+    <Stack gap={4} align="flex-start">
+      <Badge miw="max-content" variant="dot" color={colors[how]} tt="none">
+        {t(`audit.outcomes.${how}`)}
+      </Badge>
+      {code && <Code>{code}</Code>}
+    </Stack>
+  )
+}

@@ -1,0 +1,64 @@
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
+import { api } from '../api/client.ts'
+import { must } from '../api/queries.ts'
+import type { Schemas } from '../api/types.ts'
+
+export type Deed = Schemas['AuditEntry']
+export type Erasure = Schemas['Erasure']
+export type Mention = Erasure['mentions'][number]
+
+export const retentionQuery = queryOptions({
+  queryKey: ['retention'],
+  queryFn: ({ signal }) => must(api.GET('/v1/public/retention', { signal })),
+})
+
+const PAGE = 50
+
+/** Whatever is done anywhere is in it at once: it is read anew whenever somebody comes here. */
+export const auditQuery = (operation: string | null) =>
+  infiniteQueryOptions({
+    queryKey: ['audit', operation],
+    initialPageParam: null as string | null,
+    queryFn({ pageParam: cursor, signal }) {
+      const query = {
+        limit: PAGE,
+        ...(cursor === null ? {} : { cursor }),
+        ...(operation === null ? {} : { operation }),
+      }
+      return must(api.GET('/v1/public/audit', { params: { query }, signal }))
+    },
+    getNextPageParam: ({ next_cursor }) => next_cursor,
+    placeholderData: keepPreviousData,
+    staleTime: 0,
+  })
+
+const MOST = 200
+
+/** Names of keys by their id; an account has few. */
+export const keyNamesQuery = queryOptions({
+  queryKey: ['keys', 'names'],
+  queryFn: ({ signal }) =>
+    must(api.GET('/v1/public/keys', { params: { query: { limit: MOST } }, signal })).then(
+      ({ items }) => new Map(items.map(({ id, name }) => [id, name])),
+    ),
+})
+
+interface Source {
+  projectId: string
+  name: string
+}
+
+/** Where each piece of knowledge is: the API tells the pieces of one project at a time. */
+export const sourcesQuery = (projects: readonly { id: string }[]) =>
+  queryOptions({
+    queryKey: ['knowledge', 'all', ...projects.map(({ id }) => id)],
+    async queryFn({ signal }) {
+      const found = new Map<string, Source>()
+      for (const { id: project_id } of projects) {
+        const params = { path: { project_id }, query: { limit: MOST } }
+        const { items } = await must(api.GET('/v1/public/projects/{project_id}/knowledge', { params, signal }))
+        for (const { id, name } of items) found.set(id, { projectId: project_id, name })
+      }
+      return found
+    },
+  })
