@@ -241,7 +241,7 @@ describe.skipIf(chromiumPath === null)('one thing is deleted', () => {
     await dialog(page).getByLabel('Type the number once more').fill(phone)
     await dialog(page).getByRole('button', { name: 'Forget this person' }).click()
     await page.getByRole('heading', { name: `${phone} is forgotten` }).waitFor()
-    expect(await remembered()).not.toContain(phone)
+    await shown(remembered).not.toContain(phone)
     expect(complaints).toEqual([])
   })
 
