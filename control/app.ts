@@ -51,6 +51,7 @@ import { retentionRoutes } from './retention/routes.ts'
 import { sweepRetention } from './retention/service.ts'
 import { softphoneRoutes } from './softphones/routes.ts'
 import { publishSoftphone, publishSoftphones } from './softphones/service.ts'
+import { LEDGER_MS, STATE_MS, watchLedger, watchWork } from './state.ts'
 import { talkRoutes } from './talk/routes.ts'
 import { trunkRoutes } from './trunks/routes.ts'
 import { publishTrunks } from './trunks/service.ts'
@@ -160,6 +161,16 @@ export interface Control {
   stop(): Promise<void>
 }
 
+/** Nobody reads it where nothing is counted. */
+function watchState(deps: Deps) {
+  const meters = deps.meters?.state
+  if (!meters) return []
+  return [
+    every(deps, STATE_MS, 'state', () => watchWork(deps, meters)),
+    every(deps, LEDGER_MS, 'ledger', () => watchLedger(deps, meters)),
+  ]
+}
+
 /** Everything that happens without a request. PgBoss is started and its queues are installed by the caller. */
 export async function startControl(deps: Deps): Promise<Control> {
   await publishTrunks(deps)
@@ -192,6 +203,7 @@ export async function startControl(deps: Deps): Promise<Control> {
     every(deps, HOUR_MS, 'knowledge', () => sweepKnowledge(deps)),
     every(deps, HOUR_MS, 'vectors', () => indexer.refresh()),
     every(deps, MINUTE_MS, 'events', () => deps.bus.trim()),
+    ...watchState(deps),
     startPacer(deps),
   ]
   return {

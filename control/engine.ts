@@ -107,7 +107,7 @@ function changeOf(event: Exclude<CallEvent, { type: 'call.ended' }>): LiveChange
 
 async function handleCallEvent(deps: Deps, event: CallEvent): Promise<void> {
   if (event.type === 'call.ended') {
-    await finish(deps, event.call_id, event.record)
+    if (await finish(deps, event.call_id, event.record)) deps.meters?.calls.ended(event.record)
     return
   }
   // Keys that a caller presses may be a PIN: nothing of them is kept, and a client in a room presses as many as it likes.
@@ -115,6 +115,7 @@ async function handleCallEvent(deps: Deps, event: CallEvent): Promise<void> {
   if (event.type === 'bridge.closed') return updateBridgeClosed(deps.sql, event.owner_id, event.call_id, event.attempt)
   const change = changeOf(event)
   let room: string | undefined
+  let dialed = false
   await deps.sql.begin(async tx => {
     const call = await lockCall(tx, event.call_id)
     if (!call || call.ended_at || call.owner_id !== event.owner_id) return
@@ -122,11 +123,13 @@ async function handleCallEvent(deps: Deps, event: CallEvent): Promise<void> {
     if (change.progress_ms !== undefined && change.progress_ms <= call.progress_ms) delete change.progress_ms
     if (change.answered_at && call.answered_at) delete change.answered_at
     await updateLive(tx, call, change)
+    dialed = change.status === 'dialing'
     if (change.status === 'in_progress') await noteAnswered(tx, call)
     const stored = storedEvent(event)
     if (stored) await insertEvent(tx, call.id, stored)
     if (event.type === 'call.closing') room = await closeDialogue(tx, call.id, new Date(event.at), event.reason)
   })
+  if (dialed) deps.meters?.calls.dialed.add()
   lookSoon(deps, room)
 }
 

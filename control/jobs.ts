@@ -3,9 +3,10 @@ import { PgBoss, type SendOptions } from 'pg-boss'
 import type { Log } from '../media/ports.ts'
 import type { Tx } from './db/connect.ts'
 import type { Deps } from './deps.ts'
+import { JOB_NAMES, type JobName } from './job-names.ts'
 import { errorFields, rethrowBare } from './log.ts'
 
-export interface JobData {
+export interface JobData extends Record<JobName, object> {
   'call.place': { call_id: string }
   'campaign.place': { call_ids: string[] }
   'webhook.deliver': { delivery_id: string; attempt: number }
@@ -16,7 +17,6 @@ export interface JobData {
   'leads.search': { owner_id: string; job_id: string }
   'account.erase': { owner_id: string }
 }
-export type JobName = keyof JobData
 
 interface Queue {
   retryLimit: number
@@ -104,7 +104,7 @@ export function createBoss(options: {
 }
 
 export async function installQueues(boss: PgBoss): Promise<void> {
-  for (const name of Object.keys(queues) as JobName[]) {
+  for (const name of JOB_NAMES) {
     const options = { ...queues[name], deleteAfterSeconds: KEPT_SECONDS }
     await boss.createQueue(name, options)
     await boss.updateQueue(name, options) // one that was there keeps what it had

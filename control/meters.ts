@@ -1,7 +1,9 @@
 /** What control counts. */
 import { type AskAnswer, Refusal } from '../media/contract/messages.ts'
 import type { Metrics } from '../media/contract/metrics.ts'
+import { createCallMeters } from './calls/meters.ts'
 import { problemCodes } from './http/problem.ts'
+import { createStateMeters } from './state-meters.ts'
 
 /** In seconds: an answer takes some milliseconds, and nobody waits for longer than ten. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
@@ -15,6 +17,8 @@ export function createControlMeters(metrics: Metrics) {
     labels: { verdict: ['admitted', ...Refusal.options] },
   })
   return {
+    calls: createCallMeters(metrics),
+    state: createStateMeters(metrics),
     requests: metrics.histogram({
       name: 'parley_http_request_seconds',
       help: 'How long requests took, by the class of their status.',

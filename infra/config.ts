@@ -198,7 +198,8 @@ export const SETTINGS: readonly string[] = [...Object.keys(Environment.shape), .
 
 export class ConfigError extends Error {}
 
-export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
+/** `make: false`: who only looks makes neither the home nor a secret; without one it is empty. */
+export function readConfig(env: NodeJS.ProcessEnv = process.env, { make = true } = {}): Config {
   // `NAME=` in a compose file means that it is not set; as a number it would be port 0.
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
   const parsed = Environment.safeParse({ ...given, ...readSecretFiles(given) })
@@ -225,22 +226,26 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     throw new ConfigError('RTP_PORT_MAX must be above RTP_PORT_MIN')
   }
   const home = resolve(values.PARLEY_HOME)
-  mkdirSync(home, { recursive: true })
+  if (make) mkdirSync(home, { recursive: true })
   return {
     ...values,
     TRUNK_PRIVATE_HOSTS: values.TRUNK_PRIVATE_HOSTS ?? (isOpenToAll(values) ? 'deny' : 'allow'),
     home,
     cache: resolve(values.PARLEY_CACHE),
-    secret: values.PARLEY_SECRET ?? keptSecret(join(home, 'secret')),
+    secret: values.PARLEY_SECRET ?? keptSecret(join(home, 'secret'), make),
     speechThreads: Math.max(1, Math.floor(cpus().length / 2)),
   }
 }
 
-function readSecretFiles(given: NodeJS.ProcessEnv): Record<string, string> {
-  const named = SECRETS.flatMap(name => {
-    const file = given[`${name}_FILE`]
-    return file === undefined ? [] : [[name, readSecretFile(name, file)] as const]
+/** Of those that are named, without a look into them. */
+export const secretFiles = (env: NodeJS.ProcessEnv): { name: string; file: string }[] =>
+  SECRETS.flatMap(name => {
+    const file = env[`${name}_FILE`]
+    return file ? [{ name, file }] : []
   })
+
+function readSecretFiles(given: NodeJS.ProcessEnv): Record<string, string> {
+  const named = secretFiles(given).map(({ name, file }) => [name, readSecretFile(name, file)] as const)
   for (const [name, value] of named) {
     // `npm start` gives its children by value what it had from a file.
     if ((given[name] ?? value) !== value)
@@ -290,8 +295,9 @@ function checkLiveKit(values: z.infer<typeof Environment>): void {
 }
 
 /** Made at the first start and kept: what was sealed yesterday must open today. */
-function keptSecret(file: string): string {
+function keptSecret(file: string, make: boolean): string {
   if (!existsSync(file)) {
+    if (!make) return ''
     // Whole or not at all, also when we are killed; a link that is there already is another process's, which was faster.
     const draft = `${file}.${process.pid}`
     writeFileSync(draft, randomBytes(32).toString('base64url'), { mode: 0o600 })

@@ -163,10 +163,11 @@ async function startStack(config: Config, home: Home): Promise<Stack> {
     keep('Redis', redis.child)
     env['REDIS_URL'] = redis.url
   }
-  home.tell({
+  const connections = {
     database_url: config.DATABASE_URL ?? env['DATABASE_URL']!,
     redis_url: config.REDIS_URL ?? env['REDIS_URL']!,
-  })
+  }
+  home.tell(connections)
   const mail = showMail(mailFolder(config.home), text => tell(`A mail was sent:\n\n${text}`))
   running.push({ name: 'mail', stop: () => mail.stop() })
   const sip = await startSip(config, env, { logFile: logFile('sip-server'), watch, keep })
@@ -203,6 +204,8 @@ async function startStack(config: Config, home: Home): Promise<Stack> {
   const opened = rooms?.open({ control: localUrl(config.HTTP_HOST, control.port), talk: `${publicUrl}/talk` })
   const engine = { env: { ...env, ...metricsPort(config, 1) }, logFile: logFile('engine') }
   keep('engine', await startProcess({ name: 'Engine', file: 'engine.ts', ...engine, ...watch }))
+  const { PARLEY_SECRET: _secret, PARLEY_HOME: _home, ...settings } = env
+  home.tell({ ...connections, settings })
   const roomsOpen = (await opened) ?? config.LIVEKIT_URL !== undefined
   if (roomsOpen && rooms) parts.push('LiveKit')
 

@@ -16,6 +16,7 @@ const programs = {
   admin: 'infra/admin.ts',
   bench: 'test/bench/main.ts',
   openapi: 'infra/openapi.ts',
+  doctor: 'infra/doctor.ts',
 }
 const [task = '', ...rest] = process.argv.slice(2)
 const program = programs[task]

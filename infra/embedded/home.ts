@@ -19,6 +19,8 @@ export interface Home {
 export interface Connections {
   database_url: string
   redis_url: string
+  /** What its processes were given beyond that, once they are told; without the secret, which is in a file or the environment. */
+  settings?: Record<string, string>
 }
 
 const CONNECTIONS = 'connections.json'

@@ -2,10 +2,14 @@
  * The SIP of real calls through the whole platform, a check of a real trunk, and what is counted of them: sipp and Kamailio are
  * the carriers.
  */
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { freeUdpPort, Kamailio, REALM } from '../sip/trunk/kamailio.ts'
+import { examine } from '../support/doctor.ts'
 import { type Stack, startStack } from '../support/stack.ts'
-import { answer, freeSipPort, receive, startSipp } from '../support/stack-sipp.ts'
+import { answer, answerInside, freeSipPort, play, receive, sdp, startSipp } from '../support/stack-sipp.ts'
+import { silence } from '../support/stack-speech.ts'
+import { pcap } from '../support/stack-wire.ts'
 import { until } from '../support/world.ts'
 
 let stack: Stack
@@ -84,4 +88,47 @@ it('what engine and control count tells of calls and requests, and of nobody’s
   expect(valueIn(control, 'parley_http_problems_total{code="not_found"}')).toBe(1)
   expect(valueIn(control, 'parley_admissions_total{verdict="admitted"}')).toBe(0)
   for (const text of [control, engine]) expect(text).not.toMatch(/\+?1?4155550155|\d+\.\d+\.\d+\.\d+/)
+})
+
+it('a conversation is well in the eyes of the doctor while it lasts, and shows how it was when it has ended', {
+  timeout: 120_000,
+}, async () => {
+  const question = await stack.speech.say('Please tell the director that the old lighthouse has been repaired.')
+  const file = pcap(join(stack.folder, 'question'), [
+    { pcm: silence(3000) },
+    { pcm: question },
+    { pcm: silence(20_000) },
+  ])
+  const steps = [
+    receive('INVITE'),
+    answer('200 OK', sdp()),
+    receive('ACK'),
+    play(file),
+    receive('BYE'),
+    answerInside('200 OK'),
+  ]
+  const sipp = await startSipp(stack, steps, { seconds: 60 })
+  const customer = await stack.owner({ trunk: { port: sipp.port }, project: { greeting: 'Hello.' } })
+  const before = valueIn(await page('control'), 'parley_calls_ended_total{status="completed"}')
+  const call = await customer.place('+14155550156')
+  await call.agentSaid(2)
+  const { findings } = await examine({ ...stack.env })
+  expect(findings.filter(({ verdict }) => verdict === 'bad')).toEqual([])
+  expect(findings).toContainEqual(
+    expect.objectContaining({ part: 'Engines', verdict: 'ok', text: expect.stringContaining('with 1 call,') }),
+  )
+  await customer.rest('POST', `/calls/${call.id}/hangup`)
+  await call.ended()
+  await sipp.done
+  const control = await until(async () => {
+    const text = await page('control')
+    return valueIn(text, 'parley_calls_ended_total{status="completed"}') > before ? text : null
+  }, 'the call to be counted')
+  const mean = (name: string, labels = '') =>
+    valueIn(control, `${name}_sum${labels}`) / valueIn(control, `${name}_count${labels}`)
+  expect(valueIn(control, 'parley_calls_dialed_total')).toBeGreaterThan(0)
+  expect(mean('parley_voice_to_voice_seconds', '{first="answer"}')).toBeLessThan(10)
+  expect(mean('parley_call_loss_ratio')).toBeLessThan(0.05)
+  expect(mean('parley_call_mos')).toBeGreaterThan(3.6)
+  expect(control).not.toMatch(/4155550156/)
 })

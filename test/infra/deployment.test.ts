@@ -246,8 +246,14 @@ describe('an image', () => {
     engine: [...SPEECH_LOADERS, 'infra/embedding/encoder.ts'],
   }
   const entries = {
-    control: ['infra/control.ts', 'infra/admin.ts', 'control/knowledge/extract/worker.ts', 'infra/embedding/worker.ts'],
-    engine: ['infra/engine.ts'],
+    control: [
+      'infra/control.ts',
+      'infra/admin.ts',
+      'infra/doctor.ts',
+      'control/knowledge/extract/worker.ts',
+      'infra/embedding/worker.ts',
+    ],
+    engine: ['infra/engine.ts', 'infra/doctor.ts'],
     speech: ['media/models/speech/main.ts', 'media/models/speech/whisper-worker.ts'],
   }
 

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { DemoFile } from '../../infra/demo/account.ts'
+import { examine, worst } from '../support/doctor.ts'
 import { until } from '../support/world.ts'
 
 const main = join(import.meta.dirname, '../../infra/main.ts')
@@ -116,6 +117,32 @@ describe('npm start', { timeout: 400_000 }, () => {
     run.child.kill('SIGINT')
     await once(run.child, 'exit')
     expect(existsSync(join(home, 'connections.json'))).toBe(false)
+  })
+
+  it('is found whole by the doctor, who is told of nothing but its folder', async () => {
+    const run = start()
+    await run.up
+    const { code, findings } = await examine({ PARLEY_HOME: home })
+    expect([code, findings.filter(({ verdict }) => verdict === 'bad')]).toEqual([0, []])
+    const parts = [
+      'Secrets',
+      'Models',
+      'Disk',
+      'Postgres',
+      'Redis',
+      'Bus',
+      'Engines',
+      'Control',
+      'SIP server',
+      'Speech',
+    ]
+    for (const part of [...parts, 'Trunks', 'Sound', 'Blob store', 'Mail']) {
+      expect([part, worst(findings, part)]).toEqual([part, expect.stringMatching(/^(?:ok|warn)$/)])
+    }
+    const told = JSON.stringify(findings)
+    const { api_key, login, softphone } = demo()
+    for (const secret of [api_key, login.password, softphone.password]) expect(told).not.toContain(secret)
+    expect(told).not.toContain(readFileSync(join(home, 'secret'), 'utf8'))
   })
 
   it('clears away what a killed one left, and never runs twice in one folder', async () => {

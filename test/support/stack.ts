@@ -56,6 +56,8 @@ export interface Stack {
   speech: SpeechKit
   engineName: string
   children: { sipServer: Child; speech: Child; control: Child; engine: Child }
+  /** What control and engine were given. */
+  env: Readonly<Record<string, string>>
   /** What the supervisor told, in its words. */
   told: string[]
   /** What a process has logged so far, one JSON object a line. */
@@ -184,7 +186,7 @@ async function start(
   const children = { sipServer: sipServer.child, speech: speech.child, control, engine }
 
   return {
-    ...{ folder, parts, sip, rtp, baseUrl, world, speech: kit, children, told, stop },
+    ...{ folder, parts, sip, rtp, baseUrl, world, speech: kit, children, env, told, stop },
     engineName: config.ENGINE_NAME,
     logged: name =>
       readFileSync(logFile(name), 'utf8')

@@ -1,0 +1,80 @@
+/** What control counts of calls as they are dialled and when they have ended: how many, how fast, how well they sounded. */
+import { type CallRecord, FinalStatus, type MediaStats } from '../../media/contract/messages.ts'
+import type { Metrics } from '../../media/contract/metrics.ts'
+
+const ANSWER_S = [0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 5, 10]
+const JITTER_S = [0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2]
+const LOSS = [0, 0.001, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.25]
+/** By the words of ITU-T G.107, annex B: 4.3 very satisfied, 4.0 satisfied, 3.6 some not, 3.1 many not, 2.6 nearly all not. */
+const MOS = [1.5, 2, 2.6, 3.1, 3.6, 3.8, 4, 4.2, 4.3, 4.4]
+
+export type CallMeters = ReturnType<typeof createCallMeters>
+
+export function createCallMeters(metrics: Metrics) {
+  const ended = metrics.counter({
+    name: 'parley_calls_ended_total',
+    help: 'Calls that have ended, by how.',
+    labels: { status: FinalStatus.options },
+  })
+  const answers = metrics.histogram({
+    name: 'parley_voice_to_voice_seconds',
+    help: "From the caller's last sound to the agent's first, a turn.",
+    labels: { first: ['answer', 'filler'] },
+    buckets: ANSWER_S,
+  })
+  const jitter = metrics.histogram({
+    name: 'parley_call_jitter_seconds',
+    help: 'Jitter of what came in, a call over SIP.',
+    buckets: JITTER_S,
+  })
+  const loss = metrics.histogram({
+    name: 'parley_call_loss_ratio',
+    help: 'Packets that did not come or came too late to be of use, of all; a call over SIP.',
+    buckets: LOSS,
+  })
+  const mos = metrics.histogram({
+    name: 'parley_call_mos',
+    help: 'Estimate of how well a person would have heard the caller (E-model, 1 to 4.5), a call over SIP.',
+    buckets: MOS,
+  })
+  return {
+    dialed: metrics.counter({ name: 'parley_calls_dialed_total', help: 'Calls that an engine has begun to dial.' }),
+    /** Once a call. */
+    ended(record: Pick<CallRecord, 'status' | 'latency' | 'media'>): void {
+      ended.add({ status: record.status })
+      for (const { total_ms, filler } of record.latency.turns) {
+        answers.observe({ first: filler ? 'filler' : 'answer' }, total_ms / 1000)
+      }
+      const { media } = record
+      if (media === null || media.packets_received === 0) return
+      jitter.observe(media.jitter_ms / 1000)
+      loss.observe(lossOf(media))
+      mos.observe(estimateMos(media))
+    },
+  }
+}
+
+type Heard = Pick<MediaStats, 'packets_received' | 'packets_lost' | 'packets_late' | 'jitter_ms'>
+
+export function lossOf({ packets_received, packets_lost, packets_late }: Heard): number {
+  const expected = packets_received + packets_lost
+  return expected === 0 ? 0 : Math.min(1, (packets_lost + packets_late) / expected)
+}
+
+/** Robustness of G.711 with concealment against single losses (ITU-T G.113, appendix I). */
+const ROBUSTNESS = 25.1
+const PACKET_MS = 20
+
+/**
+ * The E-model (ITU-T G.107) with its defaults, as for G.711, from what our end knows: loss, and jitter as the delay of a
+ * buffer that would hide it. The delay of the network is not known, so that it is an upper bound.
+ */
+export function estimateMos(stats: Heard): number {
+  const lossPercent = 100 * lossOf(stats)
+  const delayMs = PACKET_MS + 2 * stats.jitter_ms
+  const delayed = 0.024 * delayMs + (delayMs > 177.3 ? 0.11 * (delayMs - 177.3) : 0)
+  const lost = (95 * lossPercent) / (lossPercent + ROBUSTNESS)
+  const rating = 93.2 - delayed - lost
+  if (rating <= 0) return 1
+  return 1 + 0.035 * rating + rating * (rating - 60) * (100 - rating) * 7e-6
+}

@@ -1,0 +1,72 @@
+/** The SIP server: asked as an application asks it, which then takes no calls and goes. */
+import { randomUUID } from 'node:crypto'
+import { connect } from 'node:net'
+import { encodeFrame, FrameDecoder } from '../../sip/server/wire.ts'
+import { ANSWER_MS, about, bare, type Finding, failureOf, inTime, isLoopback } from './finding.ts'
+
+const say = about('SIP server')
+/** Longer than any answer to `authenticate`. */
+const LONGEST = 64 * 1024
+
+export type Greeting = { accepted: true; addresses: string[]; version: string | null } | { accepted: false }
+
+export async function examineSignalling(where: { host: string; port: number; secret: string }): Promise<Finding[]> {
+  const place = `${where.host}:${where.port}`
+  try {
+    return judgeSignalling(place, await inTime(greet(where)))
+  } catch (error) {
+    const todo =
+      'Start it, or look at DRACHTIO_HOST and DRACHTIO_PORT. Without it nothing is called and nobody gets through.'
+    return [say.bad(`${place}: ${failureOf(error)}.`, todo)]
+  }
+}
+
+export function judgeSignalling(place: string, greeting: Greeting): Finding[] {
+  if (!greeting.accepted) {
+    const todo = 'Give engines as DRACHTIO_SECRET what the SIP server was started with.'
+    return [say.bad(`${place} refuses DRACHTIO_SECRET.`, todo)]
+  }
+  const { addresses, version } = greeting
+  const named = version === null ? '' : ` (${version})`
+  if (addresses.length === 0) {
+    return [say.bad(`${place} answers${named}, but listens to no SIP.`, 'Give it an address (--contact, --listen).')]
+  }
+  // `udp/192.0.2.1:5060` each.
+  const local = addresses.every(address => isLoopback(hostOf(address)))
+  const heard = `${place} answers${named} and knows us; SIP at ${addresses.join(', ')}`
+  return [say.ok(`${heard}${local ? ': this machine alone can call' : ''}.`)]
+}
+
+const hostOf = (address: string): string => bare(address.replace(/^\w+\//, '').replace(/:\d+$/, ''))
+
+function greet({ host, port, secret }: { host: string; port: number; secret: string }): Promise<Greeting> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port, timeout: ANSWER_MS })
+    const decoder = new FrameDecoder(LONGEST)
+    const id = randomUUID()
+    socket.once('connect', () => socket.write(encodeFrame(id, `authenticate|${secret}|`)))
+    socket.on('data', chunk => {
+      try {
+        const answer = decoder
+          .push(chunk)
+          .map(frame => frame.toString('latin1').split('|'))
+          .find(([, type, to]) => type === 'response' && to === id)
+        if (!answer) return
+        resolve(read(answer.slice(3)))
+        socket.destroy()
+      } catch {
+        reject(Object.assign(new Error('not its protocol'), { code: 'NOT_OUR_PROTOCOL' }))
+        socket.destroy()
+      }
+    })
+    socket.once('timeout', () => socket.destroy(Object.assign(new Error('silent'), { code: 'ETIMEDOUT' })))
+    socket.once('error', reject)
+    socket.once('close', () => reject(Object.assign(new Error('closed'), { code: 'ECONNRESET' })))
+  })
+}
+
+/** Older servers tell no version. */
+function read([verdict, hostports = '', version]: string[]): Greeting {
+  if (verdict !== 'OK') return { accepted: false }
+  return { accepted: true, addresses: hostports.split(',').filter(Boolean), version: version || null }
+}

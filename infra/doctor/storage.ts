@@ -1,0 +1,99 @@
+/** Where recordings and documents are kept: written, read and deleted once; and the room on the disks. */
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { access, constants, mkdtemp, rm, stat, statfs, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import type { Blobs } from '../../media/ports.ts'
+import { createBlobs } from '../blobs.ts'
+import type { Config } from '../config.ts'
+import { about, bytes, type Finding, failureOf, inTime } from './finding.ts'
+
+const say = about('Blob store')
+const BUCKET_MS = 15_000
+
+export type BlobStep = 'written' | 'read' | 'deleted'
+/** `failed`: the step that did not work, and why. */
+export type BlobsFound = { failed: { step: BlobStep; why: string } | null }
+
+export async function examineBlobs(config: Config): Promise<Finding[]> {
+  const folder = resolve(config.BLOB_DIR ?? join(config.home, 'blobs'))
+  if (config.BLOB_S3_URL) return [judgeBlobs(new URL(config.BLOB_S3_URL).host, await tryBlobs(createBlobs(config)))]
+  if (!existsSync(folder)) {
+    // The first recording makes it; we would make it for another user.
+    return [say.ok(`${folder} is not there yet: what is stored first makes it.`)]
+  }
+  return [judgeBlobs(folder, await tryBlobs(createBlobs(config)))]
+}
+
+export function judgeBlobs(place: string, { failed }: BlobsFound): Finding {
+  if (failed === null) return say.ok(`${place} can be written, read and deleted.`)
+  const todo = place.startsWith('/')
+    ? 'Let the user of control and engines own that folder; recordings wait in the spool meanwhile.'
+    : 'Look at BLOB_S3_URL, region and keys, and what the keys are allowed; recordings wait in the spool meanwhile.'
+  return say.bad(`${place} cannot be ${failed.step}: ${failed.why}.`, todo)
+}
+
+export async function tryBlobs(blobs: Blobs): Promise<BlobsFound> {
+  const work = await mkdtemp(join(tmpdir(), 'parley-doctor-'))
+  const content = randomBytes(64)
+  const folder = `doctor-${randomBytes(8).toString('hex')}`
+  const key = `${folder}/probe`
+  let step: BlobStep = 'written'
+  try {
+    await writeFile(join(work, 'probe'), content)
+    const signal = AbortSignal.timeout(BUCKET_MS)
+    await blobs.take(key, join(work, 'probe'), { contentType: 'application/octet-stream', signal })
+    step = 'read'
+    const stream = await inTime(blobs.read(key), BUCKET_MS)
+    const same = stream !== null && content.equals(await inTime(buffer(stream), BUCKET_MS))
+    if (!same) return { failed: { step, why: 'it gives back something else than it was given' } }
+    step = 'deleted'
+    await inTime(blobs.deleteAll(folder), BUCKET_MS)
+    const left = await inTime(blobs.read(key), BUCKET_MS)
+    left?.destroy()
+    return { failed: left === null ? null : { step, why: 'what was deleted is still there' } }
+  } catch (error) {
+    return { failed: { step, why: failureOf(error) } }
+  } finally {
+    await rm(work, { recursive: true, force: true })
+  }
+}
+
+export interface Disk {
+  /** The folders on it that we write to. */
+  folders: string[]
+  freeBytes: number
+  /** Those that this user may not write to. */
+  closed: string[]
+}
+
+export async function examineDisks(folders: readonly string[]): Promise<Finding[]> {
+  const disks = new Map<number, Disk>()
+  for (const folder of new Set(folders.filter(existsSync))) {
+    const [{ dev }, { bavail, bsize }] = await Promise.all([stat(folder), statfs(folder)])
+    const open = await access(folder, constants.W_OK).then(
+      () => true,
+      () => false,
+    )
+    const disk = disks.get(dev) ?? { folders: [], freeBytes: bavail * bsize, closed: [] }
+    disk.folders.push(folder)
+    if (!open) disk.closed.push(folder)
+    disks.set(dev, disk)
+  }
+  return judgeDisks([...disks.values()])
+}
+
+export function judgeDisks(disks: readonly Disk[]): Finding[] {
+  const line = about('Disk')
+  return disks.flatMap(({ folders, freeBytes, closed }) => {
+    const text = `${bytes(freeBytes)} are free for ${folders.join(', ')}.`
+    const todo = 'Make room: a minute of a recorded call is 2 MB (4 in wideband), and what cannot be written is lost.'
+    const free = freeBytes < 5e8 ? line.bad(text, todo) : freeBytes < 5e9 ? line.warn(text, todo) : line.ok(text)
+    const refused = closed.map(folder =>
+      line.bad(`This user may not write to ${folder}.`, 'Let the user that Parley runs as own it.'),
+    )
+    return [free, ...refused]
+  })
+}

@@ -1,0 +1,103 @@
+/** Control's REST, the page of the dashboard, the address that customers know, and mail. */
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { isPublic } from '../../media/contract/addresses.ts'
+import type { Config } from '../config.ts'
+import { mailFolder } from '../mail.ts'
+import { about, bare, type Finding, failureOf, isLoopback, isWildcard, many } from './finding.ts'
+
+const say = about('Control')
+const ANSWER_MS = 4000
+
+export type WebAnswer = { status: number; text: string } | { failure: string }
+
+export async function examineControl(config: Config): Promise<Finding[]> {
+  const host = isWildcard(config.HTTP_HOST) ? '127.0.0.1' : bare(config.HTTP_HOST)
+  const own = `http://${host.includes(':') ? `[${host}]` : host}:${config.HTTP_PORT}`
+  const { PUBLIC_URL } = config
+  const [here, outside] = await Promise.all([
+    get(`${own}/readyz`),
+    PUBLIC_URL === undefined ? null : get(`${PUBLIC_URL.replace(/\/$/, '')}/healthz`),
+  ])
+  return [...judgeControl(own, here), ...judgePublicUrl(PUBLIC_URL, outside), ...judgePage(config)]
+}
+
+export function judgeControl(own: string, answer: WebAnswer): Finding[] {
+  if ('failure' in answer) {
+    const todo = 'Start it; if it ends at once, its log says why. HTTP_HOST and HTTP_PORT say where it should be.'
+    return [say.bad(`${own}: ${answer.failure}.`, todo)]
+  }
+  if (answer.status === 200) return [say.ok(`${own} answers and is ready.`)]
+  const lacking = [...answer.text.matchAll(/"(postgres|redis)":false/g)].map(match => match[1])
+  if (/"leaving"/.test(answer.text))
+    return [say.warn(`${own} is being stopped.`, 'Another process of it should be there.')]
+  if (lacking.length === 0) {
+    return [
+      say.bad(
+        `${own}/readyz answers with status ${answer.status}.`,
+        'Something else has this port, or its log says why.',
+      ),
+    ]
+  }
+  return [
+    say.bad(
+      `${own} runs, and does not reach ${lacking.join(' and ')}.`,
+      'Mend that first; it takes up work by itself.',
+    ),
+  ]
+}
+
+export function judgePublicUrl(url: string | undefined, answer: WebAnswer | null): Finding[] {
+  if (url === undefined || answer === null) return []
+  const { protocol, hostname } = new URL(url)
+  const findings: Finding[] = []
+  if (protocol === 'http:' && !isLoopback(hostname)) {
+    const todo = 'Put a proxy with a certificate before control, and https in PUBLIC_URL.'
+    findings.push(say.warn(`PUBLIC_URL is ${protocol}//…: keys and passwords cross the network as plain text.`, todo))
+  }
+  if ('failure' in answer || answer.status !== 200) {
+    const why = 'failure' in answer ? answer.failure : `status ${answer.status}`
+    const todo = 'See that its name and the proxy lead to control. Some networks cannot reach themselves so.'
+    findings.push(say.warn(`What customers are told, ${new URL(url).host}, is not reached from here: ${why}.`, todo))
+  }
+  return findings
+}
+
+function judgePage({ DASHBOARD_DIR }: Config): Finding[] {
+  const folder = DASHBOARD_DIR ?? join(import.meta.dirname, '../../control/dashboard/dist')
+  if (existsSync(join(folder, 'index.html'))) return []
+  return [about('Dashboard').warn('Its page is not built.', '`npm start` builds it; REST works without it.')]
+}
+
+/** Whether strangers find this installation on the internet. */
+export function isOpen({ PUBLIC_URL }: Pick<Config, 'PUBLIC_URL'>): boolean {
+  if (PUBLIC_URL === undefined) return false
+  const host = bare(new URL(PUBLIC_URL).hostname)
+  if (/^[\d.]+$|:/.test(host)) return isPublic(host)
+  return host.includes('.') && !/\.(?:localhost|local|internal|lan|test|home\.arpa)$/.test(host)
+}
+
+export function examineMail(config: Config): Finding[] {
+  const folder = mailFolder(config.home)
+  const waiting = existsSync(folder) ? readdirSync(folder).filter(name => name.endsWith('.txt')).length : 0
+  return [judgeMail({ folder, waiting, open: isOpen(config), signUp: config.SIGN_UP === 'on' })]
+}
+
+export function judgeMail(found: { folder: string; waiting: number; open: boolean; signUp: boolean }): Finding {
+  const line = about('Mail')
+  const { folder, waiting, open, signUp } = found
+  const text = `It is not sent, but kept for a day in ${folder}; ${many(waiting, 'message')} ${waiting === 1 ? 'lies' : 'lie'} there.`
+  if (!open || !signUp) return line.ok(text)
+  const todo =
+    'Hand on what lies there, or let the operator alone make accounts (SIGN_UP=off): nobody else can reset a password.'
+  return line.warn(text, todo)
+}
+
+async function get(url: string): Promise<WebAnswer> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS), redirect: 'manual' })
+    return { status: response.status, text: (await response.text()).slice(0, 10_000) }
+  } catch (error) {
+    return { failure: failureOf(error) }
+  }
+}

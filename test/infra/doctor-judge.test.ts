@@ -1,0 +1,245 @@
+/** What the doctor thinks of what it found, where a test cannot break the real thing: clocks, disks, NATs. */
+import { describe, expect, it } from 'vitest'
+import { failureOf, judgeClock } from '../../infra/doctor/finding.ts'
+import { judgeLiveKit } from '../../infra/doctor/livekit.ts'
+import { judgePostgres, judgeWork, type PostgresFound } from '../../infra/doctor/postgres.ts'
+import { judgeRedis } from '../../infra/doctor/redis.ts'
+import { isWeak, judgeSecrets, type SecretsFound } from '../../infra/doctor/secrets.ts'
+import { judgeSignalling } from '../../infra/doctor/signalling.ts'
+import { judgeSound, type SoundFound } from '../../infra/doctor/sound.ts'
+import { judgeModels, judgeSpeech } from '../../infra/doctor/speech.ts'
+import { judgeDisks } from '../../infra/doctor/storage.ts'
+import { isOpen, judgeControl, judgeMail, judgePublicUrl } from '../../infra/doctor/web.ts'
+
+/** `bad its words`, a line each. */
+const said = (findings: readonly { verdict: string; text: string }[]) =>
+  findings.map(({ verdict, text }) => `${verdict} ${text}`)
+const matching = (...lines: RegExp[]) => lines.map(line => expect.stringMatching(line))
+
+describe('a clock', () => {
+  it.each([
+    [900, 0, []],
+    [2500, 2000, []],
+    [3000, 100, [/^warn .* 3 s ahead/]],
+    [-60_000, 0, [/^bad .* 60 s behind/]],
+  ] as const)('%i ms off, ± %i', (skew, uncertain, lines) => {
+    expect(said(judgeClock('Redis', 'Its clock', skew, uncertain))).toEqual(matching(...lines))
+  })
+})
+
+describe('a failure', () => {
+  it('is told by its code, and never in its own words', () => {
+    expect(failureOf(Object.assign(new Error('postgres://me:secret@db'), { code: 'ECONNREFUSED' }))).toBe(
+      'nobody listens there',
+    )
+    expect(failureOf(new TypeError('fetch failed', { cause: { code: 'ENOTFOUND' } }))).toBe(
+      'its name is not known here',
+    )
+    expect(failureOf(new AggregateError([{ code: 'EHOSTUNREACH' }], 'me:secret'))).toBe('no way leads there')
+    expect(failureOf({ code: 'redis://me:secret@host' })).not.toContain('secret')
+    expect(failureOf(new Error('me:secret'))).toBe('it failed (Error)')
+    expect(failureOf(null)).toBe('it failed (unknown)')
+  })
+})
+
+describe('Postgres', () => {
+  const server = {
+    version: '18.4',
+    version_number: 180_004,
+    now_ms: 0,
+    standby: false,
+    connections: 5,
+    max_connections: 100,
+    bytes: 5e7,
+  }
+  const row = { version: 1, name: '0001_accounts.sql', hash: 'a' }
+  const found: PostgresFound = {
+    ...{
+      place: 'db:5432',
+      tookMs: 2,
+      skewMs: 0,
+      server,
+      migrated: [row],
+      known: [row],
+      contradictions: [],
+      freeBytes: null,
+    },
+  }
+  it.each([
+    ['well', {}, [/^ok db:5432 answers in 2 ms: 18\.4, 50 MB; 1 migration done, the ledger agrees/]],
+    [
+      'too old',
+      { server: { ...server, version: '12.1', version_number: 120_001 } },
+      [/^bad It is 12\.1; 13 is the oldest/],
+    ],
+    ['untried', { server: { ...server, version: '15.1', version_number: 150_001 } }, [/^ok/, /^warn It is 15\.1/]],
+    ['a standby', { server: { ...server, standby: true } }, [/^bad It is a standby/]],
+    ['full', { server: { ...server, connections: 95 } }, [/^ok/, /^warn 95 of 100 connections/]],
+    ['short of disk', { freeBytes: 2e9 }, [/^ok/, /^warn 2\.0 GB are left/]],
+    ['without disk', { freeBytes: 1e8 }, [/^bad 100 MB are left/]],
+    ['too long to sum', { contradictions: null }, [/^ok (?!.*ledger)/, /^skip The sums/]],
+  ] as const)('%s', (_, change, lines) => {
+    expect(said(judgePostgres({ ...found, ...change }))).toEqual(matching(...lines))
+  })
+
+  it('with work, webhooks and trunks', () => {
+    const well = {
+      queues: [{ name: 'call.place', waiting: 3, oldest_s: 2 }],
+      webhooks: { failed: 0, delivered: 9, disabled: 0 },
+      trunks: { trunks: 2, failed: 0 },
+    }
+    expect(said(judgeWork(well))).toEqual(matching(/^ok 3 wait, none for long/, /^ok 9 delivered/, /^ok 2 trunks/))
+    const ill = {
+      queues: [{ name: 'call.place', waiting: 1, oldest_s: 90 }],
+      webhooks: { failed: 5, delivered: 9, disabled: 1 },
+      trunks: { trunks: 2, failed: 1 },
+    }
+    expect(said(judgeWork(ill))).toEqual(
+      matching(
+        /^warn 1 job of call\.place waits, the oldest for 90 s/,
+        /^warn .*1 endpoint switched off/,
+        /^warn 1 of 2 trunks/,
+      ),
+    )
+  })
+})
+
+describe('Redis', () => {
+  const info = { redis_version: '7.2.4', role: 'master', used_memory: '3000000', aof_enabled: '1', maxmemory: '0' }
+  it.each([
+    ['well', {}, [/^ok redis:6379 answers in 1 ms: 7\.2\.4, 3 MB used/]],
+    ['too old', { redis_version: '6.0.16' }, [/^bad It is 6\.0\.16/]],
+    ['new enough', { redis_version: '6.2.0' }, [/^ok/]],
+    ['evicting some day', { maxmemory_policy: 'volatile-lru' }, [/^ok/, /^warn maxmemory-policy is volatile-lru/]],
+    ['nearly full', { maxmemory: '3100000' }, [/^ok/, /^warn 3 MB of 3 MB/]],
+    ['unable to write', { aof_last_write_status: 'err' }, [/^bad It cannot write its append-only file/]],
+    ['unable to save', { rdb_last_bgsave_status: 'err' }, [/^bad It cannot write its snapshot/]],
+  ] as const)('%s', (_, change, lines) => {
+    const given = new Map(Object.entries({ ...info, ...change }))
+    expect(said(judgeRedis({ place: 'redis:6379', tookMs: 1, skewMs: 0, info: given }))).toEqual(matching(...lines))
+  })
+})
+
+describe('secrets', () => {
+  const strong = 'q8Zr2mW0xT5vLk9YbN3cHs7PdJ4gFa6E'
+  const found: SecretsFound = { secret: strong, database: null, redis: null, livekit: null, drachtio: null, files: [] }
+  it.each([
+    ['well', {}, [/^ok/]],
+    ['not made', { secret: null }, [/^skip/]],
+    ['short', { secret: strong.slice(0, 20) }, [/^warn PARLEY_SECRET has 20 characters/]],
+    ['one letter', { secret: 'a'.repeat(40) }, [/^bad PARLEY_SECRET can be guessed/]],
+    ['open Redis', { redis: new URL('redis://cache.lan/0') }, [/^bad Redis has no password, and is on a network/]],
+    ['own Redis', { redis: new URL('redis://127.0.0.1/0') }, [/^ok/]],
+    [
+      'a known SIP server',
+      { drachtio: { secret: 'cymru', host: '10.0.0.7' } },
+      [/^bad The SIP server has a password that can/],
+    ],
+    [
+      'short for LiveKit',
+      { livekit: { secret: strong.slice(0, 24), host: 'rooms.lan' } },
+      [/^warn LIVEKIT_API_SECRET has less/],
+    ],
+    [
+      'a file for all',
+      {
+        files: [
+          { path: '/a', mode: 0o604 },
+          { path: '/b', mode: 0o640 },
+        ],
+      },
+      [/^bad Everybody .* \/a\.$/],
+    ],
+  ] as const)('%s', (_, change, lines) => {
+    const findings = judgeSecrets({ ...found, ...change })
+    expect(said(findings)).toEqual(matching(...lines))
+    expect(JSON.stringify(findings)).not.toContain(strong.slice(0, 20))
+  })
+
+  it('are weak when they are words, and not when a word is in many random letters', () => {
+    expect(['password-1', 'change-me-please-2026', 'abcabcabcabcabc'].map(isWeak)).toEqual([true, true, true])
+    expect([strong, `parley-${strong}`].map(isWeak)).toEqual([false, false])
+  })
+})
+
+describe('sound', () => {
+  const found: SoundFound = {
+    ...{ host: '10.0.0.5', publicHost: '203.0.114.9', min: 20_000, max: 20_999, capacity: 50, free: 50, refused: {} },
+    ...{ handedOut: { from: 32_768, to: 60_999 }, isOpen: true },
+  }
+  it.each([
+    ['well', {}, [/^ok Ports 20000–20999 can be used on 10\.0\.0\.5, for 500 calls/]],
+    [
+      'behind a NAT that nobody tells of',
+      { publicHost: null },
+      [/^ok/, /^warn Carriers on the internet are told 10\.0\.0\.5/],
+    ],
+    ['on loopback, open to all', { publicHost: null, host: '127.0.0.1' }, [/^ok/, /^warn Sound comes in at 127/]],
+    ['on loopback, for itself', { publicHost: null, host: '127.0.0.1', isOpen: false }, [/^ok/]],
+    ['among ports of others', { min: 40_000, max: 40_999 }, [/^ok/, /^warn The kernel hands out/]],
+    ['half taken', { free: 20, refused: { EADDRINUSE: 30 } }, [/^ok/, /^warn More than half/]],
+    ['forbidden', { free: 0, refused: { EACCES: 50 } }, [/^bad This user may not use/]],
+  ] as const)('%s', (_, change, lines) => {
+    expect(said(judgeSound({ ...found, ...change }))).toEqual(matching(...lines))
+  })
+})
+
+describe('the rest', () => {
+  it('of the disks', () => {
+    const disk = { folders: ['/data'], freeBytes: 5e10, closed: [] }
+    expect(said(judgeDisks([disk]))).toEqual(matching(/^ok 50\.0 GB are free for \/data/))
+    expect(
+      said(
+        judgeDisks([
+          { ...disk, freeBytes: 1e9 },
+          { ...disk, freeBytes: 1e8, closed: ['/data'] },
+        ]),
+      ),
+    ).toEqual(matching(/^warn/, /^bad 100 MB/, /^bad This user may not write to \/data/))
+  })
+
+  it('of control, its addresses and mail', () => {
+    const ready = (status: number, text: string) => said(judgeControl('http://x', { status, text }))
+    expect(ready(503, '{"status":"not_ready","checks":{"postgres":true,"redis":false}}')).toEqual(
+      matching(/^bad .*redis\.$/),
+    )
+    expect(ready(503, '{"status":"leaving","checks":{"postgres":true,"redis":true}}')).toEqual(matching(/^warn/))
+    const url = (text: string, status: number) => said(judgePublicUrl(text, { status, text: '' }))
+    expect(url('https://voice.example.com', 200)).toEqual([])
+    expect(url('http://voice.example.com', 200)).toEqual(matching(/^warn .*plain text/))
+    expect(url('https://voice.example.com', 502)).toEqual(matching(/^warn .*status 502/))
+    expect(
+      ['https://voice.example.com', 'https://voice.lan', 'http://192.168.1.2', undefined].map(PUBLIC_URL =>
+        isOpen({ PUBLIC_URL }),
+      ),
+    ).toEqual([true, false, false, false])
+    const mail = { folder: '/m', waiting: 1, open: true, signUp: true }
+    expect(judgeMail(mail)).toMatchObject({ verdict: 'warn', text: expect.stringContaining('1 message lies there') })
+    expect(judgeMail({ ...mail, open: false }).verdict).toBe('ok')
+  })
+
+  it('of SIP server, LiveKit and speech', () => {
+    const greeting = { accepted: true as const, addresses: ['udp/192.0.2.1:5060'], version: 'v0.9.10' }
+    expect(said(judgeSignalling('a:1', greeting))).toEqual(
+      matching(/^ok a:1 answers \(v0\.9\.10\).*192\.0\.2\.1:5060\.$/),
+    )
+    expect(said(judgeSignalling('a:1', { ...greeting, addresses: ['udp/127.0.0.1:5060'] }))).toEqual(
+      matching(/this machine alone/),
+    )
+    expect(said(judgeSignalling('a:1', { ...greeting, addresses: [] }))).toEqual(matching(/^bad .*listens to no SIP/))
+    const rooms = {
+      place: 'b:2',
+      answer: { status: 404 },
+      publicUrl: 'wss://rooms.example.com',
+      outside: 'no answer in time',
+    }
+    expect(said(judgeLiveKit(rooms))).toEqual(
+      matching(/^bad b:2 answers with status 404/, /^warn .*rooms\.example\.com:443/),
+    )
+    expect(judgeSpeech('c:3', { hears: [], speaks: ['en'] }).verdict).toBe('bad')
+    const models = { missing: [], russian: 'missing', embedding: 'missing', espeak: false } as const
+    expect(said(judgeModels(models))).toEqual(
+      matching(/^ok/, /^warn .*Russian/, /^warn .*knowledge/, /^warn espeak-ng/),
+    )
+  })
+})

@@ -1,0 +1,70 @@
+/** `node infra/doctor.ts` as a process of its own. */
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import type { Finding, Verdict } from '../../infra/doctor/finding.ts'
+import { freePort } from '../../infra/embedded/ports.ts'
+
+const program = join(import.meta.dirname, '../../infra/doctor.ts')
+
+export interface Told {
+  code: number | null
+  out: string
+  err: string
+}
+
+/** With these settings and no other. */
+export function callDoctor(args: string[], given: Record<string, string>): Promise<Told> {
+  const { PATH = '', HOME = '' } = process.env
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', program, ...args], {
+    env: { PATH, HOME, ...given },
+  })
+  const told: Told = { code: null, out: '', err: '' }
+  child.stdout.on('data', data => (told.out += String(data)))
+  child.stderr.on('data', data => (told.err += String(data)))
+  return new Promise(resolve => child.on('close', code => resolve({ ...told, code })))
+}
+
+export interface Examined {
+  code: number | null
+  findings: Finding[]
+}
+
+/** What was found; nothing else is told, and no secret of what was given. */
+export async function examine(given: Record<string, string>): Promise<Examined> {
+  const { code, out, err } = await callDoctor(['--json'], given)
+  expect(err).toBe('')
+  for (const secret of secretsOf(given)) expect(out).not.toContain(secret)
+  const { findings } = JSON.parse(out) as { findings: Finding[] }
+  expect(code).toBe(findings.some(({ verdict }) => verdict === 'bad') ? 1 : 0)
+  return { code, findings }
+}
+
+export function secretsOf(given: Record<string, string>): string[] {
+  const names = ['PARLEY_SECRET', 'DRACHTIO_SECRET', 'LIVEKIT_API_SECRET', 'BLOB_S3_SECRET_KEY']
+  const passwords = [given['DATABASE_URL'], given['REDIS_URL']].map(url => (url ? new URL(url).password : ''))
+  return [...names.map(name => given[name] ?? ''), ...passwords].filter(secret => secret.length > 8)
+}
+
+export function worst(findings: readonly Finding[], part: string): Verdict | 'absent' {
+  const verdicts = findings.filter(finding => finding.part === part).map(({ verdict }) => verdict)
+  return (['bad', 'warn', 'ok', 'skip'] as const).find(verdict => verdicts.includes(verdict)) ?? 'absent'
+}
+
+/** That one thing is said, with what to do. */
+export async function expectFinding(
+  given: Record<string, string>,
+  part: string,
+  verdict: 'bad' | 'warn',
+  text: RegExp,
+): Promise<Finding[]> {
+  const { findings } = await examine(given)
+  const found = findings.filter(finding => finding.part === part)
+  const hit = found.find(finding => finding.verdict === verdict && text.test(finding.text))
+  expect(hit, JSON.stringify(found, null, 2)).toBeDefined()
+  expect(hit!.todo).toMatch(/\w.{4}/)
+  return findings
+}
+
+/** A port at which nobody listens. */
+export const closedPort = async (): Promise<string> => String(await freePort(30_000))
