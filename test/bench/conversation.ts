@@ -12,7 +12,7 @@ import { endpointMs } from '../../media/agent/endpointing.ts'
 import type { CallerHandlers } from './caller.ts'
 import type { Agent, EngineHandlers } from './engine.ts'
 import type { Line } from './report.ts'
-import { type Forked, forkRemote, median, percentile, usageOf } from './rpc.ts'
+import { type Forked, forkRemote, median, percentile, usageOf, wait } from './rpc.ts'
 
 export interface ConversationBench {
   rounds: number
@@ -239,8 +239,6 @@ async function withCalls(
     }
   }
 }
-
-const wait = (ms: number) => new Promise<void>(resolve => setTimeout(resolve, ms))
 
 export async function startSpeech(): Promise<{ child: ChildProcess; port: number }> {
   const file = join(import.meta.dirname, '../../media/models/speech/main.ts')

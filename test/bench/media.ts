@@ -9,8 +9,7 @@ import { type MediaCaller, startMediaCaller, type WindowReport } from './media-c
 import { linesOf, seriesOf, told } from './media-lines.ts'
 import { type System, startEchoes, startTalk, TALK } from './media-sides.ts'
 import type { BenchOptions, Measured, Unmeasured } from './report.ts'
-import { median, monotonicMs, usageOf } from './rpc.ts'
-import { wait } from './sip-sides.ts'
+import { median, monotonicMs, usageOf, wait } from './rpc.ts'
 
 interface Plan {
   echo: { loads: number[]; rounds: number; seconds: number }

@@ -15,7 +15,7 @@ import type { Line } from './report.ts'
 import type { RoomCallerHandlers } from './room-caller.ts'
 import type { RoomAgent, RoomEngineHandlers } from './room-engine.ts'
 import { type RoomLoad, startRoomLoad } from './room-load.ts'
-import { type Forked, forkRemote, median, percentile, usageOf } from './rpc.ts'
+import { type Forked, forkRemote, median, percentile, usageOf, wait } from './rpc.ts'
 
 export interface RoomsBench {
   rounds: number
@@ -77,8 +77,6 @@ async function benchLegs({ rounds, tell }: RoomsBench): Promise<Line[]> {
 }
 
 let lastId = 0
-const wait = (ms: number) => new Promise<void>(resolve => setTimeout(resolve, ms))
-
 /** Our leg and the bare echo in turn, in one room each: both see the same machine. */
 async function benchEcho(stage: Stage, rounds: number): Promise<Line[]> {
   const trips = { bare: [] as number[], leg: [] as number[] }

@@ -5,6 +5,8 @@ import { readFileSync } from 'node:fs'
 /** Milliseconds of CLOCK_MONOTONIC: the same in every process of the machine. */
 export const monotonicMs = () => Number(process.hrtime.bigint()) / 1e6
 
+export const wait = (ms: number) => new Promise<void>(resolve => setTimeout(resolve, ms))
+
 type Handlers = Record<string, (args: never) => unknown>
 export type Remote<H extends Handlers> = {
   [K in keyof H]: (...args: Parameters<H[K]>) => Promise<Awaited<ReturnType<H[K]>>>

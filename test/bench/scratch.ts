@@ -2,7 +2,7 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { descendantsOf } from '../support/processes.ts'
+import { descendantsOf, signalEach } from '../support/processes.ts'
 
 /** From now on temporary files have a folder of their own, which goes with the process; so do its children and theirs. */
 export function cleanUpAtExit(): void {
@@ -10,15 +10,9 @@ export function cleanUpAtExit(): void {
   chmodSync(folder, 0o755) // Postgres runs as somebody else
   process.env.TMPDIR = folder
   process.once('exit', () => {
-    for (const pid of descendantsOf(process.pid)) kill(pid)
+    signalEach(descendantsOf(process.pid), 'SIGKILL')
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
   })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.once(signal, () => process.exit(128 + constants.signals[signal]))
-}
-
-function kill(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL')
-  } catch {} // it ended meanwhile
 }

@@ -4,7 +4,7 @@
  * not answered in time, as carriers do.
  */
 import type { BenchOptions, Line, Measured, Series, Unmeasured } from './report.ts'
-import { percentile } from './rpc.ts'
+import { percentile, wait } from './rpc.ts'
 import type { RoundReport, SipCaller } from './sip-peers.ts'
 import {
   cpuOf,
@@ -16,7 +16,6 @@ import {
   type SideName,
   sideNames,
   startSides,
-  wait,
 } from './sip-sides.ts'
 
 /** Of its calls a clean rate has fewer than this that failed, and no more whose INVITE was repeated. */

@@ -76,7 +76,5 @@ export async function startServer(
 export const cpuOf = ({ pids }: Side, before: Record<string, number> = {}): Record<string, number> =>
   Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, usageOf(pid).cpuMs - (before[name] ?? 0)]))
 
-export const wait = (ms: number) => new Promise<void>(resolve => setTimeout(resolve, ms))
-
 export const failuresOf = (failed: Record<string, number>) =>
   Object.values(failed).reduce((sum, count) => sum + count, 0)

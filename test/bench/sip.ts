@@ -4,7 +4,7 @@
  * the last of its transactions is forgotten, 32 s after the call.
  */
 import type { Line } from './report.ts'
-import { percentile } from './rpc.ts'
+import { percentile, wait } from './rpc.ts'
 import type { RoundReport, SipCaller } from './sip-peers.ts'
 import {
   cpuOf,
@@ -16,7 +16,6 @@ import {
   type SideName,
   sideNames,
   startSides,
-  wait,
 } from './sip-sides.ts'
 
 export interface SipBench {

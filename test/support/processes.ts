@@ -14,11 +14,14 @@ export function descendantsOf(pid: number): number[] {
   return found.slice(1)
 }
 
-/** To it and all below it; who ended meanwhile needs none. */
-export function signalAll(pid: number, signal: NodeJS.Signals): void {
-  for (const one of [pid, ...descendantsOf(pid)]) {
+/** To it and all below it. */
+export const signalAll = (pid: number, signal: NodeJS.Signals): void => signalEach([pid, ...descendantsOf(pid)], signal)
+
+/** Who ended meanwhile needs none. */
+export function signalEach(pids: readonly number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) {
     try {
-      process.kill(one, signal)
+      process.kill(pid, signal)
     } catch {}
   }
 }
