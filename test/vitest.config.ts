@@ -18,6 +18,8 @@ export default defineConfig({
     hookTimeout: 180_000,
     // A line a file: what failed stands at the end of `npm test`, and nobody finds it in thousands of lines.
     slowTestThreshold: 60_000,
+    // What a list held says why a test failed on a machine that is gone by then.
+    chaiConfig: { truncateThreshold: 400 },
     pool: 'forks',
     // Otherwise @livekit/rtc-node logs for its own developers.
     env: { NODE_ENV: 'production' },

@@ -7,6 +7,8 @@ export interface LineOptions {
 }
 
 export interface Line {
+  /** Something is said from now on. The same words lose the same packets each time, whenever they are said. */
+  begin(): void
   /** What becomes of the next packet: how late it leaves, or null when it is lost. */
   fate(): number | null
   /** Sound with what the room adds to it. */
@@ -19,12 +21,17 @@ const FULL_SCALE = 32_768
 
 export function createLine({ loss, jitter_ms, noise_dbfs }: LineOptions, seed = 1): Line {
   const random = createRandom(seed)
+  let fates = createRandom(seed)
+  let said = 0
   const level = noise_dbfs === null ? ROOM_RMS : FULL_SCALE * 10 ** (noise_dbfs / 20)
   // Evenly spread between ±1 is 1/√3 strong.
   const peak = level * Math.sqrt(3)
   return {
+    begin() {
+      fates = createRandom(seed + ++said)
+    },
     fate() {
-      const [lost, late] = [random() < loss, random() * jitter_ms]
+      const [lost, late] = [fates() < loss, fates() * jitter_ms]
       return lost ? null : late
     },
     colour: pcm =>

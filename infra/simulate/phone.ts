@@ -119,6 +119,7 @@ export class Phone {
   say(pcm: Int16Array): Promise<Spoken> {
     const spoken = { fromMs: this.clock.now(), toMs: this.clock.now() }
     if (this.#over) return Promise.resolve(spoken)
+    this.#options.line.begin()
     return new Promise(done => (this.#speaking = { pcm, at: 0, spoken, done }))
   }
 

@@ -36,6 +36,20 @@ describe('the line', () => {
     expect(Math.max(...late)).toBeGreaterThan(38)
   })
 
+  it('loses the same of the same words, however long the silence before them was', () => {
+    const fates = (silent: number) => {
+      const line = createLine({ ...quiet, loss: 0.05, jitter_ms: 40 }, 3)
+      const lines = [1, 2].map(() => {
+        for (let i = 0; i < silent; i++) [line.fate(), line.colour(new Int16Array(160))]
+        line.begin()
+        return Array.from({ length: 500 }, () => line.fate())
+      })
+      expect(lines[1]).not.toEqual(lines[0])
+      return lines
+    }
+    expect(fates(40)).toEqual(fates(173))
+  })
+
   it.each([
     [-40, 32_768 * 0.01],
     [null, 10],

@@ -449,7 +449,7 @@ const REST: SpokenCall[] = [
     expect: called('do_not_call'),
   }),
   en('never-again-loss', 'Never to be called again, a bad line', {
-    ...{ agent: 'sales', voice: 'kokoro:bm_lewis', line: BAD, short: true },
+    ...{ agent: 'sales', voice: 'kokoro:bm_lewis', line: BAD },
     caller: ['No. Stop calling me.'],
     expect: called('do_not_call'),
   }),
@@ -471,7 +471,7 @@ const REST: SpokenCall[] = [
     },
   }),
   en('tool-times-out', 'Tool: never answers', {
-    ...{ agent: 'support', voice: 'kokoro:af_sky', line: BAD },
+    ...{ agent: 'support', voice: 'kokoro:af_sky', line: BAD, short: true },
     caller: [ORDER_WISH, 'No, thank you. Goodbye.'],
     tools: { order_status: { fails: 'timeout' } },
     expect: {
