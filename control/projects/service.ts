@@ -52,11 +52,8 @@ function textsOf(settings: Partial<ProjectSettings>) {
   return texts
 }
 
-function merge(settings: ProjectSettings, patch: ProjectPatch): ProjectSettings {
-  const { name: _name, language: _language, ...rest } = patch
-  const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))
-  return { ...settings, ...given }
-}
+const given = (settings: ProjectPatch): Partial<ProjectSettings> =>
+  Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
 
 /** Its texts are our own, or have been read. */
 export async function createProjectIn(
@@ -67,7 +64,7 @@ export async function createProjectIn(
 ): Promise<ProjectRow> {
   const { name, language, ...rest } = ProjectCreate.parse(input)
   const at = wallDate(deps)
-  const settings = merge(defaultSettings, rest)
+  const settings = { ...defaultSettings, ...given(rest) }
   const row = { id: uuidv7(at.getTime()), name, language, settings, created_at: at, updated_at: at }
   await insertProject(tx, ownerId, row)
   return { ...row, owner_id: ownerId, deleted_at: null }
@@ -99,23 +96,18 @@ export async function getProject(deps: Pick<Deps, 'sql'>, ownerId: string, id: s
 }
 
 export async function patchProject(deps: Ports, ownerId: string, id: string, patch: ProjectPatch): Promise<ProjectRow> {
-  await getProject(deps, ownerId, id)
-  checkTransfers(patch.transfers ?? [], await barringOf(deps, deps.sql, ownerId))
-  // What is left out was read when it came.
-  await passModeration(deps, textsOf(patch as Partial<ProjectSettings>))
-  return deps.sql.begin(async tx => {
-    const row = await selectProject(tx, ownerId, id, true)
-    if (!row) throw notFound()
-    const next: ProjectRow = {
-      ...row,
-      name: patch.name ?? row.name,
-      language: patch.language ?? row.language,
-      settings: merge({ ...defaultSettings, ...row.settings }, patch),
-      updated_at: wallDate(deps),
-    }
-    await updateProject(tx, ownerId, next)
-    return next
-  })
+  try {
+    if (patch.transfers) checkTransfers(patch.transfers, await barringOf(deps, deps.sql, ownerId))
+    // What is left out was read when it came.
+    await passModeration(deps, textsOf(patch as Partial<ProjectSettings>))
+  } catch (error) {
+    await getProject(deps, ownerId, id) // first of all it has to be there
+    throw error
+  }
+  const { name, language, ...rest } = patch
+  const row = await updateProject(deps.sql, ownerId, id, { name, language, settings: given(rest), at: wallDate(deps) })
+  if (!row) throw notFound()
+  return row
 }
 
 /** Its calls stay readable; its numbers are free; what its agent knew is gone. */

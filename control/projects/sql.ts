@@ -50,11 +50,19 @@ export async function selectProjectEver(db: Db, ownerId: string, id: string): Pr
   return row
 }
 
-export async function updateProject(db: Db, ownerId: string, project: ProjectRow) {
-  await db`
-    update projects set name = ${project.name}, language = ${project.language},
-      settings = ${json(db, project.settings)}, updated_at = ${project.updated_at}
-    where owner_id = ${ownerId} and id = ${project.id}`
+/** What is undefined stays; each of the `settings` takes the place of the one before. */
+export async function updateProject(
+  db: Db,
+  ownerId: string,
+  id: string,
+  patch: { name?: string | undefined; language?: string | undefined; settings: Partial<ProjectSettings>; at: Date },
+): Promise<ProjectRow | undefined> {
+  const { name = null, language = null, settings, at } = patch
+  const [row] = await db<ProjectRow[]>`
+    update projects set name = coalesce(${name}, name), language = coalesce(${language}, language),
+      settings = settings || ${json(db, settings)}, updated_at = ${at}
+    where owner_id = ${ownerId} and id = ${id} and deleted_at is null returning *`
+  return row
 }
 
 export async function markDeleted(db: Db, ownerId: string, id: string, at: Date): Promise<boolean> {

@@ -37,6 +37,8 @@ const LATE_MS = 5
 const MOST_CORES = 0.9
 /** Of packets and of turns; with more, what they cost is not what a call costs. */
 const MOST_MISSING = 0.02
+/** One pause of the machine is not a limit. */
+const MOST_TRIES = 3
 /** What the scripted ears hear: a sentence that is over. */
 const HEARD = 'I would like to book a table.'
 
@@ -90,15 +92,11 @@ async function benchEchoes(stage: Stage, systems: System[], plan: Plan['echo']):
   let running = systems
   for (const calls of plan.loads) {
     const points = await rounds(stage, running, calls, plan, idle)
-    // One pause of the machine is not a limit.
-    const again = await rounds(
-      stage,
-      running.filter(system => flawOf(points.get(system)!)),
-      calls,
-      plan,
-      idle,
-    )
-    for (const [system, point] of again) points.set(system, { ...point, memoryMb: points.get(system)!.memoryMb })
+    for (let tries = 1; tries < MOST_TRIES; tries++) {
+      const flawed = running.filter(system => flawOf(points.get(system)!))
+      const again = await rounds(stage, flawed, calls, plan, idle)
+      for (const [system, point] of again) points.set(system, { ...point, memoryMb: points.get(system)!.memoryMb })
+    }
     running = running.filter(system => conclude(stage, points.get(system)!, plan.loads))
   }
 }
@@ -129,7 +127,9 @@ async function benchTalk(stage: Stage, system: System, plan: Plan['talk']): Prom
   const idle = await warmUp(stage.caller, system, WARM_UP.talkMs)
   for (const calls of plan.loads) {
     const first = await talk(stage, system, calls, plan, idle)
-    const point = flawOf(first) ? await talk(stage, system, calls, plan, idle) : first
+    let point = first
+    for (let tries = 1; tries < MOST_TRIES && flawOf(point); tries++)
+      point = await talk(stage, system, calls, plan, idle)
     if (!conclude(stage, { ...point, memoryMb: first.memoryMb }, plan.loads)) return
   }
 }

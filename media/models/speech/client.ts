@@ -6,6 +6,7 @@ import { connect, type Socket } from 'node:net'
 import { SoundMemory } from '../../audio/memory.ts'
 import type { AudioFrame, Clock, Log, SpeechChunk, Stt, Tts, Vad } from '../../ports.ts'
 import { createEnergyVad } from '../energy-vad.ts'
+import { createGate, type Gate } from './gate.ts'
 import { Answer, type Ask, createDecoder, encodeFrame, MAX_TEXT } from './protocol.ts'
 
 export interface SpeechClient {
@@ -39,7 +40,7 @@ export function createSpeechClient(options: { host: string; port: number; clock:
   const { clock, log } = options
   const handlers = new Map<number, Handler>()
   /** Detectors to open again after a reconnect. */
-  const detectors = new Map<number, number>()
+  const detectors = new Map<number, { sampleRate: number; gate: Gate }>()
   let socket: Socket | null = null
   let abilities: { hears: string[]; speaks: string[] } | null = null
   let lastId = 0
@@ -109,7 +110,10 @@ export function createSpeechClient(options: { host: string; port: number; clock:
   function receive(answer: Answer, pcm: Int16Array): void {
     if (answer.type === 'hello') {
       abilities = { hears: answer.hears, speaks: answer.speaks }
-      for (const [id, sample_rate] of detectors) send({ type: 'vad.open', id, sample_rate })
+      for (const [id, { sampleRate, gate }] of detectors) {
+        gate.reset()
+        send({ type: 'vad.open', id, sample_rate: sampleRate })
+      }
       firstHello()
     } else handlers.get(answer.id)?.(answer, pcm)
   }
@@ -119,18 +123,22 @@ export function createSpeechClient(options: { host: string; port: number; clock:
     open({ sampleRate, onVoice }) {
       const id = ++lastId
       const energy = createEnergyVad().open({ sampleRate, onVoice })
-      detectors.set(id, sampleRate)
+      const gate = createGate({
+        sampleRate,
+        onVoice,
+        send: (pcm, { atMs, fresh }) => void send({ type: 'vad.sound', id, at_ms: atMs, fresh }, pcm),
+      })
+      detectors.set(id, { sampleRate, gate })
       handlers.set(id, answer => {
         if (answer.type !== 'voice') return
-        onVoice({ probability: answer.probability, atMs: answer.at_ms, windowMs: answer.window_ms })
+        gate.answered({ probability: answer.probability, atMs: answer.at_ms, windowMs: answer.window_ms })
       })
       send({ type: 'vad.open', id, sample_rate: sampleRate })
       return {
         push(frame: AudioFrame) {
           const reads = (socket?.writableLength ?? 0) < MOST_UNREAD_BYTES
-          const remote =
-            reads && abilities?.hears.length && send({ type: 'vad.sound', id, at_ms: frame.atMs }, frame.pcm)
-          if (!remote) energy.push(frame)
+          if (reads && abilities?.hears.length) gate.push(frame)
+          else energy.push(frame)
         },
         close() {
           send({ type: 'vad.close', id })

@@ -1,6 +1,7 @@
 /** The speech process. Options come by the command line; the one line on stdout says that it is ready. */
 import { parseArgs } from 'node:util'
 import pino from 'pino'
+import { bareError } from '../../contract/bare-error.ts'
 import { startSpeechServer } from './server.ts'
 import { loadModels, missingModels } from './sherpa.ts'
 import { createWhisper } from './whisper.ts'
@@ -14,7 +15,7 @@ const { values } = parseArgs({
     threads: { type: 'string', default: '1' },
   },
 })
-const log = pino({ name: 'speech' }, pino.destination(2))
+const log = pino({ name: 'speech', serializers: { err: bareError } }, pino.destination(2))
 const missing = values.models ? missingModels(values.models) : ['--models']
 if (missing.length > 0) log.warn({ missing }, 'offline models are not installed: this process cannot hear')
 const models = missing.length > 0 ? null : await loadModels(values.models!, Number(values.threads))

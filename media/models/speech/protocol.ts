@@ -9,7 +9,8 @@ export const MAX_TEXT = 4000
 export const Ask = z.discriminatedUnion('type', [
   /** A detector of its own for one call; `sound` messages with this id feed it. */
   z.object({ type: z.literal('vad.open'), id: z.int(), sample_rate: z.int() }),
-  z.object({ type: z.literal('vad.sound'), id: z.int(), at_ms: z.number() }),
+  /** `at_ms` null: nothing is answered; `fresh`: what came before it is too long ago to be remembered. */
+  z.object({ type: z.literal('vad.sound'), id: z.int(), at_ms: z.number().nullable(), fresh: z.boolean() }),
   z.object({ type: z.literal('vad.close'), id: z.int() }),
   z.object({ type: z.literal('stt'), id: z.int(), sample_rate: z.int(), language: z.string() }),
   z.object({

@@ -1,13 +1,14 @@
 /** The speech process: one a host, shared by its engines. Work waits in bounded queues; what does not fit is refused. */
 import { createServer, type Server, type Socket } from 'node:net'
 import PQueue from 'p-queue'
-import { concatPcm, createChunker } from '../../audio/frames.ts'
+import { concatPcm } from '../../audio/frames.ts'
 import { createResampler } from '../../audio/resample.ts'
 import type { Log } from '../../ports.ts'
+import { type Ear, openEar } from './ear.ts'
 import { espeak, espeakInstalled } from './espeak.ts'
 import { type Answer, Ask, createDecoder, encodeFrame } from './protocol.ts'
-import { MODEL_RATE, type SpeechModels } from './sherpa.ts'
-import { type Report, VAD_WINDOW } from './silero.ts'
+import type { SpeechModels } from './sherpa.ts'
+import { MODEL_RATE, VAD_WINDOW } from './silero.ts'
 import { speakable } from './speakable.ts'
 import { cleanTranscript, type Whisper } from './whisper.ts'
 
@@ -141,13 +142,16 @@ function serve(socket: Socket, work: Work): void {
         if (models)
           detectors.set(
             ask.id,
-            openDetector(models, ask.sample_rate, (probability, atMs) =>
-              send({ type: 'voice', id: ask.id, at_ms: atMs, window_ms: WINDOW_MS, probability }),
+            openEar(
+              ask.sample_rate,
+              models.detector((probability, atMs) =>
+                send({ type: 'voice', id: ask.id, at_ms: atMs, window_ms: WINDOW_MS, probability }),
+              ),
             ),
           )
         return
       case 'vad.sound':
-        detectors.get(ask.id)?.hear(pcm, ask.at_ms)
+        detectors.get(ask.id)?.hear(pcm, { atMs: ask.at_ms, fresh: ask.fresh })
         return
       case 'vad.close':
         detectors.get(ask.id)?.close()
@@ -198,23 +202,6 @@ async function speak(
     send({ type: 'sound', id: ask.id, sample_rate: sampleRate }, pcm)
   }
   send({ type: 'done', id: ask.id })
-}
-
-interface Ear {
-  hear(pcm: Int16Array, atMs: number): void
-  close(): void
-}
-
-function openDetector(models: SpeechModels, sampleRate: number, report: Report): Ear {
-  const detector = models.detector(report)
-  const resampler = createResampler(sampleRate, MODEL_RATE)
-  const chunker = createChunker(VAD_WINDOW)
-  return {
-    hear(pcm, atMs) {
-      for (const window of chunker.push(resampler.push(pcm))) detector.hear(window, atMs)
-    },
-    close: () => detector.release(),
-  }
 }
 
 /** A stretch that ends with its last word reads better with silence after it (tried with Moonshine: 0.4 s). */

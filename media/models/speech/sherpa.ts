@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { floatToPcm, pcmToFloat, rms } from '../../audio/frames.ts'
-import { type Detector, loadSilero, type Report } from './silero.ts'
+import { type Detector, loadSilero, MODEL_RATE, type Report } from './silero.ts'
 
 interface SherpaStream {
   acceptWaveform(wave: { samples: Float32Array; sampleRate: number }): void
@@ -29,8 +29,6 @@ interface Sherpa {
   OfflineRecognizer: { createAsync(config: object): Promise<SherpaRecognizer> }
   OfflineTts: { createAsync(config: object): Promise<SherpaTts> }
 }
-
-export const MODEL_RATE = 16_000
 
 export interface SpeechModels {
   /** 16 kHz. */

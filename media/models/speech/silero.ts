@@ -6,10 +6,10 @@
 
 import { createRequire } from 'node:module'
 import type { InferenceSession, Tensor } from 'onnxruntime-node'
-import { rms } from '../../audio/frames.ts'
-import { type GateState, judge, openGate, passes, skip } from './gate.ts'
+import type { ToModel } from './gate.ts'
 
-const RATE = 16_000
+/** Of the sound that it hears, Hz. */
+export const MODEL_RATE = 16_000
 /** Silero's window at 16 kHz. */
 export const VAD_WINDOW = 512
 /** Samples of the window before, which the model wants in front. */
@@ -18,14 +18,12 @@ const INPUT = CONTEXT + VAD_WINDOW
 const HALF_STATE = 128
 /** At most 1.2 ms at a time. */
 const MOST_AT_ONCE = 16
-/** Heard by the model before the window that opened the gate: without them an onset comes a window late. */
-const LEAD_WINDOWS = 6
 /** Half a minute, 1 MB: a process that is further behind leaves sound out. */
 const MOST_WAITING = 1000
 
 /** For one call: windows of `VAD_WINDOW` samples at 16 kHz go in, what the model says of them comes in their order. */
 export interface Detector {
-  hear(window: Int16Array, atMs: number): void
+  hear(window: Int16Array, to: ToModel): void
   /** The call is over: nothing more is reported. */
   release(): void
 }
@@ -43,13 +41,8 @@ interface Ort {
   Tensor: new (type: 'float32' | 'int64', data: Float32Array | BigInt64Array, dims: readonly number[]) => Tensor
 }
 
-interface Waiting {
+interface Waiting extends ToModel {
   pcm: Int16Array
-  level: number
-  /** Wire time; null for lead, whose time has passed. */
-  atMs: number | null
-  /** Nothing of before is remembered. */
-  fresh: boolean
 }
 
 interface Line {
@@ -57,12 +50,9 @@ interface Line {
   readonly context: Float32Array
   readonly state: Float32Array
   report: Report | null
-  gate: GateState
 }
 
-/** `gated: false` asks the model about every window; for tests. */
-export async function loadSilero(file: string, options: { gated?: boolean } = {}): Promise<Silero> {
-  const { gated = true } = options
+export async function loadSilero(file: string): Promise<Silero> {
   const ort = createRequire(import.meta.url)('onnxruntime-node') as Ort
   const session = await ort.InferenceSession.create(file, { intraOpNumThreads: 1, interOpNumThreads: 1 })
   const model = createModel(ort, session)
@@ -81,9 +71,7 @@ export async function loadSilero(file: string, options: { gated?: boolean } = {}
       windows += jobs.length
       for (const [i, { line, next }] of jobs.entries()) {
         if (line.waiting.length > 0) queue.add(line)
-        if (next.atMs === null) continue
-        if (gated) line.gate = judge(line.gate, next.level, probabilities[i]!)
-        line.report?.(probabilities[i]!, next.atMs)
+        if (next.atMs !== null) line.report?.(probabilities[i]!, next.atMs)
       }
     }
     running = false
@@ -93,7 +81,7 @@ export async function loadSilero(file: string, options: { gated?: boolean } = {}
     line.waiting.push(next)
     if (line.waiting.length > MOST_WAITING) {
       line.waiting.shift()
-      line.waiting[0]!.fresh = true
+      line.waiting[0] = { ...line.waiting[0]!, fresh: true }
     }
     queue.add(line)
     if (running) return
@@ -112,28 +100,9 @@ export async function loadSilero(file: string, options: { gated?: boolean } = {}
         context: new Float32Array(CONTEXT),
         state: new Float32Array(2 * HALF_STATE),
         report,
-        gate: openGate,
       }
-      let skipped: { pcm: Int16Array; level: number }[] = []
-      /** More was skipped than is kept: what the model remembers lies too far back. */
-      let gap = false
       return {
-        hear(pcm, atMs) {
-          const level = rms(pcm)
-          if (!passes(line.gate, level)) {
-            line.gate = skip(line.gate, level)
-            gap ||= skipped.length === LEAD_WINDOWS
-            skipped = [...skipped.slice(1 - LEAD_WINDOWS), { pcm, level }]
-            report(0, atMs)
-            return
-          }
-          // Open until the model has spoken again, so that no later window overtakes this one.
-          if (line.gate.room !== null) line.gate = openGate
-          for (const [i, one] of skipped.entries()) enqueue(line, { ...one, atMs: null, fresh: gap && i === 0 })
-          skipped = []
-          gap = false
-          enqueue(line, { pcm, level, atMs, fresh: false })
-        },
+        hear: (pcm, to) => enqueue(line, { pcm, ...to }),
         release() {
           line.report = null
           line.waiting = []
@@ -150,7 +119,7 @@ type Job = { line: Line; next: Waiting }
 function createModel(ort: Ort, session: InferenceSession): (jobs: readonly Job[]) => Promise<Float32Array> {
   const input = new Float32Array(MOST_AT_ONCE * INPUT)
   const state = new Float32Array(MOST_AT_ONCE * 2 * HALF_STATE)
-  const sr = new ort.Tensor('int64', BigInt64Array.of(BigInt(RATE)), [])
+  const sr = new ort.Tensor('int64', BigInt64Array.of(BigInt(MODEL_RATE)), [])
   return async jobs => {
     const size = Math.max(1, jobs.length)
     for (const [i, { line, next }] of jobs.entries()) {

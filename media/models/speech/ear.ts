@@ -1,0 +1,30 @@
+/** The speech process' half of a detector: the sound of one line, as windows of the model. */
+import { createChunker } from '../../audio/frames.ts'
+import { createResampler } from '../../audio/resample.ts'
+import type { ToModel } from './gate.ts'
+import { type Detector, MODEL_RATE, VAD_WINDOW } from './silero.ts'
+
+export interface Ear {
+  hear(pcm: Int16Array, to: ToModel): void
+  close(): void
+}
+
+export function openEar(sampleRate: number, detector: Detector): Ear {
+  let resampler = createResampler(sampleRate, MODEL_RATE)
+  let chunker = createChunker(VAD_WINDOW)
+  let forgets = false
+  return {
+    hear(pcm, { atMs, fresh }) {
+      if (fresh) {
+        resampler = createResampler(sampleRate, MODEL_RATE)
+        chunker = createChunker(VAD_WINDOW)
+        forgets = true
+      }
+      for (const window of chunker.push(resampler.push(pcm))) {
+        detector.hear(window, { atMs, fresh: forgets })
+        forgets = false
+      }
+    },
+    close: () => detector.release(),
+  }
+}
