@@ -50,6 +50,8 @@ const parts: Record<string, (() => Promise<Measured | Line[]>)[]> = {
   knowledge: [() => benchKnowledge({ chunks: 100_000, questions: full ? 1000 : 300, tell })],
 }
 cleanUpAtExit()
+// Otherwise LiveKit's packages log for their own developers.
+process.env['NODE_ENV'] ??= 'production'
 const wanted = options.only?.split(',') ?? Object.keys(parts)
 for (const name of wanted) if (!parts[name]) throw new Error(`--only ${Object.keys(parts).join(' | ')}`)
 
@@ -59,21 +61,25 @@ for (const name of wanted) {
   const why = await prepare(name)
   if (why) measured.push(nothing(name, why))
   else for (const run of parts[name]!) measured.push(await runPart(name, run))
+  // Also of a run that is stopped after an hour, what it has measured is there.
+  write(options.json, jsonOf(reportNow()))
 }
-const report: Report = {
-  at: started.toISOString(),
-  minutes: Math.round((Date.now() - started.getTime()) / 60_000),
-  full,
-  machine: machine(),
-  ...joined(measured),
-}
+const report = reportNow()
 process.stdout.write(tableOf(report))
-write(options.json, `${JSON.stringify(report, null, 2)}\n`)
 if (options.report) {
-  write(join(options.report, 'report.json'), `${JSON.stringify(report, null, 2)}\n`)
+  write(join(options.report, 'report.json'), jsonOf(report))
   write(join(options.report, 'curves.svg'), plot(report.series))
   const page = join(options.report, 'README.md')
   write(page, pageOf(report, readFileSync(page, 'utf8')))
+}
+
+function reportNow(): Report {
+  const minutes = Math.round((Date.now() - started.getTime()) / 60_000)
+  return { at: started.toISOString(), minutes, full, machine: machine(), ...joined(measured) }
+}
+
+function jsonOf(report: Report): string {
+  return `${JSON.stringify(report, null, 2)}\n`
 }
 
 /** A part that breaks is told and named in the table, and the others are measured all the same. */
