@@ -81,15 +81,53 @@ function atMost(maxBytes: number): TransformStream<Uint8Array, Uint8Array> {
   })
 }
 
+/**
+ * Connections that wait for the next request to the same server, at the address that was judged for it. Not for long: who
+ * hangs up in the moment in which a request leaves has or has not carried it out, and nobody can tell.
+ */
+const KEPT_MS = 2000
+/** Servers with waiting connections. */
+const MOST_KEPT = 256
+
+interface Lent {
+  agent: Agent
+  giveBack(): void
+}
+
+function createConnections(): (url: URL, address: string) => Lent {
+  const kept = new Map<string, { agent: Agent; users: number; expiry: NodeJS.Timeout | null }>()
+  return ({ origin }, address) => {
+    const key = `${origin} ${address}`
+    const limits = { maxHeaderSize: 16_384, keepAliveTimeout: KEPT_MS, keepAliveMaxTimeout: KEPT_MS }
+    const one = kept.get(key) ?? { agent: pinnedAgent(address, limits), users: 0, expiry: null }
+    if (one.expiry) clearTimeout(one.expiry)
+    one.users++
+    if (kept.size < MOST_KEPT) kept.set(key, one)
+    return {
+      agent: one.agent,
+      giveBack() {
+        if (--one.users > 0) return
+        const end = () => {
+          if (kept.get(key) === one) kept.delete(key)
+          void one.agent.destroy()
+        }
+        if (kept.get(key) === one) one.expiry = setTimeout(end, KEPT_MS).unref()
+        else end()
+      },
+    }
+  }
+}
+
 export function createSafeFetch(options: SafeFetchOptions): Fetch {
   const pin = createPin(options)
+  const connections = createConnections()
   return async request => {
     const signal = AbortSignal.any([request.signal, AbortSignal.timeout(request.timeoutMs)])
     let hop = request
     for (let redirects = 0; ; redirects++) {
       const url = parse(hop.url)
       const address = await raced(pin(url), signal)
-      const response = await send(url, address, hop, signal)
+      const response = await send(url, connections(url, address), hop, signal)
       if (!('location' in response)) return { ...response, url: url.href }
       if (redirects >= request.maxRedirects) throw new FetchError('too_many_redirects', 'too many redirects')
       hop = follow(hop, url, response)
@@ -118,18 +156,15 @@ interface Redirect {
 
 async function send(
   url: URL,
-  address: string,
+  { agent, giveBack }: Lent,
   request: FetchRequest,
   signal: AbortSignal,
 ): Promise<FetchResponse | Redirect> {
-  const agent = pinnedAgent(address, {
-    maxHeaderSize: 16_384,
-    headersTimeout: request.timeoutMs,
-    bodyTimeout: request.timeoutMs,
-  })
   try {
     const answer = await undiciRequest(url.href, {
       dispatcher: agent,
+      headersTimeout: request.timeoutMs,
+      bodyTimeout: request.timeoutMs,
       method: request.method,
       // Some compress all the same; what they send is counted when it is unpacked.
       headers: { ...request.headers, 'accept-encoding': 'identity' },
@@ -148,7 +183,7 @@ async function send(
   } catch (error) {
     throw toFetchError(error, request.signal)
   } finally {
-    void agent.destroy()
+    giveBack()
   }
 }
 

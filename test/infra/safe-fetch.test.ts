@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTcp } from 'node:net'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
@@ -130,6 +131,33 @@ describe('the guard', () => {
       expect(await codeOf(createSafeFetch({ allow: [] })(get(url)))).toBe('bad_url')
     },
   )
+})
+
+describe('connections', () => {
+  it('wait for the next request to the same server, and are closed when none comes', async () => {
+    const sockets = new Set<IncomingMessage['socket']>()
+    const { port, hits } = await serve((request, response) => {
+      sockets.add(request.socket)
+      response.end('ok')
+    })
+    const fetch = createSafeFetch({ allow: [`127.0.0.1:${port}`] })
+    for (let n = 0; n < 5; n++) await fetch(get(`http://127.0.0.1:${port}/${n}`))
+    expect(hits.length).toBe(5)
+    expect(sockets.size).toBeLessThan(3) // the second may ask before the first has let go
+    await Promise.all([...sockets].map(socket => socket.destroyed || once(socket, 'close')))
+  })
+
+  it('are not used for a name that has become another address', async () => {
+    const { port, hits } = await serve((_, response) => response.end('ok'))
+    const addresses = ['127.0.0.1', '127.0.0.9', '10.0.0.1']
+    const allow = [`there.test:${port}`]
+    const fetch = createSafeFetch({ allow, resolve: async () => [addresses.shift()!] })
+    await fetch(get(`http://there.test:${port}/`))
+    expect(await codeOf(fetch(get(`http://there.test:${port}/`)))).toBe('network') // nobody listens there
+    expect(hits.length).toBe(1)
+    const strict = createSafeFetch({ allow: [], resolve: async () => ['10.0.0.1'] })
+    expect(await codeOf(strict(get(`http://there.test:${port}/`)))).toBe('blocked_address')
+  })
 })
 
 describe('redirects', () => {
