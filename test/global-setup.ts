@@ -11,6 +11,7 @@ import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { startPostgres } from '../infra/embedded/postgres.ts'
 import { startRedis } from '../infra/embedded/redis.ts'
+import { type FleetSize, readFleet } from './support/fleet.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -20,6 +21,10 @@ declare module 'vitest' {
     dashboardFolder: string
     /** The long form of tests that have one: `npm run test:full`. */
     full: boolean
+    /** How many engines and controls whole calls are tried with; one of each unless the environment says otherwise. */
+    fleet: FleetSize
+    /** Of a chaos test that is to be run again as it was. */
+    chaosSeed: number | null
   }
 }
 
@@ -60,6 +65,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
       : null
   project.provide('dashboardFolder', PARLEY_TEST_DASHBOARD ?? join(import.meta.dirname, '../control/dashboard/dist'))
   project.provide('full', process.env['PARLEY_TEST_FULL'] === '1')
+  project.provide('fleet', readFleet(process.env['PARLEY_TEST_FLEET'] || '1x1'))
+  const seed = process.env['PARLEY_CHAOS_SEED']
+  project.provide('chaosSeed', seed ? Number(seed) : null)
   project.provide('databaseUrl', PARLEY_TEST_DATABASE_URL ?? postgres!.url)
   project.provide('redisUrl', PARLEY_TEST_REDIS_URL ?? redis!.url)
   return async () => {

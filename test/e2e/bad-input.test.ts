@@ -37,7 +37,10 @@ const CARRIER = '127.0.0.5'
 let stack: Stack
 let tap: Tap
 let before: number[]
-const pids = () => Object.values(stack.children).map(child => child.pid)
+const pids = () => {
+  const { sipServer, speech, controls, engines } = stack.children
+  return [sipServer, speech, ...controls, ...engines].map(child => child.pid)
+}
 beforeAll(async () => {
   stack = await startStack()
   tap = await tapRtp(stack)

@@ -52,11 +52,12 @@ describe('kill -9 in mid-call', () => {
   }, async () => {
     const call = await talk()
     await until(async () => (await progressOf(call.id)) >= 5000, 'the first progress report', 15_000)
-    process.kill(stack.children.engine.pid, 'SIGKILL')
-    await told('Engine died (SIGKILL), starting it again.')
+    const engine = await stack.engineOf(call.id)
+    process.kill(engine.child.pid, 'SIGKILL')
+    await told(`${engine.title} died (SIGKILL), starting it again.`)
     await phone.wait('CALL_CLOSED')
     await call.ended()
-    await back('Engine')
+    await back(engine.title)
 
     const detail = await owner.detail(call.id)
     expect(detail).toMatchObject({ status: 'failed', ended_reason: 'engine_lost' })
@@ -80,7 +81,8 @@ describe('kill -9 in mid-call', () => {
     const closed = phone.events.filter(({ type }) => type === 'CALL_CLOSED').length
     const call = await owner.place(CALLEE)
     await phone.wait('CALL_INCOMING', 20_000, ++calls)
-    process.kill(stack.children.engine.pid, 'SIGKILL')
+    const engine = await stack.engineOf(call.id)
+    process.kill(engine.child.pid, 'SIGKILL')
     const next = await owner.place(CALLEE)
     await phone.wait('CALL_CLOSED', 10_000, closed + 1)
     await call.ended()
@@ -93,7 +95,7 @@ describe('kill -9 in mid-call', () => {
     await phone.command('hangup')
     await next.ended()
     expect(await owner.detail(next.id)).toMatchObject({ status: 'busy', ended_reason: 'busy', sip_code: 486 })
-    await back('Engine')
+    await back(engine.title)
     await expectSettled(stack, owner)
   })
 

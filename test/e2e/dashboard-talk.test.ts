@@ -18,7 +18,7 @@ import { look, loudest, unexpected } from '../support/live-page.ts'
 import { livekitBinary } from '../support/livekit.ts'
 import { WORD_ERRORS } from '../support/stack-checks.ts'
 import type { Owner } from '../support/stack-owner.ts'
-import { newestEnded, type RoomStack, startRoomStack } from '../support/stack-rooms.ts'
+import { callsOf, newestEnded, type RoomStack, startRoomStack } from '../support/stack-rooms.ts'
 import { silence, wavOf, wordErrors } from '../support/stack-speech.ts'
 import { json } from '../support/stack-world.ts'
 import { until } from '../support/world.ts'
@@ -214,12 +214,14 @@ describe.skipIf(!canRun)('the talk panel', () => {
     const { page } = await openPanel(owner)
     await button(page, 'Talk').click()
     await shown(() => lines(page, 'agent').first().textContent()).toBe(GREETING)
-    process.kill(stack.children.engine.pid, 'SIGKILL')
+    const [held] = await callsOf(owner)
+    const engine = await stack.engineOf(held!.id)
+    process.kill(engine.child.pid, 'SIGKILL')
     await panelOf(page)
       .getByRole('alert')
       .getByText('The server that held the call fell silent.')
       .waitFor({ timeout: 90_000 })
-    await until(() => stack.told.includes('Engine is back.'), 'the engine', 30_000)
+    await until(() => stack.told.includes(`${engine.title} is back.`), 'the engine', 30_000)
     await shown(async () => {
       await button(page, 'Talk again').click()
       return button(page, 'Hang up')

@@ -11,7 +11,8 @@ let stack: Stack
 let phone: Baresip
 let owner: Owner
 beforeAll(async () => {
-  stack = await startStack({ ENGINE_DRAIN_SECONDS: '300' })
+  // With another one nothing would wait.
+  stack = await startStack({ ENGINE_DRAIN_SECONDS: '300' }, { engines: 1 })
   phone = await startBaresip(stack, CALLEE)
   owner = await stack.owner({ trunk: { port: phone.port }, project: { greeting: 'Hello, this is the night porter.' } })
 })

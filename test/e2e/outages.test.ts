@@ -2,17 +2,13 @@
  * Redis and Postgres gone in the middle of calls: who talks notices nothing, and what was said and what it costs is stored
  * once they are back. Servers of its own, since those of the run are everybody's.
  */
-import { randomInt } from 'node:crypto'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { Child } from '../../infra/embedded/child.ts'
-import { freePort } from '../../infra/embedded/ports.ts'
-import { startPostgres } from '../../infra/embedded/postgres.ts'
-import { startRedis } from '../../infra/embedded/redis.ts'
+import { type OwnServers, startOwnServers } from '../support/own-servers.ts'
 import { signalAll } from '../support/processes.ts'
-import { HOST, type Stack, startStack } from '../support/stack.ts'
+import { type Stack, startStack } from '../support/stack.ts'
 import { type Baresip, startBaresip } from '../support/stack-baresip.ts'
 import { expectCost, expectSettled, expectWebhook } from '../support/stack-checks.ts'
 import type { CallStream, Owner } from '../support/stack-owner.ts'
@@ -24,9 +20,7 @@ const CALLEE = '+14155550177'
 const OUTAGE_MS = inject('full') ? 30_000 : 7000
 const LIMIT_MS = 240_000
 
-const servers: Record<'redis' | 'postgres', Child> = {} as never
-const told: string[] = []
-let folder: string
+let servers: OwnServers
 let stack: Stack
 let tap: Tap
 let phone: Baresip
@@ -34,21 +28,8 @@ let owner: Owner
 let words: Int16Array
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'parley-outages-'))
-  const tell = (text: string) => void told.push(text)
-  const place = async (name: string) => ({
-    ...{
-      folder: join(folder, name, 'data'),
-      logFile: join(folder, `${name}.log`),
-      port: await freePort(10_000 + randomInt(8000), HOST),
-      tell,
-    },
-  })
-  const redis = await startRedis(await place('redis'))
-  servers.redis = redis.child
-  const postgres = await startPostgres({ ...(await place('postgres')), throwaway: true })
-  servers.postgres = postgres.child
-  stack = await startStack({ REDIS_URL: redis.url, DATABASE_URL: postgres.url })
+  servers = await startOwnServers()
+  stack = await startStack(servers.settings)
   tap = await tapRtp(stack)
   stack.world.on('/hook', (_, response) => response.writeHead(204).end())
   phone = await startBaresip(stack, CALLEE)
@@ -61,14 +42,10 @@ beforeAll(async () => {
 }, 180_000)
 afterAll(async () => {
   await stack?.stop()
-  for (const server of Object.values(servers)) {
-    signalAll(server.pid, 'SIGCONT')
-    await server.stop()
-  }
-  rmSync(folder, { recursive: true, force: true })
+  await servers?.stop()
 })
 afterEach(() => {
-  for (const server of Object.values(servers)) signalAll(server.pid, 'SIGCONT')
+  for (const server of [servers.redis, servers.postgres]) signalAll(server.pid, 'SIGCONT')
 })
 
 const loud = () => tap.packets({ to: phone.isMedia }).filter(isLoud).length
@@ -98,10 +75,10 @@ async function frozen(server: Child, run: () => Promise<void>): Promise<void> {
 }
 
 async function killed(name: 'redis' | 'postgres', words: string, run: () => Promise<void>): Promise<void> {
-  told.length = 0
+  servers.told.length = 0
   process.kill(servers[name].pid, 'SIGKILL')
   await run()
-  await until(() => told.includes(`${words} is back.`), `${words} to be back`, 30_000)
+  await until(() => servers.told.includes(`${words} is back.`), `${words} to be back`, 30_000)
 }
 
 /** The greeting, what the caller said during the outage, what the agent answered to it. */
@@ -135,8 +112,8 @@ const followed = (id: string) => until(() => owner.follow(id).catch(() => null),
 const webhooksOf = (id: string) =>
   stack.world.received.filter(({ path, body }) => path === '/hook' && body.includes(id))
 
-const journal = () => {
-  const spool = join(stack.folder, 'spool', stack.engineName, 'events')
+const journal = (engine: string) => {
+  const spool = join(stack.folder, 'spool', engine, 'events')
   if (!existsSync(spool)) return ''
   return readdirSync(spool)
     .map(name => readFileSync(join(spool, name), 'utf8'))
@@ -175,15 +152,16 @@ it('an engine that dies while Redis is away has left what it could not tell, and
   timeout: LIMIT_MS,
 }, async () => {
   const call = await talk()
+  const { name, title, child } = await stack.engineOf(call.id)
   signalAll(servers.redis.pid, 'SIGSTOP')
   await exchange()
   await phone.command('hangup')
-  await until(() => journal().includes('"call.ended"'), 'the end of the call on disk', 20_000)
+  await until(() => journal(name).includes('"call.ended"'), 'the end of the call on disk', 20_000)
   stack.told.length = 0
-  process.kill(stack.children.engine.pid, 'SIGKILL')
-  await until(() => stack.told.includes('Engine died (SIGKILL), starting it again.'), 'the engine to be gone')
+  process.kill(child.pid, 'SIGKILL')
+  await until(() => stack.told.includes(`${title} died (SIGKILL), starting it again.`), 'the engine to be gone')
   signalAll(servers.redis.pid, 'SIGCONT')
-  await until(() => stack.told.includes('Engine is back.'), 'the engine to be back', 60_000)
+  await until(() => stack.told.includes(`${title} is back.`), 'the engine to be back', 60_000)
   await expectWhole(call)
-  expect(journal()).toBe('')
+  expect(journal(name)).toBe('')
 })

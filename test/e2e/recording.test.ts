@@ -101,6 +101,7 @@ describe('a call of a project that records', () => {
     const owner = await stack.owner({ trunk: { port: sipp.port }, project })
     const call = await owner.place(CALLEE)
     await tap.wait(() => tap.packets({ from: sipp.mediaPort }).filter(isLoud).length >= 60, 'four noises')
+    const { name } = await stack.engineOf(call.id)
     await finished(owner, call, sipp)
     const { left, right } = await fetched(owner, call)
     const detail = await owner.detail(call.id)
@@ -125,7 +126,7 @@ describe('a call of a project that records', () => {
     expect(Math.abs(callerLate - agentLate)).toBeLessThanOrEqual(20 + busy)
     const part = await owner.fetch(`/calls/${call.id}/recording`, { range: 'bytes=0-3' })
     expect([part.status, await part.text()]).toEqual([206, 'RIFF'])
-    expect(readdirSync(join(stack.folder, 'spool', `e2e-${process.pid}`))).toEqual([])
+    expect(readdirSync(join(stack.folder, 'spool', name))).toEqual([])
   })
 
   it('survives its engine: the next one stores what was written', { timeout: 240_000 }, async () => {
@@ -133,7 +134,7 @@ describe('a call of a project that records', () => {
     const owner = await stack.owner({ trunk: { port: sipp.port }, project: { recording: true, greeting: 'Hello.' } })
     const call = await owner.place(CALLEE)
     await tap.wait(() => tap.packets({ from: sipp.mediaPort }).filter(isLoud).length >= 60, 'four noises')
-    process.kill(stack.children.engine.pid, 'SIGKILL')
+    process.kill((await stack.engineOf(call.id)).child.pid, 'SIGKILL')
     await call.ended(60_000)
     expect(await owner.detail(call.id)).toMatchObject({ status: 'failed', ended_reason: 'engine_lost' })
     await until(async () => (await owner.detail(call.id)).recording_url, 'the recording', 30_000)

@@ -56,20 +56,21 @@ it('Kamailio with the right password is found fine, with a wrong one it is told'
   }
 })
 
-const page = async (name: 'control' | 'engine') => {
-  const { metrics } = JSON.parse(stack.children[name].readyLine) as { metrics: number }
-  const answer = await fetch(`http://127.0.0.1:${metrics}/metrics`)
-  expect(answer.status).toBe(200)
-  return answer.text()
+/** What all processes of a kind show, one after the other. */
+const page = async (name: 'controls' | 'engines') => {
+  const shown = stack[name].map(async ({ child }) => {
+    const { metrics } = JSON.parse(child.readyLine) as { metrics: number }
+    const answer = await fetch(`http://127.0.0.1:${metrics}/metrics`)
+    expect(answer.status).toBe(200)
+    return answer.text()
+  })
+  return (await Promise.all(shown)).join('\n')
 }
-const valueIn = (text: string, series: string) =>
-  Number(
-    text
-      .split('\n')
-      .find(line => line.startsWith(`${series} `))
-      ?.split(' ')
-      .at(-1),
-  )
+/** Of all of them together, as Prometheus would sum it up. */
+const valueIn = (text: string, series: string) => {
+  const lines = text.split('\n').filter(line => line.startsWith(`${series} `))
+  return lines.length === 0 ? Number.NaN : lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
+}
 
 it('what engine and control count tells of calls and requests, and of nobody’s number', {
   timeout: 30_000,
@@ -80,10 +81,10 @@ it('what engine and control count tells of calls and requests, and of nobody’s
   await call.ended()
   await sipp.done
   expect((await customer.rest('GET', '/calls/nonsense')).status).toBe(404)
-  const [control, engine] = [await page('control'), await page('engine')]
-  expect(valueIn(engine, 'parley_signalling_up')).toBe(1)
+  const [control, engine] = [await page('controls'), await page('engines')]
+  expect(valueIn(engine, 'parley_signalling_up')).toBe(stack.engines.length)
   expect(valueIn(engine, 'parley_calls_capacity')).toBeGreaterThan(0)
-  await until(async () => valueIn(await page('engine'), 'parley_calls') === 0, 'the call to be over')
+  await until(async () => valueIn(await page('engines'), 'parley_calls') === 0, 'the call to be over')
   expect(valueIn(control, 'parley_http_request_seconds_count{status="2xx"}')).toBeGreaterThan(0)
   expect(valueIn(control, 'parley_http_problems_total{code="not_found"}')).toBe(1)
   expect(valueIn(control, 'parley_admissions_total{verdict="admitted"}')).toBe(0)
@@ -109,7 +110,7 @@ it('a conversation is well in the eyes of the doctor while it lasts, and shows h
   ]
   const sipp = await startSipp(stack, steps, { seconds: 60 })
   const customer = await stack.owner({ trunk: { port: sipp.port }, project: { greeting: 'Hello.' } })
-  const before = valueIn(await page('control'), 'parley_calls_ended_total{status="completed"}')
+  const before = valueIn(await page('controls'), 'parley_calls_ended_total{status="completed"}')
   const call = await customer.place('+14155550156')
   await call.agentSaid(2)
   const { findings } = await examine({ ...stack.env })
@@ -121,7 +122,7 @@ it('a conversation is well in the eyes of the doctor while it lasts, and shows h
   await call.ended()
   await sipp.done
   const control = await until(async () => {
-    const text = await page('control')
+    const text = await page('controls')
     return valueIn(text, 'parley_calls_ended_total{status="completed"}') > before ? text : null
   }, 'the call to be counted')
   const mean = (name: string, labels = '') =>

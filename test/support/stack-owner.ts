@@ -22,6 +22,11 @@ export type Detail = Pick<CallRecord, 'ended_reason' | 'sip_code' | 'tool_calls'
   transcript: Turn[]
 }
 
+export interface RequestExtras {
+  headers?: Record<string, string>
+  timeoutMs?: number
+}
+
 type WithType<T> = Extract<CallEvent, { type: T }>
 
 export class Owner {
@@ -54,11 +59,13 @@ export class Owner {
     this.webhookSecret = made.webhookSecret
   }
 
-  async rest(method: string, path: string, body?: unknown): Promise<Answer> {
+  async rest(method: string, path: string, body?: unknown, how: RequestExtras = {}): Promise<Answer> {
+    const typed = body === undefined ? {} : { 'content-type': 'application/json' }
     const response = await fetch(`${this.#baseUrl}/v1/public${path}`, {
       method,
-      headers: { 'x-api-key': this.#key, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      headers: { 'x-api-key': this.#key, ...typed, ...how.headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(how.timeoutMs === undefined ? {} : { signal: AbortSignal.timeout(how.timeoutMs) }),
     })
     return { status: response.status, body: await response.json() }
   }

@@ -2,6 +2,7 @@
 import { randomInt } from 'node:crypto'
 import { freePort } from '../../infra/embedded/ports.ts'
 import { createResampler } from '../../media/audio/resample.ts'
+import type { FleetSize } from './fleet.ts'
 import { startTestLiveKit, type TestLiveKit } from './livekit.ts'
 import { joinRoom, ROOM_RATE, type RoomPeer } from './room-peer.ts'
 import { HOST, type Stack, startStack } from './stack.ts'
@@ -13,18 +14,24 @@ export interface RoomStack extends Stack {
   livekit: TestLiveKit
 }
 
-export async function startRoomStack(settings: Record<string, string> = {}): Promise<RoomStack> {
+export async function startRoomStack(
+  settings: Record<string, string> = {},
+  size: Partial<FleetSize> = {},
+): Promise<RoomStack> {
   // Control's address is told to LiveKit, and LiveKit's to control: one of them is known beforehand.
   const port = await freePort(28_000 + randomInt(4000), HOST)
   const livekit = await startTestLiveKit({ webhookUrl: `http://${HOST}:${port}/livekit/webhook` })
   try {
-    const stack = await startStack({
-      HTTP_PORT: String(port),
-      LIVEKIT_URL: livekit.url,
-      LIVEKIT_API_KEY: livekit.apiKey,
-      LIVEKIT_API_SECRET: livekit.apiSecret,
-      ...settings,
-    })
+    const stack = await startStack(
+      {
+        HTTP_PORT: String(port),
+        LIVEKIT_URL: livekit.url,
+        LIVEKIT_API_KEY: livekit.apiKey,
+        LIVEKIT_API_SECRET: livekit.apiSecret,
+        ...settings,
+      },
+      size,
+    )
     stack.onStop(() => livekit.stop())
     return Object.assign(stack, { livekit })
   } catch (error) {

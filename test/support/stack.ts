@@ -1,10 +1,11 @@
 /**
  * The whole product for one test file, as `npm start` runs it: SIP server, speech, control and engine as processes of
  * their own on free ports, with the run's Postgres and Redis. Owners are made by control's services, calls by REST and SIP.
+ * Several engines and controls where the test asks for them, or the run does (PARLEY_TEST_FLEET=2x2).
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes, randomInt, randomUUID } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
@@ -22,20 +23,20 @@ import { systemClock } from '../../infra/clock.ts'
 import { type Config, readConfig } from '../../infra/config.ts'
 import type { Child } from '../../infra/embedded/child.ts'
 import { freePort } from '../../infra/embedded/ports.ts'
-import { startProcess, startSipServer, startSpeech } from '../../infra/embedded/programs.ts'
+import { startSipServer, startSpeech } from '../../infra/embedded/programs.ts'
 import { createLog } from '../../infra/log.ts'
 import { modelsFolder } from '../../infra/models.ts'
 import { buildControlParts, type ControlParts } from '../../infra/parts.ts'
 import { whisperPath } from '../../infra/whisper.ts'
 import { createEngineBus } from '../../media/contract/bus-engine.ts'
 import { createDatabase } from './database.ts'
+import { type ControlProcess, type EngineProcess, type FleetSize, logged, RTP_PORTS, startFleet } from './fleet.ts'
 import { Owner } from './stack-owner.ts'
 import { createSpeechKit, type SpeechKit } from './stack-speech.ts'
 import { startWorld, type World } from './stack-world.ts'
 import { until } from './world.ts'
 
 export const HOST = '127.0.0.1'
-const RTP_PORTS = 400
 
 export interface OwnerOptions {
   /** Decimal; the trial balance of this owner. */
@@ -50,17 +51,25 @@ export interface Stack {
   folder: string
   parts: ControlParts
   sip: { host: string; port: number }
+  /** Of all engines together. */
   rtp: { min: number; max: number }
+  /** Of control; of the balancer before several. */
   baseUrl: string
   world: World
   speech: SpeechKit
+  /** Of the first engine. */
   engineName: string
-  children: { sipServer: Child; speech: Child; control: Child; engine: Child }
+  engines: readonly EngineProcess[]
+  controls: readonly ControlProcess[]
+  /** `control` and `engine` are the first of their kind. */
+  children: Children
+  /** The engine that holds this call, as soon as one does. */
+  engineOf(callId: string): Promise<EngineProcess>
   /** What control and engine were given. */
   env: Readonly<Record<string, string>>
   /** What the supervisor told, in its words. */
   told: string[]
-  /** What a process has logged so far, one JSON object a line. */
+  /** What all processes of a kind have logged so far, one JSON object a line. */
   logged(name: 'control' | 'engine' | 'sip-server' | 'speech'): Record<string, unknown>[]
   owner(options: OwnerOptions): Promise<Owner>
   /** Killed at the end, whatever happens. */
@@ -69,10 +78,20 @@ export interface Stack {
   stop(): Promise<void>
 }
 
+export interface Children {
+  sipServer: Child
+  speech: Child
+  control: Child
+  engine: Child
+  controls: readonly Child[]
+  engines: readonly Child[]
+}
+
 /** Ports below the range that the kernel hands out, each file in a part of its own. */
 const somePort = (host = HOST, udpToo = false) => freePort(10_000 + randomInt(8000), host, udpToo)
 
-export async function startStack(settings: Record<string, string> = {}): Promise<Stack> {
+/** `size`: where a test needs a certain number of engines or controls, whatever the run says. */
+export async function startStack(settings: Record<string, string> = {}, size: Partial<FleetSize> = {}): Promise<Stack> {
   const folder = mkdtempSync(join(tmpdir(), 'parley-e2e-'))
   const undertaker = startUndertaker(folder)
   const closers: (() => unknown)[] = []
@@ -88,7 +107,7 @@ export async function startStack(settings: Record<string, string> = {}): Promise
     if (failures.length > 0) throw failures[0]
   }
   try {
-    return await start(settings, folder, undertaker, closers, stop)
+    return await start(settings, { ...inject('fleet'), ...size }, folder, undertaker, closers, stop)
   } catch (error) {
     await stop().catch(() => {})
     throw error
@@ -97,6 +116,7 @@ export async function startStack(settings: Record<string, string> = {}): Promise
 
 async function start(
   settings: Record<string, string>,
+  size: FleetSize,
   folder: string,
   undertaker: Undertaker,
   closers: (() => unknown)[],
@@ -131,6 +151,7 @@ async function start(
       secret,
       listen: [`udp:${HOST}:${sipPort}`, `tcp:${HOST}:${sipPort}`],
       logFile: logFile('sip-server'),
+      ...(settings['PARLEY_LOG_LEVEL'] === undefined ? {} : { logLevel: settings['PARLEY_LOG_LEVEL'] }),
       tell,
     }),
     startSpeech({
@@ -147,8 +168,8 @@ async function start(
   if (!speech.hears) throw new Error('the speech models are not installed: run `npm start` once')
   const sip = { host: HOST, port: Number(sipServer.listen[0]!.split(':').at(-1)) }
 
-  const rtpMin = 18_000 + RTP_PORTS * randomInt(34)
-  const rtp = { min: rtpMin, max: rtpMin + RTP_PORTS - 1 }
+  const rtpMin = 18_000 + RTP_PORTS * randomInt(35 - size.engines)
+  const rtp = { min: rtpMin, max: rtpMin + RTP_PORTS * size.engines - 1 }
   const env: Record<string, string> = {
     PARLEY_HOME: folder,
     PARLEY_SECRET: randomUUID(),
@@ -168,11 +189,11 @@ async function start(
     DASHBOARD_DIR: inject('dashboardFolder'),
     ...settings,
   }
-  const control = run(
-    await startProcess({ name: 'Control', file: 'control.ts', env, logFile: logFile('control'), tell }),
-  )
-  const engine = run(await startProcess({ name: 'Engine', file: 'engine.ts', env, logFile: logFile('engine'), tell }))
-
+  const onStop = (close: () => unknown) => void closers.push(close)
+  const { engines, controls } = await startFleet({
+    ...{ size, env, folder, tell, keep: run, onStop, freePort: somePort },
+    note: undertaker.note,
+  })
   const config = readConfig({ ...process.env, ...env })
   const parts = buildControlParts(config, createLog('stack', 'warn'), `stack-${process.pid}`)
   closers.push(() => parts.close())
@@ -183,21 +204,29 @@ async function start(
   closers.push(() => kit.close())
   const baseUrl = `http://${HOST}:${config.HTTP_PORT}`
 
-  const children = { sipServer: sipServer.child, speech: speech.child, control, engine }
-
+  const logFiles = {
+    control: controls.map(one => one.logFile),
+    engine: engines.map(one => one.logFile),
+    'sip-server': [logFile('sip-server')],
+    speech: [logFile('speech')],
+  }
   return {
-    ...{ folder, parts, sip, rtp, baseUrl, world, speech: kit, children, env, told, stop },
+    ...{ folder, parts, sip, rtp, baseUrl, world, speech: kit, engines, controls, env, told, onStop, stop },
     engineName: config.ENGINE_NAME,
-    logged: name =>
-      readFileSync(logFile(name), 'utf8')
-        .split('\n')
-        .filter(line => line.startsWith('{'))
-        .map(line => JSON.parse(line)),
+    children: {
+      ...{ sipServer: sipServer.child, speech: speech.child },
+      ...{ control: controls[0]!.child, engine: engines[0]!.child },
+      ...{ controls: controls.map(one => one.child), engines: engines.map(one => one.child) },
+    },
+    async engineOf(callId) {
+      const { engine } = await until(() => parts.bus.holder(callId), `an engine to hold call ${callId}`)
+      return engines.find(({ name }) => name === engine)!
+    },
+    logged: name => logged(logFiles[name]),
     keep(child) {
       undertaker.note(child.pid!)
       closers.push(() => ended(child))
     },
-    onStop: close => void closers.push(close),
     async owner(options) {
       const { owner, trunkId } = await makeOwner(parts, baseUrl, options)
       await trunkKnown(trunkId)

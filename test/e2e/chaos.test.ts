@@ -1,0 +1,34 @@
+/**
+ * Each process killed, frozen and restarted at random in the middle of calls, campaigns and webhooks, by a seed that is
+ * printed. At the end every call has its end, every hold is settled, and nobody was rung twice or told nothing.
+ */
+import { describe, expect, inject, it } from 'vitest'
+import { type Aftermath, chaos } from '../support/chaos.ts'
+import { planBlows, VICTIMS } from '../support/chaos-plan.ts'
+
+const full = inject('full')
+const given = inject('chaosSeed')
+const SIZE = full ? { stormMs: 45_000, blows: 16 } : { stormMs: 16_000, blows: 6 }
+const SEEDS = given !== null ? [given] : full ? Array.from({ length: 10 }, (_, n) => 1001 + n) : [7]
+const LIMIT_MS = 600_000
+
+it('the blows of a seed are always the same, and strike everybody', () => {
+  const size = { stormMs: 60_000, blows: 16 }
+  expect(planBlows(7, size)).toEqual(planBlows(7, size))
+  expect(planBlows(8, size)).not.toEqual(planBlows(7, size))
+  const blows = planBlows(7, size)
+  expect(new Set(blows.map(({ victim }) => victim))).toEqual(new Set(VICTIMS))
+  expect(blows.map(({ atMs }) => atMs)).toEqual(blows.map(({ atMs }) => atMs).sort((a, b) => a - b))
+  expect(Math.max(...blows.map(({ atMs }) => atMs))).toBeLessThan(60_000)
+})
+
+describe('a storm', () => {
+  it.each(SEEDS)('of seed %i leaves everything as it should be', { timeout: LIMIT_MS }, async seed => {
+    const { wrong, tale, calls, rings }: Aftermath = await chaos(seed, SIZE)
+    console.log(tale)
+    expect(wrong, tale).toEqual([])
+    // It was one: people were called, and most of them rang.
+    expect(calls).toBeGreaterThan(SIZE.stormMs / 2000)
+    expect(rings).toBeGreaterThan(calls / 2)
+  })
+})

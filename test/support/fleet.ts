@@ -1,0 +1,116 @@
+/** Engines and controls of one installation, side by side: processes of their own, the controls behind one address. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Child } from '../../infra/embedded/child.ts'
+import { startProcess } from '../../infra/embedded/programs.ts'
+import { startBalancer } from './balancer.ts'
+
+export interface FleetSize {
+  engines: number
+  controls: number
+}
+
+/** Ports of one engine: two a call. */
+export const RTP_PORTS = 400
+
+interface FleetProcess {
+  /** What the supervisor calls it: `Engine 2 is back.` */
+  title: string
+  child: Child
+  logFile: string
+}
+
+export interface EngineProcess extends FleetProcess {
+  /** ENGINE_NAME. */
+  name: string
+  rtp: { min: number; max: number }
+}
+
+export interface ControlProcess extends FleetProcess {
+  port: number
+}
+
+export interface Fleet {
+  engines: readonly EngineProcess[]
+  controls: readonly ControlProcess[]
+}
+
+/** `2x2`: engines, then controls. */
+export function readFleet(text: string): FleetSize {
+  const [, engines, controls] = /^([1-9])x([1-9])$/.exec(text) ?? []
+  if (!engines || !controls) throw new Error(`PARLEY_TEST_FLEET is engines x controls, as 2x2, and not ${text}`)
+  return { engines: Number(engines), controls: Number(controls) }
+}
+
+export interface FleetOptions {
+  size: FleetSize
+  /** Of all of them; HTTP_PORT is where customers find control, ENGINE_NAME that of the first engine. */
+  env: Readonly<Record<string, string>>
+  folder: string
+  tell(text: string): void
+  /** Of every process that is started, also of one whose neighbour fails to start. */
+  note(pid: number): void
+  /** Stops it at the end. */
+  keep(child: Child): Child
+  onStop(close: () => unknown): void
+  freePort(): Promise<number>
+}
+
+/** The first is called by its kind alone, as where there is but one. */
+const nth = (name: string, index: number, between: string) => (index === 0 ? name : `${name}${between}${index + 1}`)
+
+export async function startFleet(options: FleetOptions): Promise<Fleet> {
+  // Engines ask control as soon as they are there.
+  const controls = await startControls(options)
+  const engines = await Promise.all(
+    Array.from({ length: options.size.engines }, (_, index) => startEngine(options, index)),
+  )
+  return { engines, controls }
+}
+
+async function startControls({ size, env, folder, tell, note, keep, onStop, freePort }: FleetOptions) {
+  const address = Number(env['HTTP_PORT'])
+  const ports = size.controls === 1 ? [address] : await different(size.controls, freePort)
+  const start = async (port: number, index: number): Promise<ControlProcess> => {
+    const title = nth('Control', index, ' ')
+    const logFile = join(folder, `${nth('control', index, '-')}.log`)
+    // What customers are told is where all of them are.
+    const told: Record<string, string> = size.controls === 1 ? {} : { PUBLIC_URL: `http://127.0.0.1:${address}` }
+    const own = { ...told, ...env, HTTP_PORT: String(port) }
+    const child = await startProcess({ name: title, file: 'control.ts', env: own, logFile, tell, note })
+    return { title, child: keep(child), logFile, port }
+  }
+  const controls = await Promise.all(ports.map(start))
+  if (size.controls > 1) {
+    const balancer = await startBalancer(address, ports)
+    onStop(() => balancer.close())
+  }
+  return controls
+}
+
+async function startEngine({ env, folder, tell, note, keep }: FleetOptions, index: number): Promise<EngineProcess> {
+  const name = nth(env['ENGINE_NAME']!, index, '-')
+  const title = nth('Engine', index, ' ')
+  const logFile = join(folder, `${nth('engine', index, '-')}.log`)
+  const min = Number(env['RTP_PORT_MIN']) + RTP_PORTS * index
+  const rtp = { min, max: min + RTP_PORTS - 1 }
+  const own = { ...env, ENGINE_NAME: name, RTP_PORT_MIN: String(rtp.min), RTP_PORT_MAX: String(rtp.max) }
+  const child = await startProcess({ name: title, file: 'engine.ts', env: own, logFile, tell, note })
+  return { name, title, child: keep(child), logFile, rtp }
+}
+
+/** Free ones, none of them twice: each is looked for from another place on, and may be found at the same. */
+async function different(count: number, freePort: () => Promise<number>): Promise<number[]> {
+  const found = new Set<number>()
+  while (found.size < count) found.add(await freePort())
+  return [...found]
+}
+
+/** What processes have logged so far, one JSON object a line. */
+export const logged = (files: readonly string[]): Record<string, unknown>[] =>
+  files.flatMap(file =>
+    readFileSync(file, 'utf8')
+      .split('\n')
+      .filter(line => line.startsWith('{'))
+      .map(line => JSON.parse(line)),
+  )
