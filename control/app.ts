@@ -30,6 +30,7 @@ import { registerPages } from './http/pages.ts'
 import { Problem } from './http/problem.ts'
 import { takeToken } from './http/rate-limit.ts'
 import { registerReference } from './http/reference.ts'
+import { traceRequests } from './http/tracing.ts'
 import { uuidv7 } from './ids.ts'
 import { startWorkers } from './jobs.ts'
 import { keyRoutes } from './keys/routes.ts'
@@ -87,6 +88,7 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
   app.decorateRequest('caller', null)
   app.decorate('operations', [])
   app.addHook('onRequest', async (request, reply) => void reply.header('X-Request-Id', request.id))
+  traceRequests(app, deps)
   await registerHealth(app, deps)
   app.addHook('preClose', async () => endStreams(deps))
   logRequests(app, deps)

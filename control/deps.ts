@@ -5,6 +5,7 @@ import type { PgBoss } from 'pg-boss'
 import type { PrivateHosts } from '../media/contract/addresses.ts'
 import type { ControlBus } from '../media/contract/bus-control.ts'
 import type { Sealer } from '../media/contract/seal.ts'
+import type { Tracing } from '../media/contract/tracing.ts'
 import type { Blobs, Clock, Fetch, Log } from '../media/ports.ts'
 import type { Sql } from './db/connect.ts'
 import type { Vectors } from './knowledge/index/pgvector.ts'
@@ -141,6 +142,8 @@ export interface Deps {
   boss: PgBoss
   /** Left out: nothing is counted. */
   meters?: ControlMeters
+  /** Left out: nothing is traced. */
+  tracing?: Tracing
   /** Null or left out: there is none, and nothing works that needs it. */
   livekit?: LiveKit | null
   /** The same. */

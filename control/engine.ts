@@ -1,6 +1,7 @@
 /** Control's side of the talk with engines: takes in their events, answers their questions, sweeps up after them. */
 import type { AskHandlers, Taker } from '../media/contract/bus-control.ts'
 import type { BusEvent, CallEvent, EngineEvent } from '../media/contract/messages.ts'
+import { traced } from '../media/contract/tracing.ts'
 import { deleteExpired } from './accounts/session-sql.ts'
 import { sweepDeeds } from './audit/service.ts'
 import { admitCall, extendCall } from './calls/admit.ts'
@@ -35,7 +36,12 @@ import { deleteOldDeliveries } from './webhooks/sql.ts'
 export function askHandlers(deps: Deps): AskHandlers {
   return {
     'call.admit': async request => {
-      const answer = await admitCall(deps, request).catch(rethrowBare)
+      const options = { kind: 'server', parent: request.traceparent } as const
+      const answer = await traced(deps.tracing, 'call.admit', options, async span => {
+        const admission = await admitCall(deps, request)
+        span.set({ 'parley.verdict': admission.admitted ? 'admitted' : admission.refusal })
+        return admission
+      }).catch(rethrowBare)
       return deps.meters?.admission(answer) ?? answer
     },
     'call.extend': request => extendCall(deps, request).catch(rethrowBare),
@@ -107,7 +113,8 @@ function changeOf(event: Exclude<CallEvent, { type: 'call.ended' }>): LiveChange
 
 async function handleCallEvent(deps: Deps, event: CallEvent): Promise<void> {
   if (event.type === 'call.ended') {
-    if (await finish(deps, event.call_id, event.record)) deps.meters?.calls.ended(event.record)
+    const { call_id, record, traceparent } = event
+    if (await finish(deps, call_id, record, traceparent)) deps.meters?.calls.ended(record)
     return
   }
   // Keys that a caller presses may be a PIN: nothing of them is kept, and a client in a room presses as many as it likes.

@@ -1,19 +1,14 @@
+import { bareError } from '../media/contract/bare-error.ts'
+
 /**
  * What of an error may be logged. Postgres puts row values (phones, names) into `detail` and into messages, so of its
  * errors only the code and the names of things are kept.
  */
 export function errorFields(error: unknown): Record<string, unknown> {
-  if (!(error instanceof Error)) return { name: typeof error }
-  const fields = error as Error & Record<string, unknown>
-  const frames = error.stack
-    ?.split('\n')
-    .filter(line => line.startsWith('    at '))
-    .slice(0, 8)
-    .join('\n')
-  const base = { name: error.name, code: fields['code'], frames }
-  if (error.name === 'PostgresError')
-    return { ...base, constraint: fields['constraint_name'], table: fields['table_name'] }
-  return { ...base, message: error.message }
+  const { message, ...base } = bareError(error)
+  if (base['name'] !== 'PostgresError') return { ...base, ...(message === undefined ? {} : { message }) }
+  const fields = error as Record<string, unknown>
+  return { ...base, constraint: fields['constraint_name'], table: fields['table_name'] }
 }
 
 /** For those who log an error as it is: the bus does, and so does pg-boss, which also keeps it in its table. */

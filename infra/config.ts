@@ -93,6 +93,16 @@ const Environment = z.object({
   METRICS_PORT: port.optional(),
   METRICS_HOST: z.string().default('127.0.0.1'),
 
+  /** Where traces go, as OpenTelemetry names it: the address of an OTLP/HTTP receiver, before `/v1/traces`. Unset: nowhere. */
+  OTEL_EXPORTER_OTLP_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
+  /** Sent along to it, as `name=value,name=value` with percent-encoded values: usually a key. */
+  OTEL_EXPORTER_OTLP_HEADERS: z
+    .string()
+    .refine(text => readPairs(text) !== null, 'name=value pairs, with commas between them')
+    .optional(),
+  /** As traces name the process; `parley-control` and `parley-engine` unless set. */
+  OTEL_SERVICE_NAME: z.string().max(200).optional(),
+
   ENGINE_NAME: z
     .string()
     .regex(/^[\w.-]{1,64}$/)
@@ -191,10 +201,23 @@ export const SECRETS = [
   'BLOB_S3_SECRET_KEY',
   'EMBEDDINGS_KEY',
   'MODERATION_KEY',
+  'OTEL_EXPORTER_OTLP_HEADERS',
 ] as const satisfies readonly (keyof typeof Environment.shape)[]
 
 /** All that is read from the environment, for what is checked against it. */
 export const SETTINGS: readonly string[] = [...Object.keys(Environment.shape), ...SECRETS.map(name => `${name}_FILE`)]
+
+/** `name=value,name=value`, values percent-encoded. Null: that is something else. */
+export function readPairs(text: string): Record<string, string> | null {
+  const parts = text.split(',').filter(part => part.trim() !== '')
+  const read = parts.map(part => /^\s*([\w!#$%&'*+.^`|~-]+)\s*=\s*(\S*)\s*$/.exec(part))
+  if (read.includes(null)) return null
+  try {
+    return Object.fromEntries(read.map(match => [match![1]!, decodeURIComponent(match![2]!)]))
+  } catch {
+    return null // half of a letter, or a bare %
+  }
+}
 
 export class ConfigError extends Error {}
 

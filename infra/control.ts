@@ -3,18 +3,22 @@ import { hostname } from 'node:os'
 import { buildApp, startControl } from '../control/app.ts'
 import { migrate } from '../control/db/migrate.ts'
 import { installQueues } from '../control/jobs.ts'
+import { systemClock as clock } from './clock.ts'
 import { readConfig } from './config.ts'
 import { createLog } from './log.ts'
 import { openMetrics } from './metrics.ts'
 import { buildControlParts, required } from './parts.ts'
 import { runUntilStopped } from './process.ts'
+import { openTracing } from './tracing.ts'
 
 await runUntilStopped('control', async () => {
   const config = readConfig()
   const log = createLog('control', config.PARLEY_LOG_LEVEL)
   await migrate({ url: required(config.DATABASE_URL, 'DATABASE_URL') })
   const counted = await openMetrics(config)
-  const parts = buildControlParts(config, log, `${hostname()}-${process.pid}`, counted.metrics)
+  const instance = `${hostname()}-${process.pid}`
+  const traces = await openTracing(config, { name: 'control', instance, clock, log })
+  const parts = buildControlParts(config, log, instance, { metrics: counted.metrics, tracing: traces.tracing })
   await parts.boss.start()
   await installQueues(parts.boss)
   const app = await buildApp(parts)
@@ -27,7 +31,7 @@ await runUntilStopped('control', async () => {
       await control.stop()
       await parts.boss.stop({ graceful: true, timeout: 5000 })
       await parts.close()
-      await counted.close()
+      await Promise.all([counted.close(), traces.close()])
     },
   }
 })

@@ -10,6 +10,7 @@ import { createLiveKit, type LiveKit } from '../control/realtime/livekit.ts'
 import { createControlBus } from '../media/contract/bus-control.ts'
 import { createMetrics, type Metrics } from '../media/contract/metrics.ts'
 import { createSealer } from '../media/contract/seal.ts'
+import { noTracing, type Tracing } from '../media/contract/tracing.ts'
 import type { Log } from '../media/ports.ts'
 import { createBlobs } from './blobs.ts'
 import { systemClock } from './clock.ts'
@@ -102,7 +103,7 @@ export function buildControlParts(
   config: Config,
   log: Log,
   consumer: string,
-  metrics: Metrics = createMetrics(),
+  { metrics = createMetrics(), tracing = noTracing }: { metrics?: Metrics; tracing?: Tracing } = {},
 ): ControlParts {
   const url = required(config.DATABASE_URL, 'DATABASE_URL')
   const redis = openRedis(required(config.REDIS_URL, 'REDIS_URL'), log)
@@ -119,6 +120,7 @@ export function buildControlParts(
     sealer,
     boss,
     meters: createControlMeters(metrics),
+    tracing,
     livekit: openLiveKit(config),
     knowledge,
     leads,

@@ -30,13 +30,18 @@ interface Wish {
   caller: string
   /** Null for a call of a softphone. */
   trunk_id: string | null
+  /** Of the engine's span. */
+  traceparent: string | null
 }
 
+type Asked = Omit<Wish, 'traceparent'>
+
 export async function admitCall(deps: Deps, request: AskRequest<'call.admit'>): Promise<Admission> {
-  const wish = request.softphone_id
+  const asked = request.softphone_id
     ? await calledBySoftphone(deps, request, request.softphone_id)
     : await calledOverTrunk(deps, request)
-  if (typeof wish === 'string') return refuse(wish)
+  if (typeof asked === 'string') return refuse(asked)
+  const wish: Wish = { ...asked, traceparent: request.traceparent ?? null }
   try {
     const { tariff } = await passInbound(deps, wish.project.owner_id, wish.trunk_id)
     return await takeIn(deps, tariff, wish)
@@ -47,7 +52,7 @@ export async function admitCall(deps: Deps, request: AskRequest<'call.admit'>): 
   }
 }
 
-async function calledOverTrunk(deps: Deps, request: AskRequest<'call.admit'>): Promise<Wish | Refusal> {
+async function calledOverTrunk(deps: Deps, request: AskRequest<'call.admit'>): Promise<Asked | Refusal> {
   const { sql } = deps
   const { trunk_id, caller } = request
   // Several trunks share the source, and the number called is on none of them.
@@ -73,7 +78,7 @@ async function calledBySoftphone(
   deps: Deps,
   { called, caller }: AskRequest<'call.admit'>,
   id: string,
-): Promise<Wish | Refusal> {
+): Promise<Asked | Refusal> {
   const softphone = await selectSoftphoneById(deps.sql, id)
   if (!softphone) return 'unknown_source'
   const { owner_id, project_id } = softphone
@@ -88,7 +93,8 @@ async function calledBySoftphone(
 }
 
 /** Call and hold in one transaction; if the engine never says that it started, a sweep undoes both. */
-async function takeIn(deps: Deps, tariff: Tariff, { project, called, caller, trunk_id }: Wish): Promise<Admission> {
+async function takeIn(deps: Deps, tariff: Tariff, wish: Wish): Promise<Admission> {
+  const { project, called, caller, trunk_id, traceparent } = wish
   const { owner_id } = project
   const at = wallDate(deps)
   const phone = toE164(caller)
@@ -108,6 +114,7 @@ async function takeIn(deps: Deps, tariff: Tariff, { project, called, caller, tru
     max_cost: null,
     created_at: at,
     deadline_at: new Date(at.getTime() + deps.config.admission_expiry_ms),
+    traceparent,
   }
   const settings = presentProject(project)
   const secrets = await openSecrets(deps, deps.sql, owner_id, secretNames(settings))

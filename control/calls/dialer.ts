@@ -10,6 +10,7 @@ import { selectProjectEver } from '../projects/sql.ts'
 import { selectSoftphoneId } from '../softphones/sql.ts'
 import { selectMaxCps } from '../trunks/sql.ts'
 import { knownContact, missingVars } from './known.ts'
+import { offered } from './offer.ts'
 import { markOffered, takeSlot } from './pace.ts'
 import { makePlan, secretNames } from './plan.ts'
 import { type CallRow, selectCallById, updateMissingVars } from './sql.ts'
@@ -33,11 +34,12 @@ export function createDialer(deps: Deps): Dialer {
     if (call?.status !== 'queued' || call.deadline_at <= wallDate(deps)) return
     if (await isDoNotCall(deps.sql, call.owner_id, call.to_phone)) return giveUp(deps, callId)
     const maxCps = call.trunk_id === null ? null : await selectMaxCps(deps.sql, call.owner_id, call.trunk_id)
-    if (call.trunk_id === null || maxCps === null) return place(deps, call)
+    const placed = () => offered(deps, call, traceparent => place(deps, call, traceparent))
+    if (call.trunk_id === null || maxCps === null) return placed()
     const wait = await takeSlot(deps, { callId, trunkId: call.trunk_id, maxCps })
     if (wait === null) return
     if (wait > 0) return later(callId, wait)
-    await place(deps, call)
+    await placed()
     await markOffered(deps, callId)
   }
 
@@ -54,7 +56,7 @@ export function createDialer(deps: Deps): Dialer {
   }
 }
 
-async function place(deps: Deps, call: CallRow): Promise<void> {
+async function place(deps: Deps, call: CallRow, traceparent: string | null): Promise<void> {
   const project = await selectProjectEver(deps.sql, call.owner_id, call.project_id)
   if (!project) throw new Error('the project of a queued call is missing')
   const settings = presentProject(project)
@@ -65,7 +67,7 @@ async function place(deps: Deps, call: CallRow): Promise<void> {
   const paid = { paidSeconds: HOLD_SECONDS, barring: await barringOf(deps, deps.sql, call.owner_id) }
   const softphone_id = call.trunk_id === null ? await selectSoftphoneId(deps.sql, call.owner_id, call.to_phone) : null
   const knowledge = await hasReadySource(deps.sql, call.owner_id, call.project_id)
-  const known = { settings, secrets, contact, knowledge, softphone_id, ...paid }
+  const known = { settings, secrets, contact, knowledge, softphone_id, traceparent, ...paid }
   const plan = makePlan(deps.sealer, { call, language: project.language, ...known })
   await deps.bus.place({ type: 'call.place', plan, deadline: call.deadline_at.getTime() })
 }

@@ -1,6 +1,7 @@
 /** The end of a call: record, money, contact, do-not-call, webhooks; all in one transaction, once. */
 import type { CallRecord, EndedReason, FinalStatus } from '../../media/contract/messages.ts'
 import type { OwnTool } from '../../media/contract/own-tools.ts'
+import { noTracing } from '../../media/contract/tracing.ts'
 import { lockAttempt } from '../campaigns/pacer-sql.ts'
 import { noteEnded, placeFreed } from '../campaigns/results-of-calls.ts'
 import { becomeLead, nameContact, touchContact } from '../contacts/sql.ts'
@@ -20,13 +21,38 @@ import { insertTrace } from './trace-sql.ts'
 
 const DO_NOT_CALL: OwnTool = 'do_not_call'
 
-/** False when the call had ended before, or was never ours. */
-export async function finish(deps: Deps, callId: string, record: CallRecord): Promise<boolean> {
+/** False when the call had ended before, or was never ours. `parent`: the engine's span; else the call's own trace. */
+export async function finish(deps: Deps, callId: string, record: CallRecord, parent?: string): Promise<boolean> {
+  const startMs = deps.clock.wall()
+  let end = (_error?: string) => {}
+  // Only under the call's lock it is known that there is something to do, and whose trace it is.
+  const begin: Begin = call => {
+    const attributes = { 'parley.call.id': call.id, 'parley.call.status': record.status }
+    const options = { kind: 'consumer', parent: parent ?? call.traceparent, startMs, attributes } as const
+    const span = (deps.tracing ?? noTracing).start('call.finish', options)
+    end = error => span.end({ error })
+    return span.traceparent
+  }
+  try {
+    const done = await store(deps, callId, record, begin)
+    end()
+    return done
+  } catch (error) {
+    end('internal_error')
+    throw error
+  }
+}
+
+/** Answers the `traceparent` for what follows from the end. */
+type Begin = (call: CallRow) => string | null
+
+async function store(deps: Deps, callId: string, record: CallRecord, begin: Begin): Promise<boolean> {
   let room: string | undefined
   let campaignId: string | null = null
   const done = await withJobs(deps, async tx => {
     const call = await lockCall(tx, callId)
     if (!call || call.ended_at) return false
+    const traceparent = begin(call)
     const at = wallDate(deps)
     const { owner_id } = call
     campaignId = call.campaign_id
@@ -45,8 +71,9 @@ export async function finish(deps: Deps, callId: string, record: CallRecord): Pr
       if (phone) await insertDoNotCall(tx, owner_id, { phone, source: 'caller', note: null, created_at: at })
     }
     const { event, body } = webhookOf(call, record)
-    await emitWebhook(deps, tx, owner_id, event, { ...sourceOf(call), ...body })
-    if (lead) await emitWebhook(deps, tx, owner_id, 'lead.created', { ...lead, created_at: body.created_at })
+    await emitWebhook(deps, tx, owner_id, event, { ...sourceOf(call), ...body }, traceparent)
+    const { created_at } = body
+    if (lead) await emitWebhook(deps, tx, owner_id, 'lead.created', { ...lead, created_at }, traceparent)
     return true
   })
   lookSoon(deps, room)

@@ -1,12 +1,21 @@
 /** What control counts of calls as they are dialled and when they have ended: how many, how fast, how well they sounded. */
 import { type CallRecord, FinalStatus, type MediaStats } from '../../media/contract/messages.ts'
 import type { Metrics } from '../../media/contract/metrics.ts'
+import { quietOf } from './quiet.ts'
 
 const ANSWER_S = [0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 5, 10]
 const JITTER_S = [0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2]
 const LOSS = [0, 0.001, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.25]
+const DEAD_AIR_S = [2.5, 3, 4, 5, 7.5, 10, 15, 30]
+const SHARES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
 /** By the words of ITU-T G.107, annex B: 4.3 very satisfied, 4.0 satisfied, 3.6 some not, 3.1 many not, 2.6 nearly all not. */
 const MOS = [1.5, 2, 2.6, 3.1, 3.6, 3.8, 4, 4.2, 4.3, 4.4]
+
+/** What is counted of one that has ended. */
+type Ended = Pick<
+  CallRecord,
+  'status' | 'latency' | 'media' | 'answered_by' | 'ended_reason' | 'talked_ms' | 'transcript' | 'tool_calls'
+>
 
 export type CallMeters = ReturnType<typeof createCallMeters>
 
@@ -21,6 +30,16 @@ export function createCallMeters(metrics: Metrics) {
     help: "From the caller's last sound to the agent's first, a turn.",
     labels: { first: ['answer', 'filler'] },
     buckets: ANSWER_S,
+  })
+  const deadAir = metrics.histogram({
+    name: 'parley_dead_air_seconds',
+    help: "Silences of more than two seconds when it was the agent's turn.",
+    buckets: DEAD_AIR_S,
+  })
+  const quiet = metrics.histogram({
+    name: 'parley_call_quiet_ratio',
+    help: 'Share of the talked time in which nobody spoke, a call.',
+    buckets: SHARES,
   })
   const jitter = metrics.histogram({
     name: 'parley_call_jitter_seconds',
@@ -40,11 +59,14 @@ export function createCallMeters(metrics: Metrics) {
   return {
     dialed: metrics.counter({ name: 'parley_calls_dialed_total', help: 'Calls that an engine has begun to dial.' }),
     /** Once a call. */
-    ended(record: Pick<CallRecord, 'status' | 'latency' | 'media'>): void {
+    ended(record: Ended): void {
       ended.add({ status: record.status })
       for (const { total_ms, filler } of record.latency.turns) {
         answers.observe({ first: filler ? 'filler' : 'answer' }, total_ms / 1000)
       }
+      const silent = quietOf(record)
+      for (const ms of silent.deadAir) deadAir.observe(ms / 1000)
+      if (silent.share !== null) quiet.observe(silent.share)
       const { media } = record
       if (media === null || media.packets_received === 0) return
       jitter.observe(media.jitter_ms / 1000)

@@ -162,6 +162,8 @@ export interface PlanInput {
   knowledge?: boolean
   /** Whom it rings, where that is no telephone of others. */
   softphone_id?: string | null
+  /** Of the span that offers it. */
+  traceparent?: string | null
 }
 
 /** As long as the project allows, and as the most that the call may cost pays for. */
@@ -183,6 +185,7 @@ export function makePlan(
     room = null,
     knowledge = false,
     softphone_id = null,
+    traceparent = null,
   }: PlanInput,
 ): CallPlan {
   const fill = (text: string | null) => (text === null ? null : fillVars(text, call.vars))
@@ -224,6 +227,6 @@ export function makePlan(
     recording: settings.recording,
     recording_notice: settings.recording ? fill(settings.recording_notice) : null,
     sealed: hidden ? sealer.seal(hidden, call.id) : null,
-    traceparent: null,
+    traceparent,
   } satisfies CallPlan)
 }

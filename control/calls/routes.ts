@@ -54,12 +54,12 @@ export function callRoutes(app: FastifyInstance, deps: Deps): void {
     ],
     extras: CallToolExtras,
     extraAnswer: WouldPlace,
-    handle({ ownerId, body, extras, save }) {
+    handle({ ownerId, body, extras, traceparent, save }) {
       const { dry_run, max_cost } = extras as Partial<z.output<typeof CallToolExtras>>
       const maxCost = max_cost === undefined ? null : toUnits(max_cost)
       // The answer's shape is that of the tool's extra answer then.
       if (dry_run) return tryCall(deps, ownerId, body, { maxCost }) as never
-      return placeCall(deps, ownerId, body, { maxCost, save })
+      return placeCall(deps, ownerId, body, { maxCost, traceparent, save })
     },
   })
   route(app, deps, {

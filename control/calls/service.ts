@@ -18,6 +18,8 @@ import { hasTrace } from './trace-sql.ts'
 export interface PlaceOptions {
   /** Units that the call may cost at most; null: as much as the balance gives. */
   maxCost?: bigint | null
+  /** Of the request that asks for it. */
+  traceparent?: string | null
   /** Called in the transaction that makes the call, with what will be answered. */
   save?: (db: Db, answer: unknown) => Promise<void>
 }
@@ -39,7 +41,7 @@ export async function placeCall(
   deps: Deps,
   ownerId: string,
   input: CallInput,
-  { maxCost = null, save = async () => {} }: PlaceOptions = {},
+  { maxCost = null, traceparent = null, save = async () => {} }: PlaceOptions = {},
 ): Promise<ReturnType<typeof presentCall>> {
   const { config } = deps
   const { line, tariff } = await passGates(deps, ownerId, input, maxCost)
@@ -60,6 +62,7 @@ export async function placeCall(
     max_cost: maxCost,
     created_at: at,
     deadline_at: new Date(at.getTime() + config.queue_expiry_ms),
+    traceparent,
   }
   return withJobs(deps, async tx => {
     // Rows are locked in the order contact, call, balance, counters: everywhere. What needs no answer is not waited for.

@@ -49,6 +49,8 @@ export interface CallRow {
   /** The trunk that its second line goes over, and which one of this call that is, from 1; 0: it had none. */
   bridge_trunk_id: string | null
   bridge_attempt: number
+  /** Of the span that it follows from; null: nothing was traced when it was made. */
+  traceparent: string | null
 }
 
 const newColumns = [
@@ -68,6 +70,7 @@ const newColumns = [
   'max_cost',
   'created_at',
   'deadline_at',
+  'traceparent',
 ] as const
 export type NewCall = Pick<CallRow, (typeof newColumns)[number]>
 
@@ -202,6 +205,12 @@ export async function updateEnded(
 
 export async function updateMissingVars(db: Db, ownerId: string, id: string, names: string[]): Promise<void> {
   await db`update calls set missing_vars = ${names} where owner_id = ${ownerId} and id = ${id}`
+}
+
+/** The first trace that it is part of stays its trace. */
+export async function updateTraceparent(db: Db, ownerId: string, id: string, traceparent: string): Promise<void> {
+  await db`
+    update calls set traceparent = ${traceparent} where owner_id = ${ownerId} and id = ${id} and traceparent is null`
 }
 
 /** The trunk must be the owner's own to be counted. */

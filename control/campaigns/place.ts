@@ -3,6 +3,7 @@
  * twice, and one engine takes it once.
  */
 import { knownContact, missingVars } from '../calls/known.ts'
+import { offered } from '../calls/offer.ts'
 import { markOffered, takeSlot } from '../calls/pace.ts'
 import { makePlan, secretNames } from '../calls/plan.ts'
 import { updateMissingVars } from '../calls/sql.ts'
@@ -94,7 +95,7 @@ async function placeOf(
     barringOf(deps, deps.sql, owner_id),
   ])
   const shared = { language: project.language, settings, secrets, knowledge, softphone_id: null }
-  const place = async ({ row, wait }: { row: OfferRow; wait: number }) => {
+  const place = async ({ row, wait }: { row: OfferRow; wait: number }, traceparent: string | null) => {
     const contact = settings.remember
       ? await knownContact(deps.sql, row, settings)
       : { name: row.contact_name, history: [] }
@@ -102,11 +103,12 @@ async function placeOf(
     if (missing.length > 0) await updateMissingVars(deps.sql, owner_id, row.id, missing)
     const deadline = row.deadline_at.getTime()
     const paid = { paidSeconds: HOLD_SECONDS, barring }
-    const plan = { ...makePlan(deps.sealer, { call: row, contact, ...shared, ...paid }), dial_by: deadline }
+    const input = { call: row, contact, traceparent, ...shared, ...paid }
+    const plan = { ...makePlan(deps.sealer, input), dial_by: deadline }
     const command: Command = { type: 'call.place', plan, deadline }
     if (wait > 0) waitFor(wait, command)
     else if (row.max_cps === null) await deps.bus.place(command)
     else await placePaced(deps, command)
   }
-  await allOrThrow(group.map(place))
+  await allOrThrow(group.map(one => offered(deps, one.row, traceparent => place(one, traceparent))))
 }

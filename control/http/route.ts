@@ -22,6 +22,8 @@ export interface Context<P, Q, B> {
   body: B
   /** Arguments that only the MCP tool takes; empty over REST. */
   extras: Record<string, unknown>
+  /** Of the request, for what follows from it. */
+  traceparent: string | null
   /** Called inside the transaction that makes the resource, with what will be answered. */
   save(db: Db, answer: unknown): Promise<void>
 }
@@ -110,6 +112,7 @@ export interface RunOptions {
   door: 'rest' | 'mcp'
   address: string
   extras?: unknown
+  traceparent?: string | null
 }
 
 /** What REST and MCP have in common. Input is parsed by the schemas before. */
@@ -141,8 +144,10 @@ export function route<
         ? carryOut(caller, input, options)
         : auditedRun(deps, operation, caller, input, options, carryOut),
   }
-  async function carryOut(caller: Caller, input: Input, { idempotencyKey, requestId, extras = {} }: RunOptions) {
-    const context = { ...input, extras, caller, ownerId: caller.ownerId, save: async () => {} } as Context<
+  async function carryOut(caller: Caller, input: Input, options: RunOptions) {
+    const { idempotencyKey, requestId, extras = {}, traceparent = null } = options
+    const { ownerId } = caller
+    const context = { ...input, extras, traceparent, caller, ownerId, save: async () => {} } as Context<
       z.output<P>,
       z.output<Q>,
       z.output<B>
@@ -215,11 +220,12 @@ async function runOver<P, B>(
   const { params, query } = request
   const received = await receive?.(request, { ownerId: caller.ownerId, params: params as P })
   const body = received ? received.body : request.body
+  const { id: requestId, ip: address, span } = request
   try {
     return await operation.run(
       caller,
       { params, query, body },
-      { idempotencyKey, requestId: request.id, door: 'rest', address: request.ip },
+      { idempotencyKey, requestId, door: 'rest', address, traceparent: span?.traceparent ?? null },
     )
   } finally {
     await received?.discard()
@@ -248,6 +254,7 @@ export function streamRoute<P extends z.ZodType = z.ZodUnknown, Q extends z.ZodT
           query: request.query as z.output<Q>,
           body: null,
           extras: {},
+          traceparent: null,
           save: async () => {},
         },
         request,

@@ -103,12 +103,12 @@ async function run(
   { operation, parse }: OperationTool,
   caller: Caller,
   args: Record<string, unknown>,
-  { id: requestId, ip: address }: Pick<FastifyRequest, 'id' | 'ip'>,
+  { id: requestId, ip: address, span }: Pick<FastifyRequest, 'id' | 'ip' | 'span'>,
 ): Promise<CallToolResult> {
   const { input, extras, idempotencyKey } = parse(args)
   const { status, body, replayed } = await operation.run(caller, input, {
     ...{ extras, idempotencyKey, requestId, address },
-    door: 'mcp',
+    ...{ door: 'mcp', traceparent: span?.traceparent ?? null },
   })
   if (status >= 400) return failed(body)
   // As REST serialises it: fields that are not published do not leave here either. A replay is what was answered then.

@@ -1,6 +1,7 @@
 /** From a caller who sits in a room to a call that the engines are offered. */
 import type { CallPlan } from '../../media/contract/plan.ts'
 import { knownContact, missingVars } from '../calls/known.ts'
+import { offered } from '../calls/offer.ts'
 import { makePlan, secretNames } from '../calls/plan.ts'
 import { insertCall, type NewCall, updateMissingVars } from '../calls/sql.ts'
 import { HOLD_SECONDS } from '../calls/tariff.ts'
@@ -58,11 +59,14 @@ export async function startDialogue(
     const { language } = project
     const knowledge = await hasReadySource(tx, owner_id, project_id)
     const plan = makePlan(deps.sealer, { call, language, settings, secrets, contact, room, knowledge, ...paid })
-    return { plan, deadline: call.deadline_at.getTime() }
+    return { call, plan, deadline: call.deadline_at.getTime() }
   })
   if (!made) return false
+  const { call, plan, deadline } = made
   // If we die here, the sweep of overdue calls finds it.
-  await deps.bus.place({ type: 'call.place', ...made })
+  await offered(deps, call, traceparent =>
+    deps.bus.place({ type: 'call.place', plan: { ...plan, traceparent }, deadline }),
+  )
   return true
 }
 
@@ -93,6 +97,7 @@ function newCall(
     max_cost: null,
     created_at: at,
     deadline_at: new Date(at.getTime() + deps.config.web_queue_expiry_ms),
+    traceparent: null,
   }
 }
 

@@ -1,4 +1,5 @@
 /** One attempt to deliver, and what follows from how it went. */
+import { noTracing, type Span } from '../../media/contract/tracing.ts'
 import { FetchError } from '../../media/ports.ts'
 import { cleanText } from '../db/text.ts'
 import { type Deps, wallDate } from '../deps.ts'
@@ -39,7 +40,7 @@ export async function deliver(deps: Deps, { delivery_id, attempt }: JobData['web
   const started = { at: deps.clock.now() }
   endpoint.underWay.add(started)
   try {
-    await settle(deps, delivery, { attempt, ...(await send(deps, webhook, delivery)) })
+    await settle(deps, delivery, { attempt, ...(await tracedSend(deps, webhook, delivery, attempt)) })
   } finally {
     endpoint.underWay.delete(started)
     endpoint.slowAt = isSlow(deps, started) ? deps.clock.now() : Number.NEGATIVE_INFINITY
@@ -87,7 +88,34 @@ async function park(deps: Deps, { id, owner_id }: DeliveryRow, attempt: number):
   await deps.sql.begin(tx => enqueue(deps, tx, 'webhook.deliver', job, { startAfter, group: { id: owner_id } }))
 }
 
-async function send(deps: Deps, webhook: WebhookRow, delivery: DeliveryRow): Promise<Omit<AttemptRow, 'attempt'>> {
+type Sent = Omit<AttemptRow, 'attempt'>
+
+/** A span by the semantic conventions for HTTP; without the path, which may hold a key. */
+async function tracedSend(deps: Deps, webhook: WebhookRow, delivery: DeliveryRow, attempt: number): Promise<Sent> {
+  const { hostname, port, protocol } = new URL(webhook.url)
+  const span = (deps.tracing ?? noTracing).start('POST webhook', {
+    kind: 'client',
+    parent: delivery.traceparent,
+    attributes: {
+      'http.request.method': 'POST',
+      'server.address': hostname,
+      'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
+      'parley.webhook.event': delivery.event,
+      ...(attempt > 1 ? { 'http.request.resend_count': attempt - 1 } : {}),
+    },
+  })
+  let error: string | undefined = 'internal_error'
+  try {
+    const sent = await send(deps, webhook, delivery, span)
+    if (sent.http_status !== null) span.set({ 'http.response.status_code': sent.http_status })
+    error = sent.error === 'http_error' ? String(sent.http_status) : (sent.error ?? undefined)
+    return sent
+  } finally {
+    span.end({ error })
+  }
+}
+
+async function send(deps: Deps, webhook: WebhookRow, delivery: DeliveryRow, { traceparent }: Span): Promise<Sent> {
   const at = wallDate(deps)
   const started = deps.clock.now()
   const outcome = (http_status: number | null, error: string | null, response: string | null = null) => {
@@ -100,6 +128,7 @@ async function send(deps: Deps, webhook: WebhookRow, delivery: DeliveryRow): Pro
       headers: {
         'content-type': 'application/json',
         'user-agent': 'Parley-Webhooks/1',
+        ...(traceparent === null ? {} : { traceparent }),
         ...signatureHeaders({ ...delivery, atMs: at.getTime() }, openWebhookSecrets(deps, webhook, at)),
       },
       body: delivery.body,

@@ -12,9 +12,10 @@ export async function emitWebhook(
   ownerId: string,
   event: WebhookEvent,
   payload: Record<string, unknown>,
+  traceparent: string | null = null,
 ): Promise<void> {
   for (const webhookId of await selectSubscribed(tx, ownerId, event)) {
-    await deliverTo(deps, tx, ownerId, webhookId, event, JSON.stringify({ event, ...payload }))
+    await deliverTo(deps, tx, ownerId, webhookId, event, JSON.stringify({ event, ...payload }), traceparent)
   }
 }
 
@@ -25,10 +26,11 @@ export async function deliverTo(
   webhookId: string,
   event: DeliveryEvent,
   body: string,
+  traceparent: string | null = null,
 ): Promise<string> {
   const created_at = wallDate(deps)
   const id = uuidv7(created_at.getTime())
-  await insertDelivery(tx, { id, owner_id: ownerId, webhook_id: webhookId, event, body, created_at })
+  await insertDelivery(tx, { id, owner_id: ownerId, webhook_id: webhookId, event, body, created_at, traceparent })
   await enqueue(deps, tx, 'webhook.deliver', { delivery_id: id, attempt: 1 }, { group: { id: ownerId } })
   return id
 }

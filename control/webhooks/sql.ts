@@ -83,13 +83,18 @@ export interface DeliveryRow {
   attempts: number
   next_attempt_at: Date | null
   created_at: Date
+  /** Of the span that made it; null: nothing was traced. */
+  traceparent: string | null
 }
 
-export async function insertDelivery(db: Db, row: Omit<DeliveryRow, 'status' | 'attempts' | 'next_attempt_at'>) {
+export type NewDelivery = Pick<DeliveryRow, 'id' | 'owner_id' | 'webhook_id' | 'event' | 'body' | 'created_at'> &
+  Partial<Pick<DeliveryRow, 'traceparent'>>
+
+export async function insertDelivery(db: Db, row: NewDelivery): Promise<void> {
   await db`
-    insert into webhook_deliveries (id, owner_id, webhook_id, event, body, status, next_attempt_at, created_at)
+    insert into webhook_deliveries (id, owner_id, webhook_id, event, body, status, next_attempt_at, created_at, traceparent)
     values (${row.id}, ${row.owner_id}, ${row.webhook_id}, ${row.event}, ${row.body}, 'pending',
-            ${row.created_at}, ${row.created_at})`
+            ${row.created_at}, ${row.created_at}, ${row.traceparent ?? null})`
 }
 
 /** A job names it; nobody else gives this id. */

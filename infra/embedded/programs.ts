@@ -20,6 +20,7 @@ export async function startSipServer(
     allowFile?: string
     privateHosts?: PrivateHosts
     metrics?: string
+    logLevel?: string
   },
 ): Promise<{ child: Child; listen: string[] }> {
   const child = await startChild({
@@ -31,6 +32,7 @@ export async function startSipServer(
       ...(options.allowFile === undefined ? [] : ['--allow-file', options.allowFile]),
       ...(options.privateHosts === undefined ? [] : ['--private-hosts', String(options.privateHosts)]),
       ...(options.metrics === undefined ? [] : ['--metrics', options.metrics]),
+      ...(options.logLevel === undefined ? [] : ['--log-level', options.logLevel]),
     ],
     // Not as an argument, which everybody on the machine can read.
     env: { ...process.env, SIP_SERVER_SECRET: options.secret },

@@ -46,6 +46,7 @@ import {
 import { Monitors } from './monitors.ts'
 import { PaidTime } from './paid-time.ts'
 import { recordOf } from './record.ts'
+import { CallSpans } from './spans.ts'
 import { Timers } from './timers.ts'
 import { Transfers } from './transfers.ts'
 
@@ -67,6 +68,7 @@ export class Call {
   readonly done: Promise<void>
   readonly #deps: CallDeps
   readonly #log: Log
+  readonly #spans: CallSpans
   readonly #events: CallEvents
   readonly #dialAbort = new AbortController()
   readonly #timers: Timers
@@ -89,11 +91,12 @@ export class Call {
   /** When the far end was last there, where that was before the leg's end. */
   #goneMs: number | undefined
 
-  private constructor(plan: CallPlan, deps: CallDeps, state: CallState) {
+  private constructor(plan: CallPlan, deps: CallDeps, state: CallState, spans: CallSpans) {
     this.plan = plan
     this.#deps = deps
     this.#log = deps.log.child({ call_id: plan.call_id })
-    this.#events = new CallEvents(deps.bus.emitter(plan), this.#log)
+    this.#spans = spans
+    this.#events = new CallEvents(spans.watching(plan.call_id, deps.bus.emitter(plan)), this.#log)
     this.#state = state
     this.#timers = new Timers(deps.clock)
     let finished = () => {}
@@ -104,16 +107,15 @@ export class Call {
   }
 
   static dial(plan: CallPlan, deps: CallDeps): Call {
-    const call = new Call(plan, deps, dialing)
-    const { engine, boot } = deps.bus
-    call.#events.emit({ type: 'call.dialing', engine, boot })
+    const call = new Call(plan, deps, dialing, new CallSpans(deps, plan.direction, plan.traceparent))
+    call.#events.emit({ type: 'call.dialing', engine: deps.bus.engine, boot: deps.bus.boot })
     void call.#reach().then(result => call.#onDialed(result))
     return call
   }
 
-  /** The offer was admitted and the plan is this call's. */
-  static answer(plan: CallPlan, offer: InboundOffer, deps: CallDeps): Call {
-    const call = new Call(plan, deps, answering)
+  /** The offer was admitted and the plan is this call's; `spans` began with the offer. */
+  static answer(plan: CallPlan, offer: InboundOffer, deps: CallDeps, spans = new CallSpans(deps, 'in', null)): Call {
+    const call = new Call(plan, deps, answering, spans)
     offer.admitted?.(plan.call_id)
     void offer.answer().then(leg => {
       if (leg) call.#onDialed({ ok: true, leg })
@@ -189,6 +191,7 @@ export class Call {
         this.#sayGoodbye(effect.reason)
         return
       case 'hang_up':
+        this.#spans.leaving()
         void this.#leg?.hangup(effect.reason)
         return
       case 'wrap_up':
@@ -326,8 +329,7 @@ export class Call {
   async #search(query: string): Promise<KnowledgeHit[]> {
     const { owner_id, project_id } = this.plan
     const request = { owner_id, project_id, query: query.slice(0, SEARCH_CHARS) }
-    const { found } = await this.#deps.bus.ask('knowledge.search', request, SEARCH_TIMEOUT_MS)
-    return found
+    return (await this.#deps.bus.ask('knowledge.search', request, SEARCH_TIMEOUT_MS)).found
   }
 
   async #give(target: TransferTarget, about: string): Promise<TransferResult> {

@@ -3,6 +3,7 @@ import type { EngineBus } from '../contract/bus-engine.ts'
 import type { ProviderSwitch } from '../contract/messages.ts'
 import type { CallPlan, PlanSecrets } from '../contract/plan.ts'
 import type { Sealer } from '../contract/seal.ts'
+import type { Tracing } from '../contract/tracing.ts'
 import type {
   CallTraces,
   Clock,
@@ -32,6 +33,8 @@ export interface CallDeps {
   dialer: Dialer
   /** Without it no call has a SIP trace. */
   traces?: CallTraces
+  /** Spans of each call. Left out: nothing is traced. */
+  tracing?: Tracing
   /** Without LiveKit there are no web calls, and nobody can follow a call. */
   rooms?: Rooms
   clock: Clock

@@ -31,6 +31,7 @@ const refusal = (env: NodeJS.ProcessEnv): string => {
 const VALUES: Partial<Record<string, string>> = {
   DATABASE_URL: 'postgres://parley:word@db/parley',
   REDIS_URL: 'redis://:word@redis:6379/0',
+  OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20word',
 }
 const sampleOf = (name: string) => VALUES[name] ?? `${name}-of-sixteen-and-more`
 
