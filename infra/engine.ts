@@ -27,6 +27,7 @@ import { openRedis, required } from './parts.ts'
 import { goFirst } from './priority.ts'
 import { runUntilStopped } from './process.ts'
 import { createSafeFetch } from './safe-fetch.ts'
+import { openTracing } from './tracing.ts'
 
 const READY_MS = 15_000
 const GRACE_MS = 8000
@@ -59,6 +60,7 @@ await runUntilStopped('engine', async () => {
 
   const drainMs = config.ENGINE_DRAIN_SECONDS * 1000
   const counted = await openMetrics(config)
+  const spans = await openTracing(config, { name: 'engine', instance: engine, clock, log })
   let desk: Desk | null = null
   const edge = openEdge({
     host: required(config.DRACHTIO_HOST, 'DRACHTIO_HOST'),
@@ -73,6 +75,8 @@ await runUntilStopped('engine', async () => {
     },
     clock,
     log,
+    listening: false,
+    onState: () => desk?.look(),
     onOffer: (offer: InboundOffer) => (desk ? desk.offer(offer) : offer.reject('not_ready')),
     mayRegister: id => leases.holds(id),
     pace: bus.pace,
@@ -120,6 +124,7 @@ await runUntilStopped('engine', async () => {
     sealer,
     dialer: edge.dialer,
     traces: edge.traces,
+    tracing: spans.tracing,
     ...(rooms ? { rooms } : {}),
     clock,
     log,
@@ -131,6 +136,8 @@ await runUntilStopped('engine', async () => {
     capacity: config.ENGINE_CAPACITY,
     hears: () => speech.hears(),
     ready: () => edge.isUp(),
+    signalling: () => edge.server(),
+    onDoor: open => edge.listen(open),
     onShed: why => shed.add({ why }),
   })
   return {
@@ -147,7 +154,7 @@ await runUntilStopped('engine', async () => {
       speech.close()
       await bus.close()
       redis.disconnect()
-      await counted.close()
+      await Promise.all([counted.close(), spans.close()])
     },
   }
 })

@@ -1,11 +1,12 @@
 /** Takes calls for this engine: commands from the bus, offers from trunks. Knows every live call, and closes them all. */
-import { HEARTBEAT_MS } from '../contract/bus.ts'
 import type { EngineBus } from '../contract/bus-engine.ts'
 import type { AskAnswer } from '../contract/messages.ts'
 import type { Reader } from '../contract/streams.ts'
 import type { InboundOffer, Tts } from '../ports.ts'
 import { Call, type CallDeps } from './call.ts'
+import { Presence } from './presence.ts'
 import { Refusals } from './refusals.ts'
+import { CallSpans } from './spans.ts'
 
 /** `full`: as many calls as the engine takes; `leaving`: it waits for its last ones to end; `silence`: control did not answer in time; `late`: it had given the call up. */
 export const SHED = ['full', 'leaving', 'silence', 'late'] as const
@@ -22,12 +23,18 @@ export interface DeskOptions extends CallDeps {
   onShed?(why: Shed): void
   /** False while there is nothing to dial over: other engines shall take the calls then. */
   ready(): boolean
+  /** Which SIP server this engine is at, null while it is away; left out: none that other engines are at. */
+  signalling?(): string | null
+  /** Whether calls that come in shall come here or go to other engines, at first and whenever it changes. */
+  onDoor?(open: boolean): void
 }
 
 export interface Desk {
   /** An INVITE with a known shape; the desk asks control and answers or rejects it. */
   offer(offer: InboundOffer): void
   calls(): number
+  /** `ready` or `signalling` say something else now. */
+  look(): void
   /** Takes no new calls from now on, and waits until the live ones have ended by themselves, `mostMs` have passed, or `hurry`. */
   drain(mostMs: number, hurry: AbortSignal): Promise<void>
   /** Takes no new calls; ends the live ones, politely when there is time. */
@@ -45,78 +52,80 @@ export async function openDesk(options: DeskOptions): Promise<Desk> {
 
   const keep = (call: Call) => {
     calls.set(call.plan.call_id, call)
+    presence.changed()
     void call.done.then(() => {
       calls.delete(call.plan.call_id)
+      presence.changed()
     })
   }
-  /** Offers that control is being asked about: they have a place already. */
   const admissions = new Set<Promise<void>>()
-  const takes = () => open && !leaving && options.ready()
-  const free = () => (takes() ? options.capacity - calls.size - admissions.size : 0)
+  /** Control is being asked about them: they have a place already. */
+  const asked = new Set<InboundOffer>()
+  const ready = () => open && options.ready()
+  const taken = () => calls.size + asked.size
+  const takes = () => ready() && !leaving
+  const free = () => (takes() ? options.capacity - taken() : 0)
+  const { signalling = () => null, onDoor = () => {} } = options
+  const presence = new Presence({
+    ...{ bus, clock, log, signalling, onDoor, hears: options.hears, rooms: options.rooms !== undefined },
+    places: () => ({ calls: taken(), capacity: takes() ? options.capacity : 0 }),
+  })
 
   const { announcer, capacity } = options
   const refusals = new Refusals({ announcer, clock, log, capacity, free })
 
   async function admit(offer: InboundOffer): Promise<void> {
-    if (leaving) {
+    // It goes elsewhere now; what the SIP server sent before it knew is nobody else's.
+    if (leaving && !presence.isJustShut()) {
       options.onShed?.('leaving')
       offer.reject('not_ready')
       return
     }
-    if (free() <= 0) {
+    if (!ready() || taken() >= capacity) {
       options.onShed?.('full')
       offer.reject('too_many_calls')
       return
     }
+    asked.add(offer)
+    presence.changed()
+    const spans = new CallSpans(options, 'in', null)
     let answer: AskAnswer<'call.admit'>
     try {
       const { called, caller, source, trunkId, softphoneId } = offer
       const { engine, boot } = bus
       const phone = softphoneId === undefined ? {} : { softphone_id: softphoneId }
-      const request = { engine, boot, trunk_id: trunkId, ...phone, called, caller, source }
+      const request = { engine, boot, trunk_id: trunkId, ...phone, called, caller, source, ...spans.told }
       answer = await bus.ask('call.admit', request, ADMIT_TIMEOUT_MS)
     } catch (error) {
       log.warn({ err: error }, 'control did not admit an inbound call in time')
       options.onShed?.('silence')
       offer.reject('not_ready')
+      spans.refused('not_ready')
       return
     }
     if (!answer.admitted) {
       log.info({ refusal: answer.refusal }, 'inbound call refused')
       refusals.refuse(offer, answer.refusal)
+      spans.refused(answer.refusal)
       return
     }
     // Control may have given the admission up meanwhile; then the call is not ours.
     if (!open || !(await bus.claim(answer.plan.call_id))) {
       options.onShed?.('late')
       offer.reject('not_ready')
+      spans.refused('not_ready')
       return
     }
-    keep(Call.answer(answer.plan, offer, options))
+    asked.delete(offer)
+    keep(Call.answer(answer.plan, offer, options, spans))
   }
 
   const readers: Reader[] = [
     bus.onPlace(free, plan => keep(Call.dial(plan, options))),
     bus.onCommand(command => calls.get(command.call_id)?.command(command)),
   ]
-  const beat = () =>
-    bus
-      .heartbeat({
-        calls: calls.size,
-        capacity: takes() ? options.capacity : 0,
-        hears: options.hears(),
-        rooms: options.rooms !== undefined,
-      })
-      .catch(error => {
-        log.warn({ err: error }, 'heartbeat failed')
-      })
-  let cancelBeat = () => {}
-  const beatAgain = () => {
-    void beat()
-    cancelBeat = clock.after(HEARTBEAT_MS, beatAgain)
-  }
   await bus.emitEngine('engine.started')
-  beatAgain()
+  await presence.start()
 
   return {
     offer(offer) {
@@ -125,19 +134,24 @@ export async function openDesk(options: DeskOptions): Promise<Desk> {
           log.error({ err: error }, 'inbound call failed')
           offer.reject('internal_error')
         })
-        .finally(() => admissions.delete(admission))
+        .finally(() => {
+          admissions.delete(admission)
+          if (asked.delete(offer)) presence.changed()
+        })
       admissions.add(admission)
     },
     calls: () => calls.size,
+    look: () => presence.changed(),
     async drain(mostMs, hurry) {
       leaving = true
-      void beat()
+      presence.changed()
       const over = new Promise<void>(resolve => {
         clock.after(mostMs, resolve)
         hurry.addEventListener('abort', () => resolve(), { once: true })
         if (hurry.aborted) resolve()
       })
       const idle = async () => {
+        await presence.settled()
         // Who is being asked about may yet become a call.
         await Promise.all(admissions)
         while (calls.size > 0) await Promise.all([...calls.values()].map(call => call.done))
@@ -146,7 +160,7 @@ export async function openDesk(options: DeskOptions): Promise<Desk> {
     },
     async close(graceMs) {
       open = false
-      cancelBeat()
+      presence.close()
       await Promise.all([...readers.map(reader => reader.stop()), ...admissions, refusals.close()])
       for (const call of calls.values()) call.end('engine_shutdown')
       const all = Promise.all([...calls.values()].map(call => call.done))

@@ -2,8 +2,9 @@
 import type { Redis } from 'ioredis'
 import type { Log } from '../ports.ts'
 import { type BusKeys, busKeys, claimants, claimCall, DEAD_EVENTS_KEPT_MS, EVENTS_KEPT_MS } from './bus.ts'
-import type { CallCommand, PlaceCommand } from './messages.ts'
-import { type AskAnswer, type AskName, type AskRequest, asks, BusEvent, CallEvent, Heartbeat } from './messages.ts'
+import { aliveEngines } from './engines.ts'
+import type { CallCommand, Heartbeat, PlaceCommand } from './messages.ts'
+import { type AskAnswer, type AskName, type AskRequest, asks, BusEvent, CallEvent } from './messages.ts'
 import type { NewTrunk, NewTrunksSnapshot } from './plan.ts'
 import type { Sealer } from './seal.ts'
 import type { TrunkCheckReport } from './sip-trace.ts'
@@ -67,11 +68,7 @@ export function createControlBus(options: {
       return true
     },
     holder: callId => holderOf(redis, keys, callId),
-    async engines() {
-      const names = await redis.smembers(keys.heartbeats)
-      const raw = names.length > 0 ? await redis.mget(names.map(name => keys.heartbeat(name))) : []
-      return raw.filter(text => text !== null).map(text => Heartbeat.parse(JSON.parse(text)))
-    },
+    engines: () => aliveEngines(redis, keys),
     async publishTrunks(snapshot) {
       await redis.set(keys.trunks, sealer.seal(snapshot, 'trunks'))
       await redis.xadd(keys.trunkChanges, 'MAXLEN', 100, '*', 'version', String(snapshot.version))

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import type { Clock, EventJournal, Log, Softphones, TrunkDirectory } from '../ports.ts'
 import { busKeys, claimCall, HEARTBEAT_TTL_MS, LEASE_MS } from './bus.ts'
+import { aliveEngines } from './engines.ts'
 import { createEventSender } from './event-sender.ts'
 import type { AskAnswer, AskName, AskRequest, Heartbeat } from './messages.ts'
 import {
@@ -20,6 +21,7 @@ import { type CallPlan, CONTRACT_VERSION, TrunksSnapshot } from './plan.ts'
 import type { Sealer } from './seal.ts'
 import { TrunkCheckCommand } from './sip-trace.ts'
 import { followSoftphones } from './softphone-book.ts'
+import { hesitation, mostAtOnce, type Places } from './spread.ts'
 import { jsonOf, newestId, type Reader, readAll, readGroup } from './streams.ts'
 import { answerCheck, type Examine } from './trunk-check.ts'
 import { createTrunkLeases, type TrunkLeases } from './trunk-leases.ts'
@@ -35,7 +37,7 @@ export class AskUnanswered extends Error {
 export interface EngineBus {
   readonly engine: string
   readonly boot: string
-  /** Calls that this engine now owns, alone. `wanted` says how many more it can take. */
+  /** Calls that this engine now owns, alone. `wanted` says how many more it can take; freer engines go first, if they are quick. */
   onPlace(wanted: () => number, handle: (plan: CallPlan) => void): Reader
   onCommand(handle: (command: CallCommand) => void): Reader
   /** Who examines trunks when control asks for it; heard by `onCommand`'s reader. */
@@ -50,7 +52,8 @@ export interface EngineBus {
   emitTrunkStatus(status: Omit<TrunkStatusEvent, 'v' | 'type' | 'at'>): Promise<void>
   emitRecordingReady(ready: Omit<RecordingReadyEvent, 'v' | 'type' | 'at'>): Promise<void>
   ask<N extends AskName>(name: N, request: AskRequest<N>, timeoutMs: number): Promise<AskAnswer<N>>
-  heartbeat(state: Pick<Heartbeat, 'calls' | 'capacity' | 'hears' | 'rooms'>): Promise<void>
+  /** Tells of this engine, then hears of the others: of two that fill up at once, one at least knows of both. */
+  heartbeat(state: Omit<Heartbeat, 'engine' | 'boot' | 'since' | 'at'>): Promise<readonly Heartbeat[]>
   /** Follows the trunks that control publishes. */
   trunks(): Promise<TrunkDirectory & { stop(): Promise<void> }>
   softphones(): Promise<Softphones & { stop(): Promise<void> }>
@@ -96,6 +99,12 @@ export function createEngineBus(options: {
   })
   const add = (text: string) => redis.xadd(keys.events, '*', 'event', text)
   const sender = createEventSender({ add, journal: options.journal ?? null, clock, log })
+  let capacity = 0
+  let others: readonly Heartbeat[] = []
+  const placesWith = (wanted: number): Places => {
+    const most = Math.max(capacity, wanted)
+    return { calls: most - wanted, capacity: most }
+  }
   const stamped = (event: object) => ({ v: CONTRACT_VERSION, at: clock.wall(), ...event })
 
   return {
@@ -109,7 +118,8 @@ export function createEngineBus(options: {
         consumer: `${engine}|${boot}`,
         log,
         takeOverAfterMs: TAKE_OVER_MS,
-        wanted,
+        wanted: () => mostAtOnce(placesWith(wanted()), others),
+        patience: () => hesitation(placesWith(wanted()), others),
         handle: async entries => {
           for (const entry of entries) {
             const command = PlaceCommand.safeParse(jsonOf(entry, 'command'))
@@ -211,11 +221,14 @@ export function createEngineBus(options: {
     },
     async heartbeat(state) {
       const beat: Heartbeat = { engine, boot, since, at: clock.wall(), ...state }
+      capacity = state.capacity
       await redis
         .multi()
         .set(keys.heartbeat(engine), JSON.stringify(beat), 'PX', HEARTBEAT_TTL_MS)
         .sadd(keys.heartbeats, engine)
         .exec()
+      others = (await aliveEngines(redis, keys)).filter(other => other.engine !== engine)
+      return others
     },
     async trunks() {
       let current: TrunksSnapshot = { v: CONTRACT_VERSION, version: 0, trunks: [] }

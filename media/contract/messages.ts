@@ -219,7 +219,8 @@ export const CallEvent = z.discriminatedUnion('type', [
   z.object({ ...head, type: z.literal('bridge.closed'), attempt: z.int().positive() }),
   /** Nobody talks any more; the record follows as `call.ended`. */
   z.object({ ...head, type: z.literal('call.closing'), reason: EndedReason }),
-  z.object({ ...head, type: z.literal('call.ended'), record: CallRecord }),
+  /** `traceparent`: of the engine's span for this call. */
+  z.object({ ...head, type: z.literal('call.ended'), record: CallRecord, traceparent: z.string().optional() }),
 ])
 export type CallEvent = z.infer<typeof CallEvent>
 type WithoutHead<T> = T extends unknown ? Omit<T, 'v' | 'call_id' | 'owner_id' | 'seq' | 'at'> : never
@@ -311,6 +312,8 @@ export const asks = {
       called: z.string(),
       caller: z.string(),
       source: z.string(),
+      /** Of the engine's span for this call. */
+      traceparent: z.string().optional(),
     }),
     answer: z.discriminatedUnion('admitted', [
       z.object({ admitted: z.literal(true), plan: CallPlan }),
@@ -357,5 +360,9 @@ export const Heartbeat = z.object({
   hears: z.boolean(),
   /** Whether it can sit in LiveKit rooms. */
   rooms: z.boolean().default(false),
+  /** Which SIP server it is at: the same words for the same one. Left out while that is away. */
+  signalling: z.string().optional(),
+  /** Whether that sends it calls, and shall go on to. */
+  open: z.boolean().optional(),
 })
 export type Heartbeat = z.infer<typeof Heartbeat>

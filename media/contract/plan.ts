@@ -157,6 +157,7 @@ export const CallPlan = z.object({
   recording_notice: z.string().nullable().default(null),
   /** `PlanSecrets`, sealed with the call's id as associated data; null when there is nothing to hide. */
   sealed: z.string().nullable(),
+  /** Of the span that offers the call; null where nothing is traced. */
   traceparent: z.string().nullable(),
 })
 export type CallPlan = z.infer<typeof CallPlan>

@@ -77,6 +77,8 @@ export interface GroupOptions {
   takeOverAfterMs: number
   /** How many entries this consumer wants now; 0 reads nothing. */
   wanted?: () => number
+  /** For how long an entry is left to other consumers, ms; asked anew for each. Left out: not at all. */
+  patience?: () => number
   handle(entries: StreamEntry[]): Promise<void>
 }
 
@@ -108,16 +110,66 @@ export function readGroup(options: GroupOptions): Reader {
         const left = toEntries(raw)
         if (left.length > 0) return await handle(left)
       }
-      const answer = (await redis
-        .xreadgroup('GROUP', group, consumer, 'COUNT', wanted, 'BLOCK', BLOCK_MS, 'STREAMS', stream, '>')
-        .catch(error => {
-          if (String(error).includes('NOGROUP')) ready = false // Redis was emptied
-          throw error
-        })) as [string, unknown][] | null
-      if (answer) await handle(toEntries(answer[0]![1]))
+      const read = options.patience
+        ? takeAged(redis, options, wanted, options.patience())
+        : takeNext(redis, options, wanted)
+      const entries = await read.catch(error => {
+        if (/NOGROUP|no such key/.test(String(error))) ready = false // Redis was emptied
+        throw error
+      })
+      if (entries.length > 0) await handle(entries)
     },
     () => redis.disconnect(),
   )
+}
+
+type Place = Pick<GroupOptions, 'stream' | 'group' | 'consumer'>
+type Read = [string, unknown][] | null
+const entriesOf = (read: Read) => (read ? toEntries(read[0]![1]) : [])
+
+async function takeNext(redis: Redis, { stream, group, consumer }: Place, most: number): Promise<StreamEntry[]> {
+  const last = ['STREAMS', stream, '>'] as const
+  return entriesOf(
+    (await redis.xreadgroup('GROUP', group, consumer, 'COUNT', most, 'BLOCK', BLOCK_MS, ...last)) as Read,
+  )
+}
+
+/**
+ * KEYS stream; ARGV group, consumer, most entries, ms. How far the group has read, for how many ms the next entry is still
+ * left to others (-1: there is none), and what was taken. By Redis' own clock, which numbered the entries.
+ */
+const TAKE_AGED = `
+local last
+for _, fields in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
+  local group = {}
+  for i = 1, #fields, 2 do group[fields[i]] = fields[i + 1] end
+  if group['name'] == ARGV[1] then last = group['last-delivered-id'] end
+end
+if not last then return redis.error_reply('NOGROUP ' .. ARGV[1]) end
+local entry = redis.call('XRANGE', KEYS[1], '(' .. last, '+', 'COUNT', 1)[1]
+if not entry then return { last, -1 } end
+local t = redis.call('TIME')
+local age = t[1] * 1000 + math.floor(t[2] / 1000) - tonumber(string.match(entry[1], '^%d+'))
+if age >= 0 and age < tonumber(ARGV[4]) then return { last, ARGV[4] - age } end
+return { last, 0, redis.call('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', ARGV[3], 'STREAMS', KEYS[1], '>') }`
+
+/**
+ * What others have left for so long, or nothing: then there is a reason to look again. Nobody waits in line for the next
+ * entry, since Redis would give it to who has waited longest, whatever he has become since.
+ */
+async function takeAged(redis: Redis, place: Place, most: number, ms: number): Promise<StreamEntry[]> {
+  const { stream, group, consumer } = place
+  // The younger ones behind the first are left to others, too.
+  const count = ms > 0 ? 1 : most
+  const [last, leftMs, taken] = (await redis.eval(TAKE_AGED, 1, stream, group, consumer, count, Math.round(ms))) as [
+    string,
+    number,
+    Read?,
+  ]
+  if (taken) return entriesOf(taken)
+  if (leftMs > 0) await new Promise(resolve => setTimeout(resolve, leftMs))
+  else await redis.xread('COUNT', 1, 'BLOCK', BLOCK_MS, 'STREAMS', stream, last)
+  return []
 }
 
 /** Where a stream ends now: `from` of who wants to read on from here. */

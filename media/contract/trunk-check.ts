@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import type { Clock, Log } from '../ports.ts'
 import type { BusKeys } from './bus.ts'
-import { Heartbeat } from './messages.ts'
+import { aliveEngines } from './engines.ts'
 import { type NewTrunk, TrunkPlan } from './plan.ts'
 import type { Sealer } from './seal.ts'
 import { type TrunkCheckCommand, TrunkCheckReport } from './sip-trace.ts'
@@ -61,17 +61,8 @@ export async function askForCheck(
 
 /** Who looks after the trunk knows most of it; else who has least to do. */
 async function examinerOf(redis: Redis, keys: BusKeys, trunkId: string): Promise<string | null> {
-  const names = await redis.smembers(keys.heartbeats)
-  if (names.length === 0) return null
-  const [beats, lease] = await Promise.all([
-    redis.mget(names.map(name => keys.heartbeat(name))),
-    redis.get(keys.trunkLease(trunkId)),
-  ])
-  const ready = beats
-    .filter(text => text !== null)
-    .map(text => Heartbeat.parse(JSON.parse(text)))
-    .filter(({ capacity }) => capacity > 0)
-    .sort((one, other) => one.calls - other.calls)
+  const [engines, lease] = await Promise.all([aliveEngines(redis, keys), redis.get(keys.trunkLease(trunkId))])
+  const ready = engines.filter(({ capacity }) => capacity > 0).sort((one, other) => one.calls - other.calls)
   const keeper = ready.find(({ engine, boot }) => lease === `${engine}|${boot}`)
   return (keeper ?? ready[0])?.engine ?? null
 }

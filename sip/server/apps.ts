@@ -133,7 +133,8 @@ export class Apps {
         app.send(leader.reply(frame.msgId, 'OK'))
         return
       case 'remove_route':
-        app.routes.delete(frame.verb)
+        // All of them, as drachtio-server has it: who relied on less would be wrong there.
+        app.routes.clear()
         app.send(leader.reply(frame.msgId, 'OK'))
         return
       case 'ping':

@@ -5,6 +5,7 @@ import { basename, dirname } from 'node:path'
 import { parseArgs } from 'node:util'
 import { pino } from 'pino'
 import { type PrivateHosts, readPrivateHosts } from '../../media/contract/addresses.ts'
+import { bareError } from '../../media/contract/bare-error.ts'
 import { createMetrics } from '../../media/contract/metrics.ts'
 import { countProcess, openMetricsPage } from '../../media/contract/metrics-page.ts'
 import { parseHostPort } from '../text/grammar.ts'
@@ -161,7 +162,10 @@ function inWords(error: unknown): string {
 
 async function main(): Promise<void> {
   const settings = readSettings(process.argv.slice(2))
-  const log = pino({ level: settings.logLevel, name: 'sip-server' }, pino.destination(2))
+  const log = pino(
+    { level: settings.logLevel, name: 'sip-server', serializers: { err: bareError } },
+    pino.destination(2),
+  )
   const { admin, secret, listen, externalIps, privateHosts, allowFile } = settings
   const tls = settings.tls === null ? {} : { tls: settings.tls }
   const allow = allowedSources(settings)

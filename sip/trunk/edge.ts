@@ -1,19 +1,8 @@
-import { createMetrics, type Metrics } from '../../media/contract/metrics.ts'
-import type { Pace } from '../../media/contract/pace.ts'
+import { createMetrics } from '../../media/contract/metrics.ts'
 import type { TrunkHost, TrunkPlan } from '../../media/contract/plan.ts'
 import type { TrunkCheckReport } from '../../media/contract/sip-trace.ts'
-import type {
-  CallTraces,
-  Clock,
-  Dialer,
-  DialOptions,
-  DialResult,
-  InboundOffer,
-  Log,
-  Softphones,
-  TrunkDirectory,
-} from '../../media/ports.ts'
-import { type Resolver, remembering, systemResolver } from '../server/resolve.ts'
+import type { CallTraces, Dialer, DialOptions, DialResult } from '../../media/ports.ts'
+import { remembering, systemResolver } from '../server/resolve.ts'
 import { isLoopback } from '../server/transport.ts'
 import { takeFromSoftphone, takeInvite } from './answer.ts'
 import { ALLOW, failure, type TrunkContext } from './attempt.ts'
@@ -21,8 +10,8 @@ import { dial } from './dial.ts'
 import { Trunks } from './directory.ts'
 import { diagnose } from './doctor.ts'
 import { Examiner } from './doctor-check.ts'
+import type { Edge, EdgeOptions } from './edge-options.ts'
 import { HostHealth, type HostStatus, hostsOf } from './hosts.ts'
-import type { MediaOptions } from './media.ts'
 import { createSipMeters } from './meters.ts'
 import { RETRY_SOON } from './outcome.ts'
 import { Pinger } from './pings.ts'
@@ -31,66 +20,15 @@ import { SoftphoneRegistrar } from './registrar.ts'
 import { Registrar, type RegistrationStatus, registers } from './registration.ts'
 import { dialSoftphone } from './softphones-dial.ts'
 import { sourcesWith } from './softphones-sources.ts'
-import { createAgent, type IncomingRequest, type Reply, stopAgent, watchFrames } from './srf.ts'
+import { createAgent, type IncomingRequest, type Reply, setRoutes, stopAgent, watchFrames } from './srf.ts'
 import { Traces } from './trace.ts'
 import { NO_TURN, takesTurn } from './turn.ts'
 import { waitFor } from './wait.ts'
 
-export type EdgeOptions = {
-  /** The signalling server's admin port: ours, or a real drachtio-server's. */
-  readonly host: string
-  readonly port: number
-  readonly secret: string
-  readonly directory: TrunkDirectory
-  readonly media: MediaOptions
-  readonly clock: Clock
-  readonly log: Log
-  /** A call came in that could be answered. */
-  onOffer(offer: InboundOffer): void
-  /** The signalling server is there, or not. Calls of a lost connection end as `connection_lost`. */
-  onState?(up: boolean): void
-  onTrunkStatus?(status: TrunkStatus): void
-  /** Telephones that register with us, and the secret of the installation; left out: there are none. */
-  readonly softphones?: { readonly directory: Softphones; readonly secret: string }
-  /** Left out: nobody reads what is counted. */
-  readonly metrics?: Metrics
-  /** The CIDRs that calls may come from changed, `?` before strangers, `!` before those of them that are shut out: news for the embedded server's `--allow-file`, or a firewall. */
-  onAllowedSources?(cidrs: readonly string[]): unknown
-  /** Whether this engine is the one to register the trunk and to tell of it; call `syncRegistrations` when that changes. */
-  mayRegister?(trunkId: string): boolean
-  readonly mediaTimeoutMs?: number
-  /** A carrier that took a REFER and then says nothing is asked after so long whether the call is still there. */
-  readonly referSilenceMs?: number
-  /** A call that is to be placed while the signalling server is away waits for so long. */
-  readonly reconnectWaitMs?: number
-  /** Holds a call back until its trunk may be dialled; left out: it always may. */
-  readonly pace?: Pace
-  /** How long a call waits for news of its trunk. */
-  readonly trunkWaitMs?: number
-  /** Of names; left out: the system's. */
-  readonly resolver?: Resolver
-  /** Whether a trunk may be at an address; left out: at any. What is sent is the SIP server's to hold back. */
-  mayReach?(address: string): boolean
-}
-
-/** All that is known of a trunk's far end. */
-export type TrunkStatus = RegistrationStatus & { readonly hosts: readonly HostStatus[] }
+export type { Edge, EdgeOptions, TrunkStatus } from './edge-options.ts'
 
 /** Trunks that one engine alone looks after. */
 export const needsKeeper = (trunk: TrunkPlan): boolean => registers(trunk) || trunk.options_interval_seconds !== null
-
-export type Edge = {
-  readonly dialer: Dialer
-  readonly traces: CallTraces
-  isUp(): boolean
-  /** Examines a trunk now, within some 14 s. Rejects when the signalling server is away. */
-  check(trunk: TrunkPlan): Promise<TrunkCheckReport>
-  /** CIDRs that calls may come from, as of now. */
-  allowedSources(): string[]
-  syncRegistrations(): void
-  /** Takes no more calls, unregisters, and leaves the signalling server. Legs are their owners' to hang up first. */
-  close(): Promise<void>
-}
 
 const MEDIA_TIMEOUT_MS = 60_000
 /** The first NOTIFY is due at once (RFC 3515 §2.4.4); the caller hears music meanwhile. */
@@ -124,6 +62,7 @@ class SipEdge implements Edge {
   private readonly registrations = new Map<string, RegistrationStatus>()
   /** Transports of the signalling server; empty: not known. */
   private spoken = new Set<string>()
+  private where = ''
   /** Legs, attempts and offers, to be told when the server is lost. */
   private readonly tracked = new Set<{ lost(): void }>()
   private readonly stopWatching: () => void
@@ -226,7 +165,8 @@ class SipEdge implements Edge {
   private connect(): void {
     const { agent } = this
     const { host, port, secret, log } = this.options
-    agent.on('connect', (error, listens) => {
+    agent.on('connect', (error, listens, _version, local) => {
+      this.where = `${host}:${port} ${listens ?? ''} ${local ?? ''}`
       this.spoken = new Set(listens?.match(/\b(?:udp|tcp|tls)(?=\/)/g) ?? [])
       if (error) log.error({}, 'signalling server refused the secret')
       else this.changed(true)
@@ -242,6 +182,7 @@ class SipEdge implements Edge {
     agent.bye((req, res) => this.onEarlyBye(req, res))
     agent.register((req, res) => (this.phones === null ? res.send(405) : void this.phones.onRegister(req, res)))
     agent.connect({ host, port, secret, reconnect: { retryMaxDelay: RECONNECT_MAX_MS } })
+    setRoutes(agent, this.options.listening ?? true)
     watchFrames(agent, frame => this.seen.frame(frame))
   }
 
@@ -376,6 +317,14 @@ class SipEdge implements Edge {
     return this.up
   }
 
+  server(): string | null {
+    return this.up ? this.where : null
+  }
+
+  listen(on: boolean): void {
+    if (!this.closing) setRoutes(this.agent, on)
+  }
+
   allowedSources(): string[] {
     return sourcesWith(this.trunks.allowedSources(), this.options.softphones?.directory ?? null)
   }
@@ -386,6 +335,7 @@ class SipEdge implements Edge {
 
   async close(): Promise<void> {
     if (this.closing) return
+    setRoutes(this.agent, false)
     this.closing = true
     this.wake()
     this.stopWatching()

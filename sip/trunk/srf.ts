@@ -74,8 +74,11 @@ export type OutgoingCall = {
 }
 
 export type Agent = {
-  /** `listens`: `transport/host:port` of the server, with commas. */
-  on(event: 'connect', listener: (error: Error | null, listens?: string) => void): void
+  /** `listens`: `transport/host:port` of the server, with commas; `local`: the same without addresses of a router. */
+  on(
+    event: 'connect',
+    listener: (error: Error | null, listens?: string, version?: string, local?: string) => void,
+  ): void
   on(event: 'close', listener: () => void): void
   on(event: 'error', listener: (error: Error) => void): void
   connect(options: { host: string; port: number; secret: string; reconnect: { retryMaxDelay: number } }): void
@@ -120,11 +123,38 @@ type Wire = {
   reconnectVars?: { retryTimer?: NodeJS.Timeout }
   prependListener(event: 'msg', listener: (socket: unknown, frame: string) => void): void
 }
-type Internals = { app?: { client?: { wp?: Wire } } }
+type Client = {
+  wp?: Wire
+  /** What it asks for, at each new connection, too. */
+  readonly verbs: Map<string, object>
+  /** Tells the server all `verbs`. */
+  route(verb: string): void
+  removeRoute(verb: string): void
+}
+type Internals = { app?: { client?: Client; readonly routedMethods: Readonly<Record<string, true>> } }
 
 /** Hears every frame of the server before the agent acts on it; to be called after `connect`, once. */
 export function watchFrames(agent: Agent, onFrame: (frame: string) => void): void {
   ;(agent as unknown as Internals).app?.client?.wp?.prependListener('msg', (_socket, frame) => onFrame(frame))
+}
+
+/**
+ * Whether the server shall send us what is in no dialog; to be called after `connect`. What it has sent already goes on,
+ * and so do dialogs. A drachtio-server takes all verbs of a connection away at one `remove_route`, and has a connection's
+ * turn come as often as it was told a verb: so all go, and come back each once.
+ */
+export function setRoutes(agent: Agent, on: boolean): void {
+  const { client, routedMethods = {} } = (agent as unknown as Internals).app ?? {}
+  if (client === undefined || on === client.verbs.size > 0) return
+  if (on) {
+    const [last, ...others] = Object.keys(routedMethods)
+    for (const verb of others) client.verbs.set(verb, {})
+    if (last !== undefined) client.route(last)
+    return
+  }
+  for (const verb of [...client.verbs.keys()]) client.removeRoute(verb)
+  // Without a connection the package forgets none.
+  client.verbs.clear()
 }
 
 /** Leaves the server for good. Without a connection `disconnect` throws and goes on trying to reconnect for ever. */

@@ -1,0 +1,150 @@
+/** What this engine says of itself to the others, what it hears of them, and whether calls that come in shall come here. */
+import { HEARTBEAT_MS, HEARTBEAT_TTL_MS } from '../contract/bus.ts'
+import type { EngineBus } from '../contract/bus-engine.ts'
+import type { Heartbeat } from '../contract/messages.ts'
+import { DOOR_AT_FIRST, isInTurn, isJustShut, moveDoor, ON_THE_WAY_MS, type Places } from '../contract/spread.ts'
+import type { Clock, Log } from '../ports.ts'
+
+export interface PresenceOptions {
+  bus: Pick<EngineBus, 'heartbeat'>
+  clock: Clock
+  log: Log
+  places(): Places
+  hears(): boolean
+  rooms: boolean
+  /** Which SIP server it is at, null while that is away. */
+  signalling(): string | null
+  onDoor(open: boolean): void
+}
+
+/** A burst of calls is told of at once, not one by one. */
+const SOON_MS = 100
+/** Who waits for its turn looks more often. */
+const SHUT_BEAT_MS = 500
+
+export class Presence {
+  readonly #options: PresenceOptions
+  #door = DOOR_AT_FIRST
+  #others: readonly Heartbeat[] = []
+  #heardAtMs = Number.NEGATIVE_INFINITY
+  #cancel = () => {}
+  /** The next beat is due sooner than by itself. */
+  #soon = false
+  /** While Redis is silent the one beat waits, and no other is sent after it. */
+  #beating = false
+  #closed = false
+  #shuttingSinceMs = Number.NEGATIVE_INFINITY
+
+  constructor(options: PresenceOptions) {
+    this.#options = options
+  }
+
+  /** Resolves when the others know of it, and the SIP server may. */
+  async start(): Promise<void> {
+    this.#again()
+    await this.#beat()
+  }
+
+  /** Places, ears or the SIP server are not what they were. */
+  changed(): void {
+    this.#openIfDue()
+    if (this.#closed) return
+    if (this.#wantsToShut() && !this.#isShutting()) this.#round()
+    else if (!this.#soon) this.#beatSoon()
+  }
+
+  /** The SIP server may have sent a call before it knew. */
+  isJustShut(): boolean {
+    return this.#isShutting() || isJustShut(this.#door, this.#options.clock.now())
+  }
+
+  /** Resolves when nothing that was sent here is on its way any more. */
+  async settled(): Promise<void> {
+    if (this.isJustShut()) await new Promise<void>(resolve => this.#options.clock.after(ON_THE_WAY_MS, resolve))
+  }
+
+  /** Says so, without waiting for Redis. */
+  close(): void {
+    this.#closed = true
+    this.#cancel()
+    void this.#beat()
+  }
+
+  #round(): void {
+    this.#openIfDue()
+    void this.#beat()
+    this.#again()
+  }
+
+  #again(): void {
+    if (this.#closed) return
+    this.#soon = false
+    this.#cancel()
+    const ms = this.#door.open ? HEARTBEAT_MS : SHUT_BEAT_MS
+    this.#cancel = this.#options.clock.after(ms, () => this.#round())
+  }
+
+  #beatSoon(): void {
+    if (this.#closed) return
+    this.#soon = true
+    this.#cancel()
+    this.#cancel = this.#options.clock.after(SOON_MS, () => this.#round())
+  }
+
+  async #beat(): Promise<void> {
+    const { bus, clock, log, hears, rooms } = this.#options
+    if (this.#beating && !this.#closed) return
+    this.#beating = true
+    const shuts = this.#wantsToShut()
+    if (shuts) this.#shuttingSinceMs = clock.now()
+    const told = { ...this.#own(), open: this.#door.open && !shuts }
+    try {
+      this.#others = await bus.heartbeat({ ...told, hears: hears(), rooms })
+      this.#heardAtMs = clock.now()
+      // By what the others were told: what has changed since is for the next time.
+      if (shuts && !isInTurn(told, this.#others)) this.#move(false)
+    } catch (error) {
+      log.warn({ err: error }, 'heartbeat failed')
+    }
+    this.#beating = false
+    this.#shuttingSinceMs = Number.NEGATIVE_INFINITY
+    if (!this.#closed) this.#openIfDue()
+    if (told.open !== this.#door.open) this.#beatSoon()
+    else if (shuts && !this.#soon) this.#again() // sooner than who is open
+  }
+
+  #own() {
+    const { places, signalling } = this.#options
+    const { calls, capacity } = places()
+    const server = signalling()
+    return { calls, capacity, ...(server === null ? {} : { signalling: server }) }
+  }
+
+  /** While Redis is away nobody is known to be there. */
+  #isInTurn(): boolean {
+    const known = this.#options.clock.now() - this.#heardAtMs < HEARTBEAT_TTL_MS
+    return isInTurn(this.#own(), known ? this.#others : [])
+  }
+
+  #wantsToShut(): boolean {
+    return this.#door.open && !this.#isInTurn()
+  }
+
+  /** It has told of it, and hears in a moment whether it may. */
+  #isShutting(): boolean {
+    return this.#options.clock.now() - this.#shuttingSinceMs < ON_THE_WAY_MS
+  }
+
+  #openIfDue(): void {
+    if (!this.#door.open && this.#isInTurn()) this.#move(true)
+  }
+
+  #move(open: boolean): void {
+    const { clock, log, onDoor } = this.#options
+    const door = moveDoor(this.#door, open, clock.now())
+    if (door === this.#door) return
+    this.#door = door
+    log.info({ open }, 'calls that come in: come here, or go to other engines')
+    onDoor(open)
+  }
+}

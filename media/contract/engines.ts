@@ -1,0 +1,10 @@
+/** The engines that are alive, as they say themselves. */
+import type { Redis } from 'ioredis'
+import type { BusKeys } from './bus.ts'
+import { Heartbeat } from './messages.ts'
+
+export async function aliveEngines(redis: Redis, keys: BusKeys): Promise<Heartbeat[]> {
+  const names = await redis.smembers(keys.heartbeats)
+  const beats = names.length > 0 ? await redis.mget(names.map(keys.heartbeat)) : []
+  return beats.filter(text => text !== null).map(text => Heartbeat.parse(JSON.parse(text)))
+}

@@ -1,0 +1,217 @@
+/** The door of an engine: shut while another at its SIP server has more room, and what follows from that for the desk. */
+import { describe, expect, it } from 'vitest'
+import { type DeskOptions, openDesk } from '../../../media/call/desk.ts'
+import { HEARTBEAT_TTL_MS } from '../../../media/contract/bus.ts'
+import type { Heartbeat } from '../../../media/contract/messages.ts'
+import { ON_THE_WAY_MS, SHUT_AT_LEAST_MS } from '../../../media/contract/spread.ts'
+import type { InboundOffer } from '../../../media/ports.ts'
+import { fakeClock, settle } from '../../fakes/line.ts'
+import { quietLog } from '../../support/world.ts'
+
+const other = (over: Partial<Heartbeat> = {}): Heartbeat => ({
+  ...{ engine: 'other', boot: 'o', at: 0, hears: true, rooms: false, signalling: 'sip-1', open: true },
+  ...{ calls: 0, capacity: 20, ...over },
+})
+
+async function world(others: Heartbeat[], over: Partial<DeskOptions> = {}) {
+  const clock = fakeClock()
+  const reader = { stop: async () => {} }
+  const state = { others, silent: false, server: 'sip-1' as string | null }
+  const beats: Partial<Heartbeat>[] = []
+  const answers: ((answer: object) => void)[] = []
+  const bus = {
+    ...{ engine: 'e', boot: 'b', onPlace: () => reader, onCommand: () => reader, emitEngine: async () => {} },
+    heartbeat: (beat: Partial<Heartbeat>) => {
+      beats.push(beat)
+      return state.silent ? new Promise<never>(() => {}) : Promise.resolve(state.others)
+    },
+    ask: () => new Promise(resolve => answers.push(resolve)),
+  }
+  const doors: boolean[] = []
+  const rejected: string[] = []
+  const options = {
+    ...{ bus, clock, log: quietLog, capacity: 3, hears: () => true, ready: () => state.server !== null },
+    ...{ signalling: () => state.server, onDoor: (open: boolean) => void doors.push(open), ...over },
+  }
+  const desk = await openDesk(options as unknown as DeskOptions)
+  const offer = () =>
+    desk.offer({
+      ...{ called: '+1', caller: '+2', source: '127.0.0.1', trunkId: null, signal: new AbortController().signal },
+      ...{ answer: async () => null, reject: refusal => rejected.push(refusal) },
+    } satisfies InboundOffer)
+  /** Time passes, and what was promised comes. */
+  const pass = async (ms: number) => {
+    for (let left = ms; left > 0; left -= 100) {
+      clock.advance(Math.min(100, left))
+      await settle()
+    }
+  }
+  const hangUp = async () => {
+    answers.shift()!({ admitted: false, refusal: 'unknown_number' })
+    await settle()
+  }
+  return { desk, clock, state, beats, doors, rejected, answers, offer, pass, hangUp }
+}
+
+describe('the door of an engine', () => {
+  it('is open when the desk is', async () => {
+    const { doors, beats, pass } = await world([other()])
+    expect(doors).toEqual([true])
+    const told = { calls: 0, capacity: 3, hears: true, rooms: false, signalling: 'sip-1' }
+    expect(beats).toEqual([{ ...told, open: false }])
+    await pass(100)
+    expect(beats.at(-1)).toEqual({ ...told, open: true })
+  })
+
+  it('shuts before the last place is taken, while another has room; who is there already is taken', async () => {
+    const { doors, rejected, answers, offer } = await world([other()])
+    offer()
+    await settle()
+    expect(doors).toEqual([true])
+    offer()
+    await settle()
+    expect(doors).toEqual([true, false])
+    offer()
+    offer()
+    await settle()
+    expect([answers.length, rejected]).toEqual([3, ['too_many_calls']])
+  })
+
+  it('stays open where the others are full, or at another SIP server', async () => {
+    const { doors, offer, pass } = await world([other({ calls: 20 }), other({ signalling: 'sip-2' })])
+    for (let calls = 0; calls < 3; calls++) offer()
+    await pass(3000)
+    expect(doors).toEqual([true])
+  })
+
+  it('stays open where the other has said that it shuts', async () => {
+    const { doors, beats, offer, pass } = await world([other({ open: false })])
+    for (let calls = 0; calls < 3; calls++) offer()
+    await pass(3000)
+    expect([doors, beats.at(-1)!.open]).toEqual([[true], true])
+  })
+
+  it('stays open when it has said that it shuts, and hears then that the other does, too', async () => {
+    const { state, doors, beats, offer, pass } = await world([other()])
+    state.others = [other({ open: false })]
+    for (let calls = 0; calls < 3; calls++) offer()
+    await settle()
+    expect([doors, beats.at(-1)!.open]).toEqual([[true], false])
+    await pass(100)
+    expect([doors, beats.at(-1)!.open]).toEqual([[true], true])
+  })
+
+  it('opens when a call has ended, though not at once, and when the others have filled up', async () => {
+    const { state, doors, offer, pass, hangUp } = await world([other()])
+    offer()
+    offer()
+    await settle()
+    await hangUp()
+    await pass(SHUT_AT_LEAST_MS - 200)
+    expect(doors).toEqual([true, false])
+    await pass(700)
+    expect(doors).toEqual([true, false, true])
+    offer()
+    await settle()
+    expect(doors).toEqual([true, false, true, false])
+    state.others = [other({ calls: 20 })]
+    await pass(1500)
+    expect(doors).toEqual([true, false, true, false, true])
+  })
+
+  it('turns no more than once a second, whatever calls do', async () => {
+    const { doors, offer, pass, hangUp } = await world([other()])
+    offer()
+    for (let round = 0; round < 50; round++) {
+      offer()
+      await pass(100)
+      await hangUp()
+      await pass(100)
+    }
+    expect(doors.filter(open => open).length).toBeLessThanOrEqual(11)
+    expect(doors.length).toBeGreaterThan(10)
+  })
+
+  it('opens when Redis is silent for so long that nobody is known to be there', async () => {
+    const { state, doors, offer, pass } = await world([other()])
+    offer()
+    offer()
+    await settle()
+    await pass(1000) // a beat
+    state.silent = true
+    await pass(HEARTBEAT_TTL_MS - 1000)
+    expect(doors).toEqual([true, false])
+    await pass(2000)
+    expect(doors).toEqual([true, false, true])
+  })
+
+  it('is told of at once when calls begin and end, and a burst once', async () => {
+    const { beats, offer, pass } = await world([], { capacity: 50 })
+    for (let calls = 0; calls < 20; calls++) offer()
+    await settle()
+    expect(beats.length).toBe(1)
+    await pass(100)
+    expect(beats.map(({ calls }) => calls)).toEqual([0, 20])
+    await pass(1900)
+    expect(beats.length).toBe(2)
+    await pass(100)
+    expect(beats.length).toBe(3)
+  })
+
+  it('a SIP server that comes and goes is told of at once', async () => {
+    const { state, beats, desk, pass } = await world([])
+    state.server = null
+    desk.look()
+    await pass(100)
+    expect(beats.at(-1)).toEqual({ calls: 0, capacity: 0, hears: true, rooms: false, open: true })
+    state.server = 'sip-2'
+    desk.look()
+    await pass(100)
+    expect(beats.at(-1)).toMatchObject({ capacity: 3, signalling: 'sip-2' })
+  })
+})
+
+describe('an engine that leaves', () => {
+  it('shuts its door, takes what was on the way, and waits for it', async () => {
+    const { desk, doors, rejected, answers, offer, pass, hangUp } = await world([other()])
+    let gone = false
+    const draining = desk.drain(60_000, new AbortController().signal).then(() => {
+      gone = true
+    })
+    offer() // sent before the server could know
+    await settle()
+    expect([doors, answers.length, rejected]).toEqual([[true, false], 1, []])
+    await hangUp()
+    await pass(ON_THE_WAY_MS - 50)
+    expect(gone).toBe(false)
+    offer()
+    await pass(100)
+    expect([answers.length, rejected, gone]).toEqual([1, ['unknown_number'], false])
+    offer()
+    await settle()
+    expect([answers.length, rejected]).toEqual([1, ['unknown_number', 'not_ready']])
+    await hangUp()
+    await draining
+    expect(rejected).toEqual(['unknown_number', 'not_ready', 'unknown_number'])
+  })
+
+  it('stays at the door where nobody else takes calls, and refuses them', async () => {
+    const { desk, doors, rejected, offer } = await world([other({ capacity: 0 })])
+    const draining = desk.drain(60_000, new AbortController().signal)
+    await settle()
+    offer()
+    await draining
+    expect([doors, rejected]).toEqual([[true], ['not_ready']])
+  })
+
+  it('without waiting for its calls shuts the door, and tells the others', async () => {
+    const { desk, doors, beats, offer, hangUp } = await world([other()])
+    offer()
+    await settle()
+    const closed = desk.close(1000)
+    await hangUp()
+    await closed
+    expect(doors).toEqual([true, false])
+    expect(beats.at(-1)).toMatchObject({ capacity: 0 })
+  })
+})

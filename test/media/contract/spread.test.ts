@@ -1,0 +1,260 @@
+/** How calls are spread over engines: the reckoning, and what comes of it with a real Redis between two of them. */
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
+import { systemClock } from '../../../infra/clock.ts'
+import { busKeys } from '../../../media/contract/bus.ts'
+import { createControlBus } from '../../../media/contract/bus-control.ts'
+import { createEngineBus } from '../../../media/contract/bus-engine.ts'
+import { createSealer } from '../../../media/contract/seal.ts'
+import {
+  DOOR_AT_FIRST,
+  hesitation,
+  isInTurn,
+  isJustShut,
+  MOST_HESITATION_MS,
+  mostAtOnce,
+  moveDoor,
+  ON_THE_WAY_MS,
+  SHUT_AT_LEAST_MS,
+} from '../../../media/contract/spread.ts'
+import { plan } from '../../fakes/plan.ts'
+import { quietLog, until } from '../../support/world.ts'
+
+const places = (calls: number, capacity: number) => ({ calls, capacity })
+
+describe('an engine hesitates', () => {
+  it.each([
+    ['not at all when it is alone', places(9, 10), [], 0],
+    ['not at all when the others are full or take none', places(9, 10), [places(5, 5), places(0, 0)], 0],
+    ['not at all when it is as full as the freest', places(5, 10), [places(15, 30), places(29, 30)], 0],
+    ['not at all when it is the freest', places(1, 10), [places(15, 30)], 0],
+    ['by how much fuller it is', places(1, 10), [places(0, 30)], 40],
+    ['twice as long when it is twice as much fuller', places(2, 10), [places(0, 30)], 80],
+    ['behind the freest of several', places(5, 10), [places(4, 10), places(6, 10)], 40],
+    ['no longer than the bound', places(9, 10), [places(0, 30)], MOST_HESITATION_MS],
+    ['that long when it is full', places(10, 10), [], MOST_HESITATION_MS],
+  ])('%s', (_, own, others, ms) => {
+    expect(hesitation(own, others)).toBe(ms)
+  })
+
+  it('longer with each call of its own, and less with each of the freest', () => {
+    const own = Array.from({ length: 30 }, (_, calls) => hesitation(places(calls, 30), [places(0, 10)]))
+    expect(own).toEqual(own.toSorted((one, other) => one - other))
+    const theirs = Array.from({ length: 10 }, (_, calls) => hesitation(places(20, 30), [places(calls, 10)]))
+    expect(theirs).toEqual(theirs.toSorted((one, other) => other - one))
+    expect([own[0], own.at(-1), theirs.at(-1)]).toEqual([0, MOST_HESITATION_MS, 0])
+  })
+})
+
+describe('an engine reads', () => {
+  it.each([
+    ['all that it can take when it is alone', places(2, 50), [], 48],
+    ['all that it can take when nobody else has room', places(2, 50), [places(9, 9)], 48],
+    ['a small part of it otherwise', places(2, 50), [places(0, 50)], 3],
+    ['one at least', places(9, 10), [places(0, 50)], 1],
+    ['none when it is full', places(10, 10), [places(0, 50)], 0],
+  ])('%s', (_, own, others, most) => {
+    expect(mostAtOnce(own, others)).toBe(most)
+  })
+})
+
+describe('calls that come in', () => {
+  const at = (calls: number, capacity: number, signalling?: string, open = true) => ({
+    ...{ calls, capacity, signalling, open },
+  })
+  it.each([
+    ['come to who has room', at(0, 20, 's'), [at(0, 20, 's')], true],
+    ['come to who is much fuller, as long as it has room', at(18, 20, 's'), [at(0, 20, 's')], true],
+    ['go elsewhere before the last place is taken', at(19, 20, 's'), [at(0, 20, 's')], false],
+    ['come when everybody has only the last places left', at(19, 20, 's'), [at(99, 100, 's')], true],
+    ['go to who still has one of those', at(20, 20, 's'), [at(99, 100, 's')], false],
+    ['come when nobody has room, to be told so', at(20, 20, 's'), [at(20, 20, 's'), at(3, 0, 's')], true],
+    ['go elsewhere when it leaves', at(3, 0, 's'), [at(2, 20, 's')], false],
+    ['cannot go to another SIP server', at(20, 20, 's'), [at(0, 20, 't'), at(0, 20)], true],
+    ['cannot go to who is shut itself', at(20, 20, 's'), [at(0, 20, 's', false)], true],
+    ['come as soon as the SIP server is back', at(0, 0), [at(0, 20, 's')], true],
+    ['come to who takes one at a time', at(0, 1, 's'), [at(0, 1, 's')], true],
+  ])('%s', (_, own, others, inTurn) => {
+    expect(isInTurn(own, others)).toBe(inTurn)
+  })
+
+  it('are never all sent away, whatever happens between what engines tell and what they hear', () => {
+    let seed = 7
+    const random = (below: number) => {
+      seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff
+      return Math.floor((seed / 0x80000000) * below)
+    }
+    let shut = 0
+    for (let round = 0; round < 300; round++) {
+      const engines = Array.from({ length: 2 + random(3) }, () => {
+        const own = at(0, 1 + random(30), 's')
+        return { own, open: true, told: { ...own }, heard: [] as (typeof own)[], phase: 0 }
+      })
+      for (let step = 0; step < 200; step++) {
+        const one = engines[random(engines.length)]!
+        const others = () => engines.filter(other => other !== one).map(({ told }) => ({ ...told }))
+        if (random(3) === 0) one.own.calls = random(one.own.capacity + 1)
+        else if (one.phase === 0) {
+          one.told = { ...one.own, open: one.open && isInTurn(one.own, one.heard) }
+          one.phase = 1
+        } else {
+          one.heard = others()
+          if (one.open && !one.told.open && !isInTurn(one.told, one.heard)) one.open = false
+          else if (!one.open && isInTurn(one.own, one.heard)) one.open = true
+          one.phase = 0
+        }
+        expect(engines.some(({ open }) => open)).toBe(true)
+        shut += engines.filter(({ open }) => !open).length
+      }
+    }
+    expect(shut).toBeGreaterThan(1000)
+  })
+
+  it('find the door shut at once, and open again a second later at the soonest', () => {
+    const open = moveDoor(DOOR_AT_FIRST, true, 0)
+    expect(open).toEqual({ open: true, sinceMs: 0 })
+    expect(moveDoor(open, true, 10)).toBe(open)
+    const shut = moveDoor(open, false, 20)
+    expect(shut).toEqual({ open: false, sinceMs: 20 })
+    expect(moveDoor(shut, true, 19 + SHUT_AT_LEAST_MS)).toBe(shut)
+    expect(moveDoor(shut, true, 20 + SHUT_AT_LEAST_MS).open).toBe(true)
+    expect([19, 20, 19 + ON_THE_WAY_MS, 20 + ON_THE_WAY_MS].map(ms => isJustShut(shut, ms))).toEqual([
+      true,
+      true,
+      true,
+      false,
+    ])
+    expect([isJustShut(open, 1), isJustShut(DOOR_AT_FIRST, 0)]).toEqual([false, false])
+  })
+})
+
+describe('with a real Redis between them', () => {
+  let redis: Redis
+  let prefix: string
+  const closers: (() => Promise<unknown>)[] = []
+  beforeEach(() => {
+    redis = new Redis(inject('redisUrl'))
+    prefix = `spread-${randomUUID()}`
+  })
+  afterEach(async () => {
+    for (const close of closers.splice(0).reverse()) await close()
+    redis.disconnect()
+  })
+
+  const sealer = createSealer('a secret for tests')
+  /** An engine whose calls do not end; it tells of each, as the desk does. `frozen`: it beats, and reads nothing. */
+  function engine(name: string, capacity: number, calls = 0, frozen = false) {
+    const bus = createEngineBus({ redis, sealer, engine: name, clock: systemClock, log: quietLog, prefix })
+    closers.push(() => bus.close())
+    const taken: { id: string; atMs: number }[] = []
+    const made = {
+      taken,
+      others: calls,
+      beat: () => bus.heartbeat({ calls: made.others + taken.length, capacity, hears: true, rooms: false }),
+      read() {
+        const reader = bus.onPlace(
+          () => capacity - made.others - taken.length,
+          ({ call_id: id }) => {
+            taken.push({ id, atMs: performance.now() })
+            void made.beat()
+          },
+        )
+        closers.push(() => reader.stop())
+      },
+    }
+    const set = (now: number) => {
+      made.others = now
+    }
+    return { ...made, frozen, set }
+  }
+  type Engine = ReturnType<typeof engine>
+  /** All have heard of all before the first call. */
+  async function open(...engines: Engine[]) {
+    for (const one of [...engines, ...engines]) await one.beat()
+    for (const one of engines) if (!one.frozen) one.read()
+    return engines
+  }
+  const place = () => {
+    const call = plan()
+    const control = createControlBus({ redis, sealer, consumer: 'c', log: quietLog, prefix })
+    return control.place({ type: 'call.place', plan: call, deadline: Date.now() + 60_000 })
+  }
+  const burst = (calls: number) => Promise.all(Array.from({ length: calls }, place))
+  const allTaken = (engines: readonly Engine[], calls: number) =>
+    until(() => engines.reduce((sum, { taken }) => sum + taken.length, 0) === calls, `${calls} calls to be taken`)
+
+  it('a burst is shared by free places', async () => {
+    const [small, large] = await open(engine('small', 10), engine('large', 30))
+    await burst(20)
+    await allTaken([small!, large!], 20)
+    expect(small!.taken.length).toBeGreaterThanOrEqual(3)
+    expect(small!.taken.length).toBeLessThanOrEqual(7)
+  })
+
+  it('who is much fuller takes none while another has room, and all that are left when it has none', async () => {
+    const [full, free] = await open(engine('full', 60, 50), engine('free', 20))
+    await burst(20)
+    await allTaken([free!], 20)
+    expect(full!.taken).toEqual([])
+    await burst(5)
+    await allTaken([full!], 5)
+  })
+
+  it('the next call is not for who has waited longest, but for who is freer now', async () => {
+    const engines = await open(engine('one', 10), engine('other', 10))
+    const [one, other] = engines
+    one!.set(5)
+    for (let calls = 1; calls <= 4; calls++) {
+      await place()
+      await allTaken(engines, calls)
+    }
+    expect([one!.taken.length, other!.taken.length]).toEqual([0, 4])
+  })
+
+  it('who is alone takes a call at once, however full it is', async () => {
+    const [alone] = await open(engine('alone', 10, 4), engine('full', 3, 3, true))
+    const delays: number[] = []
+    for (let calls = 1; calls <= 5; calls++) {
+      const placedMs = performance.now()
+      await place()
+      await allTaken([alone!], calls)
+      delays.push(alone!.taken.at(-1)!.atMs - placedMs)
+    }
+    expect(Math.min(...delays)).toBeLessThan(MOST_HESITATION_MS / 4)
+  })
+
+  it('a call is held up by a free engine that is frozen for a moment, and no longer', async () => {
+    const [awake] = await open(engine('awake', 40, 30), engine('frozen', 40, 0, true))
+    const delays: number[] = []
+    for (let calls = 1; calls <= 3; calls++) {
+      const placedMs = performance.now()
+      await place()
+      await allTaken([awake!], calls)
+      delays.push(awake!.taken.at(-1)!.atMs - placedMs)
+    }
+    expect(Math.min(...delays)).toBeGreaterThan(MOST_HESITATION_MS * 0.8)
+    expect(Math.min(...delays)).toBeLessThan(MOST_HESITATION_MS * 1.5)
+  })
+
+  it('nothing is taken twice, and nothing is left', async () => {
+    const engines = await open(engine('a', 40), engine('b', 60, 20), engine('c', 50, 45))
+    const calls = Array.from({ length: 60 }, () => plan())
+    const control = createControlBus({ redis, sealer, consumer: 'c', log: quietLog, prefix })
+    const offer = (call: (typeof calls)[number]) =>
+      control.place({ type: 'call.place', plan: call, deadline: Date.now() + 60_000 })
+    await Promise.all([...calls, ...calls].map(offer))
+    await until(async () => (await redis.xlen(busKeys(prefix).commands)) === 0, 'all commands to be read')
+    const ids = engines.flatMap(({ taken }) => taken.map(({ id }) => id))
+    expect(ids.toSorted()).toEqual(calls.map(({ call_id }) => call_id).toSorted())
+  })
+
+  it('a Redis that was emptied is read again', async () => {
+    const [one] = await open(engine('one', 10))
+    await place()
+    await allTaken([one!], 1)
+    await redis.del(busKeys(prefix).commands)
+    await place()
+    await allTaken([one!], 2)
+  })
+})
