@@ -259,8 +259,9 @@ describe.skipIf(!canRun)('a live call in the dashboard', () => {
 
     // Who leaves the page leaves the call.
     const call = await owner.follow(body.id)
+    const left = page.waitForResponse(response => response.request().method() === 'DELETE')
     await page.getByRole('link', { name: 'Все звонки' }).first().click()
-    await call.wait('monitor.left')
+    await Promise.all([left, call.wait('monitor.left')])
     await phone.command('hangup')
     await call.ended()
     expect(unexpected(complaints)).toEqual([])

@@ -41,7 +41,9 @@ export async function openBrowser({ microphone }: { microphone: string }): Promi
       const page = await context.newPage()
       const complaints: string[] = []
       const requests: string[] = []
-      page.on('console', message => message.type() === 'error' && complaints.push(message.text()))
+      page.on('console', message => {
+        if (message.type() === 'error') complaints.push(`${message.text()} ${message.location().url}`)
+      })
       page.on('pageerror', error => complaints.push(String(error)))
       page.on('requestfailed', request => {
         const why = request.failure()?.errorText
