@@ -9,6 +9,7 @@ import { signatureHeaders } from './signature.ts'
 import {
   type AttemptRow,
   type DeliveryRow,
+  insertArrival,
   insertAttempt,
   selectDelivery,
   selectWebhook,
@@ -150,16 +151,16 @@ function excerpt(body: Buffer): string | null {
   return cleanText(body.toString('utf8').slice(0, SHOWN_CHARS)) || null
 }
 
-/** Attempt and what follows in one transaction: the next one is queued or the delivery is at its end. */
+/** Attempt and what follows at once: the next one is queued or the delivery is at its end. */
 async function settle(deps: Deps, delivery: DeliveryRow, attempt: AttemptRow): Promise<void> {
   const { id, owner_id, webhook_id } = delivery
+  if (attempt.error === null) return insertArrival(deps.sql, owner_id, id, attempt)
   const delays = deps.config.webhook_retry_seconds
   const delay = delivery.event === 'test' ? undefined : delays[attempt.attempt - 1]
   await deps.sql.begin(async tx => {
     if (!(await insertAttempt(tx, id, attempt))) return
     const done = (status: DeliveryRow['status'], next_attempt_at: Date | null = null) =>
       updateDelivery(tx, owner_id, id, { status, attempts: attempt.attempt, next_attempt_at })
-    if (attempt.error === null) return done('delivered')
     if (attempt.http_status === GONE) {
       const webhook = await selectWebhook(tx, owner_id, webhook_id, true)
       if (webhook) await updateWebhook(tx, owner_id, { ...webhook, enabled: false, disabled_reason: 'gone' })

@@ -132,6 +132,17 @@ export async function insertAttempt(db: Db, deliveryId: string, row: AttemptRow)
   return rows.length > 0
 }
 
+/** The attempt that arrived, and the end of its delivery, in one statement: nearly all are so. */
+export async function insertArrival(db: Db, ownerId: string, deliveryId: string, row: AttemptRow): Promise<void> {
+  await db`
+    with attempt as (
+      insert into webhook_attempts (delivery_id, attempt, at, http_status, error, ms, response)
+      values (${deliveryId}, ${row.attempt}, ${row.at}, ${row.http_status}, null, ${row.ms}, ${row.response})
+      on conflict do nothing returning 1)
+    update webhook_deliveries set status = 'delivered', attempts = ${row.attempt}, next_attempt_at = null
+    where owner_id = ${ownerId} and id = ${deliveryId} and exists (select 1 from attempt)`
+}
+
 export type LoggedDelivery = DeliveryRow & { log: (Omit<AttemptRow, 'at'> & { at: string })[] }
 
 const logged = (db: Db) => db`
