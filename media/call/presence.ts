@@ -2,7 +2,7 @@
 import { HEARTBEAT_MS, HEARTBEAT_TTL_MS } from '../contract/bus.ts'
 import type { EngineBus } from '../contract/bus-engine.ts'
 import type { Heartbeat } from '../contract/messages.ts'
-import { DOOR_AT_FIRST, isInTurn, isJustShut, moveDoor, ON_THE_WAY_MS, type Places } from '../contract/spread.ts'
+import { DOOR_AT_FIRST, hasRoom, isInTurn, isJustShut, moveDoor, ON_THE_WAY_MS, type Places } from '../contract/spread.ts'
 import type { Clock, Log } from '../ports.ts'
 
 export interface PresenceOptions {
@@ -19,8 +19,8 @@ export interface PresenceOptions {
 
 /** A burst of calls is told of at once, not one by one. */
 const SOON_MS = 100
-/** Who waits for its turn looks more often. */
-const SHUT_BEAT_MS = 500
+/** Who waits for its turn, or for somebody to hand it on to, looks more often. */
+const WAITING_BEAT_MS = 500
 
 export class Presence {
   readonly #options: PresenceOptions
@@ -32,6 +32,8 @@ export class Presence {
   #soon = false
   /** While Redis is silent the one beat waits, and no other is sent after it. */
   #beating = false
+  /** What the beat under way tells is not so any more. */
+  #isStale = false
   #closed = false
   #shuttingSinceMs = Number.NEGATIVE_INFINITY
 
@@ -49,7 +51,9 @@ export class Presence {
   changed(): void {
     this.#openIfDue()
     if (this.#closed) return
-    if (this.#wantsToShut() && !this.#isShutting()) this.#round()
+    // Who is full asks at once who is not: by what it knows the others may all be shut.
+    const hurries = (this.#wantsToShut() && !this.#isShutting()) || this.#isFullAndOpen()
+    if (hurries) this.#round()
     else if (!this.#soon) this.#beatSoon()
   }
 
@@ -80,7 +84,7 @@ export class Presence {
     if (this.#closed) return
     this.#soon = false
     this.#cancel()
-    const ms = this.#door.open ? HEARTBEAT_MS : SHUT_BEAT_MS
+    const ms = this.#door.open && !this.#isFullAndOpen() ? HEARTBEAT_MS : WAITING_BEAT_MS
     this.#cancel = this.#options.clock.after(ms, () => this.#round())
   }
 
@@ -93,8 +97,12 @@ export class Presence {
 
   async #beat(): Promise<void> {
     const { bus, clock, log, hears, rooms } = this.#options
-    if (this.#beating && !this.#closed) return
+    if (this.#beating && !this.#closed) {
+      this.#isStale = true
+      return
+    }
     this.#beating = true
+    this.#isStale = false
     const shuts = this.#wantsToShut()
     if (shuts) this.#shuttingSinceMs = clock.now()
     const told = { ...this.#own(), open: this.#door.open && !shuts }
@@ -109,7 +117,9 @@ export class Presence {
     this.#beating = false
     this.#shuttingSinceMs = Number.NEGATIVE_INFINITY
     if (!this.#closed) this.#openIfDue()
-    if (told.open !== this.#door.open) this.#beatSoon()
+    // What it has just heard: it says so, and is heard out, before it shuts.
+    if (!shuts && this.#wantsToShut()) this.#round()
+    else if (told.open !== this.#door.open || this.#isStale) this.#beatSoon()
     else if (shuts && !this.#soon) this.#again() // sooner than who is open
   }
 
@@ -124,6 +134,11 @@ export class Presence {
   #isInTurn(): boolean {
     const known = this.#options.clock.now() - this.#heardAtMs < HEARTBEAT_TTL_MS
     return isInTurn(this.#own(), known ? this.#others : [])
+  }
+
+  #isFullAndOpen(): boolean {
+    const places = this.#options.places()
+    return this.#door.open && places.capacity > 0 && !hasRoom(places)
   }
 
   #wantsToShut(): boolean {
@@ -141,7 +156,7 @@ export class Presence {
 
   #move(open: boolean): void {
     const { clock, log, onDoor } = this.#options
-    const door = moveDoor(this.#door, open, clock.now())
+    const door = moveDoor(this.#door, open, clock.now(), this.#own())
     if (door === this.#door) return
     this.#door = door
     log.info({ open }, 'calls that come in: come here, or go to other engines')

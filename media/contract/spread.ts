@@ -17,7 +17,7 @@ const MUCH_FULLER = 1 / 2
 /** Of its free places, in one reading: what one engine has read the others cannot have. */
 const READ_SHARE = 1 / 16
 
-const hasRoom = ({ calls, capacity }: Places): boolean => calls < capacity
+export const hasRoom = ({ calls, capacity }: Places): boolean => calls < capacity
 const loadOf = ({ calls, capacity }: Places): number => calls / capacity
 
 /** For how long this engine leaves a call that is to be placed to freer ones, ms. */
@@ -65,7 +65,10 @@ export interface Door {
   readonly sinceMs: number
 }
 
-/** Not opened sooner: who has its last place taken and given back all the time would tell the server each time. */
+/**
+ * Not opened sooner by who has few places: having the last one taken and given back all the time it would tell the server
+ * each time. Who has more than twice the margin opens at once: the others may be full.
+ */
 export const SHUT_AT_LEAST_MS = 1000
 /** What the server has sent by then may still arrive. */
 export const ON_THE_WAY_MS = 250
@@ -73,9 +76,10 @@ export const ON_THE_WAY_MS = 250
 export const DOOR_AT_FIRST: Door = { open: false, sinceMs: Number.NEGATIVE_INFINITY }
 
 /** The same door when nothing is to be done now. */
-export function moveDoor(door: Door, open: boolean, nowMs: number): Door {
-  if (open === door.open || (open && nowMs - door.sinceMs < SHUT_AT_LEAST_MS)) return door
-  return { open, sinceMs: nowMs }
+export function moveDoor(door: Door, open: boolean, nowMs: number, { calls, capacity }: Places): Door {
+  if (open === door.open) return door
+  const hasFew = capacity - calls <= 2 * marginOf(capacity)
+  return open && hasFew && nowMs - door.sinceMs < SHUT_AT_LEAST_MS ? door : { open, sinceMs: nowMs }
 }
 
 export const isJustShut = ({ open, sinceMs }: Door, nowMs: number): boolean => !open && nowMs - sinceMs < ON_THE_WAY_MS

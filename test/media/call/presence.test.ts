@@ -119,6 +119,33 @@ describe('the door of an engine', () => {
     expect(doors).toEqual([true, false, true, false, true])
   })
 
+  it('opens at once when most of its places are free: the others may be full', async () => {
+    const { doors, offer, pass, hangUp } = await world([other()])
+    offer()
+    offer()
+    await settle()
+    await hangUp()
+    await pass(100)
+    expect(doors).toEqual([true, false])
+    await hangUp()
+    expect(doors).toEqual([true, false, true])
+    await pass(100)
+    expect(doors).toEqual([true, false, true])
+  })
+
+  it('shuts as soon as it is full and one opens that had been shut before', async () => {
+    const { state, doors, beats, offer, pass } = await world([other({ open: false })])
+    for (let calls = 0; calls < 2; calls++) offer()
+    await pass(100)
+    const before = beats.length
+    offer()
+    await settle()
+    expect([beats.length, beats.at(-1)!.calls, doors]).toEqual([before + 1, 3, [true]])
+    state.others = [other()]
+    await pass(600)
+    expect(doors).toEqual([true, false])
+  })
+
   it('turns no more than once a second, whatever calls do', async () => {
     const { doors, offer, pass, hangUp } = await world([other()])
     offer()

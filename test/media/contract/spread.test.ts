@@ -111,14 +111,16 @@ describe('calls that come in', () => {
     expect(shut).toBeGreaterThan(1000)
   })
 
-  it('find the door shut at once, and open again a second later at the soonest', () => {
-    const open = moveDoor(DOOR_AT_FIRST, true, 0)
+  it('find the door shut at once, and open again a second later where there are few places, else at once', () => {
+    const few = places(8, 10)
+    const open = moveDoor(DOOR_AT_FIRST, true, 0, few)
     expect(open).toEqual({ open: true, sinceMs: 0 })
-    expect(moveDoor(open, true, 10)).toBe(open)
-    const shut = moveDoor(open, false, 20)
+    expect(moveDoor(open, true, 10, few)).toBe(open)
+    const shut = moveDoor(open, false, 20, few)
     expect(shut).toEqual({ open: false, sinceMs: 20 })
-    expect(moveDoor(shut, true, 19 + SHUT_AT_LEAST_MS)).toBe(shut)
-    expect(moveDoor(shut, true, 20 + SHUT_AT_LEAST_MS).open).toBe(true)
+    expect(moveDoor(shut, true, 19 + SHUT_AT_LEAST_MS, few)).toBe(shut)
+    expect(moveDoor(shut, true, 20 + SHUT_AT_LEAST_MS, few).open).toBe(true)
+    expect(moveDoor(shut, true, 21, places(7, 10))).toEqual({ open: true, sinceMs: 21 })
     expect([19, 20, 19 + ON_THE_WAY_MS, 20 + ON_THE_WAY_MS].map(ms => isJustShut(shut, ms))).toEqual([
       true,
       true,
