@@ -245,7 +245,7 @@ export class Call {
         vad: this.#deps.vad,
         ...voices,
         llm: this.#deps.llmFor(plan, this.#secrets, this.#onSwitch),
-        fetch: this.#deps.fetch,
+        fetch: this.#spans.fetching(this.#deps.fetch),
         abilities: this.#abilities(leg),
         emit: body => this.#events.emit(body),
         ...(leg.show ? { show: shown => leg.show!(shown) } : {}),

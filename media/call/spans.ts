@@ -5,7 +5,7 @@
 import type { CallEventBody, CallRecord, Refusal, ToolCall, Turn, TurnLatency } from '../contract/messages.ts'
 import type { Direction } from '../contract/plan.ts'
 import { noTracing, type Span, type SpanKind, type Tracing } from '../contract/tracing.ts'
-import type { Clock } from '../ports.ts'
+import type { Clock, Fetch } from '../ports.ts'
 
 const KIND: Record<Direction, SpanKind> = { in: 'server', out: 'consumer', web: 'consumer' }
 const OK = 200
@@ -43,6 +43,16 @@ export class CallSpans {
   get told(): { traceparent?: string } {
     const { traceparent } = this
     return traceparent === null ? {} : { traceparent }
+  }
+
+  /** The servers that its tools ask are told where they belong, unless the customer tells them of another trace. */
+  fetching(fetch: Fetch): Fetch {
+    const { traceparent } = this
+    if (traceparent === null) return fetch
+    return request => {
+      const isTold = Object.keys(request.headers).some(name => name.toLowerCase() === 'traceparent')
+      return fetch(isTold ? request : { ...request, headers: { ...request.headers, traceparent } })
+    }
   }
 
   /** It has become no call. */

@@ -168,3 +168,29 @@ it('where nothing is traced events stay as they are', async () => {
   expect(sent).toEqual([end])
   expect(spans.told).toEqual({})
 })
+
+describe('the servers that its tools ask', () => {
+  const asked = async (spans: CallSpans, headers: Record<string, string>) => {
+    let sent: Record<string, string> = {}
+    const fetch = spans.fetching(async request => {
+      sent = request.headers
+      return { url: request.url, status: 200, headers: {}, body: Buffer.alloc(0) }
+    })
+    const signal = new AbortController().signal
+    const limits = { timeoutMs: 1000, maxBytes: 1000, maxRedirects: 0 }
+    await fetch({ url: 'https://tools.example.com/', method: 'GET', headers, body: null, signal, ...limits })
+    return sent
+  }
+
+  it('are told of its trace, unless the customer tells them of another', async () => {
+    const { spans } = spansOf('out')
+    expect(spans.traceparent).not.toBe(PARENT)
+    expect(await asked(spans, { 'x-key': 'k' })).toEqual({ 'x-key': 'k', traceparent: spans.traceparent })
+    expect(await asked(spans, { Traceparent: PARENT })).toEqual({ Traceparent: PARENT })
+  })
+
+  it('are told of none where nothing is traced', async () => {
+    const spans = new CallSpans({ clock: fakeClock() }, 'out', PARENT)
+    expect(await asked(spans, {})).toEqual({})
+  })
+})
