@@ -110,7 +110,7 @@ export function requestReset(deps: Deps, email: string): void {
 
 async function sendReset(deps: Deps, email: string): Promise<void> {
   const account = await selectAccountByEmail(deps.sql, email)
-  if (!account?.email) return
+  if (!account?.email || account.closed_at !== null) return
   const now = wallDate(deps)
   const anHourAgo = new Date(now.getTime() - RESET_MS)
   const token = randomBytes(TOKEN_BYTES).toString('base64url')

@@ -1,6 +1,6 @@
 /** A person deletes the account: it is closed at once, and erased when its last call has ended. */
 import type { Deed } from '../audit/types.ts'
-import type { Deps } from '../deps.ts'
+import { type Deps, wallDate } from '../deps.ts'
 import { Problem } from '../http/problem.ts'
 import { enqueue, type JobData, withJobs } from '../jobs.ts'
 import { keyVerdicts } from '../keys/service.ts'
@@ -19,7 +19,7 @@ export async function leave(deps: Deps, session: SessionRow, password: string, a
   await guess.right()
   await withJobs(deps, async tx => {
     await lockAccount(tx, account.id)
-    await closeAccount(tx, account.id)
+    await closeAccount(tx, account.id, wallDate(deps))
     await enqueue(deps, tx, 'account.erase', { owner_id: account.id })
   })
   forgetSessions(deps, account.id)

@@ -67,7 +67,7 @@ export async function eraseAccount(
 ): Promise<{ balance: bigint }> {
   await deps.sql.begin(async tx => {
     await lockIdle(tx, ownerId)
-    await closeAccount(tx, ownerId)
+    await closeAccount(tx, ownerId, wallDate(deps))
     await endSearchesOf(deps, tx, ownerId)
   })
   await new Promise<void>(resolve => deps.clock.after(REVOKED_EVERYWHERE_MS, resolve))

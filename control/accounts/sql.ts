@@ -12,6 +12,7 @@ export interface AccountRow {
   password_hash: string | null
   minute_price: bigint | null
   created_at: Date
+  closed_at: Date | null
   deleted_at: Date | null
 }
 
@@ -24,14 +25,14 @@ export async function insertAccount(
 
 export async function selectAccount(db: Db, id: string): Promise<AccountRow | undefined> {
   const [row] = await db<AccountRow[]>`
-    select id, name, email, password_hash, minute_price, created_at, deleted_at from accounts where id = ${id}`
+    select id, name, email, password_hash, minute_price, created_at, closed_at, deleted_at from accounts where id = ${id}`
   return row
 }
 
 /** Deleted accounts have no e-mail, so none is found by one. */
 export async function selectAccountByEmail(db: Db, email: string): Promise<AccountRow | undefined> {
   const [row] = await db<AccountRow[]>`
-    select id, name, email, password_hash, minute_price, created_at, deleted_at from accounts
+    select id, name, email, password_hash, minute_price, created_at, closed_at, deleted_at from accounts
     where lower(email) = ${email.toLowerCase()}`
   return row
 }
@@ -105,12 +106,12 @@ export async function countLiveCalls(db: Db, ownerId: string): Promise<number> {
 }
 
 /** Nobody gets in, and no call is made or taken. */
-export async function closeAccount(tx: Tx, id: string): Promise<void> {
+export async function closeAccount(tx: Tx, id: string, now: Date): Promise<void> {
   await tx`delete from api_keys where owner_id = ${id}`
   await tx`delete from sessions where owner_id = ${id}`
   await tx`delete from password_resets where owner_id = ${id}`
   await tx`update subscriptions set status = 'inactive' where owner_id = ${id}`
-  await tx`update accounts set password_hash = null where id = ${id}`
+  await tx`update accounts set password_hash = null, closed_at = ${now} where id = ${id}`
 }
 
 export async function anonymise(db: Db, id: string, now: Date): Promise<void> {

@@ -1,7 +1,7 @@
 /**
  * Puts a backup into an empty database and a blob store. Redis begins empty: its commands and events are of another time.
  * So are the jobs of the queue: nobody is called because of a backup. What was promised to others (webhooks, indexing, lead
- * searches) is queued anew, campaigns wait for their owners, and calls of that moment end by the sweeps, with their money.
+ * searches, the end of a deleted account) is queued anew, campaigns wait for their owners, and calls of that moment end by the sweeps, with their money.
  */
 import { createReadStream } from 'node:fs'
 import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -24,6 +24,7 @@ import {
   selectReferences,
   selectSearching,
   selectTables,
+  selectUnerased,
   selectUnindexed,
   selectUnsent,
   type Table,
@@ -170,4 +171,5 @@ async function queueAnew(deps: Pick<Deps, 'boss'>, tx: Tx): Promise<void> {
   for (const { id, owner_id } of await selectSearching(tx)) {
     await enqueue(deps, tx, 'leads.search', { owner_id, job_id: id })
   }
+  for (const { id } of await selectUnerased(tx)) await enqueue(deps, tx, 'account.erase', { owner_id: id })
 }

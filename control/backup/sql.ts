@@ -113,6 +113,13 @@ export async function selectSearching(db: Db): Promise<{ id: string; owner_id: s
     select id, owner_id from lead_jobs where ended_at is null order by id`
 }
 
+/** Closed, and their people were told that all of it goes. What is of an older version has no column for it yet. */
+export async function selectUnerased(db: Db): Promise<{ id: string }[]> {
+  return db<{ id: string }[]>`
+    select id from accounts
+    where to_jsonb(accounts) ->> 'closed_at' is not null and deleted_at is null order by id`
+}
+
 // ---- whether it agrees with itself ----
 
 /** Sentences on the money and the counters; none: all agree. */

@@ -4,6 +4,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createAccount } from '../../control/accounts/service.ts'
+import { closeAccount } from '../../control/accounts/sql.ts'
 import { buildApp } from '../../control/app.ts'
 import { makeBackup } from '../../control/backup/make.ts'
 import { restoreBackup } from '../../control/backup/restore.ts'
@@ -107,6 +109,9 @@ test('made while calls go on, it is whole: the money agrees, no call is half, an
   const webhook = { url: 'https://hooks.example.com/', events: ['call.completed'] }
   await owner.call('POST', '/webhooks', webhook)
   const before = [await oneCall(true), await oneCall(false)]
+  await createAccount(control.deps, { name: 'Has no password yet', email: 'new@example.com' })
+  const leaving = await createAccount(control.deps, { name: 'Leaving' })
+  await control.deps.sql.begin(tx => closeAccount(tx, leaving.id, new Date()))
   const calls = calling()
   await expect.poll(() => calls.made.length, { timeout: 60_000 }).toBeGreaterThan(10)
   const count = calls.made.length
@@ -148,6 +153,7 @@ test('what is restored goes on: the same keys, calls of that moment end, nobody 
     select count(*)::int as n from webhook_deliveries where status = 'pending'`) as [{ n: number }]
   expect(unsent).toBeGreaterThan(0)
   expect(jobs).toEqual([
+    { name: 'account.erase', n: 1 },
     { name: 'trunks.publish', n: 1 },
     { name: 'webhook.deliver', n: unsent },
   ])
