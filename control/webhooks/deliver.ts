@@ -9,13 +9,13 @@ import { signatureHeaders } from './signature.ts'
 import {
   type AttemptRow,
   type DeliveryRow,
+  type DueRow,
   insertArrival,
   insertAttempt,
-  selectDelivery,
+  selectDue,
   selectWebhook,
   updateDelivery,
   updateWebhook,
-  type WebhookRow,
 } from './sql.ts'
 
 /** The log shows the beginning of the answer; more than this is not an acknowledgement but a page. */
@@ -24,11 +24,11 @@ const SHOWN_CHARS = 1000
 const GONE = 410
 
 export async function deliver(deps: Deps, { delivery_id, attempt }: JobData['webhook.deliver']): Promise<void> {
-  const delivery = await selectDelivery(deps.sql, delivery_id)
+  const delivery = await selectDue(deps.sql, delivery_id)
   if (delivery?.status !== 'pending' || delivery.attempts !== attempt - 1) return // done by another run of this job
-  const webhook = await selectWebhook(deps.sql, delivery.owner_id, delivery.webhook_id)
+  const { endpoint: to } = delivery
   // Who tries an endpoint out may not have switched it on yet.
-  if (!webhook || !(webhook.enabled || delivery.event === 'test')) {
+  if (!to || !(to.enabled || delivery.event === 'test')) {
     await updateDelivery(deps.sql, delivery.owner_id, delivery.id, {
       ...delivery,
       status: 'canceled',
@@ -36,12 +36,12 @@ export async function deliver(deps: Deps, { delivery_id, attempt }: JobData['web
     })
     return
   }
-  const endpoint = endpointOf(deps, webhook.id)
+  const endpoint = endpointOf(deps, to.id)
   if (isFull(deps, endpoint)) return park(deps, delivery, attempt)
   const started = { at: deps.clock.now() }
   endpoint.underWay.add(started)
   try {
-    await settle(deps, delivery, { attempt, ...(await tracedSend(deps, webhook, delivery, attempt)) })
+    await settle(deps, delivery, { attempt, ...(await tracedSend(deps, to, delivery, attempt)) })
   } finally {
     endpoint.underWay.delete(started)
     endpoint.slowAt = isSlow(deps, started) ? deps.clock.now() : Number.NEGATIVE_INFINITY
@@ -90,10 +90,11 @@ async function park(deps: Deps, { id, owner_id }: DeliveryRow, attempt: number):
 }
 
 type Sent = Omit<AttemptRow, 'attempt'>
+type Recipient = NonNullable<DueRow['endpoint']>
 
 /** A span by the semantic conventions for HTTP; without the path, which may hold a key. */
-async function tracedSend(deps: Deps, webhook: WebhookRow, delivery: DeliveryRow, attempt: number): Promise<Sent> {
-  const { hostname, port, protocol } = new URL(webhook.url)
+async function tracedSend(deps: Deps, to: Recipient, delivery: DeliveryRow, attempt: number): Promise<Sent> {
+  const { hostname, port, protocol } = new URL(to.url)
   const span = (deps.tracing ?? noTracing).start('POST webhook', {
     kind: 'client',
     parent: delivery.traceparent,
@@ -107,7 +108,7 @@ async function tracedSend(deps: Deps, webhook: WebhookRow, delivery: DeliveryRow
   })
   let error: string | undefined = 'internal_error'
   try {
-    const sent = await send(deps, webhook, delivery, span)
+    const sent = await send(deps, to, delivery, span)
     if (sent.http_status !== null) span.set({ 'http.response.status_code': sent.http_status })
     error = sent.error === 'http_error' ? String(sent.http_status) : (sent.error ?? undefined)
     return sent
@@ -116,7 +117,7 @@ async function tracedSend(deps: Deps, webhook: WebhookRow, delivery: DeliveryRow
   }
 }
 
-async function send(deps: Deps, webhook: WebhookRow, delivery: DeliveryRow, { traceparent }: Span): Promise<Sent> {
+async function send(deps: Deps, to: Recipient, delivery: DeliveryRow, { traceparent }: Span): Promise<Sent> {
   const at = wallDate(deps)
   const started = deps.clock.now()
   const outcome = (http_status: number | null, error: string | null, response: string | null = null) => {
@@ -124,13 +125,13 @@ async function send(deps: Deps, webhook: WebhookRow, delivery: DeliveryRow, { tr
   }
   try {
     const response = await deps.fetch({
-      url: webhook.url,
+      url: to.url,
       method: 'POST',
       headers: {
         'content-type': 'application/json',
         'user-agent': 'Parley-Webhooks/1',
         ...(traceparent === null ? {} : { traceparent }),
-        ...signatureHeaders({ ...delivery, atMs: at.getTime() }, openWebhookSecrets(deps, webhook, at)),
+        ...signatureHeaders({ ...delivery, atMs: at.getTime() }, openWebhookSecrets(deps, to, at)),
       },
       body: delivery.body,
       timeoutMs: deps.config.webhook_timeout_ms,

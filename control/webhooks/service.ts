@@ -120,8 +120,10 @@ export async function removeWebhook(deps: Ports, ownerId: string, id: string): P
   if (!(await deleteWebhook(deps.sql, ownerId, id))) throw notFound()
 }
 
+type Sealed = Pick<WebhookRow, 'id' | 'secret_sealed' | 'old_secret_sealed' | 'old_secret_until'>
+
 /** Newest first. */
-export function openWebhookSecrets(deps: Pick<Deps, 'sealer'>, row: WebhookRow, at: Date): [string, ...string[]] {
+export function openWebhookSecrets(deps: Pick<Deps, 'sealer'>, row: Sealed, at: Date): [string, ...string[]] {
   const open = (sealed: string) => String(deps.sealer.open(sealed, associated(row.id)))
   const overlaps = row.old_secret_sealed && row.old_secret_until && row.old_secret_until > at
   return overlaps ? [open(row.secret_sealed), open(row.old_secret_sealed!)] : [open(row.secret_sealed)]

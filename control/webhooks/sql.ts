@@ -97,7 +97,27 @@ export async function insertDelivery(db: Db, row: NewDelivery): Promise<void> {
             ${row.created_at}, ${row.created_at}, ${row.traceparent ?? null})`
 }
 
+type Endpoint = Pick<WebhookRow, 'id' | 'url' | 'enabled' | 'secret_sealed' | 'old_secret_sealed' | 'old_secret_until'>
+
+/** `endpoint`: where it goes; null: nowhere any more. */
+export type DueRow = DeliveryRow & { endpoint: Endpoint | null }
+
 /** A job names it; nobody else gives this id. */
+export async function selectDue(db: Db, deliveryId: string): Promise<DueRow | undefined> {
+  type Json = Omit<Endpoint, 'old_secret_until'> & { old_secret_until: string | null }
+  const [row] = await db<(DeliveryRow & { endpoint: Json | null })[]>`
+    select webhook_deliveries.*, case when webhooks.id is not null then json_build_object(
+      'id', webhooks.id, 'url', url, 'enabled', enabled, 'secret_sealed', secret_sealed,
+      'old_secret_sealed', old_secret_sealed, 'old_secret_until', old_secret_until) end as endpoint
+    from webhook_deliveries
+    left join webhooks on webhooks.owner_id = webhook_deliveries.owner_id and webhooks.id = webhook_id
+    where webhook_deliveries.id = ${deliveryId}`
+  if (!row?.endpoint) return row as DueRow | undefined
+  const { old_secret_until: until, ...endpoint } = row.endpoint
+  return { ...row, endpoint: { ...endpoint, old_secret_until: until === null ? null : new Date(until) } }
+}
+
+/** By its id alone: whose it is, is for the caller to see. */
 export async function selectDelivery(db: Db, id: string): Promise<DeliveryRow | undefined> {
   const [row] = await db<DeliveryRow[]>`select * from webhook_deliveries where id = ${id}`
   return row
