@@ -2,6 +2,7 @@
  * The tool server: MCP over Streamable HTTP, stateless, so that any control process can answer any request. Each tool runs
  * the REST operation of its name; `structuredContent` is that operation's body.
  */
+import type { AuthInfo } from '@modelcontextprotocol/sdk/server/auth/types.js'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
 import {
@@ -32,6 +33,8 @@ const INSTRUCTIONS =
 /** After all routes: its tools are the operations that are there by then. */
 export function mcpRoutes(app: FastifyInstance, deps: Deps): void {
   const tools = new Map(createTools(app.operations).map(tool => [tool.operation.id, tool]))
+  /** One serves one request at a time and keeps nothing of it; making it takes longer than most requests. */
+  const idle: Server[] = []
   app.route({
     method: ['POST', 'GET', 'DELETE'],
     url: '/mcp',
@@ -48,14 +51,19 @@ export function mcpRoutes(app: FastifyInstance, deps: Deps): void {
       // A batch is one request to HTTP; to whom it costs work it is as many as it has messages.
       const more = Array.isArray(request.body) ? request.body.length - 1 : 0
       for (let i = 0; i < more; i++) await takeToken(deps, reply, 'key', request.caller!.keyId!)
-      const server = createServer(deps, tools, request.caller!, request)
+      const server = idle.pop() ?? createServer(deps, tools)
       const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
       await server.connect(transport)
+      let answer: Response
       try {
-        return await transport.handleRequest(asWebRequest(deps, request), { parsedBody: request.body })
+        const options = { parsedBody: request.body, authInfo: authInfoOf(request) }
+        answer = await transport.handleRequest(asWebRequest(deps, request), options)
       } finally {
         await server.close()
       }
+      idle.push(server)
+      const headers = Object.fromEntries(answer.headers)
+      return reply.code(answer.status).headers(headers).send(await answer.text())
     },
   })
 }
@@ -72,28 +80,41 @@ function asWebRequest(deps: Deps, request: FastifyRequest): Request {
   return new Request(new URL('/mcp', deps.config.base_url), { method: request.method, headers })
 }
 
-function createServer(deps: Deps, tools: Map<string, OperationTool>, caller: Caller, request: FastifyRequest): Server {
-  const requestId = request.id
+/** The way of the SDK to a handler: who asks, and by which request. */
+function authInfoOf(request: FastifyRequest): AuthInfo {
+  const { keyId, scopes } = request.caller!
+  return { token: '', clientId: keyId!, scopes: [...scopes], extra: { request } }
+}
+const askerOf = ({ authInfo }: { authInfo?: AuthInfo }) => {
+  const request = authInfo!.extra!['request'] as FastifyRequest
+  return { request, caller: request.caller! }
+}
+const mayUse = (caller: Caller, { operation }: OperationTool) => (caller.scopes as string[]).includes(operation.scope)
+
+function createServer(deps: Deps, tools: Map<string, OperationTool>): Server {
   const server = new Server(
     { name: 'parley', title: 'Parley', version: '1.0.0' },
     { capabilities: { tools: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator: validator },
   )
-  const open = [...tools.values()].filter(({ operation }) => (caller.scopes as string[]).includes(operation.scope))
-  server.setRequestHandler(ListToolsRequestSchema, async () => ({ tools: open.map(({ tool }) => tool) }))
-  server.setRequestHandler(CallToolRequestSchema, async ({ params }): Promise<CallToolResult> => {
+  server.setRequestHandler(ListToolsRequestSchema, async (_, extra) => {
+    const { caller } = askerOf(extra)
+    return { tools: [...tools.values()].filter(tool => mayUse(caller, tool)).map(({ tool }) => tool) }
+  })
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra): Promise<CallToolResult> => {
+    const { caller, request } = askerOf(extra)
     const tool = tools.get(params.name)
     if (!tool) throw new McpError(ErrorCode.InvalidParams, `There is no tool ${params.name}`)
     try {
-      if (!open.includes(tool)) {
+      if (!mayUse(caller, tool)) {
         throw new Problem('insufficient_scope', { detail: `This needs the scope ${tool.operation.scope}.` })
       }
       return await run(tool, caller, params.arguments ?? {}, request)
     } catch (error) {
       const problem = toProblem(error)
       if (problem.status >= 500) {
-        deps.log.error({ request_id: requestId, error: errorFields(problem.cause ?? problem) }, 'tool failed')
+        deps.log.error({ request_id: request.id, error: errorFields(problem.cause ?? problem) }, 'tool failed')
       }
-      return failed(problem.toDocument(deps.config.base_url, requestId))
+      return failed(problem.toDocument(deps.config.base_url, request.id))
     }
   })
   return server
@@ -113,9 +134,8 @@ async function run(
   if (status >= 400) return failed(body)
   // As REST serialises it: fields that are not published do not leave here either. A replay is what was answered then.
   const shape = operation.extraAnswer ? z.union([operation.answer, operation.extraAnswer]) : operation.answer
-  const answer = replayed ? body : z.encode(shape, body)
-  const text = JSON.stringify(answer)
-  return { content: [{ type: 'text', text }], structuredContent: JSON.parse(text) }
+  const answer = (replayed ? body : z.encode(shape, body)) as Record<string, unknown>
+  return { content: [{ type: 'text', text: JSON.stringify(answer) }], structuredContent: answer }
 }
 
 /** The problem document as text: `structuredContent` would have to fit the output schema. */
