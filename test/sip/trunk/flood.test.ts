@@ -13,6 +13,7 @@ import { busKeys } from '../../../media/contract/bus.ts'
 import { createSealer } from '../../../media/contract/seal.ts'
 import { createSoftphoneBook, followSoftphones } from '../../../media/contract/softphone-book.ts'
 import type { InboundOffer, Leg } from '../../../media/ports.ts'
+import { within } from '../../../media/within.ts'
 import { GATE_LIMITS } from '../../../sip/server/gate.ts'
 import type { Rate } from '../../../sip/server/rate.ts'
 import { headerOf, type SipMessage, type SipRequest, type SipResponse } from '../../../sip/text/message.ts'
@@ -135,6 +136,15 @@ async function liveCall(): Promise<{ ear: Ear; said: () => number }> {
   return { ear, said: () => said }
 }
 
+/** Fails with what came instead, which `next` of a peer waits past. */
+async function inTime<T>(what: string, peer: Peer, work: Promise<T>): Promise<T> {
+  const late = Symbol('late')
+  const result = await within(clock, PATIENT_MS, late, work)
+  if (result !== late) return result as T
+  const left = peer.received.map(m => (m.kind === 'response' ? `${m.status} ${headerOf(m, 'CSeq')}` : m.method))
+  throw new Error(`${what} took more than ${PATIENT_MS} ms; what came and was not waited for: ${left.join(', ')}`)
+}
+
 /** Again and again while `flooding` lasts, and once at least. */
 async function meanwhile(flooding: Promise<unknown>, act: () => Promise<number>): Promise<number[]> {
   const times: number[] = []
@@ -163,13 +173,13 @@ async function compare(phone: Phone, callsPeer: Peer, sources: number, first: st
   const { gaps, result } = await gapsDuring(async () => {
     const flooding = flood(bench.rig.udpPort, sources, first)
     const calls = meanwhile(flooding, async () => {
-      const { leg, caller, ms } = await call(callsPeer)
-      await hangUp(callsPeer, leg, caller)
+      const { leg, caller, ms } = await inTime('a call', callsPeer, call(callsPeer))
+      await inTime('its end', callsPeer, hangUp(callsPeer, leg, caller))
       return ms
     })
     const registrations = meanwhile(flooding, async () => {
       const startedMs = performance.now()
-      expect((await phone.register()).status).toBe(200)
+      expect((await inTime('a registration', phone.peer, phone.register())).status).toBe(200)
       return performance.now() - startedMs
     })
     return { sent: await flooding, calls: await calls, registrations: await registrations }
