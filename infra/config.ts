@@ -6,6 +6,7 @@ import { cpus, homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { isPublic, type PrivateHosts, readPrivateHosts } from '../media/contract/addresses.ts'
+import { readMailbox, readSmtpUrl } from './mail.ts'
 
 const port = z.coerce.number().int().min(0).max(65_535)
 const money = z.string().regex(/^\d+(?:\.\d{1,4})?$/, 'a decimal number with up to 4 places')
@@ -165,6 +166,23 @@ const Environment = z.object({
   SIGN_UP: z.enum(['on', 'off']).default('on'),
   /** A dashboard session ends after so many days without use. */
   SESSION_DAYS: z.coerce.number().int().min(1).max(365).default(30),
+  /** The server that mail goes to, as `smtp://user:password@host:587` (STARTTLS) or `smtps://…:465`; unset, it goes to a folder. */
+  SMTP_URL: z
+    .string()
+    .refine(
+      text => readSmtpUrl(text) !== null,
+      'smtp://user:password@host:port or smtps://…, user and password percent-encoded, both or none',
+    )
+    .optional(),
+  /** Who mail is from, as `Parley <parley@example.com>`. */
+  MAIL_FROM: z
+    .string()
+    .transform((text, context) => {
+      const mailbox = readMailbox(text)
+      if (mailbox === null) context.addIssue({ code: 'custom', message: 'one address, as Parley <parley@example.com>' })
+      return mailbox ?? z.NEVER
+    })
+    .optional(),
   CURRENCY: z.string().length(3).default('RUB'),
   MAX_CALLS_PER_OWNER: z.coerce.number().int().positive().default(50),
   /** What an enriched lead costs. */
@@ -202,6 +220,7 @@ export const SECRETS = [
   'EMBEDDINGS_KEY',
   'MODERATION_KEY',
   'OTEL_EXPORTER_OTLP_HEADERS',
+  'SMTP_URL',
 ] as const satisfies readonly (keyof typeof Environment.shape)[]
 
 /** All that is read from the environment, for what is checked against it. */
@@ -240,6 +259,9 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env, { make = true }
   }
   if ((values.OVERPASS_URL === undefined) !== (values.NOMINATIM_URL === undefined)) {
     throw new ConfigError('OVERPASS_URL and NOMINATIM_URL must be set together')
+  }
+  if ((values.SMTP_URL === undefined) !== (values.MAIL_FROM === undefined)) {
+    throw new ConfigError('SMTP_URL and MAIL_FROM must be set together')
   }
   if (values.BLOB_S3_URL && !(values.BLOB_S3_ACCESS_KEY && values.BLOB_S3_SECRET_KEY)) {
     throw new ConfigError('BLOB_S3_URL needs BLOB_S3_ACCESS_KEY and BLOB_S3_SECRET_KEY')

@@ -19,6 +19,7 @@ import { createEmbedder } from './embedder.ts'
 import { createExtractor } from './extractor.ts'
 import { createLeads } from './leads.ts'
 import { createTerminalMail, mailFolder } from './mail.ts'
+import { createSmtpMail, type SmtpMail } from './mail-smtp.ts'
 import { createSafeFetch } from './safe-fetch.ts'
 
 /** Where control listens, as customers write it. */
@@ -94,6 +95,12 @@ function openLiveKit(config: Config): LiveKit | null {
   })
 }
 
+/** Into a folder, unless there is a server for it. */
+function openMail({ SMTP_URL: url, MAIL_FROM: from, home }: Config, log: Log): SmtpMail {
+  if (url === undefined || from === undefined) return { ...createTerminalMail(mailFolder(home)), close() {} }
+  return createSmtpMail({ url, from, log })
+}
+
 export interface ControlParts extends Deps {
   close(): Promise<void>
 }
@@ -114,6 +121,7 @@ export function buildControlParts(
   const vectors = embedder ? createVectors({ sql, log }) : null
   const leads = createLeads(config, { sql, clock: systemClock, publicUrl: publicUrl(config) })
   const knowledge = { extractor: createExtractor(), embedder, vectors, temp: join(config.home, 'knowledge') }
+  const mail = openMail(config, log)
   return {
     sql,
     redis,
@@ -129,9 +137,10 @@ export function buildControlParts(
     bus: createControlBus({ redis, sealer, consumer, log, prefix: config.REDIS_PREFIX }),
     fetch: createSafeFetch({ allow: config.FETCH_ALLOW }),
     blobs: createBlobs(config),
-    mail: createTerminalMail(mailFolder(config.home)),
+    mail,
     config: controlConfig(config),
     async close() {
+      mail.close()
       await Promise.all([knowledge.extractor.close(), leads.close(), vectors?.close(), embedder?.close()])
       await sql.end({ timeout: 5 })
       redis.disconnect()

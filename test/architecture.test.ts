@@ -57,6 +57,7 @@ const behind: Record<string, RegExp> = {
   '@opentelemetry/exporter-trace-otlp-http': /^infra\/tracing\.ts$/,
   '@opentelemetry/resources': /^infra\/tracing\.ts$/,
   aws4fetch: /^infra\/blobs-s3\.ts$/,
+  nodemailer: /^infra\/mail-smtp\.ts$/,
   undici: /^infra\/safe-fetch\.ts$/,
   fastify: /^control\//,
   '@fastify/multipart': /^control\/knowledge\/upload\.ts$/,

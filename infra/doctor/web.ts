@@ -1,10 +1,9 @@
-/** Control's REST, the page of the dashboard, the address that customers know, and mail. */
-import { existsSync, readdirSync } from 'node:fs'
+/** Control's REST, the page of the dashboard, and the address that customers know. */
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { isPublic } from '../../media/contract/addresses.ts'
 import type { Config } from '../config.ts'
-import { mailFolder } from '../mail.ts'
-import { about, bare, type Finding, failureOf, isLoopback, isWildcard, many } from './finding.ts'
+import { about, bare, type Finding, failureOf, isLoopback, isWildcard } from './finding.ts'
 
 const say = about('Control')
 const ANSWER_MS = 4000
@@ -75,22 +74,6 @@ export function isOpen({ PUBLIC_URL }: Pick<Config, 'PUBLIC_URL'>): boolean {
   const host = bare(new URL(PUBLIC_URL).hostname)
   if (/^[\d.]+$|:/.test(host)) return isPublic(host)
   return host.includes('.') && !/\.(?:localhost|local|internal|lan|test|home\.arpa)$/.test(host)
-}
-
-export function examineMail(config: Config): Finding[] {
-  const folder = mailFolder(config.home)
-  const waiting = existsSync(folder) ? readdirSync(folder).filter(name => name.endsWith('.txt')).length : 0
-  return [judgeMail({ folder, waiting, open: isOpen(config), signUp: config.SIGN_UP === 'on' })]
-}
-
-export function judgeMail(found: { folder: string; waiting: number; open: boolean; signUp: boolean }): Finding {
-  const line = about('Mail')
-  const { folder, waiting, open, signUp } = found
-  const text = `It is not sent, but kept for a day in ${folder}; ${many(waiting, 'message')} ${waiting === 1 ? 'lies' : 'lie'} there.`
-  if (!open || !signUp) return line.ok(text)
-  const todo =
-    'Hand on what lies there, or let the operator alone make accounts (SIGN_UP=off): nobody else can reset a password.'
-  return line.warn(text, todo)
 }
 
 async function get(url: string): Promise<WebAnswer> {

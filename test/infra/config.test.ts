@@ -32,12 +32,15 @@ const VALUES: Partial<Record<string, string>> = {
   DATABASE_URL: 'postgres://parley:word@db/parley',
   REDIS_URL: 'redis://:word@redis:6379/0',
   OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20word',
+  SMTP_URL: 'smtp://parley:word@mail.example.com:587',
 }
+/** What some of them are no use without. */
+const BESIDE: Partial<Record<string, Record<string, string>>> = { SMTP_URL: { MAIL_FROM: 'parley@example.com' } }
 const sampleOf = (name: string) => VALUES[name] ?? `${name}-of-sixteen-and-more`
 
 describe('a secret from a file', () => {
   it.each(SECRETS)('is taken for %s, without the end of its line', name => {
-    const config = read({ [`${name}_FILE`]: file(name, `${sampleOf(name)}\n`) })
+    const config = read({ ...BESIDE[name], [`${name}_FILE`]: file(name, `${sampleOf(name)}\n`) })
     expect(config[name]).toBe(sampleOf(name))
   })
 

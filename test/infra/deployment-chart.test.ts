@@ -3,7 +3,7 @@
  * and held against Kubernetes' own schemas where Helm and kubeconform are in the cache (`npm run test:full` builds them).
  */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -117,7 +117,7 @@ const CHOICES: Record<string, string[]> = {
   ],
   'with servers of its own': [
     ...['blobs.existingClaim=recordings', 'redis.enabled=false', 'postgres.enabled=false'],
-    ...['livekit.enabled=false', 'livekit.url=ws://rtc.internal:7880'],
+    ...['livekit.enabled=false', 'livekit.url=ws://rtc.internal:7880', 'mail.from=Parley <parley@example.com>'],
   ],
 }
 
@@ -160,6 +160,7 @@ describe.skipIf(tools === null).each(Object.keys(CHOICES))('the chart %s', choic
     execFileSync('sh', [join(root, 'infra/docker/make-secrets.sh'), join(folder, 's')])
     for (const name of ['s3_access_key', 's3_secret_key'])
       execFileSync('sh', ['-c', `echo key > '${folder}/s/${name}'`])
+    writeFileSync(join(folder, 's/smtp_url'), 'smtp://parley:word@mail.example.com:587')
     try {
       for (const part of ['control', 'engine']) {
         const [container] = workload(part).spec.template.spec.containers
@@ -176,6 +177,10 @@ describe.skipIf(tools === null).each(Object.keys(CHOICES))('the chart %s', choic
         const env = { ...environmentOf(part), ...Object.fromEntries(given), PARLEY_HOME: join(folder, 'home') }
         const config = readConfig(env)
         expect(config.TRUNK_PRIVATE_HOSTS).toBe('deny')
+        const sends = part === 'control' && choice === 'with servers of its own'
+        expect([config.MAIL_FROM?.address, config.SMTP_URL !== undefined]).toEqual(
+          sends ? ['parley@example.com', true] : [undefined, false],
+        )
         if (part === 'control') expect(config.DATABASE_URL).toContain('postgres://parley:')
         else expect(config.ENGINE_NAME).toBe('field.metadata.name')
       }
@@ -264,7 +269,7 @@ describe.skipIf(tools === null).each(Object.keys(CHOICES))('the chart %s', choic
   })
 
   it('mounts the secrets that a pod reads, and no others', () => {
-    const made = [...Object.keys(compose.secrets), 's3_access_key', 's3_secret_key']
+    const made = [...Object.keys(compose.secrets), 's3_access_key', 's3_secret_key', 'smtp_url']
     for (const one of workloads()) {
       const items = one.spec.template.spec.volumes.flatMap(({ secret }) => secret?.items ?? [])
       const config = manifests.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === one.metadata.name)

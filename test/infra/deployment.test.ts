@@ -3,7 +3,7 @@
  * know. Nothing is started here but the script that makes secrets. The chart has a test of its own.
  */
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -14,6 +14,7 @@ import { LIVEKIT_VERSION } from '../../infra/embedded/livekit.ts'
 import { modelsFolder } from '../../infra/models.ts'
 import { whisperPath } from '../../infra/whisper.ts'
 import {
+  type Compose,
   closureOf,
   compose,
   composeText,
@@ -102,6 +103,19 @@ describe('the settings of a container', () => {
     expect(names.length).toBeGreaterThan(3)
     expect(names.filter(name => !SETTINGS.includes(name))).toEqual([])
     for (const [, one] of ours) expect(one.env_file).toEqual([{ path: 'parley.env', required: false }])
+  })
+
+  it('are more where mail is sent', () => {
+    const mail = parse(read('infra/docker/compose.mail.yaml'), { merge: true }) as Compose
+    expect(Object.keys(mail.services)).toEqual(ours.map(([name]) => name).filter(name => name.startsWith('control')))
+    expect(mail.secrets).toEqual({ smtp_url: { file: 'secrets/smtp_url' } })
+    writeFileSync(join(folder, 'smtp_url'), 'smtp://parley:word@mail.example.com:587\n')
+    for (const [name, one] of Object.entries(mail.services)) {
+      expect(one.secrets).toEqual(['smtp_url'])
+      const file = one.environment!['SMTP_URL_FILE']!.replace('/run/secrets', folder)
+      const env = { ...environment(service(name)), ...one.environment, SMTP_URL_FILE: file }
+      expect(readConfig(env).MAIL_FROM).toEqual({ name: 'Parley', address: 'parley@example.com' })
+    }
   })
 
   it('come from an .env that sets what the compose file asks for, and nothing else', () => {

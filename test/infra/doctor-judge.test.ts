@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { failureOf, judgeClock } from '../../infra/doctor/finding.ts'
 import { judgeLiveKit } from '../../infra/doctor/livekit.ts'
+import { judgeFolder, judgeSmtp } from '../../infra/doctor/mail.ts'
 import { judgePostgres, judgeWork, type PostgresFound } from '../../infra/doctor/postgres.ts'
 import { judgeRedis } from '../../infra/doctor/redis.ts'
 import { isWeak, judgeSecrets, type SecretsFound } from '../../infra/doctor/secrets.ts'
@@ -9,7 +10,8 @@ import { judgeSignalling } from '../../infra/doctor/signalling.ts'
 import { judgeSound, type SoundFound } from '../../infra/doctor/sound.ts'
 import { judgeModels, judgeSpeech } from '../../infra/doctor/speech.ts'
 import { judgeDisks } from '../../infra/doctor/storage.ts'
-import { isOpen, judgeControl, judgeMail, judgePublicUrl } from '../../infra/doctor/web.ts'
+import { isOpen, judgeControl, judgePublicUrl } from '../../infra/doctor/web.ts'
+import { readSmtpUrl } from '../../infra/mail.ts'
 
 /** `bad its words`, a line each. */
 const said = (findings: readonly { verdict: string; text: string }[]) =>
@@ -198,7 +200,7 @@ describe('the rest', () => {
     ).toEqual(matching(/^warn/, /^bad 100 MB/, /^bad This user may not write to \/data/))
   })
 
-  it('of control, its addresses and mail', () => {
+  it('of control and its addresses', () => {
     const ready = (status: number, text: string) => said(judgeControl('http://x', { status, text }))
     expect(ready(503, '{"status":"not_ready","checks":{"postgres":true,"redis":false}}')).toEqual(
       matching(/^bad .*redis\.$/),
@@ -213,9 +215,35 @@ describe('the rest', () => {
         isOpen({ PUBLIC_URL }),
       ),
     ).toEqual([true, false, false, false])
+  })
+
+  it('of mail that stays in a folder', () => {
     const mail = { folder: '/m', waiting: 1, open: true, signUp: true }
-    expect(judgeMail(mail)).toMatchObject({ verdict: 'warn', text: expect.stringContaining('1 message lies there') })
-    expect(judgeMail({ ...mail, open: false }).verdict).toBe('ok')
+    expect(judgeFolder(mail)).toMatchObject({
+      verdict: 'warn',
+      text: expect.stringContaining('1 message lies there'),
+      todo: expect.stringContaining('SMTP_URL'),
+    })
+    expect(judgeFolder({ ...mail, open: false }).verdict).toBe('ok')
+    expect(judgeFolder({ ...mail, signUp: false }).verdict).toBe('ok')
+  })
+
+  it.each([
+    ['', null, /^ok mail\.example\.com:587 answers, with TLS; it asks for no login\.$/, null],
+    ['me:word@', null, /^ok mail\.example\.com:587 answers, with TLS, and takes our login\.$/, null],
+    ['', { fault: 'away', code: 'ETIMEDOUT' }, /^bad mail\.example\.com:587: no answer in time\.$/, /host and port/],
+    ['', { fault: 'away', code: 'ENOTFOUND' }, /its name is not known here/, /SMTP_URL/],
+    ['', { fault: 'no_tls', code: 'ETLS', responseCode: 502 }, /^bad .* offers no STARTTLS/, /smtps:/],
+    ['', { fault: 'certificate', code: 'ESOCKET' }, /^bad .* certificate/, /NODE_EXTRA_CA_CERTS/],
+    ['me:word@', { fault: 'login', code: 'EAUTH', responseCode: 535 }, /^bad .* refuses .*535/, /percent-encoded/],
+    ['', { fault: 'refused', code: 'EPROTOCOL', responseCode: 554 }, /^bad .* answers with 554/, /log/],
+  ] as const)('of a mail server: %s %j', (login, failure, text, todo) => {
+    const place = readSmtpUrl(`smtp://${login}mail.example.com`)!
+    const finding = judgeSmtp(place, failure && { responseCode: null, ...failure })
+    expect(`${finding.verdict} ${finding.text}`).toMatch(text)
+    if (todo === null) expect(finding.todo).toBeNull()
+    else expect(finding.todo).toMatch(todo)
+    expect(JSON.stringify(finding)).not.toContain('word@')
   })
 
   it('of SIP server, LiveKit and speech', () => {

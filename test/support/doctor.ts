@@ -42,7 +42,9 @@ export async function examine(given: Record<string, string>): Promise<Examined> 
 
 export function secretsOf(given: Record<string, string>): string[] {
   const names = ['PARLEY_SECRET', 'DRACHTIO_SECRET', 'LIVEKIT_API_SECRET', 'BLOB_S3_SECRET_KEY']
-  const passwords = [given['DATABASE_URL'], given['REDIS_URL']].map(url => (url ? new URL(url).password : ''))
+  const passwords = [given['DATABASE_URL'], given['REDIS_URL'], given['SMTP_URL']].map(url =>
+    url ? new URL(url).password : '',
+  )
   return [...names.map(name => given[name] ?? ''), ...passwords].filter(secret => secret.length > 8)
 }
 
