@@ -63,7 +63,10 @@ export function mcpRoutes(app: FastifyInstance, deps: Deps): void {
       }
       idle.push(server)
       const headers = Object.fromEntries(answer.headers)
-      return reply.code(answer.status).headers(headers).send(await answer.text())
+      return reply
+        .code(answer.status)
+        .headers(headers)
+        .send(await answer.text())
     },
   })
 }

@@ -2,7 +2,15 @@
 import { HEARTBEAT_MS, HEARTBEAT_TTL_MS } from '../contract/bus.ts'
 import type { EngineBus } from '../contract/bus-engine.ts'
 import type { Heartbeat } from '../contract/messages.ts'
-import { DOOR_AT_FIRST, hasRoom, isInTurn, isJustShut, moveDoor, ON_THE_WAY_MS, type Places } from '../contract/spread.ts'
+import {
+  DOOR_AT_FIRST,
+  hasRoom,
+  isInTurn,
+  isJustShut,
+  moveDoor,
+  ON_THE_WAY_MS,
+  type Places,
+} from '../contract/spread.ts'
 import type { Clock, Log } from '../ports.ts'
 
 export interface PresenceOptions {
