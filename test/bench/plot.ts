@@ -21,6 +21,7 @@ export function plot(series: readonly Series[]): string {
   const [width, height] = [COLUMNS * PANEL.width, rows * PANEL.height]
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="sans-serif" font-size="11">`,
+    '<title>What each system takes as the load grows</title>',
     `<rect width="${width}" height="${height}" fill="#fff"/>`,
     ...panels,
     '</svg>\n',

@@ -29,8 +29,9 @@ const RATES = [10, 100]
 /** Until the compiler has settled, and the heap is as large as it gets. */
 const WARM_UP = { rate: 100, calls: 1500 }
 const RINGING_MS = 20
-/** A caller whose INVITEs leave so late measures itself. */
+/** A caller whose INVITEs leave so late measures itself, or the machine; that round is done again a few times. */
 const LATE_MS = 5
+const MOST_TRIES = 3
 
 interface Measured {
   calls: number
@@ -66,10 +67,17 @@ async function benchRate(
   for (const name of sideNames) measured[name].cpuMs = cpuOf(sides[name])
   for (let i = 0; i < rounds; i++) {
     for (const name of sideNames) {
-      const report = await caller.place(round(sides[name].target, rate, rate * secondsARound))
-      add(measured[name], report, rate * secondsARound)
-      if (Object.keys(report.failed).length > 0) tell(`${name} failed: ${JSON.stringify(report.failed)}`)
-      if (report.repeats > 0) tell(`${name}: ${report.repeats} answers came again`)
+      const calls = rate * secondsARound
+      for (let tries = 1; ; tries++) {
+        const report = await caller.place(round(sides[name].target, rate, calls))
+        const isLate = percentile(report.late_ms, 99) > LATE_MS
+        if (Object.keys(report.failed).length > 0) tell(`${name} failed: ${JSON.stringify(report.failed)}`)
+        if (report.repeats > 0) tell(`${name}: ${report.repeats} answers came again`)
+        count(measured[name], report, calls)
+        if (isLate && tries < MOST_TRIES) continue
+        time(measured[name], report)
+        break
+      }
     }
   }
   await wait(REST_MS)
@@ -80,12 +88,16 @@ async function benchRate(
 
 const nothing = (): Measured => ({ calls: 0, ringing: [], answered: [], late: [], failed: 0, cpuMs: {} })
 
-function add(to: Measured, { ringing_ms, answered_ms, late_ms, failed }: RoundReport, calls: number): void {
+/** What they took of the CPU, and whether they worked, counts of all. */
+function count(to: Measured, { failed }: RoundReport, calls: number): void {
   to.calls += calls
+  to.failed += failuresOf(failed)
+}
+
+function time(to: Measured, { ringing_ms, answered_ms, late_ms }: RoundReport): void {
   to.ringing.push(...ringing_ms)
   to.answered.push(...answered_ms)
   to.late.push(...late_ms)
-  to.failed += failuresOf(failed)
 }
 
 function told({ calls, ringing, answered, late, failed, cpuMs }: Measured): string {
