@@ -145,6 +145,9 @@ async function inTime<T>(what: string, peer: Peer, work: Promise<T>): Promise<T>
   throw new Error(`${what} took more than ${PATIENT_MS} ms; what came and was not waited for: ${left.join(', ')}`)
 }
 
+/** Often, and yet never so often that who asks would be taken for one who floods (`GATE_LIMITS.proven`). */
+const PACE_MS = 100
+
 /** Again and again while `flooding` lasts, and once at least. */
 async function meanwhile(flooding: Promise<unknown>, act: () => Promise<number>): Promise<number[]> {
   const times: number[] = []
@@ -152,8 +155,11 @@ async function meanwhile(flooding: Promise<unknown>, act: () => Promise<number>)
   void flooding.finally(() => {
     over = true
   })
-  do times.push(await act())
-  while (!over)
+  do {
+    const paced = new Promise(resolve => setTimeout(resolve, PACE_MS))
+    times.push(await act())
+    await paced
+  } while (!over)
   return times
 }
 
