@@ -35,6 +35,7 @@ export function mcpRoutes(app: FastifyInstance, deps: Deps): void {
   const tools = new Map(createTools(app.operations).map(tool => [tool.operation.id, tool]))
   /** One serves one request at a time and keeps nothing of it; making it takes longer than most requests. */
   const idle: Server[] = []
+  const url = new URL('/mcp', deps.config.base_url).href
   app.route({
     method: ['POST', 'GET', 'DELETE'],
     url: '/mcp',
@@ -54,19 +55,16 @@ export function mcpRoutes(app: FastifyInstance, deps: Deps): void {
       const server = idle.pop() ?? createServer(deps, tools)
       const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
       await server.connect(transport)
-      let answer: Response
       try {
         const options = { parsedBody: request.body, authInfo: authInfoOf(request) }
-        answer = await transport.handleRequest(asWebRequest(deps, request), options)
+        const answer = await transport.handleRequest(asWebRequest(url, request), options)
+        const headers = Object.fromEntries(answer.headers)
+        const text = await answer.text()
+        return reply.code(answer.status).headers(headers).send(text)
       } finally {
-        await server.close()
+        // A little later: what the SDK takes for still under way it aborts, which costs more than the request.
+        setImmediate(() => void server.close().then(() => idle.push(server)))
       }
-      idle.push(server)
-      const headers = Object.fromEntries(answer.headers)
-      return reply
-        .code(answer.status)
-        .headers(headers)
-        .send(await answer.text())
     },
   })
 }
@@ -77,10 +75,16 @@ function assertOrigin(deps: Deps, request: FastifyRequest): void {
   if (origin !== undefined && origin !== new URL(deps.config.base_url).origin) throw new Problem('cross_site')
 }
 
-function asWebRequest(deps: Deps, request: FastifyRequest): Request {
+/** Which headers the transport reads. */
+const READ = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-session-id'] as const
+
+function asWebRequest(url: string, { method, headers: given }: FastifyRequest): Request {
   const headers = new Headers()
-  for (const [name, value] of Object.entries(request.headers)) if (typeof value === 'string') headers.set(name, value)
-  return new Request(new URL('/mcp', deps.config.base_url), { method: request.method, headers })
+  for (const name of READ) {
+    const value = given[name]
+    if (typeof value === 'string') headers.set(name, value)
+  }
+  return new Request(url, { method, headers })
 }
 
 /** The way of the SDK to a handler: who asks, and by which request. */
