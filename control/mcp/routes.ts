@@ -63,7 +63,12 @@ export function mcpRoutes(app: FastifyInstance, deps: Deps): void {
         return reply.code(answer.status).headers(headers).send(text)
       } finally {
         // A little later: what the SDK takes for still under way it aborts, which costs more than the request.
-        setImmediate(() => void server.close().then(() => idle.push(server)))
+        setImmediate(() => {
+          server.close().then(
+            () => idle.push(server),
+            () => {}, // one that cannot be closed is not lent again
+          )
+        })
       }
     },
   })
