@@ -1,7 +1,8 @@
 /**
  * Puts a backup into an empty database and a blob store. Redis begins empty: its commands and events are of another time.
  * So are the jobs of the queue: nobody is called because of a backup. What was promised to others (webhooks, indexing, lead
- * searches, the end of a deleted account) is queued anew, campaigns wait for their owners, and calls of that moment end by the sweeps, with their money.
+ * searches, the end of a closed account) is queued anew, campaigns wait for their owners, and calls of that moment end by the
+ * sweeps, with their money.
  */
 import { createReadStream } from 'node:fs'
 import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises'
