@@ -95,7 +95,7 @@ async function benchEchoes(stage: Stage, systems: System[], plan: Plan['echo']):
   for (const calls of plan.loads) {
     const points = await rounds(stage, running, calls, plan, idle)
     for (let tries = 1; tries < MOST_TRIES; tries++) {
-      const flawed = running.filter(system => flawOf(points.get(system)!))
+      const flawed = running.filter(system => deservesAnother(points.get(system)!))
       const again = await rounds(stage, flawed, calls, plan, idle)
       for (const [system, point] of again) points.set(system, { ...point, memoryMb: points.get(system)!.memoryMb })
     }
@@ -130,7 +130,7 @@ async function benchTalk(stage: Stage, system: System, plan: Plan['talk']): Prom
   for (const calls of plan.loads) {
     const first = await talk(stage, system, calls, plan, idle)
     let point = first
-    for (let tries = 1; tries < MOST_TRIES && flawOf(point); tries++)
+    for (let tries = 1; tries < MOST_TRIES && deservesAnother(point); tries++)
       point = await talk(stage, system, calls, plan, idle)
     if (!conclude(stage, { ...point, memoryMb: first.memoryMb }, plan.loads)) return
   }
@@ -190,12 +190,14 @@ async function withCalls(caller: MediaCaller, system: System, point: Point, run:
   }
 }
 
-/** Again, a few times, when the caller was late. */
+/** Again, a few times, when the caller was late; then the least late. */
 async function measureInTime(caller: MediaCaller, system: System, calls: number, seconds: number): Promise<Window> {
-  for (let tries = 1; ; tries++) {
+  let best = await measure(caller, system, calls, seconds)
+  for (let tries = 1; tries < MOST_TRIES && lateOf([best]) > LATE_MS; tries++) {
     const window = await measure(caller, system, calls, seconds)
-    if (window.report.own_late_p99_ms <= LATE_MS || tries === MOST_TRIES) return window
+    if (lateOf([window]) < lateOf([best])) best = window
   }
+  return best
 }
 
 async function measure(caller: MediaCaller, system: System, calls: number, seconds: number): Promise<Window> {
@@ -237,6 +239,8 @@ function conclude({ points, tell, unmeasured }: Stage, point: Point, loads: read
 
 const lateOf = (windows: readonly Window[]) => median(windows.map(({ report }) => report.own_late_p99_ms))
 const coresOf = (windows: readonly Window[]) => median(windows.map(({ callerCores }) => callerCores))
+/** Windows of a machine that held everybody up were measured again already. */
+const deservesAnother = (point: Point) => flawOf(point) !== null && !wasHeldUp(point)
 const wasHeldUp = ({ windows }: Point) => lateOf(windows) > LATE_MS && coresOf(windows) < EASY_CORES
 
 /** A figure is worth nothing when the caller measured itself, or when the system did not do what was asked of it. */

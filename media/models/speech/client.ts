@@ -27,10 +27,11 @@ const TTS_TIMEOUT_MS = 10_000
 /** What waits to be read: some seconds of many calls. More says that the process hangs, and would fill the memory. */
 const MOST_UNREAD_BYTES = 4 * 1024 * 1024
 /**
- * Sound for the detectors leaves at most so often: with many calls a write, a wake-up and a run of the model for each frame
- * would take more than the frames themselves. With few calls it leaves at once.
+ * Sound for the detectors leaves at most so often: a write, a wake-up and a run of the model for each frame would take more
+ * than the frames themselves. The end of a turn is counted in wire time and comes no later for it. An onset leaves at once,
+ * since an agent may have to fall silent for it; and so does what comes of one call alone.
  */
-const SOUND_EVERY_MS = 5
+const SOUND_EVERY_MS = 20
 /** Never-ending silence before the first word is not worth reading. */
 const MIN_STRETCH_MS = 80
 
@@ -55,7 +56,7 @@ export function createSpeechClient(options: { host: string; port: number; clock:
   function gather(to: Socket): void {
     if (gathering) return
     const nowMs = clock.now()
-    if (nowMs - leftMs >= SOUND_EVERY_MS) {
+    if (detectors.size < 2 || nowMs - leftMs >= SOUND_EVERY_MS) {
       leftMs = nowMs
       return
     }
@@ -71,11 +72,11 @@ export function createSpeechClient(options: { host: string; port: number; clock:
     to.uncork()
   }
 
-  const send = (ask: Ask, pcm?: Int16Array): boolean => {
+  const send = (ask: Ask, pcm?: Int16Array, mayWait = false): boolean => {
     if (!socket || !abilities) return false
-    if (ask.type === 'vad.sound') gather(socket)
+    if (mayWait) gather(socket)
     socket.write(encodeFrame(ask, pcm))
-    if (ask.type !== 'vad.sound') leave(socket)
+    if (!mayWait) leave(socket)
     return true
   }
 
@@ -126,7 +127,7 @@ export function createSpeechClient(options: { host: string; port: number; clock:
       const gate = createGate({
         sampleRate,
         onVoice,
-        send: (pcm, { atMs, fresh }) => void send({ type: 'vad.sound', id, at_ms: atMs, fresh }, pcm),
+        send: (pcm, { atMs, fresh }, onset) => void send({ type: 'vad.sound', id, at_ms: atMs, fresh }, pcm, !onset),
       })
       detectors.set(id, { sampleRate, gate })
       handlers.set(id, answer => {

@@ -20,6 +20,8 @@ const OVER_CALM = 1.56
 const FOLLOW = 0.065
 /** Heard by the model before the frame that opened the gate, 200 ms: without them an onset comes a window late. */
 const LEAD_FRAMES = 10
+/** After it has opened, 120 ms: the two windows in which the model finds a voice, and what they wait for each other. */
+const ONSET_FRAMES = 6
 /** Two seconds: a model that is further behind is judged by what comes. */
 const MOST_UNJUDGED = 100
 
@@ -71,10 +73,13 @@ export interface Gate {
 
 const power = (levels: readonly number[]) => Math.sqrt(levels.reduce((sum, one) => sum + one * one, 0) / levels.length)
 
-/** `onVoice` is told of each window that was sent, and of each frame that was not, in the order of their times. */
+/**
+ * `onVoice` is told of each window that was sent, and of each frame that was not, in the order of their times. `onset`: a
+ * voice may be beginning after silence, and somebody waits for the model's word.
+ */
 export function createGate(options: {
   sampleRate: number
-  send(pcm: Int16Array, to: ToModel): void
+  send(pcm: Int16Array, to: ToModel, onset: boolean): void
   onVoice(voice: VoiceFrame): void
 }): Gate {
   const { sampleRate, send, onVoice } = options
@@ -83,6 +88,7 @@ export function createGate(options: {
   let skipped: Int16Array[] = []
   let gap = false
   let skippedMs = Number.NEGATIVE_INFINITY
+  let onsetFrames = 0
   let unjudged: { level: number; atMs: number }[] = []
 
   return {
@@ -100,13 +106,18 @@ export function createGate(options: {
         return
       }
       // Open until the model has spoken again.
-      if (state.room !== null) state = openGate
-      if (skipped.length > 0) send(concatPcm(skipped), { atMs: null, fresh: gap })
+      if (state.room !== null) {
+        state = openGate
+        onsetFrames = ONSET_FRAMES
+      }
+      const onset = onsetFrames > 0
+      if (onset) onsetFrames--
+      if (skipped.length > 0) send(concatPcm(skipped), { atMs: null, fresh: gap }, onset)
       skipped = []
       gap = false
       unjudged.push({ level, atMs })
       if (unjudged.length > MOST_UNJUDGED) unjudged.shift()
-      send(pcm, { atMs, fresh: false })
+      send(pcm, { atMs, fresh: false }, onset)
     },
     answered(voice) {
       const later = unjudged.findIndex(({ atMs }) => atMs > voice.atMs)

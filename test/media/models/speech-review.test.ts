@@ -2,7 +2,8 @@
 import { createServer, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createSpeechClient } from '../../../media/models/speech/client.ts'
-import { Ask, createDecoder, encodeFrame } from '../../../media/models/speech/protocol.ts'
+import { type Answer, Ask, createDecoder, encodeFrame } from '../../../media/models/speech/protocol.ts'
+import type { VoiceFrame } from '../../../media/ports.ts'
 import { fakeClock, settle } from '../../fakes/line.ts'
 import { quietLog, until } from '../../support/world.ts'
 
@@ -39,7 +40,8 @@ async function hung() {
     server.close()
   })
   await client.ready
-  return { client, clock, asked, broken: () => broken }
+  const answer = (answer: Answer) => sockets[0]!.write(encodeFrame(answer))
+  return { client, clock, asked, answer, broken: () => broken }
 }
 const { signal } = new AbortController()
 
@@ -86,19 +88,61 @@ describe('a speech process that hangs', () => {
 describe('sound for the detectors', () => {
   const sound = (atMs: number) => ({ pcm: new Int16Array(160), atMs, concealed: false })
 
-  it('leaves at once where little comes, else together every 5 ms', async () => {
+  it('of several calls leaves together, every 20 ms', async () => {
     const { client, clock, asked } = await hung()
     const kinds = () => asked.map(({ type }) => type)
     clock.advance(100)
-    const ear = client.vad.open({ sampleRate: 8000, onVoice: () => {} })
-    ear.push(sound(0))
-    await until(() => asked.length === 2, 'the first frame')
-    for (let n = 1; n <= 20; n++) ear.push(sound(n))
+    const ears = [1, 2].map(() => client.vad.open({ sampleRate: 8000, onVoice: () => {} }))
+    ears[0]!.push(sound(0))
+    await until(() => asked.length === 3, 'the first frame')
+    for (let n = 0; n < 20; n++) ears[n % 2]!.push(sound(n))
+    clock.advance(19)
     // What is asked on another connection has come there and back: these have not left.
     await (await hung()).client.ready
-    expect(kinds()).toEqual(['vad.open', 'vad.sound'])
-    clock.advance(5)
-    await until(() => asked.length === 22, 'the others')
+    expect(kinds()).toEqual(['vad.open', 'vad.open', 'vad.sound'])
+    clock.advance(1)
+    await until(() => asked.length === 23, 'the others')
+  })
+
+  it('of one call alone leaves at once', async () => {
+    const { client, asked } = await hung()
+    const ear = client.vad.open({ sampleRate: 8000, onVoice: () => {} })
+    for (let n = 0; n < 5; n++) ear.push(sound(n))
+    await until(() => asked.length === 6, 'all of it')
+  })
+
+  it('leaves at once where a voice may begin after silence, and takes with it what waited', async () => {
+    const { client, clock, asked, answer } = await hung()
+    clock.advance(100)
+    const unasked: number[] = []
+    const onVoice = ({ windowMs, atMs }: VoiceFrame) => void (windowMs === 20 && unasked.push(atMs))
+    const [quiet, busy] = [0, 1].map(() => client.vad.open({ sampleRate: 8000, onVoice }))
+    const loud = (atMs: number) => ({ ...sound(atMs), pcm: new Int16Array(160).fill(3000) })
+    const leftAt = () => asked.flatMap(ask => (ask.type === 'vad.sound' && ask.at_ms !== null ? [ask.at_ms] : []))
+    for (let n = 1; n <= 25; n++) quiet!.push(sound(n * 20))
+    clock.advance(20)
+    await until(() => leftAt().length === 25, 'the silence')
+    // The model calls it no speech: the gate of that line shuts.
+    const id = asked.find(ask => ask.type === 'vad.open')!.id
+    for (let n = 1; n <= 15; n++) answer({ type: 'voice', id, at_ms: n * 32, window_ms: 32, probability: 0.01 })
+    let atMs = 500
+    await until(() => {
+      atMs += 20
+      quiet!.push(sound(atMs))
+      return unasked.length > 0
+    }, 'the gate')
+    clock.advance(20)
+    const onset = Array.from({ length: 6 }, (_, n) => atMs + 20 + n * 20)
+    busy!.push(loud(1))
+    busy!.push(loud(2))
+    for (const at of onset) quiet!.push(loud(at))
+    await until(() => leftAt().at(-1) === onset.at(-1), 'the onset')
+    expect(leftAt().slice(-8)).toEqual([1, 2, ...onset])
+    quiet!.push(loud(atMs + 140))
+    await (await hung()).client.ready
+    expect(leftAt().at(-1)).toBe(onset.at(-1))
+    clock.advance(20)
+    await until(() => leftAt().at(-1) === atMs + 140, 'what comes after it')
   })
 
   it('is never overtaken by what is asked after it', async () => {
