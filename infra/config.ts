@@ -6,6 +6,7 @@ import { cpus, homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { isPublic, type PrivateHosts, readPrivateHosts } from '../media/contract/addresses.ts'
+import { bareHost, isLoopback } from './hosts.ts'
 import { readMailbox, readSmtpUrl } from './mail.ts'
 
 const port = z.coerce.number().int().min(0).max(65_535)
@@ -169,10 +170,12 @@ const Environment = z.object({
   /** The server that mail goes to, as `smtp://user:password@host:587` (STARTTLS) or `smtps://…:465`; unset, it goes to a folder. */
   SMTP_URL: z
     .string()
-    .refine(
-      text => readSmtpUrl(text) !== null,
-      'smtp://user:password@host:port or smtps://…, user and password percent-encoded, both or none',
-    )
+    .transform((text, context) => {
+      const place = readSmtpUrl(text)
+      const message = 'smtp://user:password@host:port or smtps://…, user and password percent-encoded, both or none'
+      if (place === null) context.addIssue({ code: 'custom', message })
+      return place ?? z.NEVER
+    })
     .optional(),
   /** Who mail is from, as `Parley <parley@example.com>`. */
   MAIL_FROM: z
@@ -313,7 +316,7 @@ function readSecretFile(name: string, file: string): string {
 /** Strangers may sign up, and find us by an address of the internet. */
 function isOpenToAll({ SIGN_UP, PUBLIC_URL }: z.infer<typeof Environment>): boolean {
   if (SIGN_UP === 'off' || PUBLIC_URL === undefined) return false
-  const host = new URL(PUBLIC_URL).hostname.replace(/^\[|\]$/g, '')
+  const host = bareHost(new URL(PUBLIC_URL).hostname)
   if (isIP(host) !== 0) return isPublic(host)
   return host.includes('.') && !/\.(?:localhost|local|internal|lan|test|home\.arpa)$/.test(host)
 }
@@ -330,8 +333,7 @@ function checkLiveKit(values: z.infer<typeof Environment>): void {
     : ['LIVEKIT_URL', LIVEKIT_URL ?? null]
   if (url === null) return
   const { protocol, hostname } = new URL(url)
-  const loopback = /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname)
-  if (protocol === 'wss:' || loopback) return
+  if (protocol === 'wss:' || isLoopback(hostname)) return
   throw new ConfigError(
     `${name} is what clients are told and must be wss unless it is a loopback address${
       name === 'LIVEKIT_URL' ? '; set LIVEKIT_PUBLIC_URL if clients reach LiveKit elsewhere' : ''

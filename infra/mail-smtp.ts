@@ -10,8 +10,8 @@ import { createTransport } from 'nodemailer'
 import type { Mail } from '../control/deps.ts'
 import type { Clock, Log } from '../media/ports.ts'
 import { systemClock } from './clock.ts'
-import { bare, isLoopback } from './doctor/finding.ts'
-import { type Mailbox, readSmtpUrl, type SmtpPlace } from './mail.ts'
+import { bareHost, isLoopback } from './hosts.ts'
+import type { Mailbox, SmtpPlace } from './mail.ts'
 
 /** Before the second try and those after it, in ms. Servers that greylist want five minutes (RFC 6647, 5). */
 const AGAIN_MS = [15_000, 60_000, 300_000]
@@ -49,8 +49,7 @@ export interface SmtpMail extends Mail {
 }
 
 export interface SmtpOptions {
-  /** As `readSmtpUrl` reads it. */
-  url: string
+  place: SmtpPlace
   from: Mailbox
   log: Log
   clock?: Clock
@@ -60,8 +59,8 @@ export interface SmtpOptions {
 type Message = Parameters<Mail['send']>[0]
 
 /** `send` resolves when the server has the message, or will be asked again; it rejects when the server will not have it. */
-export function createSmtpMail({ url, from, log, clock = systemClock, againMs = AGAIN_MS }: SmtpOptions): SmtpMail {
-  const transport = createTransport(optionsFor(placeOf(url)))
+export function createSmtpMail({ place, from, log, clock = systemClock, againMs = AGAIN_MS }: SmtpOptions): SmtpMail {
+  const transport = createTransport(optionsFor(place))
   /** What cancels each of those that wait. */
   const waiting = new Set<() => void>()
   let closed = false
@@ -135,7 +134,7 @@ export function optionsFor(place: SmtpPlace) {
   const { host, port, tls, login } = place
   const remote = isRemote(place)
   return {
-    host: host === 'localhost' ? '127.0.0.1' : bare(host), // never a name server's answer (RFC 6761, 6.3)
+    host: host === 'localhost' ? '127.0.0.1' : bareHost(host), // never a name server's answer (RFC 6761, 6.3)
     port,
     secure: tls,
     requireTLS: remote && !tls,
@@ -181,9 +180,3 @@ const fieldsOf = ({ fault, code, responseCode }: SmtpFailure, tries: number) => 
   ...{ fault, code, tries },
   ...(responseCode === null ? {} : { response_code: responseCode }),
 })
-
-function placeOf(url: string): SmtpPlace {
-  const place = readSmtpUrl(url)
-  if (place === null) throw new Error('SMTP_URL cannot be read')
-  return place
-}

@@ -96,9 +96,9 @@ function openLiveKit(config: Config): LiveKit | null {
 }
 
 /** Into a folder, unless there is a server for it. */
-function openMail({ SMTP_URL: url, MAIL_FROM: from, home }: Config, log: Log): SmtpMail {
-  if (url === undefined || from === undefined) return { ...createTerminalMail(mailFolder(home)), close() {} }
-  return createSmtpMail({ url, from, log })
+function openMail({ SMTP_URL: place, MAIL_FROM: from, home }: Config, log: Log): SmtpMail {
+  if (place === undefined || from === undefined) return { ...createTerminalMail(mailFolder(home)), close() {} }
+  return createSmtpMail({ place, from, log })
 }
 
 export interface ControlParts extends Deps {

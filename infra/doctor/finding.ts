@@ -23,12 +23,6 @@ export function about(part: string) {
   }
 }
 
-const LOOPBACK = /^(?:localhost|::1|127(?:\.\d{1,3}){3})$/
-export const isLoopback = (host: string): boolean => LOOPBACK.test(bare(host))
-export const isWildcard = (host: string): boolean => /^(?:0\.0\.0\.0|::)$/.test(bare(host))
-/** Without the brackets that an IPv6 address has in a URL. */
-export const bare = (host: string): string => host.replace(/^\[|\]$/g, '')
-
 /** Host and port of a URL: what else is in it may be a password. */
 export function placeOf(url: string, port: number): string {
   const { hostname, port: given } = new URL(url)

@@ -1,7 +1,7 @@
 /** Where codes for new passwords go: to a mail server that takes them, or to a folder that somebody must look into. */
 import { existsSync, readdirSync } from 'node:fs'
 import type { Config } from '../config.ts'
-import { mailFolder, readSmtpUrl, type SmtpPlace } from '../mail.ts'
+import { mailFolder, type SmtpPlace } from '../mail.ts'
 import { isRemote, type SmtpFailure, trySmtp } from '../mail-smtp.ts'
 import { ANSWER_MS, about, type Finding, failureOf, inTime, many } from './finding.ts'
 import { isOpen } from './web.ts'
@@ -9,8 +9,8 @@ import { isOpen } from './web.ts'
 const say = about('Mail')
 
 export async function examineMail(config: Config): Promise<Finding[]> {
-  const place = config.SMTP_URL === undefined ? null : readSmtpUrl(config.SMTP_URL)
-  if (place !== null) return [judgeSmtp(place, await ask(place))]
+  const place = config.SMTP_URL
+  if (place !== undefined) return [judgeSmtp(place, await ask(place))]
   const folder = mailFolder(config.home)
   const waiting = existsSync(folder) ? readdirSync(folder).filter(name => name.endsWith('.txt')).length : 0
   return [judgeFolder({ folder, waiting, open: isOpen(config), signUp: config.SIGN_UP === 'on' })]

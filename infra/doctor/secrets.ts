@@ -2,7 +2,8 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Config, secretFiles } from '../config.ts'
-import { about, type Finding, isLoopback } from './finding.ts'
+import { isLoopback } from '../hosts.ts'
+import { about, type Finding } from './finding.ts'
 
 const say = about('Secrets')
 const MAKE = 'Make one with `openssl rand -base64 32`'

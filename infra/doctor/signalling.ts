@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import { encodeFrame, FrameDecoder } from '../../sip/server/wire.ts'
-import { ANSWER_MS, about, bare, type Finding, failureOf, inTime, isLoopback } from './finding.ts'
+import { bareHost, isLoopback } from '../hosts.ts'
+import { ANSWER_MS, about, type Finding, failureOf, inTime } from './finding.ts'
 
 const say = about('SIP server')
 /** Longer than any answer to `authenticate`. */
@@ -37,7 +38,7 @@ export function judgeSignalling(place: string, greeting: Greeting): Finding[] {
   return [say.ok(`${heard}${local ? ': this machine alone can call' : ''}.`)]
 }
 
-const hostOf = (address: string): string => bare(address.replace(/^\w+\//, '').replace(/:\d+$/, ''))
+const hostOf = (address: string): string => bareHost(address.replace(/^\w+\//, '').replace(/:\d+$/, ''))
 
 function greet({ host, port, secret }: { host: string; port: number; secret: string }): Promise<Greeting> {
   return new Promise((resolve, reject) => {

@@ -3,7 +3,8 @@ import { createSocket } from 'node:dgram'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { isPublic } from '../../media/contract/addresses.ts'
-import { about, type Finding, isLoopback, isWildcard, many } from './finding.ts'
+import { isLoopback, isWildcard } from '../hosts.ts'
+import { about, type Finding, many } from './finding.ts'
 
 const say = about('Sound')
 /** Enough to tell; all of them at once would be in the way of calls. */

@@ -3,7 +3,8 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { isPublic } from '../../media/contract/addresses.ts'
 import type { Config } from '../config.ts'
-import { about, bare, type Finding, failureOf, isLoopback, isWildcard } from './finding.ts'
+import { bareHost, isLoopback, isWildcard } from '../hosts.ts'
+import { about, type Finding, failureOf } from './finding.ts'
 
 const say = about('Control')
 const ANSWER_MS = 4000
@@ -11,7 +12,7 @@ const ANSWER_MS = 4000
 export type WebAnswer = { status: number; text: string } | { failure: string }
 
 export async function examineControl(config: Config): Promise<Finding[]> {
-  const host = isWildcard(config.HTTP_HOST) ? '127.0.0.1' : bare(config.HTTP_HOST)
+  const host = isWildcard(config.HTTP_HOST) ? '127.0.0.1' : bareHost(config.HTTP_HOST)
   const own = `http://${host.includes(':') ? `[${host}]` : host}:${config.HTTP_PORT}`
   const { PUBLIC_URL } = config
   const [here, outside] = await Promise.all([
@@ -71,7 +72,7 @@ function judgePage({ DASHBOARD_DIR }: Config): Finding[] {
 /** Whether strangers find this installation on the internet. */
 export function isOpen({ PUBLIC_URL }: Pick<Config, 'PUBLIC_URL'>): boolean {
   if (PUBLIC_URL === undefined) return false
-  const host = bare(new URL(PUBLIC_URL).hostname)
+  const host = bareHost(new URL(PUBLIC_URL).hostname)
   if (/^[\d.]+$|:/.test(host)) return isPublic(host)
   return host.includes('.') && !/\.(?:localhost|local|internal|lan|test|home\.arpa)$/.test(host)
 }

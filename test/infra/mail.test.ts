@@ -73,7 +73,12 @@ async function serve(behaviour: SmtpBehaviour = {}): Promise<TestSmtp> {
 }
 
 function mailTo(url: string): SmtpMail {
-  const mail = createSmtpMail({ url, from: { name: 'Parley', address: 'parley@example.com' }, log, clock })
+  const mail = createSmtpMail({
+    place: readSmtpUrl(url)!,
+    from: { name: 'Parley', address: 'parley@example.com' },
+    log,
+    clock,
+  })
   open.push(mail)
   return mail
 }
