@@ -23,6 +23,8 @@ declare module 'vitest' {
     full: boolean
     /** How many engines and controls whole calls are tried with; one of each unless the environment says otherwise. */
     fleet: FleetSize
+    /** Program of a real drachtio-server that whole calls are tried with; null: the embedded SIP server. */
+    drachtio: string | null
     /** Of a chaos test that is to be run again as it was. */
     chaosSeed: number | null
   }
@@ -66,6 +68,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('dashboardFolder', PARLEY_TEST_DASHBOARD ?? join(import.meta.dirname, '../control/dashboard/dist'))
   project.provide('full', process.env['PARLEY_TEST_FULL'] === '1')
   project.provide('fleet', readFleet(process.env['PARLEY_TEST_FLEET'] || '1x1'))
+  project.provide('drachtio', process.env['PARLEY_TEST_DRACHTIO'] || null)
   const seed = process.env['PARLEY_CHAOS_SEED']
   project.provide('chaosSeed', seed ? Number(seed) : null)
   project.provide('databaseUrl', PARLEY_TEST_DATABASE_URL ?? postgres!.url)

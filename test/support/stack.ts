@@ -1,7 +1,8 @@
 /**
  * The whole product for one test file, as `npm start` runs it: SIP server, speech, control and engine as processes of
  * their own on free ports, with the run's Postgres and Redis. Owners are made by control's services, calls by REST and SIP.
- * Several engines and controls where the test asks for them, or the run does (PARLEY_TEST_FLEET=2x2).
+ * Several engines and controls where the test asks for them, or the run does (PARLEY_TEST_FLEET=2x2); a real drachtio-server
+ * where the run names its program (PARLEY_TEST_DRACHTIO).
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes, randomInt, randomUUID } from 'node:crypto'
@@ -30,6 +31,7 @@ import { buildControlParts, type ControlParts } from '../../infra/parts.ts'
 import { whisperPath } from '../../infra/whisper.ts'
 import { createEngineBus } from '../../media/contract/bus-engine.ts'
 import { createDatabase } from './database.ts'
+import { startDrachtio } from './drachtio.ts'
 import { type ControlProcess, type EngineProcess, type FleetSize, logged, RTP_PORTS, startFleet } from './fleet.ts'
 import { Owner } from './stack-owner.ts'
 import { createSpeechKit, type SpeechKit } from './stack-speech.ts'
@@ -146,13 +148,9 @@ async function start(
   const speechPort = await somePort()
   const sipPort = await somePort(HOST, true)
   const [sipServer, speech] = await Promise.all([
-    startSipServer({
-      admin: `${HOST}:${admin}`,
-      secret,
-      listen: [`udp:${HOST}:${sipPort}`, `tcp:${HOST}:${sipPort}`],
-      logFile: logFile('sip-server'),
-      ...(settings['PARLEY_LOG_LEVEL'] === undefined ? {} : { logLevel: settings['PARLEY_LOG_LEVEL'] }),
-      tell,
+    startSignalling({
+      ...{ admin: `${HOST}:${admin}`, secret, sip: `${HOST}:${sipPort}`, logFile: logFile('sip-server'), tell },
+      logLevel: settings['PARLEY_LOG_LEVEL'],
     }),
     startSpeech({
       port: speechPort,
@@ -234,6 +232,26 @@ async function start(
       return owner
     },
   }
+}
+
+interface Signalling {
+  admin: string
+  secret: string
+  sip: string
+  logFile: string
+  logLevel: string | undefined
+  tell(text: string): void
+}
+
+/** The embedded SIP server, or the real drachtio-server that the run names. */
+function startSignalling({ sip, logLevel, ...options }: Signalling) {
+  const program = inject('drachtio')
+  if (program !== null) return startDrachtio({ program, sip, ...options })
+  return startSipServer({
+    ...options,
+    listen: [`udp:${sip}`, `tcp:${sip}`],
+    ...(logLevel === undefined ? {} : { logLevel }),
+  })
 }
 
 let phones = 0
