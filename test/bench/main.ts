@@ -1,8 +1,9 @@
 /**
  * `npm run bench`: each figure beside a reference that was measured in the same run, or beside its bound, as a ratio.
- * `--full` takes longer; `--only sip,media` is a part of it; `--report FOLDER` writes the table, the curves and the machine.
+ * `--full` takes longer; `--only sip,media` is a part of it; `--report FOLDER` writes the table, the curves and the machine, and
+ * leaves in them what other parts have measured before.
  */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { benchDialing } from './campaign-dialing.ts'
@@ -12,7 +13,7 @@ import { benchConversation } from './conversation.ts'
 import { benchKnowledge } from './knowledge.ts'
 import { machine } from './machine.ts'
 import { benchMedia } from './media.ts'
-import { joined, pageOf, type Report, tableOf } from './page.ts'
+import { joined, type Part, pageOf, type Report, renewed, tableOf } from './page.ts'
 import { plot } from './plot.ts'
 import { prepare } from './prepare.ts'
 import type { BenchOptions, Line, Measured } from './report.ts'
@@ -56,26 +57,32 @@ const wanted = options.only?.split(',') ?? Object.keys(parts)
 for (const name of wanted) if (!parts[name]) throw new Error(`--only ${Object.keys(parts).join(' | ')}`)
 
 const started = new Date()
-const measured: Measured[] = []
+const measured: Omit<Part, 'run'>[] = []
 for (const name of wanted) {
   const why = await prepare(name)
-  if (why) measured.push(nothing(name, why))
-  else for (const run of parts[name]!) measured.push(await runPart(name, run))
+  const results: Measured[] = why ? [nothing(name, why)] : []
+  if (!why) for (const run of parts[name]!) results.push(await runPart(name, run))
+  measured.push({ name, ...joined(results) })
   // Also of a run that is stopped after an hour, what it has measured is there.
   write(options.json, jsonOf(reportNow()))
 }
-const report = reportNow()
-process.stdout.write(tableOf(report))
-if (options.report) {
-  write(join(options.report, 'report.json'), jsonOf(report))
-  write(join(options.report, 'curves.svg'), plot(report.series))
-  const page = join(options.report, 'README.md')
-  write(page, pageOf(report, readFileSync(page, 'utf8')))
-}
+process.stdout.write(tableOf(reportNow()))
+if (options.report) writeReport(options.report)
 
 function reportNow(): Report {
   const minutes = Math.round((Date.now() - started.getTime()) / 60_000)
-  return { at: started.toISOString(), minutes, full, machine: machine(), ...joined(measured) }
+  const run = { at: started.toISOString(), minutes, full, machine: machine() }
+  return measured.map(part => ({ ...part, run }))
+}
+
+function writeReport(folder: string): void {
+  const file = join(folder, 'report.json')
+  const before: Report = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : []
+  const report = renewed(before, reportNow(), Object.keys(parts))
+  write(file, jsonOf(report))
+  write(join(folder, 'curves.svg'), plot(joined(report).series))
+  const page = join(folder, 'README.md')
+  write(page, pageOf(report, readFileSync(page, 'utf8')))
 }
 
 function jsonOf(report: Report): string {

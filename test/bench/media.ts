@@ -9,7 +9,7 @@ import { type MediaCaller, startMediaCaller, type WindowReport } from './media-c
 import { linesOf, seriesOf, told } from './media-lines.ts'
 import { type System, startEchoes, startTalk, TALK } from './media-sides.ts'
 import type { BenchOptions, Measured, Unmeasured } from './report.ts'
-import { median, monotonicMs, usageOf, wait } from './rpc.ts'
+import { LATE_MS, median, monotonicMs, usageOf, wait } from './rpc.ts'
 
 interface Plan {
   echo: { loads: number[]; rounds: number; seconds: number }
@@ -32,8 +32,7 @@ const FIRST_MS = 1000
 const WARM_UP = { calls: 10, echoMs: 2000, talkMs: 8000 }
 /** Then a conversation has all the sound that its recogniser may be asked for again (`audio/memory.ts`). */
 const FULL_MS = 65_000
-/** What leaves later, or needs more of a core, measures the caller. */
-const LATE_MS = 5
+/** What needs more of a core measures the caller. */
 const MOST_CORES = 0.9
 /** With less it is late because the machine was held up, and not because it had too much to do. */
 const EASY_CORES = 0.5
@@ -237,7 +236,7 @@ function conclude({ points, tell, unmeasured }: Stage, point: Point, loads: read
   return false
 }
 
-const lateOf = (windows: readonly Window[]) => median(windows.map(({ report }) => report.own_late_p99_ms))
+const lateOf = (windows: readonly Window[]) => median(windows.map(({ report }) => report.own_late_p95_ms))
 const coresOf = (windows: readonly Window[]) => median(windows.map(({ callerCores }) => callerCores))
 /** Windows of a machine that held everybody up were measured again already. */
 const deservesAnother = (point: Point) => flawOf(point) !== null && !wasHeldUp(point)
@@ -249,7 +248,7 @@ function flawOf({ system, windows, flaw }: Point): string | null {
   const sum = (figure: (report: WindowReport) => number) =>
     windows.reduce((total, { report }) => total + figure(report), 0)
   const lateMs = lateOf(windows)
-  if (lateMs > LATE_MS) return `the caller's own packets were late by ${lateMs.toFixed(1)} ms (p99)`
+  if (lateMs > LATE_MS) return `the caller's own packets were late by ${lateMs.toFixed(1)} ms (p95)`
   const cores = coresOf(windows)
   if (cores > MOST_CORES) return `the caller itself took ${cores.toFixed(2)} of a core`
   const sent = sum(report => report.sent)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { growthOf } from './growth.ts'
-import { pageOf, type Report, tableOf } from './page.ts'
+import { type Part, pageOf, type Report, renewed, tableOf } from './page.ts'
 import { plot } from './plot.ts'
 import type { Series } from './report.ts'
 
@@ -9,9 +9,10 @@ const series = (points: [load: number, value: number, valid?: boolean][]): Serie
   points: points.map(([load, value, valid = true]) => ({ load, value, valid })),
 })
 
-const report = (curve: Series): Report => ({
-  ...{ at: '2026-01-02T03:04:05.000Z', minutes: 7, full: true },
-  machine: { processor: 'A | B', cores: 2, memoryGb: 8, kernel: '6.1', node: 'v24', commit: 'abc' },
+const machine = { processor: 'A | B', cores: 2, memoryGb: 8, kernel: '6.1', node: 'v24', commit: 'abc' }
+const part = (curve: Series): Part => ({
+  name: 'media',
+  run: { at: '2026-01-02T03:04:05.000Z', minutes: 7, full: true, machine },
   lines: [
     { name: 'one', value: 1.5, reference: 3, unit: 'ms', ratio: 0.5, wanted: '≤ 1', ok: true },
     { name: 'two', value: 1234.5, reference: 1000, unit: 'ms', ratio: 1.2345, wanted: '≤ 1', ok: false },
@@ -19,6 +20,7 @@ const report = (curve: Series): Report => ({
   series: [curve],
   unmeasured: [{ name: 'a peer', why: 'it cannot be installed' }],
 })
+const report = (curve: Series): Report => [part(curve)]
 
 describe('growth', () => {
   it('is the exponent of a power law', () => {
@@ -107,6 +109,24 @@ describe('the page', () => {
     expect(written).toContain('- a peer: it cannot be installed')
     expect(written).toContain('| media: CPU <of a call> | Parley | 10 calls | 160 | 0.50 |')
     expect(pageOf(report(curve), written)).toBe(written)
+  })
+
+  it('says which run each part is of, where not all are of one', () => {
+    const old = part(curve)
+    const run = { at: '2026-02-03T04:05:06.000Z', minutes: 9, full: true, machine: { ...machine, commit: 'def' } }
+    const [line] = old.lines
+    const sip: Part = { ...old, name: 'sip', lines: [{ ...line!, name: 'signalling' }] }
+    const anew: Part = { ...old, run, lines: [{ ...line!, name: 'three' }], unmeasured: [] }
+    const both = renewed([old, sip], [anew], ['sip', 'media'])
+    expect(both.map(({ name, run }) => [name, run.machine.commit])).toEqual([
+      ['sip', 'abc'],
+      ['media', 'def'],
+    ])
+    const written = pageOf(both, page)
+    expect(written).toContain('Run of sip of 2026-01-02, full, 7 minutes, commit abc;')
+    expect(written).toContain('Run of media of 2026-02-03, full, 9 minutes, commit def;')
+    expect(written.indexOf('| signalling |')).toBeLessThan(written.indexOf('| three |'))
+    expect(written).not.toContain('| one |')
   })
 
   it('refuses a page without a place for it', () => {

@@ -1,14 +1,28 @@
-/** A run of the bench as text: for the terminal, and as the part of a page that is written anew by each run. */
+/** What the bench has measured as text: for the terminal, and as the stretch of a page that is written anew by each run. */
 import { type Growth, growthOf } from './growth.ts'
 import type { Machine } from './machine.ts'
 import type { Line, Measured, Series } from './report.ts'
 
-export interface Report extends Measured {
+export interface Run {
   /** ISO 8601, when it began. */
   at: string
   minutes: number
   full: boolean
   machine: Machine
+}
+
+/** Each part has its references beside it: it stands as it is when another is measured anew. */
+export interface Part extends Measured {
+  name: string
+  run: Run
+}
+
+export type Report = readonly Part[]
+
+/** `report` with the parts that were measured since in the place of theirs, in the order of `names`. */
+export function renewed(report: Report, since: Report, names: readonly string[]): Report {
+  const all = [...report.filter(({ name }) => !since.some(part => part.name === name)), ...since]
+  return names.flatMap(name => all.filter(part => part.name === name))
 }
 
 export const joined = (parts: readonly Measured[]): Measured => ({
@@ -48,11 +62,12 @@ function growthRows(series: readonly Series[]): string[][] {
 }
 
 export function tableOf(report: Report): string {
-  const growth = growthRows(report.series)
+  const { lines, series, unmeasured } = joined(report)
+  const growth = growthRows(series)
   return [
-    columns([LINES, ...report.lines.map(rowOf)]),
+    columns([LINES, ...lines.map(rowOf)]),
     growth.length > 0 ? `\nGrowth (figure ~ load to the power of the exponent)\n${columns([GROWTH, ...growth])}` : '',
-    ...report.unmeasured.map(({ name, why }) => `Not measured: ${name}: ${why}\n`),
+    ...unmeasured.map(({ name, why }) => `Not measured: ${name}: ${why}\n`),
   ].join('')
 }
 
@@ -69,28 +84,39 @@ function columns(rows: readonly string[][]): string {
     .join('')
 }
 
-/** `page` with what is between its marks replaced by this run. */
+/** `page` with what is between its marks replaced by this report. */
 export function pageOf(report: Report, page: string): string {
   const [before, rest] = page.split(BEGIN)
   const after = rest?.split(END)[1]
   if (after === undefined) throw new Error('the page has no place for the run')
-  return [before, BEGIN, '\n', runOf(report), END, after].join('')
+  return [before, BEGIN, '\n', bodyOf(report), END, after].join('')
 }
 
-function runOf(report: Report): string {
-  const { processor, cores, memoryGb, kernel, node, commit } = report.machine
-  const growth = growthRows(report.series)
+function bodyOf(report: Report): string {
+  const { lines, series, unmeasured } = joined(report)
+  const growth = growthRows(series)
   return [
-    `\nRun of ${report.at.slice(0, 10)}, ${report.full ? 'full' : 'quick'}, ${report.minutes} minutes, commit ${commit}; ${processor}, ${cores} cores, ${memoryGb} GB, Linux ${kernel}, Node ${node}.\n`,
-    `\n${markdown([LINES, ...report.lines.map(rowOf)])}`,
-    report.series.length > 0 ? '\n![Curves](curves.svg)\n' : '',
+    ...runsOf(report).map(line => `\n${line}\n`),
+    `\n${markdown([LINES, ...lines.map(rowOf)])}`,
+    series.length > 0 ? '\n![Curves](curves.svg)\n' : '',
     growth.length > 0
       ? `\nGrowth: the figure follows the load to the power of the exponent.\n\n${markdown([GROWTH, ...growth])}`
       : '',
-    report.unmeasured.length > 0 ? '\nNot measured:\n\n' : '',
-    ...report.unmeasured.map(({ name, why }) => `- ${name}: ${why}\n`),
+    unmeasured.length > 0 ? '\nNot measured:\n\n' : '',
+    ...unmeasured.map(({ name, why }) => `- ${name}: ${why}\n`),
     '\n',
   ].join('')
+}
+
+/** A line a run; where there were several, with the parts that are of each. */
+function runsOf(report: Report): string[] {
+  const runs = [...new Map(report.map(({ run }) => [run.at, run])).values()]
+  return runs.map(({ at, minutes, full, machine }) => {
+    const { processor, cores, memoryGb, kernel, node, commit } = machine
+    const names = report.filter(({ run }) => run.at === at).map(({ name }) => name)
+    const whose = runs.length === 1 ? '' : ` of ${names.join(', ')}`
+    return `Run${whose} of ${at.slice(0, 10)}, ${full ? 'full' : 'quick'}, ${minutes} minutes, commit ${commit}; ${processor}, ${cores} cores, ${memoryGb} GB, Linux ${kernel}, Node ${node}.`
+  })
 }
 
 const markdown = ([head, ...rows]: readonly string[][]) =>

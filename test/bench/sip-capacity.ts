@@ -4,7 +4,7 @@
  * not answered in time, as carriers do.
  */
 import type { BenchOptions, Line, Measured, Series, Unmeasured } from './report.ts'
-import { percentile, wait } from './rpc.ts'
+import { LATE_MS, lateness, percentile, wait } from './rpc.ts'
 import type { RoundReport, SipCaller } from './sip-peers.ts'
 import {
   cpuOf,
@@ -27,8 +27,6 @@ const FLAWED = 0.001
 const SLOW_MS = 500
 /** So that one in a thousand can be seen. */
 const LEAST_CALLS = 3000
-/** A caller whose INVITEs leave so late measures itself. */
-const LATE_MS = 5
 const LATE_TRIES = 3
 /** Until the compiler has settled, and the heap is as large as it gets. */
 const WARM_UP = { rate: 100, calls: 1500 }
@@ -129,7 +127,7 @@ function stepOf(rate: number, calls: number, report: RoundReport, cpuMs: Record<
   const failed = failuresOf(report.failed)
   const slow = report.answered_ms.filter(ms => ms > SLOW_MS).length
   const flawed = (failed + slow) / calls >= FLAWED || report.resent / calls > FLAWED
-  const verdict = percentile(report.late_ms, 99) > LATE_MS ? 'late' : flawed ? 'flawed' : 'clean'
+  const verdict = lateness(report.late_ms) > LATE_MS ? 'late' : flawed ? 'flawed' : 'clean'
   const busy = Object.fromEntries(Object.entries(cpuMs).map(([name, taken]) => [name, taken / ms]))
   return { rate, calls, verdict, failed, slow, repeated: report.resent, answered: report.answered_ms, busy }
 }
@@ -152,7 +150,7 @@ function told({ calls, verdict, failed, slow, repeated, answered, busy }: Step, 
     `${verdict}: ${calls} calls, ${failed} failed${why}, ${slow} slow, ${repeated} repeated`,
     `200 after ${spread} ms (p50 / p95 / p99)`,
     `of a core: ${cores.join(', ')}`,
-    `caller late by ${percentile(report.late_ms, 99).toFixed(2)} ms (p99)`,
+    `caller late by ${lateness(report.late_ms).toFixed(2)} ms (p95)`,
   ].join('; ')
 }
 

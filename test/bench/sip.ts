@@ -4,7 +4,7 @@
  * the last of its transactions is forgotten, 32 s after the call.
  */
 import type { Line } from './report.ts'
-import { percentile, wait } from './rpc.ts'
+import { LATE_MS, lateness, percentile, wait } from './rpc.ts'
 import type { RoundReport, SipCaller } from './sip-peers.ts'
 import {
   cpuOf,
@@ -29,8 +29,7 @@ const RATES = [10, 100]
 /** Until the compiler has settled, and the heap is as large as it gets. */
 const WARM_UP = { rate: 100, calls: 1500 }
 const RINGING_MS = 20
-/** A caller whose INVITEs leave so late measures itself, or the machine; that round is done again a few times. */
-const LATE_MS = 5
+/** A round in which the caller was late is done again. */
 const MOST_TRIES = 3
 
 interface Measured {
@@ -70,7 +69,7 @@ async function benchRate(
       const calls = rate * secondsARound
       for (let tries = 1; ; tries++) {
         const report = await caller.place(round(sides[name].target, rate, calls))
-        const isLate = percentile(report.late_ms, 99) > LATE_MS
+        const isLate = lateness(report.late_ms) > LATE_MS
         if (Object.keys(report.failed).length > 0) tell(`${name} failed: ${JSON.stringify(report.failed)}`)
         if (report.repeats > 0) tell(`${name}: ${report.repeats} answers came again`)
         count(measured[name], report, calls)
@@ -107,7 +106,7 @@ function told({ calls, ringing, answered, late, failed, cpuMs }: Measured): stri
     `${calls} calls, ${failed} failed`,
     `18x ${spread(ringing)}, 200 ${spread(answered)} ms (p50 / p95 / p99 / most)`,
     `CPU of a call: ${cpu.join(', ')} ms`,
-    `caller late by ${percentile(late, 99).toFixed(2)} ms (p99)`,
+    `caller late by ${lateness(late).toFixed(2)} ms (p95)`,
   ].join('; ')
 }
 
@@ -127,7 +126,7 @@ function linesOf(rate: number, ours: Measured, diago: Measured): Line[] {
     beside(`${at}: CPU of a call, drachtio-srf's process beside diago`, srf, go),
   ]
   const failed = ours.failed + diago.failed
-  const late = percentile([...ours.late, ...diago.late], 99) > LATE_MS
+  const late = lateness([...ours.late, ...diago.late]) > LATE_MS
   const flaw = failed > 0 ? ` (${failed} calls failed)` : late ? ' (caller late: not valid)' : ''
   return flaw === '' ? lines : lines.map(line => ({ ...line, name: line.name + flaw, ok: false }))
 }
