@@ -12,17 +12,16 @@ import { type Baresip, startBaresip } from '../support/stack-baresip.ts'
 import { expectCost, expectHeard, expectSettled, expectWebhook, WORD_ERRORS } from '../support/stack-checks.ts'
 import {
   acknowledge,
-  answer,
-  answerInside,
   expectAnswer,
   maybeAnswer,
   pause,
   play,
-  receive,
+  refusing,
   request,
   type SippOptions,
   sdp,
   startSipp,
+  taken,
 } from '../support/stack-sipp.ts'
 import { silence, wordErrors } from '../support/stack-speech.ts'
 import { pcap, soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
@@ -137,10 +136,7 @@ describe.concurrent('bad input', () => {
     )
     const file = pcap(join(stack.folder, 'late.pcap'), [{ pcm: sound! }, { pcm: silence(9000) }])
     // Answers, sends nothing for some time, as phones on mute do, and only then speaks.
-    const sipp = await startSipp(stack, [
-      ...[receive('INVITE'), answer('200 OK', sdp()), receive('ACK'), pause(7000), play(file)],
-      ...[receive('BYE'), answerInside('200 OK')],
-    ])
+    const sipp = await startSipp(stack, taken([pause(7000), play(file)]))
     const owner = await stack.owner({ trunk: { port: sipp.port }, project: { greeting: 'Hello, who is there?' } })
     const call = await owner.place('+14155550134')
     await tap.wait(() => tap.packets({ to: sipp.mediaPort }).length > 5, 'the sound of the agent')
@@ -286,7 +282,7 @@ describe.concurrent('bad input', () => {
 
   it('of a webhook receiver that hangs is logged and will be tried again', { timeout: 180_000 }, async () => {
     stack.world.on('/hanging', () => {})
-    const sipp = await startSipp(stack, [receive('INVITE'), answer('486 Busy Here'), receive('ACK')])
+    const sipp = await startSipp(stack, refusing('486 Busy Here'))
     const owner = await stack.owner({ trunk: { port: sipp.port }, webhook: `${stack.world.url}/hanging` })
     const call = await owner.place('+14155550133')
     await call.ended()

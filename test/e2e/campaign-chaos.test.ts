@@ -7,7 +7,7 @@ import { contradictions } from '../control/campaigns/dialing.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { expectSettled } from '../support/stack-checks.ts'
 import type { Owner } from '../support/stack-owner.ts'
-import { answer, answerInside, canceled, receive, ringing, type Sipp, sdp, startSipp } from '../support/stack-sipp.ts'
+import { answer, canceled, refusing, ringing, type Sipp, startSipp, taken } from '../support/stack-sipp.ts'
 import { until } from '../support/world.ts'
 
 const full = inject('full')
@@ -17,15 +17,8 @@ const RETRIES = 1
 const LIMIT_MS = full ? 1_800_000 : 170_000
 
 const sinks = {
-  answers: [
-    receive('INVITE'),
-    answer('180 Ringing'),
-    answer('200 OK', sdp()),
-    receive('ACK'),
-    receive('BYE'),
-    answerInside('200 OK'),
-  ],
-  busy: [receive('INVITE'), answer('486 Busy Here'), receive('ACK')],
+  answers: taken([], [answer('180 Ringing')]),
+  busy: refusing('486 Busy Here'),
   rings: [...ringing, ...canceled],
 }
 type Kind = keyof typeof sinks

@@ -10,7 +10,6 @@ import { HOST, type Stack, startStack } from '../support/stack.ts'
 import { expectSettled } from '../support/stack-checks.ts'
 import type { CallStream, Owner } from '../support/stack-owner.ts'
 import {
-  answer,
   answerInside,
   canceled,
   expectAnswer,
@@ -23,6 +22,7 @@ import {
   type Sipp,
   sdp,
   startSipp,
+  taken,
 } from '../support/stack-sipp.ts'
 import { until } from '../support/world.ts'
 
@@ -55,9 +55,8 @@ afterAll(() => stack?.stop())
 // ---- far ends ----
 
 const ringer = (times: number) => startSipp(stack, [...ringing, ...canceled], { times, seconds: 120 })
-const ANSWERING = [receive('INVITE'), answer('200 OK', sdp()), receive('ACK'), receive('BYE'), answerInside('200 OK')]
 /** Of as many calls as come; to be stopped. */
-const answerer = () => startSipp(stack, ANSWERING, { times: 1000, seconds: 300 })
+const answerer = () => startSipp(stack, taken(), { times: 1000, seconds: 300 })
 const CALLING = [
   request('INVITE', sdp()),
   maybeAnswer(100),
@@ -289,7 +288,7 @@ describe.runIf(inject('full') && livekitBinary !== null)('LiveKit that dies', ()
       { engines: 1, controls: 1 },
     )
     try {
-      const sipp = await startSipp(own, ANSWERING, { times: 2, port: await freeSipPort(), seconds: 120 })
+      const sipp = await startSipp(own, taken(), { times: 2, port: await freeSipPort(), seconds: 120 })
       const owner = await own.owner({ trunk: { port: sipp.port }, project: { greeting: GREETING } })
       const live = await owner.place(CALLEE)
       await live.agentSaid(1)

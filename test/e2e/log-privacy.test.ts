@@ -10,16 +10,17 @@ import { type Stack, startStack } from '../support/stack.ts'
 import type { Detail, Owner } from '../support/stack-owner.ts'
 import {
   acknowledge,
-  answer,
   answerInside,
   expectAnswer,
   freeSipPort,
   maybeAnswer,
   play,
   receive,
+  refusing,
   request,
   sdp,
   startSipp,
+  taken,
 } from '../support/stack-sipp.ts'
 import { silence } from '../support/stack-speech.ts'
 import { pcap } from '../support/stack-wire.ts'
@@ -69,17 +70,7 @@ const project = (url: string) => ({
 const CHALLENGE = 'WWW-Authenticate: Digest realm="carrier.test", nonce="4f1c", algorithm=MD5'
 
 async function calledOut(file: string): Promise<Detail> {
-  const sipp = await startSipp(stack, [
-    receive('INVITE'),
-    answer(`401 Unauthorized\n${CHALLENGE}`),
-    receive('ACK'),
-    receive('INVITE'),
-    answer('200 OK', sdp()),
-    receive('ACK'),
-    play(file),
-    receive('BYE'),
-    answerInside('200 OK'),
-  ])
+  const sipp = await startSipp(stack, [...refusing(`401 Unauthorized\n${CHALLENGE}`), ...taken([play(file)])])
   owner = await stack.owner({
     trunk: { port: sipp.port, username: 'museum', password: SECRETS['password of the trunk'] },
     webhook: `${stack.world.url}/hook/${SECRETS['path of the webhook']}`,
@@ -131,7 +122,7 @@ async function goesWrong(): Promise<void> {
   const nobody = '+12025559999'
   const stranger = [request('INVITE', sdp()), maybeAnswer(100), expectAnswer(404), acknowledge(3)]
   await (await startSipp(stack, stranger, { calls: nobody, port })).done
-  const deaf = await startSipp(stack, [receive('INVITE'), answer('484 Address Incomplete'), receive('ACK')], { port })
+  const deaf = await startSipp(stack, refusing('484 Address Incomplete'), { port })
   const call = await other.place(CALLEE)
   await call.ended()
   await deaf.done

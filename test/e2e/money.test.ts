@@ -5,18 +5,16 @@ import { type Stack, startStack } from '../support/stack.ts'
 import { expectCost, expectHeard, expectSettled, expectWebhook, WORD_ERRORS } from '../support/stack-checks.ts'
 import {
   acknowledge,
-  answer,
-  answerInside,
   canceled,
   expectAnswer,
   maybeAnswer,
   play,
-  receive,
   request,
   ringing,
   type Sipp,
   sdp,
   startSipp,
+  taken,
 } from '../support/stack-sipp.ts'
 import { silence, wordErrors } from '../support/stack-speech.ts'
 import { type Played, pcap, soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
@@ -34,15 +32,7 @@ afterAll(() => stack?.stop())
 /** Answers at once, plays this, and waits for the agent to hang up. */
 const talker = (name: string, parts: Played[]): Promise<Sipp> => {
   const file = pcap(join(stack.folder, name), parts)
-  const steps = [
-    receive('INVITE'),
-    answer('200 OK', sdp()),
-    receive('ACK'),
-    play(file),
-    receive('BYE'),
-    answerInside('200 OK'),
-  ]
-  return startSipp(stack, steps, { seconds: 90 })
+  return startSipp(stack, taken([play(file)]), { seconds: 90 })
 }
 
 describe.concurrent('limits', () => {

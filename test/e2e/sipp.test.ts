@@ -9,7 +9,6 @@ import { type Stack, startStack } from '../support/stack.ts'
 import { expectCost, expectHeard, expectSettled, expectWebhook, WORD_ERRORS } from '../support/stack-checks.ts'
 import {
   answer,
-  answerInside,
   canceled,
   expectAnswer,
   freeSipPort,
@@ -17,10 +16,12 @@ import {
   pause,
   play,
   receive,
+  refusing,
   request,
   ringing,
   sdp,
   startSipp,
+  taken,
 } from '../support/stack-sipp.ts'
 import { silence, wordErrors } from '../support/stack-speech.ts'
 import { type Played, pcap, soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
@@ -104,16 +105,7 @@ describe.concurrent('sipp', () => {
       { pcm: await stack.speech.say(words) },
       { pcm: silence(10_000) },
     ])
-    const sipp = await startSipp(stack, [
-      receive('INVITE'),
-      answer('180 Ringing'),
-      pause(500),
-      answer('200 OK', sdp()),
-      receive('ACK'),
-      play(file),
-      receive('BYE'),
-      answerInside('200 OK'),
-    ])
+    const sipp = await startSipp(stack, taken([play(file)], [answer('180 Ringing'), pause(500)]))
     const customer = await owner(sipp.port, { greeting: 'Your bicycle is ready. Do you need anything else?' })
     const call = await customer.place(CALLEE)
     await call.wait('call.ringing')
@@ -137,7 +129,7 @@ describe.concurrent('sipp', () => {
     ['503 Service Unavailable', { status: 'failed', ended_reason: 'carrier_congestion', sip_code: 503 }],
     ['603 Decline', { status: 'busy', ended_reason: 'declined', sip_code: 603 }],
   ])('refuses with %s', { timeout: 180_000 }, async (line, outcome) => {
-    const sipp = await startSipp(stack, [receive('INVITE'), answer(line), receive('ACK')])
+    const sipp = await startSipp(stack, refusing(line))
     const customer = await owner(sipp.port)
     const call = await customer.place(CALLEE)
     await call.ended()

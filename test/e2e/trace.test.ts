@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { freeUdpPort, Kamailio, REALM } from '../sip/trunk/kamailio.ts'
 import { examine } from '../support/doctor.ts'
 import { type Stack, startStack } from '../support/stack.ts'
-import { answer, answerInside, freeSipPort, play, receive, sdp, startSipp } from '../support/stack-sipp.ts'
+import { freeSipPort, play, refusing, startSipp, taken } from '../support/stack-sipp.ts'
 import { silence } from '../support/stack-speech.ts'
 import { pcap } from '../support/stack-wire.ts'
 import { until } from '../support/world.ts'
@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => stack?.stop())
 
 it('a call that sipp refuses is explained, with the messages as they were', { timeout: 180_000 }, async () => {
-  const sipp = await startSipp(stack, [receive('INVITE'), answer('488 Not Acceptable Here'), receive('ACK')])
+  const sipp = await startSipp(stack, refusing('488 Not Acceptable Here'))
   const customer = await stack.owner({ trunk: { port: sipp.port } })
   const call = await customer.place('+14155550155')
   await call.ended()
@@ -75,7 +75,7 @@ const valueIn = (text: string, series: string) => {
 it('what engine and control count tells of calls and requests, and of nobody’s number', {
   timeout: 30_000,
 }, async () => {
-  const sipp = await startSipp(stack, [receive('INVITE'), answer('486 Busy Here'), receive('ACK')])
+  const sipp = await startSipp(stack, refusing('486 Busy Here'))
   const customer = await stack.owner({ trunk: { port: sipp.port } })
   const call = await customer.place('+14155550155')
   await call.ended()
@@ -100,15 +100,7 @@ it('a conversation is well in the eyes of the doctor while it lasts, and shows h
     { pcm: question },
     { pcm: silence(20_000) },
   ])
-  const steps = [
-    receive('INVITE'),
-    answer('200 OK', sdp()),
-    receive('ACK'),
-    play(file),
-    receive('BYE'),
-    answerInside('200 OK'),
-  ]
-  const sipp = await startSipp(stack, steps, { seconds: 60 })
+  const sipp = await startSipp(stack, taken([play(file)]), { seconds: 60 })
   const customer = await stack.owner({ trunk: { port: sipp.port }, project: { greeting: 'Hello.' } })
   const before = valueIn(await page('controls'), 'parley_calls_ended_total{status="completed"}')
   const call = await customer.place('+14155550156')

@@ -7,16 +7,16 @@ import { type Stack, startStack } from '../support/stack.ts'
 import type { Owner } from '../support/stack-owner.ts'
 import {
   answer,
-  answerInside,
   expectAnswer,
   freeSipPort,
   maybeAnswer,
   pause,
   play,
-  receive,
+  refusing,
   request,
   sdp,
   startSipp,
+  taken,
 } from '../support/stack-sipp.ts'
 import { silence } from '../support/stack-speech.ts'
 import { pcap } from '../support/stack-wire.ts'
@@ -94,16 +94,7 @@ describe('a call', () => {
       { pcm: await stack.speech.say(words) },
       { pcm: silence(10_000) },
     ])
-    const sipp = await startSipp(stack, [
-      receive('INVITE'),
-      answer('180 Ringing'),
-      pause(500),
-      answer('200 OK', sdp()),
-      receive('ACK'),
-      play(file),
-      receive('BYE'),
-      answerInside('200 OK'),
-    ])
+    const sipp = await startSipp(stack, taken([play(file)], [answer('180 Ringing'), pause(500)]))
     const owner = await newOwner(sipp.port, { greeting: 'Your bicycle is ready. Do you need anything else?' })
     const id = await place(owner, { traceparent: `00-${TRACE}-${SPAN}-01` })
     await (await owner.follow(id)).ended(40_000)
@@ -182,7 +173,7 @@ describe('a call', () => {
   })
 
   it('that is refused is one too, with the answer of the carrier', { timeout: 180_000 }, async () => {
-    const sipp = await startSipp(stack, [receive('INVITE'), answer('503 Service Unavailable'), receive('ACK')])
+    const sipp = await startSipp(stack, refusing('503 Service Unavailable'))
     const owner = await newOwner(sipp.port, {})
     const id = await place(owner, {})
     await (await owner.follow(id)).ended()

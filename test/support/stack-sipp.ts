@@ -174,6 +174,12 @@ export const acknowledge = (back: number) =>
     '',
   ])
 
+/** Takes a call, does this, and waits until the other end hangs up. */
+export const taken = (steps: readonly string[] = [], before: readonly string[] = []) => [
+  ...[receive('INVITE'), ...before, answer('200 OK', sdp()), receive('ACK')],
+  ...[...steps, receive('BYE'), answerInside('200 OK')],
+]
+export const refusing = (line: string) => [receive('INVITE'), answer(line), receive('ACK')]
 export const ringing = [receive('INVITE'), answer('180 Ringing')]
 export const canceled = [
   receive('CANCEL'),
