@@ -43,7 +43,8 @@ export class Presence {
   /** What the beat under way tells is not so any more. */
   #isStale = false
   #closed = false
-  #shuttingSinceMs = Number.NEGATIVE_INFINITY
+  /** It has told of it, and hears in a moment whether it may: until then the SIP server sends calls here. */
+  #shutting = false
 
   constructor(options: PresenceOptions) {
     this.#options = options
@@ -60,14 +61,14 @@ export class Presence {
     this.#openIfDue()
     if (this.#closed) return
     // Who is full asks at once who is not: by what it knows the others may all be shut.
-    const hurries = (this.#wantsToShut() && !this.#isShutting()) || this.#isFullAndOpen()
+    const hurries = (this.#wantsToShut() && !this.#shutting) || this.#isFullAndOpen()
     if (hurries) this.#round()
     else if (!this.#soon) this.#beatSoon()
   }
 
   /** The SIP server may have sent a call before it knew. */
   isJustShut(): boolean {
-    return this.#isShutting() || isJustShut(this.#door, this.#options.clock.now())
+    return this.#shutting || isJustShut(this.#door, this.#options.clock.now())
   }
 
   /** Resolves when nothing that was sent here is on its way any more. */
@@ -112,7 +113,7 @@ export class Presence {
     this.#beating = true
     this.#isStale = false
     const shuts = this.#wantsToShut()
-    if (shuts) this.#shuttingSinceMs = clock.now()
+    this.#shutting = shuts
     const told = { ...this.#own(), open: this.#door.open && !shuts }
     try {
       this.#others = await bus.heartbeat({ ...told, hears: hears(), rooms })
@@ -123,7 +124,7 @@ export class Presence {
       log.warn({ err: error }, 'heartbeat failed')
     }
     this.#beating = false
-    this.#shuttingSinceMs = Number.NEGATIVE_INFINITY
+    this.#shutting = false
     if (!this.#closed) this.#openIfDue()
     // What it has just heard: it says so, and is heard out, before it shuts.
     if (!shuts && this.#wantsToShut()) this.#round()
@@ -151,11 +152,6 @@ export class Presence {
 
   #wantsToShut(): boolean {
     return this.#door.open && !this.#isInTurn()
-  }
-
-  /** It has told of it, and hears in a moment whether it may. */
-  #isShutting(): boolean {
-    return this.#options.clock.now() - this.#shuttingSinceMs < ON_THE_WAY_MS
   }
 
   #openIfDue(): void {
