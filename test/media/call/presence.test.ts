@@ -222,6 +222,16 @@ describe('an engine that leaves', () => {
     expect(rejected).toEqual(['unknown_number', 'not_ready', 'unknown_number'])
   })
 
+  it('takes what comes for as long as it waits for the word of the others: the server sends it still', async () => {
+    const { desk, state, doors, rejected, answers, offer, pass } = await world([other()])
+    state.silent = true
+    void desk.drain(60_000, new AbortController().signal)
+    await pass(4 * ON_THE_WAY_MS)
+    offer()
+    await settle()
+    expect([doors, answers.length, rejected]).toEqual([[true], 1, []])
+  })
+
   it('stays at the door where nobody else takes calls, and refuses them', async () => {
     const { desk, doors, rejected, offer } = await world([other({ capacity: 0 })])
     const draining = desk.drain(60_000, new AbortController().signal)
