@@ -22,6 +22,14 @@ const list = z
       .filter(Boolean),
   )
 
+/** What `read` makes of it; null: it is refused, as not being what is named. */
+const readAs = <T>(read: (text: string) => T | null, named: string) =>
+  z.string().transform((text, context) => {
+    const value = read(text)
+    if (value === null) context.addIssue({ code: 'custom', message: named })
+    return value ?? z.NEVER
+  })
+
 const Environment = z.object({
   /** Data, logs and the demo's file; in the working folder unless set. */
   PARLEY_HOME: z.string().default('.parley'),
@@ -73,14 +81,7 @@ const Environment = z.object({
    * Whether trunks may be at addresses that are not of the internet: `allow`, `deny`, or networks (CIDRs) beside it. Unless
    * set, `deny` where strangers may sign up at a public address: they would examine our network through their trunks.
    */
-  TRUNK_PRIVATE_HOSTS: z
-    .string()
-    .transform((text, context) => {
-      const hosts = readPrivateHosts(text.trim())
-      if (hosts === null) context.addIssue({ code: 'custom', message: 'allow, deny, or addresses and CIDRs' })
-      return hosts ?? z.NEVER
-    })
-    .optional(),
+  TRUNK_PRIVATE_HOSTS: readAs(text => readPrivateHosts(text.trim()), 'allow, deny, or addresses and CIDRs').optional(),
   /** Engines write here where calls may come from, for `--allow-file` of the SIP server; `npm start` sets it. */
   SIP_ALLOW_FILE: z.string().optional(),
   /** A carrier that took a REFER and then says nothing is asked after so long whether the call is still there. */
@@ -168,24 +169,12 @@ const Environment = z.object({
   /** A dashboard session ends after so many days without use. */
   SESSION_DAYS: z.coerce.number().int().min(1).max(365).default(30),
   /** The server that mail goes to, as `smtp://user:password@host:587` (STARTTLS) or `smtps://…:465`; unset, it goes to a folder. */
-  SMTP_URL: z
-    .string()
-    .transform((text, context) => {
-      const place = readSmtpUrl(text)
-      const message = 'smtp://user:password@host:port or smtps://…, user and password percent-encoded, both or none'
-      if (place === null) context.addIssue({ code: 'custom', message })
-      return place ?? z.NEVER
-    })
-    .optional(),
+  SMTP_URL: readAs(
+    readSmtpUrl,
+    'smtp://user:password@host:port or smtps://…, user and password percent-encoded, both or none',
+  ).optional(),
   /** Who mail is from, as `Parley <parley@example.com>`. */
-  MAIL_FROM: z
-    .string()
-    .transform((text, context) => {
-      const mailbox = readMailbox(text)
-      if (mailbox === null) context.addIssue({ code: 'custom', message: 'one address, as Parley <parley@example.com>' })
-      return mailbox ?? z.NEVER
-    })
-    .optional(),
+  MAIL_FROM: readAs(readMailbox, 'one address, as Parley <parley@example.com>').optional(),
   CURRENCY: z.string().length(3).default('RUB'),
   MAX_CALLS_PER_OWNER: z.coerce.number().int().positive().default(50),
   /** What an enriched lead costs. */
