@@ -17,7 +17,7 @@ export interface WindowReport {
   holes: number
   gaps: number
   /** How long after their time the caller's own packets left. */
-  own_late_p95_ms: number
+  own_late_p99_ms: number
   own_late_max_ms: number
   /** Between two packets of the other side's. */
   between_std_ms: number

@@ -5,7 +5,7 @@ import { linesOf, seriesOf } from './media-lines.ts'
 import { DIAGO, ECHO, TALK } from './media-sides.ts'
 
 const report = (over: Partial<WindowReport> = {}): WindowReport => ({
-  ...{ sent: 500, received: 500, lost: 0, late: 0, holes: 0, gaps: 0, own_late_p95_ms: 0.1, own_late_max_ms: 0.2 },
+  ...{ sent: 500, received: 500, lost: 0, late: 0, holes: 0, gaps: 0, own_late_p99_ms: 0.1, own_late_max_ms: 0.2 },
   ...{ between_std_ms: 0.1, between_p99_ms: 20.1, ear_p50_ms: 10, ear_p95_ms: 19, turn_ms: [] },
   ...{ interrupted: 0, unheard: 0 },
   ...over,

@@ -116,7 +116,7 @@ export function told(point: Point): string {
     ...(system === TALK ? toldTurns(point) : toldMarks(point)),
     `${sumOf(point, r => r.holes)} holes, ${sumOf(point, r => r.gaps)} gaps over 40 ms`,
     ...(memoryMb === null ? [] : [`${(memoryMb * 1024).toFixed(0)} KB a call`]),
-    `caller late by ${ms(r => r.own_late_p95_ms)} ms (p95), ${callerCores} of a core`,
+    `caller late by ${ms(r => r.own_late_p99_ms)} ms (p99), ${callerCores} of a core`,
     ...(flaw === null ? [] : [`not valid: ${flaw}`]),
   ].join('; ')
 }

@@ -236,7 +236,7 @@ function conclude({ points, tell, unmeasured }: Stage, point: Point, loads: read
   return false
 }
 
-const lateOf = (windows: readonly Window[]) => median(windows.map(({ report }) => report.own_late_p95_ms))
+const lateOf = (windows: readonly Window[]) => median(windows.map(({ report }) => report.own_late_p99_ms))
 const coresOf = (windows: readonly Window[]) => median(windows.map(({ callerCores }) => callerCores))
 /** Windows of a machine that held everybody up were measured again already. */
 const deservesAnother = (point: Point) => flawOf(point) !== null && !wasHeldUp(point)
@@ -248,7 +248,7 @@ function flawOf({ system, windows, flaw }: Point): string | null {
   const sum = (figure: (report: WindowReport) => number) =>
     windows.reduce((total, { report }) => total + figure(report), 0)
   const lateMs = lateOf(windows)
-  if (lateMs > LATE_MS) return `the caller's own packets were late by ${lateMs.toFixed(1)} ms (p95)`
+  if (lateMs > LATE_MS) return `the caller's own packets were late by ${lateMs.toFixed(1)} ms (p99)`
   const cores = coresOf(windows)
   if (cores > MOST_CORES) return `the caller itself took ${cores.toFixed(2)} of a core`
   const sent = sum(report => report.sent)

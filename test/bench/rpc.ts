@@ -71,9 +71,9 @@ export function usageOf(pid: number): { cpuMs: number; residentMb: number } {
   return { cpuMs: (Number(fields[11]) + Number(fields[12])) * TICK_MS, residentMb: Number(kb) / 1024 }
 }
 
-/** Of what a generator of load sends, 95 of 100 leave within so long of their time, or it measures itself, or the machine. */
+/** Of what a generator of load sends, 99 of 100 leave within so long of their time, or it measures itself, or the machine. */
 export const LATE_MS = 5
-export const lateness = (ms: readonly number[]) => percentile(ms, 95)
+export const lateness = (ms: readonly number[]) => percentile(ms, 99)
 
 export const median = (values: readonly number[]) => percentile(values, 50)
 

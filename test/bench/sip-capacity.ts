@@ -150,7 +150,7 @@ function told({ calls, verdict, failed, slow, repeated, answered, busy }: Step, 
     `${verdict}: ${calls} calls, ${failed} failed${why}, ${slow} slow, ${repeated} repeated`,
     `200 after ${spread} ms (p50 / p95 / p99)`,
     `of a core: ${cores.join(', ')}`,
-    `caller late by ${lateness(report.late_ms).toFixed(2)} ms (p95)`,
+    `caller late by ${lateness(report.late_ms).toFixed(2)} ms (p99)`,
   ].join('; ')
 }
 

@@ -106,7 +106,7 @@ function told({ calls, ringing, answered, late, failed, cpuMs }: Measured): stri
     `${calls} calls, ${failed} failed`,
     `18x ${spread(ringing)}, 200 ${spread(answered)} ms (p50 / p95 / p99 / most)`,
     `CPU of a call: ${cpu.join(', ')} ms`,
-    `caller late by ${lateness(late).toFixed(2)} ms (p95)`,
+    `caller late by ${lateness(late).toFixed(2)} ms (p99)`,
   ].join('; ')
 }
 

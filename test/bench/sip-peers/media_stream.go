@@ -226,7 +226,7 @@ type windowReport struct {
 	Holes int `json:"holes"`
 	Gaps  int `json:"gaps"`
 	// How long after their time the packets left: the generator's own fault.
-	OwnLateP95 float64 `json:"own_late_p95_ms"`
+	OwnLateP99 float64 `json:"own_late_p99_ms"`
 	OwnLateMax float64 `json:"own_late_max_ms"`
 	// Between two packets of the other side's.
 	BetweenStd float64   `json:"between_std_ms"`
@@ -245,7 +245,7 @@ func (w *window) report() windowReport {
 		lost = w.sent - w.returned
 	}
 	return windowReport{Sent: w.sent, Received: w.received, Lost: lost, Late: w.late, Holes: w.holes, Gaps: w.gaps,
-		OwnLateP95: percentile(w.lateMs, 95), OwnLateMax: percentile(w.lateMs, 100),
+		OwnLateP99: percentile(w.lateMs, 99), OwnLateMax: percentile(w.lateMs, 100),
 		BetweenStd: deviation(w.betweenMs), BetweenP99: percentile(w.betweenMs, 99),
 		EarP50: percentile(w.earMs, 50), EarP95: percentile(w.earMs, 95),
 		TurnMs: append([]float64{}, w.turnMs...), Interrupted: w.interrupted, Unheard: w.unheard}
