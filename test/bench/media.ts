@@ -27,9 +27,9 @@ const FULL: Plan = {
 /** Until the last that answered is sent to as the others are; and until all who talk have begun to. */
 const SETTLE_MS = 1000
 const TALK_SETTLE_MS = 5000
-/** The first call loads what all share, and some more let the compiler see what it is about. */
+/** The first call loads what all share; then many, until V8 has compiled what calls run, as in an engine that is a day old. */
 const FIRST_MS = 1000
-const WARM_UP = { calls: 10, echoMs: 2000, talkMs: 8000 }
+const WARM_UP = { calls: 50, echoMs: 5000, talkMs: 30_000 }
 /** Then a conversation has all the sound that its recogniser may be asked for again (`audio/memory.ts`). */
 const FULL_MS = 65_000
 /** What needs more of a core measures the caller. */
@@ -117,7 +117,8 @@ async function rounds(
       const point = points.get(system)!
       await withCalls(caller, system, point, async () => {
         point.windows.push(await measureInTime(caller, system, calls, plan.seconds))
-        point.memoryMb ??= (residentMb(system) - idle.get(system)!) / calls
+        // Fewer do not fill what the warm-up has grown.
+        if (calls >= WARM_UP.calls) point.memoryMb ??= (residentMb(system) - idle.get(system)!) / calls
       })
     }
   }

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"container/heap"
 	mathrand "math/rand/v2"
 	"runtime"
-	"sort"
 	"sync"
 	"time"
 	"unsafe"
@@ -25,10 +25,23 @@ type line struct {
 	start   time.Time
 	poll    int
 	mutex   sync.Mutex
-	streams []*stream // in the order in which they are due, from `next` on
+	streams queue
 	bySock  map[int32]*stream
-	next    int
 	window  *window
+}
+
+// Who is due next comes first. Not taken in turns: one that joined while another was late would keep that one late for good.
+type queue []*stream
+
+func (q queue) Len() int           { return len(q) }
+func (q queue) Less(a, b int) bool { return q[a].due.Before(q[b].due) }
+func (q queue) Swap(a, b int)      { q[a], q[b] = q[b], q[a] }
+func (q *queue) Push(s any)        { *q = append(*q, s.(*stream)) }
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	s := (*q)[last]
+	*q = (*q)[:last]
+	return s
 }
 
 func newLine() (*line, error) {
@@ -55,16 +68,14 @@ func (l *line) join(s *stream, port int) error {
 	passed := time.Since(l.start).Truncate(frameTime)
 	s.due = l.start.Add(passed + frameTime + s.phase)
 	l.bySock[int32(s.socket)] = s
-	l.streams = append(l.streams, s)
-	sort.Slice(l.streams, func(a, b int) bool { return l.streams[a].due.Before(l.streams[b].due) })
-	l.next = 0
+	heap.Push(&l.streams, s)
 	return unix.EpollCtl(l.poll, unix.EPOLL_CTL_ADD, s.socket, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(s.socket)})
 }
 
 func (l *line) clear() {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.streams, l.next = nil, 0
+	l.streams = nil
 	clear(l.bySock)
 }
 
@@ -123,7 +134,7 @@ func sleep(wait time.Duration) {
 // Under the mutex; when to come back, at the latest `latest`.
 func (l *line) sendDue(latest time.Time) time.Time {
 	for range l.streams {
-		s := l.streams[l.next]
+		s := l.streams[0]
 		now := time.Now()
 		if s.due.After(now) {
 			if s.due.Before(latest) {
@@ -133,7 +144,7 @@ func (l *line) sendDue(latest time.Time) time.Time {
 		}
 		s.send(now, l.window)
 		s.due = s.due.Add(frameTime)
-		l.next = (l.next + 1) % len(l.streams)
+		heap.Fix(&l.streams, 0)
 	}
 	return latest
 }
