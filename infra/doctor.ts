@@ -58,7 +58,7 @@ function looksOf({ config, place, env }: Here): Look[] {
     ...some(allInOne, { part: 'Models', look: () => judgeModels(lookAtModels(config)) }),
     {
       part: 'Disk',
-      look: () => examineDisks([config.home, ...named(config.BLOB_DIR), ...(engine ? [spoolFolder(config)] : [])]),
+      look: () => examineDisks(foldersOf(config, place)),
     },
     { part: 'Postgres', look: () => atPostgres(config, place) },
     { part: 'Redis', look: () => atRedis(config, place) },
@@ -76,6 +76,14 @@ function looksOf({ config, place, env }: Here): Look[] {
 }
 
 const named = (folder: string | undefined) => (folder === undefined ? [] : [folder])
+
+/** What an engine alone writes to has names of its own; its home may be as small as it likes. */
+function foldersOf(config: Config, { allInOne, control, engine }: Place): string[] {
+  const { home, BLOB_DIR, BLOB_S3_URL } = config
+  const keepsBlobs = BLOB_DIR === undefined && !BLOB_S3_URL
+  const own = allInOne || control || keepsBlobs ? [home] : []
+  return [...own, ...named(BLOB_DIR), ...(engine ? [spoolFolder(config)] : [])]
+}
 
 function judgeStopped(config: Config): Finding[] {
   const say = about('Parley')

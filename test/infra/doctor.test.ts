@@ -71,6 +71,25 @@ describe('a whole installation', () => {
     expect(readdirSync(join(stack.folder, 'blobs'))).toEqual([])
   })
 
+  it('is judged at an engine alone by the folders it was given, however small its home is', async () => {
+    const { DATABASE_URL: _, ...alone } = env
+    const [home, blobs, spool] = ['home', 'blobs', 'spool'].map(name => join(stack.folder, name)) as [
+      string,
+      string,
+      string,
+    ]
+    for (const each of [home, blobs, spool]) mkdirSync(each, { recursive: true })
+    const engine = { ...alone, PARLEY_HOME: home, BLOB_DIR: blobs, SPOOL_DIR: spool }
+    const disks = async (given: Record<string, string>) => {
+      const { findings } = await examine(given)
+      return findings.flatMap(({ part, text }) => (part === 'Disk' ? [text] : [])).join()
+    }
+    const [told, atControl] = [await disks(engine), await disks({ ...engine, DATABASE_URL: env['DATABASE_URL']! })]
+    expect(told).toContain(blobs)
+    expect(told).not.toContain(home)
+    expect(atControl).toContain(home)
+  })
+
   it('is told in words with the same end', async () => {
     const { code, out, err } = await callDoctor([], env)
     expect([code, err]).toEqual([0, ''])
