@@ -5,6 +5,7 @@
 import { appendFile, mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { EventJournal, Log } from '../media/ports.ts'
+import { inOrder } from './in-order.ts'
 
 const ENDING = '.ndjson'
 
@@ -12,10 +13,7 @@ const ENDING = '.ndjson'
 export function openEventJournal(folder: string, startedMs: number, log: Log): EventJournal {
   const name = `${String(startedMs).padStart(15, '0')}-${process.pid}${ENDING}`
   const file = join(folder, name)
-  let work: Promise<unknown> = Promise.resolve()
-  const next = (step: () => Promise<unknown>) => {
-    work = work.then(step).catch(error => log.error({ err: error }, 'events that are due cannot be kept on disk'))
-  }
+  const next = inOrder(log, 'events that are due cannot be kept on disk')
   return {
     append: events =>
       next(async () => {

@@ -16,6 +16,9 @@ import { type Agent, type IncomingResponse, responseOf, type SentRequest, type S
 import type { Traces } from './trace.ts'
 import { NO_TURN, takesTurn } from './turn.ts'
 
+/** `dialogId`: once it is answered. */
+export type Tracked = { readonly dialogId?: string; lost(): void }
+
 /** What dialing and answering share. */
 export type TrunkContext = {
   readonly agent: Agent
@@ -35,7 +38,7 @@ export type TrunkContext = {
   /** Asks whether somebody is there, out of turn; what comes of it is told to `health`. */
   ask(trunk: TrunkPlan, place: Place): void
   /** Keeps `thing` until the returned function is called; when the signalling server is lost, `lost` is. */
-  track(thing: { lost(): void }): () => void
+  track(thing: Tracked): () => void
 }
 
 export type AttemptOutcome = {

@@ -9,6 +9,13 @@ import type { HostStatus } from './hosts.ts'
 import type { MediaOptions } from './media.ts'
 import type { RegistrationStatus } from './registration.ts'
 
+/** By the SIP server's own ids; they outlive the process, so that the next one of this engine finds them. */
+export type OpenDialogs = {
+  opened(id: string): void
+  ended(id: string): void
+  all(): readonly string[]
+}
+
 export type EdgeOptions = {
   /** The signalling server's admin port: ours, or a real drachtio-server's. */
   readonly host: string
@@ -42,6 +49,11 @@ export type EdgeOptions = {
   readonly pace?: Pace
   /** How long a call waits for news of its trunk. */
   readonly trunkWaitMs?: number
+  /**
+   * A drachtio-server keeps the dialogs of an engine that has died or lost its connection, with a caller who hears nothing:
+   * they are hung up at the next connection. Left out: only by the embedded server, which does so by itself.
+   */
+  readonly dialogs?: OpenDialogs
   /** Of names; left out: the system's. */
   readonly resolver?: Resolver
   /** Whether a trunk may be at an address; left out: at any. What is sent is the SIP server's to hold back. */

@@ -5,7 +5,7 @@ import type { CallTraces, Dialer, DialOptions, DialResult } from '../../media/po
 import { remembering, systemResolver } from '../server/resolve.ts'
 import { isLoopback } from '../server/transport.ts'
 import { takeFromSoftphone, takeInvite } from './answer.ts'
-import { ALLOW, failure, type TrunkContext } from './attempt.ts'
+import { ALLOW, failure, type Tracked, type TrunkContext } from './attempt.ts'
 import { dial } from './dial.ts'
 import { Trunks } from './directory.ts'
 import { diagnose } from './doctor.ts'
@@ -20,7 +20,7 @@ import { SoftphoneRegistrar } from './registrar.ts'
 import { Registrar, type RegistrationStatus, registers } from './registration.ts'
 import { dialSoftphone } from './softphones-dial.ts'
 import { sourcesWith } from './softphones-sources.ts'
-import { createAgent, type IncomingRequest, type Reply, setRoutes, stopAgent, watchFrames } from './srf.ts'
+import { createAgent, endDialog, type IncomingRequest, type Reply, setRoutes, stopAgent, watchFrames } from './srf.ts'
 import { Traces } from './trace.ts'
 import { NO_TURN, takesTurn } from './turn.ts'
 import { waitFor } from './wait.ts'
@@ -64,7 +64,7 @@ class SipEdge implements Edge {
   private spoken = new Set<string>()
   private where = ''
   /** Legs, attempts and offers, to be told when the server is lost. */
-  private readonly tracked = new Set<{ lost(): void }>()
+  private readonly tracked = new Set<Tracked>()
   private readonly stopWatching: () => void
   private cancelResolve: () => void = () => {}
   private up = false
@@ -96,10 +96,7 @@ class SipEdge implements Edge {
       ask: (trunk, place) => void this.pinger.ask(trunk, place),
       mediaTimeoutMs: mediaTimeoutMs ?? MEDIA_TIMEOUT_MS,
       referSilenceMs: options.referSilenceMs ?? REFER_SILENCE_MS,
-      track: thing => {
-        this.tracked.add(thing)
-        return () => this.tracked.delete(thing)
-      },
+      track: thing => this.track(thing),
     }
     const parts = { agent, health: this.health, clock, log }
     this.registrar = new Registrar({
@@ -191,10 +188,35 @@ class SipEdge implements Edge {
     this.up = up
     if (!up) for (const thing of [...this.tracked]) thing.lost()
     if (!up) this.tracked.clear()
+    if (up) this.hangUpLeft()
     if (up) this.wake()
     this.registrar.connected(up)
     this.pinger.connected(up)
     this.options.onState?.(up)
+  }
+
+  private track(thing: Tracked): () => void {
+    const { dialogs } = this.options
+    const { dialogId } = thing
+    this.tracked.add(thing)
+    if (dialogId !== undefined) dialogs?.opened(dialogId)
+    return () => {
+      // What was lost with the connection stays open at the server.
+      if (this.tracked.delete(thing) && dialogId !== undefined) dialogs?.ended(dialogId)
+    }
+  }
+
+  /** A server that was started anew, or hung up itself, knows none of them. */
+  private hangUpLeft(): void {
+    const { dialogs, log } = this.options
+    const left = dialogs?.all() ?? []
+    if (left.length > 0) log.warn({ dialogs: left.length }, 'dialogs of a connection before are hung up')
+    for (const id of left) {
+      endDialog(this.agent, id, error => {
+        if (error) log.debug({}, 'a dialog of a connection before was gone')
+        dialogs?.ended(id)
+      })
+    }
   }
 
   private onInvite(req: IncomingRequest, res: Reply): void {

@@ -212,6 +212,10 @@ export class SipLeg implements Leg {
     return result
   }
 
+  get dialogId(): string {
+    return this.options.dialog.id
+  }
+
   /** The connection to the signalling server is gone, and with it every means to speak for this call. */
   lost(): void {
     this.finish({ by: 'network', reason: 'connection_lost' })

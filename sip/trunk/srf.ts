@@ -43,6 +43,8 @@ export type Reply = {
 }
 
 export type SrfDialog = {
+  /** The server's. */
+  readonly id: string
   readonly type: 'uac' | 'uas'
   /** The INVITE, and the 200 that answered it. */
   readonly req: SipIn
@@ -130,6 +132,7 @@ type Client = {
   /** Tells the server all `verbs`. */
   route(verb: string): void
   removeRoute(verb: string): void
+  request(options: { method: string; stackDialogId: string; headers: object }, done: (error: unknown) => void): void
 }
 type Internals = { app?: { client?: Client; readonly routedMethods: Readonly<Record<string, true>> } }
 
@@ -155,6 +158,16 @@ export function setRoutes(agent: Agent, on: boolean): void {
   for (const verb of [...client.verbs.keys()]) client.removeRoute(verb)
   // Without a connection the package forgets none.
   client.verbs.clear()
+}
+
+/** A BYE in a dialog that the server has and the package does not: of a connection, or of a process, before. */
+export function endDialog(agent: Agent, id: string, done: (error: unknown) => void): void {
+  const { client } = (agent as unknown as Internals).app ?? {}
+  try {
+    client?.request({ method: 'BYE', stackDialogId: id, headers: {} }, done)
+  } catch (error) {
+    done(error)
+  }
 }
 
 /** Leaves the server for good. Without a connection `disconnect` throws and goes on trying to reconnect for ever. */
