@@ -23,7 +23,7 @@ import { createEdgeLog } from './edge-log.ts'
 import { openEventJournal } from './event-journal.ts'
 import { createLog } from './log.ts'
 import { openMetrics } from './metrics.ts'
-import { keepOpenDialogs } from './open-dialogs.ts'
+import { keepOpenCalls } from './open-calls.ts'
 import { openRedis, required } from './parts.ts'
 import { goFirst } from './priority.ts'
 import { runUntilStopped } from './process.ts'
@@ -53,7 +53,7 @@ await runUntilStopped('engine', async () => {
   void recorder.recover()
   // Before the first call that speaks it, which would lose its first sounds.
   loadOpus().catch(error => log.error({ err: error }, 'Opus could not be loaded'))
-  const dialogs = await keepOpenDialogs(join(spoolFolder(config), 'dialogs'), log)
+  const calls = await keepOpenCalls(join(spoolFolder(config), 'calls'), log)
   const rtpHost = config.RTP_HOST ?? config.SIP_HOST
   const ports = { min: config.RTP_PORT_MIN, max: config.RTP_PORT_MAX }
 
@@ -94,7 +94,7 @@ await runUntilStopped('engine', async () => {
         .catch(error => log.warn({ err: error }, 'trunk status could not be sent'))
     },
     referSilenceMs: config.REFER_SILENCE_SECONDS * 1000,
-    dialogs,
+    calls,
     onAllowedSources: cidrs => config.SIP_ALLOW_FILE && writeAllowedSources(config.SIP_ALLOW_FILE, cidrs),
   })
   bus.onTrunkCheck(trunk => edge.check(trunk))

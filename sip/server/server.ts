@@ -27,6 +27,7 @@ import { Transactions } from './transactions.ts'
 import type { Flow, HostPortOf } from './transport.ts'
 import { STREAM_LIMITS, type StreamLimits } from './transport-stream.ts'
 import type { TlsSettings } from './transport-tls.ts'
+import { VERSION } from './version.ts'
 import { type AppFrame, leader } from './wire.ts'
 
 export type SipServerOptions = {
@@ -78,8 +79,6 @@ export type SipServerStats = Readonly<SipServerCounters> & {
   readonly connections: number
 }
 
-/** Read by drachtio-srf, which pings from v0.8.2 on. */
-const VERSION = 'v0.9.10-parley'
 const RESPONSE_START = 'SIP/2.0 '
 const ORPHAN_GRACE_MS = 2000
 

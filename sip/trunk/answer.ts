@@ -6,7 +6,7 @@ import type { RtpSession } from '../../media/rtp/session.ts'
 import { splitOutside } from '../text/grammar.ts'
 import { type AgreedAudio, answerOffer, type LocalAudio, makeOffer } from '../text/offer.ts'
 import { userOf } from './address.ts'
-import type { TrunkContext } from './attempt.ts'
+import { type TrunkContext, trackLeg } from './attempt.ts'
 import { accountOf, Credentials } from './credentials.ts'
 import type { Trunks } from './directory.ts'
 import { isDeaf, openEarly } from './early.ts'
@@ -294,8 +294,7 @@ class Offer implements InboundOffer {
           return
         }
         const leg = this.legOf(dialog, { rtp, local, audio })
-        const untrack = this.context.track(leg)
-        void leg.ended.then(untrack)
+        trackLeg(this.context, leg)
         resolve(leg)
       })
     })

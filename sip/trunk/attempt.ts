@@ -10,14 +10,14 @@ import { callHeaders, nextHop, requestUri } from './identity.ts'
 import { SipLeg } from './leg.ts'
 import { type MediaOptions, rtpParams, sampleRateOf } from './media.ts'
 import type { SipMeters } from './meters.ts'
+import type { OpenCall } from './open-calls.ts'
 import { challengeWords, secondsIn, unansweredVerdict, type Verdict, verdictOf } from './outcome.ts'
 import { type Place, type Places, reached } from './places.ts'
 import { type Agent, type IncomingResponse, responseOf, type SentRequest, type SrfDialog } from './srf.ts'
 import type { Traces } from './trace.ts'
 import { NO_TURN, takesTurn } from './turn.ts'
 
-/** `dialogId`: once it is answered. */
-export type Tracked = { readonly dialogId?: string; lost(): void }
+export type Tracked = { lost(): void }
 
 /** What dialing and answering share. */
 export type TrunkContext = {
@@ -39,6 +39,8 @@ export type TrunkContext = {
   ask(trunk: TrunkPlan, place: Place): void
   /** Keeps `thing` until the returned function is called; when the signalling server is lost, `lost` is. */
   track(thing: Tracked): () => void
+  /** What the server would go on with if this process died now; until the returned function is called. */
+  keep(call: OpenCall): () => void
 }
 
 export type AttemptOutcome = {
@@ -77,6 +79,15 @@ export const CANCELED: Verdict = { status: 'canceled', reason: 'canceled_by_api'
 const UNUSABLE = 'The answer of the carrier can not be used.'
 const SERVER_LOST: Verdict = { status: 'failed', reason: 'internal_error', words: 'The signalling server is away.' }
 
+export function trackLeg(context: TrunkContext, leg: SipLeg): void {
+  const untrack = context.track(leg)
+  const release = context.keep({ endedBy: 'BYE', id: leg.dialogId })
+  void leg.ended.then(() => {
+    untrack()
+    release()
+  })
+}
+
 export function failure(verdict: Verdict, sipCode: number | null): { ok: false; failure: DialFailure } {
   return { ok: false, failure: { status: verdict.status, reason: verdict.reason, sipCode } }
 }
@@ -95,6 +106,8 @@ export class Attempt {
   /** What the peer has said of its sound before the answer. */
   private described: string | null = null
   private settled = false
+  /** To be called once this INVITE needs no CANCEL any more. */
+  private release: () => void = () => {}
   private settle: (outcome: AttemptOutcome) => void = () => {}
   private readonly cleanups: (() => void)[] = []
 
@@ -157,6 +170,7 @@ export class Attempt {
   private finish(result: DialResult, next = false, retryAfterMs: number | null = null): void {
     if (this.settled) return
     this.settled = true
+    this.release()
     for (const cleanup of this.cleanups) cleanup()
     this.settle({ result, next, answered: this.heard, retryAfterMs })
   }
@@ -186,6 +200,8 @@ export class Attempt {
     if (req === undefined) return
     this.sent = req
     this.context.traces.bind(req.get('Call-ID'), this.parts.options.plan.call_id, this.parts.trunk.id)
+    this.release()
+    if (!this.settled) this.release = this.context.keep({ endedBy: 'CANCEL', id: req.stackTxnId })
     if (this.canceling !== null || this.settled) this.sendCancel()
   }
 
@@ -259,8 +275,7 @@ export class Attempt {
     const line = options.plan.trunk_id === null ? null : trunk
     const bounds = { mediaTimeoutMs, referSilenceMs }
     const leg = new SipLeg({ dialog, rtp, local, audio, clock, log, ...bounds, trunk: line, credentials, own })
-    const untrack = this.context.track(leg)
-    void leg.ended.then(untrack)
+    trackLeg(this.context, leg)
     this.finish({ ok: true, leg })
   }
 

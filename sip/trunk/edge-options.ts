@@ -7,14 +7,8 @@ import type { CallTraces, Clock, Dialer, InboundOffer, Log, Softphones, TrunkDir
 import type { Resolver } from '../server/resolve.ts'
 import type { HostStatus } from './hosts.ts'
 import type { MediaOptions } from './media.ts'
+import type { OpenCalls } from './open-calls.ts'
 import type { RegistrationStatus } from './registration.ts'
-
-/** By the SIP server's own ids; they outlive the process, so that the next one of this engine finds them. */
-export type OpenDialogs = {
-  opened(id: string): void
-  ended(id: string): void
-  all(): readonly string[]
-}
 
 export type EdgeOptions = {
   /** The signalling server's admin port: ours, or a real drachtio-server's. */
@@ -50,10 +44,10 @@ export type EdgeOptions = {
   /** How long a call waits for news of its trunk. */
   readonly trunkWaitMs?: number
   /**
-   * A drachtio-server keeps the dialogs of an engine that has died or lost its connection, with a caller who hears nothing:
-   * they are hung up at the next connection. Left out: only by the embedded server, which does so by itself.
+   * A drachtio-server keeps the calls of an engine that has died or lost its connection, with a caller who hears nothing:
+   * they are ended at the next connection. Left out: only by the embedded server, which does so by itself.
    */
-  readonly dialogs?: OpenDialogs
+  readonly calls?: OpenCalls
   /** Of names; left out: the system's. */
   readonly resolver?: Resolver
   /** Whether a trunk may be at an address; left out: at any. What is sent is the SIP server's to hold back. */

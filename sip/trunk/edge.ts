@@ -4,6 +4,7 @@ import type { TrunkCheckReport } from '../../media/contract/sip-trace.ts'
 import type { CallTraces, Dialer, DialOptions, DialResult } from '../../media/ports.ts'
 import { remembering, systemResolver } from '../server/resolve.ts'
 import { isLoopback } from '../server/transport.ts'
+import { isEmbedded } from '../server/version.ts'
 import { takeFromSoftphone, takeInvite } from './answer.ts'
 import { ALLOW, failure, type Tracked, type TrunkContext } from './attempt.ts'
 import { dial } from './dial.ts'
@@ -13,6 +14,7 @@ import { Examiner } from './doctor-check.ts'
 import type { Edge, EdgeOptions } from './edge-options.ts'
 import { HostHealth, type HostStatus, hostsOf } from './hosts.ts'
 import { createSipMeters } from './meters.ts'
+import type { OpenCall } from './open-calls.ts'
 import { RETRY_SOON } from './outcome.ts'
 import { Pinger } from './pings.ts'
 import { Places } from './places.ts'
@@ -20,7 +22,7 @@ import { SoftphoneRegistrar } from './registrar.ts'
 import { Registrar, type RegistrationStatus, registers } from './registration.ts'
 import { dialSoftphone } from './softphones-dial.ts'
 import { sourcesWith } from './softphones-sources.ts'
-import { createAgent, endDialog, type IncomingRequest, type Reply, setRoutes, stopAgent, watchFrames } from './srf.ts'
+import { createAgent, endCall, type IncomingRequest, type Reply, setRoutes, stopAgent, watchFrames } from './srf.ts'
 import { Traces } from './trace.ts'
 import { NO_TURN, takesTurn } from './turn.ts'
 import { waitFor } from './wait.ts'
@@ -68,6 +70,9 @@ class SipEdge implements Edge {
   private readonly stopWatching: () => void
   private cancelResolve: () => void = () => {}
   private up = false
+  /** How many were lost. */
+  private connection = 0
+  private serverEndsCalls = false
   private closing = false
   /** Calls to be placed that wait for the server to come back. */
   private readonly waiting = new Set<() => void>()
@@ -96,7 +101,11 @@ class SipEdge implements Edge {
       ask: (trunk, place) => void this.pinger.ask(trunk, place),
       mediaTimeoutMs: mediaTimeoutMs ?? MEDIA_TIMEOUT_MS,
       referSilenceMs: options.referSilenceMs ?? REFER_SILENCE_MS,
-      track: thing => this.track(thing),
+      track: thing => {
+        this.tracked.add(thing)
+        return () => this.tracked.delete(thing)
+      },
+      keep: call => this.keep(call),
     }
     const parts = { agent, health: this.health, clock, log }
     this.registrar = new Registrar({
@@ -162,8 +171,9 @@ class SipEdge implements Edge {
   private connect(): void {
     const { agent } = this
     const { host, port, secret, log } = this.options
-    agent.on('connect', (error, listens, _version, local) => {
+    agent.on('connect', (error, listens, version, local) => {
       this.where = `${host}:${port} ${listens ?? ''} ${local ?? ''}`
+      this.serverEndsCalls = version !== undefined && isEmbedded(version)
       this.spoken = new Set(listens?.match(/\b(?:udp|tcp|tls)(?=\/)/g) ?? [])
       if (error) log.error({}, 'signalling server refused the secret')
       else this.changed(true)
@@ -186,35 +196,36 @@ class SipEdge implements Edge {
   private changed(up: boolean): void {
     if (up === this.up) return
     this.up = up
+    if (!up) this.connection++
     if (!up) for (const thing of [...this.tracked]) thing.lost()
     if (!up) this.tracked.clear()
-    if (up) this.hangUpLeft()
+    if (up) this.endLeft()
     if (up) this.wake()
     this.registrar.connected(up)
     this.pinger.connected(up)
     this.options.onState?.(up)
   }
 
-  private track(thing: Tracked): () => void {
-    const { dialogs } = this.options
-    const { dialogId } = thing
-    this.tracked.add(thing)
-    if (dialogId !== undefined) dialogs?.opened(dialogId)
+  private keep(call: OpenCall): () => void {
+    const { calls } = this.options
+    const { connection } = this
+    if (calls === undefined || this.serverEndsCalls) return () => {}
+    calls.opened(call)
     return () => {
       // What was lost with the connection stays open at the server.
-      if (this.tracked.delete(thing) && dialogId !== undefined) dialogs?.ended(dialogId)
+      if (connection === this.connection) calls.ended(call)
     }
   }
 
-  /** A server that was started anew, or hung up itself, knows none of them. */
-  private hangUpLeft(): void {
-    const { dialogs, log } = this.options
-    const left = dialogs?.all() ?? []
-    if (left.length > 0) log.warn({ dialogs: left.length }, 'dialogs of a connection before are hung up')
-    for (const id of left) {
-      endDialog(this.agent, id, error => {
-        if (error) log.debug({}, 'a dialog of a connection before was gone')
-        dialogs?.ended(id)
+  /** A server that was started anew, or ended them itself, knows none of them. */
+  private endLeft(): void {
+    const { calls, log } = this.options
+    const left = calls?.all() ?? []
+    if (left.length > 0) log.warn({ calls: left.length }, 'calls of a connection before are ended')
+    for (const call of left) {
+      endCall(this.agent, call, error => {
+        if (error) log.debug({}, 'a call of a connection before was gone')
+        calls?.ended(call)
       })
     }
   }

@@ -3,6 +3,7 @@
  * only importer of drachtio-srf in the whole project.
  */
 import Srf from 'drachtio-srf'
+import type { OpenCall } from './open-calls.ts'
 
 export type SipIn = {
   readonly body: string
@@ -22,6 +23,8 @@ export type SipIn = {
 
 export type IncomingRequest = SipIn & { on(event: 'cancel', listener: () => void): void }
 export type SentRequest = SipIn & {
+  /** The server's. */
+  readonly stackTxnId: string
   on(event: 'response', listener: (res: IncomingResponse) => void): void
   cancel(done: (error: Error | null) => void): void
 }
@@ -132,7 +135,10 @@ type Client = {
   /** Tells the server all `verbs`. */
   route(verb: string): void
   removeRoute(verb: string): void
-  request(options: { method: string; stackDialogId: string; headers: object }, done: (error: unknown) => void): void
+  request(
+    options: { method: string; uri?: string; stackDialogId?: string; stackTxnId?: string; headers: object },
+    done: (error: unknown) => void,
+  ): void
 }
 type Internals = { app?: { client?: Client; readonly routedMethods: Readonly<Record<string, true>> } }
 
@@ -160,11 +166,13 @@ export function setRoutes(agent: Agent, on: boolean): void {
   client.verbs.clear()
 }
 
-/** A BYE in a dialog that the server has and the package does not: of a connection, or of a process, before. */
-export function endDialog(agent: Agent, id: string, done: (error: unknown) => void): void {
+/** Ends what the server has and the package does not: of a connection, or of a process, before. */
+export function endCall(agent: Agent, { endedBy, id }: OpenCall, done: (error: unknown) => void): void {
   const { client } = (agent as unknown as Internals).app ?? {}
+  // The server has the address of either; the package asks for one with a CANCEL.
+  const which = endedBy === 'BYE' ? { stackDialogId: id } : { stackTxnId: id, uri: 'sip:placeholder' }
   try {
-    client?.request({ method: 'BYE', stackDialogId: id, headers: {} }, done)
+    client?.request({ method: endedBy, headers: {}, ...which }, done)
   } catch (error) {
     done(error)
   }
