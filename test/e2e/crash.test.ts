@@ -81,6 +81,8 @@ describe('kill -9 in mid-call', () => {
     const closed = phone.events.filter(({ type }) => type === 'CALL_CLOSED').length
     const call = await owner.place(CALLEE)
     await phone.wait('CALL_INCOMING', 20_000, ++calls)
+    // A few milliseconds after its INVITE an engine has not yet written what a drachtio-server is to be told of it.
+    await call.wait('call.ringing')
     const engine = await stack.engineOf(call.id)
     process.kill(engine.child.pid, 'SIGKILL')
     const next = await owner.place(CALLEE)
