@@ -10,6 +10,7 @@ import {
   moveDoor,
   ON_THE_WAY_MS,
   type Places,
+  roomOf,
 } from '../contract/spread.ts'
 import type { Clock, Log } from '../ports.ts'
 
@@ -36,6 +37,7 @@ export class Presence {
   #others: readonly Heartbeat[] = []
   #heardAtMs = Number.NEGATIVE_INFINITY
   #cancel = () => {}
+  #toldRoom: ReturnType<typeof roomOf> | null = null
   /** The next beat is due sooner than by itself. */
   #soon = false
   /** While Redis is silent the one beat waits, and no other is sent after it. */
@@ -56,12 +58,19 @@ export class Presence {
     await this.#beat()
   }
 
+  /** Another engine has news, which only who waits for it asks for: the others hear of it soon enough. */
+  heard(): void {
+    if (!this.#closed && (!this.#door.open || this.#isFullAndOpen())) this.#round()
+  }
+
   /** Places, ears or the SIP server are not what they were. */
   changed(): void {
     this.#openIfDue()
     if (this.#closed) return
+    // The others may wait for it: as long as they don't know, they are shut.
+    const isNews = roomOf(this.#options.places()) !== this.#toldRoom
     // Who is full asks at once who is not: by what it knows the others may all be shut.
-    const hurries = (this.#wantsToShut() && !this.#shutting) || this.#isFullAndOpen()
+    const hurries = (this.#wantsToShut() && !this.#shutting) || this.#isFullAndOpen() || isNews
     if (hurries) this.#round()
     else if (!this.#soon) this.#beatSoon()
   }
@@ -114,6 +123,7 @@ export class Presence {
     this.#isStale = false
     const shuts = this.#wantsToShut()
     this.#shutting = shuts
+    this.#toldRoom = roomOf(this.#options.places())
     const told = { ...this.#own(), open: this.#door.open && !shuts }
     try {
       this.#others = await bus.heartbeat({ ...told, hears: hears(), rooms })
@@ -140,9 +150,12 @@ export class Presence {
   }
 
   /** While Redis is away nobody is known to be there. */
+  #known(): readonly Heartbeat[] {
+    return this.#options.clock.now() - this.#heardAtMs < HEARTBEAT_TTL_MS ? this.#others : []
+  }
+
   #isInTurn(): boolean {
-    const known = this.#options.clock.now() - this.#heardAtMs < HEARTBEAT_TTL_MS
-    return isInTurn(this.#own(), known ? this.#others : [])
+    return isInTurn(this.#own(), this.#known())
   }
 
   #isFullAndOpen(): boolean {
@@ -160,7 +173,7 @@ export class Presence {
 
   #move(open: boolean): void {
     const { clock, log, onDoor } = this.#options
-    const door = moveDoor(this.#door, open, clock.now(), this.#own())
+    const door = moveDoor(this.#door, open, clock.now(), this.#own(), this.#known())
     if (door === this.#door) return
     this.#door = door
     log.info({ open }, 'calls that come in: come here, or go to other engines')

@@ -21,7 +21,7 @@ import { type CallPlan, CONTRACT_VERSION, TrunksSnapshot } from './plan.ts'
 import type { Sealer } from './seal.ts'
 import { TrunkCheckCommand } from './sip-trace.ts'
 import { followSoftphones } from './softphone-book.ts'
-import { hesitation, mostAtOnce, type Places } from './spread.ts'
+import { hesitation, mostAtOnce, type Places, roomOf } from './spread.ts'
 import { jsonOf, newestId, type Reader, readAll, readGroup } from './streams.ts'
 import { answerCheck, type Examine } from './trunk-check.ts'
 import { createTrunkLeases, type TrunkLeases } from './trunk-leases.ts'
@@ -54,6 +54,8 @@ export interface EngineBus {
   ask<N extends AskName>(name: N, request: AskRequest<N>, timeoutMs: number): Promise<AskAnswer<N>>
   /** Tells of this engine, then hears of the others: of two that fill up at once, one at least knows of both. */
   heartbeat(state: Omit<Heartbeat, 'engine' | 'boot' | 'since' | 'at'>): Promise<readonly Heartbeat[]>
+  /** Another engine has told of more or less room than before, or of its door. */
+  onEngines(handle: () => void): Reader
   /** Follows the trunks that control publishes. */
   trunks(): Promise<TrunkDirectory & { stop(): Promise<void> }>
   softphones(): Promise<Softphones & { stop(): Promise<void> }>
@@ -101,6 +103,7 @@ export function createEngineBus(options: {
   const sender = createEventSender({ add, journal: options.journal ?? null, clock, log })
   let capacity = 0
   let others: readonly Heartbeat[] = []
+  let lastTold = ''
   const placesWith = (wanted: number): Places => {
     const most = Math.max(capacity, wanted)
     return { calls: most - wanted, capacity: most }
@@ -222,14 +225,27 @@ export function createEngineBus(options: {
     async heartbeat(state) {
       const beat: Heartbeat = { engine, boot, since, at: clock.wall(), ...state }
       capacity = state.capacity
-      await redis
+      const told = `${roomOf(state)} ${state.open} ${state.signalling}`
+      const all = redis
         .multi()
         .set(keys.heartbeat(engine), JSON.stringify(beat), 'PX', HEARTBEAT_TTL_MS)
         .sadd(keys.heartbeats, engine)
-        .exec()
+      if (told !== lastTold) all.xadd(keys.engineChanges, 'MAXLEN', 100, '*', 'engine', engine)
+      await all.exec()
+      lastTold = told
       others = (await aliveEngines(redis, keys)).filter(other => other.engine !== engine)
       return others
     },
+    onEngines: handle =>
+      readAll({
+        redis,
+        stream: keys.engineChanges,
+        from: '$',
+        log,
+        handle: entries => {
+          if (entries.some(({ fields }) => fields['engine'] !== engine)) handle()
+        },
+      }),
     async trunks() {
       let current: TrunksSnapshot = { v: CONTRACT_VERSION, version: 0, trunks: [] }
       const listeners = new Set<() => void>()

@@ -21,6 +21,8 @@ export interface BusKeys {
   heartbeats: string
   trunks: string
   trunkChanges: string
+  /** An engine has more or less room than it said, or its door is not as it was. */
+  engineChanges: string
   trunkLease(trunkId: string): string
   /** When a trunk was and will be dialled. */
   trunkTurn(trunkId: string): string
@@ -48,6 +50,7 @@ export function busKeys(prefix = 'parley'): BusKeys {
     heartbeats: `${prefix}:heartbeats`,
     trunks: `${prefix}:trunks`,
     trunkChanges: `${prefix}:trunks:changes`,
+    engineChanges: `${prefix}:engines:changes`,
     trunkLease: trunkId => `${prefix}:trunks:lease:${trunkId}`,
     trunkTurn: trunkId => `${prefix}:trunks:turns:${trunkId}`,
     trunkCheck: id => `${prefix}:trunks:check:${id}`,

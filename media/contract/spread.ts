@@ -38,7 +38,8 @@ export function mostAtOnce(own: Places, others: readonly Places[]): number {
 const MARGIN_SHARE = 1 / 20
 const marginOf = (capacity: number): number => Math.min(Math.ceil(capacity * MARGIN_SHARE), Math.max(0, capacity - 1))
 
-function roomOf({ calls, capacity }: Places): 'none' | 'margin' | 'plenty' {
+/** What the others go by. */
+export function roomOf({ calls, capacity }: Places): 'none' | 'margin' | 'plenty' {
   const free = capacity - calls
   if (free <= 0) return 'none'
   return free <= marginOf(capacity) ? 'margin' : 'plenty'
@@ -54,10 +55,15 @@ export type AtServer = Places & Partial<Pick<Heartbeat, 'signalling' | 'open'>>
  * would shut at the same time one at least knows of the rest, and callers are answered in any case.
  */
 export function isInTurn(own: AtServer, others: readonly AtServer[]): boolean {
-  if (own.signalling === undefined) return true
-  const there = others.filter(({ signalling, open }) => open === true && signalling === own.signalling)
-  return there.every(other => RANK[roomOf(other)] <= RANK[roomOf(own)])
+  return own.signalling === undefined || openWith(own, others).every(other => RANK[roomOf(other)] <= RANK[roomOf(own)])
 }
+
+/** No engine that is open has a place for a call that comes in now. */
+const isMissed = (own: AtServer, others: readonly AtServer[]): boolean =>
+  hasRoom(own) && !openWith(own, others).some(hasRoom)
+
+const openWith = (own: AtServer, others: readonly AtServer[]): readonly AtServer[] =>
+  others.filter(({ signalling, open }) => open === true && signalling === own.signalling)
 
 /** Whether the SIP server sends calls here; `sinceMs` by any clock that never goes back. */
 export interface Door {
@@ -67,7 +73,7 @@ export interface Door {
 
 /**
  * Not opened sooner by who has few places: having the last one taken and given back all the time it would tell the server
- * each time. Who has more than twice the margin opens at once: the others may be full.
+ * each time. Who has more than twice the margin opens at once, and who has any place while the others are full.
  */
 export const SHUT_AT_LEAST_MS = 1000
 /** What the server has sent by then may still arrive. */
@@ -76,10 +82,11 @@ export const ON_THE_WAY_MS = 250
 export const DOOR_AT_FIRST: Door = { open: false, sinceMs: Number.NEGATIVE_INFINITY }
 
 /** The same door when nothing is to be done now. */
-export function moveDoor(door: Door, open: boolean, nowMs: number, { calls, capacity }: Places): Door {
+export function moveDoor(door: Door, open: boolean, nowMs: number, own: AtServer, others: readonly AtServer[]): Door {
   if (open === door.open) return door
-  const hasFew = capacity - calls <= 2 * marginOf(capacity)
-  return open && hasFew && nowMs - door.sinceMs < SHUT_AT_LEAST_MS ? door : { open, sinceMs: nowMs }
+  const hasFew = own.capacity - own.calls <= 2 * marginOf(own.capacity)
+  const waits = open && hasFew && nowMs - door.sinceMs < SHUT_AT_LEAST_MS && !isMissed(own, others)
+  return waits ? door : { open, sinceMs: nowMs }
 }
 
 export const isJustShut = ({ open, sinceMs }: Door, nowMs: number): boolean => !open && nowMs - sinceMs < ON_THE_WAY_MS

@@ -16,6 +16,7 @@ async function desk(over: Partial<DeskOptions> = {}) {
     boot: 'b',
     onPlace: () => reader,
     onCommand: () => reader,
+    onEngines: () => reader,
     heartbeat: async () => {},
     emitEngine: async () => {},
     emitter: () => async () => {},

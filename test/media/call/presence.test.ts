@@ -18,9 +18,14 @@ async function world(others: Heartbeat[], over: Partial<DeskOptions> = {}) {
   const reader = { stop: async () => {} }
   const state = { others, silent: false, server: 'sip-1' as string | null }
   const beats: Partial<Heartbeat>[] = []
+  let news = () => {}
   const answers: ((answer: object) => void)[] = []
   const bus = {
     ...{ engine: 'e', boot: 'b', onPlace: () => reader, onCommand: () => reader, emitEngine: async () => {} },
+    onEngines: (handle: () => void) => {
+      news = handle
+      return reader
+    },
     heartbeat: (beat: Partial<Heartbeat>) => {
       beats.push(beat)
       return state.silent ? new Promise<never>(() => {}) : Promise.resolve(state.others)
@@ -50,7 +55,13 @@ async function world(others: Heartbeat[], over: Partial<DeskOptions> = {}) {
     answers.shift()!({ admitted: false, refusal: 'unknown_number' })
     await settle()
   }
-  return { desk, clock, state, beats, doors, rejected, answers, offer, pass, hangUp }
+  /** What the others say now, of which it is told. */
+  const say = async (...others: Heartbeat[]) => {
+    state.others = others
+    news()
+    await settle()
+  }
+  return { desk, clock, state, beats, doors, rejected, answers, offer, pass, hangUp, say }
 }
 
 describe('the door of an engine', () => {
@@ -131,6 +142,32 @@ describe('the door of an engine', () => {
     expect(doors).toEqual([true, false, true])
     await pass(100)
     expect(doors).toEqual([true, false, true])
+  })
+
+  it('opens in the moment that the last of the others has filled up', async () => {
+    const { doors, offer, say, hangUp } = await world([other({ capacity: 3, calls: 0 })])
+    offer()
+    offer()
+    await settle()
+    await say(other({ capacity: 3, calls: 2 }))
+    expect(doors).toEqual([true, false])
+    await say(other({ capacity: 3, calls: 3 }))
+    expect(doors).toEqual([true, false, true])
+    await hangUp()
+  })
+
+  it('says at once that it has few places, or many, and asks for no news that it needs not', async () => {
+    const { beats, offer, say, pass } = await world([other({ open: false })], { capacity: 3 })
+    await pass(100)
+    const before = beats.length
+    offer()
+    await settle()
+    expect(beats.length).toBe(before)
+    offer()
+    await settle()
+    expect(beats.slice(before).map(({ calls }) => calls)).toEqual([2])
+    await say(other({ open: false, calls: 20 }))
+    expect(beats.length).toBe(before + 1)
   })
 
   it('shuts as soon as it is full and one opens that had been shut before', async () => {

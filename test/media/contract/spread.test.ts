@@ -112,15 +112,23 @@ describe('calls that come in', () => {
   })
 
   it('find the door shut at once, and open again a second later where there are few places, else at once', () => {
-    const few = places(8, 10)
-    const open = moveDoor(DOOR_AT_FIRST, true, 0, few)
+    const here = { signalling: 'sip-1', open: true }
+    const few = { ...places(8, 10), ...here, open: false }
+    const others = [{ ...places(9, 10), ...here }]
+    const open = moveDoor(DOOR_AT_FIRST, true, 0, few, others)
     expect(open).toEqual({ open: true, sinceMs: 0 })
-    expect(moveDoor(open, true, 10, few)).toBe(open)
-    const shut = moveDoor(open, false, 20, few)
+    expect(moveDoor(open, true, 10, few, others)).toBe(open)
+    const shut = moveDoor(open, false, 20, few, others)
     expect(shut).toEqual({ open: false, sinceMs: 20 })
-    expect(moveDoor(shut, true, 19 + SHUT_AT_LEAST_MS, few)).toBe(shut)
-    expect(moveDoor(shut, true, 20 + SHUT_AT_LEAST_MS, few).open).toBe(true)
-    expect(moveDoor(shut, true, 21, places(7, 10))).toEqual({ open: true, sinceMs: 21 })
+    expect(moveDoor(shut, true, 19 + SHUT_AT_LEAST_MS, few, others)).toBe(shut)
+    expect(moveDoor(shut, true, 20 + SHUT_AT_LEAST_MS, few, others).open).toBe(true)
+    expect(moveDoor(shut, true, 21, { ...few, calls: 7 }, others)).toEqual({ open: true, sinceMs: 21 })
+    // Nobody else would answer.
+    const full = { ...places(10, 10), ...here }
+    const elsewhere = { ...places(0, 10), ...here, signalling: 'sip-2' }
+    const shutToo = { ...places(0, 10), ...here, open: false }
+    expect(moveDoor(shut, true, 21, few, [full, elsewhere, shutToo])).toEqual({ open: true, sinceMs: 21 })
+    expect(moveDoor(shut, true, 21, full, [full])).toBe(shut)
     expect([19, 20, 19 + ON_THE_WAY_MS, 20 + ON_THE_WAY_MS].map(ms => isJustShut(shut, ms))).toEqual([
       true,
       true,
@@ -151,6 +159,7 @@ describe('with a real Redis between them', () => {
     closers.push(() => bus.close())
     const taken: { id: string; atMs: number }[] = []
     const made = {
+      bus,
       taken,
       others: calls,
       beat: () => bus.heartbeat({ calls: made.others + taken.length, capacity, hears: true, rooms: false }),
@@ -201,6 +210,38 @@ describe('with a real Redis between them', () => {
     expect(full!.taken).toEqual([])
     await burst(5)
     await allTaken([full!], 5)
+  })
+
+  it('who has more or less room than it said, or another door, is heard of, and nobody else', async () => {
+    const [one, other] = [engine('one', 4), engine('other', 4)]
+    let heard = 0
+    const reader = other.bus.onEngines(() => heard++)
+    closers.push(() => reader.stop())
+    await other.beat() // of itself it hears nothing
+    const hears = async (count: number) => {
+      await until(() => heard >= count, `${count} times`)
+      expect(heard).toBe(count)
+    }
+    // The reader reads from about now on.
+    await until(async () => {
+      await one.beat()
+      one.set(one.others === 0 ? 4 : 0)
+      return heard > 0
+    }, 'to hear of it')
+    one.set(0)
+    await one.beat()
+    await one.beat()
+    heard = 0
+    one.set(2)
+    await one.beat()
+    one.set(3)
+    await one.beat()
+    await hears(1)
+    one.set(4)
+    await one.beat()
+    await hears(2)
+    await one.bus.heartbeat({ calls: 4, capacity: 4, hears: true, rooms: false, open: true })
+    await hears(3)
   })
 
   it('the next call is not for who has waited longest, but for who is freer now', async () => {
