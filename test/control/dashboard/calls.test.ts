@@ -222,7 +222,7 @@ describe.skipIf(chromiumPath === null)('the pages of calls', () => {
     await shown(() => audioTime(page)).toBe(0)
     await page.keyboard.press('ArrowRight')
     await shown(() => audioTime(page)).toBe(5)
-    expect(await slider.getAttribute('aria-valuetext')).toBe('0:05 of 0:24')
+    await shown(() => slider.getAttribute('aria-valuetext')).toBe('0:05 of 0:24')
     expect(await slider.getAttribute('aria-valuemax')).toBe('24')
     await page.keyboard.press('Space')
     await page.getByRole('button', { name: 'Pause' }).waitFor()
