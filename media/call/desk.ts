@@ -123,7 +123,7 @@ export async function openDesk(options: DeskOptions): Promise<Desk> {
   const readers: Reader[] = [
     bus.onPlace(free, plan => keep(Call.dial(plan, options))),
     bus.onCommand(command => calls.get(command.call_id)?.command(command)),
-    bus.onEngines(() => presence.heard()),
+    await bus.onEngines(() => presence.heard()),
   ]
   await bus.emitEngine('engine.started')
   await presence.start()

@@ -123,8 +123,8 @@ export class Presence {
     this.#isStale = false
     const shuts = this.#wantsToShut()
     this.#shutting = shuts
-    this.#toldRoom = roomOf(this.#options.places())
     const told = { ...this.#own(), open: this.#door.open && !shuts }
+    this.#toldRoom = roomOf(told)
     try {
       this.#others = await bus.heartbeat({ ...told, hears: hears(), rooms })
       this.#heardAtMs = clock.now()

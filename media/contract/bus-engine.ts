@@ -22,7 +22,7 @@ import type { Sealer } from './seal.ts'
 import { TrunkCheckCommand } from './sip-trace.ts'
 import { followSoftphones } from './softphone-book.ts'
 import { hesitation, mostAtOnce, type Places, roomOf } from './spread.ts'
-import { jsonOf, newestId, type Reader, readAll, readGroup } from './streams.ts'
+import { jsonOf, type Reader, readAll, readGroup, readNew } from './streams.ts'
 import { answerCheck, type Examine } from './trunk-check.ts'
 import { createTrunkLeases, type TrunkLeases } from './trunk-leases.ts'
 
@@ -54,8 +54,8 @@ export interface EngineBus {
   ask<N extends AskName>(name: N, request: AskRequest<N>, timeoutMs: number): Promise<AskAnswer<N>>
   /** Tells of this engine, then hears of the others: of two that fill up at once, one at least knows of both. */
   heartbeat(state: Omit<Heartbeat, 'engine' | 'boot' | 'since' | 'at'>): Promise<readonly Heartbeat[]>
-  /** Another engine has told of more or less room than before, or of its door. */
-  onEngines(handle: () => void): Reader
+  /** Another engine has told of more or less room than before, or of its door; from when this resolves on. */
+  onEngines(handle: () => void): Promise<Reader>
   /** Follows the trunks that control publishes. */
   trunks(): Promise<TrunkDirectory & { stop(): Promise<void> }>
   softphones(): Promise<Softphones & { stop(): Promise<void> }>
@@ -237,10 +237,9 @@ export function createEngineBus(options: {
       return others
     },
     onEngines: handle =>
-      readAll({
+      readNew({
         redis,
         stream: keys.engineChanges,
-        from: '$',
         log,
         handle: entries => {
           if (entries.some(({ fields }) => fields['engine'] !== engine)) handle()
@@ -255,9 +254,7 @@ export function createEngineBus(options: {
         current = TrunksSnapshot.parse(sealer.open(sealed, 'trunks'))
         for (const listener of listeners) listener()
       }
-      // The place in the stream is taken before the snapshot is read, or a change in between would be missed.
-      const from = await newestId(redis, keys.trunkChanges)
-      const reader = readAll({ redis, stream: keys.trunkChanges, from, log, handle: load })
+      const reader = await readNew({ redis, stream: keys.trunkChanges, log, handle: load })
       await load()
       return {
         all: () => current.trunks,

@@ -7,7 +7,7 @@ import type { Clock, Log, Softphones } from '../ports.ts'
 import type { BusKeys } from './bus.ts'
 import type { Sealer } from './seal.ts'
 import { SoftphonePlan, SoftphoneState } from './softphones.ts'
-import { newestId, readAll } from './streams.ts'
+import { readNew } from './streams.ts'
 
 /** So long after its last registration a telephone is remembered. */
 const STATE_KEPT_MS = 90 * 24 * 3600 * 1000
@@ -112,9 +112,7 @@ export async function followSoftphones(
     cancelExpiry = Number.isFinite(next) ? clock.after(Math.max(0, next - now) + 1, () => void reload()) : () => {}
   }
   const reload = () => load().catch(error => log.warn({ err: error }, 'softphones could not be read'))
-  // The place in the stream is taken before the rest is read, or a change in between would be missed.
-  const from = await newestId(redis, keys.softphoneChanges)
-  const reader = readAll({ redis, stream: keys.softphoneChanges, from, log, handle: load })
+  const reader = await readNew({ redis, stream: keys.softphoneChanges, log, handle: load })
   await load()
   return {
     any: () => known > 0,

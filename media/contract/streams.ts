@@ -172,19 +172,25 @@ async function takeAged(redis: Redis, place: Place, most: number, ms: number): P
   return []
 }
 
-/** Where a stream ends now: `from` of who wants to read on from here. */
-export async function newestId(redis: Redis, stream: string): Promise<string> {
-  return toEntries(await redis.xrevrange(stream, '+', '-', 'COUNT', 1))[0]?.id ?? '0-0'
-}
-
-/** Reads everything after `from` (`$`: from about now on), without a group. */
-export function readAll(options: {
+interface ReadAll {
   redis: Redis
   stream: string
   from: string
   log: Log
   handle(entries: StreamEntry[]): Promise<void> | void
-}): Reader {
+}
+
+/** Where a stream ends now. */
+async function newestId(redis: Redis, stream: string): Promise<string> {
+  return toEntries(await redis.xrevrange(stream, '+', '-', 'COUNT', 1))[0]?.id ?? '0-0'
+}
+
+/** Reads what comes from now on: what is looked up once this has resolved misses no change in between. */
+export const readNew = async (options: Omit<ReadAll, 'from'>): Promise<Reader> =>
+  readAll({ ...options, from: await newestId(options.redis, options.stream) })
+
+/** Reads everything after `from` (`$`: from about now on), without a group. */
+export function readAll(options: ReadAll): Reader {
   const redis = options.redis.duplicate({ maxRetriesPerRequest: null })
   redis.on('error', () => {})
   let last = options.from
