@@ -54,11 +54,11 @@ function mendScenarios(folder: string): void {
 
 /** Where the tests say `docker run … sipp ARGS`, the local sipp runs; the parties of the compose file are started by inside.ts. */
 const DOCKER = `#!/bin/sh
-named=no scenarios=
+named=no scenarios= inside=-
 while [ "$1" != sipp ]; do
   case "$1" in
     --name) named=yes ;;
-    -v) scenarios=\${2%%:*} ;;
+    -v) scenarios=\${2%%:*} inside=\${2#*:} ;;
   esac
   shift
 done
@@ -66,7 +66,7 @@ shift
 for arg; do
   shift
   case "$arg" in
-    /tmp/scenarios/*) set -- "$@" "$scenarios/\${arg#/tmp/scenarios/}" ;;
+    "$inside"/*) set -- "$@" "$scenarios/\${arg#"$inside"/}" ;;
     *) set -- "$@" "$arg" ;;
   esac
 done
