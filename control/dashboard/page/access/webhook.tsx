@@ -143,7 +143,7 @@ function Remove({ webhook: { id, url } }: { webhook: Webhook }) {
   return (
     <Confirm
       trigger={open => (
-        <Button variant="default" c="var(--mantine-color-error)" onClick={open}>
+        <Button variant="subtle" color="red" onClick={open}>
           {common('delete')}
         </Button>
       )}

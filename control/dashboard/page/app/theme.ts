@@ -40,9 +40,14 @@ export const theme = createTheme({
   respectReducedMotion: true,
 })
 
-/** Mantine's own dimmed and error colours miss the contrast of 4.5 that small text needs. */
+/** Mantine's own dimmed and error colours miss the contrast of 4.5 that small text needs; what deletes is red in the dark, too. */
 export const variables: CSSVariablesResolver = ({ colors }) => ({
   variables: {},
   light: { '--mantine-color-dimmed': colors.gray[7], '--mantine-color-error': colors.red[9] },
-  dark: { '--mantine-color-dimmed': colors.dark[1], '--mantine-color-error': colors.red[4] },
+  dark: {
+    '--mantine-color-dimmed': colors.dark[1],
+    '--mantine-color-error': colors.red[4],
+    '--mantine-color-red-light-color': colors.red[4],
+    '--mantine-color-red-outline': colors.red[4],
+  },
 })

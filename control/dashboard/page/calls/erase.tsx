@@ -24,7 +24,7 @@ export function EraseCall({ call }: { call: CallDetail }) {
   return (
     <Confirm
       trigger={open => (
-        <Button variant="subtle" color="red" c="var(--mantine-color-error)" size="compact-sm" onClick={open}>
+        <Button variant="subtle" color="red" size="compact-sm" onClick={open}>
           {t('erase.do')}
         </Button>
       )}

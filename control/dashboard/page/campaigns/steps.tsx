@@ -139,7 +139,7 @@ function Delete({ id }: { id: string }) {
   return (
     <Confirm
       trigger={open => (
-        <Button variant="outline" color="red" c="var(--mantine-color-error)" onClick={open}>
+        <Button variant="outline" color="red" onClick={open}>
           {common('delete')}
         </Button>
       )}

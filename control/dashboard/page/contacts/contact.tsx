@@ -82,7 +82,7 @@ function DoNotCall({ contact: { id, phone, do_not_call } }: { contact: Contact }
   return (
     <Confirm
       trigger={open => (
-        <Button variant="outline" color="red" c="var(--mantine-color-error)" onClick={open}>
+        <Button variant="outline" color="red" onClick={open}>
           {t('list')}
         </Button>
       )}
@@ -105,7 +105,7 @@ function Known({ contact }: { contact: Contact }) {
       <Fact label={t('phone')}>{phone}</Fact>
       <Fact label={t('mayBeCalled')}>
         {do_not_call ? (
-          <Badge color="red" variant="outline" c="var(--mantine-color-error)">
+          <Badge color="red" variant="outline">
             {t('doNotCall')}
           </Badge>
         ) : (

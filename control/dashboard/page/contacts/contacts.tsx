@@ -158,7 +158,7 @@ const columnsOf = (t: Words): Column<Contact>[] => [
 export function DoNotCallBadge() {
   const { t } = useTranslation('contacts')
   return (
-    <Badge color="red" variant="outline" c="var(--mantine-color-error)" size="sm">
+    <Badge color="red" variant="outline" size="sm">
       {t('doNotCall')}
     </Badge>
   )

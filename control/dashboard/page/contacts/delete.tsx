@@ -23,7 +23,7 @@ export function DeleteContact({ contact: { id, name, phone } }: { contact: Conta
   return (
     <Confirm
       trigger={open => (
-        <Button variant="subtle" color="red" c="var(--mantine-color-error)" onClick={open}>
+        <Button variant="subtle" color="red" onClick={open}>
           {common('delete')}
         </Button>
       )}

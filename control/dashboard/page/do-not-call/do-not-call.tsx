@@ -96,14 +96,7 @@ function Remove({ entry: { phone, source } }: { entry: Entry }) {
   return (
     <Confirm
       trigger={open => (
-        <Button
-          variant="subtle"
-          color="red"
-          c="var(--mantine-color-error)"
-          size="compact-sm"
-          onClick={open}
-          aria-label={t('removeOf', { phone })}
-        >
+        <Button variant="subtle" color="red" size="compact-sm" onClick={open} aria-label={t('removeOf', { phone })}>
           {t('remove')}
         </Button>
       )}

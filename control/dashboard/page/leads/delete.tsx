@@ -22,7 +22,7 @@ export function DeleteSearch({ job: { id } }: { job: Job }) {
   return (
     <Confirm
       trigger={open => (
-        <Button variant="subtle" color="red" c="var(--mantine-color-error)" onClick={open}>
+        <Button variant="subtle" color="red" onClick={open}>
           {common('delete')}
         </Button>
       )}

@@ -23,7 +23,7 @@ export function DeleteProject({ project }: { project: Project }) {
   return (
     <Confirm
       trigger={open => (
-        <Button variant="subtle" color="red" c="var(--mantine-color-error)" onClick={open}>
+        <Button variant="subtle" color="red" onClick={open}>
           {t('delete.action')}
         </Button>
       )}

@@ -117,13 +117,7 @@ function RemoveSource({ projectId, source: { id, name } }: { projectId: string; 
   return (
     <Confirm
       trigger={open => (
-        <ActionIcon
-          variant="subtle"
-          color="red"
-          c="var(--mantine-color-error)"
-          onClick={open}
-          aria-label={t('list.remove', { name })}
-        >
+        <ActionIcon variant="subtle" color="red" onClick={open} aria-label={t('list.remove', { name })}>
           <IconTrash size={16} />
         </ActionIcon>
       )}

@@ -45,7 +45,6 @@ export function ListButtons({ path, index, count, name, ordered = false }: ListB
       <ActionIcon
         variant="subtle"
         color="red"
-        c="var(--mantine-color-error)"
         onClick={() => form.removeListItem(path, index)}
         aria-label={t('list.remove', { name })}
       >

@@ -170,12 +170,7 @@ function AsJson({ path, draft, set, optional }: ModeProps & { optional: boolean 
           {t('schema.toForm')}
         </Button>
         {optional && (
-          <Button
-            variant="subtle"
-            color="red"
-            c="var(--mantine-color-error)"
-            onClick={() => set({ mode: null, rows: [], rest: {}, text: '' })}
-          >
+          <Button variant="subtle" color="red" onClick={() => set({ mode: null, rows: [], rest: {}, text: '' })}>
             {t('schema.clear')}
           </Button>
         )}

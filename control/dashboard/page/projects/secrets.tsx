@@ -97,7 +97,6 @@ function RemoveSecret({ name }: { name: string }) {
           size="compact-sm"
           variant="subtle"
           color="red"
-          c="var(--mantine-color-error)"
           onClick={open}
           aria-label={t('secrets.remove', { name })}
         >

@@ -167,7 +167,6 @@ function Stages({ path, stages }: { path: string; stages: FillerDraft['stages'] 
           <ActionIcon
             variant="subtle"
             color="red"
-            c="var(--mantine-color-error)"
             size="lg"
             onClick={() => form.removeListItem(path, index)}
             aria-label={t('list.remove', { name: t('tools.filler.stage', { place: index + 1 }) })}
@@ -264,7 +263,6 @@ function Header({ path, index, name, value }: { path: string; index: number; nam
       <ActionIcon
         variant="subtle"
         color="red"
-        c="var(--mantine-color-error)"
         size={36}
         onClick={() => form.removeListItem(path, index)}
         aria-label={t('list.remove', { name: name || t('tools.headers.one') })}
