@@ -70,7 +70,7 @@ export interface ControlConfig {
   body_limit: number
   /** Beyond it requests are refused with 503 rather than served late; 0: never. */
   max_event_loop_delay_ms: number
-  /** How long we serve on after /readyz says that we leave. */
+  /** How long we serve on after /readyz says that we leave, unless there is a hurry. */
   drain_ms: number
 }
 
@@ -150,6 +150,8 @@ export interface Deps {
   knowledge?: KnowledgeParts | null
   /** The same. */
   leads?: LeadParts | null
+  /** Somebody asked a second time, or nobody is left whom it would help that we serve on. */
+  hurry?: AbortSignal
   config: ControlConfig
 }
 

@@ -113,6 +113,8 @@ const Environment = z.object({
   ENGINE_CAPACITY: z.coerce.number().int().positive().default(50),
   /** An engine that is stopped takes no call any more, and lets the live ones go on for so long; asked again, it ends them. */
   ENGINE_DRAIN_SECONDS: z.coerce.number().int().min(0).max(86_400).default(0),
+  /** A control that is stopped says "leaving" at /readyz and serves on for so long, until its balancer has heard of it. */
+  CONTROL_DRAIN_SECONDS: z.coerce.number().int().min(0).max(300).default(0),
   /** The text model of projects that set none; without it the scripted policy speaks. */
   LLM_BASE_URL: z.url().optional(),
   LLM_MODEL: z.string().optional(),

@@ -11,14 +11,14 @@ import { buildControlParts, required } from './parts.ts'
 import { runUntilStopped } from './process.ts'
 import { openTracing } from './tracing.ts'
 
-await runUntilStopped('control', async () => {
+await runUntilStopped('control', async hurry => {
   const config = readConfig()
   const log = createLog('control', config.PARLEY_LOG_LEVEL)
   await migrate({ url: required(config.DATABASE_URL, 'DATABASE_URL') })
   const counted = await openMetrics(config)
   const instance = `${hostname()}-${process.pid}`
   const traces = await openTracing(config, { name: 'control', instance, clock, log })
-  const parts = buildControlParts(config, log, instance, { metrics: counted.metrics, tracing: traces.tracing })
+  const parts = buildControlParts(config, log, instance, { metrics: counted.metrics, tracing: traces.tracing, hurry })
   await parts.boss.start()
   await installQueues(parts.boss)
   const app = await buildApp(parts)
@@ -26,6 +26,7 @@ await runUntilStopped('control', async () => {
   await app.listen({ host: config.HTTP_HOST, port: config.HTTP_PORT })
   return {
     ready: { http: `${config.HTTP_HOST}:${config.HTTP_PORT}`, metrics: counted.port },
+    drainMs: parts.config.drain_ms,
     async stop() {
       await app.close() // no new requests, then no new work, then what both stand on
       await control.stop()

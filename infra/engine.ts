@@ -33,7 +33,7 @@ import { openTracing } from './tracing.ts'
 const READY_MS = 15_000
 const GRACE_MS = 8000
 
-await runUntilStopped('engine', async () => {
+await runUntilStopped('engine', async hurry => {
   const config = readConfig()
   const log = createLog('engine', config.PARLEY_LOG_LEVEL)
   const clock = systemClock
@@ -146,7 +146,7 @@ await runUntilStopped('engine', async () => {
   return {
     ready: { engine, hears: speech.hears(), metrics: counted.port },
     drainMs,
-    async stop(hurry) {
+    async stop() {
       if (drainMs > 0) await desk?.drain(drainMs, hurry)
       await desk?.close(GRACE_MS)
       await recorder.close()

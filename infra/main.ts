@@ -34,24 +34,43 @@ const { values: options } = parseArgs({
 })
 
 const teller = createTeller()
+/** One Ctrl-C comes from the terminal, from npm and from set-up. */
+const SAME_SIGNAL_MS = 1000
+interface Part {
+  stop(): Promise<void>
+  hurry?(): void
+}
 /** What runs, newest last; stopped in reverse. */
-const running: { name: string; stop(): Promise<void> }[] = []
+const running: (Part & { name: string })[] = []
 let stopping: Promise<void> | null = null
+let hurried = false
+let drainSeconds = 0
 
 function stopAll(): Promise<void> {
   stopping ??= (async () => {
     for (const part of running.reverse()) {
-      await part.stop().catch(error => console.log(`· ${part.name} did not stop cleanly: ${(error as Error).message}`))
+      const stopped = part.stop()
+      if (hurried) part.hurry?.()
+      await stopped.catch(error => console.log(`· ${part.name} did not stop cleanly: ${(error as Error).message}`))
     }
   })()
   return stopping
 }
 
+let signalledMs = -Infinity
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => {
-    if (stopping) return
-    console.log('\n· Stopping; live calls are ended first.')
-    void stopAll().then(() => process.exit(0))
+    const again = performance.now() - signalledMs > SAME_SIGNAL_MS
+    signalledMs = performance.now()
+    if (!stopping) {
+      const most = drainSeconds > 0 ? `, which may take ${drainSeconds} s: Ctrl-C again ends them at once` : ''
+      console.log(`\n· Stopping; live calls are ended first${most}.`)
+      void stopAll().then(() => process.exit(0))
+    } else if (again && !hurried) {
+      hurried = true
+      console.log('\n· Ending them at once.')
+      for (const part of running) part.hurry?.()
+    }
   })
 }
 
@@ -72,6 +91,7 @@ try {
 
 async function main(): Promise<boolean> {
   const config = readConfig()
+  drainSeconds = config.ENGINE_DRAIN_SECONDS
   const home = await takeHome(config.home)
   running.push({ name: 'home', stop: async () => home.release() })
   await prepare(config)
@@ -136,8 +156,8 @@ async function startStack(config: Config, home: Home): Promise<Stack> {
   const { say: tell } = teller
   const watch = { tell, note: (pid: number) => home.note(pid) }
   const logFile = (name: string) => join(home.logs, `${name}.log`)
-  const keep = (name: string, child: { stop(): Promise<void> }) => {
-    running.push({ name, stop: () => child.stop() })
+  const keep = (name: string, part: Part) => {
+    running.push({ name, stop: () => part.stop(), hurry: () => part.hurry?.() })
     parts.push(name)
   }
   const parts: string[] = []
@@ -189,6 +209,7 @@ async function startStack(config: Config, home: Home): Promise<Stack> {
         name: 'Control',
         file: 'control.ts',
         env: own,
+        drainSeconds: config.CONTROL_DRAIN_SECONDS,
         logFile: logFile('control'),
         ...watch,
       })
@@ -202,7 +223,7 @@ async function startStack(config: Config, home: Home): Promise<Stack> {
   const baseUrl = `http://${config.HTTP_HOST}:${control.port}`
   const publicUrl = config.PUBLIC_URL ?? baseUrl
   const opened = rooms?.open({ control: localUrl(config.HTTP_HOST, control.port), talk: `${publicUrl}/talk` })
-  const engine = { env: { ...env, ...metricsPort(config, 1) }, logFile: logFile('engine') }
+  const engine = { env: { ...env, ...metricsPort(config, 1) }, logFile: logFile('engine'), drainSeconds }
   keep('engine', await startProcess({ name: 'Engine', file: 'engine.ts', ...engine, ...watch }))
   const { PARLEY_SECRET: _secret, PARLEY_HOME: _home, ...settings } = env
   home.tell({ ...connections, settings })
@@ -245,7 +266,7 @@ interface Watch {
 interface Keeping {
   logFile: string
   watch: Watch
-  keep(name: string, child: { stop(): Promise<void> }): void
+  keep(name: string, part: Part): void
 }
 
 async function startSip(config: Config, env: Record<string, string>, { logFile, watch, keep }: Keeping) {
@@ -255,6 +276,7 @@ async function startSip(config: Config, env: Record<string, string>, { logFile, 
   const { METRICS_PORT: metrics } = metricsPort(config, 2)
   const limits = {
     logFile,
+    logLevel: config.PARLEY_LOG_LEVEL,
     privateHosts: config.TRUNK_PRIVATE_HOSTS,
     ...(metrics === undefined ? {} : { metrics: hostPort(config.METRICS_HOST, metrics) }),
   }
@@ -301,6 +323,7 @@ async function startEars(
       whisper: whisperPath(config.cache),
       threads: config.speechThreads,
       logFile,
+      logLevel: config.PARLEY_LOG_LEVEL,
       ...watch,
     })),
   }))

@@ -81,6 +81,7 @@ export const controlConfig = (config: Config): ControlConfig => ({
   moderation: config.MODERATION_URL ? { url: config.MODERATION_URL, key: config.MODERATION_KEY ?? null } : null,
   redis_prefix: config.REDIS_PREFIX,
   trust_proxy: config.TRUST_PROXY.length > 0 ? config.TRUST_PROXY : false,
+  drain_ms: config.CONTROL_DRAIN_SECONDS * 1000,
 })
 
 function openLiveKit(config: Config): LiveKit | null {
@@ -105,12 +106,18 @@ export interface ControlParts extends Deps {
   close(): Promise<void>
 }
 
+interface ControlOptions {
+  metrics?: Metrics
+  tracing?: Tracing
+  hurry?: AbortSignal
+}
+
 /** The job queue is built, not started. */
 export function buildControlParts(
   config: Config,
   log: Log,
   consumer: string,
-  { metrics = createMetrics(), tracing = noTracing }: { metrics?: Metrics; tracing?: Tracing } = {},
+  { metrics = createMetrics(), tracing = noTracing, hurry }: ControlOptions = {},
 ): ControlParts {
   const url = required(config.DATABASE_URL, 'DATABASE_URL')
   const redis = openRedis(required(config.REDIS_URL, 'REDIS_URL'), log)
@@ -138,6 +145,7 @@ export function buildControlParts(
     fetch: createSafeFetch({ allow: config.FETCH_ALLOW }),
     blobs: createBlobs(config),
     mail,
+    ...(hurry ? { hurry } : {}),
     config: controlConfig(config),
     async close() {
       mail.close()

@@ -4,22 +4,22 @@ export interface Running {
   ready: Record<string, unknown>
   /** How long the end may take beyond what it takes anyway. */
   drainMs?: number
-  /** `hurry`: somebody asked a second time, or nobody is left whom it would help to wait. */
-  stop(hurry: AbortSignal): Promise<void>
+  stop(): Promise<void>
 }
 
 const STOP_MS = 15_000
 
-export async function runUntilStopped(name: string, start: () => Promise<Running>): Promise<void> {
+/** `start` is told of a hurry: somebody asked a second time, or nobody is left whom it would help to wait. */
+export async function runUntilStopped(name: string, start: (hurry: AbortSignal) => Promise<Running>): Promise<void> {
+  const hurry = new AbortController()
   let running: Running
   try {
-    running = await start()
+    running = await start(hurry.signal)
   } catch (error) {
     console.error(`${name} cannot start: ${error instanceof Error ? error.message : String(error)}`)
     process.exit(1)
   }
   let stopping = false
-  const hurry = new AbortController()
   const exitAfter = (ms: number) => void setTimeout(() => process.exit(1), ms).unref()
   const stop = (how: { now: boolean }) => {
     if (how.now || stopping) {
@@ -29,7 +29,7 @@ export async function runUntilStopped(name: string, start: () => Promise<Running
     if (stopping) return
     stopping = true
     exitAfter(STOP_MS + (running.drainMs ?? 0))
-    running.stop(hurry.signal).then(
+    running.stop().then(
       () => process.exit(0),
       error => {
         console.error(`${name} did not stop cleanly: ${error}`)

@@ -21,7 +21,7 @@ export async function registerHealth(app: FastifyInstance, deps: Deps): Promise<
   // Whoever balances load learns by /readyz that we go, while requests that are on their way are still served.
   app.addHook('preClose', async () => {
     leaving = true
-    if (drain_ms > 0) await new Promise<void>(resolve => deps.clock.after(drain_ms, resolve))
+    if (drain_ms > 0) await served(deps, drain_ms)
     closed = true
   })
   app.addHook('onRequest', async (_, reply) => {
@@ -54,6 +54,16 @@ export async function registerHealth(app: FastifyInstance, deps: Deps): Promise<
       throw new Problem('service_unavailable', { detail: 'This process is overloaded.', retryAfterSeconds: 2 })
     },
   })
+}
+
+/** Resolves after `ms`, or when there is a hurry. */
+async function served({ clock, hurry }: Deps, ms: number): Promise<void> {
+  if (hurry?.aborted) return
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const cancel = clock.after(ms, resolve)
+  hurry?.addEventListener('abort', () => resolve(), { once: true })
+  await promise
+  cancel()
 }
 
 async function answers(deps: Deps, ask: () => PromiseLike<unknown>): Promise<boolean> {

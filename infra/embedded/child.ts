@@ -33,6 +33,8 @@ export interface Child {
   /** The line that matched `ready`, if that was a line. */
   readonly readyLine: string
   stop(): Promise<void>
+  /** The signal once more, if it is being stopped: what it waits for is not waited for any longer. */
+  hurry(): void
 }
 
 const BACKOFF_MS = [500, 1000, 2000, 5000, 10_000]
@@ -85,6 +87,9 @@ export async function startChild(options: ChildOptions): Promise<Child> {
       stopping = true
       clearTimeout(timer)
       await end(current.process, options)
+    },
+    hurry() {
+      if (stopping) current.process.kill(options.stopSignal ?? 'SIGTERM')
     },
   }
 }

@@ -46,7 +46,7 @@ export async function startSipServer(
 }
 
 export async function startSpeech(
-  options: ProgramOptions & { port: number; models: string; whisper: string; threads: number },
+  options: ProgramOptions & { port: number; models: string; whisper: string; threads: number; logLevel?: string },
 ): Promise<{ child: Child; hears: boolean }> {
   const child = await startChild({
     name: 'Speech',
@@ -54,6 +54,7 @@ export async function startSpeech(
     args: [
       ...[path('../../media/models/speech/main.ts'), '--port', String(options.port)],
       ...['--models', options.models, '--whisper', options.whisper, '--threads', String(options.threads)],
+      ...(options.logLevel === undefined ? [] : ['--log-level', options.logLevel]),
     ],
     logFile: options.logFile,
     ready: isReady,
@@ -65,7 +66,13 @@ export async function startSpeech(
 }
 
 export function startProcess(
-  options: ProgramOptions & { name: string; file: 'engine.ts' | 'control.ts'; env: Record<string, string> },
+  options: ProgramOptions & {
+    name: string
+    file: 'engine.ts' | 'control.ts'
+    env: Record<string, string>
+    /** How long its end may take beyond what it takes anyway. */
+    drainSeconds?: number
+  },
 ): Promise<Child> {
   return startChild({
     name: options.name,
@@ -76,7 +83,7 @@ export function startProcess(
     logFile: options.logFile,
     ready: isReady,
     readyTimeoutMs: 60_000,
-    stopTimeoutMs: 20_000,
+    stopTimeoutMs: 20_000 + 1000 * (options.drainSeconds ?? 0),
     tell: options.tell,
     note: options.note,
   })

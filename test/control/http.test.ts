@@ -239,8 +239,8 @@ test('it listens', async () => {
 })
 
 describe('a process that goes', () => {
-  const leave = async (drain_ms: number) => {
-    const app = await buildApp({ ...control.deps, config: { ...control.deps.config, drain_ms } })
+  const leave = async (drain_ms: number, hurry = new AbortController().signal) => {
+    const app = await buildApp({ ...control.deps, hurry, config: { ...control.deps.config, drain_ms } })
     const address = await app.listen({ port: 0, host: '127.0.0.1' })
     const ready = async () => {
       const response = await fetch(`${address}/readyz`)
@@ -261,6 +261,18 @@ describe('a process that goes', () => {
     expect((await fetch(`${address}/v1/public/projects`, { headers })).status).toBe(200)
     await gone
     await expect(fetch(`${address}/healthz`)).rejects.toThrow()
+  })
+
+  test('waits no longer when there is a hurry', { timeout: 10_000 }, async () => {
+    const hurry = new AbortController()
+    const { app, address, ready } = await leave(60_000, hurry.signal)
+    const gone = app.close()
+    expect(await ready()).toMatchObject({ status: 503, body: { status: 'leaving' } })
+    hurry.abort()
+    await gone
+    await expect(fetch(`${address}/healthz`)).rejects.toThrow()
+    const late = await leave(60_000, hurry.signal)
+    await late.app.close()
   })
 
   test('or lacks a part is not ready, and alive', async () => {

@@ -1,4 +1,7 @@
-/** An engine that is told to go: its calls end as people end them, and what is asked for meanwhile waits for the next engine. */
+/**
+ * An engine that is told to go: its calls end as people end them, and what is asked for meanwhile waits for the next engine.
+ * A control that is told to: whoever has not heard yet is still served.
+ */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Stack, startStack } from '../support/stack.ts'
 import { type Baresip, startBaresip } from '../support/stack-baresip.ts'
@@ -12,7 +15,7 @@ let phone: Baresip
 let owner: Owner
 beforeAll(async () => {
   // With another one nothing would wait.
-  stack = await startStack({ ENGINE_DRAIN_SECONDS: '300' }, { engines: 1 })
+  stack = await startStack({ ENGINE_DRAIN_SECONDS: '300', CONTROL_DRAIN_SECONDS: '18' }, { engines: 1, controls: 1 })
   phone = await startBaresip(stack, CALLEE)
   owner = await stack.owner({ trunk: { port: phone.port }, project: { greeting: 'Hello, this is the night porter.' } })
 })
@@ -63,4 +66,18 @@ it('ends them at once when it is asked a second time', { timeout: 120_000 }, asy
   expect(await owner.detail(call.id)).toMatchObject({ status: 'completed', ended_reason: 'engine_shutdown' })
   await told('Engine is back.')
   await expectSettled(stack, owner)
+})
+
+it('serves on after it has said that it goes, until it is asked a second time', { timeout: 120_000 }, async () => {
+  stack.told.length = 0
+  const { pid } = stack.children.control
+  const ready = async () => (await (await fetch(`${stack.baseUrl}/readyz`)).json()) as { status: string }
+  expect(await ready()).toMatchObject({ status: 'ready' })
+  process.kill(pid, 'SIGTERM')
+  await until(async () => (await ready()).status === 'leaving', 'control to leave')
+  expect(await owner.rest('GET', '/balance')).toMatchObject({ status: 200 })
+  process.kill(pid, 'SIGTERM')
+  // In order: by force it would be exit 1.
+  await told('Control died (exit 0), starting it again.')
+  await told('Control is back.')
 })

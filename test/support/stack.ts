@@ -147,10 +147,11 @@ async function start(
   const cache = readConfig({ PARLEY_HOME: folder }).cache
   const speechPort = await somePort()
   const sipPort = await somePort(HOST, true)
+  const logLevel = settings['PARLEY_LOG_LEVEL']
   const [sipServer, speech] = await Promise.all([
     startSignalling({
       ...{ admin: `${HOST}:${admin}`, secret, sip: `${HOST}:${sipPort}`, logFile: logFile('sip-server'), tell },
-      logLevel: settings['PARLEY_LOG_LEVEL'],
+      logLevel,
     }),
     startSpeech({
       port: speechPort,
@@ -158,6 +159,7 @@ async function start(
       whisper: whisperPath(cache),
       threads: 1,
       logFile: logFile('speech'),
+      ...(logLevel === undefined ? {} : { logLevel }),
       tell,
     }),
   ])

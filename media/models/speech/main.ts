@@ -13,9 +13,11 @@ const { values } = parseArgs({
     models: { type: 'string' },
     whisper: { type: 'string' },
     threads: { type: 'string', default: '1' },
+    'log-level': { type: 'string', default: 'info' },
   },
 })
-const log = pino({ name: 'speech', serializers: { err: bareError } }, pino.destination(2))
+const level = values['log-level']
+const log = pino({ name: 'speech', level, serializers: { err: bareError } }, pino.destination(2))
 const missing = values.models ? missingModels(values.models) : ['--models']
 if (missing.length > 0) log.warn({ missing }, 'offline models are not installed: this process cannot hear')
 const models = missing.length > 0 ? null : await loadModels(values.models!, Number(values.threads))

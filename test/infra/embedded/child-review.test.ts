@@ -48,6 +48,33 @@ describe('a child', () => {
     expect(alive(second)).toBe(false)
   })
 
+  it('that waits before it ends is told to hurry, once it is being stopped', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'parley-child-'))
+    const script = `
+      let told = 0
+      process.on('SIGTERM', () => (++told === 2 ? process.exit(0) : console.log('told')))
+      setInterval(() => {}, 1000)
+      console.log('ready')`
+    const child = await startChild({
+      name: 'Test',
+      command: process.execPath,
+      args: ['-e', script],
+      logFile: join(folder, 'log'),
+      ready: (line: string) => line === 'ready',
+      readyTimeoutMs: 10_000,
+      stopTimeoutMs: 600_000,
+      tell: () => {},
+    })
+    const { pid } = child
+    child.hurry()
+    const stopped = child.stop()
+    await until(() => readFileSync(join(folder, 'log'), 'utf8') === 'ready\ntold\n')
+    expect(alive(pid)).toBe(true)
+    child.hurry()
+    await stopped
+    expect(alive(pid)).toBe(false)
+  })
+
   it('whose log cannot be written lives on', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'parley-child-'))
     const child = await startChild({
