@@ -9,6 +9,8 @@ export type App = {
   readonly id: string
   readonly routes: Set<string>
   alive(): boolean
+  /** It reads more slowly than it is sent to: the kernel's buffers are full, which is seconds of work. */
+  behind(): boolean
   send(leader: string, message?: Buffer): void
 }
 
@@ -31,6 +33,8 @@ const FRAME_LIMIT_STRANGER = 4096
 const FRAME_LIMIT = 1_048_576
 /** An application that reads nothing must not fill our memory. */
 const BACKLOG_LIMIT = 16_777_216
+/** Far from it, so that there is room for what live calls say, however many new ones come. */
+const BEHIND = BACKLOG_LIMIT / 64
 
 /** The admin port: connections of applications, their authentication and their routes. */
 export class Apps {
@@ -59,10 +63,12 @@ export class Apps {
     return { host: at.host, port: typeof address === 'object' && address !== null ? address.port : at.port }
   }
 
-  /** Round robin among the applications that asked for that method; null when nobody did. */
+  /** Round robin among the applications that asked for that method, those that keep up first; null when nobody did. */
   pick(method: string): App | null {
     const verb = method.toLowerCase()
-    const takers = [...this.apps.values()].filter(app => app.routes.has(verb))
+    const all = [...this.apps.values()].filter(app => app.routes.has(verb))
+    const quick = all.filter(app => !app.behind())
+    const takers = quick.length > 0 ? quick : all
     if (takers.length === 0) return null
     const turn = this.turns.get(verb) ?? 0
     this.turns.set(verb, turn + 1)
@@ -110,6 +116,7 @@ export class Apps {
       id: randomUUID(),
       routes: new Set(),
       alive: () => !socket.destroyed && !socket.writableEnded,
+      behind: () => socket.writableLength > BEHIND,
       send: (text, message) => {
         if (socket.destroyed || socket.writableEnded) return
         socket.write(encodeFrame(randomUUID(), text, message))

@@ -103,6 +103,12 @@ export class Incoming {
       return
     }
     const app = this.core.apps.pick(method)
+    if (app?.behind()) {
+      // Each more would be late, and in the end cost the application its connection, and its live calls with it.
+      this.core.counters.shed += 1
+      this.refuse(txn, 503, 'Service Unavailable', [['Retry-After', RETRY_SECONDS]])
+      return
+    }
     if (method === 'INVITE') this.core.cdr.attempt('network', request)
     if (app === null) {
       this.untaken(txn)
@@ -328,6 +334,7 @@ export class Incoming {
   }
 }
 
+const RETRY_SECONDS = '1'
 const NOBODY = { status: 503, reason: 'Service Unavailable', headers: [] }
 
 /** §8.2.2.2: what is the same in a request that came by two ways. */

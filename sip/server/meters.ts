@@ -12,6 +12,7 @@ const COUNTERS = {
     'untaken',
     'Requests that no application takes: SUBSCRIBE and MESSAGE of strangers, and all while none is there.',
   ],
+  shed: ['shed', 'Requests outside of calls, refused with 503, since the applications did not keep up.'],
   barred: ['barred', 'Requests of applications that were held back, since their address is not allowed.'],
   faults: ['faults', 'Messages that the server failed at: each is a bug.'],
 } as const satisfies Partial<Record<keyof SipServerStats, readonly [string, string]>>

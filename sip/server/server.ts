@@ -65,6 +65,8 @@ export type SipServerCounters = {
   faults: number
   /** Requests for which there was no application. */
   untaken: number
+  /** Requests outside of calls that were refused, since all applications that take them were behind. */
+  shed: number
   /** Requests of applications to addresses that are not allowed. */
   barred: number
 }
@@ -85,7 +87,8 @@ const ORPHAN_GRACE_MS = 2000
 /** The embedded signalling server: SIP on one side, drachtio's protocol on the other. */
 export class SipServer {
   readonly counters: SipServerCounters = {
-    ...{ malformed: 0, disallowed: 0, flooded: 0, scanned: 0, strayResponses: 0, faults: 0, untaken: 0, barred: 0 },
+    ...{ malformed: 0, disallowed: 0, flooded: 0, scanned: 0, strayResponses: 0, faults: 0 },
+    ...{ untaken: 0, shed: 0, barred: 0 },
   }
   private readonly options: SipServerOptions
   private readonly core: Core
