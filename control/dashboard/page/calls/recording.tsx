@@ -115,15 +115,15 @@ function Waves({ peaks, player }: { peaks: Peaks | undefined; player: Player }) 
   )
 }
 
-function onKey(event: KeyboardEvent, { time, total, seek, toggle }: Player): void {
+function onKey(event: KeyboardEvent, { total, seek, skip, toggle }: Player): void {
   const moves: Record<string, () => void> = {
     ' ': toggle,
-    ArrowLeft: () => seek(time - SKIP_SECONDS),
-    ArrowRight: () => seek(time + SKIP_SECONDS),
-    ArrowDown: () => seek(time - SKIP_SECONDS),
-    ArrowUp: () => seek(time + SKIP_SECONDS),
-    PageDown: () => seek(time - JUMP_SECONDS),
-    PageUp: () => seek(time + JUMP_SECONDS),
+    ArrowLeft: () => skip(-SKIP_SECONDS),
+    ArrowRight: () => skip(SKIP_SECONDS),
+    ArrowDown: () => skip(-SKIP_SECONDS),
+    ArrowUp: () => skip(SKIP_SECONDS),
+    PageDown: () => skip(-JUMP_SECONDS),
+    PageUp: () => skip(JUMP_SECONDS),
     Home: () => seek(0),
     End: () => seek(total),
   }
