@@ -66,9 +66,9 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       const most = drainSeconds > 0 ? `, which may take ${drainSeconds} s: Ctrl-C again ends them at once` : ''
       console.log(`\n· Stopping; live calls are ended first${most}.`)
       void stopAll().then(() => process.exit(0))
-    } else if (again && !hurried) {
+    } else if (again) {
+      if (!hurried) console.log('\n· Ending them at once.')
       hurried = true
-      console.log('\n· Ending them at once.')
       for (const part of running) part.hurry?.()
     }
   })
