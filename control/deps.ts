@@ -151,7 +151,7 @@ export interface Deps {
   /** The same. */
   leads?: LeadParts | null
   /** Somebody asked a second time, or nobody is left whom it would help that we serve on. */
-  hurry?: AbortSignal
+  hurry?: AbortSignal | undefined
   config: ControlConfig
 }
 

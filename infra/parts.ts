@@ -145,7 +145,7 @@ export function buildControlParts(
     fetch: createSafeFetch({ allow: config.FETCH_ALLOW }),
     blobs: createBlobs(config),
     mail,
-    ...(hurry ? { hurry } : {}),
+    hurry,
     config: controlConfig(config),
     async close() {
       mail.close()

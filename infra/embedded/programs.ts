@@ -20,7 +20,7 @@ export async function startSipServer(
     allowFile?: string
     privateHosts?: PrivateHosts
     metrics?: string
-    logLevel?: string
+    logLevel?: string | undefined
   },
 ): Promise<{ child: Child; listen: string[] }> {
   const child = await startChild({
@@ -46,7 +46,13 @@ export async function startSipServer(
 }
 
 export async function startSpeech(
-  options: ProgramOptions & { port: number; models: string; whisper: string; threads: number; logLevel?: string },
+  options: ProgramOptions & {
+    port: number
+    models: string
+    whisper: string
+    threads: number
+    logLevel?: string | undefined
+  },
 ): Promise<{ child: Child; hears: boolean }> {
   const child = await startChild({
     name: 'Speech',

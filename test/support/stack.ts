@@ -159,7 +159,7 @@ async function start(
       whisper: whisperPath(cache),
       threads: 1,
       logFile: logFile('speech'),
-      ...(logLevel === undefined ? {} : { logLevel }),
+      logLevel,
       tell,
     }),
   ])
@@ -249,11 +249,7 @@ interface Signalling {
 function startSignalling({ sip, logLevel, ...options }: Signalling) {
   const program = inject('drachtio')
   if (program !== null) return startDrachtio({ program, sip, ...options })
-  return startSipServer({
-    ...options,
-    listen: [`udp:${sip}`, `tcp:${sip}`],
-    ...(logLevel === undefined ? {} : { logLevel }),
-  })
+  return startSipServer({ ...options, listen: [`udp:${sip}`, `tcp:${sip}`], logLevel })
 }
 
 let phones = 0

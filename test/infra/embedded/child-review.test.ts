@@ -17,6 +17,19 @@ const alive = (pid: number) => {
   }
 }
 
+/** A child of ours that says `ready`. */
+const startScript = (script: string, logFile: string, options: { stopTimeoutMs?: number } = {}) =>
+  startChild({
+    name: 'Test',
+    command: process.execPath,
+    args: ['-e', script],
+    logFile,
+    ready: (line: string) => line === 'ready',
+    readyTimeoutMs: 10_000,
+    tell: () => {},
+    ...options,
+  })
+
 describe('a child', () => {
   it('that is just being started again when all is stopped does not outlive us', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'parley-child-'))
@@ -29,15 +42,7 @@ describe('a child', () => {
       if (!again) console.log('ready')
       else setTimeout(() => console.log('ready'), 3000)
       setInterval(() => {}, 1000)`
-    const child = await startChild({
-      name: 'Test',
-      command: process.execPath,
-      args: ['-e', script],
-      logFile: join(folder, 'log'),
-      ready: (line: string) => line === 'ready',
-      readyTimeoutMs: 10_000,
-      tell: () => {},
-    })
+    const child = await startScript(script, join(folder, 'log'))
     const first = child.pid
     process.kill(first, 'SIGKILL')
     const second = await until(() => {
@@ -55,16 +60,7 @@ describe('a child', () => {
       process.on('SIGTERM', () => (++told === 2 ? process.exit(0) : console.log('told')))
       setInterval(() => {}, 1000)
       console.log('ready')`
-    const child = await startChild({
-      name: 'Test',
-      command: process.execPath,
-      args: ['-e', script],
-      logFile: join(folder, 'log'),
-      ready: (line: string) => line === 'ready',
-      readyTimeoutMs: 10_000,
-      stopTimeoutMs: 600_000,
-      tell: () => {},
-    })
+    const child = await startScript(script, join(folder, 'log'), { stopTimeoutMs: 600_000 })
     const { pid } = child
     child.hurry()
     const stopped = child.stop()
@@ -77,15 +73,10 @@ describe('a child', () => {
 
   it('whose log cannot be written lives on', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'parley-child-'))
-    const child = await startChild({
-      name: 'Test',
-      command: process.execPath,
-      args: ['-e', "console.log('ready'); setInterval(() => {}, 1000)"],
-      logFile: join(folder, 'no', 'such', 'folder'),
-      ready: (line: string) => line === 'ready',
-      readyTimeoutMs: 10_000,
-      tell: () => {},
-    })
+    const child = await startScript(
+      "console.log('ready'); setInterval(() => {}, 1000)",
+      join(folder, 'no', 'such', 'folder'),
+    )
     expect(alive(child.pid)).toBe(true)
     await child.stop()
     expect(existsSync(join(folder, 'no'))).toBe(false)

@@ -76,7 +76,7 @@ it('an application that does not keep up gets no new calls, and keeps its connec
 it('who keeps up is asked instead', { timeout: 60_000 }, async () => {
   await deaf()
   await flood()
-  const shed = stats().shed
+  expect(stats().shed).toBe(1)
   const app = await rig.app()
   app.invite((_req, res) => res.send(486))
   await until(async () => {
@@ -91,7 +91,6 @@ it('who keeps up is asked instead', { timeout: 60_000 }, async () => {
     caller.ack(true)
   }
   expect(stats().shed).toBe(before)
-  expect(before).toBeGreaterThanOrEqual(shed)
 })
 
 it('a call that is there is ended while no new one is taken', { timeout: 60_000 }, async () => {
