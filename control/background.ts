@@ -1,5 +1,5 @@
 /** Work that no request waits for, but the shutdown does. */
-import type { Log } from '../media/ports.ts'
+import type { Log } from '../media/shared/log.ts'
 import { errorFields } from './log.ts'
 
 const running = new WeakMap<object, Set<Promise<void>>>()

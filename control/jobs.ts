@@ -1,6 +1,6 @@
 /** Background jobs on pg-boss. A job is put in the transaction that makes it necessary, so none is ever forgotten. */
 import { PgBoss, type SendOptions } from 'pg-boss'
-import type { Log } from '../media/ports.ts'
+import type { Log } from '../media/shared/log.ts'
 import type { Tx } from './db/connect.ts'
 import type { Deps } from './deps.ts'
 import { JOB_NAMES, type JobName } from './job-names.ts'

@@ -8,7 +8,7 @@ import { rm, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import { AwsV4Signer } from 'aws4fetch'
-import type { Blobs } from '../media/ports.ts'
+import type { Blobs } from '../media/shared/blobs.ts'
 import { checkedKey as checked } from './blob-key.ts'
 
 export interface S3Options {

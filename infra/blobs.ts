@@ -2,7 +2,7 @@
 import { constants } from 'node:fs'
 import { copyFile, mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import type { Blobs } from '../media/ports.ts'
+import type { Blobs } from '../media/shared/blobs.ts'
 import { checkedKey } from './blob-key.ts'
 import { createS3Blobs } from './blobs-s3.ts'
 import type { Config } from './config.ts'

@@ -3,7 +3,7 @@ import type { BriefModel } from '../control/leads/brief/model.ts'
 import { FENCE_RULE, fence } from '../media/contract/fence.ts'
 import { createTextModel } from '../media/models/text-model.ts'
 import { VendorError } from '../media/models/vendor-error.ts'
-import type { Clock } from '../media/ports.ts'
+import type { Clock } from '../media/shared/clock.ts'
 import type { Config } from './config.ts'
 
 export interface BriefModelOptions {

@@ -1,5 +1,5 @@
 /** The real clock. */
-import type { Clock } from '../media/ports.ts'
+import type { Clock } from '../media/shared/clock.ts'
 
 export const systemClock: Clock = {
   now: () => performance.now(),

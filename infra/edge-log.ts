@@ -5,7 +5,7 @@
 import { createWriteStream, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { EdgeLog } from '../media/call/call.ts'
-import type { Log } from '../media/ports.ts'
+import type { Log } from '../media/shared/log.ts'
 
 export function createEdgeLog(folder: string, log: Log): EdgeLog {
   mkdirSync(folder, { recursive: true, mode: 0o700 })

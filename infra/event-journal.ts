@@ -4,7 +4,8 @@
  */
 import { appendFile, mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { EventJournal, Log } from '../media/ports.ts'
+import type { EventJournal } from '../media/ports/event-outbox.ts'
+import type { Log } from '../media/shared/log.ts'
 import { inOrder } from './in-order.ts'
 
 const ENDING = '.ndjson'

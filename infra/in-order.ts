@@ -1,4 +1,4 @@
-import type { Log } from '../media/ports.ts'
+import type { Log } from '../media/shared/log.ts'
 
 /** Steps one after another, that nobody waits for: one that fails is logged as `words`, and the next is taken. */
 export function inOrder(log: Log, words: string): (step: () => Promise<unknown>) => void {

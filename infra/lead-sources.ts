@@ -4,7 +4,7 @@ import { createGeocoder } from '../control/leads/sources/nominatim.ts'
 import { createOverpassSource } from '../control/leads/sources/overpass.ts'
 import { createSearxngSource } from '../control/leads/sources/searxng.ts'
 import type { LeadSource } from '../control/leads/types.ts'
-import type { Clock } from '../media/ports.ts'
+import type { Clock } from '../media/shared/clock.ts'
 import type { Config } from './config.ts'
 import { createSafeFetch } from './safe-fetch.ts'
 

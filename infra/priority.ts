@@ -1,6 +1,6 @@
 /** Whose turn it is on a busy machine. */
 import { setPriority } from 'node:os'
-import type { Log } from '../media/ports.ts'
+import type { Log } from '../media/shared/log.ts'
 
 /** As PRIORITY_HIGH of `node:os`, but for less. */
 const NICE = -10

@@ -12,7 +12,8 @@ import {
   type Tracing,
   writeTraceparent,
 } from '../media/contract/tracing.ts'
-import type { Clock, Log } from '../media/ports.ts'
+import type { Clock } from '../media/shared/clock.ts'
+import type { Log } from '../media/shared/log.ts'
 import { type Config, readPairs } from './config.ts'
 
 export interface ProcessTracing {

@@ -1,5 +1,5 @@
 /** A wait that has an end. */
-import type { Clock } from './ports.ts'
+import type { Clock } from './shared/clock.ts'
 
 /** Settles as `late` when `work` takes longer; what comes of it then is nobody's business. */
 export async function within<T, L = T>(clock: Clock, ms: number, late: L, work: Promise<T>): Promise<T | L> {

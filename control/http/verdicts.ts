@@ -2,7 +2,7 @@
  * What the database said of a key or a session, believed for a moment: no SQL at each request, and yet a revocation holds
  * everywhere within 5 s. The time counts from when the question was asked, so that a slow answer is not believed longer.
  */
-import type { Clock } from '../../media/ports.ts'
+import type { Clock } from '../../media/shared/clock.ts'
 
 const KEPT_MS = 4000
 /** So long after a revocation no process takes the credential any more. */

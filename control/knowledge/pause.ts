@@ -1,4 +1,4 @@
-import type { Clock } from '../../media/ports.ts'
+import type { Clock } from '../../media/shared/clock.ts'
 
 /** Rejects with the reason of `signal` when that is aborted first. */
 export async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {

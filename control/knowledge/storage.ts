@@ -3,7 +3,7 @@ import { createWriteStream } from 'node:fs'
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { Blobs } from '../../media/ports.ts'
+import type { Blobs } from '../../media/shared/blobs.ts'
 
 /** Those of an account lie together, since they are erased together. */
 export const knowledgeOf = (ownerId: string) => `knowledge/${ownerId}`

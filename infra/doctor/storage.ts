@@ -5,7 +5,7 @@ import { access, constants, mkdtemp, rm, stat, statfs, writeFile } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import type { Blobs } from '../../media/ports.ts'
+import type { Blobs } from '../../media/shared/blobs.ts'
 import { createBlobs } from '../blobs.ts'
 import type { Config } from '../config.ts'
 import { about, bytes, type Finding, failureOf, inTime } from './finding.ts'

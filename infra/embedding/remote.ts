@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { pause } from '../../control/knowledge/pause.ts'
 import type { Embedder } from '../../control/knowledge/types.ts'
-import type { Clock } from '../../media/ports.ts'
+import type { Clock } from '../../media/shared/clock.ts'
 
 export interface RemoteOptions {
   /** As `https://host/v1`. */

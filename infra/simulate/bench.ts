@@ -1,7 +1,7 @@
 /** What audio scenarios need around them: an installation, answers for tools, voices for callers. */
 
 import { createSpeechClient } from '../../media/models/speech/client.ts'
-import type { Tts } from '../../media/ports.ts'
+import type { Tts } from '../../media/ports/speech.ts'
 import { systemClock } from '../clock.ts'
 import { createLog } from '../log.ts'
 import { type AudioRunner, type Installation, openAudio } from './audio.ts'

@@ -6,20 +6,12 @@ import { Conversation } from '../../media/agent/conversation.ts'
 import { type CheckedWrapUp, wrapUpCall } from '../../media/agent/wrap-up.ts'
 import type { CallEventBody, EndedReason, ToolCall, Turn } from '../../media/contract/messages.ts'
 import type { CallPlan } from '../../media/contract/plan.ts'
-import {
-  type AudioFrame,
-  type Clock,
-  type Fetch,
-  FetchError,
-  type FetchRequest,
-  type FetchResponse,
-  type Llm,
-  type Log,
-  type Stt,
-  type Tts,
-  type Vad,
-  type VoiceFrame,
-} from '../../media/ports.ts'
+import type { AudioFrame } from '../../media/ports/leg.ts'
+import type { Llm } from '../../media/ports/llm.ts'
+import type { Stt, Tts, Vad, VoiceFrame } from '../../media/ports/speech.ts'
+import type { Clock } from '../../media/shared/clock.ts'
+import { type Fetch, FetchError, type FetchRequest, type FetchResponse } from '../../media/shared/fetch.ts'
+import type { Log } from '../../media/shared/log.ts'
 import type { ToolAnswer } from './scenario.ts'
 
 const FRAME_MS = 20

@@ -5,7 +5,7 @@ import { concatPcm, createChunker, rms } from '../../media/audio/frames.ts'
 import { decodeG711 } from '../../media/audio/g711.ts'
 import { createResampler } from '../../media/audio/resample.ts'
 import { decodeWav } from '../../media/audio/wav.ts'
-import type { Tts } from '../../media/ports.ts'
+import type { Tts } from '../../media/ports/speech.ts'
 import { PHONE_FRAME, PHONE_RATE } from './phone.ts'
 import { ScenarioError, type Speech } from './scenario.ts'
 

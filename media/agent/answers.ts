@@ -3,7 +3,9 @@
  * fails. An answer may be prepared before the caller's turn is sure; it is heard, and has effects, only after `commit`.
  */
 import type { CallEventBody, EndedReason } from '../contract/messages.ts'
-import type { Clock, Llm, LlmRequest, Log } from '../ports.ts'
+import type { Llm, LlmRequest } from '../ports/llm.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { Log } from '../shared/log.ts'
 import type { Disclosure } from './disclosure.ts'
 import { joinCallers } from './journal.ts'
 import type { Mouth } from './mouth.ts'

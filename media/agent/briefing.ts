@@ -1,6 +1,7 @@
 /** What a model is told of a call: its circumstances, what people behind the agent add to them, and what was said. */
 import type { CallPlan } from '../contract/plan.ts'
-import type { Clock, LlmRequest, LlmTool } from '../ports.ts'
+import type { LlmRequest, LlmTool } from '../ports/llm.ts'
+import type { Clock } from '../shared/clock.ts'
 import type { Journal } from './journal.ts'
 import { localDate, systemPrompt, withInstructions } from './prompt.ts'
 

@@ -7,21 +7,12 @@ import { FRAME_MS } from '../audio/frames.ts'
 import { createNarrower, narrowRate } from '../audio/narrow.ts'
 import type { AnsweredBy, CallEventBody, EndedReason } from '../contract/messages.ts'
 import type { CallPlan, PlanSecrets } from '../contract/plan.ts'
-import type {
-  AudioFrame,
-  Clock,
-  Fetch,
-  Llm,
-  LlmRequest,
-  Log,
-  Shown,
-  Stt,
-  SttStream,
-  Tts,
-  Vad,
-  VadStream,
-  VoiceFrame,
-} from '../ports.ts'
+import type { AudioFrame, Shown } from '../ports/leg.ts'
+import type { Llm, LlmRequest } from '../ports/llm.ts'
+import type { Stt, SttStream, Tts, Vad, VadStream, VoiceFrame } from '../ports/speech.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { Fetch } from '../shared/fetch.ts'
+import type { Log } from '../shared/log.ts'
 import { Answers, LAST_WORD_MS } from './answers.ts'
 import { Briefing } from './briefing.ts'
 import { Disclosure } from './disclosure.ts'

@@ -1,5 +1,8 @@
 /** Words of somebody who speaks without being answered: stretches between pauses, read one after the other. */
-import type { AudioFrame, Clock, Log, Stt, SttStream, Vad, VadStream, VoiceFrame } from '../ports.ts'
+import type { AudioFrame } from '../ports/leg.ts'
+import type { Stt, SttStream, Vad, VadStream, VoiceFrame } from '../ports/speech.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { Log } from '../shared/log.ts'
 import { hear, silent, type VoiceState } from './voice.ts'
 
 export interface Dictated {

@@ -1,5 +1,5 @@
 /** How much of a sentence was heard when its sound was cut. Pure. */
-import type { SpokenWord } from '../ports.ts'
+import type { SpokenWord } from '../ports/speech.ts'
 
 /** For sound that was not made to its end yet, until the voice has shown its own pace: milliseconds for a letter. */
 export const USUAL_PACE = 1000 / 17

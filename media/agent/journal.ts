@@ -3,7 +3,7 @@
  * it, so they cannot disagree. Agent turns hold what was heard.
  */
 import type { ToolCall, Turn, TurnLatency } from '../contract/messages.ts'
-import type { ChatMessage } from '../ports.ts'
+import type { ChatMessage } from '../ports/llm.ts'
 
 /** An agent's turn that is being spoken; its words are known when it ends. */
 export interface OpenTurn {

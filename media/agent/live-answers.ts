@@ -3,7 +3,9 @@
  * are heard one after the other; what the caller talks over is cut, and the model is told how much of it was heard.
  */
 import type { CallEventBody, EndedReason, TurnLatency } from '../contract/messages.ts'
-import type { Clock, Log, RealtimeEvent, RealtimeStream } from '../ports.ts'
+import type { RealtimeEvent, RealtimeStream } from '../ports/realtime-model.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { Log } from '../shared/log.ts'
 import { LAST_WORD_MS, MAX_TOOL_ROUNDS, TAKEN_OVER, THINKING_MS } from './answers.ts'
 import type { Disclosure } from './disclosure.ts'
 import type { Journal, OpenTurn } from './journal.ts'

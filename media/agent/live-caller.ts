@@ -3,7 +3,9 @@
  * when exactly, and the words come later. A turn keeps its place in the journal until then.
  */
 import type { CallEventBody } from '../contract/messages.ts'
-import type { AudioFrame, Clock, Log } from '../ports.ts'
+import type { AudioFrame } from '../ports/leg.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { Log } from '../shared/log.ts'
 import type { Journal, OpenCaller } from './journal.ts'
 import type { Asked } from './live-answers.ts'
 import { type LoudnessState, listenLevel, quiet } from './loudness.ts'

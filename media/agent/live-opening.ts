@@ -1,6 +1,7 @@
 /** Who answered a call that we placed, for an agent whose model does not listen yet: by ears of its own. */
 import type { AnsweredBy } from '../contract/messages.ts'
-import type { AudioFrame, Stt, SttStream, Vad, VadStream } from '../ports.ts'
+import type { AudioFrame } from '../ports/leg.ts'
+import type { Stt, SttStream, Vad, VadStream } from '../ports/speech.ts'
 import { Opening, type OpeningOptions } from './opening.ts'
 import { hear, silent } from './voice.ts'
 

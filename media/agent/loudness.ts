@@ -3,7 +3,7 @@
  * Silero v5), which would flatter every latency and lengthen every answer; the sound itself tells the end to a frame. Pure.
  */
 import { rms } from '../audio/frames.ts'
-import type { AudioFrame } from '../ports.ts'
+import type { AudioFrame } from '../ports/leg.ts'
 
 /** About −52 dBFS. */
 const MIN_LEVEL = 80

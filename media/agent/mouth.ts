@@ -3,7 +3,9 @@
  * what is said in one breath, from the first sentence queued to the last frame played, or to the cut.
  */
 import type { CallEventBody, TurnLatency } from '../contract/messages.ts'
-import type { Clock, Log, SpeechChunk, SpokenWord, Tts } from '../ports.ts'
+import type { SpeechChunk, SpokenWord, Tts } from '../ports/speech.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { Log } from '../shared/log.ts'
 import type { Journal, OpenTurn } from './journal.ts'
 import { Playout } from './playout.ts'
 import { buffered, type ReplyTimes } from './reply.ts'

@@ -6,7 +6,9 @@ import { type AnsweringEffect, answeredBy, type Evidence, type Verdict } from '.
 import { AnsweringListener } from '../answering/listener.ts'
 import type { AnsweredBy } from '../contract/messages.ts'
 import type { CallPlan } from '../contract/plan.ts'
-import type { AudioFrame, Clock, SttStream, Tts } from '../ports.ts'
+import type { AudioFrame } from '../ports/leg.ts'
+import type { SttStream, Tts } from '../ports/speech.ts'
+import type { Clock } from '../shared/clock.ts'
 import { type Phrases, phrasesFor } from './phrases.ts'
 
 export interface OpeningOptions {

@@ -2,7 +2,9 @@
 import { OWN_TOOLS, type OwnTool } from '../contract/own-tools.ts'
 import { ABOUT, type CallPlan, type TransferTarget } from '../contract/plan.ts'
 import { MAX_RESULT_CHARS, type ToolOutcome } from '../contract/tool.ts'
-import type { KnowledgeHit, Leg, LlmTool, SearchKnowledge } from '../ports.ts'
+import type { KnowledgeHit, SearchKnowledge } from '../ports/knowledge.ts'
+import type { Leg } from '../ports/leg.ts'
+import type { LlmTool } from '../ports/llm.ts'
 
 /** What the call can do for its agent; what is absent is not offered to the model. */
 export interface Abilities {

@@ -4,7 +4,7 @@
  */
 import { FRAME_MS, frameSamples } from '../audio/frames.ts'
 import { PendingSound } from '../audio/pending.ts'
-import type { SpokenWord } from '../ports.ts'
+import type { SpokenWord } from '../ports/speech.ts'
 import { heardText, paceOf, SHORTEST, USUAL_PACE } from './heard.ts'
 
 /** One sentence on its way. */

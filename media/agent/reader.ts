@@ -1,5 +1,8 @@
 /** Has stretches of the caller's sound read, by ears that may fail or hang. */
-import type { Clock, Log, SttStream } from '../ports.ts'
+
+import type { SttStream } from '../ports/speech.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { Log } from '../shared/log.ts'
 
 export interface ReaderOptions {
   stt: Pick<SttStream, 'transcribe'>

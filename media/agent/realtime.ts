@@ -5,7 +5,9 @@
  * said so far; when that is lost too, an ordinary conversation goes on in the same call, with the same journal.
  */
 import type { AnsweredBy, CallEventBody, EndedReason } from '../contract/messages.ts'
-import type { AudioFrame, LlmRequest, ProviderError, RealtimeEvent, RealtimeModel, RealtimeStream } from '../ports.ts'
+import type { AudioFrame } from '../ports/leg.ts'
+import type { LlmRequest } from '../ports/llm.ts'
+import type { ProviderError, RealtimeEvent, RealtimeModel, RealtimeStream } from '../ports/realtime-model.ts'
 import { LAST_WORD_MS } from './answers.ts'
 import { Briefing } from './briefing.ts'
 import { Conversation, type ConversationOptions } from './conversation.ts'

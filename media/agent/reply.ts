@@ -2,7 +2,10 @@
  * One answer of the agent on its way from the model to speech. It starts before the turn is sure; until its items are read, no
  * tool runs and nothing is heard, and `abort` leaves no trace.
  */
-import type { Clock, Llm, LlmEvent, LlmRequest, SpeechChunk, Tts } from '../ports.ts'
+
+import type { Llm, LlmEvent, LlmRequest } from '../ports/llm.ts'
+import type { SpeechChunk, Tts } from '../ports/speech.ts'
+import type { Clock } from '../shared/clock.ts'
 import { createSplitter } from './sentences.ts'
 
 export type ReplyItem =

@@ -1,6 +1,6 @@
 /** What the far end sees of a conversation: who is at it, and the words of each turn as they become known. */
 import type { CallEventBody } from '../contract/messages.ts'
-import type { Shown } from '../ports.ts'
+import type { Shown } from '../ports/leg.ts'
 
 /** Of what speaks. */
 export interface Speaking {

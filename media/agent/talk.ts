@@ -1,6 +1,7 @@
 /** What a call has of its agent, whoever does the thinking. */
 import type { AnsweredBy, EndedReason } from '../contract/messages.ts'
-import type { LegSink, LlmRequest } from '../ports.ts'
+import type { LegSink } from '../ports/leg.ts'
+import type { LlmRequest } from '../ports/llm.ts'
 import type { Journal } from './journal.ts'
 import type { Phrases } from './phrases.ts'
 

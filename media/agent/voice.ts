@@ -1,5 +1,5 @@
 /** From probabilities of speech to "the caller speaks": hysteresis over Silero's or any other windows. Pure. */
-import type { VoiceFrame } from '../ports.ts'
+import type { VoiceFrame } from '../ports/speech.ts'
 
 export const ONSET = 0.5
 export const OFFSET = 0.35

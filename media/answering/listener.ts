@@ -1,5 +1,7 @@
 /** Runs the detector for one call: measures its sound, has stretches read, and tells what was found. */
-import type { AudioFrame, Clock, SttStream } from '../ports.ts'
+import type { AudioFrame } from '../ports/leg.ts'
+import type { SttStream } from '../ports/speech.ts'
+import type { Clock } from '../shared/clock.ts'
 import {
   type AnsweringEffect,
   type AnsweringInput,

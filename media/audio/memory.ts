@@ -1,6 +1,6 @@
 /** The last minute of a caller's sound, by wire time: what a recogniser may be asked to read again. */
 
-import type { AudioFrame } from '../ports.ts'
+import type { AudioFrame } from '../ports/leg.ts'
 import { concatPcm } from './frames.ts'
 
 export class SoundMemory {

@@ -1,5 +1,5 @@
 /** Sound for models and recordings: all that they use of it is below 8 kHz. */
-import type { AudioFrame } from '../ports.ts'
+import type { AudioFrame } from '../ports/leg.ts'
 import { createResampler } from './resample.ts'
 
 /** Wideband, as ITU-T G.722 calls it. */

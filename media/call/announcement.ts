@@ -1,7 +1,9 @@
 /** What is said once to somebody who is on a leg of their own, before they are connected to the caller. */
 import { frameSamples } from '../audio/frames.ts'
 import { PendingSound } from '../audio/pending.ts'
-import type { Clock, Log, Tts } from '../ports.ts'
+import type { Tts } from '../ports/speech.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { Log } from '../shared/log.ts'
 
 export interface AnnouncementOptions {
   text: string

@@ -2,7 +2,9 @@
 import { AskUnanswered, type EngineBus } from '../contract/bus-engine.ts'
 import type { CallEventBody } from '../contract/messages.ts'
 import type { CallPlan } from '../contract/plan.ts'
-import type { Dialer, DialResult, Line, Log } from '../ports.ts'
+import type { Dialer, DialResult } from '../ports/dialer.ts'
+import type { Line } from '../ports/leg.ts'
+import type { Log } from '../shared/log.ts'
 
 /** The caller waits: longer than this for the trunk's next turn, and the agent rather says that no line is free. */
 const PATIENCE_MS = 3000

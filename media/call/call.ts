@@ -14,21 +14,15 @@ import { type CheckedWrapUp, wrapUpCall } from '../agent/wrap-up.ts'
 import { narrowRate } from '../audio/narrow.ts'
 import type { CallCommand, CallEventBody, EndedReason, RecordingInfo } from '../contract/messages.ts'
 import { BROWSER, type CallPlan, PlanSecrets, RoomSecret, type TransferTarget } from '../contract/plan.ts'
-import type {
-  DialFailure,
-  DialResult,
-  InboundOffer,
-  KnowledgeHit,
-  Leg,
-  LegSink,
-  Log,
-  Recording,
-  Stt,
-  TransferResult,
-  Tts,
-} from '../ports.ts'
+import type { DialFailure, DialResult } from '../ports/dialer.ts'
+import type { InboundOffer } from '../ports/inbound.ts'
+import type { KnowledgeHit } from '../ports/knowledge.ts'
+import type { Leg, LegSink, TransferResult } from '../ports/leg.ts'
+import type { Recording } from '../ports/recording.ts'
+import type { Stt, Tts } from '../ports/speech.ts'
 import { recordingSink } from '../recording/sink.ts'
 import { EdgeRecorder } from '../replay/recorder.ts'
+import type { Log } from '../shared/log.ts'
 import { createBridgeDialer } from './bridge-dialer.ts'
 import type { CallDeps, EdgeLog, OnSwitch } from './deps.ts'
 import { CallEvents } from './events.ts'

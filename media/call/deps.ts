@@ -4,20 +4,15 @@ import type { ProviderSwitch } from '../contract/messages.ts'
 import type { CallPlan, PlanSecrets } from '../contract/plan.ts'
 import type { Sealer } from '../contract/seal.ts'
 import type { Tracing } from '../contract/tracing.ts'
-import type {
-  CallTraces,
-  Clock,
-  Dialer,
-  Fetch,
-  Llm,
-  Log,
-  RealtimeModel,
-  Recorder,
-  Rooms,
-  Stt,
-  Tts,
-  Vad,
-} from '../ports.ts'
+import type { CallTraces, Dialer } from '../ports/dialer.ts'
+import type { Llm } from '../ports/llm.ts'
+import type { RealtimeModel } from '../ports/realtime-model.ts'
+import type { Recorder } from '../ports/recording.ts'
+import type { Rooms } from '../ports/rooms.ts'
+import type { Stt, Tts, Vad } from '../ports/speech.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { Fetch } from '../shared/fetch.ts'
+import type { Log } from '../shared/log.ts'
 
 /** Tells of a vendor that failed and of the one that takes its place; for the record of the call. */
 export type OnSwitch = (change: ProviderSwitch) => void

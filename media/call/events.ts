@@ -1,5 +1,5 @@
 import type { CallEventBody } from '../contract/messages.ts'
-import type { Log } from '../ports.ts'
+import type { Log } from '../shared/log.ts'
 
 /** Events of a call; the bus sends them one after the other, in the order they were made. */
 export class CallEvents {

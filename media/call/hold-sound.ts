@@ -2,7 +2,7 @@
 import { FRAME_MS, rms } from '../audio/frames.ts'
 import { SoundPipe } from '../audio/pipe.ts'
 import { createMusic, createRinging, type WaitingSound } from '../audio/waiting.ts'
-import type { AudioFrame } from '../ports.ts'
+import type { AudioFrame } from '../ports/leg.ts'
 import { heardBy, type TransferState } from './transfer-machine.ts'
 
 /** After the agent's last word, so that music does not begin in its pauses. */

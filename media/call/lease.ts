@@ -1,6 +1,7 @@
 import { LEASE_RENEW_MS } from '../contract/bus.ts'
 import type { EngineBus } from '../contract/bus-engine.ts'
-import type { Clock, Log } from '../ports.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { Log } from '../shared/log.ts'
 import type { Timers } from './timers.ts'
 
 /** Without Redis for so long, the call ends itself before control may reap it (lease 60 s, reaped at 75 s). */

@@ -3,7 +3,7 @@
  * enter at `ringing`, web calls at `opening`. Whatever comes after `ended` changes nothing.
  */
 import type { EndedReason, FinalStatus } from '../contract/messages.ts'
-import type { DialFailure } from '../ports.ts'
+import type { DialFailure } from '../ports/dialer.ts'
 
 export type CallState =
   | { phase: 'dialing' | 'ringing'; cancel: EndedReason | null }

@@ -8,7 +8,11 @@ import { mix } from '../audio/mix.ts'
 import type { CallCommand, CallEventBody, MonitorMode } from '../contract/messages.ts'
 import { type RoomPlan, RoomSecret } from '../contract/plan.ts'
 import type { Sealer } from '../contract/seal.ts'
-import type { AudioFrame, Clock, LegSink, Log, MonitorRoom, Rooms, Stt, TransferResult, Vad } from '../ports.ts'
+import type { AudioFrame, LegSink, TransferResult } from '../ports/leg.ts'
+import type { MonitorRoom, Rooms } from '../ports/rooms.ts'
+import type { Stt, Vad } from '../ports/speech.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { Log } from '../shared/log.ts'
 import { FrameQueue } from './frame-queue.ts'
 
 type Admission = Extract<CallCommand, { type: 'call.monitor' }>

@@ -1,6 +1,6 @@
 import { AskUnanswered, type EngineBus } from '../contract/bus-engine.ts'
 import type { CallPlan } from '../contract/plan.ts'
-import type { Log } from '../ports.ts'
+import type { Log } from '../shared/log.ts'
 import type { Timers } from './timers.ts'
 
 /** Asked for this long before the paid time ends: half a minute without Redis or Postgres must not cut anybody off. */

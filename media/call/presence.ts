@@ -12,7 +12,8 @@ import {
   type Places,
   roomOf,
 } from '../contract/spread.ts'
-import type { Clock, Log } from '../ports.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { Log } from '../shared/log.ts'
 
 export interface PresenceOptions {
   bus: Pick<EngineBus, 'heartbeat'>

@@ -1,7 +1,10 @@
 /** Calls that are refused in words: the caller hears why before the refusal, which nobody pays for. */
 import { FRAME_MS } from '../audio/frames.ts'
 import type { Refusal } from '../contract/messages.ts'
-import type { Clock, EarlySound, InboundOffer, Log, RefusalAnnouncement, Tts } from '../ports.ts'
+import type { EarlySound, InboundOffer, RefusalAnnouncement } from '../ports/inbound.ts'
+import type { Tts } from '../ports/speech.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { Log } from '../shared/log.ts'
 import { Announcement } from './announcement.ts'
 
 export interface RefusalsOptions {

@@ -1,4 +1,4 @@
-import type { Clock } from '../ports.ts'
+import type { Clock } from '../shared/clock.ts'
 
 /** What a call waits for, forgotten all at once at its end. */
 export class Timers {

@@ -9,20 +9,11 @@ import { createNarrower, narrowRate } from '../audio/narrow.ts'
 import { SoundPipe } from '../audio/pipe.ts'
 import type { CallEventBody, EndedReason } from '../contract/messages.ts'
 import { ABOUT, type CallPlan, type TransferTarget } from '../contract/plan.ts'
-import type {
-  AudioFrame,
-  Clock,
-  Dialer,
-  DialResult,
-  Leg,
-  LegSink,
-  Line,
-  Log,
-  Stt,
-  TransferResult,
-  Tts,
-  Vad,
-} from '../ports.ts'
+import type { Dialer, DialResult } from '../ports/dialer.ts'
+import type { AudioFrame, Leg, LegSink, Line, TransferResult } from '../ports/leg.ts'
+import type { Stt, Tts, Vad } from '../ports/speech.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { Log } from '../shared/log.ts'
 import { Announcement } from './announcement.ts'
 import { HoldSound } from './hold-sound.ts'
 import {

@@ -1,6 +1,6 @@
 /** Control's end of the bus. */
 import type { Redis } from 'ioredis'
-import type { Log } from '../ports.ts'
+import type { Log } from '../shared/log.ts'
 import { type BusKeys, busKeys, claimants, claimCall, DEAD_EVENTS_KEPT_MS, EVENTS_KEPT_MS } from './bus.ts'
 import { aliveEngines } from './engines.ts'
 import type { CallCommand, Heartbeat, PlaceCommand } from './messages.ts'

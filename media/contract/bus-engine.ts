@@ -1,7 +1,10 @@
 /** The engine's end of the bus. */
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import type { Clock, EventJournal, Log, Softphones, TrunkDirectory } from '../ports.ts'
+import type { EventJournal } from '../ports/event-outbox.ts'
+import type { Softphones, TrunkDirectory } from '../ports/trunks.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { Log } from '../shared/log.ts'
 import { busKeys, claimCall, HEARTBEAT_TTL_MS, LEASE_MS } from './bus.ts'
 import { aliveEngines } from './engines.ts'
 import { createEventSender } from './event-sender.ts'

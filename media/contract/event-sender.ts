@@ -3,7 +3,10 @@
  * the process may end before Redis is back; the next one of that name tells it first of all. Told twice is told once: events
  * of a call are numbered, and control knows which it has.
  */
-import type { Clock, EventJournal, Log } from '../ports.ts'
+
+import type { EventJournal } from '../ports/event-outbox.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { Log } from '../shared/log.ts'
 
 export interface EventSender {
   /** Due from now on, in this order; resolves once Redis has it. Rejects when Redis would not have it for two minutes. */

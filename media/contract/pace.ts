@@ -1,6 +1,6 @@
 /** How fast a trunk is dialled, over all engines: its turns are in Redis, evenly spaced, and an INVITE waits for its own. */
 import type { Redis } from 'ioredis'
-import type { Clock } from '../ports.ts'
+import type { Clock } from '../shared/clock.ts'
 import { within } from '../within.ts'
 
 /** A dial leaves so long after the beginning of its turn, or waits for another one: its process may have stood still. */

@@ -3,7 +3,9 @@
  * reads only what it is asked about), where each can be reached now, and which sources are shut out for a while.
  */
 import type { Redis } from 'ioredis'
-import type { Clock, Log, Softphones } from '../ports.ts'
+import type { Softphones } from '../ports/trunks.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { Log } from '../shared/log.ts'
 import type { BusKeys } from './bus.ts'
 import type { Sealer } from './seal.ts'
 import { SoftphonePlan, SoftphoneState } from './softphones.ts'

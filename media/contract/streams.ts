@@ -1,6 +1,6 @@
 /** Reading Redis Streams: one blocking loop per reader, with take-over of what a dead consumer left unacknowledged. */
 import type { Redis } from 'ioredis'
-import type { Log } from '../ports.ts'
+import type { Log } from '../shared/log.ts'
 
 export type StreamEntry = { id: string; fields: Record<string, string> }
 

@@ -1,6 +1,6 @@
 /** A HTTP tool of a customer, for the engine that calls it and for control that tries it out: from arguments to a request, from the answer to words for the model. */
 import { z } from 'zod'
-import { type Fetch, FetchError, type FetchErrorCode, type FetchRequest, type FetchResponse } from '../ports.ts'
+import { type Fetch, FetchError, type FetchErrorCode, type FetchRequest, type FetchResponse } from '../shared/fetch.ts'
 import type { ToolCall } from './messages.ts'
 import type { ToolPlan } from './plan.ts'
 

@@ -1,6 +1,7 @@
 /** Which engine looks after which trunk (registers it, tells of it): one at a time, by a lease in Redis. */
 import type { Redis } from 'ioredis'
-import type { Clock, Log } from '../ports.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { Log } from '../shared/log.ts'
 
 export interface TrunkLeases {
   /** Also false when Redis has been silent for so long that another engine may have it by now. */

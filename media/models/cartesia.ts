@@ -7,7 +7,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import type { Clock, SpokenWord, Tts } from '../ports.ts'
+import type { SpokenWord, Tts } from '../ports/speech.ts'
+import type { Clock } from '../shared/clock.ts'
 import {
   createPcmReader,
   createSpeechQueue,

@@ -9,7 +9,10 @@
  */
 import { z } from 'zod'
 import { encodeG711 } from '../audio/g711.ts'
-import type { AudioFrame, Clock, Log, Stt, SttStream, Transcript } from '../ports.ts'
+import type { AudioFrame } from '../ports/leg.ts'
+import type { Stt, SttStream, Transcript } from '../ports/speech.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { Log } from '../shared/log.ts'
 import { SoundTimeline } from './sound-timeline.ts'
 import { VendorError } from './vendor-error.ts'
 import { openVendorSocket, parseJson, type VendorSocket } from './vendor-socket.ts'

@@ -7,7 +7,8 @@
  */
 import { z } from 'zod'
 import { decodeG711 } from '../audio/g711.ts'
-import type { Clock, SpeechChunk, SpokenWord, Tts } from '../ports.ts'
+import type { SpeechChunk, SpokenWord, Tts } from '../ports/speech.ts'
+import type { Clock } from '../shared/clock.ts'
 import {
   createPcmReader,
   createSpeechQueue,

@@ -3,7 +3,7 @@
  * without delays for tests. It can't tell speech from music.
  */
 import { rms } from '../audio/frames.ts'
-import type { Vad } from '../ports.ts'
+import type { Vad } from '../ports/speech.ts'
 
 /** About −50 dBFS: quieter is never speech on a telephone. */
 const MIN_RMS = 100

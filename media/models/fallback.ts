@@ -5,20 +5,10 @@
  */
 import { heardText } from '../agent/heard.ts'
 import type { ProviderSwitch } from '../contract/messages.ts'
-import type {
-  AudioFrame,
-  Clock,
-  Llm,
-  LlmEvent,
-  LlmRequest,
-  SpokenWord,
-  Stt,
-  SttStream,
-  Transcript,
-  Tts,
-  WrapUp,
-  WrapUpRequest,
-} from '../ports.ts'
+import type { AudioFrame } from '../ports/leg.ts'
+import type { Llm, LlmEvent, LlmRequest, WrapUp, WrapUpRequest } from '../ports/llm.ts'
+import type { SpokenWord, Stt, SttStream, Transcript, Tts } from '../ports/speech.ts'
+import type { Clock } from '../shared/clock.ts'
 import { afterFailure, type Breaker, inOrder, toVendorError } from './health.ts'
 import { VendorError } from './vendor-error.ts'
 

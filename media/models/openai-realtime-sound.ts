@@ -1,7 +1,7 @@
 /** Sound as OpenAI's Realtime API has it, µ-law or PCM at 24 kHz, from and to the frames of a leg. */
 import { decodeG711 } from '../audio/g711.ts'
 import { createResampler } from '../audio/resample.ts'
-import type { AudioFrame } from '../ports.ts'
+import type { AudioFrame } from '../ports/leg.ts'
 
 const API_RATE = 24_000
 

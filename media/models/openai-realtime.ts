@@ -7,7 +7,11 @@
  * caller begins to speak; what is asked for besides waits until no answer is being given.
  */
 import { encodeG711 } from '../audio/g711.ts'
-import type { AudioFrame, ChatMessage, Clock, Log, RealtimeModel, RealtimeOptions, RealtimeStream } from '../ports.ts'
+import type { AudioFrame } from '../ports/leg.ts'
+import type { ChatMessage } from '../ports/llm.ts'
+import type { RealtimeModel, RealtimeOptions, RealtimeStream } from '../ports/realtime-model.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { Log } from '../shared/log.ts'
 import { ServerEvent, type ToolMessage, toItems, toResult, VENDOR } from './openai-realtime-events.ts'
 import { createSpeechDecoder, type SpeechDecoder, toPcm24 } from './openai-realtime-sound.ts'
 import { VendorError } from './vendor-error.ts'

@@ -5,7 +5,9 @@
  * Made from platform.openai.com/docs/api-reference/audio/createSpeech (input up to 4096 characters, `stream_format`),
  * docs/guides/text-to-speech (formats) and docs/guides/error-codes.
  */
-import type { Clock, Tts } from '../ports.ts'
+
+import type { Tts } from '../ports/speech.ts'
+import type { Clock } from '../shared/clock.ts'
 import type { SpeechDeadlines } from './speech-queue.ts'
 import { speakOverHttp } from './vendor-http.ts'
 

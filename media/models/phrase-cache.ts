@@ -2,7 +2,9 @@
  * Keeps the sound of phrases that are said again and again (fillers, greetings, apologies), so that they begin at once and
  * are paid for once. In memory only; the least lately used go first. One cache serves all voices of an engine.
  */
-import type { Clock, SpeechChunk, Tts } from '../ports.ts'
+
+import type { SpeechChunk, Tts } from '../ports/speech.ts'
+import type { Clock } from '../shared/clock.ts'
 
 const MOST_BYTES = 24 * 1024 * 1024
 /** One phrase of more than that would push out many. */

@@ -2,7 +2,7 @@
  * A caller's sound as a recogniser sees it, samples in a row, beside the wire times of its frames: packets that never
  * came leave a gap in time but none in the stream, so that a time in the stream is found through its frame only.
  */
-import type { AudioFrame } from '../ports.ts'
+import type { AudioFrame } from '../ports/leg.ts'
 
 interface PlacedFrame {
   pcm: Int16Array

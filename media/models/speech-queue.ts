@@ -1,5 +1,7 @@
 /** Sound on its way from a vendor's callbacks to the one who iterates: in order, with deadlines, ended by abort. */
-import type { Clock, SpeechChunk } from '../ports.ts'
+
+import type { SpeechChunk } from '../ports/speech.ts'
+import type { Clock } from '../shared/clock.ts'
 import { VendorError } from './vendor-error.ts'
 
 /** Until the first sound, connecting included: a caller listens to silence, and another vendor may be asked. */

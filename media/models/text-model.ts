@@ -17,7 +17,8 @@ import {
 } from 'ai'
 import { z } from 'zod'
 import { FENCE_RULE, fence } from '../contract/fence.ts'
-import type { ChatMessage, Clock, Llm, LlmEvent, LlmRequest, WrapUp, WrapUpRequest } from '../ports.ts'
+import type { ChatMessage, Llm, LlmEvent, LlmRequest, WrapUp, WrapUpRequest } from '../ports/llm.ts'
+import type { Clock } from '../shared/clock.ts'
 import { errorOfStatus, VendorError, type VendorErrorCode } from './vendor-error.ts'
 
 export interface TextModelOptions {

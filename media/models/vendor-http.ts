@@ -1,5 +1,7 @@
 /** Sound over one HTTP answer, played while it is still being sent; everything that goes wrong becomes a `VendorError`. */
-import type { Clock, SpeechChunk } from '../ports.ts'
+
+import type { SpeechChunk } from '../ports/speech.ts'
+import type { Clock } from '../shared/clock.ts'
 import {
   createPcmReader,
   createSpeechQueue,

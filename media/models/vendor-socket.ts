@@ -1,6 +1,6 @@
 /** A WebSocket to a vendor: everything that ends it becomes one `VendorError`, told once. The only importer of `ws`. */
 import WebSocket from 'ws'
-import type { Clock } from '../ports.ts'
+import type { Clock } from '../shared/clock.ts'
 import { errorOfStatus, VendorError } from './vendor-error.ts'
 
 export interface VendorSocketOptions {

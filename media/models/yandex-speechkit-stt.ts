@@ -7,7 +7,8 @@
  */
 import { z } from 'zod'
 import { SoundMemory } from '../audio/memory.ts'
-import type { Clock, Stt, SttStream, Transcript } from '../ports.ts'
+import type { Stt, SttStream, Transcript } from '../ports/speech.ts'
+import type { Clock } from '../shared/clock.ts'
 import { errorOfStatus, VendorError } from './vendor-error.ts'
 import { parseJson } from './vendor-socket.ts'
 import { yandexLanguage } from './yandex-speechkit-tts.ts'

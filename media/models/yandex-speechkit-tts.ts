@@ -5,7 +5,9 @@
  * Made from yandex.cloud/en/docs/speechkit/tts/request (form fields, up to 5000 characters) and
  * yandex.cloud/en/docs/speechkit/concepts/response (error codes).
  */
-import type { Clock, Tts } from '../ports.ts'
+
+import type { Tts } from '../ports/speech.ts'
+import type { Clock } from '../shared/clock.ts'
 import type { SpeechDeadlines } from './speech-queue.ts'
 import { speakOverHttp } from './vendor-http.ts'
 

@@ -1,7 +1,8 @@
 import { frameSamples } from '../audio/frames.ts'
 import { createNarrower, narrowRate } from '../audio/narrow.ts'
 import { createResampler } from '../audio/resample.ts'
-import type { LegSink, Recording } from '../ports.ts'
+import type { LegSink } from '../ports/leg.ts'
+import type { Recording } from '../ports/recording.ts'
 
 /** The leg's view of a call that is recorded: what crosses the leg's edge is told, and nothing is changed. */
 export function recordingSink(sink: LegSink, recording: Recording, sampleRate: number): LegSink {

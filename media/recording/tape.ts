@@ -1,5 +1,5 @@
 /** Both voices of a call as one run of stereo samples: the far end left, the agent right. Pure: time is an argument. */
-import type { AudioFrame } from '../ports.ts'
+import type { AudioFrame } from '../ports/leg.ts'
 import { Track, type TrackOptions } from './track.ts'
 
 /** So long after its time a frame is placed for good; see track.ts for what the wait is good for. */

@@ -6,20 +6,13 @@ import { createHash } from 'node:crypto'
 import { Conversation } from '../agent/conversation.ts'
 import type { CallEventBody, EndedReason, Turn } from '../contract/messages.ts'
 import type { CallPlan } from '../contract/plan.ts'
-import {
-  type Clock,
-  type Fetch,
-  FetchError,
-  type FetchErrorCode,
-  type KnowledgeHit,
-  type Llm,
-  type LlmEvent,
-  type Log,
-  type SpeechChunk,
-  type Transcript,
-  type TransferResult,
-  type Tts,
-} from '../ports.ts'
+import type { KnowledgeHit } from '../ports/knowledge.ts'
+import type { TransferResult } from '../ports/leg.ts'
+import type { Llm, LlmEvent } from '../ports/llm.ts'
+import type { SpeechChunk, Transcript, Tts } from '../ports/speech.ts'
+import type { Clock } from '../shared/clock.ts'
+import { type Fetch, FetchError, type FetchErrorCode } from '../shared/fetch.ts'
+import type { Log } from '../shared/log.ts'
 import { type CallLog, chunkCodec, type LogEntry, responseCodec, textToPcm } from './log.ts'
 import { createMailbox, type Edges, type Mailbox, requestKey } from './recorder.ts'
 

@@ -4,7 +4,10 @@
  */
 import type { ConversationOptions } from '../agent/conversation.ts'
 import type { Operated } from '../agent/talk.ts'
-import type { Clock, FetchError, LegSink, SpeechChunk, Transcript } from '../ports.ts'
+import type { LegSink } from '../ports/leg.ts'
+import type { SpeechChunk, Transcript } from '../ports/speech.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { FetchError } from '../shared/fetch.ts'
 import { chunkCodec, LOG_VERSION, type LogEntry, type LogHeader, pcmToText, responseCodec } from './log.ts'
 
 export type Edges = Pick<ConversationOptions, 'clock' | 'vad' | 'stt' | 'tts' | 'llm' | 'fetch' | 'abilities'>

@@ -1,5 +1,7 @@
 /** What is shown of the conversation's words: the newest state of each turn, one after the other. */
-import type { Log, Shown } from '../ports.ts'
+
+import type { Shown } from '../ports/leg.ts'
+import type { Log } from '../shared/log.ts'
 import type { RoomLink } from './link.ts'
 
 type Words = Extract<Shown, { type: 'words' }>

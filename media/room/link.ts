@@ -15,7 +15,8 @@ import {
   TrackSource,
 } from '@livekit/rtc-node'
 import { FRAME_MS } from '../audio/frames.ts'
-import type { Clock, Log } from '../ports.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { Log } from '../shared/log.ts'
 import { Allowance } from './allowance.ts'
 import { forget, newRoom } from './events.ts'
 import { Microphones } from './microphones.ts'

@@ -1,5 +1,7 @@
 /** A room in which operators follow a call: the call is one track, each of them another. */
-import type { Clock, MonitorRoom, MonitorRoomOptions } from '../ports.ts'
+
+import type { MonitorRoom, MonitorRoomOptions } from '../ports/rooms.ts'
+import type { Clock } from '../shared/clock.ts'
 import { RoomLink } from './link.ts'
 import { SoundClock } from './sound-clock.ts'
 

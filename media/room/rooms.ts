@@ -1,6 +1,9 @@
 /** The engine's way into LiveKit rooms. */
-import type { Clock, Log, Rooms } from '../ports.ts'
+
+import type { Rooms } from '../ports/rooms.ts'
 import type { Pacer } from '../rtp/pacer.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { Log } from '../shared/log.ts'
 import { joinRoom } from './leg.ts'
 import { openMonitorRoom } from './monitor.ts'
 

@@ -1,5 +1,5 @@
 /** One DTLS association with one address: records, flights and their repetition around a handshake (RFC 6347 §4.2.4). */
-import type { Clock } from '../ports.ts'
+import type { Clock } from '../shared/clock.ts'
 import {
   ClientHandshake,
   type DtlsRole,

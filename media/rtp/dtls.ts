@@ -4,7 +4,7 @@
  * gets a cookie to bring back, then fails by himself without harm to the call.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { Clock } from '../ports.ts'
+import type { Clock } from '../shared/clock.ts'
 import { type Address, canonicalAddress } from './address.ts'
 import { DtlsAssociation } from './dtls-association.ts'
 import type { DtlsIdentity, Fingerprint } from './dtls-crypto.ts'

@@ -4,7 +4,7 @@
  */
 
 import { FRAME_MS } from '../audio/frames.ts'
-import type { Clock } from '../ports.ts'
+import type { Clock } from '../shared/clock.ts'
 
 const SLOTS = 4
 const SLOT_MS = FRAME_MS / SLOTS

@@ -2,7 +2,7 @@
  * What stands between the sockets of one call and its RTP: opens and seals packets with the keys that signalling has
  * agreed, or that DTLS agrees on the sockets themselves. Without an agreement on keys everything passes as it is.
  */
-import type { Clock } from '../ports.ts'
+import type { Clock } from '../shared/clock.ts'
 import type { Address } from './address.ts'
 import { Dtls, sameAddress } from './dtls.ts'
 import type { DtlsIdentity, Fingerprint } from './dtls-crypto.ts'

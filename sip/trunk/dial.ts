@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { TrunkPlan } from '../../media/contract/plan.ts'
-import type { DialOptions, DialResult } from '../../media/ports.ts'
+import type { DialOptions, DialResult } from '../../media/ports/dialer.ts'
 import type { RtpSession } from '../../media/rtp/session.ts'
 import { proxyHost } from './address.ts'
 import { Attempt, type AttemptOutcome, CANCELED, failure, type TrunkContext } from './attempt.ts'

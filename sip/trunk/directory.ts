@@ -1,7 +1,9 @@
 /** Trunks by id and by where a call comes from. Holds the latest snapshot and the addresses its host names stand for. */
 import { BlockList, isIP } from 'node:net'
 import type { TrunkPlan } from '../../media/contract/plan.ts'
-import type { Clock, Log, TrunkDirectory } from '../../media/ports.ts'
+import type { TrunkDirectory } from '../../media/ports/trunks.ts'
+import type { Clock } from '../../media/shared/clock.ts'
+import type { Log } from '../../media/shared/log.ts'
 import { proxyHost, proxyUri, trunkUri } from './address.ts'
 import { hostsOf } from './hosts.ts'
 import { ownNumber } from './numbers.ts'

@@ -2,7 +2,7 @@
 import { lookup } from 'node:dns'
 import { connect as connectTcp, isIP, type LookupFunction } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
-import type { Clock } from '../../media/ports.ts'
+import type { Clock } from '../../media/shared/clock.ts'
 import { within } from '../../media/within.ts'
 import { nameError, transportWords } from '../server/transport-tls.ts'
 import type { Target } from './hosts.ts'

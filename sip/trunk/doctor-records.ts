@@ -1,5 +1,5 @@
 /** What DNS says of a host without a port (RFC 3263), in words, and the servers that it leads to. */
-import type { Clock } from '../../media/ports.ts'
+import type { Clock } from '../../media/shared/clock.ts'
 import { within } from '../../media/within.ts'
 import type { Hop, NaptrRecord, Resolver, SrvRecord } from '../server/resolve.ts'
 import { formatHostPort } from '../text/grammar.ts'

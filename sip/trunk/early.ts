@@ -1,4 +1,4 @@
-import type { EarlySound } from '../../media/ports.ts'
+import type { EarlySound } from '../../media/ports/inbound.ts'
 import type { RtpSession } from '../../media/rtp/session.ts'
 import type { AgreedAudio, LocalAudio } from '../text/offer.ts'
 import { rtpParams, sampleRateOf } from './media.ts'

@@ -1,7 +1,7 @@
 import { createMetrics } from '../../media/contract/metrics.ts'
 import type { TrunkHost, TrunkPlan } from '../../media/contract/plan.ts'
 import type { TrunkCheckReport } from '../../media/contract/sip-trace.ts'
-import type { CallTraces, Dialer, DialOptions, DialResult } from '../../media/ports.ts'
+import type { CallTraces, Dialer, DialOptions, DialResult } from '../../media/ports/dialer.ts'
 import { remembering, systemResolver } from '../server/resolve.ts'
 import { isLoopback } from '../server/transport.ts'
 import { isEmbedded } from '../server/version.ts'

@@ -1,6 +1,6 @@
 /** A trunk's hosts: which of them are there, and in what order to try them. */
 import type { TrunkHost, TrunkPlan } from '../../media/contract/plan.ts'
-import type { Clock } from '../../media/ports.ts'
+import type { Clock } from '../../media/shared/clock.ts'
 
 export const hostsOf = ({ host, port, transport, hosts }: TrunkPlan): TrunkHost[] => [
   { host, port, transport },

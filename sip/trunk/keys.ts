@@ -1,6 +1,6 @@
 /** Keys of a telephone beside RTP's telephone-events: in SIP INFO (RFC 2976 as gateways use it), and as tones in the sound. */
 import { createDtmfDetector, type DtmfDetector } from '../../media/audio/dtmf-detector.ts'
-import type { Clock } from '../../media/ports.ts'
+import type { Clock } from '../../media/shared/clock.ts'
 import type { SrfDialog } from './srf.ts'
 
 const KEY = /^[0-9*#A-D]$/

@@ -1,7 +1,9 @@
 import type { EndedReason, MediaStats } from '../../media/contract/messages.ts'
 import type { TrunkPlan } from '../../media/contract/plan.ts'
-import type { Clock, Leg, LegEnd, LegSink, Line, Log, TransferResult } from '../../media/ports.ts'
+import type { Leg, LegEnd, LegSink, Line, TransferResult } from '../../media/ports/leg.ts'
 import type { RtpSession } from '../../media/rtp/session.ts'
+import type { Clock } from '../../media/shared/clock.ts'
+import type { Log } from '../../media/shared/log.ts'
 import {
   type AgreedAudio,
   answerOffer,

@@ -1,6 +1,6 @@
 /** The one table between SIP status codes and what a call is said to have come to. Pure. */
 import type { EndedReason, Refusal } from '../../media/contract/messages.ts'
-import type { DialFailure } from '../../media/ports.ts'
+import type { DialFailure } from '../../media/ports/dialer.ts'
 import type { ChallengeVerdict } from './credentials.ts'
 
 export type Verdict = Pick<DialFailure, 'status' | 'reason'> & {

@@ -1,6 +1,7 @@
 /** OPTIONS to the hosts of the trunks that want it: whether they are there, and how long they take to say so. */
 import type { TrunkPlan } from '../../media/contract/plan.ts'
-import type { Clock, Log } from '../../media/ports.ts'
+import type { Clock } from '../../media/shared/clock.ts'
+import type { Log } from '../../media/shared/log.ts'
 import { proxyUri, trunkUri } from './address.ts'
 import { ask } from './ask.ts'
 import { type HostHealth, hostsOf } from './hosts.ts'

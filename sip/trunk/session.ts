@@ -2,7 +2,8 @@
  * Keeps a session alive (RFC 4028) a little before the signalling server would: it has no password, and some carriers want
  * each request of a call proven.
  */
-import type { Clock, Log } from '../../media/ports.ts'
+import type { Clock } from '../../media/shared/clock.ts'
+import type { Log } from '../../media/shared/log.ts'
 import { type Agreed, agreeAsClient, agreeAsServer } from '../server/session-plan.ts'
 import type { Header, SipRequest, SipResponse } from '../text/message.ts'
 import { type Asked, askInDialog } from './ask.ts'

@@ -2,7 +2,8 @@
 
 import { type CallPlan, TrunkPlan } from '../../media/contract/plan.ts'
 import type { SoftphoneContact } from '../../media/contract/softphones.ts'
-import type { DialFailure, DialOptions, DialResult, Softphones } from '../../media/ports.ts'
+import type { DialFailure, DialOptions, DialResult } from '../../media/ports/dialer.ts'
+import type { Softphones } from '../../media/ports/trunks.ts'
 import { CANCELED, failure, type TrunkContext } from './attempt.ts'
 import { dial } from './dial.ts'
 import { verdictOf } from './outcome.ts'

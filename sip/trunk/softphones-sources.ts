@@ -1,5 +1,5 @@
 /** Whom the signalling server has to hear where there are softphones: they come from anywhere, as strangers. Pure. */
-import type { Softphones } from '../../media/ports.ts'
+import type { Softphones } from '../../media/ports/trunks.ts'
 
 const EVERYBODY = ['?0.0.0.0/0', '?::/0']
 

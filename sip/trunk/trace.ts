@@ -4,7 +4,7 @@
  * what they answer to a CANCEL, and repetitions.
  */
 import type { SipSeen } from '../../media/contract/sip-trace.ts'
-import type { Clock } from '../../media/ports.ts'
+import type { Clock } from '../../media/shared/clock.ts'
 import { formatHostPort } from '../text/grammar.ts'
 import { parseUri } from '../text/uri.ts'
 import { type Framed, readFrame } from './trace-frame.ts'

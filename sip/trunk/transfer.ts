@@ -3,7 +3,9 @@
  * with us (§7.1, RFC 3891), and we are told how that goes.
  */
 import type { TrunkPlan } from '../../media/contract/plan.ts'
-import type { Clock, Log, TransferFailure, TransferResult } from '../../media/ports.ts'
+import type { TransferFailure, TransferResult } from '../../media/ports/leg.ts'
+import type { Clock } from '../../media/shared/clock.ts'
+import type { Log } from '../../media/shared/log.ts'
 import { within } from '../../media/within.ts'
 import { parseUri } from '../text/uri.ts'
 import { type Asked, askInDialog } from './ask.ts'

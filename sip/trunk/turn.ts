@@ -1,6 +1,6 @@
 import type { Pace } from '../../media/contract/pace.ts'
 import type { TrunkPlan } from '../../media/contract/plan.ts'
-import type { DialOptions } from '../../media/ports.ts'
+import type { DialOptions } from '../../media/ports/dialer.ts'
 import type { Verdict } from './outcome.ts'
 
 /** Of a call for its turn on the trunk; control has kept it back for most of that already. */

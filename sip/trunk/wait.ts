@@ -1,4 +1,4 @@
-import type { Clock } from '../../media/ports.ts'
+import type { Clock } from '../../media/shared/clock.ts'
 
 /** Settles when `begin`'s argument is called, the time is over, or the signal is aborted; then what `begin` gave ends it. */
 export function waitFor(

@@ -3,7 +3,7 @@ import { defaultConfig } from '../../control/deps.ts'
 import { Problem } from '../../control/http/problem.ts'
 import { passModeration, rulesModerator } from '../../control/moderation.ts'
 import { readByRules } from '../../control/moderation-reading.ts'
-import { FetchError, type FetchRequest, type FetchResponse } from '../../media/ports.ts'
+import { FetchError, type FetchRequest, type FetchResponse } from '../../media/shared/fetch.ts'
 import { effortOf } from '../support/effort.ts'
 import { recordingLog } from '../support/world.ts'
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { readConfig } from '../../infra/config.ts'
 import { findSchemathesis, type PythonProgram } from '../../infra/python.ts'
-import { FetchError } from '../../media/ports.ts'
+import { FetchError } from '../../media/shared/fetch.ts'
 import { createControl, createTenant, request, type Tenant, type TestControl } from '../support/control.ts'
 
 const SEED = 20261121

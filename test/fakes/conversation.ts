@@ -5,16 +5,11 @@ import type { Abilities } from '../../media/agent/own-tools.ts'
 import type { CallEventBody, EndedReason } from '../../media/contract/messages.ts'
 import type { CallPlan, ToolPlan } from '../../media/contract/plan.ts'
 import { createEnergyVad } from '../../media/models/energy-vad.ts'
-import {
-  type Fetch,
-  FetchError,
-  type KnowledgeHit,
-  type LlmEvent,
-  type LlmRequest,
-  type Shown,
-  type Stt,
-  type Tts,
-} from '../../media/ports.ts'
+import type { KnowledgeHit } from '../../media/ports/knowledge.ts'
+import type { Shown } from '../../media/ports/leg.ts'
+import type { LlmEvent, LlmRequest } from '../../media/ports/llm.ts'
+import type { Stt, Tts } from '../../media/ports/speech.ts'
+import { type Fetch, FetchError } from '../../media/shared/fetch.ts'
 import { quietLog } from '../support/world.ts'
 import { type FakeClock, FakeLine, fakeClock } from './line.ts'
 import { plan } from './plan.ts'

@@ -2,7 +2,9 @@
  * A telephone line without a network, in steps of 20 ms on a clock of its own: what the caller says goes in, what the agent
  * says comes out. Between steps everything that was promised gets its turn.
  */
-import type { Clock, LegSink } from '../../media/ports.ts'
+
+import type { LegSink } from '../../media/ports/leg.ts'
+import type { Clock } from '../../media/shared/clock.ts'
 
 export interface FakeClock extends Clock {
   advance(ms: number): void

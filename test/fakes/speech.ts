@@ -1,5 +1,6 @@
 /** Scripted ears, voice and brain for the conversation: they run the real paths, without models. */
-import type { Llm, LlmEvent, LlmRequest, Stt, Tts, WrapUp } from '../../media/ports.ts'
+import type { Llm, LlmEvent, LlmRequest, WrapUp } from '../../media/ports/llm.ts'
+import type { Stt, Tts } from '../../media/ports/speech.ts'
 
 /** Every letter takes 60 ms at the leg's rate, loud enough for a detector. */
 export const LETTER_MS = 60

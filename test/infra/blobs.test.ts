@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createBlobs, createFolderBlobs, spoolFolder } from '../../infra/blobs.ts'
 import { createS3Blobs } from '../../infra/blobs-s3.ts'
 import { ConfigError, readConfig } from '../../infra/config.ts'
-import type { Blobs } from '../../media/ports.ts'
+import type { Blobs } from '../../media/shared/blobs.ts'
 import { type FakeS3, startS3 } from '../fakes/s3.ts'
 
 let home: string

@@ -11,7 +11,7 @@ import type { CallEventBody, EndedReason, ProviderSwitch } from '../../media/con
 import type { CallPlan, PlanSecrets } from '../../media/contract/plan.ts'
 import { createEnergyVad } from '../../media/models/energy-vad.ts'
 import { fallbackLlm } from '../../media/models/fallback.ts'
-import type { Llm, LlmRequest } from '../../media/ports.ts'
+import type { Llm, LlmRequest } from '../../media/ports/llm.ts'
 import { fakeClock, settle } from '../fakes/line.ts'
 import { plan } from '../fakes/plan.ts'
 import { fakeStt, fakeTts } from '../fakes/speech.ts'

@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { openEventJournal } from '../../infra/event-journal.ts'
 import { createEventSender } from '../../media/contract/event-sender.ts'
-import type { EventJournal } from '../../media/ports.ts'
+import type { EventJournal } from '../../media/ports/event-outbox.ts'
 import { fakeClock } from '../fakes/line.ts'
 import { quietLog, recordingLog, until } from '../support/world.ts'
 

@@ -4,7 +4,7 @@ import { createServer as createTcp } from 'node:net'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createSafeFetch, isPublic } from '../../infra/safe-fetch.ts'
-import type { FetchRequest } from '../../media/ports.ts'
+import type { FetchRequest } from '../../media/shared/fetch.ts'
 
 const open: { close(): void }[] = []
 afterEach(() => {

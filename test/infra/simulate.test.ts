@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { judge, junit, type Outcome, type Result } from '../../infra/simulate/judge.ts'
 import { parseScenario } from '../../infra/simulate/scenario.ts'
 import { runText } from '../../infra/simulate/text.ts'
-import { FetchError } from '../../media/ports.ts'
+import { FetchError } from '../../media/shared/fetch.ts'
 import { quietLog } from '../support/world.ts'
 
 const examples = new URL('../../examples/scenarios/', import.meta.url)

@@ -1,6 +1,6 @@
 /** Our side of a call as a test has it: an agent that says one tone and tells what it hears. */
 import { concatPcm } from '../../media/audio/frames.ts'
-import type { Leg, LegSink } from '../../media/ports.ts'
+import type { Leg, LegSink } from '../../media/ports/leg.ts'
 import { shareOf, tone } from '../media/audio/sound.ts'
 import { clock } from '../sip/trunk/bench.ts'
 import { until } from '../support/world.ts'

@@ -1,6 +1,6 @@
 /** An hour of a call, with session timers (RFC 4028) and re-INVITEs both ways, on a clock that the test turns. */
 import { afterEach, beforeEach, expect, inject, it, vi } from 'vitest'
-import type { Leg } from '../../media/ports.ts'
+import type { Leg } from '../../media/ports/leg.ts'
 import { headerOf, type SipMessage, type SipRequest } from '../../sip/text/message.ts'
 import { Caller, type Peer, reply } from '../sip/peer.ts'
 import { audioPort, Bench, Ear, FarMedia, trunkPlan } from '../sip/trunk/bench.ts'

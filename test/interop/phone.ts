@@ -1,7 +1,7 @@
 /** The cells of a peer that is a telephone: whatever it speaks, the same is asked of it. */
 import { expect } from 'vitest'
 import type { CallPlan, TrunkPlan } from '../../media/contract/plan.ts'
-import type { Leg } from '../../media/ports.ts'
+import type { Leg } from '../../media/ports/leg.ts'
 import { trunkPlan } from '../sip/trunk/bench.ts'
 import { until } from '../support/world.ts'
 import { AGENT_HZ, Agent } from './agent.ts'

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import type { TrunkPlan } from '../../media/contract/plan.ts'
-import type { Leg } from '../../media/ports.ts'
+import type { Leg } from '../../media/ports/leg.ts'
 import { tone } from '../media/audio/sound.ts'
 import { trunkPlan } from '../sip/trunk/bench.ts'
 import type { Stack } from '../support/stack.ts'

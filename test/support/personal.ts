@@ -7,7 +7,7 @@ import { openSession } from '../../control/accounts/sessions.ts'
 import type { Sql } from '../../control/db/connect.ts'
 import { contentKey } from '../../control/knowledge/storage.ts'
 import { recordingKey } from '../../media/contract/recordings.ts'
-import type { Blobs } from '../../media/ports.ts'
+import type { Blobs } from '../../media/shared/blobs.ts'
 import type { Tenant, TestControl } from './control.ts'
 
 export interface Person {

@@ -1,7 +1,7 @@
 /** An HTTP server that remembers what it got and answers as told. */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import type { Fetch } from '../../media/ports.ts'
-import { FetchError } from '../../media/ports.ts'
+import type { Fetch } from '../../media/shared/fetch.ts'
+import { FetchError } from '../../media/shared/fetch.ts'
 
 export interface Received {
   method: string

@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createSafeFetch } from '../../infra/safe-fetch.ts'
-import type { Fetch } from '../../media/ports.ts'
+import type { Fetch } from '../../media/shared/fetch.ts'
 
 export type SiteAnswer =
   | string

@@ -5,7 +5,7 @@ import { concatPcm, frameSamples, rms } from '../../media/audio/frames.ts'
 import { createResampler } from '../../media/audio/resample.ts'
 import { encodeWav } from '../../media/audio/wav.ts'
 import { createSpeechClient } from '../../media/models/speech/client.ts'
-import type { Clock } from '../../media/ports.ts'
+import type { Clock } from '../../media/shared/clock.ts'
 import { PATIENCE, quietLog } from './world.ts'
 
 export const RATE = 8000

@@ -1,5 +1,6 @@
 /** Time and logs for tests. */
-import type { Clock, Log } from '../../media/ports.ts'
+import type { Clock } from '../../media/shared/clock.ts'
+import type { Log } from '../../media/shared/log.ts'
 
 export const quietLog: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => quietLog }
 

@@ -3,7 +3,8 @@
  * crawl that broke off begins anew, and what it gave before is to be thrown away.
  */
 import { setImmediate as loopTurn } from 'node:timers/promises'
-import { type Clock, type Fetch, FetchError, type FetchResponse } from '../../../media/ports.ts'
+import type { Clock } from '../../../media/shared/clock.ts'
+import { type Fetch, FetchError, type FetchResponse } from '../../../media/shared/fetch.ts'
 import {
   type Extracted,
   type ExtractedPage,

@@ -1,5 +1,5 @@
 /** One request at a time to a host, with a pause after each. */
-import type { Clock } from '../../../media/ports.ts'
+import type { Clock } from '../../../media/shared/clock.ts'
 import { pause } from '../pause.ts'
 
 interface Lane {

@@ -2,7 +2,8 @@
  * Reading other people's sites with manners: robots.txt is obeyed, a host gets one request at a time with a pause after
  * each, and what fails by chance is asked once more. Redirects are handed back, since they may leave what was allowed.
  */
-import { type Clock, type Fetch, FetchError, type FetchRequest, type FetchResponse } from '../../../media/ports.ts'
+import type { Clock } from '../../../media/shared/clock.ts'
+import { type Fetch, FetchError, type FetchRequest, type FetchResponse } from '../../../media/shared/fetch.ts'
 import { pause } from '../pause.ts'
 import { KnowledgeError, type KnowledgeErrorCode } from '../types.ts'
 import { redirectOf } from './address.ts'

@@ -2,7 +2,7 @@
  * Vectors where they are best searched: by pgvector where the server has it, which takes no memory of this process and
  * nothing to load, else and in large projects by the thread of vectors.ts, which is faster. Both give the same scores.
  */
-import type { Log } from '../../../media/ports.ts'
+import type { Log } from '../../../media/shared/log.ts'
 import type { Sql } from '../../db/connect.ts'
 import { errorFields } from '../../log.ts'
 import {

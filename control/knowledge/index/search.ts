@@ -1,5 +1,6 @@
 /** What a project knows of a question: full text and vectors side by side, neither waited for longer than is useful. */
-import type { Clock, Log } from '../../../media/ports.ts'
+import type { Clock } from '../../../media/shared/clock.ts'
+import type { Log } from '../../../media/shared/log.ts'
 import type { Sql } from '../../db/connect.ts'
 import { cleanText } from '../../db/text.ts'
 import { errorFields } from '../../log.ts'

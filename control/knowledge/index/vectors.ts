@@ -3,7 +3,7 @@
  * revision of the project it saw, and sources that changed since are loaded anew, so that several processes stay right.
  */
 import { Worker } from 'node:worker_threads'
-import type { Log } from '../../../media/ports.ts'
+import type { Log } from '../../../media/shared/log.ts'
 import type { Sql } from '../../db/connect.ts'
 import { errorFields } from '../../log.ts'
 import type { Hit } from './matrix.ts'

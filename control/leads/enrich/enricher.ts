@@ -1,5 +1,6 @@
 /** A candidate looked at closely: its site is read, and what it says is weighed. */
-import type { Clock, Fetch } from '../../../media/ports.ts'
+import type { Clock } from '../../../media/shared/clock.ts'
+import type { Fetch } from '../../../media/shared/fetch.ts'
 import { createPoliteFetch } from '../../knowledge/crawl/polite-fetch.ts'
 import type { Extractor } from '../../knowledge/types.ts'
 import { Region } from '../../phone.ts'

@@ -2,7 +2,7 @@
  * Reads what a company's site says of it: its start page and a few that promise more, politely and within limits that no
  * site can stretch. HTML is parsed in a process of its own.
  */
-import type { Clock } from '../../../media/ports.ts'
+import type { Clock } from '../../../media/shared/clock.ts'
 import { isSameSite, pageKey, parseAddress, redirectOf } from '../../knowledge/crawl/address.ts'
 import { isPage, readPage } from '../../knowledge/crawl/page.ts'
 import type { PoliteFetch } from '../../knowledge/crawl/polite-fetch.ts'

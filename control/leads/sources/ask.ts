@@ -1,6 +1,7 @@
 /** One question to a service that the operator has chosen: asked again while it is busy, its answer bounded and checked. */
 import type { z } from 'zod'
-import { type Clock, type Fetch, FetchError, type FetchRequest, type FetchResponse } from '../../../media/ports.ts'
+import type { Clock } from '../../../media/shared/clock.ts'
+import { type Fetch, FetchError, type FetchRequest, type FetchResponse } from '../../../media/shared/fetch.ts'
 import { HostLanes } from '../../knowledge/crawl/lanes.ts'
 import { pause } from '../../knowledge/pause.ts'
 import { LeadSourceError } from '../types.ts'

@@ -1,5 +1,5 @@
 /** Which of the project's tools an utterance is about, by the words of the tools themselves. Pure. */
-import type { LlmTool } from '../../ports.ts'
+import type { LlmTool } from '../../ports/llm.ts'
 import { tokenize } from './numbers.ts'
 import { fillSlots, inWords, type Slot, slotsOf, stem } from './slots.ts'
 

@@ -3,7 +3,7 @@
  * asks for what is missing, reads back what would change something, and calls. It says when it can't help.
  */
 import { isOwnTool, type OwnTool } from '../../contract/own-tools.ts'
-import type { ChatMessage } from '../../ports.ts'
+import type { ChatMessage } from '../../ports/llm.ts'
 import { compileIntents, type Intent, matchIntent } from './intents.ts'
 import { type Lines, linesFor } from './lines.ts'
 import { answerFrom, hasContent } from './lookup.ts'

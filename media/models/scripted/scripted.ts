@@ -1,7 +1,7 @@
 /** The offline brain as an `Llm`: no network, no weights. Honest about its limits; a configured model replaces it. */
 import { createHash } from 'node:crypto'
 import { isOwnTool, type OwnTool } from '../../contract/own-tools.ts'
-import type { ChatMessage, Llm, LlmEvent, LlmRequest, WrapUp, WrapUpRequest } from '../../ports.ts'
+import type { ChatMessage, Llm, LlmEvent, LlmRequest, WrapUp, WrapUpRequest } from '../../ports/llm.ts'
 import { contextFor, decide, extract, replay } from './policy.ts'
 
 export interface ScriptedOptions {

@@ -4,7 +4,10 @@
  */
 import { connect, type Socket } from 'node:net'
 import { SoundMemory } from '../../audio/memory.ts'
-import type { AudioFrame, Clock, Log, SpeechChunk, Stt, Tts, Vad } from '../../ports.ts'
+import type { AudioFrame } from '../../ports/leg.ts'
+import type { SpeechChunk, Stt, Tts, Vad } from '../../ports/speech.ts'
+import type { Clock } from '../../shared/clock.ts'
+import type { Log } from '../../shared/log.ts'
 import { createEnergyVad } from '../energy-vad.ts'
 import { createGate, type Gate } from './gate.ts'
 import { Answer, type Ask, createDecoder, encodeFrame, MAX_TEXT } from './protocol.ts'

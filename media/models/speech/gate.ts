@@ -4,7 +4,8 @@
  * a silent line costs neither a message nor a run of the model.
  */
 import { concatPcm, rms } from '../../audio/frames.ts'
-import type { AudioFrame, VoiceFrame } from '../../ports.ts'
+import type { AudioFrame } from '../../ports/leg.ts'
+import type { VoiceFrame } from '../../ports/speech.ts'
 
 /** Of 32768; about −66 dBFS, the lowest steps of G.711. */
 const INAUDIBLE = 16

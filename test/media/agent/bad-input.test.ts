@@ -1,6 +1,6 @@
 /** Models and callers as they are on a bad day: the call goes on, or ends politely. */
 import { describe, expect, it } from 'vitest'
-import type { Stt, Tts } from '../../../media/ports.ts'
+import type { Stt, Tts } from '../../../media/ports/speech.ts'
 import { answering, call, openTalk, text, toolPlan } from '../../fakes/conversation.ts'
 import { fakeTts, LETTER_MS } from '../../fakes/speech.ts'
 

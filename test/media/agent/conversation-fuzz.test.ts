@@ -1,6 +1,7 @@
 /** Whatever caller, model, voice, ears and tools do, in whatever order: who then falls silent is asked, and left. */
 import { describe, expect, it } from 'vitest'
-import type { LlmEvent, SpeechChunk, Stt, Tts } from '../../../media/ports.ts'
+import type { LlmEvent } from '../../../media/ports/llm.ts'
+import type { SpeechChunk, Stt, Tts } from '../../../media/ports/speech.ts'
 import { call, openTalk, text, toolPlan } from '../../fakes/conversation.ts'
 import { type FakeClock, fakeClock } from '../../fakes/line.ts'
 import { LETTER_MS } from '../../fakes/speech.ts'

@@ -1,7 +1,7 @@
 /** Words of somebody who speaks without being answered. */
 import { describe, expect, it } from 'vitest'
 import { type Dictated, Dictation } from '../../../media/agent/dictation.ts'
-import type { Stt, Transcript, Vad } from '../../../media/ports.ts'
+import type { Stt, Transcript, Vad } from '../../../media/ports/speech.ts'
 import { fakeClock, settle } from '../../fakes/line.ts'
 import { recordingLog } from '../../support/world.ts'
 

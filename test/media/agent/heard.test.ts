@@ -9,7 +9,7 @@ import { concatPcm, createChunker } from '../../../media/audio/frames.ts'
 import { createSpeechClient, type SpeechClient } from '../../../media/models/speech/client.ts'
 import { type SpeechServer, startSpeechServer } from '../../../media/models/speech/server.ts'
 import { loadModels } from '../../../media/models/speech/sherpa.ts'
-import type { SpokenWord } from '../../../media/ports.ts'
+import type { SpokenWord } from '../../../media/ports/speech.ts'
 import { quietLog } from '../../support/world.ts'
 
 const SENTENCES = [

@@ -1,7 +1,7 @@
 /** How a call that we placed begins, on a line without a network: who answers is scripted, the detector is the real one. */
 import { describe, expect, it } from 'vitest'
 import type { CallPlan } from '../../../media/contract/plan.ts'
-import type { Stt } from '../../../media/ports.ts'
+import type { Stt } from '../../../media/ports/speech.ts'
 import { type FakeTalk, openTalk, text } from '../../fakes/conversation.ts'
 
 /** Hears the same words whatever is asked. */

@@ -1,6 +1,7 @@
 /** People who follow a call of a model that speaks itself: over the vendor's protocol, on a line without a network. */
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Shown, Transcript } from '../../../media/ports.ts'
+import type { Shown } from '../../../media/ports/leg.ts'
+import type { Transcript } from '../../../media/ports/speech.ts'
 import { answering, type FakeTalk, text, toolPlan } from '../../fakes/conversation.ts'
 import { openRealtime } from '../../fakes/realtime.ts'
 import { until } from '../../fakes/vendors/ws-vendor.ts'

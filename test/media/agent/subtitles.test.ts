@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { Subtitles } from '../../../media/agent/subtitles.ts'
 import type { Turn } from '../../../media/contract/messages.ts'
-import type { Shown } from '../../../media/ports.ts'
+import type { Shown } from '../../../media/ports/leg.ts'
 
 const turn = (role: Turn['role'], text: string, heard_text = text) =>
   ({

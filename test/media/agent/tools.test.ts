@@ -1,6 +1,6 @@
 /** Tools in conversation: several at once, waits that are bridged, and what every agent can do by itself. */
 import { describe, expect, it } from 'vitest'
-import type { LlmEvent, LlmRequest } from '../../../media/ports.ts'
+import type { LlmEvent, LlmRequest } from '../../../media/ports/llm.ts'
 import { answering, call, hit, openTalk, text, toolPlan } from '../../fakes/conversation.ts'
 
 const url = (name: string) => `https://api.example/${name}`

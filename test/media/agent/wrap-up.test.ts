@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { isShown, wrapUpCall } from '../../../media/agent/wrap-up.ts'
-import type { ChatMessage, Llm, WrapUp, WrapUpRequest } from '../../../media/ports.ts'
+import type { ChatMessage, Llm, WrapUp, WrapUpRequest } from '../../../media/ports/llm.ts'
 
 const messages: ChatMessage[] = [
   { role: 'agent', text: 'Shall I book it for Friday?', interrupted: false },

@@ -11,7 +11,8 @@ import {
 } from '../../../media/answering/detector.ts'
 import { measureTone } from '../../../media/answering/tones.ts'
 import { createChunker } from '../../../media/audio/frames.ts'
-import type { AudioFrame, VoiceFrame } from '../../../media/ports.ts'
+import type { AudioFrame } from '../../../media/ports/leg.ts'
+import type { VoiceFrame } from '../../../media/ports/speech.ts'
 import { RATE, type Sound } from '../../corpus/answering/sounds.ts'
 
 export interface Ears {

@@ -1,7 +1,7 @@
 /** Inbound calls that wait for control have a place already, and are waited for at the end. */
 import { describe, expect, it } from 'vitest'
 import { type DeskOptions, openDesk } from '../../../media/call/desk.ts'
-import type { EarlySound, InboundOffer } from '../../../media/ports.ts'
+import type { EarlySound, InboundOffer } from '../../../media/ports/inbound.ts'
 import { fakeClock, settle } from '../../fakes/line.ts'
 import { plan } from '../../fakes/plan.ts'
 import { fakeTts } from '../../fakes/speech.ts'

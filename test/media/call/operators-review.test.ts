@@ -6,16 +6,11 @@ import type { EngineBus } from '../../../media/contract/bus-engine.ts'
 import type { CallEventBody } from '../../../media/contract/messages.ts'
 import { createSealer } from '../../../media/contract/seal.ts'
 import { createEnergyVad } from '../../../media/models/energy-vad.ts'
-import type {
-  DialOptions,
-  DialResult,
-  InboundOffer,
-  Leg,
-  LegEnd,
-  LegSink,
-  LlmEvent,
-  MonitorRoomOptions,
-} from '../../../media/ports.ts'
+import type { DialOptions, DialResult } from '../../../media/ports/dialer.ts'
+import type { InboundOffer } from '../../../media/ports/inbound.ts'
+import type { Leg, LegEnd, LegSink } from '../../../media/ports/leg.ts'
+import type { LlmEvent } from '../../../media/ports/llm.ts'
+import type { MonitorRoomOptions } from '../../../media/ports/rooms.ts'
 import { FakeLine, fakeClock, settle } from '../../fakes/line.ts'
 import { plan } from '../../fakes/plan.ts'
 import { fakeLlm, fakeStt, fakeTts } from '../../fakes/speech.ts'

@@ -4,7 +4,7 @@ import { type DeskOptions, openDesk } from '../../../media/call/desk.ts'
 import { HEARTBEAT_TTL_MS } from '../../../media/contract/bus.ts'
 import type { Heartbeat } from '../../../media/contract/messages.ts'
 import { ON_THE_WAY_MS, SHUT_AT_LEAST_MS } from '../../../media/contract/spread.ts'
-import type { InboundOffer } from '../../../media/ports.ts'
+import type { InboundOffer } from '../../../media/ports/inbound.ts'
 import { fakeClock, settle } from '../../fakes/line.ts'
 import { quietLog } from '../../support/world.ts'
 

@@ -5,7 +5,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { systemClock } from '../../../infra/clock.ts'
 import { createPace, LATE_MS, TAKE_TURN, turnMs } from '../../../media/contract/pace.ts'
-import type { Clock } from '../../../media/ports.ts'
+import type { Clock } from '../../../media/shared/clock.ts'
 
 let redis: Redis
 beforeAll(() => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ToolPlan } from '../../../media/contract/plan.ts'
 import { buildRequest, runTool } from '../../../media/contract/tool.ts'
-import { FetchError, type FetchErrorCode, type FetchRequest, type FetchResponse } from '../../../media/ports.ts'
+import { FetchError, type FetchErrorCode, type FetchRequest, type FetchResponse } from '../../../media/shared/fetch.ts'
 
 const tool = (changes: Partial<ToolPlan> = {}): ToolPlan => ({
   name: 'order',

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { systemClock } from '../../../infra/clock.ts'
 import { type CartesiaOptions, type CartesiaTts, createCartesiaTts } from '../../../media/models/cartesia.ts'
-import type { SpeechChunk } from '../../../media/ports.ts'
+import type { SpeechChunk } from '../../../media/ports/speech.ts'
 import { fakeClock } from '../../fakes/line.ts'
 import { type FakeCartesia, startFakeCartesia } from '../../fakes/vendors/cartesia.ts'
 import { until } from '../../fakes/vendors/ws-vendor.ts'

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../infra/clock.ts'
 import { createDeepgramStt, type DeepgramOptions } from '../../../media/models/deepgram.ts'
-import type { SttStream } from '../../../media/ports.ts'
+import type { SttStream } from '../../../media/ports/speech.ts'
 import { fakeClock } from '../../fakes/line.ts'
 import { type FakeDeepgram, spoken, startFakeDeepgram } from '../../fakes/vendors/deepgram.ts'
 import { until } from '../../fakes/vendors/ws-vendor.ts'

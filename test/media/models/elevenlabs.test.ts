@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { systemClock } from '../../../infra/clock.ts'
 import { createElevenLabsTts, createWordReader, type ElevenLabsOptions } from '../../../media/models/elevenlabs.ts'
-import type { SpeechChunk } from '../../../media/ports.ts'
+import type { SpeechChunk } from '../../../media/ports/speech.ts'
 import { CHAR_MS, type FakeElevenLabs, startFakeElevenLabs } from '../../fakes/vendors/elevenlabs.ts'
 import { until } from '../../fakes/vendors/ws-vendor.ts'
 

@@ -8,7 +8,8 @@ import {
 } from '../../../media/models/fallback.ts'
 import { afterFailure, type Breaker, CLOSED, inOrder, toVendorError } from '../../../media/models/health.ts'
 import { VendorError } from '../../../media/models/vendor-error.ts'
-import type { Llm, LlmEvent, LlmRequest, SpeechChunk, Stt, Tts } from '../../../media/ports.ts'
+import type { Llm, LlmEvent, LlmRequest } from '../../../media/ports/llm.ts'
+import type { SpeechChunk, Stt, Tts } from '../../../media/ports/speech.ts'
 import { fakeClock, settle } from '../../fakes/line.ts'
 
 const never = new AbortController().signal

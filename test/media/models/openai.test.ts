@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../infra/clock.ts'
 import { createTextModel } from '../../../media/models/text-model.ts'
-import type { LlmEvent, LlmRequest } from '../../../media/ports.ts'
+import type { LlmEvent, LlmRequest } from '../../../media/ports/llm.ts'
 
 /** A server that speaks chat completions: answers with what the test says, remembers what it was asked. */
 type Answer = { chunks: object[] } | { json: object } | { status: number } | { hang: true }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createPhraseCache } from '../../../media/models/phrase-cache.ts'
-import type { SpeechChunk, Tts } from '../../../media/ports.ts'
+import type { SpeechChunk, Tts } from '../../../media/ports/speech.ts'
 import { fakeClock, settle } from '../../fakes/line.ts'
 
 const never = new AbortController().signal

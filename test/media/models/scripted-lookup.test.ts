@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { answerFrom } from '../../../media/models/scripted/lookup.ts'
 import { createScripted } from '../../../media/models/scripted/scripted.ts'
-import type { ChatMessage, LlmEvent, LlmTool } from '../../../media/ports.ts'
+import type { ChatMessage, LlmEvent, LlmTool } from '../../../media/ports/llm.ts'
 
 const today = new Date('2026-11-21T09:00:00Z')
 const object = (properties: Record<string, unknown>, required: string[]) => ({ type: 'object', properties, required })

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { findNumbers, tokenize } from '../../../media/models/scripted/numbers.ts'
 import { createScripted } from '../../../media/models/scripted/scripted.ts'
 import { fillSlots, slotsOf, yesNo } from '../../../media/models/scripted/slots.ts'
-import type { ChatMessage, LlmEvent } from '../../../media/ports.ts'
+import type { ChatMessage, LlmEvent } from '../../../media/ports/llm.ts'
 
 const today = new Date('2026-11-21T09:00:00Z')
 const tools = [

@@ -6,7 +6,7 @@ import { findNumbers, tokenize } from '../../../media/models/scripted/numbers.ts
 import { createScripted } from '../../../media/models/scripted/scripted.ts'
 import { fillSlots, slotsOf } from '../../../media/models/scripted/slots.ts'
 import { speakResult, speakValue } from '../../../media/models/scripted/speak.ts'
-import type { ChatMessage, LlmTool } from '../../../media/ports.ts'
+import type { ChatMessage, LlmTool } from '../../../media/ports/llm.ts'
 
 /** A Saturday. */
 const today = new Date('2026-11-21T09:00:00Z')

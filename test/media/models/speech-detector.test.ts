@@ -13,7 +13,7 @@ import { decodeWav } from '../../../media/audio/wav.ts'
 import { openEar } from '../../../media/models/speech/ear.ts'
 import { createGate, type Gate } from '../../../media/models/speech/gate.ts'
 import { loadSilero, VAD_WINDOW } from '../../../media/models/speech/silero.ts'
-import type { VoiceFrame } from '../../../media/ports.ts'
+import type { VoiceFrame } from '../../../media/ports/speech.ts'
 
 const file = join(modelsFolder(readConfig().cache), 'vad/silero_vad.onnx')
 const folder = join(import.meta.dirname, '../../../infra/demo/voice')

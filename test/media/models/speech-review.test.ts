@@ -3,7 +3,7 @@ import { createServer, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createSpeechClient } from '../../../media/models/speech/client.ts'
 import { type Answer, Ask, createDecoder, encodeFrame } from '../../../media/models/speech/protocol.ts'
-import type { VoiceFrame } from '../../../media/ports.ts'
+import type { VoiceFrame } from '../../../media/ports/speech.ts'
 import { fakeClock, settle } from '../../fakes/line.ts'
 import { quietLog, until } from '../../support/world.ts'
 

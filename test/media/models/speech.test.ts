@@ -12,7 +12,7 @@ import { createSpeechClient, type SpeechClient } from '../../../media/models/spe
 import { type SpeechServer, startSpeechServer } from '../../../media/models/speech/server.ts'
 import { loadModels } from '../../../media/models/speech/sherpa.ts'
 import { speakable } from '../../../media/models/speech/speakable.ts'
-import type { VoiceFrame } from '../../../media/ports.ts'
+import type { VoiceFrame } from '../../../media/ports/speech.ts'
 import { wordErrors } from '../../support/stack-speech.ts'
 import { quietLog, until } from '../../support/world.ts'
 

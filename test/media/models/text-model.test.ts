@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../infra/clock.ts'
 import { createTextModel } from '../../../media/models/text-model.ts'
 import { VendorError } from '../../../media/models/vendor-error.ts'
-import type { ChatMessage, LlmEvent, LlmRequest } from '../../../media/ports.ts'
+import type { ChatMessage, LlmEvent, LlmRequest } from '../../../media/ports/llm.ts'
 import type { HttpVendor } from '../../fakes/vendors/http-vendor.ts'
 import {
   baseUrlOf,

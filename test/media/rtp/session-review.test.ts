@@ -1,7 +1,7 @@
 /** Streams as carriers really send them: the last port, hold, a new SSRC in mid-call. */
 import { createSocket, type Socket } from 'node:dgram'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { LegSink } from '../../../media/ports.ts'
+import type { LegSink } from '../../../media/ports/leg.ts'
 import { DtmfReceiver } from '../../../media/rtp/dtmf.ts'
 import { JitterBuffer } from '../../../media/rtp/jitter.ts'
 import { createPacer } from '../../../media/rtp/pacer.ts'

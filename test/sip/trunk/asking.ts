@@ -5,7 +5,7 @@ import type { CallEventBody, CallRecord } from '../../../media/contract/messages
 import type { TransferTarget, TrunkPlan } from '../../../media/contract/plan.ts'
 import { createSealer } from '../../../media/contract/seal.ts'
 import { createEnergyVad } from '../../../media/models/energy-vad.ts'
-import type { LlmEvent } from '../../../media/ports.ts'
+import type { LlmEvent } from '../../../media/ports/llm.ts'
 import { plan } from '../../fakes/plan.ts'
 import { fakeLlm, fakeStt, fakeTts } from '../../fakes/speech.ts'
 import { quietLog } from '../../support/world.ts'

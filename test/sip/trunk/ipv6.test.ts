@@ -1,7 +1,7 @@
 /** A call over IPv6, signalling and sound, through two whole edges; and one whose sound listens to both families. */
 import { afterEach, expect, it } from 'vitest'
 import { concatPcm, rms } from '../../../media/audio/frames.ts'
-import type { AudioFrame, Leg } from '../../../media/ports.ts'
+import type { AudioFrame, Leg } from '../../../media/ports/leg.ts'
 import { createPacer } from '../../../media/rtp/pacer.ts'
 import { openRtp } from '../../../media/rtp/session.ts'
 import { shareOf, tone } from '../../media/audio/sound.ts'

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Clock } from '../../../media/ports.ts'
+import type { Clock } from '../../../media/shared/clock.ts'
 import { headerOf, type SipRequest } from '../../../sip/text/message.ts'
 import type { EdgeOptions } from '../../../sip/trunk/edge.ts'
 import { Peer, reply } from '../peer.ts'

@@ -1,7 +1,7 @@
 /** Sessions (RFC 4028) whose every request the carrier wants proven, on a clock that the test turns. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { TrunkPlan } from '../../../media/contract/plan.ts'
-import type { Leg } from '../../../media/ports.ts'
+import type { Leg } from '../../../media/ports/leg.ts'
 import { headerOf, type SipMessage, type SipRequest } from '../../../sip/text/message.ts'
 import { Caller, type Peer, reply } from '../peer.ts'
 import { Bench, FarMedia, trunkPlan } from './bench.ts'

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { concatPcm } from '../../../media/audio/frames.ts'
 import { decodeG711 } from '../../../media/audio/g711.ts'
 import type { TrunkPlan } from '../../../media/contract/plan.ts'
-import type { Leg, LegSink } from '../../../media/ports.ts'
+import type { Leg, LegSink } from '../../../media/ports/leg.ts'
 import { dtlsIdentity } from '../../../media/rtp/dtls-crypto.ts'
 import { selfSigned } from '../../../sip/server/self-signed.ts'
 import { shareOf, tone } from '../../media/audio/sound.ts'

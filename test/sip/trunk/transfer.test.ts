@@ -1,7 +1,7 @@
 /** Blind transfers by REFER, with a scripted carrier. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { TrunkPlan } from '../../../media/contract/plan.ts'
-import type { Clock } from '../../../media/ports.ts'
+import type { Clock } from '../../../media/shared/clock.ts'
 import { headerOf, type SipRequest } from '../../../sip/text/message.ts'
 import type { SipLeg } from '../../../sip/trunk/leg.ts'
 import { referTo, sipfragStatus } from '../../../sip/trunk/transfer.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createPoliteFetch, type PoliteRequest } from '../../../../control/knowledge/crawl/polite-fetch.ts'
-import { type Fetch, FetchError, type FetchErrorCode, type FetchResponse } from '../../../../media/ports.ts'
+import { type Fetch, FetchError, type FetchErrorCode, type FetchResponse } from '../../../../media/shared/fetch.ts'
 import { codeOf, hurriedClock } from './site.ts'
 
 const REQUEST: PoliteRequest = { accept: 'text/html', timeoutMs: 1000, maxBytes: 1000 }

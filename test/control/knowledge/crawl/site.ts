@@ -5,7 +5,8 @@ import { onTestFinished } from 'vitest'
 import { type CrawlOptions, type CrawlResult, crawlSite } from '../../../../control/knowledge/crawl/crawl.ts'
 import type { Extracted, ExtractedPage, Extractor } from '../../../../control/knowledge/types.ts'
 import { createSafeFetch } from '../../../../infra/safe-fetch.ts'
-import type { Clock, Fetch } from '../../../../media/ports.ts'
+import type { Clock } from '../../../../media/shared/clock.ts'
+import type { Fetch } from '../../../../media/shared/fetch.ts'
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void
 /** HTML, or a status with headers and a body, or what answers. */

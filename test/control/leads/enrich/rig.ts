@@ -5,7 +5,7 @@ import type { Extractor } from '../../../../control/knowledge/types.ts'
 import { createEnricher } from '../../../../control/leads/enrich/enricher.ts'
 import type { VisitLimits } from '../../../../control/leads/enrich/visit.ts'
 import type { Candidate, Enriched, LeadQuestion, LeadSource } from '../../../../control/leads/types.ts'
-import type { Clock } from '../../../../media/ports.ts'
+import type { Clock } from '../../../../media/shared/clock.ts'
 import type { SiteServer } from '../../../support/site-server.ts'
 
 /** The readers of the worker, without its process. */

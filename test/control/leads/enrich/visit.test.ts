@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createEnricher } from '../../../../control/leads/enrich/enricher.ts'
 import { VISIT_LIMITS } from '../../../../control/leads/enrich/visit.ts'
 import { createExtractor } from '../../../../infra/extractor.ts'
-import type { Clock } from '../../../../media/ports.ts'
+import type { Clock } from '../../../../media/shared/clock.ts'
 import { type SiteServer, startSiteServer } from '../../../support/site-server.ts'
 import { briskClock, candidate, enrichOn, here, question, source } from './rig.ts'
 
