@@ -1,7 +1,7 @@
 /** Control's side of the talk with engines: takes in their events, answers their questions, sweeps up after them. */
 import type { AskHandlers, Taker } from '../media/contract/bus-control.ts'
 import type { BusEvent, CallEvent, EngineEvent } from '../media/contract/messages.ts'
-import { traced } from '../media/contract/tracing.ts'
+import { traced } from '../media/shared/tracing.ts'
 import { deleteExpired } from './accounts/session-sql.ts'
 import { sweepDeeds } from './audit/service.ts'
 import { admitCall, extendCall } from './calls/admit.ts'

@@ -1,4 +1,4 @@
-import { bareError } from '../media/contract/bare-error.ts'
+import { bareError } from '../media/shared/bare-error.ts'
 
 /**
  * What of an error may be logged. Postgres puts row values (phones, names) into `detail` and into messages, so of its

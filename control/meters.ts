@@ -1,6 +1,6 @@
 /** What control counts. */
 import { type AskAnswer, Refusal } from '../media/contract/messages.ts'
-import type { Metrics } from '../media/contract/metrics.ts'
+import type { Metrics } from '../media/shared/metrics.ts'
 import { createCallMeters } from './calls/meters.ts'
 import { problemCodes } from './http/problem.ts'
 import { createStateMeters } from './state-meters.ts'

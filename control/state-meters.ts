@@ -1,5 +1,5 @@
 /** What control shows of the installation as a whole; state.ts reads it. */
-import type { Metrics } from '../media/contract/metrics.ts'
+import type { Metrics } from '../media/shared/metrics.ts'
 import { JOB_NAMES } from './job-names.ts'
 
 export const STREAMS = ['commands', 'events', 'asks'] as const

@@ -1,9 +1,9 @@
 /** The operator's text model as a reader of briefs; null when none is configured. */
 import type { BriefModel } from '../control/leads/brief/model.ts'
-import { FENCE_RULE, fence } from '../media/contract/fence.ts'
 import { createTextModel } from '../media/models/text-model.ts'
 import { VendorError } from '../media/models/vendor-error.ts'
 import type { Clock } from '../media/shared/clock.ts'
+import { FENCE_RULE, fence } from '../media/shared/untrusted.ts'
 import type { Config } from './config.ts'
 
 export interface BriefModelOptions {

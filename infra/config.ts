@@ -5,7 +5,7 @@ import { isIP } from 'node:net'
 import { cpus, homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
-import { isPublic, type PrivateHosts, readPrivateHosts } from '../media/contract/addresses.ts'
+import { isPublic, type PrivateHosts, readPrivateHosts } from '../media/shared/addresses.ts'
 import { bareHost, isLoopback } from './hosts.ts'
 import { readMailbox, readSmtpUrl } from './mail.ts'
 

@@ -1,6 +1,6 @@
 /** What a process of ours counts, and the page that shows it. */
-import { createMetrics, type Metrics } from '../media/contract/metrics.ts'
-import { countProcess, openMetricsPage } from '../media/contract/metrics-page.ts'
+import { createMetrics, type Metrics } from '../media/shared/metrics.ts'
+import { countProcess, openMetricsPage } from '../media/shared/metrics-page.ts'
 import type { Config } from './config.ts'
 
 export interface ProcessMetrics {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Log } from '../media/shared/log.ts'
-import type { OpenCall, OpenCalls } from '../sip/trunk/open-calls.ts'
+import type { OpenCall, OpenCalls } from '../sip/trunk/requests/open-calls.ts'
 import { inOrder } from './in-order.ts'
 
 const lineOf = ({ endedBy, id }: OpenCall) => `${endedBy} ${id}\n`

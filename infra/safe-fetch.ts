@@ -8,7 +8,7 @@ import { isIP } from 'node:net'
 import { pipeline, type Readable, type Transform } from 'node:stream'
 import { constants, createBrotliDecompress, createUnzip } from 'node:zlib'
 import { Agent, type Dispatcher, fetch as undiciFetch, request as undiciRequest } from 'undici'
-import { isPublic } from '../media/contract/addresses.ts'
+import { isPublic } from '../media/shared/addresses.ts'
 import { type Fetch, FetchError, type FetchRequest, type FetchResponse } from '../media/shared/fetch.ts'
 
 export { isPublic }

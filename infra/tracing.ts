@@ -4,6 +4,8 @@
  */
 import type { SpanKind as OtelKind, Tracer } from '@opentelemetry/api'
 import type { SpanExporter } from '@opentelemetry/sdk-trace'
+import type { Clock } from '../media/shared/clock.ts'
+import type { Log } from '../media/shared/log.ts'
 import {
   noTracing,
   readTraceparent,
@@ -11,9 +13,7 @@ import {
   type SpanOptions,
   type Tracing,
   writeTraceparent,
-} from '../media/contract/tracing.ts'
-import type { Clock } from '../media/shared/clock.ts'
-import type { Log } from '../media/shared/log.ts'
+} from '../media/shared/tracing.ts'
 import { type Config, readPairs } from './config.ts'
 
 export interface ProcessTracing {

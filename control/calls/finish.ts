@@ -1,7 +1,7 @@
 /** The end of a call: record, money, contact, do-not-call, webhooks; all in one transaction, once. */
 import type { CallRecord, EndedReason, FinalStatus } from '../../media/contract/messages.ts'
 import type { OwnTool } from '../../media/contract/own-tools.ts'
-import { noTracing } from '../../media/contract/tracing.ts'
+import { noTracing } from '../../media/shared/tracing.ts'
 import { lockAttempt } from '../campaigns/pacer-sql.ts'
 import { noteEnded, placeFreed } from '../campaigns/results-of-calls.ts'
 import { becomeLead, nameContact, touchContact } from '../contacts/sql.ts'

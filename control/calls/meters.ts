@@ -1,6 +1,6 @@
 /** What control counts of calls as they are dialled and when they have ended: how many, how fast, how well they sounded. */
 import { type CallRecord, FinalStatus, type MediaStats } from '../../media/contract/messages.ts'
-import type { Metrics } from '../../media/contract/metrics.ts'
+import type { Metrics } from '../../media/shared/metrics.ts'
 import { quietOf } from './quiet.ts'
 
 const ANSWER_S = [0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 5, 10]

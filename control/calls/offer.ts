@@ -1,5 +1,5 @@
 /** The span of a call's offer to the engines: what an engine does with it follows from there. */
-import { noTracing, traced } from '../../media/contract/tracing.ts'
+import { noTracing, traced } from '../../media/shared/tracing.ts'
 import type { Deps } from '../deps.ts'
 import { type CallRow, updateTraceparent } from './sql.ts'
 

@@ -1,6 +1,6 @@
 /** A span for each request to an operation, by the semantic conventions for HTTP. */
 import type { FastifyInstance } from 'fastify'
-import { noTracing, type Span } from '../../media/contract/tracing.ts'
+import { noTracing, type Span } from '../../media/shared/tracing.ts'
 import type { Deps } from '../deps.ts'
 
 declare module 'fastify' {

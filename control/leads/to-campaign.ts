@@ -1,5 +1,5 @@
 /** From a search that is over to a draft that calls its leads. Nobody is called before the owner starts it, with consent. */
-import { fence } from '../../media/contract/fence.ts'
+import { fence } from '../../media/shared/untrusted.ts'
 import { createCampaign, getCampaign } from '../campaigns/service.ts'
 import { uploadContacts } from '../campaigns/upload.ts'
 import type { Db, Tx } from '../db/connect.ts'

@@ -1,5 +1,5 @@
 /** Runs a project's tool as the agent would in a call, through the same guard, and tells what the agent would see. */
-import { buildRequest, runTool } from '../../media/contract/tool.ts'
+import { buildRequest, runTool } from '../../media/tools/http-tool.ts'
 import { fillSecrets, secretNames, toolPlan } from '../calls/plan.ts'
 import type { Deps } from '../deps.ts'
 import { notFound } from '../http/problem.ts'

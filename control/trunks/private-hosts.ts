@@ -1,5 +1,5 @@
 /** Where trunks may be: an owner's trunk must not be a way into the network that this installation is in. */
-import { mayName, type PrivateHosts } from '../../media/contract/addresses.ts'
+import { mayName, type PrivateHosts } from '../../media/shared/addresses.ts'
 import { Problem } from '../http/problem.ts'
 import type { TrunkSettings } from './schema.ts'
 

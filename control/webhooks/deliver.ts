@@ -1,6 +1,7 @@
 /** One attempt to deliver, and what follows from how it went. */
-import { noTracing, type Span } from '../../media/contract/tracing.ts'
+
 import { FetchError } from '../../media/shared/fetch.ts'
+import { noTracing, type Span } from '../../media/shared/tracing.ts'
 import { cleanText } from '../db/text.ts'
 import { type Deps, wallDate } from '../deps.ts'
 import { enqueue, type JobData } from '../jobs.ts'

@@ -2,7 +2,7 @@
 import { createSocket } from 'node:dgram'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
-import { isPublic } from '../../media/contract/addresses.ts'
+import { isPublic } from '../../media/shared/addresses.ts'
 import { isLoopback, isWildcard } from '../hosts.ts'
 import { about, type Finding, many } from './finding.ts'
 

@@ -1,7 +1,7 @@
 /** Control's REST, the page of the dashboard, and the address that customers know. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { isPublic } from '../../media/contract/addresses.ts'
+import { isPublic } from '../../media/shared/addresses.ts'
 import type { Config } from '../config.ts'
 import { bareHost, isLoopback, isWildcard } from '../hosts.ts'
 import { about, type Finding, failureOf } from './finding.ts'

@@ -1,6 +1,6 @@
 /** Our own processes as supervised children: SIP server, speech, engine, control. They run on the Node that runs us. */
 import { fileURLToPath } from 'node:url'
-import type { PrivateHosts } from '../../media/contract/addresses.ts'
+import type { PrivateHosts } from '../../media/shared/addresses.ts'
 import { type Child, startChild } from './child.ts'
 
 const path = (file: string) => fileURLToPath(new URL(file, import.meta.url))

@@ -7,11 +7,11 @@ import type { Llm, LlmRequest } from '../ports/llm.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
 import type { Disclosure } from './disclosure.ts'
-import { joinCallers } from './journal.ts'
-import type { Mouth } from './mouth.ts'
 import type { Phrases } from './phrases.ts'
 import { type Reply, startReply, type Voice } from './reply.ts'
+import type { Mouth } from './speech-output.ts'
 import type { Toolbox, ToolStep } from './toolbox.ts'
+import { joinCallers } from './transcript.ts'
 
 export interface AnswersOptions {
   llm: Llm

@@ -2,8 +2,8 @@
 import type { CallPlan } from '../contract/plan.ts'
 import type { LlmRequest, LlmTool } from '../ports/llm.ts'
 import type { Clock } from '../shared/clock.ts'
-import type { Journal } from './journal.ts'
 import { localDate, systemPrompt, withInstructions } from './prompt.ts'
+import type { Journal } from './transcript.ts'
 
 export interface BriefingOptions {
   plan: CallPlan

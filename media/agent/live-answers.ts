@@ -8,11 +8,11 @@ import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
 import { LAST_WORD_MS, MAX_TOOL_ROUNDS, TAKEN_OVER, THINKING_MS } from './answers.ts'
 import type { Disclosure } from './disclosure.ts'
-import type { Journal, OpenTurn } from './journal.ts'
 import { type LiveFrame, LiveVoice } from './live-voice.ts'
-import type { Mouth } from './mouth.ts'
 import type { Phrases } from './phrases.ts'
+import type { Mouth } from './speech-output.ts'
 import type { Toolbox, ToolStep } from './toolbox.ts'
+import type { Journal, OpenTurn } from './transcript.ts'
 
 export interface LiveAnswersOptions {
   sampleRate: number

@@ -6,9 +6,9 @@ import type { CallEventBody } from '../contract/messages.ts'
 import type { AudioFrame } from '../ports/leg.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
-import type { Journal, OpenCaller } from './journal.ts'
 import type { Asked } from './live-answers.ts'
 import { type LoudnessState, listenLevel, quiet } from './loudness.ts'
+import type { Journal, OpenCaller } from './transcript.ts'
 
 export interface LiveCallerOptions {
   journal: Journal

@@ -1,10 +1,10 @@
 /** What an agent can do besides speaking, without a tool of the customer's: what the model is told of it, and how it is done. */
 import { OWN_TOOLS, type OwnTool } from '../contract/own-tools.ts'
 import { ABOUT, type CallPlan, type TransferTarget } from '../contract/plan.ts'
-import { MAX_RESULT_CHARS, type ToolOutcome } from '../contract/tool.ts'
 import type { KnowledgeHit, SearchKnowledge } from '../ports/knowledge.ts'
 import type { Leg } from '../ports/leg.ts'
 import type { LlmTool } from '../ports/llm.ts'
+import { MAX_RESULT_CHARS, type ToolOutcome } from '../tools/http-tool.ts'
 
 /** What the call can do for its agent; what is absent is not offered to the model. */
 export interface Abilities {

@@ -1,7 +1,7 @@
 /** What the text model is told before the first word. Pure; the one place where it is put together. */
 
-import { FENCE_RULE, fence } from '../contract/fence.ts'
 import type { CallPlan } from '../contract/plan.ts'
+import { FENCE_RULE, fence } from '../shared/untrusted.ts'
 
 const RULES = [
   'You are speaking on the telephone. Answer in one to three short spoken sentences, without lists, markup or emoji.',

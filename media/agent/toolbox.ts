@@ -6,14 +6,14 @@ import { FRAME_MS } from '../audio/frames.ts'
 import type { CallEventBody, ToolCall } from '../contract/messages.ts'
 import { isOwnTool } from '../contract/own-tools.ts'
 import type { CallPlan, PlanSecrets, ToolPlan } from '../contract/plan.ts'
-import { argumentProblem, runTool, type ToolOutcome } from '../contract/tool.ts'
 import type { LlmTool } from '../ports/llm.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Fetch } from '../shared/fetch.ts'
+import { argumentProblem, runTool, type ToolOutcome } from '../tools/http-tool.ts'
 import { coverFiller, dueFiller, type Filler, startFiller } from './filler.ts'
-import type { Journal } from './journal.ts'
 import { type Abilities, ownTools, runOwnTool } from './own-tools.ts'
 import type { Phrases } from './phrases.ts'
+import type { Journal } from './transcript.ts'
 
 export interface ToolboxOptions {
   plan: CallPlan

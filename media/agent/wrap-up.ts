@@ -1,6 +1,7 @@
 /** The record of a finished call: what the model says of it, checked against what was said in it. */
-import { argumentProblem } from '../contract/tool.ts'
+
 import type { ChatMessage, Llm, WrapUpRequest } from '../ports/llm.ts'
+import { argumentProblem } from '../tools/http-tool.ts'
 
 export interface CheckedWrapUp {
   summary: string

@@ -3,13 +3,13 @@
  * owns the leg and the conversation and closes both. `done` settles when `call.ended` is on the bus.
  */
 
+import type { Talk } from '../agent/agent-session.ts'
 import { TAKEN_OVER } from '../agent/answers.ts'
 import { Conversation, type ConversationOptions } from '../agent/conversation.ts'
 import { voiceAhead } from '../agent/opening.ts'
 import type { Abilities } from '../agent/own-tools.ts'
 import { lastWords } from '../agent/phrases.ts'
 import { RealtimeConversation } from '../agent/realtime.ts'
-import type { Talk } from '../agent/talk.ts'
 import { type CheckedWrapUp, wrapUpCall } from '../agent/wrap-up.ts'
 import { narrowRate } from '../audio/narrow.ts'
 import type { CallCommand, CallEventBody, EndedReason, RecordingInfo } from '../contract/messages.ts'
@@ -26,7 +26,6 @@ import type { Log } from '../shared/log.ts'
 import { createBridgeDialer } from './bridge-dialer.ts'
 import type { CallDeps, EdgeLog, OnSwitch } from './deps.ts'
 import { CallEvents } from './events.ts'
-import { Floor } from './floor.ts'
 import { Lease } from './lease.ts'
 import {
   answering,
@@ -41,6 +40,7 @@ import { Monitors } from './monitors.ts'
 import { PaidTime } from './paid-time.ts'
 import { recordOf } from './record.ts'
 import { CallSpans } from './spans.ts'
+import { Floor } from './speaker-control.ts'
 import { Timers } from './timers.ts'
 import { Transfers } from './transfers.ts'
 

@@ -3,7 +3,6 @@ import type { EngineBus } from '../contract/bus-engine.ts'
 import type { ProviderSwitch } from '../contract/messages.ts'
 import type { CallPlan, PlanSecrets } from '../contract/plan.ts'
 import type { Sealer } from '../contract/seal.ts'
-import type { Tracing } from '../contract/tracing.ts'
 import type { CallTraces, Dialer } from '../ports/dialer.ts'
 import type { Llm } from '../ports/llm.ts'
 import type { RealtimeModel } from '../ports/realtime-model.ts'
@@ -13,6 +12,7 @@ import type { Stt, Tts, Vad } from '../ports/speech.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Fetch } from '../shared/fetch.ts'
 import type { Log } from '../shared/log.ts'
+import type { Tracing } from '../shared/tracing.ts'
 
 /** Tells of a vendor that failed and of the one that takes its place; for the record of the call. */
 export type OnSwitch = (change: ProviderSwitch) => void

@@ -2,8 +2,9 @@
  * The people who follow a live call in a room of their own: they hear it, whisper to its agent, or speak in its place.
  * Their room is opened for the first of them and left after the last.
  */
+
+import type { Operated } from '../agent/agent-session.ts'
 import { type Dictated, Dictation } from '../agent/dictation.ts'
-import type { Operated } from '../agent/talk.ts'
 import { mix } from '../audio/mix.ts'
 import type { CallCommand, CallEventBody, MonitorMode } from '../contract/messages.ts'
 import { type RoomPlan, RoomSecret } from '../contract/plan.ts'

@@ -1,5 +1,5 @@
 /** What is kept of a call that is over. Pure. */
-import type { Talk } from '../agent/talk.ts'
+import type { Talk } from '../agent/agent-session.ts'
 import type { CheckedWrapUp } from '../agent/wrap-up.ts'
 import type { CallRecord, MediaStats, RecordingInfo } from '../contract/messages.ts'
 import type { SipTrace } from '../contract/sip-trace.ts'

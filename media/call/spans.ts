@@ -4,9 +4,9 @@
  */
 import type { CallEventBody, CallRecord, Refusal, ToolCall, Turn, TurnLatency } from '../contract/messages.ts'
 import type { Direction } from '../contract/plan.ts'
-import { noTracing, type Span, type SpanKind, type Tracing } from '../contract/tracing.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Fetch } from '../shared/fetch.ts'
+import { noTracing, type Span, type SpanKind, type Tracing } from '../shared/tracing.ts'
 
 const KIND: Record<Direction, SpanKind> = { in: 'server', out: 'consumer', web: 'consumer' }
 const OK = 200

@@ -2,8 +2,9 @@
  * Gives the caller of a live call to somebody else: runs what `transfer-machine.ts` decides. It owns the second leg, where
  * there is one, and closes it; while the two talk to each other their sound and their keys go through here.
  */
+
+import type { Operated } from '../agent/agent-session.ts'
 import { Dictation } from '../agent/dictation.ts'
-import type { Operated } from '../agent/talk.ts'
 import { mix } from '../audio/mix.ts'
 import { createNarrower, narrowRate } from '../audio/narrow.ts'
 import { SoundPipe } from '../audio/pipe.ts'

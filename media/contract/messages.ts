@@ -286,7 +286,7 @@ export const CallCommand = z.discriminatedUnion('type', [
 ])
 export type CallCommand = z.infer<typeof CallCommand>
 
-/** Why an inbound call is not taken; `sip/trunk/outcome.ts` turns it into a SIP answer. */
+/** Why an inbound call is not taken; `sip/trunk/requests/outcome.ts` turns it into a SIP answer. */
 export const Refusal = z.enum([
   'unknown_number',
   'unknown_source',

@@ -1,7 +1,7 @@
 /** How fast a trunk is dialled, over all engines: its turns are in Redis, evenly spaced, and an INVITE waits for its own. */
 import type { Redis } from 'ioredis'
 import type { Clock } from '../shared/clock.ts'
-import { within } from '../within.ts'
+import { within } from '../shared/within.ts'
 
 /** A dial leaves so long after the beginning of its turn, or waits for another one: its process may have stood still. */
 export const LATE_MS = 25

@@ -1,7 +1,7 @@
 /** What goes over the wire of OpenAI's Realtime API: the server's events that we read, the conversation as items. */
 import { z } from 'zod'
-import { fence } from '../contract/fence.ts'
 import type { ChatMessage } from '../ports/llm.ts'
+import { fence } from '../shared/untrusted.ts'
 
 export const VENDOR = 'openai_realtime'
 

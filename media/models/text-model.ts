@@ -16,9 +16,9 @@ import {
   tool,
 } from 'ai'
 import { z } from 'zod'
-import { FENCE_RULE, fence } from '../contract/fence.ts'
 import type { ChatMessage, Llm, LlmEvent, LlmRequest, WrapUp, WrapUpRequest } from '../ports/llm.ts'
 import type { Clock } from '../shared/clock.ts'
+import { FENCE_RULE, fence } from '../shared/untrusted.ts'
 import { errorOfStatus, VendorError, type VendorErrorCode } from './vendor-error.ts'
 
 export interface TextModelOptions {

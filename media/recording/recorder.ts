@@ -14,7 +14,7 @@ import type { Recorder } from '../ports/recording.ts'
 import type { Blobs } from '../shared/blobs.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
-import { within } from '../within.ts'
+import { within } from '../shared/within.ts'
 import { Tape } from './tape.ts'
 import { repairWav, WavError, WavFile, type WavSize } from './wav-file.ts'
 

@@ -2,8 +2,9 @@
  * Records a conversation at its edges. Everything that comes in is delivered one at a time, each in a turn of the event
  * loop of its own and at one reading of the clock, so that a replay, which does the same, cannot differ by chance.
  */
+
+import type { Operated } from '../agent/agent-session.ts'
 import type { ConversationOptions } from '../agent/conversation.ts'
-import type { Operated } from '../agent/talk.ts'
 import type { LegSink } from '../ports/leg.ts'
 import type { SpeechChunk, Transcript } from '../ports/speech.ts'
 import type { Clock } from '../shared/clock.ts'

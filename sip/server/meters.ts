@@ -1,5 +1,5 @@
 /** What the signalling server counts, by the names of its statistics. */
-import type { Metrics } from '../../media/contract/metrics.ts'
+import type { Metrics } from '../../media/shared/metrics.ts'
 import type { SipServer, SipServerStats } from './server.ts'
 
 const COUNTERS = {

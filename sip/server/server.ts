@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mayReach, type PrivateHosts } from '../../media/contract/addresses.ts'
+import { mayReach, type PrivateHosts } from '../../media/shared/addresses.ts'
 import { formatHostPort } from '../text/grammar.ts'
 import type { SipParseError, SipRequest } from '../text/message.ts'
 import { headerOf, listOf, serialise } from '../text/message.ts'

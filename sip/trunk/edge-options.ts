@@ -1,5 +1,5 @@
 /** What an engine gives its end of signalling, and hears from it. */
-import type { Metrics } from '../../media/contract/metrics.ts'
+
 import type { Pace } from '../../media/contract/pace.ts'
 import type { TrunkPlan } from '../../media/contract/plan.ts'
 import type { TrunkCheckReport } from '../../media/contract/sip-trace.ts'
@@ -8,11 +8,12 @@ import type { InboundOffer } from '../../media/ports/inbound.ts'
 import type { Softphones, TrunkDirectory } from '../../media/ports/trunks.ts'
 import type { Clock } from '../../media/shared/clock.ts'
 import type { Log } from '../../media/shared/log.ts'
+import type { Metrics } from '../../media/shared/metrics.ts'
 import type { Resolver } from '../server/resolve.ts'
-import type { HostStatus } from './hosts.ts'
-import type { MediaOptions } from './media.ts'
-import type { OpenCalls } from './open-calls.ts'
-import type { RegistrationStatus } from './registration.ts'
+import type { MediaOptions } from './legs/media.ts'
+import type { RegistrationStatus } from './registration/client.ts'
+import type { OpenCalls } from './requests/open-calls.ts'
+import type { HostStatus } from './routing/hosts.ts'
 
 export type EdgeOptions = {
   /** The signalling server's admin port: ours, or a real drachtio-server's. */

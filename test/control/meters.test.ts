@@ -8,7 +8,7 @@ import { watchLedger, watchWork } from '../../control/state.ts'
 import { busKeys } from '../../media/contract/bus.ts'
 import { readBusAges } from '../../media/contract/bus-ages.ts'
 import type { CallEventBody, MediaStats } from '../../media/contract/messages.ts'
-import { createMetrics, type Metrics } from '../../media/contract/metrics.ts'
+import { createMetrics, type Metrics } from '../../media/shared/metrics.ts'
 import { createControl, createTenant, nextPhone, type Tenant, type TestControl } from '../support/control.ts'
 import { record } from '../support/records.ts'
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { createCallMeters } from '../../control/calls/meters.ts'
 import { DEAD_MS, quietOf } from '../../control/calls/quiet.ts'
 import type { CallRecord, ToolCall, Turn } from '../../media/contract/messages.ts'
-import { createMetrics } from '../../media/contract/metrics.ts'
+import { createMetrics } from '../../media/shared/metrics.ts'
 import { record } from '../support/records.ts'
 
 const turn = (role: Turn['role'], started_ms: number, ended_ms: number): Turn => ({

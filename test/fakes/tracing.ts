@@ -6,7 +6,7 @@ import {
   type SpanKind,
   type Tracing,
   writeTraceparent,
-} from '../../media/contract/tracing.ts'
+} from '../../media/shared/tracing.ts'
 
 export interface KeptSpan {
   name: string

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { keepOpenCalls } from '../../infra/open-calls.ts'
-import type { OpenCall } from '../../sip/trunk/open-calls.ts'
+import type { OpenCall } from '../../sip/trunk/requests/open-calls.ts'
 import { quietLog, until } from '../support/world.ts'
 
 let home: string

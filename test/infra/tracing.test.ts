@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../infra/clock.ts'
 import { ConfigError, readConfig, readPairs } from '../../infra/config.ts'
 import { openTracing, type ProcessTracing } from '../../infra/tracing.ts'
-import { noTracing } from '../../media/contract/tracing.ts'
+import { noTracing } from '../../media/shared/tracing.ts'
 import { type OtlpReceiver, startOtlp } from '../support/otlp.ts'
 import { recordingLog, until } from '../support/world.ts'
 

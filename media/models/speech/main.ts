@@ -1,7 +1,7 @@
 /** The speech process. Options come by the command line; the one line on stdout says that it is ready. */
 import { parseArgs } from 'node:util'
 import pino from 'pino'
-import { bareError } from '../../contract/bare-error.ts'
+import { bareError } from '../../shared/bare-error.ts'
 import { startSpeechServer } from './server.ts'
 import { loadModels, missingModels } from './sherpa.ts'
 import { createWhisper } from './whisper.ts'

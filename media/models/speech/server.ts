@@ -4,12 +4,12 @@ import PQueue from 'p-queue'
 import { concatPcm } from '../../audio/frames.ts'
 import { createResampler } from '../../audio/resample.ts'
 import type { Log } from '../../shared/log.ts'
-import { type Ear, openEar } from './ear.ts'
 import { espeak, espeakInstalled } from './espeak.ts'
 import { type Answer, Ask, createDecoder, encodeFrame } from './protocol.ts'
 import type { SpeechModels } from './sherpa.ts'
 import { MODEL_RATE, VAD_WINDOW } from './silero.ts'
 import { speakable } from './speakable.ts'
+import { type Ear, openEar } from './vad-session.ts'
 import { cleanTranscript, type Whisper } from './whisper.ts'
 
 const MAX_WAITING = 64

@@ -5,7 +5,7 @@ import { lastErrorOf } from '../../../control/dashboard/page/trunks/last-error.t
 import { presets } from '../../../control/dashboard/page/trunks/presets.ts'
 import { bodyOf, emptyValues, numbersOf, patchOf, valuesOf } from '../../../control/dashboard/page/trunks/values.ts'
 import { TrunkCreate } from '../../../control/trunks/schema.ts'
-import { challengeWords, registrationWords } from '../../../sip/trunk/outcome.ts'
+import { challengeWords, registrationWords } from '../../../sip/trunk/requests/outcome.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: documents of every shape
 const json = (path: string): any =>

@@ -1,8 +1,8 @@
 /** What an agent looks up in a call: how it is told to the model, and what of it is on the record. */
 import { expect, it } from 'vitest'
-import { MAX_RESULT_CHARS } from '../../../media/contract/tool.ts'
 import type { KnowledgeHit } from '../../../media/ports/knowledge.ts'
 import type { LlmEvent, LlmRequest } from '../../../media/ports/llm.ts'
+import { MAX_RESULT_CHARS } from '../../../media/tools/http-tool.ts'
 import { call, hit, openTalk, text } from '../../fakes/conversation.ts'
 
 const lookUp = (request: LlmRequest): LlmEvent[] =>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type LoudnessState, listenLevel, quiet } from '../../../media/agent/loudness.ts'
-import { fromFirstSound } from '../../../media/agent/mouth.ts'
+import { fromFirstSound } from '../../../media/agent/speech-output.ts'
 
 let seed = 1
 const noise = (level: number) => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { localDate, systemPrompt } from '../../../media/agent/prompt.ts'
-import { FENCE_RULE, fence } from '../../../media/contract/fence.ts'
+import { FENCE_RULE, fence } from '../../../media/shared/untrusted.ts'
 import { plan } from '../../fakes/plan.ts'
 
 const startedMs = Date.UTC(2026, 10, 21, 22, 30)

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { isBackchannel } from '../../../media/agent/endpointing.ts'
 import { createSplitter } from '../../../media/agent/sentences.ts'
 import type { ToolPlan } from '../../../media/contract/plan.ts'
-import { buildRequest, runTool } from '../../../media/contract/tool.ts'
+import { buildRequest, runTool } from '../../../media/tools/http-tool.ts'
 import { effortOf } from '../../support/effort.ts'
 
 const tool = (changes: Partial<ToolPlan> = {}): ToolPlan => ({

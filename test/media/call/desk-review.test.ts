@@ -1,6 +1,6 @@
 /** Inbound calls that wait for control have a place already, and are waited for at the end. */
 import { describe, expect, it } from 'vitest'
-import { type DeskOptions, openDesk } from '../../../media/call/desk.ts'
+import { type DeskOptions, openDesk } from '../../../media/call/call-manager.ts'
 import type { EarlySound, InboundOffer } from '../../../media/ports/inbound.ts'
 import { fakeClock, settle } from '../../fakes/line.ts'
 import { plan } from '../../fakes/plan.ts'

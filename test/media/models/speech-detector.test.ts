@@ -10,9 +10,9 @@ import { concatPcm, createChunker, rms } from '../../../media/audio/frames.ts'
 import { decodeG711, encodeG711 } from '../../../media/audio/g711.ts'
 import { createResampler } from '../../../media/audio/resample.ts'
 import { decodeWav } from '../../../media/audio/wav.ts'
-import { openEar } from '../../../media/models/speech/ear.ts'
 import { createGate, type Gate } from '../../../media/models/speech/gate.ts'
 import { loadSilero, VAD_WINDOW } from '../../../media/models/speech/silero.ts'
+import { openEar } from '../../../media/models/speech/vad-session.ts'
 import type { VoiceFrame } from '../../../media/ports/speech.ts'
 
 const file = join(modelsFolder(readConfig().cache), 'vad/silero_vad.onnx')

@@ -1,7 +1,7 @@
 /** How much of whom is taken, in numbers; and that a hundred thousand sources fit into what is kept of them. */
 import { describe, expect, it } from 'vitest'
 import { GATE_LIMITS, Gate, opensSomething } from '../../../sip/server/gate.ts'
-import { MOST_POINTS, POINTS, Suspects } from '../../../sip/trunk/softphones-suspects.ts'
+import { MOST_POINTS, POINTS, Suspects } from '../../../sip/trunk/registrar/suspects.ts'
 
 const UDP = { reliable: false, opening: true }
 const TCP = { reliable: true, opening: true }

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { answerOffer, type CodecName, type LocalAudio, makeOffer, readAnswer } from '../../../sip/text/offer.ts'
-import { rtpParams, sampleRateOf } from '../../../sip/trunk/media.ts'
+import { rtpParams, sampleRateOf } from '../../../sip/trunk/legs/media.ts'
 
 const ALL: readonly CodecName[] = ['PCMU', 'PCMA', 'G722', 'opus']
 const local = (codecs: readonly CodecName[] = ALL): LocalAudio => ({

@@ -1,8 +1,8 @@
 /** Challenges of carriers, answered by the edge itself. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { headerOf, type SipRequest } from '../../../sip/text/message.ts'
-import { challengerUri } from '../../../sip/trunk/ask.ts'
-import type { SipIn } from '../../../sip/trunk/srf.ts'
+import { challengerUri } from '../../../sip/trunk/requests/ask.ts'
+import type { SipIn } from '../../../sip/trunk/requests/srf.ts'
 import { type Peer, reply } from '../peer.ts'
 import { Bench, FarMedia, trunkPlan } from './bench.ts'
 import { proofIn, seqOf, tagOf } from './prove.ts'

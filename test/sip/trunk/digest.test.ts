@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { Credentials } from '../../../sip/trunk/credentials.ts'
+import { Credentials } from '../../../sip/trunk/requests/credentials.ts'
 import {
   authorization,
   type Challenge,
@@ -8,7 +8,7 @@ import {
   nextNonce,
   parseChallenges,
   strongest,
-} from '../../../sip/trunk/digest.ts'
+} from '../../../sip/trunk/requests/digest.ts'
 
 const challenge = (over: Partial<Challenge> = {}): Challenge => ({
   ...{ realm: 'r', nonce: 'n', opaque: null, algorithm: null, qop: ['auth'], stale: false },

@@ -1,7 +1,7 @@
 /** Keys where the peer agreed to no telephone-events: in as tones or INFO, out as INFO or tones; and sound on hold. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createDtmfDetector } from '../../../media/audio/dtmf-detector.ts'
-import type { SipLeg } from '../../../sip/trunk/leg.ts'
+import type { SipLeg } from '../../../sip/trunk/legs/leg.ts'
 import { Caller, type Peer, reply } from '../peer.ts'
 import { audioPort, Bench, Ear, trunkPlan } from './bench.ts'
 import { FarSound } from './far-sound.ts'

@@ -2,7 +2,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { SoftphonePlan } from '../../../media/contract/softphones.ts'
 import { listOf, type SipResponse } from '../../../sip/text/message.ts'
-import { authorization, parseChallenges } from '../../../sip/trunk/digest.ts'
+import { authorization, parseChallenges } from '../../../sip/trunk/requests/digest.ts'
 import type { Peer } from '../peer.ts'
 
 export const PASSWORD = 'k7mn-2qxe-vxam-pme9'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { RtpSession } from '../../../media/rtp/session.ts'
-import { advertisedAddress } from '../../../sip/trunk/media.ts'
+import { advertisedAddress } from '../../../sip/trunk/legs/media.ts'
 
 const told = (advertise: string | null, bound: string, peer: string) =>
   advertisedAddress(

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { proxyUri, trunkUri, userOf } from '../../../sip/trunk/address.ts'
-import { chooseTrunk, Trunks, type TrunksParts } from '../../../sip/trunk/directory.ts'
-import { keyInInfo } from '../../../sip/trunk/keys.ts'
-import { callerNumber, ownNumber } from '../../../sip/trunk/numbers.ts'
-import { answerOfRefusal, unansweredVerdict, verdictOf } from '../../../sip/trunk/outcome.ts'
-import { Places } from '../../../sip/trunk/places.ts'
-import { type RegistrationState, stepRegistration, unregistered } from '../../../sip/trunk/registration-plan.ts'
+import { keyInInfo } from '../../../sip/trunk/legs/keys.ts'
+import { type RegistrationState, stepRegistration, unregistered } from '../../../sip/trunk/registration/plan.ts'
+import { answerOfRefusal, unansweredVerdict, verdictOf } from '../../../sip/trunk/requests/outcome.ts'
+import { proxyUri, trunkUri, userOf } from '../../../sip/trunk/routing/address.ts'
+import { chooseTrunk, Trunks, type TrunksParts } from '../../../sip/trunk/routing/directory.ts'
+import { Places } from '../../../sip/trunk/routing/next-hop.ts'
+import { callerNumber, ownNumber } from '../../../sip/trunk/routing/numbers.ts'
 import { hostsOnly, MemoryLog, trunkPlan } from './bench.ts'
 
 describe('outcome table', () => {

@@ -3,8 +3,7 @@ import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { SoftphoneState } from '../../../media/contract/softphones.ts'
 import { networkOf } from '../../../sip/text/source-network.ts'
-import { authorization, parseChallenges } from '../../../sip/trunk/digest.ts'
-import { contactHeader, liveContacts, type Registering, register } from '../../../sip/trunk/registrar-contacts.ts'
+import { contactHeader, liveContacts, type Registering, register } from '../../../sip/trunk/registrar/contacts.ts'
 import {
   challenges,
   isProven,
@@ -12,9 +11,10 @@ import {
   makeNonce,
   NONCE_MS,
   readProof,
-} from '../../../sip/trunk/registrar-digest.ts'
-import { sourcesWith } from '../../../sip/trunk/softphones-sources.ts'
-import { MOST_POINTS, POINTS, Suspects } from '../../../sip/trunk/softphones-suspects.ts'
+} from '../../../sip/trunk/registrar/digest.ts'
+import { sourcesWith } from '../../../sip/trunk/registrar/sources.ts'
+import { MOST_POINTS, POINTS, Suspects } from '../../../sip/trunk/registrar/suspects.ts'
+import { authorization, parseChallenges } from '../../../sip/trunk/requests/digest.ts'
 
 const secret = Buffer.from('secret')
 const ha1 = (password: string) => {

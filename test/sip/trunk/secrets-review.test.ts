@@ -1,10 +1,10 @@
 /** Keys of the sound on their way: where they must not stay, and by which ways they must not go. */
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { Examiner } from '../../../sip/trunk/doctor-check.ts'
-import { Places } from '../../../sip/trunk/places.ts'
-import type { Agent } from '../../../sip/trunk/srf.ts'
-import { Traces } from '../../../sip/trunk/trace.ts'
+import { Examiner } from '../../../sip/trunk/diagnosis/check.ts'
+import type { Agent } from '../../../sip/trunk/requests/srf.ts'
+import { Places } from '../../../sip/trunk/routing/next-hop.ts'
+import { Traces } from '../../../sip/trunk/trace/trace.ts'
 import { Caller, type Peer, reply } from '../peer.ts'
 import { Bench, clock, FarMedia, hostsOnly, trunkPlan } from './bench.ts'
 

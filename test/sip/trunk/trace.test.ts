@@ -1,8 +1,8 @@
 /** What is kept of the SIP of a call, and what is not. */
 import { describe, expect, it } from 'vitest'
-import { Traces } from '../../../sip/trunk/trace.ts'
-import { readFrame } from '../../../sip/trunk/trace-frame.ts'
-import { maskSecrets } from '../../../sip/trunk/trace-mask.ts'
+import { readFrame } from '../../../sip/trunk/trace/frame.ts'
+import { maskSecrets } from '../../../sip/trunk/trace/mask.ts'
+import { Traces } from '../../../sip/trunk/trace/trace.ts'
 import { effortOf } from '../../support/effort.ts'
 
 const message = (first: string, callId: string, extra: readonly string[] = [], body = '') =>

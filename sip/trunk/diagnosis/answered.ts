@@ -1,0 +1,123 @@
+/** The doctor on calls that were answered: sound that does not come, and answers that nobody confirms. Pure. */
+import type { Diagnosis } from '../../../media/contract/sip-trace.ts'
+import { isLoopback } from '../../server/transport.ts'
+import { directionOf } from '../../text/sdp.ts'
+import {
+  audioOf,
+  type Case,
+  codecsIn,
+  type Facts,
+  finalOf,
+  header,
+  hostOfEnd,
+  hostOfUri,
+  isPrivate,
+  isPublic,
+  methodOf,
+  type Read,
+  sdpOf,
+} from './facts.ts'
+import { told } from './transport.ts'
+
+/** Three seconds of sound: who has a microphone has sent something by then. */
+const ENOUGH_PACKETS = 150
+
+type Answered = { readonly facts: Facts; readonly given: Case; readonly invite: Read; readonly answer: Read }
+
+export function answeredCall(facts: Facts, given: Case): Diagnosis | null {
+  const exchange = facts.exchanges.findLast(
+    ({ method, request }) => method === 'INVITE' && !/;\s*tag=/i.test(header(request, 'To')),
+  )
+  const answer = exchange === undefined ? null : finalOf(exchange)
+  if (exchange === undefined || answer === null) return null
+  const answered = { facts, given, invite: exchange.request, answer }
+  return notAcknowledged(answered) ?? unreadable(answered) ?? silent(answered)
+}
+
+const ofPeer = ({ invite, answer }: Answered): Read => (invite.seen.sent ? answer : invite)
+const ofUs = ({ invite, answer }: Answered): Read => (invite.seen.sent ? invite : answer)
+const peerHost = ({ invite, answer }: Answered): string =>
+  hostOfEnd(invite.seen.sent ? answer.seen.source : invite.seen.source)
+
+const addressOf = (read: Read): string => {
+  const sdp = sdpOf(read)
+  return audioOf(sdp)?.address ?? sdp?.address ?? ''
+}
+
+/** Ours, where it means nothing to the far end. */
+function ourPrivate(answered: Answered, address: string): boolean {
+  const peer = peerHost(answered)
+  return isPublic(peer) && (isPrivate(address) || isLoopback(address))
+}
+
+const BEHIND_NAT =
+  'Tell the platform its public address, and forward the SIP port and the range of RTP ports to it; switch off “SIP ALG” in the router.'
+
+function notAcknowledged(answered: Answered): Diagnosis | null {
+  const { facts, invite, answer } = answered
+  if (invite.seen.sent) return null
+  const acknowledged = facts.all.some(read => methodOf(read) === 'ACK' && !read.seen.sent)
+  const bye = facts.all.find(
+    read => methodOf(read) === 'BYE' && read.seen.sent && /ACK timeout/i.test(header(read, 'Reason')),
+  )
+  if (acknowledged || bye === undefined) return null
+  const contact = hostOfUri(header(answer, 'Contact'))
+  if (ourPrivate(answered, contact)) {
+    const words = `The carrier’s ACK never came: our Contact is the private address ${contact}, which means nothing to ${peerHost(answered)}.`
+    return told('nat_address', words, BEHIND_NAT, answer, bye)
+  }
+  const words = `The carrier never confirmed our answer (no ACK), so the call was given up.`
+  const advice = `Its ACK goes to ${header(answer, 'Contact').replace(/^.*<|>.*$/g, '')}: check that the carrier can reach that address and port.`
+  return told('no_ack', words, advice, answer, bye)
+}
+
+/** An answer without a description that we can use: we hung up at once. */
+function unreadable(answered: Answered): Diagnosis | null {
+  const { reason } = answered.given
+  const [offer, answer] = [audioOf(sdpOf(ofUs(answered))), sdpOf(ofPeer(answered))]
+  const evidence = [answered.invite, answered.answer]
+  if (reason === 'bad_sdp') {
+    const words = 'The description of the sound that the carrier sent cannot be read, or has none.'
+    return told('bad_sdp', words, 'Show the carrier this message: its body is not as RFC 8866 has it.', ...evidence)
+  }
+  if (reason !== 'no_common_codec') return null
+  const words = `The carrier answered with ${codecsIn(audioOf(answer)) || 'no sound'}, which is none of what we offered: ${codecsIn(offer)}.`
+  return told('codec_refused', words, 'Allow one of its codecs in the settings of the trunk.', ...evidence)
+}
+
+function silent(answered: Answered): Diagnosis | null {
+  const { facts, given } = answered
+  const { media, reason } = given
+  if (media === null || media.packets_received > 0) return null
+  if (media.packets_sent < ENOUGH_PACKETS && reason !== 'media_timeout') return null
+  // The last word counts: a call on hold is silent by right.
+  const described = facts.all.findLast(read => !read.seen.sent && sdpOf(read) !== null) ?? ofPeer(answered)
+  const sdp = sdpOf(described)
+  const audio = audioOf(sdp)
+  const direction = sdp === null || audio === null ? 'sendrecv' : directionOf(sdp, audio)
+  if (direction === 'inactive' || direction === 'recvonly') return null
+  const [ours, theirs] = [addressOf(ofUs(answered)), addressOf(described)]
+  if (ourPrivate(answered, ours)) {
+    const words = `We sent sound and none came back: we told ${peerHost(answered)} to send it to the private address ${ours}.`
+    return told('nat_address', words, BEHIND_NAT, ofUs(answered), described)
+  }
+  if (isPrivate(theirs) && !isPrivate(peerHost(answered))) {
+    const words = `We sent sound and none came back: the carrier wants it at the private address ${theirs}, but speaks from ${peerHost(answered)}.`
+    const advice =
+      'The PBX or the router in front of it must write its public address (“external IP”), or send sound first, so that we see where it comes from.'
+    return told('nat_address', words, advice, described)
+  }
+  if (media.packets_rejected > 0) {
+    const words = `${media.packets_rejected} packets of sound came, none of them from where the carrier said they would (${theirs}).`
+    return told(
+      'one_way_audio',
+      words,
+      'Sound that comes from elsewhere is not believed: ask the carrier for the right address in its SDP.',
+      described,
+    )
+  }
+  const port = audioOf(sdpOf(ofUs(answered)))?.port ?? '?'
+  const words = `We sent ${media.packets_sent} packets of sound, and not one came back.`
+  const advice = `We wait for it at ${ours}:${port} (UDP): check that the firewall lets the range of RTP ports in.`
+  return told('one_way_audio', words, advice, ofUs(answered), described)
+}

@@ -1,0 +1,46 @@
+/** Why a call or a check failed, in plain words: a pure function from what was seen. */
+import type { Diagnosis } from '../../../media/contract/sip-trace.ts'
+import { answeredCall } from './answered.ts'
+import { notAsked, provenBadly } from './auth.ts'
+import { type Case, type Exchange, finalOf, readFacts, statusOf } from './facts.ts'
+import { refusal } from './refusal.ts'
+import { unreached } from './transport.ts'
+
+export type { Case } from './facts.ts'
+
+const isFine = (exchange: Exchange): boolean => {
+  const final = finalOf(exchange)
+  if (final === null || final.seen.made_up) return false
+  // Whatever a host says to OPTIONS: it is there.
+  return exchange.method === 'OPTIONS' || (statusOf(final) >= 200 && statusOf(final) < 300)
+}
+
+/** The exchange that decides: the last try of an INVITE, else of what went wrong. Null: all went well. */
+function deciding(exchanges: readonly Exchange[]): Exchange | null {
+  const first = exchanges.filter(({ request }) => !/;\s*tag=/i.test(to(request.message.headers)))
+  for (const method of ['INVITE', 'REGISTER', 'OPTIONS']) {
+    const of = first.filter(exchange => exchange.method === method)
+    const tries = method === 'INVITE' ? of.slice(-1) : lastOfEach(of)
+    const failed = tries.find(exchange => !isFine(exchange))
+    if (failed !== undefined) return failed
+    if (method === 'INVITE' && tries.length > 0) return null
+  }
+  return null
+}
+
+const to = (headers: readonly (readonly [string, string])[]): string =>
+  headers.find(([name]) => name === 'To')?.[1] ?? ''
+
+const lastOfEach = (exchanges: readonly Exchange[]): Exchange[] => [
+  ...new Map(exchanges.map(exchange => [exchange.callId, exchange])).values(),
+]
+
+/** The main cause; null when nothing is wrong, or nothing can be told. */
+export function diagnose(given: Case): Diagnosis | null {
+  const facts = readFacts(given.messages)
+  const exchange = deciding(facts.exchanges)
+  if (exchange === null) return answeredCall(facts, given)
+  const final = finalOf(exchange)
+  const found = { exchange, final, facts, given }
+  return unreached(found) ?? provenBadly(found) ?? notAsked(found) ?? refusal(found)
+}

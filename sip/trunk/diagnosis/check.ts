@@ -1,0 +1,310 @@
+/** Examines a trunk now: name, port, certificate, OPTIONS to every host, REGISTER. Rings nobody, and changes no registration. */
+import { randomUUID } from 'node:crypto'
+import type { TrunkHost, TrunkPlan } from '../../../media/contract/plan.ts'
+import type { Diagnosis, SipSeen, TrunkCheckReport, TrunkCheckStep } from '../../../media/contract/sip-trace.ts'
+import { ExaminersBusy } from '../../../media/contract/trunk-check.ts'
+import type { Clock } from '../../../media/shared/clock.ts'
+import { within } from '../../../media/shared/within.ts'
+import type { Resolver } from '../../server/resolve.ts'
+import { formatHostPort } from '../../text/grammar.ts'
+import { headerOf, listOf } from '../../text/message.ts'
+import { parseUri } from '../../text/uri.ts'
+import { parseVia } from '../../text/validate.ts'
+import { registers } from '../registration/client.ts'
+import { ask } from '../requests/ask.ts'
+import { accountOf, Credentials } from '../requests/credentials.ts'
+import type { Agent, IncomingResponse } from '../requests/srf.ts'
+import { proxyUri, trunkUri } from '../routing/address.ts'
+import { hostsOf, type Target } from '../routing/hosts.ts'
+import { accountUri, accountUser } from '../routing/identity.ts'
+import { type Place, type Places, placeUri, targetOf } from '../routing/next-hop.ts'
+import type { Traces } from '../trace/trace.ts'
+import { SKEW_S, skewed } from './auth.ts'
+import { diagnose } from './call.ts'
+import { isPublic, type Read, readFacts, skewSeconds, statusOf } from './facts.ts'
+import { type MayReach, probeName, probePort } from './probe.ts'
+import { probeRecords } from './records.ts'
+import { told, transportDiagnosis } from './transport.ts'
+
+export type ExaminerOptions = {
+  readonly agent: Agent
+  readonly traces: Traces
+  readonly clock: Clock
+  readonly resolver: Resolver
+  readonly places: Places
+  /** Left out: trunks may be anywhere. */
+  readonly mayReach?: MayReach
+  /** Call-IDs of the trunk's own registration, where it is kept here. */
+  live(trunkId: string): readonly string[]
+}
+
+type Name = TrunkCheckStep['name']
+/** What was found out about one host. `cause`: what went wrong below SIP. */
+type Looked = {
+  readonly host: TrunkHost
+  readonly steps: TrunkCheckStep[]
+  readonly callId: string
+  readonly answered: IncomingResponse | null
+  readonly cause: Omit<Diagnosis, 'evidence'> | null
+}
+
+const ANSWER_WAIT_MS = 4000
+/** Servers behind one name that are looked at: a carrier has a handful. */
+const MOST_TARGETS = 6
+/** Each may be of many hosts; this machine has calls to carry meanwhile. */
+const MOST_AT_ONCE = 8
+/** So that nobody has all of them. */
+const MOST_OF_AN_OWNER = 3
+/** Of the trunk's own registration: the last exchanges. */
+const LIVE_MESSAGES = 8
+
+export class Examiner {
+  private readonly options: ExaminerOptions
+  private readonly running = new Map<string, { ownerId: string; report: Promise<TrunkCheckReport> }>()
+
+  constructor(options: ExaminerOptions) {
+    this.options = options
+  }
+
+  /** Who asks for the same at the same time gets the same report. */
+  examine(trunk: TrunkPlan): Promise<TrunkCheckReport> {
+    const key = JSON.stringify(trunk)
+    const known = this.running.get(key)
+    if (known !== undefined) return known.report
+    const own = [...this.running.values()].filter(({ ownerId }) => ownerId === trunk.owner_id).length
+    if (own >= MOST_OF_AN_OWNER) return Promise.reject(new ExaminersBusy(true))
+    if (this.running.size >= MOST_AT_ONCE) return Promise.reject(new ExaminersBusy(false))
+    const report = this.run(trunk).finally(() => this.running.delete(key))
+    this.running.set(key, { ownerId: trunk.owner_id, report })
+    return report
+  }
+
+  private async run(trunk: TrunkPlan): Promise<TrunkCheckReport> {
+    const hosts = (await Promise.all(hostsOf(trunk).map(host => this.look(trunk, host)))).flat()
+    const reachable = hosts.find(({ answered }) => answered !== null) ?? hosts.find(({ cause }) => cause === null)
+    const register = registers(trunk) && reachable !== undefined ? await this.register(trunk, reachable.host) : null
+    const { traces, live } = this.options
+    const own = traces.peek(...live(trunk.id)).messages.slice(-LIVE_MESSAGES)
+    const proven = register !== null && isSuccess(register.res)
+    // What the registration met before is past, unless it goes on whatever is asked, or nothing else is known.
+    const past = isTooBrief(own) || (!register?.res && !isUnderWay(own)) ? own : []
+    const ids = [...hosts.map(({ callId }) => callId), ...(register === null ? [] : [register.callId])]
+    const seen = traces.peek(...ids)
+    const messages = [...past, ...seen.messages]
+    const diagnosis = this.cause(trunk, hosts, messages)
+    const registered = register === null ? [] : [registerStep(register, own, diagnosis)]
+    const steps = [...hosts.flatMap(({ steps }) => steps), ...registered]
+    const silent = reachable?.answered === null ? hosts.filter(({ host }) => host === reachable.host) : []
+    return conclude(forgiven(steps, proven ? silent : []), { ...seen, messages }, diagnosis)
+  }
+
+  private async look(trunk: TrunkPlan, host: TrunkHost): Promise<Looked[]> {
+    const { mayReach = () => true } = this.options
+    const hop = nextHopOf(trunk, host)
+    const { port } = hop
+    if (port !== null) return [await this.lookAt(trunk, { host, at: null }, { ...hop, port }, hop.host)]
+    const parts = { ...this.options, mayReach }
+    const { hops, barred, ...found } = await probeRecords(parts, proxyUri(trunk) ?? trunkUri(host, null), hop.host)
+    const step: TrunkCheckStep = { name: 'dns', host: formatHostPort(hop), ...found }
+    if (!found.ok) {
+      const cause = barred ? notAllowed(found.words) : noDns(found.words)
+      return [{ host, steps: [step], callId: '', answered: null, cause }]
+    }
+    const looked = await Promise.all(
+      hops.slice(0, MOST_TARGETS).map(one => {
+        const at = targetOf(one)
+        // Over TLS a name is to be proven, which only the signalling server can have looked up.
+        return this.lookAt(trunk, { host, at: at.transport === 'tls' ? null : at }, at, one.name)
+      }),
+    )
+    looked[0]?.steps.unshift(step)
+    return looked
+  }
+
+  private async lookAt(trunk: TrunkPlan, place: Place, hop: Target, named: string): Promise<Looked> {
+    const { resolver, clock, mayReach = () => true } = this.options
+    const { host } = place
+    const at = formatHostPort(hop)
+    const steps: TrunkCheckStep[] = []
+    const note = (name: Name, step: Omit<TrunkCheckStep, 'name' | 'host'>): number =>
+      steps.push({ name, host: at, ...step })
+    const nobody = { host, steps, callId: '', answered: null }
+    const name = await probeName(one => resolver.addresses(one), clock, hop.host, mayReach)
+    if (name !== null) note('dns', name)
+    if (name?.ok === false) {
+      const { words } = name
+      return { ...nobody, cause: name.barred ? notAllowed(words) : noDns(words) }
+    }
+    const port = await probePort(clock, hop, mayReach, named)
+    if (port !== null) {
+      const { ok, words, ms } = port.connect
+      const cause = ok ? null : transportDiagnosis(words, at)
+      note('connect', { ok, words: cause?.words ?? (ok ? words : `There is no connection: ${words}.`), ms })
+      if (!ok) return { ...nobody, cause: cause ?? unreachable(at) }
+    }
+    const { callId, answered, ms } = await this.ping(trunk, place)
+    const certificate = port?.certificate ?? null
+    if (certificate !== null) note('certificate', answered === null ? certificate : { ...certificate, ok: true })
+    const words = answered === null ? this.silence(trunk, callId) : `It answered ${answered.status} ${answered.reason}.`
+    note('options', { ok: answered !== null, words, ms })
+    const readable = readableKeys(trunk, hop)
+    if (readable !== null) note('encryption', { ok: true, words: readable, ms: 0 })
+    const bad = certificate !== null && !certificate.ok && answered === null
+    return { host, steps, callId, answered, cause: bad ? transportDiagnosis(certificate.words, at) : null }
+  }
+
+  private silence(trunk: TrunkPlan, callId: string): string {
+    const { messages } = this.options.traces.peek(callId)
+    return diagnose({ messages, trunk, media: null, reason: null })?.words ?? 'The OPTIONS could not be sent.'
+  }
+
+  private ping(trunk: TrunkPlan, place: Place) {
+    const { host } = place
+    const uri = trunkUri(host, null)
+    const user = accountUser(trunk)
+    const from = user === null ? 'sip:ping@localhost' : accountUri(trunk, user)
+    return this.send(
+      trunk,
+      uri,
+      'OPTIONS',
+      { From: `<${from}>`, To: `<${uri}>`, Accept: 'application/sdp' },
+      null,
+      placeUri(place),
+    )
+  }
+
+  /** A query: without a Contact nothing is registered, nor taken back (RFC 3261 §10.2.3). */
+  private async register(trunk: TrunkPlan, host: TrunkHost): Promise<Asked> {
+    const account = accountOf(trunk)
+    const aor = `<${accountUri(trunk, accountUser(trunk) ?? '')}>`
+    const credentials = account === null ? null : new Credentials(account)
+    const sent = await this.send(trunk, trunkUri(host, null), 'REGISTER', { From: aor, To: aor }, credentials)
+    return { ...sent, res: sent.answered, at: formatHostPort(nextHopOf(trunk, host)) }
+  }
+
+  private async send(
+    trunk: TrunkPlan,
+    uri: string,
+    method: 'OPTIONS' | 'REGISTER',
+    fixed: Record<string, string>,
+    credentials: Credentials | null,
+    via: string | null = null,
+  ) {
+    const { agent, clock } = this.options
+    const callId = randomUUID()
+    const startedMs = clock.now()
+    let seq = 0
+    const headers = (): Record<string, string> => {
+      seq += 1
+      return { ...fixed, 'Call-ID': callId, CSeq: `${seq} ${method}` }
+    }
+    const asked = ask(agent, uri, { method, headers, proxy: via ?? proxyUri(trunk) }, credentials).catch(() => null)
+    const done = await within(clock, ANSWER_WAIT_MS, null, asked)
+    const answered = done === null || done.res.source_address === '' ? null : done.res
+    return { callId, answered, ms: Math.round(clock.now() - startedMs) }
+  }
+
+  private cause(trunk: TrunkPlan, hosts: readonly Looked[], messages: readonly SipSeen[]): Diagnosis | null {
+    const below = hosts.find(({ cause }) => cause !== null)?.cause
+    if (below) return { ...below, evidence: [] }
+    return diagnose({ messages, trunk, media: null, reason: null })
+  }
+}
+
+type Asked = {
+  readonly callId: string
+  readonly res: IncomingResponse | null
+  readonly ms: number
+  readonly at: string
+}
+
+const isSuccess = (res: IncomingResponse | null): boolean => res !== null && res.status >= 200 && res.status < 300
+const isTooBrief = (own: readonly SipSeen[]): boolean => /^SIP\/2\.0 423/.test(own.at(-1)?.text ?? '')
+/** A challenge is no result. */
+const isUnderWay = (own: readonly SipSeen[]): boolean =>
+  own.at(-1)?.sent === true || /^SIP\/2\.0 40[17]/.test(own.at(-1)?.text ?? '')
+const wasRegistered = (own: readonly SipSeen[]): boolean => /^SIP\/2\.0 2\d\d/.test(own.at(-1)?.text ?? '')
+
+const noDns = (words: string): Omit<Diagnosis, 'evidence'> => ({ code: 'dns_failed', words, advice: CHECK_DNS })
+const CHECK_DNS = 'Check the spelling of the host, and the DNS of this machine.'
+const notAllowed = (words: string): Omit<Diagnosis, 'evidence'> => ({
+  code: 'address_not_allowed',
+  words,
+  advice: 'Set a public host; or the operator names the network in TRUNK_PRIVATE_HOSTS.',
+})
+
+const unreachable = (at: string): Omit<Diagnosis, 'evidence'> => ({
+  code: 'transport_unreachable',
+  words: `There is no way to ${at}.`,
+  advice: 'Check host, port and transport of the trunk, and the firewall.',
+})
+
+/** A warning: SDES has the keys in the description (RFC 4568 §7.3). Null where there are none, or nobody can read them. */
+function readableKeys({ srtp }: TrunkPlan, { transport }: TrunkHost): string | null {
+  if (srtp === 'off' || transport === 'tls') return null
+  return `Keys of SDES go readable over ${transport}: who sees the signalling can listen. Use tls as transport; DTLS alone does without.`
+}
+
+/** The host itself, or the proxy before it. */
+function nextHopOf(trunk: TrunkPlan, host: TrunkHost): TrunkHost {
+  const uri = parseUri(proxyUri(trunk) ?? '')
+  if (uri?.scheme !== 'sip' && uri?.scheme !== 'sips') return host
+  const said = uri.params.get('transport')?.toLowerCase()
+  const transport = uri.scheme === 'sips' ? 'tls' : said === 'tcp' || said === 'tls' ? said : 'udp'
+  return { host: uri.host, port: uri.port, transport }
+}
+
+function registerStep({ res, ms, at }: Asked, own: readonly SipSeen[], cause: Diagnosis | null): TrunkCheckStep {
+  const step = { name: 'register', host: at, ms } as const
+  if (isTooBrief(own) && cause !== null) return { ...step, ok: false, words: cause.words }
+  if (res !== null && isSuccess(res)) {
+    const places = (res.get('Contact') ?? '').split(/>[^<]*</).filter(text => text.trim() !== '').length
+    const where = places === 0 ? 'Nothing is registered for it' : `Registered for it: ${places}`
+    return { ...step, ok: true, words: `User name and password are right. ${where}.` }
+  }
+  if (res !== null && wasRegistered(own)) {
+    const words = `It is registered; asked about that, the carrier said ${res.status} ${res.reason}.`
+    return { ...step, ok: true, words }
+  }
+  return { ...step, ok: false, words: cause?.words ?? 'The REGISTER was not answered.' }
+}
+
+/** Some carriers never answer OPTIONS: who answers REGISTER is there. */
+function forgiven(steps: readonly TrunkCheckStep[], proven: readonly Looked[]): TrunkCheckStep[] {
+  const silent = proven.flatMap(looked => looked.steps)
+  return steps.map(step => {
+    if (step.name !== 'options' || step.ok || !silent.includes(step)) return step
+    return { ...step, ok: true, words: 'It does not answer OPTIONS, but it does answer REGISTER.' }
+  })
+}
+
+type Heard = { readonly messages: readonly SipSeen[]; readonly left_out: number }
+
+function conclude(steps: TrunkCheckStep[], { messages, left_out }: Heard, cause: Diagnosis | null): TrunkCheckReport {
+  const { all } = readFacts(messages)
+  const answers = all.filter(read => !read.seen.sent && !read.seen.made_up && statusOf(read) >= 200)
+  const last = answers.at(-1)
+  const clock = answers.findLast(read => skewSeconds(read) !== null)
+  const skew = clock === undefined ? null : skewSeconds(clock)
+  const wrong = clock !== undefined && skew !== null && Math.abs(skew) > SKEW_S ? skewed(clock, skew) : null
+  const checks = [...steps]
+  const host = last?.seen.source ?? ''
+  if (skew !== null) {
+    const words = wrong?.words ?? 'Its clock and ours agree.'
+    checks.push({ name: 'clock', host, ok: wrong === null, words, ms: 0 })
+  }
+  const seenFrom = last === undefined ? null : natWords(last)
+  if (seenFrom !== null) checks.push({ name: 'address', host, ok: true, words: seenFrom, ms: 0 })
+  const ok = checks.every(check => check.ok)
+  const failed = steps.find(step => !step.ok)
+  const unnamed = failed === undefined ? null : told('carrier_refused', failed.words, null)
+  return { ok, checks, messages: [...messages], left_out, diagnosis: ok ? null : (cause ?? wrong ?? unnamed) }
+}
+
+/** RFC 3581: what the carrier wrote into our Via. Null when it sees us as we see ourselves. */
+function natWords({ message }: Read): string | null {
+  const via = parseVia(listOf(message, 'Via')[0] ?? headerOf(message, 'Via') ?? '')
+  const received = via?.params.get('received') ?? null
+  if (via === null || received === null || received === via.host || !isPublic(received)) return null
+  return `The carrier sees us at ${received}, behind a NAT: we call ourselves ${via.host}. Calls come in only where it minds that.`
+}

@@ -1,0 +1,321 @@
+import type { Refusal } from '../../../media/contract/messages.ts'
+import type { TrunkPlan } from '../../../media/contract/plan.ts'
+import type { SoftphonePlan } from '../../../media/contract/softphones.ts'
+import type { EarlySound, InboundOffer, RefusalAnnouncement } from '../../../media/ports/inbound.ts'
+import type { Leg } from '../../../media/ports/leg.ts'
+import type { RtpSession } from '../../../media/rtp/session.ts'
+import { splitOutside } from '../../text/grammar.ts'
+import { type AgreedAudio, answerOffer, type LocalAudio, makeOffer } from '../../text/offer.ts'
+import { accountOf, Credentials } from '../requests/credentials.ts'
+import { answerOfRefusal, mayBeSaid, RETRY_SOON } from '../requests/outcome.ts'
+import type { IncomingRequest, Reply, SrfDialog } from '../requests/srf.ts'
+import { waitFor } from '../requests/wait.ts'
+import { userOf } from '../routing/address.ts'
+import type { Trunks } from '../routing/directory.ts'
+import { accountUri, accountUser } from '../routing/identity.ts'
+import { callerNumber, outgoingNumber, ownNumber } from '../routing/numbers.ts'
+import { type TrunkContext, trackLeg } from './attempt.ts'
+import { isDeaf, openEarly } from './early.ts'
+import { type LegOptions, SipLeg } from './leg.ts'
+import { advertisedAddress, localAudio, type Wishes, wishesOf } from './media.ts'
+
+/** Where the source is that of several trunks, or of a telephone. */
+const ANY: Pick<TrunkPlan, 'codecs' | 'srtp'> = { codecs: ['PCMU', 'PCMA', 'G722', 'opus'], srtp: 'optional' }
+/** 64*T1, when the signalling server gives the call up, and a little. */
+const PRACK_WAIT_MS = 33_000
+
+/** Null when the INVITE was refused here and now: unknown source 403, unreadable 400, no common codec 488. */
+export function takeInvite(
+  context: TrunkContext,
+  trunks: Trunks,
+  req: IncomingRequest,
+  res: Reply,
+): InboundOffer | null {
+  // P-Called-Party-ID (RFC 7315 §4.2) is there where a proxy has replaced the Request-URI by our Contact.
+  const dialed = [userOf(req.uri), userOf(req.get('P-Called-Party-ID')), userOf(req.get('To'))]
+  const match = trunks.match(req.source_address, dialed)
+  if (match.kind === 'unknown') {
+    context.log.info({ source: req.source_address }, 'call from an unknown source refused')
+    context.meters.refused.add({ reason: 'unknown_source' })
+    res.send(403)
+    return null
+  }
+  const trunk = match.kind === 'trunk' ? match.trunk : null
+  return take(context, { trunk, called: calledNumber(dialed, trunk) }, req, res)
+}
+
+/** The same for a call of a telephone of ours, which has proved who it is. */
+export function takeFromSoftphone(
+  context: TrunkContext,
+  softphone: SoftphonePlan,
+  req: IncomingRequest,
+  res: Reply,
+): InboundOffer | null {
+  return take(context, { trunk: null, softphone, called: userOf(req.uri) ?? userOf(req.get('To')) ?? '' }, req, res)
+}
+
+type Prepared = {
+  readonly local: LocalAudio
+  readonly sdp: string
+  /** Null: it comes with the ACK. */
+  readonly audio: AgreedAudio | null
+}
+
+type Source = {
+  readonly trunk: TrunkPlan | null
+  readonly softphone?: SoftphonePlan
+  readonly called: string
+}
+
+function take(context: TrunkContext, source: Source, req: IncomingRequest, res: Reply): InboundOffer | null {
+  const { trunk } = source
+  const wishes = wishesOf(context.media, trunk ?? ANY)
+  // RFC 3261 §8.1.1.8 demands a Contact; without one drachtio-srf would answer the call and then forget it.
+  const refused = req.has('Contact') ? checkOffer(req.body ?? '', wishes) : 400
+  if (refused !== null) {
+    context.log.info({ source: req.source_address, trunk_id: trunk?.id ?? null, sip_code: refused }, 'offer refused')
+    context.meters.refused.add({ reason: refused === 400 ? 'bad_request' : 'no_common_codec' })
+    res.send(refused)
+    return null
+  }
+  return new Offer(context, source, wishes, req, res)
+}
+
+/** A dry run, before anybody is asked: the port doesn't matter. Null when the offer is fine, or left to us. */
+function checkOffer(body: string, wishes: Wishes): number | null {
+  if (body === '') return null
+  const result = answerOffer(body, { address: '127.0.0.1', port: 9, sessionId: '0', version: 0, ...wishes })
+  if (result.ok) return null
+  return result.code === 'malformed' ? 400 : 488
+}
+
+/** On a registered trunk the Request-URI may hold our user name, and another header the number. */
+export function calledNumber(dialed: readonly (string | null)[], trunk: TrunkPlan | null): string {
+  for (const text of dialed) {
+    const own = trunk === null ? null : ownNumber(text, trunk.numbers, trunk.dialing)
+    if (own !== null) return own
+  }
+  const named = dialed.filter(text => text !== null && (trunk === null || text !== accountUser(trunk)))
+  // A carrier that names nothing but the account means its number, where it has one.
+  if (named.length === 0 && trunk?.numbers.length === 1) return trunk.numbers[0]!
+  return callerNumber(named[0] ?? null, trunk?.dialing ?? null)
+}
+
+class Offer implements InboundOffer {
+  readonly called: string
+  readonly caller: string
+  readonly source: string
+  readonly trunkId: string | null
+  readonly softphoneId?: string
+  readonly signal: AbortSignal
+  private readonly context: TrunkContext
+  private readonly trunk: TrunkPlan | null
+  private readonly wishes: Wishes
+  private readonly req: IncomingRequest
+  private readonly res: Reply
+  private readonly gone = new AbortController()
+  private readonly untrack: () => void
+  private decided = false
+  private ringing: Promise<void> = Promise.resolve()
+  /** Ends what is heard before the answer. */
+  private readonly silenced = new AbortController()
+
+  constructor(
+    context: TrunkContext,
+    { trunk, softphone, called }: Source,
+    wishes: Wishes,
+    req: IncomingRequest,
+    res: Reply,
+  ) {
+    this.context = context
+    this.trunk = trunk
+    if (softphone !== undefined) this.softphoneId = softphone.id
+    this.wishes = wishes
+    this.req = req
+    this.res = res
+    this.called = called
+    // RFC 3325 §9.1: there may be a SIP and a tel URI, of the same person.
+    const asserted = splitOutside(req.get('P-Asserted-Identity') ?? '', ',').map(userOf)
+    const caller = asserted.find(user => user !== null) ?? userOf(req.get('From'))
+    this.caller = softphone?.username ?? callerNumber(caller, trunk?.dialing ?? null)
+    this.source = req.source_address
+    this.trunkId = trunk?.id ?? null
+    this.signal = this.gone.signal
+    const untrack = context.track({ lost: () => this.gone.abort() })
+    const callId = req.get('Call-ID') ?? ''
+    context.unanswered.set(callId, this.gone)
+    this.untrack = () => {
+      untrack()
+      if (context.unanswered.get(callId) === this.gone) context.unanswered.delete(callId)
+    }
+    req.on('cancel', () => this.gone.abort())
+  }
+
+  admitted(callId: string): void {
+    this.context.meters.admitted.add()
+    this.context.traces.bind(this.req.get('Call-ID'), callId, this.trunkId)
+    if (this.decided || this.signal.aborted) return
+    // Not sooner: a carrier looks no further for who takes a call once it rang.
+    // RFC 3262 §5: who left the offer to us would have it in there, and then its answer in the PRACK; the 200 is near.
+    if (!this.mustConfirm() || this.req.body) this.ringing = this.ring()
+  }
+
+  private async ring(): Promise<void> {
+    try {
+      await this.progress(180)
+    } catch (error) {
+      // drachtio-srf throws when its connection is gone; then there is no answer either.
+      this.context.log.debug({ err: error }, 'it could not be said that it rings')
+    }
+  }
+
+  private mustConfirm(): boolean {
+    return /\b100rel\b/i.test(this.req.get('Require') ?? '')
+  }
+
+  /** False: the caller required to confirm it, and did not until it was too late (RFC 3262 §3). */
+  private async progress(status: number, body?: string, signal = this.signal): Promise<boolean> {
+    const said = body === undefined ? {} : { body }
+    if (!this.mustConfirm()) {
+      this.res.send(status, said)
+      return true
+    }
+    let confirmed = false
+    await waitFor({ clock: this.context.clock, ms: PRACK_WAIT_MS, signal }, go => {
+      const onSent = (error: unknown): void => {
+        if (error) queueMicrotask(go)
+      }
+      const onPrack = (): void => {
+        confirmed = true
+        go()
+      }
+      this.res.send(status, { ...said, headers: { Require: '100rel' } }, onSent, onPrack)
+      return () => {}
+    })
+    return confirmed
+  }
+
+  announcementOf(refusal: Refusal): RefusalAnnouncement | null {
+    const { trunk } = this
+    if (!trunk?.refusal_announcement || !mayBeSaid(refusal) || this.fallback() !== null) return null
+    return { text: trunk.refusal_announcement, language: trunk.refusal_language }
+  }
+
+  /** A description before the answer is the answer's (RFC 3261 §13.2.1), so it is made in the same way. */
+  async early(): Promise<EarlySound | null> {
+    // Who left the offer to us would have to answer it first.
+    if (this.decided || !this.req.body) return null
+    try {
+      const sound = await this.sayBefore(AbortSignal.any([this.signal, this.silenced.signal]))
+      if (sound === null) this.silence()
+      return sound
+    } catch (error) {
+      this.silence()
+      this.context.log.error({ err: error }, 'nothing can be said before the answer')
+      return null
+    }
+  }
+
+  private async sayBefore(signal: AbortSignal): Promise<EarlySound | null> {
+    const rtp = await this.context.media.open()
+    signal.addEventListener('abort', () => rtp.close(), { once: true })
+    if (signal.aborted) rtp.close()
+    const { sdp, audio, local } = await this.prepare(rtp)
+    if (signal.aborted || audio === null || isDeaf(audio)) return null
+    const told = await this.progress(183, sdp, signal)
+    if (!told || signal.aborted) return null
+    this.context.meters.announced.add()
+    return openEarly({ rtp, audio, local, signal, onInsecure: () => this.silence() })
+  }
+
+  private silence(): void {
+    this.silenced.abort()
+  }
+
+  reject(refusal: Refusal): void {
+    if (this.decided) return
+    this.decide()
+    this.silence()
+    if (this.signal.aborted) return
+    const { status, headers } = answerOfRefusal(refusal, this.fallback())
+    this.context.meters.refused.add({ reason: refusal })
+    if (status === 302) this.context.meters.redirected.add()
+    this.res.send(status, { headers })
+  }
+
+  /** Where this call may go instead, as the carrier writes it. */
+  private fallback(): string | null {
+    const { trunk } = this
+    const number = trunk?.fallback_number
+    return trunk && number && number !== this.called ? accountUri(trunk, outgoingNumber(number, trunk)) : null
+  }
+
+  async answer(): Promise<Leg | null> {
+    if (this.decided) return null
+    this.decided = true
+    let rtp: RtpSession | null = null
+    try {
+      rtp = await this.context.media.open()
+      const prepared = await this.prepare(rtp)
+      await this.ringing
+      const leg = this.signal.aborted ? null : await this.accept(rtp, prepared)
+      if (leg === null) rtp.close()
+      return leg
+    } catch (error) {
+      rtp?.close()
+      this.context.log.error({ err: error }, 'inbound call could not be answered')
+      if (!this.signal.aborted && !this.res.finalResponseSent) this.res.send(503, { headers: RETRY_SOON })
+      return null
+    } finally {
+      this.untrack()
+    }
+  }
+
+  private decide(): void {
+    this.decided = true
+    this.untrack()
+  }
+
+  private async prepare(rtp: RtpSession): Promise<Prepared> {
+    rtp.trust(this.source)
+    const address = await advertisedAddress(this.context.media, rtp, this.source)
+    const local = localAudio(rtp, address, this.wishes)
+    return { local, ...this.describe(local) }
+  }
+
+  private accept(rtp: RtpSession, { local, sdp, audio }: Prepared): Promise<Leg | null> {
+    return new Promise(resolve => {
+      const onLost = (): void => resolve(null)
+      this.signal.addEventListener('abort', onLost, { once: true })
+      this.context.agent.createUAS(this.req, this.res, { localSdp: sdp }, (error, dialog) => {
+        this.signal.removeEventListener('abort', onLost)
+        if (dialog === undefined) {
+          this.context.log.debug({ err: error }, 'caller gave up before the answer')
+          resolve(null)
+          return
+        }
+        const leg = this.legOf(dialog, { rtp, local, audio })
+        trackLeg(this.context, leg)
+        resolve(leg)
+      })
+    })
+  }
+
+  private legOf(dialog: SrfDialog, sound: Pick<LegOptions, 'rtp' | 'local' | 'audio'>): SipLeg {
+    const { clock, log, mediaTimeoutMs, referSilenceMs } = this.context
+    const { trunk, called: own } = this
+    const account = trunk === null ? null : accountOf(trunk)
+    const credentials = account === null ? null : new Credentials(account)
+    const bounds = { mediaTimeoutMs, referSilenceMs }
+    return new SipLeg({ dialog, ...sound, clock, log, ...bounds, trunk, credentials, own })
+  }
+
+  /** Our answer; or, when the caller left the offer to us (RFC 3261 §13.2.1), our offer, whose answer the ACK brings. */
+  private describe(local: LocalAudio): { readonly sdp: string; readonly audio: AgreedAudio | null } {
+    if (!this.req.body) return { sdp: makeOffer(local), audio: null }
+    const answer = answerOffer(this.req.body, local)
+    // The same offer was found good on arrival.
+    if (!answer.ok) throw new Error(`offer no longer acceptable: ${answer.code}`)
+    return { sdp: answer.sdp, audio: answer.audio }
+  }
+}

@@ -1,0 +1,352 @@
+import type { Pace } from '../../../media/contract/pace.ts'
+import type { TrunkPlan } from '../../../media/contract/plan.ts'
+import type { DialFailure, DialOptions, DialResult } from '../../../media/ports/dialer.ts'
+import type { RtpSession } from '../../../media/rtp/session.ts'
+import type { Clock } from '../../../media/shared/clock.ts'
+import type { Log } from '../../../media/shared/log.ts'
+import { insisting, type LocalAudio, makeOffer, readAnswer, reasonOf } from '../../text/offer.ts'
+import { challengerUri } from '../requests/ask.ts'
+import { type Credentials, type Exchange, isChallenge } from '../requests/credentials.ts'
+import type { SipMeters } from '../requests/meters.ts'
+import type { OpenCall } from '../requests/open-calls.ts'
+import { challengeWords, secondsIn, unansweredVerdict, type Verdict, verdictOf } from '../requests/outcome.ts'
+import { type Agent, type IncomingResponse, responseOf, type SentRequest, type SrfDialog } from '../requests/srf.ts'
+import { type HostHealth, sameHost } from '../routing/hosts.ts'
+import { callHeaders, nextHop, requestUri } from '../routing/identity.ts'
+import { type Place, type Places, reached } from '../routing/next-hop.ts'
+import { NO_TURN, takesTurn } from '../routing/rate-token.ts'
+import type { Traces } from '../trace/trace.ts'
+import { SipLeg } from './leg.ts'
+import { type MediaOptions, rtpParams, sampleRateOf } from './media.ts'
+
+export type Tracked = { lost(): void }
+
+/** What dialing and answering share. */
+export type TrunkContext = {
+  readonly agent: Agent
+  readonly media: MediaOptions
+  readonly clock: Clock
+  readonly log: Log
+  readonly mediaTimeoutMs: number
+  readonly referSilenceMs: number
+  readonly health: HostHealth
+  readonly traces: Traces
+  readonly meters: SipMeters
+  readonly places: Places
+  /** Each INVITE that begins anew takes a turn; undefined: they need none. */
+  readonly pace: Pace | undefined
+  /** Calls that came in and have no answer yet, by Call-ID. */
+  readonly unanswered: Map<string, AbortController>
+  /** Asks whether somebody is there, out of turn; what comes of it is told to `health`. */
+  ask(trunk: TrunkPlan, place: Place): void
+  /** Keeps `thing` until the returned function is called; when the signalling server is lost, `lost` is. */
+  track(thing: Tracked): () => void
+  /** What the server would go on with if this process died now; until the returned function is called. */
+  keep(call: OpenCall): () => void
+}
+
+export type AttemptOutcome = {
+  readonly result: DialResult
+  /** Another host may do better. */
+  readonly next: boolean
+  /** The host said something. */
+  readonly answered: boolean
+  readonly retryAfterMs: number | null
+}
+
+type Parts = {
+  readonly trunk: TrunkPlan
+  readonly place: Place
+  /** The same at every place (RFC 3263 §4.3): for a carrier all of them are one attempt. */
+  readonly callId: string
+  /** There is another one to try. */
+  readonly more: boolean
+  readonly options: DialOptions
+  readonly rtp: RtpSession
+  readonly local: LocalAudio
+  readonly credentials: Credentials | null
+  /** When the ring timeout is over. */
+  readonly endAtMs: number
+}
+
+export const ALLOW = 'INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, NOTIFY'
+/** How long a CANCEL may stay unanswered before the dial is given up without the final response. */
+const CANCEL_WAIT_MS = 5000
+/** A host that said nothing for so long is asked whether it is there, where there is another. */
+const SILENCE_MS = 2000
+/** Of several servers behind one name the next is tried after so long (RFC 3263 §4.3): 64*T1 would outlast the caller. */
+const PATIENCE_MS = 4000
+
+export const CANCELED: Verdict = { status: 'canceled', reason: 'canceled_by_api', words: 'The attempt was canceled.' }
+const UNUSABLE = 'The answer of the carrier can not be used.'
+const SERVER_LOST: Verdict = { status: 'failed', reason: 'internal_error', words: 'The signalling server is away.' }
+
+export function trackLeg(context: TrunkContext, leg: SipLeg): void {
+  const untrack = context.track(leg)
+  const release = context.keep({ endedBy: 'BYE', id: leg.dialogId })
+  void leg.ended.then(() => {
+    untrack()
+    release()
+  })
+}
+
+export function failure(verdict: Verdict, sipCode: number | null): { ok: false; failure: DialFailure } {
+  return { ok: false, failure: { status: verdict.status, reason: verdict.reason, sipCode } }
+}
+
+/** One INVITE to one host, repeated with an answer to its challenge, from sending it to a leg or a verdict. */
+export class Attempt {
+  private readonly context: TrunkContext
+  private readonly parts: Parts
+  private exchange: Exchange | null
+  private local: LocalAudio
+  private sent: SentRequest | null = null
+  private canceling: 'abort' | 'ring_timeout' | null = null
+  /** Something came back from the network. */
+  private heard = false
+  private rung = false
+  /** What the peer has said of its sound before the answer. */
+  private described: string | null = null
+  private settled = false
+  /** To be called once this INVITE needs no CANCEL any more. */
+  private release: () => void = () => {}
+  private settle: (outcome: AttemptOutcome) => void = () => {}
+  private readonly cleanups: (() => void)[] = []
+
+  constructor(context: TrunkContext, parts: Parts) {
+    this.context = context
+    this.parts = parts
+    parts.rtp.trust(reached(parts.place).host)
+    this.exchange = parts.credentials?.exchange() ?? null
+    this.local = parts.local
+  }
+
+  run(): Promise<AttemptOutcome> {
+    const { clock } = this.context
+    const { options, endAtMs } = this.parts
+    return new Promise(resolve => {
+      this.settle = resolve
+      const onAbort = (): void => this.cancel('abort')
+      options.signal.addEventListener('abort', onAbort, { once: true })
+      this.cleanups.push(
+        () => options.signal.removeEventListener('abort', onAbort),
+        clock.after(Math.max(0, endAtMs - clock.now()), () => this.cancel('ring_timeout')),
+        this.context.track({ lost: () => this.finish(failure(SERVER_LOST, null)) }),
+      )
+      if (this.parts.more) this.watchSilence()
+      this.invite({}, nextHop(this.parts.trunk, this.parts.place, options.plan.to))
+    })
+  }
+
+  private invite(again: Record<string, string>, proxy: string | null): void {
+    const { trunk, options } = this.parts
+    const { host } = this.parts.place
+    const { plan, divertedFrom } = options
+    const call = {
+      headers: {
+        ...callHeaders(trunk, host, { from: plan.from, to: plan.to, divertedFrom }),
+        'Call-ID': this.parts.callId,
+        Allow: ALLOW,
+        'Content-Type': 'application/sdp',
+        ...again,
+      },
+      localSdp: makeOffer(this.local),
+      ...(proxy === null ? {} : { proxy }),
+    }
+    const progress = {
+      cbRequest: (_error: Error | null, req?: SentRequest): void => this.onSent(req),
+      cbProvisional: (res: IncomingResponse): void => this.onProvisional(res),
+    }
+    try {
+      this.context.agent.createUAC(requestUri(trunk, host, plan.to), call, progress, (error, dialog) => {
+        if (dialog === undefined) this.onFailed(error)
+        else this.onAnswered(dialog)
+      })
+    } catch (error) {
+      // drachtio-srf throws when its connection is gone.
+      this.context.log.warn({ err: error }, 'INVITE could not be handed over')
+      this.finish(failure(SERVER_LOST, null))
+    }
+  }
+
+  private finish(result: DialResult, next = false, retryAfterMs: number | null = null): void {
+    if (this.settled) return
+    this.settled = true
+    this.release()
+    for (const cleanup of this.cleanups) cleanup()
+    this.settle({ result, next, answered: this.heard, retryAfterMs })
+  }
+
+  /** A host that is known to answer OPTIONS, and now doesn't, is given up; a CANCEL goes out should it come back. */
+  private watchSilence(): void {
+    const { health, clock } = this.context
+    const { trunk, place } = this.parts
+    this.cleanups.push(
+      clock.after(SILENCE_MS, () => {
+        if (!this.heard) this.context.ask(trunk, place)
+      }),
+      health.onSilence(silent => {
+        if (sameHost(silent, reached(place))) this.giveUp()
+      }),
+    )
+    if (place.at !== null) this.cleanups.push(clock.after(PATIENCE_MS, () => this.giveUp()))
+  }
+
+  private giveUp(): void {
+    if (this.heard || this.canceling !== null) return
+    this.finish(failure(verdictOf(408, false), null), true)
+    this.sendCancel()
+  }
+
+  private onSent(req: SentRequest | undefined): void {
+    if (req === undefined) return
+    this.sent = req
+    this.context.traces.bind(req.get('Call-ID'), this.parts.options.plan.call_id, this.parts.trunk.id)
+    this.release()
+    if (!this.settled) this.release = this.context.keep({ endedBy: 'CANCEL', id: req.stackTxnId })
+    if (this.canceling !== null || this.settled) this.sendCancel()
+  }
+
+  private onProvisional(res: IncomingResponse): void {
+    this.heard = true
+    this.parts.rtp.trust(res.source_address)
+    if (this.settled || this.canceling !== null) return
+    if (res.status !== 180 && res.status !== 183) return
+    if (res.body && res.body !== this.described) this.hearEarly(res.body)
+    if (this.rung) return
+    this.rung = true
+    this.parts.options.onRinging()
+  }
+
+  /** Early media: the peer's packets are known before the answer, and what it sends isn't taken for an intruder's. */
+  private hearEarly(description: string): void {
+    const early = readAnswer(description, this.local)
+    if (!early.ok) return
+    const { rtp, options } = this.parts
+    const { onEarlySound } = options
+    rtp.configure(rtpParams(early.audio))
+    // Of several that it rings at, whoever has described its sound last is heard.
+    if (onEarlySound && this.described === null) {
+      const rate = sampleRateOf(early.audio, this.local)
+      rtp.listen(frame => {
+        if (!this.settled) onEarlySound(frame, rate)
+      }, rate)
+    }
+    this.described = description
+  }
+
+  private cancel(why: 'abort' | 'ring_timeout'): void {
+    if (this.settled || this.canceling !== null) return
+    this.canceling = why
+    this.sendCancel()
+    this.cleanups.push(this.context.clock.after(CANCEL_WAIT_MS, () => this.finish(this.canceledResult(null))))
+  }
+
+  private sendCancel(): void {
+    this.sent?.cancel(error => {
+      // Too late: the final response is on its way and decides.
+      if (error) this.context.log.debug({}, 'CANCEL was not sent')
+    })
+  }
+
+  private canceledResult(sipCode: number | null): DialResult {
+    return failure(this.canceling === 'abort' ? CANCELED : unansweredVerdict(this.heard), sipCode)
+  }
+
+  private onAnswered(dialog: SrfDialog): void {
+    this.heard = true
+    // CANCEL and 200 crossed, or nobody waits any more: drachtio-srf has sent the ACK, the BYE is ours.
+    if (this.canceling !== null || this.settled) {
+      void dialog.destroy().catch(() => {})
+      this.finish(this.canceledResult(200))
+      return
+    }
+    const { rtp, trunk, credentials, options } = this.parts
+    const { local } = this
+    const answer = readAnswer(dialog.remote.sdp ?? '', local)
+    if (!answer.ok) {
+      void dialog.destroy().catch(() => {})
+      this.context.log.info({ trunk_id: trunk.id, code: answer.code }, 'answer of the carrier is not usable')
+      this.finish(failure({ status: 'failed', reason: reasonOf(answer.code), words: UNUSABLE }, 200))
+      return
+    }
+    const { clock, log, mediaTimeoutMs, referSilenceMs } = this.context
+    const { audio } = answer
+    const own = options.plan.from
+    // A telephone of ours connects nobody to anybody.
+    const line = options.plan.trunk_id === null ? null : trunk
+    const bounds = { mediaTimeoutMs, referSilenceMs }
+    const leg = new SipLeg({ dialog, rtp, local, audio, clock, log, ...bounds, trunk: line, credentials, own })
+    trackLeg(this.context, leg)
+    this.finish({ ok: true, leg })
+  }
+
+  private onFailed(error: unknown): void {
+    if (this.settled) return
+    const response = responseOf(error)
+    if (response === null) {
+      this.context.log.warn({ err: error, trunk_id: this.parts.trunk.id }, 'signalling server refused the INVITE')
+      this.finish(failure(verdictOf(503, false), null), true)
+      return
+    }
+    // A response made up by the server has no source address.
+    const fromNetwork = response.res !== null && response.res.source_address !== ''
+    this.heard ||= fromNetwork
+    const sipCode = fromNetwork ? response.status : null
+    if (this.canceling !== null) this.finish(this.canceledResult(sipCode))
+    else if (fromNetwork && isChallenge(response)) this.onChallenge(response.res!)
+    else if (fromNetwork && response.status === 488 && this.mayInsist()) void this.insist()
+    else this.refused(response.status, sipCode, response.res)
+  }
+
+  /** Encryption was offered as a choice, and the carrier may be one that takes it under its own profile alone (RFC 3711). */
+  private mayInsist(): boolean {
+    return this.local.security?.policy === 'optional' && !this.rung
+  }
+
+  /** For the carrier it is another call, which has a turn of its own. */
+  private async insist(): Promise<void> {
+    const { trunk, place, options, credentials } = this.parts
+    // Until it is sent there is nothing to cancel.
+    this.sent = null
+    const may = await takesTurn(this.context.pace, trunk, options).catch(() => false)
+    if (this.settled) return
+    if (this.canceling !== null) return this.finish(this.canceledResult(488))
+    if (!may) return this.finish(failure(NO_TURN, 488))
+    this.local = insisting(this.local)
+    this.exchange = credentials?.exchange() ?? null
+    this.invite({}, nextHop(trunk, place, options.plan.to))
+  }
+
+  private onChallenge(res: IncomingResponse): void {
+    const { trunk, place, options, credentials } = this.parts
+    const { sent } = this
+    const verdict = this.exchange?.challenged(res) ?? 'rejected'
+    if (verdict !== 'answer' || sent === null || credentials === null) {
+      this.refused(res.status, res.status, res, verdict === 'answer' ? undefined : challengeWords(verdict))
+      return
+    }
+    // What comes next is another request: until it is sent there is nothing to cancel.
+    this.sent = null
+    const uri = requestUri(trunk, place.host, options.plan.to)
+    const proxy = nextHop(trunk, place, options.plan.to)
+    // RFC 3261 §22.2: the same call to the server, under the next number.
+    const again = {
+      From: sent.get('From') ?? '',
+      'Call-ID': sent.get('Call-ID') ?? '',
+      CSeq: `${Number.parseInt(sent.get('CSeq') ?? '1', 10) + 1} INVITE`,
+      ...credentials.headers('INVITE', uri),
+    }
+    this.invite(again, challengerUri(res, proxy ?? uri) ?? proxy)
+  }
+
+  private refused(status: number, sipCode: number | null, res: IncomingResponse | null, words?: string): void {
+    // "Nobody answered" after it rang was said by the network too, in its way.
+    const verdict = verdictOf(status, this.heard)
+    const trunk_id = this.parts.trunk.id
+    this.context.log.info({ trunk_id, sip_code: status, words: words ?? verdict.words }, 'outbound call failed')
+    const elsewhere = !this.rung && (status === 503 || (status === 408 && sipCode === null))
+    const seconds = secondsIn(res?.get('Retry-After'))
+    this.finish(failure(verdict, sipCode), elsewhere, seconds === null ? null : seconds * 1000)
+  }
+}

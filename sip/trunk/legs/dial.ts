@@ -1,0 +1,67 @@
+import { randomUUID } from 'node:crypto'
+import type { TrunkPlan } from '../../../media/contract/plan.ts'
+import type { DialOptions, DialResult } from '../../../media/ports/dialer.ts'
+import type { RtpSession } from '../../../media/rtp/session.ts'
+import { accountOf, Credentials } from '../requests/credentials.ts'
+import { verdictOf } from '../requests/outcome.ts'
+import { proxyHost } from '../routing/address.ts'
+import { type Place, reached } from '../routing/next-hop.ts'
+import { TOO_LATE, takesTurn } from '../routing/rate-token.ts'
+import { Attempt, type AttemptOutcome, CANCELED, failure, type TrunkContext } from './attempt.ts'
+import { advertisedAddress, localAudio, wishesOf } from './media.ts'
+
+/** Places one call over a trunk, by the first of its hosts that takes it. Never rejects. */
+export async function dial(context: TrunkContext, trunk: TrunkPlan, options: DialOptions): Promise<DialResult> {
+  if (options.signal.aborted) return failure(CANCELED, null)
+  let rtp: RtpSession
+  try {
+    rtp = await context.media.open()
+  } catch (error) {
+    context.log.error({ err: error }, 'no RTP port for an outbound call')
+    return failure({ status: 'failed', reason: 'no_capacity', words: 'No port is free for the sound.' }, null)
+  }
+  const result = await tryHosts(context, trunk, options, rtp)
+  if (!result.ok) rtp.close()
+  return result
+}
+
+async function tryHosts(
+  context: TrunkContext,
+  trunk: TrunkPlan,
+  options: DialOptions,
+  rtp: RtpSession,
+): Promise<DialResult> {
+  const { health, clock, log } = context
+  const account = accountOf(trunk)
+  const credentials = account === null ? null : new Credentials(account)
+  const endAtMs = clock.now() + options.plan.ring_timeout_ms
+  const callId = randomUUID()
+  const places = health.orderBy(await context.places.of(trunk), reached)
+  let tried: DialResult | null = null
+  for (const [index, place] of places.entries()) {
+    if (tried !== null && !(await takesTurn(context.pace, trunk, options).catch(() => false))) return tried
+    if (options.signal.aborted) return failure(CANCELED, null)
+    if (clock.wall() >= (options.plan.dial_by ?? Infinity)) return tried ?? failure(TOO_LATE, null)
+    const host = reached(place)
+    const outcome = await attempt(index < places.length - 1, place)
+    if (outcome.answered) health.spoke(host)
+    if (!outcome.next) return outcome.result
+    tried = outcome.result
+    health.failed(host, outcome.retryAfterMs)
+    if (index === places.length - 1 || clock.now() >= endAtMs) return outcome.result
+    log.warn({ trunk_id: trunk.id, host: host.host }, 'host of a trunk is passed over')
+  }
+  return failure(verdictOf(503, false), null)
+
+  async function attempt(more: boolean, place: Place): Promise<AttemptOutcome> {
+    try {
+      const address = await advertisedAddress(context.media, rtp, proxyHost(trunk) ?? reached(place).host)
+      const local = localAudio(rtp, address, wishesOf(context.media, trunk))
+      const parts = { trunk, place, callId, more, options, rtp, local, credentials, endAtMs }
+      return await new Attempt(context, parts).run()
+    } catch (error) {
+      log.warn({ err: error, trunk_id: trunk.id }, 'outbound call could not be sent')
+      return { result: failure(verdictOf(503, false), null), next: true, answered: false, retryAfterMs: null }
+    }
+  }
+}

@@ -1,0 +1,60 @@
+/** Keys of a telephone beside RTP's telephone-events: in SIP INFO (RFC 2976 as gateways use it), and as tones in the sound. */
+import { createDtmfDetector, type DtmfDetector } from '../../../media/audio/dtmf-detector.ts'
+import type { Clock } from '../../../media/shared/clock.ts'
+import type { SrfDialog } from '../requests/srf.ts'
+
+const KEY = /^[0-9*#A-D]$/
+/** How long we say that a key was held. */
+const DURATION_MS = 160
+const RELAY = 'application/dtmf-relay'
+
+/** A key sent as INFO: `Signal=5` (application/dtmf-relay), or the key alone (application/dtmf). */
+export function keyInInfo(contentType: string, body: string): string | null {
+  const type = contentType.split(';')[0]!.trim().toLowerCase()
+  const relayed = /^\s*Signal\s*=\s*(\S+)/im.exec(body)?.[1]
+  const text = type === RELAY ? relayed : type === 'application/dtmf' ? (relayed ?? body.trim()) : undefined
+  // Some gateways number * and # as 10 and 11, as RFC 4733 does.
+  const key = text === '10' ? '*' : text === '11' ? '#' : text?.toUpperCase()
+  return key !== undefined && KEY.test(key) ? key : null
+}
+
+export const dtmfRelay = (key: string): { headers: Record<string, string>; body: string } => ({
+  headers: { 'Content-Type': RELAY },
+  body: `Signal=${key}\r\nDuration=${DURATION_MS}\r\n`,
+})
+
+/** Whether the far end has said that it takes INFO (Allow, RFC 3261 §20.5), in its INVITE or in its answer to ours. */
+export function takesInfo({ type, req, res }: Pick<SrfDialog, 'type' | 'req' | 'res'>): boolean {
+  const allow = (type === 'uac' ? res : req).get('Allow') ?? ''
+  return allow.split(',').some(method => method.trim().toUpperCase() === 'INFO')
+}
+
+/** Tones and INFO of one press come within this. */
+const SAME_PRESS_MS = 1000
+
+/** Keys as tones, until the far end is found to tell them in another way. */
+export class InBandKeys {
+  private readonly clock: Clock
+  private detector: DtmfDetector | null
+  private last: { key: string; atMs: number } | null = null
+
+  constructor(sampleRate: number, clock: Clock) {
+    this.clock = clock
+    this.detector = createDtmfDetector(sampleRate)
+  }
+
+  /** The key that was recognised in this frame, or null. */
+  hear(pcm: Int16Array): string | null {
+    const key = this.detector?.push(pcm) ?? null
+    if (key !== null) this.last = { key, atMs: this.clock.now() }
+    return key
+  }
+
+  /** INFO has told this key: from now on tones are not looked for. True when its tone was told already. */
+  toldToo(key: string): boolean {
+    const { last } = this
+    this.detector = null
+    this.last = null
+    return last !== null && last.key === key && this.clock.now() - last.atMs < SAME_PRESS_MS
+  }
+}

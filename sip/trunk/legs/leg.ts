@@ -1,0 +1,343 @@
+import type { EndedReason, MediaStats } from '../../../media/contract/messages.ts'
+import type { TrunkPlan } from '../../../media/contract/plan.ts'
+import type { Leg, LegEnd, LegSink, Line, TransferResult } from '../../../media/ports/leg.ts'
+import type { RtpSession } from '../../../media/rtp/session.ts'
+import type { Clock } from '../../../media/shared/clock.ts'
+import type { Log } from '../../../media/shared/log.ts'
+import {
+  type AgreedAudio,
+  answerOffer,
+  type LocalAudio,
+  makeOffer,
+  readAnswer,
+  reasonOf,
+  settled,
+} from '../../text/offer.ts'
+import { askInDialog } from '../requests/ask.ts'
+import type { Credentials } from '../requests/credentials.ts'
+import type { IncomingRequest, Reply, SipIn, SrfDialog } from '../requests/srf.ts'
+import { dtmfRelay, InBandKeys, keyInInfo, takesInfo } from './keys.ts'
+import { rtpParams, sampleRateOf } from './media.ts'
+import { SessionRefresh } from './session.ts'
+import { referTo, referToReplacing, Transfer, transferFailed } from './transfer.ts'
+
+export type LegOptions = {
+  readonly dialog: SrfDialog
+  readonly rtp: RtpSession
+  readonly local: LocalAudio
+  /** Null while the peer's description is still to come in its ACK (our offer went out in the 200). */
+  readonly audio: AgreedAudio | null
+  readonly clock: Clock
+  readonly log: Log
+  /** No packet for so long, while we should be receiving, means that the other side is dead. */
+  readonly mediaTimeoutMs: number
+  /** Null when the source of the call is that of several. */
+  readonly trunk: TrunkPlan | null
+  /** For challenges inside the call. */
+  readonly credentials: Credentials | null
+  /** The number of ours in this call. */
+  readonly own: string
+  /** A carrier that took a REFER and then says nothing is asked after so long whether the call is still there. */
+  readonly referSilenceMs: number
+}
+
+const MEDIA_CHECK_MS = 1000
+/** Beyond what anybody presses; a long number may come all at once after a delay. */
+const MOST_KEYS_A_SECOND = 40
+/** A peer that doesn't answer our BYE must not hold up whoever waits for the hang-up. */
+const BYE_WAIT_MS = 2000
+
+/** A SIP call as a leg: owns the dialog and the RTP session, and closes both. */
+export class SipLeg implements Leg {
+  readonly kind = 'sip'
+  readonly sampleRate: number
+  readonly ended: Promise<LegEnd>
+  /** Only where there is a carrier to ask. */
+  readonly transfer?: (to: string, consulted?: Leg) => Promise<TransferResult>
+  readonly line?: Line
+  private readonly options: LegOptions
+  private local: LocalAudio
+  private audio: AgreedAudio | null
+  private sink: LegSink | null = null
+  private end: LegEnd | null = null
+  private settle: (end: LegEnd) => void = () => {}
+  private cancelCheck: () => void = () => {}
+  /** When sound was last due to come, for the media timeout. */
+  private expectingSinceMs: number
+  /** Set while the answer to an offer of ours is due in an ACK. */
+  private awaitingAnswer: boolean
+  private transferring: Transfer | null = null
+  /** Only who can prove itself is any better at it than the signalling server. */
+  private readonly refresh: SessionRefresh | null
+  /** What we said last of our sound. */
+  private described: string
+  /** Of a peer that agreed to no telephone-events. */
+  private readonly inBand: InBandKeys
+  private takesInfo: boolean
+  /** Keys that INFO has told, within a second. */
+  private pressed = { sinceMs: 0, keys: 0 }
+
+  constructor(options: LegOptions) {
+    this.options = options
+    this.local = options.audio === null ? options.local : settled(options.local, options.audio)
+    this.audio = options.audio
+    this.sampleRate = sampleRateOf(options.audio, options.local)
+    this.awaitingAnswer = options.audio === null
+    this.expectingSinceMs = options.clock.now()
+    this.ended = new Promise(resolve => {
+      this.settle = resolve
+    })
+    if (options.audio !== null) options.rtp.configure(rtpParams(options.audio))
+    void options.rtp.insecure.then(words => this.onInsecure(words))
+    const { dialog, trunk, own, clock } = options
+    this.takesInfo = takesInfo(dialog)
+    this.inBand = new InBandKeys(this.sampleRate, clock)
+    if (trunk !== null) {
+      this.transfer = (to, consulted) => this.transferOver(trunk, to, consulted)
+      this.line = { trunkId: trunk.id, number: own, transfer: trunk.transfer, limited: trunk.max_calls !== null }
+    }
+    dialog.on('destroy', req => this.onBye(req))
+    dialog.on('modify', (req, res) => this.onReinvite(req, res))
+    dialog.on('update', (req, res) => this.onUpdate(req, res))
+    dialog.on('ack', req => this.onAck(req))
+    dialog.on('info', (req, res) => this.onInfo(req, res))
+    // Unless told otherwise, drachtio-srf says 200 to a transfer it does nothing about.
+    dialog.on('refer', (_req, res) => res.send(405))
+    // RFC 3265 §3.2.4: what nobody waits for is no subscription.
+    dialog.on('notify', (req, res) => res.send(this.transferring?.notified(req) ?? 481))
+    this.described = dialog.local.sdp
+    this.refresh = this.refreshed()
+    this.watchMedia()
+  }
+
+  private refreshed(): SessionRefresh | null {
+    const { dialog, credentials, clock, log } = this.options
+    if (credentials === null) return null
+    return new SessionRefresh({
+      ...{ dialog, credentials, clock, log },
+      description: () => this.described,
+      onAnswer: sdp => {
+        const answer = readAnswer(sdp, this.local)
+        if (answer.ok) this.agree(answer.audio)
+      },
+      onGone: () => {
+        if (this.finish({ by: 'network', reason: 'connection_lost' })) void this.bye()
+      },
+    })
+  }
+
+  attach(sink: LegSink): void {
+    if (this.sink !== null || this.end !== null) return
+    this.sink = sink
+    this.options.rtp.attach(
+      {
+        ...{ pull: atMs => sink.pull(atMs), ulaw: () => sink.ulaw?.() ?? null, dtmf: digit => sink.dtmf(digit) },
+        push: frame => {
+          if (this.onHold) {
+            sink.held?.(frame)
+            return
+          }
+          const key = this.audio?.dtmf === null ? this.inBand.hear(frame.pcm) : null
+          sink.push(frame)
+          if (key !== null) sink.dtmf(key, true)
+        },
+      },
+      this.sampleRate,
+    )
+  }
+
+  /** The far end listens to nothing that we say (RFC 3264 §8.4). */
+  private get onHold(): boolean {
+    const direction = this.audio?.direction
+    return direction === 'recvonly' || direction === 'inactive'
+  }
+
+  /** As telephone-events; where the peer agreed to none, as INFO; where it takes none, as tones in the sound. */
+  async sendDtmf(keys: string): Promise<void> {
+    const { rtp } = this.options
+    if (this.audio?.dtmf !== null || !this.takesInfo) return rtp.sendDtmf(keys)
+    for (const [at, key] of [...keys].entries()) {
+      if (this.end !== null) return
+      if (key === ',') await rtp.sendDtmf(key)
+      else if (!(await this.sendInfo(key))) {
+        this.takesInfo = false
+        return rtp.sendDtmf(keys.slice(at))
+      }
+    }
+  }
+
+  private async sendInfo(key: string): Promise<boolean> {
+    const { dialog, credentials, log } = this.options
+    try {
+      const { res } = await askInDialog(dialog, { method: 'INFO', ...dtmfRelay(key) }, credentials)
+      return res.status < 300
+    } catch (error) {
+      log.debug({ err: error }, 'INFO could not be sent')
+      return false
+    }
+  }
+
+  stats(): MediaStats {
+    return this.options.rtp.stats()
+  }
+
+  async hangup(reason: EndedReason): Promise<void> {
+    if (!this.finish({ by: 'local', reason })) return
+    const waited = new Promise<void>(resolve => {
+      this.options.clock.after(BYE_WAIT_MS, resolve)
+    })
+    await Promise.race([this.bye(), waited])
+  }
+
+  private async bye(): Promise<void> {
+    const { dialog, credentials, log } = this.options
+    try {
+      await askInDialog(dialog, { method: 'BYE' }, credentials)
+    } catch {
+      log.debug({}, 'BYE could not be sent')
+      await dialog.destroy().catch(() => {})
+    }
+  }
+
+  /** Whatever goes wrong with it, the call goes on. */
+  private async transferOver(trunk: TrunkPlan, to: string, consulted?: Leg): Promise<TransferResult> {
+    if (this.end !== null) return transferFailed('gone', 'The call is over.')
+    if (this.transferring !== null) return transferFailed('busy', 'The call is being transferred already.')
+    const { dialog, credentials, own, clock, log, referSilenceMs } = this.options
+    const target = consulted instanceof SipLeg ? referToReplacing(consulted.options.dialog) : referTo(to, trunk)
+    const transfer = new Transfer({ dialog, trunk, credentials, own, clock, log, silenceMs: referSilenceMs }, target)
+    this.transferring = transfer
+    const result = await transfer.result
+    this.transferring = null
+    // RFC 5589 §6.1: who transferred hangs up.
+    if (result.ok) await this.hangup('transferred')
+    return result
+  }
+
+  get dialogId(): string {
+    return this.options.dialog.id
+  }
+
+  /** The connection to the signalling server is gone, and with it every means to speak for this call. */
+  lost(): void {
+    this.finish({ by: 'network', reason: 'connection_lost' })
+  }
+
+  /** True the first time: the end is told once. */
+  private finish(end: LegEnd): boolean {
+    if (this.end !== null) return false
+    this.end = end
+    this.cancelCheck()
+    this.refresh?.close()
+    this.options.rtp.close()
+    this.settle(end)
+    this.transferring?.over()
+    return true
+  }
+
+  private onBye(req: SipIn): void {
+    // The server's own BYE (no ACK came, the session expired) is not the caller's doing.
+    if (req.source === 'application') this.finish({ by: 'network', reason: 'connection_lost' })
+    else if (this.transferring?.accepted) this.finish({ by: 'remote', reason: 'transferred' })
+    else this.finish({ by: 'remote', reason: 'caller_hangup' })
+  }
+
+  /** Hold, resume, another address or codec (RFC 3261 §14.2). What can't be agreed leaves all as it was. */
+  private onReinvite(req: IncomingRequest, res: Reply): void {
+    const local = { ...this.local, version: this.local.version + 1 }
+    if (req.body === '' || req.body === undefined) {
+      this.local = local
+      this.awaitingAnswer = true
+      this.agreeTo(req, res, makeOffer(local))
+      return
+    }
+    const answer = answerOffer(req.body, local)
+    if (!answer.ok) {
+      this.options.log.info({ code: answer.code }, 're-INVITE refused')
+      res.send(answer.code === 'malformed' ? 400 : 488)
+      return
+    }
+    this.local = local
+    this.agree(answer.audio)
+    this.agreeTo(req, res, answer.sdp)
+  }
+
+  private agreeTo(req: IncomingRequest, res: Reply, sdp: string): void {
+    this.described = sdp
+    res.send(200, { body: sdp })
+    this.refresh?.answered(req)
+  }
+
+  /** Unlike a re-INVITE it may say nothing of the sound (RFC 3311). */
+  private onUpdate(req: IncomingRequest, res: Reply): void {
+    if (req.body) {
+      this.onReinvite(req, res)
+      return
+    }
+    res.send(200)
+    this.refresh?.answered(req)
+  }
+
+  private onAck(req: SipIn): void {
+    if (!this.awaitingAnswer || this.end !== null) return
+    this.awaitingAnswer = false
+    const answer = readAnswer(req.body ?? '', this.local)
+    if (answer.ok) {
+      this.agree(answer.audio)
+      return
+    }
+    this.options.log.info({ code: answer.code }, 'ACK brought no usable answer')
+    // After a re-INVITE without offer the call goes on as agreed before; at its start there is nothing to go on with.
+    if (this.audio === null) void this.hangup(reasonOf(answer.code))
+  }
+
+  private agree(audio: AgreedAudio): void {
+    this.audio = audio
+    this.local = settled(this.local, audio)
+    this.expectingSinceMs = this.options.clock.now()
+    this.options.rtp.configure(rtpParams(audio))
+  }
+
+  private onInfo(req: IncomingRequest, res: Reply): void {
+    res.send(200)
+    const digit = keyInInfo(req.get('Content-Type') ?? '', req.body ?? '')
+    if (digit === null || this.end !== null || this.inBand.toldToo(digit) || this.isFlood()) return
+    this.sink?.dtmf(digit)
+  }
+
+  /** Each key is written down in several places, and INFO takes no time, as tones do. */
+  private isFlood(): boolean {
+    const nowMs = this.options.clock.now()
+    if (nowMs - this.pressed.sinceMs > 1000) this.pressed = { sinceMs: nowMs, keys: 0 }
+    this.pressed.keys += 1
+    return this.pressed.keys > MOST_KEYS_A_SECOND
+  }
+
+  /** Not a word goes out in the clear instead. */
+  private onInsecure(words: string): void {
+    this.options.log.warn({ words }, 'sound could not be encrypted')
+    if (this.finish({ by: 'network', reason: 'encryption_failed' })) void this.bye()
+  }
+
+  private watchMedia(): void {
+    const { clock, rtp, mediaTimeoutMs, log } = this.options
+    const check = (): void => {
+      // On hold, or on the way to somebody else, no sound is due; the wait begins anew when that ends. A phone that holds us
+      // with `sendonly` has no music, often.
+      if (this.audio?.direction !== 'sendrecv' || this.transferring !== null) this.expectingSinceMs = clock.now()
+      const heardMs = Math.max(rtp.lastReceivedMs() ?? 0, this.expectingSinceMs)
+      if (clock.now() - heardMs > mediaTimeoutMs) {
+        log.info({}, 'no media from the far end')
+        void this.timeOut()
+        return
+      }
+      this.cancelCheck = clock.after(MEDIA_CHECK_MS, check)
+    }
+    this.cancelCheck = clock.after(MEDIA_CHECK_MS, check)
+  }
+
+  private async timeOut(): Promise<void> {
+    if (!this.finish({ by: 'network', reason: 'media_timeout' })) return
+    await this.bye()
+  }
+}

@@ -1,0 +1,140 @@
+/**
+ * Keeps a session alive (RFC 4028) a little before the signalling server would: it has no password, and some carriers want
+ * each request of a call proven.
+ */
+import type { Clock } from '../../../media/shared/clock.ts'
+import type { Log } from '../../../media/shared/log.ts'
+import { type Agreed, agreeAsClient, agreeAsServer } from '../../server/session-plan.ts'
+import type { Header, SipRequest, SipResponse } from '../../text/message.ts'
+import { type Asked, askInDialog } from '../requests/ask.ts'
+import type { Credentials } from '../requests/credentials.ts'
+import { secondsIn } from '../requests/outcome.ts'
+import type { SipIn, SrfDialog } from '../requests/srf.ts'
+
+export type SessionOptions = {
+  readonly dialog: SrfDialog
+  readonly credentials: Credentials
+  readonly clock: Clock
+  readonly log: Log
+  /** Our last description: a re-INVITE that changes nothing repeats it (§7.4). */
+  description(): string
+  /** The answer to that. */
+  onAnswer(sdp: string): void
+  /** The far end knows the call no more, or says nothing. */
+  onGone(): void
+}
+
+/** The server's turn comes at 45 % of the shortest interval, and later of others (`refreshAfter`). */
+const SHARE = 0.42
+/** Nobody has a reason to want more than a day. */
+const LONGEST_SECONDS = 86_400
+/** RFC 3261 §14.1, after glare, in ms: who began the call waits longer. */
+const GLARE_MS = { uac: { least: 2100, spread: 1900 }, uas: { least: 0, spread: 2000 } }
+const SESSION_HEADERS = ['Session-Expires', 'Supported', 'Require']
+
+const headersOf = (message: SipIn): Header[] =>
+  SESSION_HEADERS.flatMap(name => {
+    const value = message.get(name)
+    return value === undefined ? [] : [[name, value] as const]
+  })
+const body = Buffer.alloc(0)
+const requestOf = (message: SipIn): SipRequest => ({
+  ...{ kind: 'request', method: message.method, uri: message.uri, headers: headersOf(message), body },
+})
+const responseOf = (headers: readonly Header[]): SipResponse => ({
+  ...{ kind: 'response', status: 200, reason: 'OK', headers, body },
+})
+
+/** As the signalling server adds it to our 2xx, which it does behind our back. */
+const agreedAnswering = (request: SipIn): Agreed | null => agreeAsServer(requestOf(request), responseOf([])).agreed
+
+const agreedAtFirst = ({ type, req, res }: SrfDialog): Agreed | null =>
+  type === 'uac' ? agreeAsClient(responseOf(headersOf(res))) : agreedAnswering(req)
+
+/** UPDATE leaves the description alone, so it is liked better (§7.4). */
+function methodFor({ type, req, res }: SrfDialog): 'UPDATE' | 'INVITE' {
+  const allow = (type === 'uac' ? res : req).get('Allow') ?? ''
+  return allow.split(',').some(method => method.trim().toUpperCase() === 'UPDATE') ? 'UPDATE' : 'INVITE'
+}
+
+export class SessionRefresh {
+  private readonly options: SessionOptions
+  private agreed: Agreed | null = null
+  private cancel: () => void = () => {}
+  private over = false
+
+  constructor(options: SessionOptions) {
+    this.options = options
+    this.agree(agreedAtFirst(options.dialog))
+  }
+
+  /** A re-INVITE or UPDATE of the far end's, to which we have agreed, says anew who refreshes. */
+  answered(request: SipIn): void {
+    const agreed = agreedAnswering(request)
+    if (agreed !== null || request.method === 'INVITE') this.agree(agreed)
+  }
+
+  close(): void {
+    this.over = true
+    this.cancel()
+  }
+
+  private agree(agreed: Agreed | null): void {
+    this.cancel()
+    this.agreed = agreed
+    if (agreed?.weRefresh) this.wait(agreed.seconds * 1000 * SHARE)
+  }
+
+  private wait(ms: number): void {
+    this.cancel()
+    if (!this.over) this.cancel = this.options.clock.after(ms, () => void this.refresh())
+  }
+
+  private async refresh(): Promise<void> {
+    const { agreed } = this
+    if (agreed === null || this.over) return
+    try {
+      const first = await this.ask(agreed.seconds, null)
+      const least = first.res.status === 422 ? secondsIn(first.res.get('Min-SE')) : null
+      const longer = least !== null && least > agreed.seconds && least <= LONGEST_SECONDS ? least : null
+      const { res } = longer === null ? first : await this.ask(longer, longer)
+      // The far end may have said something else meanwhile.
+      if (!this.over && this.agreed === agreed) this.heard(res, { ...agreed, seconds: longer ?? agreed.seconds })
+    } catch (error) {
+      // Without the signalling server there is no call any more, and the leg is told so.
+      this.options.log.debug({ err: error }, 'session refresh could not be sent')
+    }
+  }
+
+  private ask(seconds: number, least: number | null): Promise<Asked> {
+    const { dialog, credentials, description } = this.options
+    const method = methodFor(dialog)
+    const headers = {
+      'Session-Expires': `${seconds};refresher=uac`,
+      Supported: 'timer',
+      ...(least === null ? {} : { 'Min-SE': String(least) }),
+      ...(dialog.local.contact === undefined ? {} : { Contact: dialog.local.contact }),
+    }
+    if (method === 'UPDATE') return askInDialog(dialog, { method, headers }, credentials)
+    const offer = { ...headers, 'Content-Type': 'application/sdp' }
+    return askInDialog(dialog, { method, headers: offer, body: description() }, credentials)
+  }
+
+  private heard(res: Asked['res'], asked: Agreed): void {
+    const { dialog, log, onAnswer, onGone } = this.options
+    const { status } = res
+    if (status < 300) {
+      if (res.body) onAnswer(res.body)
+      // Who leaves Session-Expires out of the answer doesn't end what was agreed.
+      this.agree(agreeAsClient(responseOf(headersOf(res))) ?? asked)
+    } else if (status === 491) {
+      const { least, spread } = GLARE_MS[dialog.type]
+      this.wait(least + spread * Math.random())
+    } else if (status === 481 || status === 408) onGone()
+    else {
+      log.warn({ sip_code: status }, 'session could not be refreshed')
+      // The server tries by itself meanwhile, and ends the call should that fail too.
+      this.wait(asked.seconds * 1000 * SHARE)
+    }
+  }
+}

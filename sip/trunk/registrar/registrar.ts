@@ -1,0 +1,237 @@
+/** The registrar of softphones (RFC 3261 §10.3), and who calls from one. */
+import { createHmac, randomBytes } from 'node:crypto'
+import type { SoftphoneContact, SoftphonePlan, SoftphoneState } from '../../../media/contract/softphones.ts'
+import { SOFTPHONE_USERNAME } from '../../../media/contract/softphones.ts'
+import type { Softphones } from '../../../media/ports/trunks.ts'
+import type { Clock } from '../../../media/shared/clock.ts'
+import type { Log } from '../../../media/shared/log.ts'
+import { networkOf } from '../../text/source-network.ts'
+import type { PhoneEvent, SipMeters } from '../requests/meters.ts'
+import { RETRY_SOON } from '../requests/outcome.ts'
+import { type IncomingRequest, lines, type Reply } from '../requests/srf.ts'
+import { userOf } from '../routing/address.ts'
+import { contactHeader, liveContacts, REGISTER_LIMITS, type Registering, register } from './contacts.ts'
+import { challenges, isProven, judgeNonce, makeNonce, NONCE_MS, type Proof, readProof } from './digest.ts'
+import { MOST_POINTS, MOST_WRONG, POINTS, Suspects } from './suspects.ts'
+
+export type SoftphoneRegistrarOptions = {
+  readonly softphones: Softphones
+  /** Of the installation: nonces of one engine are good at the others. */
+  readonly secret: string
+  readonly clock: Clock
+  readonly log: Log
+  readonly meters?: Pick<SipMeters, 'phones'>
+  /** Addresses that are never shut out, such as those of trunks. */
+  isTrusted(address: string): boolean
+}
+
+/** How long somebody stays shut out. */
+const BAN_MS = 900_000
+/** A telephone sends its REGISTER again, and gives up after 32 s: what Redis doesn't say by then helps nobody. */
+const REDIS_MS = 3000
+/** Challenges in a second, of all strangers together: what floods us must not be passed on to others. */
+const MOST_CHALLENGES = 300
+
+type Verdict =
+  | { readonly ok: true; readonly softphone: SoftphonePlan }
+  | { readonly ok: false; readonly status: 401 | 403 | 503; readonly headers: Record<string, string> }
+
+export class SoftphoneRegistrar {
+  private readonly options: SoftphoneRegistrarOptions
+  private readonly secret: Buffer
+  private readonly suspects = new Suspects()
+  /** Compared with where nobody has the name, so that an answer takes as long. */
+  private readonly nobody = { md5: randomBytes(16).toString('hex'), sha256: randomBytes(32).toString('hex') }
+  private budget = { second: 0, spent: 0 }
+
+  constructor(options: SoftphoneRegistrarOptions) {
+    this.options = options
+    this.secret = createHmac('sha256', options.secret).update('parley softphone nonces').digest()
+  }
+
+  /** Whether an INVITE is for us to judge: nobody else's by its source, or said to be of a softphone. */
+  concerns(req: IncomingRequest, fromTrunk: boolean): boolean {
+    return this.options.softphones.any() && (!fromTrunk || SOFTPHONE_USERNAME.test(userOf(req.get('From')) ?? ''))
+  }
+
+  /** Answers a REGISTER. Never rejects. */
+  async onRegister(req: IncomingRequest, res: Reply): Promise<void> {
+    try {
+      await this.answer(req, res)
+    } catch (error) {
+      this.options.log.warn({ err: error }, 'softphone could not be registered')
+      this.count('unavailable')
+      if (!res.finalResponseSent) res.send(503, { headers: RETRY_SOON })
+    }
+  }
+
+  private async answer(req: IncomingRequest, res: Reply): Promise<void> {
+    const verdict = await this.judge(req)
+    if (!verdict.ok) {
+      res.send(verdict.status, { headers: verdict.headers })
+      return
+    }
+    const { id, username } = verdict.softphone
+    const request = registering(req, this.options.clock.wall())
+    // §10.3 step 5: one registers oneself alone.
+    if (userOf(req.get('To')) !== username) return res.send(403)
+    // A Path would have us send calls where a stranger says (RFC 3327); without it they go where the REGISTER came from.
+    if (/(?:^|[\s,])path(?:$|[\s,])/i.test(req.get('Require') ?? '')) {
+      return res.send(420, { headers: { Unsupported: 'path' } })
+    }
+    if (request === null) return res.send(400)
+    const done = await this.patient(this.store(id, request))
+    if (done.ok) {
+      const contacts = liveContacts(done.state, request.atMs)
+      const bound = contacts.length === 0 ? {} : { Contact: contactHeader(contacts, request.atMs) }
+      res.send(200, { headers: { ...bound, Date: new Date(request.atMs).toUTCString() } })
+      this.options.log.info({ softphone_id: id, contacts: contacts.length }, 'softphone registered')
+      this.count('registered')
+      return
+    }
+    this.count('refused')
+    res.send(done.status, {
+      headers: done.status === 423 ? { 'Min-Expires': String(REGISTER_LIMITS.shortestSeconds) } : {},
+    })
+  }
+
+  private async store(id: string, request: Registering): Promise<ReturnType<typeof register>> {
+    let outcome: ReturnType<typeof register> = { ok: false, status: 500 }
+    await this.options.softphones.change(id, (before: SoftphoneState | null) => {
+      outcome = register(before, request)
+      return outcome.ok ? outcome.state : null
+    })
+    return outcome
+  }
+
+  /** Whether a request is of who it says it is. Never rejects. */
+  async prove(req: IncomingRequest): Promise<Verdict> {
+    try {
+      return await this.judge(req)
+    } catch (error) {
+      this.options.log.warn({ err: error }, 'softphone could not be asked about')
+      this.count('unavailable')
+      return { ok: false, status: 503, headers: RETRY_SOON }
+    }
+  }
+
+  /** Cheap until a nonce of ours comes back: before that nothing is looked up, and nothing is remembered but points. */
+  private async judge(req: IncomingRequest): Promise<Verdict> {
+    const { softphones, clock } = this.options
+    const network = networkOf(req.source_address)
+    // Who was shut out by another engine, or who a server without our list has let through. Whether there are softphones
+    // at all is not asked: the news of the first may take longer than its owner to type the password.
+    if (softphones.banned().includes(network) && !this.options.isTrusted(req.source_address)) {
+      this.count('banned')
+      return refused(403)
+    }
+    const proof = readProof(req.get('Authorization') ?? req.get('Proxy-Authorization'))
+    if (proof === null) return this.challenge(req, false, POINTS.unproven)
+    switch (judgeNonce(this.secret, proof.nonce, clock.wall())) {
+      case 'foreign':
+        return this.challenge(req, false, POINTS.nonsense)
+      case 'stale':
+        return this.challenge(req, true, POINTS.unproven)
+      case 'good':
+        return this.check(req, proof, network)
+    }
+  }
+
+  private async check(req: IncomingRequest, proof: Proof, network: string): Promise<Verdict> {
+    const { softphones, clock } = this.options
+    const { username, nonce, nonceCount } = proof
+    const found = SOFTPHONE_USERNAME.test(username) ? await this.patient(softphones.find(username)) : null
+    if (this.suspects.of(username, clock.now()) >= MOST_WRONG && !(await this.isAtHome(found, req.source_address))) {
+      this.count('locked')
+      return refused(503)
+    }
+    // The URI may be written in another way by a proxy; for whom it is may not.
+    const right = isProven(proof, found?.ha1 ?? this.nobody, req.method) && userOf(proof.uri) === userOf(req.uri)
+    if (found === null || !right) {
+      this.suspects.add(username, POINTS.wrong, clock.now())
+      this.options.log.info({ source: req.source_address, softphone_id: found?.id ?? null }, 'wrong password')
+      this.count('wrong_password')
+      return this.challenge(req, false, POINTS.wrong)
+    }
+    if (!(await this.patient(softphones.countUp(nonce, nonceCount, NONCE_MS * 2)))) {
+      return this.challenge(req, true, POINTS.unproven)
+    }
+    this.suspects.clear(network)
+    return { ok: true, softphone: found }
+  }
+
+  /** A guesser must not lock out a telephone that is registered from where it was. */
+  private async isAtHome(softphone: SoftphonePlan | null, address: string): Promise<boolean> {
+    if (softphone === null) return false
+    const state = await this.patient(this.options.softphones.state(softphone.id))
+    return liveContacts(state, this.options.clock.wall()).some(({ host }) => host === address)
+  }
+
+  private challenge(req: IncomingRequest, stale: boolean, points: number): Verdict {
+    const { clock, softphones, log } = this.options
+    const [network, address] = [networkOf(req.source_address), req.source_address]
+    const total = this.suspects.add(network, points, clock.now())
+    if (total >= MOST_POINTS && !this.options.isTrusted(address)) {
+      log.warn({ source: address }, 'source is shut out: it never proves who it is')
+      this.count('shut_out')
+      void softphones.ban(network, BAN_MS).catch(() => {})
+      return refused(403)
+    }
+    if (!this.mayChallenge()) {
+      this.count('too_many_challenges')
+      return refused(503)
+    }
+    this.count('challenged')
+    return { ok: false, status: 401, headers: lines('WWW-Authenticate', this.asks(req, stale)) }
+  }
+
+  /** What is neither a registration nor a call is not for strangers. */
+  refuse(req: IncomingRequest, res: Reply): void {
+    const verdict = this.challenge(req, false, POINTS.unproven)
+    res.send(verdict.ok || verdict.status === 401 ? 403 : verdict.status)
+  }
+
+  private asks(req: IncomingRequest, stale: boolean): string[] {
+    return challenges(makeNonce(this.secret, this.options.clock.wall()), stale, req.get('User-Agent'))
+  }
+
+  private count(event: PhoneEvent): void {
+    this.options.meters?.phones.add({ event })
+  }
+
+  private mayChallenge(): boolean {
+    const second = Math.floor(this.options.clock.now() / 1000)
+    if (second !== this.budget.second) this.budget = { second, spent: 0 }
+    this.budget.spent += 1
+    return this.budget.spent <= MOST_CHALLENGES
+  }
+
+  private patient<T>(asked: Promise<T>): Promise<T> {
+    const { clock } = this.options
+    return new Promise((resolve, reject) => {
+      const cancel = clock.after(REDIS_MS, () => reject(new Error('Redis is away')))
+      asked.then(resolve, reject).finally(cancel)
+    })
+  }
+}
+
+const refused = (status: 403 | 503): Verdict => ({ ok: false, status, headers: status === 503 ? RETRY_SOON : {} })
+
+/** Null for what can't be read. */
+function registering(req: IncomingRequest, atMs: number): Registering | null {
+  const cseq = Number.parseInt(req.get('CSeq') ?? '', 10)
+  const callId = req.get('Call-ID')
+  if (!Number.isSafeInteger(cseq) || callId === undefined) return null
+  return {
+    contact: req.get('Contact') ?? null,
+    expires: req.get('Expires') ?? null,
+    userAgent: req.get('User-Agent') ?? null,
+    ...{ callId, cseq, atMs, host: req.source_address, port: req.source_port ?? 5060 },
+    transport: transportOf(req.protocol),
+  }
+}
+
+/** Of WebSockets, which drachtio may speak, we make nothing. */
+function transportOf(protocol: string | undefined): SoftphoneContact['transport'] {
+  return protocol === 'tcp' || protocol === 'tls' ? protocol : 'udp'
+}

@@ -1,0 +1,266 @@
+import { randomUUID } from 'node:crypto'
+import type { TrunkStatusEvent } from '../../../media/contract/messages.ts'
+import type { TrunkHost, TrunkPlan } from '../../../media/contract/plan.ts'
+import type { Clock } from '../../../media/shared/clock.ts'
+import type { Log } from '../../../media/shared/log.ts'
+import { splitOutside } from '../../text/grammar.ts'
+import { parseNameAddr, parseUri } from '../../text/uri.ts'
+import { type Asked, ask } from '../requests/ask.ts'
+import { accountOf, Credentials } from '../requests/credentials.ts'
+import { challengeWords, registrationWords, secondsIn } from '../requests/outcome.ts'
+import type { Agent, IncomingResponse } from '../requests/srf.ts'
+import { proxyUri, trunkUri, userOf } from '../routing/address.ts'
+import type { Trunks } from '../routing/directory.ts'
+import { type HostHealth, hostsOf } from '../routing/hosts.ts'
+import { accountDomain, accountUri, accountUser, contactUri } from '../routing/identity.ts'
+import { type RegistrationInput, type RegistrationState, stepRegistration, unregistered } from './plan.ts'
+
+export type RegistrationStatus = {
+  readonly trunkId: string
+  readonly ownerId: string
+  readonly registration: TrunkStatusEvent['registration']
+  readonly lastError: string | null
+}
+
+export type RegistrarOptions = {
+  readonly agent: Agent
+  readonly trunks: Trunks
+  readonly health: HostHealth
+  readonly clock: Clock
+  readonly log: Log
+  /** Registering is one engine's business at a time; whoever holds the lease says yes. */
+  mayRegister(trunkId: string): boolean
+  onStatus(status: RegistrationStatus): void
+}
+
+const UNREGISTER_WAIT_MS = 2000
+
+export const registers = (trunk: TrunkPlan): boolean => trunk.mode !== 'ip' && trunk.username !== null
+
+/** What a REGISTER is made of: when any of it changes, the trunk is registered anew. */
+function identityOf(trunk: TrunkPlan): string {
+  const { username, password, realm, outbound_proxy: proxy, from_user: user, from_domain: domain } = trunk
+  return JSON.stringify([hostsOf(trunk), username, password, realm, proxy, user, domain])
+}
+
+/** What the registrar knows a registration by, but for our address. */
+const bindingOf = (trunk: TrunkPlan): string =>
+  JSON.stringify([hostsOf(trunk), trunk.outbound_proxy, accountUser(trunk), accountDomain(trunk)])
+
+/** Keeps the trunks of mode `register` and `both` registered. */
+export class Registrar {
+  private readonly options: RegistrarOptions
+  private readonly running = new Map<string, Registration>()
+  private up = false
+
+  constructor(options: RegistrarOptions) {
+    this.options = options
+  }
+
+  /** The signalling server came or went. */
+  connected(up: boolean): void {
+    this.up = up
+    if (!up) for (const registration of this.running.values()) registration.pause()
+    if (!up) this.running.clear()
+    this.sync()
+  }
+
+  /** Brings what runs into line with the snapshot and the leases. */
+  sync(): void {
+    if (!this.up) return
+    const { trunks, mayRegister } = this.options
+    const wanted = new Map(
+      trunks
+        .all()
+        .filter(registers)
+        .map(trunk => [trunk.id, trunk]),
+    )
+    for (const [id, registration] of this.running) {
+      const trunk = wanted.get(id)
+      if (trunk !== undefined && mayRegister(id) && identityOf(trunk) === registration.identity) continue
+      this.running.delete(id)
+      // Another engine, or we ourselves with a new password, register the same: to unregister would undo that.
+      if (trunk !== undefined && bindingOf(trunk) === registration.binding) registration.pause()
+      else void registration.stop()
+    }
+    for (const [id, trunk] of wanted) {
+      if (this.running.has(id) || !mayRegister(id)) continue
+      const registration = new Registration(trunk, this.options)
+      this.running.set(id, registration)
+      registration.start()
+    }
+  }
+
+  /** The Call-ID of the trunk's registration; none where it is not ours to register. */
+  callIdOf(trunkId: string): string[] {
+    const registration = this.running.get(trunkId)
+    return registration === undefined ? [] : [registration.callId]
+  }
+
+  async close(): Promise<void> {
+    const all = [...this.running.values()]
+    this.running.clear()
+    await Promise.all(all.map(registration => registration.stop()))
+  }
+}
+
+class Registration {
+  readonly identity: string
+  readonly binding: string
+  private readonly trunk: TrunkPlan
+  private readonly options: RegistrarOptions
+  private readonly credentials: Credentials | null
+  readonly callId = randomUUID()
+  private state: RegistrationState = unregistered
+  /** Where it is registered. */
+  private at: TrunkHost | null = null
+  private told = ''
+  private cseq = 0
+  private cancelTimer: () => void = () => {}
+  private over = false
+  /** What is registered is to be taken back. */
+  private leaving = false
+
+  constructor(trunk: TrunkPlan, options: RegistrarOptions) {
+    this.trunk = trunk
+    this.identity = identityOf(trunk)
+    this.binding = bindingOf(trunk)
+    this.options = options
+    const account = accountOf(trunk)
+    this.credentials = account === null ? null : new Credentials(account)
+  }
+
+  start(): void {
+    this.feed({ type: 'start' }, null)
+  }
+
+  /** Does no more, and tells nobody. */
+  pause(): void {
+    this.over = true
+    this.cancelTimer()
+  }
+
+  async stop(): Promise<void> {
+    if (this.over) return
+    const { effect } = stepRegistration(this.state, { type: 'stop' }, this.options.clock.now(), 0)
+    this.pause()
+    this.leaving = true
+    this.tell('none', null)
+    if (effect !== 'unregister' || this.at === null) return
+    await Promise.race([
+      this.send(this.at, 0).catch(() => null),
+      new Promise<void>(resolve => {
+        this.options.clock.after(UNREGISTER_WAIT_MS, resolve)
+      }),
+    ])
+  }
+
+  private feed(input: RegistrationInput, error: string | null): void {
+    if (this.over) return
+    const { clock } = this.options
+    const { state, effect } = stepRegistration(this.state, input, clock.now(), Math.random())
+    this.state = state
+    this.cancelTimer()
+    if (state.dueAtMs !== null) {
+      this.cancelTimer = clock.after(Math.max(0, state.dueAtMs - clock.now()), () => this.feed({ type: 'due' }, null))
+    }
+    if (state.phase !== 'idle') this.tell(state.phase, error)
+    if (effect === 'register') void this.register()
+  }
+
+  private tell(registration: RegistrationStatus['registration'], lastError: string | null): void {
+    const news = `${registration} ${lastError}`
+    if (news === this.told) return
+    this.told = news
+    this.options.onStatus({ trunkId: this.trunk.id, ownerId: this.trunk.owner_id, registration, lastError })
+  }
+
+  /** At the first host that can be had. */
+  private async register(): Promise<void> {
+    const { health, log } = this.options
+    const hosts = health.order(hostsOf(this.trunk))
+    for (const [index, host] of hosts.entries()) {
+      const asked = await this.send(host, this.state.expiresSeconds).catch(error => {
+        log.warn({ err: error, trunk_id: this.trunk.id }, 'REGISTER could not be sent')
+        return null
+      })
+      if (this.over) {
+        // It came too late to be known when we left.
+        if (this.leaving && asked !== null && asked.res.status < 300) void this.send(host, 0).catch(() => null)
+        return
+      }
+      const there = asked !== null && asked.res.source_address !== ''
+      if (there && asked.res.status !== 503) {
+        health.spoke(host)
+        this.heard(host, asked)
+        return
+      }
+      health.failed(host)
+      if (index === hosts.length - 1) this.refused(asked?.res ?? null, null)
+    }
+  }
+
+  private heard(host: TrunkHost, { res, refused }: Asked): void {
+    if (res.status < 200 || res.status > 299) {
+      this.refused(res, refused === null ? null : challengeWords(refused))
+      return
+    }
+    this.at = host
+    this.options.trunks.learn(host.host, res.source_address)
+    this.feed({ type: 'accepted', expiresSeconds: grantedSeconds(res) ?? this.state.expiresSeconds }, null)
+  }
+
+  private refused(res: IncomingResponse | null, words: string | null): void {
+    const status = res?.status ?? 503
+    this.options.log.warn({ trunk_id: this.trunk.id, sip_code: status }, 'REGISTER refused')
+    const input = {
+      type: 'refused',
+      status,
+      retryAfterSeconds: secondsIn(res?.get('Retry-After')),
+      minExpiresSeconds: secondsIn(res?.get('Min-Expires')),
+    } as const
+    this.feed(input, words ?? registrationWords(status, (res?.source_address ?? '') !== ''))
+  }
+
+  /** One Call-ID and a growing CSeq for all of this registration (§10.2.4). */
+  private send(host: TrunkHost, expires: number): Promise<Asked> {
+    const { trunk } = this
+    const user = accountUser(trunk) ?? ''
+    const aor = `<${accountUri(trunk, user)}>`
+    const headers = (): Record<string, string> => {
+      this.cseq += 1
+      return {
+        From: aor,
+        To: aor,
+        Contact: `<${contactUri(user, host)}>;expires=${expires}`,
+        'Call-ID': this.callId,
+        CSeq: `${this.cseq} REGISTER`,
+        Expires: String(expires),
+      }
+    }
+    const request = { method: 'REGISTER', headers, proxy: proxyUri(trunk) }
+    return ask(this.options.agent, trunkUri(host, null), request, this.credentials)
+  }
+}
+
+/**
+ * §10.2.4: `expires` of our own Contact among all that are registered, else of the message; null: as asked for. Ours is the
+ * one that we sent, or, behind a NAT that the registrar corrects, the only one of our user.
+ */
+export function grantedSeconds(res: Pick<IncomingResponse, 'get' | 'req'>): number | null {
+  const sent = parseNameAddr(res.req.get('Contact') ?? '')?.uri ?? ''
+  const contacts = splitOutside(res.get('Contact') ?? '', ',')
+  const ofUser = contacts.filter(contact => userOf(contact) === userOf(sent))
+  const ours = contacts.find(contact => samePlace(parseNameAddr(contact)?.uri ?? '', sent)) ?? soleOf(ofUser)
+  const expires = parseNameAddr(ours ?? '')?.params.get('expires')
+  return secondsIn(expires ?? undefined) ?? secondsIn(res.get('Expires'))
+}
+
+const soleOf = (contacts: readonly string[]): string | undefined => (contacts.length === 1 ? contacts[0] : undefined)
+
+function samePlace(one: string, other: string): boolean {
+  const [a, b] = [parseUri(one), parseUri(other)]
+  if (a === null || b === null || !('host' in a) || !('host' in b)) return false
+  const port = (uri: { port: number | null }): number => uri.port ?? 5060
+  return a.user === b.user && a.host.toLowerCase() === b.host.toLowerCase() && port(a) === port(b)
+}

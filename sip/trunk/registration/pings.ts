@@ -1,0 +1,140 @@
+/** OPTIONS to the hosts of the trunks that want it: whether they are there, and how long they take to say so. */
+import type { TrunkPlan } from '../../../media/contract/plan.ts'
+import type { Clock } from '../../../media/shared/clock.ts'
+import type { Log } from '../../../media/shared/log.ts'
+import { ask } from '../requests/ask.ts'
+import { secondsIn } from '../requests/outcome.ts'
+import type { Agent } from '../requests/srf.ts'
+import { proxyUri, trunkUri } from '../routing/address.ts'
+import { type HostHealth, hostsOf } from '../routing/hosts.ts'
+import { accountUri, accountUser } from '../routing/identity.ts'
+import { type Place, type Places, placeUri, reached } from '../routing/next-hop.ts'
+
+export type PingerOptions = {
+  readonly agent: Agent
+  readonly health: HostHealth
+  readonly places: Places
+  readonly clock: Clock
+  readonly log: Log
+  all(): readonly TrunkPlan[]
+  /** A host came or went, or it is time to tell of them again. */
+  onHosts(trunk: TrunkPlan): void
+}
+
+/** Silence of 64*T1, as RFC 3261 has it, would be too long to find out by. */
+const ANSWER_WAIT_MS = 4000
+/** How long a host takes to answer is told as often, and not after each ping. */
+const TELL_EVERY_MS = 60_000
+
+type Watch = { trunk: TrunkPlan; readonly key: string; cancel: () => void; told: string; toldAtMs: number }
+
+const keyOf = (trunk: TrunkPlan): string => JSON.stringify([hostsOf(trunk), trunk.options_interval_seconds])
+
+export class Pinger {
+  private readonly options: PingerOptions
+  private readonly watches = new Map<string, Watch>()
+  private readonly asking = new Map<string, Promise<void>>()
+  private up = false
+
+  constructor(options: PingerOptions) {
+    this.options = options
+  }
+
+  connected(up: boolean): void {
+    this.up = up
+    if (!up) this.close()
+    else this.sync()
+  }
+
+  /** Brings what runs into line with the trunks. */
+  sync(): void {
+    if (!this.up) return
+    const wanted = new Map(
+      this.options
+        .all()
+        .filter(trunk => trunk.options_interval_seconds !== null)
+        .map(trunk => [trunk.id, trunk]),
+    )
+    for (const [id, watch] of this.watches) {
+      const trunk = wanted.get(id)
+      if (trunk !== undefined && keyOf(trunk) === watch.key) {
+        watch.trunk = trunk
+        continue
+      }
+      watch.cancel()
+      this.watches.delete(id)
+    }
+    for (const [id, trunk] of wanted) {
+      if (this.watches.has(id)) continue
+      const watch: Watch = { trunk, key: keyOf(trunk), cancel: () => {}, told: '', toldAtMs: 0 }
+      this.watches.set(id, watch)
+      void this.round(watch)
+    }
+  }
+
+  close(): void {
+    for (const watch of this.watches.values()) watch.cancel()
+    this.watches.clear()
+  }
+
+  private async round(watch: Watch): Promise<void> {
+    const { clock } = this.options
+    const everyMs = (watch.trunk.options_interval_seconds ?? 60) * 1000
+    // A tenth sooner or later, so that the pings of many trunks don't come at once.
+    watch.cancel = clock.after(everyMs * (0.9 + 0.2 * Math.random()), () => void this.round(watch))
+    const places = await this.options.places.of(watch.trunk)
+    await Promise.all(places.map(place => this.ask(watch.trunk, place)))
+    if (this.watches.get(watch.trunk.id) === watch) this.tell(watch, places)
+  }
+
+  private tell(watch: Watch, places: readonly Place[]): void {
+    const { health, clock, onHosts } = this.options
+    const news = places
+      .map(place => `${placeUri(place)} ${health.statusOf(reached(place)).alive}`)
+      .sort()
+      .join()
+    if (news === watch.told && clock.now() - watch.toldAtMs < TELL_EVERY_MS) return
+    watch.told = news
+    watch.toldAtMs = clock.now()
+    onHosts(watch.trunk)
+  }
+
+  /** Asks at one place now; what comes of it is told to `health`. Never rejects. */
+  ask(trunk: TrunkPlan, place: Place): Promise<void> {
+    const key = `${trunk.id} ${trunkUri(place.host, null)} ${placeUri(place)}`
+    const asking = this.asking.get(key) ?? this.send(trunk, place).finally(() => this.asking.delete(key))
+    this.asking.set(key, asking)
+    return asking
+  }
+
+  private async send(trunk: TrunkPlan, place: Place): Promise<void> {
+    const { agent, health, clock, log } = this.options
+    const startedMs = clock.now()
+    const host = reached(place)
+    const uri = trunkUri(place.host, null)
+    const user = accountUser(trunk)
+    const headers = (): Record<string, string> => ({
+      From: `<${user === null ? 'sip:ping@localhost' : accountUri(trunk, user)}>`,
+      To: `<${uri}>`,
+      Accept: 'application/sdp',
+    })
+    const answered = ask(agent, uri, { method: 'OPTIONS', headers, proxy: placeUri(place) ?? proxyUri(trunk) }, null)
+    let cancelWait = (): void => {}
+    const waited = new Promise<null>(resolve => {
+      cancelWait = clock.after(ANSWER_WAIT_MS, () => resolve(null))
+    })
+    try {
+      const asked = await Promise.race([answered, waited])
+      if (asked === null || asked.res.source_address === '') health.unanswered(host)
+      else if (asked.res.status === 503) {
+        const seconds = secondsIn(asked.res.get('Retry-After'))
+        health.failed(host, seconds === null ? null : seconds * 1000)
+      } else health.spoke(host, Math.round(clock.now() - startedMs)) // Whatever it says: it is there.
+    } catch (error) {
+      log.debug({ err: error, trunk_id: trunk.id }, 'OPTIONS could not be sent')
+    } finally {
+      cancelWait()
+    }
+    answered.catch(() => {})
+  }
+}

@@ -1,0 +1,97 @@
+/** Requests that wait for their final response, challenges answered on the way. */
+import { isIP } from 'node:net'
+import { parseUri } from '../../text/uri.ts'
+import { type ChallengeVerdict, type Credentials, isChallenge } from './credentials.ts'
+import type { Agent, IncomingResponse, SipIn, SrfDialog } from './srf.ts'
+
+export type Asked = {
+  readonly res: IncomingResponse
+  /** Set when the response is a challenge that was not answered. */
+  readonly refused: Exclude<ChallengeVerdict, 'answer'> | null
+}
+
+type Request = {
+  readonly method: string
+  /** Asked for each time that the request is sent, since CSeq has to grow. */
+  headers(): Record<string, string>
+  readonly proxy: string | null
+}
+
+/** A request outside dialogs. Rejects when it can't be sent. */
+export async function ask(
+  agent: Agent,
+  uri: string,
+  request: Request,
+  credentials: Credentials | null,
+): Promise<Asked> {
+  const { method } = request
+  let proxy = request.proxy
+  return answering(credentials, async last => {
+    if (last !== null) proxy = challengerUri(last, proxy ?? uri) ?? proxy
+    const headers = { ...request.headers(), ...credentials?.headers(method, uri) }
+    return new Promise((resolve, reject) => {
+      agent.request(uri, { method, headers, ...(proxy === null ? {} : { proxy }) }, (error, sent) => {
+        if (sent === undefined) return reject(error)
+        sent.on('response', res => {
+          if (res.status >= 200) resolve(res)
+        })
+      })
+    })
+  })
+}
+
+export type DialogRequest = {
+  readonly method: string
+  readonly headers?: Record<string, string>
+  readonly body?: string
+}
+
+/** A request inside a dialog. Rejects when it can't be sent. */
+export async function askInDialog(
+  dialog: SrfDialog,
+  { method, headers = {}, ...body }: DialogRequest,
+  credentials: Credentials | null,
+): Promise<Asked> {
+  return answering(credentials, last => {
+    // The remote target, which the signalling server knows, is what the digest is over.
+    const proof = last === null ? {} : credentials?.headers(method, last.req.uri)
+    return new Promise((resolve, reject) => {
+      dialog.request({ method, headers: { ...headers, ...proof }, ...body }, (error, res) => {
+        if (res === undefined) reject(error)
+        else if (res.status >= 200) resolve(res)
+      })
+    })
+  })
+}
+
+async function answering(
+  credentials: Credentials | null,
+  send: (challenge: IncomingResponse | null) => Promise<IncomingResponse>,
+): Promise<Asked> {
+  const exchange = credentials?.exchange()
+  let last: IncomingResponse | null = null
+  for (;;) {
+    const res: IncomingResponse = await send(last)
+    if (!isChallenge(res)) {
+      credentials?.accepted(res)
+      return { res, refused: null }
+    }
+    const verdict = exchange?.challenged(res) ?? 'rejected'
+    if (verdict !== 'answer') return { res, refused: verdict }
+    last = res
+  }
+}
+
+/**
+ * Where to send the answer to a challenge: to who made it, since a name may lead elsewhere the next time. Null where the
+ * next hop is an address already, and over TLS, whose certificate is for the name.
+ */
+export function challengerUri(res: SipIn, nextHop: string): string | null {
+  const hop = parseUri(nextHop)
+  if (hop?.scheme !== 'sip' || isIP(hop.host) !== 0 || isIP(res.source_address) === 0) return null
+  // Which transport that is may have been left to DNS.
+  const transport = hop.params.get('transport')?.toLowerCase() ?? (res.protocol === 'udp' ? undefined : res.protocol)
+  if (transport === 'tls' || res.source_port === undefined) return null
+  const address = res.source_address.includes(':') ? `[${res.source_address}]` : res.source_address
+  return `sip:${address}:${res.source_port}${transport ? `;transport=${transport}` : ''}`
+}

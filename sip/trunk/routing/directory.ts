@@ -1,0 +1,163 @@
+/** Trunks by id and by where a call comes from. Holds the latest snapshot and the addresses its host names stand for. */
+import { BlockList, isIP } from 'node:net'
+import type { TrunkPlan } from '../../../media/contract/plan.ts'
+import type { TrunkDirectory } from '../../../media/ports/trunks.ts'
+import type { Clock } from '../../../media/shared/clock.ts'
+import type { Log } from '../../../media/shared/log.ts'
+import { proxyHost, proxyUri, trunkUri } from './address.ts'
+import { hostsOf } from './hosts.ts'
+import type { Places } from './next-hop.ts'
+import { ownNumber } from './numbers.ts'
+
+export type Match =
+  | { readonly kind: 'trunk'; readonly trunk: TrunkPlan }
+  /** Several trunks of one carrier, and the number called is on none of them. */
+  | { readonly kind: 'ambiguous'; readonly trunks: readonly TrunkPlan[] }
+  | { readonly kind: 'unknown' }
+
+/** Chooses among `candidates`, all of which the source may call on. */
+export function chooseTrunk(candidates: readonly TrunkPlan[], dialed: readonly (string | null)[]): Match {
+  const first = candidates[0]
+  if (first === undefined) return { kind: 'unknown' }
+  const owns = (trunk: TrunkPlan) => dialed.some(number => ownNumber(number, trunk.numbers, trunk.dialing) !== null)
+  const owning = candidates.find(owns)
+  if (owning !== undefined) return { kind: 'trunk', trunk: owning }
+  return candidates.length === 1 ? { kind: 'trunk', trunk: first } : { kind: 'ambiguous', trunks: candidates }
+}
+
+function allowedBy(cidrs: readonly string[], source: string): boolean {
+  const family = source.includes(':') ? 'ipv6' : 'ipv4'
+  return cidrs.some(cidr => {
+    const [address = '', bits] = cidr.split('/')
+    const version = isIP(address)
+    if (version === 0) return false
+    const list = new BlockList()
+    const type = version === 6 ? 'ipv6' : 'ipv4'
+    list.addSubnet(address, bits === undefined ? (version === 6 ? 128 : 32) : Number(bits), type)
+    return type === family && list.check(source, family)
+  })
+}
+
+/** An address that DNS tells no more is let in for so long: calls that came from there go on. */
+const LEFT_MS = 3_600_000
+
+export type TrunksParts = {
+  readonly places: Pick<Places, 'addressesOf'>
+  readonly clock: Pick<Clock, 'now'>
+  readonly log: Log
+}
+
+export class Trunks {
+  private readonly source: TrunkDirectory
+  private readonly parts: TrunksParts
+  /** Addresses by URI, with when DNS told them last. */
+  private readonly addresses = new Map<string, Map<string, number>>()
+  /** By host name, from answers to our REGISTER. */
+  private readonly learnt = new Map<string, Set<string>>()
+  private readonly stopWatching: () => void
+  private readonly onAllowed: (cidrs: string[]) => void
+  private announced = ''
+
+  /** `onAllowed` hears of every change of `allowedSources`. */
+  constructor(source: TrunkDirectory, parts: TrunksParts, onAllowed: (cidrs: string[]) => void = () => {}) {
+    this.source = source
+    this.parts = parts
+    this.onAllowed = onAllowed
+    this.stopWatching = source.onChange(() => void this.resolve())
+  }
+
+  /** Looks the trunks' host names up anew; a name that fails keeps the addresses it had. */
+  async resolve(): Promise<void> {
+    const uris = new Set(this.source.all().flatMap(urisOf))
+    for (const uri of this.addresses.keys()) if (!uris.has(uri)) this.addresses.delete(uri)
+    const names = new Set(this.source.all().flatMap(namesOf))
+    for (const name of this.learnt.keys()) if (!names.has(name)) this.learnt.delete(name)
+    this.announce()
+    await Promise.all([...uris].map(uri => this.resolveOne(uri)))
+    this.announce()
+  }
+
+  private async resolveOne(uri: string): Promise<void> {
+    const { places, clock, log } = this.parts
+    const known = this.addresses.get(uri) ?? new Map<string, number>()
+    try {
+      const told = await places.addressesOf(uri)
+      const nowMs = clock.now()
+      for (const address of told) known.set(address, nowMs)
+      for (const [address, atMs] of known) if (nowMs - atMs > LEFT_MS) known.delete(address)
+      if (urisIn(this.source).has(uri)) this.addresses.set(uri, known)
+    } catch {
+      // What was told last holds for as long as nothing is told.
+      for (const address of known.keys()) known.set(address, clock.now())
+      log.warn({ uri }, 'trunk host name could not be resolved')
+    }
+  }
+
+  /** The registrar answered from there: calls will come from there. */
+  learn(host: string, address: string): void {
+    if (isIP(address) === 0) return
+    const known = this.learnt.get(host) ?? new Set()
+    known.add(address)
+    this.learnt.set(host, known)
+    this.announce()
+  }
+
+  private announce(): void {
+    const cidrs = this.allowedSources().sort()
+    if (cidrs.join() === this.announced) return
+    this.announced = cidrs.join()
+    try {
+      this.onAllowed(cidrs)
+    } catch (error) {
+      this.announced = ''
+      this.parts.log.error({ err: error }, 'allowed sources could not be told')
+    }
+  }
+
+  byId(id: string): TrunkPlan | null {
+    return this.source.all().find(trunk => trunk.id === id) ?? null
+  }
+
+  all(): readonly TrunkPlan[] {
+    return this.source.all()
+  }
+
+  /** The trunk a call from `source` is on. `dialed`: the strings that may hold the number called, best first. */
+  match(source: string, dialed: readonly (string | null)[]): Match {
+    const candidates = this.source.all().filter(trunk => this.mayCall(trunk, source))
+    return chooseTrunk(candidates, dialed)
+  }
+
+  private mayCall(trunk: TrunkPlan, source: string): boolean {
+    return allowedBy(trunk.allowed_ips, source) || this.addressesOf(trunk).includes(source)
+  }
+
+  private addressesOf(trunk: TrunkPlan): string[] {
+    const learnt = namesOf(trunk).flatMap(host => (isIP(host) === 0 ? [...(this.learnt.get(host) ?? [])] : [host]))
+    return [...learnt, ...urisOf(trunk).flatMap(uri => [...(this.addresses.get(uri)?.keys() ?? [])])]
+  }
+
+  /** Everything that may call, as CIDRs: the embedded server drops the rest before any answer. */
+  allowedSources(): string[] {
+    return [...new Set(this.source.all().flatMap(trunk => [...trunk.allowed_ips, ...this.addressesOf(trunk)]))]
+  }
+
+  close(): void {
+    this.stopWatching()
+  }
+}
+
+/** What DNS is to be asked about. */
+function urisOf(trunk: TrunkPlan): string[] {
+  const hosts = hostsOf(trunk).filter(({ host }) => isIP(host) === 0)
+  const proxy = isIP(proxyHost(trunk) ?? '0.0.0.0') === 0 ? proxyUri(trunk) : null
+  return [...hosts.map(host => trunkUri(host, null)), ...(proxy === null ? [] : [proxy])]
+}
+
+const urisIn = (source: TrunkDirectory): Set<string> => new Set(source.all().flatMap(urisOf))
+
+/** The hosts themselves and, where calls go over one, the proxy. */
+function namesOf(trunk: TrunkPlan): string[] {
+  const proxy = proxyHost(trunk)
+  return [...new Set([...hostsOf(trunk).map(({ host }) => host), ...(proxy === null ? [] : [proxy])])]
+}

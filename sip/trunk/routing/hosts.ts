@@ -1,0 +1,117 @@
+/** A trunk's hosts: which of them are there, and in what order to try them. */
+import type { TrunkHost, TrunkPlan } from '../../../media/contract/plan.ts'
+import type { Clock } from '../../../media/shared/clock.ts'
+
+export const hostsOf = ({ host, port, transport, hosts }: TrunkPlan): TrunkHost[] => [
+  { host, port, transport },
+  ...hosts,
+]
+
+/** A server that DNS names. */
+export type Target = TrunkHost & { readonly port: number }
+
+export type HostStatus = TrunkHost & {
+  /** Null: never asked, or never heard of. */
+  readonly alive: boolean | null
+  /** How long the last OPTIONS was answered after. */
+  readonly optionsMs: number | null
+  /** The servers that its SRV records lead to, where no port is set. */
+  readonly targets: readonly (Target & { readonly alive: boolean | null; readonly optionsMs: number | null })[]
+}
+
+type Known = { deadUntilMs: number; silent: boolean; spoke: boolean; optionsMs: number | null }
+
+/** A host that failed is passed over for so long, unless it is heard of sooner. */
+const DEAD_MS = 32_000
+const LONGEST_DEAD_MS = 300_000
+
+const keyOf = ({ host, port, transport }: TrunkHost): string => `${transport} ${host} ${port}`
+
+/** What is known of all hosts, by calls, registrations and pings alike. */
+export class HostHealth {
+  private readonly clock: Pick<Clock, 'now'>
+  private readonly known = new Map<string, Known>()
+  private readonly watchers = new Set<(host: TrunkHost) => void>()
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.clock = clock
+  }
+
+  private of(host: TrunkHost): Known {
+    const key = keyOf(host)
+    const known = this.known.get(key) ?? { deadUntilMs: 0, silent: false, spoke: false, optionsMs: null }
+    this.known.set(key, known)
+    return known
+  }
+
+  /** It answered something; `optionsMs` where that was an OPTIONS. */
+  spoke(host: TrunkHost, optionsMs?: number): void {
+    const known = this.of(host)
+    known.deadUntilMs = 0
+    known.silent = false
+    known.spoke = true
+    if (optionsMs !== undefined) known.optionsMs = optionsMs
+  }
+
+  /** No answer to a request, or one that it can't serve now; `forMs` where it said for how long. */
+  failed(host: TrunkHost, forMs: number | null = null): void {
+    this.of(host).deadUntilMs = this.clock.now() + Math.min(forMs ?? DEAD_MS, LONGEST_DEAD_MS)
+  }
+
+  /** No answer to OPTIONS: some never give one, so this tells of a death only where there were answers before. */
+  unanswered(host: TrunkHost): void {
+    const known = this.of(host)
+    known.silent = true
+    known.optionsMs = null
+    if (known.spoke) for (const watch of this.watchers) watch(host)
+  }
+
+  /** True when it was there and is not any more. */
+  hasDied(host: TrunkHost): boolean {
+    const known = this.of(host)
+    return known.deadUntilMs > this.clock.now() || (known.silent && known.spoke)
+  }
+
+  /** Calls back when a host that was there stops answering OPTIONS. */
+  onSilence(watch: (host: TrunkHost) => void): () => void {
+    this.watchers.add(watch)
+    return () => this.watchers.delete(watch)
+  }
+
+  /** Those of which nothing bad is known first; the others last, since nothing else may be left to try. */
+  order(hosts: readonly TrunkHost[]): TrunkHost[] {
+    return this.orderBy(hosts, host => host)
+  }
+
+  orderBy<T>(things: readonly T[], hostOf: (thing: T) => TrunkHost): T[] {
+    const doubtful = (thing: T): boolean => this.of(hostOf(thing)).silent || this.hasDied(hostOf(thing))
+    return [...things.filter(thing => !doubtful(thing)), ...things.filter(doubtful)]
+  }
+
+  /** Of the servers behind a name one that is there is enough. */
+  statusOf(host: TrunkHost, behind: readonly Target[] = []): HostStatus {
+    const targets = behind.map(target => ({ ...target, ...this.told(target) }))
+    const own = this.told(host)
+    if (targets.length === 0) return { ...host, ...own, targets }
+    const best = targets.find(({ alive }) => alive) ?? (own.alive ? own : targets.find(({ alive }) => alive === null))
+    return {
+      ...host,
+      alive: best?.alive ?? (best === undefined ? false : null),
+      optionsMs: best?.optionsMs ?? null,
+      targets,
+    }
+  }
+
+  private told(host: TrunkHost): Pick<HostStatus, 'alive' | 'optionsMs'> {
+    const { silent, spoke, optionsMs } = this.of(host)
+    return { alive: this.hasDied(host) || silent ? false : spoke ? true : null, optionsMs }
+  }
+
+  /** Forgets hosts of trunks that are gone. */
+  keep(hosts: readonly TrunkHost[]): void {
+    const kept = new Set(hosts.map(keyOf))
+    for (const key of this.known.keys()) if (!kept.has(key)) this.known.delete(key)
+  }
+}
+
+export const sameHost = (one: TrunkHost, other: TrunkHost): boolean => keyOf(one) === keyOf(other)

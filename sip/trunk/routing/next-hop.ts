@@ -1,0 +1,89 @@
+/** Where the hosts of trunks are: at an address or a port that was set, or where DNS says (RFC 3263). */
+import type { TrunkHost, TrunkPlan } from '../../../media/contract/plan.ts'
+import { type Hop, type Resolver, resolveUri } from '../../server/resolve.ts'
+import type { Protocol } from '../../server/transport.ts'
+import { parseUri, type SipUri } from '../../text/uri.ts'
+import { proxyUri, trunkUri } from './address.ts'
+import { hostsOf, type Target } from './hosts.ts'
+
+/** Somewhere to send a request of a trunk. */
+export type Place = {
+  /** As the trunk has it: whom the request is for. */
+  readonly host: TrunkHost
+  /** One of the servers that the records of `host` name; null: the signalling server finds the way. */
+  readonly at: Target | null
+}
+
+/** Carriers have a handful; more would have to be a mistake. */
+const MOST_SOURCES = 256
+
+/** Whose health is that of the place. */
+export const reached = ({ host, at }: Place): TrunkHost => at ?? host
+
+/** The URI by which a place is reached, where it is not the trunk's host itself. */
+export const placeUri = ({ at }: Place): string | null => (at === null ? null : trunkUri(at, null))
+
+export const targetOf = ({ protocol, remote }: Hop): Target => ({ ...remote, transport: protocol })
+
+/** Where requests of a trunk go first, as URIs: its proxy or its hosts. */
+export const nextHops = (trunk: TrunkPlan): string[] => {
+  const proxy = proxyUri(trunk)
+  return proxy === null ? hostsOf(trunk).map(host => trunkUri(host, null)) : [proxy]
+}
+
+export class Places {
+  private readonly resolver: Resolver
+  private readonly speaks: (protocol: Protocol) => boolean
+  /** By URI of a host, as of when it was asked about last. */
+  private readonly last = new Map<string, readonly Target[]>()
+
+  /** `speaks`: what the signalling server does. */
+  constructor(resolver: Resolver, speaks: (protocol: Protocol) => boolean) {
+    this.resolver = resolver
+    this.speaks = speaks
+  }
+
+  /** Best first (RFC 2782: by priority, then by chance and weight). Rejects when the URI leads nowhere. */
+  async hopsOf(uri: string, resolver: Resolver = this.resolver): Promise<Hop[]> {
+    return resolveUri(sipUri(uri), { resolver, speaks: this.speaks, random: Math.random })
+  }
+
+  /** The places of all hosts of a trunk, in the order of the hosts. Never rejects. */
+  async of(trunk: TrunkPlan): Promise<Place[]> {
+    return (await Promise.all(hostsOf(trunk).map(host => this.ofHost(trunk, host)))).flat()
+  }
+
+  /** Over TLS a certificate proves the name, which is lost with an address: there the signalling server finds the way. */
+  async ofHost(trunk: TrunkPlan, host: TrunkHost): Promise<Place[]> {
+    const whole = { host, at: null }
+    if (host.port !== null || proxyUri(trunk) !== null) return [whole]
+    const hops = await this.hopsOf(trunkUri(host, null)).catch(() => [])
+    if (hops.length === 0 || hops.some(({ protocol }) => protocol === 'tls')) return [whole]
+    const targets = hops.map(targetOf)
+    this.last.set(trunkUri(host, null), targets)
+    return targets.map(at => ({ host, at }))
+  }
+
+  /** The servers behind a host, as far as they are known. */
+  behind(host: TrunkHost): readonly Target[] {
+    return this.last.get(trunkUri(host, null)) ?? []
+  }
+
+  /** Forgets all other hosts. */
+  keep(hosts: readonly TrunkHost[]): void {
+    const kept = new Set(hosts.map(host => trunkUri(host, null)))
+    for (const uri of this.last.keys()) if (!kept.has(uri)) this.last.delete(uri)
+  }
+
+  /** All addresses that stand behind a URI, by whatever transport. Rejects when there are none. */
+  async addressesOf(uri: string): Promise<string[]> {
+    const question = { resolver: this.resolver, speaks: () => true, random: Math.random, most: MOST_SOURCES }
+    return [...new Set((await resolveUri(sipUri(uri), question)).map(({ remote }) => remote.host))]
+  }
+}
+
+function sipUri(text: string): SipUri {
+  const uri = parseUri(text)
+  if (uri?.scheme !== 'sip' && uri?.scheme !== 'sips') throw new Error('not a SIP URI')
+  return uri
+}

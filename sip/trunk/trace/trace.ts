@@ -1,0 +1,175 @@
+/**
+ * What is spoken over SIP, call by call. Fed with the frames of the signalling server, so that it sees what really went over
+ * the wire, be the server ours or drachtio's. Neither shows what servers do by themselves: 100 Trying, the ACK of a failure,
+ * what they answer to a CANCEL, and repetitions.
+ */
+import type { SipSeen } from '../../../media/contract/sip-trace.ts'
+import type { Clock } from '../../../media/shared/clock.ts'
+import { formatHostPort } from '../../text/grammar.ts'
+import { parseUri } from '../../text/uri.ts'
+import { type Framed, readFrame } from './frame.ts'
+import { maskSecrets } from './mask.ts'
+
+type Seen = { -readonly [K in keyof SipSeen]: SipSeen[K] } & {
+  readonly txnId: string
+  /** Where a request of ours went is only known by its answer. */
+  guessed: boolean
+}
+type Ends = { local: string | null; remote: string | null; transport: SipSeen['transport'] }
+type Dialog = {
+  readonly seen: Seen[]
+  bytes: number
+  leftOut: number
+  touchedMs: number
+  trunkId: string | null
+  ends: Ends
+}
+
+export type Seens = { readonly messages: SipSeen[]; readonly left_out: number }
+
+/** Of one dialog: enough for a call with its re-INVITEs; the middle goes first, since causes are at the ends. */
+const MOST_MESSAGES = 60
+const MOST_BYTES = 49_152
+const FIRST_KEPT = 20
+const LONGEST_MESSAGE = 8192
+/** Dialogs of no call (pings, registrations, calls that were refused) are forgotten when idle for so long, or too many. */
+const IDLE_MS = 600_000
+const MOST_LOOSE = 500
+const MOST_CALLS = 5000
+/** Of one call, which may try many: of these too the middle goes first. */
+const MOST_DIALOGS = 12
+const DIALOGS_KEPT = 2
+
+const NOWHERE = '?'
+
+export class Traces {
+  private readonly clock: Clock
+  /** By Call-ID; the one touched last is last. */
+  private readonly loose = new Map<string, Dialog>()
+  private readonly held = new Map<string, Dialog>()
+  private readonly byCall = new Map<string, Set<string>>()
+
+  constructor(clock: Clock) {
+    this.clock = clock
+  }
+
+  /** A frame from the server, without its length. */
+  frame(text: string): void {
+    const framed = readFrame(text)
+    if (framed === null) return
+    const dialog = this.touch(framed.callId)
+    learn(dialog.ends, framed)
+    this.add(dialog, seenOf(framed, dialog.ends, this.clock.wall()))
+    if (framed.way === 'came' && isResponse(framed.text)) correct(dialog, framed)
+  }
+
+  private touch(sipCallId: string): Dialog {
+    const touchedMs = this.clock.now()
+    const held = this.held.get(sipCallId)
+    if (held !== undefined) return held
+    const ends: Ends = { local: null, remote: null, transport: 'udp' }
+    const dialog = this.loose.get(sipCallId) ?? { seen: [], bytes: 0, leftOut: 0, touchedMs, trunkId: null, ends }
+    dialog.touchedMs = touchedMs
+    this.loose.delete(sipCallId)
+    this.loose.set(sipCallId, dialog)
+    for (const [id, { touchedMs: atMs }] of this.loose) {
+      if (this.loose.size <= MOST_LOOSE && touchedMs - atMs < IDLE_MS) break
+      this.loose.delete(id)
+    }
+    return dialog
+  }
+
+  private add(dialog: Dialog, seen: Seen): void {
+    dialog.seen.push(seen)
+    dialog.bytes += seen.text.length
+    while (dialog.seen.length > FIRST_KEPT && (dialog.seen.length > MOST_MESSAGES || dialog.bytes > MOST_BYTES)) {
+      const [gone] = dialog.seen.splice(FIRST_KEPT, 1)
+      dialog.bytes -= gone?.text.length ?? 0
+      dialog.leftOut += 1
+    }
+  }
+
+  /** The dialog is of that call; a call may have several (another host, another leg). */
+  bind(sipCallId: string | undefined, callId: string, trunkId: string | null): void {
+    const dialog = this.loose.get(sipCallId ?? '')
+    if (sipCallId === undefined || dialog === undefined) return
+    dialog.trunkId = trunkId
+    this.loose.delete(sipCallId)
+    this.held.set(sipCallId, dialog)
+    const ids = (this.byCall.get(callId) ?? new Set()).add(sipCallId)
+    this.byCall.set(callId, ids)
+    if (ids.size > MOST_DIALOGS) this.drop(ids, [...ids][DIALOGS_KEPT]!)
+    const [oldest] = this.byCall.keys()
+    if (this.byCall.size > MOST_CALLS && oldest !== undefined) this.take(oldest)
+  }
+
+  private drop(ids: Set<string>, sipCallId: string): void {
+    const gone = this.held.get(sipCallId)
+    const first = this.held.get([...ids][0]!)
+    if (gone !== undefined && first !== undefined) first.leftOut += gone.seen.length + gone.leftOut
+    ids.delete(sipCallId)
+    this.held.delete(sipCallId)
+  }
+
+  /** All of a call, in order; nothing is kept of it. Null when nothing was seen. */
+  take(callId: string): (Seens & { readonly trunkId: string | null }) | null {
+    const ids = this.byCall.get(callId)
+    if (ids === undefined) return null
+    this.byCall.delete(callId)
+    const dialogs = [...ids].flatMap(id => this.held.get(id) ?? [])
+    for (const id of ids) this.held.delete(id)
+    return { ...join(dialogs), trunkId: dialogs[0]?.trunkId ?? null }
+  }
+
+  /** What was seen under these Call-IDs, and stays. */
+  peek(...sipCallIds: readonly string[]): Seens {
+    return join(sipCallIds.flatMap(id => this.loose.get(id) ?? this.held.get(id) ?? []))
+  }
+}
+
+function join(dialogs: readonly Dialog[]): Seens {
+  const all = dialogs.flatMap(({ seen }) => seen).sort((one, other) => one.at - other.at)
+  const messages = all.map(({ txnId: _txn, guessed: _guessed, ...seen }) => seen)
+  return { messages, left_out: dialogs.reduce((sum, { leftOut }) => sum + leftOut, 0) }
+}
+
+const isResponse = (text: string): boolean => /^SIP\/2\.0 /i.test(text)
+
+/** Which ends the dialog has. */
+function learn(ends: Ends, framed: Framed): void {
+  const protocol = framed.protocol.toLowerCase()
+  if (protocol === 'udp' || protocol === 'tcp' || protocol === 'tls') ends.transport = protocol
+  else if (protocol === 'ws' || protocol === 'wss') ends.transport = protocol === 'ws' ? 'tcp' : 'tls'
+  if (framed.local !== null) ends.local = framed.local
+  if (framed.at === null) return
+  if (framed.way === 'came') ends.remote = framed.at
+  else if (!isResponse(framed.text)) ends.local = framed.at
+}
+
+function seenOf(framed: Framed, ends: Ends, at: number): Seen {
+  const { way, txnId } = framed
+  const sent = way === 'sent'
+  const text = maskSecrets(framed.text.replaceAll('\0', ''))
+  const guessed = sent && ends.remote === null
+  const remote = ends.remote ?? (sent ? destinationOf(text) : NOWHERE)
+  const local = ends.local ?? NOWHERE
+  const ways = sent ? { source: local, target: remote } : { source: remote, target: local }
+  const whole = text.length > LONGEST_MESSAGE ? `${text.slice(0, LONGEST_MESSAGE)}\r\n[cut]` : text
+  return { at, sent, ...ways, transport: ends.transport, made_up: way === 'made_up', text: whole, txnId, guessed }
+}
+
+/** The answer tells where its request had gone. */
+function correct(dialog: Dialog, framed: Framed): void {
+  for (const seen of dialog.seen) {
+    if (!seen.guessed || seen.txnId !== framed.txnId || framed.at === null) continue
+    seen.target = framed.at
+    seen.guessed = false
+  }
+}
+
+function destinationOf(text: string): string {
+  const route = /^Route[ \t]*:[^<\r\n]*<([^>\r\n]+)>/im.exec(text)?.[1]
+  const uri = parseUri(route ?? text.split(' ', 2)[1] ?? '')
+  if (uri?.scheme !== 'sip' && uri?.scheme !== 'sips') return NOWHERE
+  return formatHostPort({ host: uri.host, port: uri.port ?? (uri.scheme === 'sips' ? 5061 : 5060) })
+}
