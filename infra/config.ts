@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { isPublic, type PrivateHosts, readPrivateHosts } from '../media/shared/addresses.ts'
 import { bareHost, isLoopback } from './hosts.ts'
-import { readMailbox, readSmtpUrl } from './mail.ts'
+import { readMailbox, readSmtpUrl } from './mail-settings.ts'
 
 const port = z.coerce.number().int().min(0).max(65_535)
 const money = z.string().regex(/^\d+(?:\.\d{1,4})?$/, 'a decimal number with up to 4 places')

@@ -12,7 +12,7 @@ import type { Clock } from '../media/shared/clock.ts'
 import type { Log } from '../media/shared/log.ts'
 import { systemClock } from './clock.ts'
 import { bareHost, isLoopback } from './hosts.ts'
-import type { Mailbox, SmtpPlace } from './mail.ts'
+import type { Mailbox, SmtpPlace } from './mail-settings.ts'
 
 /** Before the second try and those after it, in ms. Servers that greylist want five minutes (RFC 6647, 5). */
 const AGAIN_MS = [15_000, 60_000, 300_000]

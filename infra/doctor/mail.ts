@@ -1,7 +1,8 @@
 /** Where codes for new passwords go: to a mail server that takes them, or to a folder that somebody must look into. */
 import { existsSync, readdirSync } from 'node:fs'
 import type { Config } from '../config.ts'
-import { mailFolder, type SmtpPlace } from '../mail.ts'
+import { mailFolder } from '../mail.ts'
+import type { SmtpPlace } from '../mail-settings.ts'
 import { isRemote, type SmtpFailure, trySmtp } from '../mail-smtp.ts'
 import { ANSWER_MS, about, type Finding, failureOf, inTime, many } from './finding.ts'
 import { isOpen } from './web.ts'

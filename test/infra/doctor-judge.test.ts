@@ -11,7 +11,7 @@ import { judgeSound, type SoundFound } from '../../infra/doctor/sound.ts'
 import { judgeModels, judgeSpeech } from '../../infra/doctor/speech.ts'
 import { judgeDisks } from '../../infra/doctor/storage.ts'
 import { isOpen, judgeControl, judgePublicUrl } from '../../infra/doctor/web.ts'
-import { readSmtpUrl } from '../../infra/mail.ts'
+import { readSmtpUrl } from '../../infra/mail-settings.ts'
 
 /** `bad its words`, a line each. */
 const said = (findings: readonly { verdict: string; text: string }[]) =>
