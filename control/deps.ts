@@ -1,4 +1,4 @@
-/** What control is built from. Nothing here is read from the environment: infra/config.ts does that. */
+/** What control is built from. Nothing here is read from the environment: infra/config/config.ts does that. */
 import { join } from 'node:path'
 import type { Redis } from 'ioredis'
 import type { PgBoss } from 'pg-boss'

@@ -11,12 +11,12 @@ import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const programs = {
-  start: 'infra/main.ts',
-  test: 'infra/check.ts',
-  admin: 'infra/admin.ts',
+  start: 'infra/bin/start.ts',
+  test: 'infra/bin/test.ts',
+  admin: 'infra/bin/admin.ts',
   bench: 'test/bench/main.ts',
-  openapi: 'infra/openapi.ts',
-  doctor: 'infra/doctor.ts',
+  openapi: 'infra/bin/openapi.ts',
+  doctor: 'infra/bin/doctor.ts',
 }
 const [task = '', ...rest] = process.argv.slice(2)
 const program = programs[task]

@@ -41,7 +41,7 @@ const allowed: Record<Room, readonly Room[]> = {
 const behind: Record<string, RegExp> = {
   'drachtio-srf': /^sip\/trunk\//,
   'sherpa-onnx-node': /^media\/models\/speech\/sherpa\.ts$/,
-  'onnxruntime-node': /^(?:media\/models\/speech\/silero|infra\/embedding\/encoder)\.ts$/,
+  'onnxruntime-node': /^(?:media\/models\/speech\/silero|infra\/models\/embedding\/encoder)\.ts$/,
   wabt: /^control\/knowledge\/index\/kernel\.ts$/,
   ai: /^media\/models\/text-model\.ts$/,
   '@ai-sdk/openai-compatible': /^media\/models\/text-model\.ts$/,
@@ -52,20 +52,20 @@ const behind: Record<string, RegExp> = {
   postgres: /^control\/db\//,
   'pg-boss': /^control\/(?:jobs|deps)\.ts$/,
   ws: /^media\/models\/vendor-socket\.ts$/,
-  '@opentelemetry/api': /^infra\/tracing\.ts$/,
-  '@opentelemetry/sdk-trace': /^infra\/tracing\.ts$/,
-  '@opentelemetry/exporter-trace-otlp-http': /^infra\/tracing\.ts$/,
-  '@opentelemetry/resources': /^infra\/tracing\.ts$/,
-  aws4fetch: /^infra\/blobs-s3\.ts$/,
-  nodemailer: /^infra\/mail-smtp\.ts$/,
-  undici: /^infra\/safe-fetch\.ts$/,
+  '@opentelemetry/api': /^infra\/adapters\/tracing\.ts$/,
+  '@opentelemetry/sdk-trace': /^infra\/adapters\/tracing\.ts$/,
+  '@opentelemetry/exporter-trace-otlp-http': /^infra\/adapters\/tracing\.ts$/,
+  '@opentelemetry/resources': /^infra\/adapters\/tracing\.ts$/,
+  aws4fetch: /^infra\/adapters\/blobs-s3\.ts$/,
+  nodemailer: /^infra\/adapters\/mail-smtp\.ts$/,
+  undici: /^infra\/adapters\/safe-fetch\.ts$/,
   fastify: /^control\//,
   '@fastify/multipart': /^control\/knowledge\/upload\.ts$/,
   '@fastify/swagger': /^control\/http\/openapi\.ts$/,
   '@fastify/swagger-ui': /^control\/http\/reference\.ts$/,
   'openapi-fetch': /^control\/(?:client\/client|dashboard\/page\/api\/client)\.ts$/,
   '@fastify/static': /^control\/dashboard\/routes\.ts$/,
-  vite: /^(?:infra\/dashboard|control\/dashboard\/vite\.config)\.ts$/,
+  vite: /^(?:infra\/tools\/dashboard|control\/dashboard\/vite\.config)\.ts$/,
   react: /^control\/dashboard\/page\//,
   '@mantine/core': /^control\/dashboard\/page\//,
   'wavesurfer.js': /^control\/dashboard\/page\/calls\/waveform\.tsx$/,
@@ -98,13 +98,13 @@ describe('imports', () => {
     expect(wrong).toEqual([])
   })
 
-  it('of control reach nothing of media but the contract and the ports', () => {
+  it('of control reach nothing of media but what is shared, the contract, the ports and the HTTP tool', () => {
     const wrong = imports.filter(
       ({ from, to }) =>
         to !== null &&
         roomOf(from) === 'control' &&
         roomOf(to) === 'media' &&
-        !/^media\/(?:contract\/|ports\.ts)/.test(to),
+        !/^media\/(?:shared|contract|ports|tools)\//.test(to),
     )
     expect(wrong).toEqual([])
   })

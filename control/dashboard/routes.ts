@@ -1,5 +1,5 @@
 /**
- * Serves the dashboard's page as it was built (infra/dashboard.ts). It has no way in of its own: the page uses the same
+ * Serves the dashboard's page as it was built (infra/tools/dashboard.ts). It has no way in of its own: the page uses the same
  * REST as everybody, with the session's cookie.
  */
 import { randomBytes } from 'node:crypto'

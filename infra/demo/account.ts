@@ -10,7 +10,7 @@ import { createProject, patchProject } from '../../control/projects/service.ts'
 import { createSoftphone } from '../../control/softphones/service.ts'
 import { createTrunk, patchTrunk, publishTrunks } from '../../control/trunks/service.ts'
 import { createWebhook, patchWebhook } from '../../control/webhooks/service.ts'
-import type { ControlParts } from '../parts.ts'
+import type { ControlParts } from '../wiring/parts.ts'
 
 export interface DemoFile {
   base_url: string

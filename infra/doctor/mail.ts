@@ -1,9 +1,9 @@
 /** Where codes for new passwords go: to a mail server that takes them, or to a folder that somebody must look into. */
 import { existsSync, readdirSync } from 'node:fs'
-import type { Config } from '../config.ts'
-import { mailFolder } from '../mail.ts'
-import type { SmtpPlace } from '../mail-settings.ts'
-import { isRemote, type SmtpFailure, trySmtp } from '../mail-smtp.ts'
+import { mailFolder } from '../adapters/mail.ts'
+import { isRemote, type SmtpFailure, trySmtp } from '../adapters/mail-smtp.ts'
+import type { Config } from '../config/config.ts'
+import type { SmtpPlace } from '../config/mail.ts'
 import { ANSWER_MS, about, type Finding, failureOf, inTime, many } from './finding.ts'
 import { isOpen } from './web.ts'
 

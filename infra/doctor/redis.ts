@@ -5,7 +5,7 @@ import { type BusAges, readBusAges, type StreamAge } from '../../media/contract/
 import { createControlBus } from '../../media/contract/bus-control.ts'
 import type { Heartbeat } from '../../media/contract/messages.ts'
 import { createSealer } from '../../media/contract/seal.ts'
-import { createLog } from '../log.ts'
+import { createLog } from '../adapters/log.ts'
 import { judgeEngines } from './engines.ts'
 import { ANSWER_MS, about, bytes, type Finding, failureOf, inTime, judgeClock, many, placeOf, time } from './finding.ts'
 
@@ -108,7 +108,7 @@ async function lookAtBus(redis: Redis, { prefix, secret }: RedisOptions): Promis
 
 export function judgeRedis({ place, tookMs, skewMs, info }: RedisFound): Finding[] {
   const version = info.get('redis_version') ?? '0'
-  const [major = 0, minor = 0] = version.split('.').map(Number)
+  const [major = 0, minor = 0] = version.split('../bin/doctor').map(Number)
   const findings = [...judgeMemory(info), ...judgePersistence(info), ...judgeClock(PART, 'Its clock', skewMs, tookMs)]
   if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
     findings.push(say.bad(`It is ${version}; its streams can do what is needed from 6.2 on.`, 'Upgrade.'))

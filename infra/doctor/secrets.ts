@@ -1,8 +1,8 @@
 /** Whether what must stay secret could be guessed, or read by others on this machine. Nothing of it is ever shown. */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Config, secretFiles } from '../config.ts'
-import { isLoopback } from '../hosts.ts'
+import { type Config, secretFiles } from '../config/config.ts'
+import { isLoopback } from '../config/hosts.ts'
 import { about, type Finding } from './finding.ts'
 
 const say = about('Secrets')

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import { encodeFrame, FrameDecoder } from '../../sip/server/wire.ts'
-import { bareHost, isLoopback } from '../hosts.ts'
+import { bareHost, isLoopback } from '../config/hosts.ts'
 import { ANSWER_MS, about, type Finding, failureOf, inTime } from './finding.ts'
 
 const say = about('SIP server')

@@ -3,7 +3,7 @@ import { createSocket } from 'node:dgram'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { isPublic } from '../../media/shared/addresses.ts'
-import { isLoopback, isWildcard } from '../hosts.ts'
+import { isLoopback, isWildcard } from '../config/hosts.ts'
 import { about, type Finding, many } from './finding.ts'
 
 const say = about('Sound')

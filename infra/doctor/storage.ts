@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import type { Blobs } from '../../media/shared/blobs.ts'
-import { createBlobs } from '../blobs.ts'
-import type { Config } from '../config.ts'
+import { createBlobs } from '../adapters/blobs.ts'
+import type { Config } from '../config/config.ts'
 import { about, bytes, type Finding, failureOf, inTime } from './finding.ts'
 
 const say = about('Blob store')

@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { isPublic } from '../../media/shared/addresses.ts'
-import type { Config } from '../config.ts'
-import { bareHost, isLoopback, isWildcard } from '../hosts.ts'
+import type { Config } from '../config/config.ts'
+import { bareHost, isLoopback, isWildcard } from '../config/hosts.ts'
 import { about, type Finding, failureOf } from './finding.ts'
 
 const say = about('Control')
@@ -74,7 +74,7 @@ export function isOpen({ PUBLIC_URL }: Pick<Config, 'PUBLIC_URL'>): boolean {
   if (PUBLIC_URL === undefined) return false
   const host = bareHost(new URL(PUBLIC_URL).hostname)
   if (/^[\d.]+$|:/.test(host)) return isPublic(host)
-  return host.includes('.') && !/\.(?:localhost|local|internal|lan|test|home\.arpa)$/.test(host)
+  return host.includes('../bin/doctor') && !/\.(?:localhost|local|internal|lan|test|home\.arpa)$/.test(host)
 }
 
 async function get(url: string): Promise<WebAnswer> {

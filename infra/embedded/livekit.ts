@@ -6,8 +6,8 @@ import { spawn } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathOf, run } from '../prepare.ts'
-import { ensurePackages, findPackages, type Packages } from '../python.ts'
+import { pathOf, run } from '../tools/prepare.ts'
+import { ensurePackages, findPackages, type Packages } from '../tools/python.ts'
 import { type Child, startChild } from './child.ts'
 
 /** Later versions carry replace directives, which `go install` refuses. */

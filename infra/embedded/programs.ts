@@ -83,7 +83,7 @@ export function startProcess(
   return startChild({
     name: options.name,
     command: process.execPath,
-    args: [path(`../${options.file}`)],
+    args: [path(`../bin/${options.file}`)],
     // Otherwise @livekit/rtc-node logs for its own developers.
     env: { ...process.env, ...options.env, NODE_ENV: 'production' },
     logFile: options.logFile,

@@ -2,8 +2,8 @@
 
 import { createSpeechClient } from '../../media/models/speech/client.ts'
 import type { Tts } from '../../media/ports/speech.ts'
-import { systemClock } from '../clock.ts'
-import { createLog } from '../log.ts'
+import { systemClock } from '../adapters/clock.ts'
+import { createLog } from '../adapters/log.ts'
 import { type AudioRunner, type Installation, openAudio } from './audio.ts'
 import { ScenarioError } from './scenario.ts'
 import { startOwnSpeech, startOwnStack } from './stack.ts'

@@ -16,7 +16,7 @@ import { type AgreedAudio, type LocalAudio, makeOffer, readAnswer } from '../../
 import { parseMessage } from '../../sip/text/parse.ts'
 import { parseNameAddr } from '../../sip/text/uri.ts'
 import { parseCSeq } from '../../sip/text/validate.ts'
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../adapters/clock.ts'
 import type { Line } from './line.ts'
 
 export const PHONE_RATE = 8000

@@ -3,7 +3,7 @@
  * ears, voice and brain that take no time, or the offline ones.
  */
 import { createSocket, type Socket } from 'node:dgram'
-import { systemClock } from '../../infra/clock.ts'
+import { systemClock } from '../../infra/adapters/clock.ts'
 import { Conversation } from '../../media/agent/conversation.ts'
 import { createScripted } from '../../media/models/scripted/scripted.ts'
 import { createSpeechClient, type SpeechClient } from '../../media/models/speech/client.ts'

@@ -3,7 +3,7 @@
  * callers hear themselves, or hold a conversation with ears, voice and brain that take no time and the real detector.
  */
 import { randomUUID } from 'node:crypto'
-import { systemClock } from '../../infra/clock.ts'
+import { systemClock } from '../../infra/adapters/clock.ts'
 import { Conversation } from '../../media/agent/conversation.ts'
 import { createSpeechClient, type SpeechClient } from '../../media/models/speech/client.ts'
 import type { AudioFrame, Leg, LegSink } from '../../media/ports/leg.ts'

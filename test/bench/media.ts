@@ -3,7 +3,7 @@
  * Echoes over SIP, ours and diago's, beside bare UDP echoes of the same packets; and whole conversations of ours. The same
  * caller for all, in turns, its packets spread over the 20 ms as those of real calls.
  */
-import { readConfig } from '../../infra/config.ts'
+import { readConfig } from '../../infra/config/config.ts'
 import { endpointMs } from '../../media/agent/endpointing.ts'
 import { type MediaCaller, startMediaCaller, type WindowReport } from './media-caller.ts'
 import { linesOf, seriesOf, told } from './media-lines.ts'

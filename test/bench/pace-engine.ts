@@ -3,7 +3,7 @@
  * behind them. A call is refused or given up after so many ms; that is all that becomes of it.
  */
 import { Redis } from 'ioredis'
-import { systemClock } from '../../infra/clock.ts'
+import { systemClock } from '../../infra/adapters/clock.ts'
 import { createEngineBus, type EngineBus } from '../../media/contract/bus-engine.ts'
 import type { CallPlan } from '../../media/contract/plan.ts'
 import { createSealer } from '../../media/contract/seal.ts'

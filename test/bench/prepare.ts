@@ -1,10 +1,10 @@
 /** What the parts of the bench need beyond the packages: fetched or built once, by the bench itself. */
 import { join } from 'node:path'
-import { readConfig } from '../../infra/config.ts'
+import { readConfig } from '../../infra/config/config.ts'
 import { buildLiveKit, findLiveKit } from '../../infra/embedded/livekit.ts'
-import { ensureEmbeddingModel } from '../../infra/embedding/model.ts'
-import { ensureModels } from '../../infra/models.ts'
-import { createTeller, ensurePrograms, type Teller } from '../../infra/prepare.ts'
+import { ensureEmbeddingModel } from '../../infra/models/embedding/model.ts'
+import { ensureModels } from '../../infra/models/offline-speech.ts'
+import { createTeller, ensurePrograms, type Teller } from '../../infra/tools/prepare.ts'
 
 type Need = (teller: Teller) => Promise<string | null>
 

@@ -11,8 +11,8 @@ import {
   TrackPublishOptions,
   TrackSource,
 } from '@livekit/rtc-node'
-import { systemClock } from '../../infra/clock.ts'
-import { goFirst } from '../../infra/priority.ts'
+import { systemClock } from '../../infra/adapters/clock.ts'
+import { goFirst } from '../../infra/adapters/priority.ts'
 import { Conversation } from '../../media/agent/conversation.ts'
 import { rms } from '../../media/audio/frames.ts'
 import { createSpeechClient, type SpeechClient } from '../../media/models/speech/client.ts'
@@ -104,7 +104,7 @@ const handlers = {
     speech = createSpeechClient({ host: '127.0.0.1', port, clock, log: quietLog })
     await speech.ready
     await warmUp()
-    goFirst(quietLog) // as infra/engine.ts does
+    goFirst(quietLog) // as infra/bin/engine.ts does
     if (!speech.hears()) throw new Error('the speech models are not installed')
   },
   async open({ id, seat, agent }: { id: number; seat: Seat; agent: RoomAgent }): Promise<void> {

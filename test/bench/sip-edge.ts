@@ -1,5 +1,5 @@
 /** The engine's edge as the benchmarks of signalling and sound run it: drachtio-srf, a trunk by source and number, RTP. */
-import { systemClock } from '../../infra/clock.ts'
+import { systemClock } from '../../infra/adapters/clock.ts'
 import type { InboundOffer } from '../../media/ports/inbound.ts'
 import { dtlsIdentity } from '../../media/rtp/dtls-crypto.ts'
 import { createPacer } from '../../media/rtp/pacer.ts'

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readConfig } from '../../infra/config.ts'
+import { readConfig } from '../../infra/config/config.ts'
 import { startSipServer } from '../../infra/embedded/programs.ts'
 import { forkRemote, usageOf } from './rpc.ts'
 import type { EdgeOrder } from './sip-edge.ts'

@@ -3,9 +3,9 @@
  * that take no time. Parley has its own silence, which its words choose; theirs is in their names.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { readConfig } from '../../infra/config.ts'
+import { readConfig } from '../../infra/config/config.ts'
 import { demoLines } from '../../infra/demo/script.ts'
-import type { Teller } from '../../infra/prepare.ts'
+import type { Teller } from '../../infra/tools/prepare.ts'
 import type { BenchOptions, Line, Measured, Series } from './report.ts'
 import { type Forked, forkRemote, median, percentile } from './rpc.ts'
 import type { CallersHandlers } from './talk-peers/callers.ts'

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
-import { readConfig } from '../../infra/config.ts'
-import { controlConfig } from '../../infra/parts.ts'
+import { readConfig } from '../../infra/config/config.ts'
+import { controlConfig } from '../../infra/wiring/parts.ts'
 import { ExaminersBusy } from '../../media/contract/trunk-check.ts'
 import { createControl, createTenant, type Tenant, type TestControl } from '../support/control.ts'
 

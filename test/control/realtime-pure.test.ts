@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { type Look, stepOf, toldOf } from '../../control/realtime/decide.ts'
 import { agentOf, isTalkRoom, monitoredCall, monitorRoom, newTalkRoom } from '../../control/realtime/names.ts'
 import { brainSecrets, notReady } from '../../control/realtime/ready.ts'
-import { readConfig } from '../../infra/config.ts'
+import { readConfig } from '../../infra/config/config.ts'
 
 const SECOND = 1000
 /** The caller came at 100 s and is looked at at 200 s; the invitation is good until 3700 s. */

@@ -7,13 +7,13 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ownedTables } from '../../control/accounts/data.ts'
 import { isOwned } from '../../control/accounts/export.ts'
+import { createTerminalMail, showMail } from '../../infra/adapters/mail.ts'
 import { takeHome } from '../../infra/embedded/home.ts'
-import { createTerminalMail, showMail } from '../../infra/mail.ts'
 import { createControl, createTenant, request, type Tenant, type TestControl } from '../support/control.ts'
 import { fillPersonal, IVAN } from '../support/personal.ts'
 import { until } from '../support/world.ts'
 
-const program = join(import.meta.dirname, '../../infra/admin.ts')
+const program = join(import.meta.dirname, '../../infra/bin/admin.ts')
 let control: TestControl
 let home: string
 beforeAll(async () => {

@@ -4,7 +4,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Allowed, allowedIn, auditPackages, judgeAudit } from '../../infra/audit.ts'
+import { type Allowed, allowedIn, auditPackages, judgeAudit } from '../../infra/tools/audit.ts'
 
 const TODAY = '2026-11-22'
 const ADVISORY = {

@@ -1,4 +1,4 @@
-/** `node infra/backup.ts` as a process of its own. */
+/** `node infra/bin/backup.ts` as a process of its own. */
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -10,7 +10,7 @@ import { createControl, createTenant, type Tenant, type TestControl } from '../s
 import { createDatabase } from '../support/database.ts'
 import { fillPersonal, IVAN } from '../support/personal.ts'
 
-const program = join(import.meta.dirname, '../../infra/backup.ts')
+const program = join(import.meta.dirname, '../../infra/bin/backup.ts')
 const SECRET = 'test secret of a backup'
 let control: TestControl
 let owner: Tenant

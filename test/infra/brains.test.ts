@@ -3,8 +3,8 @@
  * are local servers that speak their protocols; only the leg, what needs no network, and the clock are fakes.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Brains, type BrainsOptions, createBrains } from '../../infra/brains.ts'
-import { systemClock } from '../../infra/clock.ts'
+import { systemClock } from '../../infra/adapters/clock.ts'
+import { type Brains, type BrainsOptions, createBrains } from '../../infra/models/providers.ts'
 import { Conversation } from '../../media/agent/conversation.ts'
 import { phrasesFor } from '../../media/agent/phrases.ts'
 import type { CallEventBody, EndedReason, ProviderSwitch } from '../../media/contract/messages.ts'

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ConfigError, readConfig, SECRETS, SETTINGS } from '../../infra/config.ts'
+import { ConfigError, readConfig, SECRETS, SETTINGS } from '../../infra/config/config.ts'
 
 let folder: string
 beforeAll(() => {

@@ -1,5 +1,5 @@
 /**
- * The chart of infra/helm, held against what its pods run. Its templates are always looked through; they are rendered, linted
+ * The chart of infra/deploy/helm, held against what its pods run. Its templates are always looked through; they are rendered, linted
  * and held against Kubernetes' own schemas where Helm and kubeconform are in the cache (`npm run test:full` builds them).
  */
 import { execFileSync, spawnSync } from 'node:child_process'
@@ -8,11 +8,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
-import { readConfig, SETTINGS } from '../../infra/config.ts'
-import { findChartTools, KUBERNETES } from '../../infra/helm/tools.ts'
+import { readConfig, SETTINGS } from '../../infra/config/config.ts'
+import { findChartTools, KUBERNETES } from '../../infra/deploy/helm/tools.ts'
 import { compose, copiedTo, environmentOf, neededBy, read, root, wordsOf } from './deployment-files.ts'
 
-const CHART = 'infra/helm/parley'
+const CHART = 'infra/deploy/helm/parley'
 const chart = parse(read(`${CHART}/Chart.yaml`)) as { version: string; appVersion: string }
 type Values = { [key: string]: Values | string | number | boolean | null }
 const values = parse(read(`${CHART}/values.yaml`)) as Values
@@ -51,12 +51,12 @@ describe('the templates', () => {
     }
   })
 
-  it('say what the files of infra/docker say', () => {
+  it('say what the files of infra/deploy/docker say', () => {
     const text = Object.fromEntries(templates)
     const lines = (from: string) => from.split('\n').map(line => line.trim())
-    const redis = lines(read('infra/docker/redis.conf')).filter(line => line !== '' && !line.startsWith('#'))
+    const redis = lines(read('infra/deploy/docker/redis.conf')).filter(line => line !== '' && !line.startsWith('#'))
     expect(redis.filter(line => !lines(text['redis.yaml']!).includes(line))).toEqual([])
-    const spammers = /<spammers[\s\S]*<\/spammers>/.exec(read('infra/docker/drachtio.conf.xml'))![0]
+    const spammers = /<spammers[\s\S]*<\/spammers>/.exec(read('infra/deploy/docker/drachtio.conf.xml'))![0]
     expect(lines(text['drachtio.yaml']!).join('\n')).toContain(lines(spammers).join('\n'))
   })
 
@@ -124,7 +124,10 @@ const CHOICES: Record<string, string[]> = {
 const tools = findChartTools(readConfig().cache)
 const flags = (choice: string) => CHOICES[choice]!.flatMap(pair => ['--set', pair])
 const helm = (...args: string[]) =>
-  spawnSync(tools!.helm, [...args, '--kube-version', KUBERNETES], { cwd: join(root, 'infra/helm'), encoding: 'utf8' })
+  spawnSync(tools!.helm, [...args, '--kube-version', KUBERNETES], {
+    cwd: join(root, 'infra/deploy/helm'),
+    encoding: 'utf8',
+  })
 
 describe.skipIf(tools === null).each(Object.keys(CHOICES))('the chart %s', choice => {
   let text: string
@@ -157,7 +160,7 @@ describe.skipIf(tools === null).each(Object.keys(CHOICES))('the chart %s', choic
 
   it('gives its programs settings that they take, each once', () => {
     const folder = mkdtempSync(join(tmpdir(), 'parley-chart-'))
-    execFileSync('sh', [join(root, 'infra/docker/make-secrets.sh'), join(folder, 's')])
+    execFileSync('sh', [join(root, 'infra/deploy/docker/make-secrets.sh'), join(folder, 's')])
     for (const name of ['s3_access_key', 's3_secret_key'])
       execFileSync('sh', ['-c', `echo key > '${folder}/s/${name}'`])
     writeFileSync(join(folder, 's/smtp_url'), 'smtp://parley:word@mail.example.com:587')
@@ -281,7 +284,7 @@ describe.skipIf(tools === null).each(Object.keys(CHOICES))('the chart %s', choic
 
   it('gives each of our programs longer to end than it takes', () => {
     const stopSeconds =
-      Number(/^const STOP_MS = ([\d_]+)$/m.exec(read('infra/process.ts'))![1]!.replace('_', '')) / 1000
+      Number(/^const STOP_MS = ([\d_]+)$/m.exec(read('infra/bin/run-until-stopped.ts'))![1]!.replace('_', '')) / 1000
     for (const part of ['control', 'engine']) {
       const { terminationGracePeriodSeconds, containers: all } = workload(part).spec.template.spec
       const before = Number(/"sleep","(\d+)"/.exec(JSON.stringify(all))?.[1] ?? 0)
@@ -297,7 +300,7 @@ describe.skipIf(tools === null).each(Object.keys(CHOICES))('the chart %s', choic
     expect(workload('engine').spec['replicas'] === undefined).toBe(scaler !== undefined)
     if (!scaler) return
     const [metric] = scaler.spec['metrics'] as { pods: { metric: { name: string } } }[]
-    expect(read('infra/engine.ts')).toContain(`gauge('${metric!.pods.metric.name}',`)
+    expect(read('infra/bin/engine.ts')).toContain(`gauge('${metric!.pods.metric.name}',`)
   })
 })
 

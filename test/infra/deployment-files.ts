@@ -38,12 +38,12 @@ export interface Compose {
   networks: { inside: { ipam: { config: { subnet: string }[] } } }
 }
 
-export const composeText = read('infra/docker/compose.yaml')
+export const composeText = read('infra/deploy/docker/compose.yaml')
 export const compose = parse(composeText, { merge: true }) as Compose
 
 /** What `.env` sets. */
 export const VARIABLES: Record<string, string> = Object.fromEntries(
-  [...read('infra/docker/.env.example').matchAll(/^([A-Z_]+)=(.*)$/gm)].map(match => [match[1]!, match[2]!]),
+  [...read('infra/deploy/docker/.env.example').matchAll(/^([A-Z_]+)=(.*)$/gm)].map(match => [match[1]!, match[2]!]),
 )
 
 /** `${NAME}`, `${NAME:-default}`, `${NAME:?words}` and `$$`, as compose has them. */
@@ -68,7 +68,7 @@ export interface Stage {
   lines: string[]
 }
 
-export const dockerfile = read('infra/docker/Dockerfile')
+export const dockerfile = read('infra/deploy/docker/Dockerfile')
 
 export const stages: Stage[] = dockerfile
   .replace(/^\s*#.*\n/gm, '')

@@ -1,5 +1,5 @@
 /**
- * The containers, held against what they run: each variable, port, command and file of infra/docker is one that the programs
+ * The containers, held against what they run: each variable, port, command and file of infra/deploy/docker is one that the programs
  * know. Nothing is started here but the script that makes secrets. The chart has a test of its own.
  */
 import { execFileSync } from 'node:child_process'
@@ -9,10 +9,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { commands } from '../../infra/admin/commands.ts'
-import { readConfig, SETTINGS } from '../../infra/config.ts'
+import { readConfig, SETTINGS } from '../../infra/config/config.ts'
 import { LIVEKIT_VERSION } from '../../infra/embedded/livekit.ts'
-import { modelsFolder } from '../../infra/models.ts'
-import { whisperPath } from '../../infra/whisper.ts'
+import { modelsFolder } from '../../infra/models/offline-speech.ts'
+import { whisperPath } from '../../infra/models/whisper.ts'
 import {
   type Compose,
   closureOf,
@@ -42,7 +42,7 @@ const engines = ours.filter(([name]) => name.startsWith('engine'))
 const service = (name: string): Service => compose.services[name]!
 const target = (one: Service) => one.build!.target
 const manifest = JSON.parse(read('package.json')) as { version: string; scripts: Record<string, string> }
-const livekit = parse(read('infra/docker/livekit.yaml')) as {
+const livekit = parse(read('infra/deploy/docker/livekit.yaml')) as {
   port: number
   key_file: string
   rtc: { udp_port: number; tcp_port: number }
@@ -63,7 +63,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }))
 
 const makeSecrets = (name: string, ...hosts: string[]) =>
-  execFileSync('sh', [join(root, 'infra/docker/make-secrets.sh'), join(folder, name), ...hosts])
+  execFileSync('sh', [join(root, 'infra/deploy/docker/make-secrets.sh'), join(folder, name), ...hosts])
 const secret = (name: string) => readFileSync(join(folder, 'secrets', name), 'utf8')
 
 /** All that a service's program finds in its environment. */
@@ -99,14 +99,16 @@ describe('the settings of a container', () => {
   })
 
   it('may be more, by names that are known', () => {
-    const names = [...read('infra/docker/parley.env.example').matchAll(/^#? ?([A-Z_]+)=/gm)].map(match => match[1]!)
+    const names = [...read('infra/deploy/docker/parley.env.example').matchAll(/^#? ?([A-Z_]+)=/gm)].map(
+      match => match[1]!,
+    )
     expect(names.length).toBeGreaterThan(3)
     expect(names.filter(name => !SETTINGS.includes(name))).toEqual([])
     for (const [, one] of ours) expect(one.env_file).toEqual([{ path: 'parley.env', required: false }])
   })
 
   it('are more where mail is sent', () => {
-    const mail = parse(read('infra/docker/compose.mail.yaml'), { merge: true }) as Compose
+    const mail = parse(read('infra/deploy/docker/compose.mail.yaml'), { merge: true }) as Compose
     expect(Object.keys(mail.services)).toEqual(ours.map(([name]) => name).filter(name => name.startsWith('control')))
     expect(mail.secrets).toEqual({ smtp_url: { file: 'secrets/smtp_url' } })
     writeFileSync(join(folder, 'smtp_url'), 'smtp://parley:word@mail.example.com:587\n')
@@ -147,7 +149,7 @@ describe('a port', () => {
     const controls = ours.filter(([name]) => name.startsWith('control')).map(([name]) => name)
     const ports = controls.map(name => readConfig(environment(service(name))).HTTP_PORT)
     const addresses = controls.map((name, index) => `${name}:${ports[index]}`)
-    expect(read('infra/docker/Caddyfile')).toContain(`reverse_proxy ${addresses.join(' ')} {`)
+    expect(read('infra/deploy/docker/Caddyfile')).toContain(`reverse_proxy ${addresses.join(' ')} {`)
     expect(livekit.webhook.urls).toEqual(addresses.map(address => `http://${address}/livekit/webhook`))
     for (const [index, name] of controls.entries()) {
       expect(service(name).expose).toContain(String(ports[index]))
@@ -165,7 +167,7 @@ describe('a port', () => {
 
   it('of the SIP server is where engines connect to, on loopback alone', () => {
     const { DRACHTIO_HOST, DRACHTIO_PORT, SIP_PORT } = engine()
-    const admin = /<admin port="(\d+)"[^>]*>([^<]+)<\/admin>/.exec(read('infra/docker/drachtio.conf.xml'))!
+    const admin = /<admin port="(\d+)"[^>]*>([^<]+)<\/admin>/.exec(read('infra/deploy/docker/drachtio.conf.xml'))!
     expect([admin[2], Number(admin[1])]).toEqual([DRACHTIO_HOST, DRACHTIO_PORT])
     expect(DRACHTIO_HOST).toBe('127.0.0.1')
     expect(service('drachtio').healthcheck!.test.at(-1)).toContain(`/${DRACHTIO_HOST}/${DRACHTIO_PORT}`)
@@ -183,10 +185,10 @@ describe('a port', () => {
   it('of LiveKit, Redis and Postgres is the one in their addresses', () => {
     const { LIVEKIT_URL, REDIS_URL } = engine()
     expect(new URL(LIVEKIT_URL!)).toMatchObject({ hostname: 'livekit', port: String(livekit.port) })
-    const redisPort = /^port (\d+)$/m.exec(read('infra/docker/redis.conf'))![1]
+    const redisPort = /^port (\d+)$/m.exec(read('infra/deploy/docker/redis.conf'))![1]
     expect(new URL(REDIS_URL!)).toMatchObject({ hostname: 'redis', port: redisPort })
     expect(new URL(secret('database_url'))).toMatchObject({ hostname: 'postgres', port: '5432', username: 'parley' })
-    expect(read('infra/docker/Caddyfile')).toContain(`reverse_proxy livekit:${livekit.port}`)
+    expect(read('infra/deploy/docker/Caddyfile')).toContain(`reverse_proxy livekit:${livekit.port}`)
     expect(published('redis')).toEqual([`127.0.0.1:${redisPort}:${redisPort}`])
     const { udp_port, tcp_port } = livekit.rtc
     expect(published('livekit')).toEqual([
@@ -231,11 +233,11 @@ describe('a command', () => {
     const { PARLEY_CACHE } = environmentOf('speech')
     expect(words[words.indexOf('--models') + 1]).toBe(modelsFolder(PARLEY_CACHE!))
     expect(words[words.indexOf('--whisper') + 1]).toBe(whisperPath(PARLEY_CACHE!))
-    expect(linesOf('models')).toContain(`RUN node infra/docker/models.ts ${PARLEY_CACHE}`)
+    expect(linesOf('models')).toContain(`RUN node infra/deploy/docker/models.ts ${PARLEY_CACHE}`)
   })
 
   it('that builds the dashboard finds what the page is made of', () => {
-    const { files } = neededBy(['infra/docker/dashboard.ts', 'control/dashboard/page/main.tsx'])
+    const { files } = neededBy(['infra/deploy/docker/dashboard.ts', 'control/dashboard/page/main.tsx'])
     const copied = copiedTo('dashboard')
     expect(files.filter(file => !copied.some(path => file === path || file.startsWith(`${path}/`)))).toEqual([])
     const base = /"extends": "([^"]+)"/.exec(read('control/dashboard/tsconfig.json'))![1]!
@@ -245,7 +247,7 @@ describe('a command', () => {
   })
 
   it('that fetches models finds all its files, and needs no package', () => {
-    const { files, packages } = neededBy(['infra/docker/models.ts'], SPEECH_LOADERS)
+    const { files, packages } = neededBy(['infra/deploy/docker/models.ts'], SPEECH_LOADERS)
     const copied = copiedTo('models')
     expect(files.filter(file => !copied.includes(file))).toEqual([])
     expect(copied.filter(path => path.endsWith('.ts') && !files.includes(path))).toEqual([])
@@ -257,22 +259,22 @@ describe('an image', () => {
   const unasked: Record<string, readonly string[]> = {
     control: SPEECH_LOADERS,
     // Engines ask control what is known, and make no vectors.
-    engine: [...SPEECH_LOADERS, 'infra/embedding/encoder.ts'],
+    engine: [...SPEECH_LOADERS, 'infra/models/embedding/encoder.ts'],
   }
   const entries = {
     control: [
-      'infra/control.ts',
-      'infra/admin.ts',
-      'infra/doctor.ts',
+      'infra/bin/control.ts',
+      'infra/bin/admin.ts',
+      'infra/bin/doctor.ts',
       'control/knowledge/extract/worker.ts',
-      'infra/embedding/worker.ts',
+      'infra/models/embedding/worker.ts',
     ],
-    engine: ['infra/engine.ts', 'infra/doctor.ts'],
+    engine: ['infra/bin/engine.ts', 'infra/bin/doctor.ts'],
     speech: ['media/models/speech/main.ts', 'media/models/speech/whisper-worker.ts'],
   }
 
   it.each(Object.entries(entries))('lacks no package that it needs: %s', (image, programs) => {
-    const { packages } = neededBy([...programs, 'infra/docker/health.ts'], unasked[image])
+    const { packages } = neededBy([...programs, 'infra/deploy/docker/health.ts'], unasked[image])
     const needed = closureOf(packages)
     expect(needed.size).toBeGreaterThan(3)
     const removed = removedFrom(`packages-${image}`)
@@ -288,9 +290,9 @@ describe('an image', () => {
     const ignored = read('.dockerignore').split('\n')
     const tops = new Set(stages.flatMap(({ name }) => copiedTo(name)).map(path => path.split('/')[0]!))
     expect([...tops].filter(path => !ignored.includes(`!${path}`))).toEqual([])
-    expect(ignored).toContain('infra/docker/secrets')
+    expect(ignored).toContain('infra/deploy/docker/secrets')
     for (const [, one] of services.filter(([, { build }]) => build)) {
-      expect(one.build).toMatchObject({ context: '../..', dockerfile: 'infra/docker/Dockerfile' })
+      expect(one.build).toMatchObject({ context: '../../..', dockerfile: 'infra/deploy/docker/Dockerfile' })
       expect(stages.map(({ name }) => name)).toContain(target(one))
     }
   })
@@ -334,7 +336,9 @@ describe('a container', () => {
   })
 
   it.each(ours)('has longer to end than its program takes: %s', (_, one) => {
-    const stopMs = Number(/^const STOP_MS = ([\d_]+)$/m.exec(read('infra/process.ts'))![1]!.replace('_', ''))
+    const stopMs = Number(
+      /^const STOP_MS = ([\d_]+)$/m.exec(read('infra/bin/run-until-stopped.ts'))![1]!.replace('_', ''),
+    )
     expect(stopMs).toBeGreaterThan(1000)
     const drainMs = Number(one.environment?.['ENGINE_DRAIN_SECONDS'] ?? 0) * 1000
     expect(Number.parseInt(one.stop_grace_period!, 10) * 1000).toBeGreaterThan(stopMs + drainMs)
@@ -350,13 +354,14 @@ describe('a container', () => {
     expect(new Set(used)).toEqual(new Set(one.secrets ?? []))
     for (const volume of one.volumes ?? []) {
       const [from] = volume.split(':')
-      if (from!.startsWith('./')) expect(exists(join('infra/docker', from!))).toBe(true)
+      if (from!.startsWith('./')) expect(exists(join('infra/deploy/docker', from!))).toBe(true)
       else expect(Object.keys(compose.volumes)).toContain(from)
     }
     for (const name of Object.keys(one.depends_on ?? {})) expect(Object.keys(compose.services)).toContain(name)
   })
 
-  const fileOf = (volume: string) => (volume.startsWith('./') ? read(join('infra/docker', volume.split(':')[0]!)) : '')
+  const fileOf = (volume: string) =>
+    volume.startsWith('./') ? read(join('infra/deploy/docker', volume.split(':')[0]!)) : ''
 })
 
 describe('make-secrets.sh', () => {
@@ -389,11 +394,11 @@ describe('the runbook', () => {
     for (const name of named.filter(one => !one.endsWith('-3'))) expect(Object.keys(compose.services)).toContain(name)
     for (const [, script] of blocks.matchAll(/npm run ([\w:-]+)/g))
       expect(Object.keys(manifest.scripts)).toContain(script)
-    for (const [, command] of blocks.matchAll(/infra\/admin\.ts ([\w-]+)/g))
+    for (const [, command] of blocks.matchAll(/infra\/bin\/admin\.ts ([\w-]+)/g))
       expect(Object.keys(commands)).toContain(command)
-    const paths = [...text.matchAll(/\binfra\/(?:docker|helm)[\w./-]*/g)].map(match => match[0].replace(/[./]+$/, ''))
+    const paths = [...text.matchAll(/\binfra\/deploy\/(?:docker|helm)[\w./-]*/g)].map(match => match[0].replace(/[./]+$/, ''))
     expect(paths.length).toBeGreaterThan(5)
-    const made = /^infra\/docker\/(?:secrets|\.env$|parley\.env$)/
+    const made = /^infra\/deploy\/docker\/(?:secrets|\.env$|parley\.env$)/
     expect(paths.filter(path => !made.test(path) && !exists(path))).toEqual([])
   })
 })

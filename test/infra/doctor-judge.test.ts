@@ -1,5 +1,6 @@
 /** What the doctor thinks of what it found, where a test cannot break the real thing: clocks, disks, NATs. */
 import { describe, expect, it } from 'vitest'
+import { readSmtpUrl } from '../../infra/config/mail.ts'
 import { failureOf, judgeClock } from '../../infra/doctor/finding.ts'
 import { judgeLiveKit } from '../../infra/doctor/livekit.ts'
 import { judgeFolder, judgeSmtp } from '../../infra/doctor/mail.ts'
@@ -11,7 +12,6 @@ import { judgeSound, type SoundFound } from '../../infra/doctor/sound.ts'
 import { judgeModels, judgeSpeech } from '../../infra/doctor/speech.ts'
 import { judgeDisks } from '../../infra/doctor/storage.ts'
 import { isOpen, judgeControl, judgePublicUrl } from '../../infra/doctor/web.ts'
-import { readSmtpUrl } from '../../infra/mail-settings.ts'
 
 /** `bad its words`, a line each. */
 const said = (findings: readonly { verdict: string; text: string }[]) =>

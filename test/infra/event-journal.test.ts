@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { openEventJournal } from '../../infra/event-journal.ts'
+import { openEventJournal } from '../../infra/adapters/event-outbox.ts'
 import { createEventSender } from '../../media/contract/event-sender.ts'
 import type { EventJournal } from '../../media/ports/event-outbox.ts'
 import { fakeClock } from '../fakes/line.ts'

@@ -19,7 +19,7 @@ const Panel = z.object({
 })
 const dashboard = z
   .object({ title: z.string(), uid: z.string(), panels: z.array(Panel) })
-  .parse(JSON.parse(readFileSync(join(root, 'infra/grafana/parley.json'), 'utf8')))
+  .parse(JSON.parse(readFileSync(join(root, 'infra/deploy/grafana/parley.json'), 'utf8')))
 const expressions = dashboard.panels.flatMap(({ title, targets }) =>
   targets.map(({ refId, expr, legendFormat }) => ({ title, refId, expr, legendFormat })),
 )

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { ConfigError, readConfig } from '../../infra/config.ts'
+import { ConfigError, readConfig } from '../../infra/config/config.ts'
 import { all, build, openSearxng } from '../control/leads/sources/rig.ts'
 
 const none = { OVERPASS_URL: undefined, NOMINATIM_URL: undefined, SEARXNG_URL: undefined }

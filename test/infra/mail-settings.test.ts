@@ -1,7 +1,7 @@
 /** What an operator may write in SMTP_URL and MAIL_FROM, and what is refused. */
 import { describe, expect, it } from 'vitest'
-import { ConfigError, readConfig } from '../../infra/config.ts'
-import { type Mailbox, readMailbox, readSmtpUrl, type SmtpPlace } from '../../infra/mail-settings.ts'
+import { ConfigError, readConfig } from '../../infra/config/config.ts'
+import { type Mailbox, readMailbox, readSmtpUrl, type SmtpPlace } from '../../infra/config/mail.ts'
 
 const LOGIN = { user: 'robot@parley.test', password: 'p@ss:w/rd%' }
 

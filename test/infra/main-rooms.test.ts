@@ -10,7 +10,7 @@ import type { DemoFile } from '../../infra/demo/account.ts'
 import { livekitBinary } from '../support/livekit.ts'
 import { until } from '../support/world.ts'
 
-const main = join(import.meta.dirname, '../../infra/main.ts')
+const main = join(import.meta.dirname, '../../infra/bin/start.ts')
 
 it.skipIf(livekitBinary === null)('npm start opens rooms', { timeout: 300_000 }, async () => {
   const home = await mkdtemp(join(tmpdir(), 'parley-main-'))

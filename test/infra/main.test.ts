@@ -12,7 +12,7 @@ import type { DemoFile } from '../../infra/demo/account.ts'
 import { examine, worst } from '../support/doctor.ts'
 import { until } from '../support/world.ts'
 
-const main = join(import.meta.dirname, '../../infra/main.ts')
+const main = join(import.meta.dirname, '../../infra/bin/start.ts')
 let home: string
 const started: ChildProcess[] = []
 
@@ -104,7 +104,7 @@ describe('npm start', { timeout: 400_000 }, () => {
       const env = { ...process.env, PARLEY_HOME: home }
       return (await promisify(execFile)(process.execPath, [program, ...args, '--json'], { env })).stdout
     }
-    const program = join(import.meta.dirname, '../../infra/admin.ts')
+    const program = join(import.meta.dirname, '../../infra/bin/admin.ts')
     expect(JSON.parse(await admin('accounts'))).toMatchObject([{ id: demo().owner_id, name: 'Demo' }])
     await admin('create-account', '--email', 'ada@example.com')
     const headers = { 'content-type': 'application/json' }

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { keepOpenCalls } from '../../infra/open-calls.ts'
+import { keepOpenCalls } from '../../infra/adapters/open-calls.ts'
 import type { OpenCall } from '../../sip/trunk/requests/open-calls.ts'
 import { quietLog, until } from '../support/world.ts'
 

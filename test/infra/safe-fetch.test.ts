@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTcp } from 'node:net'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it } from 'vitest'
-import { createSafeFetch, isPublic } from '../../infra/safe-fetch.ts'
+import { createSafeFetch, isPublic } from '../../infra/adapters/safe-fetch.ts'
 import type { FetchRequest } from '../../media/shared/fetch.ts'
 
 const open: { close(): void }[] = []

@@ -1,7 +1,7 @@
 /** A carrier made of Kamailio and rtpengine, with baresip as who is called through it. */
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
-import { onPath } from '../../infra/prepare.ts'
+import { onPath } from '../../infra/tools/prepare.ts'
 import type { TrunkPlan } from '../../media/contract/plan.ts'
 import { trunkPlan } from '../sip/trunk/bench.ts'
 import { until } from '../support/world.ts'

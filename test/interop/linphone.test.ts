@@ -1,6 +1,6 @@
 /** Linphone, driven by its command line. */
 import { expect } from 'vitest'
-import { onPath } from '../../infra/prepare.ts'
+import { onPath } from '../../infra/tools/prepare.ts'
 import { callPlan } from '../sip/trunk/bench.ts'
 import { until } from '../support/world.ts'
 import { interop } from './interop.ts'

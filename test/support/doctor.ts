@@ -1,11 +1,11 @@
-/** `node infra/doctor.ts` as a process of its own. */
+/** `node infra/bin/doctor.ts` as a process of its own. */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import type { Finding, Verdict } from '../../infra/doctor/finding.ts'
 import { freePort } from '../../infra/embedded/ports.ts'
 
-const program = join(import.meta.dirname, '../../infra/doctor.ts')
+const program = join(import.meta.dirname, '../../infra/bin/doctor.ts')
 
 export interface Told {
   code: number | null

@@ -1,5 +1,5 @@
 /**
- * A real drachtio-server, as `infra/docker` runs it, in place of the embedded SIP server: where the run names its program
+ * A real drachtio-server, as `infra/deploy/docker` runs it, in place of the embedded SIP server: where the run names its program
  * (PARLEY_TEST_DRACHTIO), since no registry has it.
  */
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { startChild } from '../../infra/embedded/child.ts'
 import { listening } from '../../infra/embedded/ports.ts'
 import type { ProgramOptions, startSipServer } from '../../infra/embedded/programs.ts'
 
-const CONFIG = join(import.meta.dirname, '../../infra/docker/drachtio.conf.xml')
+const CONFIG = join(import.meta.dirname, '../../infra/deploy/docker/drachtio.conf.xml')
 
 const READY_MS = 20_000
 

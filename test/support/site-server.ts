@@ -1,7 +1,7 @@
 /** Many sites on one port of loopback, by the name that is asked for; a site may be an endless one, or a slow one. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createSafeFetch } from '../../infra/safe-fetch.ts'
+import { createSafeFetch } from '../../infra/adapters/safe-fetch.ts'
 import type { Fetch } from '../../media/shared/fetch.ts'
 
 export type SiteAnswer =

@@ -1,6 +1,6 @@
 /** Voices and ears of the tests: the stack's own speech process makes what callers say and reads what agents said. */
 import { writeFileSync } from 'node:fs'
-import { systemClock } from '../../infra/clock.ts'
+import { systemClock } from '../../infra/adapters/clock.ts'
 import { concatPcm, frameSamples, rms } from '../../media/audio/frames.ts'
 import { createResampler } from '../../media/audio/resample.ts'
 import { encodeWav } from '../../media/audio/wav.ts'

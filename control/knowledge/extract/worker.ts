@@ -1,6 +1,6 @@
 /**
  * The process that reads one document, and ends: nothing of it can reach the next. Its standard input is the document. It
- * may read no file but its own code, and has neither the environment nor a shell (see infra/extractor.ts).
+ * may read no file but its own code, and has neither the environment nor a shell (see infra/adapters/extractor.ts).
  */
 import { Worker } from 'node:worker_threads'
 import { type Block, KnowledgeError } from '../types.ts'

@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto'
 import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { run, type Teller } from '../../../infra/prepare.ts'
-import { ensurePackages, findPackages, type Packages } from '../../../infra/python.ts'
+import { run, type Teller } from '../../../infra/tools/prepare.ts'
+import { ensurePackages, findPackages, type Packages } from '../../../infra/tools/python.ts'
 
 export const PIPECAT_VERSION = '1.14.0'
 const WITH_PIPECAT = `

@@ -1,8 +1,8 @@
 /** Writes `recorded.jsonl` anew with the models of this machine: `node record.ts [part of an id]...`. */
 import { writeFileSync } from 'node:fs'
-import { systemClock } from '../../../infra/clock.ts'
-import { readConfig } from '../../../infra/config.ts'
-import { modelsFolder } from '../../../infra/models.ts'
+import { systemClock } from '../../../infra/adapters/clock.ts'
+import { readConfig } from '../../../infra/config/config.ts'
+import { modelsFolder } from '../../../infra/models/offline-speech.ts'
 import { createSpeechClient } from '../../../media/models/speech/client.ts'
 import { startSpeechServer } from '../../../media/models/speech/server.ts'
 import { loadModels } from '../../../media/models/speech/sherpa.ts'

@@ -1,8 +1,8 @@
 /** What is claimed to have been heard, against what a recogniser hears in the sound up to the cut. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { systemClock } from '../../../infra/clock.ts'
-import { readConfig } from '../../../infra/config.ts'
-import { modelsFolder } from '../../../infra/models.ts'
+import { systemClock } from '../../../infra/adapters/clock.ts'
+import { readConfig } from '../../../infra/config/config.ts'
+import { modelsFolder } from '../../../infra/models/offline-speech.ts'
 import { heardText, paceOf } from '../../../media/agent/heard.ts'
 import { fromFirstSound } from '../../../media/agent/speech-output.ts'
 import { concatPcm, createChunker } from '../../../media/audio/frames.ts'

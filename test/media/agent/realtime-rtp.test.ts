@@ -1,7 +1,7 @@
 /** Bytes of a real RTP session to the model's socket and back, and a recording of the same call. */
 import { createSocket, type Socket } from 'node:dgram'
 import { afterEach, describe, expect, it } from 'vitest'
-import { systemClock } from '../../../infra/clock.ts'
+import { systemClock } from '../../../infra/adapters/clock.ts'
 import { RealtimeConversation } from '../../../media/agent/realtime.ts'
 import { decodeG711, encodeG711, type G711 } from '../../../media/audio/g711.ts'
 import { createEnergyVad } from '../../../media/models/energy-vad.ts'

@@ -3,9 +3,9 @@
  * (`recorded.jsonl`, beside them); the long run listens anew, through the speech process.
  */
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { systemClock } from '../../../infra/clock.ts'
-import { readConfig } from '../../../infra/config.ts'
-import { modelsFolder } from '../../../infra/models.ts'
+import { systemClock } from '../../../infra/adapters/clock.ts'
+import { readConfig } from '../../../infra/config/config.ts'
+import { modelsFolder } from '../../../infra/models/offline-speech.ts'
 import { createSpeechClient } from '../../../media/models/speech/client.ts'
 import { startSpeechServer } from '../../../media/models/speech/server.ts'
 import { loadModels } from '../../../media/models/speech/sherpa.ts'

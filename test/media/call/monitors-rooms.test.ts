@@ -1,7 +1,7 @@
 /** Operators of a real call in a real LiveKit room: on a leg at a telephone's rate, and on one that is a room itself. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { systemClock } from '../../../infra/clock.ts'
+import { systemClock } from '../../../infra/adapters/clock.ts'
 import { Conversation } from '../../../media/agent/conversation.ts'
 import { Monitors } from '../../../media/call/monitors.ts'
 import type { CallEventBody, MonitorMode } from '../../../media/contract/messages.ts'

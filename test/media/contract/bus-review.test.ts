@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { describe, expect, inject, it } from 'vitest'
-import { systemClock } from '../../../infra/clock.ts'
+import { systemClock } from '../../../infra/adapters/clock.ts'
 import { busKeys, claimCall } from '../../../media/contract/bus.ts'
 import { createControlBus } from '../../../media/contract/bus-control.ts'
 import { AskUnanswered, createEngineBus } from '../../../media/contract/bus-engine.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
-import { systemClock } from '../../../infra/clock.ts'
+import { systemClock } from '../../../infra/adapters/clock.ts'
 import { busKeys } from '../../../media/contract/bus.ts'
 import { type ControlBus, createControlBus } from '../../../media/contract/bus-control.ts'
 import { AskUnanswered, createEngineBus, type EngineBus } from '../../../media/contract/bus-engine.ts'

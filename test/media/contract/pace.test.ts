@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { systemClock } from '../../../infra/clock.ts'
+import { systemClock } from '../../../infra/adapters/clock.ts'
 import { createPace, LATE_MS, TAKE_TURN, turnMs } from '../../../media/contract/pace.ts'
 import type { Clock } from '../../../media/shared/clock.ts'
 

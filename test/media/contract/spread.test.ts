@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
-import { systemClock } from '../../../infra/clock.ts'
+import { systemClock } from '../../../infra/adapters/clock.ts'
 import { busKeys } from '../../../media/contract/bus.ts'
 import { createControlBus } from '../../../media/contract/bus-control.ts'
 import { createEngineBus } from '../../../media/contract/bus-engine.ts'

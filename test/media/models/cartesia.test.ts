@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { systemClock } from '../../../infra/clock.ts'
+import { systemClock } from '../../../infra/adapters/clock.ts'
 import { type CartesiaOptions, type CartesiaTts, createCartesiaTts } from '../../../media/models/cartesia.ts'
 import type { SpeechChunk } from '../../../media/ports/speech.ts'
 import { fakeClock } from '../../fakes/line.ts'

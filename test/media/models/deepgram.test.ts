@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { systemClock } from '../../../infra/clock.ts'
+import { systemClock } from '../../../infra/adapters/clock.ts'
 import { createDeepgramStt, type DeepgramOptions } from '../../../media/models/deepgram.ts'
 import type { SttStream } from '../../../media/ports/speech.ts'
 import { fakeClock } from '../../fakes/line.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { systemClock } from '../../../infra/clock.ts'
+import { systemClock } from '../../../infra/adapters/clock.ts'
 import { createElevenLabsTts, createWordReader, type ElevenLabsOptions } from '../../../media/models/elevenlabs.ts'
 import type { SpeechChunk } from '../../../media/ports/speech.ts'
 import { CHAR_MS, type FakeElevenLabs, startFakeElevenLabs } from '../../fakes/vendors/elevenlabs.ts'

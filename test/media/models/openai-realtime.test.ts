@@ -1,6 +1,6 @@
 /** The adapter against a server that speaks the vendor's protocol, over a real socket. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { systemClock } from '../../../infra/clock.ts'
+import { systemClock } from '../../../infra/adapters/clock.ts'
 import { encodeG711 } from '../../../media/audio/g711.ts'
 import { createOpenAiRealtime, type OpenAiRealtimeOptions } from '../../../media/models/openai-realtime.ts'
 import type { AudioFrame } from '../../../media/ports/leg.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { systemClock } from '../../../infra/clock.ts'
+import { systemClock } from '../../../infra/adapters/clock.ts'
 import { createOpenAiTts, type OpenAiTtsOptions } from '../../../media/models/openai-tts.ts'
 import { type HttpVendor, samples, startHttpVendor } from '../../fakes/vendors/http-vendor.ts'
 import { until } from '../../fakes/vendors/ws-vendor.ts'

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { systemClock } from '../../../infra/clock.ts'
+import { systemClock } from '../../../infra/adapters/clock.ts'
 import { createTextModel } from '../../../media/models/text-model.ts'
 import type { LlmEvent, LlmRequest } from '../../../media/ports/llm.ts'
 

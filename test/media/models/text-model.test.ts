@@ -1,6 +1,6 @@
 /** Text models against servers that speak each vendor's protocol: what is the same for all, then what is a vendor's own. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { systemClock } from '../../../infra/clock.ts'
+import { systemClock } from '../../../infra/adapters/clock.ts'
 import { createTextModel } from '../../../media/models/text-model.ts'
 import { VendorError } from '../../../media/models/vendor-error.ts'
 import type { ChatMessage, LlmEvent, LlmRequest } from '../../../media/ports/llm.ts'

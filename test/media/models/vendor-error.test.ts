@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { systemClock } from '../../../infra/clock.ts'
+import { systemClock } from '../../../infra/adapters/clock.ts'
 import { createElevenLabsTts } from '../../../media/models/elevenlabs.ts'
 import { fallbackTts, type Switch } from '../../../media/models/fallback.ts'
 import { createOpenAiTts } from '../../../media/models/openai-tts.ts'

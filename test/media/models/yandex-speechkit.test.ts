@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { systemClock } from '../../../infra/clock.ts'
+import { systemClock } from '../../../infra/adapters/clock.ts'
 import { createYandexStt, cutAtPauses, type YandexSttOptions } from '../../../media/models/yandex-speechkit-stt.ts'
 import { createYandexTts, type YandexTtsOptions, yandexLanguage } from '../../../media/models/yandex-speechkit-tts.ts'
 import { type HttpVendor, samples, startHttpVendor } from '../../fakes/vendors/http-vendor.ts'

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { createFolderBlobs } from '../../../infra/blobs.ts'
+import { createFolderBlobs } from '../../../infra/adapters/blobs.ts'
 import { decodeWav, encodeWav } from '../../../media/audio/wav.ts'
 import type { RecordingInfo } from '../../../media/contract/messages.ts'
 import type { Recording } from '../../../media/ports/recording.ts'

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { systemClock } from '../../../infra/clock.ts'
+import { systemClock } from '../../../infra/adapters/clock.ts'
 import { Conversation, type ConversationOptions } from '../../../media/agent/conversation.ts'
 import type { CallEventBody } from '../../../media/contract/messages.ts'
 import { createEnergyVad } from '../../../media/models/energy-vad.ts'
@@ -129,7 +129,7 @@ describe('a recorded call', () => {
       const [file, prompt] = [join(folder, 'call.jsonl'), join(folder, 'prompt.txt')]
       writeFileSync(file, (await record()).log)
       writeFileSync(prompt, 'Be formal.')
-      const main = fileURLToPath(new URL('../../../infra/replay.ts', import.meta.url))
+      const main = fileURLToPath(new URL('../../../infra/bin/replay.ts', import.meta.url))
       const run = (...args: string[]) => promisify(execFile)(process.execPath, [main, ...args])
       const { stdout } = await run(file, '--prompt', prompt)
       expect(stdout).toMatch(

@@ -1,6 +1,6 @@
 /** A caller and a leg in a room of a real LiveKit server, and what crosses the leg's edge. */
 import { AccessToken, RoomServiceClient } from 'livekit-server-sdk'
-import { systemClock } from '../../../infra/clock.ts'
+import { systemClock } from '../../../infra/adapters/clock.ts'
 import { rms } from '../../../media/audio/frames.ts'
 import type { DialResult } from '../../../media/ports/dialer.ts'
 import type { AudioFrame, Leg } from '../../../media/ports/leg.ts'

@@ -1,7 +1,7 @@
 /** Sessions on real sockets: IPv6, moves, codecs that change, sound before the answer, reports. */
 import { createSocket, type Socket } from 'node:dgram'
 import { afterEach, describe, expect, it } from 'vitest'
-import { systemClock } from '../../../infra/clock.ts'
+import { systemClock } from '../../../infra/adapters/clock.ts'
 import { CODECS } from '../../../media/audio/codec.ts'
 import { concatPcm } from '../../../media/audio/frames.ts'
 import { encodeG711 } from '../../../media/audio/g711.ts'

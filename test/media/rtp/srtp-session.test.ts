@@ -1,7 +1,7 @@
 /** Two ends over loopback whose sound is encrypted, with somebody on the line who sees all of it. */
 import { createSocket, type Socket } from 'node:dgram'
 import { afterEach, describe, expect, it } from 'vitest'
-import { systemClock } from '../../../infra/clock.ts'
+import { systemClock } from '../../../infra/adapters/clock.ts'
 import { decodeG711, encodeG711 } from '../../../media/audio/g711.ts'
 import type { AudioFrame, LegSink } from '../../../media/ports/leg.ts'
 import { dtlsIdentity } from '../../../media/rtp/dtls-crypto.ts'

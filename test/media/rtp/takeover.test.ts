@@ -2,7 +2,7 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { systemClock } from '../../../infra/clock.ts'
+import { systemClock } from '../../../infra/adapters/clock.ts'
 import { decodeG711, encodeG711 } from '../../../media/audio/g711.ts'
 import type { AudioFrame } from '../../../media/ports/leg.ts'
 import { createPacer } from '../../../media/rtp/pacer.ts'

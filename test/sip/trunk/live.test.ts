@@ -25,7 +25,7 @@ afterAll(async () => {
   await control?.close()
 })
 
-/** An engine's signalling as `infra/engine.ts` puts it together. */
+/** An engine's signalling as `infra/bin/engine.ts` puts it together. */
 async function engine(name: string): Promise<Bench> {
   const bus = control.engine(name)
   const directory = await bus.trunks()

@@ -1,6 +1,6 @@
 /** With the extractor of the product, a process for each page. */
 import { afterAll, expect, it } from 'vitest'
-import { createExtractor } from '../../../../infra/extractor.ts'
+import { createExtractor } from '../../../../infra/adapters/extractor.ts'
 import { makePdf } from '../extract/make-pdf.ts'
 import { crawl, serveSite } from './site.ts'
 

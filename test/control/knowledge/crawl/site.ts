@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { type CrawlOptions, type CrawlResult, crawlSite } from '../../../../control/knowledge/crawl/crawl.ts'
 import type { Extracted, ExtractedPage, Extractor } from '../../../../control/knowledge/types.ts'
-import { createSafeFetch } from '../../../../infra/safe-fetch.ts'
+import { createSafeFetch } from '../../../../infra/adapters/safe-fetch.ts'
 import type { Clock } from '../../../../media/shared/clock.ts'
 import type { Fetch } from '../../../../media/shared/fetch.ts'
 

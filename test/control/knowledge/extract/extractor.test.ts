@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { deflateSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { DocumentKind, Extractor } from '../../../../control/knowledge/types.ts'
-import { createExtractor, type ExtractorOptions } from '../../../../infra/extractor.ts'
+import { createExtractor, type ExtractorOptions } from '../../../../infra/adapters/extractor.ts'
 import { documentXml, makeDocx, paragraph } from './make-docx.ts'
 import { makePdf } from './make-pdf.ts'
 

@@ -1,7 +1,7 @@
 /** A process that has a long document read, and says which process reads it. */
 import type { ChildProcess } from 'node:child_process'
 import { subscribe } from 'node:diagnostics_channel'
-import { createExtractor } from '../../../../infra/extractor.ts'
+import { createExtractor } from '../../../../infra/adapters/extractor.ts'
 
 subscribe('child_process', message => {
   const { process: worker } = message as { process: ChildProcess }

@@ -3,7 +3,7 @@ import { embedMissing, embedStale } from '../../../../control/knowledge/index/em
 import { rankedLists, type SearchDeps, searchKnowledge } from '../../../../control/knowledge/index/search.ts'
 import { createVectorIndex, type VectorIndex } from '../../../../control/knowledge/index/vectors.ts'
 import type { Embedder } from '../../../../control/knowledge/types.ts'
-import { systemClock } from '../../../../infra/clock.ts'
+import { systemClock } from '../../../../infra/adapters/clock.ts'
 import { quietLog } from '../../../support/world.ts'
 import { createRig, putChunks, type Rig, type Source, vectorOf, wordEmbedder } from './rig.ts'
 

@@ -2,7 +2,7 @@
 import { onTestFinished } from 'vitest'
 import type { DirectoryRow, DirectoryRows } from '../../../../control/leads/sources/directory.ts'
 import type { Brief, Candidate, LeadQuestion, LeadSource } from '../../../../control/leads/types.ts'
-import { createLeadSources, type LeadSourceOptions } from '../../../../infra/lead-sources.ts'
+import { createLeadSources, type LeadSourceOptions } from '../../../../infra/wiring/lead-sources.ts'
 import type { Clock } from '../../../../media/shared/clock.ts'
 import { type OsmOptions, type OsmServer, startOsmServer } from '../../../support/osm-server.ts'
 import { type SearxngServer, startSearxngServer, type WebResult } from '../../../support/searxng-server.ts'

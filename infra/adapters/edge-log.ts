@@ -1,0 +1,23 @@
+/**
+ * Writes what crossed the edges of each call, for `npm run replay`. Off unless a folder is set: the files hold all that was
+ * said, by both sides, and nobody but the operator deletes them.
+ */
+import { createWriteStream, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { EdgeLog } from '../../media/call/call.ts'
+import type { Log } from '../../media/shared/log.ts'
+
+export function createEdgeLog(folder: string, log: Log): EdgeLog {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  return {
+    open(callId) {
+      const file = createWriteStream(join(folder, `${callId}.jsonl`), { mode: 0o600 })
+      file.on('error', error => log.error({ err: error }, 'edge log could not be written'))
+      return {
+        // What was asked before the end may be answered after it.
+        write: line => void (file.writable && file.write(`${line}\n`)),
+        close: () => file.end(),
+      }
+    },
+  }
+}

@@ -1,0 +1,40 @@
+/**
+ * Events that wait for Redis, a line each, in a file of this process; it is gone once all of them are told. It holds what was
+ * said, so nobody else may read it.
+ */
+import { appendFile, mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { EventJournal } from '../../media/ports/event-outbox.ts'
+import type { Log } from '../../media/shared/log.ts'
+import { inOrder } from './in-order.ts'
+
+const ENDING = '.ndjson'
+
+/** `folder`: of engines of one name, of which there is one at a time. */
+export function openEventJournal(folder: string, startedMs: number, log: Log): EventJournal {
+  const name = `${String(startedMs).padStart(15, '0')}-${process.pid}${ENDING}`
+  const file = join(folder, name)
+  const next = inOrder(log, 'events that are due cannot be kept on disk')
+  return {
+    append: events =>
+      next(async () => {
+        await mkdir(folder, { recursive: true, mode: 0o700 })
+        await appendFile(file, events.map(event => `${event}\n`).join(''), { mode: 0o600 })
+      }),
+    clear: () => next(() => rm(file, { force: true })),
+    async left() {
+      const all = await readdir(folder).catch(() => [])
+      const names = all.filter(one => one.endsWith(ENDING) && one !== name).sort()
+      const texts = await Promise.all(names.map(one => readFile(join(folder, one), 'utf8')))
+      return {
+        events: texts.flatMap(wholeLines),
+        told: async () => {
+          for (const one of names) await rm(join(folder, one), { force: true })
+        },
+      }
+    },
+  }
+}
+
+/** The last one may be torn: its process was killed while it wrote. */
+const wholeLines = (text: string) => text.split('\n').slice(0, -1)

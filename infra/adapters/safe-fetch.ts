@@ -1,0 +1,281 @@
+/**
+ * The only way to an address that a customer gave. Guards against server-side request forgery: the address is checked
+ * after resolution and pinned for the connection (no second look-up to rebind), again at each redirect; credentials are
+ * dropped when a redirect leaves the origin. Exact `host:port` pairs can be allowed for what the operator runs himself.
+ */
+import { lookup } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import { pipeline, type Readable, type Transform } from 'node:stream'
+import { constants, createBrotliDecompress, createUnzip } from 'node:zlib'
+import { Agent, type Dispatcher, fetch as undiciFetch, request as undiciRequest } from 'undici'
+import { isPublic } from '../../media/shared/addresses.ts'
+import { type Fetch, FetchError, type FetchRequest, type FetchResponse } from '../../media/shared/fetch.ts'
+
+export { isPublic }
+
+export interface SafeFetchOptions {
+  /** `host:port`, matched exactly against what the URL says. */
+  allow: readonly string[]
+  /** Injected in tests; all addresses of a name. */
+  resolve?: (host: string) => Promise<string[]>
+}
+
+const DEFAULT_PORTS: Record<string, string> = { 'http:': '80', 'https:': '443' }
+/** Headers that are not a secret, and may follow a redirect to another origin. */
+const HARMLESS = new Set(['accept', 'accept-language', 'content-type', 'user-agent'])
+
+type Pin = (url: URL) => Promise<string>
+
+/** Resolves once and judges: the address that is returned is the one to connect to. */
+function createPin(options: SafeFetchOptions): Pin {
+  const allowed = new Set(options.allow.map(pair => pair.toLowerCase().replace(/[[\]]/g, '')))
+  const resolve = options.resolve ?? (async host => (await lookup(host, { all: true })).map(found => found.address))
+  return async url => {
+    const host = url.hostname.replace(/^\[|\]$/g, '')
+    const addresses = isIP(host) ? [host] : await resolveName(resolve, host)
+    if (allowed.has(`${host}:${url.port || DEFAULT_PORTS[url.protocol]}`)) return addresses[0]!
+    // One private address among several is enough to refuse: which one is connected to must not be a matter of luck.
+    if (!addresses.every(isPublic)) throw new FetchError('blocked_address', 'the address is not public')
+    return addresses[0]!
+  }
+}
+
+function pinnedAgent(address: string, options: Agent.Options = {}): Agent {
+  return new Agent({
+    ...options,
+    connect: {
+      lookup: (_host, lookupOptions, done) => {
+        const family = isIP(address)
+        if (lookupOptions.all) done(null, [{ address, family }])
+        else done(null, address, family)
+      },
+    },
+  })
+}
+
+/** The same guard for libraries that want WHATWG fetch and read a stream; redirects are refused. */
+export function createSafeWebFetch(options: SafeFetchOptions): typeof globalThis.fetch {
+  const pin = createPin(options)
+  return async (input, init) => {
+    const url = parse(input instanceof Request ? input.url : String(input))
+    // For one request only: kept alive, its connection would stay as long as the other side likes.
+    const dispatcher = pinnedAgent(await pin(url), { pipelining: 0 })
+    const answer = await undiciFetch(url.href, { ...(init as object), dispatcher, redirect: 'error' })
+    if (!answer.body) return answer as unknown as Response
+    const body = (answer.body as unknown as ReadableStream<Uint8Array>).pipeThrough(atMost(MAX_WEB_BYTES))
+    const { status, statusText, headers } = answer
+    return new Response(body, { status, statusText, headers: [...headers] })
+  }
+}
+
+/** Counted after decompression; more than any answer in a call, less than what hurts the calls of others. */
+const MAX_WEB_BYTES = 8 * 1024 * 1024
+function atMost(maxBytes: number): TransformStream<Uint8Array, Uint8Array> {
+  let size = 0
+  return new TransformStream({
+    transform(part, controller) {
+      size += part.byteLength
+      if (size > maxBytes) controller.error(new FetchError('too_large', `more than ${maxBytes} bytes`))
+      else controller.enqueue(part)
+    },
+  })
+}
+
+/**
+ * Connections that wait for the next request to the same server, at the address that was judged for it. Not for long: who
+ * hangs up in the moment in which a request leaves has or has not carried it out, and nobody can tell.
+ */
+const KEPT_MS = 2000
+/** Servers with waiting connections. */
+const MOST_KEPT = 256
+
+interface Lent {
+  agent: Agent
+  giveBack(): void
+}
+
+function createConnections(): (url: URL, address: string) => Lent {
+  const kept = new Map<string, { agent: Agent; users: number; expiry: NodeJS.Timeout | null }>()
+  return ({ origin }, address) => {
+    const key = `${origin} ${address}`
+    const limits = { maxHeaderSize: 16_384, keepAliveTimeout: KEPT_MS, keepAliveMaxTimeout: KEPT_MS }
+    const one = kept.get(key) ?? { agent: pinnedAgent(address, limits), users: 0, expiry: null }
+    if (one.expiry) clearTimeout(one.expiry)
+    one.users++
+    if (kept.size < MOST_KEPT) kept.set(key, one)
+    return {
+      agent: one.agent,
+      giveBack() {
+        if (--one.users > 0) return
+        const end = () => {
+          if (kept.get(key) === one) kept.delete(key)
+          void one.agent.destroy()
+        }
+        if (kept.get(key) === one) one.expiry = setTimeout(end, KEPT_MS).unref()
+        else end()
+      },
+    }
+  }
+}
+
+export function createSafeFetch(options: SafeFetchOptions): Fetch {
+  const pin = createPin(options)
+  const connections = createConnections()
+  return async request => {
+    const signal = AbortSignal.any([request.signal, AbortSignal.timeout(request.timeoutMs)])
+    let hop = request
+    for (let redirects = 0; ; redirects++) {
+      const url = parse(hop.url)
+      const address = await raced(pin(url), signal)
+      const response = await send(url, connections(url, address), hop, signal)
+      if (!('location' in response)) return { ...response, url: url.href }
+      if (redirects >= request.maxRedirects) throw new FetchError('too_many_redirects', 'too many redirects')
+      hop = follow(hop, url, response)
+    }
+  }
+}
+
+function parse(text: string): URL {
+  if (!URL.canParse(text)) throw new FetchError('bad_url', 'not a URL')
+  const url = new URL(text)
+  if (!(url.protocol in DEFAULT_PORTS)) throw new FetchError('bad_url', 'only http and https are allowed')
+  if (url.username || url.password) throw new FetchError('bad_url', 'credentials in a URL are not allowed')
+  return url
+}
+
+async function resolveName(resolve: (host: string) => Promise<string[]>, host: string): Promise<string[]> {
+  const addresses = await resolve(host).catch(() => [])
+  if (addresses.length === 0) throw new FetchError('network', 'the name cannot be resolved')
+  return addresses
+}
+
+interface Redirect {
+  status: number
+  location: string
+}
+
+async function send(
+  url: URL,
+  { agent, giveBack }: Lent,
+  request: FetchRequest,
+  signal: AbortSignal,
+): Promise<FetchResponse | Redirect> {
+  try {
+    const answer = await undiciRequest(url.href, {
+      dispatcher: agent,
+      headersTimeout: request.timeoutMs,
+      bodyTimeout: request.timeoutMs,
+      method: request.method,
+      // Some compress all the same; what they send is counted when it is unpacked.
+      headers: { ...request.headers, 'accept-encoding': 'identity' },
+      body: request.body,
+      signal,
+    })
+    const headers = flatten(answer.headers)
+    if (answer.statusCode >= 300 && answer.statusCode < 400 && headers['location'] && request.maxRedirects > 0) {
+      drop(answer.body)
+      return { status: answer.statusCode, location: headers['location'] }
+    }
+    const status = answer.statusCode
+    const wanted = request.wants?.({ status, headers }) ?? true
+    const body = wanted ? await readBody(unpacked(answer.body, headers), request) : drop(answer.body)
+    return { status, headers, body, url: url.href }
+  } catch (error) {
+    throw toFetchError(error, request.signal)
+  } finally {
+    giveBack()
+  }
+}
+
+/** As browsers do: no body at all, and a missing last mark of the coding, are no error. */
+const unzip = () => createUnzip({ finishFlush: constants.Z_SYNC_FLUSH })
+/** What a server may send although it was asked for plain bytes; several codings, one in another, are nobody's custom. */
+const CODINGS = new Map<string, () => Transform>([
+  ['gzip', unzip],
+  ['x-gzip', unzip],
+  ['deflate', unzip],
+  ['br', () => createBrotliDecompress({ finishFlush: constants.BROTLI_OPERATION_FLUSH })],
+])
+
+function unpacked(body: Dispatcher.ResponseData['body'], headers: Record<string, string>): Readable {
+  const coding = headers['content-encoding']?.trim().toLowerCase()
+  if (!coding || coding === 'identity') return body
+  const unpack = CODINGS.get(coding)
+  if (!unpack) {
+    drop(body)
+    throw new FetchError('network', 'the answer is in a content coding that was not asked for')
+  }
+  // Its errors reach who reads, by the stream that is returned.
+  return pipeline(body, unpack(), () => {})
+}
+
+async function readBody(body: Readable, { maxBytes, cut }: FetchRequest): Promise<Buffer> {
+  const parts: Buffer[] = []
+  let size = 0
+  for await (const part of body as AsyncIterable<Buffer>) {
+    size += part.length
+    if (size > maxBytes && !cut) {
+      drop(body)
+      throw new FetchError('too_large', `more than ${maxBytes} bytes`)
+    }
+    parts.push(size > maxBytes ? part.subarray(0, part.length - (size - maxBytes)) : part)
+    if (size >= maxBytes && cut) {
+      drop(body)
+      break
+    }
+  }
+  return Buffer.concat(parts)
+}
+
+function drop(body: Readable): Buffer {
+  body.on('error', () => {})
+  body.destroy()
+  return Buffer.alloc(0)
+}
+
+function follow(request: FetchRequest, from: URL, { status, location }: Redirect): FetchRequest {
+  if (!URL.canParse(location, from.href)) throw new FetchError('bad_url', 'redirect to what is not a URL')
+  const url = new URL(location, from.href)
+  const sameOrigin = url.origin === from.origin
+  // RFC 9110 §15.4: 303, and 301/302 after a POST, are followed by GET; 307 and 308 repeat the request.
+  const becomesGet = status === 303 || (request.method === 'POST' && (status === 301 || status === 302))
+  const headers = Object.fromEntries(
+    Object.entries(request.headers).filter(
+      ([name]) =>
+        (sameOrigin || HARMLESS.has(name.toLowerCase())) && !(becomesGet && name.toLowerCase() === 'content-type'),
+    ),
+  )
+  return { ...request, url: url.href, headers, ...(becomesGet ? { method: 'GET' as const, body: null } : {}) }
+}
+
+function flatten(headers: Record<string, string | string[] | undefined>): Record<string, string> {
+  const flat: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) flat[name.toLowerCase()] = Array.isArray(value) ? value.join(', ') : value
+  }
+  return flat
+}
+
+function raced<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(toFetchError(signal.reason, signal))
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}
+
+function toFetchError(error: unknown, callers: AbortSignal): FetchError {
+  if (error instanceof FetchError) return error
+  const { name, code } = error as { name?: string; code?: string }
+  if (
+    name === 'TimeoutError' ||
+    code === 'UND_ERR_HEADERS_TIMEOUT' ||
+    code === 'UND_ERR_BODY_TIMEOUT' ||
+    code === 'UND_ERR_CONNECT_TIMEOUT'
+  ) {
+    return new FetchError('timeout', 'no answer in time')
+  }
+  if (callers.aborted || name === 'AbortError') return new FetchError('aborted', 'given up by the caller')
+  return new FetchError('network', `connection failed${code ? ` (${code})` : ''}`)
+}

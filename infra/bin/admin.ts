@@ -1,0 +1,124 @@
+/** `npm run admin`: what the operator of an installation does to accounts, beside a running Parley or on its database. */
+import { createInterface } from 'node:readline/promises'
+import { Writable } from 'node:stream'
+import { text as readAll } from 'node:stream/consumers'
+import { parseArgs } from 'node:util'
+import { connect } from '../../control/db/connect.ts'
+import { createBoss } from '../../control/jobs.ts'
+import { createBlobs } from '../adapters/blobs.ts'
+import { systemClock } from '../adapters/clock.ts'
+import { createLog } from '../adapters/log.ts'
+import {
+  type AdminDeps,
+  type Command,
+  commands,
+  inWords,
+  type Result,
+  runAudited,
+  UsageError,
+} from '../admin/commands.ts'
+import { type Config, ConfigError, readConfig } from '../config/config.ts'
+import { readConnections } from '../embedded/home.ts'
+import { controlConfig } from '../wiring/parts.ts'
+
+const CALL = 'npm run admin --'
+const COMMON = { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } as const
+
+const line = (name: string, { args, usage }: Command) =>
+  [name, ...args.map(arg => `<${arg}>`), usage].filter(Boolean).join(' ')
+
+function helpAll(): string {
+  const list = Object.entries(commands).map(
+    ([name, command]) => `  ${line(name, command)}\n      ${command.about.replaceAll('\n', '\n      ')}`,
+  )
+  return `Accounts of this Parley, for its operator.
+
+${CALL} <command> [options]
+
+${list.join('\n')}
+
+Options of all commands
+  --json   for programs: JSON on standard output (with npm run --silent)
+  --help   about one command
+
+It works on DATABASE_URL, or on the Parley that \`npm start\` runs in this folder.
+It ends with 0 when it is done, 1 when it could not be done, 2 when the command was not understood.`
+}
+
+const helpOne = (name: string) => `${CALL} ${line(name, commands[name]!)}\n\n${commands[name]!.about}`
+
+async function main(argv: string[]): Promise<number> {
+  const [name = '', ...rest] = argv
+  if (name === '--help' || name === '-h' || name === 'help') {
+    console.log(helpAll())
+    return 0
+  }
+  const command = Object.hasOwn(commands, name) ? commands[name]! : null
+  if (!command) {
+    console.error(name === '' ? helpAll() : `There is no command "${name}". See \`${CALL} --help\`..`)
+    return 2
+  }
+  try {
+    const { values, positionals } = parse(command, rest)
+    if (values['help']) {
+      console.log(helpOne(name))
+      return 0
+    }
+    if (positionals.length !== command.args.length) throw new UsageError('Too few or too many words.')
+    const result = await withDeps(deps =>
+      runAudited(name, command, { deps, args: positionals, options: values, readPassword }),
+    )
+    console.log(values['json'] ? JSON.stringify(result.json, null, 2) : result.text)
+    return 0
+  } catch (error) {
+    if (error instanceof UsageError) {
+      console.error(`${error.message}\n\n${helpOne(name)}`)
+      return 2
+    }
+    const words = error instanceof ConfigError ? error.message : inWords(error)
+    // A message of Postgres may hold what was in the row.
+    console.error(words ?? `It failed: ${(error as { code?: string }).code ?? (error as Error).message}`)
+    return 1
+  }
+}
+
+function parse(command: Command, args: string[]) {
+  try {
+    const parsed = parseArgs({ args, options: { ...command.options, ...COMMON }, allowPositionals: true })
+    return { positionals: parsed.positionals, values: parsed.values as Record<string, string | boolean | undefined> }
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+}
+
+async function withDeps(use: (deps: AdminDeps) => Promise<Result>): Promise<Result> {
+  const config = readConfig()
+  const url = config.DATABASE_URL ?? readConnections(config.home)?.database_url
+  if (url === undefined) throw new ConfigError(notRunning(config))
+  const log = createLog('admin', 'error')
+  const sql = connect({ url, max: 2 })
+  const boss = createBoss({ url, max: 1, log, supervise: false })
+  try {
+    return await use({ sql, boss, blobs: createBlobs(config), clock: systemClock, log, config: controlConfig(config) })
+  } finally {
+    await boss.stop({ graceful: false })
+    await sql.end({ timeout: 5 })
+  }
+}
+
+const notRunning = (config: Config) =>
+  `Parley does not run in this folder (${config.PARLEY_HOME}): start it with \`npm start\`, or set DATABASE_URL.`
+
+/** Typed without an echo, or all of standard input. */
+async function readPassword(): Promise<string> {
+  if (!process.stdin.isTTY) return (await readAll(process.stdin)).replace(/\r?\n$/, '')
+  process.stderr.write('Password: ')
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const prompt = createInterface({ input: process.stdin, output: silent, terminal: true })
+  const password = await prompt.question('')
+  prompt.close()
+  process.stderr.write('\n')
+  return password
+}
+
+process.exitCode = await main(process.argv.slice(2))

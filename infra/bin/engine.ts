@@ -1,0 +1,182 @@
+/** An engine process: takes calls over SIP and holds their conversations. One a core, sharing nothing but the bus. */
+
+import { join } from 'node:path'
+import { loadOpus } from '../../media/audio/opus.ts'
+import { type Desk, openDesk, SHED } from '../../media/call/call-manager.ts'
+import { createEngineBus } from '../../media/contract/bus-engine.ts'
+import { createSealer } from '../../media/contract/seal.ts'
+import { createSpeechClient } from '../../media/models/speech/client.ts'
+import type { InboundOffer } from '../../media/ports/inbound.ts'
+import type { Rooms } from '../../media/ports/rooms.ts'
+import { createRecorder } from '../../media/recording/recorder.ts'
+import { dtlsIdentity } from '../../media/rtp/dtls-crypto.ts'
+import { createPacer, type Pacer } from '../../media/rtp/pacer.ts'
+import { openRtp } from '../../media/rtp/session.ts'
+import { mayReach } from '../../media/shared/addresses.ts'
+import type { Clock } from '../../media/shared/clock.ts'
+import type { Log } from '../../media/shared/log.ts'
+import { selfSigned } from '../../sip/server/self-signed.ts'
+import { needsKeeper, openEdge } from '../../sip/trunk/edge.ts'
+import { writeAllowedSources } from '../adapters/allowed-sources.ts'
+import { createBlobs, spoolFolder } from '../adapters/blobs.ts'
+import { systemClock } from '../adapters/clock.ts'
+import { createEdgeLog } from '../adapters/edge-log.ts'
+import { openEventJournal } from '../adapters/event-outbox.ts'
+import { createLog } from '../adapters/log.ts'
+import { openMetrics } from '../adapters/metrics.ts'
+import { keepOpenCalls } from '../adapters/open-calls.ts'
+import { goFirst } from '../adapters/priority.ts'
+import { createSafeFetch } from '../adapters/safe-fetch.ts'
+import { openTracing } from '../adapters/tracing.ts'
+import { readConfig } from '../config/config.ts'
+import { createBrains } from '../models/providers.ts'
+import { openRedis, required } from '../wiring/parts.ts'
+import { runUntilStopped } from './run-until-stopped.ts'
+
+const READY_MS = 15_000
+const GRACE_MS = 8000
+
+await runUntilStopped('engine', async hurry => {
+  const config = readConfig()
+  const log = createLog('engine', config.PARLEY_LOG_LEVEL)
+  const clock = systemClock
+  const redis = openRedis(required(config.REDIS_URL, 'REDIS_URL'), log)
+  const sealer = createSealer(config.secret)
+  const engine = config.ENGINE_NAME
+  const journal = openEventJournal(join(spoolFolder(config), 'events'), clock.wall(), log)
+  const bus = createEngineBus({ redis, sealer, engine, clock, log, journal, prefix: config.REDIS_PREFIX })
+  await bus.recover()
+  const directory = await bus.trunks()
+  const softphones = config.SOFTPHONES === 'on' ? await bus.softphones() : null
+  const speech = createSpeechClient({ host: config.SPEECH_HOST, port: config.SPEECH_PORT ?? 9040, clock, log })
+  const fetch = createSafeFetch({ allow: config.FETCH_ALLOW })
+  const pacer = createPacer(clock)
+  const onReady = bus.emitRecordingReady
+  const recorder = createRecorder({ spool: spoolFolder(config), blobs: createBlobs(config), clock, log, onReady })
+  void recorder.recover()
+  // Before the first call that speaks it, which would lose its first sounds.
+  loadOpus().catch(error => log.error({ err: error }, 'Opus could not be loaded'))
+  const calls = await keepOpenCalls(join(spoolFolder(config), 'calls'), log)
+  const rtpHost = config.RTP_HOST ?? config.SIP_HOST
+  const ports = { min: config.RTP_PORT_MIN, max: config.RTP_PORT_MAX }
+
+  // Of this process and no longer: signalling tells each call which certificate to expect.
+  const identity = dtlsIdentity(selfSigned(clock.wall()))
+
+  const drainMs = config.ENGINE_DRAIN_SECONDS * 1000
+  const counted = await openMetrics(config)
+  const spans = await openTracing(config, { name: 'engine', instance: engine, clock, log })
+  let desk: Desk | null = null
+  const edge = openEdge({
+    host: required(config.DRACHTIO_HOST, 'DRACHTIO_HOST'),
+    port: config.DRACHTIO_PORT,
+    secret: config.DRACHTIO_SECRET ?? 'cymru',
+    directory,
+    ...(softphones === null ? {} : { softphones: { directory: softphones, secret: config.secret } }),
+    media: {
+      open: () => openRtp({ host: rtpHost, ports, clock, pacer, log, identity }),
+      advertise: config.RTP_PUBLIC_HOST ?? null,
+      fingerprint: identity.fingerprint,
+    },
+    clock,
+    log,
+    listening: false,
+    onState: () => desk?.look(),
+    onOffer: (offer: InboundOffer) => (desk ? desk.offer(offer) : offer.reject('not_ready')),
+    mayRegister: id => leases.holds(id),
+    pace: bus.pace,
+    metrics: counted.metrics,
+    mayReach: address => mayReach(config.TRUNK_PRIVATE_HOSTS, address),
+    onTrunkStatus: ({ trunkId, ownerId, registration, lastError, hosts: told }) => {
+      const hosts = told.map(({ optionsMs, targets, ...host }) => ({
+        ...{ ...host, options_ms: optionsMs },
+        targets: targets.map(({ optionsMs: targetMs, ...target }) => ({ ...target, options_ms: targetMs })),
+      }))
+      bus
+        .emitTrunkStatus({ trunk_id: trunkId, owner_id: ownerId, registration, last_error: lastError, hosts })
+        .catch(error => log.warn({ err: error }, 'trunk status could not be sent'))
+    },
+    referSilenceMs: config.REFER_SILENCE_SECONDS * 1000,
+    calls,
+    onAllowedSources: cidrs => config.SIP_ALLOW_FILE && writeAllowedSources(config.SIP_ALLOW_FILE, cidrs),
+  })
+  bus.onTrunkCheck(trunk => edge.check(trunk))
+  const wanted = () =>
+    directory
+      .all()
+      .filter(needsKeeper)
+      .map(({ id }) => id)
+  const leases = bus.trunkLeases({ wanted, onChange: () => edge.syncRegistrations() })
+  directory.onChange(() => void leases.sync())
+  await Promise.race([
+    Promise.all([speech.ready, until(() => edge.isUp())]),
+    new Promise((_, reject) =>
+      setTimeout(() => reject(new Error('the SIP server or the speech process does not answer')), READY_MS),
+    ),
+  ])
+  const shed = counted.metrics.counter({
+    name: 'parley_inbound_shed_total',
+    help: 'Calls that came in and were not taken for want of something on our side.',
+    labels: { why: SHED },
+  })
+  const gauge = (name: string, help: string, read: () => number) => counted.metrics.gaugeFrom({ name, help }, read)
+  gauge('parley_calls', 'Calls of this engine.', () => desk?.calls() ?? 0)
+  gauge('parley_calls_capacity', 'Calls that it takes at once.', () => config.ENGINE_CAPACITY)
+  gauge('parley_signalling_up', '1 while the SIP server is there.', () => Number(edge.isUp()))
+  const rooms = config.LIVEKIT_URL ? await openRooms({ clock, pacer, log }) : null
+  goFirst(log)
+  desk = await openDesk({
+    bus,
+    sealer,
+    dialer: edge.dialer,
+    traces: edge.traces,
+    tracing: spans.tracing,
+    ...(rooms ? { rooms } : {}),
+    clock,
+    log,
+    vad: speech.vad,
+    ...createBrains({ config, offline: speech, clock, log }),
+    fetch,
+    recorder,
+    ...(config.EDGE_LOG_DIR ? { edgeLog: createEdgeLog(config.EDGE_LOG_DIR, log) } : {}),
+    capacity: config.ENGINE_CAPACITY,
+    hears: () => speech.hears(),
+    ready: () => edge.isUp(),
+    signalling: () => edge.server(),
+    onDoor: open => edge.listen(open),
+    onShed: why => shed.add({ why }),
+  })
+  return {
+    ready: { engine, hears: speech.hears(), metrics: counted.port },
+    drainMs,
+    async stop() {
+      if (drainMs > 0) await desk?.drain(drainMs, hurry)
+      await desk?.close(GRACE_MS)
+      await recorder.close()
+      await edge.close()
+      await leases.stop()
+      await directory.stop()
+      await softphones?.stop()
+      speech.close()
+      await bus.close()
+      redis.disconnect()
+      await Promise.all([counted.close(), spans.close()])
+    },
+  }
+})
+
+/** Loaded only where there is LiveKit: its native part does not exist for every system. */
+async function openRooms(options: { clock: Clock; pacer: Pacer; log: Log }): Promise<Rooms | null> {
+  try {
+    const { createRooms, warmUp } = await import('../../media/room/rooms.ts')
+    await warmUp()
+    return createRooms(options)
+  } catch (error) {
+    options.log.error({ err: error }, 'no WebRTC on this system: web calls fail, calls over SIP do not')
+    return null
+  }
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise(resolve => setTimeout(resolve, 20))
+}

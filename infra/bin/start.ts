@@ -1,0 +1,397 @@
+/**
+ * All in one: finds or installs what is missing, starts everything in order of need, places the demo call, stays up, and
+ * stops in reverse. A configured URL always wins over an embedded part.
+ */
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { mayReach } from '../../media/shared/addresses.ts'
+import { writeAllowedSources } from '../adapters/allowed-sources.ts'
+import { createLog } from '../adapters/log.ts'
+import { mailFolder, showMail } from '../adapters/mail.ts'
+import { type Config, ConfigError, readConfig } from '../config/config.ts'
+import { type DemoFile, openDemoAccount } from '../demo/account.ts'
+import { runDemoCall } from '../demo/call.ts'
+import { type DemoWorld, startWorld } from '../demo/world.ts'
+import { startChild } from '../embedded/child.ts'
+import { type Home, HomeInUse, takeHome } from '../embedded/home.ts'
+import { onFreePort } from '../embedded/ports.ts'
+import { startPostgres } from '../embedded/postgres.ts'
+import { startProcess, startSipServer, startSpeech } from '../embedded/programs.ts'
+import { startRedis } from '../embedded/redis.ts'
+import { ensureEmbeddingModel } from '../models/embedding/model.ts'
+import { ensureModels, modelsFolder } from '../models/offline-speech.ts'
+import { ensureWhisper, whisperPath } from '../models/whisper.ts'
+import { ensureDashboard } from '../tools/dashboard.ts'
+import { createTeller, ensurePrograms } from '../tools/prepare.ts'
+import { buildControlParts } from '../wiring/parts.ts'
+import { planRooms } from '../wiring/rooms.ts'
+
+const { values: options } = parseArgs({
+  options: { 'demo-only': { type: 'boolean', default: false }, 'no-demo': { type: 'boolean', default: false } },
+})
+
+const teller = createTeller()
+/** One Ctrl-C comes from the terminal, from npm and from set-up. */
+const SAME_SIGNAL_MS = 1000
+interface Part {
+  stop(): Promise<void>
+  hurry?(): void
+}
+/** What runs, newest last; stopped in reverse. */
+const running: (Part & { name: string })[] = []
+let stopping: Promise<void> | null = null
+let hurried = false
+let drainSeconds = 0
+
+function stopAll(): Promise<void> {
+  stopping ??= (async () => {
+    for (const part of running.reverse()) {
+      const stopped = part.stop()
+      if (hurried) part.hurry?.()
+      await stopped.catch(error => console.log(`· ${part.name} did not stop cleanly: ${(error as Error).message}`))
+    }
+  })()
+  return stopping
+}
+
+let signalledMs = -Infinity
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    const again = performance.now() - signalledMs > SAME_SIGNAL_MS
+    signalledMs = performance.now()
+    if (!stopping) {
+      const most = drainSeconds > 0 ? `, which may take ${drainSeconds} s: Ctrl-C again ends them at once` : ''
+      console.log(`\n· Stopping; live calls are ended first${most}.`)
+      void stopAll().then(() => process.exit(0))
+    } else if (again) {
+      if (!hurried) console.log('\n· Ending them at once.')
+      hurried = true
+      for (const part of running) part.hurry?.()
+    }
+  })
+}
+
+try {
+  const ok = await main()
+  if (options['demo-only']) {
+    await stopAll()
+    process.exit(ok ? 0 : 1)
+  }
+} catch (error) {
+  if (!stopping) {
+    const known = error instanceof ConfigError || error instanceof HomeInUse
+    console.log(`\n${known ? (error as Error).message : `Parley cannot start: ${(error as Error).message}`}`)
+    await stopAll()
+    process.exit(1)
+  }
+}
+
+async function main(): Promise<boolean> {
+  const config = readConfig()
+  drainSeconds = config.ENGINE_DRAIN_SECONDS
+  const home = await takeHome(config.home)
+  running.push({ name: 'home', stop: async () => home.release() })
+  await prepare(config)
+  const started = teller.step('Starting')
+  const stack = await startStack(config, home)
+  started(stack.parts.join(', '))
+  fetchRussianEars(config)
+  console.log(
+    `· REST on ${stack.baseUrl}/v1/public, SIP on ${stack.sip.host}:${stack.sip.port}${stack.hears ? '' : '; it cannot hear (see above)'}`,
+  )
+  const demo = !options['no-demo'] && mayReach(config.TRUNK_PRIVATE_HOSTS, '127.0.0.1')
+  if (!demo && !options['no-demo']) teller.say('No demo call: trunks may not be on this machine (TRUNK_PRIVATE_HOSTS).')
+  const ok = !demo || (await runDemoCall(stack.demo, stack.world))
+  if (!ok) console.log(`\nThe demo call did not go as it should; ${home.logs} tells more.`)
+  if (!options['demo-only']) printAddresses(stack, config)
+  return ok
+}
+
+// ---- what a fresh machine lacks ----
+
+async function prepare(config: Config): Promise<void> {
+  const needed = config.REDIS_URL ? [] : ['redis-server']
+  const haveModels = existsSync(modelsFolder(config.cache))
+  const missing = await ensurePrograms(
+    [...needed, 'espeak-ng', ...(haveModels || config.SPEECH_PORT ? [] : ['python3', 'pip3'])],
+    teller,
+  )
+  if (missing.includes('redis-server')) {
+    throw new Error('redis-server is not installed, and only root can install it here. Install it, or set REDIS_URL.')
+  }
+  if (missing.includes('espeak-ng'))
+    teller.say('espeak-ng is not installed: languages other than English have no offline voice.')
+  if (config.EMBEDDINGS === 'auto' && !config.EMBEDDINGS_URL) {
+    const vectorless = await ensureEmbeddingModel(config.cache, teller)
+    if (vectorless) teller.say(`Knowledge is found by its words alone: the model is not here (${vectorless}).`)
+  }
+  const unbuilt = await ensureDashboard(teller)
+  if (unbuilt) teller.say(`The dashboard is not here: ${unbuilt}`)
+  if (config.SPEECH_PORT) return
+  const problem = await ensureModels(config.cache, teller)
+  if (problem) {
+    teller.say(
+      `The speech models are not here (${problem}). Calls work, but the agent cannot hear; keys on the telephone do.`,
+    )
+  }
+}
+
+// ---- the parts, in order of need ----
+
+interface Stack {
+  parts: string[]
+  baseUrl: string
+  sip: { host: string; port: number }
+  hears: boolean
+  /** WebRTC works, too. */
+  rooms: boolean
+  demo: DemoFile
+  world: DemoWorld
+}
+
+async function startStack(config: Config, home: Home): Promise<Stack> {
+  const { say: tell } = teller
+  const watch = { tell, note: (pid: number) => home.note(pid) }
+  const logFile = (name: string) => join(home.logs, `${name}.log`)
+  const keep = (name: string, part: Part) => {
+    running.push({ name, stop: () => part.stop(), hurry: () => part.hurry?.() })
+    parts.push(name)
+  }
+  const parts: string[] = []
+  const env: Record<string, string> = { PARLEY_HOME: config.home, PARLEY_SECRET: config.secret }
+
+  if (!config.DATABASE_URL) {
+    const postgres = await startPostgres({
+      folder: join(config.home, 'postgres'),
+      logFile: logFile('postgres'),
+      port: 5433,
+      ...watch,
+    })
+    keep('Postgres', postgres.child)
+    env['DATABASE_URL'] = postgres.url
+  }
+  if (!config.REDIS_URL) {
+    const redis = await startRedis({
+      folder: join(config.home, 'redis'),
+      logFile: logFile('redis'),
+      port: 6380,
+      ...watch,
+    })
+    keep('Redis', redis.child)
+    env['REDIS_URL'] = redis.url
+  }
+  const connections = {
+    database_url: config.DATABASE_URL ?? env['DATABASE_URL']!,
+    redis_url: config.REDIS_URL ?? env['REDIS_URL']!,
+  }
+  home.tell(connections)
+  const mail = showMail(mailFolder(config.home), text => tell(`A mail was sent:\n\n${text}`))
+  running.push({ name: 'mail', stop: () => mail.stop() })
+  const sip = await startSip(config, env, { logFile: logFile('sip-server'), watch, keep })
+  const hears = await startEars(config, env, { logFile: logFile('speech'), watch, keep })
+  const world = await onFreePort(8090, startWorld)
+  running.push({ name: 'demo world', stop: () => world.close() })
+  const phone = await startPhone(config, logFile('phone'), watch)
+  keep('telephone', phone.child)
+  // The demo call needs none, and is not to wait for its build's end.
+  const rooms = options['demo-only'] ? null : await planRooms({ config, logFile: logFile('livekit'), ...watch })
+  if (rooms) running.push({ name: 'LiveKit', stop: () => rooms.stop() })
+  Object.assign(env, rooms?.env)
+  env['FETCH_ALLOW'] = [...config.FETCH_ALLOW, `127.0.0.1:${world.port}`].join(',')
+  const control = await onFreePort(
+    config.HTTP_PORT,
+    async port => {
+      const own = { ...env, ...metricsPort(config, 0), HTTP_PORT: String(port) }
+      const child = await startProcess({
+        name: 'Control',
+        file: 'control.ts',
+        env: own,
+        drainSeconds: config.CONTROL_DRAIN_SECONDS,
+        logFile: logFile('control'),
+        ...watch,
+      })
+      return { port, child }
+    },
+    { host: config.HTTP_HOST },
+  )
+  keep('control', control.child)
+  env['HTTP_PORT'] = String(control.port)
+  if (control.port !== config.HTTP_PORT) tell(`Port ${config.HTTP_PORT} is taken, REST is on ${control.port}.`)
+  const baseUrl = `http://${config.HTTP_HOST}:${control.port}`
+  const publicUrl = config.PUBLIC_URL ?? baseUrl
+  const opened = rooms?.open({ control: localUrl(config.HTTP_HOST, control.port), talk: `${publicUrl}/talk` })
+  const engine = { env: { ...env, ...metricsPort(config, 1) }, logFile: logFile('engine'), drainSeconds }
+  keep('engine', await startProcess({ name: 'Engine', file: 'engine.ts', ...engine, ...watch }))
+  const { PARLEY_SECRET: _secret, PARLEY_HOME: _home, ...settings } = env
+  home.tell({ ...connections, settings })
+  const roomsOpen = (await opened) ?? config.LIVEKIT_URL !== undefined
+  if (roomsOpen && rooms) parts.push('LiveKit')
+
+  const addresses = { baseUrl: publicUrl, sip, phone, worldPort: world.port }
+  const demo = await withParts({ ...process.env, ...env }, controlParts =>
+    // Its trunk leads to a telephone on this machine, whatever others may.
+    openDemoAccount(
+      { ...controlParts, config: { ...controlParts.config, trunk_private_hosts: 'allow' } },
+      join(config.home, 'demo.json'),
+      addresses,
+    ),
+  )
+  world.setSecret(demo.webhook_secret)
+  return { parts, baseUrl, sip, hears, rooms: roomsOpen, demo, world }
+}
+
+function hostPort(host: string, port: number | string): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/** For our own children, also where control listens on all addresses. */
+function localUrl(host: string, port: number): string {
+  const own = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
+  return `http://${hostPort(own, port)}`
+}
+
+/** Each process of one machine shows what it counts on a port of its own: control, engine, SIP server. */
+function metricsPort({ METRICS_PORT }: Config, nth: number): Record<string, string> {
+  return METRICS_PORT === undefined || METRICS_PORT === 0 ? {} : { METRICS_PORT: String(METRICS_PORT + nth) }
+}
+
+interface Watch {
+  tell(text: string): void
+  note(pid: number): void
+}
+
+interface Keeping {
+  logFile: string
+  watch: Watch
+  keep(name: string, part: Part): void
+}
+
+async function startSip(config: Config, env: Record<string, string>, { logFile, watch, keep }: Keeping) {
+  const host = config.SIP_HOST
+  if (config.DRACHTIO_HOST) return { host, port: config.SIP_PORT }
+  const secret = randomBytes(16).toString('hex')
+  const { METRICS_PORT: metrics } = metricsPort(config, 2)
+  const limits = {
+    logFile,
+    logLevel: config.PARLEY_LOG_LEVEL,
+    privateHosts: config.TRUNK_PRIVATE_HOSTS,
+    ...(metrics === undefined ? {} : { metrics: hostPort(config.METRICS_HOST, metrics) }),
+  }
+  const allowFile = join(config.home, 'sip-allowed-sources')
+  writeAllowedSources(allowFile, [])
+  const server = await onFreePort(
+    config.SIP_PORT,
+    port =>
+      onFreePort(9022, async admin => {
+        const listen = [`udp:${host}:${port}`, `tcp:${host}:${port}`]
+        return {
+          port,
+          admin,
+          ...(await startSipServer({ admin: `127.0.0.1:${admin}`, secret, listen, allowFile, ...limits, ...watch })),
+        }
+      }),
+    { host, udpToo: true },
+  )
+  const { port, admin } = server
+  if (port !== config.SIP_PORT) watch.tell(`Port ${config.SIP_PORT} is taken, SIP is on ${port}.`)
+  keep('SIP server', server.child)
+  Object.assign(env, {
+    DRACHTIO_HOST: '127.0.0.1',
+    DRACHTIO_PORT: String(admin),
+    DRACHTIO_SECRET: secret,
+    SIP_PORT: String(port),
+    SIP_ALLOW_FILE: allowFile,
+  })
+  return { host, port }
+}
+
+async function startEars(
+  config: Config,
+  env: Record<string, string>,
+  { logFile, watch, keep }: Keeping,
+): Promise<boolean> {
+  if (config.SPEECH_PORT) return true
+  const models = modelsFolder(config.cache)
+  const speech = await onFreePort(9040, async port => ({
+    port,
+    ...(await startSpeech({
+      port,
+      models,
+      whisper: whisperPath(config.cache),
+      threads: config.speechThreads,
+      logFile,
+      logLevel: config.PARLEY_LOG_LEVEL,
+      ...watch,
+    })),
+  }))
+  keep('speech', speech.child)
+  env['SPEECH_PORT'] = String(speech.port)
+  return speech.hears
+}
+
+function startPhone(config: Config, logFile: string, watch: Watch) {
+  const file = fileURLToPath(new URL('../demo/phone.ts', import.meta.url))
+  const record = join(config.home, 'demo-call.wav')
+  const start = async (port: number) => {
+    const child = await startChild({
+      name: 'Telephone',
+      command: process.execPath,
+      args: [file, '--port', String(port), '--record', record],
+      logFile,
+      ready: (line: string) => line.startsWith('{"ready":true'),
+      readyTimeoutMs: 20_000,
+      ...watch,
+    })
+    return { child, host: '127.0.0.1', port }
+  }
+  return onFreePort(5070, start, { udpToo: true })
+}
+
+/** 130 MB that an English installation does without: nothing waits for them. */
+function fetchRussianEars(config: Config): void {
+  if (config.SPEECH_PORT || config.RUSSIAN_EARS === 'off' || options['demo-only']) return
+  if (existsSync(whisperPath(config.cache))) return
+  const fetching = new AbortController()
+  running.push({ name: 'Russian ears', stop: async () => fetching.abort() })
+  void ensureWhisper(config.cache, fetching.signal).then(problem => {
+    if (stopping) return
+    if (problem) teller.say(`Russian is spoken but not understood: the model is not here (${problem}).`)
+    else teller.say('Russian is understood now, too.')
+  })
+}
+
+async function withParts<T>(
+  env: NodeJS.ProcessEnv,
+  use: (parts: ReturnType<typeof buildControlParts>) => Promise<T>,
+): Promise<T> {
+  const config = readConfig(env)
+  const parts = buildControlParts(config, createLog('setup', 'warn'), `setup-${process.pid}`)
+  await parts.boss.start()
+  try {
+    return await use(parts)
+  } finally {
+    await parts.boss.stop({ graceful: false })
+    await parts.close()
+  }
+}
+
+function printAddresses({ demo, rooms, sip }: Stack, config: Config): void {
+  const file = join(config.home, 'demo.json')
+  console.log(`
+Parley is up. Ctrl-C stops everything; what was said and paid is kept.
+
+  REST       ${demo.base_url}/v1/public   (reference: ${demo.base_url}/docs)
+  SIP        call ${demo.sip_uri} from this machine, for example with baresip
+  Telephone  register as ${demo.softphone.username} at ${sip.host}:${sip.port}, password ${demo.softphone.password}, and dial agent
+  Talk       ${rooms ? `${demo.base_url}/talk   (in a browser, with the key)` : 'not in a browser: there is no LiveKit yet, see above'}
+  Dashboard  ${demo.dashboard_url}   (as ${demo.login.email}, password ${demo.login.password}${config.SIGN_UP === 'on' ? ', or sign up' : ''})
+  MCP        ${demo.mcp_url}   (with the key as bearer token)
+  Key        in ${file}, with all other addresses
+
+  Try        curl -H "X-API-Key: $(node -p "require('${file}').api_key")" ${demo.base_url}/v1/public/calls
+  Listen     ${join(config.home, 'demo-call.wav')} (caller left, agent right)
+`)
+}

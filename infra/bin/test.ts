@@ -1,0 +1,122 @@
+/** `npm test` and `npm run test:full`: installs what the tests need, then types, lint and all tests, and closes with what failed and the count. */
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { readConfig } from '../config/config.ts'
+import { buildChartTools } from '../deploy/helm/tools.ts'
+import { buildLiveKit, findLiveKit } from '../embedded/livekit.ts'
+import { ensureEmbeddingModel } from '../models/embedding/model.ts'
+import { ensureModels } from '../models/offline-speech.ts'
+import { ensureWhisper } from '../models/whisper.ts'
+import { allowedIn, auditPackages } from '../tools/audit.ts'
+import { ensureDashboard } from '../tools/dashboard.ts'
+import { runTests } from '../tools/lanes.ts'
+import { createTeller, ensureChromium, ensurePrograms } from '../tools/prepare.ts'
+import { ensurePackages, LIVEKIT_CLIENT, SCHEMATHESIS } from '../tools/python.ts'
+
+/** The long form of the tests that have one; everything else is passed on to the test runner. */
+const full = process.argv.includes('--full')
+const teller = createTeller()
+const config = readConfig()
+
+const missing = await ensurePrograms(
+  [
+    'redis-server',
+    'sipp',
+    'baresip',
+    'espeak-ng',
+    'unshare',
+    'ip',
+    'tcpdump',
+    'kamailio',
+    'openssl',
+    'python3',
+    'pip3',
+  ],
+  teller,
+)
+if (missing.length > 0)
+  fail(`These programs are needed by the tests and cannot be installed here: ${missing.join(', ')}.`)
+for (const program of await ensurePrograms(['rtpengine', 'linphonec'], teller))
+  teller.say(`${program} is not here, so the tests with it are skipped.`)
+// Minutes where it must be built: beside all that follows.
+const rooms = ensureLiveKit()
+const chartTools = full ? ensureChartTools() : null
+const problem = await ensureModels(config.cache, teller)
+if (problem) fail(`The speech models are needed by the tests: ${problem}`)
+
+const deaf = await ensureWhisper(config.cache)
+if (deaf) fail(`The model for Russian is needed by the tests: ${deaf}`)
+const vectorless = await ensureEmbeddingModel(config.cache, teller)
+if (vectorless) fail(`The embedding model is needed by the tests: ${vectorless}`)
+
+for (const packages of [SCHEMATHESIS, LIVEKIT_CLIENT]) {
+  const without = await ensurePackages(config.cache, packages, teller)
+  if (without) teller.say(`${packages.name} is not here, so its tests are skipped: ${without}`)
+}
+if (!(await ensureChromium(teller))) teller.say('There is no Chromium here, so the tests of the pages are skipped.')
+
+const unbuilt = await ensureDashboard(teller)
+if (unbuilt) fail(`The dashboard cannot be built: ${unbuilt}`)
+
+if (!(await check('tsc', ['--noEmit'], 'Types'))) fail('The types do not fit.')
+if (!(await check('tsc', ['--noEmit', '-p', 'control/dashboard'], 'Types of the dashboard')))
+  fail('The types do not fit.')
+if (!(await check('biome', ['check', '..'], 'Lint and format')))
+  fail('The linter has complaints; `npm run format` mends most.')
+
+await checkPackages()
+await rooms
+await chartTools
+const args = process.argv.slice(2).filter(argument => argument !== '--full')
+const { passed, failed, skipped, failures, flaky } = await runTests({ folder: config.home, args, full })
+for (const failure of flaky) console.log(`FLAKY (failed beside others, passed alone) ${failure}`)
+for (const failure of failures) console.log(`FAILED ${failure}`)
+console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`)
+process.exit(failed === 0 ? 0 : 1)
+
+async function ensureLiveKit(): Promise<void> {
+  if (findLiveKit(config.cache)) return
+  const build = new AbortController()
+  process.once('exit', () => build.abort())
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+  teller.say('Building LiveKit, once; this takes some minutes')
+  const result = await buildLiveKit(config.cache, join(config.home, 'livekit-build.log'), build.signal)
+  if (typeof result === 'string') teller.say('LiveKit is built')
+  else teller.say(`LiveKit is not here (${result.missing}), so all tests of WebRTC are skipped.`)
+}
+
+/** Without them the chart is checked as text, not as what it becomes. */
+async function ensureChartTools(): Promise<void> {
+  const build = new AbortController()
+  process.once('exit', () => build.abort())
+  const result = await buildChartTools(config.cache, join(config.home, 'chart-tools.log'), build.signal)
+  if (typeof result === 'string') teller.say(`The chart is not rendered: ${result}`)
+}
+
+async function checkPackages(): Promise<void> {
+  const folder = join(import.meta.dirname, '../..')
+  const done = teller.step('Known holes in packages')
+  const audit = await auditPackages(folder, allowedIn(folder), new Date().toISOString().slice(0, 10))
+  if (audit.kind === 'unanswered') return done(`not known, since the registry does not tell (${audit.why})`)
+  done(audit.complaints.length === 0 ? undefined : 'failed')
+  for (const complaint of audit.complaints) console.log(complaint)
+  if (audit.complaints.length > 0) fail('Packages that we use have known holes.')
+}
+
+function check(command: string, args: string[], step: string): Promise<boolean> {
+  const done = teller.step(step)
+  return new Promise(resolve => {
+    const child = spawn(command, args, { stdio: ['ignore', 'inherit', 'inherit'] })
+    child.once('error', error => fail(`${command} could not be started: ${error.message}`))
+    child.once('close', exit => {
+      done(exit === 0 ? undefined : 'failed')
+      resolve(exit === 0)
+    })
+  })
+}
+
+function fail(text: string): never {
+  console.log(text)
+  console.log('0 passed, 1 failed, 0 skipped')
+  process.exit(1)
+}

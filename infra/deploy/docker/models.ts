@@ -1,0 +1,20 @@
+/** `node infra/deploy/docker/models.ts FOLDER`: fetches all offline models for an image; one that is missing ends the build. */
+import { ensureEmbeddingModel } from '../../models/embedding/model.ts'
+import { ensureModels } from '../../models/offline-speech.ts'
+import { ensureWhisper } from '../../models/whisper.ts'
+import { createTeller } from '../../tools/prepare.ts'
+
+const [folder] = process.argv.slice(2)
+if (folder === undefined) {
+  console.error('usage: node infra/deploy/docker/models.ts FOLDER')
+  process.exit(2)
+}
+const teller = createTeller()
+const problems = {
+  'speech models': await ensureModels(folder, teller),
+  'Russian ears': await ensureWhisper(folder),
+  'knowledge base': await ensureEmbeddingModel(folder, teller),
+}
+const missing = Object.entries(problems).filter(([, problem]) => problem !== null)
+for (const [name, problem] of missing) console.error(`${name}: ${problem}`)
+process.exit(missing.length === 0 ? 0 : 1)

@@ -1,0 +1,95 @@
+/**
+ * Helm and kubeconform, which check the chart of this folder: built from their Go modules into the cache. What kubeconform
+ * judges by is made of two modules that Helm brings along, so that no schema is fetched when the tests run.
+ */
+import { spawn } from 'node:child_process'
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { findGo } from '../../embedded/livekit.ts'
+import { run } from '../../tools/prepare.ts'
+import { type Modules, writeSchemas } from './schemas.ts'
+
+const PROGRAMS = {
+  helm: 'helm.sh/helm/v3/cmd/helm@v3.18.6',
+  kubeconform: 'github.com/yannh/kubeconform/cmd/kubeconform@v0.7.0',
+}
+/** Of the Kubernetes that Helm of that version is made for. */
+const MODULES = { typed: 'k8s.io/client-go@v0.33.3', documented: 'k8s.io/cli-runtime@v0.33.3' }
+export const KUBERNETES = '1.33.0'
+
+export interface ChartTools {
+  helm: string
+  kubeconform: string
+  /** A template, as kubeconform takes it. */
+  schemas: string
+}
+
+const folderOf = (cache: string) => join(cache, 'chart-tools-1')
+
+/** Null: they were not built here. */
+export function findChartTools(cache: string): ChartTools | null {
+  const folder = folderOf(cache)
+  if (!existsSync(folder)) return null
+  const schemas = join(folder, 'schemas', '{{ .ResourceKind }}{{ .KindSuffix }}.json')
+  return { helm: join(folder, 'helm'), kubeconform: join(folder, 'kubeconform'), schemas }
+}
+
+/** Null when they are there now, else why not, in words. It takes minutes; `signal` stops it. */
+export async function buildChartTools(cache: string, logFile: string, signal: AbortSignal): Promise<string | null> {
+  if (findChartTools(cache)) return null
+  const go = await findGo(cache)
+  if (typeof go !== 'string') return go.missing
+  const building = join(cache, `chart-tools-build-${process.pid}`)
+  mkdirSync(building, { recursive: true })
+  try {
+    for (const [name, module] of Object.entries(PROGRAMS)) {
+      const output = await install(go, module, building, signal)
+      if (existsSync(join(building, name))) continue
+      writeFileSync(logFile, output)
+      return signal.aborted ? 'its build was stopped' : `${name} could not be built, see ${logFile}`
+    }
+    writeSchemas(await downloaded(go), join(building, 'schemas'))
+    if (!existsSync(folderOf(cache))) renameSync(building, folderOf(cache)) // at once: others may look at the same time
+    return null
+  } catch (error) {
+    return findChartTools(cache) ? null : (error as Error).message
+  } finally {
+    rmSync(building, { recursive: true, force: true })
+  }
+}
+
+function install(go: string, module: string, target: string, signal: AbortSignal): Promise<string> {
+  return new Promise(resolve => {
+    const output: string[] = []
+    const child = spawn('nice', ['-n', '15', go, 'install', module], {
+      env: { ...process.env, GOBIN: target, GOTOOLCHAIN: 'auto' },
+      stdio: ['ignore', 'ignore', 'pipe'],
+      detached: true,
+    })
+    const stop = () => {
+      try {
+        process.kill(-child.pid!, 'SIGKILL')
+      } catch {
+        // ended meanwhile
+      }
+    }
+    const done = () => {
+      signal.removeEventListener('abort', stop)
+      resolve(output.join(''))
+    }
+    child.stderr.on('data', part => output.push(String(part)))
+    child.once('error', done)
+    child.once('close', done)
+    signal.addEventListener('abort', stop, { once: true })
+    if (signal.aborted) stop()
+  })
+}
+
+async function downloaded(go: string): Promise<Modules> {
+  const folder = async (module: string) => {
+    const { code, output } = await run(go, ['mod', 'download', '-json', module], { cwd: '/' })
+    if (code !== 0) throw new Error(`${module} could not be downloaded: ${output.trim().split('\n').at(-1) ?? ''}`)
+    return (JSON.parse(output.slice(output.indexOf('{'))) as { Dir: string }).Dir
+  }
+  return { typed: await folder(MODULES.typed), documented: await folder(MODULES.documented) }
+}

@@ -1,7 +1,0 @@
-/** `node infra/docker/dashboard.ts`: builds the dashboard's page for an image; that it can't ends the build. */
-import { ensureDashboard } from '../dashboard.ts'
-import { createTeller } from '../prepare.ts'
-
-const problem = await ensureDashboard(createTeller())
-if (problem !== null) console.error(`The dashboard cannot be built: ${problem}`)
-process.exit(problem === null ? 0 : 1)

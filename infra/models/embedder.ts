@@ -1,0 +1,27 @@
+/** What makes vectors of texts: the endpoint that is configured, else the model on this machine, else nothing. */
+import type { Embedder } from '../../control/knowledge/types.ts'
+import { systemClock } from '../adapters/clock.ts'
+import type { Config } from '../config/config.ts'
+import { createLocalEmbedder } from './embedding/local.ts'
+import { embeddingFiles, hasEmbeddingModel } from './embedding/model.ts'
+import { createRemoteEmbedder } from './embedding/remote.ts'
+
+type Settings = Pick<
+  Config,
+  'cache' | 'EMBEDDINGS' | 'EMBEDDINGS_URL' | 'EMBEDDINGS_KEY' | 'EMBEDDINGS_MODEL' | 'EMBEDDINGS_DIMENSIONS'
+>
+
+/** Null: full text alone finds what agents know. */
+export function createEmbedder(config: Settings): Embedder | null {
+  if (config.EMBEDDINGS === 'off') return null
+  if (config.EMBEDDINGS_URL && config.EMBEDDINGS_MODEL) {
+    return createRemoteEmbedder({
+      url: config.EMBEDDINGS_URL,
+      key: config.EMBEDDINGS_KEY ?? null,
+      model: config.EMBEDDINGS_MODEL,
+      dimensions: config.EMBEDDINGS_DIMENSIONS,
+      clock: systemClock,
+    })
+  }
+  return hasEmbeddingModel(config.cache) ? createLocalEmbedder(embeddingFiles(config.cache)) : null
+}

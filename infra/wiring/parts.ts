@@ -1,0 +1,157 @@
+/** Builds what control needs from the settings; used by the control process and by the demo's set-up. */
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { connect } from '../../control/db/connect.ts'
+import { type ControlConfig, type Deps, defaultConfig } from '../../control/deps.ts'
+import { createBoss } from '../../control/jobs.ts'
+import { createVectors } from '../../control/knowledge/index/pgvector.ts'
+import { createControlMeters } from '../../control/meters.ts'
+import { createLiveKit, type LiveKit } from '../../control/realtime/livekit.ts'
+import { createControlBus } from '../../media/contract/bus-control.ts'
+import { createSealer } from '../../media/contract/seal.ts'
+import type { Log } from '../../media/shared/log.ts'
+import { createMetrics, type Metrics } from '../../media/shared/metrics.ts'
+import { noTracing, type Tracing } from '../../media/shared/tracing.ts'
+import { createBlobs } from '../adapters/blobs.ts'
+import { systemClock } from '../adapters/clock.ts'
+import { createExtractor } from '../adapters/extractor.ts'
+import { createTerminalMail, mailFolder } from '../adapters/mail.ts'
+import { createSmtpMail, type SmtpMail } from '../adapters/mail-smtp.ts'
+import { createSafeFetch } from '../adapters/safe-fetch.ts'
+import type { Config } from '../config/config.ts'
+import { createEmbedder } from '../models/embedder.ts'
+import { createLeads } from './leads.ts'
+
+/** Where control listens, as customers write it. */
+export const publicUrl = (config: Config) =>
+  (config.PUBLIC_URL ?? `http://${config.HTTP_HOST}:${config.HTTP_PORT}`).replace(/\/$/, '')
+
+export function required(value: string | undefined, name: string): string {
+  if (value === undefined) throw new Error(`${name} is not set: \`npm start\` sets it, or give it yourself`)
+  return value
+}
+
+/** Longer than any command takes; readers block for two seconds. */
+const REDIS_SILENT_MS = 6000
+
+export function openRedis(url: string, log: Log): Redis {
+  const redis = new Redis(url, {
+    maxRetriesPerRequest: null,
+    enableReadyCheck: true,
+    // A server that vanished without a word (power, firewall) would else be waited for until TCP gives up, for minutes.
+    socketTimeout: REDIS_SILENT_MS,
+  })
+  let away = false
+  redis.on('error', error => {
+    if (!away) log.warn({ err: error }, 'redis is away')
+    away = true
+  })
+  redis.on('ready', () => {
+    if (away) log.info({}, 'redis is back')
+    away = false
+  })
+  return redis
+}
+
+/** Where telephones find us: as told, as bound, or the machine that customers reach us at. */
+function sipAddress(config: Config): ControlConfig['sip'] {
+  const { SIP_HOST: bound, SIP_PORT: port, SIP_PUBLIC_HOST: told } = config
+  const anywhere = bound === '0.0.0.0' || bound === '::'
+  const host = told ?? (anywhere ? new URL(publicUrl(config)).hostname : bound)
+  return { host, port, transports: ['udp', 'tcp'] }
+}
+
+export const controlConfig = (config: Config): ControlConfig => ({
+  ...defaultConfig,
+  base_url: publicUrl(config),
+  ...(config.DASHBOARD_DIR ? { dashboard_folder: config.DASHBOARD_DIR } : {}),
+  sip: sipAddress(config),
+  minute_price: config.MINUTE_PRICE,
+  trial_balance: config.TRIAL_BALANCE,
+  trial_days: config.TRIAL_DAYS,
+  sign_up: config.SIGN_UP === 'on',
+  session_days: config.SESSION_DAYS,
+  currency: config.CURRENCY,
+  max_calls_per_owner: config.MAX_CALLS_PER_OWNER,
+  lead_price: config.LEAD_PRICE,
+  lead_searches_per_day: config.LEAD_SEARCHES_PER_DAY,
+  blocked_prefixes: config.BLOCKED_PREFIXES.length > 0 ? config.BLOCKED_PREFIXES : defaultConfig.blocked_prefixes,
+  allowed_prefixes: config.ALLOWED_PREFIXES,
+  trunk_private_hosts: config.TRUNK_PRIVATE_HOSTS,
+  moderation: config.MODERATION_URL ? { url: config.MODERATION_URL, key: config.MODERATION_KEY ?? null } : null,
+  redis_prefix: config.REDIS_PREFIX,
+  trust_proxy: config.TRUST_PROXY.length > 0 ? config.TRUST_PROXY : false,
+  drain_ms: config.CONTROL_DRAIN_SECONDS * 1000,
+})
+
+function openLiveKit(config: Config): LiveKit | null {
+  const { LIVEKIT_URL: url, LIVEKIT_ROOM_PREFIX: prefix } = config
+  if (url === undefined) return null
+  return createLiveKit({
+    url,
+    publicUrl: config.LIVEKIT_PUBLIC_URL ?? url,
+    apiKey: required(config.LIVEKIT_API_KEY, 'LIVEKIT_API_KEY'),
+    apiSecret: required(config.LIVEKIT_API_SECRET, 'LIVEKIT_API_SECRET'),
+    prefix,
+  })
+}
+
+/** Into a folder, unless there is a server for it. */
+function openMail({ SMTP_URL: place, MAIL_FROM: from, home }: Config, log: Log): SmtpMail {
+  if (place === undefined || from === undefined) return { ...createTerminalMail(mailFolder(home)), close() {} }
+  return createSmtpMail({ place, from, log })
+}
+
+export interface ControlParts extends Deps {
+  close(): Promise<void>
+}
+
+interface ControlOptions {
+  metrics?: Metrics
+  tracing?: Tracing
+  hurry?: AbortSignal
+}
+
+/** The job queue is built, not started. */
+export function buildControlParts(
+  config: Config,
+  log: Log,
+  consumer: string,
+  { metrics = createMetrics(), tracing = noTracing, hurry }: ControlOptions = {},
+): ControlParts {
+  const url = required(config.DATABASE_URL, 'DATABASE_URL')
+  const redis = openRedis(required(config.REDIS_URL, 'REDIS_URL'), log)
+  const sealer = createSealer(config.secret)
+  const sql = connect({ url })
+  const boss = createBoss({ url, log })
+  const embedder = createEmbedder(config)
+  const vectors = embedder ? createVectors({ sql, log }) : null
+  const leads = createLeads(config, { sql, clock: systemClock, publicUrl: publicUrl(config) })
+  const knowledge = { extractor: createExtractor(), embedder, vectors, temp: join(config.home, 'knowledge') }
+  const mail = openMail(config, log)
+  return {
+    sql,
+    redis,
+    sealer,
+    boss,
+    meters: createControlMeters(metrics),
+    tracing,
+    livekit: openLiveKit(config),
+    knowledge,
+    leads,
+    log,
+    clock: systemClock,
+    bus: createControlBus({ redis, sealer, consumer, log, prefix: config.REDIS_PREFIX }),
+    fetch: createSafeFetch({ allow: config.FETCH_ALLOW }),
+    blobs: createBlobs(config),
+    mail,
+    hurry,
+    config: controlConfig(config),
+    async close() {
+      mail.close()
+      await Promise.all([knowledge.extractor.close(), leads.close(), vectors?.close(), embedder?.close()])
+      await sql.end({ timeout: 5 })
+      redis.disconnect()
+    },
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * The embedded WebRTC server of `npm start`. Control and engines are told its address and keys before it runs: its first
+ * build takes minutes, and may fail. Nothing waits for it, and calls over SIP need none of it.
+ */
+import type { Config } from '../config/config.ts'
+import { buildLiveKit, embeddedKeys, findLiveKit, startLiveKit } from '../embedded/livekit.ts'
+import { type HeldPort, holdPort } from '../embedded/ports.ts'
+
+const PORT = 7880
+
+export interface Rooms {
+  /** For control and engines. */
+  env: Record<string, string>
+  /** Resolves with whether it is up now; if not, it is being built, or it was told why there will be none. */
+  open(addresses: { control: string; talk: string }): Promise<boolean>
+  stop(): Promise<void>
+}
+
+interface Options {
+  config: Config
+  logFile: string
+  tell(text: string): void
+  note(pid: number): void
+}
+
+/** Null where another server is configured, or none is wanted. */
+export async function planRooms({ config, logFile, tell, note }: Options): Promise<Rooms | null> {
+  if (config.LIVEKIT_URL || config.LIVEKIT_EMBEDDED === 'off') return null
+  const keys = embeddedKeys(config.secret)
+  const held = await holdPort(PORT, { udpToo: true })
+  const stopping = new AbortController()
+  const closers: (() => Promise<void>)[] = [() => held.release()]
+  const start = async (binary: string, control: string) => {
+    await closers.shift()!() // the port, at the last moment
+    const webhookUrl = `${control}/livekit/webhook`
+    const { child } = await startLiveKit({ binary, port: held.port, ...keys, webhookUrl, logFile, tell, note })
+    if (stopping.signal.aborted) await child.stop()
+    else closers.push(() => child.stop())
+  }
+  const failed = (error: Error) => {
+    tell(`LiveKit did not start (${error.message.split('\n')[0]}): WebRTC sessions do not work, calls over SIP do.`)
+    return false
+  }
+  const buildAndStart = async (control: string, talk: string) => {
+    const result = await buildLiveKit(config.cache, logFile, stopping.signal)
+    if (stopping.signal.aborted) return
+    if (typeof result !== 'string')
+      return tell(`No LiveKit (${result.missing}): WebRTC sessions do not work, calls over SIP do.`)
+    await start(result, control)
+    tell(`LiveKit is built: WebRTC sessions work now, at ${talk} for example.`)
+  }
+  return {
+    env: envOf(held, keys),
+    async open({ control, talk }) {
+      const binary = findLiveKit(config.cache)
+      if (binary) return start(binary, control).then(() => true, failed)
+      tell('LiveKit is being built in the background (WebRTC only); calls over SIP do not wait for it.')
+      void buildAndStart(control, talk).catch(failed)
+      return false
+    },
+    async stop() {
+      stopping.abort()
+      await Promise.all(closers.splice(0).map(close => close()))
+    },
+  }
+}
+
+const envOf = ({ port }: HeldPort, { apiKey, apiSecret }: ReturnType<typeof embeddedKeys>) => ({
+  LIVEKIT_URL: `ws://127.0.0.1:${port}`,
+  LIVEKIT_API_KEY: apiKey,
+  LIVEKIT_API_SECRET: apiSecret,
+})
