@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { Redis } from 'ioredis'
 import type { PgBoss } from 'pg-boss'
-import type { ControlBus } from '../media/contract/bus-control.ts'
+import type { ControlBus } from '../media/bus/control-bus.ts'
 import type { Sealer } from '../media/contract/seal.ts'
 import type { PrivateHosts } from '../media/shared/addresses.ts'
 import type { Blobs } from '../media/shared/blobs.ts'

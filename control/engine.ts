@@ -1,5 +1,5 @@
 /** Control's side of the talk with engines: takes in their events, answers their questions, sweeps up after them. */
-import type { AskHandlers, Taker } from '../media/contract/bus-control.ts'
+import type { AskHandlers, Taker } from '../media/bus/control-bus.ts'
 import type { BusEvent, CallEvent, EngineEvent } from '../media/contract/messages.ts'
 import { traced } from '../media/shared/tracing.ts'
 import { deleteExpired } from './accounts/session-sql.ts'

@@ -1,5 +1,5 @@
 /** What an operator watches of the installation as a whole: how long work waits, and whether the money agrees. */
-import { readBusAges } from '../media/contract/bus-ages.ts'
+import { readBusAges } from '../media/bus/stream-ages.ts'
 import { countDrifted, selectQueues } from './db/state-sql.ts'
 import type { Deps } from './deps.ts'
 import { JOB_NAMES } from './job-names.ts'

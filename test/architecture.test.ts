@@ -104,7 +104,7 @@ describe('imports', () => {
         to !== null &&
         roomOf(from) === 'control' &&
         roomOf(to) === 'media' &&
-        !/^media\/(?:shared|contract|ports|tools)\//.test(to),
+        !/^media\/(?:shared|contract|ports|bus|tools)\//.test(to),
     )
     expect(wrong).toEqual([])
   })

@@ -1,10 +1,10 @@
 /**
  * How many calls a second a trunk is given: one queue in Redis for each, shared by all control processes. The pace that a
- * carrier sees is kept by the engines, at the INVITE (`media/contract/pace.ts`), so that what comes late and all at once,
+ * carrier sees is kept by the engines, at the INVITE (`media/bus/pace.ts`), so that what comes late and all at once,
  * after somebody stood still, is spread again; here calls are kept back which other engines, or a hang-up, may still have.
  */
-import { busKeys } from '../../media/contract/bus.ts'
-import { turnMs } from '../../media/contract/pace.ts'
+import { busKeys } from '../../media/bus/keys.ts'
+import { turnMs } from '../../media/bus/pace.ts'
 import type { Deps } from '../deps.ts'
 
 /**

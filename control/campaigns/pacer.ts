@@ -2,7 +2,7 @@
  * Dials the contacts of running campaigns. One process leads, and looks whenever a call has ended and four times a second;
  * that is for evenness and to save work. What two could do twice is decided by the rows that a claim locks.
  */
-import { turnMs } from '../../media/contract/pace.ts'
+import { turnMs } from '../../media/bus/pace.ts'
 import { isLive } from '../accounts/service.ts'
 import { turnsAhead } from '../calls/pace.ts'
 import { HOLD_SECONDS, tariffAt } from '../calls/tariff.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { ExaminersBusy } from '../../media/bus/trunk-check.ts'
 import { TrunkCheckStep } from '../../media/contract/sip-trace.ts'
-import { ExaminersBusy } from '../../media/contract/trunk-check.ts'
 import { presentMessage } from '../calls/trace.ts'
 import { ladderOf } from '../calls/trace-ladder.ts'
 import { traced } from '../calls/trace-schema.ts'

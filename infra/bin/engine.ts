@@ -2,8 +2,8 @@
 
 import { join } from 'node:path'
 import { loadOpus } from '../../media/audio/opus.ts'
+import { createEngineBus } from '../../media/bus/engine-bus.ts'
 import { type Desk, openDesk, SHED } from '../../media/call/call-manager.ts'
-import { createEngineBus } from '../../media/contract/bus-engine.ts'
 import { createSealer } from '../../media/contract/seal.ts'
 import { createSpeechClient } from '../../media/models/speech/client.ts'
 import type { InboundOffer } from '../../media/ports/inbound.ts'

@@ -1,8 +1,8 @@
 /** Redis, and what waits on the bus in it. */
 import { Redis } from 'ioredis'
-import { busKeys } from '../../media/contract/bus.ts'
-import { type BusAges, readBusAges, type StreamAge } from '../../media/contract/bus-ages.ts'
-import { createControlBus } from '../../media/contract/bus-control.ts'
+import { createControlBus } from '../../media/bus/control-bus.ts'
+import { busKeys } from '../../media/bus/keys.ts'
+import { type BusAges, readBusAges, type StreamAge } from '../../media/bus/stream-ages.ts'
 import type { Heartbeat } from '../../media/contract/messages.ts'
 import { createSealer } from '../../media/contract/seal.ts'
 import { createLog } from '../adapters/log.ts'

@@ -1,5 +1,5 @@
 /** Dials the second line of a call, where its trunk has one left; control counts it until it is given back. */
-import { AskUnanswered, type EngineBus } from '../contract/bus-engine.ts'
+import { AskUnanswered, type EngineBus } from '../bus/engine-bus.ts'
 import type { CallEventBody } from '../contract/messages.ts'
 import type { CallPlan } from '../contract/plan.ts'
 import type { Dialer, DialResult } from '../ports/dialer.ts'

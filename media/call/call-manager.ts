@@ -1,7 +1,7 @@
 /** Takes calls for this engine: commands from the bus, offers from trunks. Knows every live call, and closes them all. */
-import type { EngineBus } from '../contract/bus-engine.ts'
+import type { EngineBus } from '../bus/engine-bus.ts'
+import type { Reader } from '../bus/streams.ts'
 import type { AskAnswer } from '../contract/messages.ts'
-import type { Reader } from '../contract/streams.ts'
 import type { InboundOffer } from '../ports/inbound.ts'
 import type { Tts } from '../ports/speech.ts'
 import { Call, type CallDeps } from './call.ts'

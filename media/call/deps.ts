@@ -1,5 +1,5 @@
 /** What a call is given of the world. */
-import type { EngineBus } from '../contract/bus-engine.ts'
+import type { EngineBus } from '../bus/engine-bus.ts'
 import type { ProviderSwitch } from '../contract/messages.ts'
 import type { CallPlan, PlanSecrets } from '../contract/plan.ts'
 import type { Sealer } from '../contract/seal.ts'

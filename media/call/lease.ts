@@ -1,5 +1,5 @@
-import { LEASE_RENEW_MS } from '../contract/bus.ts'
-import type { EngineBus } from '../contract/bus-engine.ts'
+import type { EngineBus } from '../bus/engine-bus.ts'
+import { LEASE_RENEW_MS } from '../bus/keys.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
 import type { Timers } from './timers.ts'

@@ -1,4 +1,4 @@
-import { AskUnanswered, type EngineBus } from '../contract/bus-engine.ts'
+import { AskUnanswered, type EngineBus } from '../bus/engine-bus.ts'
 import type { CallPlan } from '../contract/plan.ts'
 import type { Log } from '../shared/log.ts'
 import type { Timers } from './timers.ts'

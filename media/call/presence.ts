@@ -1,7 +1,7 @@
 /** What this engine says of itself to the others, what it hears of them, and whether calls that come in shall come here. */
-import { HEARTBEAT_MS, HEARTBEAT_TTL_MS } from '../contract/bus.ts'
-import type { EngineBus } from '../contract/bus-engine.ts'
-import type { Heartbeat } from '../contract/messages.ts'
+
+import type { EngineBus } from '../bus/engine-bus.ts'
+import { HEARTBEAT_MS, HEARTBEAT_TTL_MS } from '../bus/keys.ts'
 import {
   DOOR_AT_FIRST,
   hasRoom,
@@ -11,7 +11,8 @@ import {
   ON_THE_WAY_MS,
   type Places,
   roomOf,
-} from '../contract/spread.ts'
+} from '../bus/spread.ts'
+import type { Heartbeat } from '../contract/messages.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
 

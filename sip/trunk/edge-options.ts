@@ -1,6 +1,6 @@
 /** What an engine gives its end of signalling, and hears from it. */
 
-import type { Pace } from '../../media/contract/pace.ts'
+import type { Pace } from '../../media/bus/pace.ts'
 import type { TrunkPlan } from '../../media/contract/plan.ts'
 import type { TrunkCheckReport } from '../../media/contract/sip-trace.ts'
 import type { CallTraces, Dialer } from '../../media/ports/dialer.ts'

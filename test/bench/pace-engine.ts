@@ -4,7 +4,7 @@
  */
 import { Redis } from 'ioredis'
 import { systemClock } from '../../infra/adapters/clock.ts'
-import { createEngineBus, type EngineBus } from '../../media/contract/bus-engine.ts'
+import { createEngineBus, type EngineBus } from '../../media/bus/engine-bus.ts'
 import type { CallPlan } from '../../media/contract/plan.ts'
 import { createSealer } from '../../media/contract/seal.ts'
 import { unanswered } from '../support/records.ts'

@@ -5,7 +5,7 @@
 import autocannon from 'autocannon'
 import { json } from '../../control/db/connect.ts'
 import { createKey } from '../../control/keys/service.ts'
-import { busKeys } from '../../media/contract/bus.ts'
+import { busKeys } from '../../media/bus/keys.ts'
 import type { CallRecord, Heartbeat, Turn } from '../../media/contract/messages.ts'
 import { askAt, fillPast, growthSeries, SIZES, type Sized } from './control-growth.ts'
 import {

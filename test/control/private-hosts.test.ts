@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import { readConfig } from '../../infra/config/config.ts'
 import { controlConfig } from '../../infra/wiring/parts.ts'
-import { ExaminersBusy } from '../../media/contract/trunk-check.ts'
+import { ExaminersBusy } from '../../media/bus/trunk-check.ts'
 import { createControl, createTenant, type Tenant, type TestControl } from '../support/control.ts'
 
 let control: TestControl

@@ -396,7 +396,9 @@ describe('the runbook', () => {
       expect(Object.keys(manifest.scripts)).toContain(script)
     for (const [, command] of blocks.matchAll(/infra\/bin\/admin\.ts ([\w-]+)/g))
       expect(Object.keys(commands)).toContain(command)
-    const paths = [...text.matchAll(/\binfra\/deploy\/(?:docker|helm)[\w./-]*/g)].map(match => match[0].replace(/[./]+$/, ''))
+    const paths = [...text.matchAll(/\binfra\/deploy\/(?:docker|helm)[\w./-]*/g)].map(match =>
+      match[0].replace(/[./]+$/, ''),
+    )
     expect(paths.length).toBeGreaterThan(5)
     const made = /^infra\/deploy\/docker\/(?:secrets|\.env$|parley\.env$)/
     expect(paths.filter(path => !made.test(path) && !exists(path))).toEqual([])

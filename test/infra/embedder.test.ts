@@ -4,12 +4,12 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../infra/adapters/clock.ts'
 import { ConfigError, readConfig } from '../../infra/config/config.ts'
-import { createEmbedder } from '../../infra/models/embedder.ts'
 import { openE5 } from '../../infra/models/embedding/e5-file.ts'
 import { createLocalEmbedder } from '../../infra/models/embedding/local.ts'
 import { embeddingFiles } from '../../infra/models/embedding/model.ts'
 import { createRemoteEmbedder, type RemoteOptions } from '../../infra/models/embedding/remote.ts'
 import { createTokenizer } from '../../infra/models/embedding/tokenizer.ts'
+import { createEmbedder } from '../../infra/wiring/embedder.ts'
 
 const files = embeddingFiles(readConfig().cache)
 const never = new AbortController().signal

@@ -1,8 +1,8 @@
 /** Examines a trunk now: name, port, certificate, OPTIONS to every host, REGISTER. Rings nobody, and changes no registration. */
 import { randomUUID } from 'node:crypto'
+import { ExaminersBusy } from '../../../media/bus/trunk-check.ts'
 import type { TrunkHost, TrunkPlan } from '../../../media/contract/plan.ts'
 import type { Diagnosis, SipSeen, TrunkCheckReport, TrunkCheckStep } from '../../../media/contract/sip-trace.ts'
-import { ExaminersBusy } from '../../../media/contract/trunk-check.ts'
 import type { Clock } from '../../../media/shared/clock.ts'
 import { within } from '../../../media/shared/within.ts'
 import type { Resolver } from '../../server/resolve.ts'

@@ -1,7 +1,7 @@
 /** Trunks in the dashboard, against a carrier that speaks real SIP: added, examined, registered, bound, heard of by REST. */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type Control, startControl } from '../../../control/app.ts'
-import type { EngineBus } from '../../../media/contract/bus-engine.ts'
+import type { EngineBus } from '../../../media/bus/engine-bus.ts'
 import type { SipMessage, SipRequest } from '../../../sip/text/message.ts'
 import { headerOf } from '../../../sip/text/message.ts'
 import { type Peer, reply } from '../../sip/peer.ts'

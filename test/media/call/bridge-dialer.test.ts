@@ -1,7 +1,7 @@
 /** The second line of a call: asked for before it is dialled, and given back once. */
 import { describe, expect, it } from 'vitest'
+import { AskUnanswered } from '../../../media/bus/engine-bus.ts'
 import { createBridgeDialer } from '../../../media/call/bridge-dialer.ts'
-import { AskUnanswered } from '../../../media/contract/bus-engine.ts'
 import type { CallEventBody } from '../../../media/contract/messages.ts'
 import type { DialOptions, DialResult } from '../../../media/ports/dialer.ts'
 import type { Leg, LegEnd } from '../../../media/ports/leg.ts'

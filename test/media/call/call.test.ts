@@ -1,7 +1,7 @@
 /** A whole call on a clock of its own: machine, conversation, money, leases, events; only the leg and the bus are fakes. */
 import { describe, expect, it } from 'vitest'
+import { AskUnanswered, type EngineBus } from '../../../media/bus/engine-bus.ts'
 import { Call, type CallDeps } from '../../../media/call/call.ts'
-import { AskUnanswered, type EngineBus } from '../../../media/contract/bus-engine.ts'
 import { type CallEventBody, CallRecord, type EndedReason } from '../../../media/contract/messages.ts'
 import type { CallPlan } from '../../../media/contract/plan.ts'
 import { createSealer } from '../../../media/contract/seal.ts'

@@ -1,7 +1,7 @@
 /** A caller who puts the call on hold and forgets it: nothing is pulled, nothing comes; only limits and money end it. */
 import { expect, it } from 'vitest'
+import type { EngineBus } from '../../../media/bus/engine-bus.ts'
 import { Call, type CallDeps } from '../../../media/call/call.ts'
-import type { EngineBus } from '../../../media/contract/bus-engine.ts'
 import type { CallEventBody } from '../../../media/contract/messages.ts'
 import { createSealer } from '../../../media/contract/seal.ts'
 import { createEnergyVad } from '../../../media/models/energy-vad.ts'

@@ -1,8 +1,8 @@
 /** Whole calls with an operator and somebody the caller is given to: who hears whom, and who is not called any more. */
 import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
+import type { EngineBus } from '../../../media/bus/engine-bus.ts'
 import { Call, type CallDeps } from '../../../media/call/call.ts'
-import type { EngineBus } from '../../../media/contract/bus-engine.ts'
 import type { CallEventBody } from '../../../media/contract/messages.ts'
 import { createSealer } from '../../../media/contract/seal.ts'
 import { createEnergyVad } from '../../../media/models/energy-vad.ts'

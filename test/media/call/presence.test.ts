@@ -1,9 +1,9 @@
 /** The door of an engine: shut while another at its SIP server has more room, and what follows from that for the desk. */
 import { describe, expect, it } from 'vitest'
+import { HEARTBEAT_TTL_MS } from '../../../media/bus/keys.ts'
+import { ON_THE_WAY_MS, SHUT_AT_LEAST_MS } from '../../../media/bus/spread.ts'
 import { type DeskOptions, openDesk } from '../../../media/call/call-manager.ts'
-import { HEARTBEAT_TTL_MS } from '../../../media/contract/bus.ts'
 import type { Heartbeat } from '../../../media/contract/messages.ts'
-import { ON_THE_WAY_MS, SHUT_AT_LEAST_MS } from '../../../media/contract/spread.ts'
 import type { InboundOffer } from '../../../media/ports/inbound.ts'
 import { fakeClock, settle } from '../../fakes/line.ts'
 import { quietLog } from '../../support/world.ts'

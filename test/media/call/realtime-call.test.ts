@@ -1,7 +1,7 @@
 /** Which agent a call gets by its plan, and that its record comes from the same journal. */
 import { describe, expect, it } from 'vitest'
+import type { EngineBus } from '../../../media/bus/engine-bus.ts'
 import { Call, type CallDeps } from '../../../media/call/call.ts'
-import type { EngineBus } from '../../../media/contract/bus-engine.ts'
 import { type CallEventBody, CallRecord } from '../../../media/contract/messages.ts'
 import type { BrainPlan } from '../../../media/contract/plan.ts'
 import { createSealer } from '../../../media/contract/seal.ts'

@@ -1,6 +1,7 @@
 /** A caller who talks to an agent on a real server, and asks it for somebody. */
+
+import type { EngineBus } from '../../../media/bus/engine-bus.ts'
 import { Call, type CallDeps } from '../../../media/call/call.ts'
-import type { EngineBus } from '../../../media/contract/bus-engine.ts'
 import type { CallEventBody, CallRecord } from '../../../media/contract/messages.ts'
 import type { TransferTarget, TrunkPlan } from '../../../media/contract/plan.ts'
 import { createSealer } from '../../../media/contract/seal.ts'

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
-import { createTrunkLeases } from '../../../media/contract/trunk-leases.ts'
+import { createTrunkLeases } from '../../../media/bus/trunk-leases.ts'
 import type { Clock } from '../../../media/shared/clock.ts'
 import { headerOf, type SipRequest } from '../../../sip/text/message.ts'
 import { grantedSeconds } from '../../../sip/trunk/registration/client.ts'

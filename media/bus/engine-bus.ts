@@ -1,14 +1,7 @@
 /** The engine's end of the bus. */
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import type { EventJournal } from '../ports/event-outbox.ts'
-import type { Softphones, TrunkDirectory } from '../ports/trunks.ts'
-import type { Clock } from '../shared/clock.ts'
-import type { Log } from '../shared/log.ts'
-import { busKeys, claimCall, HEARTBEAT_TTL_MS, LEASE_MS } from './bus.ts'
-import { aliveEngines } from './engines.ts'
-import { createEventSender } from './event-sender.ts'
-import type { AskAnswer, AskName, AskRequest, Heartbeat } from './messages.ts'
+import type { AskAnswer, AskName, AskRequest, Heartbeat } from '../contract/messages.ts'
 import {
   asks,
   CallCommand,
@@ -18,11 +11,18 @@ import {
   PlaceCommand,
   type RecordingReadyEvent,
   type TrunkStatusEvent,
-} from './messages.ts'
+} from '../contract/messages.ts'
+import { type CallPlan, CONTRACT_VERSION, TrunksSnapshot } from '../contract/plan.ts'
+import type { Sealer } from '../contract/seal.ts'
+import { TrunkCheckCommand } from '../contract/sip-trace.ts'
+import type { EventJournal } from '../ports/event-outbox.ts'
+import type { Softphones, TrunkDirectory } from '../ports/trunks.ts'
+import type { Clock } from '../shared/clock.ts'
+import type { Log } from '../shared/log.ts'
+import { aliveEngines } from './engines.ts'
+import { createEventSender } from './event-sender.ts'
+import { busKeys, claimCall, HEARTBEAT_TTL_MS, LEASE_MS } from './keys.ts'
 import { createPace, type Pace } from './pace.ts'
-import { type CallPlan, CONTRACT_VERSION, TrunksSnapshot } from './plan.ts'
-import type { Sealer } from './seal.ts'
-import { TrunkCheckCommand } from './sip-trace.ts'
 import { followSoftphones } from './softphone-book.ts'
 import { hesitation, mostAtOnce, type Places, roomOf } from './spread.ts'
 import { jsonOf, type Reader, readAll, readGroup, readNew } from './streams.ts'

@@ -5,7 +5,7 @@
  * moment, and takes it when it is still there. Calls that come in are given out in turn by the SIP server, which knows
  * nothing of places: who has less room than another engine there takes itself out of the turn.
  */
-import type { Heartbeat } from './messages.ts'
+import type { Heartbeat } from '../contract/messages.ts'
 
 /** Calls now, and at once; a capacity of 0 takes none. */
 export type Places = Pick<Heartbeat, 'calls' | 'capacity'>

@@ -3,12 +3,12 @@
  * reads only what it is asked about), where each can be reached now, and which sources are shut out for a while.
  */
 import type { Redis } from 'ioredis'
+import type { Sealer } from '../contract/seal.ts'
+import { SoftphonePlan, SoftphoneState } from '../contract/softphones.ts'
 import type { Softphones } from '../ports/trunks.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
-import type { BusKeys } from './bus.ts'
-import type { Sealer } from './seal.ts'
-import { SoftphonePlan, SoftphoneState } from './softphones.ts'
+import type { BusKeys } from './keys.ts'
 import { readNew } from './streams.ts'
 
 /** So long after its last registration a telephone is remembered. */

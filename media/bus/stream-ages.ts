@@ -1,6 +1,6 @@
 /** How long what is on the bus has been waiting, by the clock of Redis. */
 import type { Redis } from 'ioredis'
-import { busKeys } from './bus.ts'
+import { busKeys } from './keys.ts'
 
 export interface StreamAge {
   /** Entries that were taken and are not done. */

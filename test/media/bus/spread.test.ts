@@ -3,10 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import { systemClock } from '../../../infra/adapters/clock.ts'
-import { busKeys } from '../../../media/contract/bus.ts'
-import { createControlBus } from '../../../media/contract/bus-control.ts'
-import { createEngineBus } from '../../../media/contract/bus-engine.ts'
-import { createSealer } from '../../../media/contract/seal.ts'
+import { createControlBus } from '../../../media/bus/control-bus.ts'
+import { createEngineBus } from '../../../media/bus/engine-bus.ts'
+import { busKeys } from '../../../media/bus/keys.ts'
 import {
   DOOR_AT_FIRST,
   hesitation,
@@ -17,7 +16,8 @@ import {
   moveDoor,
   ON_THE_WAY_MS,
   SHUT_AT_LEAST_MS,
-} from '../../../media/contract/spread.ts'
+} from '../../../media/bus/spread.ts'
+import { createSealer } from '../../../media/contract/seal.ts'
 import { plan } from '../../fakes/plan.ts'
 import { quietLog, until } from '../../support/world.ts'
 

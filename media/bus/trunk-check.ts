@@ -2,13 +2,13 @@
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
+import { type NewTrunk, TrunkPlan } from '../contract/plan.ts'
+import type { Sealer } from '../contract/seal.ts'
+import { type TrunkCheckCommand, TrunkCheckReport } from '../contract/sip-trace.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
-import type { BusKeys } from './bus.ts'
 import { aliveEngines } from './engines.ts'
-import { type NewTrunk, TrunkPlan } from './plan.ts'
-import type { Sealer } from './seal.ts'
-import { type TrunkCheckCommand, TrunkCheckReport } from './sip-trace.ts'
+import type { BusKeys } from './keys.ts'
 import { jsonOf, toEntries } from './streams.ts'
 
 /** An engine examines as many trunks as it can; `owner`: as many of this owner's as it may. */

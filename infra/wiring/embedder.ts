@@ -2,9 +2,9 @@
 import type { Embedder } from '../../control/knowledge/types.ts'
 import { systemClock } from '../adapters/clock.ts'
 import type { Config } from '../config/config.ts'
-import { createLocalEmbedder } from './embedding/local.ts'
-import { embeddingFiles, hasEmbeddingModel } from './embedding/model.ts'
-import { createRemoteEmbedder } from './embedding/remote.ts'
+import { createLocalEmbedder } from '../models/embedding/local.ts'
+import { embeddingFiles, hasEmbeddingModel } from '../models/embedding/model.ts'
+import { createRemoteEmbedder } from '../models/embedding/remote.ts'
 
 type Settings = Pick<
   Config,

@@ -1,7 +1,7 @@
 /** The engines that are alive, as they say themselves. */
 import type { Redis } from 'ioredis'
-import type { BusKeys } from './bus.ts'
-import { Heartbeat } from './messages.ts'
+import { Heartbeat } from '../contract/messages.ts'
+import type { BusKeys } from './keys.ts'
 
 export async function aliveEngines(redis: Redis, keys: BusKeys): Promise<Heartbeat[]> {
   const names = await redis.smembers(keys.heartbeats)
