@@ -10,12 +10,12 @@ import type { Clock } from '../media/shared/clock.ts'
 import type { Fetch } from '../media/shared/fetch.ts'
 import type { Log } from '../media/shared/log.ts'
 import type { Tracing } from '../media/shared/tracing.ts'
-import type { Sql } from './db/connect.ts'
+import type { Embedder, Extractor } from './knowledge/documents/types.ts'
 import type { Vectors } from './knowledge/index/pgvector.ts'
-import type { Embedder, Extractor } from './knowledge/types.ts'
-import type { LeadParts } from './leads/types.ts'
-import type { ControlMeters } from './meters.ts'
-import type { LiveKit } from './realtime/livekit.ts'
+import type { ControlMeters } from './metrics/meters.ts'
+import type { LeadParts } from './outreach/leads/vocabulary/types.ts'
+import type { Sql } from './platform/db/connect.ts'
+import type { LiveKit } from './telephony/realtime/livekit.ts'
 
 export interface ControlConfig {
   /** Where customers reach us, without a slash at the end. */

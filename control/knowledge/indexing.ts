@@ -5,18 +5,18 @@
  */
 import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
-import type { Tx } from '../db/connect.ts'
 import type { Deps, KnowledgeParts } from '../deps.ts'
-import { enqueue } from '../jobs.ts'
-import { errorFields } from '../log.ts'
+import type { Tx } from '../platform/db/connect.ts'
+import { enqueue } from '../platform/jobs/jobs.ts'
+import { errorFields } from '../platform/log.ts'
 import { crawlSite } from './crawl/crawl.ts'
+import { type Embedder, type ExtractedPage, KnowledgeError, type Skipped } from './documents/types.ts'
 import { chunkAside } from './index/chunk-aside.ts'
 import { embedMissing, embedStale } from './index/embed.ts'
 import { ensureModel } from './index/sql.ts'
 import { chunkSteps } from './index/store.ts'
 import { claimSource, hasSomeReadySource, holdsClaim, type SourceRow, updateClaimed } from './sql.ts'
 import { contentKey, fetchContent, removeTemp, tempFile } from './storage.ts'
-import { type Embedder, type ExtractedPage, KnowledgeError, type Skipped } from './types.ts'
 
 /** The longest that reading a source may take; a site of fifty slow pages with polite pauses is well below it. */
 export const LONGEST_MS = 30 * 60_000

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { isFetchable } from '../http/shapes.ts'
-import { KNOWLEDGE_ERRORS, SKIP_REASONS } from './types.ts'
+import { isFetchable } from '../platform/http/shapes.ts'
+import { KNOWLEDGE_ERRORS, SKIP_REASONS } from './documents/types.ts'
 import type { Upload } from './upload.ts'
 
 export const MOST_FOUND = 20

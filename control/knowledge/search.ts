@@ -1,9 +1,9 @@
 /** What is found for a question: over REST, and for an agent in a call. */
 import type { AskAnswer, AskRequest } from '../../media/contract/messages.ts'
 import type { Deps } from '../deps.ts'
+import type { KnowledgeFound } from './documents/types.ts'
 import { searchKnowledge } from './index/search.ts'
 import { knowledgeParts } from './parts.ts'
-import type { KnowledgeFound } from './types.ts'
 
 /** A caller waits: what was found by then is the answer. The engine gives up a little later. */
 const CALL_MS = 400

@@ -1,13 +1,14 @@
 /** What a project's agent knows: sources come in, are indexed by a job, searched, and go again with all that is of them. */
 import { createHash, randomUUID } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
-import type { Db, Tx } from '../db/connect.ts'
+import { selectProject } from '../agents/projects/sql.ts'
 import { type Deps, wallDate } from '../deps.ts'
-import { invalidField, notFound, Problem } from '../http/problem.ts'
-import { uuidv7 } from '../ids.ts'
-import { enqueue, withJobs } from '../jobs.ts'
-import { errorFields } from '../log.ts'
-import { selectProject } from '../projects/sql.ts'
+import type { Db, Tx } from '../platform/db/connect.ts'
+import { invalidField, notFound, Problem } from '../platform/http/problem.ts'
+import { uuidv7 } from '../platform/ids.ts'
+import { enqueue, withJobs } from '../platform/jobs/jobs.ts'
+import { errorFields } from '../platform/log.ts'
+import { SKIP_REASONS } from './documents/types.ts'
 import { judge } from './extract/sniff.ts'
 import { stopIndexing } from './indexing.ts'
 import { knowledgeParts } from './parts.ts'
@@ -26,7 +27,6 @@ import {
   selectUse,
 } from './sql.ts'
 import { contentKey, sweepTemp, tempFile } from './storage.ts'
-import { SKIP_REASONS } from './types.ts'
 import type { Upload } from './upload.ts'
 
 const MOST_SOURCES = 200

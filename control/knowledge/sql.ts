@@ -1,6 +1,6 @@
-import type { Db, Tx } from '../db/connect.ts'
-import type { Page } from '../http/paging.ts'
-import type { DocumentKind, KnowledgeErrorCode, Skipped } from './types.ts'
+import type { Db, Tx } from '../platform/db/connect.ts'
+import type { Page } from '../platform/http/paging.ts'
+import type { DocumentKind, KnowledgeErrorCode, Skipped } from './documents/types.ts'
 
 export interface SourceRow {
   id: string

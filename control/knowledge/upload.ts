@@ -5,8 +5,8 @@ import { rm } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import multipart, { type MultipartFile } from '@fastify/multipart'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { cleanText } from '../db/text.ts'
-import { invalidField, Problem } from '../http/problem.ts'
+import { cleanText } from '../platform/db/text.ts'
+import { invalidField, Problem } from '../platform/http/problem.ts'
 import { tempFile } from './storage.ts'
 
 /** The largest that any kind of file may have. */

@@ -2,9 +2,9 @@
 
 import { FetchError } from '../../media/shared/fetch.ts'
 import { noTracing, type Span } from '../../media/shared/tracing.ts'
-import { cleanText } from '../db/text.ts'
 import { type Deps, wallDate } from '../deps.ts'
-import { enqueue, type JobData } from '../jobs.ts'
+import { cleanText } from '../platform/db/text.ts'
+import { enqueue, type JobData } from '../platform/jobs/jobs.ts'
 import { openWebhookSecrets } from './service.ts'
 import { signatureHeaders } from './signature.ts'
 import {

@@ -1,7 +1,7 @@
-import type { Tx } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
-import { uuidv7 } from '../ids.ts'
-import { enqueue } from '../jobs.ts'
+import type { Tx } from '../platform/db/connect.ts'
+import { uuidv7 } from '../platform/ids.ts'
+import { enqueue } from '../platform/jobs/jobs.ts'
 import type { DeliveryEvent, WebhookEvent } from './schema.ts'
 import { insertDelivery, selectSubscribed } from './sql.ts'
 

@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Deps } from '../deps.ts'
-import { listOf, paging } from '../http/paging.ts'
-import { notFound } from '../http/problem.ts'
-import { route } from '../http/route.ts'
-import { deleted } from '../http/shapes.ts'
+import { listOf, paging } from '../platform/http/paging.ts'
+import { notFound } from '../platform/http/problem.ts'
+import { route } from '../platform/http/route.ts'
+import { deleted } from '../platform/http/shapes.ts'
 import {
   DeliveryFilters,
   DeliveryPath,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { paging } from '../http/paging.ts'
-import { isFetchable } from '../http/shapes.ts'
+import { paging } from '../platform/http/paging.ts'
+import { isFetchable } from '../platform/http/shapes.ts'
 
 export const WebhookEvent = z.enum(['call.completed', 'call.failed', 'lead.created'])
 export type WebhookEvent = z.output<typeof WebhookEvent>

@@ -1,9 +1,9 @@
-import type { Db, Tx } from '../db/connect.ts'
 import { type Deps, wallDate } from '../deps.ts'
-import { limitReached, notFound } from '../http/problem.ts'
-import { time } from '../http/shapes.ts'
-import { uuidv7 } from '../ids.ts'
-import { withJobs } from '../jobs.ts'
+import type { Db, Tx } from '../platform/db/connect.ts'
+import { limitReached, notFound } from '../platform/http/problem.ts'
+import { time } from '../platform/http/shapes.ts'
+import { uuidv7 } from '../platform/ids.ts'
+import { withJobs } from '../platform/jobs/jobs.ts'
 import { deliverTo } from './emit.ts'
 import {
   type DeliveryFilters,

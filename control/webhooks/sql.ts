@@ -1,5 +1,5 @@
-import type { Db, Tx } from '../db/connect.ts'
-import type { Page } from '../http/paging.ts'
+import type { Db, Tx } from '../platform/db/connect.ts'
+import type { Page } from '../platform/http/paging.ts'
 import type { DeliveryEvent, DeliveryFilters, WebhookEvent } from './schema.ts'
 
 export interface WebhookRow {

@@ -10,15 +10,15 @@ import { constants, setPriority } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import PQueue from 'p-queue'
-import type { WorkerJob } from '../../control/knowledge/extract/worker.ts'
-import { fromWorkerSchema } from '../../control/knowledge/extract/worker-messages.ts'
 import {
   type Block,
   type DocumentInput,
   type Extracted,
   type Extractor,
   KnowledgeError,
-} from '../../control/knowledge/types.ts'
+} from '../../control/knowledge/documents/types.ts'
+import type { WorkerJob } from '../../control/knowledge/extract/worker.ts'
+import { fromWorkerSchema } from '../../control/knowledge/extract/worker-messages.ts'
 
 export interface ExtractorOptions {
   /** Documents read at once. */

@@ -1,6 +1,6 @@
 /** Log as JSON lines on stderr; secrets and personal data are not put into fields, and redacted if they were. */
 import pino, { type DestinationStream } from 'pino'
-import { errorFields } from '../../control/log.ts'
+import { errorFields } from '../../control/platform/log.ts'
 import type { Log } from '../../media/shared/log.ts'
 
 const PRIVATE = [

@@ -2,26 +2,26 @@
 import { open, rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { ParseArgsOptionsConfig } from 'node:util'
-import { createPerson } from '../../control/accounts/auth.ts'
-import { exportAccount } from '../../control/accounts/export.ts'
-import { byOperator, eraseAccount, findAccount, listAccounts, Refused } from '../../control/accounts/operator.ts'
-import { hashPassword } from '../../control/accounts/passwords.ts'
-import { Email, Password } from '../../control/accounts/schema.ts'
+import { Email, Password } from '../../control/access/accounts/schema.ts'
 import {
   minutePriceOf,
   setMinutePrice,
   setSubscription,
   subscriptionOf,
   topUp,
-} from '../../control/accounts/service.ts'
-import type { AccountRow } from '../../control/accounts/sql.ts'
-import { audited, noteDone } from '../../control/audit/service.ts'
+} from '../../control/access/accounts/service.ts'
+import type { AccountRow } from '../../control/access/accounts/sql.ts'
+import { audited, noteDone } from '../../control/access/audit/service.ts'
+import { type Scope, scopes } from '../../control/access/keys/schema.ts'
+import { createKey, listKeys, revoke } from '../../control/access/keys/service.ts'
+import { selectKeyOwner } from '../../control/access/keys/sql.ts'
+import { createPerson } from '../../control/access/login/login.ts'
+import { hashPassword } from '../../control/access/login/passwords.ts'
+import { balanceOf, fromUnits } from '../../control/billing/money.ts'
+import { exportAccount } from '../../control/data/accounts/export.ts'
+import { byOperator, eraseAccount, findAccount, listAccounts, Refused } from '../../control/data/accounts/operator.ts'
 import type { Deps } from '../../control/deps.ts'
-import { Problem } from '../../control/http/problem.ts'
-import { type Scope, scopes } from '../../control/keys/schema.ts'
-import { createKey, listKeys, revoke } from '../../control/keys/service.ts'
-import { selectKeyOwner } from '../../control/keys/sql.ts'
-import { balanceOf, fromUnits } from '../../control/money.ts'
+import { Problem } from '../../control/platform/http/problem.ts'
 import { card, type Row, table } from './print.ts'
 
 export type AdminDeps = Pick<Deps, 'sql' | 'clock' | 'config' | 'boss' | 'blobs' | 'log'>

@@ -3,8 +3,8 @@ import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { text as readAll } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
-import { connect } from '../../control/db/connect.ts'
-import { createBoss } from '../../control/jobs.ts'
+import { connect } from '../../control/platform/db/connect.ts'
+import { createBoss } from '../../control/platform/jobs/jobs.ts'
 import { createBlobs } from '../adapters/blobs.ts'
 import { systemClock } from '../adapters/clock.ts'
 import { createLog } from '../adapters/log.ts'
@@ -55,7 +55,7 @@ async function main(argv: string[]): Promise<number> {
   }
   const command = Object.hasOwn(commands, name) ? commands[name]! : null
   if (!command) {
-    console.error(name === '' ? helpAll() : `There is no command "${name}". See \`${CALL} --help\`..`)
+    console.error(name === '' ? helpAll() : `There is no command "${name}". See \`${CALL} --help\.`)
     return 2
   }
   try {

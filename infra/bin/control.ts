@@ -1,8 +1,8 @@
 /** A control process: REST, webhooks, jobs. Several may run side by side on one Postgres and one Redis. */
 import { hostname } from 'node:os'
 import { buildApp, startControl } from '../../control/app.ts'
-import { migrate } from '../../control/db/migrate.ts'
-import { installQueues } from '../../control/jobs.ts'
+import { migrate } from '../../control/platform/db/migrate.ts'
+import { installQueues } from '../../control/platform/jobs/jobs.ts'
 import { systemClock as clock } from '../adapters/clock.ts'
 import { createLog } from '../adapters/log.ts'
 import { openMetrics } from '../adapters/metrics.ts'

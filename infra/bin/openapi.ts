@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Redis } from 'ioredis'
 import { buildApp } from '../../control/app.ts'
-import { connect } from '../../control/db/connect.ts'
 import { defaultConfig } from '../../control/deps.ts'
-import { createBoss } from '../../control/jobs.ts'
+import { connect } from '../../control/platform/db/connect.ts'
+import { createBoss } from '../../control/platform/jobs/jobs.ts'
 import { createControlBus } from '../../media/bus/control-bus.ts'
 import { createSealer } from '../../media/contract/seal.ts'
 import { createFolderBlobs } from '../adapters/blobs.ts'
@@ -16,7 +16,7 @@ import { createLog } from '../adapters/log.ts'
 import { run } from '../tools/prepare.ts'
 
 const DOCUMENT = 'control/openapi.json'
-const TYPES = 'control/client/api.ts'
+const TYPES = 'control/api/client/api.ts'
 /** It stands on an older TypeScript than ours, so it is fetched when it is needed. */
 const GENERATOR = ['--package=openapi-typescript@7.13.0', '--package=typescript@5.9.3']
 

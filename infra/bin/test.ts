@@ -61,7 +61,7 @@ if (unbuilt) fail(`The dashboard cannot be built: ${unbuilt}`)
 if (!(await check('tsc', ['--noEmit'], 'Types'))) fail('The types do not fit.')
 if (!(await check('tsc', ['--noEmit', '-p', 'control/dashboard'], 'Types of the dashboard')))
   fail('The types do not fit.')
-if (!(await check('biome', ['check', '..'], 'Lint and format')))
+if (!(await check('biome', ['check', '.'], 'Lint and format')))
   fail('The linter has complaints; `npm run format` mends most.')
 
 await checkPackages()

@@ -240,7 +240,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env, { make = true }
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
   const parsed = Environment.safeParse({ ...given, ...readSecretFiles(given) })
   if (!parsed.success) {
-    const lines = parsed.error.issues.map(issue => `  ${issue.path.join('..')}: ${issue.message}`)
+    const lines = parsed.error.issues.map(issue => `  ${issue.path.join('.')}: ${issue.message}`)
     throw new ConfigError(`These settings cannot be used:\n${lines.join('\n')}`)
   }
   const values = parsed.data
@@ -309,7 +309,7 @@ function isOpenToAll({ SIGN_UP, PUBLIC_URL }: z.infer<typeof Environment>): bool
   if (SIGN_UP === 'off' || PUBLIC_URL === undefined) return false
   const host = bareHost(new URL(PUBLIC_URL).hostname)
   if (isIP(host) !== 0) return isPublic(host)
-  return host.includes('..') && !/\.(?:localhost|local|internal|lan|test|home\.arpa)$/.test(host)
+  return host.includes('.') && !/\.(?:localhost|local|internal|lan|test|home\.arpa)$/.test(host)
 }
 
 /** Browsers give a microphone to secure pages alone, and those reach nothing by `ws:` but their own machine. */

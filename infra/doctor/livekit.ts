@@ -1,5 +1,5 @@
 /** LiveKit: reached, and whether it takes our key. */
-import { createLiveKit } from '../../control/realtime/livekit.ts'
+import { createLiveKit } from '../../control/telephony/realtime/livekit.ts'
 import { about, type Finding, failureOf, inTime, many, placeOf } from './finding.ts'
 
 const say = about('LiveKit')

@@ -1,9 +1,9 @@
 /** The database: reached, new enough, with the tables of this version, and money that agrees with itself. */
 import { statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import { selectContradictions } from '../../control/backup/sql.ts'
-import { connect, type Sql } from '../../control/db/connect.ts'
-import { type Migration, readMigrations } from '../../control/db/migrate.ts'
+import { selectContradictions } from '../../control/data/backup/sql.ts'
+import { connect, type Sql } from '../../control/platform/db/connect.ts'
+import { type Migration, readMigrations } from '../../control/platform/db/migrate.ts'
 import {
   type QueueState,
   type ServerState,
@@ -14,7 +14,7 @@ import {
   selectWebhookState,
   type TrunkState,
   type WebhookState,
-} from '../../control/db/state-sql.ts'
+} from '../../control/platform/db/state-sql.ts'
 import { ANSWER_MS, about, bytes, type Finding, failureOf, inTime, judgeClock, many, placeOf, time } from './finding.ts'
 
 const PART = 'Postgres'
@@ -166,7 +166,7 @@ function judgeTables(found: PostgresFound): Finding[] {
   }
   const changed = migrated.filter((row, index) => known[index] && known[index].hash !== row.hash)
   if (changed.length > 0) {
-    const todo = 'Put the files of control/db/migrations back as they were released: control will not start.'
+    const todo = 'Put the files of control/platform/db/migrations back as they were released: control will not start.'
     return [say.bad(`Migration ${changed[0]!.name} was changed after it ran.`, todo)]
   }
   const pending = pendingOf(found)

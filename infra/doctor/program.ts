@@ -28,7 +28,7 @@ export function placeOfConfig(
   const control = given.DATABASE_URL !== undefined
   const engine = given.DRACHTIO_HOST !== undefined
   const allInOne = running || (!control && !engine)
-  const home = relative(process.cwd(), config.home) || '../bin/doctor'
+  const home = relative(process.cwd(), config.home) || '.'
   const part = control && engine ? 'control and engine' : control ? 'control' : 'an engine'
   return {
     name: running
@@ -47,7 +47,7 @@ export function examineProgram(): Finding[] {
     devDependencies: Record<string, string>
   }
   const wanted = Number(/\d+/.exec(devDependencies['node'] ?? '')?.[0] ?? 0)
-  const have = Number(process.versions.node.split('../bin/doctor')[0])
+  const have = Number(process.versions.node.split('.')[0])
   if (!existsSync(join(root, 'node_modules'))) {
     return [say.bad('Its packages are not installed.', '`npm start` installs them.')]
   }

@@ -108,7 +108,7 @@ async function lookAtBus(redis: Redis, { prefix, secret }: RedisOptions): Promis
 
 export function judgeRedis({ place, tookMs, skewMs, info }: RedisFound): Finding[] {
   const version = info.get('redis_version') ?? '0'
-  const [major = 0, minor = 0] = version.split('../bin/doctor').map(Number)
+  const [major = 0, minor = 0] = version.split('.').map(Number)
   const findings = [...judgeMemory(info), ...judgePersistence(info), ...judgeClock(PART, 'Its clock', skewMs, tookMs)]
   if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
     findings.push(say.bad(`It is ${version}; its streams can do what is needed from 6.2 on.`, 'Upgrade.'))

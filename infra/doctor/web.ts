@@ -74,7 +74,7 @@ export function isOpen({ PUBLIC_URL }: Pick<Config, 'PUBLIC_URL'>): boolean {
   if (PUBLIC_URL === undefined) return false
   const host = bareHost(new URL(PUBLIC_URL).hostname)
   if (/^[\d.]+$|:/.test(host)) return isPublic(host)
-  return host.includes('../bin/doctor') && !/\.(?:localhost|local|internal|lan|test|home\.arpa)$/.test(host)
+  return host.includes('.') && !/\.(?:localhost|local|internal|lan|test|home\.arpa)$/.test(host)
 }
 
 async function get(url: string): Promise<WebAnswer> {

@@ -1,5 +1,5 @@
 /** The operator's text model as a reader of briefs; null when none is configured. */
-import type { BriefModel } from '../../control/leads/brief/model.ts'
+import type { BriefModel } from '../../control/outreach/leads/brief/model.ts'
 import { createTextModel } from '../../media/models/text-model.ts'
 import { VendorError } from '../../media/models/vendor-error.ts'
 import type { Clock } from '../../media/shared/clock.ts'

@@ -27,7 +27,7 @@ export const whisperPath = (cache: string) => join(cache, 'whisper-1', 'base-q8.
 export async function ensureWhisper(cache: string, signal?: AbortSignal): Promise<string | null> {
   const target = whisperPath(cache)
   if (existsSync(target)) return null
-  mkdirSync(join(target, '../..'), { recursive: true })
+  mkdirSync(join(target, '..'), { recursive: true })
   const work = mkdtempSync(join(cache, 'whisper-work-'))
   try {
     for (const source of SOURCES) {

@@ -1,7 +1,7 @@
 /** Runs scenarios over real SIP and RTP against an installation, over its public interface and nothing else. */
 import { randomInt } from 'node:crypto'
 import { dirname } from 'node:path'
-import { fillVars } from '../../control/calls/plan.ts'
+import { fillVars } from '../../control/telephony/call-setup/plan.ts'
 import type { CallEvent, EndedReason, ToolCall, Turn } from '../../media/contract/messages.ts'
 import { playCaller } from './caller.ts'
 import type { Outcome } from './judge.ts'

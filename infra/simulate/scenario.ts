@@ -1,7 +1,7 @@
 /** A scenario file: an agent, what its tools answer, what the caller does, and what must come of it. */
 import { LineCounter, parseDocument } from 'yaml'
 import { z } from 'zod'
-import { defaultSettings, ProjectSettings } from '../../control/projects/schema.ts'
+import { defaultSettings, ProjectSettings } from '../../control/agents/projects/schema.ts'
 import { EndedReason } from '../../media/contract/messages.ts'
 
 const Words = z.union([z.string().min(1), z.array(z.string().min(1))]).transform(words => [words].flat())

@@ -1,7 +1,7 @@
 /** Answers the agents' tools over HTTP as their scenarios say, and knows which of them are still waited for. */
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Tool } from '../../control/projects/schema.ts'
+import type { Tool } from '../../control/agents/projects/schema.ts'
 import type { ToolAnswer } from './scenario.ts'
 
 export interface ToolServer {

@@ -20,7 +20,7 @@ function state(): string {
   for (const file of [
     'control/dashboard/vite.config.ts',
     'control/dashboard/policy.ts',
-    'control/client/problem.ts',
+    'control/api/client/problem.ts',
     'package-lock.json',
   ])
     add(file)

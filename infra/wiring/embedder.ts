@@ -1,5 +1,5 @@
 /** What makes vectors of texts: the endpoint that is configured, else the model on this machine, else nothing. */
-import type { Embedder } from '../../control/knowledge/types.ts'
+import type { Embedder } from '../../control/knowledge/documents/types.ts'
 import { systemClock } from '../adapters/clock.ts'
 import type { Config } from '../config/config.ts'
 import { createLocalEmbedder } from '../models/embedding/local.ts'

@@ -1,10 +1,11 @@
 /** What lead search is built of: who reads a brief, where companies are found, and who looks closer at them. */
-import type { Sql } from '../../control/db/connect.ts'
-import { createModelReader } from '../../control/leads/brief/model.ts'
-import { plainReader } from '../../control/leads/brief/parse.ts'
-import { createDirectoryRows } from '../../control/leads/directories-sql.ts'
-import { createEnricher } from '../../control/leads/enrich/enricher.ts'
-import type { LeadParts } from '../../control/leads/types.ts'
+
+import { createModelReader } from '../../control/outreach/leads/brief/model.ts'
+import { plainReader } from '../../control/outreach/leads/brief/parse.ts'
+import { createDirectoryRows } from '../../control/outreach/leads/directories-sql.ts'
+import { createEnricher } from '../../control/outreach/leads/enrich/enricher.ts'
+import type { LeadParts } from '../../control/outreach/leads/vocabulary/types.ts'
+import type { Sql } from '../../control/platform/db/connect.ts'
 import type { Clock } from '../../media/shared/clock.ts'
 import { createExtractor } from '../adapters/extractor.ts'
 import { createSafeFetch } from '../adapters/safe-fetch.ts'

@@ -80,7 +80,7 @@ export function argumentProblem(schema: Record<string, unknown>, args: Arguments
   if (result.success) return null
   return result.error.issues
     .slice(0, 5)
-    .map(issue => `${issue.path.join('../contract') || 'arguments'}: ${issue.message}`)
+    .map(issue => `${issue.path.join('.') || 'arguments'}: ${issue.message}`)
     .join('; ')
 }
 

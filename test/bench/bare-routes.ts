@@ -1,9 +1,9 @@
 /** What each route is held against: the same rows by one SQL statement, and nothing else of what a public API needs. */
 import type { FastifyInstance } from 'fastify'
-import type { Sql } from '../../control/db/connect.ts'
-import { uuidv7 } from '../../control/ids.ts'
-import type { LiveKit } from '../../control/realtime/livekit.ts'
-import { newCaller, newTalkRoom } from '../../control/realtime/names.ts'
+import type { Sql } from '../../control/platform/db/connect.ts'
+import { uuidv7 } from '../../control/platform/ids.ts'
+import type { LiveKit } from '../../control/telephony/realtime/livekit.ts'
+import { newCaller, newTalkRoom } from '../../control/telephony/realtime/names.ts'
 
 type Query = Record<string, string>
 

@@ -4,8 +4,8 @@
  */
 import { fileURLToPath } from 'node:url'
 import { startControl } from '../../control/app.ts'
-import { HOLD_SECONDS, tariffAt } from '../../control/calls/tariff.ts'
-import { costOf, fromUnits } from '../../control/money.ts'
+import { costOf, fromUnits } from '../../control/billing/money.ts'
+import { HOLD_SECONDS, tariffAt } from '../../control/telephony/call-setup/tariff.ts'
 import { type CampaignWish, fillCampaign, openCampaignWorld, SECRET, startCampaigns } from './campaign-world.ts'
 import type { PaceEngineHandlers } from './pace-engine.ts'
 import type { Line } from './report.ts'

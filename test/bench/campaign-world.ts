@@ -1,9 +1,9 @@
 /** Control with accounts that call, and campaigns that are written as if uploaded. */
-import { createAccount, topUp } from '../../control/accounts/service.ts'
+import { createAccount, topUp } from '../../control/access/accounts/service.ts'
+import { createProject } from '../../control/agents/projects/service.ts'
 import type { Deps } from '../../control/deps.ts'
-import { bindNumber } from '../../control/numbers/service.ts'
-import { createProject } from '../../control/projects/service.ts'
-import { createTrunk } from '../../control/trunks/service.ts'
+import { bindNumber } from '../../control/telephony/numbers/service.ts'
+import { createTrunk } from '../../control/telephony/trunks/service.ts'
 import { fillCalls } from '../support/calls.ts'
 import { type ControlWorld, openControlWorld } from './control-world.ts'
 

@@ -1,5 +1,5 @@
 /** How answers that look at an owner's past grow with it: each asked alone, of ours and of the bare statement in turns. */
-import type { Sql } from '../../control/db/connect.ts'
+import type { Sql } from '../../control/platform/db/connect.ts'
 import { fillCalls } from '../support/calls.ts'
 import type { Reader, Server } from './control-world.ts'
 import type { Series } from './report.ts'

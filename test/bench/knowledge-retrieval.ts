@@ -3,10 +3,10 @@
  * test/corpus/knowledge.
  */
 import { randomUUID } from 'node:crypto'
-import type { Sql } from '../../control/db/connect.ts'
+import type { Chunk, Embedder } from '../../control/knowledge/documents/types.ts'
 import { rankedLists, type SearchDeps } from '../../control/knowledge/index/search.ts'
 import { replaceChunks } from '../../control/knowledge/index/store.ts'
-import type { Chunk, Embedder } from '../../control/knowledge/types.ts'
+import type { Sql } from '../../control/platform/db/connect.ts'
 import { readConfig } from '../../infra/config/config.ts'
 import { type Corpus, readCorpus } from '../corpus/knowledge/corpus.ts'
 import { findDebianFaq, readDebianFaq } from '../corpus/knowledge/debian-faq.ts'

@@ -3,8 +3,8 @@
  * what looks at the past grows with it, in one run.
  */
 import autocannon from 'autocannon'
-import { json } from '../../control/db/connect.ts'
-import { createKey } from '../../control/keys/service.ts'
+import { createKey } from '../../control/access/keys/service.ts'
+import { json } from '../../control/platform/db/connect.ts'
 import { busKeys } from '../../media/bus/keys.ts'
 import type { CallRecord, Heartbeat, Turn } from '../../media/contract/messages.ts'
 import { askAt, fillPast, growthSeries, SIZES, type Sized } from './control-growth.ts'

@@ -1,7 +1,7 @@
 /** Webhooks a second: real delivery jobs, from the queue to the log, against a loop that signs and sends as many at once. */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
-import { createAccount } from '../../control/accounts/service.ts'
+import { createAccount } from '../../control/access/accounts/service.ts'
 import { startControl } from '../../control/app.ts'
 import type { Deps } from '../../control/deps.ts'
 import { deliverTo } from '../../control/webhooks/emit.ts'

@@ -1,7 +1,7 @@
 /** Who did what: written before it is done, by whichever door, and changed by nobody. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openSession } from '../../control/accounts/sessions.ts'
-import { audited, sweepDeeds } from '../../control/audit/service.ts'
+import { audited, sweepDeeds } from '../../control/access/audit/service.ts'
+import { openSession } from '../../control/access/sessions/sessions.ts'
 import { createControl, createTenant, nextPhone, request, type Tenant, type TestControl } from '../support/control.ts'
 
 let control: TestControl

@@ -1,11 +1,11 @@
 import { createHook } from 'node:async_hooks'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { matchPassword } from '../../control/accounts/passwords.ts'
-import { createAccount } from '../../control/accounts/service.ts'
+import { createAccount } from '../../control/access/accounts/service.ts'
+import { matchPassword } from '../../control/access/login/passwords.ts'
 import { buildApp } from '../../control/app.ts'
-import { backgroundDone } from '../../control/background.ts'
-import { sweepOld } from '../../control/engine.ts'
+import { sweepOld } from '../../control/background/engine.ts'
+import { backgroundDone } from '../../control/platform/jobs/background.ts'
 import { type Answer, createControl, createTenant, request, type TestControl } from '../support/control.ts'
 
 let control: TestControl

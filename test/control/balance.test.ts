@@ -2,14 +2,14 @@ import { cp, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { daysBetween } from '../../control/balance/days.ts'
-import { selectSpent } from '../../control/balance/sql.ts'
-import { extendCall } from '../../control/calls/admit.ts'
-import { finish } from '../../control/calls/finish.ts'
-import { connect, type Db } from '../../control/db/connect.ts'
-import { migrate } from '../../control/db/migrate.ts'
-import { uuidv7 } from '../../control/ids.ts'
-import { fund, openJobHold, settleHold, settleJobHold, toUnits } from '../../control/money.ts'
+import { daysBetween } from '../../control/billing/balance/days.ts'
+import { selectSpent } from '../../control/billing/balance/sql.ts'
+import { fund, openJobHold, settleHold, settleJobHold, toUnits } from '../../control/billing/money.ts'
+import { connect, type Db } from '../../control/platform/db/connect.ts'
+import { migrate } from '../../control/platform/db/migrate.ts'
+import { uuidv7 } from '../../control/platform/ids.ts'
+import { extendCall } from '../../control/telephony/calls/admit.ts'
+import { finish } from '../../control/telephony/calls/finish.ts'
 import { fillCalls } from '../support/calls.ts'
 import { createControl, createTenant, nextPhone, type Tenant, type TestControl } from '../support/control.ts'
 import { createDatabase } from '../support/database.ts'
@@ -113,7 +113,7 @@ test('under many at once each balance follows from the one before', async () => 
 test('a ledger from before entries were numbered is numbered by the migration', async () => {
   const database = await createDatabase({ empty: true })
   const folder = await mkdtemp(join(tmpdir(), 'parley-migrations-'))
-  const source = join(import.meta.dirname, '../../control/db/migrations')
+  const source = join(import.meta.dirname, '../../control/platform/db/migrations')
   for (const name of await readdir(source)) {
     if (name < '0009') await cp(join(source, name), join(folder, name))
   }

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { setSubscription, topUp } from '../../control/accounts/service.ts'
-import { finish } from '../../control/calls/finish.ts'
-import { insertDoNotCall } from '../../control/do-not-call/sql.ts'
-import { createProject } from '../../control/projects/service.ts'
+import { setSubscription, topUp } from '../../control/access/accounts/service.ts'
+import { createProject } from '../../control/agents/projects/service.ts'
+import { finish } from '../../control/telephony/calls/finish.ts'
+import { insertDoNotCall } from '../../control/telephony/do-not-call/sql.ts'
 import { createControl, createTenant, nextPhone, type Tenant, type TestControl } from '../support/control.ts'
 import { record, unanswered } from '../support/records.ts'
 
@@ -253,7 +253,7 @@ describe('hangup', () => {
 test('the caller id is the project’s, or one of its numbers and always the same for a phone', async () => {
   const owner = await createTenant(control, { money: '1000' })
   const [second, phone] = [nextPhone(), nextPhone()]
-  const { createTrunk } = await import('../../control/trunks/service.ts')
+  const { createTrunk } = await import('../../control/telephony/trunks/service.ts')
   await createTrunk(control.deps, owner.ownerId, { name: 'T2', mode: 'ip', host: '127.0.0.1', numbers: [second] })
   await owner.call('POST', `/projects/${owner.projectId}/numbers`, { number: second, direction: 'out' })
   const sticky = new Set<string>()

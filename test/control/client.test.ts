@@ -8,7 +8,7 @@ import {
   ParleyError,
   verifyWebhook,
   type WebhookEvent,
-} from '../../control/client/client.ts'
+} from '../../control/api/client/client.ts'
 import { newSecret, signatureHeaders } from '../../control/webhooks/signature.ts'
 import { createControl, createTenant, nextPhone, type Tenant, type TestControl } from '../support/control.ts'
 

@@ -1,10 +1,10 @@
 /** What a call's record says of the conversation, and what the next call is told of it. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { admitCall } from '../../control/calls/admit.ts'
-import { createDialer } from '../../control/calls/dialer.ts'
-import { finish } from '../../control/calls/finish.ts'
-import { knownContact } from '../../control/calls/known.ts'
-import { selectCall } from '../../control/calls/sql.ts'
+import { knownContact } from '../../control/telephony/call-setup/known.ts'
+import { selectCall } from '../../control/telephony/call-setup/sql.ts'
+import { admitCall } from '../../control/telephony/calls/admit.ts'
+import { createDialer } from '../../control/telephony/calls/dialer.ts'
+import { finish } from '../../control/telephony/calls/finish.ts'
 import { createControl, createTenant, nextPhone, type Tenant, type TestControl } from '../support/control.ts'
 import { record } from '../support/records.ts'
 

@@ -1,6 +1,6 @@
 /** A backlog, as it stands there after an outage: how fast it is worked off, and who waits for whom. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createBoss, enqueue, startWorkers, type Workers } from '../../control/jobs.ts'
+import { createBoss, enqueue, startWorkers, type Workers } from '../../control/platform/jobs/jobs.ts'
 import { deliver } from '../../control/webhooks/deliver.ts'
 import { deliverTo } from '../../control/webhooks/emit.ts'
 import { createControl, createTenant, type Tenant, type TestControl } from '../support/control.ts'

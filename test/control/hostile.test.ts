@@ -1,7 +1,7 @@
 /** Every operation of the document, sent what nobody should send: the answer is a 4xx problem document, and life goes on. */
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { problemCodes } from '../../control/http/problem.ts'
+import { problemCodes } from '../../control/platform/http/problem.ts'
 import { createControl, createTenant, request, type Tenant, type TestControl } from '../support/control.ts'
 
 interface Documented {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createKey, revoke } from '../../control/access/keys/service.ts'
 import { buildApp } from '../../control/app.ts'
-import { backgroundDone } from '../../control/background.ts'
-import { connect } from '../../control/db/connect.ts'
-import { problems } from '../../control/http/problem.ts'
-import { createKey, revoke } from '../../control/keys/service.ts'
+import { connect } from '../../control/platform/db/connect.ts'
+import { problems } from '../../control/platform/http/problem.ts'
+import { backgroundDone } from '../../control/platform/jobs/background.ts'
 import { createControl, createTenant, request, type Tenant, type TestControl } from '../support/control.ts'
 import { until } from '../support/world.ts'
 

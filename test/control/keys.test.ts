@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openSession } from '../../control/accounts/sessions.ts'
+import { createKey, keyVerdicts, revoke, verifyKey } from '../../control/access/keys/service.ts'
+import { openSession } from '../../control/access/sessions/sessions.ts'
 import { buildApp } from '../../control/app.ts'
-import { backgroundDone } from '../../control/background.ts'
-import type { Sql } from '../../control/db/connect.ts'
 import type { Deps } from '../../control/deps.ts'
-import { createKey, keyVerdicts, revoke, verifyKey } from '../../control/keys/service.ts'
+import type { Sql } from '../../control/platform/db/connect.ts'
+import { backgroundDone } from '../../control/platform/jobs/background.ts'
 import { createControl, createTenant, request, type Tenant, type TestControl } from '../support/control.ts'
 
 let control: TestControl

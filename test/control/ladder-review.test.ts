@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { ladderOf } from '../../control/calls/trace-ladder.ts'
+import { ladderOf } from '../../control/telephony/trace/ladder.ts'
 
 it('a ladder is turned around by nobody who writes into a message', () => {
   const text = 'SIP/2.0 603 \u2066\u2067evil\u2069\u200f\u200e\u061c\u202e\u001b[2J\r\nX: \u2068y\u0007\r\n\r\n'

@@ -1,8 +1,8 @@
 /** What an owner sets against a stolen key: where is called, and what a day may cost. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openSession } from '../../control/accounts/sessions.ts'
-import { admitCall, extendCall } from '../../control/calls/admit.ts'
-import { openJobHold, settleJobHold, toUnits } from '../../control/money.ts'
+import { openSession } from '../../control/access/sessions/sessions.ts'
+import { openJobHold, settleJobHold, toUnits } from '../../control/billing/money.ts'
+import { admitCall, extendCall } from '../../control/telephony/calls/admit.ts'
 import { createControl, createTenant, nextPhone, request, type Tenant, type TestControl } from '../support/control.ts'
 import { contradictions, end, liveCalls, pace, stubEngine } from './campaigns/dialing.ts'
 import { createFilled, nextCallee, step, upload } from './campaigns/support.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { Problem } from '../../control/http/problem.ts'
-import { pickLine } from '../../control/numbers/lines.ts'
+import { Problem } from '../../control/platform/http/problem.ts'
+import { pickLine } from '../../control/telephony/numbers/lines.ts'
 
 const lines = ['+12025550100', '+12025550101', '+12025550102'].map(number => ({ number }))
 const phones = Array.from({ length: 60 }, (_, i) => `+1415555${1000 + i}`)

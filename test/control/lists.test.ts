@@ -1,9 +1,9 @@
 /** Lists at size: read off an index, never sorted, no slower as the table grows. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { CallFilters } from '../../control/calls/schema.ts'
-import { selectCalls } from '../../control/calls/sql.ts'
-import type { Db } from '../../control/db/connect.ts'
-import { createProject } from '../../control/projects/service.ts'
+import { createProject } from '../../control/agents/projects/service.ts'
+import type { Db } from '../../control/platform/db/connect.ts'
+import { selectCalls } from '../../control/telephony/call-setup/sql.ts'
+import { CallFilters } from '../../control/telephony/calls/schema.ts'
 import { fillCalls } from '../support/calls.ts'
 import { createControl, createTenant, type Tenant, type TestControl } from '../support/control.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { finishLost } from '../../control/calls/finish.ts'
-import { handleEvent } from '../../control/engine.ts'
+import { handleEvent } from '../../control/background/engine.ts'
+import { finishLost } from '../../control/telephony/calls/finish.ts'
 import { createControl, createTenant, nextPhone, type TestControl } from '../support/control.ts'
 
 let control: TestControl

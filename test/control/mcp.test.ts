@@ -1,7 +1,7 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createKey } from '../../control/keys/service.ts'
+import { createKey } from '../../control/access/keys/service.ts'
 import { createControl, createTenant, nextPhone, request, type Tenant, type TestControl } from '../support/control.ts'
 
 let control: TestControl

@@ -3,12 +3,12 @@ import { cp, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { connect } from '../../control/db/connect.ts'
-import { migrate } from '../../control/db/migrate.ts'
+import { connect } from '../../control/platform/db/connect.ts'
+import { migrate } from '../../control/platform/db/migrate.ts'
 import { createDatabase, type TestDatabase } from '../support/database.ts'
 
 const OLD = 7
-const folder = join(import.meta.dirname, '../../control/db/migrations')
+const folder = join(import.meta.dirname, '../../control/platform/db/migrations')
 
 let database: TestDatabase
 beforeAll(async () => {

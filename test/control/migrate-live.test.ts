@@ -3,8 +3,8 @@ import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { connect } from '../../control/db/connect.ts'
-import { migrate, readMigrations } from '../../control/db/migrate.ts'
+import { connect } from '../../control/platform/db/connect.ts'
+import { migrate, readMigrations } from '../../control/platform/db/migrate.ts'
 import { fillCalls } from '../support/calls.ts'
 import { createControl, createTenant, nextPhone, type Tenant, type TestControl } from '../support/control.ts'
 import { hazardsOf } from '../support/migration-safety.ts'
@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => control?.close())
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'parley-migrations-'))
-  await cp(join(import.meta.dirname, '../../control/db/migrations'), folder, { recursive: true })
+  await cp(join(import.meta.dirname, '../../control/platform/db/migrations'), folder, { recursive: true })
   next = (await control.deps.sql`select max(version) as last from schema_migrations`)[0]!['last'] + 1
   return () => rm(folder, { recursive: true, force: true })
 })

@@ -3,8 +3,8 @@ import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { connect } from '../../control/db/connect.ts'
-import { migrate, readMigrations } from '../../control/db/migrate.ts'
+import { connect } from '../../control/platform/db/connect.ts'
+import { migrate, readMigrations } from '../../control/platform/db/migrate.ts'
 import { createDatabase, type TestDatabase } from '../support/database.ts'
 
 let database: TestDatabase
@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => database?.drop())
 
-const folder = join(import.meta.dirname, '../../control/db')
+const folder = join(import.meta.dirname, '../../control/platform/db')
 
 /** In a process of its own, as two control processes that start together. */
 function migrateElsewhere(schema: string): Promise<string> {

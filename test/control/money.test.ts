@@ -1,9 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createAccount } from '../../control/accounts/service.ts'
-import { connect, type Sql } from '../../control/db/connect.ts'
-import { defaultConfig } from '../../control/deps.ts'
-import { uuidv7 } from '../../control/ids.ts'
+import { createAccount } from '../../control/access/accounts/service.ts'
 import {
   balanceOf,
   costOf,
@@ -14,7 +11,10 @@ import {
   secondsFor,
   settleHold,
   toUnits,
-} from '../../control/money.ts'
+} from '../../control/billing/money.ts'
+import { defaultConfig } from '../../control/deps.ts'
+import { connect, type Sql } from '../../control/platform/db/connect.ts'
+import { uuidv7 } from '../../control/platform/ids.ts'
 import { createDatabase, type TestDatabase } from '../support/database.ts'
 import { testClock } from '../support/world.ts'
 

@@ -2,7 +2,7 @@
 import { dispose } from '@livekit/rtc-node'
 import { TokenVerifier } from 'livekit-server-sdk'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createProject } from '../../control/projects/service.ts'
+import { createProject } from '../../control/agents/projects/service.ts'
 import type { Reader } from '../../media/bus/streams.ts'
 import type { CallCommand } from '../../media/contract/messages.ts'
 import { type CallPlan, RoomSecret } from '../../media/contract/plan.ts'

@@ -3,7 +3,7 @@
  * object stays as it is. The table is made from the operations; one whose names have no fixture fails.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { uuidv7 } from '../../control/ids.ts'
+import { uuidv7 } from '../../control/platform/ids.ts'
 import { type Answer, createControl, createTenant, nextPhone, request, type TestControl } from '../support/control.ts'
 
 type Names = Record<string, string>

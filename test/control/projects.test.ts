@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createDialer } from '../../control/calls/dialer.ts'
-import { defaultSettings, ProjectPatch, ProjectSettings } from '../../control/projects/schema.ts'
+import { defaultSettings, ProjectPatch, ProjectSettings } from '../../control/agents/projects/schema.ts'
+import { createDialer } from '../../control/telephony/calls/dialer.ts'
 import type { PlaceCommand } from '../../media/contract/messages.ts'
 import { PlanSecrets } from '../../media/contract/plan.ts'
 import { createControl, createTenant, nextPhone, type TestControl } from '../support/control.ts'

@@ -1,6 +1,6 @@
 /** Vendors that a project chooses: what is saved, what a call's plan says of them, and where their keys go. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createDialer } from '../../control/calls/dialer.ts'
+import { createDialer } from '../../control/telephony/calls/dialer.ts'
 import type { PlaceCommand } from '../../media/contract/messages.ts'
 import { CallPlan, PlanSecrets } from '../../media/contract/plan.ts'
 import { plan as somePlan } from '../fakes/plan.ts'

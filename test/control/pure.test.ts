@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { fillVars } from '../../control/calls/plan.ts'
-import { randomBase62, uuidv7 } from '../../control/ids.ts'
-import { errorFields } from '../../control/log.ts'
-import { rulesModerator } from '../../control/moderation.ts'
-import { Phone, toE164 } from '../../control/phone.ts'
+import { rulesModerator } from '../../control/agents/moderation/moderation.ts'
+import { randomBase62, uuidv7 } from '../../control/platform/ids.ts'
+import { errorFields } from '../../control/platform/log.ts'
+import { Phone, toE164 } from '../../control/platform/phone.ts'
+import { fillVars } from '../../control/telephony/call-setup/plan.ts'
 
 describe('vars', () => {
   test.each([

@@ -1,8 +1,8 @@
 /** When nobody spoke, and whose fault it was. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createCallMeters } from '../../control/calls/meters.ts'
-import { DEAD_MS, quietOf } from '../../control/calls/quiet.ts'
+import { createCallMeters } from '../../control/metrics/call-meters.ts'
+import { DEAD_MS, quietOf } from '../../control/metrics/quiet.ts'
 import type { CallRecord, ToolCall, Turn } from '../../media/contract/messages.ts'
 import { createMetrics } from '../../media/shared/metrics.ts'
 import { record } from '../support/records.ts'

@@ -1,8 +1,8 @@
 /** What is decided without asking anybody: who gets what in a room, which project can talk, which settings are refused. */
 import { describe, expect, test } from 'vitest'
-import { type Look, stepOf, toldOf } from '../../control/realtime/decide.ts'
-import { agentOf, isTalkRoom, monitoredCall, monitorRoom, newTalkRoom } from '../../control/realtime/names.ts'
-import { brainSecrets, notReady } from '../../control/realtime/ready.ts'
+import { brainSecrets, notReady } from '../../control/telephony/gates/ready.ts'
+import { type Look, stepOf, toldOf } from '../../control/telephony/realtime/decide.ts'
+import { agentOf, isTalkRoom, monitoredCall, monitorRoom, newTalkRoom } from '../../control/telephony/realtime/names.ts'
 import { readConfig } from '../../infra/config/config.ts'
 
 const SECOND = 1000

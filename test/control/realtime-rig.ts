@@ -1,7 +1,7 @@
 /** A control that knows a real LiveKit, and an engine of which only the bus and the seat in the room are real. */
 import { type Control, startControl } from '../../control/app.ts'
 import type { ControlConfig } from '../../control/deps.ts'
-import { createLiveKit } from '../../control/realtime/livekit.ts'
+import { createLiveKit } from '../../control/telephony/realtime/livekit.ts'
 import type { CallCommand, CallRecord, EndedReason } from '../../media/contract/messages.ts'
 import { type CallPlan, RoomSecret } from '../../media/contract/plan.ts'
 import { createControl, type Tenant, type TestControl } from '../support/control.ts'

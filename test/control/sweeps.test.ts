@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { admitCall } from '../../control/calls/admit.ts'
-import { createDialer } from '../../control/calls/dialer.ts'
-import { createReaper, handleEvent, sweepOld, sweepOverdue } from '../../control/engine.ts'
+import { createReaper, handleEvent, sweepOld, sweepOverdue } from '../../control/background/engine.ts'
+import { admitCall } from '../../control/telephony/calls/admit.ts'
+import { createDialer } from '../../control/telephony/calls/dialer.ts'
 import { createControl, createTenant, nextPhone, type Tenant, type TestControl } from '../support/control.ts'
 
 let control: TestControl

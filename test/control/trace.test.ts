@@ -1,9 +1,9 @@
 /** SIP traces of calls, and checks of trunks, as customers see them. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { finish } from '../../control/calls/finish.ts'
-import { ladderOf } from '../../control/calls/trace-ladder.ts'
-import { sweepOld } from '../../control/engine.ts'
+import { sweepOld } from '../../control/background/engine.ts'
+import { finish } from '../../control/telephony/calls/finish.ts'
+import { ladderOf } from '../../control/telephony/trace/ladder.ts'
 import type { SipSeen, SipTrace, TrunkCheckReport } from '../../media/contract/sip-trace.ts'
 import { createControl, createTenant, nextPhone, type Tenant, type TestControl } from '../support/control.ts'
 import { record, unanswered } from '../support/records.ts'

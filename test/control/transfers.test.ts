@@ -1,7 +1,7 @@
 /** To whom an agent may give a call: what a project may say, and what of it reaches an engine. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { makePlan } from '../../control/calls/plan.ts'
-import { defaultSettings, ProjectSettings } from '../../control/projects/schema.ts'
+import { defaultSettings, ProjectSettings } from '../../control/agents/projects/schema.ts'
+import { makePlan } from '../../control/telephony/call-setup/plan.ts'
 import { plan } from '../fakes/plan.ts'
 import { createControl, createTenant, type TestControl } from '../support/control.ts'
 

@@ -1,7 +1,7 @@
 /** A check of a trunk, and addresses of transfers, in the hands of somebody who means no good. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { transferBarred } from '../../control/projects/transfers.ts'
+import { transferBarred } from '../../control/agents/projects/transfers.ts'
 import { createControl, createTenant, type TestControl } from '../support/control.ts'
 
 let control: TestControl

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, inject, it } from 'vitest'
-import { createKey } from '../../control/keys/service.ts'
+import { createKey } from '../../control/access/keys/service.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import type { Detail, Owner } from '../support/stack-owner.ts'
 import {

@@ -1,7 +1,7 @@
 /** Whole calls over all processes, and what a receiver of OTLP gets of them: one trace each, from request or INVITE to webhook. */
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createKey } from '../../control/keys/service.ts'
+import { createKey } from '../../control/access/keys/service.ts'
 import { type OtlpReceiver, type SentSpan, startOtlp } from '../support/otlp.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import type { Owner } from '../support/stack-owner.ts'

@@ -9,7 +9,7 @@ import {
   type LeadSource,
   LeadSourceError,
   type LeadSourceErrorCode,
-} from '../../control/leads/types.ts'
+} from '../../control/outreach/leads/vocabulary/types.ts'
 
 export const brief = (part: Partial<Brief> = {}): Brief => ({
   niche: 'dental clinics',

@@ -1,5 +1,5 @@
 /** Many ended calls at once, with their counters. */
-import type { Sql } from '../../control/db/connect.ts'
+import type { Sql } from '../../control/platform/db/connect.ts'
 
 interface Filling {
   rows: number

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import postgres from 'postgres'
 import { inject } from 'vitest'
-import { migrate } from '../../control/db/migrate.ts'
-import { createBoss, installQueues } from '../../control/jobs.ts'
+import { migrate } from '../../control/platform/db/migrate.ts'
+import { createBoss, installQueues } from '../../control/platform/jobs/jobs.ts'
 import { quietLog } from './world.ts'
 
 const TEMPLATE = 'parley_template'

@@ -3,7 +3,7 @@
  * the same file makes are empty, so anything may be done to them. Who has a reason writes it above the statement, as
  * `-- safe: the table has one row`.
  */
-import { isConcurrent, type Migration, statementsOf } from '../../control/db/migrate.ts'
+import { isConcurrent, type Migration, statementsOf } from '../../control/platform/db/migrate.ts'
 
 interface Rule {
   matches: RegExp

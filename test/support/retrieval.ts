@@ -1,10 +1,11 @@
 /** How well passages are found: recall and mean reciprocal rank with their confidence, over a corpus in a real database. */
+
+import type { Chunk, Embedder } from '../../control/knowledge/documents/types.ts'
 import { chunkPages } from '../../control/knowledge/index/chunk.ts'
 import { embedMissing } from '../../control/knowledge/index/embed.ts'
 import { FUSION, type FusionWeights, fuse, type Lists } from '../../control/knowledge/index/fuse.ts'
 import { rankedLists, type SearchDeps } from '../../control/knowledge/index/search.ts'
 import type { Place } from '../../control/knowledge/index/sql.ts'
-import type { Chunk, Embedder } from '../../control/knowledge/types.ts'
 import type { Corpus, Question } from '../corpus/knowledge/corpus.ts'
 
 export interface Tried {

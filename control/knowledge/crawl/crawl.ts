@@ -13,7 +13,7 @@ import {
   type KnowledgeErrorCode,
   type Skipped,
   type SkipReason,
-} from '../types.ts'
+} from '../documents/types.ts'
 import { cleanAddress, isSameSite, pageKey, pageOfSite, parseAddress, redirectOf } from './address.ts'
 import { type Due, Frontier } from './frontier.ts'
 import { ACCEPT, isPage, readPage, readRobotsTag } from './page.ts'

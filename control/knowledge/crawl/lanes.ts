@@ -1,6 +1,6 @@
 /** One request at a time to a host, with a pause after each. */
 import type { Clock } from '../../../media/shared/clock.ts'
-import { pause } from '../pause.ts'
+import { pause } from './pause.ts'
 
 interface Lane {
   tail: Promise<unknown>

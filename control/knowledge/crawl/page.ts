@@ -1,5 +1,5 @@
 /** What an answer says of itself: whether it is a page, of which kind, and whether it may be indexed. Pure. */
-import { type DocumentInput, KnowledgeError } from '../types.ts'
+import { type DocumentInput, KnowledgeError } from '../documents/types.ts'
 import { PRODUCT_TOKEN } from './robots.ts'
 
 type PageKind = Extract<DocumentInput, { body: Uint8Array }>['kind']

@@ -4,10 +4,10 @@
  */
 import type { Clock } from '../../../media/shared/clock.ts'
 import { type Fetch, FetchError, type FetchRequest, type FetchResponse } from '../../../media/shared/fetch.ts'
-import { pause } from '../pause.ts'
-import { KnowledgeError, type KnowledgeErrorCode } from '../types.ts'
+import { KnowledgeError, type KnowledgeErrorCode } from '../documents/types.ts'
 import { redirectOf } from './address.ts'
 import { HostLanes, remember } from './lanes.ts'
+import { pause } from './pause.ts'
 import { MAX_ROBOTS_BYTES, NO_RULES, PRODUCT_TOKEN, type Rules, readRules } from './robots.ts'
 
 export type PoliteRequest = Pick<FetchRequest, 'timeoutMs' | 'maxBytes' | 'cut' | 'wants'> & {

@@ -1,5 +1,5 @@
 /** Text as it is kept: what all kinds of documents end in. */
-import { type Block, KnowledgeError } from '../types.ts'
+import { type Block, KnowledgeError } from '../documents/types.ts'
 
 /** A very long novel has 3 million. Besides its index, this bounds what a worker gives back to control. */
 export const MOST_CHARACTERS = 20_000_000

@@ -1,6 +1,6 @@
 /** DOCX by way of HTML, so that headings, lists and tables stay what they are (only importer of mammoth). */
 import mammoth from 'mammoth'
-import { KnowledgeError } from '../types.ts'
+import { KnowledgeError } from '../documents/types.ts'
 import { Blocks } from './blocks.ts'
 import { parseDocument } from './dom.ts'
 import { layOut } from './layout.ts'

@@ -3,7 +3,7 @@
  * bundle, which loads in 30 ms where its modules take 250.
  */
 import { parseHTML } from 'linkedom/worker'
-import { KnowledgeError } from '../types.ts'
+import { KnowledgeError } from '../documents/types.ts'
 
 export interface DomNode {
   /** 1: element, 3: text. */

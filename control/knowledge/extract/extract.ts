@@ -1,5 +1,5 @@
 /** A document of any kind to its text. Runs in a worker of its own (worker.ts): what it is given may be hostile. */
-import { type DocumentKind, type Extracted, KnowledgeError } from '../types.ts'
+import { type DocumentKind, type Extracted, KnowledgeError } from '../documents/types.ts'
 import { hasText } from './blocks.ts'
 import { decodeText, isText } from './charset.ts'
 import type { Parsed } from './parsed.ts'

@@ -3,7 +3,7 @@
  * on price lists and contact pages (only importer of @mozilla/readability).
  */
 import { Readability } from '@mozilla/readability'
-import type { Block } from '../types.ts'
+import type { Block } from '../documents/types.ts'
 import { Blocks, cleanLine } from './blocks.ts'
 import {
   type DomDocument,

@@ -2,7 +2,7 @@
  * JSON as lines `path: value`. The members of the outermost object are headings, an object in a list is a text of its own,
  * so that a record is found, and understood, alone.
  */
-import { KnowledgeError } from '../types.ts'
+import { KnowledgeError } from '../documents/types.ts'
 import { Blocks, cleanLine } from './blocks.ts'
 import type { Parsed } from './parsed.ts'
 

@@ -1,5 +1,5 @@
 /** What a crawler wants to know of a page besides its text. */
-import type { ExtractedLinks } from '../types.ts'
+import type { ExtractedLinks } from '../documents/types.ts'
 import { type DomDocument, elementsOf } from './dom.ts'
 
 const MOST_LINKS = 10_000

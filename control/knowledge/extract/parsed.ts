@@ -1,5 +1,5 @@
-import type { Block, ExtractedLinks } from '../types.ts'
-import type { SitePage } from './site-page.ts'
+import type { SitePage } from '../documents/site-page.ts'
+import type { Block, ExtractedLinks } from '../documents/types.ts'
 
 /** What a reader makes of a document. */
 export interface Parsed {

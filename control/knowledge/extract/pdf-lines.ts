@@ -1,5 +1,5 @@
 /** Lines of a PDF as headings and paragraphs: a PDF knows only where glyphs stand. */
-import type { Block } from '../types.ts'
+import type { Block } from '../documents/types.ts'
 import { Blocks } from './blocks.ts'
 
 export interface PdfLine {

@@ -1,6 +1,6 @@
 /** Text of a PDF, page by page (only importer of unpdf). What the lines mean is told by pdf-lines.ts. */
 import { getDocumentProxy } from 'unpdf'
-import { KnowledgeError } from '../types.ts'
+import { KnowledgeError } from '../documents/types.ts'
 import { cleanLine } from './blocks.ts'
 import type { Parsed } from './parsed.ts'
 import { blocksOfLines, type PdfLine } from './pdf-lines.ts'

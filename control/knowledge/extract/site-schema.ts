@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { SitePage } from './site-page.ts'
+import type { SitePage } from '../documents/site-page.ts'
 
 const place = z.enum(['top', 'main', 'bottom'])
 const texts = z.array(z.string())

@@ -2,6 +2,8 @@
  * HTML to what a search for companies looks at. Unlike `readHtml` it keeps the frame of the page, its buttons and the texts
  * of pictures, since that is where a company's number stands.
  */
+
+import type { Place, SiteLine, SitePage } from '../documents/site-page.ts'
 import { cleanLine } from './blocks.ts'
 import {
   type DomDocument,
@@ -17,7 +19,6 @@ import {
 import { plainText } from './layout.ts'
 import { refreshOf } from './links.ts'
 import { microdataOf } from './microdata.ts'
-import type { Place, SiteLine, SitePage } from './site-page.ts'
 
 const words = (text: string) => new Set(text.split(' '))
 const SILENT = words(

@@ -1,7 +1,7 @@
 /** What an uploaded file is, by its content (only importer of file-type); its name decides between kinds of text alone. */
 import { type FileHandle, open } from 'node:fs/promises'
 import { fileTypeFromBuffer } from 'file-type'
-import type { DocumentKind } from '../types.ts'
+import type { DocumentKind } from '../documents/types.ts'
 import { decodeText, isText } from './charset.ts'
 import { textKind } from './text-kind.ts'
 import { listZip } from './zip.ts'

@@ -1,5 +1,5 @@
 /** Which kind of text a text is. Pure. */
-import type { DocumentKind } from '../types.ts'
+import type { DocumentKind } from '../documents/types.ts'
 import { looksLikeTable } from './csv.ts'
 
 export type TextKind = Exclude<DocumentKind, 'pdf' | 'docx'>

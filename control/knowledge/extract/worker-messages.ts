@@ -1,6 +1,6 @@
 /** What a worker says. It reads hostile documents, so that it is not believed without a look. */
 import { z } from 'zod'
-import { KNOWLEDGE_ERRORS } from '../types.ts'
+import { KNOWLEDGE_ERRORS } from '../documents/types.ts'
 import { sitePageSchema } from './site-schema.ts'
 
 const linksSchema = z.strictObject({

@@ -3,7 +3,7 @@
  * may read no file but its own code, and has neither the environment nor a shell (see infra/adapters/extractor.ts).
  */
 import { Worker } from 'node:worker_threads'
-import { type Block, KnowledgeError } from '../types.ts'
+import { type Block, KnowledgeError } from '../documents/types.ts'
 import { type ExtractJob, extract } from './extract.ts'
 import type { FromWorker } from './worker-messages.ts'
 

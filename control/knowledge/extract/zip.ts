@@ -1,6 +1,6 @@
 /** What a zip says of itself, and what it really holds: read before a library trusts it (only importer of yauzl). */
 import yauzl, { type Entry, type ZipFile } from 'yauzl'
-import { KnowledgeError } from '../types.ts'
+import { KnowledgeError } from '../documents/types.ts'
 
 export interface ZipLimits {
   entries: number

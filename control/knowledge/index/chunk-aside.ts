@@ -1,7 +1,7 @@
 /** Pages into chunks without holding up the calls that are answered meanwhile: 20 million characters take six seconds. */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import type { Chunk, ExtractedPage } from '../types.ts'
+import type { Chunk, ExtractedPage } from '../documents/types.ts'
 import { chunkPages } from './chunk.ts'
 
 /** Characters, some 20 ms of work: less than a thread takes to begin. */

@@ -1,6 +1,6 @@
 /** A thread that cuts what would hold up the process for seconds; see chunk-aside.ts. */
 import { parentPort, workerData } from 'node:worker_threads'
-import type { ExtractedPage } from '../types.ts'
+import type { ExtractedPage } from '../documents/types.ts'
 import { chunkPages } from './chunk.ts'
 
 parentPort!.postMessage(chunkPages(workerData as ExtractedPage[]))

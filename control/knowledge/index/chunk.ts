@@ -2,8 +2,8 @@
  * Pages into chunks that can be understood alone: whole sentences under one heading, about a paragraph of speech each. Pure,
  * and the same for the same pages. Sizes are estimates of the model's tokens, so that no tokeniser is needed here.
  */
-import { cleanText } from '../../db/text.ts'
-import type { Block, Chunk, ExtractedPage } from '../types.ts'
+import { cleanText } from '../../platform/db/text.ts'
+import type { Block, Chunk, ExtractedPage } from '../documents/types.ts'
 import { splitSentences } from './sentences.ts'
 
 /** A chunk is closed when the next sentence would bring it above. */

@@ -1,6 +1,6 @@
 /** Gives chunks their vectors, a batch at a time: what is written stays written when the process is killed. */
-import type { Sql } from '../../db/connect.ts'
-import { type Chunk, type Embedder, KnowledgeError } from '../types.ts'
+import type { Sql } from '../../platform/db/connect.ts'
+import { type Chunk, type Embedder, KnowledgeError } from '../documents/types.ts'
 import { quantise } from './quantise.ts'
 import {
   countEmbedded,

@@ -2,7 +2,7 @@
  * Vectors once more as pgvector's, in tables that are made where the server has the extension; each row goes with the
  * one of `knowledge_vectors` that it was made of. The extension may lie in any schema: its names are given in full.
  */
-import type { Db, Sql } from '../../db/connect.ts'
+import type { Db, Sql } from '../../platform/db/connect.ts'
 import { SCALE_BYTES } from './quantise.ts'
 import type { Place } from './sql.ts'
 

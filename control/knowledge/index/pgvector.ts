@@ -3,8 +3,8 @@
  * nothing to load, else and in large projects by the thread of vectors.ts, which is faster. Both give the same scores.
  */
 import type { Log } from '../../../media/shared/log.ts'
-import type { Sql } from '../../db/connect.ts'
-import { errorFields } from '../../log.ts'
+import type { Sql } from '../../platform/db/connect.ts'
+import { errorFields } from '../../platform/log.ts'
 import {
   copyVectors,
   markCopied,

@@ -1,5 +1,5 @@
-import type { Db, Tx } from '../../db/connect.ts'
-import type { Chunk, KnowledgeFound } from '../types.ts'
+import type { Db, Tx } from '../../platform/db/connect.ts'
+import type { Chunk, KnowledgeFound } from '../documents/types.ts'
 import { type Language, languageOf, searchable } from './words.ts'
 
 /** A chunk within a project: its source, and its place there. */

@@ -1,6 +1,6 @@
 /** A source's chunks: none is found before all are there, since the source is ready then. */
-import type { Tx } from '../../db/connect.ts'
-import type { Chunk } from '../types.ts'
+import type { Tx } from '../../platform/db/connect.ts'
+import type { Chunk } from '../documents/types.ts'
 import { countLexemes, deleteChunks, ensureIndex, insertChunks, type SourceKey, touchVersion } from './sql.ts'
 
 /** Rows of one statement. */

@@ -4,8 +4,8 @@
  */
 import { Worker } from 'node:worker_threads'
 import type { Log } from '../../../media/shared/log.ts'
-import type { Sql } from '../../db/connect.ts'
-import { errorFields } from '../../log.ts'
+import type { Sql } from '../../platform/db/connect.ts'
+import { errorFields } from '../../platform/log.ts'
 import type { Hit } from './matrix.ts'
 import { quantise } from './quantise.ts'
 import { type Place, selectVectors, selectVersions } from './sql.ts'

@@ -4,7 +4,7 @@
  */
 import { open, stat } from 'node:fs/promises'
 import { Worker } from 'node:worker_threads'
-import type { Embedder } from '../../../control/knowledge/types.ts'
+import type { Embedder } from '../../../control/knowledge/documents/types.ts'
 import type { Role } from './encoder.ts'
 import type { EmbeddingFiles } from './model.ts'
 import type { EncoderAnswer, EncoderTask, EncoderWorkerData } from './worker.ts'

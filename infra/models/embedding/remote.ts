@@ -1,7 +1,7 @@
 /** Any endpoint that speaks as OpenAI's `/embeddings` does: batches, retries for passages, a short wait for questions. */
 import { z } from 'zod'
-import { pause } from '../../../control/knowledge/pause.ts'
-import type { Embedder } from '../../../control/knowledge/types.ts'
+import { pause } from '../../../control/knowledge/crawl/pause.ts'
+import type { Embedder } from '../../../control/knowledge/documents/types.ts'
 import type { Clock } from '../../../media/shared/clock.ts'
 
 export interface RemoteOptions {

@@ -8,7 +8,7 @@ import {
   RAMP_MS,
   type Room,
   type Served,
-} from '../../../control/campaigns/allocate.ts'
+} from '../../../control/outreach/campaigns/allocate.ts'
 
 const demand = (id: string, ownerId: string, part: Partial<Demand> = {}): Demand => ({
   ...{ id, ownerId, wanted: 1000, slots: 1000, trunks: [`trunk of ${ownerId}`] },

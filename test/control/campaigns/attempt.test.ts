@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Attempted, afterAttempt, type Ended } from '../../../control/campaigns/attempt.ts'
-import { campaignStatuses } from '../../../control/campaigns/types.ts'
+import { type Attempted, afterAttempt, type Ended } from '../../../control/outreach/campaigns/attempt.ts'
+import { campaignStatuses } from '../../../control/outreach/campaigns/types.ts'
 import { EndedReason, FinalStatus } from '../../../media/contract/messages.ts'
 
 const NOW = Date.parse('2026-01-07T12:00:00Z')

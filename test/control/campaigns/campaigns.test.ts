@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { setSubscription } from '../../../control/accounts/service.ts'
-import { CONSENT_TEXT } from '../../../control/campaigns/start.ts'
-import { bindNumber } from '../../../control/numbers/service.ts'
-import { createProject, deleteProject } from '../../../control/projects/service.ts'
+import { setSubscription } from '../../../control/access/accounts/service.ts'
+import { createProject, deleteProject } from '../../../control/agents/projects/service.ts'
+import { CONSENT_TEXT } from '../../../control/outreach/campaigns/start.ts'
+import { bindNumber } from '../../../control/telephony/numbers/service.ts'
 import {
   createControl,
   createTenant,

@@ -1,8 +1,8 @@
 /** What a claim sees of the world as it is right then, and what is not made in one piece. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { claim } from '../../../control/campaigns/claim.ts'
-import { newPacerState, paceOnce } from '../../../control/campaigns/pacer.ts'
-import { selectWork } from '../../../control/campaigns/pacer-sql.ts'
+import { claim } from '../../../control/outreach/campaigns/claim.ts'
+import { newPacerState, paceOnce } from '../../../control/outreach/campaigns/pacer.ts'
+import { selectWork } from '../../../control/outreach/campaigns/pacer-sql.ts'
 import { createControl, createTenant, type Tenant, type TestControl } from '../../support/control.ts'
 import { until } from '../../support/world.ts'
 import { contradictions, end, liveCalls, pace, stubEngine } from './dialing.ts'

@@ -1,7 +1,8 @@
 /** Dialling without an engine: the bus notes what it is asked to place, and tests end the calls. */
-import { finish } from '../../../control/calls/finish.ts'
-import { newPacerState, paceOnce } from '../../../control/campaigns/pacer.ts'
+
 import type { Deps } from '../../../control/deps.ts'
+import { newPacerState, paceOnce } from '../../../control/outreach/campaigns/pacer.ts'
+import { finish } from '../../../control/telephony/calls/finish.ts'
 import type { CallRecord, PlaceCommand } from '../../../media/contract/messages.ts'
 import type { TestControl } from '../../support/control.ts'
 import { record, unanswered } from '../../support/records.ts'

@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { type Action, actions, isDraft, isEditable, isOver, nextStatus } from '../../../control/campaigns/lifecycle.ts'
-import { type CampaignStatus, campaignStatuses } from '../../../control/campaigns/types.ts'
+import {
+  type Action,
+  actions,
+  isDraft,
+  isEditable,
+  isOver,
+  nextStatus,
+} from '../../../control/outreach/campaigns/lifecycle.ts'
+import { type CampaignStatus, campaignStatuses } from '../../../control/outreach/campaigns/types.ts'
 
 const now = new Date('2026-03-02T09:00:00Z')
 const later = new Date('2026-03-03T09:00:00Z')

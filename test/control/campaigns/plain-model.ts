@@ -1,6 +1,6 @@
 /** A campaign as it is promised, as plainly as can be: lists, loops over minutes, and a clock on the wall. */
 
-import type { DailyHours } from '../../../control/campaigns/zone.ts'
+import type { DailyHours } from '../../../control/outreach/campaigns/zone.ts'
 import type { EndedReason, FinalStatus } from '../../../media/contract/messages.ts'
 import { wallOpen } from './wall.ts'
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, inject, it } from 'vitest'
-import { calleeZones, sameTime } from '../../../control/campaigns/callee-zone.ts'
-import { blockersOf, judge, type Question, type Standing } from '../../../control/campaigns/policy.ts'
-import { cachedSpan, type DailyHours, isOpen, spanAt } from '../../../control/campaigns/zone.ts'
+import { calleeZones, sameTime } from '../../../control/outreach/campaigns/callee-zone.ts'
+import { blockersOf, judge, type Question, type Standing } from '../../../control/outreach/campaigns/policy.ts'
+import { cachedSpan, type DailyHours, isOpen, spanAt } from '../../../control/outreach/campaigns/zone.ts'
 import { MOVES, wallOpen, ZONES } from './wall.ts'
 
 /** Each looks at every minute of some days. */

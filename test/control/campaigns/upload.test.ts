@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readEntries } from '../../../control/campaigns/upload.ts'
-import { readPhone } from '../../../control/phone.ts'
+import { readEntries } from '../../../control/outreach/campaigns/upload.ts'
+import { readPhone } from '../../../control/platform/phone.ts'
 import { createControl, createTenant, type Tenant, type TestControl } from '../../support/control.ts'
 import { plainFetch } from '../../support/receiver.ts'
 import { countedRows, createDraft, nextCallee, step, upload } from './support.ts'

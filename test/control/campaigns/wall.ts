@@ -1,5 +1,5 @@
 /** What a clock on the wall of a zone shows, by ICU: nothing in common with the product's own arithmetic. */
-import type { DailyHours } from '../../../control/campaigns/zone.ts'
+import type { DailyHours } from '../../../control/outreach/campaigns/zone.ts'
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 const WEEKDAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun']

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
-import { finish } from '../../../control/calls/finish.ts'
+import { finish } from '../../../control/telephony/calls/finish.ts'
 import { chromiumPath, type TestPage } from '../../support/chromium.ts'
 import { dashboardRig, overflow, rest, screenshot, seriousViolations, shown, signUp } from '../../support/dashboard.ts'
 import { record } from '../../support/records.ts'

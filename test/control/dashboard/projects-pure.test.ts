@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fillVars } from '../../../control/calls/plan.ts'
+import { ProjectPatch } from '../../../control/agents/projects/schema.ts'
 import {
   changesOf,
   type Draft,
@@ -22,7 +22,7 @@ import {
 } from '../../../control/dashboard/page/projects/schema.ts'
 import { faultsOf } from '../../../control/dashboard/page/projects/validate.ts'
 import { oddOf, piecesOf, varsOf } from '../../../control/dashboard/page/projects/vars.ts'
-import { ProjectPatch } from '../../../control/projects/schema.ts'
+import { fillVars } from '../../../control/telephony/call-setup/plan.ts'
 
 const control = join(import.meta.dirname, '../../../control')
 const readJson = (path: string) => JSON.parse(readFileSync(join(control, path), 'utf8'))

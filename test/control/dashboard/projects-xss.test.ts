@@ -1,8 +1,8 @@
 /** Text of customers in every field of projects, secrets, knowledge and numbers: shown as the text it is, and never run. */
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { installQueues, startWorkers, type Workers } from '../../../control/jobs.ts'
 import { createIndexer } from '../../../control/knowledge/indexing.ts'
+import { installQueues, startWorkers, type Workers } from '../../../control/platform/jobs/jobs.ts'
 import { chromiumPath, openBrowser, type TestBrowser } from '../../support/chromium.ts'
 import { createControl, nextPhone, type TestControl } from '../../support/control.ts'
 import { openWith, rest, shown, signUp } from '../../support/dashboard.ts'

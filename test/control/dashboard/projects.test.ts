@@ -1,8 +1,8 @@
 /** The project editor in a real browser, against a real control: what is typed there is what REST has afterwards. */
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
-import { installQueues, startWorkers } from '../../../control/jobs.ts'
 import { createIndexer } from '../../../control/knowledge/indexing.ts'
+import { installQueues, startWorkers } from '../../../control/platform/jobs/jobs.ts'
 import { chromiumPath, type TestBrowser } from '../../support/chromium.ts'
 import { nextPhone } from '../../support/control.ts'
 import {

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { lastErrorOf } from '../../../control/dashboard/page/trunks/last-error.ts'
 import { presets } from '../../../control/dashboard/page/trunks/presets.ts'
 import { bodyOf, emptyValues, numbersOf, patchOf, valuesOf } from '../../../control/dashboard/page/trunks/values.ts'
-import { TrunkCreate } from '../../../control/trunks/schema.ts'
+import { TrunkCreate } from '../../../control/telephony/trunks/schema.ts'
 import { challengeWords, registrationWords } from '../../../sip/trunk/requests/outcome.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: documents of every shape

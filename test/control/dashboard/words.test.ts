@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { problems } from '../../../control/http/problem.ts'
+import { problems } from '../../../control/platform/http/problem.ts'
 
 const page = join(import.meta.dirname, '../../../control/dashboard/page')
 const languages = ['en', 'ru'] as const

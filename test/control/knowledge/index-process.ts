@@ -1,8 +1,9 @@
 /** A process that indexes, for tests that kill it: it says on standard output how far it is, and then hangs there. */
-import { connect } from '../../../control/db/connect.ts'
+
 import type { Deps } from '../../../control/deps.ts'
-import { createBoss, startWorkers } from '../../../control/jobs.ts'
 import { createIndexer } from '../../../control/knowledge/indexing.ts'
+import { connect } from '../../../control/platform/db/connect.ts'
+import { createBoss, startWorkers } from '../../../control/platform/jobs/jobs.ts'
 import { createFolderBlobs } from '../../../infra/adapters/blobs.ts'
 import { systemClock } from '../../../infra/adapters/clock.ts'
 import { createExtractor } from '../../../infra/adapters/extractor.ts'

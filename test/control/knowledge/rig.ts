@@ -1,7 +1,7 @@
 /** Parts of the knowledge base that do as a test tells them. */
 import type { KnowledgeParts } from '../../../control/deps.ts'
-import type { JobData, startWorkers } from '../../../control/jobs.ts'
-import type { Embedder, Extracted, Extractor } from '../../../control/knowledge/types.ts'
+import type { Embedder, Extracted, Extractor } from '../../../control/knowledge/documents/types.ts'
+import type { JobData, startWorkers } from '../../../control/platform/jobs/jobs.ts'
 
 /** Vectors by the letters of a text; `before` may wait, count and refuse. */
 export function fakeEmbedder(

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { inTurn } from '../../../control/leads/in-turn.ts'
+import { inTurn } from '../../../control/outreach/leads/in-turn.ts'
 
 const never = new AbortController().signal
 async function* listed<T>(items: readonly T[]) {

@@ -1,8 +1,8 @@
 /** The job behind a search: what it stores, how it ends, what it costs, and that a kill at any point changes nothing of it. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { eraseAccount } from '../../../control/accounts/operator.ts'
-import { installQueues } from '../../../control/jobs.ts'
-import { LeadSourceError } from '../../../control/leads/types.ts'
+import { eraseAccount } from '../../../control/data/accounts/operator.ts'
+import { LeadSourceError } from '../../../control/outreach/leads/vocabulary/types.ts'
+import { installQueues } from '../../../control/platform/jobs/jobs.ts'
 import { brokenSource, candidate, candidates, fakeEnricher, fakeSource, phoneOf } from '../../fakes/leads.ts'
 import { createControl, createTenant, type Tenant, type TestControl } from '../../support/control.ts'
 import { until } from '../../support/world.ts'

@@ -1,11 +1,11 @@
 /** Money held for searches beside money held for calls: whatever happens at once, the books agree. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createAccount } from '../../../control/accounts/service.ts'
-import { connect, type Sql } from '../../../control/db/connect.ts'
+import { createAccount } from '../../../control/access/accounts/service.ts'
+import { balanceOf, openHold, openJobHold, settleHold, settleJobHold } from '../../../control/billing/money.ts'
 import { defaultConfig } from '../../../control/deps.ts'
-import { uuidv7 } from '../../../control/ids.ts'
-import { balanceOf, openHold, openJobHold, settleHold, settleJobHold } from '../../../control/money.ts'
+import { connect, type Sql } from '../../../control/platform/db/connect.ts'
+import { uuidv7 } from '../../../control/platform/ids.ts'
 import { createDatabase, type TestDatabase } from '../../support/database.ts'
 import { testClock } from '../../support/world.ts'
 

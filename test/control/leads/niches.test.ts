@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { findNiche, niches, nichesIn } from '../../../control/leads/niches.ts'
+import { findNiche, niches, nichesIn } from '../../../control/outreach/leads/vocabulary/niches.ts'
 
 describe('the taxonomy', () => {
   it('has a good number of kinds, each with both languages and tags that can be asked for', () => {

@@ -1,9 +1,9 @@
 /** What the tests of lead search have in common. */
 import { expect } from 'vitest'
 import type { Deps } from '../../../control/deps.ts'
-import type { JobData, startWorkers } from '../../../control/jobs.ts'
-import { createSearcher, type Searcher } from '../../../control/leads/job.ts'
-import type { Brief, LeadParts } from '../../../control/leads/types.ts'
+import { createSearcher, type Searcher } from '../../../control/outreach/leads/job.ts'
+import type { Brief, LeadParts } from '../../../control/outreach/leads/vocabulary/types.ts'
+import type { JobData, startWorkers } from '../../../control/platform/jobs/jobs.ts'
 import { brief, fakeLeads } from '../../fakes/leads.ts'
 import type { Tenant, TestControl } from '../../support/control.ts'
 

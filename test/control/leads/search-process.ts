@@ -1,8 +1,9 @@
 /** A process that searches, for tests that kill it: it hangs where it is told to and says so, or kills itself at an instant. */
-import { connect } from '../../../control/db/connect.ts'
+
 import type { Deps } from '../../../control/deps.ts'
-import { createBoss, startWorkers } from '../../../control/jobs.ts'
-import { createSearcher } from '../../../control/leads/job.ts'
+import { createSearcher } from '../../../control/outreach/leads/job.ts'
+import { connect } from '../../../control/platform/db/connect.ts'
+import { createBoss, startWorkers } from '../../../control/platform/jobs/jobs.ts'
 import { systemClock } from '../../../infra/adapters/clock.ts'
 import { candidates, fakeEnricher, fakeLeads, fakeSource } from '../../fakes/leads.ts'
 import { quietLog } from '../../support/world.ts'

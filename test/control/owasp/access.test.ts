@@ -3,7 +3,7 @@
  * operation is held to it unasked. docs/threat-model.md says where the rest of each item is tested.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createKey } from '../../../control/keys/service.ts'
+import { createKey } from '../../../control/access/keys/service.ts'
 import { createControl, createTenant, request, type Tenant, type TestControl } from '../../support/control.ts'
 import { ask, fieldsOf, type Json, openSession, type Target, variants, type Walk, walkDocument } from './walk.ts'
 

@@ -4,7 +4,7 @@
  */
 import { connect } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { setMinutePrice } from '../../../control/accounts/service.ts'
+import { setMinutePrice } from '../../../control/access/accounts/service.ts'
 import { deliver } from '../../../control/webhooks/deliver.ts'
 import { createSafeFetch, createSafeWebFetch } from '../../../infra/adapters/safe-fetch.ts'
 import { createControl, createTenant, request, type Tenant, type TestControl } from '../../support/control.ts'

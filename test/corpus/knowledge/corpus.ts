@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Block, ExtractedPage } from '../../../control/knowledge/types.ts'
+import type { Block, ExtractedPage } from '../../../control/knowledge/documents/types.ts'
 
 export interface Question {
   text: string

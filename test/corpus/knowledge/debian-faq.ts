@@ -5,8 +5,8 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Block, ExtractedPage } from '../../../control/knowledge/documents/types.ts'
 import { readHtml } from '../../../control/knowledge/extract/html.ts'
-import type { Block, ExtractedPage } from '../../../control/knowledge/types.ts'
 import { type Corpus, type Question, splitOf } from './corpus.ts'
 import { findPackages } from './debian-package.ts'
 

@@ -5,8 +5,8 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import type { ExtractedPage } from '../../../control/knowledge/documents/types.ts'
 import { readHtml } from '../../../control/knowledge/extract/html.ts'
-import type { ExtractedPage } from '../../../control/knowledge/types.ts'
 import { type Corpus, type Question, splitOf } from './corpus.ts'
 
 type Language = Question['language']

@@ -1,6 +1,6 @@
 /** Refusals in words of the page's language, and where in a form they belong. */
 import type { TFunction } from 'i18next'
-import { ParleyError, type Problem } from '../../../client/problem.ts'
+import { ParleyError, type Problem } from '../../../api/client/problem.ts'
 
 type Words = TFunction<'words'>
 

@@ -1,9 +1,9 @@
 /** Reading by TanStack Query. What several pages read stands here; what one page reads, in its folder. */
 import { MutationCache, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query'
-import { must, ParleyError } from '../../../client/problem.ts'
+import { must, ParleyError } from '../../../api/client/problem.ts'
 import { api } from './client.ts'
 
-export { must, ParleyError } from '../../../client/problem.ts'
+export { must, ParleyError } from '../../../api/client/problem.ts'
 
 /** A session that is over leads to the log-in, and back to where one was. */
 function toLogIn(error: unknown): void {

@@ -1,4 +1,4 @@
-import type { components } from '../../../client/api.ts'
+import type { components } from '../../../api/client/api.ts'
 
 export type Schemas = components['schemas']
-export type { Problem } from '../../../client/problem.ts'
+export type { Problem } from '../../../api/client/problem.ts'

@@ -1,5 +1,5 @@
 /** A project as the editor's form holds it, and back to what the API takes. Its keys are those of the API. */
-import type { paths } from '../../../client/api.ts'
+import type { paths } from '../../../api/client/api.ts'
 import type { Schemas } from '../api/types.ts'
 import { same } from './same.ts'
 import { nextKey, type SchemaDraft, toDraft as schemaDraft, schemaOf } from './schema.ts'

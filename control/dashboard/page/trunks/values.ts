@@ -1,5 +1,5 @@
 /** A trunk as its form has it, and as the API has it. Texts that are empty stand for null. */
-import type { paths } from '../../../client/api.ts'
+import type { paths } from '../../../api/client/api.ts'
 import type { Schemas } from '../api/types.ts'
 import { readPhone } from '../ui/phone.ts'
 

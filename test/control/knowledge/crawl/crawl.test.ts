@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { USER_AGENT } from '../../../../control/knowledge/crawl/polite-fetch.ts'
-import { KnowledgeError } from '../../../../control/knowledge/types.ts'
+import { KnowledgeError } from '../../../../control/knowledge/documents/types.ts'
 import { codeOf, crawl, guardFor, page, plainExtractor, redirect, serveSite } from './site.ts'
 
 const urlset = (...locations: string[]) =>

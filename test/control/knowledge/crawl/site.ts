@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { type CrawlOptions, type CrawlResult, crawlSite } from '../../../../control/knowledge/crawl/crawl.ts'
-import type { Extracted, ExtractedPage, Extractor } from '../../../../control/knowledge/types.ts'
+import type { Extracted, ExtractedPage, Extractor } from '../../../../control/knowledge/documents/types.ts'
 import { createSafeFetch } from '../../../../infra/adapters/safe-fetch.ts'
 import type { Clock } from '../../../../media/shared/clock.ts'
 import type { Fetch } from '../../../../media/shared/fetch.ts'

@@ -1,6 +1,7 @@
 /** What a document became, as a person would write it down. */
+
+import type { DocumentKind } from '../../../../control/knowledge/documents/types.ts'
 import { type ExtractJob, extract } from '../../../../control/knowledge/extract/extract.ts'
-import type { DocumentKind } from '../../../../control/knowledge/types.ts'
 
 export const read = (kind: DocumentKind, content: Buffer | string, more: Partial<ExtractJob> = {}) =>
   extract(Buffer.from(content), { kind, url: null, charset: null, ...more })

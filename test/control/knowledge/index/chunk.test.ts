@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { Block, ExtractedPage } from '../../../../control/knowledge/documents/types.ts'
 import { chunkPages, estimateTokens } from '../../../../control/knowledge/index/chunk.ts'
 import { chunkAside } from '../../../../control/knowledge/index/chunk-aside.ts'
 import { splitSentences } from '../../../../control/knowledge/index/sentences.ts'
-import type { Block, ExtractedPage } from '../../../../control/knowledge/types.ts'
 
 const page = (blocks: Block[], title: string | null = null): ExtractedPage => ({
   url: 'https://a.example/',

@@ -3,9 +3,9 @@
  * no worse than either.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Chunk, Embedder } from '../../../../control/knowledge/documents/types.ts'
 import type { SearchDeps } from '../../../../control/knowledge/index/search.ts'
 import { createVectorIndex } from '../../../../control/knowledge/index/vectors.ts'
-import type { Chunk, Embedder } from '../../../../control/knowledge/types.ts'
 import { systemClock } from '../../../../infra/adapters/clock.ts'
 import { readConfig } from '../../../../infra/config/config.ts'
 import { createLocalEmbedder } from '../../../../infra/models/embedding/local.ts'

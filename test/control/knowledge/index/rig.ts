@@ -1,8 +1,8 @@
 /** A database with projects and sources, and an embedder whose vectors are the words of a text. */
 import { createHash, randomUUID } from 'node:crypto'
-import { connect, type Sql } from '../../../../control/db/connect.ts'
+import type { Chunk, Embedder } from '../../../../control/knowledge/documents/types.ts'
 import { replaceChunks } from '../../../../control/knowledge/index/store.ts'
-import type { Chunk, Embedder } from '../../../../control/knowledge/types.ts'
+import { connect, type Sql } from '../../../../control/platform/db/connect.ts'
 import { createDatabase, type TestDatabase } from '../../../support/database.ts'
 
 export interface Source {

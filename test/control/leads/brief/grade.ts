@@ -1,7 +1,7 @@
 /** How many of the labelled briefs a reader understands, field by field. */
-import { findNiche } from '../../../../control/leads/niches.ts'
-import type { Brief, ParsedBrief } from '../../../../control/leads/types.ts'
-import { stemsOf } from '../../../../control/leads/words.ts'
+import { findNiche } from '../../../../control/outreach/leads/vocabulary/niches.ts'
+import type { Brief, ParsedBrief } from '../../../../control/outreach/leads/vocabulary/types.ts'
+import { stemsOf } from '../../../../control/outreach/leads/vocabulary/words.ts'
 import type { Labelled } from './labelled.ts'
 
 export const fields = ['niche', 'geo', 'target', 'signals', 'exclusions'] as const

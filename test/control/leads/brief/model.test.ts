@@ -1,7 +1,7 @@
 /** Briefs read by a text model: a local server that speaks as OpenAI's does, asked through all that is ours. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createModelReader } from '../../../../control/leads/brief/model.ts'
-import { Brief } from '../../../../control/leads/types.ts'
+import { createModelReader } from '../../../../control/outreach/leads/brief/model.ts'
+import { Brief } from '../../../../control/outreach/leads/vocabulary/types.ts'
 import { systemClock } from '../../../../infra/adapters/clock.ts'
 import { createBriefModel } from '../../../../infra/models/brief-model.ts'
 import type { HttpAnswer, HttpVendor } from '../../../fakes/vendors/http-vendor.ts'

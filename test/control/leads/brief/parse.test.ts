@@ -1,7 +1,7 @@
 /** Briefs without a model: labelled ones, then what no brief is. */
 import { describe, expect, it } from 'vitest'
-import { parseBrief } from '../../../../control/leads/brief/parse.ts'
-import { Brief } from '../../../../control/leads/types.ts'
+import { parseBrief } from '../../../../control/outreach/leads/brief/parse.ts'
+import { Brief } from '../../../../control/outreach/leads/vocabulary/types.ts'
 import { effortOf } from '../../../support/effort.ts'
 import { accuracy, fields } from './grade.ts'
 import { held } from './held.ts'

@@ -1,6 +1,6 @@
 /** Sites of varied quality, read over HTTP, against what a person finds on them. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Enriched } from '../../../../control/leads/types.ts'
+import type { Enriched } from '../../../../control/outreach/leads/vocabulary/types.ts'
 import { type CorpusSite, readSites, SPLITS, type Split } from '../../../corpus/leads/sites/corpus.ts'
 import { type SiteServer, startSiteServer } from '../../../support/site-server.ts'
 import { enrichOn, question } from './rig.ts'

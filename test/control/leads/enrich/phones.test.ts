@@ -2,9 +2,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readSite } from '../../../../control/knowledge/extract/site.ts'
-import { phonesIn } from '../../../../control/leads/enrich/phone-text.ts'
-import { phonesOf, type ReadPage } from '../../../../control/leads/enrich/phones.ts'
-import { organisationsOf } from '../../../../control/leads/enrich/schema-org.ts'
+import { phonesIn } from '../../../../control/outreach/leads/enrich/phone-text.ts'
+import { phonesOf, type ReadPage } from '../../../../control/outreach/leads/enrich/phones.ts'
+import { organisationsOf } from '../../../../control/outreach/leads/enrich/schema-org.ts'
 import { effortOf } from '../../../support/effort.ts'
 
 const read = (text: string, region: string | null = 'RU') => phonesIn(text, '', region).found.map(one => one.phone)

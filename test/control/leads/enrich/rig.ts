@@ -1,10 +1,15 @@
 /** What the enrichment is tested with: sites over real HTTP and the real guard, on a clock that does not pause. */
 import { setImmediate as loopTurn } from 'node:timers/promises'
+import type { Extractor } from '../../../../control/knowledge/documents/types.ts'
 import { extract } from '../../../../control/knowledge/extract/extract.ts'
-import type { Extractor } from '../../../../control/knowledge/types.ts'
-import { createEnricher } from '../../../../control/leads/enrich/enricher.ts'
-import type { VisitLimits } from '../../../../control/leads/enrich/visit.ts'
-import type { Candidate, Enriched, LeadQuestion, LeadSource } from '../../../../control/leads/types.ts'
+import { createEnricher } from '../../../../control/outreach/leads/enrich/enricher.ts'
+import type { VisitLimits } from '../../../../control/outreach/leads/enrich/visit.ts'
+import type {
+  Candidate,
+  Enriched,
+  LeadQuestion,
+  LeadSource,
+} from '../../../../control/outreach/leads/vocabulary/types.ts'
 import type { Clock } from '../../../../media/shared/clock.ts'
 import type { SiteServer } from '../../../support/site-server.ts'
 

@@ -1,8 +1,8 @@
 /** Sites that mean harm, or behave as if they did: each costs at most its limits. And the visit of one that means well. */
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createEnricher } from '../../../../control/leads/enrich/enricher.ts'
-import { VISIT_LIMITS } from '../../../../control/leads/enrich/visit.ts'
+import { createEnricher } from '../../../../control/outreach/leads/enrich/enricher.ts'
+import { VISIT_LIMITS } from '../../../../control/outreach/leads/enrich/visit.ts'
 import { createExtractor } from '../../../../infra/adapters/extractor.ts'
 import type { Clock } from '../../../../media/shared/clock.ts'
 import { type SiteServer, startSiteServer } from '../../../support/site-server.ts'

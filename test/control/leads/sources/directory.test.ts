@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { mapColumns } from '../../../../control/leads/sources/columns.ts'
+import { mapColumns } from '../../../../control/outreach/leads/sources/columns.ts'
 import {
   createDirectorySource,
   type DirectoryRow,
   MOST_ROWS,
   readDirectory,
-} from '../../../../control/leads/sources/directory.ts'
+} from '../../../../control/outreach/leads/sources/directory.ts'
 import { longestWork } from '../../../support/effort.ts'
 import { all, rowsOf } from './rig.ts'
 

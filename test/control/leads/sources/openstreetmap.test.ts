@@ -1,9 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createGeocoder } from '../../../../control/leads/sources/nominatim.ts'
-import { createOverpassSource } from '../../../../control/leads/sources/overpass.ts'
-import { escapedRegex, overpassQuery, quoted, selectionsOf } from '../../../../control/leads/sources/overpass-ql.ts'
-import { readPhone } from '../../../../control/phone.ts'
+import { createGeocoder } from '../../../../control/outreach/leads/sources/nominatim.ts'
+import { createOverpassSource } from '../../../../control/outreach/leads/sources/overpass.ts'
+import {
+  escapedRegex,
+  overpassQuery,
+  quoted,
+  selectionsOf,
+} from '../../../../control/outreach/leads/sources/overpass-ql.ts'
+import { readPhone } from '../../../../control/platform/phone.ts'
 import { createSafeFetch } from '../../../../infra/adapters/safe-fetch.ts'
 import { type Place, places } from '../../../corpus/leads/places.ts'
 import { parseOverpass } from '../../../support/overpass-ql.ts'

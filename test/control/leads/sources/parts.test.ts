@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { registrableDomain } from '../../../../control/leads/domain.ts'
-import { retryAfterMs } from '../../../../control/leads/sources/ask.ts'
-import { cleanLine, emailsOf, phonesOf, websiteOf } from '../../../../control/leads/sources/clean.ts'
-import { areaOf } from '../../../../control/leads/sources/nominatim.ts'
-import { quarters, tilesOf } from '../../../../control/leads/sources/tiles.ts'
-import { stem } from '../../../../control/leads/words.ts'
+import { retryAfterMs } from '../../../../control/outreach/leads/sources/ask.ts'
+import { cleanLine, emailsOf, phonesOf, websiteOf } from '../../../../control/outreach/leads/sources/clean.ts'
+import { areaOf } from '../../../../control/outreach/leads/sources/nominatim.ts'
+import { quarters, tilesOf } from '../../../../control/outreach/leads/sources/tiles.ts'
+import { registrableDomain } from '../../../../control/outreach/leads/vocabulary/domain.ts'
+import { stem } from '../../../../control/outreach/leads/vocabulary/words.ts'
 import { effortOf } from '../../../support/effort.ts'
 
 describe('tiles', () => {

@@ -1,7 +1,7 @@
 /** Sources as infra builds them, against servers on loopback, without their pauses. */
 import { onTestFinished } from 'vitest'
-import type { DirectoryRow, DirectoryRows } from '../../../../control/leads/sources/directory.ts'
-import type { Brief, Candidate, LeadQuestion, LeadSource } from '../../../../control/leads/types.ts'
+import type { DirectoryRow, DirectoryRows } from '../../../../control/outreach/leads/sources/directory.ts'
+import type { Brief, Candidate, LeadQuestion, LeadSource } from '../../../../control/outreach/leads/vocabulary/types.ts'
 import { createLeadSources, type LeadSourceOptions } from '../../../../infra/wiring/lead-sources.ts'
 import type { Clock } from '../../../../media/shared/clock.ts'
 import { type OsmOptions, type OsmServer, startOsmServer } from '../../../support/osm-server.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { companyOf } from '../../../../control/leads/sources/company-name.ts'
-import { isList, isNoCompany } from '../../../../control/leads/sources/not-companies.ts'
+import { companyOf } from '../../../../control/outreach/leads/sources/company-name.ts'
+import { isList, isNoCompany } from '../../../../control/outreach/leads/sources/not-companies.ts'
 import { effortOf } from '../../../support/effort.ts'
 import { until } from '../../../support/world.ts'
 import { all, openSearxng } from './rig.ts'

@@ -1,0 +1,34 @@
+import type { FastifyInstance } from 'fastify'
+import { balanceOf } from '../../billing/money.ts'
+import { presentMoney } from '../../billing/money-schema.ts'
+import type { Deps } from '../../deps.ts'
+import { route } from '../../platform/http/route.ts'
+import { BalanceView } from './schema.ts'
+import { minutePriceOf, subscriptionOf } from './service.ts'
+
+export function accountRoutes(app: FastifyInstance, deps: Deps): void {
+  const { currency } = deps.config
+  route(app, deps, {
+    id: 'get_balance',
+    method: 'GET',
+    path: '/balance',
+    scope: 'read',
+    tag: 'Account',
+    summary: 'Balance, price and subscription',
+    description: 'What can be spent now, what is held for calls under way, and what a minute costs.',
+    answer: BalanceView,
+    async handle({ ownerId }) {
+      const [balance, price, subscription] = await Promise.all([
+        balanceOf(deps.sql, ownerId),
+        minutePriceOf(deps, ownerId),
+        subscriptionOf(deps, ownerId),
+      ])
+      return {
+        balance: presentMoney(balance.available, currency),
+        held: presentMoney(balance.held, currency),
+        minute_price: presentMoney(price, currency),
+        subscription: { status: subscription.status, ends_at: subscription.ends_at?.toISOString() ?? null },
+      }
+    },
+  })
+}

@@ -1,0 +1,47 @@
+import { z } from 'zod'
+import { Money } from '../../billing/money-schema.ts'
+
+export const BalanceView = z
+  .object({
+    balance: Money.describe('What can be spent; money held for live calls is not in it'),
+    held: Money,
+    minute_price: Money.describe("The account's own price, or the usual one"),
+    subscription: z.object({ status: z.enum(['active', 'inactive']), ends_at: z.string().nullable() }),
+  })
+  .meta({ id: 'Balance' })
+
+/** Zod's, with names of hosts as DNS takes them, and no longer than mail can carry. */
+const EMAIL =
+  /^(?!\.)(?!.*\.\.)[A-Za-z0-9_'+.-]{0,63}[A-Za-z0-9_+-]@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}$/
+export const Email = z.email({ pattern: EMAIL }).max(254)
+export const Password = z.string().min(10).max(256)
+/** Of what is compared only: an old password may be of any length. */
+const GivenPassword = z.string().min(1).max(256)
+
+export const SignUpInput = z.strictObject({
+  email: Email,
+  password: Password,
+  name: z.string().trim().min(1).max(100).optional(),
+})
+export type SignUpInput = z.output<typeof SignUpInput>
+export const LogInInput = z.strictObject({ email: Email, password: GivenPassword })
+export type LogInInput = z.output<typeof LogInInput>
+export const ChangePassword = z.strictObject({ current: GivenPassword, new: Password })
+export const DeleteAccount = z.strictObject({ password: GivenPassword })
+export const AccountClosed = z.object({ closed: z.literal(true) }).meta({ id: 'AccountClosed' })
+export const ResetRequest = z.strictObject({ email: Email })
+export const ResetConfirm = z.strictObject({ token: z.string().min(1).max(100), password: Password })
+
+export const SessionView = z
+  .object({
+    account_id: z.uuid(),
+    name: z.string(),
+    email: z.string().nullable(),
+    expires_at: z.string().describe('When the session ends unless it is used before'),
+  })
+  .meta({ id: 'Session' })
+export const SessionsEnded = z.object({ sessions_ended: z.int() }).meta({ id: 'SessionsEnded' })
+export const ResetRequested = z
+  .object({ sent: z.literal(true).describe('A mail is on its way if there is an account with this e-mail') })
+  .meta({ id: 'PasswordResetRequested' })
+export const PasswordSet = z.object({ password_set: z.literal(true) }).meta({ id: 'PasswordSet' })

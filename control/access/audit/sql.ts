@@ -1,0 +1,76 @@
+import { type Db, json, type Tx } from '../../platform/db/connect.ts'
+import type { Deed, Outcome } from './types.ts'
+
+export interface DeedRow extends Deed {
+  id: string
+  owner_id: string
+  at: Date
+  outcome: Outcome | null
+  code: string | null
+}
+
+const columns = [
+  ...(['id', 'owner_id', 'at', 'actor', 'actor_id', 'door', 'address', 'operation', 'resource'] as const),
+  ...(['request_id', 'outcome', 'code'] as const),
+] as const
+
+export async function insertDeed(db: Db, ownerId: string, row: Omit<DeedRow, 'owner_id'>): Promise<void> {
+  await db`insert into audit_log ${db({ ...row, owner_id: ownerId }, ...columns)}`
+}
+
+/**
+ * A statement by itself, which is not waited for until it is on the disk: the work that it announces is, and what is
+ * written before that is on the disk with it.
+ */
+const quickly = (db: Db) => db`select set_config('synchronous_commit', 'off', true)`
+
+export async function insertBegun(db: Db, ownerId: string, row: Omit<DeedRow, 'owner_id'>): Promise<void> {
+  await db`
+    with quick as (${quickly(db)})
+    insert into audit_log select begun.*
+    from quick, jsonb_populate_record(null::audit_log, ${json(db, { ...row, owner_id: ownerId })}) as begun`
+}
+
+/** Once; the database takes no other change. */
+export async function updateOutcome(
+  db: Db,
+  ownerId: string,
+  id: string,
+  { outcome, code, resource }: { outcome: Outcome; code: string | null; resource: string | null },
+): Promise<void> {
+  await db`
+    with quick as (${quickly(db)})
+    update audit_log set outcome = ${outcome}, code = ${code}, resource = coalesce(resource, ${resource}) from quick
+    where owner_id = ${ownerId} and id = ${id} and outcome is null`
+}
+
+export interface Place {
+  at: Date
+  id: string
+}
+
+/** The latest first, from behind `after` on. */
+export async function selectDeeds(
+  db: Db,
+  ownerId: string,
+  { limit, after, operation }: { limit: number; after: Place | null; operation: string | undefined },
+): Promise<DeedRow[]> {
+  return db<DeedRow[]>`
+    select ${db(columns)} from audit_log
+    where owner_id = ${ownerId} ${after ? db`and (at, id) < (${after.at}, ${after.id})` : db``}
+      ${operation === undefined ? db`` : db`and operation = ${operation}`}
+    order by at desc, id desc limit ${limit}`
+}
+
+/** Until this transaction ends, its age or its account's erasure may take a row away. */
+export async function allowDeletion(tx: Tx): Promise<void> {
+  await tx`select set_config('parley.audit_may_go', 'on', true)`
+}
+
+/** Over all owners. How many there were of `limit`. */
+export async function deleteOldDeeds(tx: Tx, before: Date, limit: number): Promise<number> {
+  await allowDeletion(tx)
+  const rows = await tx`
+    delete from audit_log where id in (select id from audit_log where at < ${before} order by at limit ${limit}) returning 1`
+  return rows.length
+}

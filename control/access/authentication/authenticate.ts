@@ -1,0 +1,140 @@
+/** Who asks: a program with its key, or a person at the dashboard with a session. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Deps } from '../../deps.ts'
+import { Problem } from '../../platform/http/problem.ts'
+import { takeToken } from '../../platform/http/rate-limit.ts'
+import { type Scope, scopes } from '../keys/schema.ts'
+import { verifyKey } from '../keys/service.ts'
+import { type SessionRow, verifySession } from '../sessions/sessions.ts'
+
+/** Who may use an operation: a key with this scope, or only somebody at the dashboard. */
+export type Reach = Scope | 'session'
+
+export interface Caller {
+  ownerId: string
+  scopes: readonly Scope[]
+  /** Null with a session, which has all scopes. */
+  keyId: string | null
+  /** Null with a key. */
+  sessionId: string | null
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: Caller | null
+  }
+}
+
+/** 401, then 429, then 403. */
+export async function authenticate(
+  deps: Deps,
+  reach: Reach,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<Caller> {
+  const caller = await identify(deps, request, reply)
+  if (caller.sessionId !== null) return caller
+  if (reach === 'session') {
+    throw new Problem('insufficient_scope', { detail: 'This is done in the dashboard; a key cannot do it.' })
+  }
+  if (!caller.scopes.includes(reach)) {
+    throw new Problem('insufficient_scope', { detail: `This needs the scope ${reach}.` })
+  }
+  return caller
+}
+
+/** A key that was sent decides, also when there is a session beside it. */
+export async function identify(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<Caller> {
+  const value = presentedKey(request)
+  const caller = value === null ? await bySession(deps, request, reply) : await byKey(deps, value)
+  if (!caller) {
+    await takeToken(deps, reply, 'address', request.ip)
+    throw new Problem('unauthorized')
+  }
+  if (caller.keyId !== null) await takeToken(deps, reply, 'key', caller.keyId)
+  else await takeToken(deps, reply, 'session', caller.sessionId!)
+  if (caller.sessionId !== null) assertOwnPage(deps, request)
+  return caller
+}
+
+/** Whether the credential of a request that was let in is still good: for answers that go on for long. */
+export async function isStillGood(deps: Deps, request: FastifyRequest): Promise<boolean> {
+  const value = presentedKey(request)
+  if (value !== null) return (await byKey(deps, value)) !== null
+  const token = request.cookies[SESSION_COOKIE]
+  return token !== undefined && (await verifySession(deps, token)) !== null
+}
+
+async function byKey(deps: Deps, value: string): Promise<Caller | null> {
+  const key = await verifyKey(deps, value)
+  return key && { ownerId: key.owner_id, scopes: key.scopes, keyId: key.id, sessionId: null }
+}
+
+async function bySession(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<Caller | null> {
+  const session = await sessionOf(deps, request, reply)
+  return session && callerOfSession(session)
+}
+
+export const callerOfSession = (session: SessionRow): Caller => ({
+  ownerId: session.owner_id,
+  scopes,
+  keyId: null,
+  sessionId: session.id,
+})
+
+function presentedKey(request: FastifyRequest): string | null {
+  const header = request.headers['x-api-key']
+  if (typeof header === 'string' && header !== '') return header
+  return /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? null
+}
+
+// ---- the cookie ----
+
+export const SESSION_COOKIE = 'parley_session'
+
+/** Null when there is none that lives. */
+export async function sessionOf(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<SessionRow | null> {
+  const token = request.cookies[SESSION_COOKIE]
+  const found = token === undefined ? null : await verifySession(deps, token)
+  if (found?.extended) setSessionCookie(deps, reply, token!, found.session)
+  return found?.session ?? null
+}
+
+/** Lax: a link from elsewhere finds the dashboard logged in; a form from elsewhere does not. */
+const cookieOptions = (deps: Deps) =>
+  ({ path: '/', httpOnly: true, sameSite: 'lax', secure: deps.config.base_url.startsWith('https:') }) as const
+
+export function setSessionCookie(
+  deps: Deps,
+  reply: FastifyReply,
+  token: string,
+  session: Pick<SessionRow, 'expires_at'>,
+): void {
+  const maxAge = Math.round((session.expires_at.getTime() - deps.clock.wall()) / 1000)
+  reply.setCookie(SESSION_COOKIE, token, { ...cookieOptions(deps), maxAge })
+}
+
+export function clearSessionCookie(deps: Deps, reply: FastifyReply): void {
+  reply.clearCookie(SESSION_COOKIE, cookieOptions(deps))
+}
+
+// ---- requests that another site makes a browser send ----
+
+/** Null: nothing tells, as with programs. Pages can set neither header. */
+function isFromOwnPage(deps: Deps, request: FastifyRequest): boolean | null {
+  const { origin } = request.headers
+  const site = request.headers['sec-fetch-site']
+  if (site === 'same-origin' || origin === new URL(deps.config.base_url).origin) return true
+  return origin === undefined && site === undefined ? null : false
+}
+
+/** Of requests that change something. The browser adds the cookie, so it alone proves no intent. */
+export function assertOwnPage(deps: Deps, request: FastifyRequest): void {
+  if (request.method === 'GET' || request.method === 'HEAD') return
+  if (isFromOwnPage(deps, request) !== true) throw new Problem('cross_site')
+}
+
+/** Without a session there is less to lose, and programs may log in; a foreign page still may not log anybody in. */
+export function refuseOtherPages(deps: Deps, request: FastifyRequest): void {
+  if (isFromOwnPage(deps, request) === false) throw new Problem('cross_site')
+}

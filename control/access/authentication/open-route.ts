@@ -1,0 +1,129 @@
+/** Operations below `/auth`: for people who have no key. Like `route`, without owner and idempotency; no MCP tools. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import type { Deps } from '../../deps.ts'
+import { failures } from '../../platform/http/openapi.ts'
+import { Problem, type ProblemCode } from '../../platform/http/problem.ts'
+import { takeToken } from '../../platform/http/rate-limit.ts'
+import { NoBody } from '../../platform/http/shapes.ts'
+import { audited, entering, noteDone } from '../audit/service.ts'
+import type { SessionRow } from '../sessions/sessions.ts'
+import { assertOwnPage, callerOfSession, refuseOtherPages, sessionOf } from './authenticate.ts'
+
+const PREFIX = '/auth'
+
+interface OpenContext<B> {
+  body: B
+  request: FastifyRequest
+  reply: FastifyReply
+}
+
+interface OpenSpec<B extends z.ZodType, R extends z.ZodType, C> {
+  /** `operationId`: verb and noun in snake_case. */
+  id: string
+  method: 'GET' | 'POST'
+  /** Below `/auth`. */
+  path: string
+  summary: string
+  description?: string
+  body?: B
+  status?: 200 | 201
+  answer: R
+  /** Besides those that any of them can answer. */
+  errors?: ProblemCode[]
+  /** Who has entered by it, of what it answers: for the audit log. */
+  entered?(answer: z.input<R>): string
+  handle(context: C): Promise<z.input<R>>
+}
+
+/** For everybody. */
+export function openRoute<R extends z.ZodType, B extends z.ZodType = z.ZodUnknown>(
+  app: FastifyInstance,
+  deps: Deps,
+  spec: OpenSpec<B, R, OpenContext<z.output<B>>>,
+): void {
+  declare(app, deps, spec, {
+    security: [],
+    errors: [],
+    async enter(request) {
+      refuseOtherPages(deps, request)
+    },
+    async handle(context) {
+      const answer = await spec.handle(context)
+      if (spec.entered) {
+        const { id, ip } = context.request
+        await noteDone(deps.sql, deps, spec.entered(answer), entering(spec.id, { id, ip }))
+      }
+      return answer
+    },
+  })
+}
+
+/** For who is logged in. */
+export function sessionRoute<R extends z.ZodType, B extends z.ZodType = z.ZodUnknown>(
+  app: FastifyInstance,
+  deps: Deps,
+  spec: OpenSpec<B, R, OpenContext<z.output<B>> & { session: SessionRow }>,
+): void {
+  const sessions = new WeakMap<FastifyRequest, SessionRow>()
+  declare(app, deps, spec, {
+    security: [{ session: [] }],
+    errors: ['unauthorized'],
+    async enter(request, reply) {
+      const session = await sessionOf(deps, request, reply)
+      if (!session) throw new Problem('unauthorized', { detail: 'Nobody is logged in here.' })
+      assertOwnPage(deps, request)
+      request.caller = callerOfSession(session)
+      sessions.set(request, session)
+    },
+    handle(context) {
+      const { request } = context
+      const session = sessions.get(request)!
+      const work = () => spec.handle({ ...context, session })
+      if (spec.method === 'GET') return work()
+      const deed = { ...entering(spec.id, request), actor: 'session' as const, actor_id: session.id }
+      return audited<unknown>(deps, session.owner_id, deed, work)
+    },
+  })
+}
+
+interface Way<B> {
+  security: Record<string, string[]>[]
+  errors: ProblemCode[]
+  /** Judges before the body is read. */
+  enter(request: FastifyRequest, reply: FastifyReply): Promise<void>
+  handle(context: OpenContext<B>): Promise<unknown>
+}
+
+function declare<B extends z.ZodType>(
+  app: FastifyInstance,
+  deps: Deps,
+  spec: OpenSpec<B, z.ZodType, never>,
+  way: Way<z.output<B>>,
+): void {
+  const { 'x-codes': codes, responses } = failures(spec.method, [...way.errors, ...(spec.errors ?? [])])
+  app.route({
+    method: spec.method,
+    url: PREFIX + spec.path,
+    schema: {
+      operationId: spec.id,
+      summary: spec.summary,
+      ...(spec.description ? { description: spec.description } : {}),
+      tags: ['Accounts'],
+      security: way.security,
+      querystring: z.strictObject({}),
+      ...(spec.method === 'POST' ? { body: spec.body ?? NoBody } : {}),
+      response: { [spec.status ?? 200]: spec.answer, ...responses },
+      'x-codes': codes,
+    },
+    onRequest: async (request, reply) => {
+      reply.header('Cache-Control', 'no-store')
+      await takeToken(deps, reply, 'address', request.ip)
+      await way.enter(request, reply)
+    },
+    handler: async (request, reply) => {
+      reply.code(spec.status ?? 200)
+      return way.handle({ body: request.body as z.output<B>, request, reply })
+    },
+  })
+}

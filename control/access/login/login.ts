@@ -1,0 +1,170 @@
+/** Who a person is: sign-up, log-in, passwords. */
+import { randomBytes } from 'node:crypto'
+import { type Deps, wallDate } from '../../deps.ts'
+import { Problem } from '../../platform/http/problem.ts'
+import { sha256 } from '../../platform/ids.ts'
+import { inBackground } from '../../platform/jobs/background.ts'
+import type { LogInInput, SignUpInput } from '../accounts/schema.ts'
+import { createAccount } from '../accounts/service.ts'
+import {
+  type AccountRow,
+  lockAccount,
+  selectAccount,
+  selectAccountByEmail,
+  updateLogin,
+  updatePassword,
+} from '../accounts/sql.ts'
+import { entering, noteDone } from '../audit/service.ts'
+import { forgetSessions, type NewSession, openSession, type SessionRow } from '../sessions/sessions.ts'
+import { countResetsSince, deleteResets, deleteSessions, findReset, insertReset, spendReset } from '../sessions/sql.ts'
+import { hashPassword, matchPassword } from './passwords.ts'
+import { countGuess, forgetGuesses } from './throttle.ts'
+
+export interface LoggedIn extends NewSession {
+  account: AccountRow
+}
+
+export async function signUp(deps: Deps, input: SignUpInput): Promise<LoggedIn> {
+  if (!deps.config.sign_up) throw new Problem('sign_up_closed')
+  if (await selectAccountByEmail(deps.sql, input.email)) throw new Problem('email_taken')
+  const account = await createPerson(deps, { ...input, password_hash: await hashPassword(input.password) })
+  return { account, ...(await openSession(deps, account.id)) }
+}
+
+/** `name` is the first part of the e-mail when there is none. */
+export async function createPerson(
+  deps: Pick<Deps, 'sql' | 'clock' | 'config'>,
+  { email, name, password_hash }: { email: string; name?: string | undefined; password_hash: string | null },
+): Promise<AccountRow> {
+  try {
+    const { id } = await createAccount(deps, { name: name ?? email.split('@')[0]!, email, password_hash })
+    return (await selectAccount(deps.sql, id))!
+  } catch (error) {
+    const { code, constraint_name } = error as { code?: string; constraint_name?: string }
+    if (code === '23505' && constraint_name === 'accounts_email') throw new Problem('email_taken') // unique_violation
+    throw error
+  }
+}
+
+export async function logIn(deps: Deps, { email, password }: LogInInput, address: string): Promise<LoggedIn> {
+  const guess = await countGuess(deps, email, address)
+  const account = await selectAccountByEmail(deps.sql, email)
+  const match = await matchPassword(password, account?.password_hash ?? null)
+  if (!account || !match.ok) throw new Problem('invalid_credentials')
+  await guess.right()
+  if (match.stale) await updatePassword(deps.sql, account.id, await hashPassword(password))
+  return { account, ...(await openSession(deps, account.id)) }
+}
+
+/** For an account that was made by a program: a person may log in from now on. */
+export async function giveLogin(
+  deps: Pick<Deps, 'sql'>,
+  ownerId: string,
+  { email, password }: { email: string; password: string },
+): Promise<void> {
+  await updateLogin(deps.sql, ownerId, email, await hashPassword(password))
+}
+
+/** The other sessions end: whoever changes a password may have a reason. */
+export async function changePassword(
+  deps: Deps,
+  session: SessionRow,
+  passwords: { current: string; new: string },
+  address: string,
+): Promise<AccountRow> {
+  const account = await accountOf(deps, session)
+  const guess = await countGuess(deps, account.email ?? account.id, address)
+  const match = await matchPassword(passwords.current, account.password_hash)
+  if (!match.ok) throw new Problem('invalid_credentials', { detail: 'The current password is wrong.' })
+  await guess.right()
+  await setPassword(deps, account.id, passwords.new, session.id)
+  return account
+}
+
+export async function accountOf(deps: Pick<Deps, 'sql'>, session: SessionRow): Promise<AccountRow> {
+  const account = await selectAccount(deps.sql, session.owner_id)
+  if (!account || account.deleted_at) throw new Problem('unauthorized')
+  return account
+}
+
+async function setPassword(deps: Deps, ownerId: string, password: string, exceptSession: string): Promise<void> {
+  const hash = await hashPassword(password)
+  await deps.sql.begin(async tx => {
+    await updatePassword(tx, ownerId, hash)
+    await deleteSessions(tx, ownerId, { except: exceptSession })
+    await deleteResets(tx, ownerId) // a mail sent before must not undo this
+  })
+  forgetSessions(deps, ownerId)
+}
+
+// ---- the way back in ----
+
+const RESET_MS = 3_600_000
+const RESETS_AN_HOUR = 3
+const TOKEN_BYTES = 32
+
+/** The answer never waits for it, and so can't tell whether the address is known. */
+export function requestReset(deps: Deps, email: string): void {
+  inBackground(deps, 'no mail for a new password was sent', sendReset(deps, email))
+}
+
+async function sendReset(deps: Deps, email: string): Promise<void> {
+  const account = await selectAccountByEmail(deps.sql, email)
+  if (!account?.email || account.closed_at !== null) return
+  const now = wallDate(deps)
+  const anHourAgo = new Date(now.getTime() - RESET_MS)
+  const token = randomBytes(TOKEN_BYTES).toString('base64url')
+  const reset = {
+    hash: sha256(token),
+    owner_id: account.id,
+    created_at: now,
+    expires_at: new Date(now.getTime() + RESET_MS),
+  }
+  const counted = await deps.sql.begin(async tx => {
+    await lockAccount(tx, account.id) // or many at once would all be among the first
+    if ((await countResetsSince(tx, account.id, anHourAgo)) >= RESETS_AN_HOUR) return false
+    await insertReset(tx, reset)
+    return true
+  })
+  if (!counted) return
+  await deps.mail.send({
+    to: account.email,
+    subject: 'New password for Parley',
+    text: [
+      `Somebody, we hope you, asked for a new password at ${deps.config.base_url}.`,
+      'With this code you can set it within an hour:',
+      '',
+      token,
+      '',
+      // After the #, so that it stands in no log.
+      `Set it here: ${deps.config.base_url}/dashboard/password#code=${token}`,
+      `Programs send it as \`token\`, with the new \`password\`, to ${deps.config.base_url}/auth/password-reset/confirm.`,
+      'If it was not you, there is nothing to do: the old password stays.',
+    ].join('\n'),
+  })
+}
+
+/** All sessions end: whoever had the old password is out. */
+export async function confirmReset(
+  deps: Deps,
+  token: string,
+  password: string,
+  request: { id: string; ip: string },
+): Promise<void> {
+  const hash = sha256(token)
+  const ownerId = await findReset(deps.sql, hash, wallDate(deps))
+  if (ownerId === null) throw spent()
+  const passwordHash = await hashPassword(password)
+  await deps.sql.begin(async tx => {
+    if (!(await spendReset(tx, ownerId, hash))) throw spent()
+    await updatePassword(tx, ownerId, passwordHash)
+    await deleteSessions(tx, ownerId, {})
+    await noteDone(tx, deps, ownerId, entering('confirm_password_reset', request))
+  })
+  forgetSessions(deps, ownerId)
+  const account = await selectAccount(deps.sql, ownerId)
+  if (account?.email) await forgetGuesses(deps, account.email, request.ip)
+}
+
+const spent = () =>
+  new Problem('invalid_credentials', { detail: 'The code is unknown, was used already, or is older than an hour.' })

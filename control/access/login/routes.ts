@@ -1,0 +1,148 @@
+import type { FastifyInstance } from 'fastify'
+import type { Deps } from '../../deps.ts'
+import { backgroundDone } from '../../platform/jobs/background.ts'
+import {
+  AccountClosed,
+  ChangePassword,
+  DeleteAccount,
+  LogInInput,
+  PasswordSet,
+  ResetConfirm,
+  ResetRequest,
+  ResetRequested,
+  SessionsEnded,
+  SessionView,
+  SignUpInput,
+} from '../accounts/schema.ts'
+import type { AccountRow } from '../accounts/sql.ts'
+import { clearSessionCookie, setSessionCookie } from '../authentication/authenticate.ts'
+import { openRoute, sessionRoute } from '../authentication/open-route.ts'
+import { endSessions, type SessionRow } from '../sessions/sessions.ts'
+import { leave } from './leave.ts'
+import { accountOf, changePassword, confirmReset, type LoggedIn, logIn, requestReset, signUp } from './login.ts'
+
+const present = (account: AccountRow, session: SessionRow) => ({
+  account_id: account.id,
+  name: account.name,
+  email: account.email,
+  expires_at: session.expires_at.toISOString(),
+})
+
+export function authRoutes(app: FastifyInstance, deps: Deps): void {
+  app.addHook('onClose', async () => backgroundDone(deps))
+  const enter = (reply: Parameters<typeof setSessionCookie>[1], { account, session, token }: LoggedIn) => {
+    setSessionCookie(deps, reply, token, session)
+    return present(account, session)
+  }
+  openRoute(app, deps, {
+    id: 'sign_up',
+    method: 'POST',
+    path: '/sign-up',
+    summary: 'Make an account with trial money and an example project, and log in',
+    description: 'The session comes as a cookie. The operator may have switched this off.',
+    body: SignUpInput,
+    status: 201,
+    answer: SessionView,
+    errors: ['sign_up_closed', 'email_taken'],
+    entered: answer => answer.account_id,
+    handle: async ({ body, reply }) => enter(reply, await signUp(deps, body)),
+  })
+  openRoute(app, deps, {
+    id: 'log_in',
+    method: 'POST',
+    path: '/log-in',
+    summary: 'Open a session; after five wrong passwords in 15 minutes, wait',
+    description: 'The session comes as a cookie.',
+    body: LogInInput,
+    answer: SessionView,
+    errors: ['invalid_credentials'],
+    entered: answer => answer.account_id,
+    handle: async ({ body, request, reply }) => enter(reply, await logIn(deps, body, request.ip)),
+  })
+  openRoute(app, deps, {
+    id: 'request_password_reset',
+    method: 'POST',
+    path: '/password-reset',
+    summary: 'Send a mail with a code that sets a new password; the answer never tells whether the e-mail is known',
+    body: ResetRequest,
+    answer: ResetRequested,
+    async handle({ body }) {
+      requestReset(deps, body.email)
+      return { sent: true as const }
+    },
+  })
+  openRoute(app, deps, {
+    id: 'confirm_password_reset',
+    method: 'POST',
+    path: '/password-reset/confirm',
+    summary: 'Set a new password by the code of the mail; all sessions end',
+    body: ResetConfirm,
+    answer: PasswordSet,
+    errors: ['invalid_credentials'],
+    async handle({ body, request }) {
+      await confirmReset(deps, body.token, body.password, request)
+      return { password_set: true as const }
+    },
+  })
+  loggedInRoutes(app, deps)
+}
+
+function loggedInRoutes(app: FastifyInstance, deps: Deps): void {
+  sessionRoute(app, deps, {
+    id: 'get_session',
+    method: 'GET',
+    path: '/session',
+    summary: 'Who is logged in',
+    answer: SessionView,
+    handle: async ({ session }) => present(await accountOf(deps, session), session),
+  })
+  sessionRoute(app, deps, {
+    id: 'change_password',
+    method: 'POST',
+    path: '/password',
+    summary: 'Change the password; the other sessions end',
+    body: ChangePassword,
+    answer: SessionView,
+    errors: ['invalid_credentials'],
+    handle: async ({ session, body, request }) =>
+      present(await changePassword(deps, session, body, request.ip), session),
+  })
+  sessionRoute(app, deps, {
+    id: 'delete_account',
+    method: 'POST',
+    path: '/delete-account',
+    summary: 'Close the account for good, and erase its data',
+    description:
+      'Sessions and keys end at once, and no call is made or taken any more. When the last call has ended, a minute or so later, all that tells of persons is erased: contacts, calls, recordings, settings, e-mail and name. The entries of the balance stay and name nobody; money that is left is the operator’s to give back, so ask before.',
+    body: DeleteAccount,
+    answer: AccountClosed,
+    errors: ['invalid_credentials'],
+    async handle({ session, body, request, reply }) {
+      await leave(deps, session, body.password, request.ip)
+      clearSessionCookie(deps, reply)
+      return { closed: true as const }
+    },
+  })
+  sessionRoute(app, deps, {
+    id: 'log_out',
+    method: 'POST',
+    path: '/log-out',
+    summary: 'End this session',
+    answer: SessionsEnded,
+    async handle({ session, reply }) {
+      clearSessionCookie(deps, reply)
+      return { sessions_ended: await endSessions(deps, session.owner_id, { only: session.id }) }
+    },
+  })
+  sessionRoute(app, deps, {
+    id: 'log_out_everywhere',
+    method: 'POST',
+    path: '/log-out-everywhere',
+    summary: 'End all sessions of the account; API keys stay',
+    answer: SessionsEnded,
+    async handle({ session, reply }) {
+      clearSessionCookie(deps, reply)
+      return { sessions_ended: await endSessions(deps, session.owner_id) }
+    },
+  })
+}

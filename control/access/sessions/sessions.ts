@@ -1,0 +1,74 @@
+/** Dashboard sessions: a random token in a cookie, its hash in the database, longer with each use. */
+import { randomBytes } from 'node:crypto'
+import { type Deps, wallDate } from '../../deps.ts'
+import { verdictsByPorts } from '../../platform/http/verdicts.ts'
+import { sha256, uuidv7 } from '../../platform/ids.ts'
+import { inBackground } from '../../platform/jobs/background.ts'
+import { deleteSessions, findSession, insertSession, type SessionRow, touchSession } from './sql.ts'
+
+export type { SessionRow } from './sql.ts'
+
+type Ports = Pick<Deps, 'sql' | 'clock' | 'config'>
+
+const TOKEN_BYTES = 32
+const TOKEN = /^[\w-]{43}$/
+/** How stale the end may be: a write an hour, not a write a request. */
+const TOUCH_MS = 3_600_000
+const DAY_MS = 24 * TOUCH_MS
+
+const verdicts = verdictsByPorts<SessionRow>()
+const endFrom = (deps: Ports, now: Date) => new Date(now.getTime() + deps.config.session_days * DAY_MS)
+
+export interface NewSession {
+  session: SessionRow
+  /** For the cookie; only its hash is kept. */
+  token: string
+}
+
+export async function openSession(deps: Ports, ownerId: string): Promise<NewSession> {
+  const token = randomBytes(TOKEN_BYTES).toString('base64url')
+  const now = wallDate(deps)
+  const session = {
+    id: uuidv7(now.getTime()),
+    owner_id: ownerId,
+    created_at: now,
+    last_used_at: now,
+    expires_at: endFrom(deps, now),
+  }
+  await insertSession(deps.sql, { ...session, hash: sha256(token) })
+  return { session, token }
+}
+
+/** `extended`: its end has moved, and the cookie's should too. */
+export async function verifySession(
+  deps: Ports & Pick<Deps, 'log'>,
+  token: string,
+): Promise<{ session: SessionRow; extended: boolean } | null> {
+  if (!TOKEN.test(token)) return null
+  const hash = sha256(token)
+  const session = await verdicts(deps).of(hash, () => findSession(deps.sql, hash))
+  const now = wallDate(deps)
+  if (!session || session.expires_at <= now) return null
+  const before = new Date(now.getTime() - TOUCH_MS)
+  if (session.last_used_at > before) return { session, extended: false }
+  session.last_used_at = now // the other requests of this process see the same row
+  session.expires_at = endFrom(deps, now)
+  inBackground(deps, 'a session was not extended', touchSession(deps.sql, session, before))
+  return { session, extended: true }
+}
+
+/** Ends all sessions of the owner, all but one, or one; answers how many there were. */
+export async function endSessions(
+  deps: Ports,
+  ownerId: string,
+  which: { only?: string; except?: string } = {},
+): Promise<number> {
+  const ended = await deleteSessions(deps.sql, ownerId, which)
+  forgetSessions(deps, ownerId)
+  return ended
+}
+
+/** In this process at once. After the commit, where they were ended in a transaction. */
+export function forgetSessions(deps: Ports, ownerId: string): void {
+  verdicts(deps).forget(session => session.owner_id === ownerId)
+}

@@ -1,0 +1,76 @@
+import type { Db } from '../../platform/db/connect.ts'
+
+export interface SessionRow {
+  id: string
+  owner_id: string
+  created_at: Date
+  last_used_at: Date
+  expires_at: Date
+}
+
+export async function insertSession(db: Db, session: SessionRow & { hash: Buffer }): Promise<void> {
+  await db`
+    insert into sessions ${db(session, 'id', 'owner_id', 'hash', 'created_at', 'last_used_at', 'expires_at')}`
+}
+
+/** Without an owner: it is what tells the owner. */
+export async function findSession(db: Db, hash: Buffer): Promise<SessionRow | null> {
+  const [row] = await db<SessionRow[]>`
+    select id, owner_id, created_at, last_used_at, expires_at from sessions where hash = ${hash}`
+  return row ?? null
+}
+
+/** Only if nobody else did it just now. */
+export async function touchSession(db: Db, session: SessionRow, before: Date): Promise<void> {
+  await db`
+    update sessions set last_used_at = ${session.last_used_at}, expires_at = ${session.expires_at}
+    where owner_id = ${session.owner_id} and id = ${session.id} and last_used_at <= ${before}`
+}
+
+export async function deleteSessions(
+  db: Db,
+  ownerId: string,
+  { only, except }: { only?: string; except?: string },
+): Promise<number> {
+  const rows = await db`
+    delete from sessions where owner_id = ${ownerId}
+      ${only === undefined ? db`` : db`and id = ${only}`} ${except === undefined ? db`` : db`and id <> ${except}`}
+    returning 1`
+  return rows.length
+}
+
+export async function insertReset(
+  db: Db,
+  reset: { hash: Buffer; owner_id: string; created_at: Date; expires_at: Date },
+): Promise<void> {
+  await db`insert into password_resets ${db(reset, 'hash', 'owner_id', 'created_at', 'expires_at')}`
+}
+
+export async function countResetsSince(db: Db, ownerId: string, since: Date): Promise<number> {
+  const [row] = await db<{ total: number }[]>`
+    select count(*)::int as total from password_resets where owner_id = ${ownerId} and created_at > ${since}`
+  return row!.total
+}
+
+/** Without an owner: the token tells. */
+export async function findReset(db: Db, hash: Buffer, now: Date): Promise<string | null> {
+  const [row] = await db<{ owner_id: string }[]>`
+    select owner_id from password_resets where hash = ${hash} and expires_at > ${now}`
+  return row?.owner_id ?? null
+}
+
+/** The owner's other tokens go with it. False: somebody was faster with this one. */
+export async function spendReset(db: Db, ownerId: string, hash: Buffer): Promise<boolean> {
+  const rows = await db`delete from password_resets where owner_id = ${ownerId} and hash = ${hash} returning 1`
+  if (rows.length > 0) await deleteResets(db, ownerId)
+  return rows.length > 0
+}
+
+export async function deleteResets(db: Db, ownerId: string): Promise<void> {
+  await db`delete from password_resets where owner_id = ${ownerId}`
+}
+
+export async function deleteExpired(db: Db, now: Date): Promise<void> {
+  await db`delete from sessions where expires_at < ${now}`
+  await db`delete from password_resets where expires_at < ${now}`
+}

@@ -1,0 +1,165 @@
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import type { Deps } from '../../deps.ts'
+import { listOf, paging } from '../../platform/http/paging.ts'
+import { route } from '../../platform/http/route.ts'
+import {
+  ProjectCreate,
+  ProjectDeleted,
+  ProjectList,
+  ProjectPatch,
+  ProjectPath,
+  ProjectView,
+  SecretInput,
+  SecretPath,
+  SecretView,
+  ToolPath,
+  ToolTrial,
+  ToolTrialView,
+} from './schema.ts'
+import { listSecrets, removeSecret, setSecret } from './secrets.ts'
+import { createProject, deleteProject, getProject, patchProject, presentProject } from './service.ts'
+import { selectProjects } from './sql.ts'
+import { tryTool } from './try-tool.ts'
+
+const tag = 'Projects'
+
+export function projectRoutes(app: FastifyInstance, deps: Deps): void {
+  route(app, deps, {
+    id: 'list_projects',
+    method: 'GET',
+    path: '/projects',
+    scope: 'read',
+    tag,
+    summary: 'All projects',
+    description: 'Names only; `get_project` has the settings.',
+    answer: ProjectList,
+    handle: async ({ ownerId }) => ({ projects: await selectProjects(deps.sql, ownerId) }),
+  })
+  route(app, deps, {
+    id: 'create_project',
+    method: 'POST',
+    path: '/projects',
+    scope: 'write',
+    tag,
+    summary: 'Create a project',
+    description:
+      'A project is an agent. Only name and language are needed; to make calls it also needs a number, see `bind_number`.',
+    body: ProjectCreate,
+    status: 201,
+    answer: ProjectView,
+    errors: ['limit_reached', 'moderation_rejected'],
+    handle: async ({ ownerId, body, save }) => presentProject(await createProject(deps, ownerId, body, save)),
+  })
+  oneProjectRoutes(app, deps)
+  toolRoutes(app, deps)
+}
+
+function oneProjectRoutes(app: FastifyInstance, deps: Deps): void {
+  route(app, deps, {
+    id: 'get_project',
+    method: 'GET',
+    path: '/projects/:project_id',
+    scope: 'read',
+    tag,
+    summary: 'One project with all its settings',
+    params: ProjectPath,
+    answer: ProjectView,
+    errors: ['not_found'],
+    handle: async ({ ownerId, params }) => presentProject(await getProject(deps, ownerId, params.project_id)),
+  })
+  route(app, deps, {
+    id: 'update_project',
+    method: 'PATCH',
+    path: '/projects/:project_id',
+    scope: 'write',
+    tag,
+    summary: 'Change settings; what is left out stays',
+    description: 'Calls that are under way keep the settings they began with. `tools` replaces the whole list.',
+    params: ProjectPath,
+    body: ProjectPatch,
+    answer: ProjectView,
+    errors: ['not_found', 'moderation_rejected'],
+    handle: async ({ ownerId, params, body }) =>
+      presentProject(await patchProject(deps, ownerId, params.project_id, body)),
+  })
+  route(app, deps, {
+    id: 'delete_project',
+    method: 'DELETE',
+    path: '/projects/:project_id',
+    scope: 'write',
+    tag,
+    summary: 'Delete a project and free its numbers',
+    description: 'Its calls and contacts stay; calls that are under way go on.',
+    params: ProjectPath,
+    answer: ProjectDeleted,
+    errors: ['not_found'],
+    async handle({ ownerId, params }) {
+      await deleteProject(deps, ownerId, params.project_id)
+      return { id: params.project_id, deleted: true as const }
+    },
+  })
+}
+
+function toolRoutes(app: FastifyInstance, deps: Deps): void {
+  route(app, deps, {
+    id: 'test_tool',
+    method: 'POST',
+    path: '/projects/:project_id/tools/:name/test',
+    scope: 'write',
+    tag,
+    summary: 'Run a tool as the agent would, and see what the agent would see',
+    description: 'Sends the request for real, with your secrets filled in, through the same guard as in a call.',
+    params: ToolPath,
+    body: ToolTrial,
+    answer: ToolTrialView,
+    errors: ['not_found'],
+    handle: ({ ownerId, params, body }) => tryTool(deps, ownerId, params.project_id, params.name, body.arguments),
+  })
+}
+
+export function secretRoutes(app: FastifyInstance, deps: Deps): void {
+  const present = (row: { name: string; updated_at: Date }) => ({ ...row, updated_at: row.updated_at.toISOString() })
+  route(app, deps, {
+    id: 'list_secrets',
+    method: 'GET',
+    path: '/secrets',
+    scope: 'read',
+    tag: 'Secrets',
+    summary: 'Names of the secrets; values are never shown',
+    query: z.strictObject(paging),
+    answer: listOf(SecretView),
+    async handle({ ownerId, query }) {
+      const list = await listSecrets(deps, ownerId, query)
+      return { ...list, items: list.items.map(present) }
+    },
+  })
+  route(app, deps, {
+    id: 'set_secret',
+    method: 'POST',
+    path: '/secrets',
+    scope: 'write',
+    tag: 'Secrets',
+    summary: 'Set a secret, new or again',
+    description:
+      'For headers of tools, as `{{secret:NAME}}`, and for the key of a text model. A new value counts from the next call on.',
+    body: SecretInput,
+    answer: SecretView,
+    handle: async ({ ownerId, body }) => present(await setSecret(deps, ownerId, body.name, body.value)),
+  })
+  route(app, deps, {
+    id: 'delete_secret',
+    method: 'DELETE',
+    path: '/secrets/:name',
+    scope: 'write',
+    tag: 'Secrets',
+    summary: 'Delete a secret',
+    params: SecretPath,
+    answer: ProjectDeleted,
+    errors: ['not_found'],
+    async handle({ ownerId, params }) {
+      await removeSecret(deps, ownerId, params.name)
+      return { id: params.name, deleted: true as const }
+    },
+  })
+}

@@ -1,0 +1,47 @@
+/** Runs a project's tool as the agent would in a call, through the same guard, and tells what the agent would see. */
+import { buildRequest, runTool } from '../../../media/tools/http-tool.ts'
+import type { Deps } from '../../deps.ts'
+import { notFound } from '../../platform/http/problem.ts'
+import { fillSecrets, secretNames, toolPlan } from '../../telephony/call-setup/plan.ts'
+import { openSecrets } from './secrets.ts'
+import { getProject, presentProject } from './service.ts'
+
+/** The tool's own time-out comes first; this one is for what hangs in spite of it. */
+const SPARE_MS = 2000
+
+export async function tryTool(
+  deps: Deps,
+  ownerId: string,
+  projectId: string,
+  name: string,
+  args: Record<string, unknown>,
+) {
+  const project = presentProject(await getProject(deps, ownerId, projectId))
+  const tool = project.tools.find(one => one.name === name)
+  if (!tool) throw notFound()
+  const secrets = await openSecrets(deps, deps.sql, ownerId, secretNames({ ...project, tools: [tool] }))
+  const headers = Object.fromEntries(
+    Object.entries(tool.headers).map(([header, value]) => [header, fillSecrets(value, secrets)]),
+  )
+  const plan = toolPlan(tool)
+  const signal = AbortSignal.timeout(tool.timeout_ms + SPARE_MS)
+  const request = buildRequest(plan, args, headers, signal)
+  const started = deps.clock.now()
+  const { verdict, http_status, result } = await runTool(plan, args, headers, deps.fetch, signal)
+  return {
+    request:
+      'problem' in request
+        ? null
+        : {
+            method: request.method,
+            url: request.url,
+            // Values may be secrets.
+            header_names: Object.keys(request.headers).map(header => header.toLowerCase()),
+            body: request.body,
+          },
+    verdict,
+    http_status,
+    ms: Math.round(deps.clock.now() - started),
+    result,
+  }
+}

@@ -1,0 +1,50 @@
+import type { FastifyInstance } from 'fastify'
+import { type Deps, wallDate } from '../../deps.ts'
+import { route } from '../../platform/http/route.ts'
+import { toUnits } from '../money.ts'
+import { presentMoney } from '../money-schema.ts'
+import { LimitsPatch, LimitsView } from './schema.ts'
+import { type LimitsRow, selectLimits, updateLimits } from './sql.ts'
+
+export function limitRoutes(app: FastifyInstance, deps: Deps): void {
+  const { sql, config } = deps
+  const money = (units: bigint) => presentMoney(units, config.currency)
+  const present = ({ destinations, daily_cap, spent, held }: LimitsRow) => ({
+    destinations,
+    max_spend_a_day: daily_cap === null ? null : money(daily_cap),
+    spent_today: money(spent),
+    held: money(held),
+  })
+  route(app, deps, {
+    id: 'get_limits',
+    method: 'GET',
+    path: '/limits',
+    scope: 'read',
+    tag: 'Account',
+    summary: 'Where the account calls, and what a day may cost',
+    answer: LimitsView,
+    handle: async ({ ownerId }) => present(await selectLimits(sql, ownerId, wallDate(deps))),
+  })
+  route(app, deps, {
+    id: 'update_limits',
+    method: 'PATCH',
+    path: '/limits',
+    scope: 'session',
+    notATool: 'The limits are there against a key in the wrong hands, so no key changes them.',
+    tag: 'Account',
+    summary: 'Limit where the account calls, and what a day may cost',
+    description:
+      'Against a key in the wrong hands, so that no key can change it. What is under way ends as it would have, within what is held for it; a campaign goes on at midnight (UTC).',
+    body: LimitsPatch,
+    answer: LimitsView,
+    async handle({ ownerId, body: { destinations, max_spend_a_day: cap } }) {
+      await sql.begin(tx =>
+        updateLimits(tx, ownerId, {
+          ...(destinations === undefined ? {} : { destinations }),
+          ...(cap === undefined ? {} : { dailyCap: cap === null ? null : toUnits(cap) }),
+        }),
+      )
+      return present(await selectLimits(sql, ownerId, wallDate(deps)))
+    },
+  })
+}

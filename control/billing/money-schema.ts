@@ -1,0 +1,14 @@
+import { z } from 'zod'
+import { fromUnits } from './money.ts'
+
+export const Money = z
+  .object({
+    amount: z
+      .string()
+      .regex(/^-?\d+\.\d{4}$/)
+      .describe('Decimal with 4 places'),
+    currency: z.string(),
+  })
+  .meta({ id: 'Money' })
+
+export const presentMoney = (units: bigint, currency: string) => ({ amount: fromUnits(units), currency })

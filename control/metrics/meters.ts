@@ -1,0 +1,43 @@
+/** What control counts. */
+import { type AskAnswer, Refusal } from '../../media/contract/messages.ts'
+import type { Metrics } from '../../media/shared/metrics.ts'
+import { problemCodes } from '../platform/http/problem.ts'
+import { createCallMeters } from './call-meters.ts'
+import { createStateMeters } from './state-meters.ts'
+
+/** In seconds: an answer takes some milliseconds, and nobody waits for longer than ten. */
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
+
+export type ControlMeters = ReturnType<typeof createControlMeters>
+
+export function createControlMeters(metrics: Metrics) {
+  const admissions = metrics.counter({
+    name: 'parley_admissions_total',
+    help: 'Calls that came in, by what engines were told.',
+    labels: { verdict: ['admitted', ...Refusal.options] },
+  })
+  return {
+    calls: createCallMeters(metrics),
+    state: createStateMeters(metrics),
+    requests: metrics.histogram({
+      name: 'parley_http_request_seconds',
+      help: 'How long requests took, by the class of their status.',
+      labels: { status: ['2xx', '3xx', '4xx', '5xx'] },
+      buckets: SECONDS,
+    }),
+    problems: metrics.counter({
+      name: 'parley_http_problems_total',
+      help: 'Answers that were problems, by their code.',
+      labels: { code: problemCodes },
+    }),
+    admission(answer: AskAnswer<'call.admit'>): AskAnswer<'call.admit'> {
+      admissions.add({ verdict: answer.admitted ? 'admitted' : answer.refusal })
+      return answer
+    },
+    bridges: metrics.counter({
+      name: 'parley_bridges_total',
+      help: 'Second lines that were asked for.',
+      labels: { verdict: ['granted', 'refused'] },
+    }),
+  }
+}

@@ -1,0 +1,26 @@
+/** What an operator watches of the installation as a whole: how long work waits, and whether the money agrees. */
+import { readBusAges } from '../../media/bus/stream-ages.ts'
+import type { Deps } from '../deps.ts'
+import { countDrifted, selectQueues } from '../platform/db/state-sql.ts'
+import { JOB_NAMES } from '../platform/jobs/job-names.ts'
+import { STREAMS, type StateMeters } from './state-meters.ts'
+
+/** How often all this is looked at, and how often the money. */
+export const STATE_MS = 15_000
+export const LEDGER_MS = 10 * 60_000
+
+export async function watchWork(deps: Deps, meters: StateMeters): Promise<void> {
+  const [jobs, ages] = await Promise.all([selectQueues(deps.sql), readBusAges(deps.redis, deps.config.redis_prefix)])
+  for (const queue of JOB_NAMES) {
+    const found = jobs.find(({ name }) => name === queue)
+    meters.waiting.set({ queue }, found?.waiting ?? 0)
+    meters.oldestJob.set({ queue }, found?.oldest_s ?? 0)
+  }
+  for (const stream of STREAMS) meters.oldestEntry.set({ stream }, ages[stream].oldestMs / 1000)
+  meters.dead.set(ages.dead)
+  meters.lookedAt.set(deps.clock.wall() / 1000)
+}
+
+export async function watchLedger(deps: Deps, meters: StateMeters): Promise<void> {
+  meters.drifted.set(await countDrifted(deps.sql))
+}

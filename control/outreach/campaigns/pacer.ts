@@ -1,0 +1,289 @@
+/**
+ * Dials the contacts of running campaigns. One process leads, and looks whenever a call has ended and four times a second;
+ * that is for evenness and to save work. What two could do twice is decided by the rows that a claim locks.
+ */
+import { turnMs } from '../../../media/bus/pace.ts'
+import { isLive } from '../../access/accounts/service.ts'
+import { costOf, toUnits } from '../../billing/money.ts'
+import { type Deps, wallDate } from '../../deps.ts'
+import { enqueue, withJobs } from '../../platform/jobs/jobs.ts'
+import { errorFields } from '../../platform/log.ts'
+import { turnsAhead } from '../../telephony/call-setup/pace.ts'
+import { HOLD_SECONDS, tariffAt } from '../../telephony/call-setup/tariff.ts'
+import { allocate, type Demand, dueTurns, freeSlots, type Room, type Served } from './allocate.ts'
+import { finishStops } from './batches.ts'
+import { cancelQueued } from './cancel.ts'
+import { claim, usableLines } from './claim.ts'
+import { createLeadership } from './lead.ts'
+import {
+  completeIfDone,
+  countQueued,
+  pauseRunning,
+  resumeToppedUp,
+  selectHaltedCalls,
+  selectUntaken,
+  selectWork,
+  startScheduled,
+  type WorkRow,
+} from './pacer-sql.ts'
+import { type Blocker, blockersOf, windowAt } from './policy.ts'
+import type { PauseReason } from './types.ts'
+import { onWake } from './wake.ts'
+
+const TICK_MS = 250
+/** Ends of calls that come together are looked at together. */
+const GATHER_MS = 10
+const FOLLOW_MS = 500
+const SWEEP_MS = 1000
+/** A campaign without work is looked at again after so long at the latest: somebody may have given it some. */
+const SLEEP_MS = 1000
+/** Calls begun in one round: it stays short, and the calls of all owners take turns. */
+const MOST_A_ROUND = 250
+/** More are not shared out at once, which takes time too. */
+const MOST_PLANNED = 2000
+const OFFER_BATCH = 100
+const TURNS_KEPT = 1000
+/** Claims side by side, of different owners. */
+const SIDE_BY_SIDE = 4
+/** Of the engines' places campaigns leave one in ten to those who call in. */
+const OUR_SHARE = 0.9
+/** The connection that holds the lead answers at once, or is lost. */
+const LEAD_TIMEOUT_MS = 1000
+
+/** What a leader remembers; another begins without. */
+export interface PacerState {
+  served: Served
+  /** Campaigns that nothing can be done for before then (epoch ms). */
+  asleep: Map<string, number>
+  sweptAtMs: number
+  /** In which round a campaign had its last turn. */
+  turns: Map<string, number>
+  round: number
+}
+
+export const newPacerState = (): PacerState => ({
+  served: new Map(),
+  asleep: new Map(),
+  sweptAtMs: -Infinity,
+  turns: new Map(),
+  round: 0,
+})
+
+/** Looks once and begins what may begin now. Answers whether there is more to do at once. */
+export async function paceOnce(deps: Deps, state: PacerState): Promise<boolean> {
+  const nowMs = deps.clock.wall()
+  if (Math.abs(nowMs - state.sweptAtMs) >= SWEEP_MS) {
+    state.sweptAtMs = nowMs
+    await sweep(deps)
+  }
+  for (const [id, wakeAtMs] of state.asleep)
+    if (wakeAtMs <= nowMs || wakeAtMs > nowMs + SLEEP_MS) state.asleep.delete(id)
+  const rows = await selectWork(deps.sql, [...state.asleep.keys()], new Date(nowMs))
+  const ready: WorkRow[] = []
+  for (const row of rows) if (await isReady(deps, state, row, nowMs)) ready.push(row)
+  if (ready.length === 0) return false
+  const room = await roomOf(deps, ready)
+  const claims = nextClaims(state, ready, room, nowMs)
+  let more = claims.length < ready.length
+  const owners = [...Map.groupBy(claims, one => one.work.owner_id).values()]
+  const lane = async () => {
+    for (let own = owners.shift(); own; own = owners.shift()) {
+      for (const one of own) {
+        const { calls, passedOver } = await claim(deps, { ...one, trunks: room.trunks })
+        more ||= passedOver > 0 && calls < one.most
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: SIDE_BY_SIDE }, lane))
+  return more && claims.length > 0
+}
+
+/**
+ * Whose turn it is in this round, and for how many calls. A claim costs nearly the same for one as for fifty: where there is
+ * more to do than a round may take, some get all of theirs, and the others are first in the next.
+ */
+function nextClaims(state: PacerState, ready: readonly WorkRow[], room: Room, nowMs: number) {
+  const demands = ready.map(row => demandOf(row, nowMs))
+  const { grants, served } = allocate(demands, room, state.served)
+  const granted = ready.filter(row => grants.has(row.id))
+  granted.sort((a, b) => (state.turns.get(a.id) ?? 0) - (state.turns.get(b.id) ?? 0))
+  const after = new Map(served)
+  const claims: { work: WorkRow; most: number }[] = []
+  state.round++
+  let calls = 0
+  for (const work of granted) {
+    const most = grants.get(work.id)!
+    if (calls < MOST_A_ROUND) {
+      claims.push({ work, most })
+      state.turns.set(work.id, state.round)
+      calls += most
+    } else {
+      for (const id of [work.id, work.owner_id]) after.set(id, after.get(id)! - most)
+    }
+  }
+  for (const id of state.turns.keys()) if (state.turns.get(id)! < state.round - TURNS_KEPT) state.turns.delete(id)
+  state.served = after
+  return claims
+}
+
+/** What no call tells of. */
+async function sweep(deps: Deps): Promise<void> {
+  const at = wallDate(deps)
+  await startScheduled(deps.sql, at)
+  await resumeToppedUp(deps.sql, toUnits(deps.config.minute_price), at)
+  await cancelQueued(deps, await selectHaltedCalls(deps.sql))
+  await finishStops(deps)
+}
+
+/** Whether a campaign can dial now; if not, it is completed, paused, or left to sleep. */
+async function isReady(deps: Deps, state: PacerState, row: WorkRow, nowMs: number): Promise<boolean> {
+  const { id, live } = row
+  if (row.pending === 0) {
+    if (live === 0) await deps.sql.begin(tx => completeIfDone(tx, id, new Date(nowMs)))
+    return false
+  }
+  const reason = pauseFor(blockersFor(deps, row), live)
+  if (reason) await pauseRunning(deps.sql, id, reason, new Date(nowMs))
+  if (reason || blockersFor(deps, row).length > 0) return false
+  const dueMs = row.next_at?.getTime() ?? Infinity
+  const window = windowAt(row, nowMs)
+  if (window.open && dueMs <= nowMs) return true
+  const opensMs = window.open ? nowMs : (window.untilMs ?? Infinity)
+  state.asleep.set(id, Math.min(nowMs + SLEEP_MS, Math.max(opensMs, dueMs)))
+  return false
+}
+
+function blockersFor(deps: Deps, row: WorkRow): Blocker[] {
+  const { available, spendable, reserved } = row
+  return blockersOf({
+    campaign: { ...row, status: 'running' },
+    ...{ subscribed: isLive(deps, row), lines: usableLines(row).length, available, spendable, reserved },
+    hold: costOf(tariffAt(deps.config, 'out', row.minute_price), HOLD_SECONDS),
+  })
+}
+
+/** Money that is held for calls under way may come back: without it a campaign stops only when they are over. */
+function pauseFor(found: readonly Blocker[], live: number): PauseReason | null {
+  for (const blocker of found) {
+    if (blocker === 'subscription_inactive' || blocker === 'no_outbound_line') return blocker
+    if (live === 0 && (blocker === 'max_spend' || blocker === 'insufficient_balance')) return blocker
+  }
+  return null
+}
+
+function demandOf(row: WorkRow, nowMs: number): Demand {
+  const { id, owner_id: ownerId, due, concurrency, live } = row
+  // Since when it could dial: its window opened, or it was started or resumed.
+  const sinceMs = Math.max(windowAt(row, nowMs).sinceMs ?? -Infinity, row.updated_at.getTime())
+  return {
+    ...{ id, ownerId, wanted: due, slots: freeSlots(concurrency, live, nowMs - sinceMs) },
+    trunks: [...new Set(usableLines(row).map(line => line.trunk_id))],
+  }
+}
+
+/** What is left of every limit that campaigns share. */
+async function roomOf(deps: Deps, rows: readonly WorkRow[]): Promise<Room> {
+  const lines = new Map(rows.flatMap(row => row.lines.map(line => [line.trunk_id, line] as const)))
+  const paced = [...lines.values()].flatMap(({ trunk_id, max_cps }) => (max_cps === null ? [] : [trunk_id]))
+  const [engines, queued, ahead] = await Promise.all([
+    deps.bus.engines(),
+    countQueued(deps.sql),
+    turnsAhead(deps, paced),
+  ])
+  const places = engines.reduce((sum, one) => sum + Math.ceil(one.capacity * OUR_SHARE) - one.calls, 0)
+  const trunks = new Map<string, number>()
+  for (const { trunk_id, max_calls, max_cps, live } of lines.values()) {
+    const free = max_calls === null ? Infinity : max_calls - live
+    const turns = max_cps === null ? Infinity : dueTurns(ahead.get(trunk_id) ?? 0, turnMs(max_cps))
+    if (Math.min(free, turns) < Infinity) trunks.set(trunk_id, Math.max(0, Math.min(free, turns)))
+  }
+  return {
+    calls: Math.max(0, Math.min(MOST_PLANNED, places - queued)),
+    owners: new Map(rows.map(row => [row.owner_id, ownerRoom(deps, row)])),
+    trunks,
+  }
+}
+
+function ownerRoom(deps: Deps, row: WorkRow): number {
+  const hold = costOf(tariffAt(deps.config, 'out', row.minute_price), HOLD_SECONDS)
+  const paid = hold === 0n ? Infinity : Number(row.available / hold)
+  return Math.max(0, Math.min(deps.config.max_calls_per_owner - row.open_holds, paid))
+}
+
+/**
+ * The leader before may have died in the middle of an offer, and the job queue gives its job to another process only after
+ * half a minute. A call that is offered twice is taken once.
+ */
+async function offerAgain(deps: Deps): Promise<void> {
+  const ids = await selectUntaken(deps.sql, wallDate(deps))
+  if (ids.length === 0) return
+  await withJobs(deps, async tx => {
+    for (let from = 0; from < ids.length; from += OFFER_BATCH) {
+      await enqueue(deps, tx, 'campaign.place', { call_ids: ids.slice(from, from + OFFER_BATCH) })
+    }
+  })
+}
+
+/** Leads, or waits until it may. `stop` waits for the round under way. */
+export function startPacer(deps: Deps): { stop(): Promise<void> } {
+  let stopped = false
+  let wake = () => {}
+  let woken = false
+  const leadership = createLeadership(deps.sql)
+  const ears = onWake(deps, () => {
+    woken = true
+    wake()
+  })
+  /** Over when time is, or when something was told meanwhile; `deaf`: only at the stop. */
+  const rest = (ms: number, deaf = false) =>
+    new Promise<void>(resolve => {
+      if (stopped || (woken && !deaf)) return resolve()
+      const cancel = deps.clock.after(ms, resolve)
+      wake = () => {
+        if (deaf && !stopped) return
+        cancel()
+        resolve()
+      }
+    })
+
+  async function lead(): Promise<void> {
+    const state = newPacerState()
+    await offerAgain(deps)
+    while (!stopped && (await inTime(deps, leadership.isHeld()))) {
+      woken = false
+      const more = await paceOnce(deps, state)
+      await rest(GATHER_MS, true)
+      if (!more) await rest(TICK_MS)
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!stopped) {
+      try {
+        if (await inTime(deps, leadership.take())) await lead()
+      } catch (error) {
+        deps.log.error({ error: errorFields(error) }, 'campaigns were not paced')
+      }
+      await rest(FOLLOW_MS, true)
+    }
+  }
+
+  const done = run()
+  return {
+    async stop() {
+      stopped = true
+      wake()
+      ears.stop()
+      await done
+      await leadership.close()
+    },
+  }
+}
+
+/** False when the answer takes too long. */
+function inTime(deps: Deps, answer: Promise<boolean>): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const cancel = deps.clock.after(LEAD_TIMEOUT_MS, () => resolve(false))
+    answer.then(resolve, reject).finally(cancel)
+  })
+}

@@ -1,0 +1,79 @@
+/** The results of a campaign as CSV: a line for each contact, in the order of upload. */
+import { Readable } from 'node:stream'
+import type { FastifyReply } from 'fastify'
+import { presentProject } from '../../agents/projects/service.ts'
+import { selectProjectEver } from '../../agents/projects/sql.ts'
+import type { Deps } from '../../deps.ts'
+import { time } from '../../platform/http/shapes.ts'
+import { BOM, type Cell, guarded, toCsv } from './csv.ts'
+import { findCampaign } from './service.ts'
+import { type CountedCampaign, type ResultRow, selectResultNames, selectResults } from './sql.ts'
+
+/** A page of its own statement each: who reads slowly holds no connection to the database. */
+const ROWS_AT_ONCE = 1000
+/** Columns of vars, and of extracted fields. */
+const MOST_NAMES = 200
+
+/** What the column is called and what stands in it. */
+type Columns = [name: string, of: (row: ResultRow) => Cell][]
+
+const fixed: Columns = [
+  ['phone', row => row.phone],
+  ['name', row => guarded(row.name)],
+  ['status', row => row.status],
+  ['goal_reached', row => row.goal_reached],
+  ['attempts', row => row.attempts],
+  ['skip_reason', row => guarded(row.skip_reason)],
+  ['last_call_id', row => row.last_call_id],
+  ['last_call_ended_at', row => time(row.ended_at)],
+  ['last_call_ended_reason', row => row.ended_reason],
+  ['answered_by', row => row.answered_by],
+  ['duration_seconds', row => (row.talked_ms === null ? null : Math.round(row.talked_ms / 1000))],
+  ['summary', row => guarded(row.summary)],
+]
+
+function cellOf(value: unknown): Cell {
+  if (value === null || value === undefined || typeof value === 'number' || typeof value === 'boolean') return value
+  return guarded(typeof value === 'string' ? value : JSON.stringify(value))
+}
+
+async function columnsOf(deps: Pick<Deps, 'sql'>, campaign: CountedCampaign): Promise<Columns> {
+  const { owner_id, id, project_id } = campaign
+  const [project, seen] = await Promise.all([
+    selectProjectEver(deps.sql, owner_id, project_id),
+    selectResultNames(deps.sql, owner_id, id, { limit: MOST_NAMES }),
+  ])
+  const schema = project ? presentProject(project).extraction : null
+  const asked = Object.keys((schema?.['properties'] as object | undefined) ?? {})
+  const extracted = [...new Set([...asked, ...seen.extracted])]
+  return [
+    ...fixed,
+    ...seen.vars.map(name => [`vars.${name}`, row => cellOf(row.vars[name])] as Columns[number]),
+    ...extracted.map(name => [guarded(`extracted.${name}`)!, row => cellOf(row.extracted?.[name])] as Columns[number]),
+  ]
+}
+
+async function* linesOf(deps: Pick<Deps, 'sql'>, campaign: CountedCampaign, columns: Columns): AsyncGenerator<string> {
+  yield BOM + toCsv([columns.map(([name]) => name)])
+  for (let after = 0; ; ) {
+    const rows = await selectResults(deps.sql, campaign.owner_id, campaign.id, { after, limit: ROWS_AT_ONCE })
+    if (rows.length === 0) return
+    yield toCsv(rows.map(row => columns.map(([, of]) => of(row))))
+    after = rows.at(-1)!.seq
+  }
+}
+
+export async function sendResults(
+  deps: Pick<Deps, 'sql'>,
+  ownerId: string,
+  id: string,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const campaign = await findCampaign(deps, ownerId, id)
+  const columns = await columnsOf(deps, campaign)
+  reply.headers({
+    'Content-Type': 'text/csv; charset=utf-8; header=present',
+    'Content-Disposition': `attachment; filename="campaign-${id}.csv"`,
+  })
+  return reply.send(Readable.from(linesOf(deps, campaign, columns)))
+}

@@ -1,0 +1,42 @@
+import { type Deps, wallDate } from '../../deps.ts'
+import type { Tx } from '../../platform/db/connect.ts'
+import { isOver } from './lifecycle.ts'
+import { type CountedCampaign, lockCampaign, selectUnfinishedOf, updateStatus } from './sql.ts'
+import type { CampaignStatus, ConsentEvidence, PauseReason } from './types.ts'
+
+/** Under the campaign's lock. A pause of this kind is the owner's. */
+export async function setStatus(
+  deps: Pick<Deps, 'clock'>,
+  tx: Tx,
+  { id, owner_id, started_at }: CountedCampaign,
+  status: CampaignStatus,
+  { begins = false, ...more }: { consent?: ConsentEvidence; begins?: boolean } = {},
+): Promise<void> {
+  const at = wallDate(deps)
+  const pause_reason: PauseReason | null = status === 'paused' ? 'owner' : null
+  await updateStatus(tx, owner_id, id, {
+    ...{ status, pause_reason, ...more, updated_at: at },
+    ...(status === 'running' && (begins || started_at === null) ? { started_at: at } : {}),
+    completed_at: isOver({ status }) ? at : null,
+  })
+}
+
+/**
+ * In the transaction that deletes the project. Drafts stay: they can be given another one. Answers those whose contacts are
+ * to be canceled then, by `cancelRest`.
+ */
+export async function stopCampaignsOf(
+  deps: Pick<Deps, 'clock'>,
+  tx: Tx,
+  ownerId: string,
+  projectId: string,
+): Promise<string[]> {
+  const stopped: string[] = []
+  for (const id of await selectUnfinishedOf(tx, ownerId, projectId)) {
+    const campaign = await lockCampaign(tx, ownerId, id)
+    if (!campaign || isOver(campaign)) continue
+    await setStatus(deps, tx, campaign, 'stopped')
+    stopped.push(id)
+  }
+  return stopped
+}

@@ -1,0 +1,88 @@
+/**
+ * A brief understood without a model, in Russian and English: what is sought, where, how many, what would be welcome and what
+ * is not wanted. By words that lead such parts; what the text does not say is named as missing. Pure.
+ */
+import { findNiche, type Niche, nichesIn } from '../vocabulary/niches.ts'
+import type { BriefReader, ParsedBrief } from '../vocabulary/types.ts'
+import { clausesOf, type Token, textOf } from './clauses.ts'
+import { compose } from './compose.ts'
+import { FILLER, TRAILING } from './markers.ts'
+import { joinPlaces } from './places.ts'
+import { type Phrase, type Reading, readBrief } from './read.ts'
+import { nominativeOf } from './wording.ts'
+
+export function parseBrief(raw: string): ParsedBrief {
+  const clauses = clausesOf(raw)
+  const first = readBrief(clauses, true)
+  const reading = first.niche.length > 0 || nicheOfSignals(first) ? first : readBrief(clauses, false)
+  const { niche, signals } = nicheOf(reading)
+  return compose({
+    niche,
+    geo: joinPlaces(reading.places),
+    target: reading.target,
+    signals,
+    exclusions: itemsOf(reading.exclusions, false),
+  })
+}
+
+/** Always answers. */
+export const plainReader: BriefReader = { read: async raw => parseBrief(raw) }
+
+// ---- what is sought ----
+
+function nicheOf(reading: Reading): { niche: string; signals: string[] } {
+  const said = nominativeOf(reading.niche.map(textOf).join(', '))
+  if (said !== '') return { niche: said, signals: itemsOf(reading.signals, true) }
+  // Companies that do something: what they do tells the kind.
+  const told = nicheOfSignals(reading)
+  if (!told) return { niche: '', signals: itemsOf(reading.signals, true) }
+  const text = textOf(told.phrase.tokens)
+  const { ru, en } = told.niche.names
+  const name = nichesIn(text)[0]?.name ?? (/\p{Script=Cyrillic}/u.test(text) ? ru : en)[0]!
+  const others = reading.signals.filter(phrase => phrase !== told.phrase)
+  return { niche: name, signals: itemsOf(others, true) }
+}
+
+function nicheOfSignals({ signals }: Reading): { niche: Niche; phrase: Phrase } | null {
+  for (const phrase of signals) {
+    const niche = findNiche(textOf(phrase.tokens))
+    if (niche) return { niche, phrase }
+  }
+  return null
+}
+
+// ---- lists ----
+
+const AND = /^(?:и|или|and|or|nor|ни|plus|а|также)$/
+/** What an "and" before it adds is no matter of its own. */
+const MERELY =
+  /^(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|weekends?|понедельник|вторник|сред[ау]|четверг|пятниц[ау]|суббот[ау]|воскресень[ея]|праздники|выходные|\d.*)$/
+
+function itemsOf(phrases: readonly Phrase[], wished: boolean): string[] {
+  return phrases.flatMap(({ tokens, led }) =>
+    apart(tokens).map(item => {
+      const words = wished ? bare(item) : item.filter((token, i) => i > 0 || !/^(?:the|a|an|any|of)$/.test(token.word))
+      const text = textOf(words)
+      return wished && /^со?$/.test(led ?? item[0]?.word ?? '') ? nominativeOf(text, 'instrumental') : text
+    }),
+  )
+}
+
+function apart(tokens: readonly Token[]): Token[][] {
+  const items: Token[][] = [[]]
+  tokens.forEach((token, i) => {
+    const next = tokens[i + 1]
+    if (AND.test(token.word) && next && !MERELY.test(next.word)) items.push([])
+    else items.at(-1)!.push(token)
+  })
+  return items
+}
+
+/** Without what only says that it is wished for. */
+function bare(tokens: readonly Token[]): Token[] {
+  let from = 0
+  while (from < tokens.length && FILLER.has(tokens[from]!.word) && !/^\d/.test(tokens[from + 1]?.word ?? '')) from++
+  let to = tokens.length
+  while (to > from && TRAILING.has(tokens[to - 1]!.word)) to--
+  return tokens.slice(from, to)
+}

@@ -1,0 +1,271 @@
+/** Goes through the clauses of a brief and says of which part each of its words is. Pure. */
+import { nichesIn } from '../vocabulary/niches.ts'
+import { type Clause, type Token, textOf } from './clauses.ts'
+import { ASKING, excludedBehind, GENERIC, headingOf, markerAt, type Part, REQUEST, SELF } from './markers.ts'
+import { readNumber } from './numbers.ts'
+import { isCapital, type Place, placeAt, regionAround } from './places.ts'
+
+export interface Phrase {
+  tokens: Token[]
+  /** The preposition it was led by, as `с` in `с парковкой`: it tells the case. */
+  led: string | null
+}
+export interface FoundPlace extends Place {
+  /** It may be what the one before lies in. */
+  within: boolean
+}
+export interface Reading {
+  niche: Token[][]
+  places: FoundPlace[]
+  target: number | null
+  signals: Phrase[]
+  exclusions: Phrase[]
+}
+
+interface Walk extends Reading {
+  part: Part
+  /** Of a heading whose items still come. */
+  heading: { part: Part; list: boolean } | null
+  /** What comes behind the comma is still excluded. */
+  lasting: boolean
+  /** Within a sentence about who asks. */
+  skipping: boolean
+  /** Of the words being gathered. */
+  phrase: Phrase
+  /** Where a signal named a place, which is the brief's where it has no other. */
+  aside: { phrase: Phrase; from: number; places: Place[]; words: number }[]
+}
+
+const PLACE_LEAD =
+  /^(?:в|во|из|на|по|под|около|близ|возле|рядом|недалеко|in|near|around|across|within|throughout|from|outside|at)$/
+const AND = /^(?:и|или|а|но|and|or|but|nor|ни|plus|also|то)$/
+const STARTS_ANEW = /^(?:sentence|line|blank|bullet)$/
+
+/** `plainly`: without the sentences in which the asker speaks of themselves, and what only leads to a colon. */
+export function readBrief(clauses: readonly Clause[], plainly: boolean): Reading {
+  const walk: Walk = {
+    niche: [],
+    places: [],
+    target: null,
+    signals: [],
+    exclusions: [],
+    part: 'niche',
+    heading: null,
+    lasting: false,
+    skipping: false,
+    phrase: { tokens: [], led: null },
+    aside: [],
+  }
+  clauses.forEach((clause, i) => {
+    readClause(walk, clause, clauses[i + 1] ?? null, plainly)
+    flush(walk)
+  })
+  if (walk.places.length === 0) takeAside(walk)
+  return walk
+}
+
+function readClause(walk: Walk, clause: Clause, next: Clause | null, plainly: boolean): void {
+  const { tokens, before } = clause
+  const anew = STARTS_ANEW.test(before)
+  if (anew) walk.skipping = false
+  if (before === 'blank' || before === 'sentence' || (before === 'line' && !walk.heading?.list)) walk.heading = null
+  const heading = headingOf(tokens)
+  if (heading && next && /^(?:colon|bullet|line|comma)$/.test(next.before)) {
+    // A dash is only a comma here: that much a heading says by what follows it.
+    const told = next.before !== 'comma' || (heading === 'target' && numberOf(next.tokens, 0) !== null)
+    if (told) {
+      const counted = heading === 'niche' && numberOf(next.tokens, 0)?.words === next.tokens.length
+      walk.heading = { part: counted ? 'target' : heading, list: next.before !== 'colon' }
+      return
+    }
+  }
+  if (plainly && anew && speaksOfSelf(tokens)) walk.skipping = true
+  if (walk.skipping) return
+  if (readWhole(walk, clause)) return
+  const behind = excludedBehind(tokens)
+  if (behind > 0) {
+    walk.part = 'exclusions'
+    walk.phrase.tokens.push(...tokens.slice(0, -behind))
+    return
+  }
+  walk.part = firstPart(walk, clause)
+  readTokens(walk, tokens)
+  // Before a colon stands what kind of request it is, or that it is one.
+  if (plainly && walk.part === 'niche' && next?.before === 'colon' && nichesIn(textOf(tokens)).length === 0) {
+    walk.phrase.tokens = []
+  }
+}
+
+const speaksOfSelf = (tokens: readonly Token[]): boolean =>
+  (SELF.test(tokens[0]!.word) || /^(?:у нас)$/.test(`${tokens[0]!.word} ${tokens[1]?.word}`)) &&
+  !tokens.some(token => REQUEST.has(token.word))
+
+/** A clause that is but a number, or but places. */
+function readWhole(walk: Walk, { tokens, before }: Clause): boolean {
+  const part = walk.heading?.part
+  if (part === 'nothing') return true
+  if (part === 'signals' || part === 'exclusions') return false
+  const number = numberOf(tokens, 0)
+  if (number && (number.words === tokens.length || part === 'target')) {
+    walk.target ??= number.value
+    return true
+  }
+  if (walk.part === 'exclusions' && walk.lasting && !STARTS_ANEW.test(before)) return false
+  const led = PLACE_LEAD.test(tokens[0]!.word)
+  const found = placesAt(tokens, led ? 1 : 0, led || part === 'geo')
+  if (!found || found.end < tokens.length) return false
+  // A name of one word may be anything, unless the list goes on or it was asked for.
+  const within = !STARTS_ANEW.test(before) && walk.places.length > 0
+  walk.places.push(...found.places.map((place, i) => ({ ...place, within: i === 0 && within })))
+  return true
+}
+
+function firstPart(walk: Walk, { tokens, before }: Clause): Part {
+  if (walk.heading) return walk.heading.part
+  if (walk.niche.length === 0) return 'niche'
+  if (STARTS_ANEW.test(before) || before === 'colon') return 'signals'
+  if (walk.part === 'exclusions' && (walk.lasting || isCapital(tokens[0]) || /\.\p{L}{2,}$/u.test(tokens[0]!.word)))
+    return 'exclusions'
+  const goesOn = walk.part === 'niche' && walk.places.length === 0 && walk.signals.length === 0
+  return goesOn && nichesIn(textOf(tokens))[0]?.from === 0 ? 'niche' : 'signals'
+}
+
+function readTokens(walk: Walk, tokens: readonly Token[]): void {
+  for (let at = 0; at < tokens.length; ) {
+    const starts = at === 0 || AND.test(tokens[at - 1]!.word)
+    at += readNext(walk, tokens, at, starts)
+  }
+}
+
+/** How many words it took: at least one. */
+function readNext(walk: Walk, tokens: readonly Token[], at: number, starts: boolean): number {
+  const number = walk.part === 'exclusions' ? null : numberOf(tokens, at)
+  if (number && walk.target === null && countsLeads(walk, tokens, at + number.words)) {
+    walk.target = number.value
+    return number.words
+  }
+  const marker = markerAt(tokens, at, walk.part, starts)
+  if (marker) {
+    flush(walk)
+    if (!starts || marker.part !== walk.part || marker.part === 'exclusions') walk.lasting = marker.lasting
+    if (walk.heading?.part !== 'exclusions') walk.part = marker.part
+    if (marker.drop) walk.phrase.led = tokens[at]!.word
+    else walk.phrase.tokens.push(tokens[at]!)
+    return Math.max(1, marker.words)
+  }
+  if (walk.part === 'niche' || walk.part === 'geo') {
+    const taken = readPlaces(walk, tokens, at)
+    if (taken > 0) return taken
+  } else if (walk.part === 'signals') noteAside(walk, tokens, at)
+  walk.phrase.tokens.push(tokens[at]!)
+  return 1
+}
+
+function readPlaces(walk: Walk, tokens: readonly Token[], at: number): number {
+  const led = PLACE_LEAD.test(tokens[at]!.word)
+  const found = placesAt(tokens, led ? at + 1 : at, led || walk.heading?.part === 'geo')
+  if (!found) return 0
+  walk.places.push(...found.places.map(place => ({ ...place, within: false })))
+  flush(walk)
+  const next = tokens[found.end]?.word ?? ''
+  if (walk.niche.length > 0 && walk.heading === null) walk.part = /^(?:по|для|for)$/.test(next) ? 'niche' : 'signals'
+  return found.end - at
+}
+
+/** One place, or several with an "and" between them. */
+function placesAt(tokens: readonly Token[], at: number, led: boolean): { places: Place[]; end: number } | null {
+  const first = placeAt(tokens, at, led)
+  if (!first) return null
+  const places = [first]
+  let end = at + first.words
+  for (;;) {
+    const linked = /^(?:и|или|and|or|&)$/.test(tokens[end]?.word ?? '')
+    const from = linked ? end + 1 : end
+    const again = linked && PLACE_LEAD.test(tokens[from]?.word ?? '') ? from + 1 : from
+    const around =
+      linked && /^обл(?:асть|асти)?$/.test(tokens[from]?.word ?? '') ? regionAround(places.at(-1)!.name) : null
+    const next = around ?? placeAt(tokens, again, linked && led)
+    // Two names in a row are two places only where both are known as cities.
+    if (!next || (!linked && !(next.kind === 'city' && first.kind === 'city'))) break
+    places.push(next)
+    end = again + next.words
+  }
+  return { places, end }
+}
+
+function noteAside(walk: Walk, tokens: readonly Token[], at: number): void {
+  if (!/^(?:в|во|in|near|around)$/.test(tokens[at]!.word)) return
+  const found = placesAt(tokens, at + 1, true)
+  if (found) walk.aside.push({ phrase: walk.phrase, from: walk.phrase.tokens.length, ...found, words: found.end - at })
+}
+
+function takeAside(walk: Walk): void {
+  const first = walk.aside[0]
+  if (!first) return
+  walk.places.push(...first.places.map(place => ({ ...place, within: false })))
+  first.phrase.tokens.splice(first.from, first.words)
+}
+
+// ---- numbers ----
+
+const ROUGHLY =
+  /^(?:около|примерно|порядка|где-то|до|от|минимум|максимум|хотя|бы|не|более|менее|больше|меньше|хватит|about|around|approximately|roughly|up|to|at|least|most|between|no|less|than|more|some|нужно|надо|это|need|of|only|maybe|ровно)$/
+const COUNTED = /^(?:is|are|enough|хватит|достаточно|будет|max|maximum|максимум|total|всего|in|или|около|так|please)$/
+const MEASURE =
+  /^(?:лет|год|года|году|годов|час|часа|часов|мин|минут|дней|дня|звезд|звезды|звезда|сотрудник|человек|чел|км|метров|кв|руб|рубл|этаж|филиал|процент|долл|евро|балл|отзыв|years?|hours?|minutes?|days?|stars?|employees?|people|staff|km|miles?|percent|usd|eur|dollars?|reviews?|locations?|branches|rooms?|номер)/
+
+/** No number with all that belongs to it is longer. */
+const MOST_OF_NUMBER = 24
+
+/** With the words of estimation before it, and the generic ones around it: `штук двадцать пять`, `at least 15 leads`. */
+function numberOf(tokens: readonly Token[], at: number): { value: number; words: number } | null {
+  const words = tokens.slice(at, at + MOST_OF_NUMBER).map(token => (token.text === 'СТО' ? '' : token.word))
+  let from = 0
+  while (from < words.length && from < 6 && (ROUGHLY.test(words[from]!) || GENERIC.has(words[from]!))) {
+    if (readNumber(words, from)) break
+    from++
+  }
+  const read = readNumber(words, from)
+  if (!read || read.value < 1 || (read.value === 1 && !/^\d/.test(words[from]!))) return null
+  let end = from + read.words
+  if (MEASURE.test(words[end] ?? '')) return null
+  while (GENERIC.has(words[end] ?? '') || (end > from && COUNTED.test(words[end] ?? '') && isRest(words, end))) end++
+  return { value: read.value, words: end }
+}
+
+const isRest = (words: readonly string[], from: number) =>
+  words.slice(from).every(word => COUNTED.test(word) || GENERIC.has(word))
+
+/** A number in front of what is sought counts it; elsewhere only one that stands alone does. */
+function countsLeads(walk: Walk, tokens: readonly Token[], end: number): boolean {
+  if (walk.part === 'niche' || walk.part === 'target') return true
+  if (walk.part !== 'signals' || walk.phrase.tokens.length > 0) return false
+  return end >= tokens.length || markerAt(tokens, end, 'niche', true) !== null
+}
+
+// ---- phrases ----
+
+function flush(walk: Walk): void {
+  const { phrase } = walk
+  walk.phrase = { tokens: [], led: null }
+  if (phrase.tokens.length === 0) return
+  if (walk.part === 'niche') {
+    const tokens = sought(phrase.tokens)
+    if (tokens.length > 0) walk.niche.push(tokens)
+  } else if (walk.part === 'signals') walk.signals.push(phrase)
+  else if (walk.part === 'exclusions') walk.exclusions.push(phrase)
+}
+
+/** Without the asking around it; nothing when it names companies of no kind. */
+function sought(tokens: readonly Token[]): Token[] {
+  const little = ({ word }: Token) => ASKING.has(word) || !/\p{L}/u.test(word)
+  let from = 0
+  while (from < tokens.length && (little(tokens[from]!) || GENERIC.has(tokens[from]!.word))) from++
+  // `Торговых точек` stays whole where it is a kind.
+  const named = nichesIn(textOf(tokens.slice(from))).length > 0
+  let to = tokens.length
+  while (to > from && (little(tokens[to - 1]!) || (!named && GENERIC.has(tokens[to - 1]!.word)))) to--
+  // Companies for something: without the noun the preposition hangs in the air.
+  if (from < to && /^(?:по|для|for|в|in)$/.test(tokens[from]!.word) && GENERIC.has(tokens[from - 1]?.word ?? '')) from--
+  return tokens.slice(from, to)
+}

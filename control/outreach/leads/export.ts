@@ -1,0 +1,77 @@
+/** The leads of a search as CSV, in the order in which they were found. */
+import { Readable } from 'node:stream'
+import type { FastifyReply } from 'fastify'
+import type { Deps } from '../../deps.ts'
+import { time } from '../../platform/http/shapes.ts'
+import { BOM, type Cell, guarded, toCsv } from '../campaigns/csv.ts'
+import { type LeadRow, selectLeadsAfter } from './leads-sql.ts'
+import type { LeadSelection } from './schema.ts'
+import { findJob } from './service.ts'
+
+/** A page of its own statement each: who reads slowly holds no connection to the database. */
+const ROWS_AT_ONCE = 500
+
+/** What the column is called and what stands in it. */
+type Columns = [name: string, of: (row: LeadRow) => Cell][]
+
+const fixed: Columns = [
+  ['company', row => guarded(row.company)],
+  ['status', row => row.status],
+  ['score', row => row.score],
+  ['phone', row => row.phones[0]],
+  // With a plus between them they are a sum.
+  ['other_phones', row => guarded(row.phones.slice(1).join(' '))],
+  ['email', row => guarded(row.emails[0] ?? null)],
+  ['other_emails', row => guarded(row.emails.slice(1).join(' '))],
+  ['website', row => guarded(row.website)],
+  ['address', row => guarded(row.address)],
+  ['lat', row => row.lat],
+  ['lon', row => row.lon],
+  ['rejection', row => row.rejected_code],
+  ['source', row => row.source],
+  ['attribution', row => guarded(row.attribution)],
+  ['licence', row => guarded(row.licence)],
+  ['contact_id', row => row.contact_id],
+  ['enriched_at', row => time(row.enriched_at)],
+]
+
+/** A column for each signal that was asked for: the evidence, or `no`. */
+const signalColumns = (signals: readonly string[]): Columns =>
+  signals.map(name => [
+    guarded(`signal: ${name}`)!,
+    row => {
+      const found = row.signals.find(({ signal }) => signal === name)
+      return found && (found.present ? guarded(found.evidence ?? 'yes') : 'no')
+    },
+  ])
+
+async function* linesOf(
+  deps: Pick<Deps, 'sql'>,
+  { ownerId, jobId, selection }: { ownerId: string; jobId: string; selection: LeadSelection },
+  columns: Columns,
+): AsyncGenerator<string> {
+  yield BOM + toCsv([columns.map(([name]) => name)])
+  for (let after: string | null = null; ; ) {
+    const page = { after, limit: ROWS_AT_ONCE }
+    const rows: LeadRow[] = await selectLeadsAfter(deps.sql, ownerId, jobId, selection, page)
+    if (rows.length === 0) return
+    yield toCsv(rows.map(row => columns.map(([, of]) => of(row))))
+    after = rows.at(-1)!.id
+  }
+}
+
+export async function sendLeads(
+  deps: Pick<Deps, 'sql'>,
+  ownerId: string,
+  jobId: string,
+  selection: LeadSelection,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const job = await findJob(deps, ownerId, jobId)
+  const columns = [...fixed, ...signalColumns(job.brief.signals)]
+  reply.headers({
+    'Content-Type': 'text/csv; charset=utf-8; header=present',
+    'Content-Disposition': `attachment; filename="leads-${jobId}.csv"`,
+  })
+  return reply.send(Readable.from(linesOf(deps, { ownerId, jobId, selection }, columns)))
+}

@@ -1,0 +1,201 @@
+/**
+ * The job behind a search: its sources are asked side by side, and what they tell of is looked at and stored, one company
+ * after the other. A run may be killed at any point: the next one asks the sources anew and passes over what is stored.
+ * Each run has a number, and writes only while it is the last one.
+ */
+import PQueue from 'p-queue'
+import { every } from '../../background/engine.ts'
+import { type Deps, wallDate } from '../../deps.ts'
+import { errorFields } from '../../platform/log.ts'
+import { homeRegionOf } from '../../telephony/trunks/home.ts'
+import { CANCELED, type End, endJob } from './end.ts'
+import { inTurn } from './in-turn.ts'
+import { knownAs, selectKnown } from './leads-sql.ts'
+import { leadParts } from './parts.ts'
+import { claimJob, type JobRow, type SourceProblem, selectClaimed, updateClaimed } from './sql.ts'
+import { addFound, storeLead } from './store.ts'
+import { type Candidate, type LeadQuestion, type LeadSource, LeadSourceError } from './vocabulary/types.ts'
+
+/** From the first run on. */
+const LONGEST_MS = 2 * 3600 * 1000
+/** With pauses up to five minutes: half an hour of trouble on our side is waited out. */
+const MOST_TRIES = 12
+/** Companies that are looked at side by side: six sites at once, one request each. */
+const AT_ONCE = 6
+/** How soon a run hears that it was canceled, or that its account is gone. */
+const WATCH_MS = 1000
+
+/** Why a run ends before its sources do. */
+class Superseded extends Error {}
+class Canceled extends Error {}
+class TimeUp extends Error {}
+class Enough extends Error {}
+class Stopping extends Error {
+  override readonly message = 'the process goes down'
+}
+
+export interface Searcher {
+  /** Throws what is worth another try; everything else ends in the row. */
+  run(job: { owner_id: string; job_id: string }): Promise<void>
+  /** The process goes down: what runs is given back, and goes on elsewhere or later. */
+  stop(): void
+}
+
+export function createSearcher(deps: Deps): Searcher {
+  const running = new Set<AbortController>()
+  let stopped = false
+  return {
+    async run({ owner_id, job_id }) {
+      if (stopped) throw new Stopping()
+      const ending = new AbortController()
+      running.add(ending)
+      try {
+        const job = await claimJob(deps.sql, owner_id, job_id, wallDate(deps))
+        if (job) await runClaimed(deps, job, ending)
+      } finally {
+        running.delete(ending)
+      }
+    },
+    stop() {
+      stopped = true
+      for (const ending of running) ending.abort(new Stopping())
+    },
+  }
+}
+
+async function runClaimed(deps: Deps, job: JobRow, ending: AbortController): Promise<void> {
+  const watch = every(deps, WATCH_MS, 'lead search', () => look(deps, job, ending))
+  const left = job.started_at!.getTime() + LONGEST_MS - deps.clock.wall()
+  const cancel = deps.clock.after(Math.max(0, left), () => ending.abort(new TimeUp()))
+  let end: End
+  try {
+    if (job.tries > MOST_TRIES) throw new Error('every run before this one was killed')
+    end = await search(deps, job, ending.signal)
+  } catch (error) {
+    const after = await endAfter(deps, job, ending.signal.aborted ? ending.signal.reason : error)
+    if (!after) return
+    end = after
+  } finally {
+    cancel()
+    await watch.stop()
+  }
+  await finish(deps, job, end)
+}
+
+/** While the database is away nothing is written either. */
+async function look(deps: Deps, job: JobRow, ending: AbortController): Promise<void> {
+  const now = await selectClaimed(deps.sql, job).catch(() => job)
+  if (!now) ending.abort(new Superseded())
+  else if (now.status === 'canceling') ending.abort(new Canceled())
+}
+
+/** Null: there is nothing left to write. Throws what is worth another try. */
+async function endAfter(deps: Deps, job: JobRow, error: unknown): Promise<End | null> {
+  if (error instanceof Superseded) return null
+  if (error instanceof Canceled) return CANCELED
+  if (error instanceof TimeUp) return { status: 'completed', end_reason: 'time_limit' }
+  if (error instanceof Stopping) {
+    await updateClaimed(deps.sql, job, { tries: job.tries - 1 })
+    throw error
+  }
+  if (job.tries < MOST_TRIES) throw error
+  deps.log.error({ error: errorFields(error), job_id: job.id }, 'a lead search was given up')
+  return failed('internal', 'Something on our side broke it off again and again.')
+}
+
+const failed = (error_code: string, error_message: string): End => ({
+  ...{ status: 'failed', end_reason: 'failed', error_code, error_message },
+})
+
+async function finish(deps: Deps, claim: JobRow, end: End): Promise<void> {
+  await deps.sql.begin(async tx => {
+    const job = await selectClaimed(tx, claim, true)
+    // Who canceled while the last lead came wants to see it canceled.
+    if (job) await endJob(deps, tx, job, job.status === 'canceling' ? CANCELED : end)
+  })
+}
+
+// ---- searching ----
+
+async function search(deps: Deps, job: JobRow, signal: AbortSignal): Promise<End> {
+  if (job.status === 'canceling') throw new Canceled()
+  const sources = leadParts(deps).sources.filter(({ id }) => job.sources.includes(id))
+  const problems = new Map<string, SourceProblem>()
+  if (job.enriched < job.target) await ask(deps, job, sources, problems, signal)
+  const told = [...problems.values()]
+  await updateClaimed(deps.sql, job, { problems: told })
+  const now = await selectClaimed(deps.sql, job)
+  if (now && now.enriched >= now.target) return { status: 'completed', end_reason: 'target_reached' }
+  if (problems.size < sources.length) return { status: 'completed', end_reason: 'exhausted' }
+  return failed(told[0]?.code ?? 'no_sources', told.map(({ message }) => message).join(' ') || 'No source is left.')
+}
+
+/** Until the sources have no more, there is enough, or `signal` says so. */
+async function ask(
+  deps: Deps,
+  job: JobRow,
+  sources: readonly LeadSource[],
+  problems: Map<string, SourceProblem>,
+  signal: AbortSignal,
+): Promise<void> {
+  const own = new AbortController()
+  const all = AbortSignal.any([signal, own.signal])
+  const question: LeadQuestion = {
+    ownerId: job.owner_id,
+    brief: job.brief,
+    region: await homeRegionOf(deps.sql, job.owner_id),
+  }
+  const known = await selectKnown(deps.sql, job.owner_id, job.id)
+  const queue = new PQueue({ concurrency: AT_ONCE })
+  const streams = sources.map(source => ({ source, items: source.find(question, all) }))
+  const note = (source: LeadSource, error: unknown) => void problems.set(source.id, problemOf(deps, source, error))
+  try {
+    for await (const { source, item } of inTurn(streams, note, all)) {
+      const key = knownAs(source.id, item.key)
+      const before = known.get(key)
+      if (before === null) continue
+      const id = before ?? (await addFound(deps, job, source, item))
+      if (id === null) throw new Superseded()
+      known.set(key, null)
+      queue
+        .add(() => lookAt(deps, job, { id, source, item }, question, all))
+        .then(
+          verdict => verdict === 'full' && own.abort(new Enough()),
+          error => own.abort(error),
+        )
+      await queue.onSizeLessThan(1)
+    }
+  } catch (error) {
+    own.abort(error)
+  } finally {
+    await queue.onIdle()
+  }
+  signal.throwIfAborted()
+  if (own.signal.aborted && !(own.signal.reason instanceof Enough)) throw own.signal.reason
+}
+
+async function lookAt(
+  deps: Deps,
+  job: JobRow,
+  { id, source, item }: { id: string; source: LeadSource; item: Candidate },
+  question: LeadQuestion,
+  signal: AbortSignal,
+): Promise<'stored' | 'full'> {
+  if (signal.aborted) return 'stored'
+  try {
+    const enriched = await leadParts(deps).enricher.enrich(item, question, source, signal)
+    if (signal.aborted) return 'stored'
+    const stored = await storeLead(deps, job, id, enriched)
+    // Of one that is canceled the watch will hear.
+    return stored === 'lost' ? 'stored' : stored
+  } catch (error) {
+    if (signal.aborted) return 'stored'
+    throw error
+  }
+}
+
+function problemOf(deps: Deps, source: LeadSource, error: unknown): SourceProblem {
+  if (error instanceof LeadSourceError) return { source: source.id, code: error.code, message: error.message }
+  deps.log.error({ error: errorFields(error), source: source.id }, 'a source of leads failed')
+  return { source: source.id, code: 'internal', message: `Something on our side broke ${source.name} off.` }
+}

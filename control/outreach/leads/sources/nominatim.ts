@@ -1,0 +1,150 @@
+/** Where a place is that people call by its name: a geocoder that speaks as Nominatim does (nominatim.org/release-docs/latest/api/Search/). */
+import { z } from 'zod'
+import { remember } from '../../../knowledge/crawl/lanes.ts'
+import { LeadSourceError } from '../vocabulary/types.ts'
+import { Service, type ServicePorts } from './ask.ts'
+import { cleanLine } from './clean.ts'
+
+/** WGS 84 degrees. */
+export interface Box {
+  south: number
+  west: number
+  north: number
+  east: number
+}
+
+export interface Area {
+  name: string
+  box: Box
+  /** Its middle, as people see it: not that of the box, which may go around the world. */
+  lat: number
+  lon: number
+  /** What has an outline; null: the box is all that is known. */
+  osm: { type: 'relation' | 'way'; id: number } | null
+  /** ISO 3166-1 alpha-2. */
+  country: string | null
+}
+
+export interface Geocoder {
+  /**
+   * The places that a text names, each once. Rejects with `LeadSourceError`, code `unknown_area` when it names none that is
+   * known, and with the reason of `signal` when that is aborted.
+   */
+  areas(geo: string, signal: AbortSignal): Promise<Area[]>
+}
+
+export interface GeocoderOptions extends ServicePorts {
+  /** As `https://host`, before `/search`. */
+  url: string
+  /** Between two requests, in ms. The policy of public servers asks for one a second at most. */
+  pauseMs?: number
+  retryMs?: readonly number[]
+}
+
+const PAUSE_MS = 1000
+const TIMEOUT_MS = 20_000
+const ANSWER_BYTES = 1024 * 1024
+const DAY_MS = 86_400_000
+/** Names in one text. */
+const MOST_PLACES = 10
+
+const degrees = z.coerce.number()
+const Place = z.object({
+  osm_type: z.string().optional(),
+  osm_id: z.number().int().positive().optional(),
+  lat: degrees.min(-90).max(90),
+  lon: degrees.min(-180).max(180),
+  category: z.string().default(''),
+  type: z.string().default(''),
+  name: z.string().default(''),
+  display_name: z.string().default(''),
+  address: z.object({ country_code: z.string().optional() }).optional(),
+  /** South, north, west, east. */
+  boundingbox: z.tuple([degrees, degrees, degrees, degrees]),
+})
+type Place = z.output<typeof Place>
+
+export function createGeocoder({ url, pauseMs = PAUSE_MS, retryMs, ...ports }: GeocoderOptions): Geocoder {
+  const limits = { timeoutMs: TIMEOUT_MS, maxBytes: ANSWER_BYTES, ...(retryMs ? { retryMs } : {}) }
+  const service = new Service({ ...ports, ...limits, name: 'The geocoder', pauseMs })
+  const known = new Map<string, { area: Area | null; atMs: number }>()
+  const base = url.replace(/\/+$/, '')
+
+  async function locate(name: string, signal: AbortSignal): Promise<Area | null> {
+    const key = name.toLowerCase()
+    const entry = known.get(key)
+    if (entry && ports.clock.now() - entry.atMs < DAY_MS) return entry.area
+    const query = new URLSearchParams({ q: name, format: 'jsonv2', addressdetails: '1', limit: '10' })
+    const question = { url: `${base}/search?${query}`, method: 'GET' as const, body: null }
+    const places = await service.ask({ ...question, headers: { 'accept-language': 'ru,en' } }, z.array(Place), signal)
+    return remember(known, key, { area: areaOf(places), atMs: ports.clock.now() }).area
+  }
+
+  return {
+    async areas(geo, signal) {
+      const text = cleanLine(geo)
+      // `Казань, Татарстан` is one place, `Казань и Челны` are two: the geocoder knows which.
+      const whole = text === '' ? null : await locate(text, signal)
+      if (whole) return [whole]
+      const found: Area[] = []
+      for (const part of placesIn(text)) {
+        const area = await locate(part, signal)
+        if (area && !found.some(other => isSame(other, area))) found.push(area)
+      }
+      if (found.length === 0) throw new LeadSourceError('unknown_area', `There is no place “${text}” on the map.`)
+      return found
+    },
+  }
+}
+
+function placesIn(text: string): string[] {
+  const parts = text
+    .split(/[,;/&+]|\s(?:и|and|или|or)\s/i)
+    .map(part => part.trim())
+    .filter(part => part !== '' && part !== text)
+  return [...new Set(parts)].slice(0, MOST_PLACES)
+}
+
+const isSame = (a: Area, b: Area) =>
+  a.osm && b.osm
+    ? a.osm.type === b.osm.type && a.osm.id === b.osm.id
+    : Object.values(a.box).join() === Object.values(b.box).join()
+
+/** Where people live and what is governed; a shop may be called as a city is. */
+const isRegion = ({ category, type }: Place): boolean =>
+  (category === 'place' && !/^(?:house|plot|square|farm|isolated_dwelling|islet|sea|ocean)$/.test(type)) ||
+  (category === 'boundary' && /^(?:administrative|ceremonial|historic|census|political)$/.test(type))
+
+/** Of what is neither, what is wide enough to hold companies: a street, a park, an industrial estate. Degrees, some 100 m. */
+const LEAST_WIDTH = 0.001
+
+/** The first settlement or region, as the geocoder puts the important ones first; then whatever has room for a company. */
+export function areaOf(places: readonly Place[]): Area | null {
+  const first = places.find(isRegion) ?? places.find(place => width(place) >= LEAST_WIDTH)
+  if (!first) return null
+  // Small places come as a point and, further down, as what has an outline around it.
+  const outlined = hasOutline(first) ? first : (places.find(other => hasOutline(other) && holds(other, first)) ?? first)
+  const [south, north, west, east] = outlined.boundingbox
+  const { osm_type: type, osm_id: id, lat, lon } = outlined
+  return {
+    name: cleanLine(outlined.name || outlined.display_name),
+    box: { south, west, north, east },
+    ...{ lat, lon },
+    osm: hasOutline(outlined) ? { type: type as 'relation' | 'way', id: id! } : null,
+    country: countryOf(outlined.address?.country_code),
+  }
+}
+
+const hasOutline = (place: Place): boolean =>
+  place.osm_id !== undefined && (place.osm_type === 'relation' || place.osm_type === 'way') && isRegion(place)
+
+const width = ({ boundingbox: [south, north, west, east] }: Place): number => Math.max(north - south, east - west)
+
+function holds(outer: Place, inner: Place): boolean {
+  const [south, north, west, east] = outer.boundingbox
+  const around = inner.lat >= south && inner.lat <= north && inner.lon >= west && inner.lon <= east
+  return around && outer.name.toLowerCase() === inner.name.toLowerCase()
+}
+
+export const countryOf = (code: string | undefined): string | null =>
+  /^[a-z]{2}$/i.test(code ?? '') ? code!.toUpperCase() : null

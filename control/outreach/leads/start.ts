@@ -1,0 +1,101 @@
+/**
+ * What stands between an owner and a paid search, in the published order: subscription, moderation, terms, the day's limit,
+ * another search under way, sources, money. Asked at a glance first, so that the answer names the first reason, and once
+ * more under the lock of the owner's balance, so that of many starts at once one counts after the other.
+ */
+
+import type { Caller } from '../../access/authentication/authenticate.ts'
+import { passModeration } from '../../agents/moderation/moderation.ts'
+import { lockBalance, openJobHold, toUnits } from '../../billing/money.ts'
+import { type ControlConfig, type Deps, wallDate } from '../../deps.ts'
+import type { Db } from '../../platform/db/connect.ts'
+import { Problem } from '../../platform/http/problem.ts'
+import { uuidv7 } from '../../platform/ids.ts'
+import { enqueue, withJobs } from '../../platform/jobs/jobs.ts'
+import { standingOf } from '../../telephony/gates/service.ts'
+import { sourcesFor } from './parts.ts'
+import { presentJob } from './present.ts'
+import type { SearchInput } from './schema.ts'
+import { insertAcceptance, insertJob, type StartFacts, selectStartFacts } from './sql.ts'
+import { acceptanceOf, TERMS_PATH, TERMS_VERSION } from './terms.ts'
+import type { Brief } from './vocabulary/types.ts'
+
+const DAY_MS = 24 * 3600 * 1000
+
+type Save = (db: Db, answer: unknown) => Promise<void>
+
+export const priceOfLead = ({ lead_price }: Pick<ControlConfig, 'lead_price'>) => toUnits(lead_price)
+
+export async function startSearch(
+  deps: Deps,
+  { ownerId, caller }: { ownerId: string; caller: Caller },
+  input: SearchInput,
+  save: Save = async () => {},
+) {
+  const { brief_raw, brief_parsed: brief } = input
+  const accepts = input.accept_terms === true
+  const price = priceOfLead(deps.config)
+  const amount = price * BigInt(brief.target_leads)
+  const at = wallDate(deps)
+  const standing = await standingOf(deps, ownerId, 'out')
+  if (!standing.subscribed) throw new Problem('subscription_inactive')
+  await passModeration(deps, textsOf(input))
+  const facts = (db: Db) => selectStartFacts(db, ownerId, { version: TERMS_VERSION, since: startOfDay(at) })
+  passFacts(deps.config, await facts(deps.sql), accepts, at)
+  const sources = (await sourcesFor(deps, ownerId)).map(source => source.id)
+  if (sources.length === 0) throw new Problem('no_lead_sources')
+  if (standing.available < amount) throw tooDear()
+  if (standing.spendable < amount) throw new Problem('daily_limit_reached')
+  return withJobs(deps, async tx => {
+    await lockBalance(tx, ownerId)
+    const now = await facts(tx)
+    passFacts(deps.config, now, accepts, at)
+    if (!now.accepted) await insertAcceptance(tx, ownerId, acceptanceOf(caller, at))
+    const id = uuidv7(at.getTime())
+    const target = brief.target_leads
+    const job = await insertJob(tx, ownerId, {
+      ...{ id, owner_id: ownerId, brief_raw, brief, sources, price, target, created_at: at },
+    })
+    if (!(await openJobHold(tx, ownerId, { id, amount }, at))) {
+      throw standing.available < amount ? tooDear() : new Problem('daily_limit_reached')
+    }
+    await enqueue(deps, tx, 'leads.search', { owner_id: ownerId, job_id: id })
+    const answer = presentJob(deps.config, job)
+    await save(tx, answer)
+    return answer
+  })
+}
+
+function passFacts(
+  { base_url, lead_searches_per_day: most }: ControlConfig,
+  { accepted, started, active }: StartFacts,
+  accepts: boolean,
+  at: Date,
+): void {
+  if (!accepted && !accepts) {
+    const message = `must be true once: read ${base_url}${TERMS_PATH}`
+    throw new Problem('terms_not_accepted', { errors: [{ pointer: '/accept_terms', code: 'terms', message }] })
+  }
+  if (started >= most) {
+    const detail = `An account may start ${most} searches a day (UTC).`
+    const left = startOfDay(at).getTime() + DAY_MS - at.getTime()
+    throw new Problem('lead_search_limit', { detail, retryAfterSeconds: Math.ceil(left / 1000) })
+  }
+  if (active !== null) throw new Problem('lead_search_active', { detail: `The search ${active} is not over.` })
+}
+
+const tooDear = () =>
+  new Problem('insufficient_balance', { detail: 'The balance does not cover the estimate: ask for fewer leads.' })
+
+/** In UTC: an account has no time zone of its own. */
+const startOfDay = (at: Date) => new Date(Math.floor(at.getTime() / DAY_MS) * DAY_MS)
+
+/** What moderation reads, by JSON Pointer into the body. */
+function textsOf({ brief_raw, brief_parsed }: SearchInput): Record<string, string> {
+  const { niche, geo, signals, exclusions, queries }: Brief = brief_parsed
+  const lists = Object.entries({ signals, exclusions, queries }).flatMap(([name, texts]) =>
+    texts.map((text, index) => [`/brief_parsed/${name}/${index}`, text] as const),
+  )
+  const fields = { '/brief_raw': brief_raw, '/brief_parsed/niche': niche, '/brief_parsed/geo': geo }
+  return { ...fields, ...Object.fromEntries(lists) }
+}

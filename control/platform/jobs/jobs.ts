@@ -1,0 +1,199 @@
+/** Background jobs on pg-boss. A job is put in the transaction that makes it necessary, so none is ever forgotten. */
+import { PgBoss, type SendOptions } from 'pg-boss'
+import type { Log } from '../../../media/shared/log.ts'
+import type { Deps } from '../../deps.ts'
+import type { Tx } from '../db/connect.ts'
+import { errorFields, rethrowBare } from '../log.ts'
+import { JOB_NAMES, type JobName } from './job-names.ts'
+
+export interface JobData extends Record<JobName, object> {
+  'call.place': { call_id: string }
+  'campaign.place': { call_ids: string[] }
+  'webhook.deliver': { delivery_id: string; attempt: number }
+  'trunks.publish': Record<string, never>
+  'softphone.publish': { id: string; username: string }
+  'knowledge.index': { owner_id: string; source_id: string }
+  'knowledge.forget': { keys: string[] }
+  'leads.search': { owner_id: string; job_id: string }
+  'account.erase': { owner_id: string }
+}
+
+interface Queue {
+  retryLimit: number
+  retryDelay: number
+  expireInSeconds: number
+  /** The delay doubles with each try, up to `retryDelayMax` seconds. */
+  retryBackoff?: true
+  retryDelayMax?: number
+  /** A job that may take long is given to another process when its own has been silent for so long. */
+  heartbeatSeconds?: number
+  /**
+   * Whether NOTIFY tells all processes of a job. It takes a lock at commit that lets through one transaction at a time:
+   * only for what is rare, and must be done at once whoever makes it.
+   */
+  notify: boolean
+}
+const queues: { [N in JobName]: Queue } = {
+  // Tried until the call itself expires; the handler looks.
+  'call.place': { retryLimit: 600, retryDelay: 1, expireInSeconds: 30, notify: false },
+  'campaign.place': { retryLimit: 600, retryDelay: 1, expireInSeconds: 30, notify: false },
+  // The attempts that count are jobs of their own; this retry is for our own failures.
+  'webhook.deliver': { retryLimit: 20, retryDelay: 5, expireInSeconds: 30, notify: false },
+  // However long Redis is away: nobody else tells the engines.
+  'trunks.publish': { retryLimit: 1_000_000, retryDelay: 1, expireInSeconds: 30, notify: true },
+  'softphone.publish': { retryLimit: 1_000_000, retryDelay: 1, expireInSeconds: 30, notify: true },
+  // How often is counted in the row: see knowledge/indexing.ts.
+  'knowledge.index': {
+    ...{ retryLimit: 1_000_000, retryDelay: 2, retryBackoff: true, retryDelayMax: 300 },
+    ...{ expireInSeconds: 3600, heartbeatSeconds: 10, notify: false },
+  },
+  // Until the blob store is there again.
+  'knowledge.forget': {
+    ...{ retryLimit: 1_000_000, retryDelay: 5, retryBackoff: true, retryDelayMax: 300 },
+    ...{ expireInSeconds: 60, notify: false },
+  },
+  // How often is counted in the row, and the time too: see leads/job.ts.
+  'leads.search': {
+    ...{ retryLimit: 1_000_000, retryDelay: 2, retryBackoff: true, retryDelayMax: 300 },
+    ...{ expireInSeconds: 3 * 3600, heartbeatSeconds: 10, notify: false },
+  },
+  // Until its last call has ended, and the blob store is there.
+  'account.erase': { retryLimit: 1_000_000, retryDelay: 30, expireInSeconds: 3600, notify: false },
+}
+const KEPT_SECONDS = 3600
+const POLL_SECONDS = 2
+/** How long after its time the job of a process that was killed goes to another one. */
+const SUPERVISE_SECONDS = 10
+/** Jobs of one kind at once in this process. */
+const PLACES: Record<JobName, number> = {
+  'call.place': 8,
+  'campaign.place': 4,
+  'webhook.deliver': 16,
+  'trunks.publish': 1,
+  'softphone.publish': 1,
+  'knowledge.index': 2,
+  'knowledge.forget': 1,
+  // They wait for sites most of the time.
+  'leads.search': 4,
+  'account.erase': 1,
+}
+/** One customer's slow receivers or hundred sites must not hold every place. Of all processes together. */
+const PLACES_OF_AN_OWNER: Partial<Record<JobName, number>> = { 'webhook.deliver': 4, 'knowledge.index': 1 }
+
+/** The caller starts and stops it. */
+export function createBoss(options: {
+  url: string
+  schema?: string
+  max?: number
+  log: Log
+  supervise?: boolean
+}): PgBoss {
+  const boss = new PgBoss({
+    connectionString: options.url,
+    schema: options.schema ?? 'parley_jobs',
+    max: options.max ?? 5,
+    application_name: 'parley-jobs',
+    useListenNotify: true,
+    schedule: false,
+    supervise: options.supervise ?? true,
+    superviseIntervalSeconds: SUPERVISE_SECONDS,
+    monitorIntervalSeconds: SUPERVISE_SECONDS,
+  })
+  boss.on('error', error => options.log.error({ error: errorFields(error) }, 'job queue failed'))
+  return boss
+}
+
+export async function installQueues(boss: PgBoss): Promise<void> {
+  for (const name of JOB_NAMES) {
+    const options = { ...queues[name], deleteAfterSeconds: KEPT_SECONDS }
+    await boss.createQueue(name, options)
+    await boss.updateQueue(name, options) // one that was there keeps what it had
+  }
+}
+
+const enqueued = new WeakMap<Tx, Set<JobName>>()
+
+/** A transaction whose jobs this process looks for as soon as it has committed; others find them within two seconds. */
+export async function withJobs<T>(deps: Pick<Deps, 'sql' | 'boss'>, work: (tx: Tx) => Promise<T>): Promise<T> {
+  const names = new Set<JobName>()
+  const result = await deps.sql.begin(tx => {
+    enqueued.set(tx, names)
+    return work(tx)
+  })
+  for (const name of names) wake(deps.boss, name)
+  return result as T
+}
+
+export async function enqueue<N extends JobName>(
+  deps: Pick<Deps, 'boss'>,
+  tx: Tx,
+  name: N,
+  data: JobData[N],
+  options: Pick<SendOptions, 'startAfter' | 'group'> = {},
+): Promise<void> {
+  if (options.startAfter === undefined) enqueued.get(tx)?.add(name)
+  await deps.boss.send(name, data, {
+    ...options,
+    db: { executeSql: async (text, values) => ({ rows: await tx.unsafe(text, values as never[], { prepare: true }) }) },
+  })
+}
+
+interface Place {
+  id: string
+  busy: boolean
+}
+const places = new WeakMap<PgBoss, Map<JobName, Place[]>>()
+
+/** One that is idle looks now; those that are busy look when they are done. */
+function wake(boss: PgBoss, name: JobName): void {
+  const all = places.get(boss)?.get(name) ?? []
+  const index = all.findIndex(place => !place.busy)
+  if (index < 0) return
+  const [idle] = all.splice(index, 1)
+  all.push(idle!) // or two jobs at nearly the same time would wake the same one
+  boss.notifyWorker(idle!.id)
+}
+
+export interface Workers {
+  stop(): Promise<void>
+}
+
+export async function startWorkers(
+  deps: Deps,
+  handlers: { [N in JobName]: (data: JobData[N]) => Promise<void> },
+): Promise<Workers> {
+  const names = Object.keys(queues) as JobName[]
+  const all = new Map<JobName, Place[]>(names.map(name => [name, []]))
+  places.set(deps.boss, all)
+  for (const name of names) {
+    for (let i = 0; i < PLACES[name]; i++) {
+      const place = { id: '', busy: false }
+      all.get(name)!.push(place)
+      place.id = await deps.boss.work<JobData[typeof name]>(
+        name,
+        {
+          ...(PLACES_OF_AN_OWNER[name] ? { groupConcurrency: PLACES_OF_AN_OWNER[name] } : {}),
+          pollingIntervalSeconds: POLL_SECONDS,
+        },
+        async jobs => {
+          place.busy = true
+          try {
+            for (const job of jobs) {
+              await (handlers[name] as (data: unknown) => Promise<void>)(job.data).catch(rethrowBare)
+            }
+          } finally {
+            place.busy = false
+            // Or it would sleep until the next poll, and a backlog would take minutes: nobody tells of jobs that wait.
+            deps.boss.notifyWorker(place.id)
+          }
+        },
+      )
+    }
+  }
+  return {
+    async stop() {
+      places.delete(deps.boss)
+      await Promise.all(names.map(name => deps.boss.offWork(name, { wait: true })))
+    },
+  }
+}

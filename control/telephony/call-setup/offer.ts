@@ -1,0 +1,19 @@
+/** The span of a call's offer to the engines: what an engine does with it follows from there. */
+import { noTracing, traced } from '../../../media/shared/tracing.ts'
+import type { Deps } from '../../deps.ts'
+import { type CallRow, updateTraceparent } from './sql.ts'
+
+/** A call that nobody asked for in a trace (a campaign's, or one in a room) begins its own, and keeps it. */
+export async function offered(
+  { sql, tracing = noTracing }: Pick<Deps, 'sql' | 'tracing'>,
+  call: Pick<CallRow, 'id' | 'owner_id' | 'traceparent'>,
+  work: (traceparent: string | null) => Promise<void>,
+): Promise<void> {
+  if (tracing === noTracing) return work(null)
+  const { id, owner_id, traceparent: parent } = call
+  const attributes = { 'parley.call.id': id }
+  await traced(tracing, 'call.place', { kind: 'producer', parent, attributes }, async ({ traceparent }) => {
+    if (parent === null && traceparent !== null) await updateTraceparent(sql, owner_id, id, traceparent)
+    await work(traceparent)
+  })
+}

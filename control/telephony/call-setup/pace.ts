@@ -1,0 +1,73 @@
+/**
+ * How many calls a second a trunk is given: one queue in Redis for each, shared by all control processes. The pace that a
+ * carrier sees is kept by the engines, at the INVITE (`media/bus/pace.ts`), so that what comes late and all at once,
+ * after somebody stood still, is spread again; here calls are kept back which other engines, or a hang-up, may still have.
+ */
+import { busKeys } from '../../../media/bus/keys.ts'
+import { turnMs } from '../../../media/bus/pace.ts'
+import type { Deps } from '../../deps.ts'
+
+/**
+ * KEYS when the trunk is free next, slot of this call, when the engines' next turn is; ARGV ms between two calls, ms that
+ * a slot stays good, ms that it is remembered, ms that engines may be behind. Answers how many ms are left until the slot of
+ * this call, or -1 when the call has been offered before. Slots are given in the order they are asked for, evenly spaced, and
+ * later when engines are behind; one that was missed (its process died) is given anew.
+ */
+const TAKE = `
+local slot = redis.call('GET', KEYS[2])
+if slot == 'offered' then return '-1' end
+local t = redis.call('TIME')
+local now = t[1] * 1000 + t[2] / 1000
+if slot and now <= tonumber(slot) + tonumber(ARGV[2]) then return tostring(math.max(0, tonumber(slot) - now)) end
+local behind = tonumber(redis.call('GET', KEYS[3]) or 0) - tonumber(ARGV[4])
+local at = math.max(now, tonumber(redis.call('GET', KEYS[1]) or 0), behind)
+local free = at + tonumber(ARGV[1])
+redis.call('SET', KEYS[1], string.format('%.3f', free), 'PX', math.ceil(free - now) + 1000)
+redis.call('SET', KEYS[2], string.format('%.3f', at), 'PX', tonumber(ARGV[3]))
+return tostring(at - now)`
+
+const GOOD_MS = 2000
+/**
+ * Slots are as far apart as the turns of the engines. Those that they missed, or gave to calls that are bridged, are not made
+ * good by a wider gap, which would slow down everybody always, but by waiting when they are so far behind.
+ */
+const BEHIND_MS = 500
+
+type Ports = Pick<Deps, 'redis' | 'config'>
+const slotsKey = (deps: Ports, trunkId: string) => `${deps.config.redis_prefix}:pace:${trunkId}`
+const turnKey = (deps: Ports, trunkId: string) => busKeys(deps.config.redis_prefix).trunkTurn(trunkId)
+const slotKey = (deps: Ports, callId: string) => `${deps.config.redis_prefix}:slot:${callId}`
+
+/** Ms to wait before this call may be offered; null when it has been. */
+export async function takeSlot(
+  deps: Ports,
+  { callId, trunkId, maxCps }: { callId: string; trunkId: string; maxCps: number },
+): Promise<number | null> {
+  const keys = [slotsKey(deps, trunkId), slotKey(deps, callId), turnKey(deps, trunkId)]
+  const kept = deps.config.queue_expiry_ms + GOOD_MS
+  const answer = await deps.redis.eval(TAKE, 3, ...keys, turnMs(maxCps), GOOD_MS, kept, BEHIND_MS)
+  const wait = Number(answer)
+  return wait < 0 ? null : wait
+}
+
+export async function markOffered(deps: Ports, callId: string): Promise<void> {
+  await deps.redis.set(slotKey(deps, callId), 'offered', 'PX', deps.config.queue_expiry_ms)
+}
+
+/** Of trunks: ms until the next slot, by Redis' own clock; 0 where one is free. */
+export async function turnsAhead(deps: Ports, trunkIds: readonly string[]): Promise<Map<string, number>> {
+  if (trunkIds.length === 0) return new Map()
+  const asking = deps.redis.pipeline().time()
+  for (const id of trunkIds) asking.get(slotsKey(deps, id)).get(turnKey(deps, id))
+  const [time, ...found] = (await asking.exec())!.map(([error, answer]) => {
+    if (error) throw error
+    return answer
+  })
+  const [seconds, micros] = time as [string, string]
+  const nowMs = Number(seconds) * 1000 + Number(micros) / 1000
+  const ahead = trunkIds.map((id, i): [string, number] => {
+    const [slot, turn] = [Number(found[2 * i] ?? 0), Number(found[2 * i + 1] ?? 0)]
+    return [id, Math.max(0, slot - nowMs, turn - BEHIND_MS - nowMs)]
+  })
+  return new Map(ahead)
+}

@@ -1,0 +1,232 @@
+/** From project and call to what an engine needs. Pure, but for the sealer. */
+import {
+  ABOUT,
+  type BrainPlan,
+  CallPlan,
+  type FillerStage,
+  type PlanSecrets,
+  type TextBrainPlan,
+  type ToolPlan,
+} from '../../../media/contract/plan.ts'
+import type { Sealer } from '../../../media/contract/seal.ts'
+import type { ProjectSettings, TextBrain, Tool } from '../../agents/projects/schema.ts'
+import { transferBarred } from '../../agents/projects/transfers.ts'
+import { secondsFor } from '../../billing/money.ts'
+import type { DialingLimits } from '../../platform/phone.ts'
+import type { CallRow } from './sql.ts'
+import { tariffOfCall } from './tariff.ts'
+
+/** A single phrase waits so long, or a tool that answers at once would be talked over. */
+const FILLER_AFTER_MS = 300
+
+/** Twice the longest text there is. A short template can name a long value thousands of times. */
+const FILLED_MAX = 64_000
+
+/**
+ * One pass: what a value brings in is not filled again. A var that is missing is empty; what is beyond `FILLED_MAX`
+ * characters is cut off, for moderation and for the agent alike.
+ */
+export function fillVars(text: string, vars: Readonly<Record<string, string>>): string {
+  let filled = ''
+  let from = 0
+  for (const match of text.matchAll(/\{\{\s*([A-Za-z0-9_]+)\s*\}\}/g)) {
+    const name = match[1]!
+    filled += text.slice(from, match.index) + (Object.hasOwn(vars, name) ? vars[name] : '')
+    from = match.index + match[0].length
+    if (filled.length >= FILLED_MAX) break
+  }
+  return (filled + text.slice(from)).slice(0, FILLED_MAX)
+}
+
+/** Numbers and truth values are read out as they are written. */
+export const textVars = (vars: Readonly<Record<string, string | number | boolean>> = {}): Record<string, string> =>
+  Object.fromEntries(Object.entries(vars).map(([name, value]) => [name, String(value)]))
+
+/** What an agent will be told of one conversation, by JSON Pointer into the body that says it: for moderation. */
+export function textsOf(task: string | undefined, vars: Readonly<Record<string, string>>): Record<string, string> {
+  const texts = Object.fromEntries(Object.entries(vars).map(([name, value]) => [`/vars/${name}`, value]))
+  return task === undefined ? texts : { ...texts, '/task': fillVars(task, vars) }
+}
+
+const SECRET = /\{\{\s*secret:([A-Za-z0-9_]+)\s*\}\}/g
+
+export function fillSecrets(text: string, secrets: ReadonlyMap<string, string>): string {
+  return text.replace(SECRET, (_, name: string) => secrets.get(name) ?? '')
+}
+
+type Named = Pick<ProjectSettings, 'tools' | 'brain' | 'brain_fallback' | 'speech_to_text' | 'text_to_speech'>
+
+/** Those that a call of this project needs. */
+export function secretNames(settings: Named): string[] {
+  const values = settings.tools.flatMap(tool => Object.values(tool.headers))
+  const names = values.flatMap(value => [...value.matchAll(SECRET)].map(match => match[1]!))
+  const key = brainKeyName(settings)
+  return [...new Set([...names, ...(key === null ? [] : [key]), ...vendorKeyNames(settings)])]
+}
+
+const brainKeyName = ({ brain }: Pick<Named, 'brain'>) => (brain.kind === 'scripted' ? null : brain.api_key_secret)
+
+/** Of all but the first brain. */
+function vendorKeyNames({ brain_fallback, speech_to_text, text_to_speech }: Omit<Named, 'tools' | 'brain'>): string[] {
+  const names = [...brain_fallback, ...speech_to_text, ...text_to_speech].map(one => one.api_key_secret)
+  return names.filter(name => name !== null)
+}
+
+function filler(tool: Tool): FillerStage[] | null {
+  if (tool.filler === null) return null
+  return typeof tool.filler === 'string' ? [{ after_ms: FILLER_AFTER_MS, text: tool.filler }] : tool.filler
+}
+
+export function toolPlan(tool: Tool): ToolPlan {
+  const { name, description, method, url, parameters, timeout_ms } = tool
+  return { name, description, method, url, parameters, timeout_ms, filler: filler(tool) }
+}
+
+function textBrainPlan(brain: TextBrain): TextBrainPlan {
+  const { kind, model } = brain
+  return kind === 'openai_compatible' ? { kind, base_url: brain.base_url, model } : { kind, model }
+}
+
+function brainPlan({ brain }: ProjectSettings): BrainPlan {
+  if (brain.kind === 'scripted') return { kind: 'scripted' }
+  if (brain.kind === 'openai_realtime') return { kind: brain.kind, model: brain.model, voice: brain.voice }
+  return textBrainPlan(brain)
+}
+
+/** A secret's name is no secret; its value travels sealed under it. */
+function providerPlans({ brain_fallback, speech_to_text, text_to_speech }: ProjectSettings) {
+  return {
+    brain_fallback: brain_fallback.map(brain => ({ brain: textBrainPlan(brain), key: brain.api_key_secret })),
+    stt: speech_to_text.map(({ api_key_secret: key, ...rest }) => ({ ...rest, key })),
+    tts: text_to_speech.map(({ api_key_secret: key, ...rest }) => ({ ...rest, key })),
+  }
+}
+
+function planSecrets(settings: ProjectSettings, secrets: ReadonlyMap<string, string>): PlanSecrets | null {
+  const tool_headers: PlanSecrets['tool_headers'] = {}
+  for (const tool of settings.tools) {
+    const headers = Object.entries(tool.headers).map(([name, value]) => [name, fillSecrets(value, secrets)] as const)
+    if (headers.length > 0) tool_headers[tool.name] = Object.fromEntries(headers)
+  }
+  const keyName = brainKeyName(settings)
+  const brain_api_key = keyName === null ? null : (secrets.get(keyName) ?? null)
+  const vendor_keys: PlanSecrets['vendor_keys'] = {}
+  for (const name of vendorKeyNames(settings)) {
+    const value = secrets.get(name)
+    if (value !== undefined) vendor_keys[name] = value
+  }
+  const hidden = { tool_headers, brain_api_key, vendor_keys }
+  return brain_api_key === null && [tool_headers, vendor_keys].every(keys => Object.keys(keys).length === 0)
+    ? null
+    : hidden
+}
+
+/** Judged again, since what is barred may have changed. `{{about}}` is filled by the engine. */
+const transferPlans = (
+  { transfers }: ProjectSettings,
+  vars: Readonly<Record<string, string>>,
+  barring: DialingLimits,
+) =>
+  transfers
+    .filter(({ to }) => transferBarred(to, barring) === null)
+    .map(({ announce, ...rest }) => ({
+      ...rest,
+      announce: announce === null ? null : fillVars(announce, { ...vars, about: ABOUT }).trim() || null,
+    }))
+
+export interface PlanInput {
+  call: Pick<
+    CallRow,
+    | 'id'
+    | 'owner_id'
+    | 'project_id'
+    | 'direction'
+    | 'from_phone'
+    | 'to_phone'
+    | 'trunk_id'
+    | 'task'
+    | 'vars'
+    | 'price'
+    | 'factor_percent'
+    | 'max_cost'
+  >
+  language: string
+  settings: ProjectSettings
+  secrets: ReadonlyMap<string, string>
+  paidSeconds: number
+  /** What is not dialled. */
+  barring: DialingLimits
+  contact?: CallPlan['contact']
+  room?: CallPlan['room']
+  /** Whether the agent has something to look up. */
+  knowledge?: boolean
+  /** Whom it rings, where that is no telephone of others. */
+  softphone_id?: string | null
+  /** Of the span that offers it. */
+  traceparent?: string | null
+}
+
+/** As long as the project allows, and as the most that the call may cost pays for. */
+function maxCallSeconds(call: PlanInput['call'], settings: ProjectSettings): number {
+  const most = settings.max_call_seconds
+  return call.max_cost === null ? most : secondsFor(tariffOfCall(call), call.max_cost, most)
+}
+
+export function makePlan(
+  sealer: Sealer,
+  {
+    call,
+    language,
+    settings,
+    secrets,
+    paidSeconds,
+    barring,
+    contact = null,
+    room = null,
+    knowledge = false,
+    softphone_id = null,
+    traceparent = null,
+  }: PlanInput,
+): CallPlan {
+  const fill = (text: string | null) => (text === null ? null : fillVars(text, call.vars))
+  const hidden = planSecrets(settings, secrets)
+  return CallPlan.parse({
+    v: 1,
+    call_id: call.id,
+    owner_id: call.owner_id,
+    project_id: call.project_id,
+    direction: call.direction,
+    from: call.from_phone,
+    to: call.to_phone,
+    trunk_id: call.direction === 'out' ? call.trunk_id : null,
+    softphone_id,
+    room,
+    ring_timeout_ms: settings.ring_timeout_seconds * 1000,
+    max_call_ms: maxCallSeconds(call, settings) * 1000,
+    paid_ms: paidSeconds * 1000,
+    language,
+    voice: settings.voice,
+    brain: brainPlan(settings),
+    ...providerPlans(settings),
+    disclosure: fill(settings.disclosure),
+    greeting: fill(settings.greeting),
+    prompt: fillVars(settings.prompt, call.vars),
+    task: fill(call.task),
+    vars: call.vars,
+    tools: settings.tools.map(toolPlan),
+    transfers: transferPlans(settings, call.vars, barring),
+    knowledge,
+    timezone: settings.timezone,
+    contact,
+    goal: fill(settings.goal),
+    extraction: settings.extraction,
+    voicemail:
+      settings.voicemail.action === 'leave_message'
+        ? { action: 'leave_message', text: fillVars(settings.voicemail.text, call.vars) || settings.voicemail.text }
+        : settings.voicemail,
+    recording: settings.recording,
+    recording_notice: settings.recording ? fill(settings.recording_notice) : null,
+    sealed: hidden ? sealer.seal(hidden, call.id) : null,
+    traceparent,
+  } satisfies CallPlan)
+}

@@ -1,0 +1,27 @@
+import { minutePriceOf } from '../../access/accounts/service.ts'
+import { type Tariff, toUnits } from '../../billing/money.ts'
+import type { ControlConfig, Deps } from '../../deps.ts'
+import type { CallRow } from './sql.ts'
+
+/** Money is held for the first minute before anything rings, and for one more each time the engine asks. */
+export const HOLD_SECONDS = 60
+
+/** What a call that is made now costs. One that was made before has its tariff in its row. */
+export async function tariffOf(
+  deps: Pick<Deps, 'sql' | 'config'>,
+  ownerId: string,
+  direction: CallRow['direction'],
+): Promise<Tariff> {
+  return tariffAt(deps.config, direction, await minutePriceOf(deps, ownerId))
+}
+
+/** `price`: units a minute of this account; null: the installation's. */
+export const tariffAt = (config: ControlConfig, direction: CallRow['direction'], price: bigint | null): Tariff => ({
+  price: price ?? toUnits(config.minute_price),
+  factorPercent: direction === 'web' ? config.web_factor_percent : 100,
+})
+
+export const tariffOfCall = (call: Pick<CallRow, 'price' | 'factor_percent'>): Tariff => ({
+  price: call.price,
+  factorPercent: call.factor_percent,
+})

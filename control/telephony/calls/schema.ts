@@ -1,0 +1,161 @@
+import { z } from 'zod'
+import { AnsweredBy, EndedReason, MonitorMode, ToolCall, Turn, TurnLatency } from '../../../media/contract/messages.ts'
+import { Direction } from '../../../media/contract/plan.ts'
+import { SOFTPHONE_USERNAME } from '../../../media/contract/softphones.ts'
+import { Money } from '../../billing/money-schema.ts'
+import { paging } from '../../platform/http/paging.ts'
+import { Phone } from '../../platform/phone.ts'
+
+export const CallStatus = z.enum([
+  'queued',
+  'dialing',
+  'ringing',
+  'in_progress',
+  'completed',
+  'no_answer',
+  'busy',
+  'failed',
+  'canceled',
+])
+export type CallStatus = z.output<typeof CallStatus>
+
+const MAX_VARS = 100
+
+const Callee = z
+  .string()
+  .regex(
+    new RegExp(`^(?:\\+[1-9]\\d{6,14}|${SOFTPHONE_USERNAME.source.slice(1, -1)})$`),
+    'must be a plus and 7 to 15 digits, or the user name of a softphone',
+  )
+  .refine(text => SOFTPHONE_USERNAME.test(text) || Phone.safeParse(text).success, {
+    error: 'is not a possible phone number',
+    params: { code: 'phone' },
+  })
+  .meta({ format: 'phone', description: 'E.164, or the user name of a softphone of the account' })
+
+export const CallInput = z.strictObject({
+  project_id: z.uuid(),
+  phone: Callee,
+  task: z.string().max(8000).optional().describe('Instruction for this call; `{{var}}` is filled'),
+  vars: z
+    .record(z.string().regex(/^[A-Za-z0-9_]{1,64}$/), z.union([z.string().max(4000), z.number(), z.boolean()]))
+    .refine(vars => Object.keys(vars).length <= MAX_VARS, { error: `at most ${MAX_VARS} vars` })
+    .meta({ maxProperties: MAX_VARS })
+    .optional()
+    .describe('Values for `{{var}}` in prompt, greeting and task; one that is missing is empty'),
+})
+export type CallInput = z.output<typeof CallInput>
+
+/** What an AI client may say besides: it pays for its mistakes with somebody else's money and telephone. */
+export const CallToolExtras = z.strictObject({
+  dry_run: z
+    .boolean()
+    .default(false)
+    .describe('Only tell whether the call would be placed, from which number and at what price'),
+  max_cost: z
+    .string()
+    .regex(/^\d{1,9}(?:\.\d{1,4})?$/, 'must be a decimal with up to 4 places')
+    .optional()
+    .describe('What the call may cost at most, in the currency of the balance; at least the price of one minute'),
+})
+export const CallFilters = z.strictObject({
+  project_id: z.uuid().optional(),
+  direction: Direction.optional(),
+  status: CallStatus.optional(),
+  campaign_id: z.uuid().optional(),
+  ...paging,
+})
+export type CallFilters = z.output<typeof CallFilters>
+
+const call = {
+  id: z.uuid(),
+  project_id: z.uuid(),
+  direction: Direction,
+  status: CallStatus,
+  from: z.string().describe('Of a web session: the telephone of its contact, or `web`; `erased`: kept no longer'),
+  to: z.string().describe('Of a web session: `web`; `erased`: kept no longer'),
+  contact_id: z.uuid().nullable(),
+  campaign_id: z.uuid().nullable(),
+  created_at: z.string(),
+  answered_at: z.string().nullable(),
+  ended_at: z.string().nullable(),
+  duration_seconds: z.int().nullable(),
+  billed_seconds: z.int().nullable(),
+  cost: Money.nullable(),
+  goal_reached: z.boolean().nullable(),
+  ended_reason: EndedReason.nullable(),
+  answered_by: AnsweredBy.nullable(),
+  sip_code: z.int().nullable(),
+}
+export const CallView = z.object(call).meta({ id: 'Call' })
+
+export const CallDetail = z
+  .object({
+    ...call,
+    summary: z.string().nullable(),
+    extracted: z.record(z.string(), z.unknown()).nullable(),
+    extraction_problem: z.string().nullable().describe('Why nothing was extracted although it was asked for'),
+    goal_evidence: z.string().nullable().describe('Words of the call that show that the goal was reached'),
+    missing_vars: z.array(z.string()).describe('`{{var}}` of the texts that nobody gave: they were left empty'),
+    transcript: z.array(Turn),
+    tool_calls: z.array(ToolCall),
+    latency: z.object({ p50_ms: z.int().nullable(), p95_ms: z.int().nullable(), turns: z.array(TurnLatency) }),
+    recording_url: z.url().nullable(),
+    sip_trace_url: z.url().nullable(),
+  })
+  .meta({ id: 'CallDetail' })
+
+/** One of the server-sent events. */
+export const StreamedEvent = z
+  .object({
+    id: z.string().optional().describe('Sequence number; the last event has none'),
+    event: z.enum([
+      'call.dialing',
+      'call.ringing',
+      'call.started',
+      'turn.finished',
+      'tool.started',
+      'filler.spoken',
+      'tool.finished',
+      'barge_in',
+      'provider.switched',
+      'monitor.joined',
+      'monitor.changed',
+      'monitor.left',
+      'monitor.whispered',
+      'transfer.waiting',
+      'transfer.settled',
+      'transfer.started',
+      'call.closing',
+      'call.ended',
+    ]),
+    data: z.string().describe('JSON'),
+  })
+  .meta({ id: 'CallEvent' })
+
+export const WouldPlace = z
+  .object({ would_place: z.literal(true), from: z.string(), to: z.string(), minute_price: Money, balance: Money })
+  .meta({ id: 'WouldPlace' })
+
+export const MonitorInput = z.strictObject({
+  mode: MonitorMode.describe(
+    '`listen`: hear both; `whisper`: speak to the agent alone; `takeover`: speak instead of the agent',
+  ),
+  monitor_id: z.uuid().optional().describe('Of one who follows the call already: changes the mode in place'),
+})
+export type MonitorInput = z.output<typeof MonitorInput>
+export const MonitorSession = z
+  .object({
+    monitor_id: z.uuid(),
+    mode: MonitorInput.shape.mode,
+    url: z.string().describe('Websocket address of the LiveKit server'),
+    token: z
+      .string()
+      .optional()
+      .describe('LiveKit token for one room and one identity; a replay by Idempotency-Key comes without it'),
+    expires_in: z.int().describe('Seconds'),
+  })
+  .meta({ id: 'MonitorSession' })
+
+export const CallPath = z.object({ call_id: z.uuid() })
+export const MonitorPath = z.object({ ...CallPath.shape, monitor_id: z.uuid() })

@@ -1,0 +1,95 @@
+/** Server-sent events of one call: what the database has, then what comes over the bus, each event once. */
+import type { ServerResponse } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { CallEvent } from '../../../media/contract/messages.ts'
+import { isStillGood } from '../../access/authentication/authenticate.ts'
+import type { Deps } from '../../deps.ts'
+import { openStream } from '../../platform/http/event-stream.ts'
+import { notFound } from '../../platform/http/problem.ts'
+import { errorFields } from '../../platform/log.ts'
+import { selectCall, selectEvents } from '../call-setup/sql.ts'
+
+/** The bus is read from this long ago on, so that nothing falls between it and the database. */
+const OVERLAP_MS = 60_000
+const LOOK_FOR_END_MS = 500
+/** Told to nobody: how it is counted, what was typed, and the second lines of a trunk. */
+const PRIVATE = new Set<CallEvent['type']>(['call.progress', 'dtmf.received', 'bridge.closed'])
+
+interface Sent {
+  seq: number
+  type: string
+  data: object
+}
+
+export async function streamCall(
+  deps: Deps,
+  ownerId: string,
+  callId: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<string> {
+  if (!(await selectCall(deps.sql, ownerId, callId))) throw notFound()
+  const given = Number(request.headers['last-event-id'] ?? 0)
+  const after = Number.isSafeInteger(given) && given > 0 && given < 2 ** 31 ? given : 0
+  const response = openStream(deps, { ownerId, of: 'calls' }, reply)
+  const writer = createWriter(response, after)
+  const reader = deps.bus.follow(callId, event => writer.live(event), `${Date.now() - OVERLAP_MS}-0`)
+  // The end is told when it is stored, so that who asks for the record then gets the whole of it. It is looked for, since
+  // a call may also be ended by control itself, of which the bus knows nothing.
+  const endIfStored = async () => {
+    // A key that was revoked must not go on listening. While the database is away, nobody can tell.
+    if (!(await isStillGood(deps, request).catch(() => true))) return void response.end()
+    const row = await selectCall(deps.sql, ownerId, callId).catch(() => null)
+    if (row?.ended_at) writer.end({ status: row.status, ended_reason: row.ended_reason })
+  }
+  const watch = setInterval(() => void (writer.isLive() && endIfStored()), LOOK_FOR_END_MS)
+  response.on('close', () => {
+    clearInterval(watch)
+    void reader.stop()
+  })
+  try {
+    for (const event of await selectEvents(deps.sql, callId, after)) writer.stored(event)
+    const row = await selectCall(deps.sql, ownerId, callId)
+    if (row?.ended_at) writer.end({ status: row.status, ended_reason: row.ended_reason })
+    else writer.goLive()
+  } catch (error) {
+    deps.log.error({ error: errorFields(error) }, 'call stream broke off')
+    response.end() // the client comes back with Last-Event-ID
+  }
+  return ''
+}
+
+/** Keeps live events back until the stored ones are out, and sends none twice. */
+function createWriter(response: ServerResponse, after: number) {
+  let last = after
+  const sent = new Set<number>()
+  let live = false
+  const held: CallEvent[] = []
+  const write = ({ seq, type, data }: Sent) => {
+    if (seq <= after || sent.has(seq) || response.writableEnded) return
+    sent.add(seq)
+    // One that is stored late (another process has it still) comes after its time, and must not turn the client's id back.
+    last = Math.max(last, seq)
+    response.write(`id: ${last}\nevent: ${type}\ndata: ${JSON.stringify(data)}\n\n`)
+  }
+  const end = (data: object) =>
+    response.writableEnded || response.end(`event: call.ended\ndata: ${JSON.stringify(data)}\n\n`)
+  const pass = (event: CallEvent) => {
+    if (PRIVATE.has(event.type) || event.type === 'call.ended') return
+    const { v: _v, call_id: _call, owner_id: _owner, seq, at: _at, type, ...data } = event
+    write({ seq, type, data })
+  }
+  return {
+    stored: write,
+    end,
+    isLive: () => live,
+    live(event: CallEvent) {
+      if (live) pass(event)
+      else held.push(event)
+    },
+    goLive() {
+      live = true
+      for (const event of held.splice(0)) pass(event)
+    },
+  }
+}

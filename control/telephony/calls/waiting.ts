@@ -1,0 +1,41 @@
+/** Calls that wait in this process for their turn on a trunk. */
+import type { Deps } from '../../deps.ts'
+import { errorFields } from '../../platform/log.ts'
+import { finishUnanswered } from './finish.ts'
+
+export interface Waiting {
+  has(callId: string): boolean
+  wait(callId: string, ms: number, offer: () => Promise<void>): void
+  /** Resolves when what was being offered is; what waits still is dropped. */
+  stop(): Promise<void>
+}
+
+export function createWaiting(deps: Pick<Deps, 'clock' | 'log'>): Waiting {
+  const waiting = new Map<string, () => void>()
+  const running = new Set<Promise<void>>()
+  return {
+    has: callId => waiting.has(callId),
+    wait(callId, ms, offer) {
+      const cancel = deps.clock.after(ms, () => {
+        waiting.delete(callId)
+        const done = offer()
+          .catch(error =>
+            deps.log.error({ error: errorFields(error), call_id: callId }, 'waiting call was not offered'),
+          )
+          .finally(() => running.delete(done))
+        running.add(done)
+      })
+      waiting.set(callId, cancel)
+    },
+    async stop() {
+      for (const cancel of waiting.values()) cancel()
+      waiting.clear()
+      await Promise.all(running)
+    },
+  }
+}
+
+/** Somebody asked not to be called after the call was queued. */
+export async function giveUp(deps: Deps, callId: string): Promise<void> {
+  if (await deps.bus.withdraw(callId)) await finishUnanswered(deps, callId, 'canceled', 'do_not_call')
+}

@@ -1,0 +1,89 @@
+/** All that the gates look at, in one statement each: it is asked before every call. */
+import type { Subscription } from '../../access/accounts/sql.ts'
+import type { Db } from '../../platform/db/connect.ts'
+
+export interface StandingRow {
+  /** The account's own price of a minute in units; null: the installation's. */
+  minute_price: bigint | null
+  status: Subscription['status'] | null
+  ends_at: Date | null
+  available: bigint
+  /** Of it what the cap of the day leaves. */
+  spendable: bigint
+  open_holds: number
+  /** Beginnings of the numbers that the account calls; empty: all. */
+  destinations: string[]
+}
+
+const standing = (db: Db, at: Date) => db`
+  accounts.minute_price, accounts.destinations, subscriptions.status, subscriptions.ends_at, balances.available,
+  balances.open_holds, spendable(balances, ${at}) as spendable`
+/** Of a trunk: a call has one, and another while its caller is given to somebody over a second line. */
+export const linesInUse = (db: Db) => db`
+  ((select count(*) from calls where trunk_id = trunks.id and ended_at is null)
+    + (select count(*) from calls where bridge_trunk_id = trunks.id and ended_at is null))`
+
+const standingFrom = (db: Db) => db`
+  accounts join balances on balances.owner_id = accounts.id
+  left join subscriptions on subscriptions.owner_id = accounts.id`
+
+export async function selectStanding(db: Db, ownerId: string, at: Date): Promise<StandingRow | undefined> {
+  const [row] = await db<
+    StandingRow[]
+  >`select ${standing(db, at)} from ${standingFrom(db)} where accounts.id = ${ownerId}`
+  return row
+}
+
+export interface OutboundLine {
+  number: string
+  trunk_id: string
+  /** Null: no limit, and `live` was not counted. */
+  max_calls: number | null
+  live: number
+}
+
+export interface OutboundRow extends StandingRow {
+  /** Null when the owner has no such project. */
+  project_id: string | null
+  caller_id: string | null
+  unwanted: boolean
+  /** Numbers that the project may call from, oldest binding first. */
+  lines: OutboundLine[]
+}
+
+export async function selectOutbound(
+  db: Db,
+  ownerId: string,
+  { project_id, phone, at }: { project_id: string; phone: string; at: Date },
+): Promise<OutboundRow | undefined> {
+  const [row] = await db<OutboundRow[]>`
+    select ${standing(db, at)}, projects.id as project_id, projects.settings ->> 'caller_id' as caller_id,
+      exists(select 1 from do_not_call where owner_id = ${ownerId} and phone = ${phone}) as unwanted,
+      coalesce((
+        select json_agg(json_build_object(
+          'number', numbers.number, 'trunk_id', trunks.id, 'max_calls', trunks.max_calls,
+          'live', case when trunks.max_calls is null then 0 else ${linesInUse(db)} end
+        ) order by number_bindings.created_at, numbers.number)
+        from number_bindings join numbers on numbers.id = number_bindings.number_id
+        join trunks on trunks.id = numbers.trunk_id
+        where number_bindings.owner_id = ${ownerId} and number_bindings.project_id = ${project_id} and direction = 'out'
+      ), '[]') as lines
+    from ${standingFrom(db)}
+    left join projects
+      on projects.owner_id = ${ownerId} and projects.id = ${project_id} and projects.deleted_at is null
+    where accounts.id = ${ownerId}`
+  return row
+}
+
+/** Of a trunk that has a limit. */
+export interface TrunkRoom {
+  max_calls: number
+  live: number
+}
+
+export async function selectTrunkRoom(db: Db, ownerId: string, trunkId: string): Promise<TrunkRoom | undefined> {
+  const [row] = await db<TrunkRoom[]>`
+    select max_calls, ${linesInUse(db)}::int as live
+    from trunks where owner_id = ${ownerId} and id = ${trunkId} and max_calls is not null`
+  return row
+}

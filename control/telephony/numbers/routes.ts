@@ -1,0 +1,65 @@
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import { ProjectPath } from '../../agents/projects/schema.ts'
+import type { Deps } from '../../deps.ts'
+import { listOf, paging } from '../../platform/http/paging.ts'
+import { route } from '../../platform/http/route.ts'
+import { deleted } from '../../platform/http/shapes.ts'
+import { BindInput, NumberPath, NumberView, UnbindQuery } from './schema.ts'
+import { bindNumber, presentNumber, unbindNumber } from './service.ts'
+import { countNumbers, selectNumbers } from './sql.ts'
+
+const tag = 'Numbers'
+
+export function numberRoutes(app: FastifyInstance, deps: Deps): void {
+  route(app, deps, {
+    id: 'list_numbers',
+    method: 'GET',
+    path: '/numbers',
+    scope: 'read',
+    tag,
+    summary: 'All trunk numbers with what they are bound to',
+    description: 'Numbers come with trunks: name them there to have them here.',
+    query: z.strictObject(paging),
+    answer: listOf(NumberView),
+    async handle({ ownerId, query }) {
+      const [rows, total] = await Promise.all([
+        selectNumbers(deps.sql, ownerId, query),
+        countNumbers(deps.sql, ownerId),
+      ])
+      return { items: rows.map(presentNumber), total, limit: query.limit, offset: query.offset }
+    },
+  })
+  route(app, deps, {
+    id: 'bind_number',
+    method: 'POST',
+    path: '/projects/:project_id/numbers',
+    scope: 'write',
+    tag,
+    summary: 'Bind a number to a project',
+    description:
+      'A number serves one project in each direction. `out` lets the project call from it, `in` lets the project answer it.',
+    params: ProjectPath,
+    body: BindInput,
+    answer: NumberView,
+    errors: ['not_found', 'number_bound'],
+    handle: ({ ownerId, params, body, save }) => bindNumber(deps, ownerId, params.project_id, body, save),
+  })
+  route(app, deps, {
+    id: 'unbind_number',
+    method: 'DELETE',
+    path: '/projects/:project_id/numbers/:number',
+    scope: 'write',
+    tag,
+    summary: 'Unbind a number from a project',
+    description: 'Calls that are under way go on.',
+    params: NumberPath,
+    query: UnbindQuery,
+    answer: deleted,
+    errors: ['not_found'],
+    async handle({ ownerId, params, query }) {
+      const id = await unbindNumber(deps, ownerId, params.project_id, params.number, query.direction)
+      return { id, deleted: true as const }
+    },
+  })
+}

@@ -1,0 +1,28 @@
+/** Names in LiveKit: a room says by its name what it is for, an identity who it is. */
+import { randomBase62 } from '../../platform/ids.ts'
+import type { LiveKit } from './livekit.ts'
+
+type Prefixed = Pick<LiveKit, 'prefix'>
+
+/** Nobody guesses it. */
+export const newTalkRoom = ({ prefix }: Prefixed) => `${prefix}talk-${randomBase62()}`
+export const isTalkRoom = ({ prefix }: Prefixed, room: string) => room.startsWith(`${prefix}talk-`)
+
+/** Where those who follow a call meet its engine. */
+export const monitorRoom = ({ prefix }: Prefixed, callId: string) => `${prefix}monitor-${callId}`
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** Null when it is no such room. */
+export function monitoredCall({ prefix }: Prefixed, room: string): string | null {
+  const head = `${prefix}monitor-`
+  const callId = room.startsWith(head) ? room.slice(head.length) : ''
+  return UUID.test(callId) ? callId : null
+}
+
+export const newCaller = () => `caller-${randomBase62()}`
+export const operatorOf = (monitorId: string) => `operator-${monitorId}`
+
+const AGENT = 'agent-'
+export const agentOf = (callId: string) => `${AGENT}${callId}`
+export const isAgent = (identity: string) => identity.startsWith(AGENT)

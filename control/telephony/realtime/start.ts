@@ -1,0 +1,132 @@
+/** From a caller who sits in a room to a call that the engines are offered. */
+import type { CallPlan } from '../../../media/contract/plan.ts'
+import type { ProjectSettings } from '../../agents/projects/schema.ts'
+import { openSecrets } from '../../agents/projects/secrets.ts'
+import { presentProject } from '../../agents/projects/service.ts'
+import { barringOf } from '../../billing/limits/service.ts'
+import { type Deps, wallDate } from '../../deps.ts'
+import { hasReadySource } from '../../knowledge/sql.ts'
+import type { Tx } from '../../platform/db/connect.ts'
+import { Problem } from '../../platform/http/problem.ts'
+import { uuidv7 } from '../../platform/ids.ts'
+import { knownContact, missingVars } from '../call-setup/known.ts'
+import { offered } from '../call-setup/offer.ts'
+import { makePlan, secretNames } from '../call-setup/plan.ts'
+import { insertCall, type NewCall, updateMissingVars } from '../call-setup/sql.ts'
+import { HOLD_SECONDS } from '../call-setup/tariff.ts'
+import { nameContact, upsertContact } from '../contacts/sql.ts'
+import { holdPlace, passWeb } from '../gates/service.ts'
+import { type LiveKit, MAX_IN_ROOM } from './livekit.ts'
+import { agentOf } from './names.ts'
+import { lockSession, markWebContact, type SeenSession, type SessionRow, updateCall } from './sql.ts'
+
+/** Stands where a call has a telephone number: a person in a browser or an app, and the agent. */
+const WEB = 'web'
+/** The engine's seat outlasts the longest call by its goodbye. */
+const SEAT_SPARE_SECONDS = 600
+
+/**
+ * Passes the gates once more; throws the Problem that the caller is told. False when `isDue` says, of the session as it
+ * is under the lock, that another process was faster. `callerSince`: when the caller came, by LiveKit's clock.
+ */
+export async function startDialogue(
+  deps: Deps,
+  livekit: LiveKit,
+  { id, owner_id, project_id }: SessionRow,
+  callerSince: Date,
+  isDue: (session: SeenSession) => boolean,
+): Promise<boolean> {
+  const { project, tariff } = await passWeb(deps, owner_id, { project_id, texts: {} })
+  if (!(await isStaffed(deps))) throw new Problem('no_capacity', { retryAfterSeconds: 5 })
+  const settings = presentProject(project)
+  const secrets = await openSecrets(deps, deps.sql, owner_id, secretNames(settings))
+  const made = await deps.sql.begin(async tx => {
+    const session = await lockSession(tx, id)
+    if (!session || !isDue(session)) return null
+    const base = newCall(deps, session, tariff)
+    // Rows are locked in the order session, contact, balance, counters.
+    const contact_id = await contactOf(tx, session, base.created_at)
+    const call = { ...base, contact_id }
+    await holdPlace(tx, deps.config, call, tariff, false)
+    await insertCall(tx, call)
+    await updateCall(tx, owner_id, id, { callId: call.id, callerSince })
+    const missing = missingVars(settings, call)
+    if (missing.length > 0) await updateMissingVars(tx, owner_id, call.id, missing)
+    const known = await knownContact(tx, call, settings)
+    const contact = session.contact_name === null ? known : { history: [], ...known, name: session.contact_name }
+    const room = await roomPlan(deps, livekit, session, call.id, settings)
+    const paid = { paidSeconds: HOLD_SECONDS, barring: await barringOf(deps, tx, owner_id) }
+    const { language } = project
+    const knowledge = await hasReadySource(tx, owner_id, project_id)
+    const plan = makePlan(deps.sealer, { call, language, settings, secrets, contact, room, knowledge, ...paid })
+    return { call, plan, deadline: call.deadline_at.getTime() }
+  })
+  if (!made) return false
+  const { call, plan, deadline } = made
+  // If we die here, the sweep of overdue calls finds it.
+  await offered(deps, call, traceparent =>
+    deps.bus.place({ type: 'call.place', plan: { ...plan, traceparent }, deadline }),
+  )
+  return true
+}
+
+/** Whether any engine lives and takes calls; one that has no place now may have one within the deadline. */
+async function isStaffed(deps: Deps): Promise<boolean> {
+  return (await deps.bus.engines()).some(({ capacity, rooms }) => rooms && capacity > 0)
+}
+
+function newCall(
+  deps: Deps,
+  { owner_id, project_id, task, vars, contact_phone }: SessionRow,
+  tariff: { price: bigint; factorPercent: number },
+): Omit<NewCall, 'contact_id'> {
+  const at = wallDate(deps)
+  return {
+    id: uuidv7(at.getTime()),
+    owner_id,
+    project_id,
+    direction: 'web',
+    status: 'queued',
+    from_phone: contact_phone ?? WEB,
+    to_phone: WEB,
+    trunk_id: null,
+    task,
+    vars,
+    price: tariff.price,
+    factor_percent: tariff.factorPercent,
+    max_cost: null,
+    created_at: at,
+    deadline_at: new Date(at.getTime() + deps.config.web_queue_expiry_ms),
+    traceparent: null,
+  }
+}
+
+/** Contacts are known by their telephone: without one the agent still hears the name, and no contact is made. */
+async function contactOf(tx: Tx, session: SessionRow, at: Date): Promise<string | null> {
+  const { owner_id, project_id, contact_phone: phone, contact_name: name } = session
+  if (phone === null) return null
+  const made = uuidv7(at.getTime())
+  const id = await upsertContact(tx, owner_id, { id: made, phone, project_id, at })
+  if (id === made) await markWebContact(tx, owner_id, id)
+  if (name !== null) await nameContact(tx, owner_id, id, name)
+  return id
+}
+
+async function roomPlan(
+  { sealer }: Pick<Deps, 'sealer'>,
+  livekit: LiveKit,
+  { room, identity }: SessionRow,
+  callId: string,
+  { max_call_seconds }: ProjectSettings,
+): Promise<CallPlan['room']> {
+  const token = await livekit.token({
+    room,
+    identity: agentOf(callId),
+    ttlSeconds: max_call_seconds + SEAT_SPARE_SECONDS,
+    agent: true,
+    publish: 'all',
+    data: true,
+    maxParticipants: MAX_IN_ROOM,
+  })
+  return { url: livekit.url, name: room, sealed: sealer.seal({ token }, callId), caller: identity }
+}

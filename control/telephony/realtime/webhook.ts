@@ -1,0 +1,27 @@
+/** Where LiveKit tells who comes and goes. A hint: what it tells of is looked at, and a sweep finds it without. */
+import type { FastifyInstance } from 'fastify'
+import type { Deps } from '../../deps.ts'
+import { Problem } from '../../platform/http/problem.ts'
+import { takeToken } from '../../platform/http/rate-limit.ts'
+import { lookSoon } from './look.ts'
+
+const WORTH_A_LOOK = ['participant_joined', 'participant_left', 'participant_connection_aborted']
+
+export async function livekitWebhook(app: FastifyInstance, deps: Deps): Promise<void> {
+  await app.register(async scope => {
+    // The signature covers the bytes, so nobody else reads them before.
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('application/webhook+json', { parseAs: 'string' }, (_, body, done) => done(null, body))
+    scope.post('/livekit/webhook', { schema: { hide: true } }, async (request, reply) => {
+      if (!deps.livekit) throw new Problem('route_not_found')
+      const body = typeof request.body === 'string' ? request.body : ''
+      const news = await deps.livekit.readWebhook(body, request.headers.authorization)
+      if (!news) {
+        await takeToken(deps, reply, 'address', request.ip)
+        throw new Problem('unauthorized', { detail: 'The signature is not that of our LiveKit server.' })
+      }
+      if (news.room !== null && WORTH_A_LOOK.includes(news.event)) lookSoon(deps, news.room)
+      return {}
+    })
+  })
+}

@@ -1,0 +1,106 @@
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import type { Deps } from '../../deps.ts'
+import { listOf, paging } from '../../platform/http/paging.ts'
+import { route } from '../../platform/http/route.ts'
+import { deleted } from '../../platform/http/shapes.ts'
+import { SoftphoneCreate, SoftphoneCreated, SoftphonePatch, SoftphonePath, SoftphoneView } from './schema.ts'
+import {
+  createSoftphone,
+  getSoftphone,
+  listSoftphones,
+  patchSoftphone,
+  removeSoftphone,
+  renewPassword,
+} from './service.ts'
+
+const tag = 'Softphones'
+
+export function softphoneRoutes(app: FastifyInstance, deps: Deps): void {
+  route(app, deps, {
+    id: 'list_softphones',
+    method: 'GET',
+    path: '/softphones',
+    scope: 'read',
+    tag,
+    summary: 'Softphones, and where they are registered',
+    query: z.strictObject(paging),
+    answer: listOf(SoftphoneView),
+    handle: ({ ownerId, query }) => listSoftphones(deps, ownerId, query),
+  })
+  route(app, deps, {
+    id: 'create_softphone',
+    method: 'POST',
+    path: '/softphones',
+    scope: 'write',
+    tag,
+    summary: 'Make user name and password for a SIP telephone',
+    description:
+      'For Linphone, baresip or a desk telephone. Once registered, it dials `agent`, the name of a project, or a number bound to one; other numbers are not reached from it. The answer shows the password once; keep it.',
+    body: SoftphoneCreate,
+    status: 201,
+    answer: SoftphoneCreated,
+    secret: 'password',
+    errors: ['limit_reached', 'not_found'],
+    handle: ({ ownerId, body, save }) => createSoftphone(deps, ownerId, body, save),
+  })
+  oneSoftphoneRoutes(app, deps)
+}
+
+function oneSoftphoneRoutes(app: FastifyInstance, deps: Deps): void {
+  const path = '/softphones/:softphone_id'
+  route(app, deps, {
+    id: 'get_softphone',
+    method: 'GET',
+    path,
+    scope: 'read',
+    tag,
+    summary: 'One softphone, and where it is registered',
+    params: SoftphonePath,
+    answer: SoftphoneView,
+    errors: ['not_found'],
+    handle: ({ ownerId, params }) => getSoftphone(deps, ownerId, params.softphone_id),
+  })
+  route(app, deps, {
+    id: 'update_softphone',
+    method: 'PATCH',
+    path,
+    scope: 'write',
+    tag,
+    summary: 'Rename a softphone, or give it another agent',
+    params: SoftphonePath,
+    body: SoftphonePatch,
+    answer: SoftphoneView,
+    errors: ['not_found'],
+    handle: ({ ownerId, params, body }) => patchSoftphone(deps, ownerId, params.softphone_id, body),
+  })
+  route(app, deps, {
+    id: 'renew_softphone_password',
+    method: 'POST',
+    path: `${path}/password`,
+    scope: 'write',
+    tag,
+    summary: 'Give a softphone another password',
+    description: 'The one before is void at once, and telephones that registered by it are not called any more.',
+    params: SoftphonePath,
+    answer: SoftphoneCreated,
+    secret: 'password',
+    errors: ['not_found'],
+    handle: ({ ownerId, params, save }) => renewPassword(deps, ownerId, params.softphone_id, save),
+  })
+  route(app, deps, {
+    id: 'delete_softphone',
+    method: 'DELETE',
+    path,
+    scope: 'write',
+    tag,
+    summary: 'Remove a softphone',
+    params: SoftphonePath,
+    answer: deleted,
+    errors: ['not_found'],
+    async handle({ ownerId, params }) {
+      await removeSoftphone(deps, ownerId, params.softphone_id)
+      return { id: params.softphone_id, deleted: true as const }
+    },
+  })
+}

@@ -1,0 +1,26 @@
+/** Where trunks may be: an owner's trunk must not be a way into the network that this installation is in. */
+import { mayName, type PrivateHosts } from '../../../media/shared/addresses.ts'
+import { Problem } from '../../platform/http/problem.ts'
+import type { TrunkSettings } from './schema.ts'
+
+/** `host`, `host:port`, or a whole URI. */
+const PROXY_HOST = /^\s*(?:sips?:)?(?:[^@]*@)?(\[[^\]]*\]|[^:;?>\s]+)/i
+
+/**
+ * What is written as an address is judged here, so that its owner hears of it at once; what a name stands for is judged
+ * where it is used, by the engine and the SIP server, since it may change at any time.
+ */
+export function checkHosts(
+  allowed: PrivateHosts,
+  { host, hosts, outbound_proxy }: Pick<TrunkSettings, 'host' | 'hosts' | 'outbound_proxy'>,
+): void {
+  const named = [
+    { pointer: '/host', host },
+    ...hosts.map((one, index) => ({ pointer: `/hosts/${index}/host`, host: one.host })),
+    { pointer: '/outbound_proxy', host: PROXY_HOST.exec(outbound_proxy ?? '')?.[1] ?? null },
+  ]
+  const errors = named
+    .filter(({ host }) => host !== null && !mayName(allowed, host))
+    .map(({ pointer }) => ({ pointer, code: 'private_address', message: 'must be an address of the internet' }))
+  if (errors.length > 0) throw new Problem('validation_failed', { errors })
+}
