@@ -55,7 +55,7 @@ async function main(argv: string[]): Promise<number> {
   }
   const command = Object.hasOwn(commands, name) ? commands[name]! : null
   if (!command) {
-    console.error(name === '' ? helpAll() : `There is no command "${name}". See \`${CALL} --help\.`)
+    console.error(name === '' ? helpAll() : `There is no command "${name}". See \`${CALL} --help\`.`)
     return 2
   }
   try {
