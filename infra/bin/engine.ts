@@ -29,7 +29,7 @@ import { goFirst } from '../adapters/priority.ts'
 import { createSafeFetch } from '../adapters/safe-fetch.ts'
 import { openTracing } from '../adapters/tracing.ts'
 import { readConfig } from '../config/config.ts'
-import { createBrains } from '../models/providers.ts'
+import { createProviders } from '../models/providers.ts'
 import { openRedis, required } from '../wiring/parts.ts'
 import { runUntilStopped } from './run-until-stopped.ts'
 
@@ -135,7 +135,7 @@ await runUntilStopped('engine', async hurry => {
     clock,
     log,
     vad: speech.vad,
-    ...createBrains({ config, offline: speech, clock, log }),
+    ...createProviders({ config, offline: speech, clock, log }),
     fetch,
     recorder,
     ...(config.EDGE_LOG_DIR ? { edgeLog: createEdgeLog(config.EDGE_LOG_DIR, log) } : {}),

@@ -53,7 +53,7 @@ try {
     const more: unknown = values.plan ? JSON.parse(readFileSync(values.plan, 'utf8')) : {}
     const prompt = values.prompt ? { prompt: readFileSync(values.prompt, 'utf8') } : {}
     const plan = CallPlan.parse({ ...log.header.plan, ...(more as object), ...prompt })
-    const after = await play(log, { plan, llm: brain(log.header.plan) })
+    const after = await play(log, { plan, llm: llm(log.header.plan) })
     console.log('\nWith the change:')
     const found = differences(before.events, after.events)
     for (const { step, before: was, after: now } of found) {
@@ -67,11 +67,11 @@ try {
   process.exit(2)
 }
 
-function brain(plan: CallPlan): Llm {
+function llm(plan: CallPlan): Llm {
   const { LLM_BASE_URL, LLM_MODEL, LLM_API_KEY } = readConfig()
   if (LLM_BASE_URL && LLM_MODEL) {
     return createTextModel({
-      kind: 'openai_compatible',
+      provider: 'openai_compatible',
       clock: systemClock,
       baseUrl: LLM_BASE_URL,
       model: LLM_MODEL,

@@ -17,7 +17,7 @@ export function createBriefModel({ config, clock }: BriefModelOptions): BriefMod
   const { LLM_BASE_URL: baseUrl, LLM_MODEL: model } = config
   if (!baseUrl || !model) return null
   const apiKey = config.LLM_API_KEY ?? null
-  const llm = createTextModel({ kind: 'openai_compatible', baseUrl, model, apiKey, clock, retries: 0 })
+  const llm = createTextModel({ provider: 'openai_compatible', baseUrl, model, apiKey, clock, retries: 0 })
 
   return async ({ task, brief, schema, repair }, signal) => {
     const request = {

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { CallDeps, OnSwitch } from '../../media/call/call.ts'
-import type { CallPlan, PlanSecrets, SttPlan, TextBrainPlan, TtsPlan } from '../../media/contract/plan.ts'
+import type { CallPlan, PlanSecrets, SttPlan, TextLlmPlan, TtsPlan } from '../../media/contract/plan.ts'
 import { createCartesiaTts } from '../../media/models/cartesia.ts'
 import { createDeepgramStt } from '../../media/models/deepgram.ts'
 import { createElevenLabsTts } from '../../media/models/elevenlabs.ts'
@@ -32,7 +32,7 @@ import type { Log } from '../../media/shared/log.ts'
 import { createSafeWebFetch } from '../adapters/safe-fetch.ts'
 import type { Config } from '../config/config.ts'
 
-export interface BrainsOptions {
+export interface ProvidersOptions {
   config: Pick<
     Config,
     | 'FETCH_ALLOW'
@@ -54,7 +54,7 @@ export interface BrainsOptions {
   log: Log
 }
 
-export type Brains = Pick<CallDeps, 'sttFor' | 'ttsFor' | 'llmFor' | 'realtimeFor'> & {
+export type Providers = Pick<CallDeps, 'sttFor' | 'ttsFor' | 'llmFor' | 'realtimeFor'> & {
   /** For what is said where there is no call. */
   announcer: Tts
 }
@@ -64,7 +64,7 @@ const EARS_DEADLINE_MS = 2000
 /** Vendors that failed and were not asked again since; the oldest are forgotten. */
 const MOST_BREAKERS = 10_000
 
-export function createBrains(options: BrainsOptions): Brains {
+export function createProviders(options: ProvidersOptions): Providers {
   const { offline, clock } = options
   const breakers = new Map<string, Breaker>()
   const keep = createPhraseCache({ clock })
@@ -112,10 +112,10 @@ export function createBrains(options: BrainsOptions): Brains {
       if (models.length === 0) return scripted
       return fallbackLlm(distinct([...models, { name: 'scripted', llm: scripted }]), health(plan, tell))
     },
-    realtimeFor({ brain, call_id }, { brain_api_key: apiKey }) {
+    realtimeFor({ llm, call_id }, { llm_api_key: apiKey }) {
       // Without a key the call is held by the others.
-      if (brain.kind !== 'openai_realtime' || apiKey === null) return null
-      const { model, voice } = brain
+      if (llm.provider !== 'openai_realtime' || apiKey === null) return null
+      const { model, voice } = llm
       const log = options.log.child({ call_id })
       return createOpenAiRealtime({ url: options.config.OPENAI_URL, apiKey, model, voice, clock, log })
     },
@@ -145,7 +145,7 @@ const noKey = (name: string) => new VendorError(name, 'unauthorized', 'its key i
 
 // ---- ears ----
 
-function earsOf(plan: SttPlan, apiKey: string | null, { config, clock, log }: BrainsOptions): SttProvider {
+function earsOf(plan: SttPlan, apiKey: string | null, { config, clock, log }: ProvidersOptions): SttProvider {
   const name = plan.provider
   const id = identify('stt', JSON.stringify(plan), apiKey)
   if (apiKey === null) return { name, id, stt: deaf(name) }
@@ -168,7 +168,11 @@ const deaf = (name: string): Stt => ({
 
 // ---- voices ----
 
-function voiceOf(plan: TtsPlan, apiKey: string | null, { config, clock }: BrainsOptions): TtsProvider & { id: string } {
+function voiceOf(
+  plan: TtsPlan,
+  apiKey: string | null,
+  { config, clock }: ProvidersOptions,
+): TtsProvider & { id: string } {
   const { provider: name, voice } = plan
   const known = { name, id: identify('tts', JSON.stringify(plan), apiKey), voice }
   if (apiKey === null) return { ...known, tts: mute(name) }
@@ -197,41 +201,41 @@ const mute = (name: string): Tts => ({
 // ---- text models ----
 
 /** All but the scripted one. A project that chose none has the operator's. */
-function modelsOf(plan: CallPlan, secrets: PlanSecrets, options: BrainsOptions): LlmProvider[] {
-  const { brain } = plan
-  const further = plan.brain_fallback.map(one => ({ brain: one.brain, apiKey: keyOf(secrets, one) }))
+function modelsOf(plan: CallPlan, secrets: PlanSecrets, options: ProvidersOptions): LlmProvider[] {
+  const { llm } = plan
+  const further = plan.llm_fallback.map(one => ({ llm: one.llm, apiKey: keyOf(secrets, one) }))
   const operators = operatorsModel(options)
-  if (brain.kind === 'scripted') {
+  if (llm.provider === 'scripted') {
     // Nobody is asked after the scripted one, which never fails.
     return operators ? [operators, ...modelChain(further, options)] : []
   }
-  if (brain.kind === 'openai_realtime') {
+  if (llm.provider === 'openai_realtime') {
     const models = modelChain(further, options)
     return models.length === 0 && operators ? [operators] : models
   }
-  return modelChain([{ brain, apiKey: secrets.brain_api_key }, ...further], options)
+  return modelChain([{ llm, apiKey: secrets.llm_api_key }, ...further], options)
 }
 
-interface KeyedBrain {
-  brain: TextBrainPlan
+interface KeyedLlm {
+  llm: TextLlmPlan
   apiKey: string | null
 }
 
-function modelChain(list: readonly KeyedBrain[], options: BrainsOptions): LlmProvider[] {
+function modelChain(list: readonly KeyedLlm[], options: ProvidersOptions): LlmProvider[] {
   // The last one may stumble once: what follows it is the scripted policy, which knows less.
   return list.map((one, i) => modelOf(one, i === list.length - 1 ? 1 : 0, options))
 }
 
-function modelOf({ brain, apiKey }: KeyedBrain, retries: number, { config, clock }: BrainsOptions): LlmProvider {
-  const { kind, model } = brain
-  const name = `${kind}/${model}`
-  const id = identify('llm', JSON.stringify(brain), apiKey)
-  if (kind !== 'openai_compatible' && apiKey === null) return { name, id, llm: thoughtless(name) }
-  const shared = { kind, model, apiKey, clock, retries }
-  switch (kind) {
+function modelOf({ llm, apiKey }: KeyedLlm, retries: number, { config, clock }: ProvidersOptions): LlmProvider {
+  const { provider, model } = llm
+  const name = `${provider}/${model}`
+  const id = identify('llm', JSON.stringify(llm), apiKey)
+  if (provider !== 'openai_compatible' && apiKey === null) return { name, id, llm: thoughtless(name) }
+  const shared = { provider, model, apiKey, clock, retries }
+  switch (provider) {
     case 'openai_compatible': {
       const fetch = createSafeWebFetch({ allow: config.FETCH_ALLOW })
-      return { name, id, llm: createTextModel({ ...shared, baseUrl: brain.base_url, fetch }) }
+      return { name, id, llm: createTextModel({ ...shared, baseUrl: llm.base_url, fetch }) }
     }
     case 'anthropic':
       return { name, id, llm: createTextModel({ ...shared, ...at(config.ANTHROPIC_URL) }) }
@@ -240,11 +244,11 @@ function modelOf({ brain, apiKey }: KeyedBrain, retries: number, { config, clock
   }
 }
 
-function operatorsModel({ config, clock }: BrainsOptions): LlmProvider | null {
+function operatorsModel({ config, clock }: ProvidersOptions): LlmProvider | null {
   const { LLM_BASE_URL: baseUrl, LLM_MODEL: model } = config
   if (!baseUrl || !model) return null
   const apiKey = config.LLM_API_KEY ?? null
-  return { name: 'operator', llm: createTextModel({ kind: 'openai_compatible', baseUrl, model, apiKey, clock }) }
+  return { name: 'operator', llm: createTextModel({ provider: 'openai_compatible', baseUrl, model, apiKey, clock }) }
 }
 
 const thoughtless = (name: string): Llm => ({

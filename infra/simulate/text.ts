@@ -26,7 +26,7 @@ export async function runText(scenario: Scenario, { fetch, log, env }: TextOptio
   const plan = planOf(scenario)
   const call = new VirtualCall({
     plan,
-    llm: brainOf(scenario, plan, env),
+    llm: llmOf(scenario, plan, env),
     fetch,
     answers: scenario.tools,
     log,
@@ -72,7 +72,7 @@ async function playPersona(
 ): Promise<void> {
   const { base_url: baseUrl, model, api_key_env } = caller.model
   const apiKey = api_key_env === null ? null : (env[api_key_env] ?? null)
-  const llm = createTextModel({ kind: 'openai_compatible', clock: systemClock, baseUrl, model, apiKey })
+  const llm = createTextModel({ provider: 'openai_compatible', clock: systemClock, baseUrl, model, apiKey })
   const end = { name: 'end_call', description: 'Hang up.', parameters: { type: 'object', properties: {} } }
   for (let turn = 0; turn < caller.max_turns && !call.ended; turn++) {
     await call.agentSilent()
@@ -110,7 +110,7 @@ export function planOf(scenario: Scenario): CallPlan {
     v: 1,
     ...{ call_id, owner_id, project_id, direction: 'in', from: '+12025550101', to: '+12025550100', trunk_id: null },
     ...{ ring_timeout_ms: 45_000, max_call_ms: settings.max_call_seconds * 1000, paid_ms: 3_600_000 },
-    ...{ language: scenario.language, voice: settings.voice, brain: { kind: 'scripted' } },
+    ...{ language: scenario.language, voice: settings.voice, llm: { provider: 'scripted' } },
     disclosure: fill(settings.disclosure),
     greeting: fill(settings.greeting),
     prompt: fillVars(settings.prompt, vars),
@@ -127,23 +127,29 @@ export function planOf(scenario: Scenario): CallPlan {
   })
 }
 
-function brainOf(scenario: Scenario, plan: CallPlan, env: NodeJS.ProcessEnv): Llm {
-  const { brain } = settingsOf(scenario)
+function llmOf(scenario: Scenario, plan: CallPlan, env: NodeJS.ProcessEnv): Llm {
+  const { llm } = settingsOf(scenario)
   const secret = (name: string | null) => (name === null ? null : (env[name] ?? null))
-  switch (brain.kind) {
+  switch (llm.provider) {
     case 'scripted':
       return createScripted({ confirms: name => plan.tools.find(tool => tool.name === name)?.method === 'POST' })
     case 'openai_compatible': {
-      const { base_url: baseUrl, model, api_key_secret } = brain
-      return createTextModel({ kind: brain.kind, clock: systemClock, baseUrl, model, apiKey: secret(api_key_secret) })
+      const { base_url: baseUrl, model, api_key_secret } = llm
+      return createTextModel({
+        provider: llm.provider,
+        clock: systemClock,
+        baseUrl,
+        model,
+        apiKey: secret(api_key_secret),
+      })
     }
     case 'anthropic':
     case 'google':
       return createTextModel({
-        kind: brain.kind,
+        provider: llm.provider,
         clock: systemClock,
-        model: brain.model,
-        apiKey: secret(brain.api_key_secret) ?? '',
+        model: llm.model,
+        apiKey: secret(llm.api_key_secret) ?? '',
       })
     case 'openai_realtime':
       throw new ScenarioError(`${scenario.name}: a model that hears cannot be simulated in text`)

@@ -67,7 +67,7 @@ export class VirtualCall {
     const { plan, log, llm, fetch } = options
     this.conversation = new Conversation({
       plan,
-      secrets: { tool_headers: {}, brain_api_key: null, vendor_keys: {} },
+      secrets: { tool_headers: {}, llm_api_key: null, vendor_keys: {} },
       sampleRate: RATE,
       clock: this.clock,
       log,

@@ -178,7 +178,7 @@ export class Opening {
 }
 
 /** A menu is for a model that can press keys; the scripted policy would talk to it in vain. */
-function actionFor(verdict: Verdict, { voicemail, brain }: CallPlan): 'greet' | 'listen' | 'message' | 'hang_up' {
+function actionFor(verdict: Verdict, { voicemail, llm }: CallPlan): 'greet' | 'listen' | 'message' | 'hang_up' {
   switch (verdict) {
     case 'human':
     case 'screening':
@@ -187,7 +187,7 @@ function actionFor(verdict: Verdict, { voicemail, brain }: CallPlan): 'greet' | 
     case 'voicemail':
       return voicemail.action === 'leave_message' ? 'message' : 'hang_up'
     case 'ivr':
-      return brain.kind === 'scripted' ? 'hang_up' : 'listen'
+      return llm.provider === 'scripted' ? 'hang_up' : 'listen'
     case 'fax':
       return 'hang_up'
   }

@@ -71,7 +71,7 @@ export class Call {
   #state: CallState
   #leg: Leg | null = null
   #conversation: Talk | null = null
-  #secrets: PlanSecrets = { tool_headers: {}, brain_api_key: null, vendor_keys: {} }
+  #secrets: PlanSecrets = { tool_headers: {}, llm_api_key: null, vendor_keys: {} }
   readonly #onSwitch: OnSwitch = change => this.#events.emit({ type: 'provider.switched', ...change })
   #answeredAt: number | null = null
   #talkedMs = 0

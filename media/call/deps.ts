@@ -39,7 +39,7 @@ export interface CallDeps {
   sttFor(plan: CallPlan, secrets: PlanSecrets, onSwitch: OnSwitch): Stt
   ttsFor(plan: CallPlan, secrets: PlanSecrets, onSwitch: OnSwitch): Tts
   llmFor(plan: CallPlan, secrets: PlanSecrets, onSwitch: OnSwitch): Llm
-  /** Where the plan's brain hears and speaks itself. */
+  /** Where the plan's language model hears and speaks itself. */
   realtimeFor?(plan: CallPlan, secrets: PlanSecrets): RealtimeModel | null
   fetch: Fetch
   /** Without one nothing is recorded. */

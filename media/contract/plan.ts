@@ -28,22 +28,22 @@ export const ToolPlan = z.object({
 })
 export type ToolPlan = z.infer<typeof ToolPlan>
 
-const textBrains = [
-  z.object({ kind: z.literal('openai_compatible'), base_url: z.url(), model: z.string().min(1) }),
-  z.object({ kind: z.literal('anthropic'), model: z.string().min(1) }),
-  z.object({ kind: z.literal('google'), model: z.string().min(1) }),
+const textLlms = [
+  z.object({ provider: z.literal('openai_compatible'), base_url: z.url(), model: z.string().min(1) }),
+  z.object({ provider: z.literal('anthropic'), model: z.string().min(1) }),
+  z.object({ provider: z.literal('google'), model: z.string().min(1) }),
 ] as const
-export const TextBrainPlan = z.discriminatedUnion('kind', textBrains)
-export type TextBrainPlan = z.infer<typeof TextBrainPlan>
+export const TextLlmPlan = z.discriminatedUnion('provider', textLlms)
+export type TextLlmPlan = z.infer<typeof TextLlmPlan>
 
 /** Who thinks. `scripted` needs no network; the API key of the others travels sealed. */
-export const BrainPlan = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('scripted') }),
-  ...textBrains,
+export const LlmPlan = z.discriminatedUnion('provider', [
+  z.object({ provider: z.literal('scripted') }),
+  ...textLlms,
   /** Hears and speaks itself; a text model is asked for the record of the call. */
-  z.object({ kind: z.literal('openai_realtime'), model: z.string().min(1), voice: z.string().nullable() }),
+  z.object({ provider: z.literal('openai_realtime'), model: z.string().min(1), voice: z.string().nullable() }),
 ])
-export type BrainPlan = z.infer<typeof BrainPlan>
+export type LlmPlan = z.infer<typeof LlmPlan>
 
 /** What its API key is called in `PlanSecrets.vendor_keys`. */
 const vendorKey = { key: z.string().nullable() }
@@ -121,9 +121,9 @@ export const CallPlan = z.object({
   /** BCP 47 language of the agent, e.g. `en`, `ru`. */
   language: z.string(),
   voice: z.string().nullable(),
-  brain: BrainPlan,
-  /** Asked in this order when `brain` fails; what needs no network comes last by itself, here and below. */
-  brain_fallback: z.array(z.object({ brain: TextBrainPlan, ...vendorKey })).default([]),
+  llm: LlmPlan,
+  /** Asked in this order when `language model` fails; what needs no network comes last by itself, here and below. */
+  llm_fallback: z.array(z.object({ llm: TextLlmPlan, ...vendorKey })).default([]),
   stt: z.array(SttPlan).default([]),
   tts: z.array(TtsPlan).default([]),
   /** The sentence that says it is an AI; spoken first when set. */
@@ -165,8 +165,8 @@ export type CallPlan = z.infer<typeof CallPlan>
 export const PlanSecrets = z.object({
   /** By tool name, then header name. */
   tool_headers: z.record(z.string(), z.record(z.string(), z.string())),
-  /** Of `CallPlan.brain`. */
-  brain_api_key: z.string().nullable(),
+  /** Of `CallPlan.language model`. */
+  llm_api_key: z.string().nullable(),
   /** By the name of the owner's secret. */
   vendor_keys: z.record(z.string(), z.string()).default({}),
 })

@@ -22,7 +22,7 @@ import { FENCE_RULE, fence } from '../shared/untrusted.ts'
 import { errorOfStatus, VendorError, type VendorErrorCode } from './vendor-error.ts'
 
 export interface TextModelOptions {
-  kind: 'openai_compatible' | 'anthropic' | 'google'
+  provider: 'openai_compatible' | 'anthropic' | 'google'
   model: string
   apiKey: string | null
   clock: Clock
@@ -43,7 +43,7 @@ const RETRY_MS = 300
 const LONGEST_RETRY_MS = 1000
 
 export function createTextModel(options: TextModelOptions): Llm {
-  const { kind, clock, retries = 1 } = options
+  const { provider, clock, retries = 1 } = options
   const model = modelOf(options)
 
   async function* respondOnce(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmEvent> {
@@ -67,7 +67,7 @@ export function createTextModel(options: TextModelOptions): Llm {
         said = true
         yield toEvent(part.toolCallId, part.toolName, part.input)
       } else if (part.type === 'finish-step') {
-        const broken = brokenOff(kind, part.finishReason, part.rawFinishReason, said)
+        const broken = brokenOff(provider, part.finishReason, part.rawFinishReason, said)
         if (broken) throw broken
       } else if (part.type === 'error') throw part.error
       else if (part.type === 'abort') return
@@ -85,7 +85,7 @@ export function createTextModel(options: TextModelOptions): Llm {
         return
       } catch (error) {
         if (signal.aborted) return
-        const failure = failureOf(kind, error, clock.wall())
+        const failure = failureOf(provider, error, clock.wall())
         if (begun || left <= 0 || !(await paused(failure, signal, clock))) throw failure
       }
     }
@@ -96,7 +96,7 @@ export function createTextModel(options: TextModelOptions): Llm {
       try {
         return await wrapUpOnce(request, signal)
       } catch (error) {
-        const failure = failureOf(kind, error, clock.wall())
+        const failure = failureOf(provider, error, clock.wall())
         if (signal.aborted || left <= 0 || !(await paused(failure, signal, clock))) throw failure
       }
     }
@@ -143,9 +143,9 @@ async function paused(failure: VendorError, signal: AbortSignal, clock: Clock): 
 /** A redirect would carry the key and the words to wherever it says. */
 const straight: typeof globalThis.fetch = (input, init) => globalThis.fetch(input, { ...init, redirect: 'error' })
 
-function modelOf({ kind, model, apiKey, baseUrl, fetch = straight }: TextModelOptions): LanguageModel {
+function modelOf({ provider, model, apiKey, baseUrl, fetch = straight }: TextModelOptions): LanguageModel {
   const shared = { fetch, ...(baseUrl === undefined ? {} : { baseURL: baseUrl }) }
-  switch (kind) {
+  switch (provider) {
     case 'openai_compatible': {
       if (baseUrl === undefined) throw new TypeError('base URL is missing')
       const key = apiKey ? { apiKey } : {}
@@ -172,10 +172,10 @@ function modelOf({ kind, model, apiKey, baseUrl, fetch = straight }: TextModelOp
 // ---- what goes wrong ----
 
 /** A stream that ended politely, but too early. */
-function brokenOff(kind: string, reason: string, raw: string | undefined, said: boolean): VendorError | null {
-  if (reason === 'content-filter' && !said) return new VendorError(kind, 'bad_answer', 'refused to say anything')
+function brokenOff(provider: string, reason: string, raw: string | undefined, said: boolean): VendorError | null {
+  if (reason === 'content-filter' && !said) return new VendorError(provider, 'bad_answer', 'refused to say anything')
   if (reason === 'error' || reason === 'interrupted' || (reason === 'other' && raw === undefined)) {
-    return new VendorError(kind, 'unavailable', 'ended in the middle')
+    return new VendorError(provider, 'unavailable', 'ended in the middle')
   }
   return null
 }
@@ -197,16 +197,16 @@ const Thrown = z.looseObject({
   code: z.union([z.string(), z.int()]).nullish().catch(null),
 })
 
-function failureOf(kind: string, error: unknown, wallMs: number): VendorError {
+function failureOf(provider: string, error: unknown, wallMs: number): VendorError {
   if (error instanceof VendorError) return error
   const thrown = Thrown.safeParse(error instanceof Error ? { ...error } : error).data
   const status = thrown?.statusCode ?? (typeof thrown?.code === 'number' ? thrown.code : null)
   if (status !== null && status >= 400) {
-    return errorOfStatus(kind, status, thrown?.responseHeaders?.['retry-after'] ?? null, wallMs)
+    return errorOfStatus(provider, status, thrown?.responseHeaders?.['retry-after'] ?? null, wallMs)
   }
   const told = [thrown?.type, thrown?.code].filter(one => typeof one === 'string').join(' ')
   const code = IN_STREAM.find(([pattern]) => pattern.test(told))?.[1] ?? 'unavailable'
-  return new VendorError(kind, code, 'failed in the stream')
+  return new VendorError(provider, code, 'failed in the stream')
 }
 
 // ---- to and from the SDK ----

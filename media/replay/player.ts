@@ -52,7 +52,7 @@ export async function play(log: CallLog, options: PlayOptions = {}): Promise<Pla
   const conversation = new Conversation({
     ...player.edges(onVoice => (voice = onVoice)),
     plan,
-    secrets: { tool_headers: {}, brain_api_key: null, vendor_keys: {} } as never,
+    secrets: { tool_headers: {}, llm_api_key: null, vendor_keys: {} } as never,
     sampleRate: header.sampleRate,
     log: options.log ?? silent,
     emit: event => {

@@ -1,6 +1,6 @@
 /**
  * The agent's side of the conversation's benchmark, in a process of its own: real RTP sessions, conversations and detector;
- * ears, voice and brain that take no time, or the offline ones.
+ * ears, voice and language model that take no time, or the offline ones.
  */
 import { createSocket, type Socket } from 'node:dgram'
 import { systemClock } from '../../infra/adapters/clock.ts'
@@ -106,7 +106,7 @@ const handlers = {
     const offline = agent === 'offline'
     talk.conversation = new Conversation({
       plan: planFor(agent),
-      secrets: { tool_headers: {}, brain_api_key: null, vendor_keys: {} },
+      secrets: { tool_headers: {}, llm_api_key: null, vendor_keys: {} },
       sampleRate: 8000,
       clock,
       log: quietLog,

@@ -1,6 +1,6 @@
 /**
  * The answering end of the sound's benchmark, in a process of its own: calls come over SIP and have real RTP sessions. Their
- * callers hear themselves, or hold a conversation with ears, voice and brain that take no time and the real detector.
+ * callers hear themselves, or hold a conversation with ears, voice and language model that take no time and the real detector.
  */
 import { randomUUID } from 'node:crypto'
 import { systemClock } from '../../infra/adapters/clock.ts'
@@ -53,7 +53,7 @@ const hears = (text: string): Stt => ({
 function converse(leg: Leg, speech: SpeechClient, heard: string): void {
   const conversation = new Conversation({
     ...{ plan: plan({ greeting: 'Hello.' }), sampleRate: leg.sampleRate, clock, log: quietLog, abilities: {} },
-    secrets: { tool_headers: {}, brain_api_key: null, vendor_keys: {} },
+    secrets: { tool_headers: {}, llm_api_key: null, vendor_keys: {} },
     vad: speech.vad,
     stt: hears(heard),
     tts: fakeTts(),

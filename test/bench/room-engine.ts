@@ -78,7 +78,7 @@ const timed = (sink: LegSink): LegSink => ({
 function talk(sampleRate: number, call: ReturnType<typeof plan>, answer: string): Conversation {
   return new Conversation({
     plan: call,
-    secrets: { tool_headers: {}, brain_api_key: null, vendor_keys: {} },
+    secrets: { tool_headers: {}, llm_api_key: null, vendor_keys: {} },
     sampleRate,
     clock,
     log: quietLog,

@@ -1,5 +1,5 @@
 /**
- * The spoken conversation beside Pipecat and LiveKit Agents: the same recordings into each, one judge, ears, voice and brain
+ * The spoken conversation beside Pipecat and LiveKit Agents: the same recordings into each, one judge, ears, voice and language model
  * that take no time. Parley has its own silence, which its words choose; theirs is in their names.
  */
 import { setTimeout as pause } from 'node:timers/promises'

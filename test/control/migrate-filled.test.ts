@@ -91,3 +91,43 @@ test('rows of version 7 come through, and counters agree with them', async () =>
   expect(await sql`select * from contact_counters where contacts <> 0`).toEqual([])
   await sql.end()
 })
+
+test('projects saved as 0.1 wrote them name their language models as llm, by provider', async () => {
+  const older = await createDatabase({ empty: true })
+  await migrate({ url: older.url }, undefined, { upTo: 37 })
+  const sql = connect({ url: older.url, max: 1 })
+  const kept = { prompt: 'Hi.', tools: [{ name: 'a', kind: 'not a model' }] }
+  const [account] =
+    await sql`insert into accounts (id, name, created_at) values (gen_random_uuid(), 'A', now()) returning id`
+  const saved = [
+    {
+      ...kept,
+      brain: { kind: 'anthropic', model: 'm' },
+      brain_fallback: [
+        { kind: 'google', model: 'g' },
+        { kind: 'anthropic', model: 'b' },
+      ],
+    },
+    { ...kept, brain: { kind: 'scripted' }, brain_fallback: [] },
+    kept,
+  ]
+  for (const [n, settings] of saved.entries())
+    await sql`insert into projects (id, owner_id, name, language, settings, created_at, updated_at)
+      values (gen_random_uuid(), ${account!['id']}, ${`P${n}`}, 'en', ${sql.json(settings)}, now(), now())`
+  await migrate({ url: older.url })
+  const rows = await sql`select settings from projects order by name`
+  await sql.end()
+  await older.drop()
+  expect(rows.map(row => row['settings'])).toEqual([
+    {
+      ...kept,
+      llm: { provider: 'anthropic', model: 'm' },
+      llm_fallback: [
+        { provider: 'google', model: 'g' },
+        { provider: 'anthropic', model: 'b' },
+      ],
+    },
+    { ...kept, llm: { provider: 'scripted' }, llm_fallback: [] },
+    kept,
+  ])
+})

@@ -77,7 +77,9 @@ test('it is what the snapshot in the tree says, and so are the types of the clie
   const snapshot = file('openapi.json')
   expect(document, 'the API has changed: run npm run openapi, and look at the diff').toEqual(JSON.parse(snapshot))
   const hash = createHash('sha256').update(snapshot).digest('hex')
-  expect(file('api/client/api.ts').split('\n')[0], 'the types are of another document: run npm run openapi').toContain(hash)
+  expect(file('api/client/api.ts').split('\n')[0], 'the types are of another document: run npm run openapi').toContain(
+    hash,
+  )
 })
 
 test('it is OpenAPI 3.1, every reference leads somewhere, and nothing lies about unused', () => {

@@ -26,7 +26,7 @@ const full = {
   greeting: 'Hi {{name}}{{nobody}}',
   disclosure: 'I am an AI',
   voice: 'anna',
-  brain: { kind: 'openai_compatible', base_url: 'https://llm.test/v1', model: 'm', api_key_secret: 'LLM' },
+  llm: { provider: 'openai_compatible', base_url: 'https://llm.test/v1', model: 'm', api_key_secret: 'LLM' },
   goal: 'An appointment',
   extraction: { type: 'object', properties: { size: { type: 'string' } } },
   tools: [tool],
@@ -75,7 +75,7 @@ test('what is left out has a documented default', async () => {
   expect((await owner.call('POST', '/projects', { name: 'x', language: 'en' })).body).toMatchObject({
     prompt: '',
     greeting: null,
-    brain: { kind: 'scripted' },
+    llm: { provider: 'scripted' },
     tools: [],
     max_call_seconds: 600,
     ring_timeout_seconds: 45,
@@ -158,8 +158,8 @@ describe('secrets', () => {
       paid_ms: 60_000,
       language: 'ru',
       voice: 'anna',
-      brain: { kind: 'openai_compatible', base_url: 'https://llm.test/v1', model: 'm' },
-      brain_fallback: [],
+      llm: { provider: 'openai_compatible', base_url: 'https://llm.test/v1', model: 'm' },
+      llm_fallback: [],
       stt: [],
       tts: [],
       disclosure: 'I am an AI',
@@ -192,7 +192,7 @@ describe('secrets', () => {
     expect(JSON.stringify(command)).not.toMatch(/s3cret|llm-key/)
     expect(PlanSecrets.parse(control.deps.sealer.open(sealed!, id))).toEqual({
       tool_headers: { find_order: { Authorization: 'Bearer s3cret', 'X-Plain': 'p', 'X-None': '' } },
-      brain_api_key: 'llm-key',
+      llm_api_key: 'llm-key',
       vendor_keys: {},
     })
     expect(() => control.deps.sealer.open(sealed!, owner.projectId)).toThrow()

@@ -13,10 +13,10 @@ beforeAll(async () => {
 afterAll(() => control?.close())
 
 const chosen = {
-  brain: { kind: 'anthropic', model: 'claude-haiku-4-5', api_key_secret: 'ANTHROPIC' },
-  brain_fallback: [
-    { kind: 'google', model: 'gemini-3-flash-preview', api_key_secret: 'GOOGLE' },
-    { kind: 'openai_compatible', base_url: 'https://llm.test/v1', model: 'm', api_key_secret: null },
+  llm: { provider: 'anthropic', model: 'claude-haiku-4-5', api_key_secret: 'ANTHROPIC' },
+  llm_fallback: [
+    { provider: 'google', model: 'gemini-3-flash-preview', api_key_secret: 'GOOGLE' },
+    { provider: 'openai_compatible', base_url: 'https://llm.test/v1', model: 'm', api_key_secret: null },
   ],
   speech_to_text: [
     { provider: 'deepgram', model: 'nova-3', api_key_secret: 'DEEPGRAM' },
@@ -45,23 +45,23 @@ test('they are saved in their order, read back, and have documented defaults', a
   const owner = await createTenant(control)
   const path = `/projects/${owner.projectId}`
   expect((await owner.call('GET', path)).body).toMatchObject({
-    brain_fallback: [],
+    llm_fallback: [],
     speech_to_text: [],
     text_to_speech: [],
   })
   expect(await owner.call('PATCH', path, chosen)).toMatchObject({ status: 200, body: chosen })
   expect((await owner.call('GET', path)).body).toMatchObject(chosen)
-  const realtime = { kind: 'openai_realtime', model: 'gpt-realtime', api_key_secret: 'OPENAI' }
-  const spoken = await owner.call('PATCH', path, { brain: realtime })
-  expect(spoken.body.brain).toEqual({ ...realtime, voice: null })
+  const realtime = { provider: 'openai_realtime', model: 'gpt-realtime', api_key_secret: 'OPENAI' }
+  const spoken = await owner.call('PATCH', path, { llm: realtime })
+  expect(spoken.body.llm).toEqual({ ...realtime, voice: null })
 })
 
 test.each([
-  [{ brain: { kind: 'anthropic', model: 'm' } }, '/brain/api_key_secret'],
-  [{ brain: { kind: 'google', model: 'm', api_key_secret: 'sk-live/abc' } }, '/brain/api_key_secret'],
-  [{ brain_fallback: [{ kind: 'scripted' }] }, '/brain_fallback/0/kind'],
-  [{ brain_fallback: [{ ...chosen.brain, kind: 'openai_realtime' }] }, '/brain_fallback/0/kind'],
-  [{ brain_fallback: Array(4).fill(chosen.brain) }, '/brain_fallback'],
+  [{ llm: { provider: 'anthropic', model: 'm' } }, '/llm/api_key_secret'],
+  [{ llm: { provider: 'google', model: 'm', api_key_secret: 'sk-live/abc' } }, '/llm/api_key_secret'],
+  [{ llm_fallback: [{ provider: 'scripted' }] }, '/llm_fallback/0/provider'],
+  [{ llm_fallback: [{ ...chosen.llm, provider: 'openai_realtime' }] }, '/llm_fallback/0/provider'],
+  [{ llm_fallback: Array(4).fill(chosen.llm) }, '/llm_fallback'],
   [{ speech_to_text: [{ provider: 'whisper', api_key_secret: 'A' }] }, '/speech_to_text/0/provider'],
   [{ speech_to_text: Array(4).fill(chosen.speech_to_text[0]) }, '/speech_to_text'],
   [{ text_to_speech: [{ provider: 'elevenlabs', api_key_secret: 'A' }] }, '/text_to_speech/0/voice'],
@@ -80,10 +80,10 @@ test('a plan names them with their order, and their keys travel sealed', async (
   await owner.call('PATCH', `/projects/${owner.projectId}`, chosen)
   const { plan, secrets, wire } = await planOf(owner)
   expect(plan).toMatchObject({
-    brain: { kind: 'anthropic', model: 'claude-haiku-4-5' },
-    brain_fallback: [
-      { brain: { kind: 'google', model: 'gemini-3-flash-preview' }, key: 'GOOGLE' },
-      { brain: { kind: 'openai_compatible', base_url: 'https://llm.test/v1', model: 'm' }, key: null },
+    llm: { provider: 'anthropic', model: 'claude-haiku-4-5' },
+    llm_fallback: [
+      { llm: { provider: 'google', model: 'gemini-3-flash-preview' }, key: 'GOOGLE' },
+      { llm: { provider: 'openai_compatible', base_url: 'https://llm.test/v1', model: 'm' }, key: null },
     ],
     stt: [
       { provider: 'deepgram', model: 'nova-3', key: 'DEEPGRAM' },
@@ -97,7 +97,7 @@ test('a plan names them with their order, and their keys travel sealed', async (
   })
   expect(secrets).toEqual({
     tool_headers: {},
-    brain_api_key: 'value of ANTHROPIC',
+    llm_api_key: 'value of ANTHROPIC',
     vendor_keys: Object.fromEntries(names.slice(1).map(name => [name, `value of ${name}`])),
   })
   expect(wire).not.toContain('value of')
@@ -109,18 +109,18 @@ test('a secret that is not there is left out, as in the headers of tools, and th
   expect((await owner.call('PATCH', `/projects/${owner.projectId}`, chosen)).status).toBe(200)
   const { plan, secrets } = await planOf(owner)
   expect(plan.tts).toHaveLength(3)
-  expect(secrets).toEqual({ tool_headers: {}, brain_api_key: null, vendor_keys: { ELEVEN: 'v' } })
+  expect(secrets).toEqual({ tool_headers: {}, llm_api_key: null, vendor_keys: { ELEVEN: 'v' } })
 })
 
 test('projects and plans from before there was a choice are read as they were', async () => {
   const owner = await createTenant(control)
   const { sql } = control.deps
-  await sql`update projects set settings = settings - 'brain_fallback' - 'speech_to_text' - 'text_to_speech'
+  await sql`update projects set settings = settings - 'llm_fallback' - 'speech_to_text' - 'text_to_speech'
     where id = ${owner.projectId}`
   const read = await owner.call('GET', `/projects/${owner.projectId}`)
-  expect(read).toMatchObject({ status: 200, body: { brain_fallback: [], speech_to_text: [], text_to_speech: [] } })
-  expect((await planOf(owner)).plan).toMatchObject({ brain: { kind: 'scripted' }, stt: [], tts: [] })
-  const { brain_fallback: _, stt: __, tts: ___, ...old } = somePlan()
-  expect(CallPlan.parse(old)).toMatchObject({ brain_fallback: [], stt: [], tts: [] })
-  expect(PlanSecrets.parse({ tool_headers: {}, brain_api_key: null }).vendor_keys).toEqual({})
+  expect(read).toMatchObject({ status: 200, body: { llm_fallback: [], speech_to_text: [], text_to_speech: [] } })
+  expect((await planOf(owner)).plan).toMatchObject({ llm: { provider: 'scripted' }, stt: [], tts: [] })
+  const { llm_fallback: _, stt: __, tts: ___, ...old } = somePlan()
+  expect(CallPlan.parse(old)).toMatchObject({ llm_fallback: [], stt: [], tts: [] })
+  expect(PlanSecrets.parse({ tool_headers: {}, llm_api_key: null }).vendor_keys).toEqual({})
 })

@@ -1,6 +1,6 @@
 /** What is decided without asking anybody: who gets what in a room, which project can talk, which settings are refused. */
 import { describe, expect, test } from 'vitest'
-import { brainSecrets, notReady } from '../../control/telephony/gates/ready.ts'
+import { llmSecrets, notReady } from '../../control/telephony/gates/ready.ts'
 import { type Look, stepOf, toldOf } from '../../control/telephony/realtime/decide.ts'
 import { agentOf, isTalkRoom, monitoredCall, monitorRoom, newTalkRoom } from '../../control/telephony/realtime/names.ts'
 import { readConfig } from '../../infra/config/config.ts'
@@ -75,29 +75,29 @@ test('rooms are told apart by their names', () => {
 })
 
 describe('a project is ready', () => {
-  const anthropic = { kind: 'anthropic', model: 'm', api_key_secret: 'A' } as const
-  const google = { kind: 'google', model: 'm', api_key_secret: 'G' } as const
+  const anthropic = { provider: 'anthropic', model: 'm', api_key_secret: 'A' } as const
+  const google = { provider: 'google', model: 'm', api_key_secret: 'G' } as const
   const open = {
-    kind: 'openai_compatible',
+    provider: 'openai_compatible',
     base_url: 'http://models.example',
     model: 'm',
     api_key_secret: null,
   } as const
-  const scripted = { kind: 'scripted' } as const
+  const scripted = { provider: 'scripted' } as const
   const prompt = 'You are.'
   test.each([
-    ['without a model of its own', { prompt, brain: scripted, brain_fallback: [] }, [], []],
-    ['when its model needs no key', { prompt, brain: open, brain_fallback: [] }, [], []],
-    ['when its model has its key', { prompt, brain: anthropic, brain_fallback: [] }, ['A'], []],
-    ['when the next one has it', { prompt, brain: anthropic, brain_fallback: [google] }, ['G'], []],
-    ['not when none has', { prompt, brain: anthropic, brain_fallback: [google] }, ['X'], ['/brain/api_key_secret']],
-    ['not without a prompt', { prompt: ' \n', brain: scripted, brain_fallback: [] }, [], ['/prompt']],
+    ['without a model of its own', { prompt, llm: scripted, llm_fallback: [] }, [], []],
+    ['when its model needs no key', { prompt, llm: open, llm_fallback: [] }, [], []],
+    ['when its model has its key', { prompt, llm: anthropic, llm_fallback: [] }, ['A'], []],
+    ['when the next one has it', { prompt, llm: anthropic, llm_fallback: [google] }, ['G'], []],
+    ['not when none has', { prompt, llm: anthropic, llm_fallback: [google] }, ['X'], ['/llm/api_key_secret']],
+    ['not without a prompt', { prompt: ' \n', llm: scripted, llm_fallback: [] }, [], ['/prompt']],
   ])('%s', (_, project, secrets, pointers) => {
     const problem = notReady(project, new Set(secrets))
     expect(problem?.errors.map(error => error.pointer) ?? []).toEqual(pointers)
     if (problem) expect(problem).toMatchObject({ status: 409, code: 'project_not_ready' })
-    const { brain } = project
-    if (brain.kind === 'anthropic') expect(brainSecrets(project)).toContain('A')
+    const { llm } = project
+    if (llm.provider === 'anthropic') expect(llmSecrets(project)).toContain('A')
   })
 })
 

@@ -353,18 +353,17 @@ test('only the secrets that a project names are opened for its calls', async () 
   const owner = await createTenant(control, {
     project: {
       tools: [{ name: 't', method: 'POST', url: 'https://a.test', headers: { a: '{{secret:MINE}}' } }],
-      brain: { kind: 'openai_compatible', base_url: 'https://b.test', model: 'm', api_key_secret: 'BRAIN' },
+      llm: { provider: 'openai_compatible', base_url: 'https://b.test', model: 'm', api_key_secret: 'LLM' },
     },
   })
-  for (const name of ['MINE', 'BRAIN', 'OTHER'])
-    await owner.call('POST', '/secrets', { name, value: `value of ${name}` })
+  for (const name of ['MINE', 'LLM', 'OTHER']) await owner.call('POST', '/secrets', { name, value: `value of ${name}` })
   await deps.sql`update secrets set sealed = 'broken' where owner_id = ${owner.ownerId} and name = 'OTHER'`
   const plans: { sealed: string | null; call_id: string }[] = []
   const bus = { ...deps.bus, place: async ({ plan }: { plan: (typeof plans)[number] }) => void plans.push(plan) }
   await createDialer({ ...deps, bus: bus as never }).offer(await place(owner))
   expect(deps.sealer.open(plans[0]!.sealed!, plans[0]!.call_id)).toEqual({
     tool_headers: { t: { a: 'value of MINE' } },
-    brain_api_key: 'value of BRAIN',
+    llm_api_key: 'value of LLM',
     vendor_keys: {},
   })
   expect((await owner.call('GET', '/secrets?limit=2&offset=1')).body).toMatchObject({

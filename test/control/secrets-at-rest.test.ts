@@ -112,12 +112,12 @@ async function fillWebhook(): Promise<void> {
 
 /** Each named secret of a project, and a call whose plan takes them all along. */
 async function fillProject(): Promise<void> {
-  for (const name of ['BRAIN', 'FALLBACK', 'EARS', 'VOICE', 'TOOL'])
+  for (const name of ['LLM', 'FALLBACK', 'EARS', 'VOICE', 'TOOL'])
     await ask('POST', '/secrets', { name, value: marker(`secret ${name}`) })
   await ask('PATCH', `/projects/${owner.projectId}`, {
     name: OPEN,
-    brain: { kind: 'anthropic', model: 'm', api_key_secret: 'BRAIN' },
-    brain_fallback: [{ kind: 'google', model: 'm', api_key_secret: 'FALLBACK' }],
+    llm: { provider: 'anthropic', model: 'm', api_key_secret: 'LLM' },
+    llm_fallback: [{ provider: 'google', model: 'm', api_key_secret: 'FALLBACK' }],
     speech_to_text: [{ provider: 'deepgram', model: 'nova-3', api_key_secret: 'EARS' }],
     text_to_speech: [{ provider: 'elevenlabs', voice: 'v', api_key_secret: 'VOICE' }],
     tools: [{ name: 'look', method: 'GET', url: receiver.url, headers: { Authorization: 'Bearer {{secret:TOOL}}' } }],
@@ -246,6 +246,6 @@ test('what is sealed opens by its own key and for its own owner alone', async ()
   const [row] = await sql<{ sealed: string }[]>`select * from secrets where name = 'TOOL'`
   const name = `secret:${owner.ownerId}:TOOL`
   expect(sealer.open(row!.sealed, name)).toBe(secrets.get('secret TOOL'))
-  expect(() => sealer.open(row!.sealed, `secret:${owner.ownerId}:BRAIN`)).toThrow()
+  expect(() => sealer.open(row!.sealed, `secret:${owner.ownerId}:LLM`)).toThrow()
   expect(() => createSealer('another secret').open(row!.sealed, name)).toThrow()
 })

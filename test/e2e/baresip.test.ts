@@ -97,8 +97,8 @@ describe.concurrent('baresip', () => {
       project: {
         greeting: 'Hello, what would you like to know?',
         goal: 'A question was answered.',
-        brain: {
-          kind: 'openai_compatible',
+        llm: {
+          provider: 'openai_compatible',
           base_url: `${stack.world.url}/v1`,
           model: 'local',
           api_key_secret: 'MODEL_KEY',

@@ -83,8 +83,8 @@ beforeAll(async () => {
       name: 'Night porter',
       greeting: GREETING,
       transfers: [{ name: 'manager', to: 'browser', description: 'Knows about prices' }],
-      brain: {
-        kind: 'openai_compatible',
+      llm: {
+        provider: 'openai_compatible',
         base_url: `${stack.world.url}/v1`,
         model: 'local',
         api_key_secret: 'MODEL_KEY',

@@ -109,8 +109,8 @@ async function choose(owner: Owner, keys: Record<string, string>): Promise<void>
   }
   const saved = await owner.rest('PATCH', `/projects/${owner.projectId}`, {
     greeting: 'Welcome to the museum.',
-    brain: { kind: 'anthropic', model: 'claude-haiku-4-5', api_key_secret: 'ANTHROPIC' },
-    brain_fallback: [{ kind: 'google', model: 'gemini-3-flash-preview', api_key_secret: 'GOOGLE' }],
+    llm: { provider: 'anthropic', model: 'claude-haiku-4-5', api_key_secret: 'ANTHROPIC' },
+    llm_fallback: [{ provider: 'google', model: 'gemini-3-flash-preview', api_key_secret: 'GOOGLE' }],
     speech_to_text: [{ provider: 'deepgram', api_key_secret: 'DEEPGRAM' }],
     text_to_speech: [
       { provider: 'elevenlabs', voice: 'rachel', api_key_secret: 'ELEVEN' },
@@ -193,7 +193,7 @@ it('is held by a model that hears and speaks itself, whose sound crosses untouch
   expect((await owner.rest('POST', '/secrets', { name: 'OPENAI', value: 'sk-rt' })).status).toBe(200)
   const saved = await owner.rest('PATCH', `/projects/${owner.projectId}`, {
     greeting: 'Welcome to the museum.',
-    brain: { kind: 'openai_realtime', model: 'gpt-realtime', voice: 'marin', api_key_secret: 'OPENAI' },
+    llm: { provider: 'openai_realtime', model: 'gpt-realtime', voice: 'marin', api_key_secret: 'OPENAI' },
   })
   expect(saved.status).toBe(200)
   const { switches, detail } = await ask(phone, owner)

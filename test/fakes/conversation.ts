@@ -1,4 +1,4 @@
-/** A conversation on a line without a network, with scripted ears, voice and brain. */
+/** A conversation on a line without a network, with scripted ears, voice and language model. */
 
 import { Conversation } from '../../media/agent/conversation.ts'
 import type { Abilities } from '../../media/agent/own-tools.ts'
@@ -36,7 +36,7 @@ export function openTalk(options: FakeTalk) {
   const llm = fakeLlm(replies)
   const conversation = new Conversation({
     plan: plan({ greeting: 'Hi there.', ...changes }),
-    secrets: { tool_headers: {}, brain_api_key: null, vendor_keys: {} },
+    secrets: { tool_headers: {}, llm_api_key: null, vendor_keys: {} },
     sampleRate: 8000,
     clock,
     log: quietLog,

@@ -50,10 +50,10 @@ export async function openRealtime(options: FakeTalk = {}) {
     plan: plan({
       direction: 'in',
       greeting: 'Hi there.',
-      brain: { kind: 'openai_realtime', model: 'gpt-realtime', voice: 'marin' },
+      llm: { provider: 'openai_realtime', model: 'gpt-realtime', voice: 'marin' },
       ...options.plan,
     }),
-    secrets: { tool_headers: {}, brain_api_key: 'sk-secret', vendor_keys: {} },
+    secrets: { tool_headers: {}, llm_api_key: 'sk-secret', vendor_keys: {} },
     sampleRate: 8000,
     clock,
     log,

@@ -1,4 +1,4 @@
-/** Scripted ears, voice and brain for the conversation: they run the real paths, without models. */
+/** Scripted ears, voice and language model for the conversation: they run the real paths, without models. */
 import type { Llm, LlmEvent, LlmRequest, WrapUp } from '../../media/ports/llm.ts'
 import type { Stt, Tts } from '../../media/ports/speech.ts'
 

@@ -4,7 +4,7 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../infra/adapters/clock.ts'
-import { type Brains, type BrainsOptions, createBrains } from '../../infra/models/providers.ts'
+import { createProviders, type Providers, type ProvidersOptions } from '../../infra/models/providers.ts'
 import { Conversation } from '../../media/agent/conversation.ts'
 import { phrasesFor } from '../../media/agent/phrases.ts'
 import type { CallEventBody, EndedReason, ProviderSwitch } from '../../media/contract/messages.ts'
@@ -58,8 +58,8 @@ const KEYS = { DG: 'dg-key', YA: 'ya-key', EL: 'el-key', CA: 'ca-key', GO: 'go-k
 const chosen: Partial<CallPlan> = {
   direction: 'in',
   greeting: 'Hello.',
-  brain: { kind: 'anthropic', model: 'claude-haiku-4-5' },
-  brain_fallback: [{ brain: { kind: 'google', model: 'gemini-3-flash-preview' }, key: 'GO' }],
+  llm: { provider: 'anthropic', model: 'claude-haiku-4-5' },
+  llm_fallback: [{ llm: { provider: 'google', model: 'gemini-3-flash-preview' }, key: 'GO' }],
   stt: [
     { provider: 'deepgram', model: null, key: 'DG' },
     { provider: 'yandex_speechkit', key: 'YA' },
@@ -71,7 +71,7 @@ const chosen: Partial<CallPlan> = {
 }
 const secretsOf = (changes: Partial<PlanSecrets> = {}): PlanSecrets => ({
   tool_headers: {},
-  brain_api_key: 'an-key',
+  llm_api_key: 'an-key',
   vendor_keys: KEYS,
   ...changes,
 })
@@ -81,7 +81,7 @@ function engine() {
   const tts = fakeTts()
   const logged: unknown[] = []
   const log = { ...quietLog, warn: (...args: unknown[]) => void logged.push(args) }
-  const offline: BrainsOptions['offline'] = { stt: fakeStt(['When do you open?', 'Thank you.']), tts }
+  const offline: ProvidersOptions['offline'] = { stt: fakeStt(['When do you open?', 'Thank you.']), tts }
   const config = {
     FETCH_ALLOW: [],
     ANTHROPIC_URL: baseUrlOf('anthropic', vendors.anthropic),
@@ -90,13 +90,13 @@ function engine() {
     ELEVENLABS_URL: vendors.elevenlabs.baseUrl,
     CARTESIA_URL: vendors.cartesia.baseUrl,
     YANDEX_STT_URL: vendors.yandex.baseUrl,
-  } as BrainsOptions['config']
+  } as ProvidersOptions['config']
   return {
     clock,
     offline,
     tts,
     logged,
-    brains: createBrains({ config, offline, clock, log: { ...log, child: () => log } }),
+    providers: createProviders({ config, offline, clock, log: { ...log, child: () => log } }),
   }
 }
 
@@ -104,7 +104,7 @@ interface TalkOptions {
   plan?: Partial<CallPlan>
   secrets?: Partial<PlanSecrets>
   on?: ReturnType<typeof engine>
-  llm?: (brains: Brains, tell: (change: ProviderSwitch) => void) => Llm
+  llm?: (providers: Providers, tell: (change: ProviderSwitch) => void) => Llm
 }
 
 /** 20 ms of the call take 1 ms of ours, so that servers on the loopback are as near as in life. */
@@ -112,7 +112,7 @@ const PACE = 20
 
 function talk(options: TalkOptions = {}) {
   const on = options.on ?? engine()
-  const { clock, brains } = on
+  const { clock, providers } = on
   const events: CallEventBody[] = []
   const ended: EndedReason[] = []
   const whole = plan({ ...chosen, ...options.plan })
@@ -125,9 +125,9 @@ function talk(options: TalkOptions = {}) {
     clock,
     log: quietLog,
     vad: createEnergyVad(),
-    stt: brains.sttFor(whole, secrets, tell),
-    tts: brains.ttsFor(whole, secrets, tell),
-    llm: options.llm?.(brains, tell) ?? brains.llmFor(whole, secrets, tell),
+    stt: providers.sttFor(whole, secrets, tell),
+    tts: providers.ttsFor(whole, secrets, tell),
+    llm: options.llm?.(providers, tell) ?? providers.llmFor(whole, secrets, tell),
     fetch: () => Promise.reject(new Error('none')),
     abilities: {},
     emit: event => void events.push(event),
@@ -281,7 +281,7 @@ describe('a call with vendors of its own', () => {
     ])
   })
 
-  it('goes on without any vendor: offline ears, the scripted brain, the offline voice', async () => {
+  it('goes on without any vendor: offline ears, the scripted llm, the offline voice', async () => {
     const { deepgram, elevenlabs, cartesia, anthropic, google, yandex } = vendors
     deepgram.refuse = elevenlabs.refuse = cartesia.refuse = { status: 503 }
     anthropic.answer = refusal('anthropic', 529)
@@ -306,7 +306,7 @@ describe('a call with vendors of its own', () => {
 
   it('passes over a provider whose key is not among the secrets, and says so', async () => {
     const { EL: _, ...keys } = KEYS
-    const one = await begin({ secrets: { vendor_keys: keys, brain_api_key: null } })
+    const one = await begin({ secrets: { vendor_keys: keys, llm_api_key: null } })
     await one.says()
     await one.answers()
     expect(one.agentTexts()).toEqual(['Hello.', 'At nine in the morning.'])
@@ -377,46 +377,46 @@ describe('which models a project has', () => {
     today: new Date(0),
   }
   const never = new AbortController().signal
-  async function names(changes: Partial<CallPlan>, config: Partial<BrainsOptions['config']> = {}) {
+  async function names(changes: Partial<CallPlan>, config: Partial<ProvidersOptions['config']> = {}) {
     const switches: ProviderSwitch[] = []
     const { offline } = engine()
     // Nobody listens there: each fails at once and names the next.
     const urls = { ANTHROPIC_URL: 'http://127.0.0.1:1', GOOGLE_URL: 'http://127.0.0.1:1' }
-    const all = { FETCH_ALLOW: [], ...urls, ...config } as unknown as BrainsOptions['config']
-    const brains = createBrains({ config: all, offline, clock: systemClock, log: quietLog })
-    const llm = brains.llmFor(plan(changes), secretsOf(), change => void switches.push(change))
+    const all = { FETCH_ALLOW: [], ...urls, ...config } as unknown as ProvidersOptions['config']
+    const providers = createProviders({ config: all, offline, clock: systemClock, log: quietLog })
+    const llm = providers.llmFor(plan(changes), secretsOf(), change => void switches.push(change))
     const request = { ...requestOf, goal: null, extraction: null, repair: null }
     expect((await llm.wrapUp(request, never)).summary).not.toBe('')
     return switches.map(({ from, code }) => (code === 'unavailable' ? from : `${from}: ${code}`))
   }
   const operator = { LLM_BASE_URL: 'http://127.0.0.1:1/v1', LLM_MODEL: 'm' }
-  const google = { brain: { kind: 'google' as const, model: 'g' }, key: 'GO' }
+  const google = { llm: { provider: 'google' as const, model: 'g' }, key: 'GO' }
 
   it.each<[string, Partial<CallPlan>, object, string[]]>([
     ['none of its own', {}, {}, []],
     ['none of its own, but an operator’s', {}, operator, ['operator']],
-    ['its own', { brain: { kind: 'anthropic', model: 'a' } }, operator, ['anthropic/a']],
+    ['its own', { llm: { provider: 'anthropic', model: 'a' } }, operator, ['anthropic/a']],
     [
       'two of one name',
-      { brain: { kind: 'google', model: 'g' }, brain_fallback: [google] },
+      { llm: { provider: 'google', model: 'g' }, llm_fallback: [google] },
       {},
       ['google/g', 'google/g (2)'],
     ],
     [
       'one that speaks itself, with a text model for the record',
-      { brain: { kind: 'openai_realtime', model: 'r', voice: null }, brain_fallback: [google] },
+      { llm: { provider: 'openai_realtime', model: 'r', voice: null }, llm_fallback: [google] },
       operator,
       ['google/g'],
     ],
     [
       'one that speaks itself alone',
-      { brain: { kind: 'openai_realtime', model: 'r', voice: null } },
+      { llm: { provider: 'openai_realtime', model: 'r', voice: null } },
       operator,
       ['operator'],
     ],
     [
       'one at a private address, which the guard refuses',
-      { brain: { kind: 'openai_compatible', base_url: `http://127.0.0.1:1/v1`, model: 'own' } },
+      { llm: { provider: 'openai_compatible', base_url: `http://127.0.0.1:1/v1`, model: 'own' } },
       {},
       ['openai_compatible/own: bad_answer'],
     ],
@@ -426,10 +426,10 @@ describe('which models a project has', () => {
 
   it('an address of the customer’s is not asked when it is not public', async () => {
     const { baseUrl } = vendors.anthropic
-    const brain = { kind: 'openai_compatible' as const, base_url: `${baseUrl}/v1`, model: 'own' }
-    await names({ brain })
+    const llm = { provider: 'openai_compatible' as const, base_url: `${baseUrl}/v1`, model: 'own' }
+    await names({ llm })
     expect(vendors.anthropic.asked).toEqual([])
-    await names({ brain }, { FETCH_ALLOW: [new URL(baseUrl).host] })
+    await names({ llm }, { FETCH_ALLOW: [new URL(baseUrl).host] })
     expect(vendors.anthropic.asked.length).toBeGreaterThan(0)
   })
 })

@@ -81,25 +81,25 @@ const apiKeySecret = z
   .regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/)
   .describe('Name of a secret that holds the API key; without such a secret the provider is passed over')
 
-const textBrains = [
+const textLlms = [
   z.strictObject({
-    kind: z.literal('openai_compatible'),
+    provider: z.literal('openai_compatible'),
     base_url: z.url({ protocol: /^https?$/ }),
     model: modelName,
     api_key_secret: z.string().max(64).nullable().default(null).describe('Name of a secret that holds the API key'),
   }),
-  z.strictObject({ kind: z.literal('anthropic'), model: modelName, api_key_secret: apiKeySecret }),
-  z.strictObject({ kind: z.literal('google'), model: modelName, api_key_secret: apiKeySecret }),
+  z.strictObject({ provider: z.literal('anthropic'), model: modelName, api_key_secret: apiKeySecret }),
+  z.strictObject({ provider: z.literal('google'), model: modelName, api_key_secret: apiKeySecret }),
 ] as const
-export const TextBrain = z.discriminatedUnion('kind', textBrains)
-export type TextBrain = z.output<typeof TextBrain>
+export const TextLlm = z.discriminatedUnion('provider', textLlms)
+export type TextLlm = z.output<typeof TextLlm>
 
-export const Brain = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('scripted') }),
-  ...textBrains,
+export const LlmSettings = z.discriminatedUnion('provider', [
+  z.strictObject({ provider: z.literal('scripted') }),
+  ...textLlms,
   z
     .strictObject({
-      kind: z.literal('openai_realtime'),
+      provider: z.literal('openai_realtime'),
       model: modelName,
       voice: z.string().min(1).max(200).nullable().default(null),
       api_key_secret: apiKeySecret,
@@ -172,11 +172,11 @@ const settings = {
   greeting: text.nullable(),
   disclosure: text.nullable().describe('Says that it is an AI; spoken first when set'),
   voice: z.string().max(200).nullable(),
-  brain: Brain,
-  brain_fallback: z
-    .array(TextBrain)
+  llm: LlmSettings,
+  llm_fallback: z
+    .array(TextLlm)
     .max(MOST_PROVIDERS)
-    .describe('Text models that are asked in this order when `brain` fails; the scripted one comes last by itself'),
+    .describe('Text models that are asked in this order when `llm` fails; the scripted one comes last by itself'),
   speech_to_text: z
     .array(SpeechToText)
     .max(MOST_PROVIDERS)
@@ -217,8 +217,8 @@ export const defaultSettings: ProjectSettings = {
   greeting: null,
   disclosure: null,
   voice: null,
-  brain: { kind: 'scripted' },
-  brain_fallback: [],
+  llm: { provider: 'scripted' },
+  llm_fallback: [],
   speech_to_text: [],
   text_to_speech: [],
   goal: null,

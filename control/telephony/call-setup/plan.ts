@@ -1,15 +1,15 @@
 /** From project and call to what an engine needs. Pure, but for the sealer. */
 import {
   ABOUT,
-  type BrainPlan,
   CallPlan,
   type FillerStage,
+  type LlmPlan,
   type PlanSecrets,
-  type TextBrainPlan,
+  type TextLlmPlan,
   type ToolPlan,
 } from '../../../media/contract/plan.ts'
 import type { Sealer } from '../../../media/contract/seal.ts'
-import type { ProjectSettings, TextBrain, Tool } from '../../agents/projects/schema.ts'
+import type { ProjectSettings, TextLlm, Tool } from '../../agents/projects/schema.ts'
 import { transferBarred } from '../../agents/projects/transfers.ts'
 import { secondsFor } from '../../billing/money.ts'
 import type { DialingLimits } from '../../platform/phone.ts'
@@ -54,21 +54,21 @@ export function fillSecrets(text: string, secrets: ReadonlyMap<string, string>):
   return text.replace(SECRET, (_, name: string) => secrets.get(name) ?? '')
 }
 
-type Named = Pick<ProjectSettings, 'tools' | 'brain' | 'brain_fallback' | 'speech_to_text' | 'text_to_speech'>
+type Named = Pick<ProjectSettings, 'tools' | 'llm' | 'llm_fallback' | 'speech_to_text' | 'text_to_speech'>
 
 /** Those that a call of this project needs. */
 export function secretNames(settings: Named): string[] {
   const values = settings.tools.flatMap(tool => Object.values(tool.headers))
   const names = values.flatMap(value => [...value.matchAll(SECRET)].map(match => match[1]!))
-  const key = brainKeyName(settings)
+  const key = llmKeyName(settings)
   return [...new Set([...names, ...(key === null ? [] : [key]), ...vendorKeyNames(settings)])]
 }
 
-const brainKeyName = ({ brain }: Pick<Named, 'brain'>) => (brain.kind === 'scripted' ? null : brain.api_key_secret)
+const llmKeyName = ({ llm }: Pick<Named, 'llm'>) => (llm.provider === 'scripted' ? null : llm.api_key_secret)
 
-/** Of all but the first brain. */
-function vendorKeyNames({ brain_fallback, speech_to_text, text_to_speech }: Omit<Named, 'tools' | 'brain'>): string[] {
-  const names = [...brain_fallback, ...speech_to_text, ...text_to_speech].map(one => one.api_key_secret)
+/** Of all but the first language model. */
+function vendorKeyNames({ llm_fallback, speech_to_text, text_to_speech }: Omit<Named, 'tools' | 'llm'>): string[] {
+  const names = [...llm_fallback, ...speech_to_text, ...text_to_speech].map(one => one.api_key_secret)
   return names.filter(name => name !== null)
 }
 
@@ -82,21 +82,21 @@ export function toolPlan(tool: Tool): ToolPlan {
   return { name, description, method, url, parameters, timeout_ms, filler: filler(tool) }
 }
 
-function textBrainPlan(brain: TextBrain): TextBrainPlan {
-  const { kind, model } = brain
-  return kind === 'openai_compatible' ? { kind, base_url: brain.base_url, model } : { kind, model }
+function textLlmPlan(llm: TextLlm): TextLlmPlan {
+  const { provider, model } = llm
+  return provider === 'openai_compatible' ? { provider, base_url: llm.base_url, model } : { provider, model }
 }
 
-function brainPlan({ brain }: ProjectSettings): BrainPlan {
-  if (brain.kind === 'scripted') return { kind: 'scripted' }
-  if (brain.kind === 'openai_realtime') return { kind: brain.kind, model: brain.model, voice: brain.voice }
-  return textBrainPlan(brain)
+function llmPlan({ llm }: ProjectSettings): LlmPlan {
+  if (llm.provider === 'scripted') return { provider: 'scripted' }
+  if (llm.provider === 'openai_realtime') return { provider: llm.provider, model: llm.model, voice: llm.voice }
+  return textLlmPlan(llm)
 }
 
 /** A secret's name is no secret; its value travels sealed under it. */
-function providerPlans({ brain_fallback, speech_to_text, text_to_speech }: ProjectSettings) {
+function providerPlans({ llm_fallback, speech_to_text, text_to_speech }: ProjectSettings) {
   return {
-    brain_fallback: brain_fallback.map(brain => ({ brain: textBrainPlan(brain), key: brain.api_key_secret })),
+    llm_fallback: llm_fallback.map(llm => ({ llm: textLlmPlan(llm), key: llm.api_key_secret })),
     stt: speech_to_text.map(({ api_key_secret: key, ...rest }) => ({ ...rest, key })),
     tts: text_to_speech.map(({ api_key_secret: key, ...rest }) => ({ ...rest, key })),
   }
@@ -108,15 +108,15 @@ function planSecrets(settings: ProjectSettings, secrets: ReadonlyMap<string, str
     const headers = Object.entries(tool.headers).map(([name, value]) => [name, fillSecrets(value, secrets)] as const)
     if (headers.length > 0) tool_headers[tool.name] = Object.fromEntries(headers)
   }
-  const keyName = brainKeyName(settings)
-  const brain_api_key = keyName === null ? null : (secrets.get(keyName) ?? null)
+  const keyName = llmKeyName(settings)
+  const llm_api_key = keyName === null ? null : (secrets.get(keyName) ?? null)
   const vendor_keys: PlanSecrets['vendor_keys'] = {}
   for (const name of vendorKeyNames(settings)) {
     const value = secrets.get(name)
     if (value !== undefined) vendor_keys[name] = value
   }
-  const hidden = { tool_headers, brain_api_key, vendor_keys }
-  return brain_api_key === null && [tool_headers, vendor_keys].every(keys => Object.keys(keys).length === 0)
+  const hidden = { tool_headers, llm_api_key, vendor_keys }
+  return llm_api_key === null && [tool_headers, vendor_keys].every(keys => Object.keys(keys).length === 0)
     ? null
     : hidden
 }
@@ -206,7 +206,7 @@ export function makePlan(
     paid_ms: paidSeconds * 1000,
     language,
     voice: settings.voice,
-    brain: brainPlan(settings),
+    llm: llmPlan(settings),
     ...providerPlans(settings),
     disclosure: fill(settings.disclosure),
     greeting: fill(settings.greeting),

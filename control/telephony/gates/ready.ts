@@ -3,24 +3,24 @@
 import type { ProjectSettings } from '../../agents/projects/schema.ts'
 import { type FieldError, Problem } from '../../platform/http/problem.ts'
 
-type Thinking = Pick<ProjectSettings, 'prompt' | 'brain' | 'brain_fallback'>
+type Thinking = Pick<ProjectSettings, 'prompt' | 'llm' | 'llm_fallback'>
 
 /** Names of the secrets that its models need. */
-export const brainSecrets = ({ brain, brain_fallback }: Thinking): string[] =>
-  [brain, ...brain_fallback].map(keyOf).filter(name => name !== null)
+export const llmSecrets = ({ llm, llm_fallback }: Thinking): string[] =>
+  [llm, ...llm_fallback].map(keyOf).filter(name => name !== null)
 
-const keyOf = (brain: Thinking['brain']) => (brain.kind === 'scripted' ? null : brain.api_key_secret)
+const keyOf = (llm: Thinking['llm']) => (llm.provider === 'scripted' ? null : llm.api_key_secret)
 
-/** `secrets`: those of `brainSecrets` that there are. An agent without a prompt, or without any model that has its key. */
+/** `secrets`: those of `llmSecrets` that there are. An agent without a prompt, or without any model that has its key. */
 export function notReady(project: Thinking, secrets: ReadonlySet<string>): Problem | null {
   const errors: FieldError[] = []
   if (project.prompt.trim() === '') errors.push({ pointer: '/prompt', code: 'empty', message: 'is empty' })
-  const hasKey = [project.brain, ...project.brain_fallback].some(brain => {
-    const name = keyOf(brain)
+  const hasKey = [project.llm, ...project.llm_fallback].some(llm => {
+    const name = keyOf(llm)
     return name === null || secrets.has(name)
   })
   if (!hasKey) {
-    errors.push({ pointer: '/brain/api_key_secret', code: 'no_secret', message: 'There is no secret of this name' })
+    errors.push({ pointer: '/llm/api_key_secret', code: 'no_secret', message: 'There is no secret of this name' })
   }
   return errors.length > 0 ? new Problem('project_not_ready', { errors }) : null
 }

@@ -18,7 +18,7 @@ import type { CallRow } from '../call-setup/sql.ts'
 import { HOLD_SECONDS, tariffAt } from '../call-setup/tariff.ts'
 import { pickLine } from '../numbers/lines.ts'
 import { selectSoftphoneId } from '../softphones/sql.ts'
-import { brainSecrets, notReady } from './ready.ts'
+import { llmSecrets, notReady } from './ready.ts'
 import {
   type OutboundLine,
   type StandingRow,
@@ -150,7 +150,7 @@ export async function passWeb(deps: Deps, ownerId: string, { project_id, texts }
   if (!project) throw notFound()
   const settings = presentProject(project)
   const [secrets, standing] = await Promise.all([
-    selectSecrets(deps.sql, ownerId, brainSecrets(settings)),
+    selectSecrets(deps.sql, ownerId, llmSecrets(settings)),
     standingOf(deps, ownerId, 'web'),
   ])
   const missing = notReady(settings, new Set(secrets.map(secret => secret.name)))

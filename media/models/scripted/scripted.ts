@@ -1,4 +1,4 @@
-/** The offline brain as an `Llm`: no network, no weights. Honest about its limits; a configured model replaces it. */
+/** The offline language model as an `Llm`: no network, no weights. Honest about its limits; a configured model replaces it. */
 import { createHash } from 'node:crypto'
 import { isOwnTool, type OwnTool } from '../../contract/own-tools.ts'
 import type { ChatMessage, Llm, LlmEvent, LlmRequest, WrapUp, WrapUpRequest } from '../../ports/llm.ts'
@@ -60,7 +60,7 @@ function nameIn(request: LlmRequest, context: ReturnType<typeof contextFor>): st
   return typeof name?.[1] === 'string' ? name[1] : null
 }
 
-/** The same conversation gives the same id: the brain holds no state. */
+/** The same conversation gives the same id: the language model holds no state. */
 const callId = (messages: readonly ChatMessage[], name = '') =>
   `call_${createHash('sha256')
     .update(name + JSON.stringify(messages))

@@ -1,4 +1,4 @@
-"""Pipecat as a peer of the conversation's benchmark: Twilio's websocket, and ears, voice and brain that take no time.
+"""Pipecat as a peer of the conversation's benchmark: Twilio's websocket, and ears, voice and llm that take no time.
 
 Arguments: `shortest` or `stock`. Prints its port as JSON. ws://…/short answers in few words, ws://…/long in many.
 """
@@ -74,7 +74,7 @@ class Ears(STTService):
             )
 
 
-class Brain(LLMService):
+class TestLlm(LLMService):
     def __init__(self, text):
         super().__init__(
             settings=LLMSettings(
@@ -164,7 +164,7 @@ async def talk(websocket, kind, length):
     )
     aggregators = LLMContextAggregatorPair(LLMContext(), user_params=user)
     answer, greeting = (LONG, LONG) if length == "long" else (SHORT, GREETING)
-    steps = [transport.input(), Ears(), aggregators.user(), Brain(answer), Voice(**voice)]
+    steps = [transport.input(), Ears(), aggregators.user(), TestLlm(answer), Voice(**voice)]
     worker = PipelineWorker(
         Pipeline([*steps, transport.output(), aggregators.assistant()]),
         params=PipelineParams(audio_in_sample_rate=RATE, audio_out_sample_rate=RATE),

@@ -40,8 +40,8 @@ const full: Project = {
   greeting: 'Hi',
   disclosure: null,
   voice: null,
-  brain: { kind: 'openai_compatible', base_url: 'https://llm.test/v1', model: 'm', api_key_secret: null },
-  brain_fallback: [{ kind: 'anthropic', model: 'c', api_key_secret: 'ANTHROPIC' }],
+  llm: { provider: 'openai_compatible', base_url: 'https://llm.test/v1', model: 'm', api_key_secret: null },
+  llm_fallback: [{ provider: 'anthropic', model: 'c', api_key_secret: 'ANTHROPIC' }],
   speech_to_text: [
     { provider: 'deepgram', model: null, api_key_secret: 'D' },
     { provider: 'yandex_speechkit', api_key_secret: 'Y' },
@@ -117,12 +117,12 @@ describe('a project in the form', () => {
   it('sends what was changed and nothing else', () => {
     const draft = edited(one => {
       one.greeting = '  '
-      one.brain.kind = 'google'
-      one.brain.api_key_secret = 'GOOGLE'
+      one.llm.provider = 'google'
+      one.llm.api_key_secret = 'GOOGLE'
     })
     expect(changesOf(draft, full)).toEqual({
       greeting: null,
-      brain: { kind: 'google', model: 'm', api_key_secret: 'GOOGLE' },
+      llm: { provider: 'google', model: 'm', api_key_secret: 'GOOGLE' },
     })
   })
 
@@ -143,8 +143,8 @@ describe('a project in the form', () => {
       one.name = ' '
       one.max_call_seconds = ''
       one.voicemail.text = ''
-      one.brain = { ...one.brain, base_url: 'ftp://x', model: '' }
-      one.brain_fallback[0]!.api_key_secret = ''
+      one.llm = { ...one.llm, base_url: 'ftp://x', model: '' }
+      one.llm_fallback[0]!.api_key_secret = ''
       one.text_to_speech[0]!.voice = ''
       one.tools[0]!.url = 'https://{host}/x'
       one.tools[0]!.name = 'end_call'
@@ -160,9 +160,9 @@ describe('a project in the form', () => {
       name: 'required',
       max_call_seconds: 'required',
       'voicemail.text': 'required',
-      'brain.base_url': 'url',
-      'brain.model': 'required',
-      'brain_fallback.0.api_key_secret': 'secret',
+      'llm.base_url': 'url',
+      'llm.model': 'required',
+      'llm_fallback.0.api_key_secret': 'secret',
       'text_to_speech.0.voice': 'required',
       'extraction.rows.0.options': 'options',
       'tools.0.name': 'ownTool',
@@ -268,7 +268,7 @@ describe('closed lists', () => {
   const named = (key: string, ...unions: { oneOf: { properties: Record<string, Closed> }[] }[]): string[] => [
     ...new Set(unions.flatMap(({ oneOf }) => oneOf).flatMap(({ properties }) => closed(properties[key]))),
   ]
-  const { brain, brain_fallback, speech_to_text, text_to_speech } = project
+  const { llm, llm_fallback, speech_to_text, text_to_speech } = project
   const values: Record<string, string[]> = {
     'trial.verdicts': trial.verdict.enum,
     'knowledge.kinds': source.kind.enum,
@@ -277,7 +277,7 @@ describe('closed lists', () => {
     'numbers.directions': schemas.Number.properties.bindings.items.properties.direction.enum,
     voicemail: named('action', project.voicemail),
     kinds: [
-      ...named('kind', brain, brain_fallback.items),
+      ...named('provider', llm, llm_fallback.items),
       ...named('provider', speech_to_text.items, text_to_speech.items),
     ],
   }

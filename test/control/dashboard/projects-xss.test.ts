@@ -24,9 +24,9 @@ const settings = {
   voicemail: { action: 'leave_message', text: ALL },
   voice: ALL,
   goal: ALL,
-  brain: { kind: 'openai_realtime', model: ALL, voice: ALL, api_key_secret: 'NONE' },
-  brain_fallback: [
-    { kind: 'openai_compatible', base_url: `https://llm.test/?${SCRIPT}`, model: ALL, api_key_secret: IMAGE },
+  llm: { provider: 'openai_realtime', model: ALL, voice: ALL, api_key_secret: 'NONE' },
+  llm_fallback: [
+    { provider: 'openai_compatible', base_url: `https://llm.test/?${SCRIPT}`, model: ALL, api_key_secret: IMAGE },
   ],
   speech_to_text: [{ provider: 'deepgram', model: ALL, api_key_secret: 'NONE' }],
   text_to_speech: [{ provider: 'openai', voice: ALL, model: ALL, api_key_secret: 'NONE' }],

@@ -149,9 +149,9 @@ describe.skipIf(chromiumPath === null)('the editor', () => {
     await screenshot(page, 'project-models')
     await save(page)
     expect(await saved()).toMatchObject({
-      brain: { kind: 'anthropic', model: 'claude', api_key_secret: 'ANTHROPIC' },
-      brain_fallback: [
-        { kind: 'openai_compatible', base_url: 'https://llm.test/v1', model: 'm', api_key_secret: null },
+      llm: { provider: 'anthropic', model: 'claude', api_key_secret: 'ANTHROPIC' },
+      llm_fallback: [
+        { provider: 'openai_compatible', base_url: 'https://llm.test/v1', model: 'm', api_key_secret: null },
       ],
       speech_to_text: [{ provider: 'deepgram', model: null, api_key_secret: 'ANTHROPIC' }],
       text_to_speech: [{ provider: 'yandex_speechkit', voice: 'alena', api_key_secret: 'ANTHROPIC' }],
@@ -465,7 +465,7 @@ describe.skipIf(chromiumPath === null)('every tab', () => {
         name: 'Оченьдлинноеназваниеоднимсловом'.repeat(3),
         prompt: `Ты {{name}}. ${'слово'.repeat(60)}`,
         extraction: { type: 'object', properties: { size: { type: 'string', enum: ['s'] } } },
-        brain: { kind: 'google', model: 'g', api_key_secret: 'G' },
+        llm: { provider: 'google', model: 'g', api_key_secret: 'G' },
         speech_to_text: [{ provider: 'deepgram', api_key_secret: 'D' }],
         tools: [
           { name: 'find_order', method: 'GET', url: 'https://shop.test/{id}', filler: 'Минутку.', headers: { A: 'b' } },

@@ -141,8 +141,8 @@ describe('API7, requests of ours to where a customer says: nothing inside is rea
       const { body } = await tenant.call('POST', `/projects/${tenant.projectId}/tools/look/test`, { arguments: {} })
       expect([url, body.verdict]).not.toEqual([url, 'ok'])
     },
-    'brain.base_url': url => unreachable(`${url}v1/chat/completions`),
-    'brain_fallback[].base_url': url => unreachable(`${url}v1/chat/completions`),
+    'llm.base_url': url => unreachable(`${url}v1/chat/completions`),
+    'llm_fallback[].base_url': url => unreachable(`${url}v1/chat/completions`),
     url: async url => {
       const source = await tenant.call('POST', `/projects/${tenant.projectId}/knowledge`, { type: 'url', url })
       if (source.status < 400) await unreachable(url)

@@ -46,7 +46,7 @@ function open({ says, replies, plan: changes, fetch, slowVoiceMs = 0, slowEarsMs
   })
   const conversation = new Conversation({
     plan: plan({ greeting: 'Hi there.', ...changes }),
-    secrets: { tool_headers: {}, brain_api_key: null, vendor_keys: {} },
+    secrets: { tool_headers: {}, llm_api_key: null, vendor_keys: {} },
     sampleRate: 8000,
     clock,
     log: quietLog,

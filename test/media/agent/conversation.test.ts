@@ -26,7 +26,7 @@ function open({ says = [], replies = () => [{ type: 'text', delta: 'I see.' }], 
   const llm = fakeLlm(replies)
   const conversation = new Conversation({
     plan: plan({ greeting: 'Hi there.', ...changes }),
-    secrets: { tool_headers: { look_up: { 'x-key': 'k' } }, brain_api_key: null, vendor_keys: {} },
+    secrets: { tool_headers: { look_up: { 'x-key': 'k' } }, llm_api_key: null, vendor_keys: {} },
     sampleRate: 8000,
     clock,
     log: quietLog,

@@ -179,8 +179,8 @@ describe('other machines', () => {
     expect(ended).toContain('voicemail_hangup')
   })
   it('a menu is listened to and answered by a model', async () => {
-    const brain: CallPlan['brain'] = { kind: 'openai_compatible', base_url: 'https://llm.example/v1', model: 'm' }
-    const { line, turns, ended } = dialed(MENU, { brain }, { replies: () => [text('One.')] })
+    const llm: CallPlan['llm'] = { provider: 'openai_compatible', base_url: 'https://llm.example/v1', model: 'm' }
+    const { line, turns, ended } = dialed(MENU, { llm }, { replies: () => [text('One.')] })
     await line.caller(5000)
     await line.agentTurn()
     expect(turns().at(-1)!.heard_text).toBe('One.')

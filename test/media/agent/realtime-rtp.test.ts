@@ -43,8 +43,8 @@ async function world(codec: G711) {
   const payloadType = codec === 'PCMU' ? 0 : 8
   rtp.configure({ remote, codec, payloadType, dtmfPayloadType: null, direction: 'sendrecv' })
   const talk = new RealtimeConversation({
-    plan: plan({ direction: 'in', greeting: 'Hi.', brain: { kind: 'openai_realtime', model: 'm', voice: null } }),
-    secrets: { tool_headers: {}, brain_api_key: 'k', vendor_keys: {} },
+    plan: plan({ direction: 'in', greeting: 'Hi.', llm: { provider: 'openai_realtime', model: 'm', voice: null } }),
+    secrets: { tool_headers: {}, llm_api_key: 'k', vendor_keys: {} },
     sampleRate: 8000,
     clock: systemClock,
     log: quietLog,

@@ -50,7 +50,7 @@ function openCall(sampleRate: number, says: string[], operatorSays: string[]) {
   const llm = fakeLlm(() => [text('I will tell you all about that in a moment, since it is a long story.')])
   const conversation = new Conversation({
     plan: plan({ direction: 'in', greeting: 'Hi.' }),
-    secrets: { tool_headers: {}, brain_api_key: null, vendor_keys: {} },
+    secrets: { tool_headers: {}, llm_api_key: null, vendor_keys: {} },
     sampleRate,
     clock: systemClock,
     log: quietLog,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { EngineBus } from '../../../media/bus/engine-bus.ts'
 import { Call, type CallDeps } from '../../../media/call/call.ts'
 import { type CallEventBody, CallRecord } from '../../../media/contract/messages.ts'
-import type { BrainPlan } from '../../../media/contract/plan.ts'
+import type { LlmPlan } from '../../../media/contract/plan.ts'
 import { createSealer } from '../../../media/contract/seal.ts'
 import { createEnergyVad } from '../../../media/models/energy-vad.ts'
 import type { Leg, LegEnd, LegSink } from '../../../media/ports/leg.ts'
@@ -36,7 +36,7 @@ function fakeModel() {
   return { model, sessions }
 }
 
-async function call(brain: BrainPlan) {
+async function call(planned: LlmPlan) {
   const clock = fakeClock()
   const events: CallEventBody[] = []
   const { model, sessions } = fakeModel()
@@ -69,10 +69,10 @@ async function call(brain: BrainPlan) {
     sttFor: () => fakeStt(['Hello.']),
     ttsFor: () => fakeTts(),
     llmFor: () => llm,
-    realtimeFor: given => (given.brain.kind === 'openai_realtime' ? model : null),
+    realtimeFor: given => (given.llm.provider === 'openai_realtime' ? model : null),
     fetch: () => Promise.reject(new Error('none')),
   }
-  const running = Call.dial(plan({ greeting: 'Hi.', brain, goal: 'A greeting' }), deps)
+  const running = Call.dial(plan({ greeting: 'Hi.', llm: planned, goal: 'A greeting' }), deps)
   await settle()
   const line = new FakeLine(sink!, clock)
   const record = () =>
@@ -81,9 +81,9 @@ async function call(brain: BrainPlan) {
 }
 
 describe('a call', () => {
-  it('whose brain speaks itself is held by it, and its record is written by a text model', async () => {
+  it('whose llm speaks itself is held by it, and its record is written by a text model', async () => {
     const { running, line, sessions, llm, record, hangUp } = await call({
-      kind: 'openai_realtime',
+      provider: 'openai_realtime',
       model: 'gpt-realtime',
       voice: null,
     })
@@ -111,8 +111,8 @@ describe('a call', () => {
     expect(llm.requests).toEqual([])
   })
 
-  it('of any other brain opens no such session', async () => {
-    const { running, line, sessions, llm, hangUp } = await call({ kind: 'scripted' })
+  it('of any other llm opens no such session', async () => {
+    const { running, line, sessions, llm, hangUp } = await call({ provider: 'scripted' })
     await line.agentTurn()
     await line.caller(500)
     await line.agentTurn()

@@ -63,7 +63,7 @@ const request: LlmRequest = {
   today: new Date('2026-11-21T00:00:00Z'),
 }
 const llm = () =>
-  createTextModel({ kind: 'openai_compatible', clock: systemClock, baseUrl, model: 'm', apiKey: 'sk-test' })
+  createTextModel({ provider: 'openai_compatible', clock: systemClock, baseUrl, model: 'm', apiKey: 'sk-test' })
 const ask = async (changes: Partial<LlmRequest> = {}, signal = new AbortController().signal) => {
   const events: LlmEvent[] = []
   for await (const event of llm().respond({ ...request, ...changes }, signal)) events.push(event)

@@ -1,4 +1,4 @@
-/** Questions that no tool answers: the offline brain looks them up, says what it found, and says when it found nothing. */
+/** Questions that no tool answers: the offline language model looks them up, says what it found, and says when it found nothing. */
 import { describe, expect, it } from 'vitest'
 import { answerFrom } from '../../../media/models/scripted/lookup.ts'
 import { createScripted } from '../../../media/models/scripted/scripted.ts'
@@ -17,11 +17,11 @@ const book: LlmTool = {
   parameters: object({ day: { type: 'string', format: 'date' }, guests: { type: 'integer' } }, ['day', 'guests']),
 }
 
-const brain = createScripted({ confirms: () => false })
+const llm = createScripted({ confirms: () => false })
 async function reply(messages: ChatMessage[], tools = [search], language = 'en'): Promise<LlmEvent[]> {
   const events: LlmEvent[] = []
   const request = { system: '', language, messages, tools, today }
-  for await (const event of brain.respond(request, new AbortController().signal)) events.push(event)
+  for await (const event of llm.respond(request, new AbortController().signal)) events.push(event)
   return events
 }
 const caller = (text: string): ChatMessage => ({ role: 'caller', text })

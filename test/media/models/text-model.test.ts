@@ -44,11 +44,11 @@ const models: Record<Kind, string> = {
   anthropic: 'claude-haiku-4-5',
   google: 'gemini-3-flash-preview',
 }
-const llm = (kind: Kind, retries = 0) =>
+const llm = (provider: Kind, retries = 0) =>
   createTextModel({
-    ...{ kind, retries, model: models[kind], apiKey: 'key-1' },
+    ...{ provider, retries, model: models[provider], apiKey: 'key-1' },
     clock: systemClock,
-    baseUrl: baseUrlOf(kind, vendor),
+    baseUrl: baseUrlOf(provider, vendor),
   })
 
 async function ask(kind: Kind, changes: Partial<LlmRequest> = {}, retries = 0) {

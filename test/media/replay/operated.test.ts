@@ -29,7 +29,7 @@ async function record() {
   const clock = fakeClock()
   const options: ConversationOptions = {
     plan: plan({ direction: 'in', greeting: 'Hi there.' }),
-    secrets: { tool_headers: {}, brain_api_key: null, vendor_keys: {} },
+    secrets: { tool_headers: {}, llm_api_key: null, vendor_keys: {} },
     sampleRate: 8000,
     clock,
     log: quietLog,

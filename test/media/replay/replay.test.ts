@@ -48,7 +48,7 @@ async function record(): Promise<{ log: string; events: CallEventBody[] }> {
       greeting: 'Hi there.',
       tools: [toolPlan({ filler: [{ after_ms: 100, text: 'Wait.' }] })],
     }),
-    secrets: { tool_headers: {}, brain_api_key: null } as never,
+    secrets: { tool_headers: {}, llm_api_key: null } as never,
     sampleRate: 8000,
     clock: systemClock,
     log: quietLog,

@@ -41,8 +41,8 @@ const project = {
   ...ask,
   disclosure: null,
   voice: null,
-  brain: { kind: 'anthropic', model: 'claude-haiku-4-5', api_key_secret: 'ANTHROPIC_KEY' },
-  brain_fallback: [{ kind: 'google', model: 'gemini-3-flash', api_key_secret: 'GOOGLE_KEY' }],
+  llm: { provider: 'anthropic', model: 'claude-haiku-4-5', api_key_secret: 'ANTHROPIC_KEY' },
+  llm_fallback: [{ provider: 'google', model: 'gemini-3-flash', api_key_secret: 'GOOGLE_KEY' }],
   speech_to_text: [{ provider: 'deepgram', model: 'nova-3', api_key_secret: 'DEEPGRAM_KEY' }],
   text_to_speech: [
     { provider: 'elevenlabs', voice: '21m00Tcm4TlvDq8ikWAM', model: null, api_key_secret: 'ELEVENLABS_KEY' },

@@ -11,10 +11,10 @@ export type Patch = NonNullable<
 type Tool = Schemas['Tool']
 type Filler = Tool['filler']
 
-/** Of all kinds of models; each kind takes what it has. */
-export interface BrainDraft {
+/** The fields of every provider; each provider reads its own. */
+export interface LlmDraft {
   key: string
-  kind: Project['brain']['kind']
+  provider: Project['llm']['provider']
   base_url: string
   model: string
   voice: string
@@ -69,8 +69,8 @@ export interface Draft extends Kept {
   max_call_seconds: number | ''
   ring_timeout_seconds: number | ''
   voicemail: { action: Project['voicemail']['action']; text: string }
-  brain: BrainDraft
-  brain_fallback: BrainDraft[]
+  llm: LlmDraft
+  llm_fallback: LlmDraft[]
   speech_to_text: SttDraft[]
   text_to_speech: TtsDraft[]
   extraction: SchemaDraft
@@ -81,13 +81,13 @@ export type Key = keyof Draft & keyof Patch
 
 // ---- from the API ----
 
-const brainDraft = (brain: Project['brain']): BrainDraft => ({
+const llmDraft = (llm: Project['llm']): LlmDraft => ({
   key: nextKey(),
-  kind: brain.kind,
-  base_url: 'base_url' in brain ? brain.base_url : '',
-  model: 'model' in brain ? brain.model : '',
-  voice: ('voice' in brain ? brain.voice : null) ?? '',
-  api_key_secret: ('api_key_secret' in brain ? brain.api_key_secret : null) ?? '',
+  provider: llm.provider,
+  base_url: 'base_url' in llm ? llm.base_url : '',
+  model: 'model' in llm ? llm.model : '',
+  voice: ('voice' in llm ? llm.voice : null) ?? '',
+  api_key_secret: ('api_key_secret' in llm ? llm.api_key_secret : null) ?? '',
 })
 
 function fillerDraft(filler: Filler): FillerDraft {
@@ -132,8 +132,8 @@ export function toDraft(project: Project): Draft {
     goal: project.goal ?? '',
     caller_id: project.caller_id ?? '',
     voicemail: { action: project.voicemail.action, text: 'text' in project.voicemail ? project.voicemail.text : '' },
-    brain: brainDraft(project.brain),
-    brain_fallback: project.brain_fallback.map(brainDraft),
+    llm: llmDraft(project.llm),
+    llm_fallback: project.llm_fallback.map(llmDraft),
     speech_to_text: project.speech_to_text.map(one => {
       const { voice: _voice, ...draft } = providerDraft(one)
       return { ...draft, model: draft.model ?? '' }
@@ -152,16 +152,16 @@ export function toDraft(project: Project): Draft {
 
 const orNull = (text: string) => (text.trim() === '' ? null : text)
 
-function brainOf({ kind, base_url, model, voice, api_key_secret }: BrainDraft): Project['brain'] {
-  switch (kind) {
+function llmOf({ provider, base_url, model, voice, api_key_secret }: LlmDraft): Project['llm'] {
+  switch (provider) {
     case 'scripted':
-      return { kind }
+      return { provider }
     case 'openai_compatible':
-      return { kind, base_url, model, api_key_secret: orNull(api_key_secret) }
+      return { provider, base_url, model, api_key_secret: orNull(api_key_secret) }
     case 'openai_realtime':
-      return { kind, model, voice: orNull(voice), api_key_secret }
+      return { provider, model, voice: orNull(voice), api_key_secret }
     default:
-      return { kind, model, api_key_secret }
+      return { provider, model, api_key_secret }
   }
 }
 
@@ -219,8 +219,8 @@ export function fromDraft(draft: Draft): Whole {
     max_call_seconds: Number(draft.max_call_seconds),
     ring_timeout_seconds: Number(draft.ring_timeout_seconds),
     voicemail: action === 'leave_message' ? { action, text } : { action },
-    brain: brainOf(draft.brain),
-    brain_fallback: draft.brain_fallback.map(brainOf) as Whole['brain_fallback'],
+    llm: llmOf(draft.llm),
+    llm_fallback: draft.llm_fallback.map(llmOf) as Whole['llm_fallback'],
     speech_to_text: draft.speech_to_text.map(sttOf),
     text_to_speech: draft.text_to_speech.map(ttsOf),
     extraction: schemaOf(draft.extraction) as Whole['extraction'],

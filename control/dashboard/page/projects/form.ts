@@ -29,8 +29,8 @@ export type Tab = (typeof TABS)[number]
 export const isTab = (value: string | null): value is Tab => TABS.some(tab => tab === value)
 
 const TAB_OF: Partial<Record<Key, Tab>> = {
-  brain: 'models',
-  brain_fallback: 'models',
+  llm: 'models',
+  llm_fallback: 'models',
   speech_to_text: 'models',
   text_to_speech: 'models',
   voice: 'models',

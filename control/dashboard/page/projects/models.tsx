@@ -3,30 +3,30 @@ import { Button, Paper, Select, SimpleGrid, Stack, Text, TextInput } from '@mant
 import { IconPlus } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
-import type { BrainDraft, SttDraft, TtsDraft } from './draft.ts'
+import type { LlmDraft, SttDraft, TtsDraft } from './draft.ts'
 import { useDraft } from './form.ts'
 import { ListButtons } from './list-buttons.tsx'
 import { nextKey } from './schema.ts'
 import { SecretField } from './secret-field.tsx'
 import { Section } from './section.tsx'
 
-const BRAINS = ['scripted', 'openai_compatible', 'anthropic', 'google', 'openai_realtime'] as const
-const TEXT_BRAINS = ['openai_compatible', 'anthropic', 'google'] as const
-const EARS = ['deepgram', 'yandex_speechkit'] as const
+const LLMS = ['scripted', 'openai_compatible', 'anthropic', 'google', 'openai_realtime'] as const
+const TEXT_LLMS = ['openai_compatible', 'anthropic', 'google'] as const
+const STT = ['deepgram', 'yandex_speechkit'] as const
 const VOICES = ['elevenlabs', 'cartesia', 'openai', 'yandex_speechkit'] as const
 const MOST = 3
 
 export default function ModelsTab() {
   const { t } = useTranslation('projects')
-  const { brain } = useDraft().values
+  const { llm } = useDraft().values
   return (
     <Stack>
-      <Section title={t('models.brain')} hint={t('models.brainHint')}>
-        <BrainFields path="brain" kinds={BRAINS} />
-        {brain.kind !== 'scripted' && <Fallbacks />}
+      <Section title={t('models.llm')} hint={t('models.llmHint')}>
+        <LlmFields path="llm" kinds={LLMS} />
+        {llm.provider !== 'scripted' && <Fallbacks />}
       </Section>
-      <Section title={t('models.ears')} hint={t('models.earsHint')}>
-        <Ears />
+      <Section title={t('models.stt')} hint={t('models.sttHint')}>
+        <SttProviders />
       </Section>
       <Section title={t('models.voice')} hint={t('models.voiceHint')}>
         <Voices />
@@ -35,36 +35,36 @@ export default function ModelsTab() {
   )
 }
 
-/** What the kind of a model is called: names of their makers are the same in all languages. */
+/** Names of providers; vendors' names are the same in every language. */
 function useKinds() {
   const { t } = useTranslation('projects')
-  type Kind = BrainDraft['kind'] | SttDraft['provider'] | TtsDraft['provider']
+  type Kind = LlmDraft['provider'] | SttDraft['provider'] | TtsDraft['provider']
   return (kinds: readonly Kind[]) => kinds.map(value => ({ value, label: t(`kinds.${value}`) }))
 }
 
-interface BrainFieldsProps {
+interface LlmFieldsProps {
   path: string
-  kinds: readonly BrainDraft['kind'][]
+  kinds: readonly LlmDraft['provider'][]
 }
 
-function BrainFields({ path, kinds }: BrainFieldsProps) {
+function LlmFields({ path, kinds }: LlmFieldsProps) {
   const { t } = useTranslation('projects')
   const form = useDraft()
   const choices = useKinds()
-  const kind = form.getInputProps(`${path}.kind`).value as BrainDraft['kind']
+  const provider = form.getInputProps(`${path}.provider`).value as LlmDraft['provider']
   return (
     <>
       <SimpleGrid cols={{ base: 1, sm: 2 }} style={{ alignItems: 'start' }}>
         <Select
           allowDeselect={false}
-          label={t('fields.kind')}
+          label={t('fields.provider')}
           data={choices(kinds)}
-          {...form.getInputProps(`${path}.kind`)}
+          {...form.getInputProps(`${path}.provider`)}
         />
-        {kind !== 'scripted' && (
+        {provider !== 'scripted' && (
           <TextInput required maxLength={200} label={t('fields.model')} {...form.getInputProps(`${path}.model`)} />
         )}
-        {kind === 'openai_compatible' && (
+        {provider === 'openai_compatible' && (
           <TextInput
             required
             type="url"
@@ -73,26 +73,28 @@ function BrainFields({ path, kinds }: BrainFieldsProps) {
             {...form.getInputProps(`${path}.base_url`)}
           />
         )}
-        {kind === 'openai_realtime' && (
+        {provider === 'openai_realtime' && (
           <TextInput maxLength={200} label={t('fields.model_voice')} {...form.getInputProps(`${path}.voice`)} />
         )}
       </SimpleGrid>
-      {(kind === 'scripted' || kind === 'openai_realtime') && (
+      {(provider === 'scripted' || provider === 'openai_realtime') && (
         <Text size="sm" c="dimmed">
-          {t(`hints.${kind}`)}
+          {t(`hints.${provider}`)}
         </Text>
       )}
-      {kind !== 'scripted' && <SecretField path={`${path}.api_key_secret`} required={kind !== 'openai_compatible'} />}
+      {provider !== 'scripted' && (
+        <SecretField path={`${path}.api_key_secret`} required={provider !== 'openai_compatible'} />
+      )}
     </>
   )
 }
 
 interface ProvidersProps {
-  path: 'brain_fallback' | 'speech_to_text' | 'text_to_speech'
+  path: 'llm_fallback' | 'speech_to_text' | 'text_to_speech'
   /** Of an entry of the list. */
   title: (index: number) => string
   add: string
-  fresh: () => BrainDraft | SttDraft | TtsDraft
+  fresh: () => LlmDraft | SttDraft | TtsDraft
   children: (path: string, index: number) => ReactNode
 }
 
@@ -137,17 +139,17 @@ function Fallbacks() {
   const { t } = useTranslation('projects')
   return (
     <Providers
-      path="brain_fallback"
+      path="llm_fallback"
       title={index => t('models.fallback', { place: index + 1 })}
       add={t('models.addFallback')}
-      fresh={() => ({ ...blank(), kind: 'openai_compatible' })}
+      fresh={() => ({ ...blank(), provider: 'openai_compatible' })}
     >
-      {path => <BrainFields path={path} kinds={TEXT_BRAINS} />}
+      {path => <LlmFields path={path} kinds={TEXT_LLMS} />}
     </Providers>
   )
 }
 
-function Ears() {
+function SttProviders() {
   const { t } = useTranslation('projects')
   const form = useDraft()
   const choices = useKinds()
@@ -165,7 +167,7 @@ function Ears() {
             <Select
               allowDeselect={false}
               label={t('fields.provider')}
-              data={choices(EARS)}
+              data={choices(STT)}
               {...form.getInputProps(`${path}.provider`)}
             />
             {list[index]?.provider === 'deepgram' && (

@@ -1,6 +1,6 @@
 /** What is wrong with a draft before it is sent, by the path that the form has for it; the server judges again. */
 import { isOwnTool } from '../../../../media/contract/own-tools.ts'
-import type { BrainDraft, Draft, FillerDraft, ToolDraft, TransferDraft } from './draft.ts'
+import type { Draft, FillerDraft, LlmDraft, ToolDraft, TransferDraft } from './draft.ts'
 import { problemsOf, type SchemaDraft, type SchemaProblem } from './schema.ts'
 
 export type Fault = SchemaProblem | 'toolName' | 'ownTool' | 'toolUrl' | 'url' | 'header' | 'phone' | 'sip' | 'secret'
@@ -20,13 +20,13 @@ function isToolUrl(text: string): boolean {
 
 const within = (path: string, found: Found): Found => found.map(([inner, fault]) => [`${path}.${inner}`, fault])
 
-function brainFaults(path: string, brain: BrainDraft): Found {
-  if (brain.kind === 'scripted') return []
-  const open = brain.kind === 'openai_compatible'
+function llmFaults(path: string, llm: LlmDraft): Found {
+  if (llm.provider === 'scripted') return []
+  const open = llm.provider === 'openai_compatible'
   return [
-    ...(open && !isHttp(brain.base_url) ? ([[`${path}.base_url`, 'url']] as Found) : []),
-    ...missing(`${path}.model`, brain.model),
-    ...(!open && blank(brain.api_key_secret) ? ([[`${path}.api_key_secret`, 'secret']] as Found) : []),
+    ...(open && !isHttp(llm.base_url) ? ([[`${path}.base_url`, 'url']] as Found) : []),
+    ...missing(`${path}.model`, llm.model),
+    ...(!open && blank(llm.api_key_secret) ? ([[`${path}.api_key_secret`, 'secret']] as Found) : []),
   ]
 }
 
@@ -92,8 +92,8 @@ export function faultsOf(draft: Draft): Found {
     ...missing('max_call_seconds', draft.max_call_seconds),
     ...missing('ring_timeout_seconds', draft.ring_timeout_seconds),
     ...(voicemail.action === 'leave_message' ? missing('voicemail.text', voicemail.text) : []),
-    ...brainFaults('brain', draft.brain),
-    ...draft.brain_fallback.flatMap((brain, index) => brainFaults(`brain_fallback.${index}`, brain)),
+    ...llmFaults('llm', draft.llm),
+    ...draft.llm_fallback.flatMap((llm, index) => llmFaults(`llm_fallback.${index}`, llm)),
     ...draft.speech_to_text.flatMap((one, index) => providerFaults(`speech_to_text.${index}`, one)),
     ...draft.text_to_speech.flatMap((one, index) => providerFaults(`text_to_speech.${index}`, one)),
     ...schemaFaults('extraction', draft.extraction),

@@ -1,5 +1,5 @@
 /**
- * LiveKit Agents as a peer of the conversation's benchmark: agents in rooms, with ears, voice and brain that take no time.
+ * LiveKit Agents as a peer of the conversation's benchmark: agents in rooms, with ears, voice and language model that take no time.
  * Runs in the cache, beside its packages. Arguments: the bench's `rpc.ts`, `shortest` or `stock`.
  */
 import { initializeLogger, LLM, LLMStream, stt, tts, VAD, VADEventType, VADStream, voice } from '@livekit/agents'
@@ -65,13 +65,13 @@ class Hearing extends stt.SpeechStream {
   }
 }
 
-class Brain extends LLM {
+class TestLlm extends LLM {
   constructor(text) {
     super()
     this.text = text
   }
   label() {
-    return 'brain'
+    return 'llm'
   }
   chat(request) {
     return new Thought(this, request)
@@ -79,13 +79,13 @@ class Brain extends LLM {
 }
 
 class Thought extends LLMStream {
-  constructor(brain, { chatCtx, toolCtx, connOptions }) {
-    super(brain, {
+  constructor(llm, { chatCtx, toolCtx, connOptions }) {
+    super(llm, {
       chatCtx,
       toolCtx,
       connOptions: connOptions ?? { maxRetry: 0, retryIntervalMs: 0, timeoutMs: 10_000 },
     })
-    this.text = brain.text
+    this.text = llm.text
   }
   async run() {
     this.queue.put({ id: 'thought', delta: { role: 'assistant', content: this.text } })
@@ -218,7 +218,7 @@ serve({
     await room.connect(url, token, { autoSubscribe: true, dynacast: false })
     const { greeting, answer } = TEXTS[length]
     const session = new voice.AgentSession({
-      ...{ stt: new Ears(), llm: new Brain(answer), tts: new Voice() },
+      ...{ stt: new Ears(), llm: new TestLlm(answer), tts: new Voice() },
       ...settings(),
       ...{ userAwayTimeout: null, ttsTextTransforms: null },
     })
