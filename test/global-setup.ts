@@ -35,7 +35,7 @@ const somePort = () => randomInt(33_000, 60_000)
 const tell = (text: string) => console.error(text)
 
 /** Ends when our end of its pipe closes, whatever closed it, and takes the servers along. */
-function startUndertaker(folder: string, pids: number[]): ChildProcess {
+function startCleanupWatchdog(folder: string, pids: number[]): ChildProcess {
   const script = `cat >/dev/null; kill -INT ${pids.join(' ')} 2>/dev/null; sleep 2; rm -rf '${folder}'`
   const child = spawn('sh', ['-c', script], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
   child.unref()
@@ -58,9 +58,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
     PARLEY_TEST_REDIS_URL ? null : startRedis(options('redis')),
   ])
   const children = [postgres?.child, redis?.child].filter(child => child !== undefined)
-  const undertaker =
+  const watchdog =
     children.length > 0
-      ? startUndertaker(
+      ? startCleanupWatchdog(
           folder,
           children.map(child => child.pid),
         )
@@ -75,7 +75,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('redisUrl', PARLEY_TEST_REDIS_URL ?? redis!.url)
   return async () => {
     await Promise.all(children.map(child => child.stop()))
-    undertaker?.kill()
+    watchdog?.kill()
     await rm(folder, { recursive: true, force: true })
   }
 }

@@ -2,7 +2,7 @@
 import type { AskHandlers, Taker } from '../../media/bus/control-bus.ts'
 import type { BusEvent, CallEvent, EngineEvent } from '../../media/contract/messages.ts'
 import { traced } from '../../media/shared/tracing.ts'
-import { sweepDeeds } from '../access/audit/service.ts'
+import { sweepAuditEntries } from '../access/audit/service.ts'
 import { deleteExpired } from '../access/sessions/sql.ts'
 import { type Deps, wallDate } from '../deps.ts'
 import { answerSearch } from '../knowledge/search.ts'
@@ -27,7 +27,7 @@ import { bridgeCall } from '../telephony/calls/bridge.ts'
 import { finish, finishLost, finishUnanswered } from '../telephony/calls/finish.ts'
 import { noteRecording } from '../telephony/calls/recording.ts'
 import type { CallStatus } from '../telephony/calls/schema.ts'
-import { lookSoon } from '../telephony/realtime/look.ts'
+import { reconcileSoon } from '../telephony/realtime/look.ts'
 import { closeDialogue, deleteOldSessions } from '../telephony/realtime/sql.ts'
 import { deleteOldTraces } from '../telephony/trace/sql.ts'
 import { noteTrunkStatus } from '../telephony/trunks/service.ts'
@@ -137,7 +137,7 @@ async function handleCallEvent(deps: Deps, event: CallEvent): Promise<void> {
     if (event.type === 'call.closing') room = await closeDialogue(tx, call.id, new Date(event.at), event.reason)
   })
   if (dialed) deps.meters?.calls.dialed.add()
-  lookSoon(deps, room)
+  reconcileSoon(deps, room)
 }
 
 /** Progress is in the row already. */
@@ -153,11 +153,11 @@ function storedEvent(event: Exclude<CallEvent, { type: 'call.ended' | 'dtmf.rece
 export async function sweepOverdue(deps: Deps): Promise<void> {
   for (const { id, direction } of await selectOverdue(deps.sql, wallDate(deps))) {
     if (!(await deps.bus.withdraw(id))) continue // an engine has it; its lease decides from here
-    await finishUntaken(deps, { id, direction })
+    await finishUnclaimed(deps, { id, direction })
   }
 }
 
-const finishUntaken = (deps: Deps, { id, direction }: Pick<CallRow, 'id' | 'direction'>) =>
+const finishUnclaimed = (deps: Deps, { id, direction }: Pick<CallRow, 'id' | 'direction'>) =>
   finishUnanswered(deps, id, 'failed', direction === 'in' ? 'engine_lost' : 'queue_expired')
 
 /** Calls that were taken, and nobody has said so: who took them may have died before the first word. */
@@ -210,7 +210,7 @@ export function createReaper(deps: Deps): { sweep(): Promise<void> } {
         missing.set(id, since)
         if (now - since < deps.config.reap_after_ms) continue
         const left = withdrawn.get(id)
-        if (left) await finishUntaken(deps, left)
+        if (left) await finishUnclaimed(deps, left)
         else if (await finishLost(deps, id)) deps.log.warn({ call_id: id }, 'call without a living engine was closed')
         missing.delete(id)
       }
@@ -227,7 +227,7 @@ const SESSIONS_KEPT_MS = DAY_MS
 
 export async function sweepOld(deps: Deps): Promise<void> {
   await forgetOldKeys(deps)
-  await sweepDeeds(deps)
+  await sweepAuditEntries(deps)
   await deleteExpired(deps.sql, wallDate(deps))
   await deleteOldEvents(deps.sql, new Date(deps.clock.wall() - EVENTS_KEPT_MS))
   await deleteOldTraces(deps.sql, new Date(deps.clock.wall() - TRACES_KEPT_MS))

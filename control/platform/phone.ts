@@ -73,7 +73,7 @@ interface PrefixedPlan {
   defaultIDDPrefix(): string | 0 | undefined
 }
 
-export type Barred = 'emergency' | 'premium_rate' | 'satellite' | 'blocked_prefix' | 'destination_not_allowed'
+export type BlockedReason = 'emergency' | 'premium_rate' | 'satellite' | 'blocked_prefix' | 'destination_not_allowed'
 
 /** Beginnings of numbers. `destinations`: the only ones that an account calls; empty or left out: all. */
 export interface DialingLimits {
@@ -110,7 +110,7 @@ const longest = (phone: string, prefixes: readonly string[]) =>
  * Why a number is not dialled; null when it is. Of a blocked and an allowed prefix the longer decides; an allowed one
  * also opens premium-rate numbers, and nothing opens emergency numbers.
  */
-export function barredAs(phone: string, rules: DialingLimits): Barred | null {
+export function blockedReason(phone: string, rules: DialingLimits): BlockedReason | null {
   const number = parsePhoneNumberFromString(phone)
   if (number && !number.isValid()) {
     // Switches route an emergency code as soon as they have read it and ignore the digits after it.

@@ -4,14 +4,14 @@
  */
 import { appendFile, mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { EventJournal } from '../../media/ports/event-outbox.ts'
+import type { EventOutbox } from '../../media/ports/event-outbox.ts'
 import type { Log } from '../../media/shared/log.ts'
 import { inOrder } from './in-order.ts'
 
 const ENDING = '.ndjson'
 
 /** `folder`: of engines of one name, of which there is one at a time. */
-export function openEventJournal(folder: string, startedMs: number, log: Log): EventJournal {
+export function openEventOutbox(folder: string, startedMs: number, log: Log): EventOutbox {
   const name = `${String(startedMs).padStart(15, '0')}-${process.pid}${ENDING}`
   const file = join(folder, name)
   const next = inOrder(log, 'events that are due cannot be kept on disk')

@@ -282,12 +282,12 @@ const dataCommands: Record<string, Command> = {
 export async function runAudited(name: string, command: Command, context: Context): Promise<Result> {
   if (!command.changes) return command.run(context)
   const { deps, args } = context
-  const deed = byOperator(name.replaceAll('-', '_'))
+  const entry = byOperator(name.replaceAll('-', '_'))
   const ownerId = name === 'revoke-key' ? await ownerOfKey(deps, args[0]!) : args[0] && (await idOf(deps, args[0]))
-  if (ownerId) return audited(deps, ownerId, deed, () => command.run(context))
+  if (ownerId) return audited(deps, ownerId, entry, () => command.run(context))
   const result = await command.run(context)
   const { id } = result.json as { id?: string }
-  if (name === 'create-account' && id) await noteDone(deps.sql, deps, id, deed)
+  if (name === 'create-account' && id) await noteDone(deps.sql, deps, id, entry)
   return result
 }
 

@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { loadOpus } from '../../media/audio/opus.ts'
 import { createEngineBus } from '../../media/bus/engine-bus.ts'
-import { type Desk, openDesk, SHED } from '../../media/call/call-manager.ts'
+import { type CallManager, openCallManager, SHED } from '../../media/call/call-manager.ts'
 import { createSealer } from '../../media/contract/seal.ts'
 import { createSpeechClient } from '../../media/models/speech/client.ts'
 import type { InboundOffer } from '../../media/ports/inbound.ts'
@@ -16,12 +16,12 @@ import { mayReach } from '../../media/shared/addresses.ts'
 import type { Clock } from '../../media/shared/clock.ts'
 import type { Log } from '../../media/shared/log.ts'
 import { selfSigned } from '../../sip/server/self-signed.ts'
-import { needsKeeper, openEdge } from '../../sip/trunk/edge.ts'
+import { needsOwner, openEdge } from '../../sip/trunk/edge.ts'
 import { writeAllowedSources } from '../adapters/allowed-sources.ts'
 import { createBlobs, spoolFolder } from '../adapters/blobs.ts'
 import { systemClock } from '../adapters/clock.ts'
 import { createEdgeLog } from '../adapters/edge-log.ts'
-import { openEventJournal } from '../adapters/event-outbox.ts'
+import { openEventOutbox } from '../adapters/event-outbox.ts'
 import { createLog } from '../adapters/log.ts'
 import { openMetrics } from '../adapters/metrics.ts'
 import { keepOpenCalls } from '../adapters/open-calls.ts'
@@ -43,8 +43,8 @@ await runUntilStopped('engine', async hurry => {
   const redis = openRedis(required(config.REDIS_URL, 'REDIS_URL'), log)
   const sealer = createSealer(config.secret)
   const engine = config.ENGINE_NAME
-  const journal = openEventJournal(join(spoolFolder(config), 'events'), clock.wall(), log)
-  const bus = createEngineBus({ redis, sealer, engine, clock, log, journal, prefix: config.REDIS_PREFIX })
+  const outbox = openEventOutbox(join(spoolFolder(config), 'events'), clock.wall(), log)
+  const bus = createEngineBus({ redis, sealer, engine, clock, log, outbox, prefix: config.REDIS_PREFIX })
   await bus.recover()
   const directory = await bus.trunks()
   const softphones = config.SOFTPHONES === 'on' ? await bus.softphones() : null
@@ -66,7 +66,7 @@ await runUntilStopped('engine', async hurry => {
   const drainMs = config.ENGINE_DRAIN_SECONDS * 1000
   const counted = await openMetrics(config)
   const spans = await openTracing(config, { name: 'engine', instance: engine, clock, log })
-  let desk: Desk | null = null
+  let callManager: CallManager | null = null
   const edge = openEdge({
     host: required(config.DRACHTIO_HOST, 'DRACHTIO_HOST'),
     port: config.DRACHTIO_PORT,
@@ -81,8 +81,8 @@ await runUntilStopped('engine', async hurry => {
     clock,
     log,
     listening: false,
-    onState: () => desk?.look(),
-    onOffer: (offer: InboundOffer) => (desk ? desk.offer(offer) : offer.reject('not_ready')),
+    onState: () => callManager?.look(),
+    onOffer: (offer: InboundOffer) => (callManager ? callManager.offer(offer) : offer.reject('not_ready')),
     mayRegister: id => leases.holds(id),
     pace: bus.pace,
     metrics: counted.metrics,
@@ -104,7 +104,7 @@ await runUntilStopped('engine', async hurry => {
   const wanted = () =>
     directory
       .all()
-      .filter(needsKeeper)
+      .filter(needsOwner)
       .map(({ id }) => id)
   const leases = bus.trunkLeases({ wanted, onChange: () => edge.syncRegistrations() })
   directory.onChange(() => void leases.sync())
@@ -120,12 +120,12 @@ await runUntilStopped('engine', async hurry => {
     labels: { why: SHED },
   })
   const gauge = (name: string, help: string, read: () => number) => counted.metrics.gaugeFrom({ name, help }, read)
-  gauge('parley_calls', 'Calls of this engine.', () => desk?.calls() ?? 0)
+  gauge('parley_calls', 'Calls of this engine.', () => callManager?.calls() ?? 0)
   gauge('parley_calls_capacity', 'Calls that it takes at once.', () => config.ENGINE_CAPACITY)
   gauge('parley_signalling_up', '1 while the SIP server is there.', () => Number(edge.isUp()))
   const rooms = config.LIVEKIT_URL ? await openRooms({ clock, pacer, log }) : null
   goFirst(log)
-  desk = await openDesk({
+  callManager = await openCallManager({
     bus,
     sealer,
     dialer: edge.dialer,
@@ -150,8 +150,8 @@ await runUntilStopped('engine', async hurry => {
     ready: { engine, hears: speech.hears(), metrics: counted.port },
     drainMs,
     async stop() {
-      if (drainMs > 0) await desk?.drain(drainMs, hurry)
-      await desk?.close(GRACE_MS)
+      if (drainMs > 0) await callManager?.drain(drainMs, hurry)
+      await callManager?.close(GRACE_MS)
       await recorder.close()
       await edge.close()
       await leases.stop()

@@ -25,7 +25,7 @@ import { ensureEmbeddingModel } from '../models/embedding/model.ts'
 import { ensureModels, modelsFolder } from '../models/offline-speech.ts'
 import { ensureWhisper, whisperPath } from '../models/whisper.ts'
 import { ensureDashboard } from '../tools/dashboard.ts'
-import { createTeller, ensurePrograms } from '../tools/prepare.ts'
+import { createReporter, ensurePrograms } from '../tools/prepare.ts'
 import { buildControlParts } from '../wiring/parts.ts'
 import { planRooms } from '../wiring/rooms.ts'
 
@@ -33,7 +33,7 @@ const { values: options } = parseArgs({
   options: { 'demo-only': { type: 'boolean', default: false }, 'no-demo': { type: 'boolean', default: false } },
 })
 
-const teller = createTeller()
+const reporter = createReporter()
 /** One Ctrl-C comes from the terminal, from npm and from set-up. */
 const SAME_SIGNAL_MS = 1000
 interface Part {
@@ -95,15 +95,16 @@ async function main(): Promise<boolean> {
   const home = await takeHome(config.home)
   running.push({ name: 'home', stop: async () => home.release() })
   await prepare(config)
-  const started = teller.step('Starting')
+  const started = reporter.step('Starting')
   const stack = await startStack(config, home)
   started(stack.parts.join(', '))
-  fetchRussianEars(config)
+  fetchRussianStt(config)
   console.log(
     `· REST on ${stack.baseUrl}/v1/public, SIP on ${stack.sip.host}:${stack.sip.port}${stack.hears ? '' : '; it cannot hear (see above)'}`,
   )
   const demo = !options['no-demo'] && mayReach(config.TRUNK_PRIVATE_HOSTS, '127.0.0.1')
-  if (!demo && !options['no-demo']) teller.say('No demo call: trunks may not be on this machine (TRUNK_PRIVATE_HOSTS).')
+  if (!demo && !options['no-demo'])
+    reporter.say('No demo call: trunks may not be on this machine (TRUNK_PRIVATE_HOSTS).')
   const ok = !demo || (await runDemoCall(stack.demo, stack.world))
   if (!ok) console.log(`\nThe demo call did not go as it should; ${home.logs} tells more.`)
   if (!options['demo-only']) printAddresses(stack, config)
@@ -117,23 +118,24 @@ async function prepare(config: Config): Promise<void> {
   const haveModels = existsSync(modelsFolder(config.cache))
   const missing = await ensurePrograms(
     [...needed, 'espeak-ng', ...(haveModels || config.SPEECH_PORT ? [] : ['python3', 'pip3'])],
-    teller,
+    reporter,
   )
   if (missing.includes('redis-server')) {
     throw new Error('redis-server is not installed, and only root can install it here. Install it, or set REDIS_URL.')
   }
   if (missing.includes('espeak-ng'))
-    teller.say('espeak-ng is not installed: languages other than English have no offline voice.')
+    reporter.say('espeak-ng is not installed: languages other than English have no offline voice.')
   if (config.EMBEDDINGS === 'auto' && !config.EMBEDDINGS_URL) {
-    const vectorless = await ensureEmbeddingModel(config.cache, teller)
-    if (vectorless) teller.say(`Knowledge is found by its words alone: the model is not here (${vectorless}).`)
+    const embeddingUnavailable = await ensureEmbeddingModel(config.cache, reporter)
+    if (embeddingUnavailable)
+      reporter.say(`Knowledge is found by its words alone: the model is not here (${embeddingUnavailable}).`)
   }
-  const unbuilt = await ensureDashboard(teller)
-  if (unbuilt) teller.say(`The dashboard is not here: ${unbuilt}`)
+  const unbuilt = await ensureDashboard(reporter)
+  if (unbuilt) reporter.say(`The dashboard is not here: ${unbuilt}`)
   if (config.SPEECH_PORT) return
-  const problem = await ensureModels(config.cache, teller)
+  const problem = await ensureModels(config.cache, reporter)
   if (problem) {
-    teller.say(
+    reporter.say(
       `The speech models are not here (${problem}). Calls work, but the agent cannot hear; keys on the telephone do.`,
     )
   }
@@ -153,7 +155,7 @@ interface Stack {
 }
 
 async function startStack(config: Config, home: Home): Promise<Stack> {
-  const { say: tell } = teller
+  const { say: tell } = reporter
   const watch = { tell, note: (pid: number) => home.note(pid) }
   const logFile = (name: string) => join(home.logs, `${name}.log`)
   const keep = (name: string, part: Part) => {
@@ -191,7 +193,7 @@ async function startStack(config: Config, home: Home): Promise<Stack> {
   const mail = showMail(mailFolder(config.home), text => tell(`A mail was sent:\n\n${text}`))
   running.push({ name: 'mail', stop: () => mail.stop() })
   const sip = await startSip(config, env, { logFile: logFile('sip-server'), watch, keep })
-  const hears = await startEars(config, env, { logFile: logFile('speech'), watch, keep })
+  const hears = await startSpeechRecognition(config, env, { logFile: logFile('speech'), watch, keep })
   const world = await onFreePort(8090, startWorld)
   running.push({ name: 'demo world', stop: () => world.close() })
   const phone = await startPhone(config, logFile('phone'), watch)
@@ -308,7 +310,7 @@ async function startSip(config: Config, env: Record<string, string>, { logFile, 
   return { host, port }
 }
 
-async function startEars(
+async function startSpeechRecognition(
   config: Config,
   env: Record<string, string>,
   { logFile, watch, keep }: Keeping,
@@ -351,15 +353,15 @@ function startPhone(config: Config, logFile: string, watch: Watch) {
 }
 
 /** 130 MB that an English installation does without: nothing waits for them. */
-function fetchRussianEars(config: Config): void {
-  if (config.SPEECH_PORT || config.RUSSIAN_EARS === 'off' || options['demo-only']) return
+function fetchRussianStt(config: Config): void {
+  if (config.SPEECH_PORT || config.RUSSIAN_STT === 'off' || options['demo-only']) return
   if (existsSync(whisperPath(config.cache))) return
   const fetching = new AbortController()
   running.push({ name: 'Russian ears', stop: async () => fetching.abort() })
   void ensureWhisper(config.cache, fetching.signal).then(problem => {
     if (stopping) return
-    if (problem) teller.say(`Russian is spoken but not understood: the model is not here (${problem}).`)
-    else teller.say('Russian is understood now, too.')
+    if (problem) reporter.say(`Russian is spoken but not understood: the model is not here (${problem}).`)
+    else reporter.say('Russian is understood now, too.')
   })
 }
 

@@ -10,12 +10,12 @@ import { ensureWhisper } from '../models/whisper.ts'
 import { allowedIn, auditPackages } from '../tools/audit.ts'
 import { ensureDashboard } from '../tools/dashboard.ts'
 import { runTests } from '../tools/lanes.ts'
-import { createTeller, ensureChromium, ensurePrograms } from '../tools/prepare.ts'
+import { createReporter, ensureChromium, ensurePrograms } from '../tools/prepare.ts'
 import { ensurePackages, LIVEKIT_CLIENT, SCHEMATHESIS } from '../tools/python.ts'
 
 /** The long form of the tests that have one; everything else is passed on to the test runner. */
 const full = process.argv.includes('--full')
-const teller = createTeller()
+const reporter = createReporter()
 const config = readConfig()
 
 const missing = await ensurePrograms(
@@ -32,30 +32,30 @@ const missing = await ensurePrograms(
     'python3',
     'pip3',
   ],
-  teller,
+  reporter,
 )
 if (missing.length > 0)
   fail(`These programs are needed by the tests and cannot be installed here: ${missing.join(', ')}.`)
-for (const program of await ensurePrograms(['rtpengine', 'linphonec'], teller))
-  teller.say(`${program} is not here, so the tests with it are skipped.`)
+for (const program of await ensurePrograms(['rtpengine', 'linphonec'], reporter))
+  reporter.say(`${program} is not here, so the tests with it are skipped.`)
 // Minutes where it must be built: beside all that follows.
 const rooms = ensureLiveKit()
 const chartTools = full ? ensureChartTools() : null
-const problem = await ensureModels(config.cache, teller)
+const problem = await ensureModels(config.cache, reporter)
 if (problem) fail(`The speech models are needed by the tests: ${problem}`)
 
-const deaf = await ensureWhisper(config.cache)
-if (deaf) fail(`The model for Russian is needed by the tests: ${deaf}`)
-const vectorless = await ensureEmbeddingModel(config.cache, teller)
-if (vectorless) fail(`The embedding model is needed by the tests: ${vectorless}`)
+const sttUnavailable = await ensureWhisper(config.cache)
+if (sttUnavailable) fail(`The model for Russian is needed by the tests: ${sttUnavailable}`)
+const embeddingUnavailable = await ensureEmbeddingModel(config.cache, reporter)
+if (embeddingUnavailable) fail(`The embedding model is needed by the tests: ${embeddingUnavailable}`)
 
 for (const packages of [SCHEMATHESIS, LIVEKIT_CLIENT]) {
-  const without = await ensurePackages(config.cache, packages, teller)
-  if (without) teller.say(`${packages.name} is not here, so its tests are skipped: ${without}`)
+  const without = await ensurePackages(config.cache, packages, reporter)
+  if (without) reporter.say(`${packages.name} is not here, so its tests are skipped: ${without}`)
 }
-if (!(await ensureChromium(teller))) teller.say('There is no Chromium here, so the tests of the pages are skipped.')
+if (!(await ensureChromium(reporter))) reporter.say('There is no Chromium here, so the tests of the pages are skipped.')
 
-const unbuilt = await ensureDashboard(teller)
+const unbuilt = await ensureDashboard(reporter)
 if (unbuilt) fail(`The dashboard cannot be built: ${unbuilt}`)
 
 if (!(await check('tsc', ['--noEmit'], 'Types'))) fail('The types do not fit.')
@@ -79,10 +79,10 @@ async function ensureLiveKit(): Promise<void> {
   const build = new AbortController()
   process.once('exit', () => build.abort())
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
-  teller.say('Building LiveKit, once; this takes some minutes')
+  reporter.say('Building LiveKit, once; this takes some minutes')
   const result = await buildLiveKit(config.cache, join(config.home, 'livekit-build.log'), build.signal)
-  if (typeof result === 'string') teller.say('LiveKit is built')
-  else teller.say(`LiveKit is not here (${result.missing}), so all tests of WebRTC are skipped.`)
+  if (typeof result === 'string') reporter.say('LiveKit is built')
+  else reporter.say(`LiveKit is not here (${result.missing}), so all tests of WebRTC are skipped.`)
 }
 
 /** Without them the chart is checked as text, not as what it becomes. */
@@ -90,12 +90,12 @@ async function ensureChartTools(): Promise<void> {
   const build = new AbortController()
   process.once('exit', () => build.abort())
   const result = await buildChartTools(config.cache, join(config.home, 'chart-tools.log'), build.signal)
-  if (typeof result === 'string') teller.say(`The chart is not rendered: ${result}`)
+  if (typeof result === 'string') reporter.say(`The chart is not rendered: ${result}`)
 }
 
 async function checkPackages(): Promise<void> {
   const folder = join(import.meta.dirname, '../..')
-  const done = teller.step('Known holes in packages')
+  const done = reporter.step('Known holes in packages')
   const audit = await auditPackages(folder, allowedIn(folder), new Date().toISOString().slice(0, 10))
   if (audit.kind === 'unanswered') return done(`not known, since the registry does not tell (${audit.why})`)
   done(audit.complaints.length === 0 ? undefined : 'failed')
@@ -104,7 +104,7 @@ async function checkPackages(): Promise<void> {
 }
 
 function check(command: string, args: string[], step: string): Promise<boolean> {
-  const done = teller.step(step)
+  const done = reporter.step(step)
   return new Promise(resolve => {
     const child = spawn(command, args, { stdio: ['ignore', 'inherit', 'inherit'] })
     child.once('error', error => fail(`${command} could not be started: ${error.message}`))

@@ -50,7 +50,7 @@ const Environment = z.object({
   /** A folder: what crosses the edges of each call is written there, for `npm run replay`. It holds all that was said. */
   EDGE_LOG_DIR: z.string().optional(),
   /** `off`: the model that understands Russian (130 MB) is not fetched. */
-  RUSSIAN_EARS: z.enum(['auto', 'off']).default('auto'),
+  RUSSIAN_STT: z.enum(['auto', 'off']).default('auto'),
   LIVEKIT_API_KEY: z.string().optional(),
   LIVEKIT_API_SECRET: z.string().optional(),
   /** Of the names of our rooms, where several installations share a LiveKit server. */

@@ -1,4 +1,4 @@
-/** Offline ears and voices: the models on disk, and the process that has loaded them. */
+/** Offline speech-to-text and voices: the models on disk, and the process that has loaded them. */
 import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
 import { Answer, createDecoder } from '../../media/models/speech/protocol.ts'
@@ -26,7 +26,7 @@ export function lookAtModels(config: Config): ModelsFound {
   const wantsEmbedding = config.EMBEDDINGS === 'auto' && !config.EMBEDDINGS_URL
   return {
     missing: missingModels(modelsFolder(config.cache)),
-    russian: existsSync(whisperPath(config.cache)) ? 'there' : config.RUSSIAN_EARS === 'off' ? 'not wanted' : 'missing',
+    russian: existsSync(whisperPath(config.cache)) ? 'there' : config.RUSSIAN_STT === 'off' ? 'not wanted' : 'missing',
     embedding: !wantsEmbedding ? 'not wanted' : hasEmbeddingModel(config.cache) ? 'there' : 'missing',
     espeak: onPath('espeak-ng'),
   }
@@ -40,7 +40,7 @@ export function judgeModels({ missing, russian, embedding, espeak }: ModelsFound
     findings.push(line.bad(`Models for ears and voice are not here (${missing.join(', ')}).`, todo))
   }
   if (russian === 'missing') {
-    findings.push(line.warn('The model that understands Russian is not here.', `${todo} Or set RUSSIAN_EARS=off.`))
+    findings.push(line.warn('The model that understands Russian is not here.', `${todo} Or set RUSSIAN_STT=off.`))
   }
   if (embedding === 'missing') {
     const text = 'The model for knowledge is not here: it is found by its words alone.'

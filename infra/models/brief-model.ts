@@ -3,7 +3,7 @@ import type { BriefModel } from '../../control/outreach/leads/brief/model.ts'
 import { createTextModel } from '../../media/models/text-model.ts'
 import { VendorError } from '../../media/models/vendor-error.ts'
 import type { Clock } from '../../media/shared/clock.ts'
-import { FENCE_RULE, fence } from '../../media/shared/untrusted.ts'
+import { markUntrusted, UNTRUSTED_RULE } from '../../media/shared/untrusted.ts'
 import type { Config } from '../config/config.ts'
 
 export interface BriefModelOptions {
@@ -22,10 +22,10 @@ export function createBriefModel({ config, clock }: BriefModelOptions): BriefMod
   return async ({ task, brief, schema, repair }, signal) => {
     const request = {
       system:
-        `${task} Answer by calling \`${TOOL}\` once, and say nothing else. ${FENCE_RULE}` +
+        `${task} Answer by calling \`${TOOL}\` once, and say nothing else. ${UNTRUSTED_RULE}` +
         (repair ? `\n\nYour last answer was refused: ${repair}. Mend it.` : ''),
       language: 'en',
-      messages: [{ role: 'caller' as const, text: fence('brief', brief) }],
+      messages: [{ role: 'caller' as const, text: markUntrusted('brief', brief) }],
       tools: [{ name: TOOL, description: 'What the brief says', parameters: schema }],
       today: new Date(clock.wall()),
     }

@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, w
 import { dirname, join } from 'node:path'
 import { gunzipSync, inflateRawSync } from 'node:zlib'
 import { missingModels } from '../../media/models/speech/sherpa.ts'
-import { run, type Teller } from '../tools/prepare.ts'
+import { type ProgressReporter, run } from '../tools/prepare.ts'
 
 export interface Source {
   name: string
@@ -47,12 +47,12 @@ const VERSION = 'models-1'
 export const modelsFolder = (cache: string) => join(cache, VERSION)
 
 /** Null when the models are there now, else why not, in words. */
-export async function ensureModels(cache: string, teller: Teller): Promise<string | null> {
+export async function ensureModels(cache: string, reporter: ProgressReporter): Promise<string | null> {
   const target = modelsFolder(cache)
   if (missingModels(target).length === 0) return null
   mkdirSync(cache, { recursive: true })
   const work = mkdtempSync(join(cache, 'models-work-'))
-  const done = teller.step('Fetching the speech models (about 120 MB, once)')
+  const done = reporter.step('Fetching the speech models (about 120 MB, once)')
   try {
     for (const source of Object.values(SOURCES)) await download(source, work)
     const made = join(work, 'made')

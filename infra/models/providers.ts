@@ -60,7 +60,7 @@ export type Providers = Pick<CallDeps, 'sttFor' | 'ttsFor' | 'llmFor' | 'realtim
 }
 
 /** Among several: two that hang must not use up the patience of one turn (6 s). */
-const EARS_DEADLINE_MS = 2000
+const STT_DEADLINE_MS = 2000
 /** Vendors that failed and were not asked again since; the oldest are forgotten. */
 const MOST_BREAKERS = 10_000
 
@@ -86,9 +86,9 @@ export function createProviders(options: ProvidersOptions): Providers {
     announcer: spokenOffline,
     sttFor(plan, secrets, tell) {
       if (plan.stt.length === 0) return offline.stt
-      const ears = plan.stt.map(one => earsOf(one, keyOf(secrets, one), options))
+      const stt = plan.stt.map(one => sttOf(one, keyOf(secrets, one), options))
       return fallbackStt(
-        distinct([...ears, { name: 'offline', id: 'offline/stt', stt: offline.stt }]),
+        distinct([...stt, { name: 'offline', id: 'offline/stt', stt: offline.stt }]),
         health(plan, tell),
       )
     },
@@ -143,13 +143,13 @@ const at = (baseUrl: string | undefined) => (baseUrl === undefined ? {} : { base
 const withModel = (model: string | null) => (model === null ? {} : { model })
 const noKey = (name: string) => new VendorError(name, 'unauthorized', 'its key is not among the secrets')
 
-// ---- ears ----
+// ---- speech-to-text ----
 
-function earsOf(plan: SttPlan, apiKey: string | null, { config, clock, log }: ProvidersOptions): SttProvider {
+function sttOf(plan: SttPlan, apiKey: string | null, { config, clock, log }: ProvidersOptions): SttProvider {
   const name = plan.provider
   const id = identify('stt', JSON.stringify(plan), apiKey)
-  if (apiKey === null) return { name, id, stt: deaf(name) }
-  const shared = { apiKey, clock, deadlineMs: EARS_DEADLINE_MS }
+  if (apiKey === null) return { name, id, stt: sttUnavailable(name) }
+  const shared = { apiKey, clock, deadlineMs: STT_DEADLINE_MS }
   switch (plan.provider) {
     case 'deepgram':
       return {
@@ -162,7 +162,7 @@ function earsOf(plan: SttPlan, apiKey: string | null, { config, clock, log }: Pr
   }
 }
 
-const deaf = (name: string): Stt => ({
+const sttUnavailable = (name: string): Stt => ({
   open: () => ({ push() {}, close() {}, transcribe: () => Promise.reject(noKey(name)) }),
 })
 

@@ -33,13 +33,13 @@ export interface Timeline {
   ended: boolean
 }
 
-interface Stretch {
+interface Utterance {
   fromMs: number
   toMs: number
 }
 
 export function measure({ said, heard, interruptedMs, understood, ended }: Timeline): Measured {
-  const stretches = stretchesOf(heard)
+  const stretches = utterancesOf(heard)
   const spoken = said.filter(({ kind }) => kind !== 'keys')
   const answers: number[] = []
   let unanswered = 0
@@ -72,7 +72,7 @@ export function measure({ said, heard, interruptedMs, understood, ended }: Timel
   }
 }
 
-function bargeIns(said: readonly Said[], stretches: readonly Stretch[], interruptedMs: readonly number[]) {
+function bargeIns(said: readonly Said[], stretches: readonly Utterance[], interruptedMs: readonly number[]) {
   const wanted = said.filter(({ kind }) => kind === 'over')
   const during = (one: Said) => (atMs: number) => atMs >= one.fromMs - SKEW_MS && atMs <= one.toMs + AFTER_MS
   const theirs = said.filter(({ kind }) => kind !== 'aside')
@@ -87,8 +87,8 @@ function bargeIns(said: readonly Said[], stretches: readonly Stretch[], interrup
   }
 }
 
-export function stretchesOf(heard: readonly number[]): Stretch[] {
-  const stretches: Stretch[] = []
+export function utterancesOf(heard: readonly number[]): Utterance[] {
+  const stretches: Utterance[] = []
   for (const atMs of heard) {
     const last = stretches.at(-1)
     if (last && atMs - last.toMs < GAP_MS) last.toMs = atMs

@@ -32,14 +32,14 @@ export async function startOwnStack(options: { toolsPort: number; tell(text: str
   const folder = mkdtempSync(join(tmpdir(), 'parley-simulate-'))
   chmodSync(folder, 0o755) // Postgres runs as its own user when we are root
   const children: Child[] = []
-  const undertaker = startUndertaker(folder)
+  const watchdog = startCleanupWatchdog(folder)
   const stop = async () => {
     for (const child of children.splice(0).reverse()) await child.stop().catch(() => {})
-    undertaker.done()
+    watchdog.done()
     rmSync(folder, { recursive: true, force: true })
   }
   try {
-    return { ...(await start(folder, children, undertaker.note, options)), stop }
+    return { ...(await start(folder, children, watchdog.note, options)), stop }
   } catch (error) {
     await stop()
     throw error
@@ -114,7 +114,7 @@ export async function startOwnSpeech(closers: (() => Promise<void>)[]): Promise<
 }
 
 /** Takes along what we started when we are killed: the end of its standard input tells. */
-function startUndertaker(folder: string) {
+function startCleanupWatchdog(folder: string) {
   const script = `pids=; while read pid; do pids="$pids $pid"; done; kill -INT $pids 2>/dev/null; sleep 2; rm -rf '${folder}'`
   const child = spawn('sh', ['-c', script], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
   child.unref()

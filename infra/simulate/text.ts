@@ -81,7 +81,7 @@ async function playPersona(
     const request = {
       system: `${CALLER_RULES}\n\n${caller.persona}`,
       language,
-      messages: otherSide(call.conversation.journal.turns),
+      messages: otherSide(call.conversation.transcript.turns),
       tools: [end],
       today: new Date(),
     }

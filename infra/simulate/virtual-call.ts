@@ -72,7 +72,7 @@ export class VirtualCall {
       clock: this.clock,
       log,
       vad: this.#vad(),
-      stt: this.#ears(),
+      stt: this.#stt(),
       tts: voice,
       llm: { respond: (request, signal) => this.#waitedFor(llm.respond(request, signal)), wrapUp: llm.wrapUp },
       fetch: request => this.#answer(request) ?? this.#counted(fetch(request)),
@@ -139,11 +139,11 @@ export class VirtualCall {
     const { goal, extraction } = plan
     const request = { ...this.conversation.request(), goal, extraction }
     const record = await wrapUpCall(llm, request, AbortSignal.timeout(60_000)).catch(() => null)
-    const { journal } = this.conversation
-    const { p50_ms, p95_ms } = journal.latency()
+    const { transcript } = this.conversation
+    const { p50_ms, p95_ms } = transcript.latency()
     return {
-      turns: journal.turns,
-      tools: journal.toolCalls,
+      turns: transcript.turns,
+      tools: transcript.toolCalls,
       events: this.#events,
       ended: this.#ended,
       latency: { p50_ms, p95_ms },
@@ -248,7 +248,7 @@ export class VirtualCall {
   }
 
   /** Hears the words that were said between two times, so far as they were said by then. */
-  #ears(): Stt {
+  #stt(): Stt {
     const heard = (fromMs: number, toMs: number) =>
       this.#said
         .flatMap(({ words, startMs, endMs }) => {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import type { Teller } from './prepare.ts'
+import type { ProgressReporter } from './prepare.ts'
 
 const root = join(import.meta.dirname, '../..')
 const folder = join(root, 'control', 'dashboard')
@@ -28,10 +28,10 @@ function state(): string {
 }
 
 /** Null, or why there is none. */
-export async function ensureDashboard(teller: Teller): Promise<string | null> {
+export async function ensureDashboard(reporter: ProgressReporter): Promise<string | null> {
   const wanted = state()
   if (existsSync(mark) && readFileSync(mark, 'utf8') === wanted) return null
-  const done = teller.step('Building the dashboard')
+  const done = reporter.step('Building the dashboard')
   try {
     // Only here: a built installation needs no build tool.
     const { build } = await import('vite')

@@ -3,13 +3,13 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-export interface Teller {
+export interface ProgressReporter {
   /** A step that takes time; returns what to call at its end. */
   step(text: string): (result?: string) => void
   say(text: string): void
 }
 
-export function createTeller(): Teller {
+export function createReporter(): ProgressReporter {
   /** A line that waits for its end; what is said meanwhile gets lines of its own. */
   let open: string | null = null
   return {
@@ -55,18 +55,18 @@ const CHROMIUMS = ['chromium', 'chromium-browser', 'google-chrome', 'google-chro
 /** The system's own, under whichever name; null: there is none. */
 export const findChromium = (): string | null => CHROMIUMS.map(pathOf).find(file => file !== null) ?? null
 
-export async function ensureChromium(teller: Teller): Promise<string | null> {
-  if (findChromium() === null) await ensurePrograms(['chromium'], teller)
+export async function ensureChromium(reporter: ProgressReporter): Promise<string | null> {
+  if (findChromium() === null) await ensurePrograms(['chromium'], reporter)
   return findChromium()
 }
 
 /** Programs that are still missing afterwards. */
-export async function ensurePrograms(programs: readonly string[], teller: Teller): Promise<string[]> {
+export async function ensurePrograms(programs: readonly string[], reporter: ProgressReporter): Promise<string[]> {
   const missing = programs.filter(program => !onPath(program))
   if (missing.length === 0) return []
   const packages = [...new Set(missing.flatMap(program => (PACKAGES[program] ?? program).split(' ')))]
   if (process.getuid?.() !== 0 || !onPath('apt-get')) return missing
-  const done = teller.step(`Installing ${packages.join(', ')}`)
+  const done = reporter.step(`Installing ${packages.join(', ')}`)
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
   const install = () => run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages], { env })
   let result = await install()

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { run, type Teller } from './prepare.ts'
+import { type ProgressReporter, run } from './prepare.ts'
 
 export interface Packages {
   /** For people. */
@@ -48,14 +48,18 @@ export const withPackages = (folder: string): NodeJS.ProcessEnv => ({
   PYTHONDONTWRITEBYTECODE: '1',
 })
 
-/** Null when they are there now, else why not, in words. Told when there is a teller. */
-export async function ensurePackages(cache: string, packages: Packages, teller?: Teller): Promise<string | null> {
+/** Null when they are there now, else why not, in words. Told when there is a progress reporter. */
+export async function ensurePackages(
+  cache: string,
+  packages: Packages,
+  reporter?: ProgressReporter,
+): Promise<string | null> {
   const folder = await folderOf(cache, packages)
   if (folder === null) return 'there is no Python'
   if (existsSync(folder)) return null
   mkdirSync(cache, { recursive: true })
   const work = mkdtempSync(join(cache, 'python-work-'))
-  const done = teller?.step(`Installing ${packages.name} (about ${packages.megabytes ?? 60} MB, once)`)
+  const done = reporter?.step(`Installing ${packages.name} (about ${packages.megabytes ?? 60} MB, once)`)
   try {
     // Into a folder: asks neither for python3-venv nor to change what the system manages.
     const pip = ['-m', 'pip', 'install', '--quiet', '--target', work]

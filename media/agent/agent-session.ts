@@ -3,13 +3,13 @@ import type { AnsweredBy, EndedReason } from '../contract/messages.ts'
 import type { LegSink } from '../ports/leg.ts'
 import type { LlmRequest } from '../ports/llm.ts'
 import type { Phrases } from './phrases.ts'
-import type { Journal } from './transcript.ts'
+import type { CallTranscript } from './transcript.ts'
 
 /** What people who follow a call do to its agent. */
-export type Operated = Pick<Talk, 'stepAside' | 'stepIn' | 'operatorSaid' | 'instruct'>
+export type Operated = Pick<AgentSession, 'stepAside' | 'stepIn' | 'operatorSaid' | 'instruct'>
 
-export interface Talk extends LegSink {
-  readonly journal: Journal
+export interface AgentSession extends LegSink {
+  readonly transcript: CallTranscript
   readonly phrases: Phrases
   /** The caller asked never to be called again. */
   readonly doNotCall: boolean
@@ -30,7 +30,7 @@ export interface Talk extends LegSink {
   instruct(text: string): void
   /** The far end is gone, since `atMs` if that is longer ago: whatever runs is given up. */
   stop(atMs?: number): void
-  /** After `stop`: what was running is in the journal. */
+  /** After `stop`: what was running is in the transcript. */
   settled(): Promise<void>
   /** For a text model: what was said, and in what circumstances. */
   request(): LlmRequest

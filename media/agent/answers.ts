@@ -9,14 +9,14 @@ import type { Log } from '../shared/log.ts'
 import type { Disclosure } from './disclosure.ts'
 import type { Phrases } from './phrases.ts'
 import { type Reply, startReply, type Voice } from './reply.ts'
-import type { Mouth } from './speech-output.ts'
+import type { SpeechOutput } from './speech-output.ts'
 import type { Toolbox, ToolStep } from './toolbox.ts'
 import { joinCallers } from './transcript.ts'
 
 export interface AnswersOptions {
   llm: Llm
   voice: Voice
-  mouth: Mouth
+  speechOutput: SpeechOutput
   toolbox: Toolbox
   disclosure: Disclosure
   phrases: Phrases
@@ -79,7 +79,7 @@ export class Answers {
     this.#speculative = null
   }
 
-  /** The caller's turn is in the journal and wants an answer. */
+  /** The caller's turn is in the transcript and wants an answer. */
   commit(): void {
     const prepared = this.#speculative
     this.#speculative = null
@@ -91,7 +91,7 @@ export class Answers {
     this.#step = null
     this.#stay('The caller spoke; the call goes on.')
     this.#giveUp()
-    this.#options.mouth.cut() // an answer that had not begun to sound
+    this.#options.speechOutput.cut() // an answer that had not begun to sound
     this.#wait()
     void this.#speak(prepared ?? this.#start(null), 0)
   }
@@ -101,8 +101,8 @@ export class Answers {
     if (this.#step) this.#muted = this.#reply
     else this.#giveUp()
     this.#stay('The caller spoke; the call goes on.')
-    this.#options.mouth.cut()
-    this.#options.mouth.settle()
+    this.#options.speechOutput.cut()
+    this.#options.speechOutput.settle()
   }
 
   /** Somebody else speaks: what runs is finished and noted, and nothing is said of it. */
@@ -124,7 +124,7 @@ export class Answers {
     this.#stay('The call was over.')
   }
 
-  /** After `abort`: a tool that was running is in the journal. The customer's side has been asked, so it belongs there. */
+  /** After `abort`: a tool that was running is in the transcript. The customer's side has been asked, so it belongs there. */
   async settled(): Promise<void> {
     await this.#finished
   }
@@ -132,21 +132,21 @@ export class Answers {
   /** `soundBusy`: the agent or the caller is talking. */
   tick(nowMs: number, soundBusy: boolean): void {
     if (this.#held) return
-    const { mouth, phrases, emit } = this.#options
+    const { speechOutput, phrases, emit } = this.#options
     this.#leaveIfDue(nowMs, soundBusy)
     if (this.#step?.running) {
       const filler = this.#step.takeFiller(soundBusy)
       if (!filler) return
       emit({ type: 'filler.spoken', ...filler })
-      mouth.say(filler.text, true)
-      mouth.finish()
+      speechOutput.say(filler.text, true)
+      speechOutput.finish()
       return
     }
     const waiting = this.#waiting
     if (!this.#reply || !waiting || waiting.bridged || soundBusy || nowMs - waiting.sinceMs < THINKING_MS) return
     waiting.bridged = true
-    mouth.say(phrases.oneMoment, true)
-    mouth.finish()
+    speechOutput.say(phrases.oneMoment, true)
+    speechOutput.finish()
   }
 
   #giveUp(): void {
@@ -168,11 +168,11 @@ export class Answers {
 
   /** Reads a reply to its end: what it says is queued, what it wants done is done. */
   async #speak(reply: Reply, round: number): Promise<void> {
-    const { mouth, toolbox, disclosure, phrases, log } = this.#options
+    const { speechOutput, toolbox, disclosure, phrases, log } = this.#options
     this.#reply = reply
     this.#voiced = reply
-    mouth.times = reply.times
-    if (disclosure.owed) mouth.say(disclosure.owed)
+    speechOutput.times = reply.times
+    if (disclosure.owed) speechOutput.say(disclosure.owed)
     const step = toolbox.step()
     let spoke = false
     try {
@@ -188,13 +188,13 @@ export class Answers {
           })
         } else if (reply !== this.#muted) {
           spoke = true
-          mouth.queue(item.text, item.sound)
+          speechOutput.queue(item.text, item.sound)
         }
       }
       if (reply.signal.aborted) return
       // A caller who has spoken is not left in silence.
       if (!spoke && step.empty && !step.leaving) throw new Error('the text model gave no answer')
-      if (!spoke && step.empty) mouth.say(phrases.goodbye)
+      if (!spoke && step.empty) speechOutput.say(phrases.goodbye)
       if (spoke) this.#failures = 0
     } catch (error) {
       if (step.empty) return this.#fail(reply, error)
@@ -205,8 +205,8 @@ export class Answers {
   }
 
   async #afterTools(step: ToolStep, spoke: boolean, round: number): Promise<void> {
-    const { mouth } = this.#options
-    mouth.finish()
+    const { speechOutput } = this.#options
+    speechOutput.finish()
     await this.#finished
     if (this.#over) return
     if (this.#held) {
@@ -230,25 +230,25 @@ export class Answers {
     this.#reply = next
     this.#step = null
     this.#wait()
-    await mouth.quiet()
+    await speechOutput.quiet()
     if (next !== this.#reply || next.signal.aborted || this.#over) return
     await this.#speak(next, round + 1)
   }
 
   /** All was said and done. */
   #end(step: ToolStep): void {
-    const { mouth, clock, onDone } = this.#options
+    const { speechOutput, clock, onDone } = this.#options
     this.#reply = null
     this.#step = null
-    mouth.finish()
+    speechOutput.finish()
     if (step.leaving) {
       const leaving: { step: ToolStep; quietMs: number | null } = { step, quietMs: null }
       this.#leaving = leaving
-      mouth.whenQuiet(() => {
+      speechOutput.whenQuiet(() => {
         leaving.quietMs = clock.now()
       })
     }
-    if (!mouth.active) onDone()
+    if (!speechOutput.active) onDone()
   }
 
   #leaveIfDue(nowMs: number, soundBusy: boolean): void {
@@ -266,16 +266,16 @@ export class Answers {
 
   #fail(reply: Reply, error: unknown): void {
     if (this.#over || reply !== this.#reply) return
-    const { log, mouth, phrases, endWith, onDone } = this.#options
+    const { log, speechOutput, phrases, endWith, onDone } = this.#options
     log.error({ err: error }, 'text model failed')
     this.#reply = null
     if (++this.#failures >= MAX_FAILURES) {
       endWith(phrases.outage, 'model_error')
       return
     }
-    mouth.say(phrases.trouble)
-    mouth.finish()
-    if (!mouth.active) onDone()
+    speechOutput.say(phrases.trouble)
+    speechOutput.finish()
+    if (!speechOutput.active) onDone()
   }
 }
 

@@ -3,12 +3,12 @@ import type { CallPlan } from '../contract/plan.ts'
 import type { LlmRequest, LlmTool } from '../ports/llm.ts'
 import type { Clock } from '../shared/clock.ts'
 import { localDate, systemPrompt, withInstructions } from './prompt.ts'
-import type { Journal } from './transcript.ts'
+import type { CallTranscript } from './transcript.ts'
 
 export interface BriefingOptions {
   plan: CallPlan
   clock: Clock
-  journal: Journal
+  transcript: CallTranscript
   tools(): LlmTool[]
 }
 
@@ -32,11 +32,11 @@ export class Briefing {
   }
 
   request(): LlmRequest {
-    const { plan, clock, journal, tools } = this.#options
+    const { plan, clock, transcript, tools } = this.#options
     return {
       system: this.system,
       language: plan.language,
-      messages: journal.messages(),
+      messages: transcript.messages(),
       tools: tools(),
       today: localDate(clock.wall(), plan.timezone),
     }

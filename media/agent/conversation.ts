@@ -13,20 +13,20 @@ import type { Stt, SttStream, Tts, Vad, VadStream, VoiceFrame } from '../ports/s
 import type { Clock } from '../shared/clock.ts'
 import type { Fetch } from '../shared/fetch.ts'
 import type { Log } from '../shared/log.ts'
-import type { Talk } from './agent-session.ts'
+import type { AgentSession } from './agent-session.ts'
 import { Answers, LAST_WORD_MS } from './answers.ts'
 import { Briefing } from './briefing.ts'
 import { Disclosure } from './disclosure.ts'
-import { EchoJudge, isOwnWords } from './echo.ts'
+import { EchoDetector, isOwnWords } from './echo.ts'
 import { type LoudnessState, listenLevel, quiet } from './loudness.ts'
 import { firstWords, Opening } from './opening.ts'
 import type { Abilities } from './own-tools.ts'
 import { type Phrases, phrasesFor } from './phrases.ts'
 import { Reader } from './reader.ts'
-import { Mouth } from './speech-output.ts'
+import { SpeechOutput } from './speech-output.ts'
 import { Subtitles } from './subtitles.ts'
 import { Toolbox } from './toolbox.ts'
-import { Journal } from './transcript.ts'
+import { CallTranscript } from './transcript.ts'
 import { initialTurn, POSTROLL_MS, stepTurn, type TurnEffect, type TurnInput, type TurnState } from './turn.ts'
 import { hear, silent, type VoiceState } from './voice.ts'
 
@@ -49,7 +49,7 @@ export interface ConversationOptions {
   show?(shown: Shown): void
   /** A conversation of this call that another agent had begun. */
   continues?: {
-    journal: Journal
+    transcript: CallTranscript
     briefing: Briefing
     answeredMs: number
     disclosure: Disclosure
@@ -68,16 +68,16 @@ const NO_SOUND_MS = 400
 /** So long after the agent's last frame its echo may still come. */
 const ECHO_TAIL_MS = 800
 
-export class Conversation implements Talk {
-  readonly journal: Journal
+export class Conversation implements AgentSession {
+  readonly transcript: CallTranscript
   readonly phrases: Phrases
   readonly #options: ConversationOptions
   readonly #briefing: Briefing
-  readonly #mouth: Mouth
+  readonly #speechOutput: SpeechOutput
   readonly #toolbox: Toolbox
   readonly #answers: Answers
-  readonly #echo: EchoJudge
-  /** Of what the caller says to what the ears take. */
+  readonly #echo: EchoDetector
+  /** Of what the caller says to what the speech-to-text take. */
   readonly #narrow: (frame: AudioFrame) => AudioFrame
   readonly #vad: VadStream
   readonly #stt: SttStream
@@ -102,8 +102,8 @@ export class Conversation implements Talk {
 
   constructor(options: ConversationOptions) {
     const { plan, sampleRate, clock, vad, stt, tts, log, continues } = options
-    const journal = continues?.journal ?? new Journal()
-    this.journal = journal
+    const transcript = continues?.transcript ?? new CallTranscript()
+    this.transcript = transcript
     this.#options = options
     this.phrases = phrasesFor(plan.language)
     this.#answeredMs = continues?.answeredMs ?? clock.now()
@@ -112,12 +112,12 @@ export class Conversation implements Talk {
     this.#turn = initialTurn(clock.now())
     const earRate = narrowRate(sampleRate)
     this.#narrow = createNarrower(sampleRate)
-    this.#echo = new EchoJudge(sampleRate, earRate)
+    this.#echo = new EchoDetector(sampleRate, earRate)
     this.#subtitles = continues?.subtitles ?? new Subtitles(options.show)
     const disclosure = continues?.disclosure ?? new Disclosure(plan.disclosure)
-    const shared = { clock, journal, answeredMs: this.#answeredMs, signal: this.#stopped.signal }
+    const shared = { clock, transcript, answeredMs: this.#answeredMs, signal: this.#stopped.signal }
     const voice = { tts, voice: plan.voice, language: plan.language }
-    this.#mouth = new Mouth({
+    this.#speechOutput = new SpeechOutput({
       ...shared,
       ...voice,
       sampleRate,
@@ -138,14 +138,14 @@ export class Conversation implements Talk {
       ...options,
       ...shared,
       phrases: this.phrases,
-      warm: text => void this.#mouth.warm(text),
+      warm: text => void this.#speechOutput.warm(text),
     })
     const tools = () => this.#toolbox.declared
-    this.#briefing = continues?.briefing ?? new Briefing({ plan, clock, journal, tools })
+    this.#briefing = continues?.briefing ?? new Briefing({ plan, clock, transcript, tools })
     this.#answers = new Answers({
       llm: options.llm,
       voice,
-      mouth: this.#mouth,
+      speechOutput: this.#speechOutput,
       toolbox: this.#toolbox,
       disclosure,
       phrases: this.phrases,
@@ -167,7 +167,8 @@ export class Conversation implements Talk {
   /** Begins to speak, at once or when it is known who answered. */
   start(): void {
     this.#turn = { ...this.#turn, agent: 'busy' }
-    if (this.#opening) for (const text of firstWords(this.#options.plan, this.phrases)) void this.#mouth.warm(text)
+    if (this.#opening)
+      for (const text of firstWords(this.#options.plan, this.phrases)) void this.#speechOutput.warm(text)
     else this.#greet()
   }
 
@@ -179,8 +180,8 @@ export class Conversation implements Talk {
   }
 
   #greet(): void {
-    for (const text of firstWords(this.#options.plan, this.phrases)) this.#mouth.say(text)
-    this.#mouth.finish()
+    for (const text of firstWords(this.#options.plan, this.phrases)) this.#speechOutput.say(text)
+    this.#speechOutput.finish()
   }
 
   #waitForAnswer(): Opening {
@@ -212,10 +213,10 @@ export class Conversation implements Talk {
 
   pull(atMs: number): Int16Array | null {
     this.#tick(this.#options.clock.now())
-    const pcm = this.#mouth.pull(atMs)
+    const pcm = this.#speechOutput.pull(atMs)
     this.#echo.played(pcm, atMs + FRAME_MS)
     if (pcm) this.#lastSoundMs = atMs
-    this.#subtitles.tick(this.#mouth, this.#answers.busy)
+    this.#subtitles.tick(this.#speechOutput, this.#answers.busy)
     return pcm
   }
 
@@ -269,10 +270,10 @@ export class Conversation implements Talk {
     if (this.#ending) return
     this.#ending = true
     this.#answers.abort()
-    this.#mouth.cut()
-    this.#mouth.say(text)
-    this.#mouth.finish()
-    this.#mouth.whenQuiet(() => this.#options.clock.after(LAST_WORD_MS, () => this.#options.onHangup(reason)))
+    this.#speechOutput.cut()
+    this.#speechOutput.say(text)
+    this.#speechOutput.finish()
+    this.#speechOutput.whenQuiet(() => this.#options.clock.after(LAST_WORD_MS, () => this.#options.onHangup(reason)))
   }
 
   stepAside(): boolean {
@@ -301,7 +302,7 @@ export class Conversation implements Talk {
 
   operatorSaid({ text, startMs, endMs }: { text: string; startMs: number; endMs: number }): void {
     const said = { text, started_ms: this.#fromAnswer(startMs), ended_ms: this.#fromAnswer(endMs) }
-    this.#emit({ type: 'turn.finished', turn: this.journal.operator(said), latency: null })
+    this.#emit({ type: 'turn.finished', turn: this.transcript.operator(said), latency: null })
   }
 
   instruct(text: string): void {
@@ -315,14 +316,14 @@ export class Conversation implements Talk {
     this.#stoppedMs = atMs ?? this.#options.clock.now()
     this.#ending = true
     this.#stopped.abort()
-    this.#mouth.cut()
+    this.#speechOutput.cut()
     this.#answers.abort()
-    this.#mouth.settle()
+    this.#speechOutput.settle()
     this.#vad.close()
     this.#stt.close()
   }
 
-  /** After `stop`: what was running is in the journal. */
+  /** After `stop`: what was running is in the transcript. */
   settled(): Promise<void> {
     return this.#answers.settled()
   }
@@ -355,10 +356,10 @@ export class Conversation implements Talk {
         this.#commit(effect)
         return
       case 'pause':
-        this.#mouth.pause()
+        this.#speechOutput.pause()
         return
       case 'resume':
-        this.#mouth.resume()
+        this.#speechOutput.resume()
         return
       case 'cut':
         this.#answers.cut()
@@ -383,15 +384,15 @@ export class Conversation implements Talk {
   }
 
   #sayAside(text: string): void {
-    this.#mouth.say(text)
-    this.#mouth.finish()
+    this.#speechOutput.say(text)
+    this.#speechOutput.finish()
   }
 
   async #transcribe(fromMs: number, toMs: number): Promise<void> {
     // Who repeats our words after us confirms them; an echo ends with our sound, or little later.
     const mayEcho = toMs - POSTROLL_MS - this.#lastSoundMs < ECHO_TAIL_MS
     const { text, failed } = await this.#reader.read(fromMs, toMs)
-    const echo = mayEcho && isOwnWords(text, this.#mouth.saying)
+    const echo = mayEcho && isOwnWords(text, this.#speechOutput.saying)
     if (!echo && this.#turn.caller) this.#subtitles.heard([this.#turn.caller.said, text])
     this.#feed({ type: 'hypothesis', toMs, text, failed, echo, atMs: this.#options.clock.now() })
   }
@@ -404,13 +405,13 @@ export class Conversation implements Talk {
       this.#feed({ type: 'agent_idle', atMs: turn.atMs })
       return
     }
-    this.#mouth.expect({ endMs: turn.endMs, committedMs: turn.atMs, sttMs: this.#reader.tookMs })
+    this.#speechOutput.expect({ endMs: turn.endMs, committedMs: turn.atMs, sttMs: this.#reader.tookMs })
     this.#answers.commit()
   }
 
   #note({ text, keys, startMs, endMs }: { text: string; keys: boolean; startMs: number; endMs: number }): void {
     const said = { text, started_ms: this.#fromAnswer(startMs), ended_ms: this.#fromAnswer(endMs) }
-    this.#emit({ type: 'turn.finished', turn: this.journal.caller(said, keys), latency: null })
+    this.#emit({ type: 'turn.finished', turn: this.transcript.caller(said, keys), latency: null })
   }
 
   #emit(body: CallEventBody): void {
@@ -422,8 +423,8 @@ export class Conversation implements Talk {
 
   /** The agent has fallen silent: whoever waited for it goes on, and the turn machine is told. */
   #settle(): void {
-    this.#mouth.settle()
-    const busy = this.#answers.busy || this.#mouth.active
+    this.#speechOutput.settle()
+    const busy = this.#answers.busy || this.#speechOutput.active
     this.#feed({ type: busy ? 'agent_busy' : 'agent_idle', atMs: this.#options.clock.now() })
   }
 
@@ -445,7 +446,7 @@ export class Conversation implements Talk {
     }
     this.#feed({ type: 'tick', atMs: nowMs })
     const { caller } = this.#turn
-    this.#answers.tick(nowMs, this.#mouth.active || (caller !== null && !caller.wordless))
+    this.#answers.tick(nowMs, this.#speechOutput.active || (caller !== null && !caller.wordless))
   }
 
   #listenForMachine(nowMs: number): void {

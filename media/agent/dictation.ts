@@ -1,4 +1,4 @@
-/** Words of somebody who speaks without being answered: stretches between pauses, read one after the other. */
+/** Words of somebody who speaks without being answered: utterances between pauses, read one after the other. */
 import type { AudioFrame } from '../ports/leg.ts'
 import type { Stt, SttStream, Vad, VadStream, VoiceFrame } from '../ports/speech.ts'
 import type { Clock } from '../shared/clock.ts'
@@ -22,7 +22,7 @@ export interface DictationOptions {
   onSaid(said: Dictated): void
 }
 
-/** A pause that ends a stretch. */
+/** A pause that ends a utterance. */
 const PAUSE_MS = 700
 /** So late may windows of a voice come. */
 const NO_SOUND_MS = PAUSE_MS + 500
@@ -37,7 +37,7 @@ export class Dictation {
   readonly #stt: SttStream
   readonly #closed = new AbortController()
   #voice: VoiceState = silent
-  #stretch: { startMs: number; lastMs: number } | null = null
+  #utterance: { startMs: number; lastMs: number } | null = null
   /** Read in the order they were said. */
   #reading: Promise<void> = Promise.resolve()
 
@@ -56,12 +56,12 @@ export class Dictation {
 
   /** Without sound there are no voice windows either: a microphone that was switched off ends what was said. */
   tick(nowMs: number): void {
-    if (this.#stretch && nowMs - this.#stretch.lastMs > NO_SOUND_MS) this.#read()
+    if (this.#utterance && nowMs - this.#utterance.lastMs > NO_SOUND_MS) this.#read()
   }
 
   /** Reads what was said till now. */
   end(): void {
-    if (this.#stretch) this.#read()
+    if (this.#utterance) this.#read()
   }
 
   /** Waits no longer than that for words that are being read. */
@@ -82,17 +82,17 @@ export class Dictation {
     this.#voice = state
     const { voiced, atMs, windowMs } = reading
     if (voiced) {
-      this.#stretch ??= { startMs: atMs - windowMs, lastMs: atMs }
-      this.#stretch.lastMs = atMs
+      this.#utterance ??= { startMs: atMs - windowMs, lastMs: atMs }
+      this.#utterance.lastMs = atMs
     }
-    if (!this.#stretch) return
-    const { startMs, lastMs } = this.#stretch
+    if (!this.#utterance) return
+    const { startMs, lastMs } = this.#utterance
     if (atMs - lastMs >= PAUSE_MS || atMs - startMs >= LONGEST_MS) this.#read()
   }
 
   #read(): void {
-    const { startMs, lastMs: endMs } = this.#stretch!
-    this.#stretch = null
+    const { startMs, lastMs: endMs } = this.#utterance!
+    this.#utterance = null
     const { signal } = this.#closed
     // Asked for now: the sound is kept for a while only.
     const words = this.#stt.transcribe(startMs - AROUND_MS, endMs + AROUND_MS, signal)

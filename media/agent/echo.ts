@@ -21,7 +21,7 @@ const MIN_RETURN = 0.5
 /** An echo that was not met for so long may have another delay. */
 const FORGET_MS = 5000
 
-export class EchoJudge {
+export class EchoDetector {
   readonly #playedStep: number
   readonly #heardStep: number
   readonly #played = new Track(PLAYED_MS * PER_MS)
@@ -68,7 +68,7 @@ function thin(pcm: Int16Array, step: number): Float32Array {
   return out
 }
 
-/** The last stretch of a sound, and when its end is. */
+/** The last utterance of a sound, and when its end is. */
 class Track {
   endMs = 0
   readonly #samples: Float32Array

@@ -1,5 +1,5 @@
 /**
- * The answers of a model that speaks itself: each has its voice, its turn in the journal, and the tools it calls. They
+ * The answers of a model that speaks itself: each has its voice, its turn in the transcript, and the tools it calls. They
  * are heard one after the other; what the caller talks over is cut, and the model is told how much of it was heard.
  */
 import type { CallEventBody, EndedReason, TurnLatency } from '../contract/messages.ts'
@@ -10,14 +10,14 @@ import { LAST_WORD_MS, MAX_TOOL_ROUNDS, TAKEN_OVER, THINKING_MS } from './answer
 import type { Disclosure } from './disclosure.ts'
 import { type LiveFrame, LiveVoice } from './live-voice.ts'
 import type { Phrases } from './phrases.ts'
-import type { Mouth } from './speech-output.ts'
+import type { SpeechOutput } from './speech-output.ts'
 import type { Toolbox, ToolStep } from './toolbox.ts'
-import type { Journal, OpenTurn } from './transcript.ts'
+import type { CallTranscript, OpenTurn } from './transcript.ts'
 
 export interface LiveAnswersOptions {
   sampleRate: number
-  journal: Journal
-  mouth: Mouth
+  transcript: CallTranscript
+  speechOutput: SpeechOutput
   toolbox: Toolbox
   disclosure: Disclosure
   phrases: Phrases
@@ -168,7 +168,7 @@ export class LiveAnswers {
   lost(): boolean {
     const lost = this.owed || this.#open.size > 0
     this.#stay('The call goes on.')
-    const known = new Set(this.#options.journal.messages().flatMap(one => (one.role === 'tool' ? [one.id] : [])))
+    const known = new Set(this.#options.transcript.messages().flatMap(one => (one.role === 'tool' ? [one.id] : [])))
     for (const answer of [...this.#open.values(), ...this.#working]) answer.known = known
     for (const answer of this.#open.values()) {
       answer.muted = true
@@ -200,14 +200,14 @@ export class LiveAnswers {
     this.#open.clear()
   }
 
-  /** After `abort`: a tool that was running is in the journal. */
+  /** After `abort`: a tool that was running is in the transcript. */
   async settled(): Promise<void> {
     await this.#finished
   }
 
   tick(nowMs: number, callerTalks: boolean): void {
-    const { mouth } = this.#options
-    const soundBusy = callerTalks || mouth.active || this.speaking
+    const { speechOutput } = this.#options
+    const soundBusy = callerTalks || speechOutput.active || this.speaking
     if (this.#leaving && !this.#goingAway && !soundBusy) this.#goAway(this.#leaving)
     if (this.#working.size > 0) this.#bridgeTools(soundBusy)
     else this.#bridgeThinking(nowMs, soundBusy)
@@ -216,7 +216,7 @@ export class LiveAnswers {
   // ---- one answer ----
 
   #start(id: string): void {
-    const { sampleRate, toolbox, disclosure, mouth, stream } = this.#options
+    const { sampleRate, toolbox, disclosure, speechOutput, stream } = this.#options
     if (this.#over) return
     const answer: Answer = {
       stream: stream(),
@@ -231,15 +231,15 @@ export class LiveAnswers {
     }
     this.#open.set(id, answer)
     if (!disclosure.owed) return
-    mouth.say(disclosure.owed)
-    mouth.finish()
+    speechOutput.say(disclosure.owed)
+    speechOutput.finish()
   }
 
   #mayAdd(answer: Answer): boolean {
     if (answer.muted || this.#over) return false
     if (!answer.spoke) {
       answer.spoke = true
-      answer.turn = this.#options.journal.openAgent()
+      answer.turn = this.#options.transcript.openAgent()
       this.#speaking.push(answer)
     }
     return true
@@ -300,10 +300,10 @@ export class LiveAnswers {
     }
   }
 
-  /** Those that are in the journal by now; a new session learns of the call too. */
+  /** Those that are in the transcript by now; a new session learns of the call too. */
   #giveResults({ stream: caller, called, known }: Answer): void {
     const stream = this.#options.stream()
-    for (const message of this.#options.journal.messages()) {
+    for (const message of this.#options.transcript.messages()) {
       if (message.role !== 'tool' || !called.includes(message.id) || known.has(message.id)) continue
       if (stream === caller) stream.giveResult(message)
       else stream.tell(message)
@@ -312,11 +312,11 @@ export class LiveAnswers {
 
   /** Ends the agent's turn: whole, or where it was cut. */
   #close(answer: Answer, interrupted: boolean, byCaller = interrupted): void {
-    const { clock, journal, emit, stream } = this.#options
+    const { clock, transcript, emit, stream } = this.#options
     this.#speaking = this.#speaking.filter(other => other !== answer)
     const spoken = answer.voice.close(clock.now())
     if (!spoken || !answer.turn) return
-    const turn = journal.closeAgent(answer.turn, {
+    const turn = transcript.closeAgent(answer.turn, {
       text: spoken.text,
       heard_text: spoken.heardText,
       started_ms: this.#fromAnswer(spoken.startedMs),
@@ -333,7 +333,7 @@ export class LiveAnswers {
   }
 
   #measure(answer: Answer, atMs: number): void {
-    const { journal, onAnswered } = this.#options
+    const { transcript, onAnswered } = this.#options
     const waiting = this.#waiting
     this.#waiting = null
     onAnswered()
@@ -348,7 +348,7 @@ export class LiveAnswers {
       tts_first_byte_ms: 0,
       filler: false,
     }
-    journal.latencies.push(answer.latency)
+    transcript.latencies.push(answer.latency)
   }
 
   // ---- waits ----
@@ -379,11 +379,11 @@ export class LiveAnswers {
   }
 
   #bridge(text: string): void {
-    const { mouth } = this.#options
-    if (this.#asked) mouth.expect({ ...this.#asked, sttMs: 0 })
+    const { speechOutput } = this.#options
+    if (this.#asked) speechOutput.expect({ ...this.#asked, sttMs: 0 })
     this.#asked = null
-    mouth.say(text, true)
-    mouth.finish()
+    speechOutput.say(text, true)
+    speechOutput.finish()
   }
 
   // ---- hanging up ----
@@ -408,7 +408,7 @@ export class LiveAnswers {
 
   /** The model is told that it has not hung up. */
   #refuse(answer: Answer, why: string): void {
-    const before = new Set(this.#options.journal.messages().flatMap(one => (one.role === 'tool' ? [one.id] : [])))
+    const before = new Set(this.#options.transcript.messages().flatMap(one => (one.role === 'tool' ? [one.id] : [])))
     answer.step.stay(why)
     if (!this.#over) this.#giveResults({ ...answer, known: new Set([...before, ...answer.known]) })
   }

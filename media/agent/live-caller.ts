@@ -1,6 +1,6 @@
 /**
- * What the caller says to a model that hears by itself: the vendor tells when a voice begins and a turn ends, our own ears
- * when exactly, and the words come later. A turn keeps its place in the journal until then.
+ * What the caller says to a model that hears by itself: the vendor tells when a voice begins and a turn ends, our own speech-to-text
+ * when exactly, and the words come later. A turn keeps its place in the transcript until then.
  */
 import type { CallEventBody } from '../contract/messages.ts'
 import type { AudioFrame } from '../ports/leg.ts'
@@ -8,10 +8,10 @@ import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
 import type { Asked } from './live-answers.ts'
 import { type LoudnessState, listenLevel, quiet } from './loudness.ts'
-import type { Journal, OpenCaller } from './transcript.ts'
+import type { CallTranscript, OpenCaller } from './transcript.ts'
 
 export interface LiveCallerOptions {
-  journal: Journal
+  transcript: CallTranscript
   clock: Clock
   log: Log
   answeredMs: number
@@ -22,7 +22,7 @@ export interface LiveCallerOptions {
 const BEFORE_VOICE_MS = 600
 /** A turn that is kept for a session that must hear it again. */
 const KEEP_TURN_MS = 15_000
-/** Silence in between makes it a new stretch of voice. */
+/** Silence in between makes it a new utterance of voice. */
 const GAP_MS = 500
 /** The vendor forgot to say that the voice is over. */
 const VOICE_GONE_MS = 5000
@@ -93,25 +93,25 @@ export class LiveCaller {
     const endMs = Math.max(startMs, this.#loudness.lastMs)
     this.#talking = null
     for (const [old, { endMs }] of this.#unread) if (nowMs - endMs > KEEP_TURN_MS) this.#unread.delete(old)
-    this.#unread.set(item, { slot: this.#options.journal.openCaller(), startMs, endMs })
+    this.#unread.set(item, { slot: this.#options.transcript.openCaller(), startMs, endMs })
     return { endMs, committedMs: nowMs }
   }
 
   said(item: string, text: string | null): void {
-    const { journal, log, emit } = this.#options
+    const { transcript, log, emit } = this.#options
     const heard = this.#unread.get(item)
     this.#unread.delete(item)
     if (!heard) return
     if (text === null) log.warn({}, "the caller's words could not be read")
     if (!text) return
     const times = { started_ms: this.#fromAnswer(heard.startMs), ended_ms: this.#fromAnswer(heard.endMs) }
-    emit({ type: 'turn.finished', turn: journal.closeCaller(heard.slot, { text, ...times }), latency: null })
+    emit({ type: 'turn.finished', turn: transcript.closeCaller(heard.slot, { text, ...times }), latency: null })
   }
 
   /** Known without the model. */
   note({ text, keys, startMs, endMs }: { text: string; keys: boolean; startMs: number; endMs: number }): void {
     const said = { text, started_ms: this.#fromAnswer(startMs), ended_ms: this.#fromAnswer(endMs) }
-    this.#options.emit({ type: 'turn.finished', turn: this.#options.journal.caller(said, keys), latency: null })
+    this.#options.emit({ type: 'turn.finished', turn: this.#options.transcript.caller(said, keys), latency: null })
   }
 
   /** The session that was to read it is gone. */

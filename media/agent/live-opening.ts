@@ -1,4 +1,4 @@
-/** Who answered a call that we placed, for an agent whose model does not listen yet: by ears of its own. */
+/** Who answered a call that we placed, for an agent whose model does not listen yet: by speech-to-text of its own. */
 import type { AnsweredBy } from '../contract/messages.ts'
 import type { AudioFrame } from '../ports/leg.ts'
 import type { Stt, SttStream, Vad, VadStream } from '../ports/speech.ts'
@@ -11,12 +11,12 @@ export class LiveOpening {
   readonly #vad: VadStream
 
   /** `lastLoudMs`: when the caller's sound was last loud. */
-  constructor(ears: { stt: Stt; vad: Vad }, options: Omit<OpeningOptions, 'stt'>, lastLoudMs: () => number) {
+  constructor(stt: { stt: Stt; vad: Vad }, options: Omit<OpeningOptions, 'stt'>, lastLoudMs: () => number) {
     const { plan, sampleRate } = options
-    this.#stt = ears.stt.open({ sampleRate, language: plan.language })
+    this.#stt = stt.stt.open({ sampleRate, language: plan.language })
     this.#judge = new Opening({ ...options, stt: this.#stt })
     let voice = silent
-    this.#vad = ears.vad.open({
+    this.#vad = stt.vad.open({
       sampleRate,
       onVoice: frame => {
         const { state, reading } = hear(voice, frame)

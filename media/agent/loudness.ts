@@ -10,14 +10,14 @@ const MIN_LEVEL = 80
 const OVER_FLOOR = 2.2
 /** 26 dB below the loudest of the last seconds is breath and room. */
 const UNDER_PEAK = 0.05
-/** Speech has a gap within so long; the quietest frame of the last two stretches is the room (minimum statistics). */
-const STRETCH_MS = 1500
+/** Speech has a gap within so long; the quietest frame of the last two utterances is the room (minimum statistics). */
+const UTTERANCE_MS = 1500
 /** Halves in about three seconds of 20 ms frames. */
 const PEAK_DECAY = 0.9954
 
 export interface LoudnessState {
   peak: number
-  /** Quietest of the stretch before, and of the one that ends at `untilMs`. */
+  /** Quietest of the utterance before, and of the one that ends at `untilMs`. */
   before: number
   lowest: number
   untilMs: number
@@ -38,7 +38,7 @@ export function listenLevel(state: LoudnessState, { pcm, atMs }: AudioFrame): Lo
     peak,
     before,
     lowest,
-    untilMs: turned ? atMs + STRETCH_MS : state.untilMs,
+    untilMs: turned ? atMs + UTTERANCE_MS : state.untilMs,
     lastMs: loud ? atMs : state.lastMs,
   }
 }

@@ -1,7 +1,7 @@
 /** What the text model is told before the first word. Pure; the one place where it is put together. */
 
 import type { CallPlan } from '../contract/plan.ts'
-import { FENCE_RULE, fence } from '../shared/untrusted.ts'
+import { markUntrusted, UNTRUSTED_RULE } from '../shared/untrusted.ts'
 
 const RULES = [
   'You are speaking on the telephone. Answer in one to three short spoken sentences, without lists, markup or emoji.',
@@ -10,7 +10,7 @@ const RULES = [
   'When the caller asks not to be called again, use do_not_call.',
   'When the conversation is over, say goodbye and use end_call.',
   'Never say that you are a human being.',
-  FENCE_RULE,
+  UNTRUSTED_RULE,
 ].join(' ')
 
 const WHO_CALLED: Record<CallPlan['direction'], string> = {
@@ -19,7 +19,7 @@ const WHO_CALLED: Record<CallPlan['direction'], string> = {
   web: 'This person talks with you from an app or a web page.',
 }
 
-/** What people who follow the call told the agent, after its prompt: they are of its side, no fence is needed. */
+/** What people who follow the call told the agent, after its prompt: they are of its side, no mark of untrusted content is needed. */
 export function withInstructions(system: string, instructions: readonly string[]): string {
   if (instructions.length === 0) return system
   return `${system}\n\nYour supervisor listens and tells you, unheard by the caller:\n${instructions.join('\n')}`
@@ -48,7 +48,7 @@ function aboutContact({ contact, timezone }: CallPlan): string {
     const who = direction === 'out' ? 'we called' : 'they called'
     lines.push(`${spokenTime(at, timezone)}, ${who}: ${summary}`)
   }
-  return lines.length === 0 ? '' : `What is known about this person:\n${fence('contact', lines.join('\n'))}`
+  return lines.length === 0 ? '' : `What is known about this person:\n${markUntrusted('contact', lines.join('\n'))}`
 }
 
 const spokenTime = (atMs: number, timeZone: string) =>

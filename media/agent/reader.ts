@@ -1,4 +1,4 @@
-/** Has stretches of the caller's sound read, by ears that may fail or hang. */
+/** Has utterances of the caller's sound read, by speech-to-text that may fail or hang. */
 
 import type { SttStream } from '../ports/speech.ts'
 import type { Clock } from '../shared/clock.ts'
@@ -18,7 +18,7 @@ const RECOGNISE_MS = 6000
 export class Reader {
   /** In a row. */
   failures = 0
-  /** What the last stretch took. */
+  /** What the last utterance took. */
   tookMs = 0
   readonly #options: ReaderOptions
 

@@ -2,13 +2,13 @@
  * Holds the spoken conversation of one call with a model that hears and speaks itself. What must be said word for word
  * (the disclosure, the greeting, fillers, apologies, the goodbye) is said by the project's own voice: such a model does not
  * promise words, and is not there when it is apologised for. When its session breaks off, a new one is opened with what was
- * said so far; when that is lost too, an ordinary conversation goes on in the same call, with the same journal.
+ * said so far; when that is lost too, an ordinary conversation goes on in the same call, with the same transcript.
  */
 import type { AnsweredBy, CallEventBody, EndedReason } from '../contract/messages.ts'
 import type { AudioFrame } from '../ports/leg.ts'
 import type { LlmRequest } from '../ports/llm.ts'
 import type { ProviderError, RealtimeEvent, RealtimeModel, RealtimeStream } from '../ports/realtime-model.ts'
-import type { Talk } from './agent-session.ts'
+import type { AgentSession } from './agent-session.ts'
 import { LAST_WORD_MS } from './answers.ts'
 import { Briefing } from './briefing.ts'
 import { Conversation, type ConversationOptions } from './conversation.ts'
@@ -18,10 +18,10 @@ import { LiveCaller } from './live-caller.ts'
 import { LiveOpening } from './live-opening.ts'
 import { firstWords, type OpeningOptions } from './opening.ts'
 import { type Phrases, phrasesFor } from './phrases.ts'
-import { Mouth } from './speech-output.ts'
+import { SpeechOutput } from './speech-output.ts'
 import { Subtitles } from './subtitles.ts'
 import { Toolbox } from './toolbox.ts'
-import { Journal } from './transcript.ts'
+import { CallTranscript } from './transcript.ts'
 import { SILENCE_PROMPT_MS, SILENCE_PROMPTS } from './turn.ts'
 
 export type RealtimeConversationOptions = Omit<ConversationOptions, 'continues'> & { realtime: RealtimeModel }
@@ -35,14 +35,14 @@ const KEYS_END_MS = 1800
 const KEYS_MOST = 64
 /** After the hang-up, for the words that were said before it. */
 const LAST_WORDS_MS = 1500
-export class RealtimeConversation implements Talk {
-  readonly journal = new Journal()
+export class RealtimeConversation implements AgentSession {
+  readonly transcript = new CallTranscript()
   readonly phrases: Phrases
   readonly #options: RealtimeConversationOptions
   readonly #briefing: Briefing
   readonly #answeredMs: number
   readonly #disclosure: Disclosure
-  readonly #mouth: Mouth
+  readonly #speechOutput: SpeechOutput
   readonly #toolbox: Toolbox
   readonly #answers: LiveAnswers
   readonly #caller: LiveCaller
@@ -55,7 +55,7 @@ export class RealtimeConversation implements Talk {
   #aside: 'no' | 'session closed' | 'as ordinary' = 'no'
   readonly #subtitles: Subtitles
   /** No session can be had, and it is not known yet who answered. */
-  #forsaken: ProviderError['code'] | null = null
+  #fallbackPending: ProviderError['code'] | null = null
   #opening: LiveOpening | null = null
   #answeredBy: AnsweredBy = 'unknown'
   #keys: { digits: string; lastMs: number } | null = null
@@ -70,7 +70,7 @@ export class RealtimeConversation implements Talk {
 
   constructor(options: RealtimeConversationOptions) {
     const { plan, sampleRate, clock, log, tts } = options
-    const { journal } = this
+    const { transcript } = this
     this.#subtitles = new Subtitles(options.show)
     const emit = (body: CallEventBody) => this.#emit(body)
     this.#options = options
@@ -79,8 +79,8 @@ export class RealtimeConversation implements Talk {
     this.#quietSinceMs = this.#answeredMs
     this.#tickedMs = this.#answeredMs
     this.#disclosure = new Disclosure(plan.disclosure)
-    const shared = { clock, journal, answeredMs: this.#answeredMs, signal: this.#stopped.signal, log }
-    this.#mouth = new Mouth({
+    const shared = { clock, transcript, answeredMs: this.#answeredMs, signal: this.#stopped.signal, log }
+    this.#speechOutput = new SpeechOutput({
       ...shared,
       sampleRate,
       tts,
@@ -93,19 +93,19 @@ export class RealtimeConversation implements Talk {
       onStarted: () => {},
       onVoiceFailed: () => {}, // the model may still be heard
       onSaid: text => this.#tellOwnWords(text),
-      onFinished: () => this.#mouth.settle(),
+      onFinished: () => this.#speechOutput.settle(),
     })
     this.#toolbox = new Toolbox({
       ...options,
       ...shared,
       phrases: this.phrases,
-      warm: text => void this.#mouth.warm(text),
+      warm: text => void this.#speechOutput.warm(text),
     })
-    this.#briefing = new Briefing({ plan, clock, journal, tools: () => this.#toolbox.declared })
+    this.#briefing = new Briefing({ plan, clock, transcript, tools: () => this.#toolbox.declared })
     this.#answers = new LiveAnswers({
       ...shared,
       sampleRate,
-      mouth: this.#mouth,
+      speechOutput: this.#speechOutput,
       toolbox: this.#toolbox,
       disclosure: this.#disclosure,
       phrases: this.phrases,
@@ -123,7 +123,8 @@ export class RealtimeConversation implements Talk {
   }
 
   start(): void {
-    if (this.#opening) for (const text of firstWords(this.#options.plan, this.phrases)) void this.#mouth.warm(text)
+    if (this.#opening)
+      for (const text of firstWords(this.#options.plan, this.phrases)) void this.#speechOutput.warm(text)
     else this.#greet()
   }
 
@@ -134,7 +135,7 @@ export class RealtimeConversation implements Talk {
     if (!this.#next) this.#showState()
     if (!this.#next) this.#tick(this.#options.clock.now())
     // Read anew: the tick may have handed the call over. What was begun to be said is said to its end.
-    if (this.#mouth.active && !this.#answers.begun) return this.#mouth.pull(atMs)
+    if (this.#speechOutput.active && !this.#answers.begun) return this.#speechOutput.pull(atMs)
     const frame = this.#answers.pull(atMs)
     this.#ulaw = frame?.ulaw ?? null
     if (frame || this.#answers.speaking || !this.#next) return frame?.pcm ?? null
@@ -205,15 +206,15 @@ export class RealtimeConversation implements Talk {
     this.#ending = true
     this.#answers.abort()
     this.#stream.cancel()
-    this.#mouth.cut()
-    this.#mouth.settle()
+    this.#speechOutput.cut()
+    this.#speechOutput.settle()
     if (this.#next) {
       this.#next.endWith(text, reason)
       return
     }
-    this.#mouth.say(text)
-    this.#mouth.finish()
-    this.#mouth.whenQuiet(() => clock.after(LAST_WORD_MS, () => onHangup(reason)))
+    this.#speechOutput.say(text)
+    this.#speechOutput.finish()
+    this.#speechOutput.whenQuiet(() => clock.after(LAST_WORD_MS, () => onHangup(reason)))
   }
 
   stepAside(): boolean {
@@ -221,7 +222,7 @@ export class RealtimeConversation implements Talk {
     if (this.#aside !== 'no') return true
     this.#opening?.giveWay()
     this.#closeOpening()
-    this.#forsaken = null
+    this.#fallbackPending = null
     this.#aside = this.#next ? 'as ordinary' : 'session closed'
     return this.#next ? this.#next.stepAside() : this.#listenOn()
   }
@@ -255,7 +256,7 @@ export class RealtimeConversation implements Talk {
 
   operatorSaid({ text, startMs, endMs }: { text: string; startMs: number; endMs: number }): void {
     const fromAnswer = (atMs: number) => Math.max(0, Math.round(atMs - this.#answeredMs))
-    const turn = this.journal.operator({ text, started_ms: fromAnswer(startMs), ended_ms: fromAnswer(endMs) })
+    const turn = this.transcript.operator({ text, started_ms: fromAnswer(startMs), ended_ms: fromAnswer(endMs) })
     this.#emit({ type: 'turn.finished', turn, latency: null })
   }
 
@@ -273,9 +274,9 @@ export class RealtimeConversation implements Talk {
     this.#stoppedMs = atMs ?? this.#options.clock.now()
     this.#ending = true
     this.#stopped.abort()
-    this.#mouth.cut()
+    this.#speechOutput.cut()
     this.#answers.abort()
-    this.#mouth.settle()
+    this.#speechOutput.settle()
     this.#closeOpening()
     this.#next?.stop()
     if (!this.#caller.unread) this.#stream.close()
@@ -314,7 +315,7 @@ export class RealtimeConversation implements Talk {
       instructions: this.#briefing.system,
       language: plan.language,
       tools: this.#toolbox.declared,
-      history: this.journal.messages(),
+      history: this.transcript.messages(),
       onEvent: event => this.#on(event),
     })
   }
@@ -356,8 +357,8 @@ export class RealtimeConversation implements Talk {
       this.#handOver(failure?.code ?? 'bad_answer', true)
       return
     }
-    this.#mouth.say(this.phrases.trouble)
-    this.#mouth.finish()
+    this.#speechOutput.say(this.phrases.trouble)
+    this.#speechOutput.finish()
   }
 
   #onStalled(): void {
@@ -395,7 +396,7 @@ export class RealtimeConversation implements Talk {
     if (this.#next || this.#ending) return
     this.#caller.forget()
     if (this.#opening?.holding) {
-      this.#forsaken = code
+      this.#fallbackPending = code
       return
     }
     emit({ type: 'provider.switched', kind: 'llm', from: realtime.name, to: 'pipeline', code })
@@ -409,7 +410,7 @@ export class RealtimeConversation implements Talk {
       ...this.#options,
       onHangup: reason => this.#options.onHangup(reason),
       continues: {
-        journal: this.journal,
+        transcript: this.transcript,
         briefing: this.#briefing,
         answeredMs: this.#answeredMs,
         disclosure: this.#disclosure,
@@ -422,8 +423,8 @@ export class RealtimeConversation implements Talk {
 
   #takeFloor(): void {
     this.#answers.cut()
-    this.#mouth.cut()
-    this.#mouth.settle()
+    this.#speechOutput.cut()
+    this.#speechOutput.settle()
   }
 
   #commitKeys(): void {
@@ -444,16 +445,16 @@ export class RealtimeConversation implements Talk {
 
   /** What was heard of a phrase that the model did not say. */
   #tellOwnWords(text: string): void {
-    const said = this.journal.messages().findLast(message => message.role === 'agent' && message.text === text)
+    const said = this.transcript.messages().findLast(message => message.role === 'agent' && message.text === text)
     if (said) this.#stream.tell(said)
   }
 
   // ---- who answered ----
 
   #greet(): void {
-    for (const text of firstWords(this.#options.plan, this.phrases)) this.#mouth.say(text)
-    this.#mouth.finish()
-    if (this.#forsaken) this.#handOver(this.#forsaken, false)
+    for (const text of firstWords(this.#options.plan, this.phrases)) this.#speechOutput.say(text)
+    this.#speechOutput.finish()
+    if (this.#fallbackPending) this.#handOver(this.#fallbackPending, false)
   }
 
   #waitForAnswer(): LiveOpening {
@@ -468,7 +469,7 @@ export class RealtimeConversation implements Talk {
       onHeard: words => this.#note({ ...words, keys: false }),
       greet: () => this.#greet(),
       listen: () => {
-        if (this.#forsaken) this.#handOver(this.#forsaken, false)
+        if (this.#fallbackPending) this.#handOver(this.#fallbackPending, false)
       },
       hush: () => {
         this.#takeFloor()
@@ -493,8 +494,8 @@ export class RealtimeConversation implements Talk {
   }
 
   #showState(): void {
-    const speaking = this.#mouth.sounding || this.#answers.speaking
-    const active = this.#mouth.active
+    const speaking = this.#speechOutput.sounding || this.#answers.speaking
+    const active = this.#speechOutput.active
     this.#subtitles.tick({ active, sounding: speaking, heard: '' }, this.#answers.busy)
   }
 
@@ -510,7 +511,7 @@ export class RealtimeConversation implements Talk {
     if (this.#keys && nowMs - this.#keys.lastMs >= KEYS_END_MS) this.#commitKeys()
     const talking = this.#caller.isHeard(nowMs)
     this.#answers.tick(nowMs, talking)
-    const busy = this.#mouth.active || this.#answers.busy || this.#answers.speaking || talking
+    const busy = this.#speechOutput.active || this.#answers.busy || this.#answers.speaking || talking
     if (busy || this.#keys || this.#opening?.holding) this.#quietSinceMs = nowMs
     else if (nowMs - this.#quietSinceMs >= SILENCE_PROMPT_MS) this.#onSilence(nowMs)
   }
@@ -521,11 +522,11 @@ export class RealtimeConversation implements Talk {
       this.endWith(this.phrases.noAnswer, 'silence_timeout')
       return
     }
-    this.#mouth.say(this.phrases.stillThere)
-    this.#mouth.finish()
+    this.#speechOutput.say(this.phrases.stillThere)
+    this.#speechOutput.finish()
   }
 
-  /** A far end that suppresses silence sends nothing for it; the vendor's ears wait for sound. */
+  /** A far end that suppresses silence sends nothing for it; the vendor's speech-to-text wait for sound. */
   #hearSilence(nowMs: number): void {
     if (!this.#caller.isMissing(nowMs)) return
     const pcm = new Int16Array(this.#options.sampleRate / 50)

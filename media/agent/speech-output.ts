@@ -1,5 +1,5 @@
 /**
- * The agent's voice: sentences become sound, sound becomes turns of the journal with what was heard of them. A run is
+ * The agent's voice: sentences become sound, sound becomes turns of the transcript with what was heard of them. A run is
  * what is said in one breath, from the first sentence queued to the last frame played, or to the cut.
  */
 import type { CallEventBody, TurnLatency } from '../contract/messages.ts'
@@ -8,16 +8,16 @@ import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
 import { Playout } from './playout.ts'
 import { buffered, type ReplyTimes } from './reply.ts'
-import type { Journal, OpenTurn } from './transcript.ts'
+import type { CallTranscript, OpenTurn } from './transcript.ts'
 
-export interface MouthOptions {
+export interface SpeechOutputOptions {
   sampleRate: number
   tts: Tts
   voice: string | null
   language: string
   clock: Clock
   log: Log
-  journal: Journal
+  transcript: CallTranscript
   answeredMs: number
   /** Ends all speaking for good. */
   signal: AbortSignal
@@ -62,17 +62,17 @@ interface Run {
   filler: boolean
 }
 
-export class Mouth {
+export class SpeechOutput {
   /** Of the reply that is being spoken. */
   times: ReplyTimes | null = null
-  readonly #options: MouthOptions
+  readonly #options: SpeechOutputOptions
   readonly #playout: Playout
   #run: Run | null = null
   #awaited: Awaited | null = null
   #waiters: (() => void)[] = []
   #saying = ''
 
-  constructor(options: MouthOptions) {
+  constructor(options: SpeechOutputOptions) {
     this.#options = options
     this.#playout = new Playout(options.sampleRate, {
       onStarted: atMs => {
@@ -149,7 +149,7 @@ export class Mouth {
   queue(text: string, sound: AsyncIterable<SpeechChunk>, filler = false): void {
     if (this.#run) this.#run.filler &&= filler
     else {
-      this.#run = { turn: this.#options.journal.openAgent(), latency: null, filler }
+      this.#run = { turn: this.#options.transcript.openAgent(), latency: null, filler }
       this.#saying = ''
     }
     this.#saying += `${text} `
@@ -220,19 +220,19 @@ export class Mouth {
       tts_first_byte_ms: between(times?.firstTokenMs, times?.firstSoundMs),
       filler: run.filler,
     }
-    this.#options.journal.latencies.push(run.latency)
+    this.#options.transcript.latencies.push(run.latency)
   }
 
   /** Ends the agent's turn: whole, or at the word where it was cut. */
   #close(interrupted: boolean): void {
-    const { clock, journal, emit, signal } = this.#options
+    const { clock, transcript, emit, signal } = this.#options
     const spoken = this.#playout.spoken()
     this.#playout.clear()
     const run = this.#run
     this.#run = null
     if (!run) return
     const startedMs = spoken.startedMs ?? clock.now()
-    const turn = journal.closeAgent(run.turn, {
+    const turn = transcript.closeAgent(run.turn, {
       text: spoken.text,
       heard_text: spoken.heardText,
       started_ms: this.#fromAnswer(startedMs),

@@ -27,13 +27,13 @@ export class Subtitles {
   }
 
   /** Every 20 ms. `busy`: an answer is being worked on. */
-  tick(mouth: Speaking, busy: boolean): void {
+  tick(speechOutput: Speaking, busy: boolean): void {
     if (!this.#watched) return
-    const { sounding } = mouth
-    const state = sounding ? 'speaking' : busy || mouth.active ? 'thinking' : 'listening'
+    const { sounding } = speechOutput
+    const state = sounding ? 'speaking' : busy || speechOutput.active ? 'thinking' : 'listening'
     if (state !== this.#state) this.#show({ type: 'state', state })
     this.#state = state
-    if (sounding && ++this.#frames % EVERY === 0) this.#words('agent', mouth.heard, false)
+    if (sounding && ++this.#frames % EVERY === 0) this.#words('agent', speechOutput.heard, false)
   }
 
   /** The caller's words so far, by their parts. */

@@ -13,7 +13,7 @@ import { argumentProblem, runTool, type ToolOutcome } from '../tools/http-tool.t
 import { coverFiller, dueFiller, type Filler, startFiller } from './filler.ts'
 import { type Abilities, ownTools, runOwnTool } from './own-tools.ts'
 import type { Phrases } from './phrases.ts'
-import type { Journal } from './transcript.ts'
+import type { CallTranscript } from './transcript.ts'
 
 export interface ToolboxOptions {
   plan: CallPlan
@@ -22,7 +22,7 @@ export interface ToolboxOptions {
   phrases: Phrases
   clock: Clock
   fetch: Fetch
-  journal: Journal
+  transcript: CallTranscript
   answeredMs: number
   /** The call is over: what runs is given up. */
   signal: AbortSignal
@@ -196,7 +196,7 @@ export class ToolStep {
   }
 
   #record({ id, name, arguments: args }: CalledTool, startedMs: number, outcome: ToolOutcome, filler: string[]): void {
-    const { clock, journal, answeredMs, emit } = this.#options
+    const { clock, transcript, answeredMs, emit } = this.#options
     const endedMs = clock.now()
     const call: ToolCall = {
       name,
@@ -206,7 +206,7 @@ export class ToolStep {
       ...outcome,
       filler,
     }
-    journal.tool({
+    transcript.tool({
       id,
       step: this.#id,
       call,

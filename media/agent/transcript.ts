@@ -29,7 +29,7 @@ export function joinCallers(messages: readonly ChatMessage[]): ChatMessage[] {
   return joined
 }
 
-export class Journal {
+export class CallTranscript {
   readonly turns: Turn[] = []
   readonly toolCalls: ToolCall[] = []
   readonly latencies: TurnLatency[] = []

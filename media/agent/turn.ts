@@ -39,7 +39,7 @@ const KEYS_MOST = 64
 /** A detector of voices may take a key's tone for one, till so long after it. */
 const KEY_TONE_MS = 300
 
-export interface Stretch {
+export interface Utterance {
   startMs: number
   lastVoiceMs: number
   voicedMs: number
@@ -47,7 +47,7 @@ export interface Stretch {
   said: string
   fromMs: number
   /** The last moment without voice in that part. */
-  dipMs: number
+  lastPauseMs: number
   /** What recognition was asked for: all to its `end`, a `part` of long speech, or a `look` at what goes on. */
   ask: { toMs: number; kind: 'end' | 'part' | 'look' } | null
   lookMs: number
@@ -61,7 +61,7 @@ export interface Stretch {
 
 export interface TurnState {
   /** What the caller has begun to say and that is not a turn yet. */
-  caller: Stretch | null
+  caller: Utterance | null
   /** `speaking`: sound is leaving. `busy`: a committed answer is being thought or a tool runs. */
   agent: 'idle' | 'busy' | 'speaking'
   /** The agent's sound is held while it is unclear whether the caller objects. */
@@ -154,7 +154,7 @@ const same = (state: TurnState): TurnStep => ({ state, effects: [] })
 
 // ---- the caller's sound ----
 
-function begin(atMs: number, windowMs: number, loudMs: number): Stretch {
+function begin(atMs: number, windowMs: number, loudMs: number): Utterance {
   const startMs = atMs - 2 * windowMs
   return {
     startMs,
@@ -162,7 +162,7 @@ function begin(atMs: number, windowMs: number, loudMs: number): Stretch {
     voicedMs: 2 * windowMs,
     said: '',
     fromMs: startMs,
-    dipMs: startMs,
+    lastPauseMs: startMs,
     ask: null,
     lookMs: 0,
     text: null,
@@ -177,7 +177,7 @@ function onVoice(
 ): TurnStep {
   const effects: TurnEffect[] = []
   const before = state.caller
-  const caller: Stretch = before
+  const caller: Utterance = before
     ? {
         ...before,
         lastVoiceMs: Math.max(before.lastVoiceMs, Math.min(atMs, loudMs)),
@@ -206,19 +206,19 @@ function onVoice(
   return { state: { ...state, caller, paused, speculative }, effects }
 }
 
-function partOf(caller: Stretch, atMs: number): Stretch['ask'] {
+function partOf(caller: Utterance, atMs: number): Utterance['ask'] {
   if (atMs - caller.fromMs < PART_MS) return null
-  return { kind: 'part', toMs: caller.dipMs > caller.fromMs + PART_MS / 2 ? caller.dipMs : atMs }
+  return { kind: 'part', toMs: caller.lastPauseMs > caller.fromMs + PART_MS / 2 ? caller.lastPauseMs : atMs }
 }
 
-function lookOf(state: TurnState, caller: Stretch, paused: boolean, atMs: number): Stretch['ask'] {
+function lookOf(state: TurnState, caller: Utterance, paused: boolean, atMs: number): Utterance['ask'] {
   const over = paused || state.agent === 'speaking'
   return over && caller.voicedMs >= DECIDE_VOICE_MS && atMs >= caller.lookMs ? { kind: 'look', toMs: atMs } : null
 }
 
 function onSilence(state: TurnState, atMs: number): TurnStep {
   if (!state.caller) return same(state)
-  const caller = { ...state.caller, dipMs: atMs }
+  const caller = { ...state.caller, lastPauseMs: atMs }
   const silenceMs = atMs - caller.lastVoiceMs
   const mayAsk = caller.text === null && (caller.ask === null || caller.ask.kind === 'look')
   if (mayAsk && silenceMs >= (state.paused ? DECIDE_AFTER_MS : SPECULATE_AFTER_MS)) {
@@ -243,7 +243,7 @@ type Hypothesis = Extract<TurnInput, { type: 'hypothesis' }>
 
 function onHypothesis(state: TurnState, input: Hypothesis): TurnStep {
   const { caller } = state
-  if (!caller?.ask || caller.ask.toMs !== input.toMs) return same(state) // of a stretch that went on
+  if (!caller?.ask || caller.ask.toMs !== input.toMs) return same(state) // of a utterance that went on
   const words = input.echo ? '' : input.text.trim()
   switch (caller.ask.kind) {
     case 'part':
@@ -270,15 +270,15 @@ function letGoOn(state: TurnState): TurnStep {
   return { state: { ...state, paused: false }, effects: state.paused ? [{ type: 'resume' }] : [] }
 }
 
-function onPart(state: TurnState, caller: Stretch, words: string, toMs: number): TurnStep {
+function onPart(state: TurnState, caller: Utterance, words: string, toMs: number): TurnStep {
   const said = join(caller.said, words)
-  const next = { ...caller, ask: null, said, fromMs: toMs, dipMs: toMs, wordless: said === '' }
+  const next = { ...caller, ask: null, said, fromMs: toMs, lastPauseMs: toMs, wordless: said === '' }
   const { state: after, effects } = said === '' ? letGoOn(state) : takeFloor(state)
   return { state: { ...(said === '' ? after : present(after, toMs)), caller: next }, effects }
 }
 
 /** Read while still talking: it decides about the agent's sound; the words are read again at their end. */
-function onLook(state: TurnState, caller: Stretch, words: string, atMs: number): TurnStep {
+function onLook(state: TurnState, caller: Utterance, words: string, atMs: number): TurnStep {
   if (words === '' && caller.said === '') {
     const { state: after, effects } = letGoOn(state)
     return { state: { ...after, caller: { ...caller, wordless: true, lookMs: atMs + LOOK_AT_NOISE_MS } }, effects }
@@ -290,7 +290,7 @@ function onLook(state: TurnState, caller: Stretch, words: string, atMs: number):
   return { state: { ...after, caller: next }, effects }
 }
 
-function onEnd(state: TurnState, caller: Stretch, text: string, { atMs, failed, echo }: Hypothesis): TurnStep {
+function onEnd(state: TurnState, caller: Utterance, text: string, { atMs, failed, echo }: Hypothesis): TurnStep {
   if (state.agent !== 'idle' && (text === '' || isBackchannel(text))) {
     const nod = text === '' ? state.nod : { text, startMs: caller.startMs, endMs: caller.lastVoiceMs }
     return letGoOn({ ...(text === '' ? state : present(state, atMs)), caller: null, nod })

@@ -73,7 +73,7 @@ export interface Greeting {
   startMs: number
   lastVoiceMs: number
   voicedMs: number
-  /** When the present stretch without a pause began. */
+  /** When the present utterance without a pause began. */
   runMs: number
   /** The newest end that was asked for. */
   askedToMs: number

@@ -1,4 +1,4 @@
-/** Runs the detector for one call: measures its sound, has stretches read, and tells what was found. */
+/** Runs the detector for one call: measures its sound, has utterances read, and tells what was found. */
 import type { AudioFrame } from '../ports/leg.ts'
 import type { SttStream } from '../ports/speech.ts'
 import type { Clock } from '../shared/clock.ts'

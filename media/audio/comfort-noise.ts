@@ -1,6 +1,6 @@
 /**
  * Comfort noise (RFC 3389): what a listener hears while the far end, silent, sends nothing. Only its level is followed;
- * the colour that a packet may tell too is for ears that would notice. Pure.
+ * the colour that a packet may tell too is for speech-to-text that would notice. Pure.
  */
 
 /** RFC 3551 table 4: CN has this number by itself. */

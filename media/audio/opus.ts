@@ -6,7 +6,7 @@ import type { OpusDecoderHandle, OpusEncoderHandle } from 'libopus-wasm'
 import type { Decoder, Encoder, OpusSending } from './coder.ts'
 
 /**
- * Opus takes any rate. At 16 kHz it is what ears use, one rate with G.722, and its own redundancy (FEC) works there: above
+ * Opus takes any rate. At 16 kHz it is what speech-to-text use, one rate with G.722, and its own redundancy (FEC) works there: above
  * wideband it codes by transform, which has none.
  */
 export const OPUS_SAMPLE_RATE = 16_000

@@ -12,7 +12,7 @@ export interface WaitingSound {
 
 /** Well below speech: they may say something over it. About −22 dBm0. */
 const MUSIC_AMPLITUDE = 1800
-/** E.180 recommends −10 dBm0 and less; people hold the phone to their ears. */
+/** E.180 recommends −10 dBm0 and less; people hold the phone to their speech-to-text. */
 const RINGING_AMPLITUDE = 1400
 
 // ---- music ----

@@ -15,7 +15,7 @@ import {
 import { type CallPlan, CONTRACT_VERSION, TrunksSnapshot } from '../contract/plan.ts'
 import type { Sealer } from '../contract/seal.ts'
 import { TrunkCheckCommand } from '../contract/sip-trace.ts'
-import type { EventJournal } from '../ports/event-outbox.ts'
+import type { EventOutbox } from '../ports/event-outbox.ts'
 import type { Softphones, TrunkDirectory } from '../ports/trunks.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
@@ -85,7 +85,7 @@ export function createEngineBus(options: {
   log: Log
   prefix?: string
   /** Where events wait while Redis is away; without it in memory alone. */
-  journal?: EventJournal
+  outbox?: EventOutbox
 }): EngineBus {
   const { redis, sealer, engine, clock, log } = options
   const boot = randomUUID()
@@ -103,7 +103,7 @@ export function createEngineBus(options: {
     },
   })
   const add = (text: string) => redis.xadd(keys.events, '*', 'event', text)
-  const sender = createEventSender({ add, journal: options.journal ?? null, clock, log })
+  const sender = createEventSender({ add, outbox: options.outbox ?? null, clock, log })
   let capacity = 0
   let others: readonly Heartbeat[] = []
   let lastTold = ''
@@ -179,7 +179,7 @@ export function createEngineBus(options: {
       return async body => send(CallEvent.parse(stamped({ call_id, owner_id, seq: ++seq, ...body })))
     },
     async emitEngine(type) {
-      // Never out of the journal: a later process must not say of an earlier one that it has just started.
+      // Never out of the event outbox: a later process must not say of an earlier one that it has just started.
       await add(JSON.stringify(stamped({ type, engine, boot } satisfies Omit<EngineEvent, 'v' | 'at'>)))
     },
     async emitTrunkStatus(status) {

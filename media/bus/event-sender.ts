@@ -1,10 +1,10 @@
 /**
- * What an engine tells control, until Redis has it. What is due for longer than a moment lies in the journal as well, since
+ * What an engine tells control, until Redis has it. What is due for longer than a moment lies in the event outbox as well, since
  * the process may end before Redis is back; the next one of that name tells it first of all. Told twice is told once: events
  * of a call are numbered, and control knows which it has.
  */
 
-import type { EventJournal } from '../ports/event-outbox.ts'
+import type { EventOutbox } from '../ports/event-outbox.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
 
@@ -28,11 +28,11 @@ const AWAY_MS = 300
 
 export function createEventSender(options: {
   add(text: string): Promise<unknown>
-  journal: EventJournal | null
+  outbox: EventOutbox | null
   clock: Clock
   log: Log
 }): EventSender {
-  const { add, journal, clock, log } = options
+  const { add, outbox, clock, log } = options
   const due = new Set<Due>()
   let away = false
   let watching = false
@@ -40,13 +40,13 @@ export function createEventSender(options: {
   function note(event: object): Due {
     const one = { text: JSON.stringify(event) }
     due.add(one)
-    if (journal === null) return one
-    if (away) journal.append([one.text])
-    else watch(journal)
+    if (outbox === null) return one
+    if (away) outbox.append([one.text])
+    else watch(outbox)
     return one
   }
 
-  function watch(to: EventJournal): void {
+  function watch(to: EventOutbox): void {
     if (watching) return
     watching = true
     const first = due.values().next().value
@@ -75,7 +75,7 @@ export function createEventSender(options: {
     due.delete(one)
     if (!away || due.size > 0) return
     away = false
-    journal?.clear()
+    outbox?.clear()
   }
 
   return {
@@ -90,7 +90,7 @@ export function createEventSender(options: {
       }
     },
     async recover() {
-      const left = await journal?.left()
+      const left = await outbox?.left()
       if (left === undefined || left.events.length === 0) return
       log.warn({ events: left.events.length }, 'events of an earlier process are told now')
       for (const text of left.events) await deliver({ text })

@@ -64,8 +64,8 @@ export async function askForCheck(
 async function examinerOf(redis: Redis, keys: BusKeys, trunkId: string): Promise<string | null> {
   const [engines, lease] = await Promise.all([aliveEngines(redis, keys), redis.get(keys.trunkLease(trunkId))])
   const ready = engines.filter(({ capacity }) => capacity > 0).sort((one, other) => one.calls - other.calls)
-  const keeper = ready.find(({ engine, boot }) => lease === `${engine}|${boot}`)
-  return (keeper ?? ready[0])?.engine ?? null
+  const owner = ready.find(({ engine, boot }) => lease === `${engine}|${boot}`)
+  return (owner ?? ready[0])?.engine ?? null
 }
 
 /** Told at once: who waits for nothing waits too long. */

@@ -13,7 +13,7 @@ import { CallSpans } from './spans.ts'
 export const SHED = ['full', 'leaving', 'silence', 'late'] as const
 export type Shed = (typeof SHED)[number]
 
-export interface DeskOptions extends CallDeps {
+export interface CallManagerOptions extends CallDeps {
   bus: EngineBus
   /** Calls at once. */
   capacity: number
@@ -30,8 +30,8 @@ export interface DeskOptions extends CallDeps {
   onDoor?(open: boolean): void
 }
 
-export interface Desk {
-  /** An INVITE with a known shape; the desk asks control and answers or rejects it. */
+export interface CallManager {
+  /** An INVITE with a known shape; the call manager asks control and answers or rejects it. */
   offer(offer: InboundOffer): void
   calls(): number
   /** `ready` or `signalling` say something else now. */
@@ -45,7 +45,7 @@ export interface Desk {
 /** Silence of control for so long is a refusal (design: two seconds). */
 const ADMIT_TIMEOUT_MS = 2000
 
-export async function openDesk(options: DeskOptions): Promise<Desk> {
+export async function openCallManager(options: CallManagerOptions): Promise<CallManager> {
   const { bus, clock, log } = options
   const calls = new Map<string, Call>()
   let open = true

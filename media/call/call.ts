@@ -3,7 +3,7 @@
  * owns the leg and the conversation and closes both. `done` settles when `call.ended` is on the bus.
  */
 
-import type { Talk } from '../agent/agent-session.ts'
+import type { AgentSession } from '../agent/agent-session.ts'
 import { TAKEN_OVER } from '../agent/answers.ts'
 import { Conversation, type ConversationOptions } from '../agent/conversation.ts'
 import { voiceAhead } from '../agent/opening.ts'
@@ -40,7 +40,7 @@ import { Monitors } from './monitors.ts'
 import { PaidTime } from './paid-time.ts'
 import { recordOf } from './record.ts'
 import { CallSpans } from './spans.ts'
-import { Floor } from './speaker-control.ts'
+import { SpeakerControl } from './speaker-control.ts'
 import { Timers } from './timers.ts'
 import { Transfers } from './transfers.ts'
 
@@ -70,7 +70,7 @@ export class Call {
   readonly #finished: () => void
   #state: CallState
   #leg: Leg | null = null
-  #conversation: Talk | null = null
+  #conversation: AgentSession | null = null
   #secrets: PlanSecrets = { tool_headers: {}, llm_api_key: null, vendor_keys: {} }
   readonly #onSwitch: OnSwitch = change => this.#events.emit({ type: 'provider.switched', ...change })
   #answeredAt: number | null = null
@@ -270,7 +270,7 @@ export class Call {
     this.#watchMoney(conversation)
   }
 
-  #watchMoney(conversation: Talk): void {
+  #watchMoney(conversation: AgentSession): void {
     new PaidTime({
       ...{ plan: this.plan, bus: this.#deps.bus, log: this.#log, timers: this.#timers, reserveMs: GOODBYE_MS / 2 },
       talkedMs: () => conversation.talkedMs,
@@ -293,7 +293,7 @@ export class Call {
   #withOthers(leg: Leg, sink: LegSink, { stt, tts }: { stt: Stt; tts: Tts }): LegSink {
     const { rooms, sealer, clock, vad, dialer, bus } = this.#deps
     const { call_id: callId, language } = this.plan
-    const floor = new Floor(this.#recorder?.operated(this.#conversation!) ?? this.#conversation!)
+    const floor = new SpeakerControl(this.#recorder?.operated(this.#conversation!) ?? this.#conversation!)
     const shared = { clock, log: this.#log, vad, stt, emit: (body: CallEventBody) => this.#events.emit(body) }
     const second = createBridgeDialer({ ...shared, plan: this.plan, dialer, line: leg.line, bus })
     this.#transfers = new Transfers({ ...shared, plan: this.plan, leg, dialer: second, tts, talk: floor.for('target') })

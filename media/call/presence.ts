@@ -65,7 +65,7 @@ export class Presence {
     if (!this.#closed && (!this.#door.open || this.#isFullAndOpen())) this.#round()
   }
 
-  /** Places, ears or the SIP server are not what they were. */
+  /** Places, speech-to-text or the SIP server are not what they were. */
   changed(): void {
     this.#openIfDue()
     if (this.#closed) return

@@ -1,5 +1,5 @@
 /** What is kept of a call that is over. Pure. */
-import type { Talk } from '../agent/agent-session.ts'
+import type { AgentSession } from '../agent/agent-session.ts'
 import type { CheckedWrapUp } from '../agent/wrap-up.ts'
 import type { CallRecord, MediaStats, RecordingInfo } from '../contract/messages.ts'
 import type { SipTrace } from '../contract/sip-trace.ts'
@@ -8,7 +8,7 @@ import type { Outcome } from './machine.ts'
 export interface Past {
   outcome: Outcome
   /** Null: it was never talked. */
-  conversation: Talk | null
+  conversation: AgentSession | null
   wrapUp: CheckedWrapUp | null
   /** Epoch milliseconds; null: never. */
   answeredAt: number | null
@@ -21,7 +21,7 @@ export interface Past {
 
 export function recordOf(past: Past): CallRecord {
   const { outcome, conversation, wrapUp, answeredAt, media, sip, recording } = past
-  const journal = conversation?.journal
+  const transcript = conversation?.transcript
   return {
     status: outcome.status,
     ended_reason: outcome.reason,
@@ -30,9 +30,9 @@ export function recordOf(past: Past): CallRecord {
     answered_at: answeredAt,
     ended_at: past.endedAt,
     talked_ms: past.talkedMs,
-    transcript: journal?.turns ?? [],
-    tool_calls: journal?.toolCalls ?? [],
-    latency: journal?.latency() ?? { p50_ms: null, p95_ms: null, turns: [] },
+    transcript: transcript?.turns ?? [],
+    tool_calls: transcript?.toolCalls ?? [],
+    latency: transcript?.latency() ?? { p50_ms: null, p95_ms: null, turns: [] },
     summary: wrapUp?.summary ?? null,
     extracted: wrapUp?.extracted ?? null,
     extraction_problem: wrapUp?.extractionProblem ?? null,

@@ -1,7 +1,7 @@
 /** Who speaks to the caller in the agent's place: an operator, who the call was given to, or both; the agent has it after the last. */
 import type { Operated } from '../agent/agent-session.ts'
 
-export class Floor {
+export class SpeakerControl {
   readonly #talk: Operated
   readonly #held = new Set<string>()
 

@@ -1,6 +1,6 @@
 /**
  * Deepgram's live transcription behind `Stt`: a WebSocket a call, all of the caller's sound goes up it, words with their
- * times come back; `Finalize` forces the last ones out when the conversation asks for a stretch.
+ * times come back; `Finalize` forces the last ones out when the conversation asks for a utterance.
  *
  * Made from developers.deepgram.com: reference/speech-to-text/listen-streaming (parameters, `Results`), docs/finalize,
  * docs/audio-keep-alive (a text frame every 3–5 s, or NET-0001 after 10 s), docs/close-stream,

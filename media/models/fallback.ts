@@ -227,7 +227,7 @@ async function inTime<T>(
 }
 
 const KEEP_MS = 60_000
-/** Sound before the stretch that the next recogniser gets too: an onset is easier to read with what was before it. */
+/** Sound before the utterance that the next recogniser gets too: an onset is easier to read with what was before it. */
 const LEAD_MS = 500
 
 class FallbackStream implements SttStream {
@@ -264,7 +264,7 @@ class FallbackStream implements SttStream {
         return transcript
       } catch (thrown) {
         if (signal.aborted || this.#closed) throw thrown
-        // Another stretch may have failed before this one and have switched already.
+        // Another utterance may have failed before this one and have switched already.
         if (this.#stream === stream) this.#switch(thrown, fromMs, tried)
         else if (tried.has(this.#provider.name)) throw thrown
       }

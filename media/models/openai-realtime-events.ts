@@ -1,7 +1,7 @@
 /** What goes over the wire of OpenAI's Realtime API: the server's events that we read, the conversation as items. */
 import { z } from 'zod'
 import type { ChatMessage } from '../ports/llm.ts'
-import { fence } from '../shared/untrusted.ts'
+import { markUntrusted } from '../shared/untrusted.ts'
 
 export const VENDOR = 'openai_realtime'
 
@@ -71,5 +71,5 @@ export type ToolMessage = Extract<ChatMessage, { role: 'tool' }>
 export const toResult = ({ id, name, result }: ToolMessage): object => ({
   type: 'function_call_output',
   call_id: id,
-  output: fence(name, result),
+  output: markUntrusted(name, result),
 })

@@ -18,7 +18,7 @@ import {
 import { z } from 'zod'
 import type { ChatMessage, Llm, LlmEvent, LlmRequest, WrapUp, WrapUpRequest } from '../ports/llm.ts'
 import type { Clock } from '../shared/clock.ts'
-import { FENCE_RULE, fence } from '../shared/untrusted.ts'
+import { markUntrusted, UNTRUSTED_RULE } from '../shared/untrusted.ts'
 import { errorOfStatus, VendorError, type VendorErrorCode } from './vendor-error.ts'
 
 export interface TextModelOptions {
@@ -106,10 +106,10 @@ export function createTextModel(options: TextModelOptions): Llm {
     const { output } = await generateText({
       model,
       system:
-        `You write the record of a telephone call. Use only what was said in it; leave out what was not. ${FENCE_RULE} ` +
+        `You write the record of a telephone call. Use only what was said in it; leave out what was not. ${UNTRUSTED_RULE} ` +
         `Goal of the call: ${request.goal ?? 'none was set'}. It began in this context: ${request.system}` +
         (request.repair ? `\n\nYour last answer was refused: ${request.repair}. Mend it.` : ''),
-      prompt: fence('call', transcriptOf(request.messages)),
+      prompt: markUntrusted('call', transcriptOf(request.messages)),
       output: Output.object({ schema: jsonSchema<unknown>(wrapUpSchema(request.extraction)) }),
       abortSignal: signal,
       maxRetries: 0,
@@ -274,7 +274,7 @@ function stepMessages(calls: readonly ToolMessage[]): ModelMessage[] {
         type: 'tool-result',
         toolCallId: id,
         toolName: name,
-        output: { type: 'text', value: fence(name, result) },
+        output: { type: 'text', value: markUntrusted(name, result) },
       })),
     },
   ]

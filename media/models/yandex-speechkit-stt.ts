@@ -1,6 +1,6 @@
 /**
- * Yandex SpeechKit's recognition behind `Stt`: API v1's synchronous recognition, one POST for a stretch. Streaming (v2, v3) is
- * gRPC, for which we take no dependency: so the text comes a request after the stretch's end, not with it.
+ * Yandex SpeechKit's recognition behind `Stt`: API v1's synchronous recognition, one POST for a utterance. Streaming (v2, v3) is
+ * gRPC, for which we take no dependency: so the text comes a request after the utterance's end, not with it.
  *
  * Made from yandex.cloud/en/docs/speechkit/stt/api/request-api (query, `result`), stt/request (30 s, 1 MB, mono) and
  * concepts/response (error codes). Not over the Fetch port: its body is a string, and samples are none.
@@ -26,7 +26,7 @@ export interface YandexSttOptions {
 }
 
 const DEADLINE_MS = 5000
-const MIN_STRETCH_MS = 80
+const MIN_UTTERANCE_MS = 80
 /** Of the 30 s and the 1 MB allowed, whichever is less: at 48 kHz the bytes are. */
 const MAX_PIECE_MS = 25_000
 const MAX_PIECE_SAMPLES = 500_000
@@ -52,7 +52,7 @@ export function createYandexStt(options: YandexSttOptions): Stt {
         close: () => closed.abort(),
         async transcribe(fromMs, toMs, signal): Promise<Transcript> {
           const pcm = memory.slice(fromMs, toMs)
-          if (pcm.length < (sampleRate / 1000) * MIN_STRETCH_MS) return { text: '', confidence: null }
+          if (pcm.length < (sampleRate / 1000) * MIN_UTTERANCE_MS) return { text: '', confidence: null }
           const stop = AbortSignal.any([signal, closed.signal])
           const pieces = cutAtPauses(pcm, sampleRate)
           const texts = await Promise.all(pieces.map(piece => recognise(options, url, piece, stop)))

@@ -28,10 +28,10 @@ export interface Stt {
   open(options: { sampleRate: number; language: string }): SttStream
 }
 
-/** All of the caller's sound goes in; the conversation says which stretch to read. */
+/** All of the caller's sound goes in; the conversation says which utterance to read. */
 export interface SttStream {
   push(frame: AudioFrame): void
-  /** Text of what came in between two wire times. May be asked again for a longer stretch (speculation). */
+  /** Text of what came in between two wire times. May be asked again for a longer utterance (speculation). */
   transcribe(fromMs: number, toMs: number, signal: AbortSignal): Promise<Transcript>
   close(): void
 }

@@ -52,7 +52,7 @@ export const LogEntry = z.discriminatedUnion('type', [
   z.object({ type: z.literal('answer'), at: z.number(), id, value: z.unknown() }),
   z.object({ type: z.literal('done'), at: z.number(), id }),
   z.object({ type: z.literal('failed'), at: z.number(), id, code: z.string().nullable(), message: z.string() }),
-  /** What people who follow the call did to its agent, as `Talk` names it. */
+  /** What people who follow the call did to its agent, as `AgentSession` names it. */
   z.object({ type: z.literal('stepAside'), at: z.number() }),
   z.object({ type: z.literal('stepIn'), at: z.number() }),
   z.object({

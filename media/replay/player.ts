@@ -114,7 +114,7 @@ export async function play(log: CallLog, options: PlayOptions = {}): Promise<Pla
   conversation.stop()
   return {
     events,
-    turns: conversation.journal.turns,
+    turns: conversation.transcript.turns,
     ended,
     hash: digest.digest('hex'),
     divergences: player.divergences,

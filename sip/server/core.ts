@@ -22,7 +22,7 @@ export type Core = {
   readonly dead: DeadHosts
   /** Whether requests outside a dialog may go to an address. */
   readonly mayReach: (address: string) => boolean
-  readonly counters: { untaken: number; shed: number; barred: number }
+  readonly counters: { unhandled: number; shed: number; blocked: number }
   /** Longer requests leave UDP for TCP. */
   readonly udpMost: number
   readonly txns: Transactions

@@ -111,7 +111,7 @@ export class Incoming {
     }
     if (method === 'INVITE') this.core.cdr.attempt('network', request)
     if (app === null) {
-      this.untaken(txn)
+      this.unhandled(txn)
       return
     }
     for (const name of names) this.open.add(name)
@@ -121,8 +121,8 @@ export class Incoming {
     app.send(leader.newRequest(stamp(flow, bytes.length, 'remote'), txn.id, flow.local), bytes)
   }
 
-  private untaken(txn: ServerTxn): void {
-    this.core.counters.untaken += 1
+  private unhandled(txn: ServerTxn): void {
+    this.core.counters.unhandled += 1
     // Nobody is there to be transferred by a stranger; all else may be taken again when an application is back.
     const { status, reason, headers } = txn.request.method === 'REFER' ? NOT_ALLOWED : NOBODY
     const response = plainResponse(txn.request, status, reason, newTag(), headers)

@@ -8,12 +8,12 @@ const COUNTERS = {
   scanned: ['scanned', 'Requests of strangers that are of no telephone of ours, dropped without an answer.'],
   malformed: ['malformed', 'Messages that could not be read.'],
   strayResponses: ['stray_responses', 'Responses to nothing that was asked.'],
-  untaken: [
+  unhandled: [
     'untaken',
     'Requests that no application takes: SUBSCRIBE and MESSAGE of strangers, and all while none is there.',
   ],
   shed: ['shed', 'Requests outside of calls, refused with 503, since the applications did not keep up.'],
-  barred: ['barred', 'Requests of applications that were held back, since their address is not allowed.'],
+  blocked: ['barred', 'Requests of applications that were held back, since their address is not allowed.'],
   faults: ['faults', 'Messages that the server failed at: each is a bug.'],
 } as const satisfies Partial<Record<keyof SipServerStats, readonly [string, string]>>
 

@@ -88,7 +88,7 @@ export class Outgoing {
     // What a name stands for is known here alone for sure: whoever looked it up before may have been told otherwise.
     const [first, ...others] = route.flows.filter(flow => this.core.mayReach(flow.remote.host))
     if (first === undefined) {
-      this.core.counters.barred += 1
+      this.core.counters.blocked += 1
       this.refuse(app, frame, message, 'Address Not Allowed')
       return
     }

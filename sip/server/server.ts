@@ -64,11 +64,11 @@ export type SipServerCounters = {
   strayResponses: number
   faults: number
   /** Requests for which there was no application. */
-  untaken: number
+  unhandled: number
   /** Requests outside of calls that were refused, since all applications that take them were behind. */
   shed: number
   /** Requests of applications to addresses that are not allowed. */
-  barred: number
+  blocked: number
 }
 
 /** What has been counted, and what is held at the moment. */
@@ -88,7 +88,7 @@ const ORPHAN_GRACE_MS = 2000
 export class SipServer {
   readonly counters: SipServerCounters = {
     ...{ malformed: 0, disallowed: 0, flooded: 0, scanned: 0, strayResponses: 0, faults: 0 },
-    ...{ untaken: 0, shed: 0, barred: 0 },
+    ...{ unhandled: 0, shed: 0, blocked: 0 },
   }
   private readonly options: SipServerOptions
   private readonly core: Core

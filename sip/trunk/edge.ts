@@ -14,7 +14,7 @@ import { dial } from './legs/dial.ts'
 import { dialSoftphone } from './legs/dial-softphone.ts'
 import { SoftphoneRegistrar } from './registrar/registrar.ts'
 import { sourcesWith } from './registrar/sources.ts'
-import { Registrar, type RegistrationStatus, registers } from './registration/client.ts'
+import { RegistrationClient, type RegistrationStatus, registers } from './registration/client.ts'
 import { Pinger } from './registration/pings.ts'
 import { createSipMeters } from './requests/meters.ts'
 import type { OpenCall } from './requests/open-calls.ts'
@@ -31,14 +31,14 @@ import {
 import { waitFor } from './requests/wait.ts'
 import { Trunks } from './routing/directory.ts'
 import { HostHealth, type HostStatus, hostsOf } from './routing/hosts.ts'
-import { Places } from './routing/next-hop.ts'
-import { NO_TURN, takesTurn } from './routing/rate-token.ts'
+import { NextHopResolver } from './routing/next-hop.ts'
+import { NO_RATE_TOKEN, takeRateToken } from './routing/rate-token.ts'
 import { Traces } from './trace/trace.ts'
 
 export type { Edge, EdgeOptions, TrunkStatus } from './edge-options.ts'
 
 /** Trunks that one engine alone looks after. */
-export const needsKeeper = (trunk: TrunkPlan): boolean => registers(trunk) || trunk.options_interval_seconds !== null
+export const needsOwner = (trunk: TrunkPlan): boolean => registers(trunk) || trunk.options_interval_seconds !== null
 
 const MEDIA_TIMEOUT_MS = 60_000
 /** The first NOTIFY is due at once (RFC 3515 §2.4.4); the caller hears music meanwhile. */
@@ -65,7 +65,7 @@ class SipEdge implements Edge {
   private readonly health: HostHealth
   private readonly seen: Traces
   private readonly examiner: Examiner
-  private readonly registrar: Registrar
+  private readonly registrar: RegistrationClient
   private readonly phones: SoftphoneRegistrar | null
   private readonly pinger: Pinger
   private readonly context: TrunkContext
@@ -90,7 +90,7 @@ class SipEdge implements Edge {
     const { agent } = this
     const { log, clock, media, directory, mediaTimeoutMs } = options
     const resolver = options.resolver ?? remembering(systemResolver(), () => clock.now())
-    const places = new Places(resolver, protocol => this.spoken.size === 0 || this.spoken.has(protocol))
+    const places = new NextHopResolver(resolver, protocol => this.spoken.size === 0 || this.spoken.has(protocol))
     this.trunks = new Trunks(directory, { places, clock, log }, () => this.tellSources())
     this.health = new HostHealth(clock)
     const meters = createSipMeters(options.metrics ?? createMetrics())
@@ -116,7 +116,7 @@ class SipEdge implements Edge {
       keep: call => this.keep(call),
     }
     const parts = { agent, health: this.health, clock, log }
-    this.registrar = new Registrar({
+    this.registrar = new RegistrationClient({
       ...parts,
       trunks: this.trunks,
       mayRegister: id => this.keeps(id),
@@ -303,9 +303,9 @@ class SipEdge implements Edge {
       return { ok: false, failure: { status: 'failed', reason: 'internal_error', sipCode: null } }
     }
     if (trunk === null) return dialSoftphone(this.context, phones!, request)
-    if (await takesTurn(this.options.pace, trunk, request)) return dial(this.context, trunk, request)
+    if (await takeRateToken(this.options.pace, trunk, request)) return dial(this.context, trunk, request)
     this.context.meters.unpaced.add()
-    return failure(NO_TURN, null)
+    return failure(NO_RATE_TOKEN, null)
   }
 
   /** A call may be here sooner than the news of the trunk that it goes over. */

@@ -11,7 +11,7 @@ import { monotonicMs, percentile, serve } from './rpc.ts'
 const FRAME_MS = 20
 /** The agent's sound, against silence or comfort noise. */
 const VOICE = 300
-/** A longer silence ends a stretch of the agent's sound. */
+/** A longer silence ends a utterance of the agent's sound. */
 const GAP_MS = 120
 /** The agent has finished. */
 const QUIET_MS = 300
@@ -44,7 +44,7 @@ class Caller {
   #sequence = 0
   #roomAt = Math.floor(Math.random() * room.length)
   #order: Order | null = null
-  /** The stretch of the agent's sound that is heard, or was last. */
+  /** The utterance of the agent's sound that is heard, or was last. */
   #begunMs = 0
   #lastMs = 0
   dueMs = 0

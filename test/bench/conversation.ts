@@ -38,7 +38,7 @@ const STOP_MS = 60
 /** Packets that leave so late are the generator's fault, and what was measured with them is worth nothing. */
 const LATE_MS = 10
 
-/** What the scripted ears hear, whatever is said: they differ in how long silence must last. */
+/** What the scripted speech-to-text hear, whatever is said: they differ in how long silence must last. */
 const WORDS = ['I would like to book a table.', 'My name is John Miller', 'That is what we said.']
 
 interface Stage {

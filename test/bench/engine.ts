@@ -1,6 +1,6 @@
 /**
  * The agent's side of the conversation's benchmark, in a process of its own: real RTP sessions, conversations and detector;
- * ears, voice and language model that take no time, or the offline ones.
+ * speech-to-text, voice and language model that take no time, or the offline ones.
  */
 import { createSocket, type Socket } from 'node:dgram'
 import { systemClock } from '../../infra/adapters/clock.ts'
@@ -28,7 +28,7 @@ const TOOL_MS = 1000
 interface Talk {
   rtp: RtpSession
   conversation: Conversation
-  /** What the scripted ears hear. */
+  /** What the scripted speech-to-text hear. */
   text: string
   /** When the fillers of the tools that were started are due. */
   fillerDueMs: number[]
@@ -136,7 +136,7 @@ const handlers = {
   },
   look({ id }: { id: number }): { fillerDueMs: number[]; ended: string | null; turns: string[] } {
     const { fillerDueMs, ended, conversation } = talks.get(id)!
-    return { fillerDueMs, ended, turns: conversation.journal.turns.map(turn => `${turn.role}: ${turn.text}`) }
+    return { fillerDueMs, ended, turns: conversation.transcript.turns.map(turn => `${turn.role}: ${turn.text}`) }
   },
   close({ id }: { id: number }): void {
     const talk = talks.get(id)!

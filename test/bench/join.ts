@@ -49,7 +49,7 @@ export async function benchJoins({ joins, tell }: { joins: number; tell(text: st
 async function startParley(home: string) {
   const main = join(import.meta.dirname, '../../infra/bin/start.ts')
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', main, '--no-demo'], {
-    env: { ...process.env, PARLEY_HOME: home, RUSSIAN_EARS: 'off' },
+    env: { ...process.env, PARLEY_HOME: home, RUSSIAN_STT: 'off' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const said: string[] = []

@@ -1,6 +1,6 @@
 /**
  * The answering end of the sound's benchmark, in a process of its own: calls come over SIP and have real RTP sessions. Their
- * callers hear themselves, or hold a conversation with ears, voice and language model that take no time and the real detector.
+ * callers hear themselves, or hold a conversation with speech-to-text, voice and language model that take no time and the real detector.
  */
 import { randomUUID } from 'node:crypto'
 import { systemClock } from '../../infra/adapters/clock.ts'
@@ -71,7 +71,7 @@ function converse(leg: Leg, speech: SpeechClient, heard: string): void {
 }
 
 const handlers = {
-  /** `talk`: the port of the speech process, and what the scripted ears hear whatever is said; without it, an echo. */
+  /** `talk`: the port of the speech process, and what the scripted speech-to-text hear whatever is said; without it, an echo. */
   async connect({ edge, talk }: { edge: EdgeOrder; talk: { port: number; heard: string } | null }): Promise<void> {
     if (talk) {
       speech = createSpeechClient({ host: '127.0.0.1', port: talk.port, clock, log: quietLog })

@@ -45,7 +45,7 @@ export const startEchoes = (cache: string, tell: Tell): Promise<Systems> =>
     await startGoEcho(cache, stops),
   ])
 
-/** Ours alone. `heard`: what the scripted ears hear, whatever is said. */
+/** Ours alone. `heard`: what the scripted speech-to-text hear, whatever is said. */
 export const startTalk = (caller: MediaCaller, heard: string, tell: Tell): Promise<Systems> =>
   started(async stops => {
     const folder = makeFolder(stops)

@@ -40,7 +40,7 @@ const EASY_CORES = 0.5
 const MOST_MISSING = 0.02
 /** One pause of the machine is not a limit. */
 const MOST_TRIES = 3
-/** What the scripted ears hear: a sentence that is over. */
+/** What the scripted speech-to-text hear: a sentence that is over. */
 const HEARD = 'I would like to book a table.'
 
 /** One window: of each process the CPU seconds of a call's minute. */

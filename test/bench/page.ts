@@ -1,4 +1,4 @@
-/** What the bench has measured as text: for the terminal, and as the stretch of a page that is written anew by each run. */
+/** What the bench has measured as text: for the terminal, and as the utterance of a page that is written anew by each run. */
 import { type Growth, growthOf } from './growth.ts'
 import type { Machine } from './machine.ts'
 import type { Line, Measured, Series } from './report.ts'

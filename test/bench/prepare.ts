@@ -4,20 +4,20 @@ import { readConfig } from '../../infra/config/config.ts'
 import { buildLiveKit, findLiveKit } from '../../infra/embedded/livekit.ts'
 import { ensureEmbeddingModel } from '../../infra/models/embedding/model.ts'
 import { ensureModels } from '../../infra/models/offline-speech.ts'
-import { createTeller, ensurePrograms, type Teller } from '../../infra/tools/prepare.ts'
+import { createReporter, ensurePrograms, type ProgressReporter } from '../../infra/tools/prepare.ts'
 
-type Need = (teller: Teller) => Promise<string | null>
+type Need = (reporter: ProgressReporter) => Promise<string | null>
 
-const speech: Need = teller => ensureModels(readConfig().cache, teller)
-const embedding: Need = teller => ensureEmbeddingModel(readConfig().cache, teller)
-const redis: Need = async teller => {
-  const missing = await ensurePrograms(['redis-server'], teller)
+const speech: Need = reporter => ensureModels(readConfig().cache, reporter)
+const embedding: Need = reporter => ensureEmbeddingModel(readConfig().cache, reporter)
+const redis: Need = async reporter => {
+  const missing = await ensurePrograms(['redis-server'], reporter)
   return missing.length > 0 ? `${missing.join(', ')} cannot be installed here` : null
 }
-const liveKit: Need = async teller => {
+const liveKit: Need = async reporter => {
   const { cache, home } = readConfig()
   if (findLiveKit(cache)) return null
-  teller.say('Building LiveKit, once; this takes some minutes')
+  reporter.say('Building LiveKit, once; this takes some minutes')
   const build = new AbortController()
   process.once('exit', () => build.abort())
   const result = await buildLiveKit(cache, join(home, 'livekit-build.log'), build.signal)
@@ -36,9 +36,9 @@ const NEEDS: Record<string, Need[]> = {
 
 /** Null when the part has all it needs, else why not, in words. */
 export async function prepare(part: string): Promise<string | null> {
-  const teller = createTeller()
+  const reporter = createReporter()
   for (const need of NEEDS[part] ?? []) {
-    const problem = await need(teller)
+    const problem = await need(reporter)
     if (problem) return problem
   }
   return null

@@ -1,11 +1,11 @@
 /**
- * The spoken conversation beside Pipecat and LiveKit Agents: the same recordings into each, one judge, ears, voice and language model
+ * The spoken conversation beside Pipecat and LiveKit Agents: the same recordings into each, one judge, speech-to-text, voice and language model
  * that take no time. Parley has its own silence, which its words choose; theirs is in their names.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { readConfig } from '../../infra/config/config.ts'
 import { demoLines } from '../../infra/demo/script.ts'
-import type { Teller } from '../../infra/tools/prepare.ts'
+import type { ProgressReporter } from '../../infra/tools/prepare.ts'
 import type { BenchOptions, Line, Measured, Series } from './report.ts'
 import { type Forked, forkRemote, median, percentile } from './rpc.ts'
 import type { CallersHandlers } from './talk-peers/callers.ts'
@@ -70,9 +70,9 @@ interface Stage {
 
 export async function benchTalkPeers({ full, tell }: BenchOptions): Promise<Measured> {
   const { cache } = readConfig()
-  const teller = tellerBy(tell)
-  const pipecat = await ensurePipecat(cache, teller)
-  const agents = await ensureLiveKitAgents(cache, teller)
+  const reporter = reporterBy(tell)
+  const pipecat = await ensurePipecat(cache, reporter)
+  const agents = await ensureLiveKitAgents(cache, reporter)
   const callers = forkRemote<CallersHandlers>(new URL('talk-peers/callers.ts', import.meta.url).pathname)
   const plan = full ? { levels: [1, 5, 10, 20], turns: 3, over: 2 } : { levels: [1, 5, 10], turns: 2, over: 1 }
   const stage: Stage = { callers, plan, results: [], unmeasured: [], tell }
@@ -98,7 +98,7 @@ export async function benchTalkPeers({ full, tell }: BenchOptions): Promise<Meas
   return { lines: linesOf(stage.results), series: seriesOf(stage.results), unmeasured: stage.unmeasured }
 }
 
-const tellerBy = (tell: (text: string) => void): Teller => ({
+const reporterBy = (tell: (text: string) => void): ProgressReporter => ({
   say: tell,
   step(text) {
     tell(text)

@@ -1,6 +1,6 @@
 /** Who did what: written before it is done, by whichever door, and changed by nobody. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { audited, sweepDeeds } from '../../control/access/audit/service.ts'
+import { audited, sweepAuditEntries } from '../../control/access/audit/service.ts'
 import { openSession } from '../../control/access/sessions/sessions.ts'
 import { createControl, createTenant, nextPhone, request, type Tenant, type TestControl } from '../support/control.ts'
 
@@ -150,12 +150,12 @@ test('a repeat by its key stands there as a repeat', async () => {
 test('what is begun is written down, also when it never ends; what cannot be written down is not begun', async () => {
   const { deps } = control
   const owner = await createTenant(control)
-  const deed = {
+  const entry = {
     ...{ actor: 'key' as const, actor_id: null, door: 'rest' as const, address: null },
     ...{ operation: 'place_call', resource: null, request_id: null },
   }
   const started = Promise.withResolvers<void>()
-  void audited(deps, owner.ownerId, deed, () => {
+  void audited(deps, owner.ownerId, entry, () => {
     started.resolve()
     return new Promise(() => {})
   })
@@ -167,7 +167,7 @@ test('what is begun is written down, also when it never ends; what cannot be wri
   expect(answer.status).toBe(500)
   const { projects } = (await owner.call('GET', '/projects')).body
   expect(projects.map((project: { name: string }) => project.name)).not.toContain('Unseen')
-  const failing = audited(deps, owner.ownerId, deed, () => Promise.reject(new Error('broken')))
+  const failing = audited(deps, owner.ownerId, entry, () => Promise.reject(new Error('broken')))
   await expect(failing).rejects.toThrow('broken')
   expect(brief(await log(owner))[0]).toEqual(['place_call', 'failed', 'internal_error'])
 })
@@ -191,9 +191,9 @@ test('nobody changes it or takes from it; age does', async () => {
   for (const attempt of attempts) await expect(attempt()).rejects.toThrow('append-only')
   expect(await sql`select * from audit_log where ${mine}`).toEqual(before)
   deps.clock.advance(364 * 24 * 3600 * 1000)
-  await sweepDeeds(deps)
+  await sweepAuditEntries(deps)
   expect(await log(owner)).toHaveLength(1)
   deps.clock.advance(2 * 24 * 3600 * 1000)
-  await sweepDeeds(deps)
+  await sweepAuditEntries(deps)
   expect(await log(owner)).toEqual([])
 })

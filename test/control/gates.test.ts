@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { setMinutePrice } from '../../control/access/accounts/service.ts'
 import { defaultConfig } from '../../control/deps.ts'
 import { Problem } from '../../control/platform/http/problem.ts'
-import { barredAs } from '../../control/platform/phone.ts'
+import { blockedReason } from '../../control/platform/phone.ts'
 import { admitCall, extendCall } from '../../control/telephony/calls/admit.ts'
 import { createDialer } from '../../control/telephony/calls/dialer.ts'
 import { finish } from '../../control/telephony/calls/finish.ts'
@@ -64,10 +64,10 @@ describe('destinations', () => {
     ['+911123456789', null], // Delhi: valid, though it begins with 112
     ['+390112345678', null],
     ['+442071838750', null],
-  ])('%s is %s', (phone, barred) => expect(barredAs(phone, rules)).toBe(barred))
+  ])('%s is %s', (phone, blocked) => expect(blockedReason(phone, rules)).toBe(blocked))
 
   test('nothing opens an emergency number', () => {
-    expect(barredAs('+71121234567', { blocked_prefixes: [], allowed_prefixes: ['+7112'] })).toBe('emergency')
+    expect(blockedReason('+71121234567', { blocked_prefixes: [], allowed_prefixes: ['+7112'] })).toBe('emergency')
   })
 
   test('that are barred are 409 and say why', async () => {

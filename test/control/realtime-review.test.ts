@@ -11,7 +11,7 @@ import { backgroundDone } from '../../control/platform/jobs/background.ts'
 import { extendCall } from '../../control/telephony/calls/admit.ts'
 import { finish, finishUnanswered } from '../../control/telephony/calls/finish.ts'
 import { createLiveKit, type LiveKit, LiveKitFailed } from '../../control/telephony/realtime/livekit.ts'
-import { createRoomSweep, lookSoon } from '../../control/telephony/realtime/look.ts'
+import { createRoomSweep, reconcileSoon } from '../../control/telephony/realtime/look.ts'
 import { createTenant, nextPhone, request, type Tenant } from '../support/control.ts'
 import { livekitBinary, roomOf } from '../support/livekit.ts'
 import { record } from '../support/records.ts'
@@ -224,7 +224,7 @@ describe.skipIf(livekitBinary === null)('with looks of our own', () => {
     const tenant = await createTenant(rig)
     const session = await rig.session(tenant)
     const room = roomOf(session.token)
-    lookSoon(rig.deps, room)
+    reconcileSoon(rig.deps, room)
     await until(() => looks.length === 1, 'the first look')
     await rig.join(session)
     const { apiKey, apiSecret } = rig.livekit

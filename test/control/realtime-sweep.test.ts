@@ -4,7 +4,7 @@ import { dispose } from '@livekit/rtc-node'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { handleEvent } from '../../control/background/engine.ts'
 import { eraseAccount } from '../../control/data/accounts/operator.ts'
-import { createRoomSweep, lookAt } from '../../control/telephony/realtime/look.ts'
+import { createRoomSweep, reconcile } from '../../control/telephony/realtime/look.ts'
 import { createControlBus } from '../../media/bus/control-bus.ts'
 import { createTenant, type Tenant } from '../support/control.ts'
 import { livekitBinary } from '../support/livekit.ts'
@@ -78,15 +78,15 @@ describe.skipIf(livekitBinary === null)('without a webhook', () => {
         const [row] = await rig.deps.sql<{ room: string }[]>`
           select room from realtime_sessions where owner_id = ${tenant.ownerId}`
         await until(async () => {
-          await Promise.all([...others, ...others].map(deps => lookAt(deps, row!.room)))
+          await Promise.all([...others, ...others].map(deps => reconcile(deps, row!.room)))
           return (await callsOf(tenant)).length > 0
         }, 'the call')
-        await Promise.all(others.map(deps => lookAt(deps, row!.room)))
+        await Promise.all(others.map(deps => reconcile(deps, row!.room)))
         expect(await callsOf(tenant)).toHaveLength(1)
         const left = { available: String(money - 25_000), held: '25000', open_holds: 1 }
         expect(await moneyOf(rig, tenant)).toMatchObject(left)
         const dialogue = await engine.answer(await engine.next())
-        await Promise.all(others.map(deps => lookAt(deps, row!.room)))
+        await Promise.all(others.map(deps => reconcile(deps, row!.room)))
         expect([engine.plans.length, peer.endedBy(), toldTo(peer)]).toEqual([0, null, {}])
         await dialogue.peer.leave()
       }

@@ -112,13 +112,13 @@ async function fillWebhook(): Promise<void> {
 
 /** Each named secret of a project, and a call whose plan takes them all along. */
 async function fillProject(): Promise<void> {
-  for (const name of ['LLM', 'FALLBACK', 'EARS', 'VOICE', 'TOOL'])
+  for (const name of ['LLM', 'FALLBACK', 'STT', 'VOICE', 'TOOL'])
     await ask('POST', '/secrets', { name, value: marker(`secret ${name}`) })
   await ask('PATCH', `/projects/${owner.projectId}`, {
     name: OPEN,
     llm: { provider: 'anthropic', model: 'm', api_key_secret: 'LLM' },
     llm_fallback: [{ provider: 'google', model: 'm', api_key_secret: 'FALLBACK' }],
-    speech_to_text: [{ provider: 'deepgram', model: 'nova-3', api_key_secret: 'EARS' }],
+    speech_to_text: [{ provider: 'deepgram', model: 'nova-3', api_key_secret: 'STT' }],
     text_to_speech: [{ provider: 'elevenlabs', voice: 'v', api_key_secret: 'VOICE' }],
     tools: [{ name: 'look', method: 'GET', url: receiver.url, headers: { Authorization: 'Bearer {{secret:TOOL}}' } }],
   })

@@ -1,7 +1,7 @@
 /** A check of a trunk, and addresses of transfers, in the hands of somebody who means no good. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { transferBarred } from '../../control/agents/projects/transfers.ts'
+import { transferBlocked } from '../../control/agents/projects/transfers.ts'
 import { createControl, createTenant, type TestControl } from '../support/control.ts'
 
 let control: TestControl
@@ -42,12 +42,12 @@ test.each([
   'sip:01188212345678@carrier.example',
   'sip:+(882)12345678;npdi@carrier.example',
 ])('%s is no way around what is barred', address => {
-  expect(transferBarred(address, rules)).toBe('blocked_prefix')
+  expect(transferBlocked(address, rules)).toBe('blocked_prefix')
 })
 
 test.each(['sip:112@carrier.example', 'sip:911@carrier.example', 'sips:911;phone-context=+1@carrier.example'])(
   'no model calls the police by %s',
-  address => expect(transferBarred(address, rules)).toBe('emergency'),
+  address => expect(transferBlocked(address, rules)).toBe('emergency'),
 )
 
 test.each([
@@ -56,4 +56,4 @@ test.each([
   'sip:+4930123456@pbx.example',
   'sip:%zz@pbx.example',
   'browser',
-])('%s is dialled', address => expect(transferBarred(address, rules)).toBeNull())
+])('%s is dialled', address => expect(transferBlocked(address, rules)).toBeNull())

@@ -122,10 +122,10 @@ async function goesWrong(): Promise<void> {
   const nobody = '+12025559999'
   const stranger = [request('INVITE', sdp()), maybeAnswer(100), expectAnswer(404), acknowledge(3)]
   await (await startSipp(stack, stranger, { calls: nobody, port })).done
-  const deaf = await startSipp(stack, refusing('484 Address Incomplete'), { port })
+  const sttUnavailable = await startSipp(stack, refusing('484 Address Incomplete'), { port })
   const call = await other.place(CALLEE)
   await call.ended()
-  await deaf.done
+  await sttUnavailable.done
   const headers = { 'x-api-key': SECRETS['key that nobody has'] }
   expect((await fetch(`${stack.baseUrl}/v1/public/contacts?q=${encodeURIComponent(NAME)}`, { headers })).status).toBe(
     401,

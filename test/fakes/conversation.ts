@@ -1,4 +1,4 @@
-/** A conversation on a line without a network, with scripted ears, voice and language model. */
+/** A conversation on a line without a network, with scripted speech-to-text, voice and language model. */
 
 import { Conversation } from '../../media/agent/conversation.ts'
 import type { Abilities } from '../../media/agent/own-tools.ts'
@@ -52,7 +52,7 @@ export function openTalk(options: FakeTalk) {
   })
   const line = new FakeLine(conversation, clock)
   conversation.start()
-  const turns = () => conversation.journal.turns
+  const turns = () => conversation.transcript.turns
   return {
     clock,
     conversation,
@@ -66,7 +66,7 @@ export function openTalk(options: FakeTalk) {
       turns()
         .filter(turn => turn.role === 'agent')
         .map(turn => turn.heard_text),
-    tools: () => conversation.journal.toolCalls,
+    tools: () => conversation.transcript.toolCalls,
   }
 }
 

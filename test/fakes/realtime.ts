@@ -78,7 +78,7 @@ export async function openRealtime(options: FakeTalk = {}) {
   const line = new SyncedLine(talk, clock, () => server.sync())
   const updates = () => server.events.filter(event => event.type === 'session.update').length
   const ready = (nth = 1) => until('a session', () => updates() >= nth).then(() => server.sync())
-  const turns = () => talk.journal.turns
+  const turns = () => talk.transcript.turns
   return {
     server,
     clock,

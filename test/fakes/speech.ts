@@ -1,4 +1,4 @@
-/** Scripted ears, voice and language model for the conversation: they run the real paths, without models. */
+/** Scripted speech-to-text, voice and language model for the conversation: they run the real paths, without models. */
 import type { Llm, LlmEvent, LlmRequest, WrapUp } from '../../media/ports/llm.ts'
 import type { Stt, Tts } from '../../media/ports/speech.ts'
 
@@ -19,7 +19,7 @@ export function fakeTts(rate = 8000): Tts & { spoken: string[] } {
   }
 }
 
-/** Says the next line of its list whenever it is asked about a stretch that begins later than the one before. */
+/** Says the next line of its list whenever it is asked about a utterance that begins later than the one before. */
 export function fakeStt(lines: string[]): Stt & { asked: { fromMs: number; toMs: number }[] } {
   const asked: { fromMs: number; toMs: number }[] = []
   let lastFrom = -1

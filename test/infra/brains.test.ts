@@ -148,7 +148,7 @@ function talk(options: TalkOptions = {}) {
       await new Promise(resolve => setTimeout(resolve, 20 / PACE))
     }
   }
-  const turns = () => conversation.journal.turns
+  const turns = () => conversation.transcript.turns
   const agent = () => turns().filter(({ role }) => role === 'agent')
   return {
     ...{ conversation, clock, events, ended, loudness, run, turns },
@@ -268,7 +268,7 @@ describe('a call with vendors of its own', () => {
   })
 
   it('is understood in the same turn though two recognisers hang', async () => {
-    vendors.deepgram.deaf = true
+    vendors.deepgram.sttUnavailable = true
     vendors.yandex.answer = { next: 'hang' }
     const one = await begin()
     await one.says()

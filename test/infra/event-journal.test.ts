@@ -12,9 +12,9 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { openEventJournal } from '../../infra/adapters/event-outbox.ts'
+import { openEventOutbox } from '../../infra/adapters/event-outbox.ts'
 import { createEventSender } from '../../media/bus/event-sender.ts'
-import type { EventJournal } from '../../media/ports/event-outbox.ts'
+import type { EventOutbox } from '../../media/ports/event-outbox.ts'
 import { fakeClock } from '../fakes/line.ts'
 import { quietLog, recordingLog, until } from '../support/world.ts'
 
@@ -51,11 +51,11 @@ const files = () => readdirSync(folder).map(name => readFileSync(join(folder, na
 const kept = () => files().join('')
 const lines = (count: number, of = 'e') => Array.from({ length: count }, (_, n) => `{"${of}":${n + 1}}`)
 
-async function startSender(journal?: EventJournal, startedMs = 1000) {
+async function startSender(outbox?: EventOutbox, startedMs = 1000) {
   const redis = startRedis()
   const clock = fakeClock()
-  const on = journal ?? openEventJournal(folder, startedMs, quietLog)
-  return { redis, clock, sender: createEventSender({ add: redis.add, journal: on, clock, log: quietLog }) }
+  const on = outbox ?? openEventOutbox(folder, startedMs, quietLog)
+  return { redis, clock, sender: createEventSender({ add: redis.add, outbox: on, clock, log: quietLog }) }
 }
 
 it('nothing is written while Redis takes what it is given', async () => {
@@ -117,7 +117,7 @@ it('an event that is refused for a while is told again, before those behind it',
     if (refusals-- > 0) throw new Error('MISCONF disk is full')
     taken.push(text)
   }
-  const send = createEventSender({ add, journal: null, clock, log: quietLog }).inOrder()
+  const send = createEventSender({ add, outbox: null, clock, log: quietLog }).inOrder()
   const sent = Promise.all([send({ e: 1 }), send({ e: 2 })])
   for (let i = 0; i < 3; i++) {
     await new Promise(resolve => setImmediate(resolve))
@@ -130,8 +130,8 @@ it('an event that is refused for a while is told again, before those behind it',
 it('a disk that says no costs a word in the log, and no event', async () => {
   const log = recordingLog()
   writeFileSync(join(folder, 'file'), '')
-  const journal = openEventJournal(join(folder, 'file', 'events'), 1, log)
-  const { redis, clock, sender } = await startSender(journal)
+  const outbox = openEventOutbox(join(folder, 'file', 'events'), 1, log)
+  const { redis, clock, sender } = await startSender(outbox)
   await sender.recover()
   const sent = sender.send({ e: 1 })
   clock.advance(300)

@@ -42,11 +42,11 @@ export async function startTestLiveKit({ webhookUrl }: { webhookUrl?: string } =
   if (livekitBinary === null) throw new Error('livekit-server is not here: run `npm test` once')
   const folder = mkdtempSync(join(tmpdir(), 'parley-livekit-'))
   const logFile = join(folder, 'livekit.log')
-  const undertaker = startUndertaker(folder)
+  const watchdog = startCleanupWatchdog(folder)
   // Below the range that the kernel hands out.
   const port = await freePort(10_000 + randomInt(20_000), '127.0.0.1', true)
   const keys = { apiKey: 'test', apiSecret: randomBytes(24).toString('hex') }
-  const note = (pid: number) => void undertaker.stdin!.write(`${pid}\n`)
+  const note = (pid: number) => void watchdog.stdin!.write(`${pid}\n`)
   const start = async () =>
     (
       await startLiveKit({
@@ -82,7 +82,7 @@ export async function startTestLiveKit({ webhookUrl }: { webhookUrl?: string } =
     },
     async stop() {
       await stop()
-      undertaker.kill('SIGKILL')
+      watchdog.kill('SIGKILL')
       rmSync(folder, { recursive: true, force: true })
     },
   }
@@ -113,7 +113,7 @@ function runs(pid: number): boolean {
 }
 
 /** Takes the servers along when this worker is killed: the end of its standard input tells. */
-function startUndertaker(folder: string): ChildProcess {
+function startCleanupWatchdog(folder: string): ChildProcess {
   const script = `pids=; while read pid; do pids="$pids $pid"; done; kill -9 $pids 2>/dev/null; rm -rf '${folder}'`
   const child = spawn('sh', ['-c', script], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
   child.unref()

@@ -33,7 +33,7 @@ export async function joinEchoAgent(
   let turns = 0
   void (async () => {
     for (let from = 0; peer.endedBy() === null; from = peer.heard.length) {
-      const stretch = await nextStretch(peer, from).catch(() => null)
+      const stretch = await nextUtterance(peer, from).catch(() => null)
       if (!stretch) return
       const turn = ++turns
       await told(peer, stretch[0]!.from, `user-${turn}`, words.caller)
@@ -77,7 +77,7 @@ async function told(peer: RoomPeer, whose: string, segmentId: string, wordings: 
 }
 
 /** From the first loud frame on, until it was quiet for a while. */
-async function nextStretch(peer: RoomPeer, from: number): Promise<HeardFrame[]> {
+async function nextUtterance(peer: RoomPeer, from: number): Promise<HeardFrame[]> {
   const loud = (frame: HeardFrame) => rms(frame.samples) > LOUD
   const all = () => peer.heard.slice(from)
   await peer.wait(

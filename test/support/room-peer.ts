@@ -1,5 +1,5 @@
 /**
- * Somebody in a room, by rtc-node as a server-side client uses it: a microphone that never pauses, ears that remember what
+ * Somebody in a room, by rtc-node as a server-side client uses it: a microphone that never pauses, speech-to-text that remember what
  * came when, and what LiveKit's own transcription streams and attributes said.
  */
 import {

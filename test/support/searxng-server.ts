@@ -8,7 +8,7 @@ export interface WebResult {
   content?: string
 }
 
-/** `forbidden`: JSON is not among its formats. `no_engine`: an empty answer, since the engines behind it are barred. */
+/** `forbidden`: JSON is not among its formats. `no_engine`: an empty answer, since the engines behind it are blocked. */
 export type SearxngFault = '429' | '500' | 'forbidden' | 'html' | 'other_json' | 'no_engine' | 'endless' | 'silent'
 
 export interface SearxngServer {

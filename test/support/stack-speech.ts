@@ -1,4 +1,4 @@
-/** Voices and ears of the tests: the stack's own speech process makes what callers say and reads what agents said. */
+/** Voices and speech-to-text of the tests: the stack's own speech process makes what callers say and reads what agents said. */
 import { writeFileSync } from 'node:fs'
 import { systemClock } from '../../infra/adapters/clock.ts'
 import { concatPcm, frameSamples, rms } from '../../media/audio/frames.ts'

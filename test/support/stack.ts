@@ -95,7 +95,7 @@ const somePort = (host = HOST, udpToo = false) => freePort(10_000 + randomInt(80
 /** `size`: where a test needs a certain number of engines or controls, whatever the run says. */
 export async function startStack(settings: Record<string, string> = {}, size: Partial<FleetSize> = {}): Promise<Stack> {
   const folder = mkdtempSync(join(tmpdir(), 'parley-e2e-'))
-  const undertaker = startUndertaker(folder)
+  const watchdog = startCleanupWatchdog(folder)
   const closers: (() => unknown)[] = []
   const stop = async () => {
     const failures: unknown[] = []
@@ -104,12 +104,12 @@ export async function startStack(settings: Record<string, string> = {}, size: Pa
         .then(close)
         .catch(error => failures.push(error))
     }
-    undertaker.done()
+    watchdog.done()
     rmSync(folder, { recursive: true, force: true })
     if (failures.length > 0) throw failures[0]
   }
   try {
-    return await start(settings, { ...inject('fleet'), ...size }, folder, undertaker, closers, stop)
+    return await start(settings, { ...inject('fleet'), ...size }, folder, watchdog, closers, stop)
   } catch (error) {
     await stop().catch(() => {})
     throw error
@@ -120,7 +120,7 @@ async function start(
   settings: Record<string, string>,
   size: FleetSize,
   folder: string,
-  undertaker: Undertaker,
+  watchdog: CleanupWatchdog,
   closers: (() => unknown)[],
   stop: () => Promise<void>,
 ): Promise<Stack> {
@@ -128,12 +128,12 @@ async function start(
   const started: Child[] = []
   const tell = (text: string) => {
     told.push(text)
-    for (const child of started) undertaker.note(child.pid) // one that came back has another number
+    for (const child of started) watchdog.note(child.pid) // one that came back has another number
   }
   const logFile = (name: string) => join(folder, `${name}.log`)
   const run = (child: Child) => {
     started.push(child)
-    undertaker.note(child.pid)
+    watchdog.note(child.pid)
     closers.push(() => child.stop())
     return child
   }
@@ -192,7 +192,7 @@ async function start(
   const onStop = (close: () => unknown) => void closers.push(close)
   const { engines, controls } = await startFleet({
     ...{ size, env, folder, tell, keep: run, onStop, freePort: somePort },
-    note: undertaker.note,
+    note: watchdog.note,
   })
   const config = readConfig({ ...process.env, ...env })
   const parts = buildControlParts(config, createLog('stack', 'warn'), `stack-${process.pid}`)
@@ -224,7 +224,7 @@ async function start(
     },
     logged: name => logged(logFiles[name]),
     keep(child) {
-      undertaker.note(child.pid!)
+      watchdog.note(child.pid!)
       closers.push(() => ended(child))
     },
     async owner(options) {
@@ -316,13 +316,13 @@ export async function ended(child: ChildProcess, signal: NodeJS.Signals = 'SIGKI
   await exit
 }
 
-interface Undertaker {
+interface CleanupWatchdog {
   note(pid: number): void
   done(): void
 }
 
 /** Takes along what we started when this worker is killed: the end of its standard input tells. */
-function startUndertaker(folder: string): Undertaker {
+function startCleanupWatchdog(folder: string): CleanupWatchdog {
   const script = `pids=; while read pid; do pids="$pids $pid"; done; kill -9 $pids 2>/dev/null; rm -rf '${folder}'`
   const child = spawn('sh', ['-c', script], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
   child.unref()

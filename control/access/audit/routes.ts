@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import type { Deps } from '../../deps.ts'
 import { route } from '../../platform/http/route.ts'
-import { DeedFilters, DeedPage } from './schema.ts'
-import { listDeeds } from './service.ts'
+import { AuditFilters, AuditPage } from './schema.ts'
+import { listAuditEntries } from './service.ts'
 
 export function auditRoutes(app: FastifyInstance, deps: Deps): void {
   route(app, deps, {
@@ -14,8 +14,8 @@ export function auditRoutes(app: FastifyInstance, deps: Deps): void {
     summary: 'Who did what in the account, the latest first',
     description:
       'Every operation that may change something, by REST, MCP, the dashboard and the operator, with log-ins and changes of the password. No bodies. An entry is written before the operation begins, never changed, and kept for a year.',
-    query: DeedFilters,
-    answer: DeedPage,
-    handle: ({ ownerId, query }) => listDeeds(deps, ownerId, query),
+    query: AuditFilters,
+    answer: AuditPage,
+    handle: ({ ownerId, query }) => listAuditEntries(deps, ownerId, query),
   })
 }

@@ -3,7 +3,7 @@ import { paging } from '../../platform/http/paging.ts'
 import { isCursor } from './service.ts'
 import { actors, doors, outcomes } from './types.ts'
 
-export const DeedFilters = z.strictObject({
+export const AuditFilters = z.strictObject({
   operation: z
     .string()
     .regex(/^[a-z_]{1,64}$/, 'must be the id of an operation, as `place_call`')
@@ -18,7 +18,7 @@ export const DeedFilters = z.strictObject({
     .describe('`next_cursor` of the page before'),
 })
 
-export const DeedView = z
+export const AuditEntryView = z
   .object({
     id: z.uuid(),
     at: z.string(),
@@ -37,9 +37,9 @@ export const DeedView = z
   })
   .meta({ id: 'AuditEntry' })
 
-export const DeedPage = z
+export const AuditPage = z
   .object({
-    items: z.array(DeedView),
+    items: z.array(AuditEntryView),
     next_cursor: z.string().nullable().describe('For the next page; null: there is none'),
   })
   .meta({ id: 'AuditPage' })

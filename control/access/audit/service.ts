@@ -1,5 +1,5 @@
 /**
- * Who did what, when and from where. A deed is written before it is begun and told once how it went, so that nothing is
+ * Who did what, when and from where. A audit entry is written before it is begun and told once how it went, so that nothing is
  * done that is not in the log, whatever is killed. No bodies, and nothing of the people who are called.
  */
 
@@ -8,25 +8,32 @@ import type { Db } from '../../platform/db/connect.ts'
 import { toProblem } from '../../platform/http/errors.ts'
 import { uuidv7 } from '../../platform/ids.ts'
 import { errorFields } from '../../platform/log.ts'
-import { type DeedRow, deleteOldDeeds, insertBegun, insertDeed, selectDeeds, updateOutcome } from './sql.ts'
-import type { Deed, Told } from './types.ts'
+import {
+  type AuditRow,
+  deleteOldAuditEntries,
+  insertAuditEntry,
+  insertBegun,
+  selectAuditEntries,
+  updateOutcome,
+} from './sql.ts'
+import type { AuditEntry, Told } from './types.ts'
 
 type Ports = Pick<Deps, 'sql' | 'clock' | 'log'>
 
 export async function audited<T>(
   deps: Ports,
   ownerId: string,
-  deed: Deed,
+  entry: AuditEntry,
   work: () => Promise<T>,
   toldOf: (result: T) => Told = () => DONE,
 ): Promise<T> {
   const at = wallDate(deps)
   const id = uuidv7(at.getTime())
-  await insertBegun(deps.sql, ownerId, { ...deed, id, at, outcome: null, code: null })
+  await insertBegun(deps.sql, ownerId, { ...entry, id, at, outcome: null, code: null })
   // Done is done, and stands there as begun: who asked is not told of a failure that is the log's own.
   const tell = (told: Told) =>
     updateOutcome(deps.sql, ownerId, id, told).catch(error =>
-      deps.log.error({ error: errorFields(error), operation: deed.operation }, 'an outcome is not in the audit log'),
+      deps.log.error({ error: errorFields(error), operation: entry.operation }, 'an outcome is not in the audit log'),
     )
   let result: T
   try {
@@ -43,13 +50,13 @@ export async function audited<T>(
 const DONE: Told = { outcome: 'done', code: null, resource: null }
 
 /** What is done already, or in the same transaction. */
-export async function noteDone(db: Db, deps: Pick<Deps, 'clock'>, ownerId: string, deed: Deed): Promise<void> {
+export async function noteDone(db: Db, deps: Pick<Deps, 'clock'>, ownerId: string, entry: AuditEntry): Promise<void> {
   const at = wallDate(deps)
-  await insertDeed(db, ownerId, { ...deed, ...DONE, resource: deed.resource, id: uuidv7(at.getTime()), at })
+  await insertAuditEntry(db, ownerId, { ...entry, ...DONE, resource: entry.resource, id: uuidv7(at.getTime()), at })
 }
 
 /** Who enters the account or leaves it. */
-export const entering = (operation: string, { id, ip }: { id: string; ip: string }): Deed => ({
+export const entering = (operation: string, { id, ip }: { id: string; ip: string }): AuditEntry => ({
   ...{ actor: 'person', actor_id: null, door: 'auth', address: ip },
   ...{ operation, resource: null, request_id: id },
 })
@@ -59,7 +66,7 @@ export const entering = (operation: string, { id, ip }: { id: string; ip: string
 const CURSOR = /^([0-9a-z]{1,11})_([0-9a-f]{32})$/
 const TIME_BASE = 36
 
-const cursorOf = ({ at, id }: DeedRow) => `${at.getTime().toString(TIME_BASE)}_${id.replaceAll('-', '')}`
+const cursorOf = ({ at, id }: AuditRow) => `${at.getTime().toString(TIME_BASE)}_${id.replaceAll('-', '')}`
 
 export const isCursor = (text: string) => CURSOR.test(text)
 
@@ -70,14 +77,14 @@ function placeOf(cursor: string) {
   return { at: new Date(Math.min(Number.parseInt(time, TIME_BASE), Date.UTC(9999, 0))), id }
 }
 
-export async function listDeeds(
+export async function listAuditEntries(
   deps: Pick<Deps, 'sql'>,
   ownerId: string,
   { limit, cursor, operation }: { limit: number; cursor?: string | undefined; operation?: string | undefined },
 ) {
   const after = cursor === undefined ? null : placeOf(cursor)
   // One more tells whether there is another page.
-  const rows = await selectDeeds(deps.sql, ownerId, { limit: limit + 1, after, operation })
+  const rows = await selectAuditEntries(deps.sql, ownerId, { limit: limit + 1, after, operation })
   const page = rows.slice(0, limit)
   return {
     items: page.map(({ at, owner_id: _, ...row }) => ({ ...row, at: at.toISOString() })),
@@ -90,9 +97,9 @@ export async function listDeeds(
 const KEPT_MS = 365 * 24 * 3600 * 1000
 const DELETED_AT_ONCE = 5000
 
-export async function sweepDeeds(deps: Pick<Deps, 'sql' | 'clock'>): Promise<void> {
+export async function sweepAuditEntries(deps: Pick<Deps, 'sql' | 'clock'>): Promise<void> {
   const before = new Date(deps.clock.wall() - KEPT_MS)
   let gone: number
-  do gone = await deps.sql.begin(tx => deleteOldDeeds(tx, before, DELETED_AT_ONCE))
+  do gone = await deps.sql.begin(tx => deleteOldAuditEntries(tx, before, DELETED_AT_ONCE))
   while (gone === DELETED_AT_ONCE)
 }

@@ -1,7 +1,7 @@
 import { type Db, json, type Tx } from '../../platform/db/connect.ts'
-import type { Deed, Outcome } from './types.ts'
+import type { AuditEntry, Outcome } from './types.ts'
 
-export interface DeedRow extends Deed {
+export interface AuditRow extends AuditEntry {
   id: string
   owner_id: string
   at: Date
@@ -14,7 +14,7 @@ const columns = [
   ...(['request_id', 'outcome', 'code'] as const),
 ] as const
 
-export async function insertDeed(db: Db, ownerId: string, row: Omit<DeedRow, 'owner_id'>): Promise<void> {
+export async function insertAuditEntry(db: Db, ownerId: string, row: Omit<AuditRow, 'owner_id'>): Promise<void> {
   await db`insert into audit_log ${db({ ...row, owner_id: ownerId }, ...columns)}`
 }
 
@@ -24,7 +24,7 @@ export async function insertDeed(db: Db, ownerId: string, row: Omit<DeedRow, 'ow
  */
 const quickly = (db: Db) => db`select set_config('synchronous_commit', 'off', true)`
 
-export async function insertBegun(db: Db, ownerId: string, row: Omit<DeedRow, 'owner_id'>): Promise<void> {
+export async function insertBegun(db: Db, ownerId: string, row: Omit<AuditRow, 'owner_id'>): Promise<void> {
   await db`
     with quick as (${quickly(db)})
     insert into audit_log select begun.*
@@ -50,12 +50,12 @@ export interface Place {
 }
 
 /** The latest first, from behind `after` on. */
-export async function selectDeeds(
+export async function selectAuditEntries(
   db: Db,
   ownerId: string,
   { limit, after, operation }: { limit: number; after: Place | null; operation: string | undefined },
-): Promise<DeedRow[]> {
-  return db<DeedRow[]>`
+): Promise<AuditRow[]> {
+  return db<AuditRow[]>`
     select ${db(columns)} from audit_log
     where owner_id = ${ownerId} ${after ? db`and (at, id) < (${after.at}, ${after.id})` : db``}
       ${operation === undefined ? db`` : db`and operation = ${operation}`}
@@ -68,7 +68,7 @@ export async function allowDeletion(tx: Tx): Promise<void> {
 }
 
 /** Over all owners. How many there were of `limit`. */
-export async function deleteOldDeeds(tx: Tx, before: Date, limit: number): Promise<number> {
+export async function deleteOldAuditEntries(tx: Tx, before: Date, limit: number): Promise<number> {
   await allowDeletion(tx)
   const rows = await tx`
     delete from audit_log where id in (select id from audit_log where at < ${before} order by at limit ${limit}) returning 1`

@@ -3,7 +3,7 @@ export const doors = ['rest', 'mcp', 'auth', 'admin'] as const
 export const outcomes = ['done', 'replayed', 'refused', 'failed'] as const
 export type Outcome = (typeof outcomes)[number]
 
-export interface Deed {
+export interface AuditEntry {
   /** `person`: by password or a code of a mail, before there is a session. */
   actor: (typeof actors)[number]
   /** Of the key or the session. */

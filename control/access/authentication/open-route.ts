@@ -81,8 +81,8 @@ export function sessionRoute<R extends z.ZodType, B extends z.ZodType = z.ZodUnk
       const session = sessions.get(request)!
       const work = () => spec.handle({ ...context, session })
       if (spec.method === 'GET') return work()
-      const deed = { ...entering(spec.id, request), actor: 'session' as const, actor_id: session.id }
-      return audited<unknown>(deps, session.owner_id, deed, work)
+      const entry = { ...entering(spec.id, request), actor: 'session' as const, actor_id: session.id }
+      return audited<unknown>(deps, session.owner_id, entry, work)
     },
   })
 }

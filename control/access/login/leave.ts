@@ -5,7 +5,7 @@ import { type Deps, wallDate } from '../../deps.ts'
 import { Problem } from '../../platform/http/problem.ts'
 import { enqueue, type JobData, withJobs } from '../../platform/jobs/jobs.ts'
 import { closeAccount, lockAccount, selectAccount } from '../accounts/sql.ts'
-import type { Deed } from '../audit/types.ts'
+import type { AuditEntry } from '../audit/types.ts'
 import { keyVerdicts } from '../keys/service.ts'
 import { forgetSessions, type SessionRow } from '../sessions/sessions.ts'
 import { accountOf } from './login.ts'
@@ -27,7 +27,7 @@ export async function leave(deps: Deps, session: SessionRow, password: string, a
   keyVerdicts(deps).forget(key => key.owner_id === account.id)
 }
 
-const BY_ITSELF: Deed = {
+const BY_ITSELF: AuditEntry = {
   ...{ actor: 'person', actor_id: null, door: 'auth', address: null },
   ...{ operation: 'delete_account', resource: null, request_id: null },
 }

@@ -1,7 +1,7 @@
 /** To whom an agent may give a call: only these, and none that we would not dial ourselves. */
 import { BROWSER } from '../../../media/contract/plan.ts'
 import { invalidField } from '../../platform/http/problem.ts'
-import { type Barred, barredAs, type DialingLimits, EMERGENCY_EVERYWHERE } from '../../platform/phone.ts'
+import { type BlockedReason, blockedReason, type DialingLimits, EMERGENCY_EVERYWHERE } from '../../platform/phone.ts'
 import type { ProjectSettings } from './schema.ts'
 
 type Transfer = ProjectSettings['transfers'][number]
@@ -17,17 +17,17 @@ function dialledBy(address: string): string {
 }
 
 /** Why nobody is given to that number; null when they may be. */
-export function transferBarred(to: string, rules: DialingLimits): Barred | null {
-  if (to.startsWith('+')) return barredAs(to, rules)
+export function transferBlocked(to: string, rules: DialingLimits): BlockedReason | null {
+  if (to.startsWith('+')) return blockedReason(to, rules)
   const dialled = dialledBy(to)
   if (EMERGENCY_EVERYWHERE.includes(dialled)) return 'emergency'
   const digits = NUMBER.exec(dialled)?.[1]
-  return digits === undefined ? null : barredAs(`+${digits}`, rules)
+  return digits === undefined ? null : blockedReason(`+${digits}`, rules)
 }
 
 export function checkTransfers(transfers: readonly Transfer[], rules: DialingLimits): void {
   for (const [i, { to, announce }] of transfers.entries()) {
-    const code = transferBarred(to, rules)
+    const code = transferBlocked(to, rules)
     if (code !== null) throw invalidField(`/transfers/${i}/to`, code, 'nobody is transferred to such numbers')
     if (to !== BROWSER || announce === null) continue
     throw invalidField(

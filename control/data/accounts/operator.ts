@@ -14,7 +14,7 @@ import {
 } from '../../access/accounts/sql.ts'
 import { noteDone } from '../../access/audit/service.ts'
 import { allowDeletion } from '../../access/audit/sql.ts'
-import type { Deed } from '../../access/audit/types.ts'
+import type { AuditEntry } from '../../access/audit/types.ts'
 import { balanceOf } from '../../billing/money.ts'
 import { type Deps, wallDate } from '../../deps.ts'
 import { knowledgeOf } from '../../knowledge/storage.ts'
@@ -49,7 +49,7 @@ export async function listAccounts(deps: Pick<Deps, 'sql' | 'clock'>): Promise<L
 }
 
 /** At a terminal of the installation. */
-export const byOperator = (operation: string): Deed => ({
+export const byOperator = (operation: string): AuditEntry => ({
   ...{ actor: 'operator', actor_id: null, door: 'admin', address: null },
   ...{ operation, resource: null, request_id: null },
 })
@@ -63,7 +63,7 @@ const OPERATOR = byOperator('delete_account')
 export async function eraseAccount(
   deps: Pick<Deps, 'sql' | 'clock' | 'boss' | 'blobs'>,
   ownerId: string,
-  by: Deed = OPERATOR,
+  by: AuditEntry = OPERATOR,
 ): Promise<{ balance: bigint }> {
   await deps.sql.begin(async tx => {
     await lockIdle(tx, ownerId)

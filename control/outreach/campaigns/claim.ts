@@ -6,7 +6,7 @@ import { type Deps, wallDate } from '../../deps.ts'
 import type { Tx } from '../../platform/db/connect.ts'
 import { uuidv7 } from '../../platform/ids.ts'
 import { enqueue, withJobs } from '../../platform/jobs/jobs.ts'
-import { barredAs } from '../../platform/phone.ts'
+import { blockedReason } from '../../platform/phone.ts'
 import { HOLD_SECONDS, tariffAt } from '../../telephony/call-setup/tariff.ts'
 import { selectTrunkRoom } from '../../telephony/gates/sql.ts'
 import { pickLine } from '../../telephony/numbers/lines.ts'
@@ -133,7 +133,7 @@ function sort(
   const judgement = judge({
     ...{ contact, campaign, nowMs: at.getTime(), blockers: [] },
     doNotCall: contact.unwanted,
-    barred: barredAs(contact.phone, within(deps.config, terms.destinations)),
+    blocked: blockedReason(contact.phone, within(deps.config, terms.destinations)),
     zones: calleeZones(contact.phone),
   })
   if (judgement.verdict === 'skip') {

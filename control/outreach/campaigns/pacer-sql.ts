@@ -322,7 +322,7 @@ export async function selectHaltedCalls(db: Db): Promise<QueuedCall[]> {
 // ---- the offer ----
 
 /** Calls of campaigns that no engine has said to have. */
-export async function selectUntaken(db: Db, at: Date): Promise<string[]> {
+export async function selectUnclaimed(db: Db, at: Date): Promise<string[]> {
   const rows = await db<{ id: string }[]>`
     select id from calls
     where ended_at is null and campaign_id is not null and status = 'queued' and deadline_at > ${at}

@@ -21,7 +21,7 @@ import {
   pauseRunning,
   resumeToppedUp,
   selectHaltedCalls,
-  selectUntaken,
+  selectUnclaimed,
   selectWork,
   startScheduled,
   type WorkRow,
@@ -215,7 +215,7 @@ function ownerRoom(deps: Deps, row: WorkRow): number {
  * half a minute. A call that is offered twice is taken once.
  */
 async function offerAgain(deps: Deps): Promise<void> {
-  const ids = await selectUntaken(deps.sql, wallDate(deps))
+  const ids = await selectUnclaimed(deps.sql, wallDate(deps))
   if (ids.length === 0) return
   await withJobs(deps, async tx => {
     for (let from = 0; from < ids.length; from += OFFER_BATCH) {
@@ -234,13 +234,13 @@ export function startPacer(deps: Deps): { stop(): Promise<void> } {
     woken = true
     wake()
   })
-  /** Over when time is, or when something was told meanwhile; `deaf`: only at the stop. */
-  const rest = (ms: number, deaf = false) =>
+  /** Over when time is, or when something was told meanwhile; `uninterrupted`: only at the stop. */
+  const rest = (ms: number, uninterrupted = false) =>
     new Promise<void>(resolve => {
-      if (stopped || (woken && !deaf)) return resolve()
+      if (stopped || (woken && !uninterrupted)) return resolve()
       const cancel = deps.clock.after(ms, resolve)
       wake = () => {
-        if (deaf && !stopped) return
+        if (uninterrupted && !stopped) return
         cancel()
         resolve()
       }

@@ -1,11 +1,11 @@
 /** Whether a contact may be dialled now: one place for the dialer, which stores the reason, and for `why`. Pure. */
-import type { Barred } from '../../platform/phone.ts'
+import type { BlockedReason } from '../../platform/phone.ts'
 import { sameTime } from './callee-zone.ts'
 import type { CampaignContactRow, CampaignRow } from './types.ts'
 import { cachedSpan, type DailyHours, type Span } from './zone.ts'
 
 /** For ever. `no_common_hours`: the window and the quiet hours of the callee leave no minute. */
-export type SkipReason = Barred | 'do_not_call' | 'attempts_exhausted' | 'no_common_hours'
+export type SkipReason = BlockedReason | 'do_not_call' | 'attempts_exhausted' | 'no_common_hours'
 
 /** Of a whole campaign, which are the owner's to change. */
 export const blockers = [
@@ -28,7 +28,7 @@ export interface Question {
   nowMs: number
   /** Whether the owner must not call this number. */
   doNotCall: boolean
-  barred: Barred | null
+  blocked: BlockedReason | null
   /** In which the number may be: `calleeZones`. */
   zones: readonly string[]
   blockers: readonly Blocker[]
@@ -56,10 +56,10 @@ export function judge(question: Question): Judgement {
   return { verdict: 'dial', reasons: [], untilMs: soonest(window.untilMs, quiet?.untilMs ?? null) }
 }
 
-function skipsOf({ contact, campaign, doNotCall, barred }: Question): SkipReason[] {
+function skipsOf({ contact, campaign, doNotCall, blocked }: Question): SkipReason[] {
   const skips: SkipReason[] = []
   if (doNotCall) skips.push('do_not_call')
-  if (barred) skips.push(barred)
+  if (blocked) skips.push(blocked)
   if (contact.attempts > campaign.retries) skips.push('attempts_exhausted')
   return skips
 }

@@ -7,7 +7,7 @@ import type { Db } from '../../platform/db/connect.ts'
 import { notFound, Problem } from '../../platform/http/problem.ts'
 import { uuidv7 } from '../../platform/ids.ts'
 import { inBackground } from '../../platform/jobs/background.ts'
-import { barredAs, type DialingLimits, readPhone, regionOf } from '../../platform/phone.ts'
+import { blockedReason, type DialingLimits, readPhone, regionOf } from '../../platform/phone.ts'
 import { textVars } from '../../telephony/call-setup/plan.ts'
 import { homeRegionOf } from '../../telephony/trunks/home.ts'
 import { isDraft } from './lifecycle.ts'
@@ -131,7 +131,7 @@ function readEntry(
   }
   const phone = readPhone(data.phone, region)
   if (phone === null) return 'phone'
-  return barredAs(phone, barring) ?? { phone, name: data.name || null, vars: textVars(data.vars) }
+  return blockedReason(phone, barring) ?? { phone, name: data.name || null, vars: textVars(data.vars) }
 }
 
 // ---- what its agent will be told of them ----

@@ -5,7 +5,7 @@ import { costOf } from '../../billing/money.ts'
 import { type Deps, wallDate } from '../../deps.ts'
 import { notFound } from '../../platform/http/problem.ts'
 import { time } from '../../platform/http/shapes.ts'
-import { barredAs } from '../../platform/phone.ts'
+import { blockedReason } from '../../platform/phone.ts'
 import { HOLD_SECONDS } from '../../telephony/call-setup/tariff.ts'
 import { isDoNotCall } from '../../telephony/do-not-call/sql.ts'
 import { standingOf } from '../../telephony/gates/service.ts'
@@ -110,7 +110,7 @@ async function judgeNow(deps: Deps, campaign: CountedCampaign, contact: Campaign
     campaign,
     nowMs: wallDate(deps).getTime(),
     doNotCall,
-    barred: barredAs(contact.phone, within(deps.config, destinations)),
+    blocked: blockedReason(contact.phone, within(deps.config, destinations)),
     zones: calleeZones(contact.phone),
     blockers: blockersOf({
       campaign,

@@ -1,5 +1,5 @@
 /** From a search that is over to a draft that calls its leads. Nobody is called before the owner starts it, with consent. */
-import { fence } from '../../../media/shared/untrusted.ts'
+import { markUntrusted } from '../../../media/shared/untrusted.ts'
 import { selectProject } from '../../agents/projects/sql.ts'
 import type { Deps } from '../../deps.ts'
 import type { Db, Tx } from '../../platform/db/connect.ts'
@@ -67,7 +67,7 @@ function entryOf({ brief }: JobRow, lead: LeadRow) {
     ...{ company, address: harmless(lead.address), website: harmless(lead.website), email: lead.emails[0] },
     ...{ niche: brief.niche, source: lead.source },
     signals: lead.signals.flatMap(({ signal, present }) => (present ? [signal] : [])).join(', '),
-    evidence: evidence && fence('site', evidence),
+    evidence: evidence && markUntrusted('site', evidence),
   }
   const texts = Object.entries(given).flatMap(([name, text]) =>
     text ? [[name, text.slice(0, LONGEST_VAR).toWellFormed()] as const] : [],

@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import { z } from 'zod'
 import { audited } from '../../access/audit/service.ts'
-import type { Deed, Told } from '../../access/audit/types.ts'
+import type { AuditEntry, Told } from '../../access/audit/types.ts'
 import { authenticate, type Caller, type Reach } from '../../access/authentication/authenticate.ts'
 import { type Deps, wallDate } from '../../deps.ts'
 import type { Db } from '../db/connect.ts'
@@ -188,12 +188,12 @@ function auditedRun(
   carryOut: (caller: Caller, input: Input, options: RunOptions) => Promise<Outcome>,
 ): Promise<Outcome> {
   const { keyId, sessionId, ownerId } = caller
-  const deed: Deed = {
+  const entry: AuditEntry = {
     ...(keyId === null ? { actor: 'session', actor_id: sessionId } : { actor: 'key', actor_id: keyId }),
     ...{ door: options.door, address: options.address, operation: id, request_id: options.requestId },
     resource: namedBy(url, input.params),
   }
-  return audited(deps, ownerId, deed, () => carryOut(caller, input, options), toldOf)
+  return audited(deps, ownerId, entry, () => carryOut(caller, input, options), toldOf)
 }
 
 function toldOf({ status, body, replayed }: Outcome): Told {

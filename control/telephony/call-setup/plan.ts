@@ -10,7 +10,7 @@ import {
 } from '../../../media/contract/plan.ts'
 import type { Sealer } from '../../../media/contract/seal.ts'
 import type { ProjectSettings, TextLlm, Tool } from '../../agents/projects/schema.ts'
-import { transferBarred } from '../../agents/projects/transfers.ts'
+import { transferBlocked } from '../../agents/projects/transfers.ts'
 import { secondsFor } from '../../billing/money.ts'
 import type { DialingLimits } from '../../platform/phone.ts'
 import type { CallRow } from './sql.ts'
@@ -121,14 +121,14 @@ function planSecrets(settings: ProjectSettings, secrets: ReadonlyMap<string, str
     : hidden
 }
 
-/** Judged again, since what is barred may have changed. `{{about}}` is filled by the engine. */
+/** Judged again, since what is blocked may have changed. `{{about}}` is filled by the engine. */
 const transferPlans = (
   { transfers }: ProjectSettings,
   vars: Readonly<Record<string, string>>,
   barring: DialingLimits,
 ) =>
   transfers
-    .filter(({ to }) => transferBarred(to, barring) === null)
+    .filter(({ to }) => transferBlocked(to, barring) === null)
     .map(({ announce, ...rest }) => ({
       ...rest,
       announce: announce === null ? null : fillVars(announce, { ...vars, about: ABOUT }).trim() || null,

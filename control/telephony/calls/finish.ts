@@ -14,7 +14,7 @@ import { type CallRow, lockCall, selectCallById, selectEvents, updateEnded } fro
 import { tariffOfCall } from '../call-setup/tariff.ts'
 import { becomeLead, nameContact, touchContact } from '../contacts/sql.ts'
 import { insertDoNotCall } from '../do-not-call/sql.ts'
-import { lookSoon } from '../realtime/look.ts'
+import { reconcileSoon } from '../realtime/look.ts'
 import { closeDialogue } from '../realtime/sql.ts'
 import { insertTrace } from '../trace/sql.ts'
 import { toolsOf, turnsOf } from './present.ts'
@@ -76,7 +76,7 @@ async function store(deps: Deps, callId: string, record: CallRecord, begin: Begi
     if (lead) await emitWebhook(deps, tx, owner_id, 'lead.created', { ...lead, created_at }, traceparent)
     return true
   })
-  lookSoon(deps, room)
+  reconcileSoon(deps, room)
   placeFreed(deps, campaignId)
   return done
 }

@@ -13,7 +13,7 @@ import { costOf, openHold, type Tariff } from '../../billing/money.ts'
 import { type ControlConfig, type Deps, wallDate } from '../../deps.ts'
 import type { Tx } from '../../platform/db/connect.ts'
 import { notFound, Problem } from '../../platform/http/problem.ts'
-import { type Barred, barredAs } from '../../platform/phone.ts'
+import { type BlockedReason, blockedReason } from '../../platform/phone.ts'
 import type { CallRow } from '../call-setup/sql.ts'
 import { HOLD_SECONDS, tariffAt } from '../call-setup/tariff.ts'
 import { pickLine } from '../numbers/lines.ts'
@@ -75,7 +75,7 @@ function pass(problems: Iterable<Problem>): void {
   for (const problem of problems) throw problem
 }
 
-const barredMessages: Record<Barred, string> = {
+const blockedMessages: Record<BlockedReason, string> = {
   emergency: 'Emergency numbers are never dialled',
   premium_rate: 'Premium-rate numbers are not dialled',
   satellite: 'Satellite networks are not dialled',
@@ -84,9 +84,9 @@ const barredMessages: Record<Barred, string> = {
 }
 
 function passDestination(config: ControlConfig, destinations: readonly string[], phone: string): void {
-  const code = barredAs(phone, within(config, destinations))
+  const code = blockedReason(phone, within(config, destinations))
   if (code === null) return
-  throw new Problem('destination_blocked', { errors: [{ pointer: '/phone', code, message: barredMessages[code] }] })
+  throw new Problem('destination_blocked', { errors: [{ pointer: '/phone', code, message: blockedMessages[code] }] })
 }
 
 export interface OutboundWish {

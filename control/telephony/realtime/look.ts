@@ -19,7 +19,7 @@ import { startDialogue } from './start.ts'
 type Missing = Map<string, { callId: string | null; since: number }>
 
 /** Looks once. Of a missing agent one look proves nothing. */
-export async function lookAt(deps: Deps, room: string): Promise<void> {
+export async function reconcile(deps: Deps, room: string): Promise<void> {
   const { livekit } = deps
   if (!livekit) return
   if (!isTalkRoom(livekit, room)) return lookAtMonitors(deps, livekit, [room])
@@ -34,7 +34,7 @@ const looking = new WeakMap<object, Map<string, { again: boolean }>>()
  * Nobody waits for it. Of all that comes while a room is looked at, one more look tells. While LiveKit is away, sweeps do
  * the same.
  */
-export function lookSoon(deps: Deps, room: string | undefined): void {
+export function reconcileSoon(deps: Deps, room: string | undefined): void {
   if (room === undefined) return
   const rooms = looking.get(deps) ?? new Map<string, { again: boolean }>()
   looking.set(deps, rooms)
@@ -49,7 +49,7 @@ export function lookSoon(deps: Deps, room: string | undefined): void {
     try {
       while (look.again) {
         look.again = false
-        await lookAt(deps, room)
+        await reconcile(deps, room)
       }
     } catch (error) {
       if (!(error instanceof LiveKitFailed)) throw error

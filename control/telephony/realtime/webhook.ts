@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Deps } from '../../deps.ts'
 import { Problem } from '../../platform/http/problem.ts'
 import { takeToken } from '../../platform/http/rate-limit.ts'
-import { lookSoon } from './look.ts'
+import { reconcileSoon } from './look.ts'
 
 const WORTH_A_LOOK = ['participant_joined', 'participant_left', 'participant_connection_aborted']
 
@@ -20,7 +20,7 @@ export async function livekitWebhook(app: FastifyInstance, deps: Deps): Promise<
         await takeToken(deps, reply, 'address', request.ip)
         throw new Problem('unauthorized', { detail: 'The signature is not that of our LiveKit server.' })
       }
-      if (news.room !== null && WORTH_A_LOOK.includes(news.event)) lookSoon(deps, news.room)
+      if (news.room !== null && WORTH_A_LOOK.includes(news.event)) reconcileSoon(deps, news.room)
       return {}
     })
   })

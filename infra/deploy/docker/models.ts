@@ -2,18 +2,18 @@
 import { ensureEmbeddingModel } from '../../models/embedding/model.ts'
 import { ensureModels } from '../../models/offline-speech.ts'
 import { ensureWhisper } from '../../models/whisper.ts'
-import { createTeller } from '../../tools/prepare.ts'
+import { createReporter } from '../../tools/prepare.ts'
 
 const [folder] = process.argv.slice(2)
 if (folder === undefined) {
   console.error('usage: node infra/deploy/docker/models.ts FOLDER')
   process.exit(2)
 }
-const teller = createTeller()
+const reporter = createReporter()
 const problems = {
-  'speech models': await ensureModels(folder, teller),
+  'speech models': await ensureModels(folder, reporter),
   'Russian ears': await ensureWhisper(folder),
-  'knowledge base': await ensureEmbeddingModel(folder, teller),
+  'knowledge base': await ensureEmbeddingModel(folder, reporter),
 }
 const missing = Object.entries(problems).filter(([, problem]) => problem !== null)
 for (const [name, problem] of missing) console.error(`${name}: ${problem}`)

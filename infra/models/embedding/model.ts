@@ -5,7 +5,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { run, type Teller } from '../../tools/prepare.ts'
+import { type ProgressReporter, run } from '../../tools/prepare.ts'
 import { download, readZip, type Source } from '../offline-speech.ts'
 import { openE5 } from './e5-file.ts'
 import { makeOnnx } from './onnx.ts'
@@ -34,16 +34,16 @@ export const embeddingFiles = (cache: string): EmbeddingFiles => ({
 
 export const hasEmbeddingModel = (cache: string) => existsSync(folderOf(cache))
 
-/** Null when it is there now, else why not, in words. Told when there is a teller. */
+/** Null when it is there now, else why not, in words. Told when there is a progress reporter. */
 export async function ensureEmbeddingModel(
   cache: string,
-  teller?: Teller,
+  reporter?: ProgressReporter,
   signal?: AbortSignal,
 ): Promise<string | null> {
   if (hasEmbeddingModel(cache)) return null
   mkdirSync(cache, { recursive: true })
   const work = mkdtempSync(join(cache, 'embedding-work-'))
-  const done = teller?.step('Fetching the model of the knowledge base (about 90 MB, once)')
+  const done = reporter?.step('Fetching the model of the knowledge base (about 90 MB, once)')
   try {
     await download(SOURCE, work)
     signal?.throwIfAborted()

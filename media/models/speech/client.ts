@@ -36,7 +36,7 @@ const MOST_UNREAD_BYTES = 4 * 1024 * 1024
  */
 const SOUND_EVERY_MS = 20
 /** Never-ending silence before the first word is not worth reading. */
-const MIN_STRETCH_MS = 80
+const MIN_UTTERANCE_MS = 80
 
 type Handler = (answer: Answer, pcm: Int16Array) => void
 
@@ -161,7 +161,8 @@ export function createSpeechClient(options: { host: string; port: number; clock:
         close() {},
         transcribe(fromMs, toMs, signal) {
           const pcm = memory.slice(fromMs, toMs)
-          if (pcm.length < (sampleRate / 1000) * MIN_STRETCH_MS) return Promise.resolve({ text: '', confidence: null })
+          if (pcm.length < (sampleRate / 1000) * MIN_UTTERANCE_MS)
+            return Promise.resolve({ text: '', confidence: null })
           const id = ++lastId
           return new Promise((resolve, reject) => {
             const finish = (settle: () => void) => {

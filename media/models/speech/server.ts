@@ -9,7 +9,7 @@ import { type Answer, Ask, createDecoder, encodeFrame } from './protocol.ts'
 import type { SpeechModels } from './sherpa.ts'
 import { MODEL_RATE, VAD_WINDOW } from './silero.ts'
 import { speakable } from './speakable.ts'
-import { type Ear, openEar } from './vad-session.ts'
+import { openVadSession, type VadSession } from './vad-session.ts'
 import { cleanTranscript, type Whisper } from './whisper.ts'
 
 const MAX_WAITING = 64
@@ -75,7 +75,7 @@ interface Work {
 
 function serve(socket: Socket, work: Work): void {
   const { models, whisper, log } = work
-  const detectors = new Map<number, Ear>()
+  const detectors = new Map<number, VadSession>()
   const canceled = new Set<number>()
   const running = new Set<number>()
   let gathering = false
@@ -142,7 +142,7 @@ function serve(socket: Socket, work: Work): void {
         if (models)
           detectors.set(
             ask.id,
-            openEar(
+            openVadSession(
               ask.sample_rate,
               models.detector((probability, atMs) =>
                 send({ type: 'voice', id: ask.id, at_ms: atMs, window_ms: WINDOW_MS, probability }),
@@ -204,7 +204,7 @@ async function speak(
   send({ type: 'done', id: ask.id })
 }
 
-/** A stretch that ends with its last word reads better with silence after it (tried with Moonshine: 0.4 s). */
+/** A utterance that ends with its last word reads better with silence after it (tried with Moonshine: 0.4 s). */
 function toModelRate(pcm: Int16Array, sampleRate: number): Int16Array {
   return concatPcm([createResampler(sampleRate, MODEL_RATE).push(pcm), new Int16Array(MODEL_RATE * SILENCE_AFTER_S)])
 }

@@ -4,12 +4,12 @@ import { createResampler } from '../../audio/resample.ts'
 import type { ToModel } from './gate.ts'
 import { type Detector, MODEL_RATE, VAD_WINDOW } from './silero.ts'
 
-export interface Ear {
+export interface VadSession {
   hear(pcm: Int16Array, to: ToModel): void
   close(): void
 }
 
-export function openEar(sampleRate: number, detector: Detector): Ear {
+export function openVadSession(sampleRate: number, detector: Detector): VadSession {
   let resampler = createResampler(sampleRate, MODEL_RATE)
   let chunker = createChunker(VAD_WINDOW)
   let forgets = false

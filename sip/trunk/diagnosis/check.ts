@@ -17,7 +17,7 @@ import type { Agent, IncomingResponse } from '../requests/srf.ts'
 import { proxyUri, trunkUri } from '../routing/address.ts'
 import { hostsOf, type Target } from '../routing/hosts.ts'
 import { accountUri, accountUser } from '../routing/identity.ts'
-import { type Place, type Places, placeUri, targetOf } from '../routing/next-hop.ts'
+import { type NextHop, type NextHopResolver, nextHopUri, targetOf } from '../routing/next-hop.ts'
 import type { Traces } from '../trace/trace.ts'
 import { SKEW_S, skewed } from './auth.ts'
 import { diagnose } from './call.ts'
@@ -31,7 +31,7 @@ export type ExaminerOptions = {
   readonly traces: Traces
   readonly clock: Clock
   readonly resolver: Resolver
-  readonly places: Places
+  readonly places: NextHopResolver
   /** Left out: trunks may be anywhere. */
   readonly mayReach?: MayReach
   /** Call-IDs of the trunk's own registration, where it is kept here. */
@@ -104,10 +104,10 @@ export class Examiner {
     const { port } = hop
     if (port !== null) return [await this.lookAt(trunk, { host, at: null }, { ...hop, port }, hop.host)]
     const parts = { ...this.options, mayReach }
-    const { hops, barred, ...found } = await probeRecords(parts, proxyUri(trunk) ?? trunkUri(host, null), hop.host)
+    const { hops, blocked, ...found } = await probeRecords(parts, proxyUri(trunk) ?? trunkUri(host, null), hop.host)
     const step: TrunkCheckStep = { name: 'dns', host: formatHostPort(hop), ...found }
     if (!found.ok) {
-      const cause = barred ? notAllowed(found.words) : noDns(found.words)
+      const cause = blocked ? notAllowed(found.words) : noDns(found.words)
       return [{ host, steps: [step], callId: '', answered: null, cause }]
     }
     const looked = await Promise.all(
@@ -121,7 +121,7 @@ export class Examiner {
     return looked
   }
 
-  private async lookAt(trunk: TrunkPlan, place: Place, hop: Target, named: string): Promise<Looked> {
+  private async lookAt(trunk: TrunkPlan, place: NextHop, hop: Target, named: string): Promise<Looked> {
     const { resolver, clock, mayReach = () => true } = this.options
     const { host } = place
     const at = formatHostPort(hop)
@@ -133,7 +133,7 @@ export class Examiner {
     if (name !== null) note('dns', name)
     if (name?.ok === false) {
       const { words } = name
-      return { ...nobody, cause: name.barred ? notAllowed(words) : noDns(words) }
+      return { ...nobody, cause: name.blocked ? notAllowed(words) : noDns(words) }
     }
     const port = await probePort(clock, hop, mayReach, named)
     if (port !== null) {
@@ -158,7 +158,7 @@ export class Examiner {
     return diagnose({ messages, trunk, media: null, reason: null })?.words ?? 'The OPTIONS could not be sent.'
   }
 
-  private ping(trunk: TrunkPlan, place: Place) {
+  private ping(trunk: TrunkPlan, place: NextHop) {
     const { host } = place
     const uri = trunkUri(host, null)
     const user = accountUser(trunk)
@@ -169,7 +169,7 @@ export class Examiner {
       'OPTIONS',
       { From: `<${from}>`, To: `<${uri}>`, Accept: 'application/sdp' },
       null,
-      placeUri(place),
+      nextHopUri(place),
     )
   }
 

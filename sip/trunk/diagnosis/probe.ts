@@ -12,7 +12,7 @@ export type Probed = {
   readonly words: string
   readonly ms: number
   /** There is such a host, and no trunk may be there. */
-  readonly barred?: true
+  readonly blocked?: true
 }
 export type Lookup = (host: string) => Promise<readonly string[]>
 /** Whether a trunk may be at an address. */
@@ -23,11 +23,11 @@ const DNS_WAIT_MS = 2500
 const CONNECT_WAIT_MS = 3500
 
 /** Where it is, is not told: it may be a name of the network that we are in. */
-export const barred = (host: string, ms: number): Probed => ({
+export const blocked = (host: string, ms: number): Probed => ({
   ok: false,
   words: `${host} is no address of the internet, and trunks of this installation may be nowhere else.`,
   ms,
-  barred: true,
+  blocked: true,
 })
 
 /** Null where the host is an address, and a trunk may be there. */
@@ -37,7 +37,7 @@ export async function probeName(
   host: string,
   mayReach: MayReach,
 ): Promise<Probed | null> {
-  if (isIP(host) !== 0) return mayReach(host) ? null : barred(host, 0)
+  if (isIP(host) !== 0) return mayReach(host) ? null : blocked(host, 0)
   const startedMs = clock.now()
   const found = await within(
     clock,
@@ -48,7 +48,7 @@ export async function probeName(
   const ms = Math.round(clock.now() - startedMs)
   if (found === null) return { ok: false, words: `DNS gave no answer about ${host} in time.`, ms }
   if (found.length === 0) return { ok: false, words: `DNS knows no ${host}.`, ms }
-  if (!found.every(mayReach)) return barred(host, ms)
+  if (!found.every(mayReach)) return blocked(host, ms)
   return { ok: true, words: `${host} is ${[...new Set(found)].join(', ')}.`, ms }
 }
 

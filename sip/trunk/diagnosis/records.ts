@@ -3,13 +3,13 @@ import type { Clock } from '../../../media/shared/clock.ts'
 import { within } from '../../../media/shared/within.ts'
 import type { Hop, NaptrRecord, Resolver, SrvRecord } from '../../server/resolve.ts'
 import { formatHostPort } from '../../text/grammar.ts'
-import type { Places } from '../routing/next-hop.ts'
-import { barred, type MayReach, type Probed } from './probe.ts'
+import type { NextHopResolver } from '../routing/next-hop.ts'
+import { blocked, type MayReach, type Probed } from './probe.ts'
 
 export type Resolved = Probed & { readonly hops: readonly Hop[] }
 type Parts = {
   readonly resolver: Resolver
-  readonly places: Places
+  readonly places: NextHopResolver
   readonly clock: Clock
   readonly mayReach: MayReach
 }
@@ -33,7 +33,7 @@ export async function probeRecords(
   const failed = (words: string): Resolved => ({ ok: false, words, ms, hops: [] })
   if (hops === null) return failed(`DNS gave no answer about ${host} in time.`)
   if (hops.length === 0) return failed(nowhere(host, noted))
-  if (!hops.every(({ remote }) => mayReach(remote.host))) return { ...barred(host, ms), hops: [] }
+  if (!hops.every(({ remote }) => mayReach(remote.host))) return { ...blocked(host, ms), hops: [] }
   return { ok: true, words: inWords(host, noted, hops), ms, hops }
 }
 

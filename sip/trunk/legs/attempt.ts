@@ -13,8 +13,8 @@ import { challengeWords, secondsIn, unansweredVerdict, type Verdict, verdictOf }
 import { type Agent, type IncomingResponse, responseOf, type SentRequest, type SrfDialog } from '../requests/srf.ts'
 import { type HostHealth, sameHost } from '../routing/hosts.ts'
 import { callHeaders, nextHop, requestUri } from '../routing/identity.ts'
-import { type Place, type Places, reached } from '../routing/next-hop.ts'
-import { NO_TURN, takesTurn } from '../routing/rate-token.ts'
+import { type NextHop, type NextHopResolver, reached } from '../routing/next-hop.ts'
+import { NO_RATE_TOKEN, takeRateToken } from '../routing/rate-token.ts'
 import type { Traces } from '../trace/trace.ts'
 import { SipLeg } from './leg.ts'
 import { type MediaOptions, rtpParams, sampleRateOf } from './media.ts'
@@ -32,13 +32,13 @@ export type TrunkContext = {
   readonly health: HostHealth
   readonly traces: Traces
   readonly meters: SipMeters
-  readonly places: Places
+  readonly places: NextHopResolver
   /** Each INVITE that begins anew takes a turn; undefined: they need none. */
   readonly pace: Pace | undefined
   /** Calls that came in and have no answer yet, by Call-ID. */
   readonly unanswered: Map<string, AbortController>
   /** Asks whether somebody is there, out of turn; what comes of it is told to `health`. */
-  ask(trunk: TrunkPlan, place: Place): void
+  ask(trunk: TrunkPlan, place: NextHop): void
   /** Keeps `thing` until the returned function is called; when the signalling server is lost, `lost` is. */
   track(thing: Tracked): () => void
   /** What the server would go on with if this process died now; until the returned function is called. */
@@ -56,7 +56,7 @@ export type AttemptOutcome = {
 
 type Parts = {
   readonly trunk: TrunkPlan
-  readonly place: Place
+  readonly place: NextHop
   /** The same at every place (RFC 3263 §4.3): for a carrier all of them are one attempt. */
   readonly callId: string
   /** There is another one to try. */
@@ -309,10 +309,10 @@ export class Attempt {
     const { trunk, place, options, credentials } = this.parts
     // Until it is sent there is nothing to cancel.
     this.sent = null
-    const may = await takesTurn(this.context.pace, trunk, options).catch(() => false)
+    const may = await takeRateToken(this.context.pace, trunk, options).catch(() => false)
     if (this.settled) return
     if (this.canceling !== null) return this.finish(this.canceledResult(488))
-    if (!may) return this.finish(failure(NO_TURN, 488))
+    if (!may) return this.finish(failure(NO_RATE_TOKEN, 488))
     this.local = insisting(this.local)
     this.exchange = credentials?.exchange() ?? null
     this.invite({}, nextHop(trunk, place, options.plan.to))

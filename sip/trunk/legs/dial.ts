@@ -5,12 +5,12 @@ import type { RtpSession } from '../../../media/rtp/session.ts'
 import { accountOf, Credentials } from '../requests/credentials.ts'
 import { verdictOf } from '../requests/outcome.ts'
 import { proxyHost } from '../routing/address.ts'
-import { type Place, reached } from '../routing/next-hop.ts'
-import { TOO_LATE, takesTurn } from '../routing/rate-token.ts'
+import { type NextHop, reached } from '../routing/next-hop.ts'
+import { TOO_LATE, takeRateToken } from '../routing/rate-token.ts'
 import { Attempt, type AttemptOutcome, CANCELED, failure, type TrunkContext } from './attempt.ts'
 import { advertisedAddress, localAudio, wishesOf } from './media.ts'
 
-/** Places one call over a trunk, by the first of its hosts that takes it. Never rejects. */
+/** NextHopResolver one call over a trunk, by the first of its hosts that takes it. Never rejects. */
 export async function dial(context: TrunkContext, trunk: TrunkPlan, options: DialOptions): Promise<DialResult> {
   if (options.signal.aborted) return failure(CANCELED, null)
   let rtp: RtpSession
@@ -39,7 +39,7 @@ async function tryHosts(
   const places = health.orderBy(await context.places.of(trunk), reached)
   let tried: DialResult | null = null
   for (const [index, place] of places.entries()) {
-    if (tried !== null && !(await takesTurn(context.pace, trunk, options).catch(() => false))) return tried
+    if (tried !== null && !(await takeRateToken(context.pace, trunk, options).catch(() => false))) return tried
     if (options.signal.aborted) return failure(CANCELED, null)
     if (clock.wall() >= (options.plan.dial_by ?? Infinity)) return tried ?? failure(TOO_LATE, null)
     const host = reached(place)
@@ -53,7 +53,7 @@ async function tryHosts(
   }
   return failure(verdictOf(503, false), null)
 
-  async function attempt(more: boolean, place: Place): Promise<AttemptOutcome> {
+  async function attempt(more: boolean, place: NextHop): Promise<AttemptOutcome> {
     try {
       const address = await advertisedAddress(context.media, rtp, proxyHost(trunk) ?? reached(place).host)
       const local = localAudio(rtp, address, wishesOf(context.media, trunk))

@@ -22,7 +22,7 @@ export type RegistrationStatus = {
   readonly lastError: string | null
 }
 
-export type RegistrarOptions = {
+export type RegistrationClientOptions = {
   readonly agent: Agent
   readonly trunks: Trunks
   readonly health: HostHealth
@@ -48,12 +48,12 @@ const bindingOf = (trunk: TrunkPlan): string =>
   JSON.stringify([hostsOf(trunk), trunk.outbound_proxy, accountUser(trunk), accountDomain(trunk)])
 
 /** Keeps the trunks of mode `register` and `both` registered. */
-export class Registrar {
-  private readonly options: RegistrarOptions
+export class RegistrationClient {
+  private readonly options: RegistrationClientOptions
   private readonly running = new Map<string, Registration>()
   private up = false
 
-  constructor(options: RegistrarOptions) {
+  constructor(options: RegistrationClientOptions) {
     this.options = options
   }
 
@@ -108,7 +108,7 @@ class Registration {
   readonly identity: string
   readonly binding: string
   private readonly trunk: TrunkPlan
-  private readonly options: RegistrarOptions
+  private readonly options: RegistrationClientOptions
   private readonly credentials: Credentials | null
   readonly callId = randomUUID()
   private state: RegistrationState = unregistered
@@ -121,7 +121,7 @@ class Registration {
   /** What is registered is to be taken back. */
   private leaving = false
 
-  constructor(trunk: TrunkPlan, options: RegistrarOptions) {
+  constructor(trunk: TrunkPlan, options: RegistrationClientOptions) {
     this.trunk = trunk
     this.identity = identityOf(trunk)
     this.binding = bindingOf(trunk)

@@ -8,12 +8,12 @@ import type { Agent } from '../requests/srf.ts'
 import { proxyUri, trunkUri } from '../routing/address.ts'
 import { type HostHealth, hostsOf } from '../routing/hosts.ts'
 import { accountUri, accountUser } from '../routing/identity.ts'
-import { type Place, type Places, placeUri, reached } from '../routing/next-hop.ts'
+import { type NextHop, type NextHopResolver, nextHopUri, reached } from '../routing/next-hop.ts'
 
 export type PingerOptions = {
   readonly agent: Agent
   readonly health: HostHealth
-  readonly places: Places
+  readonly places: NextHopResolver
   readonly clock: Clock
   readonly log: Log
   all(): readonly TrunkPlan[]
@@ -87,10 +87,10 @@ export class Pinger {
     if (this.watches.get(watch.trunk.id) === watch) this.tell(watch, places)
   }
 
-  private tell(watch: Watch, places: readonly Place[]): void {
+  private tell(watch: Watch, places: readonly NextHop[]): void {
     const { health, clock, onHosts } = this.options
     const news = places
-      .map(place => `${placeUri(place)} ${health.statusOf(reached(place)).alive}`)
+      .map(place => `${nextHopUri(place)} ${health.statusOf(reached(place)).alive}`)
       .sort()
       .join()
     if (news === watch.told && clock.now() - watch.toldAtMs < TELL_EVERY_MS) return
@@ -100,14 +100,14 @@ export class Pinger {
   }
 
   /** Asks at one place now; what comes of it is told to `health`. Never rejects. */
-  ask(trunk: TrunkPlan, place: Place): Promise<void> {
-    const key = `${trunk.id} ${trunkUri(place.host, null)} ${placeUri(place)}`
+  ask(trunk: TrunkPlan, place: NextHop): Promise<void> {
+    const key = `${trunk.id} ${trunkUri(place.host, null)} ${nextHopUri(place)}`
     const asking = this.asking.get(key) ?? this.send(trunk, place).finally(() => this.asking.delete(key))
     this.asking.set(key, asking)
     return asking
   }
 
-  private async send(trunk: TrunkPlan, place: Place): Promise<void> {
+  private async send(trunk: TrunkPlan, place: NextHop): Promise<void> {
     const { agent, health, clock, log } = this.options
     const startedMs = clock.now()
     const host = reached(place)
@@ -118,7 +118,7 @@ export class Pinger {
       To: `<${uri}>`,
       Accept: 'application/sdp',
     })
-    const answered = ask(agent, uri, { method: 'OPTIONS', headers, proxy: placeUri(place) ?? proxyUri(trunk) }, null)
+    const answered = ask(agent, uri, { method: 'OPTIONS', headers, proxy: nextHopUri(place) ?? proxyUri(trunk) }, null)
     let cancelWait = (): void => {}
     const waited = new Promise<null>(resolve => {
       cancelWait = clock.after(ANSWER_WAIT_MS, () => resolve(null))

@@ -6,7 +6,7 @@ import type { Clock } from '../../../media/shared/clock.ts'
 import type { Log } from '../../../media/shared/log.ts'
 import { proxyHost, proxyUri, trunkUri } from './address.ts'
 import { hostsOf } from './hosts.ts'
-import type { Places } from './next-hop.ts'
+import type { NextHopResolver } from './next-hop.ts'
 import { ownNumber } from './numbers.ts'
 
 export type Match =
@@ -42,7 +42,7 @@ function allowedBy(cidrs: readonly string[], source: string): boolean {
 const LEFT_MS = 3_600_000
 
 export type TrunksParts = {
-  readonly places: Pick<Places, 'addressesOf'>
+  readonly places: Pick<NextHopResolver, 'addressesOf'>
   readonly clock: Pick<Clock, 'now'>
   readonly log: Log
 }

@@ -7,7 +7,7 @@ import { proxyUri, trunkUri } from './address.ts'
 import { hostsOf, type Target } from './hosts.ts'
 
 /** Somewhere to send a request of a trunk. */
-export type Place = {
+export type NextHop = {
   /** As the trunk has it: whom the request is for. */
   readonly host: TrunkHost
   /** One of the servers that the records of `host` name; null: the signalling server finds the way. */
@@ -18,10 +18,10 @@ export type Place = {
 const MOST_SOURCES = 256
 
 /** Whose health is that of the place. */
-export const reached = ({ host, at }: Place): TrunkHost => at ?? host
+export const reached = ({ host, at }: NextHop): TrunkHost => at ?? host
 
 /** The URI by which a place is reached, where it is not the trunk's host itself. */
-export const placeUri = ({ at }: Place): string | null => (at === null ? null : trunkUri(at, null))
+export const nextHopUri = ({ at }: NextHop): string | null => (at === null ? null : trunkUri(at, null))
 
 export const targetOf = ({ protocol, remote }: Hop): Target => ({ ...remote, transport: protocol })
 
@@ -31,7 +31,7 @@ export const nextHops = (trunk: TrunkPlan): string[] => {
   return proxy === null ? hostsOf(trunk).map(host => trunkUri(host, null)) : [proxy]
 }
 
-export class Places {
+export class NextHopResolver {
   private readonly resolver: Resolver
   private readonly speaks: (protocol: Protocol) => boolean
   /** By URI of a host, as of when it was asked about last. */
@@ -49,12 +49,12 @@ export class Places {
   }
 
   /** The places of all hosts of a trunk, in the order of the hosts. Never rejects. */
-  async of(trunk: TrunkPlan): Promise<Place[]> {
+  async of(trunk: TrunkPlan): Promise<NextHop[]> {
     return (await Promise.all(hostsOf(trunk).map(host => this.ofHost(trunk, host)))).flat()
   }
 
   /** Over TLS a certificate proves the name, which is lost with an address: there the signalling server finds the way. */
-  async ofHost(trunk: TrunkPlan, host: TrunkHost): Promise<Place[]> {
+  async ofHost(trunk: TrunkPlan, host: TrunkHost): Promise<NextHop[]> {
     const whole = { host, at: null }
     if (host.port !== null || proxyUri(trunk) !== null) return [whole]
     const hops = await this.hopsOf(trunkUri(host, null)).catch(() => [])

@@ -5,7 +5,7 @@ import type { Verdict } from '../requests/outcome.ts'
 
 /** Of a call for its turn on the trunk; control has kept it back for most of that already. */
 const PATIENCE_MS = 60_000
-export const NO_TURN: Verdict = {
+export const NO_RATE_TOKEN: Verdict = {
   status: 'failed',
   reason: 'no_capacity',
   words: 'The trunk takes no more calls now.',
@@ -18,7 +18,7 @@ export const TOO_LATE: Verdict = { status: 'failed', reason: 'queue_expired', wo
  * Waits until the trunk may be dialled: as late as can be, so that whoever stood still until now waits again. True also for
  * who was canceled meanwhile, which is told by whoever dials.
  */
-export async function takesTurn(
+export async function takeRateToken(
   pace: Pace | undefined,
   { id, max_cps }: TrunkPlan,
   { signal, patienceMs }: DialOptions,

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { run, type Teller } from '../../../infra/tools/prepare.ts'
+import { type ProgressReporter, run } from '../../../infra/tools/prepare.ts'
 import { ensurePackages, findPackages, type Packages } from '../../../infra/tools/python.ts'
 
 export const PIPECAT_VERSION = '1.14.0'
@@ -26,8 +26,11 @@ const PIPECAT: Packages = {
 }
 
 /** The folder for Python's path, or why there is none. */
-export async function ensurePipecat(cache: string, teller: Teller): Promise<{ folder: string } | { why: string }> {
-  const why = await ensurePackages(cache, PIPECAT, teller)
+export async function ensurePipecat(
+  cache: string,
+  reporter: ProgressReporter,
+): Promise<{ folder: string } | { why: string }> {
+  const why = await ensurePackages(cache, PIPECAT, reporter)
   const folder = why === null ? await findPackages(cache, PIPECAT) : null
   return folder ? { folder } : { why: why ?? 'its packages are gone' }
 }
@@ -40,12 +43,12 @@ export const agentsVersion = (): string =>
 /** The agent's program, beside the packages that it imports; or why there is none. */
 export async function ensureLiveKitAgents(
   cache: string,
-  teller: Teller,
+  reporter: ProgressReporter,
 ): Promise<{ program: string } | { why: string }> {
   const lock = readFileSync(join(AGENTS, 'package-lock.json'))
   const folder = join(cache, `livekit-agents-${agentsVersion()}-${hash(lock)}`)
   if (!existsSync(folder)) {
-    const why = await install(cache, folder, teller)
+    const why = await install(cache, folder, reporter)
     if (why) return { why }
   }
   const source = join(AGENTS, 'agent.mjs')
@@ -61,10 +64,10 @@ export async function ensureLiveKitAgents(
 const hash = (content: Buffer) => createHash('sha256').update(content).digest('hex').slice(0, 12)
 
 /** Null when they are there, else why not. */
-async function install(cache: string, folder: string, teller: Teller): Promise<string | null> {
+async function install(cache: string, folder: string, reporter: ProgressReporter): Promise<string | null> {
   mkdirSync(cache, { recursive: true })
   const work = mkdtempSync(join(cache, 'livekit-agents-work-'))
-  const done = teller.step('Installing LiveKit Agents (about 290 MB, once)')
+  const done = reporter.step('Installing LiveKit Agents (about 290 MB, once)')
   try {
     for (const file of ['package.json', 'package-lock.json']) cpSync(join(AGENTS, file), join(work, file))
     const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']

@@ -57,7 +57,7 @@ ONSET_S = 0.04
 STOP_S = 0.2
 
 
-class Ears(STTService):
+class TestStt(STTService):
     """Know all the words before the first of them is over."""
 
     def __init__(self):
@@ -164,7 +164,7 @@ async def talk(websocket, kind, length):
     )
     aggregators = LLMContextAggregatorPair(LLMContext(), user_params=user)
     answer, greeting = (LONG, LONG) if length == "long" else (SHORT, GREETING)
-    steps = [transport.input(), Ears(), aggregators.user(), TestLlm(answer), Voice(**voice)]
+    steps = [transport.input(), TestStt(), aggregators.user(), TestLlm(answer), Voice(**voice)]
     worker = PipelineWorker(
         Pipeline([*steps, transport.output(), aggregators.assistant()]),
         params=PipelineParams(audio_in_sample_rate=RATE, audio_out_sample_rate=RATE),

@@ -1,6 +1,6 @@
 /** One end of a conversation, judged by times alone: when its next words are due, and what the other end did about them. */
 
-/** Of silence, which ends a stretch of sound. */
+/** Of silence, which ends a utterance of sound. */
 const GAP_MS = 120
 /** The other end has finished. */
 const QUIET_MS = 300
@@ -11,11 +11,11 @@ const AFTER_CUT_IN_MS = 4000
 export interface Said {
   firstSentMs: number
   lastSentMs: number
-  /** The first of a stretch of sound that began after the last word. Null: all that came began before it. */
+  /** The first of a utterance of sound that began after the last word. Null: all that came began before it. */
   answeredMs: number | null
   /** The last of what the other end was saying when these words began. Null: it was silent. */
   stoppedMs: number | null
-  /** Stretches of sound that began while these words were spoken. */
+  /** Utterances of sound that began while these words were spoken. */
   cutIns: number
 }
 
@@ -31,7 +31,7 @@ export class Turns {
   #said: Said = { firstSentMs: 0, lastSentMs: 0, answeredMs: null, stoppedMs: null, cutIns: 0 }
   #sent = 0
   #givenMs = 0
-  /** The stretch that is heard, or was last. */
+  /** The utterance that is heard, or was last. */
   #begunMs = Number.NEGATIVE_INFINITY
   #lastMs = Number.NEGATIVE_INFINITY
 

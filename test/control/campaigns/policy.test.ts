@@ -112,7 +112,7 @@ const question = (part: Partial<Question> = {}, campaign: Partial<Question['camp
     ...{ quiet_start: '21:00', quiet_end: '08:00', retries: 2 },
     ...campaign,
   },
-  ...{ nowMs: at('2026-01-07T12:00:00Z'), doNotCall: false, barred: null, zones: ['Europe/Berlin'], blockers: [] },
+  ...{ nowMs: at('2026-01-07T12:00:00Z'), doNotCall: false, blocked: null, zones: ['Europe/Berlin'], blockers: [] },
   ...part,
 })
 
@@ -141,7 +141,7 @@ describe('the verdict', () => {
     const never = question({}, { window_start: '21:30', window_end: '23:00' })
     expect(judge(never)).toEqual({ verdict: 'skip', reasons: ['no_common_hours'] })
     const contact = { attempts: 3, next_attempt_at: new Date(0) }
-    expect(judge(question({ contact, doNotCall: true, barred: 'premium_rate' }))).toEqual({
+    expect(judge(question({ contact, doNotCall: true, blocked: 'premium_rate' }))).toEqual({
       verdict: 'skip',
       reasons: ['do_not_call', 'premium_rate', 'attempts_exhausted'],
     })

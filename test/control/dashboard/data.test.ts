@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
-import { insertDeed } from '../../../control/access/audit/sql.ts'
+import { insertAuditEntry } from '../../../control/access/audit/sql.ts'
 import { actors, doors, outcomes } from '../../../control/access/audit/types.ts'
 import { giveLogin } from '../../../control/access/login/login.ts'
 import { numbersGoFirst, patchOf, shortenedBy, valuesOf } from '../../../control/dashboard/page/data/terms.ts'
@@ -270,7 +270,7 @@ describe.skipIf(chromiumPath === null)('one thing is deleted', () => {
 })
 
 describe.skipIf(chromiumPath === null)('who did what', () => {
-  const deed = { actor: 'session', actor_id: null, door: 'rest', address: '203.0.113.7' } as const
+  const entry = { actor: 'session', actor_id: null, door: 'rest', address: '203.0.113.7' } as const
 
   it('is told in words, by operation, page by page', async () => {
     const owner = await createOwner()
@@ -282,8 +282,8 @@ describe.skipIf(chromiumPath === null)('who did what', () => {
     await owner.call('POST', '/do-not-call', { phone })
     await owner.call('POST', '/calls', { project_id: owner.projectId, phone })
     // Of a newer server, whose page is still the old one.
-    await deps.sql.begin(tx => insertDeed(tx, owner.ownerId, of('train_parrot', null)))
-    for (let n = 0; n < 60; n++) await insertDeed(deps.sql, owner.ownerId, of('hang_up_call', 'failed', n))
+    await deps.sql.begin(tx => insertAuditEntry(tx, owner.ownerId, of('train_parrot', null)))
+    for (let n = 0; n < 60; n++) await insertAuditEntry(deps.sql, owner.ownerId, of('hang_up_call', 'failed', n))
     const { page, complaints } = await open('/data/audit', { owner })
     const made = page.getByRole('row').filter({ hasText: 'Made a project' })
     await made.getByText(`Key “${name}”`).waitFor()
@@ -315,7 +315,7 @@ describe.skipIf(chromiumPath === null)('who did what', () => {
   function of(operation: string, outcome: (typeof outcomes)[number] | null, minutesAgo = 0) {
     const at = new Date(dashboard.control.deps.clock.wall() - minutesAgo * 60_000)
     const rest = { resource: null, request_id: null, code: null }
-    return { ...deed, ...rest, id: uuidv7(at.getTime()), at, operation, outcome }
+    return { ...entry, ...rest, id: uuidv7(at.getTime()), at, operation, outcome }
   }
 })
 

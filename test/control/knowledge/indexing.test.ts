@@ -298,7 +298,7 @@ describe('a run', () => {
     const there = new Promise<void>(resolve => (arrive = resolve))
     const extractor = fakeExtractor(async () => {
       arrive()
-      await gate // deaf to its signal, as a process is that was stopped and wakes up
+      await gate // without speech-to-text to its signal, as a process is that was stopped and wakes up
       return pageOf('Words of the zombie.')
     })
     const job = await add(owner, text())

@@ -267,12 +267,12 @@ describe('a search under way', () => {
     await newOwner()
     const job = await start(owner, { target_leads: 5 })
     const [arrived, wake] = [gate(), gate()]
-    const deaf = fakeEnricher(async () => {
+    const sttUnavailable = fakeEnricher(async () => {
       arrived.open()
-      await wake.opened // deaf to its signal, as a process is that was stopped and wakes up
+      await wake.opened // without speech-to-text to its signal, as a process is that was stopped and wakes up
       return { company: 'Of the zombie' }
     })
-    const zombie = searcher(control, { sources: [fakeSource(candidates(2))], enricher: deaf }).run(job)
+    const zombie = searcher(control, { sources: [fakeSource(candidates(2))], enricher: sttUnavailable }).run(job)
     await arrived.opened
     await searcher(control, { sources: [fakeSource(candidates(2))] }).run(job)
     wake.open()

@@ -33,7 +33,7 @@ export function readRecorded(): Record<string, Recorded> {
 }
 export const RECORDED_FILE = FILE
 
-export async function liveEars(client: SpeechClient, clip: Clip, sound: Sound): Promise<Ears> {
+export async function liveStt(client: SpeechClient, clip: Clip, sound: Sound): Promise<Ears> {
   const windows: VoiceFrame[] = []
   const vad = client.vad.open({ sampleRate: RATE, onVoice: frame => windows.push(frame) })
   const stt = client.stt.open({ sampleRate: RATE, language: clip.language })
@@ -59,7 +59,7 @@ export async function liveEars(client: SpeechClient, clip: Clip, sound: Sound): 
   }
 }
 
-export function recordedEars({ window_ms, first_ms, runs, texts }: Recorded): Ears {
+export function recordedStt({ window_ms, first_ms, runs, texts }: Recorded): Ears {
   const windows: VoiceFrame[] = []
   for (const [i, count] of runs.entries())
     for (let n = 0; n < count; n++) {
@@ -77,13 +77,13 @@ export function recordedEars({ window_ms, first_ms, runs, texts }: Recorded): Ea
 }
 
 /** Listens to a clip once and writes down all that any detector may ask. */
-export async function record(ears: Ears, sound: Sound, hasWords: boolean): Promise<Recorded> {
+export async function record(stt: Ears, sound: Sound, hasWords: boolean): Promise<Recorded> {
   const runs: number[] = []
   let voice = silent
   let startMs: number | null = null
   let value = 0
   let count = 0
-  for (const window of ears.windows) {
+  for (const window of stt.windows) {
     const heard = hear(voice, window)
     voice = heard.state
     if (heard.reading.voiced) startMs ??= window.atMs - 2 * window.windowMs
@@ -95,11 +95,11 @@ export async function record(ears: Ears, sound: Sound, hasWords: boolean): Promi
     count++
   }
   runs.push(count)
-  const { windowMs, atMs } = ears.windows[0]!
+  const { windowMs, atMs } = stt.windows[0]!
   const texts: [number, string][] = []
   const lastMs = Math.min(sound.pcm.length / 8, (startMs ?? 0) + 6500)
   for (let toMs = (startMs ?? lastMs) + 300; hasWords && toMs < lastMs; toMs += GRID_MS) {
-    const read = await ears.transcribe(startMs! - PREROLL_MS, toMs)
+    const read = await stt.transcribe(startMs! - PREROLL_MS, toMs)
     if (read && read.text !== (texts.at(-1)?.[1] ?? '')) texts.push([Math.round(toMs), read.text])
   }
   return { window_ms: windowMs, first_ms: atMs === 40 ? 32 : atMs, runs, texts: hasWords ? texts : null }

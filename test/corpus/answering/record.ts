@@ -7,7 +7,7 @@ import { createSpeechClient } from '../../../media/models/speech/client.ts'
 import { startSpeechServer } from '../../../media/models/speech/server.ts'
 import { loadModels } from '../../../media/models/speech/sherpa.ts'
 import { quietLog } from '../../support/world.ts'
-import { liveEars, RECORDED_FILE, readRecorded, record } from './ears.ts'
+import { liveStt, RECORDED_FILE, readRecorded, record } from './ears.ts'
 import { babbleOf, index, soundOf } from './sounds.ts'
 
 const models = await loadModels(modelsFolder(readConfig().cache), 1)
@@ -20,7 +20,7 @@ const recorded = readRecorded()
 const only = process.argv.slice(2)
 for (const clip of clips.filter(({ id }) => only.length === 0 || only.some(part => id.includes(part)))) {
   const sound = soundOf(clip, babbleOf(clips, clip.split))
-  recorded[clip.id] = await record(await liveEars(client, clip, sound), sound, clip.language === 'en')
+  recorded[clip.id] = await record(await liveStt(client, clip, sound), sound, clip.language === 'en')
   console.error(clip.id, recorded[clip.id]!.texts?.at(-1)?.[1])
 }
 writeFileSync(RECORDED_FILE, `${clips.map(({ id }) => JSON.stringify([id, recorded[id]])).join('\n')}\n`)

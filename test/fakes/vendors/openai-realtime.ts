@@ -1,6 +1,6 @@
 /**
  * OpenAI's Realtime API as its reference of events tells it (general availability; shapes as typed in openai-node's
- * resources/realtime/realtime.ts, errors as people have reported them), with ears one can see through: loud bytes are
+ * resources/realtime/realtime.ts, errors as people have reported them), with speech-to-text one can see through: loud bytes are
  * voice, and 500 ms without them end a turn. What it says is scripted; each letter takes 60 ms of sound.
  */
 import type { WebSocket } from 'ws'

@@ -16,7 +16,7 @@ export interface WsVendor {
   /** Set: handshakes are answered so. */
   refuse: Refusal | null
   /** Set: handshakes get no answer. */
-  deaf: boolean
+  sttUnavailable: boolean
   /** Sockets that are open now. */
   open(): number
   /** Cuts the connections without a close frame. */
@@ -32,7 +32,7 @@ export async function startWsVendor(
   const silent = new Set<Duplex>()
   http.on('upgrade', (request, stream, head) => {
     vendor.requests.push(request)
-    if (vendor.deaf) {
+    if (vendor.sttUnavailable) {
       silent.add(stream)
       stream.on('error', () => {}).on('close', () => silent.delete(stream))
       stream.on('end', () => stream.end()).resume()
@@ -55,7 +55,7 @@ export async function startWsVendor(
     baseUrl: `ws://127.0.0.1:${(http.address() as { port: number }).port}`,
     requests: [],
     refuse: null,
-    deaf: false,
+    sttUnavailable: false,
     open: () => sockets.clients.size + silent.size,
     drop() {
       for (const socket of sockets.clients) socket.terminate()

@@ -4,13 +4,13 @@ import type { Stt, Tts } from '../../../media/ports/speech.ts'
 import { answering, call, openTalk, text, toolPlan } from '../../fakes/conversation.ts'
 import { fakeTts, LETTER_MS } from '../../fakes/speech.ts'
 
-const ears = (transcribe: () => Promise<string>): Stt => ({
+const stt = (transcribe: () => Promise<string>): Stt => ({
   open: () => ({ push() {}, close() {}, transcribe: async () => ({ text: await transcribe(), confidence: null }) }),
 })
 
 describe('a recogniser', () => {
   it('that never answers is apologised for, and ends the call when it stays so', async () => {
-    const { line, agentTexts, ended } = openTalk({ stt: ears(() => new Promise(() => {})) })
+    const { line, agentTexts, ended } = openTalk({ stt: stt(() => new Promise(() => {})) })
     await line.agentTurn()
     for (let i = 0; i < 3; i++) {
       await line.caller(800)
@@ -26,11 +26,11 @@ describe('a recogniser', () => {
   })
   it('that fails once is asked again by the caller saying it again', async () => {
     let asked = 0
-    const stt = ears(async () => {
+    const failing = stt(async () => {
       if (asked++ === 0) throw new Error('429')
       return 'What time is it?'
     })
-    const { line, agentTexts } = openTalk({ stt })
+    const { line, agentTexts } = openTalk({ stt: failing })
     await line.agentTurn()
     await line.caller(800)
     await line.agentTurn()
@@ -109,7 +109,7 @@ describe('a text model', () => {
     await line.agentTurn()
     await line.caller(600)
     await line.agentTurn(600_000)
-    expect(conversation.journal.turns.at(-1)!.text.length).toBeLessThan(5000)
+    expect(conversation.transcript.turns.at(-1)!.text.length).toBeLessThan(5000)
   }, 180_000)
   it('that breaks off after it called a tool is asked again with the result', async () => {
     let round = 0
@@ -162,7 +162,7 @@ describe('a text model', () => {
 
 describe('a caller', () => {
   it('who speaks for ten minutes without a pause is heard to the end, and answered', async () => {
-    const { line, turns } = openTalk({ stt: ears(async () => 'and so on') })
+    const { line, turns } = openTalk({ stt: stt(async () => 'and so on') })
     await line.agentTurn()
     await line.caller(600_000)
     await line.agentTurn()
@@ -171,7 +171,7 @@ describe('a caller', () => {
     expect(turns().at(-1)).toMatchObject({ role: 'agent', heard_text: 'I see.' })
   }, 300_000)
   it('who plays music is asked, and left in the end', async () => {
-    const { line, ended, agentTexts } = openTalk({ stt: ears(async () => '') })
+    const { line, ended, agentTexts } = openTalk({ stt: stt(async () => '') })
     await line.agentTurn()
     await line.caller(120_000)
     expect(agentTexts().slice(1)).toEqual([
@@ -183,7 +183,7 @@ describe('a caller', () => {
   }, 180_000)
   it('who says nothing but digits is waited for and understood', async () => {
     const { line, turns } = openTalk({
-      stt: ears(async () => '4 1 5 5 5 5 2 6 7 1'),
+      stt: stt(async () => '4 1 5 5 5 5 2 6 7 1'),
       plan: { greeting: 'What is your phone number?' },
     })
     await line.agentTurn()
@@ -193,7 +193,7 @@ describe('a caller', () => {
   })
   it('whose line sends our own voice back does not interrupt it', async () => {
     const { line, turns } = openTalk({
-      stt: ears(async () => 'you hear yourself'),
+      stt: stt(async () => 'you hear yourself'),
       plan: { greeting: 'One two three four five six seven eight nine ten eleven.' },
     })
     line.echo = { delayMs: 160, gain: 0.5 }

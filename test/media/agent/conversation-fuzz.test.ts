@@ -1,4 +1,4 @@
-/** Whatever caller, model, voice, ears and tools do, in whatever order: who then falls silent is asked, and left. */
+/** Whatever caller, model, voice, speech-to-text and tools do, in whatever order: who then falls silent is asked, and left. */
 import { describe, expect, it } from 'vitest'
 import type { LlmEvent } from '../../../media/ports/llm.ts'
 import type { SpeechChunk, Stt, Tts } from '../../../media/ports/speech.ts'

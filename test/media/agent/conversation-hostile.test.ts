@@ -9,7 +9,7 @@ import { settle } from '../../fakes/line.ts'
 import { fakeTts } from '../../fakes/speech.ts'
 import { effortOf } from '../../support/effort.ts'
 
-const ears = (transcribe: (fromMs: number, toMs: number) => Promise<string> | string): Stt => ({
+const stt = (transcribe: (fromMs: number, toMs: number) => Promise<string> | string): Stt => ({
   open: () => ({
     push() {},
     close() {},
@@ -175,7 +175,7 @@ describe('a voice that hangs', () => {
         if (options.text.startsWith('Hi')) yield* fakeTts().speak(options, signal)
       },
     }
-    const { line, ended } = openTalk({ tts, stt: ears(() => 'What time is it?') })
+    const { line, ended } = openTalk({ tts, stt: stt(() => 'What time is it?') })
     await line.agentTurn()
     for (let i = 0; i < 3 && ended.length === 0; i++) {
       await line.caller(600)
@@ -188,7 +188,7 @@ describe('a voice that hangs', () => {
 describe('a caller', () => {
   it('who repeats our words to confirm them is heard', async () => {
     const { line, turns } = openTalk({
-      stt: ears(() => 'Tuesday the fifth at eight.'),
+      stt: stt(() => 'Tuesday the fifth at eight.'),
       plan: { greeting: 'Shall it be Tuesday the fifth at eight?' },
     })
     await line.agentTurn()
@@ -199,7 +199,7 @@ describe('a caller', () => {
   })
 
   it('whose telephone lies beside a barking dog is asked, and left in the end', async () => {
-    const { line, ended, agentTexts } = openTalk({ stt: ears(() => '') })
+    const { line, ended, agentTexts } = openTalk({ stt: stt(() => '') })
     await line.agentTurn()
     for (let i = 0; i < 40 && ended.length === 0; i++) {
       await line.caller(300)
@@ -222,7 +222,7 @@ describe('a caller', () => {
   })
 
   it('who speaks and presses keys in one breath loses neither', async () => {
-    const { line, turns } = openTalk({ stt: ears(() => 'My code is') })
+    const { line, turns } = openTalk({ stt: stt(() => 'My code is') })
     await line.agentTurn()
     await line.caller(900)
     await line.silence(300)
@@ -236,7 +236,7 @@ describe('a caller', () => {
   })
 
   it('who presses keys and then speaks loses neither', async () => {
-    const { line, turns } = openTalk({ stt: ears(() => 'That is my code.') })
+    const { line, turns } = openTalk({ stt: stt(() => 'That is my code.') })
     await line.agentTurn()
     for (const key of '4711') line.press(key)
     await line.silence(200)

@@ -19,10 +19,10 @@ interface Options {
   plan?: Partial<CallPlan>
   fetch?: Fetch
   slowVoiceMs?: number
-  slowEarsMs?: number
+  slowSttMs?: number
 }
 
-function open({ says, replies, plan: changes, fetch, slowVoiceMs = 0, slowEarsMs = 0 }: Options) {
+function open({ says, replies, plan: changes, fetch, slowVoiceMs = 0, slowSttMs = 0 }: Options) {
   const clock = fakeClock()
   const ended: EndedReason[] = []
   const voice = fakeTts()
@@ -37,9 +37,9 @@ function open({ says, replies, plan: changes, fetch, slowVoiceMs = 0, slowEarsMs
       const stream = stt.open(options)
       return {
         ...stream,
-        async transcribe(...stretch) {
-          if (slowEarsMs > 0) await new Promise<void>(resolve => clock.after(slowEarsMs, resolve))
-          return stream.transcribe(...stretch)
+        async transcribe(...utterance) {
+          if (slowSttMs > 0) await new Promise<void>(resolve => clock.after(slowSttMs, resolve))
+          return stream.transcribe(...utterance)
         },
       }
     },
@@ -61,7 +61,7 @@ function open({ says, replies, plan: changes, fetch, slowVoiceMs = 0, slowEarsMs
   })
   const line = new FakeLine(conversation, clock)
   conversation.start()
-  const agent = () => conversation.journal.turns.filter(turn => turn.role === 'agent').map(turn => turn.heard_text)
+  const agent = () => conversation.transcript.turns.filter(turn => turn.role === 'agent').map(turn => turn.heard_text)
   return { line, ended, conversation, agent }
 }
 const text = (delta: string): LlmEvent => ({ type: 'text', delta })
@@ -165,7 +165,7 @@ describe('a tool', () => {
     let asked = 0
     const { line, agent } = open({
       says: ['Tell me.', 'No.'],
-      slowEarsMs: 400,
+      slowSttMs: 400,
       plan: { tools: [lookUp] },
       replies: () =>
         asked++ === 0

@@ -41,7 +41,7 @@ function open({ says = [], replies = () => [{ type: 'text', delta: 'I see.' }], 
   })
   const line = new FakeLine(conversation, clock)
   conversation.start()
-  return { clock, conversation, line, events, ended, tts, stt, llm, turns: () => conversation.journal.turns }
+  return { clock, conversation, line, events, ended, tts, stt, llm, turns: () => conversation.transcript.turns }
 }
 
 const lookUp = {
@@ -84,7 +84,7 @@ describe('a conversation', () => {
       { role: 'agent', text: 'Hi there.', interrupted: false },
       { role: 'caller', text: 'What time is it?' },
     ])
-    const { turns: latencies } = conversation.journal.latency()
+    const { turns: latencies } = conversation.transcript.latency()
     expect(latencies).toHaveLength(1)
     // Silence asked for by a whole sentence, plus at most three frames of work.
     expect(latencies[0]!.total_ms).toBeGreaterThanOrEqual(latencies[0]!.endpointing_ms)
@@ -255,14 +255,14 @@ describe('a tool', () => {
       'look_up: ok',
       'It is seven.',
     ])
-    expect(conversation.journal.toolCalls[0]).toMatchObject({
+    expect(conversation.transcript.toolCalls[0]).toMatchObject({
       name: 'look_up',
       verdict: 'ok',
       result: '{"found":7}',
       filler: ['One moment.'],
     })
     expect(events.map(event => event.type)).toContain('filler.spoken')
-    expect(conversation.journal.latency().turns[0]).toMatchObject({ filler: true })
+    expect(conversation.transcript.latency().turns[0]).toMatchObject({ filler: true })
   })
 
   it('that answers at once needs no filler', async () => {
@@ -281,7 +281,7 @@ describe('a tool', () => {
     await line.silence(100)
     await line.caller(500)
     await line.agentTurn()
-    expect(conversation.journal.toolCalls[0]).toMatchObject({ verdict: 'ok' })
+    expect(conversation.transcript.toolCalls[0]).toMatchObject({ verdict: 'ok' })
     expect(turns().at(-1)).toMatchObject({ text: 'It is seven.', interrupted: false })
     expect(llm.requests.at(-1)!.messages.map(message => message.role)).toEqual([
       'agent',
@@ -299,7 +299,7 @@ describe('a tool', () => {
     await line.silence(1500)
     conversation.stop()
     await line.silence(100)
-    expect(conversation.journal.toolCalls[0]).toMatchObject({ verdict: 'aborted' })
+    expect(conversation.transcript.toolCalls[0]).toMatchObject({ verdict: 'aborted' })
     expect(clock.now()).toBeLessThan(60_000)
   })
 

@@ -1,7 +1,7 @@
 /** Real speech on both sides; the echo is made: delayed, softer, with a room, a line's noise and µ-law in between. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { EchoJudge, isOwnWords } from '../../../media/agent/echo.ts'
+import { EchoDetector, isOwnWords } from '../../../media/agent/echo.ts'
 import { rms } from '../../../media/audio/frames.ts'
 import { decodeG711, encodeG711 } from '../../../media/audio/g711.ts'
 import { createResampler } from '../../../media/audio/resample.ts'
@@ -35,7 +35,7 @@ interface Line {
 
 /** Share of loud frames that are taken for echo; with a caller, of those in which the caller is the louder one. */
 function judge({ delayMs, gain, caller, noise = 20, jitterMs = 0 }: Line): number {
-  const judged = new EchoJudge(8000)
+  const judged = new EchoDetector(8000)
   const noisy = random(delayMs + 1)
   const at = (sound: Int16Array, i: number) => sound[i] ?? 0
   let loud = 0

@@ -19,7 +19,7 @@ async function talk(searchKnowledge: () => Promise<KnowledgeHit[]>) {
   await opened.line.caller(800)
   await opened.line.agentTurn()
   const [used] = opened.tools()
-  const turn = opened.conversation.journal.turns.find(({ role }) => role === 'tool')
+  const turn = opened.conversation.transcript.turns.find(({ role }) => role === 'tool')
   return { used: used!, turn: turn!, told: opened.llm.requests.at(-1)!.messages.at(-1)! }
 }
 

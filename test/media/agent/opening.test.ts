@@ -5,7 +5,7 @@ import type { Stt } from '../../../media/ports/speech.ts'
 import { type FakeTalk, openTalk, text } from '../../fakes/conversation.ts'
 
 /** Hears the same words whatever is asked. */
-const ears = (words: () => string): Stt => ({
+const stt = (words: () => string): Stt => ({
   open: () => ({ push() {}, close() {}, transcribe: async () => ({ text: words(), confidence: null }) }),
 })
 const beep = (ms = 400) => new Int16Array(8 * ms).map((_, i) => 8000 * Math.sin((2 * Math.PI * 1000 * i) / 8000))
@@ -14,7 +14,7 @@ const LEAVE: CallPlan['voicemail'] = { action: 'leave_message', text: 'Please ca
 function dialed(says: string | (() => string), changes: Partial<CallPlan> = {}, more: FakeTalk = {}) {
   const words = typeof says === 'string' ? () => says : says
   return openTalk({
-    stt: ears(words),
+    stt: stt(words),
     plan: { direction: 'out', greeting: 'Hi, this is Ann.', voicemail: { action: 'hangup' }, ...changes },
     ...more,
   })

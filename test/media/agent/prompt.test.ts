@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { localDate, systemPrompt } from '../../../media/agent/prompt.ts'
-import { FENCE_RULE, fence } from '../../../media/shared/untrusted.ts'
+import { markUntrusted, UNTRUSTED_RULE } from '../../../media/shared/untrusted.ts'
 import { plan } from '../../fakes/plan.ts'
 
 const startedMs = Date.UTC(2026, 10, 21, 22, 30)
@@ -24,7 +24,7 @@ describe('the prompt', () => {
     expect(text).toContain('This person has called you.')
     expect(text).toContain('Sunday, 22 November 2026 at 01:30 (Europe/Moscow)')
     expect(text).toContain('code "ru"')
-    expect(text).toContain(FENCE_RULE)
+    expect(text).toContain(UNTRUSTED_RULE)
   })
 
   it('tells what is known of the person, fenced, and nothing when nothing is', () => {
@@ -55,9 +55,9 @@ describe('a fence', () => {
         }),
         fc.string(),
         (parts, from) => {
-          const inside = fence(from, parts.join('')).split('\n').slice(1, -1).join('\n')
+          const inside = markUntrusted(from, parts.join('')).split('\n').slice(1, -1).join('\n')
           expect(inside).not.toMatch(/<\s*\/?\s*data/i)
-          expect(fence(from, '').split('\n')[0]).toMatch(/^<data from="[^"<>]*">$/)
+          expect(markUntrusted(from, '').split('\n')[0]).toMatch(/^<data from="[^"<>]*">$/)
         },
       ),
     )

@@ -45,7 +45,7 @@ describe('a conversation with a model that speaks', () => {
     ])
     // The model knows what was said in its name.
     expect(server.items()[0]).toMatchObject({ role: 'assistant', content: [{ text: 'I am a machine. Hi there.' }] })
-    const [latency] = talk.journal.latency().turns
+    const [latency] = talk.transcript.latency().turns
     // The server waits for 500 ms of silence; the rest is at most four frames.
     expect(latency!.endpointing_ms).toBeGreaterThanOrEqual(480)
     expect(latency!.total_ms).toBeLessThanOrEqual(600)
@@ -80,7 +80,7 @@ describe('a conversation with a model that speaks', () => {
     })
     await server.sync()
     expect(said().map(([role]) => role)).toEqual(['agent', 'caller', 'agent'])
-    expect(talk.journal.messages().map(({ role }) => role)).toEqual(['agent', 'caller', 'agent'])
+    expect(talk.transcript.messages().map(({ role }) => role)).toEqual(['agent', 'caller', 'agent'])
   })
 
   it('does without words that could not be read', async () => {
@@ -213,12 +213,12 @@ describe('tools', () => {
     const results = server.items().filter(item => item.type === 'function_call_output')
     expect(results.map(({ call_id }) => call_id).sort()).toEqual(['c1', 'c2'])
     expect(results.every(({ output }) => output!.includes('"from"'))).toBe(true)
-    expect(talk.journal.toolCalls.map(({ name, verdict }) => [name, verdict])).toEqual([
+    expect(talk.transcript.toolCalls.map(({ name, verdict }) => [name, verdict])).toEqual([
       ['quick', 'ok'],
       ['slow', 'ok'],
     ])
     expect(events.map(event => event.type)).toContain('filler.spoken')
-    expect(talk.journal.latency().turns[0]).toMatchObject({ filler: true })
+    expect(talk.transcript.latency().turns[0]).toMatchObject({ filler: true })
   })
 
   it('are not heard over what the model says beside them', async () => {
@@ -250,7 +250,7 @@ describe('tools', () => {
     await line.caller(500)
     await line.agentTurn()
     await line.agentTurn()
-    expect(talk.journal.toolCalls[0]).toMatchObject({ verdict: 'ok' })
+    expect(talk.transcript.toolCalls[0]).toMatchObject({ verdict: 'ok' })
     expect(said().at(-1)).toEqual(['agent', 'It is seven.'])
   })
 
@@ -259,7 +259,7 @@ describe('tools', () => {
     server.scripts.push({ parts: [{ call: 'nothing' }, { call: 'look_up', args: '{"a"' }] })
     await line.caller(600)
     await line.agentTurn()
-    expect(talk.journal.toolCalls.map(({ verdict }) => verdict).sort()).toEqual(['bad_arguments', 'unknown_tool'])
+    expect(talk.transcript.toolCalls.map(({ verdict }) => verdict).sort()).toEqual(['bad_arguments', 'unknown_tool'])
     expect(server.items().filter(item => item.type === 'function_call_output')).toHaveLength(2)
   })
 
@@ -281,7 +281,7 @@ describe('tools', () => {
     await line.silence(1000)
     expect(ended).toEqual(['agent_hangup'])
     expect(turns().at(-1)).toMatchObject({ heard_text: 'Goodbye then.', interrupted: false })
-    expect(talk.journal.toolCalls).toMatchObject([{ name: 'end_call', verdict: 'ok' }])
+    expect(talk.transcript.toolCalls).toMatchObject([{ name: 'end_call', verdict: 'ok' }])
   })
 
   it('do not end the call of one who goes on', async () => {
@@ -294,7 +294,7 @@ describe('tools', () => {
     await line.agentTurn()
     await line.silence(1000)
     expect(ended).toEqual([])
-    expect(talk.journal.toolCalls).toMatchObject([{ name: 'end_call', verdict: 'aborted' }])
+    expect(talk.transcript.toolCalls).toMatchObject([{ name: 'end_call', verdict: 'aborted' }])
     expect(server.items().some(item => item.call_id === 'bye' && item.output?.includes('goes on'))).toBe(true)
   })
 
@@ -312,7 +312,10 @@ describe('tools', () => {
     await line.silence(1000)
     expect(said().at(-1)).toEqual(['agent', 'It is seven.'])
     expect(ended).toEqual([])
-    expect(talk.journal.toolCalls.map(({ name, verdict }) => [name, verdict])).toContainEqual(['end_call', 'aborted'])
+    expect(talk.transcript.toolCalls.map(({ name, verdict }) => [name, verdict])).toContainEqual([
+      'end_call',
+      'aborted',
+    ])
     expect(server.items().some(item => item.call_id === 'bye' && item.output)).toBe(true)
   })
 
@@ -357,7 +360,7 @@ describe('tools', () => {
     await line.silence(800)
     talk.stop()
     await talk.settled()
-    expect(talk.journal.toolCalls).toMatchObject([{ name: 'slow', verdict: 'aborted' }])
+    expect(talk.transcript.toolCalls).toMatchObject([{ name: 'slow', verdict: 'aborted' }])
   })
 })
 
@@ -458,7 +461,7 @@ describe('when the vendor fails', () => {
     expect(llm.requests.at(-1)!.messages.map(({ role }) => role)).toEqual(
       expect.arrayContaining(['agent', 'caller', 'agent', 'caller']),
     )
-    expect(talk.request().messages).toEqual(talk.journal.messages())
+    expect(talk.request().messages).toEqual(talk.transcript.messages())
   })
 
   it('by dropping the line in mid-word, a new session goes on', async () => {

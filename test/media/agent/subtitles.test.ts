@@ -60,14 +60,14 @@ describe('subtitles', () => {
 
   it('cost nothing where nobody looks', () => {
     const subtitles = new Subtitles(undefined)
-    const mouth = {
+    const speechOutput = {
       active: true,
       sounding: true,
       get heard(): string {
         throw new Error('was asked for')
       },
     }
-    for (let i = 0; i < 50; i++) subtitles.tick(mouth, true)
+    for (let i = 0; i < 50; i++) subtitles.tick(speechOutput, true)
     subtitles.note(turn('agent', 'Hello.'))
   })
 })

@@ -130,8 +130,8 @@ describe('a tool that takes long', () => {
     await line.agentTurn()
     await line.caller(800)
     await line.silence(4000)
-    const [tool] = conversation.journal.toolCalls
-    const filler = conversation.journal.turns.find(turn => turn.text === 'One moment.')!
+    const [tool] = conversation.transcript.toolCalls
+    const filler = conversation.transcript.turns.find(turn => turn.text === 'One moment.')!
     const late = filler.started_ms - (tool!.started_ms + 500)
     expect(late).toBeGreaterThanOrEqual(0)
     expect(late).toBeLessThanOrEqual(40)

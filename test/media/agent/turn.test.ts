@@ -214,8 +214,8 @@ describe('the end of a turn', () => {
     const [commit] = scene.commits()
     expect(commit!.type === 'commit' && commit!.text.split('part').length).toBeGreaterThanOrEqual(parts - 1)
     expect(commit!.type === 'commit' && commit!.text).toMatch(/the end\.$/)
-    const stretches = scene.log.flatMap(effect => (effect.type === 'transcribe' ? [effect.toMs - effect.fromMs] : []))
-    expect(Math.max(...stretches)).toBeLessThanOrEqual(PART_MS + 1000)
+    const utterances = scene.log.flatMap(effect => (effect.type === 'transcribe' ? [effect.toMs - effect.fromMs] : []))
+    expect(Math.max(...utterances)).toBeLessThanOrEqual(PART_MS + 1000)
   })
 })
 

@@ -9,7 +9,7 @@ import { modelsFolder } from '../../../infra/models/offline-speech.ts'
 import { createSpeechClient } from '../../../media/models/speech/client.ts'
 import { startSpeechServer } from '../../../media/models/speech/server.ts'
 import { loadModels } from '../../../media/models/speech/sherpa.ts'
-import { liveEars, readRecorded, recordedEars } from '../../corpus/answering/ears.ts'
+import { liveStt, readRecorded, recordedStt } from '../../corpus/answering/ears.ts'
 import { babbleOf, type Clip, index, type Sound, soundOf } from '../../corpus/answering/sounds.ts'
 import { quietLog } from '../../support/world.ts'
 import { type Ears, type Judged, judgeSound, verdictAt } from './listening.ts'
@@ -35,11 +35,11 @@ const isMachine = (verdict: string) => verdict !== 'human' && verdict !== 'unkno
 const share = (part: number, whole: number) => (whole === 0 ? 0 : part / whole)
 const percent = (value: number) => `${(value * 100).toFixed(1)} %`
 
-async function judgeAll(earsFor: (clip: Clip, sound: Sound) => Promise<Ears>): Promise<Result[]> {
+async function judgeAll(sttWith: (clip: Clip, sound: Sound) => Promise<Ears>): Promise<Result[]> {
   const results: Result[] = []
   for (const clip of clips) {
     const sound = soundOf(clip, babbleOf(clips, clip.split))
-    const judged = await judgeSound(sound, await earsFor(clip, sound))
+    const judged = await judgeSound(sound, await sttWith(clip, sound))
     results.push({
       clip,
       judged,
@@ -150,7 +150,7 @@ describe('with recorded ears', () => {
   let results: Result[]
   beforeAll(async () => {
     const recorded = readRecorded()
-    results = await judgeAll(async clip => recordedEars(recorded[clip.id]!))
+    results = await judgeAll(async clip => recordedStt(recorded[clip.id]!))
   })
 
   it('people are kept and machines are found in voices that nothing was tuned on', () => {
@@ -161,8 +161,8 @@ describe('with recorded ears', () => {
     const others = results.filter(result => result.clip.split !== 'tune' && !readable(result))
     expect(tell('test, other languages, by cadence alone', others).peopleLostEver).toBe(0)
     const recorded = readRecorded()
-    const deaf = await judgeAll(async clip => recordedEars({ ...recorded[clip.id]!, texts: null }))
-    expect(tell('all, recogniser away', deaf).peopleLostEver).toBe(0)
+    const sttUnavailable = await judgeAll(async clip => recordedStt({ ...recorded[clip.id]!, texts: null }))
+    expect(tell('all, recogniser away', sttUnavailable).peopleLostEver).toBe(0)
   })
 
   it('a message is begun after the beep, and never before its end', () => {
@@ -204,7 +204,7 @@ describe.runIf(inject('full'))('with real ears', () => {
       await server.close()
     }
     await client.ready
-    results = await judgeAll((clip, sound) => liveEars(client, clip, sound))
+    results = await judgeAll((clip, sound) => liveStt(client, clip, sound))
   }, 900_000)
   afterAll(() => close())
 

@@ -10,7 +10,7 @@ import {
 } from '../../../media/answering/detector.ts'
 
 interface Script {
-  /** Stretches of voice, ms from the answer. */
+  /** Utterances of voice, ms from the answer. */
   voice?: [number, number][]
   /** Tones: Hz, from, to. */
   tones?: [number, number, number][]
@@ -21,8 +21,8 @@ interface Script {
 }
 
 const WINDOW_MS = 32
-const within = (atMs: number, stretches: readonly (readonly [number, number])[]) =>
-  stretches.some(([from, to]) => atMs > from && atMs <= to)
+const within = (atMs: number, utterances: readonly (readonly [number, number])[]) =>
+  utterances.some(([from, to]) => atMs > from && atMs <= to)
 
 /** Plays the script window by window; a detector of voices says "voice" for 150 ms after its end. */
 function play({ voice = [], tones = [], words = [], untilMs, sttMs = 100 }: Script) {
@@ -350,13 +350,13 @@ describe('whatever comes', () => {
     ]
     for (let seed = 1; seed <= 150; seed++) {
       const random = randomFrom(seed * 7919)
-      const stretch = (most: number): [number, number] => {
+      const utterance = (most: number): [number, number] => {
         const from = random() * 9000
         return [from, from + random() * most]
       }
       const { effects, verdicts } = play({
-        voice: Array.from({ length: 1 + Math.floor(random() * 4) }, () => stretch(4000)),
-        tones: Array.from({ length: Math.floor(random() * 3) }, () => [400 + random() * 1800, ...stretch(900)]),
+        voice: Array.from({ length: 1 + Math.floor(random() * 4) }, () => utterance(4000)),
+        tones: Array.from({ length: Math.floor(random() * 3) }, () => [400 + random() * 1800, ...utterance(900)]),
         words: random() < 0.2 ? null : [[0, sayings[Math.floor(random() * sayings.length)]!]],
         sttMs: random() * 1500,
         untilMs: 15_000,

@@ -1,4 +1,4 @@
-/** Plays a clip of the corpus to the detector as a call would, with real or with recorded ears. */
+/** Plays a clip of the corpus to the detector as a call would, with real or with recorded speech-to-text. */
 
 import { type LoudnessState, listenLevel, quiet } from '../../../media/agent/loudness.ts'
 import { hear, silent } from '../../../media/agent/voice.ts'
@@ -35,11 +35,11 @@ export const framesOf = (pcm: Int16Array): AudioFrame[] =>
     .push(pcm)
     .map((frame, i) => ({ pcm: frame, atMs: (i + 1) * 20, concealed: false }))
 
-export async function judgeSound(sound: Sound, ears: Ears): Promise<Judged> {
+export async function judgeSound(sound: Sound, stt: Ears): Promise<Judged> {
   let state = initialAnswering(0)
   let loudness: LoudnessState = quiet
   let voice = silent
-  const windows = [...ears.windows]
+  const windows = [...stt.windows]
   const answers: (AnsweringInput & { type: 'transcript' })[] = []
   const judged: Judged = { verdicts: [], asked: 0, speak: null }
 
@@ -53,7 +53,7 @@ export async function judgeSound(sound: Sound, ears: Ears): Promise<Judged> {
     if (effect.type === 'speak') judged.speak ??= { rule: effect.rule, atMs: effect.atMs }
     if (effect.type !== 'transcribe') return
     judged.asked++
-    const read = await ears.transcribe(effect.fromMs, effect.toMs)
+    const read = await stt.transcribe(effect.fromMs, effect.toMs)
     answers.push({ ...effect, type: 'transcript', text: read?.text ?? null, atMs: nowMs + (read?.tookMs ?? 0) })
   }
 

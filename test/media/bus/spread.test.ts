@@ -153,7 +153,7 @@ describe('with a real Redis between them', () => {
   })
 
   const sealer = createSealer('a secret for tests')
-  /** An engine whose calls do not end; it tells of each, as the desk does. `frozen`: it beats, and reads nothing. */
+  /** An engine whose calls do not end; it tells of each, as the call manager does. `frozen`: it beats, and reads nothing. */
   function engine(name: string, capacity: number, calls = 0, frozen = false) {
     const bus = createEngineBus({ redis, sealer, engine: name, clock: systemClock, log: quietLog, prefix })
     closers.push(() => bus.close())

@@ -1,13 +1,13 @@
 /** Inbound calls that wait for control have a place already, and are waited for at the end. */
 import { describe, expect, it } from 'vitest'
-import { type DeskOptions, openDesk } from '../../../media/call/call-manager.ts'
+import { type CallManagerOptions, openCallManager } from '../../../media/call/call-manager.ts'
 import type { EarlySound, InboundOffer } from '../../../media/ports/inbound.ts'
 import { fakeClock, settle } from '../../fakes/line.ts'
 import { plan } from '../../fakes/plan.ts'
 import { fakeTts } from '../../fakes/speech.ts'
 import { quietLog } from '../../support/world.ts'
 
-async function desk(over: Partial<DeskOptions> = {}) {
+async function callManager(over: Partial<CallManagerOptions> = {}) {
   const admit: ((answer: object) => void)[] = []
   const claimed: string[] = []
   const reader = { stop: async () => {} }
@@ -48,7 +48,7 @@ async function desk(over: Partial<DeskOptions> = {}) {
     reject: refusal => rejected.push(refusal),
   })
   return {
-    desk: await openDesk(options as unknown as DeskOptions),
+    callManager: await openCallManager(options as unknown as CallManagerOptions),
     admit,
     claimed,
     rejected,
@@ -60,7 +60,7 @@ async function desk(over: Partial<DeskOptions> = {}) {
 
 describe('a desk', () => {
   it('takes no more calls at once than it has room for', async () => {
-    const { desk: open, admit, rejected, shed, offer } = await desk()
+    const { callManager: open, admit, rejected, shed, offer } = await callManager()
     open.offer(offer())
     open.offer(offer())
     await settle()
@@ -70,7 +70,7 @@ describe('a desk', () => {
 
   it('has room for a call while it tells somebody why he is refused, and ends that when it closes', async () => {
     const announcer = fakeTts()
-    const { desk: open, admit, rejected, offer } = await desk({ announcer, capacity: 2 })
+    const { callManager: open, admit, rejected, offer } = await callManager({ announcer, capacity: 2 })
     const attached = Promise.withResolvers<void>()
     const sound: EarlySound = {
       sampleRate: 8000,
@@ -102,7 +102,7 @@ describe('a desk', () => {
   })
 
   it('that is drained takes nobody new, lets who was being asked about in, and ends with the last', async () => {
-    const { desk: open, admit, rejected, shed, offer, clock } = await desk({ capacity: 5 })
+    const { callManager: open, admit, rejected, shed, offer, clock } = await callManager({ capacity: 5 })
     open.offer(offer())
     await settle()
     let drained = false
@@ -121,7 +121,7 @@ describe('a desk', () => {
   })
 
   it.each(['is asked again', 'has waited long enough'])('that is drained waits no longer when it %s', async why => {
-    const { desk: open, offer, clock } = await desk({ capacity: 5 })
+    const { callManager: open, offer, clock } = await callManager({ capacity: 5 })
     open.offer(offer())
     await settle()
     const hurry = new AbortController()
@@ -132,7 +132,7 @@ describe('a desk', () => {
   })
 
   it('that closes claims no call any more', async () => {
-    const { desk: open, admit, claimed, rejected, shed, offer } = await desk()
+    const { callManager: open, admit, claimed, rejected, shed, offer } = await callManager()
     open.offer(offer())
     await settle()
     const closed = open.close(1000)

@@ -91,7 +91,7 @@ function openCall(sampleRate: number, says: string[], operatorSays: string[]) {
     events,
     room: name,
     types: () => events.flatMap(({ type }) => (type.startsWith('monitor') ? [type] : [])),
-    said: () => conversation.journal.turns.map(turn => [turn.role, turn.text]),
+    said: () => conversation.transcript.turns.map(turn => [turn.role, turn.text]),
     async admit(mode: MonitorMode) {
       const sealed = sealer.seal({ token: await livekit.token({ room: name, identity: 'engine' }) }, callId)
       const room = { url: livekit.url, name, sealed }
@@ -176,7 +176,7 @@ async function walk(call: OpenCall, line: Line) {
   await hearsTone(listener, 1000)
   line.say(null)
   await hearsTone(listener, 500) // the agent's answer
-  await until(() => conversation.journal.turns.length === 3, 'the answer to end', 15_000)
+  await until(() => conversation.transcript.turns.length === 3, 'the answer to end', 15_000)
 
   await call.admit('whisper')
   await listener.leave()

@@ -1,8 +1,8 @@
-/** The door of an engine: shut while another at its SIP server has more room, and what follows from that for the desk. */
+/** The door of an engine: shut while another at its SIP server has more room, and what follows from that for the call manager. */
 import { describe, expect, it } from 'vitest'
 import { HEARTBEAT_TTL_MS } from '../../../media/bus/keys.ts'
 import { ON_THE_WAY_MS, SHUT_AT_LEAST_MS } from '../../../media/bus/spread.ts'
-import { type DeskOptions, openDesk } from '../../../media/call/call-manager.ts'
+import { type CallManagerOptions, openCallManager } from '../../../media/call/call-manager.ts'
 import type { Heartbeat } from '../../../media/contract/messages.ts'
 import type { InboundOffer } from '../../../media/ports/inbound.ts'
 import { fakeClock, settle } from '../../fakes/line.ts'
@@ -13,7 +13,7 @@ const other = (over: Partial<Heartbeat> = {}): Heartbeat => ({
   ...{ calls: 0, capacity: 20, ...over },
 })
 
-async function world(others: Heartbeat[], over: Partial<DeskOptions> = {}) {
+async function world(others: Heartbeat[], over: Partial<CallManagerOptions> = {}) {
   const clock = fakeClock()
   const reader = { stop: async () => {} }
   const state = { others, silent: false, server: 'sip-1' as string | null }
@@ -38,9 +38,9 @@ async function world(others: Heartbeat[], over: Partial<DeskOptions> = {}) {
     ...{ bus, clock, log: quietLog, capacity: 3, hears: () => true, ready: () => state.server !== null },
     ...{ signalling: () => state.server, onDoor: (open: boolean) => void doors.push(open), ...over },
   }
-  const desk = await openDesk(options as unknown as DeskOptions)
+  const callManager = await openCallManager(options as unknown as CallManagerOptions)
   const offer = () =>
-    desk.offer({
+    callManager.offer({
       ...{ called: '+1', caller: '+2', source: '127.0.0.1', trunkId: null, signal: new AbortController().signal },
       ...{ answer: async () => null, reject: refusal => rejected.push(refusal) },
     } satisfies InboundOffer)
@@ -61,7 +61,7 @@ async function world(others: Heartbeat[], over: Partial<DeskOptions> = {}) {
     news()
     await settle()
   }
-  return { desk, clock, state, beats, doors, rejected, answers, offer, pass, hangUp, say }
+  return { callManager, clock, state, beats, doors, rejected, answers, offer, pass, hangUp, say }
 }
 
 describe('the door of an engine', () => {
@@ -223,13 +223,13 @@ describe('the door of an engine', () => {
   })
 
   it('a SIP server that comes and goes is told of at once', async () => {
-    const { state, beats, desk, pass } = await world([])
+    const { state, beats, callManager, pass } = await world([])
     state.server = null
-    desk.look()
+    callManager.look()
     await pass(100)
     expect(beats.at(-1)).toEqual({ calls: 0, capacity: 0, hears: true, rooms: false, open: true })
     state.server = 'sip-2'
-    desk.look()
+    callManager.look()
     await pass(100)
     expect(beats.at(-1)).toMatchObject({ capacity: 3, signalling: 'sip-2' })
   })
@@ -237,9 +237,9 @@ describe('the door of an engine', () => {
 
 describe('an engine that leaves', () => {
   it('shuts its door, takes what was on the way, and waits for it', async () => {
-    const { desk, doors, rejected, answers, offer, pass, hangUp } = await world([other()])
+    const { callManager, doors, rejected, answers, offer, pass, hangUp } = await world([other()])
     let gone = false
-    const draining = desk.drain(60_000, new AbortController().signal).then(() => {
+    const draining = callManager.drain(60_000, new AbortController().signal).then(() => {
       gone = true
     })
     offer() // sent before the server could know
@@ -260,9 +260,9 @@ describe('an engine that leaves', () => {
   })
 
   it('takes what comes for as long as it waits for the word of the others: the server sends it still', async () => {
-    const { desk, state, doors, rejected, answers, offer, pass } = await world([other()])
+    const { callManager, state, doors, rejected, answers, offer, pass } = await world([other()])
     state.silent = true
-    void desk.drain(60_000, new AbortController().signal)
+    void callManager.drain(60_000, new AbortController().signal)
     await pass(4 * ON_THE_WAY_MS)
     offer()
     await settle()
@@ -270,8 +270,8 @@ describe('an engine that leaves', () => {
   })
 
   it('stays at the door where nobody else takes calls, and refuses them', async () => {
-    const { desk, doors, rejected, offer } = await world([other({ capacity: 0 })])
-    const draining = desk.drain(60_000, new AbortController().signal)
+    const { callManager, doors, rejected, offer } = await world([other({ capacity: 0 })])
+    const draining = callManager.drain(60_000, new AbortController().signal)
     await settle()
     offer()
     await draining
@@ -279,10 +279,10 @@ describe('an engine that leaves', () => {
   })
 
   it('without waiting for its calls shuts the door, and tells the others', async () => {
-    const { desk, doors, beats, offer, hangUp } = await world([other()])
+    const { callManager, doors, beats, offer, hangUp } = await world([other()])
     offer()
     await settle()
-    const closed = desk.close(1000)
+    const closed = callManager.close(1000)
     await hangUp()
     await closed
     expect(doors).toEqual([true, false])

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
-import { Floor } from '../../../media/call/speaker-control.ts'
+import { SpeakerControl } from '../../../media/call/speaker-control.ts'
 
 it('gives the call back to the agent after the last who had taken it, and to nobody who may not take it', () => {
   const done: string[] = []
   let ending = false
-  const floor = new Floor({
+  const floor = new SpeakerControl({
     stepAside: () => {
       if (!ending) done.push('aside')
       return !ending

@@ -106,7 +106,7 @@ describe('cartesia', () => {
   it('asks nothing when aborted before the connection is there', async () => {
     expect((await hear(create(), 'Hi', AbortSignal.abort())).error).toBeNull()
     expect(server.requests).toHaveLength(0)
-    server.deaf = true
+    server.sttUnavailable = true
     const abort = new AbortController()
     const nothing = hear(create(), 'Hi', abort.signal)
     await until('asked', () => server.requests.length === 1)

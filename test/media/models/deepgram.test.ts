@@ -255,7 +255,7 @@ describe('deepgram', () => {
 
   it('gives up a handshake without an answer', async () => {
     const clock = fakeClock()
-    server.deaf = true
+    server.sttUnavailable = true
     const stream = open({ clock })
     push(stream, talk(), 0)
     await until('asked', () => server.requests.length === 1)

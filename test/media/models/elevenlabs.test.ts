@@ -145,7 +145,7 @@ describe('elevenlabs', () => {
     server.after = { chunks: 2, next: 'hang' }
     const next = await collect(speak({ deadlines: { nextSoundMs: 60 } }))
     expect(next).toMatchObject({ chunks: [{}, {}], error: { code: 'timeout' } })
-    server.deaf = true
+    server.sttUnavailable = true
     expect((await collect(speak({ deadlines: { firstSoundMs: 60 } }))).error).toMatchObject({ code: 'timeout' })
   })
 
@@ -153,7 +153,7 @@ describe('elevenlabs', () => {
     expect(await collect(speak({}, AbortSignal.abort()))).toMatchObject({ chunks: [], error: null })
     expect(server.requests).toHaveLength(0)
 
-    server.deaf = true
+    server.sttUnavailable = true
     const early = new AbortController()
     const nothing = collect(speak({}, early.signal))
     await until('asked', () => server.requests.length === 1)
@@ -161,7 +161,7 @@ describe('elevenlabs', () => {
     expect(await nothing).toMatchObject({ chunks: [], error: null })
     await until('let go', () => server.open() === 0)
 
-    server.deaf = false
+    server.sttUnavailable = false
     server.after = { chunks: 2, next: 'hang' }
     const late = new AbortController()
     const some = collect(speak({}, late.signal))

@@ -449,7 +449,7 @@ describe('fallback of text models', () => {
 })
 
 describe('fallback of recognisers', () => {
-  function ears(name: string, fails: () => Error | null) {
+  function stt(name: string, fails: () => Error | null) {
     const state = { opened: 0, closed: 0, heard: [] as number[] }
     const stt: Stt = {
       open() {
@@ -472,7 +472,7 @@ describe('fallback of recognisers', () => {
 
   it('gives the next the sound of the stretch, and stays with it', async () => {
     const { options, switches, clock } = setUp()
-    const [a, b] = [ears('a', () => down()), ears('b', () => null)]
+    const [a, b] = [stt('a', () => down()), stt('b', () => null)]
     const stream = fallbackStt([a, b], options).open({ sampleRate: 8000, language: 'en' })
     for (const atMs of [1000, 4600, 5000, 5020]) stream.push(frame(atMs))
     expect(b.opened).toBe(0)
@@ -490,7 +490,7 @@ describe('fallback of recognisers', () => {
 
   it('switches once for two stretches that fail together', async () => {
     const { options, switches } = setUp()
-    const [a, b] = [ears('a', () => down()), ears('b', () => null)]
+    const [a, b] = [stt('a', () => down()), stt('b', () => null)]
     const stream = fallbackStt([a, b], options).open({ sampleRate: 8000, language: 'en' })
     const texts = await Promise.all([stream.transcribe(1, 2, never), stream.transcribe(1, 3, never)])
     expect(texts.map(({ text }) => text)).toEqual(['b 1-2', 'b 1-3'])
@@ -500,7 +500,7 @@ describe('fallback of recognisers', () => {
   it('ends in an error when all fail, and tries again at the next stretch', async () => {
     const { options } = setUp()
     let broken = true
-    const [a, b] = [ears('a', () => down()), ears('b', () => (broken ? down() : null))]
+    const [a, b] = [stt('a', () => down()), stt('b', () => (broken ? down() : null))]
     const stream = fallbackStt([a, b], options).open({ sampleRate: 8000, language: 'en' })
     await expect(stream.transcribe(1, 2, never)).rejects.toMatchObject({ name: 'VendorError', code: 'unavailable' })
     broken = false
@@ -510,8 +510,8 @@ describe('fallback of recognisers', () => {
   it('takes an abort for no failure', async () => {
     const { options, switches } = setUp()
     const abort = new AbortController()
-    const a = ears('a', () => new Error('recognition aborted'))
-    const stream = fallbackStt([a, ears('b', () => null)], options).open({ sampleRate: 8000, language: 'en' })
+    const a = stt('a', () => new Error('recognition aborted'))
+    const stream = fallbackStt([a, stt('b', () => null)], options).open({ sampleRate: 8000, language: 'en' })
     abort.abort()
     await expect(stream.transcribe(1, 2, abort.signal)).rejects.toThrow('aborted')
     expect(switches).toEqual([])

@@ -343,7 +343,7 @@ describe('a session ends', () => {
   })
 
   it.each(['deaf', 'mute'] as const)('when the server is %s', async how => {
-    if (how === 'deaf') server.deaf = true
+    if (how === 'deaf') server.sttUnavailable = true
     else server.sessionError = 'none'
     const clock = fakeClock()
     const { of } = open({}, { clock })

@@ -12,7 +12,7 @@ import { createResampler } from '../../../media/audio/resample.ts'
 import { decodeWav } from '../../../media/audio/wav.ts'
 import { createGate, type Gate } from '../../../media/models/speech/gate.ts'
 import { loadSilero, VAD_WINDOW } from '../../../media/models/speech/silero.ts'
-import { openEar } from '../../../media/models/speech/vad-session.ts'
+import { openVadSession } from '../../../media/models/speech/vad-session.ts'
 import type { VoiceFrame } from '../../../media/ports/speech.ts'
 
 const file = join(modelsFolder(readConfig().cache), 'vad/silero_vad.onnx')
@@ -88,7 +88,7 @@ async function listen(pcm: Int16Array, { gated = true, late = 1 } = {}): Promise
     if (gated) gate.answered(voice)
     else onVoice(voice)
   })
-  const ear = openEar(RATE, {
+  const ear = openVadSession(RATE, {
     release: detector.release,
     hear(window, to) {
       if (to.atMs !== null) asked++

@@ -92,10 +92,10 @@ describe('sound for the detectors', () => {
     const { client, clock, asked } = await hung()
     const kinds = () => asked.map(({ type }) => type)
     clock.advance(100)
-    const ears = [1, 2].map(() => client.vad.open({ sampleRate: 8000, onVoice: () => {} }))
-    ears[0]!.push(sound(0))
+    const stt = [1, 2].map(() => client.vad.open({ sampleRate: 8000, onVoice: () => {} }))
+    stt[0]!.push(sound(0))
     await until(() => asked.length === 3, 'the first frame')
-    for (let n = 0; n < 20; n++) ears[n % 2]!.push(sound(n))
+    for (let n = 0; n < 20; n++) stt[n % 2]!.push(sound(n))
     clock.advance(19)
     // What is asked on another connection has come there and back: these have not left.
     await (await hung()).client.ready

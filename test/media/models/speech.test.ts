@@ -58,10 +58,10 @@ describe('the speech process', () => {
       'So we waited in a small shop until the evening, and in the end we took the last bus back to the village.'
     const sound = await say(story)
     expect(sound.length).toBeGreaterThan(8000 * 11)
-    const ears = client.stt.open({ sampleRate: 8000, language: 'en' })
-    const endMs = listen(sound, frame => ears.push(frame))
-    const { text } = await ears.transcribe(0, endMs, signal)
-    ears.close()
+    const stt = client.stt.open({ sampleRate: 8000, language: 'en' })
+    const endMs = listen(sound, frame => stt.push(frame))
+    const { text } = await stt.transcribe(0, endMs, signal)
+    stt.close()
     expect(wordErrors(story, text)).toBeLessThan(0.2)
   })
 

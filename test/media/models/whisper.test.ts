@@ -1,4 +1,4 @@
-/** The ears for Russian, with the real model: a human voice reads (test/corpus/russian/README.md says whose). */
+/** The speech-to-text for Russian, with the real model: a human voice reads (test/corpus/russian/README.md says whose). */
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { systemClock } from '../../../infra/adapters/clock.ts'

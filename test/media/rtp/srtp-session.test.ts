@@ -103,10 +103,10 @@ async function call(left: RtpSecurity, right: RtpSecurity, options: { rtcpMux?: 
   // Each knows the other by a port of the wire.
   a.configure(params(wire.ports[0], left, options.rtcpMux))
   b.configure(params(wire.ports[1], right, options.rtcpMux))
-  const ears = [ear(PCM[0]!), ear(PCM[1]!)] as const
-  a.attach(ears[0].sink)
-  b.attach(ears[1].sink)
-  return { a, b, wire, ears }
+  const stt = [ear(PCM[0]!), ear(PCM[1]!)] as const
+  a.attach(stt[0].sink)
+  b.attach(stt[1].sink)
+  return { a, b, wire, stt }
 }
 
 const suite = 'AES_CM_128_HMAC_SHA1_80'
@@ -121,8 +121,8 @@ const dtls = (role: 'client' | 'server', peer: number): RtpSecurity => ({
 
 describe('sound', () => {
   it('in the clear is readable on the wire, or the rest of this would prove nothing', async () => {
-    const { wire, ears } = await call({ kind: 'none' }, { kind: 'none' })
-    await until(() => hears(ears[0].heard, -900) && hears(ears[1].heard, 4000))
+    const { wire, stt } = await call({ kind: 'none' }, { kind: 'none' })
+    await until(() => hears(stt[0].heard, -900) && hears(stt[1].heard, 4000))
     expect([readable(wire.seen[0]!, 4000), readable(wire.seen[1]!, -900)]).toEqual([true, true])
   })
 
@@ -130,8 +130,8 @@ describe('sound', () => {
     'by SDES with %s is heard at both ends and nowhere between',
     async name => {
       const [left, right] = sdes(name)
-      const { a, wire, ears } = await call(left, right)
-      await until(() => hears(ears[0].heard, -900) && hears(ears[1].heard, 4000))
+      const { a, wire, stt } = await call(left, right)
+      await until(() => hears(stt[0].heard, -900) && hears(stt[1].heard, 4000))
       expect([readable(wire.seen[0]!, 4000), readable(wire.seen[1]!, -900)]).toEqual([false, false])
       expect(a.stats()).toMatchObject({ packets_rejected: 0, packets_lost: 0 })
     },
@@ -140,8 +140,8 @@ describe('sound', () => {
   it.each([true, false])(
     'by DTLS is heard at both ends and nowhere between (RTCP on the same socket: %s)',
     async mux => {
-      const { wire, ears } = await call(dtls('client', 1), dtls('server', 0), { rtcpMux: mux })
-      await until(() => hears(ears[0].heard, -900) && hears(ears[1].heard, 4000))
+      const { wire, stt } = await call(dtls('client', 1), dtls('server', 0), { rtcpMux: mux })
+      await until(() => hears(stt[0].heard, -900) && hears(stt[1].heard, 4000))
       expect([readable(wire.seen[0]!, 4000), readable(wire.seen[1]!, -900)]).toEqual([false, false])
     },
   )
@@ -176,8 +176,8 @@ describe('sound', () => {
 describe('whoever is on the line', () => {
   it('gets nothing in by replay, by changing bytes, by making packets, from any address', async () => {
     const [left, right] = sdes()
-    const { b, wire, ears } = await call(left, right)
-    await until(() => hears(ears[1].heard, 4000))
+    const { b, wire, stt } = await call(left, right)
+    await until(() => hears(stt[1].heard, 4000))
     const stranger = createSocket('udp4')
     open.push(stranger)
     const stolen = wire.seen[0]!.slice(0, 8)
@@ -200,10 +200,10 @@ describe('whoever is on the line', () => {
       // More at once would not fit into the socket's buffer.
       await until(() => b.stats().packets_rejected - before >= sent)
     }
-    expect(ears[1].heard.every(({ pcm }) => Math.abs(pcm[80]!) < 5000)).toBe(true)
-    const count = ears[1].heard.length
-    await until(() => ears[1].heard.length > count + 10)
-    expect(hears(ears[1].heard, 4000)).toBe(true)
+    expect(stt[1].heard.every(({ pcm }) => Math.abs(pcm[80]!) < 5000)).toBe(true)
+    const count = stt[1].heard.length
+    await until(() => stt[1].heard.length > count + 10)
+    expect(hears(stt[1].heard, 4000)).toBe(true)
     expect(b.stats().packets_lost).toBe(0)
   })
 
@@ -231,49 +231,49 @@ describe('whoever is on the line', () => {
   })
 
   it('ends a call whose certificate is another one than was named, and says why', async () => {
-    const { a, b, ears } = await call(dtls('client', 2), dtls('server', 0))
+    const { a, b, stt } = await call(dtls('client', 2), dtls('server', 0))
     expect(await a.insecure).toMatch(/not the one of its fingerprint/)
     expect(await b.insecure).toMatch(/broke the handshake off/)
-    expect([ears[0].heard, ears[1].heard, a.stats().packets_sent]).toEqual([[], [], 0])
+    expect([stt[0].heard, stt[1].heard, a.stats().packets_sent]).toEqual([[], [], 0])
   })
 })
 
 describe('a new agreement', () => {
   it('with new keys goes on without a gap, in the same stream', async () => {
     const [left, right] = sdes()
-    const { a, b, wire, ears } = await call(left, right)
-    await until(() => hears(ears[1].heard, 4000))
+    const { a, b, wire, stt } = await call(left, right)
+    await until(() => hears(stt[1].heard, 4000))
     const [next, other] = sdes('AEAD_AES_256_GCM')
     b.configure(params(wire.ports[1], other))
     a.configure(params(wire.ports[0], next))
-    const count = ears[1].heard.length
-    await until(() => ears[1].heard.length > count + 15 && ears[0].heard.length > count + 15)
-    expect(hears(ears[1].heard, 4000) && hears(ears[0].heard, -900)).toBe(true)
+    const count = stt[1].heard.length
+    await until(() => stt[1].heard.length > count + 15 && stt[0].heard.length > count + 15)
+    expect(hears(stt[1].heard, 4000) && hears(stt[0].heard, -900)).toBe(true)
     expect(new Set(wire.seen[0]!.map(data => parseRtp(data)!.ssrc)).size).toBe(1)
     expect(b.stats().packets_lost + a.stats().packets_lost).toBe(0)
   })
 
   it('with the same keys goes on under the same counters', async () => {
     const [left, right, key] = sdes()
-    const { a, wire, ears } = await call(left, right)
-    await until(() => hears(ears[1].heard, 4000))
+    const { a, wire, stt } = await call(left, right)
+    await until(() => hears(stt[1].heard, 4000))
     a.configure(params(wire.ports[0], left))
-    const count = ears[1].heard.length
-    await until(() => ears[1].heard.length > count + 15)
+    const count = stt[1].heard.length
+    await until(() => stt[1].heard.length > count + 15)
     const listener = new SrtpReceiver(key)
     const opened = wire.seen[0]!.map(data => listener.rtp(data))
     expect(opened.every(clear => clear !== null)).toBe(true)
   })
 
   it('of DTLS with the same certificate makes no other handshake', async () => {
-    const { a, b, wire, ears } = await call(dtls('client', 1), dtls('server', 0), { rtcpMux: true })
-    await until(() => hears(ears[1].heard, 4000))
+    const { a, b, wire, stt } = await call(dtls('client', 1), dtls('server', 0), { rtcpMux: true })
+    await until(() => hears(stt[1].heard, 4000))
     const handshakes = () => wire.seen.flat().filter(data => data[0]! < 64).length
     const before = handshakes()
     a.configure(params(wire.ports[0], dtls('client', 1), true))
     b.configure(params(wire.ports[1], dtls('server', 0), true))
-    const count = ears[1].heard.length
-    await until(() => ears[1].heard.length > count + 10)
+    const count = stt[1].heard.length
+    await until(() => stt[1].heard.length > count + 10)
     expect(handshakes()).toBe(before)
   })
 })

@@ -96,7 +96,7 @@ it('shows what it counts: who was dropped, and what nobody takes', async () => {
   expect(await counted()).toEqual([
     'parley_sip_server_dropped_total 0',
     'parley_sip_server_malformed_total 0',
-    'parley_sip_server_untaken_total 0',
+    'parley_sip_server_unhandled_total 0',
   ])
   const peer = await Peer.udp(port)
   for (const method of ['SUBSCRIBE', 'MESSAGE']) {
@@ -111,7 +111,7 @@ it('shows what it counts: who was dropped, and what nobody takes', async () => {
   expect(await counted()).toEqual([
     'parley_sip_server_dropped_total 1',
     'parley_sip_server_malformed_total 0',
-    'parley_sip_server_untaken_total 2',
+    'parley_sip_server_unhandled_total 2',
   ])
   stranger.close()
   peer.close()

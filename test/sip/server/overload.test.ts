@@ -24,7 +24,7 @@ const uri = () => `sip:100@127.0.0.1:${rig.tcpPort}`
 const stats = () => rig.server.stats()
 
 /** An application that asks for calls and then reads nothing. */
-async function deaf(): Promise<Socket> {
+async function sttUnavailable(): Promise<Socket> {
   const before = stats().apps
   const socket = connect(rig.adminPort, '127.0.0.1')
   await once(socket, 'connect')
@@ -50,14 +50,14 @@ async function flood(): Promise<number> {
 it('an application that does not keep up gets no new calls, and keeps its connection', {
   timeout: 60_000,
 }, async () => {
-  const socket = await deaf()
+  const socket = await sttUnavailable()
   const taken = (await flood()) - 1
   expect(taken).toBeGreaterThan(5)
   const refused = await peer.response(503, 'INVITE')
   expect(headerOf(refused, 'Retry-After')).toBe('1')
   for (let i = 0; i < 200; i++) new Caller(peer, uri()).invite(BIG)
   await until(() => stats().shed === 201, 'all that are too many to be refused')
-  expect(stats()).toMatchObject({ apps: 1, untaken: 0 })
+  expect(stats()).toMatchObject({ apps: 1, unhandled: 0 })
   // Whatever it had not read comes first.
   let read = 0
   const decoder = new FrameDecoder(2 ** 24)
@@ -74,7 +74,7 @@ it('an application that does not keep up gets no new calls, and keeps its connec
 })
 
 it('who keeps up is asked instead', { timeout: 60_000 }, async () => {
-  await deaf()
+  await sttUnavailable()
   await flood()
   expect(stats().shed).toBe(1)
   const app = await rig.app()

@@ -180,7 +180,7 @@ describe('an address where no trunk may be', () => {
       expect(await result).toMatchObject({ ok: false, failure: { reason: 'trunk_unreachable', sipCode: null } })
     }
     expect(peer.received).toEqual([])
-    expect(bench.rig.server.counters.barred).toBe(2)
+    expect(bench.rig.server.counters.blocked).toBe(2)
   })
 
   it('is one like any other where the operator has named its network', async () => {

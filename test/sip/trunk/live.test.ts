@@ -6,7 +6,7 @@ import { type Control, startControl } from '../../../control/app.ts'
 import { handleEvent } from '../../../control/background/engine.ts'
 import { headerOf, type SipRequest } from '../../../sip/text/message.ts'
 import { parseMessage } from '../../../sip/text/parse.ts'
-import { needsKeeper } from '../../../sip/trunk/edge.ts'
+import { needsOwner } from '../../../sip/trunk/edge.ts'
 import { createControl, createTenant, nextPhone, type TestControl } from '../../support/control.ts'
 import { Bench } from './bench.ts'
 
@@ -33,7 +33,7 @@ async function engine(name: string): Promise<Bench> {
   const wanted = () =>
     directory
       .all()
-      .filter(needsKeeper)
+      .filter(needsOwner)
       .map(({ id }) => id)
   const leases = bus.trunkLeases({ wanted, onChange: () => bench.edge.syncRegistrations() })
   directory.onChange(() => void leases.sync())

@@ -4,7 +4,7 @@ import { type RegistrationState, stepRegistration, unregistered } from '../../..
 import { answerOfRefusal, unansweredVerdict, verdictOf } from '../../../sip/trunk/requests/outcome.ts'
 import { proxyUri, trunkUri, userOf } from '../../../sip/trunk/routing/address.ts'
 import { chooseTrunk, Trunks, type TrunksParts } from '../../../sip/trunk/routing/directory.ts'
-import { Places } from '../../../sip/trunk/routing/next-hop.ts'
+import { NextHopResolver } from '../../../sip/trunk/routing/next-hop.ts'
 import { callerNumber, ownNumber } from '../../../sip/trunk/routing/numbers.ts'
 import { hostsOnly, MemoryLog, trunkPlan } from './bench.ts'
 
@@ -84,7 +84,7 @@ describe('addresses', () => {
 })
 
 function knowing(hosts: Readonly<Record<string, readonly string[]>>): TrunksParts {
-  const places = new Places(hostsOnly(hosts), () => true)
+  const places = new NextHopResolver(hostsOnly(hosts), () => true)
   return { places, clock: { now: () => 0 }, log: new MemoryLog() }
 }
 

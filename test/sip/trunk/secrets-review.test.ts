@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { Examiner } from '../../../sip/trunk/diagnosis/check.ts'
 import type { Agent } from '../../../sip/trunk/requests/srf.ts'
-import { Places } from '../../../sip/trunk/routing/next-hop.ts'
+import { NextHopResolver } from '../../../sip/trunk/routing/next-hop.ts'
 import { Traces } from '../../../sip/trunk/trace/trace.ts'
 import { Caller, type Peer, reply } from '../peer.ts'
 import { Bench, clock, FarMedia, hostsOnly, trunkPlan } from './bench.ts'
@@ -107,7 +107,7 @@ it('an engine examines few trunks at once, whoever asks', async () => {
     },
   } as unknown as Agent
   const resolver = hostsOnly({})
-  const places = new Places(resolver, () => true)
+  const places = new NextHopResolver(resolver, () => true)
   const examiner = new Examiner({ agent, traces: new Traces(clock), clock, resolver, places, live: () => [] })
   const all = Array.from({ length: 40 }, (_, n) => examiner.examine(trunkPlan({ port: 6000 + n })))
   const outcomes = await Promise.allSettled(all)

@@ -9,7 +9,7 @@ import type { Clock } from '../../../media/shared/clock.ts'
 import { readCidrLines } from '../../../sip/server/allow.ts'
 import { chanceOf, orderSrv, remembering, systemResolver } from '../../../sip/server/resolve.ts'
 import { headerOf } from '../../../sip/text/message.ts'
-import { Places } from '../../../sip/trunk/routing/next-hop.ts'
+import { NextHopResolver } from '../../../sip/trunk/routing/next-hop.ts'
 import { address, DnsServer, naptr, srv } from '../../support/dns.ts'
 import { Caller, type Peer } from '../peer.ts'
 import { Far } from '../server/far.ts'
@@ -132,7 +132,7 @@ describe('a call by the records of a name', () => {
   it('goes by the address where there are no records, and nowhere where there is none', async () => {
     const setting = await serve()
     setting.dns.records.set('carrier.example', [address('192.0.2.1'), address('2001:db8::1')])
-    const places = new Places(systemResolver([setting.dns.at]), () => true)
+    const places = new NextHopResolver(systemResolver([setting.dns.at]), () => true)
     const where = (await places.hopsOf('sip:carrier.example;transport=tcp')).map(({ remote }) => remote)
     expect(where).toEqual([
       { host: '192.0.2.1', port: 5060 },

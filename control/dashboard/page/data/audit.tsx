@@ -5,7 +5,7 @@ import { exactTime } from '../ui/format.ts'
 import { useFilters } from '../ui/search-state.ts'
 import { Answered, Empty, ProblemAlert } from '../ui/states.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
-import { auditQuery, type Deed, keyNamesQuery } from './queries.ts'
+import { type AuditEntry, auditQuery, keyNamesQuery } from './queries.ts'
 
 export function Audit() {
   const { t } = useTranslation('data')
@@ -15,7 +15,7 @@ export function Audit() {
   // The address is anybody's; an operation of the server that has no words yet may be asked for all the same.
   const asked = params.get('operation')
   const operation = asked !== null && /^[a-z_]{1,64}$/.test(asked) ? asked : null
-  const deeds = useInfiniteQuery(auditQuery(operation))
+  const entries = useInfiniteQuery(auditQuery(operation))
   const columns = useColumns(operations)
   return (
     <Stack>
@@ -27,7 +27,7 @@ export function Audit() {
         value={operation ?? ''}
         onChange={({ currentTarget }) => set({ operation: currentTarget.value })}
       />
-      <Answered of={deeds}>
+      <Answered of={entries}>
         {({ pages }) => (
           <DataTable
             label={t('audit.title')}
@@ -39,15 +39,15 @@ export function Audit() {
           />
         )}
       </Answered>
-      {deeds.data && <ProblemAlert error={deeds.error} />}
-      {deeds.hasNextPage && (
+      {entries.data && <ProblemAlert error={entries.error} />}
+      {entries.hasNextPage && (
         <Group>
-          <Button variant="default" loading={deeds.isFetchingNextPage} onClick={() => deeds.fetchNextPage()}>
+          <Button variant="default" loading={entries.isFetchingNextPage} onClick={() => entries.fetchNextPage()}>
             {t('audit.older')}
           </Button>
         </Group>
       )}
-      {deeds.data && deeds.data.pages.length > 1 && !deeds.hasNextPage && (
+      {entries.data && entries.data.pages.length > 1 && !entries.hasNextPage && (
         <Text size="sm" c="dimmed" role="status">
           {t('audit.end')}
         </Text>
@@ -70,7 +70,7 @@ function choicesOf(operations: Operations, asked: string | null) {
   return [...unknown, ...known.sort((a, b) => a.label.localeCompare(b.label))]
 }
 
-function useColumns(operations: Operations): Column<Deed>[] {
+function useColumns(operations: Operations): Column<AuditEntry>[] {
   const { t } = useTranslation('data')
   return [
     { key: 'at', header: t('audit.columns.at'), cell: ({ at }) => <Unbroken>{exactTime(at)}</Unbroken> },
@@ -83,15 +83,15 @@ function useColumns(operations: Operations): Column<Deed>[] {
     {
       key: 'who',
       header: t('audit.columns.who'),
-      cell: deed => (
+      cell: entry => (
         // Names of keys may be one long word, and what is behind them is to be seen.
         <div style={{ maxWidth: 260, overflowWrap: 'anywhere' }}>
-          <Who deed={deed} />
+          <Who entry={entry} />
         </div>
       ),
     },
-    { key: 'from', header: t('audit.columns.from'), cell: deed => <From deed={deed} /> },
-    { key: 'outcome', header: t('audit.columns.outcome'), cell: deed => <Outcome deed={deed} /> },
+    { key: 'from', header: t('audit.columns.from'), cell: entry => <From entry={entry} /> },
+    { key: 'outcome', header: t('audit.columns.outcome'), cell: entry => <Outcome entry={entry} /> },
   ]
 }
 
@@ -101,7 +101,7 @@ const Unbroken = ({ children }: { children: string }) => (
   </Text>
 )
 
-function Who({ deed: { actor, actor_id } }: { deed: Deed }) {
+function Who({ entry: { actor, actor_id } }: { entry: AuditEntry }) {
   const { t } = useTranslation('data')
   const { data: names } = useQuery(keyNamesQuery)
   const name = actor === 'key' && actor_id !== null ? names?.get(actor_id) : undefined
@@ -113,7 +113,7 @@ function Who({ deed: { actor, actor_id } }: { deed: Deed }) {
   )
 }
 
-function From({ deed: { door, address } }: { deed: Deed }) {
+function From({ entry: { door, address } }: { entry: AuditEntry }) {
   const { t } = useTranslation('data')
   return (
     <>
@@ -129,7 +129,7 @@ function From({ deed: { door, address } }: { deed: Deed }) {
 
 const colors = { done: 'green', replayed: 'gray', refused: 'orange', failed: 'red', open: 'blue' } as const
 
-function Outcome({ deed: { outcome, code } }: { deed: Deed }) {
+function Outcome({ entry: { outcome, code } }: { entry: AuditEntry }) {
   const { t } = useTranslation('data')
   const how = outcome ?? 'open'
   return (

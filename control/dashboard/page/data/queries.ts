@@ -3,7 +3,7 @@ import { api } from '../api/client.ts'
 import { must } from '../api/queries.ts'
 import type { Schemas } from '../api/types.ts'
 
-export type Deed = Schemas['AuditEntry']
+export type AuditEntry = Schemas['AuditEntry']
 export type Erasure = Schemas['Erasure']
 export type Mention = Erasure['mentions'][number]
 

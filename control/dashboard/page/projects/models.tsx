@@ -158,7 +158,7 @@ function SttProviders() {
     <Providers
       path="speech_to_text"
       title={index => t('models.provider', { place: index + 1 })}
-      add={t('models.addEars')}
+      add={t('models.addStt')}
       fresh={() => ({ key: nextKey(), provider: 'deepgram', model: '', api_key_secret: '' })}
     >
       {(path, index) => (

@@ -1,5 +1,5 @@
 /**
- * LiveKit Agents as a peer of the conversation's benchmark: agents in rooms, with ears, voice and language model that take no time.
+ * LiveKit Agents as a peer of the conversation's benchmark: agents in rooms, with speech-to-text, voice and language model that take no time.
  * Runs in the cache, beside its packages. Arguments: the bench's `rpc.ts`, `shortest` or `stock`.
  */
 import { initializeLogger, LLM, LLMStream, stt, tts, VAD, VADEventType, VADStream, voice } from '@livekit/agents'
@@ -22,7 +22,7 @@ const TEXTS = {
 const LOUD = 300
 const ONSET_MS = 40
 const SILENCE_MS = 200
-/** Shorter than any detector's silence, so that each stretch that one finds has words. */
+/** Shorter than any detector's silence, so that each utterance that one finds has words. */
 const BREATH_MS = 100
 const WORD_MS = 120
 
@@ -32,7 +32,7 @@ const isLoud = ({ data }) => data.reduce((sum, sample) => sum + sample * sample,
 const msOf = ({ samplesPerChannel, sampleRate }) => (samplesPerChannel / sampleRate) * 1000
 
 /** Know all the words before the first of them is over. */
-class Ears extends stt.STT {
+class TestStt extends stt.STT {
   label = 'ears'
   constructor() {
     super({ streaming: true, interimResults: false })
@@ -218,7 +218,7 @@ serve({
     await room.connect(url, token, { autoSubscribe: true, dynacast: false })
     const { greeting, answer } = TEXTS[length]
     const session = new voice.AgentSession({
-      ...{ stt: new Ears(), llm: new TestLlm(answer), tts: new Voice() },
+      ...{ stt: new TestStt(), llm: new TestLlm(answer), tts: new Voice() },
       ...settings(),
       ...{ userAwayTimeout: null, ttsTextTransforms: null },
     })
