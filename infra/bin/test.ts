@@ -9,9 +9,9 @@ import { ensureModels } from '../models/offline-speech.ts'
 import { ensureWhisper } from '../models/whisper.ts'
 import { allowedIn, auditPackages } from '../tools/audit.ts'
 import { ensureDashboard } from '../tools/dashboard.ts'
-import { runTests } from '../tools/lanes.ts'
 import { createReporter, ensureChromium, ensurePrograms } from '../tools/prepare.ts'
 import { ensurePackages, LIVEKIT_CLIENT, SCHEMATHESIS } from '../tools/python.ts'
+import { runTests } from '../tools/test-runner.ts'
 
 /** The long form of the tests that have one; everything else is passed on to the test runner. */
 const full = process.argv.includes('--full')
@@ -68,9 +68,12 @@ await checkPackages()
 await rooms
 await chartTools
 const args = process.argv.slice(2).filter(argument => argument !== '--full')
-const { passed, failed, skipped, failures, flaky } = await runTests({ folder: config.home, args, full })
+const { passed, failed, skipped, failures, flaky, slowest } = await runTests({ folder: config.home, args, full })
+console.log('The slowest files, in seconds with their imports and hooks:')
+for (const { seconds, project, file } of slowest) console.log(`${seconds.toFixed(1).padStart(7)}  ${project}  ${file}`)
 for (const failure of flaky) console.log(`FLAKY (failed beside others, passed alone) ${failure}`)
 for (const failure of failures) console.log(`FAILED ${failure}`)
+console.log(`${flaky.length} flaky`)
 console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`)
 process.exit(failed === 0 ? 0 : 1)
 

@@ -1,6 +1,6 @@
 /**
  * A whole conversation over Opus, encrypted: speech-to-text, agent, voice and recording at 16 kHz, with baresip. Not over G.722, for which
- * baresip 1.0 brings 8 kHz of sound to 16 by a filter that leaves nothing above 2 kHz: test/sip/trunk/wideband.test.ts has that.
+ * baresip 1.0 brings 8 kHz of sound to 16 by a filter that leaves nothing above 2 kHz: test/sip/trunk/wideband.integration.test.ts has that.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createResampler } from '../../media/audio/resample.ts'

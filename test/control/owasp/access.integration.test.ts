@@ -33,7 +33,7 @@ async function keyOf(scopes: ('read' | 'write')[]): Promise<{ id: string; header
 }
 
 describe('API1, object level: somebody else’s id', () => {
-  test('is walked over every operation that has one (test/control/owners.test.ts), and this is all of them', () => {
+  test('is walked over every operation that has one (test/control/owners.integration.test.ts), and this is all of them', () => {
     const declared = control.app.operations.map(({ method, url }) => `${method} ${url.replace(/:(\w+)/g, '{$1}')}`)
     const documented = walk.targets
       .filter(({ path }) => path.startsWith('/v1/'))
