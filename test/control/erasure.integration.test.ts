@@ -1,10 +1,10 @@
 /** Who is to be forgotten is in no column of any table, and in no file, whatever tables there may come to be. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { eraseClosed } from '../../control/access/login/leave.ts'
 import { giveLogin } from '../../control/access/login/login.ts'
 import { handleEvent } from '../../control/background/engine.ts'
 import { openJobHold, settleJobHold, toUnits } from '../../control/billing/money.ts'
+import { eraseClosed } from '../../control/data/accounts/closed.ts'
 import { eraseAccount } from '../../control/data/accounts/operator.ts'
 import { knowledgeOf } from '../../control/knowledge/storage.ts'
 import { admitCall } from '../../control/telephony/calls/admit.ts'

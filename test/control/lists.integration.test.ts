@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createProject } from '../../control/agents/projects/service.ts'
 import type { Db } from '../../control/platform/db/connect.ts'
+import { CallFilters } from '../../control/telephony/call-setup/schema.ts'
 import { selectCalls } from '../../control/telephony/call-setup/sql.ts'
-import { CallFilters } from '../../control/telephony/calls/schema.ts'
 import { fillCalls } from '../support/calls.ts'
 import { createControl, createTenant, type Tenant, type TestControl } from '../support/control.ts'
 

@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Deps } from '../../../control/deps.ts'
 import { KnowledgeError } from '../../../control/knowledge/documents/types.ts'
-import { createVectors } from '../../../control/knowledge/index/pgvector.ts'
+import { createVectorIndex } from '../../../control/knowledge/index/vectors.ts'
 import { createIndexer, LONGEST_MS, MOST_CHUNKS } from '../../../control/knowledge/indexing.ts'
 import { removeSource } from '../../../control/knowledge/service.ts'
 import { createBoss, installQueues, startWorkers, type Workers } from '../../../control/platform/jobs/jobs.ts'
@@ -251,16 +251,15 @@ describe('a source', () => {
 test('what questions wait for is loaded beforehand, once there is something to find', async () => {
   const done: string[] = []
   const embedder = { ...fakeEmbedder(), warm: async () => void done.push('warm') }
-  const vectors = createVectors({ sql: control.deps.sql, log: quietLog })
+  const vectors = createVectorIndex({ sql: control.deps.sql, log: quietLog })
   closers.push(() => vectors.close())
-  const prepare = async () => void done.push('prepare')
-  const indexer = createIndexer(withParts({ embedder, vectors: { ...vectors, prepare } }))
+  const indexer = createIndexer(withParts({ embedder, vectors }))
   const job = await add(owner, text())
   await indexer.refresh()
-  expect(done).toEqual(['prepare'])
+  expect(done).toEqual([])
   await indexer.run(job)
   await indexer.refresh()
-  expect(done.sort()).toEqual(['prepare', 'prepare', 'warm'])
+  expect(done).toEqual(['warm'])
 })
 
 describe('a run', () => {

@@ -2,47 +2,12 @@
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { createJsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
-import { z } from 'zod'
 import { SESSION_COOKIE } from '../../access/authentication/authenticate.ts'
-import { complete, type Document } from '../../api/openapi/document.ts'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
+import { type ProblemCode, problemCodes, problems } from '../../platform/http/problem.ts'
+import { NoBody } from '../../platform/http/shapes.ts'
 import { webhookDocuments } from '../../webhooks/document.ts'
-import { type ProblemCode, problemCodes, problems } from './problem.ts'
-import { NoBody } from './shapes.ts'
-
-declare module 'fastify' {
-  interface FastifySchema {
-    /** Every code that the operation can answer. */
-    'x-codes'?: readonly ProblemCode[]
-  }
-}
-
-export const ProblemSchema = z
-  .object({
-    type: z.url().describe('A page about this code'),
-    title: z.string(),
-    status: z.int(),
-    detail: z.string(),
-    code: z.enum(problemCodes),
-    request_id: z.string(),
-    errors: z
-      .array(z.object({ pointer: z.string().describe('JSON Pointer'), code: z.string(), message: z.string() }))
-      .optional(),
-  })
-  .meta({ id: 'Problem' })
-
-/** What any operation can answer. */
-const ANY: ProblemCode[] = ['bad_request', 'validation_failed', 'rate_limited', 'internal_error', 'service_unavailable']
-/** Before a body is taken, and of the body itself. */
-const WITH_BODY: ProblemCode[] = ['malformed_json', 'payload_too_large', 'unsupported_media_type', 'cross_site']
-
-/** The part of a Fastify schema that tells how a request can fail. */
-export function failures(method: string, codes: readonly ProblemCode[]) {
-  const all = [...new Set([...ANY, ...(method === 'GET' ? [] : WITH_BODY), ...codes])]
-  const statuses = [...new Set(all.map(code => problems[code].status))].sort()
-  const content = { 'application/problem+json': { schema: ProblemSchema } }
-  return { 'x-codes': all, responses: Object.fromEntries(statuses.map(status => [status, { content }])) }
-}
+import { complete, type Document } from './document.ts'
 
 const TAGS = {
   Calls: 'Place calls, follow them while they are live, and read what came of them.',

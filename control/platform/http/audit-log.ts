@@ -1,3 +1,5 @@
+/** What an entry of the audit log holds. */
+
 export const actors = ['key', 'session', 'person', 'operator'] as const
 export const doors = ['rest', 'mcp', 'auth', 'admin'] as const
 export const outcomes = ['done', 'replayed', 'refused', 'failed'] as const
@@ -22,4 +24,16 @@ export interface Told {
   outcome: Outcome
   code: string | null
   resource: string | null
+}
+
+/** The group `access` keeps the log; `app.ts` gives it to the server as `auditLog`. */
+export interface AuditLog {
+  /** Writes the entry before `work` begins, and its outcome when it has ended. */
+  audited<T>(ownerId: string, entry: AuditEntry, work: () => Promise<T>, toldOf: (result: T) => Told): Promise<T>
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    auditLog: AuditLog
+  }
 }
