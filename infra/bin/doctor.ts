@@ -195,7 +195,7 @@ async function examine(env: NodeJS.ProcessEnv): Promise<{ name: string; findings
     const say = about('Settings')
     const lines = error.message.split('\n')
     const wrong = lines.length > 1 ? lines.slice(1) : lines
-    const todo = 'README.md has a table of settings. Nothing starts before this is mended.'
+    const todo = 'docs/operating.md lists all settings. Correct this one; nothing starts before.'
     return { name: 'the settings', findings: wrong.map(line => say.bad(line.trim(), todo)) }
   }
 }

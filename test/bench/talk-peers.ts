@@ -284,7 +284,7 @@ function seriesOf(results: Result[]): Series[] {
         valid: cell.valid && cell.missed === 0,
       }))
       const measured = points.filter(({ value }) => Number.isFinite(value))
-      const series = { figure: `talk: ${name}`, system: result.system, unit, load: 'sessions', points: measured }
+      const series = { figure: `peers: ${name}`, system: result.system, unit, load: 'sessions', points: measured }
       return measured.length > 0 ? [series] : []
     }),
   )
