@@ -18,7 +18,7 @@ import { examineSpeech, judgeModels, lookAtModels } from '../doctor/speech.ts'
 import { examineBlobs, examineDisks } from '../doctor/storage.ts'
 import { examineControl, isOpen } from '../doctor/web.ts'
 import { readConnections } from '../embedded/home.ts'
-import { onPath } from '../tools/prepare.ts'
+import { findRedis } from '../embedded/redis-server.ts'
 
 const USAGE = `npm run doctor [-- --json]
 
@@ -87,13 +87,13 @@ function foldersOf(config: Config, { allInOne, control, engine }: Place): string
 
 function judgeStopped(config: Config): Finding[] {
   const say = about('Parley')
-  const missing = config.REDIS_URL || onPath('redis-server') ? [] : ['redis-server']
+  const missing = config.REDIS_URL || findRedis(config.cache) ? [] : ['redis-server']
   const down = say.bad(
     `None runs in ${config.home}: Postgres, Redis, control and engine are down.`,
     'Start it by `npm start`.',
   )
   if (missing.length === 0) return [down]
-  return [down, say.bad('redis-server is not installed.', 'Install it, or set REDIS_URL.')]
+  return [down, say.bad('redis-server is not here.', '`npm start` fetches it; or set REDIS_URL.')]
 }
 
 const NOT_TOLD = 'not told of here; ask'

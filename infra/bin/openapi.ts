@@ -14,7 +14,7 @@ import { createSealer } from '../../media/contract/seal.ts'
 import { createFolderBlobs } from '../adapters/blobs.ts'
 import { systemClock } from '../adapters/clock.ts'
 import { createLog } from '../adapters/log.ts'
-import { run } from '../tools/prepare.ts'
+import { run } from '../setup/prepare.ts'
 
 const DOCUMENT = 'control/openapi.json'
 const TYPES = 'control/api/client/api.ts'

@@ -42,7 +42,7 @@ export async function planRooms({ config, logFile, tell, note }: Options): Promi
     return false
   }
   const buildAndStart = async (control: string, talk: string) => {
-    const result = await buildLiveKit(config.cache, logFile, stopping.signal)
+    const result = await buildLiveKit(config.cache, logFile, stopping.signal, { say: tell })
     if (stopping.signal.aborted) return
     if (typeof result !== 'string')
       return tell(`No LiveKit (${result.missing}): WebRTC sessions do not work, calls over SIP do.`)
@@ -54,7 +54,7 @@ export async function planRooms({ config, logFile, tell, note }: Options): Promi
     async open({ control, talk }) {
       const binary = findLiveKit(config.cache)
       if (binary) return start(binary, control).then(() => true, failed)
-      tell('LiveKit is being built in the background (WebRTC only); calls over SIP do not wait for it.')
+      tell('Building LiveKit in the background, once, some minutes: WebRTC needs it, calls over SIP do not.')
       void buildAndStart(control, talk).catch(failed)
       return false
     },

@@ -5,7 +5,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { readConfig } from '../../infra/config/config.ts'
 import { demoLines } from '../../infra/demo/script.ts'
-import type { ProgressReporter } from '../../infra/tools/prepare.ts'
+import type { ProgressReporter } from '../../infra/setup/prepare.ts'
 import type { BenchOptions, Line, Measured, Series } from './report.ts'
 import { type Forked, forkRemote, median, percentile } from './rpc.ts'
 import type { CallersHandlers } from './talk-peers/callers.ts'

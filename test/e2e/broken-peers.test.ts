@@ -4,9 +4,10 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { encodeG711, type G711, SILENCE } from '../../media/audio/g711.ts'
 import { RTP_HEADER_BYTES, writeRtpHeader } from '../../media/rtp/packet.ts'
+import { needs } from '../support/needs.ts'
 import { HOST, type Stack, startStack } from '../support/stack.ts'
 import { type Baresip, startBaresip } from '../support/stack-baresip.ts'
 import { expectCost, expectHeard, expectSettled, expectWebhook, WORD_ERRORS } from '../support/stack-checks.ts'
@@ -27,6 +28,8 @@ import { silence, wordErrors } from '../support/stack-speech.ts'
 import { pcap, soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
 import { json } from '../support/stack-world.ts'
 import { PATIENCE, until } from '../support/world.ts'
+
+const { describe, it } = needs('baresip', 'sipp', 'tcpdump')
 
 /** Another address of loopback, which no trunk names. */
 const STRANGER = '127.0.0.9'

@@ -12,6 +12,7 @@ import { chromiumPath, openBrowser, type TestBrowser, type TestPage } from '../s
 import { openWith, overflow, seriousViolations } from '../support/dashboard.ts'
 import { look, loudest, unexpected } from '../support/live-page.ts'
 import { livekitBinary } from '../support/livekit.ts'
+import { lacks } from '../support/needs.ts'
 import { type Baresip, startBaresip } from '../support/stack-baresip.ts'
 import { expectSettled } from '../support/stack-checks.ts'
 import type { Owner } from '../support/stack-owner.ts'
@@ -29,7 +30,7 @@ const LEAD_MS = 5000
 /** On a busy machine the recogniser takes words for others; another sentence would be all wrong. */
 const TWO_HOPS = 0.5
 const XSS = ['<img src=x onerror="window.pwned=1">', '"><script>window.pwned=1</script>', 'javascript:window.pwned=1']
-const canRun = livekitBinary !== null && chromiumPath !== null
+const canRun = livekitBinary !== null && chromiumPath !== null && !lacks('baresip', 'tcpdump')
 
 let stack: RoomStack
 let tap: Tap

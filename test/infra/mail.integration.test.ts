@@ -16,6 +16,7 @@ import type { Clock } from '../../media/shared/clock.ts'
 import { testPair } from '../sip/server/pair.ts'
 import { createDatabase } from '../support/database.ts'
 import { closedPort, examine } from '../support/doctor.ts'
+import { lacks } from '../support/needs.ts'
 import { type SmtpBehaviour, startSmtp, type TestSmtp } from '../support/smtp.ts'
 import { recordingLog, until } from '../support/world.ts'
 
@@ -231,7 +232,7 @@ describe('a server', () => {
   })
 })
 
-describe('encryption', () => {
+describe.skipIf(lacks('openssl'))('encryption', () => {
   const pair = testPair(`IP:${ELSEWHERE},IP:127.0.0.1`)
   const before = getCACertificates('default')
   const trust = () => setDefaultCACertificates([...before, pair.cert])
@@ -343,7 +344,7 @@ describe('the doctor', () => {
     return found
   }
 
-  it('logs in, and sends nothing', async () => {
+  it.skipIf(lacks('openssl'))('logs in, and sends nothing', async () => {
     const server = await serve({ host: ELSEWHERE, pair, login: LOGIN })
     writeFileSync(join(folder, 'authority.pem'), pair.cert)
     const url = `smtp://${USERINFO}@${ELSEWHERE}:${server.port}`

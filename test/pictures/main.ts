@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type BrowserContext, chromium, type Page } from 'playwright-core'
 import type { DemoFile } from '../../infra/demo/account.ts'
-import { findChromium } from '../../infra/tools/prepare.ts'
+import { findChromium } from '../../infra/setup/prepare.ts'
 
 const root = join(import.meta.dirname, '../..')
 const { values } = parseArgs({ options: { folder: { type: 'string', default: join(root, 'docs/pictures') } } })

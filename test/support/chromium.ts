@@ -1,6 +1,6 @@
 /** The system's Chromium, with a microphone that hears a file. One browser for a test file: it takes a second to start. */
 import { type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import { findChromium } from '../../infra/tools/prepare.ts'
+import { findChromium } from '../../infra/setup/prepare.ts'
 
 /** Null: the tests of pages are skipped; `npm test` has told so. */
 export const chromiumPath = findChromium()

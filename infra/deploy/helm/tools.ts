@@ -3,10 +3,11 @@
  * judges by is made of two modules that Helm brings along, so that no schema is fetched when the tests run.
  */
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findGo } from '../../embedded/livekit.ts'
-import { run } from '../../tools/prepare.ts'
+import { run } from '../../setup/prepare.ts'
+import { makeOnce } from '../../setup/shared-folder.ts'
 import { type Modules, writeSchemas } from './schemas.ts'
 
 const PROGRAMS = {
@@ -39,22 +40,24 @@ export async function buildChartTools(cache: string, logFile: string, signal: Ab
   if (findChartTools(cache)) return null
   const go = await findGo(cache)
   if (typeof go !== 'string') return go.missing
-  const building = join(cache, `chart-tools-build-${process.pid}`)
-  mkdirSync(building, { recursive: true })
   try {
-    for (const [name, module] of Object.entries(PROGRAMS)) {
-      const output = await install(go, module, building, signal)
-      if (existsSync(join(building, name))) continue
-      writeFileSync(logFile, output)
-      return signal.aborted ? 'its build was stopped' : `${name} could not be built, see ${logFile}`
-    }
-    writeSchemas(await downloaded(go), join(building, 'schemas'))
-    if (!existsSync(folderOf(cache))) renameSync(building, folderOf(cache)) // at once: others may look at the same time
+    await makeOnce(folderOf(cache), {
+      name: 'Helm and kubeconform',
+      signal,
+      async make(building) {
+        mkdirSync(building)
+        for (const [name, module] of Object.entries(PROGRAMS)) {
+          const output = await install(go, module, building, signal)
+          if (existsSync(join(building, name))) continue
+          writeFileSync(logFile, output)
+          throw new Error(signal.aborted ? 'its build was stopped' : `${name} could not be built, see ${logFile}`)
+        }
+        writeSchemas(await downloaded(go), join(building, 'schemas'))
+      },
+    })
     return null
   } catch (error) {
-    return findChartTools(cache) ? null : (error as Error).message
-  } finally {
-    rmSync(building, { recursive: true, force: true })
+    return (error as Error).message
   }
 }
 

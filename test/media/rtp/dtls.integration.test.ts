@@ -22,6 +22,7 @@ import {
 } from '../../../media/rtp/dtls-wire.ts'
 import { selfSigned } from '../../../sip/server/self-signed.ts'
 import { fakeClock } from '../../fakes/line.ts'
+import { lacks } from '../../support/needs.ts'
 import { until } from '../../support/world.ts'
 
 const identity = () => dtlsIdentity(selfSigned(Date.now()))
@@ -256,7 +257,7 @@ describe('messages', () => {
   })
 })
 
-describe('OpenSSL', { timeout: 180_000 }, () => {
+describe.skipIf(lacks('openssl'))('OpenSSL', { timeout: 180_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'parley-dtls-'))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
   const files = (name: string, pem: { cert: string; key: string }) => {

@@ -4,13 +4,16 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, expect, vi } from 'vitest'
 import { selfSigned } from '../../../sip/server/self-signed.ts'
 import { headerOf, listOf } from '../../../sip/text/message.ts'
+import { needs } from '../../support/needs.ts'
 import { SDP } from '../peer.ts'
 import { type App, Rig, type SrfMessage, type SrfRequest } from '../rig.ts'
 import { Far } from './far.ts'
 import { testPair } from './pair.ts'
+
+const { describe, it } = needs('kamailio', 'openssl')
 
 const HOSTS = ['127.0.0.1', '[::1]'] as const
 const TRANSPORTS = ['udp', 'tcp', 'tls'] as const

@@ -2,8 +2,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect } from 'vitest'
 import { tone } from '../../media/audio/sound.ts'
+import { needs } from '../../support/needs.ts'
 import type { Stack } from '../../support/stack.ts'
 import { type Baresip, startBaresip } from '../../support/stack-baresip.ts'
 import { wavOf } from '../../support/stack-speech.ts'
@@ -12,6 +13,8 @@ import { type Peer, reply } from '../peer.ts'
 import { asked, CALLER_HZ } from './asking.ts'
 import { Bench } from './bench.ts'
 import { FarSound } from './far-sound.ts'
+
+const { it } = needs('baresip')
 
 const SAID_HZ = 620
 let bench: Bench

@@ -10,6 +10,7 @@ import type { Tts } from '../../../media/ports/speech.ts'
 import type { Clock } from '../../../media/shared/clock.ts'
 import { headerOf, type SipMessage, type SipResponse } from '../../../sip/text/message.ts'
 import { settle } from '../../fakes/line.ts'
+import { lacks } from '../../support/needs.ts'
 import { ended } from '../../support/stack.ts'
 import { expectAnswer, maybeAnswer, request, sdp, startSipp } from '../../support/stack-sipp.ts'
 import { Caller, type Peer } from '../peer.ts'
@@ -182,7 +183,7 @@ describe('where the caller requires reliable responses (RFC 3262)', () => {
   })
 })
 
-it('sipp, which requires them, gets it', async () => {
+it.skipIf(lacks('sipp'))('sipp, which requires them, gets it', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'early-'))
   const children: ChildProcess[] = []
   const line = {

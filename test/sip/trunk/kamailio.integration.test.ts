@@ -1,10 +1,13 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, expect } from 'vitest'
 import type { Clock } from '../../../media/shared/clock.ts'
 import { headerOf, type SipRequest } from '../../../sip/text/message.ts'
 import type { EdgeOptions } from '../../../sip/trunk/edge.ts'
+import { needs } from '../../support/needs.ts'
 import { Peer, reply } from '../peer.ts'
 import { Bench, FarMedia, trunkPlan } from './bench.ts'
 import { freeUdpPort, Kamailio, REALM } from './kamailio.ts'
+
+const { describe, it } = needs('kamailio')
 
 const closers: (() => Promise<void> | void)[] = []
 afterEach(async () => {

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Clock } from '../../../media/shared/clock.ts'
 import { headerOf } from '../../../sip/text/message.ts'
+import { lacks } from '../../support/needs.ts'
 import { ended } from '../../support/stack.ts'
 import { expectAnswer, maybeAnswer, request, sdp, startSipp } from '../../support/stack-sipp.ts'
 import { Caller, type Peer } from '../peer.ts'
@@ -136,7 +137,7 @@ describe('where the caller requires reliable ringing (RFC 3262)', () => {
     expect(await leg?.ended).toEqual({ by: 'remote', reason: 'caller_hangup' })
   })
 
-  it('sipp gets it', async () => {
+  it.skipIf(lacks('sipp'))('sipp gets it', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'reliable-'))
     const children: ChildProcess[] = []
     const line = {

@@ -10,6 +10,7 @@ import type { Leg, LegSink } from '../../../media/ports/leg.ts'
 import { dtlsIdentity } from '../../../media/rtp/dtls-crypto.ts'
 import { selfSigned } from '../../../sip/server/self-signed.ts'
 import { shareOf, tone } from '../../media/audio/sound.ts'
+import { lacks } from '../../support/needs.ts'
 import type { Stack } from '../../support/stack.ts'
 import { type Baresip, startBaresip } from '../../support/stack-baresip.ts'
 import { wavOf } from '../../support/stack-speech.ts'
@@ -157,7 +158,7 @@ class Whistler implements LegSink {
   dtmf(): void {}
 }
 
-describe('baresip', () => {
+describe.skipIf(lacks('baresip', 'tcpdump'))('baresip', () => {
   let bench: Bench
   let tap: Tap
   const closers: (() => unknown)[] = []

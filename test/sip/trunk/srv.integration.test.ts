@@ -11,11 +11,14 @@ import { chanceOf, orderSrv, remembering, systemResolver } from '../../../sip/se
 import { headerOf } from '../../../sip/text/message.ts'
 import { NextHopResolver } from '../../../sip/trunk/routing/next-hop.ts'
 import { address, DnsServer, naptr, srv } from '../../support/dns.ts'
+import { lacks } from '../../support/needs.ts'
 import { Caller, type Peer } from '../peer.ts'
 import { Far } from '../server/far.ts'
 import { testPair } from '../server/pair.ts'
 import { Bench, FarMedia, trunkPlan } from './bench.ts'
 import { proofIn } from './prove.ts'
+
+const itTls = it.skipIf(lacks('openssl'))
 
 const closers: (() => unknown)[] = []
 afterEach(async () => {
@@ -163,7 +166,7 @@ describe('a call by the records of a name', () => {
 })
 
 describe('over TLS', () => {
-  it('the certificate is for the name that was set, not for the server that DNS names (RFC 5922 §4)', async () => {
+  itTls('the certificate is for the name that was set, not for the server that DNS names (RFC 5922 §4)', async () => {
     const pairs = [testPair('DNS:carrier.example'), testPair('DNS:sbc1.carrier.example')]
     const listen = [{ protocol: 'tls' as const, host: '127.0.0.1', port: 0 }]
     const own = testPair('IP:127.0.0.1')

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Leg } from '../../../media/ports/leg.ts'
 import { headerOf, type SipRequest } from '../../../sip/text/message.ts'
+import { lacks } from '../../support/needs.ts'
 import { Caller, type Peer, reply } from '../peer.ts'
 import { audioPort, Bench, callPlan, Ear, FarMedia, trunkPlan } from './bench.ts'
 
@@ -496,7 +497,7 @@ describe('registration', () => {
   })
 })
 
-describe('with sipp', () => {
+describe.skipIf(lacks('sipp'))('with sipp', () => {
   const children: ChildProcess[] = []
   afterEach(() => {
     for (const child of children.splice(0)) child.kill('SIGKILL')

@@ -3,16 +3,19 @@ import type { ChildProcess } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { concatPcm, rms } from '../../../media/audio/frames.ts'
 import { decodeWav } from '../../../media/audio/wav.ts'
 import type { CodecName } from '../../../media/contract/plan.ts'
 import type { AudioFrame, Leg, LegSink } from '../../../media/ports/leg.ts'
 import { shareOf, tone } from '../../media/audio/sound.ts'
+import { needs } from '../../support/needs.ts'
 import { type Baresip, startBaresip } from '../../support/stack-baresip.ts'
 import { ofBaresip } from '../../support/wav-tail.ts'
 import { until } from '../../support/world.ts'
 import { Bench, trunkPlan } from './bench.ts'
+
+const { describe, it } = needs('baresip')
 
 const HOST = '127.0.0.1'
 const SAID_HZ = 650

@@ -31,6 +31,32 @@ export function createReporter(): ProgressReporter {
   }
 }
 
+/** For work beside other work, where no line can be left open for its end. */
+export const inBackground = (say: ProgressReporter['say']): ProgressReporter => ({
+  say,
+  step(text) {
+    say(text)
+    return result => result !== undefined && say(`${text}: ${result}`)
+  },
+})
+
+/** `work` as one step; what it throws ends the step, too. */
+export async function asStep<T>(
+  reporter: ProgressReporter | undefined,
+  text: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  const done = reporter?.step(text)
+  try {
+    const result = await work()
+    done?.()
+    return result
+  } catch (error) {
+    done?.('failed')
+    throw error
+  }
+}
+
 /** Programs and the Debian packages that bring them. */
 /** By program; of some, what they need beside it. */
 const PACKAGES: Record<string, string> = {
