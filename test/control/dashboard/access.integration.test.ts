@@ -74,27 +74,27 @@ const block = (page: Page, name: string) => page.getByRole('region', { name }).t
 describe.skipIf(chromiumPath === null)('keys', () => {
   it('are made, shown once, work as the example says, and are refused once revoked', async () => {
     const { page, call, complaints } = await open('/access')
-    await page.getByText('No keys yet.').waitFor()
-    await page.getByRole('button', { name: 'Create a key' }).click()
-    const form = page.getByRole('dialog', { name: 'Create a key' })
-    await form.getByRole('button', { name: 'Create a key' }).click()
-    await form.getByText('Give it a name').waitFor()
+    await page.getByText('No API keys yet').waitFor()
+    await page.getByRole('button', { name: 'Create key' }).click()
+    const form = page.getByRole('dialog', { name: 'Create key' })
+    await form.getByRole('button', { name: 'Create key' }).click()
+    await form.getByText('Enter a name').waitFor()
     await form.getByLabel('Name').fill('Billing')
     await form.getByRole('checkbox', { name: 'write' }).uncheck()
     await form.getByLabel('Expires').selectOption('In 30 days')
     await screenshot(page, 'access-key-form')
-    await form.getByRole('button', { name: 'Create a key' }).click()
-    const secret = page.getByRole('dialog', { name: 'The key is made' })
+    await form.getByRole('button', { name: 'Create key' }).click()
+    const secret = page.getByRole('dialog', { name: 'API key created' })
     await secret.waitFor()
     await page.keyboard.press('Escape')
     await page.mouse.click(5, 5)
-    const value = (await block(page, 'Value of the key'))!
+    const value = (await block(page, 'Key value'))!
     expect(value).toMatch(/^svc_\w{43}$/)
-    expect(await block(page, 'Request with curl')).toContain(`X-API-Key: ${value}`)
+    expect(await block(page, 'curl request')).toContain(`X-API-Key: ${value}`)
     expect(await seriousViolations(page)).toEqual([])
     await screenshot(page, 'access-key-made')
     expect((await withKey(value)).status).toBe(200)
-    await secret.getByRole('button', { name: 'I have copied it, close' }).click()
+    await secret.getByRole('button', { name: "I've copied it" }).click()
     await secret.waitFor({ state: 'hidden' })
     expect(await page.content()).not.toContain(value)
     const row = page.getByRole('row', { name: /Billing/ })
@@ -104,9 +104,9 @@ describe.skipIf(chromiumPath === null)('keys', () => {
     const days = (Date.parse(body.items[0].expires_at) - Date.now()) / 86_400_000
     expect(days).toBeGreaterThan(29.9)
     expect(days).toBeLessThan(30.1)
-    await row.getByRole('button', { name: 'Revoke the key “Billing”' }).click()
+    await row.getByRole('button', { name: 'Revoke key “Billing”' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
-    await row.getByText('revoked').waitFor()
+    await row.getByText('Revoked').waitFor()
     expect((await withKey(value)).status).toBe(401)
     await screenshot(page, 'access-keys')
     expect(await seriousViolations(page)).toEqual([])
@@ -115,12 +115,12 @@ describe.skipIf(chromiumPath === null)('keys', () => {
 
   it('refuse a time in the past, and say so beside the field', async () => {
     const { page, call } = await open('/access')
-    await page.getByRole('button', { name: 'Create a key' }).click()
+    await page.getByRole('button', { name: 'Create key' }).click()
     const form = page.getByRole('dialog')
     await form.getByLabel('Name').fill('Old')
-    await form.getByLabel('Expires').selectOption('At a time of your choice')
+    await form.getByLabel('Expires').selectOption('Custom date and time')
     await form.getByLabel('Expires at').fill('2020-01-01T10:00')
-    await form.getByRole('button', { name: 'Create a key' }).click()
+    await form.getByRole('button', { name: 'Create key' }).click()
     await form.getByText('Choose a time in the future').waitFor()
     expect((await call('GET', '/keys')).body.total).toBe(0)
   })
@@ -128,23 +128,23 @@ describe.skipIf(chromiumPath === null)('keys', () => {
 
 describe.skipIf(chromiumPath === null)('webhooks', () => {
   const add = async (page: Page, url: string) => {
-    await page.getByRole('button', { name: 'Add a webhook' }).click()
+    await page.getByRole('button', { name: 'Add webhook' }).click()
     const form = page.getByRole('dialog')
-    await form.getByLabel('Address').fill(url)
-    await form.getByRole('button', { name: 'Add a webhook' }).click()
-    await page.getByRole('dialog', { name: 'The webhook is added' }).waitFor()
+    await form.getByLabel('Endpoint URL').fill(url)
+    await form.getByRole('button', { name: 'Add webhook' }).click()
+    await page.getByRole('dialog', { name: 'Webhook added' }).waitFor()
     const secret = (await block(page, 'Signing secret'))!
-    await page.getByRole('button', { name: 'I have copied it, close' }).click()
+    await page.getByRole('button', { name: "I've copied it" }).click()
     return secret
   }
 
   it('are added with a secret that proves a test to be ours, in Node and in Python', async () => {
     const { page, complaints } = await open('/access/webhooks')
-    await page.getByRole('button', { name: 'Add a webhook' }).click()
+    await page.getByRole('button', { name: 'Add webhook' }).click()
     await screenshot(page, 'access-webhook-form')
-    await page.getByRole('dialog').getByLabel('Address').fill('ftp://example.com')
-    await page.getByRole('dialog').getByRole('button', { name: 'Add a webhook' }).click()
-    await page.getByText('An address that begins with http:// or https://').waitFor()
+    await page.getByRole('dialog').getByLabel('Endpoint URL').fill('ftp://example.com')
+    await page.getByRole('dialog').getByRole('button', { name: 'Add webhook' }).click()
+    await page.getByText('Enter a URL that starts with http:// or https://').waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
     await page.getByRole('dialog').waitFor({ state: 'hidden' })
     const url = `${receiver.url}/signed`
@@ -152,9 +152,9 @@ describe.skipIf(chromiumPath === null)('webhooks', () => {
     expect(secret).toMatch(/^whsec_/)
     await page.getByRole('link', { name: url }).click()
     await page.getByRole('heading', { level: 1, name: 'Webhook' }).waitFor()
-    await page.getByRole('button', { name: 'Send a test' }).click()
+    await page.getByRole('button', { name: 'Send test event' }).click()
     const dialog = page.getByRole('dialog', { name: 'Delivery' })
-    await dialog.getByText('delivered').waitFor()
+    await dialog.getByText('Delivered').waitFor()
     await dialog.getByText('HTTP 204').waitFor()
     const got = receiver.received.find(({ path }) => path === '/signed')!
     expect(await block(page, 'Request')).toContain(`webhook-id: ${got.headers['webhook-id']}`)
@@ -166,7 +166,7 @@ describe.skipIf(chromiumPath === null)('webhooks', () => {
       ['Node.js', inNode],
       ['Python', inPython],
     ] as const) {
-      await page.getByRole('button', { name: `Check the signature in ${language}` }).click()
+      await page.getByRole('button', { name: `Verify the signature in ${language}` }).click()
       const snippet = (await block(page, `Code for ${language}`))!
       expect(check(snippet, got, secret)).toBe('genuine')
       expect(check(snippet, { ...got, body: `${got.body} ` }, secret)).toBe('forged')
@@ -190,12 +190,12 @@ describe.skipIf(chromiumPath === null)('webhooks', () => {
     await page.getByRole('link', { name: url }).click()
     const row = page.getByRole('row', { name: /call\.failed/ })
     await row.getByText('HTTP 500').waitFor()
-    expect(await row.textContent()).toContain('under way')
+    expect(await row.textContent()).toContain('Pending')
     await row.getByRole('button', { name: /Open call\.failed/ }).click()
     const dialog = page.getByRole('dialog', { name: 'Delivery' })
-    expect(await block(page, 'Answer to attempt 1')).toBe(HOSTILE[0])
+    expect(await block(page, 'Response to attempt 1')).toBe(HOSTILE[0])
     await dialog.getByText('Next attempt').waitFor()
-    await dialog.getByRole('button', { name: 'Deliver again' }).click()
+    await dialog.getByRole('button', { name: 'Resend' }).click()
     await dialog.getByText('HTTP 200').waitFor()
     const [again, first] = (await call('GET', `/webhooks/${id}/deliveries`)).body.items
     expect([again.status, first.status]).toEqual(['delivered', 'pending'])
@@ -206,25 +206,25 @@ describe.skipIf(chromiumPath === null)('webhooks', () => {
     await shown(() => page.getByRole('row').count()).toBe(2)
     expect(new URL(page.url()).searchParams.get('status')).toBe('delivered')
 
-    await page.getByRole('button', { name: 'Change the secret' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Change the secret' }).click()
-    await page.getByRole('dialog', { name: 'The secret is changed' }).waitFor()
+    await page.getByRole('button', { name: 'Rotate secret' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Rotate secret' }).click()
+    await page.getByRole('dialog', { name: 'Secret rotated' }).waitFor()
     const changed = await block(page, 'Signing secret')
     expect(changed).toMatch(/^whsec_/)
     expect(changed).not.toBe(secret)
-    await page.getByRole('button', { name: 'I have copied it, close' }).click()
-    await page.getByRole('button', { name: 'Change the webhook' }).click()
+    await page.getByRole('button', { name: "I've copied it" }).click()
+    await page.getByRole('button', { name: 'Edit webhook' }).click()
     await page.getByRole('dialog').getByLabel('Enabled').uncheck({ force: true })
     await page.getByRole('dialog').getByRole('checkbox', { name: 'lead.created' }).uncheck()
     await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
-    await page.getByText('disabled', { exact: true }).waitFor()
+    await page.getByText('Disabled', { exact: true }).waitFor()
     expect((await call('GET', `/webhooks/${id}`)).body).toMatchObject({
       enabled: false,
       events: ['call.completed', 'call.failed'],
     })
     await page.getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
-    await page.getByText('No webhooks yet.').waitFor()
+    await page.getByText('No webhooks yet').waitFor()
     expect((await call('GET', '/webhooks')).body.total).toBe(0)
     expect(await pwned(page)).toBeUndefined()
     expect(complaints).toEqual([])
@@ -266,13 +266,13 @@ const failedCall = async (opened: Pick<Opened, 'call'>) =>
 describe.skipIf(chromiumPath === null)('MCP', () => {
   it('shows configurations that can be taken as they are', async () => {
     const { page, complaints } = await open('/access/mcp')
-    expect(await block(page, 'Address of the server')).toBe(`${address}/mcp`)
+    expect(await block(page, 'MCP server URL')).toBe(`${address}/mcp`)
     for (const name of ['Claude Desktop', 'Cursor', 'VS Code', 'OpenAI Responses API']) {
       const text = await block(page, `Configuration for ${name}`)
       expect(JSON.stringify(JSON.parse(text!))).toContain(`${address}/mcp`)
     }
     expect(await block(page, 'Configuration for Claude Code')).toContain('Bearer svc_YOUR_KEY')
-    const links = ['Tools: one for each operation of the reference', 'OpenAPI document']
+    const links = ['Tools (one per API operation)', 'OpenAPI document']
     for (const name of links) {
       const path = await page.getByRole('link', { name }).getAttribute('href')
       expect((await fetch(address + path)).status).toBe(200)
@@ -296,23 +296,23 @@ describe.skipIf(chromiumPath === null)('the balance', () => {
     expect(await drawn(page)).toBeGreaterThan(100)
     const spend = (await call('GET', '/balance/spend')).body
     expect(spend.total.amount).toBe('3.7500')
-    await page.getByText('RUB 3.75 in all.').waitFor()
-    await page.getByRole('button', { name: 'The same as a table' }).click()
+    await page.getByText('Total: RUB 3.75').waitFor()
+    await page.getByRole('button', { name: 'Show as table' }).click()
     const table = page.getByRole('region', { name: 'Spend by day' })
     await shown(() => table.getByRole('row').count()).toBe(2)
     expect(plain(await table.getByRole('row').last().textContent())).toContain('RUB 3.75')
-    const entries = page.getByRole('region', { name: 'Entries' })
+    const entries = page.getByRole('region', { name: 'Transactions' })
     expect((await entries.getByRole('row').allTextContents()).map(plain)).toEqual([
       expect.stringContaining('Balance after'),
-      expect.stringMatching(/Left over, came back.*Call.*\+RUB 1\.25.*RUB 96\.25/),
-      expect.stringMatching(/Set aside.*Call.*-RUB 5\.00.*RUB 95\.00/),
-      expect.stringMatching(/Money came in.*—.*\+RUB 100\.00.*RUB 100\.00/),
+      expect.stringMatching(/Hold released.*Call.*\+RUB 1\.25.*RUB 96\.25/),
+      expect.stringMatching(/On hold.*Call.*-RUB 5\.00.*RUB 95\.00/),
+      expect.stringMatching(/Top-up.*—.*\+RUB 100\.00.*RUB 100\.00/),
     ])
     const link = await entries.getByRole('link', { name: 'Call' }).first().getAttribute('href')
     expect(link).toBe(`/dashboard/calls/${id}`)
     await screenshot(page, 'balance')
     expect(await seriousViolations(page)).toEqual([])
-    await page.getByLabel('Stretch of time').selectOption('A year')
+    await page.getByLabel('Period').selectOption('Last 12 months')
     await shown(() => new URL(page.url()).searchParams.get('days')).toBe('365')
     await screenshot(page, 'balance-year')
     expect(complaints).toEqual([])
@@ -366,9 +366,9 @@ describe.skipIf(chromiumPath === null)('every page here', () => {
     })
     await endedCall(opened, await callable(opened), record({ talked_ms: 45_000 }))
     for (const [path, heading] of [
-      ['/access', 'API и инструменты'],
-      ['/access/webhooks', 'API и инструменты'],
-      ['/access/mcp', 'API и инструменты'],
+      ['/access', 'API и вебхуки'],
+      ['/access/webhooks', 'API и вебхуки'],
+      ['/access/mcp', 'API и вебхуки'],
       [`/access/webhooks/${hook.id}`, 'Вебхук'],
       ['/balance', 'Баланс'],
     ] as const) {

@@ -124,13 +124,13 @@ describe.skipIf(chromiumPath === null)('a campaign in the browser', () => {
     await page.getByRole('option', { name: 'Europe/Moscow' }).click()
     await page.getByLabel('From', { exact: true }).fill('00:00')
     await page.getByLabel('To', { exact: true }).fill('00:00')
-    await page.getByRole('switch', { name: 'Quiet hours of the callee' }).uncheck()
-    await page.getByLabel('Calls at once').fill('500')
-    await page.getByRole('button', { name: 'Create a draft' }).click()
-    await page.getByText('A whole number within the limits').waitFor()
+    await page.getByRole('switch', { name: "Quiet hours in the contact's region" }).uncheck()
+    await page.getByLabel('Concurrent calls').fill('500')
+    await page.getByRole('button', { name: 'Create draft' }).click()
+    await page.getByText('Enter a whole number within the range').waitFor()
     await screenshot(page, 'campaign-new')
-    await page.getByLabel('Calls at once').fill('3')
-    await page.getByRole('button', { name: 'Create a draft' }).click()
+    await page.getByLabel('Concurrent calls').fill('3')
+    await page.getByRole('button', { name: 'Create draft' }).click()
     await page.getByRole('heading', { level: 1, name: 'Spring tasting' }).waitFor()
     const id = new URL(page.url()).pathname.split('/').at(-1)!
     expect(await owner.call('GET', `/campaigns/${id}`)).toMatchObject({
@@ -157,38 +157,35 @@ describe.skipIf(chromiumPath === null)('a campaign in the browser', () => {
         ),
       ),
     })
-    await page.getByText('Numbers without a country code are read as numbers of Russia').waitFor()
-    await page.getByText('The task asks for {{place}}').waitFor()
+    await page.getByText('Numbers without a country code are treated as numbers in Russia').waitFor()
+    await page.getByText('The task uses {{place}}').waitFor()
     const preview = page.getByRole('region', { name: 'Preview' })
     await shown(() => preview.getByRole('row').allInnerTexts()).toHaveLength(9)
     const texts = (await preview.getByRole('row').allInnerTexts()).map(text => text.replace(/\s+/g, ' '))
     expect(texts[1]).toBe('2 +79161234567 Анна gorod: Москва')
     expect(texts[2]).toBe('3 +79161234568 Ёлкин gorod: Тверь')
-    expect(texts[5]).toContain('12 not a telephone number')
-    expect(texts[6]).toContain('repeated')
-    expect(texts[7]).toContain('shortened by the spreadsheet')
+    expect(texts[5]).toContain('12 invalid phone number')
+    expect(texts[6]).toContain('duplicate')
+    expect(texts[7]).toContain('number shortened by the spreadsheet')
     await screenshot(page, 'campaign-upload')
     expect(await seriousViolations(page)).toEqual([])
 
     await page.getByRole('button', { name: 'Upload 8 rows' }).click()
-    const refused = page.getByRole('region', { name: 'Refused rows' })
+    const refused = page.getByRole('region', { name: 'Rejected rows' })
     await shown(() => refused.getByRole('row').allInnerTexts()).toHaveLength(4)
     const reasons = (await refused.getByRole('row').allInnerTexts()).slice(1).map(text => text.replace(/\s+/g, ' '))
     expect(reasons).toEqual([
-      '6 12 · Коротко · Нигде not a telephone number, or without a country code',
-      '8 7,91612E+10 · Из Excel · Пермь not a telephone number, or without a country code',
-      '9 8 112 000-00-00 · Служба · Москва an emergency number: those are never dialled',
+      '6 12 · Коротко · Нигде invalid phone number, or no country code',
+      '8 7,91612E+10 · Из Excel · Пермь invalid phone number, or no country code',
+      '9 8 112 000-00-00 · Служба · Москва calls to emergency numbers are blocked',
     ])
     const download = page.waitForEvent('download')
-    await page.getByRole('link', { name: 'Download them as CSV' }).click()
+    await page.getByRole('link', { name: 'Download as CSV' }).click()
     expect(
       readFileSync(await (await download).path(), 'utf8')
         .split('\r\n')
         .slice(0, 2),
-    ).toEqual([
-      '\uFEFFRow;Reason;Телефон;Имя;Город',
-      '6;not a telephone number, or without a country code;12;Коротко;Нигде',
-    ])
+    ).toEqual(['\uFEFFRow;Reason;Телефон;Имя;Город', '6;invalid phone number, or no country code;12;Коротко;Нигде'])
     await screenshot(page, 'campaign-refused')
     expect(await owner.call('GET', `/campaigns/${id}/contacts`)).toMatchObject({
       total: 4,
@@ -199,7 +196,7 @@ describe.skipIf(chromiumPath === null)('a campaign in the browser', () => {
     await dialog(page).getByText('4 contacts will be called by').waitFor()
     await dialog(page).getByText('Europe/Moscow').waitFor()
     await dialog(page).getByRole('button', { name: 'Start calling' }).click()
-    await dialog(page).getByText('Without this nobody may be called').waitFor()
+    await dialog(page).getByText('Confirm consent to start calling').waitFor()
     expect(await owner.call('GET', `/campaigns/${id}`)).toMatchObject({ status: 'draft', consent: null })
     expect(await seriousViolations(page)).toEqual([])
     await screenshot(page, 'campaign-start')
@@ -212,32 +209,32 @@ describe.skipIf(chromiumPath === null)('a campaign in the browser', () => {
       session_id: expect.any(String),
     })
 
-    await shown(() => counter(page, 'Dialling')).toBe('3')
+    await shown(() => counter(page, 'Dialing')).toBe('3')
     const anna = await placed('+79161234567')
     await anna.begin()
-    await shown(() => counter(page, 'Talking')).toBe('1')
+    await shown(() => counter(page, 'In progress')).toBe('1')
     await screenshot(page, 'campaign-running')
     await anna.end(record({ talked_ms: 30_000, goal_reached: true, summary: 'Anna comes.' }))
     const elkin = await placed('+79161234568')
     await elkin.begin()
     await elkin.end(unanswered())
-    await shown(() => counter(page, 'Talked to')).toBe('1')
+    await shown(() => counter(page, 'Answered')).toBe('1')
     await shown(() => counter(page, 'Skipped')).toBe('1')
-    await page.getByText('2 of 4 done').waitFor()
+    await page.getByText('2 of 4 completed').waitFor()
     await page.getByText('Goal reached: 1').waitFor()
     expect(await page.getByText('Spent: RUB 2.50').isVisible()).toBe(true)
 
     await row(page, '+79161234570').getByRole('button', { name: 'Why' }).click()
-    await dialog(page).getByText('It was left out for good.').waitFor()
+    await dialog(page).getByText('The contact was skipped.').waitFor()
     await dialog(page).getByText('The number is on your do-not-call list.').waitFor()
     expect(await seriousViolations(page)).toEqual([])
     await page.keyboard.press('Escape')
     await row(page, '+79161234568').getByRole('button', { name: 'Why' }).click()
-    await dialog(page).getByText('The time between two attempts is not over.').waitFor()
+    await dialog(page).getByText("The interval between attempts hasn't passed yet.").waitFor()
     await dialog(page)
       .getByText(/Not before .+ \(Europe\/Moscow\)/)
       .waitFor()
-    await dialog(page).getByText('Attempts made: 1, left: 2').waitFor()
+    await dialog(page).getByText('Attempts made: 1, remaining: 2').waitFor()
     await screenshot(page, 'campaign-why')
     await page.keyboard.press('Escape')
 
@@ -250,15 +247,15 @@ describe.skipIf(chromiumPath === null)('a campaign in the browser', () => {
     expect(new URL(page.url()).searchParams.get('goal')).toBe('reached')
 
     await page.getByRole('button', { name: 'Stop' }).click()
-    await dialog(page).getByText('Conversations under way go on to their end.').waitFor()
+    await dialog(page).getByText('Calls in progress continue until they end.').waitFor()
     await dialog(page).getByRole('button', { name: 'Stop' }).click()
-    await shown(() => counter(page, 'Cancelled')).toBe('1')
+    await shown(() => counter(page, 'Canceled')).toBe('1')
     // The third is under way: it ends as calls end, and the page hears of it although the campaign is over.
     const vera = await placed('+79161234569')
     await vera.begin()
     await vera.end(record({ talked_ms: 10_000 }))
-    await page.getByText('4 of 4 done').waitFor()
-    expect(await counter(page, 'Talked to')).toBe('2')
+    await page.getByText('4 of 4 completed').waitFor()
+    expect(await counter(page, 'Answered')).toBe('2')
     await page.getByText('Stopped', { exact: true }).first().waitFor()
     const results = page.waitForEvent('download')
     await page.getByRole('link', { name: 'Results (CSV)' }).click()
@@ -268,7 +265,7 @@ describe.skipIf(chromiumPath === null)('a campaign in the browser', () => {
     expect(csv.trim().split('\r\n')).toHaveLength(5)
     await screenshot(page, 'campaign-stopped')
     await page.goto(`${address}/dashboard/campaigns`)
-    await page.getByText('4 of 4 done').waitFor()
+    await page.getByText('4 of 4 completed').waitFor()
     await screenshot(page, 'campaigns')
     expect(await seriousViolations(page)).toEqual([])
     expect(faults(opened)).toEqual([])
@@ -285,12 +282,10 @@ describe.skipIf(chromiumPath === null)('a campaign in the browser', () => {
     const blockers = dialog(page).getByRole('alert').getByRole('listitem')
     await shown(() => blockers.allInnerTexts()).toHaveLength(2)
     expect((await blockers.allInnerTexts()).map(text => text.replace(/\s+/g, ' '))).toEqual([
-      'There is nobody to call. Upload contacts first. To the upload',
-      'No number is bound to the project for outgoing calls. Bind a number',
+      'The campaign has no contacts. Upload a list first. Upload contacts',
+      'No number is bound to the project for outgoing calls. Bind number',
     ])
-    expect(await dialog(page).getByRole('link', { name: 'Bind a number' }).getAttribute('href')).toBe(
-      '/dashboard/trunks',
-    )
+    expect(await dialog(page).getByRole('link', { name: 'Bind number' }).getAttribute('href')).toBe('/dashboard/trunks')
     await screenshot(page, 'campaign-blocked')
     expect(faults(opened).filter(text => !text.includes('409'))).toEqual([])
   })
@@ -304,8 +299,8 @@ describe.skipIf(chromiumPath === null)('a campaign in the browser', () => {
     await settings.getByRole('button', { name: 'Edit' }).click()
     await settings.getByLabel('Name').fill('Autumn')
     await settings.getByText('Sun', { exact: true }).click()
-    await settings.getByLabel('Start later').fill('2031-03-30T09:00')
-    await settings.getByLabel('Spend at most').fill('99,5')
+    await settings.getByLabel('Scheduled start').fill('2031-03-30T09:00')
+    await settings.getByLabel('Spend limit').fill('99,5')
     await settings.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('heading', { level: 1, name: 'Autumn' }).waitFor()
     expect((await owner.call('GET', `/campaigns/${id}`)).params).toMatchObject({
@@ -316,12 +311,12 @@ describe.skipIf(chromiumPath === null)('a campaign in the browser', () => {
     await settings.getByText('Mon, Tue, Wed, Thu, Fri, Sat · all day · Europe/Moscow').waitFor()
 
     await page.getByLabel('or paste a list').fill('8 916 222-33-44\n8 916 222-33-45\n')
-    await page.getByRole('button', { name: 'Read' }).click()
+    await page.getByRole('button', { name: 'Read list' }).click()
     await page.getByRole('button', { name: 'Upload 2 rows' }).click()
     await page.getByText('In the campaign').waitFor()
-    await page.getByRole('button', { name: 'Another list' }).click()
+    await page.getByRole('button', { name: 'Choose another list' }).click()
     await page.getByLabel('or paste a list').fill('8 916 222-33-46')
-    await page.getByRole('button', { name: 'Read' }).click()
+    await page.getByRole('button', { name: 'Read list' }).click()
     await page.getByText('Replace them').click()
     await page.getByRole('button', { name: 'Upload 1 row' }).click()
     await shown(() => owner.call('GET', `/campaigns/${id}`).then(one => one.counters.total)).toBe(1)
@@ -332,28 +327,28 @@ describe.skipIf(chromiumPath === null)('a campaign in the browser', () => {
     await page.getByText('Scheduled', { exact: true }).first().waitFor()
     await page.getByRole('button', { name: 'Pause' }).click()
     await dialog(page).getByRole('button', { name: 'Pause' }).click()
-    await page.getByText('It was paused by request.').waitFor()
+    await page.getByText('Paused manually.').waitFor()
     await settings.getByRole('button', { name: 'Edit' }).click()
     expect(await settings.getByLabel('Task').isDisabled()).toBe(true)
-    await settings.getByLabel('Start later').fill('')
+    await settings.getByLabel('Scheduled start').fill('')
     // Nobody knows on which day this test runs.
     await settings.getByText('Sun', { exact: true }).click()
-    await settings.getByLabel('Further attempts').fill('0')
+    await settings.getByLabel('Retries').fill('0')
     await settings.getByRole('button', { name: 'Save' }).click()
     await settings.getByText('1 attempt').waitFor()
     await page.getByRole('button', { name: 'Resume' }).click()
     const first = await placed('+79162223346')
     await first.end(unanswered({ status: 'busy', ended_reason: 'busy', sip_code: 486 }))
     await page.getByText('Completed', { exact: true }).first().waitFor()
-    await page.getByRole('button', { name: 'Call again' }).click()
-    await dialog(page).getByText('1 contact who ended').waitFor()
+    await page.getByRole('button', { name: 'Retry failed contacts' }).click()
+    await dialog(page).getByText('1 contact with the status').waitFor()
     await screenshot(page, 'campaign-again')
     plans.splice(0)
-    await dialog(page).getByRole('button', { name: 'Call again' }).click()
+    await dialog(page).getByRole('button', { name: 'Retry failed contacts' }).click()
     const second = await placed('+79162223346')
     await second.begin()
     await second.end(record())
-    await shown(() => counter(page, 'Talked to')).toBe('1')
+    await shown(() => counter(page, 'Answered')).toBe('1')
     expect(faults(opened)).toEqual([])
 
     const other = await createDraft(owner, { name: 'To be deleted' })
@@ -387,8 +382,8 @@ describe.skipIf(chromiumPath === null)('a campaign in the browser', () => {
     await page
       .getByLabel('или вставьте список')
       .fill(`телефон;${quoted(img)}\n89163334456;${quoted(script)}\n${link};${quoted(img)}`)
-    await page.getByRole('button', { name: 'Прочитать' }).click()
-    await page.getByRole('region', { name: 'Предпросмотр' }).getByText(script).waitFor()
+    await page.getByRole('button', { name: 'Прочитать список' }).click()
+    await page.getByRole('region', { name: 'Предварительный просмотр' }).getByText(script).waitFor()
     expect(await overflow(page)).toBe(0)
     expect(await seriousViolations(page)).toEqual([])
     await screenshot(page, 'campaign-evil')

@@ -49,16 +49,16 @@ describe('the page as it is served', () => {
 describe.skipIf(chromiumPath === null)('the way in', () => {
   it('signs up with the trial balance in sight, and one path to go', async () => {
     const { page, complaints } = kept(await dashboard.browser.open(`${dashboard.address}/dashboard/sign-up`))
-    await page.getByLabel('E-mail').fill(nextEmail())
+    await page.getByLabel('Email').fill(nextEmail())
     await page.getByRole('textbox', { name: 'Password' }).fill(PASSWORD)
     await page.getByRole('button', { name: 'Sign up' }).click()
-    await page.getByRole('heading', { level: 1, name: 'Start' }).waitFor()
-    await page.getByText('RUB 100.00 to try with').waitFor()
+    await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
+    await page.getByText('RUB 100.00 trial balance').waitFor()
     expect(await page.getByRole('listitem').getByRole('heading').allTextContents()).toEqual([
       '1. Talk to the agent',
-      '2. Edit its prompt',
-      '3. Create a key',
-      '4. Bind a number',
+      '2. Edit the prompt',
+      '3. Create an API key',
+      '4. Bind a phone number',
     ])
     expect(await seriousViolations(page)).toEqual([])
     await screenshot(page, 'home')
@@ -69,7 +69,7 @@ describe.skipIf(chromiumPath === null)('the way in', () => {
     const email = nextEmail()
     const cookie = await signUp(dashboard.address, email)
     const opened = kept(await openWith(dashboard.browser, dashboard.address, cookie))
-    await opened.page.getByText('to try with').waitFor()
+    await opened.page.getByText('trial balance').waitFor()
     const files = opened.requests.filter(url => url.startsWith(`${dashboard.address}/dashboard`))
     const sizes = await Promise.all(
       files.map(async url => gzipSync(new Uint8Array(await (await fetch(url)).arrayBuffer())).length),
@@ -86,19 +86,19 @@ describe.skipIf(chromiumPath === null)('the way in', () => {
     const { page } = kept(await dashboard.browser.open(`${dashboard.address}/dashboard/account`))
     await page.getByRole('heading', { name: 'Log in' }).waitFor()
     expect(new URL(page.url()).searchParams.get('back')).toBe('/account')
-    await page.getByLabel('E-mail').fill(email)
+    await page.getByLabel('Email').fill(email)
     await page.getByRole('textbox', { name: 'Password' }).fill('wrong password')
     await page.getByRole('button', { name: 'Log in' }).click()
-    await shown(() => page.getByRole('alert').textContent()).toContain('E-mail or password is wrong.')
+    await shown(() => page.getByRole('alert').textContent()).toContain('Incorrect email or password.')
     expect(await seriousViolations(page)).toEqual([])
     await page.getByRole('textbox', { name: 'Password' }).fill(PASSWORD)
     await page.getByRole('button', { name: 'Log in' }).click()
     await page.getByRole('heading', { level: 1, name: 'Account' }).waitFor()
     await page.goto(`${dashboard.address}/dashboard/log-in?back=//evil.example`)
-    await page.getByLabel('E-mail').fill(email)
+    await page.getByLabel('Email').fill(email)
     await page.getByRole('textbox', { name: 'Password' }).fill(PASSWORD)
     await page.getByRole('button', { name: 'Log in' }).click()
-    await page.getByRole('heading', { level: 1, name: 'Start' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
     expect(new URL(page.url()).origin).toBe(dashboard.address)
   })
 
@@ -106,30 +106,28 @@ describe.skipIf(chromiumPath === null)('the way in', () => {
     const email = nextEmail()
     await signUp(dashboard.address, email)
     const { page } = kept(await dashboard.browser.open(`${dashboard.address}/dashboard/password`))
-    await page.getByLabel('E-mail').fill(email)
-    await page.getByRole('button', { name: 'Send a code' }).click()
+    await page.getByLabel('Email').fill(email)
+    await page.getByRole('button', { name: 'Send code' }).click()
     await shown(() => dashboard.control.deps.mail.sent.some(({ to }) => to === email)).toBe(true)
     const mail = dashboard.control.deps.mail.sent.find(({ to }) => to === email)!
-    await page.getByLabel('Code from the mail').fill(/^\S{20,}$/m.exec(mail.text)![0])
+    await page.getByLabel('Code from the email').fill(/^\S{20,}$/m.exec(mail.text)![0])
     await page.getByRole('textbox', { name: 'New password' }).fill('another long password')
-    await page.getByRole('button', { name: 'Set the password' }).click()
-    await page.getByText('The password is set').waitFor()
+    await page.getByRole('button', { name: 'Set password' }).click()
+    await page.getByText('Your password has been changed.').waitFor()
     await page.goto(`${dashboard.address}/dashboard/password${/#code=\S+/.exec(mail.text)![0]}`)
     await page.reload()
-    expect(await page.getByLabel('Code from the mail').inputValue()).toMatch(/^\S{20,}$/)
+    expect(await page.getByLabel('Code from the email').inputValue()).toMatch(/^\S{20,}$/)
     expect(await seriousViolations(page)).toEqual([])
   })
 
   it('keeps an account within limits that no key can change', async () => {
     const { page, complaints } = kept(await openAs(dashboard.browser, dashboard.address, '/account'))
-    const destinations = page
-      .getByLabel('Call only numbers that begin like this')
-      .and(page.locator('input:not([type=hidden])'))
+    const destinations = page.getByLabel('Allowed destinations').and(page.locator('input:not([type=hidden])'))
     await destinations.fill('+7')
     await destinations.press('Enter')
     await destinations.fill('44')
     await destinations.press('Enter')
-    await page.getByLabel('Spend a day, at most (RUB)').fill('500,5')
+    await page.getByLabel('Daily spend limit (RUB)').fill('500,5')
     const save = page.locator('form').filter({ has: destinations }).getByRole('button', { name: 'Save' })
     await save.click()
     await page.getByText('must be a plus and the first digits of numbers').waitFor()
@@ -138,7 +136,7 @@ describe.skipIf(chromiumPath === null)('the way in', () => {
     await save.click()
     await page.getByText('Saved').waitFor()
     await page.reload()
-    await shown(() => page.getByLabel('Spend a day, at most (RUB)').inputValue()).toBe('500.5000')
+    await shown(() => page.getByLabel('Daily spend limit (RUB)').inputValue()).toBe('500.5000')
     expect(await page.getByText('+7', { exact: true }).isVisible()).toBe(true)
     expect(await seriousViolations(page)).toEqual([])
     await screenshot(page, 'account')
@@ -153,13 +151,13 @@ describe.skipIf(chromiumPath === null)('the way in', () => {
         viewport: { width: 380, height: 800 },
       }),
     )
-    await page.getByRole('heading', { level: 1, name: 'Начало' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'Главная' }).waitFor()
     expect(await page.evaluate('document.documentElement.lang')).toBe('ru')
     expect(await overflow(page)).toBe(0)
     expect(await seriousViolations(page)).toEqual([])
     await page.getByRole('button', { name: 'Учётная запись и настройки' }).click()
     await page.getByRole('menuitem', { name: 'English' }).click()
-    await page.getByRole('heading', { level: 1, name: 'Start' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
     await page.getByRole('button', { name: 'Account and settings' }).click()
     expect(complaints).toEqual([])
     await page.getByRole('menuitem', { name: 'Log out' }).click()
