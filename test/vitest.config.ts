@@ -31,7 +31,11 @@ export default defineConfig({
         extends: true,
         test: { name: 'integration', include: integration, maxWorkers: 1, sequence: { groupOrder: 1 }, ...servers },
       },
-      { extends: true, test: { name: 'e2e', include: e2e, maxWorkers: 1, sequence: { groupOrder: 1 }, ...servers } },
+      // Two at once, because a call mostly waits for somebody to finish speaking.
+      {
+        extends: true,
+        test: { name: 'e2e', include: e2e, isolate: true, maxWorkers: 2, sequence: { groupOrder: 2 }, ...servers },
+      },
     ],
     // A line a file: what failed stands at the end of `npm test`, and nobody finds it in thousands of lines.
     slowTestThreshold: 60_000,

@@ -14,13 +14,22 @@ interface ProjectBudget {
 }
 
 const BUDGETS: Record<ProjectName, ProjectBudget> = {
-  unit: { file: 20, total: 300 },
-  integration: { file: 45, total: 700 },
-  e2e: { file: 60, total: 700 },
+  unit: { file: 20, total: 450 },
+  integration: { file: 45, total: 900 },
+  e2e: { file: 60, total: 1100 },
 }
 
 /** Files that may take longer than the others of their project. */
-const FILES: Readonly<Record<string, number>> = {}
+const FILES: Readonly<Record<string, number>> = {
+  'test/control/dashboard/projects.integration.test.ts': 90,
+  'test/control/leads/cycle.integration.test.ts': 60,
+  'test/control/schemathesis.integration.test.ts': 240,
+  'test/e2e/chaos.test.ts': 120,
+  'test/e2e/realtime.test.ts': 120,
+  'test/infra/main.integration.test.ts': 180,
+  'test/media/room/leg-ends.integration.test.ts': 90,
+  'test/sip/srf-suite.integration.test.ts': 120,
+}
 
 /** Machines differ, and a file that waits for a real timer does not get faster on a quick one. */
 const TOLERANCE = 2

@@ -1,6 +1,6 @@
 /**
- * Runs the three projects of test/vitest.config.ts: the unit tests first, then the integration tests and the whole calls
- * side by side. What failed runs once more, alone.
+ * Runs the three projects of test/vitest.config.ts: the whole calls, and beside them, at a lower priority, the unit tests
+ * and then the integration tests. What failed runs once more, alone.
  */
 import { spawn } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
@@ -53,12 +53,17 @@ export async function runTests(options: Options): Promise<Outcome> {
   // Stale entries pile up: the cache is keyed by the content of each source file.
   rmSync(compileCache(options.folder), { recursive: true, force: true })
   const wanted = await projectsWith(options)
-  const runIf = (project: ProjectName, output: 'shown' | 'kept') =>
-    wanted.includes(project) ? runProject(project, output, options) : NOT_RUN
-  const unit = await runIf('unit', 'shown')
-  const [e2e, integration] = await Promise.all([runIf('e2e', 'shown'), runIf('integration', 'kept')])
-  process.stdout.write(integration.output)
-  const runs = [unit, integration, e2e]
+  const run = (project: ProjectName) => runProject(project, project === 'e2e' ? 'shown' : 'kept', options)
+  const inTurn = async (projects: readonly ProjectName[]) => {
+    const done: ProjectRun[] = []
+    for (const project of projects.filter(name => wanted.includes(name))) {
+      const result = await run(project)
+      process.stdout.write(result.output)
+      done.push(result)
+    }
+    return done
+  }
+  const runs = (await Promise.all([inTurn(['e2e']), inTurn(['unit', 'integration'])])).flat()
   const failures = runs.flatMap(run => run.failures)
   if (wanted.length === 0) failures.push({ file: '', test: null, reason: 'No test file matches the arguments.' })
   const times = runs.flatMap(run => run.times)
@@ -76,8 +81,6 @@ export async function runTests(options: Options): Promise<Outcome> {
   if (failures.length === 0 || failures.length > MOST_REPEATED || options.args.length > 0) return outcome
   return repeatAlone(failures, slow, outcome, options)
 }
-
-const NOT_RUN: ProjectRun = { passed: 0, skipped: 0, failures: [], times: [], output: '' }
 
 async function repeatAlone(failures: Failure[], slow: string[], outcome: Outcome, options: Options): Promise<Outcome> {
   const files = [...new Set(failures.map(({ file }) => file))]
@@ -128,7 +131,7 @@ async function runProject(
   const kept: string[] = []
   const code = await vitest(
     command,
-    { full, background: name === 'integration', folder, report },
+    { full, background: output === 'kept', folder, report },
     output === 'kept' ? text => kept.push(text) : undefined,
   )
   const { files, errors } = readReport(report)

@@ -1,4 +1,4 @@
-/** What an adversarial reading of control suspected: each was tried here before it was believed. */
+/** Idempotency, races between requests, and the limits that keep one caller from exhausting what others need. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { revoke } from '../../control/access/keys/service.ts'

@@ -1,4 +1,4 @@
-/** Every operation of the document, sent what nobody should send: the answer is a 4xx problem document, and life goes on. */
+/** Malformed requests to every operation of the OpenAPI document: the answer is a 4xx problem document. */
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { problemCodes } from '../../control/platform/http/problem.ts'

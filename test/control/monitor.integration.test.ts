@@ -1,5 +1,4 @@
 /** People who follow a live call: what their tokens allow, and who is told what. */
-import { dispose } from '@livekit/rtc-node'
 import { TokenVerifier } from 'livekit-server-sdk'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createProject } from '../../control/agents/projects/service.ts'
@@ -50,7 +49,6 @@ describe.skipIf(livekitBinary === null)('following a call', () => {
   afterAll(async () => {
     await Promise.all(readers.map(reader => reader.stop()))
     await rig?.close()
-    await dispose()
   })
 
   test('the token allows what the mode allows, and the engine is told', async () => {

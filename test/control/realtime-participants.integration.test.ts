@@ -1,12 +1,11 @@
-/** What somebody would try who has a token, or a LiveKit that is ill: found in a review, and kept. */
+/** Participants of a LiveKit room who reload, return, are removed or stay too long, and a LiveKit that fails. */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { dispose } from '@livekit/rtc-node'
 import { AccessToken } from 'livekit-server-sdk'
-import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { backgroundDone } from '../../control/platform/jobs/background.ts'
 import { extendCall } from '../../control/telephony/calls/admit.ts'
 import { finish, finishUnanswered } from '../../control/telephony/calls/finish.ts'
@@ -44,8 +43,6 @@ function twist(part: (real: LiveKit) => Partial<LiveKit>): void {
   const real = rig.deps.livekit!
   rig.deps.livekit = { ...real, ...part(real) }
 }
-
-afterAll(() => dispose())
 
 describe.skipIf(livekitBinary === null)('with looks of our own', () => {
   beforeEach(async () => {

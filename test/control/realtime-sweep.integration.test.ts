@@ -1,7 +1,6 @@
 /** Dialogues without a webhook, with two control processes, with an engine or a LiveKit that vanishes. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { dispose } from '@livekit/rtc-node'
-import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { handleEvent } from '../../control/background/engine.ts'
 import { eraseAccount } from '../../control/data/accounts/operator.ts'
 import { createRoomSweep, reconcile } from '../../control/telephony/realtime/look.ts'
@@ -38,7 +37,6 @@ describe.skipIf(livekitBinary === null)('without a webhook', () => {
     await engine?.stop()
     await rig?.close()
   })
-  afterAll(() => dispose())
 
   describe('with the sweep of every day', () => {
     beforeEach(() => setUp())

@@ -1,7 +1,6 @@
 /** Sessions and their dialogues, with a real LiveKit that tells of joins by its webhook. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { dispose } from '@livekit/rtc-node'
 import { TokenVerifier } from 'livekit-server-sdk'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { sweepOld } from '../../control/background/engine.ts'
@@ -42,7 +41,6 @@ describe.skipIf(livekitBinary === null)('a realtime session', () => {
   afterAll(async () => {
     await engine?.stop()
     await rig?.close()
-    await dispose()
   })
 
   test('is an address and a token for one room and one identity, and costs and holds nothing', async () => {

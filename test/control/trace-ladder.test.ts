@@ -1,3 +1,4 @@
+/** The ladder of a SIP trace. */
 import { expect, it } from 'vitest'
 import { ladderOf } from '../../control/telephony/trace/ladder.ts'
 

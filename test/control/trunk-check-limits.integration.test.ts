@@ -1,4 +1,4 @@
-/** A check of a trunk, and addresses of transfers, in the hands of somebody who means no good. */
+/** Rate limits of trunk checks, and addresses that a transfer may not have. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { transferBlocked } from '../../control/agents/projects/transfers.ts'

@@ -1,4 +1,4 @@
-/** What strangers and broken peers send: each has a clear verdict, and nobody else's call notices. */
+/** Invalid input from SIP, RTP, tools and webhook receivers: each is rejected, and no other call notices. */
 import { randomBytes } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'

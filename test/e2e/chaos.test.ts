@@ -11,7 +11,7 @@ const { describe, it } = needs('sipp')
 
 const full = inject('full')
 const given = inject('chaosSeed')
-const SIZE = full ? { stormMs: 45_000, blows: 16 } : { stormMs: 16_000, blows: 6 }
+const SIZE = full ? { stormMs: 45_000, blows: 16 } : { stormMs: 10_000, blows: 4 }
 const SEEDS = given !== null ? [given] : full ? Array.from({ length: 10 }, (_, n) => 1001 + n) : [7]
 const LIMIT_MS = 600_000
 

@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import { RoomServiceClient } from 'livekit-server-sdk'
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
 import { SESSION_COOKIE } from '../../control/access/authentication/authenticate.ts'
 import { openSession as openDashboard } from '../../control/access/sessions/sessions.ts'
 import { chromiumPath, openBrowser, type TestBrowser, type TestPage } from '../support/chromium.ts'
@@ -228,6 +228,7 @@ describe.skipIf(!canRun)('a live call in the dashboard', () => {
   })
 
   it('shows what came from outside as text, in Russian and the dark on a narrow screen', {
+    skip: !inject('full'),
     timeout: 400_000,
   }, async () => {
     answer = XSS[0]!
@@ -268,7 +269,7 @@ describe.skipIf(!canRun)('a live call in the dashboard', () => {
     expect(unexpected(complaints)).toEqual([])
   })
 
-  it('is refused in words, with the way to mend it', { timeout: 200_000 }, async () => {
+  it('is refused in words, with the way to mend it', { skip: !inject('full'), timeout: 200_000 }, async () => {
     const stranger = '+14155550179'
     await owner.rest('POST', '/do-not-call', { phone: stranger })
     const { page } = await openPage('/calls')

@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
 import { setSubscription } from '../../control/access/accounts/service.ts'
 import { SESSION_COOKIE } from '../../control/access/authentication/authenticate.ts'
 import { openSession as openDashboard } from '../../control/access/sessions/sessions.ts'
@@ -186,7 +186,7 @@ describe.skipIf(!canRun)('the talk panel', () => {
     ])
   })
 
-  it('says why there is no dialogue, and where to go', { timeout: 300_000 }, async () => {
+  it('says why there is no dialogue, and where to go', { skip: !inject('full'), timeout: 300_000 }, async () => {
     const owner = await stack.owner({ trunk: { port: 5999 }, money: '1' })
     const refused = await openPanel(owner, { permissions: [] })
     await button(refused.page, 'Start call').click()
@@ -209,7 +209,10 @@ describe.skipIf(!canRun)('the talk panel', () => {
     await alert.getByRole('link', { name: 'Edit project' }).waitFor()
   })
 
-  it('says that the agent was lost, and begins anew when it is back', { timeout: 300_000 }, async () => {
+  it('says that the agent was lost, and begins anew when it is back', {
+    skip: !inject('full'),
+    timeout: 300_000,
+  }, async () => {
     const owner = await stack.owner({ trunk: { port: 5999 }, project: { greeting: GREETING } })
     const { page } = await openPanel(owner)
     await button(page, 'Start call').click()

@@ -1,6 +1,6 @@
 /** Limits of time and money: nobody talks on credit, and who is cut off is told so. */
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect } from 'vitest'
+import { afterAll, beforeAll, expect, inject } from 'vitest'
 import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { expectCost, expectHeard, expectSettled, expectWebhook, WORD_ERRORS } from '../support/stack-checks.ts'
@@ -113,7 +113,10 @@ describe.concurrent('limits', () => {
     await expectSettled(stack, owner)
   })
 
-  it('money for one minute: a spoken goodbye before it is over', { timeout: 300_000 }, async () => {
+  it('money for one minute: a spoken goodbye before it is over', {
+    skip: !inject('full'),
+    timeout: 300_000,
+  }, async () => {
     const sentences = [
       'The garden needs a lot of water in the summer.',
       'The apples are almost ripe in the old orchard.',

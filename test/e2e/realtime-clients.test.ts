@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, inject, it } from 'vitest'
 import { readConfig } from '../../infra/config/config.ts'
 import { demoLines } from '../../infra/demo/script.ts'
 import { findPackages, LIVEKIT_CLIENT, withPackages } from '../../infra/tools/python.ts'
@@ -93,7 +93,7 @@ it.skipIf(!livekitBinary || python === null)(
   },
 )
 
-it.skipIf(!livekitBinary || chromiumPath === null)(
+it.skipIf(!livekitBinary || chromiumPath === null || !inject('full'))(
   'a page with a microphone holds a dialogue and shows its transcript',
   {
     timeout: 120_000,

@@ -1,4 +1,4 @@
-/** What leaves the machine, and what may come in: logs without talk, addresses that only look public, settings. */
+/** Guards of the process: logs without transcripts, addresses that are not public, limits of fetches, settings. */
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createHole } from 'node:net'

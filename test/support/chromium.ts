@@ -1,9 +1,12 @@
-/** The system's Chromium, with a microphone that hears a file. One browser for a test file: it takes a second to start. */
-import { type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+/** The system's Chromium, with a microphone that hears a file. It takes a second to start. */
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { findChromium } from '../../infra/setup/prepare.ts'
 
 /** Null: the tests of pages are skipped; `npm test` has told so. */
 export const chromiumPath = findChromium()
+
+/** A microphone that hears nothing. */
+export const NO_MICROPHONE = '/dev/null'
 
 export interface TestBrowser {
   /** In a profile of its own. */
@@ -25,16 +28,8 @@ export interface TestPage {
  * has the permission `microphone`, and are refused otherwise.
  */
 export async function openBrowser({ microphone }: { microphone: string }): Promise<TestBrowser> {
-  if (chromiumPath === null) throw new Error('Chromium is not here: run `npm test` once')
-  const browser = await chromium.launch({
-    executablePath: chromiumPath,
-    args: [
-      '--no-sandbox', // it refuses to run as root with one
-      '--allow-loopback-in-peer-connection', // a machine without a network has no other address
-      '--use-fake-device-for-media-stream',
-      `--use-file-for-fake-audio-capture=${microphone}%noloop`,
-    ],
-  })
+  const shared = microphone === NO_MICROPHONE
+  const browser = await (shared ? sharedBrowser() : launch(microphone))
   return {
     async open(url, options = {}) {
       const context = await browser.newContext({ locale: 'en-US', permissions: ['microphone'], ...options })
@@ -55,6 +50,30 @@ export async function openBrowser({ microphone }: { microphone: string }): Promi
       await page.goto(url)
       return { page, complaints, requests, close: () => context.close() }
     },
-    close: () => browser.close(),
+    close: async () => {
+      if (!shared) await browser.close()
+    },
   }
+}
+
+let silent: Promise<Browser> | null = null
+
+/** One for all files of a worker; it ends with the worker. */
+async function sharedBrowser(): Promise<Browser> {
+  silent ??= launch(NO_MICROPHONE)
+  if (!(await silent).isConnected()) silent = launch(NO_MICROPHONE)
+  return silent
+}
+
+function launch(microphone: string): Promise<Browser> {
+  if (chromiumPath === null) throw new Error('Chromium is not here: run `npm test` once')
+  return chromium.launch({
+    executablePath: chromiumPath,
+    args: [
+      '--no-sandbox', // it refuses to run as root with one
+      '--allow-loopback-in-peer-connection', // a machine without a network has no other address
+      '--use-fake-device-for-media-stream',
+      `--use-file-for-fake-audio-capture=${microphone}%noloop`,
+    ],
+  })
 }

@@ -168,7 +168,7 @@ async function start(
   if (!speech.hears) throw new Error('the speech models are not installed: run `npm start` once')
   const sip = { host: HOST, port: Number(sipServer.listen[0]!.split(':').at(-1)) }
 
-  const rtpMin = 18_000 + RTP_PORTS * randomInt(35 - size.engines)
+  const rtpMin = 18_000 + RTP_PORTS * (firstRange() + randomInt(RANGES - size.engines))
   const rtp = { min: rtpMin, max: rtpMin + RTP_PORTS * size.engines - 1 }
   const env: Record<string, string> = {
     PARLEY_HOME: folder,
@@ -250,6 +250,15 @@ function startSignalling({ sip, logLevel, ...options }: Signalling) {
   const program = inject('drachtio')
   if (program !== null) return startDrachtio({ program, sip, ...options })
   return startSipServer({ ...options, listen: [`udp:${sip}`, `tcp:${sip}`], logLevel })
+}
+
+/** Ranges of `RTP_PORTS` for each worker that may run a stack beside others. */
+const RANGES = 11
+
+/** Two workers of e2e and one of integration run side by side. */
+function firstRange(): number {
+  const worker = inject('project') === 'e2e' ? Number(process.env['VITEST_POOL_ID'] ?? 1) % 2 : 2
+  return RANGES * worker
 }
 
 let phones = 0

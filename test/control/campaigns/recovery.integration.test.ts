@@ -1,4 +1,4 @@
-/** What was found when campaigns were read with the eyes of who pays for them. */
+/** Campaigns whose process died in the middle of a step; pace, window and spending limit of those that go on. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startControl } from '../../../control/app.ts'
 import { createReaper, handleEvent } from '../../../control/background/engine.ts'

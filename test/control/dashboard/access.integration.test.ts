@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
 import { fund, toUnits } from '../../../control/billing/money.ts'
 import { startWorkers, type Workers } from '../../../control/platform/jobs/jobs.ts'
 import { finish } from '../../../control/telephony/calls/finish.ts'
@@ -356,7 +356,7 @@ describe.skipIf(chromiumPath === null)('every page here', () => {
     }
   })
 
-  it('is usable in Russian, in the dark, on a narrow screen', async () => {
+  it('is usable in Russian, in the dark, on a narrow screen', { skip: !inject('full') }, async () => {
     const opened = await open('/access', narrow)
     const { page, call, complaints } = opened
     await call('POST', '/keys', { name: 'Очень длинное имя ключа для проверки', scopes: ['read', 'write'] })

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
 import { type Control, startControl } from '../../../control/app.ts'
 import type { CallRecord, RecordingInfo } from '../../../media/contract/messages.ts'
 import { recordingKey } from '../../../media/contract/recordings.ts'
@@ -274,7 +274,7 @@ describe.skipIf(chromiumPath === null)('the pages of calls', () => {
     expect(faults(visit)).toEqual([])
   })
 
-  it('speaks Russian in the dark on a narrow screen', async () => {
+  it('speaks Russian in the dark on a narrow screen', { skip: !inject('full') }, async () => {
     const owner = await customer()
     const [good, bad] = [await place(owner), await place(owner)]
     await end(owner, good, { ...talked, recording: await store(owner, good, tones()) })

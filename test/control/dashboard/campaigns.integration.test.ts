@@ -1,7 +1,7 @@
 /** Campaigns in the browser: from a list in windows-1251 to the results, with calls that an engine places and ends. */
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
 import { type Control, startControl } from '../../../control/app.ts'
 import type { SkipReason, WaitReason } from '../../../control/outreach/campaigns/policy.ts'
 import type { ContactStatus } from '../../../control/outreach/campaigns/types.ts'
@@ -360,7 +360,9 @@ describe.skipIf(chromiumPath === null)('a campaign in the browser', () => {
     expect((await rest(address, owner.cookie, 'GET', `/campaigns/${other.id}`)).status).toBe(404)
   })
 
-  it('shows text from outside as text, in Russian, in the dark, on a narrow screen', async () => {
+  it('shows text from outside as text, in Russian, in the dark, on a narrow screen', {
+    skip: !inject('full'),
+  }, async () => {
     const owner = await createOwner()
     const evil = [
       '<img src=x onerror="window.pwned=1">',

@@ -1,7 +1,7 @@
 /** Contacts and the do-not-call list in the browser. */
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, inject, it } from 'vitest'
 import { finish } from '../../../control/telephony/calls/finish.ts'
 import { chromiumPath, type TestPage } from '../../support/chromium.ts'
 import { dashboardRig, overflow, rest, screenshot, seriousViolations, shown, signUp } from '../../support/dashboard.ts'
@@ -140,7 +140,9 @@ describe.skipIf(chromiumPath === null)('contacts in the browser', () => {
     expect(faults(opened)).toEqual([])
   })
 
-  it('show text from outside as text, in Russian, in the dark, on a narrow screen', async () => {
+  it('show text from outside as text, in Russian, in the dark, on a narrow screen', {
+    skip: !inject('full'),
+  }, async () => {
     const owner = await createOwner()
     const [img, script, link] = [
       '<img src=x onerror="window.pwned=1">',

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, inject, it } from 'vitest'
 import { createSearcher } from '../../../control/outreach/leads/job.ts'
 import type { LeadParts } from '../../../control/outreach/leads/vocabulary/types.ts'
 import { startWorkers } from '../../../control/platform/jobs/jobs.ts'
@@ -294,7 +294,7 @@ describe.skipIf(chromiumPath === null)('every page here', () => {
     expect(await page.evaluate('window.pwned')).toBeUndefined()
   })
 
-  it('is usable in Russian, in the dark, on a narrow screen', async () => {
+  it('is usable in Russian, in the dark, on a narrow screen', { skip: !inject('full') }, async () => {
     find({ sources: [fakeSource(candidates(2))] })
     const opened = await open('/leads', {
       locale: 'ru-RU',

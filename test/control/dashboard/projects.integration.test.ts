@@ -1,6 +1,6 @@
 /** The project editor in a real browser, against a real control: what is typed there is what REST has afterwards. */
 import type { Page } from 'playwright-core'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, inject, it } from 'vitest'
 import { createIndexer } from '../../../control/knowledge/indexing.ts'
 import { installQueues, startWorkers } from '../../../control/platform/jobs/jobs.ts'
 import { chromiumPath, type TestBrowser } from '../../support/chromium.ts'
@@ -298,7 +298,7 @@ describe.skipIf(chromiumPath === null)('the editor', () => {
     expect(complaints.filter(one => !/status of 422/.test(one))).toEqual([])
   })
 
-  it('asks before what was typed is lost', async () => {
+  it('asks before what was typed is lost', { skip: !inject('full') }, async () => {
     const { page, saved } = await editor()
     await page.getByRole('textbox', { name: 'Prompt' }).fill('Changed')
     await tab(page, 'Tools')
@@ -324,7 +324,9 @@ describe.skipIf(chromiumPath === null)('the editor', () => {
     expect((await saved()).prompt).toBe('Changed again')
   })
 
-  it('sends only what was changed here, and takes over what was changed elsewhere', async () => {
+  it('sends only what was changed here, and takes over what was changed elsewhere', {
+    skip: !inject('full'),
+  }, async () => {
     const { page, saved, ask, path } = await editor()
     await page.getByRole('textbox', { name: 'Prompt' }).fill('Mine')
     await page.getByRole('textbox', { name: 'Disclosure' }).fill('Mine too')
@@ -460,7 +462,7 @@ describe.skipIf(chromiumPath === null)('numbers', () => {
 })
 
 describe.skipIf(chromiumPath === null)('every tab', () => {
-  it('speaks Russian in the dark on a narrow screen', async () => {
+  it('speaks Russian in the dark on a narrow screen', { skip: !inject('full') }, async () => {
     const viewport = { width: 380, height: 800 }
     const { page, complaints } = await editor(
       {

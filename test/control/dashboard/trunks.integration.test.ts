@@ -1,5 +1,5 @@
 /** Trunks in the dashboard, against a carrier that speaks real SIP: added, examined, registered, bound, heard of by REST. */
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it, vi } from 'vitest'
 import { type Control, startControl } from '../../../control/app.ts'
 import type { EngineBus } from '../../../media/bus/engine-bus.ts'
 import type { SipMessage, SipRequest } from '../../../sip/text/message.ts'
@@ -372,7 +372,7 @@ describe.skipIf(chromiumPath === null)('what others have written', () => {
     'javascript:window.pwned=1',
   ]
 
-  it('is shown as text, in Russian, in the dark and on a narrow screen', async () => {
+  it('is shown as text, in Russian, in the dark and on a narrow screen', { skip: !inject('full') }, async () => {
     const owner = await newOwner()
     const project = await projectOf(owner)
     expect((await owner.rest('PATCH', `/projects/${project.id}`, { name: evil[0] })).status).toBe(200)

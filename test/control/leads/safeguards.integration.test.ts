@@ -1,4 +1,4 @@
-/** Lead search as an attacker, a customer who pays for each lead, and a person who does not want to be called look at it. */
+/** Lead search: a company is paid for once, excluded numbers stay hidden, text from strangers is untrusted. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { identityOf } from '../../../control/outreach/leads/enrich/dedupe.ts'
 import { createEnricher, weigh } from '../../../control/outreach/leads/enrich/enricher.ts'

@@ -4,7 +4,6 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { dispose } from '@livekit/rtc-node'
 import { RoomServiceClient, WebhookReceiver } from 'livekit-server-sdk'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { readConfig } from '../../../infra/config/config.ts'
@@ -19,8 +18,6 @@ import { until } from '../../support/world.ts'
 
 const tone = (ms: number) =>
   Int16Array.from({ length: (ROOM_RATE * ms) / 1000 }, (_, i) => 8000 * Math.sin((2 * Math.PI * 440 * i) / ROOM_RATE))
-
-afterAll(() => dispose())
 
 describe('a held port', () => {
   it('turns callers away, is nobody else’s, and is free again when it is released', async () => {

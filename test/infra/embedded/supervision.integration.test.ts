@@ -1,4 +1,4 @@
-/** Supervision at its edges: stopped in the middle of a restart, a data folder of an interrupted first start. */
+/** Supervision of child processes: stop during a restart, unwritable logs, an interrupted first start. */
 import { spawn } from 'node:child_process'
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** What a stranger found in the conversation: calls that never end, silence, lost words, and work that grows. */
+/** Conversations in which a tool, the voice or the model stalls: no call hangs, and no words are lost. */
 import { describe, expect, it } from 'vitest'
 import { endpointMs } from '../../../media/agent/endpointing.ts'
 import { createSplitter } from '../../../media/agent/sentences.ts'

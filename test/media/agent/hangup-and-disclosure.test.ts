@@ -1,4 +1,4 @@
-/** What a caller must never meet: an agent that is silent for good, hangs up on words, or hides that it is a machine. */
+/** When the agent hangs up, what it says when the model or a tool fails, and that it discloses itself. */
 import { describe, expect, it } from 'vitest'
 import { Conversation } from '../../../media/agent/conversation.ts'
 import { MODEL_SILENT_MS } from '../../../media/agent/reply.ts'

@@ -1,4 +1,4 @@
-/** Models and callers as they are on a bad day: the call goes on, or ends politely. */
+/** Speech-to-text, voices and models that fail, and unusual callers: the call goes on or ends politely. */
 import { describe, expect, it } from 'vitest'
 import type { Stt, Tts } from '../../../media/ports/speech.ts'
 import { answering, call, openTalk, text, toolPlan } from '../../fakes/conversation.ts'

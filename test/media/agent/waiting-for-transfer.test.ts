@@ -1,4 +1,4 @@
-/** A caller who waits for somebody for long, and talks meanwhile. */
+/** A caller who talks while a transfer rings. */
 import { expect, it } from 'vitest'
 import { call, openTalk, text } from '../../fakes/conversation.ts'
 

@@ -1,4 +1,4 @@
-/** What Redis may do to an engine: be away, say no, hold what is no JSON. */
+/** The bus while Redis is away, refuses a command or holds what is no JSON. */
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { describe, expect, inject, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** Inbound calls that wait for control have a place already, and are waited for at the end. */
+/** Admission of inbound calls: room for calls that wait for control, and draining. */
 import { describe, expect, it } from 'vitest'
 import { type CallManagerOptions, openCallManager } from '../../../media/call/call-manager.ts'
 import type { EarlySound, InboundOffer } from '../../../media/ports/inbound.ts'

@@ -1,4 +1,4 @@
-/** A caller who puts the call on hold and forgets it: nothing is pulled, nothing comes; only limits and money end it. */
+/** A caller who holds the call and never resumes: only limits and money end it. */
 import { expect, it } from 'vitest'
 import type { EngineBus } from '../../../media/bus/engine-bus.ts'
 import { Call, type CallDeps } from '../../../media/call/call.ts'

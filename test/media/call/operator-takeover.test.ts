@@ -1,4 +1,4 @@
-/** Whole calls with an operator and somebody the caller is given to: who hears whom, and who is not called any more. */
+/** Calls with an operator and a transfer at once: who hears whom, and who is no longer called. */
 import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
 import type { EngineBus } from '../../../media/bus/engine-bus.ts'

@@ -1,4 +1,4 @@
-/** Transfers where they go wrong: who is left in silence, who hears whom, whose line stays open. */
+/** Transfers that fail: nobody is left in silence, and no leg stays open. */
 import { describe, expect, it } from 'vitest'
 import { Transfers } from '../../../media/call/transfers.ts'
 import type { CallEventBody } from '../../../media/contract/messages.ts'

@@ -1,4 +1,4 @@
-/** Words that are easily taken for others: each of these once cost somebody a booking, a call or a number for ever. */
+/** Phrases that the scripted model must not confuse: consent, farewells, numbers and names. */
 
 import { describe, expect, it } from 'vitest'
 import { findNumbers, tokenize } from '../../../media/models/scripted/numbers.ts'

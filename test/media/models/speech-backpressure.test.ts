@@ -1,4 +1,4 @@
-/** What recognisers make up, and a speech process that no longer reads. */
+/** Transcripts that Whisper invents of noise, and a speech process that stops reading. */
 import { createServer, type Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { createSpeechClient } from '../../../media/models/speech/client.ts'

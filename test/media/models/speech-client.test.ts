@@ -1,4 +1,4 @@
-/** The client and a speech process that hangs: nobody waits for ever, and one call's long text is no harm to others. */
+/** The speech client and a speech process that hangs: every request ends, and no call delays others. */
 import { createServer, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createSpeechClient } from '../../../media/models/speech/client.ts'

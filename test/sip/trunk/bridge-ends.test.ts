@@ -1,4 +1,4 @@
-/** Bridged calls that end from the middle: neither line stays open, and the record says why. */
+/** Bridged calls that end on one side: no leg stays open, and the record says why. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { EndedReason } from '../../../media/contract/messages.ts'
 import { headerOf, type SipRequest } from '../../../sip/text/message.ts'

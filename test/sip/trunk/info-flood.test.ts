@@ -1,4 +1,4 @@
-/** A far end that sends far more than a person can do. */
+/** A peer that sends DTMF by INFO faster than a person can press keys. */
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { Caller, type Peer } from '../peer.ts'
 import { Bench, Ear, FarMedia, trunkPlan } from './bench.ts'

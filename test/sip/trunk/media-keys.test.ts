@@ -1,4 +1,4 @@
-/** Keys of the sound on their way: where they must not stay, and by which ways they must not go. */
+/** SRTP keys are in no trace and no log, and never leave without encryption. */
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { Examiner } from '../../../sip/trunk/diagnosis/check.ts'

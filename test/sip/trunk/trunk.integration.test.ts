@@ -3,13 +3,14 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Leg } from '../../../media/ports/leg.ts'
 import { headerOf, type SipRequest } from '../../../sip/text/message.ts'
 import { lacks } from '../../support/needs.ts'
+import { until } from '../../support/world.ts'
 import { Caller, type Peer, reply } from '../peer.ts'
 import { audioPort, Bench, callPlan, Ear, FarMedia, trunkPlan } from './bench.ts'
 
@@ -519,10 +520,15 @@ describe.skipIf(lacks('sipp'))('with sipp', () => {
     return port
   }
 
+  /** By the kernel's table, so that sipp gets no message that it did not ask for. */
+  const listens = (port: number) =>
+    readFileSync('/proc/net/udp', 'utf8').includes(`:${port.toString(16).toUpperCase().padStart(4, '0')} `)
+
   it('as the one called', async () => {
     const port = await freePort()
     const uas = sipp('-sn', 'uas', '-p', String(port), '-m', '1')
     const exit = once(uas, 'exit')
+    await until(() => listens(port), 'sipp to listen')
     const { result } = bench.dial({ port } as Peer)
     const outcome = await result
     expect(outcome).toMatchObject({ ok: true })

@@ -1,4 +1,4 @@
-/** Sites that mean harm, or behave as if they did: each ends in a clear error, or costs no more than was agreed. */
+/** Malicious and broken sites: each ends in a clear error or stays within the limits of a crawl. */
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { crawlSite } from '../../../../control/knowledge/crawl/crawl.ts'
