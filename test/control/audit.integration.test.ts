@@ -1,4 +1,4 @@
-/** Who did what: written before it is done, by whichever door, and changed by nobody. */
+/** Audit entries: written before the operation runs, for every channel, and never changed. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { audited, sweepAuditEntries } from '../../control/access/audit/service.ts'
 import { openSession } from '../../control/access/sessions/sessions.ts'
@@ -14,7 +14,7 @@ interface Entry {
   id: string
   actor: string
   actor_id: string | null
-  door: string
+  channel: string
   address: string | null
   operation: string
   resource: string | null
@@ -52,9 +52,16 @@ test('a key, a session and a tool each stand there with what they did, from wher
     payload: message,
   })
   const [key] = await control.deps.sql`select id from api_keys where owner_id = ${owner.ownerId}`
-  const byKey = { actor: 'key', actor_id: key!['id'], door: 'rest', address: '127.0.0.1', outcome: 'done', code: null }
+  const byKey = {
+    actor: 'key',
+    actor_id: key!['id'],
+    channel: 'rest',
+    address: '127.0.0.1',
+    outcome: 'done',
+    code: null,
+  }
   expect(await log(owner)).toMatchObject([
-    { ...byKey, door: 'mcp', operation: 'update_project', resource: owner.projectId },
+    { ...byKey, channel: 'mcp', operation: 'update_project', resource: owner.projectId },
     {
       ...byKey,
       actor: 'session',
@@ -106,7 +113,7 @@ test('log-ins, passwords and their resets stand there too', async () => {
     ['log_in', 'done', null],
     ['sign_up', 'done', null],
   ])
-  expect(body.items.map((item: Entry) => item.door)).toEqual(Array(6).fill('auth'))
+  expect(body.items.map((item: Entry) => item.channel)).toEqual(Array(6).fill('auth'))
   const rows = await control.deps.sql`select audit_log::text as row from audit_log where owner_id = ${ownerId}`
   expect(JSON.stringify(rows)).not.toMatch(/audited@|long/)
 })
@@ -151,7 +158,7 @@ test('what is begun is written down, also when it never ends; what cannot be wri
   const { deps } = control
   const owner = await createTenant(control)
   const entry = {
-    ...{ actor: 'key' as const, actor_id: null, door: 'rest' as const, address: null },
+    ...{ actor: 'key' as const, actor_id: null, channel: 'rest' as const, address: null },
     ...{ operation: 'place_call', resource: null, request_id: null },
   }
   const started = Promise.withResolvers<void>()

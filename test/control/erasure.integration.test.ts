@@ -277,8 +277,8 @@ test('a person who deletes the account is out at once, and forgotten when the la
   await handleEvent(deps, { ...event, seq: 1, type: 'call.ended', record: record() })
   await erase()
   expect(await tablesWith([person.phone, person.name])).toEqual([])
-  expect(await deps.sql`select actor, door, operation from audit_log where owner_id = ${owner.ownerId}`).toEqual([
-    { actor: 'person', door: 'auth', operation: 'delete_account' },
+  expect(await deps.sql`select actor, channel, operation from audit_log where owner_id = ${owner.ownerId}`).toEqual([
+    { actor: 'person', channel: 'auth', operation: 'delete_account' },
   ])
   await erase() // a job that is delivered twice
 })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { actors, doors, outcomes } from '../../platform/http/audit-log.ts'
+import { actors, channels, outcomes } from '../../platform/http/audit-log.ts'
 import { paging } from '../../platform/http/paging.ts'
 import { isCursor } from './service.ts'
 
@@ -24,7 +24,7 @@ export const AuditEntryView = z
     at: z.string(),
     actor: z.enum(actors).describe('`person`: by password or by the code of a mail; `operator`: of this installation'),
     actor_id: z.uuid().nullable().describe('Of the key or the session'),
-    door: z.enum(doors).describe('`auth`: log-in and the like; `admin`: the operator'),
+    channel: z.enum(channels).describe('`auth`: log-in and the like; `admin`: the operator'),
     address: z.string().nullable().describe('Of the network that it came from'),
     operation: z.string(),
     resource: z.string().nullable().describe('Id or name of what it was done to, unless that is a number of a person'),

@@ -61,7 +61,7 @@ export async function noteDone(db: Db, deps: Pick<Deps, 'clock'>, ownerId: strin
 
 /** Who enters the account or leaves it. */
 export const entering = (operation: string, { id, ip }: { id: string; ip: string }): AuditEntry => ({
-  ...{ actor: 'person', actor_id: null, door: 'auth', address: ip },
+  ...{ actor: 'person', actor_id: null, channel: 'auth', address: ip },
   ...{ operation, resource: null, request_id: id },
 })
 

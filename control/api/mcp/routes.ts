@@ -142,7 +142,7 @@ async function run(
   const { input, extras, idempotencyKey } = parse(args)
   const { status, body, replayed } = await operation.run(caller, input, {
     ...{ extras, idempotencyKey, requestId, address },
-    ...{ door: 'mcp', traceparent: span?.traceparent ?? null },
+    ...{ channel: 'mcp', traceparent: span?.traceparent ?? null },
   })
   if (status >= 400) return failed(body)
   // As REST serialises it: fields that are not published do not leave here either. A replay is what was answered then.

@@ -50,7 +50,7 @@ export async function listAccounts(deps: Pick<Deps, 'sql' | 'clock'>): Promise<L
 
 /** At a terminal of the installation. */
 export const byOperator = (operation: string): AuditEntry => ({
-  ...{ actor: 'operator', actor_id: null, door: 'admin', address: null },
+  ...{ actor: 'operator', actor_id: null, channel: 'admin', address: null },
   ...{ operation, resource: null, request_id: null },
 })
 const OPERATOR = byOperator('delete_account')

@@ -1,7 +1,7 @@
 /** What an entry of the audit log holds. */
 
 export const actors = ['key', 'session', 'person', 'operator'] as const
-export const doors = ['rest', 'mcp', 'auth', 'admin'] as const
+export const channels = ['rest', 'mcp', 'auth', 'admin'] as const
 export const outcomes = ['done', 'replayed', 'refused', 'failed'] as const
 export type Outcome = (typeof outcomes)[number]
 
@@ -10,7 +10,7 @@ export interface AuditEntry {
   actor: (typeof actors)[number]
   /** Of the key or the session. */
   actor_id: string | null
-  door: (typeof doors)[number]
+  channel: (typeof channels)[number]
   /** Of the network; null at the operator's own terminal. */
   address: string | null
   operation: string

@@ -102,7 +102,7 @@ export interface RunOptions {
   idempotencyKey: string | null
   requestId: string
   /** Where it came in, and from where: for the audit log. */
-  door: 'rest' | 'mcp'
+  channel: 'rest' | 'mcp'
   address: string
   extras?: unknown
   traceparent?: string | null

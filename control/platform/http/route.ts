@@ -81,7 +81,7 @@ function auditedRun(
   const { keyId, sessionId, ownerId } = caller
   const entry: AuditEntry = {
     ...(keyId === null ? { actor: 'session', actor_id: sessionId } : { actor: 'key', actor_id: keyId }),
-    ...{ door: options.door, address: options.address, operation: id, request_id: options.requestId },
+    ...{ channel: options.channel, address: options.address, operation: id, request_id: options.requestId },
     resource: namedBy(url, input.params),
   }
   return log.audited(ownerId, entry, () => carryOut(caller, input, options), toldOf)
@@ -116,7 +116,7 @@ async function runOver<P, B>(
     return await operation.run(
       caller,
       { params, query, body },
-      { idempotencyKey, requestId, door: 'rest', address, traceparent: span?.traceparent ?? null },
+      { idempotencyKey, requestId, channel: 'rest', address, traceparent: span?.traceparent ?? null },
     )
   } finally {
     await received?.discard()

@@ -6,7 +6,7 @@ import { describe, expect, inject, it } from 'vitest'
 import { insertAuditEntry } from '../../../control/access/audit/sql.ts'
 import { giveLogin } from '../../../control/access/login/login.ts'
 import { numbersGoFirst, patchOf, shortenedBy, valuesOf } from '../../../control/dashboard/page/data/terms.ts'
-import { actors, doors, outcomes } from '../../../control/platform/http/audit-log.ts'
+import { actors, channels, outcomes } from '../../../control/platform/http/audit-log.ts'
 import { uuidv7 } from '../../../control/platform/ids.ts'
 import { finish } from '../../../control/telephony/calls/finish.ts'
 import { commands } from '../../../infra/admin/commands.ts'
@@ -270,7 +270,7 @@ describe.skipIf(chromiumPath === null)('one thing is deleted', () => {
 })
 
 describe.skipIf(chromiumPath === null)('who did what', () => {
-  const entry = { actor: 'session', actor_id: null, door: 'rest', address: '203.0.113.7' } as const
+  const entry = { actor: 'session', actor_id: null, channel: 'rest', address: '203.0.113.7' } as const
 
   it('is told in words, by operation, page by page', async () => {
     const owner = await createOwner()
@@ -390,7 +390,7 @@ describe('words', () => {
     expect(logged.length).toBeGreaterThan(60)
     have(words.operations, logged)
     have(words.audit.actors, actors)
-    have(words.audit.doors, doors)
+    have(words.audit.channels, channels)
     have(words.audit.outcomes, [...outcomes, 'open'])
     have(words.forget.kinds, components.schemas.Erasure.properties.mentions.items.properties.kind.enum)
   })

@@ -113,11 +113,11 @@ function Who({ entry: { actor, actor_id } }: { entry: AuditEntry }) {
   )
 }
 
-function From({ entry: { door, address } }: { entry: AuditEntry }) {
+function From({ entry: { channel, address } }: { entry: AuditEntry }) {
   const { t } = useTranslation('data')
   return (
     <>
-      {t(`audit.doors.${door}`)}
+      {t(`audit.channels.${channel}`)}
       {address && (
         <Text size="xs" c="dimmed">
           {address}
