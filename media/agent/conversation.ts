@@ -436,7 +436,7 @@ export class Conversation implements AgentSession {
     // Silence during a hold does not count as unanswered.
     if (nowMs - this.#tickedMs > HELD_MS) this.#turn = { ...this.#turn, quietSinceMs: nowMs }
     this.#tickedMs = nowMs
-    this.#listenForMachine(nowMs)
+    this.#detectMachine(nowMs)
     if (this.#turn.caller && nowMs - this.#lastWindowMs > NO_SOUND_MS) {
       this.#feed({ type: 'voice', voiced: false, atMs: nowMs, windowMs: 0, loudMs: this.#loudness.lastMs })
     }
@@ -445,7 +445,7 @@ export class Conversation implements AgentSession {
     this.#answers.tick(nowMs, this.#speechOutput.active || (caller !== null && !caller.wordless))
   }
 
-  #listenForMachine(nowMs: number): void {
+  #detectMachine(nowMs: number): void {
     this.#opening?.tick(nowMs)
     if (!this.#opening) return
     this.#answeredBy = this.#opening.answeredBy

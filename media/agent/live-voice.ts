@@ -21,7 +21,7 @@ export interface LiveFrame {
   ulaw: Uint8Array | null
 }
 
-/** What was played of an answer. */
+/** The played part of an answer. */
 export interface LiveSpoken {
   text: string
   heardText: string

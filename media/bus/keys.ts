@@ -67,7 +67,7 @@ export const LEASE_MS = 60_000
 export const LEASE_RENEW_MS = 15_000
 export const HEARTBEAT_MS = 2000
 export const HEARTBEAT_TTL_MS = 7000
-/** How long handled events are kept for followers of live calls. They contain what was said, hence the short time. */
+/** Milliseconds for which handled events are kept for followers. They contain what was said, hence the short time. */
 export const EVENTS_KEPT_MS = 10 * 60_000
 export const DEAD_EVENTS_KEPT_MS = 7 * 24 * 3600 * 1000
 const CLAIM_KEPT_MS = 24 * 3600 * 1000

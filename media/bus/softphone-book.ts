@@ -11,7 +11,7 @@ import type { Log } from '../shared/log.ts'
 import type { BusKeys } from './keys.ts'
 import { readNew } from './streams.ts'
 
-/** How long a softphone's state is kept after its last registration: 90 days. */
+/** Milliseconds for which a softphone's state is kept after its last registration: 90 days. */
 const STATE_KEPT_MS = 90 * 24 * 3600 * 1000
 const MOST_BANS = 1000
 const CHANGES_KEPT = 100

@@ -53,7 +53,7 @@ const RANK = { none: 0, margin: 1, plenty: 2 } as const
 export type AtServer = Places & Partial<Pick<Heartbeat, 'signalling' | 'open'>>
 
 /**
- * Whether this engine should accept inbound calls: unless an accepting engine at the same SIP server has more capacity.
+ * Returns true when this engine should accept inbound calls: unless an accepting engine at the same SIP server has more capacity.
  * An accepting engine announces that it will drain before it reads the others' state, and continues when none of them
  * is better. So of engines that would drain at the same time at least one knows of the rest, and callers are always
  * answered.
@@ -69,7 +69,7 @@ const isMissed = (own: AtServer, others: readonly AtServer[]): boolean =>
 const openWith = (own: AtServer, others: readonly AtServer[]): readonly AtServer[] =>
   others.filter(({ signalling, open }) => open === true && signalling === own.signalling)
 
-/** Whether the SIP server sends calls to this engine; `sinceMs` is a time of any monotonic clock. */
+/** `open`: the SIP server sends calls to this engine; `sinceMs` is a time of any monotonic clock. */
 export interface Door {
   readonly open: boolean
   readonly sinceMs: number

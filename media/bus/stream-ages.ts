@@ -1,4 +1,4 @@
-/** How long messages have been waiting on the bus, by Redis' clock. */
+/** Measures how long messages have been waiting on the bus, by Redis' clock. */
 import type { Redis } from 'ioredis'
 import { busKeys } from './keys.ts'
 

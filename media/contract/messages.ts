@@ -155,7 +155,7 @@ export const CallRecord = z.object({
   latency: z.object({ p50_ms: z.int().nullable(), p95_ms: z.int().nullable(), turns: z.array(TurnLatency) }),
   summary: z.string().nullable(),
   extracted: z.record(z.string(), z.unknown()).nullable(),
-  /** Why `extracted` is null although extraction was requested. */
+  /** The reason why `extracted` is null although extraction was requested. */
   extraction_problem: z.string().nullable().default(null),
   goal_reached: z.boolean(),
   /** Words of the call that prove `goal_reached`. */
@@ -290,7 +290,7 @@ export const CallCommand = z.discriminatedUnion('type', [
 ])
 export type CallCommand = z.infer<typeof CallCommand>
 
-/** Why an inbound call is refused; `sip/trunk/requests/outcome.ts` maps it to a SIP response. */
+/** The reason why an inbound call is refused; `sip/trunk/requests/outcome.ts` maps it to a SIP response. */
 export const Refusal = z.enum([
   'unknown_number',
   'unknown_source',

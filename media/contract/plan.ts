@@ -230,7 +230,7 @@ export const TrunkPlan = z.object({
   /** User part of the From header; the calling number when null. */
   from_user: z.string().nullable().default(null),
   from_domain: z.string().nullable().default(null),
-  /** Whether P-Asserted-Identity carries the calling number, too. */
+  /** `always`: P-Asserted-Identity carries the calling number, too. */
   pai: z.enum(['always', 'never']).default('never'),
   /** `id`: the carrier withholds our number from the callee (RFC 3323). */
   privacy: z.enum(['none', 'id']).default('none'),

@@ -67,7 +67,7 @@ export const Diagnosis = z.object({
   code: DiagnosisCode,
   /** The cause. */
   words: z.string(),
-  /** How to fix it; null when there is nothing to do. */
+  /** Instructions to fix it; null when there is nothing to do. */
   advice: z.string().nullable(),
   /** Indexes of the messages that prove it. */
   evidence: z.array(z.int().nonnegative()),

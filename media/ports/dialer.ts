@@ -5,7 +5,7 @@ import type { CallPlan } from '../contract/plan.ts'
 import type { SipTrace } from '../contract/sip-trace.ts'
 import type { AudioFrame, Leg } from './leg.ts'
 
-/** Why a dial attempt produced no leg. */
+/** The result of a dial attempt that produced no leg. */
 export interface DialFailure {
   status: Exclude<FinalStatus, 'completed'>
   reason: EndedReason

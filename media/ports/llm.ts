@@ -41,7 +41,7 @@ export type LlmEvent =
       id: string
       name: string
       arguments: Record<string, unknown>
-      /** Why the arguments could not be parsed. The tool then does not run, and the model receives this text. */
+      /** The reason why the arguments could not be parsed. The tool then does not run, and the model receives this text. */
       problem?: string
     }
 
@@ -49,7 +49,7 @@ export interface WrapUpRequest extends LlmRequest {
   goal: string | null
   /** JSON Schema of type object. */
   extraction: Record<string, unknown> | null
-  /** What was wrong with the previous answer; null on the first attempt. */
+  /** The problem with the previous answer; null on the first attempt. */
   repair: string | null
 }
 
