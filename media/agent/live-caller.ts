@@ -56,8 +56,8 @@ export class LiveCaller {
   get lastLoudMs(): number {
     return this.#loudness.lastMs
   }
+
   /** Audio that no session has answered, and the moment before it. */
-  /** Sound of what no session has answered, and of the moment before. */
   get recent(): readonly AudioFrame[] {
     return this.#recent
   }

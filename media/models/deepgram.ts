@@ -112,7 +112,7 @@ class DeepgramStream implements SttStream {
   #finalizesOpen = 0
   #lastSentMs = 0
   #failures = 0
-  /** Why there is no connection; null while one is open, or being restored after a drop. */
+  /** The reason for having no connection; null while one is open, or being restored after a drop. */
   #refused: VendorError | null = null
   #closed = false
   #cancelTimer = () => {}

@@ -96,7 +96,7 @@ export function fallbackStt(list: readonly SttProvider[], options: FallbackOptio
   return { open: settings => new FallbackStream(chain, settings) }
 }
 
-/** What follows a failure after the first audio or word. `done`: nothing was left to say. */
+/** The continuation of a failure after the first audio or word. `done`: nothing was left to say. */
 type AfterBreak = 'go on' | 'done' | 'fail'
 
 interface StreamOptions {

@@ -48,6 +48,7 @@ const failure = (status: 'failed' | 'canceled', reason: EndedReason): DialResult
 /** Maximum characters of a typed turn. */
 const MOST_TYPED = 4000
 
+/** Joins the plan's room as the leg of a web call. Never throws. */
 export async function joinRoom(options: RoomLegOptions): Promise<DialResult> {
   const { signal, log } = options
   const leg = new RoomLeg(options)

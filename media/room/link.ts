@@ -49,7 +49,7 @@ export interface LinkOptions {
 }
 
 /**
- * How a participant left: by its own decision (`left`, also when it rejoins at once), removed (`shown_out`), or by a
+ * A participant leaves by its own decision (`left`, also when it rejoins at once), removed (`shown_out`), or by a
  * network failure (`lost`), after which it may return.
  */
 export type Leaving = 'left' | 'shown_out' | 'lost'

@@ -29,17 +29,17 @@ const OVER_CALM = 1.56
 const FOLLOW = 0.065
 /** Frames before the one that opened the gate, 200 ms: without them an onset is detected one window late. */
 const LEAD_FRAMES = 10
-/** Noise level that the model evaluated as no speech. */
+/** Frames after the gate has opened, 120 ms: the two windows in which the model detects a voice, and their delay. */
 const ONSET_FRAMES = 6
-/** Levels of the latest consecutive windows without speech. */
+/** Limit of two seconds: an overloaded model is evaluated by its later answers. */
 const MOST_UNJUDGED = 100
 
 export interface GateState {
   /** Noise level while the gate is closed; null while it is open. Never above `judged`. */
   room: number | null
-  /** As the model heard it. */
+  /** Noise level that the model evaluated as no speech. */
   judged: number
-  /** Of the last windows that the model called no speech, in a row. */
+  /** Levels of the latest consecutive windows without speech. */
   calm: readonly number[]
 }
 
