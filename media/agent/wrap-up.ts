@@ -65,11 +65,11 @@ const wordsOf = (text: string) => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ??
 export function isShown(evidence: string | null, messages: readonly ChatMessage[]): boolean {
   const words = wordsOf(evidence ?? '')
   if (words.length === 0) return false
-  const places = messages.map(message =>
+  const texts = messages.map(message =>
     message.role === 'tool' ? `${message.name} ${JSON.stringify(message.arguments)} ${message.result}` : message.text,
   )
-  return places.some(place => {
-    const there = wordsOf(place)
+  return texts.some(text => {
+    const there = wordsOf(text)
     if (` ${there.join(' ')} `.includes(` ${words.join(' ')} `)) return true
     const known = new Set<string>(there)
     return words.length > 2 && words.filter(word => known.has(word)).length / words.length >= MOSTLY

@@ -195,14 +195,14 @@ async function moveToDeadLetters(redis: Redis, keys: BusKeys, entry: StreamEntry
 async function answerAsk(redis: Redis, keys: BusKeys, log: Log, entry: StreamEntry, handlers: AskHandlers) {
   const { id, name, reply_to, deadline, body } = entry.fields
   try {
-    if (!id || !name || !reply_to || !body || !(name in asks)) throw new Error('ask does not match the schema')
+    if (!id || !name || !reply_to || !body || !(name in asks)) throw new Error('request does not match the schema')
     if (Date.now() > Number(deadline)) return // the engine has stopped waiting
     const contract = asks[name as AskName]
     const request = contract.request.parse(JSON.parse(body))
     const answer = await (handlers[name as AskName] as (r: unknown) => Promise<unknown>)(request)
     await reply(redis, reply_to, id, { answer: contract.answer.parse(answer) })
   } catch (error) {
-    log.error({ err: error, name }, 'ask failed')
+    log.error({ err: error, name }, 'could not answer a request of an engine')
     if (reply_to && id) await reply(redis, reply_to, id, { failed: true })
   } finally {
     await redis.multi().xack(keys.asks, 'control', entry.id).xdel(keys.asks, entry.id).exec()

@@ -116,7 +116,7 @@ export function createEngineBus(options: {
   const sender = createEventSender({ add, outbox: options.outbox ?? null, clock, log })
   let capacity = 0
   let others: readonly Heartbeat[] = []
-  let lastTold = ''
+  let lastPublished = ''
   const placesWith = (wanted: number): Places => {
     const most = Math.max(capacity, wanted)
     return { calls: most - wanted, capacity: most }
@@ -230,7 +230,7 @@ export function createEngineBus(options: {
           'body',
           JSON.stringify(request),
         )
-        .catch(error => log.warn({ err: error, name }, 'ask could not be sent'))
+        .catch(error => log.warn({ err: error, name }, 'could not send request to control'))
       const body = (await answered) as { answer?: unknown }
       if (body.answer === undefined) throw new AskUnanswered(name)
       return asks[name].answer.parse(body.answer) as AskAnswer<typeof name>
@@ -238,14 +238,14 @@ export function createEngineBus(options: {
     async heartbeat(state) {
       const beat: Heartbeat = { engine, boot, since, at: clock.wall(), ...state }
       capacity = state.capacity
-      const told = `${roomOf(state)} ${state.open} ${state.signalling}`
+      const published = `${roomOf(state)} ${state.open} ${state.signalling}`
       const all = redis
         .multi()
         .set(keys.heartbeat(engine), JSON.stringify(beat), 'PX', HEARTBEAT_TTL_MS)
         .sadd(keys.heartbeats, engine)
-      if (told !== lastTold) all.xadd(keys.engineChanges, 'MAXLEN', 100, '*', 'engine', engine)
+      if (published !== lastPublished) all.xadd(keys.engineChanges, 'MAXLEN', 100, '*', 'engine', engine)
       await all.exec()
-      lastTold = told
+      lastPublished = published
       others = (await aliveEngines(redis, keys)).filter(other => other.engine !== engine)
       return others
     },

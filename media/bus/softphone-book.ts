@@ -119,7 +119,7 @@ export async function followSoftphones(
     const next = Math.min(...bans.values())
     cancelExpiry = Number.isFinite(next) ? clock.after(Math.max(0, next - now) + 1, () => void reload()) : () => {}
   }
-  const reload = () => load().catch(error => log.warn({ err: error }, 'softphones could not be read'))
+  const reload = () => load().catch(error => log.warn({ err: error }, 'could not read softphones'))
   const reader = await readNew({ redis, stream: keys.softphoneChanges, log, handle: load })
   await load()
   return {

@@ -113,8 +113,8 @@ export function readGroup(options: GroupOptions): Reader {
         if (left.length > 0) return await handle(left)
       }
       const read = options.patience
-        ? takeAged(redis, options, wanted, options.patience())
-        : takeNext(redis, options, wanted)
+        ? readAged(redis, options, wanted, options.patience())
+        : readNext(redis, options, wanted)
       const entries = await read.catch(error => {
         if (/NOGROUP|no such key/.test(String(error))) ready = false // Redis was emptied
         throw error
@@ -125,11 +125,15 @@ export function readGroup(options: GroupOptions): Reader {
   )
 }
 
-type Place = Pick<GroupOptions, 'stream' | 'group' | 'consumer'>
+type GroupConsumer = Pick<GroupOptions, 'stream' | 'group' | 'consumer'>
 type Read = [string, unknown][] | null
 const entriesOf = (read: Read) => (read ? toEntries(read[0]![1]) : [])
 
-async function takeNext(redis: Redis, { stream, group, consumer }: Place, most: number): Promise<StreamEntry[]> {
+async function readNext(
+  redis: Redis,
+  { stream, group, consumer }: GroupConsumer,
+  most: number,
+): Promise<StreamEntry[]> {
   const last = ['STREAMS', stream, '>'] as const
   return entriesOf(
     (await redis.xreadgroup('GROUP', group, consumer, 'COUNT', most, 'BLOCK', BLOCK_MS, ...last)) as Read,
@@ -141,7 +145,7 @@ async function takeNext(redis: Redis, { stream, group, consumer }: Place, most: 
  * which the next entry is still left to others (-1: there is none), and the entries read. Uses Redis' clock, which
  * assigned the ids.
  */
-const TAKE_AGED = `
+const READ_AGED = `
 local last
 for _, fields in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
   local group = {}
@@ -161,11 +165,11 @@ return { last, 0, redis.call('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', A
  * on the group for the next entry, since Redis would deliver it to the longest-waiting consumer, whatever its load is
  * by then.
  */
-async function takeAged(redis: Redis, place: Place, most: number, ms: number): Promise<StreamEntry[]> {
-  const { stream, group, consumer } = place
+async function readAged(redis: Redis, reader: GroupConsumer, most: number, ms: number): Promise<StreamEntry[]> {
+  const { stream, group, consumer } = reader
   // Leave the entries behind the first to others as well.
   const count = ms > 0 ? 1 : most
-  const [last, leftMs, taken] = (await redis.eval(TAKE_AGED, 1, stream, group, consumer, count, Math.round(ms))) as [
+  const [last, leftMs, taken] = (await redis.eval(READ_AGED, 1, stream, group, consumer, count, Math.round(ms))) as [
     string,
     number,
     Read?,

@@ -56,8 +56,8 @@ const ADMIT_TIMEOUT_MS = 2000
 export async function openCallManager(options: CallManagerOptions): Promise<CallManager> {
   const { bus, clock, log } = options
   const calls = new Map<string, Call>()
-  let open = true
-  let leaving = false
+  let running = true
+  let draining = false
 
   const keep = (call: Call) => {
     calls.set(call.plan.call_id, call)
@@ -69,15 +69,15 @@ export async function openCallManager(options: CallManagerOptions): Promise<Call
   }
   const admissions = new Set<Promise<void>>()
   /** Offers that wait for control's decision; each already occupies capacity. */
-  const asked = new Set<InboundOffer>()
-  const ready = () => open && options.ready()
-  const taken = () => calls.size + asked.size
-  const takes = () => ready() && !leaving
-  const free = () => (takes() ? options.capacity - taken() : 0)
+  const pending = new Set<InboundOffer>()
+  const ready = () => running && options.ready()
+  const occupied = () => calls.size + pending.size
+  const accepts = () => ready() && !draining
+  const free = () => (accepts() ? options.capacity - occupied() : 0)
   const { signalling = () => null, onDoor = () => {} } = options
   const presence = new Presence({
     ...{ bus, clock, log, signalling, onDoor, hears: options.hears, rooms: options.rooms !== undefined },
-    places: () => ({ calls: taken(), capacity: takes() ? options.capacity : 0 }),
+    places: () => ({ calls: occupied(), capacity: accepts() ? options.capacity : 0 }),
   })
 
   const { announcer, capacity } = options
@@ -85,17 +85,17 @@ export async function openCallManager(options: CallManagerOptions): Promise<Call
 
   async function admit(offer: InboundOffer): Promise<void> {
     // The SIP server now routes calls elsewhere; those that it sent before it learnt of the draining are still ours.
-    if (leaving && !presence.isJustShut()) {
+    if (draining && !presence.isJustShut()) {
       options.onShed?.('leaving')
       offer.reject('not_ready')
       return
     }
-    if (!ready() || taken() >= capacity) {
+    if (!ready() || occupied() >= capacity) {
       options.onShed?.('full')
       offer.reject('too_many_calls')
       return
     }
-    asked.add(offer)
+    pending.add(offer)
     presence.changed()
     const spans = new CallSpans(options, 'in', null)
     let answer: AskAnswer<'call.admit'>
@@ -119,13 +119,13 @@ export async function openCallManager(options: CallManagerOptions): Promise<Call
       return
     }
     // Control may have given up the admission meanwhile; the call is then not ours.
-    if (!open || !(await bus.claim(answer.plan.call_id))) {
+    if (!running || !(await bus.claim(answer.plan.call_id))) {
       options.onShed?.('late')
       offer.reject('not_ready')
       spans.refused('not_ready')
       return
     }
-    asked.delete(offer)
+    pending.delete(offer)
     keep(Call.answer(answer.plan, offer, options, spans))
   }
 
@@ -146,14 +146,14 @@ export async function openCallManager(options: CallManagerOptions): Promise<Call
         })
         .finally(() => {
           admissions.delete(admission)
-          if (asked.delete(offer)) presence.changed()
+          if (pending.delete(offer)) presence.changed()
         })
       admissions.add(admission)
     },
     calls: () => calls.size,
     look: () => presence.changed(),
     async drain(mostMs, hurry) {
-      leaving = true
+      draining = true
       presence.changed()
       const over = new Promise<void>(resolve => {
         clock.after(mostMs, resolve)
@@ -169,7 +169,7 @@ export async function openCallManager(options: CallManagerOptions): Promise<Call
       await Promise.race([idle(), over])
     },
     async close(graceMs) {
-      open = false
+      running = false
       presence.close()
       await Promise.all([...readers.map(reader => reader.stop()), ...admissions, refusals.close()])
       for (const call of calls.values()) call.end('engine_shutdown')

@@ -251,7 +251,7 @@ export class Call {
         ? new RealtimeConversation({ ...options, realtime })
         : new Conversation({ ...options, ...this.#recorder?.edges })
     } catch (error) {
-      this.#log.error({ err: error }, 'conversation could not start')
+      this.#log.error({ err: error }, 'could not start conversation')
       this.#feed({ type: 'end', reason: 'internal_error' })
       return
     }

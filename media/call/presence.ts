@@ -37,9 +37,9 @@ export class Presence {
   readonly #options: PresenceOptions
   #door = DOOR_AT_FIRST
   #others: readonly Heartbeat[] = []
-  #heardAtMs = Number.NEGATIVE_INFINITY
+  #readAtMs = Number.NEGATIVE_INFINITY
   #cancel = () => {}
-  #toldRoom: ReturnType<typeof roomOf> | null = null
+  #publishedLevel: ReturnType<typeof roomOf> | null = null
   /** The next heartbeat is due sooner than its interval. */
   #soon = false
   /** A heartbeat is being sent; without Redis it waits, and no other is sent after it. */
@@ -50,7 +50,7 @@ export class Presence {
   /**
    * It has announced that it will drain, and waits for the others' state: until then the SIP server sends calls here.
    */
-  #shutting = false
+  #announcedDraining = false
 
   constructor(options: PresenceOptions) {
     this.#options = options
@@ -67,24 +67,24 @@ export class Presence {
    * otherwise.
    */
   heard(): void {
-    if (!this.#closed && (!this.#door.open || this.#isFullAndOpen())) this.#round()
+    if (!this.#closed && (!this.#door.open || this.#isFullAndAccepting())) this.#round()
   }
 
   /** Call it when the load, the STT or the SIP server have changed. */
   changed(): void {
-    this.#openIfDue()
+    this.#acceptIfDue()
     if (this.#closed) return
     // Other engines may wait for this: they drain for as long as they do not know.
-    const isNews = roomOf(this.#options.places()) !== this.#toldRoom
+    const isNews = roomOf(this.#options.places()) !== this.#publishedLevel
     // A full engine reads the others' state at once: by what it knows, all of them may be draining.
-    const hurries = (this.#wantsToShut() && !this.#shutting) || this.#isFullAndOpen() || isNews
+    const hurries = (this.#shouldDrain() && !this.#announcedDraining) || this.#isFullAndAccepting() || isNews
     if (hurries) this.#round()
     else if (!this.#soon) this.#beatSoon()
   }
 
   /** True while the SIP server may have sent a call before it knew of the draining. */
   isJustShut(): boolean {
-    return this.#shutting || isJustShut(this.#door, this.#options.clock.now())
+    return this.#announcedDraining || isJustShut(this.#door, this.#options.clock.now())
   }
 
   /** Resolves when no call that was sent here can still arrive. */
@@ -100,7 +100,7 @@ export class Presence {
   }
 
   #round(): void {
-    this.#openIfDue()
+    this.#acceptIfDue()
     void this.#beat()
     this.#again()
   }
@@ -109,7 +109,7 @@ export class Presence {
     if (this.#closed) return
     this.#soon = false
     this.#cancel()
-    const ms = this.#door.open && !this.#isFullAndOpen() ? HEARTBEAT_MS : WAITING_BEAT_MS
+    const ms = this.#door.open && !this.#isFullAndAccepting() ? HEARTBEAT_MS : WAITING_BEAT_MS
     this.#cancel = this.#options.clock.after(ms, () => this.#round())
   }
 
@@ -128,25 +128,25 @@ export class Presence {
     }
     this.#beating = true
     this.#isStale = false
-    const shuts = this.#wantsToShut()
-    this.#shutting = shuts
-    const told = { ...this.#own(), open: this.#door.open && !shuts }
-    this.#toldRoom = roomOf(told)
+    const drains = this.#shouldDrain()
+    this.#announcedDraining = drains
+    const published = { ...this.#own(), open: this.#door.open && !drains }
+    this.#publishedLevel = roomOf(published)
     try {
-      this.#others = await bus.heartbeat({ ...told, hears: hears(), rooms })
-      this.#heardAtMs = clock.now()
+      this.#others = await bus.heartbeat({ ...published, hears: hears(), rooms })
+      this.#readAtMs = clock.now()
       // Decided by what the others were sent; later changes wait for the next heartbeat.
-      if (shuts && !isInTurn(told, this.#others)) this.#move(false)
+      if (drains && !isInTurn(published, this.#others)) this.#setAccepting(false)
     } catch (error) {
       log.warn({ err: error }, 'heartbeat failed')
     }
     this.#beating = false
-    this.#shutting = false
-    if (!this.#closed) this.#openIfDue()
+    this.#announcedDraining = false
+    if (!this.#closed) this.#acceptIfDue()
     // It should drain, by what it has just read: announce it and read the others' state first.
-    if (!shuts && this.#wantsToShut()) this.#round()
-    else if (told.open !== this.#door.open || this.#isStale) this.#beatSoon()
-    else if (shuts && !this.#soon) this.#again() // sooner than an accepting engine
+    if (!drains && this.#shouldDrain()) this.#round()
+    else if (published.open !== this.#door.open || this.#isStale) this.#beatSoon()
+    else if (drains && !this.#soon) this.#again() // sooner than an accepting engine
   }
 
   #own() {
@@ -158,27 +158,27 @@ export class Presence {
 
   /** Without Redis no other engine counts as alive. */
   #known(): readonly Heartbeat[] {
-    return this.#options.clock.now() - this.#heardAtMs < HEARTBEAT_TTL_MS ? this.#others : []
+    return this.#options.clock.now() - this.#readAtMs < HEARTBEAT_TTL_MS ? this.#others : []
   }
 
   #isInTurn(): boolean {
     return isInTurn(this.#own(), this.#known())
   }
 
-  #isFullAndOpen(): boolean {
+  #isFullAndAccepting(): boolean {
     const places = this.#options.places()
     return this.#door.open && places.capacity > 0 && !hasRoom(places)
   }
 
-  #wantsToShut(): boolean {
+  #shouldDrain(): boolean {
     return this.#door.open && !this.#isInTurn()
   }
 
-  #openIfDue(): void {
-    if (!this.#door.open && this.#isInTurn()) this.#move(true)
+  #acceptIfDue(): void {
+    if (!this.#door.open && this.#isInTurn()) this.#setAccepting(true)
   }
 
-  #move(open: boolean): void {
+  #setAccepting(open: boolean): void {
     const { clock, log, onDoor } = this.#options
     const door = moveDoor(this.#door, open, clock.now(), this.#own(), this.#known())
     if (door === this.#door) return

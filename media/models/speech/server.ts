@@ -112,7 +112,7 @@ function serve(socket: Socket, work: Work): void {
         await run()
       })
       .catch(error => {
-        log.error({ err: error }, 'speech work failed')
+        log.error({ err: error }, 'speech request failed')
         send({ type: 'failed', id, reason: 'internal' })
       })
       .finally(() => {
