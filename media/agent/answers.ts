@@ -43,7 +43,7 @@ export const LAST_WORD_MS = 200
  * Longest wait in ms for sound before hanging up: a caller who speaks cancels the hang-up, noise does not delay it
  * further.
  */
-const STAYS_MOST_MS = 4000
+const HANGUP_WAIT_MS = 4000
 
 export class Answers {
   doNotCall = false
@@ -58,7 +58,7 @@ export class Answers {
   #muted: Reply | null = null
   #failures = 0
   /** A pending hang-up by the agent; speech of the caller cancels it. */
-  #leaving: { step: ToolStep; quietMs: number | null } | null = null
+  #pendingHangup: { step: ToolStep; quietMs: number | null } | null = null
   #waiting: { sinceMs: number; bridged: boolean } | null = null
   #finished: Promise<unknown> = Promise.resolve()
   #over = false
@@ -93,8 +93,8 @@ export class Answers {
       return
     }
     this.#step = null
-    this.#stay('The caller spoke; the call goes on.')
-    this.#giveUp()
+    this.#cancelHangup('The caller spoke; the call goes on.')
+    this.#abortReplies()
     this.#options.speechOutput.cut() // an answer that was not audible yet
     this.#wait()
     void this.#speak(prepared ?? this.#start(null), 0)
@@ -103,8 +103,8 @@ export class Answers {
   /** The caller took the turn: stops the speech; operations with effects continue. */
   cut(): void {
     if (this.#step) this.#muted = this.#reply
-    else this.#giveUp()
-    this.#stay('The caller spoke; the call goes on.')
+    else this.#abortReplies()
+    this.#cancelHangup('The caller spoke; the call goes on.')
     this.#options.speechOutput.cut()
     this.#options.speechOutput.settle()
   }
@@ -125,7 +125,7 @@ export class Answers {
     this.discard()
     this.#reply?.abort()
     this.#voiced?.abort()
-    this.#stay('The call was over.')
+    this.#cancelHangup('The call was over.')
   }
 
   /** After `abort`, waits until a running tool is in the transcript: the customer's server has received the request. */
@@ -137,7 +137,7 @@ export class Answers {
   tick(nowMs: number, soundBusy: boolean): void {
     if (this.#held) return
     const { speechOutput, phrases, emit } = this.#options
-    this.#leaveIfDue(nowMs, soundBusy)
+    this.#hangUpIfDue(nowMs, soundBusy)
     if (this.#step?.running) {
       const filler = this.#step.takeFiller(soundBusy)
       if (!filler) return
@@ -153,7 +153,7 @@ export class Answers {
     speechOutput.finish()
   }
 
-  #giveUp(): void {
+  #abortReplies(): void {
     this.#reply?.abort()
     this.#voiced?.abort()
     this.#reply = null
@@ -247,26 +247,26 @@ export class Answers {
     this.#step = null
     speechOutput.finish()
     if (step.leaving) {
-      const leaving: { step: ToolStep; quietMs: number | null } = { step, quietMs: null }
-      this.#leaving = leaving
+      const pending: { step: ToolStep; quietMs: number | null } = { step, quietMs: null }
+      this.#pendingHangup = pending
       speechOutput.whenQuiet(() => {
-        leaving.quietMs = clock.now()
+        pending.quietMs = clock.now()
       })
     }
     if (!speechOutput.active) onDone()
   }
 
-  #leaveIfDue(nowMs: number, soundBusy: boolean): void {
-    const { step, quietMs } = this.#leaving ?? { quietMs: null }
-    if (!step || quietMs === null || nowMs < quietMs + (soundBusy ? STAYS_MOST_MS : LAST_WORD_MS)) return
-    this.#leaving = null
+  #hangUpIfDue(nowMs: number, soundBusy: boolean): void {
+    const { step, quietMs } = this.#pendingHangup ?? { quietMs: null }
+    if (!step || quietMs === null || nowMs < quietMs + (soundBusy ? HANGUP_WAIT_MS : LAST_WORD_MS)) return
+    this.#pendingHangup = null
     step.leave()
     this.#options.onHangup('agent_hangup')
   }
 
-  #stay(why: string): void {
-    this.#leaving?.step.stay(why)
-    this.#leaving = null
+  #cancelHangup(why: string): void {
+    this.#pendingHangup?.step.stay(why)
+    this.#pendingHangup = null
   }
 
   #fail(reply: Reply, error: unknown): void {

@@ -77,8 +77,8 @@ export class LiveAnswers {
   #waiting: { sinceMs: number; bridged: boolean } | null = null
   #asked: Asked | null = null
   /** An answer that will hang up; speech of the caller cancels it. */
-  #leaving: Answer | null = null
-  #goingAway = false
+  #pendingHangup: Answer | null = null
+  #hangingUp = false
   #rounds = 0
   #finished: Promise<unknown> = Promise.resolve()
   #over = false
@@ -100,7 +100,7 @@ export class LiveAnswers {
 
   /** True while an answer is expected or in progress, or tools run. */
   get busy(): boolean {
-    return this.#waiting !== null || this.#open.size > 0 || this.#working.size > 0 || this.#leaving !== null
+    return this.#waiting !== null || this.#open.size > 0 || this.#working.size > 0 || this.#pendingHangup !== null
   }
 
   /** True until something of the awaited answer is played. */
@@ -158,7 +158,7 @@ export class LiveAnswers {
 
   /** The caller took the turn: stops the speech; operations with effects continue. */
   cut(): void {
-    this.#stay(CALLER_SPOKE)
+    this.#cancelHangup(CALLER_SPOKE)
     this.#waiting = null
     for (const answer of this.#open.values()) answer.muted = true
     for (const answer of [...this.#speaking]) this.#close(answer, true)
@@ -167,7 +167,7 @@ export class LiveAnswers {
   /** Handles the loss of the session with its unspoken output. Returns true when the caller lost an answer by it. */
   lost(): boolean {
     const lost = this.owed || this.#open.size > 0
-    this.#stay('The call goes on.')
+    this.#cancelHangup('The call goes on.')
     const known = new Set(this.#options.transcript.messages().flatMap(one => (one.role === 'tool' ? [one.id] : [])))
     for (const answer of [...this.#open.values(), ...this.#working]) answer.known = known
     for (const answer of this.#open.values()) {
@@ -194,7 +194,7 @@ export class LiveAnswers {
 
   abort(): void {
     this.#over = true
-    this.#stay('The call was over.')
+    this.#cancelHangup('The call was over.')
     this.#waiting = null
     for (const answer of [...this.#speaking]) this.#close(answer, true)
     this.#open.clear()
@@ -208,7 +208,7 @@ export class LiveAnswers {
   tick(nowMs: number, callerTalks: boolean): void {
     const { speechOutput } = this.#options
     const soundBusy = callerTalks || speechOutput.active || this.speaking
-    if (this.#leaving && !this.#goingAway && !soundBusy) this.#goAway(this.#leaving)
+    if (this.#pendingHangup && !this.#hangingUp && !soundBusy) this.#hangUp(this.#pendingHangup)
     if (this.#working.size > 0) this.#bridgeTools(soundBusy)
     else this.#bridgeThinking(nowMs, soundBusy)
   }
@@ -264,7 +264,7 @@ export class LiveAnswers {
       return
     }
     if (step.leaving && (muted || broken)) this.#refuse(answer, CALLER_SPOKE)
-    else if (step.leaving) this.#leaving = answer
+    else if (step.leaving) this.#pendingHangup = answer
     else if (!spoke && !muted && !broken) {
       this.#waiting = null
       this.#options.onFailed(null)
@@ -292,7 +292,7 @@ export class LiveAnswers {
     else if (answer.muted) step.stay(CALLER_SPOKE)
     this.#giveResults(answer)
     if (!wanted) {
-      if (step.leaving) this.#leaving = answer
+      if (step.leaving) this.#pendingHangup = answer
     } else if (++this.#rounds > MAX_TOOL_ROUNDS) this.#options.onFailed(new Error('the model only calls tools'))
     else {
       this.#wait()
@@ -388,21 +388,21 @@ export class LiveAnswers {
 
   // ---- hanging up ----
 
-  #goAway(answer: Answer): void {
+  #hangUp(answer: Answer): void {
     const { clock, onHangup } = this.#options
-    this.#goingAway = true
+    this.#hangingUp = true
     clock.after(LAST_WORD_MS, () => {
-      this.#goingAway = false
-      if (this.#leaving !== answer) return
-      this.#leaving = null
+      this.#hangingUp = false
+      if (this.#pendingHangup !== answer) return
+      this.#pendingHangup = null
       answer.step.leave()
       onHangup('agent_hangup')
     })
   }
 
-  #stay(why: string): void {
-    const answer = this.#leaving
-    this.#leaving = null
+  #cancelHangup(why: string): void {
+    const answer = this.#pendingHangup
+    this.#pendingHangup = null
     if (answer) this.#refuse(answer, why)
   }
 

@@ -88,8 +88,8 @@ export class Opening {
   }
 
   get answeredBy(): AnsweredBy {
-    const told = answeredBy(this.#listener.verdict)
-    return this.#answeredUs && told === 'unknown' ? 'human' : told
+    const detected = answeredBy(this.#listener.verdict)
+    return this.#answeredUs && detected === 'unknown' ? 'human' : detected
   }
 
   /** Stops deciding: another person speaks from now on. */

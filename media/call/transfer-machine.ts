@@ -99,7 +99,7 @@ const EARLY_SILENT_MS = 6000
  * null when it never was, and ringing is then generated locally (RFC 3960 §3.2).
  */
 export function heardBy(state: TransferState, silentMs: number | null): 'music' | 'ringing' | 'early' {
-  // A target with an announcement answers long before the join; music after ringing would sound like a step back.
+  // The caller still waits during an announcement to the target; music after ringing would sound like a step back.
   if (state.phase !== 'dialing' || !state.rings || state.wish.announces) return 'music'
   return silentMs !== null && silentMs < EARLY_SILENT_MS ? 'early' : 'ringing'
 }

@@ -39,8 +39,7 @@ const KEEP_ALIVE_MS = 4000
 const FIRST_BACKOFF_MS = 200
 const MAX_BACKOFF_MS = 5000
 /**
- * Milliseconds that a final result may lack: its end is rounded to seconds with decimals, and may precede the last
- * frame.
+ * Milliseconds that a final result may lack: its end is a rounded number of seconds, and may precede the last frame.
  */
 const COVERED_MS = 100
 /** `Finalize` is not always answered when little is buffered (docs/finalize), so a short rest is waited for briefly. */

@@ -57,8 +57,8 @@ export function fallbackTts(list: readonly TtsProvider[], options: FallbackOptio
       }
       const afterBreak = () => (rest() === '' ? 'done' : 'go on')
       const how = { firstMs, stallMs: firstMs, mustSay: SPEAKABLE.test(asked.text), afterBreak }
-      for await (const { pcm, sampleRate, words: told } of chain.stream(begin, signal, how)) {
-        const timed = told?.map(({ text, startMs, endMs }) => ({
+      for await (const { pcm, sampleRate, words: timings } of chain.stream(begin, signal, how)) {
+        const timed = timings?.map(({ text, startMs, endMs }) => ({
           text,
           startMs: startMs + fromMs,
           endMs: endMs + fromMs,

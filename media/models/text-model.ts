@@ -207,8 +207,8 @@ function failureOf(provider: string, error: unknown, wallMs: number): VendorErro
   if (status !== null && status >= 400) {
     return errorOfStatus(provider, status, thrown?.responseHeaders?.['retry-after'] ?? null, wallMs)
   }
-  const told = [thrown?.type, thrown?.code].filter(one => typeof one === 'string').join(' ')
-  const code = IN_STREAM.find(([pattern]) => pattern.test(told))?.[1] ?? 'unavailable'
+  const reasons = [thrown?.type, thrown?.code].filter(one => typeof one === 'string').join(' ')
+  const code = IN_STREAM.find(([pattern]) => pattern.test(reasons))?.[1] ?? 'unavailable'
   return new VendorError(provider, code, 'failed in the stream')
 }
 

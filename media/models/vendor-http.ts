@@ -47,8 +47,8 @@ async function receive(request: HttpSpeech, queue: SpeechQueue, signal: AbortSig
       await response.body?.cancel()
       return queue.fail(problem ?? new VendorError(vendor, 'bad_answer', 'sent no audio'))
     }
-    const told = /\brate=(\d{4,6})\b/.exec(response.headers.get('content-type') ?? '')?.[1]
-    const sampleRate = told ? Number(told) : request.sampleRate
+    const rate = /\brate=(\d{4,6})\b/.exec(response.headers.get('content-type') ?? '')?.[1]
+    const sampleRate = rate ? Number(rate) : request.sampleRate
     const read = createPcmReader()
     let first = true
     for await (const bytes of response.body) {

@@ -64,7 +64,7 @@ export function createRecorder(options: RecorderOptions): OpenRecorder {
   }
 
   /** Retries until success; resolves to null when the recorder closes. */
-  async function insist<T>(callId: string, failure: string, work: () => Promise<T>): Promise<T | null> {
+  async function retryUntilClosed<T>(callId: string, failure: string, work: () => Promise<T>): Promise<T | null> {
     for (let tries = 0; !signal.aborted; tries++) {
       try {
         return await work()
@@ -79,7 +79,7 @@ export function createRecorder(options: RecorderOptions): OpenRecorder {
 
   function store({ owner_id, call_id, file }: Spooled, size: WavSize): Promise<RecordingInfo | null> {
     const key = recordingKey(owner_id, call_id)
-    return insist(call_id, 'could not store recording, will retry', async () => {
+    return retryUntilClosed(call_id, 'could not store recording, will retry', async () => {
       await uploads.add(() => blobs.take(key, file, { contentType: CONTENT_TYPE, signal }))
       return { key, ...size }
     })
@@ -87,7 +87,7 @@ export function createRecorder(options: RecorderOptions): OpenRecorder {
 
   async function report({ owner_id, call_id }: Spooled, recording: RecordingInfo | null): Promise<void> {
     if (!recording) return
-    await insist(call_id, 'could not report stored recording, will retry', () =>
+    await retryUntilClosed(call_id, 'could not report stored recording, will retry', () =>
       onReady({ call_id, owner_id, recording }),
     )
   }
