@@ -1,6 +1,6 @@
 /**
- * The caller's turns for a speech-to-speech model: the vendor reports the start of speech and the end of a turn, our
- * own energy measurement gives the exact times, and the transcript arrives later. The transcript reserves the turn's
+ * The caller's turns for a speech-to-speech model. The vendor reports the start of speech and the end of a turn; our
+ * own energy measurement gives the exact times. The text arrives later; the call's transcript reserves the turn's
  * position until then.
  */
 import type { CallEventBody } from '../contract/messages.ts'

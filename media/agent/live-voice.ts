@@ -1,6 +1,6 @@
 /**
- * One answer of a speech-to-speech model as a queue that the leg pulls from; it alone knows what was played. µ-law
- * bytes are kept beside the samples, so that a PCMU leg can send them unchanged.
+ * One answer of a speech-to-speech model as a queue that the leg pulls from. It alone knows what was played. It keeps
+ * µ-law bytes beside the samples, so that a PCMU leg can send them unchanged.
  */
 import { FRAME_MS, frameSamples } from '../audio/frames.ts'
 import { SILENCE } from '../audio/g711.ts'

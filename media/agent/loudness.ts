@@ -1,6 +1,6 @@
 /**
  * Tracks when the caller's audio was last loud. A VAD reports speech for some 150 ms after its end (measured with
- * Silero v5), which would flatter every latency and delay every answer; the energy gives the end to within one frame.
+ * Silero v5). That would flatter every latency and delay every answer; the energy gives the end to within one frame.
  * Pure.
  */
 import { rms } from '../audio/frames.ts'

@@ -1,8 +1,8 @@
 /**
- * Runs the spoken conversation of one call on a speech-to-speech model. Texts that must be spoken verbatim (the
- * disclosure, the greeting, fillers, apologies, the goodbye) go through TTS: such a model does not guarantee wording,
- * and is unavailable when the agent must apologise for it. When the session is lost, a new one is opened with the
- * conversation so far; when that is lost too, a `Conversation` continues the same call with the same transcript.
+ * Runs the spoken conversation of one call on a speech-to-speech model. TTS speaks the texts that must be verbatim (the
+ * disclosure, the greeting, fillers, apologies, the goodbye): such a model does not guarantee wording, and may be
+ * unavailable when the agent must apologise. When the session is lost, a new one is opened with the conversation so
+ * far. When that is lost, too, a `Conversation` continues the same call with the same transcript.
  */
 import type { AnsweredBy, CallEventBody, EndedReason } from '../contract/messages.ts'
 import type { AudioFrame } from '../ports/leg.ts'

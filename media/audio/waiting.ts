@@ -1,6 +1,6 @@
 /**
- * Audio for a waiting caller: hold music, synthesised from a few sines and thus free of rights, or a ringing tone in
- * the cadence of the country called (ITU-T E.180 and its supplement of national tones).
+ * Audio for a waiting caller: hold music or a ringing tone. The music is synthesised from a few sines and thus free of
+ * rights. The ringing tone has the cadence of the country called (ITU-T E.180 and its supplement of national tones).
  */
 import { frameSamples } from './frames.ts'
 import { PendingSound } from './pending.ts'

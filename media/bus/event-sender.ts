@@ -1,6 +1,6 @@
 /**
  * Sends an engine's events to control until Redis has accepted them. An event that is due for more than 300 ms is also
- * written to the event outbox, since the process may end before Redis is back; the next process of that name sends it
+ * written to the event outbox, since the process may end before Redis is back. The next process of that name sends it
  * first. Duplicates are harmless: a call's events are numbered, and control knows which it has.
  */
 

@@ -15,9 +15,9 @@ const SENDING_MS = 10
 
 /**
  * Milliseconds between two rate tokens. Each dial is at most `LATE_MS` + `SENDING_MS` late, so the dials of any second
- * have tokens from a window of one second plus that delay: with this spacing there are never more than `maxCps` in it.
- * The cost is 3.4 % of the rate. Missed tokens are lost. Passing them to later dials was tried: where processes stall
- * often enough to miss many, the later dials miss them too.
+ * have tokens from a window of one second plus that delay. With this spacing a window never contains more than
+ * `maxCps`. The cost is 3.4 % of the rate. Missed tokens are lost. Passing them to later dials was tried: where
+ * processes stall often enough to miss many, the later dials miss them, too.
  */
 export const turnMs = (maxCps: number): number => (1000 + LATE_MS + SENDING_MS) / maxCps
 

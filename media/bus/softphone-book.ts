@@ -1,6 +1,6 @@
 /**
- * Softphones in Redis, shared by control and engines: credentials (one sealed entry per user name, so that an engine
- * reads only the one that it needs), current contacts, and sources that are blocked for a while.
+ * Softphones in Redis, shared by control and engines: credentials, current contacts, and sources that are blocked for a
+ * while. There is one sealed entry per user name, so that an engine reads only the one that it needs.
  */
 import type { Redis } from 'ioredis'
 import type { Sealer } from '../contract/seal.ts'

@@ -1,5 +1,5 @@
 /**
- * Tracing spans of a call, derived from its events: `call`, and below it `INVITE` (`join` for a room) until the final
+ * Tracing spans of a call, derived from its events. Below `call` are: `INVITE` (`join` for a room) until the final
  * answer, each `turn` from the caller's last audio to the agent's first, each tool, `BYE` (or `leave`) when we hang up,
  * and `wrap_up`.
  */

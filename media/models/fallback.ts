@@ -1,8 +1,8 @@
 /**
  * Combines several providers behind one port, in the project's order. When one fails before its first audio or word,
  * the next gets the same request within the turn. Afterwards nothing is repeated, since the caller would hear the words
- * twice: another TTS continues with the words that were not played; an answer that a text model has begun cannot be
- * completed by another.
+ * twice. Another TTS continues with the words that were not played; no other text model can complete an answer that one
+ * has begun.
  */
 import { heardText } from '../agent/heard.ts'
 import type { ProviderSwitch } from '../contract/messages.ts'

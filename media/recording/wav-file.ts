@@ -1,7 +1,8 @@
 /**
- * A WAVE file that grows during its call. 16-bit PCM instead of µ-law: twice the size (115 MB an hour in stereo), but
- * every player, browser, STT and script reads it, and decoded and concealed audio is kept as it was heard. Until it is
- * finished, its header states an unknown length: players accept that, and `repairWav` corrects it.
+ * A WAVE file that grows during its call. It contains 16-bit PCM instead of µ-law. That is twice the size (115 MB an
+ * hour in stereo), but every player, browser, STT and script reads it, and decoded and concealed audio is kept as it
+ * was heard. Until the file is finished, its header states an unknown length: players accept that, and `repairWav`
+ * corrects it.
  */
 import { type FileHandle, open } from 'node:fs/promises'
 

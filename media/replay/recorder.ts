@@ -1,6 +1,6 @@
 /**
- * Records the inputs of a conversation. Every input is delivered separately, each in an event loop turn of its own and
- * at one reading of the clock, so that a replay, which does the same, cannot differ by chance.
+ * Records the inputs of a conversation. Every input is delivered separately, in an event loop turn of its own and at
+ * one reading of the clock. A replay does the same, so it cannot differ by chance.
  */
 
 import type { Operated } from '../agent/agent-session.ts'

@@ -1,7 +1,7 @@
 /**
- * The DTLS 1.2 handshake for SRTP (RFC 6347 §4.2, RFC 5246 §7, RFC 5764), message by message, as client or server:
- * ECDHE on P-256 with AES_128_GCM, extended master secret (RFC 7627), and certificates on both sides that signalling
- * has named (RFC 5763). No resumption, no renegotiation. Records and timers are the caller's task.
+ * The DTLS 1.2 handshake for SRTP (RFC 6347 §4.2, RFC 5246 §7, RFC 5764), message by message, as client or server. It
+ * uses ECDHE on P-256 with AES_128_GCM and the extended master secret (RFC 7627). Both sides have a certificate that
+ * signalling has named (RFC 5763). No resumption, no renegotiation. Records and timers are the caller's task.
  */
 import { createECDH, type ECDH, randomBytes, timingSafeEqual } from 'node:crypto'
 import {

@@ -1,7 +1,7 @@
 /**
  * Source address latching (symmetric RTP, RFC 4961), protected against hijacking by early packets (RFC 7362 §5).
  * Packets from the signalled address are always accepted. While it is silent, another address (a caller behind NAT) is
- * latched after a run of packets of one stream: a short run from a host known from signalling, a long run from
+ * latched after a run of packets of one stream. The run is short from a host known from signalling, and long from
  * elsewhere. A better known address replaces a less known one, never the reverse. The latched host may move to another
  * port when its stream, by SSRC and sequence numbers, stops on the old port and continues on the new one. Pure.
  */

@@ -1,6 +1,6 @@
 /**
  * One timer for all calls of a process. It assigns each call to the emptiest of a few slots within the 20 ms, so that
- * packets are spread out; deadlines are absolute, so one late tick does not shift the following ones.
+ * packets are spread out. Deadlines are absolute, so one late tick does not shift the following ones.
  */
 
 import { FRAME_MS } from '../audio/frames.ts'
