@@ -178,7 +178,7 @@ it('a spool that cannot be written costs the recording, not the call', { timeout
     const detail = await owner.detail(call.id)
     expect(detail).toMatchObject({ status: 'completed', ended_reason: 'api_hangup', recording_url: null })
     expect(detail.transcript[0]!.heard_text).toBe('Hello, what can I do for you?')
-    expect(other.logged('engine').map(line => line['msg'])).toContain('recording is lost')
+    expect(other.logged('engine').map(line => line['msg'])).toContain('recording failed')
   } finally {
     await other.stop()
   }

@@ -107,7 +107,7 @@ describe('a recorder', () => {
     expect(duration_ms).toBeGreaterThan(6400)
     expect(Math.round(decodeWav(readFileSync(file(key))).pcm.length / 16)).toBe(duration_ms)
     expect(readdirSync(spool)).toEqual(['notes.txt'])
-    expect(log.lines.map(line => line.message)).toContain('recording in the spool cannot be mended')
+    expect(log.lines.map(line => line.message)).toContain('could not repair recording in the spool')
     await Promise.all(open.splice(0).map(recorder => recorder.close()))
     expect(await dying.finish()).toBeNull()
   })
@@ -176,8 +176,8 @@ describe('a recorder', () => {
     await talk(recording, clock, 5000)
     expect(await recording.finish()).toBeNull()
     expect(log.lines.map(({ level, message }) => [level, message])).toEqual([
-      ['error', 'there is no spool for recordings, none will be kept'],
-      ['warn', 'recording is lost'],
+      ['error', 'could not create the recording spool, calls will not be recorded'],
+      ['warn', 'recording failed'],
     ])
   })
 
@@ -190,7 +190,7 @@ describe('a recorder', () => {
       const recording = make().start(call)
       await talk(recording, clock, 20_000)
       expect(await recording.finish()).toBeNull()
-      expect(log.lines).toMatchObject([{ message: 'recording is lost', fields: { err: { code: 'ENOSPC' } } }])
+      expect(log.lines).toMatchObject([{ message: 'recording failed', fields: { err: { code: 'ENOSPC' } } }])
       expect(readdirSync(spool)).toEqual([])
     } finally {
       spawnSync('umount', [spool])

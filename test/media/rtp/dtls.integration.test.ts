@@ -145,7 +145,7 @@ describe('two ends', () => {
       thief === 'client' ? forged : honest,
     )
     net.deliver()
-    expect((thief === 'client' ? server : client).failed).toBe('a signature is wrong')
+    expect((thief === 'client' ? server : client).failed).toBe('the signature of the far end is invalid')
     expect([client.keys, server.keys]).toEqual([null, null])
   })
 
@@ -157,7 +157,7 @@ describe('two ends', () => {
     expect(client.failed).toBeNull()
     expect(net.wire.length).toBeLessThan(10)
     net.clock.advance(1500)
-    for (const side of [client, server]) expect(side.failed).toBe('no DTLS handshake came about in 10 s')
+    for (const side of [client, server]) expect(side.failed).toBe('the DTLS handshake did not complete within 10 s')
   })
 
   it('take any named hash of a certificate', () => {

@@ -135,7 +135,7 @@ describe('a trunk', () => {
     const alert = Buffer.from('15fefd000000000000000000020228', 'hex')
     far.answer(alert)
     expect(await leg!.ended).toEqual({ by: 'network', reason: 'encryption_failed' })
-    expect(bench.log.lines.join()).toContain('the far end broke the handshake off (alert 40)')
+    expect(bench.log.lines.join()).toContain('the far end aborted the DTLS handshake (alert 40)')
     expect(bench.log.lines.join()).not.toMatch(/inline:|d0Rm/)
   })
 })
