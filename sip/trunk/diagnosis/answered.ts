@@ -81,7 +81,7 @@ function unreadable(answered: Answered): Diagnosis | null {
     return told('bad_sdp', words, 'Show this message to the carrier: its body does not follow RFC 8866.', ...evidence)
   }
   if (reason !== 'no_common_codec') return null
-  const words = `The carrier answered with ${codecsIn(audioOf(answer)) || 'no sound'}, which is none of what we offered: ${codecsIn(offer)}.`
+  const words = `The carrier answered with ${codecsIn(audioOf(answer)) || 'no audio'}, which we did not offer. We offered: ${codecsIn(offer)}.`
   return told('codec_refused', words, 'Allow one of its codecs in the trunk’s settings.', ...evidence)
 }
 

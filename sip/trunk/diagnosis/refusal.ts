@@ -191,6 +191,6 @@ function ourRefusal(found: Found & { readonly final: Read }): Diagnosis | null {
     return told('srtp_required', words, 'Set the trunk’s `srtp` to `optional` or `required`.', exchange.request, final)
   }
   const ours = given.trunk?.codecs.join(', ') ?? ''
-  const words = `The carrier offers ${codecsIn(offer) || 'no sound'}, the trunk takes ${ours}.`
+  const words = `The carrier offers ${codecsIn(offer) || 'no audio'}; the trunk accepts ${ours}.`
   return told('codec_refused', words, 'Allow one of these codecs in the trunk’s settings.', exchange.request, final)
 }
