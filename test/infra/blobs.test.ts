@@ -118,7 +118,7 @@ describe('a bucket', () => {
     const blobs = createS3Blobs(s3)
     const from = file()
     s3.failures.push({ status: 503, code: 'SlowDown' })
-    await expect(blobs.take('b', from, wav)).rejects.toThrow('the blob store answered 503 SlowDown')
+    await expect(blobs.take('b', from, wav)).rejects.toThrow('The blob store answered 503 SlowDown')
     await blobs.take('b', from, wav)
     expect(s3.objects.get('b')).toMatchObject({ contentType: 'audio/wav', body: { length: bytes.length } })
     const other = createS3Blobs({ ...s3, url: s3.url.replace('/calls', '/other') })

@@ -82,7 +82,11 @@ const PATIENCE_MS = 4000
 
 export const CANCELED: Verdict = { status: 'canceled', reason: 'canceled_by_api', words: 'The attempt was canceled.' }
 const UNUSABLE = 'The carrier’s answer is not usable.'
-const SERVER_LOST: Verdict = { status: 'failed', reason: 'internal_error', words: 'The signalling server is not connected.' }
+const SERVER_LOST: Verdict = {
+  status: 'failed',
+  reason: 'internal_error',
+  words: 'The signalling server is not connected.',
+}
 
 export function trackLeg(context: TrunkContext, leg: SipLeg): void {
   const untrack = context.track(leg)

@@ -152,7 +152,10 @@ export class SoftphoneRegistrar {
     const right = isProven(proof, found?.ha1 ?? this.nobody, req.method) && userOf(proof.uri) === userOf(req.uri)
     if (found === null || !right) {
       this.suspects.add(username, POINTS.wrong, clock.now())
-      this.options.log.info({ source: req.source_address, softphone_id: found?.id ?? null }, 'softphone sent wrong password')
+      this.options.log.info(
+        { source: req.source_address, softphone_id: found?.id ?? null },
+        'softphone sent wrong password',
+      )
       this.count('wrong_password')
       return this.challenge(req, false, POINTS.wrong)
     }

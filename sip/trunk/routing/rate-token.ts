@@ -12,7 +12,11 @@ export const NO_RATE_TOKEN: Verdict = {
 }
 
 /** Applies however long the call waited: nobody is called outside the hours the plan was made for. */
-export const TOO_LATE: Verdict = { status: 'failed', reason: 'queue_expired', words: 'The calling hours ended before the call could start.' }
+export const TOO_LATE: Verdict = {
+  status: 'failed',
+  reason: 'queue_expired',
+  words: 'The calling hours ended before the call could start.',
+}
 
 /**
  * Waits until the trunk may be dialed. Called as late as possible, so that a call that was delayed for another reason

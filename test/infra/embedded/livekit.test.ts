@@ -105,7 +105,7 @@ describe.skipIf(livekitBinary === null)('the embedded server', () => {
       const rooms = await planRooms({ config, logFile: join(folder, 'livekit.log'), tell, note() {} })
       closers.push(() => rooms!.stop())
       expect(await rooms!.open({ control: 'http://127.0.0.1:1', talk: '' })).toBe(false)
-      await until(() => lines.some(line => line.startsWith('No LiveKit (')), 'the word that there is none')
+      await until(() => lines.some(line => line.startsWith('LiveKit is unavailable (')), 'the word that there is none')
       expect(lines.at(-1)).toMatch(/WebRTC sessions do not work, calls over SIP do\.$/)
     } finally {
       process.env['PATH'] = PATH

@@ -106,12 +106,12 @@ describe('a call that is refused', () => {
     ],
     [
       'codec_refused',
-      'It would take G729',
+      'It accepts G729',
       {},
       [says('488 No', [sdpType], SDP.replace('AVP 0', 'AVP 18').replace('0 PCMU', '18 G729'))],
     ],
-    ['srtp_required', 'only with encrypted', {}, [says('488 No', ['Warning: 399 x "SRTP required"'])]],
-    ['srtp_required', 'only with encrypted', {}, [says('488 No', [sdpType], SDP.replace('RTP/AVP', 'RTP/SAVP'))]],
+    ['srtp_required', 'only encrypted', {}, [says('488 No', ['Warning: 399 x "SRTP required"'])]],
+    ['srtp_required', 'only encrypted', {}, [says('488 No', [sdpType], SDP.replace('RTP/AVP', 'RTP/SAVP'))]],
     ['caller_id_refused', '“+12025550111”', {}, [says('403 Caller ID not allowed')]],
     ['caller_id_refused', '“+12025550111”', { numbers: ['+12025550100'] }, [says('403 Forbidden')]],
     ['forbidden', 'does not allow this call', { numbers: ['+12025550111'] }, [says('403 Forbidden')]],
@@ -120,9 +120,9 @@ describe('a call that is refused', () => {
     ['number_unknown', '“12025550199”', { number_format: 'digits' }, [says('404 Not Found')]],
     ['call_limit', 'All lines', {}, [says('486 Concurrent call limit reached')]],
     ['call_limit', 'All lines', {}, [says('503 No', ['Reason: Q.850;cause=34;text="No circuit"'])]],
-    ['carrier_overloaded', 'wait 30 seconds', {}, [says('503 Service Unavailable', ['Retry-After: 30'])]],
+    ['carrier_overloaded', 'after 30 seconds', {}, [says('503 Service Unavailable', ['Retry-After: 30'])]],
     ['session_timer', 'at least 3600', {}, [says('422 Too Small', ['Min-SE: 3600'])]],
-    ['payment_required', 'paid first', {}, [says('402 Payment Required')]],
+    ['payment_required', 'payment first', {}, [says('402 Payment Required')]],
     ['carrier_refused', '“500 Oops”', {}, [says('500 Oops')]],
     ['busy', 'busy', {}, [says('486 Busy Here')]],
     ['declined', 'declined', {}, [says('603 Decline')]],
@@ -145,7 +145,7 @@ describe('a call that is refused', () => {
     const outcome = await bench.dial({ port } as Peer, { transport: 'tcp' }, plan).result
     expect(outcome.ok).toBe(false)
     const { diagnosis, messages } = traceOf(plan.call_id, 'trunk_unreachable')
-    expect(diagnosis).toMatchObject({ code: 'transport_refused', words: `Nobody listens at 127.0.0.1:${port}.` })
+    expect(diagnosis).toMatchObject({ code: 'transport_refused', words: `127.0.0.1:${port} refused the connection.` })
     expect(messages.map(({ sent, made_up }) => [sent, made_up])).toEqual([
       [true, false],
       [false, true],
