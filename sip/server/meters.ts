@@ -12,11 +12,11 @@ const COUNTERS = {
   malformed: ['malformed', 'Messages that could not be parsed.'],
   strayResponses: ['stray_responses', 'Responses that match no transaction.'],
   unhandled: [
-    'untaken',
+    'unhandled',
     'Requests that no connected application handles, such as SUBSCRIBE, or any while none is connected.',
   ],
   shed: ['shed', 'Initial requests refused with 503 because the applications did not keep up.'],
-  blocked: ['barred', 'Outgoing requests blocked because their destination address is not allowed.'],
+  blocked: ['blocked', 'Outgoing requests blocked because their destination address is not allowed.'],
   faults: ['faults', 'Messages that made the server fail. Each is a bug.'],
 } as const satisfies Partial<Record<keyof SipServerStats, readonly [string, string]>>
 

@@ -80,7 +80,7 @@ describe.each([
         () => blobs.delete(key),
         () => blobs.deleteAll(key),
       ]) {
-        await expect((async () => attempt())()).rejects.toThrow('not a key')
+        await expect((async () => attempt())()).rejects.toThrow('Not a valid blob key')
       }
       expect(existsSync(from)).toBe(true)
     },

@@ -132,7 +132,7 @@ describe('secrets', () => {
   it.each([
     ['well', {}, [/^ok/]],
     ['not made', { secret: null }, [/^skip/]],
-    ['short', { secret: strong.slice(0, 20) }, [/^warn PARLEY_SECRET has 20 characters/]],
+    ['short', { secret: strong.slice(0, 20) }, [/^warn PARLEY_SECRET has only 20 characters/]],
     ['one letter', { secret: 'a'.repeat(40) }, [/^bad PARLEY_SECRET is weak/]],
     [
       'open Redis',

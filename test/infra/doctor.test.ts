@@ -49,17 +49,7 @@ describe('a whole installation', () => {
     const { code, findings } = await examine(env)
     expect(findings.filter(({ verdict }) => verdict === 'bad')).toEqual([])
     expect(code).toBe(0)
-    for (const part of [
-      'Postgres',
-      'Bus',
-      'Engines',
-      'Control',
-      'SIP server',
-      'Speech',
-      'Sound',
-      'Blob store',
-      'Jobs',
-    ]) {
+    for (const part of ['Postgres', 'Bus', 'Engines', 'Control', 'SIP server', 'Speech', 'RTP', 'Blob store', 'Jobs']) {
       expect([part, worst(findings, part)]).toEqual([part, 'ok'])
     }
     if (livekit) expect(worst(findings, 'LiveKit')).toBe('ok')
@@ -131,7 +121,7 @@ describe('a whole installation', () => {
   it('is looked at from a container by what that container is told', async () => {
     const { DRACHTIO_HOST: _host, DRACHTIO_SECRET: _secret, SPEECH_PORT: _port, ...control } = env
     const seen = (await examine(control)).findings
-    expect([worst(seen, 'Postgres'), worst(seen, 'SIP server'), worst(seen, 'Sound')]).toEqual(['ok', 'skip', 'skip'])
+    expect([worst(seen, 'Postgres'), worst(seen, 'SIP server'), worst(seen, 'RTP')]).toEqual(['ok', 'skip', 'skip'])
     const { DATABASE_URL: _url, ...engine } = env
     const heard = (await examine(engine)).findings
     expect([worst(heard, 'Postgres'), worst(heard, 'Control'), worst(heard, 'SIP server')]).toEqual([
@@ -232,7 +222,7 @@ describe('sound', () => {
     )
     expect(findings).toContainEqual(
       expect.objectContaining({
-        part: 'Sound',
+        part: 'RTP',
         text: expect.stringContaining('suffice for 1 call, but ENGINE_CAPACITY is 50'),
       }),
     )

@@ -347,7 +347,7 @@ describe('the doctor', () => {
     const server = await serve({ host: ELSEWHERE, pair, login: LOGIN })
     writeFileSync(join(folder, 'authority.pem'), pair.cert)
     const url = `smtp://${USERINFO}@${ELSEWHERE}:${server.port}`
-    const text = `${ELSEWHERE}:${server.port} answers, with TLS, and takes our login.`
+    const text = `${ELSEWHERE}:${server.port} answers, with TLS, and accepts our login.`
     expect(await hear(url, { NODE_EXTRA_CA_CERTS: join(folder, 'authority.pem') })).toMatchObject([
       { verdict: 'ok', text },
     ])
@@ -363,7 +363,9 @@ describe('the doctor', () => {
     expect(bare).toMatchObject([{ verdict: 'bad', text: expect.stringMatching(/offers no STARTTLS\.$/) }])
     const strict = await serve({ login: { ...LOGIN, password: 'another' } })
     const refused = await hear(`smtp://${USERINFO}@127.0.0.1:${strict.port}`)
-    expect(refused).toMatchObject([{ verdict: 'bad', text: expect.stringContaining('refuses user or password (535)') }])
+    expect(refused).toMatchObject([
+      { verdict: 'bad', text: expect.stringContaining('rejects the user or password (535)') },
+    ])
   })
 
   it('knows a server that speaks the other way, and one that says nothing in time', async () => {

@@ -337,6 +337,6 @@ describe('the telephone', () => {
 describe('an audio scenario', () => {
   it('is refused when its recording is no sound', () => {
     const text = 'name: x\nmode: audio\ncaller:\n  - { say: hi, file: hi.mp3 }\n'
-    expect(() => parseScenario('x.yaml', text)).toThrow(/x\.yaml:4: .*WAVE/)
+    expect(() => parseScenario('x.yaml', text)).toThrow(/x\.yaml:4: .*WAV file/)
   })
 })

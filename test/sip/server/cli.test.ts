@@ -91,7 +91,7 @@ it('shows what it counts: who was dropped, and what nobody takes', async () => {
   const port = Number(listen[0]?.split(':').at(-1))
   const counted = async () => {
     const page = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text()
-    return page.split('\n').filter(line => /^parley_sip_server_(?:dropped|untaken|malformed)_total /.test(line))
+    return page.split('\n').filter(line => /^parley_sip_server_(?:dropped|unhandled|malformed)_total /.test(line))
   }
   expect(await counted()).toEqual([
     'parley_sip_server_dropped_total 0',
