@@ -136,7 +136,7 @@ describe('npm start', { timeout: 400_000 }, () => {
       'SIP server',
       'Speech',
     ]
-    for (const part of [...parts, 'Trunks', 'Sound', 'Blob store', 'Mail']) {
+    for (const part of [...parts, 'Trunks', 'RTP', 'Blob store', 'Mail']) {
       expect([part, worst(findings, part)]).toEqual([part, expect.stringMatching(/^(?:ok|warn)$/)])
     }
     const told = JSON.stringify(findings)
