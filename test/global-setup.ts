@@ -66,7 +66,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
         )
       : null
   project.provide('dashboardFolder', PARLEY_TEST_DASHBOARD ?? join(import.meta.dirname, '../control/dashboard/dist'))
-  project.provide('full', process.env['PARLEY_TEST_FULL'] === '1')
   project.provide('fleet', readFleet(process.env['PARLEY_TEST_FLEET'] || '1x1'))
   project.provide('drachtio', process.env['PARLEY_TEST_DRACHTIO'] || null)
   const seed = process.env['PARLEY_CHAOS_SEED']

@@ -18,7 +18,7 @@ import { examineSpeech, judgeModels, lookAtModels } from '../doctor/speech.ts'
 import { examineBlobs, examineDisks } from '../doctor/storage.ts'
 import { examineControl, isOpen } from '../doctor/web.ts'
 import { readConnections } from '../embedded/home.ts'
-import { onPath } from '../tools/prepare.ts'
+import { findRedis } from '../embedded/redis-server.ts'
 
 const USAGE = `Usage: npm run doctor [-- --json]
 
@@ -87,13 +87,13 @@ function foldersOf(config: Config, { allInOne, control, engine }: Place): string
 
 function judgeStopped(config: Config): Finding[] {
   const say = about('Parley')
-  const missing = config.REDIS_URL || onPath('redis-server') ? [] : ['redis-server']
+  const missing = config.REDIS_URL || findRedis(config.cache) ? [] : ['redis-server']
   const down = say.bad(
     `Not running in ${config.home}: Postgres, Redis, control and engine are stopped.`,
     'Start it with `npm start`.',
   )
   if (missing.length === 0) return [down]
-  return [down, say.bad('redis-server is not installed.', 'Install it, or set REDIS_URL.')]
+  return [down, say.bad('redis-server is not installed.', 'Run `npm start`, which downloads it, or set REDIS_URL.')]
 }
 
 const NOT_TOLD = 'not configured here. Run the doctor in'
@@ -192,7 +192,7 @@ async function examine(env: NodeJS.ProcessEnv): Promise<{ name: string; findings
     const say = about('Settings')
     const lines = error.message.split('\n')
     const wrong = lines.length > 1 ? lines.slice(1) : lines
-    const todo = 'Correct this setting; Parley does not start without it. README.md lists all settings.'
+    const todo = 'Correct this setting; Parley does not start without it. docs/operating.md lists all settings.'
     return { name: 'the settings', findings: wrong.map(line => say.bad(line.trim(), todo)) }
   }
 }

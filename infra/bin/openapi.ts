@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { Redis } from 'ioredis'
 import { buildApp } from '../../control/app.ts'
 import { defaultConfig } from '../../control/deps.ts'
+import { handlers } from '../../control/handlers.ts'
 import { connect } from '../../control/platform/db/connect.ts'
 import { createBoss } from '../../control/platform/jobs/jobs.ts'
 import { createControlBus } from '../../media/bus/control-bus.ts'
@@ -13,7 +14,7 @@ import { createSealer } from '../../media/contract/seal.ts'
 import { createFolderBlobs } from '../adapters/blobs.ts'
 import { systemClock } from '../adapters/clock.ts'
 import { createLog } from '../adapters/log.ts'
-import { run } from '../tools/prepare.ts'
+import { run } from '../setup/prepare.ts'
 
 const DOCUMENT = 'control/openapi.json'
 const TYPES = 'control/api/client/api.ts'
@@ -33,6 +34,7 @@ async function readDocument(): Promise<object> {
   const url = 'postgres://nobody@127.0.0.1:1/nowhere'
   const sealer = createSealer('nothing is sealed')
   const app = await buildApp({
+    ...handlers,
     sql: connect({ url }),
     redis,
     bus: createControlBus({ redis, sealer, consumer: 'openapi', log }),

@@ -21,11 +21,12 @@ import { onFreePort } from '../embedded/ports.ts'
 import { startPostgres } from '../embedded/postgres.ts'
 import { startProcess, startSipServer, startSpeech } from '../embedded/programs.ts'
 import { startRedis } from '../embedded/redis.ts'
+import { ensureRedis } from '../embedded/redis-server.ts'
 import { ensureEmbeddingModel } from '../models/embedding/model.ts'
 import { ensureModels, modelsFolder } from '../models/offline-speech.ts'
 import { ensureWhisper, whisperPath } from '../models/whisper.ts'
+import { createReporter, ensurePrograms, inBackground } from '../setup/prepare.ts'
 import { ensureDashboard } from '../tools/dashboard.ts'
-import { createReporter, ensurePrograms } from '../tools/prepare.ts'
 import { buildControlParts } from '../wiring/parts.ts'
 import { planRooms } from '../wiring/rooms.ts'
 
@@ -95,6 +96,8 @@ async function main(): Promise<boolean> {
   const home = await takeHome(config.home)
   running.push({ name: 'home', stop: async () => home.release() })
   await prepare(config)
+  // What is made from here on holds words of calls: its owner reads it, nobody else.
+  process.umask(0o077)
   const started = reporter.step('Starting')
   const stack = await startStack(config, home)
   started(stack.parts.join(', '))
@@ -114,15 +117,17 @@ async function main(): Promise<boolean> {
 // ---- what a fresh machine lacks ----
 
 async function prepare(config: Config): Promise<void> {
-  const needed = config.REDIS_URL ? [] : ['redis-server']
   const haveModels = existsSync(modelsFolder(config.cache))
+  // One call: root's package manager is asked once.
   const missing = await ensurePrograms(
-    [...needed, 'espeak-ng', ...(haveModels || config.SPEECH_PORT ? [] : ['python3', 'pip3'])],
+    [
+      ...(config.REDIS_URL ? [] : ['redis-server']),
+      ...['espeak-ng', ...(haveModels || config.SPEECH_PORT ? [] : ['python3', 'pip3'])],
+    ],
     reporter,
   )
-  if (missing.includes('redis-server')) {
-    throw new Error('redis-server is not installed, and only root can install it here. Install it, or set REDIS_URL.')
-  }
+  const noRedis = config.REDIS_URL ? null : await ensureRedis(config.cache, reporter)
+  if (noRedis) throw new Error(`Redis is missing: ${noRedis}`)
   if (missing.includes('espeak-ng'))
     reporter.say('espeak-ng is not installed: languages other than English have no offline voice.')
   if (config.EMBEDDINGS === 'auto' && !config.EMBEDDINGS_URL) {
@@ -358,7 +363,7 @@ function fetchRussianStt(config: Config): void {
   if (existsSync(whisperPath(config.cache))) return
   const fetching = new AbortController()
   running.push({ name: 'Russian ears', stop: async () => fetching.abort() })
-  void ensureWhisper(config.cache, fetching.signal).then(problem => {
+  void ensureWhisper(config.cache, fetching.signal, inBackground(reporter.say)).then(problem => {
     if (stopping) return
     if (problem) reporter.say(`Russian is spoken but not understood: the model is not here (${problem}).`)
     else reporter.say('Russian is understood now, too.')

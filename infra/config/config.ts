@@ -34,7 +34,7 @@ const Environment = z.object({
   /** Data, logs and the demo's file; `.parley` in the working directory by default. */
   PARLEY_HOME: z.string().default('.parley'),
   /** Downloaded models and built binaries, shared by all checkouts of this user. */
-  PARLEY_CACHE: z.string().default(join(homedir(), '.cache', 'parley')),
+  PARLEY_CACHE: z.string().optional(),
   PARLEY_SECRET: z.string().min(16).optional(),
   PARLEY_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
 
@@ -288,11 +288,15 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env, { make = true }
     ...values,
     TRUNK_PRIVATE_HOSTS: values.TRUNK_PRIVATE_HOSTS ?? (isOpenToAll(values) ? 'deny' : 'allow'),
     home,
-    cache: resolve(values.PARLEY_CACHE),
+    cache: cacheFolder(values),
     secret: values.PARLEY_SECRET ?? keptSecret(join(home, 'secret'), make),
     speechThreads: Math.max(1, Math.floor(cpus().length / 2)),
   }
 }
+
+/** The directory of downloads and builds, shared by all checkouts of a user. */
+export const cacheFolder = ({ PARLEY_CACHE }: { PARLEY_CACHE?: string | undefined } = process.env): string =>
+  resolve(PARLEY_CACHE ?? join(homedir(), '.cache', 'parley'))
 
 /** The configured secret files, without reading them. */
 export const secretFiles = (env: NodeJS.ProcessEnv): { name: string; file: string }[] =>

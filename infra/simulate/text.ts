@@ -1,6 +1,7 @@
 /** Runs a scenario in text mode: without audio, and without network except for models, much faster than real time. */
 import { randomUUID } from 'node:crypto'
-import { fillVars, toolPlan } from '../../control/telephony/call-setup/plan.ts'
+import { toolPlan } from '../../control/agents/projects/tool-plan.ts'
+import { fillVars } from '../../control/telephony/call-setup/plan.ts'
 import type { Turn } from '../../media/contract/messages.ts'
 import { CallPlan } from '../../media/contract/plan.ts'
 import { createScripted } from '../../media/models/scripted/scripted.ts'

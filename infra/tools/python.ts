@@ -1,8 +1,10 @@
 /** What comes from Python's index: pinned packages, each set in a folder of the cache, beside those of the system. */
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { type ProgressReporter, run } from './prepare.ts'
+import { asStep, type ProgressReporter, run } from '../setup/prepare.ts'
+import { whyNot } from '../setup/registry.ts'
+import { makeOnce } from '../setup/shared-folder.ts'
 
 export interface Packages {
   /** For people. */
@@ -53,28 +55,25 @@ export async function ensurePackages(
   cache: string,
   packages: Packages,
   reporter?: ProgressReporter,
+  signal?: AbortSignal,
 ): Promise<string | null> {
   const folder = await folderOf(cache, packages)
   if (folder === null) return 'there is no Python'
   if (existsSync(folder)) return null
-  mkdirSync(cache, { recursive: true })
-  const work = mkdtempSync(join(cache, 'python-work-'))
-  const done = reporter?.step(`Installing ${packages.name} (about ${packages.megabytes ?? 60} MB, once)`)
   try {
-    // Into a folder: asks neither for python3-venv nor to change what the system manages.
-    const pip = ['-m', 'pip', 'install', '--quiet', '--target', work]
-    const { code, output } = await run('python3', [...pip, ...packages.pins])
-    if (code !== 0) throw new Error(output.trim().split('\n').at(-1) ?? '')
-    renameSync(work, folder)
-    done?.()
+    await makeOnce(folder, { name: packages.name, reporter, signal, make: draft => install(packages, draft, reporter) })
     return null
   } catch (error) {
-    done?.('failed')
-    // Another checkout may have been faster.
-    return existsSync(folder) ? null : (error as Error).message
-  } finally {
-    rmSync(work, { recursive: true, force: true })
+    return (error as Error).message
   }
+}
+
+function install({ name, pins, megabytes }: Packages, folder: string, reporter?: ProgressReporter): Promise<void> {
+  return asStep(reporter, `Installing ${name} (about ${megabytes ?? 60} MB, once)`, async () => {
+    // Into a folder: asks neither for python3-venv nor to change what the system manages (PEP 668).
+    const { code, output } = await run('python3', ['-m', 'pip', 'install', '--quiet', '--target', folder, ...pins])
+    if (code !== 0) throw new Error(whyNot(name, output))
+  })
 }
 
 export interface PythonProgram {

@@ -1,8 +1,10 @@
 /** Builds control's dependencies from the settings, for the control process and the demo's set-up. */
+
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { type ControlConfig, type Deps, defaultConfig } from '../../control/deps.ts'
-import { createVectors } from '../../control/knowledge/index/pgvector.ts'
+import { handlers } from '../../control/handlers.ts'
+import { createVectorIndex } from '../../control/knowledge/index/vectors.ts'
 import { createControlMeters } from '../../control/metrics/meters.ts'
 import { connect } from '../../control/platform/db/connect.ts'
 import { createBoss } from '../../control/platform/jobs/jobs.ts'
@@ -126,11 +128,12 @@ export function buildControlParts(
   const sql = connect({ url })
   const boss = createBoss({ url, log })
   const embedder = createEmbedder(config)
-  const vectors = embedder ? createVectors({ sql, log }) : null
+  const vectors = embedder ? createVectorIndex({ sql, log }) : null
   const leads = createLeads(config, { sql, clock: systemClock, publicUrl: publicUrl(config) })
   const knowledge = { extractor: createExtractor(), embedder, vectors, temp: join(config.home, 'knowledge') }
   const mail = openMail(config, log)
   return {
+    ...handlers,
     sql,
     redis,
     sealer,

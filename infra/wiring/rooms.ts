@@ -42,7 +42,7 @@ export async function planRooms({ config, logFile, tell, note }: Options): Promi
     return false
   }
   const buildAndStart = async (control: string, talk: string) => {
-    const result = await buildLiveKit(config.cache, logFile, stopping.signal)
+    const result = await buildLiveKit(config.cache, logFile, stopping.signal, { say: tell })
     if (stopping.signal.aborted) return
     if (typeof result !== 'string')
       return tell(`LiveKit is unavailable (${result.missing}). Browser sessions are unavailable; SIP calls work.`)
@@ -54,7 +54,7 @@ export async function planRooms({ config, logFile, tell, note }: Options): Promi
     async open({ control, talk }) {
       const binary = findLiveKit(config.cache)
       if (binary) return start(binary, control).then(() => true, failed)
-      tell('Building LiveKit in the background for browser sessions. SIP calls do not need it.')
+      tell('Building LiveKit in the background, once (some minutes). Browser sessions need it; SIP calls do not.')
       void buildAndStart(control, talk).catch(failed)
       return false
     },

@@ -10,8 +10,9 @@ const RETRY_PAUSE_MS = 250
 
 export function toEntries(raw: unknown): StreamEntry[] {
   const entries: StreamEntry[] = []
-  for (const [id, flat] of (raw ?? []) as [string, string[] | null][]) {
-    if (!flat) continue // deleted between delivery and claim
+  for (const entry of (raw ?? []) as ([string, string[] | null] | null)[]) {
+    const [id, flat] = entry ?? []
+    if (!id || !flat) continue // deleted between delivery and claim; Redis 6.2 then answers XAUTOCLAIM with null
     const fields: Record<string, string> = {}
     for (let i = 0; i + 1 < flat.length; i += 2) fields[flat[i]!] = flat[i + 1]!
     entries.push({ id, fields })

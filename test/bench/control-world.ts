@@ -1,4 +1,5 @@
 /** Control with its own database and Redis, accounts with keys, and a server of either kind. */
+
 import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
@@ -10,6 +11,7 @@ import { createAccount, topUp } from '../../control/access/accounts/service.ts'
 import { createKey } from '../../control/access/keys/service.ts'
 import { createProject } from '../../control/agents/projects/service.ts'
 import { type Deps, defaultConfig } from '../../control/deps.ts'
+import { handlers } from '../../control/handlers.ts'
 import { connect } from '../../control/platform/db/connect.ts'
 import { migrate } from '../../control/platform/db/migrate.ts'
 import { createBoss, installQueues } from '../../control/platform/jobs/jobs.ts'
@@ -53,6 +55,7 @@ export async function openControlWorld(
   const redis = new Redis(started.url, { maxRetriesPerRequest: null })
   const sealer = createSealer(SECRET)
   const deps: Deps = {
+    ...handlers,
     ...{ sql, redis, boss, sealer, clock: systemClock, log: quietLog, mail: { send: async () => {} } },
     fetch: () => Promise.reject(new Error('the bench reaches nobody')),
     blobs: createFolderBlobs(folder),

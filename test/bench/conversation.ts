@@ -63,7 +63,7 @@ export async function benchConversation({ rounds, tell }: ConversationBench): Pr
       ...(await measured(stage, 'turns', () => benchTurns(stage, rounds))),
       ...(await measured(stage, 'barge-ins', () => benchBargeIns(stage, rounds))),
       ...(await measured(stage, 'fillers', () => benchFillers(stage, rounds))),
-      ...(await measured(stage, 'offline llm', () => benchOffline(stage))),
+      ...(await measured(stage, 'offline models', () => benchOffline(stage))),
     ]
   } finally {
     engine.stop()
@@ -174,10 +174,10 @@ async function benchOffline(stage: Stage): Promise<Line[]> {
         waits.push(answeredMs! - lastSentMs)
         mine.push(`${file} ${waits.at(-1)!.toFixed(0)}`)
       }
-      stage.tell(`offline llm: ${mine.join(', ')} ms`)
+      stage.tell(`offline models: ${mine.join(', ')} ms`)
     })
   }
-  const name = 'offline llm, voice to voice'
+  const name = 'offline models, voice to voice'
   tellSpread(stage, name, waits)
   return [bound(`${name}, p50`, median(waits), 650)]
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { findGo } from '../../infra/embedded/livekit.ts'
-import { run } from '../../infra/tools/prepare.ts'
+import { run } from '../../infra/setup/prepare.ts'
 
 /** `name` is the directory next to this file. Resolves with the program's path. */
 export async function ensureBuilt(cache: string, name: 'room-load' | 'sip-peers'): Promise<string> {

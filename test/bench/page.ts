@@ -36,7 +36,7 @@ const END = '<!-- /bench -->'
 
 const digits = (value: number) => (Math.abs(value) < 100 ? value.toFixed(2) : value.toFixed(0))
 
-const LINES = ['', 'Parley', 'reference', 'unit', 'ratio', 'wanted', '']
+const LINES = ['', 'Parley', 'reference', 'unit', 'ratio', 'target', '']
 const rowOf = ({ name, value, reference, unit, ratio, wanted, ok }: Line) => [
   name,
   digits(value),

@@ -6,7 +6,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { readConfig } from '../../infra/config/config.ts'
 import { demoLines } from '../../infra/demo/script.ts'
-import type { ProgressReporter } from '../../infra/tools/prepare.ts'
+import type { ProgressReporter } from '../../infra/setup/prepare.ts'
 import type { BenchOptions, Line, Measured, Series } from './report.ts'
 import { type Forked, forkRemote, median, percentile } from './rpc.ts'
 import type { CallersHandlers } from './talk-peers/callers.ts'
@@ -285,7 +285,7 @@ function seriesOf(results: Result[]): Series[] {
         valid: cell.valid && cell.missed === 0,
       }))
       const measured = points.filter(({ value }) => Number.isFinite(value))
-      const series = { figure: `talk: ${name}`, system: result.system, unit, load: 'sessions', points: measured }
+      const series = { figure: `peers: ${name}`, system: result.system, unit, load: 'sessions', points: measured }
       return measured.length > 0 ? [series] : []
     }),
   )

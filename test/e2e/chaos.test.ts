@@ -2,9 +2,12 @@
  * Each process killed, frozen and restarted at random in the middle of calls, campaigns and webhooks, by a seed that is
  * printed. At the end every call has its end, every hold is settled, and nobody was rung twice or told nothing.
  */
-import { describe, expect, inject, it } from 'vitest'
+import { expect, inject } from 'vitest'
 import { type Aftermath, chaos } from '../support/chaos.ts'
 import { planBlows, VICTIMS } from '../support/chaos-plan.ts'
+import { needs } from '../support/needs.ts'
+
+const { describe, it } = needs('sipp')
 
 const full = inject('full')
 const given = inject('chaosSeed')

@@ -1,11 +1,14 @@
 /** Processes killed in the middle of a call: who talks is not robbed, who pays is not cheated, and the next call works. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { type Baresip, startBaresip } from '../support/stack-baresip.ts'
 import { expectCost, expectSettled, expectWebhook } from '../support/stack-checks.ts'
 import type { Owner } from '../support/stack-owner.ts'
 import { isLoud, type Tap, tapRtp } from '../support/stack-wire.ts'
 import { until } from '../support/world.ts'
+
+const { describe, it } = needs('baresip', 'tcpdump')
 
 const CALLEE = '+14155550166'
 let stack: Stack

@@ -2,12 +2,15 @@
  * An engine that is told to go: its calls end as people end them, and what is asked for meanwhile waits for the next engine.
  * A control that is told to: whoever has not heard yet is still served.
  */
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { type Baresip, startBaresip } from '../support/stack-baresip.ts'
 import { expectSettled } from '../support/stack-checks.ts'
 import type { Owner } from '../support/stack-owner.ts'
 import { until } from '../support/world.ts'
+
+const { it } = needs('baresip')
 
 const CALLEE = '+14155550177'
 let stack: Stack

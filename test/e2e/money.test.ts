@@ -1,6 +1,7 @@
 /** Limits of time and money: nobody talks on credit, and who is cut off is told so. */
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { expectCost, expectHeard, expectSettled, expectWebhook, WORD_ERRORS } from '../support/stack-checks.ts'
 import {
@@ -18,6 +19,8 @@ import {
 } from '../support/stack-sipp.ts'
 import { silence, wordErrors } from '../support/stack-speech.ts'
 import { type Played, pcap, soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
+
+const { describe, it } = needs('sipp', 'tcpdump')
 
 const CALLEE = '+14155550177'
 let stack: Stack

@@ -4,8 +4,9 @@
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest'
 import type { Child } from '../../infra/embedded/child.ts'
+import { needs } from '../support/needs.ts'
 import { type OwnServers, startOwnServers } from '../support/own-servers.ts'
 import { signalAll } from '../support/processes.ts'
 import { type Stack, startStack } from '../support/stack.ts'
@@ -14,6 +15,8 @@ import { expectCost, expectSettled, expectWebhook } from '../support/stack-check
 import type { CallStream, Owner } from '../support/stack-owner.ts'
 import { isLoud, type Tap, tapRtp } from '../support/stack-wire.ts'
 import { until } from '../support/world.ts'
+
+const { describe, it } = needs('baresip', 'tcpdump')
 
 const CALLEE = '+14155550177'
 /** Longer than any time-out on the way of a call; in the long form half a minute, as long as leases allow and more. */

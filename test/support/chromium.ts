@@ -1,6 +1,6 @@
 /** The system's Chromium, with a file as microphone. One browser per test file, because it takes a second to start. */
 import { type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import { findChromium } from '../../infra/tools/prepare.ts'
+import { findChromium } from '../../infra/setup/prepare.ts'
 
 /** Null: page tests are skipped, as `npm test` has reported. */
 export const chromiumPath = findChromium()

@@ -7,11 +7,13 @@ import type { FastifyInstance, InjectOptions } from 'fastify'
 import { Redis } from 'ioredis'
 import { inject } from 'vitest'
 import { createAccount, topUp } from '../../control/access/accounts/service.ts'
-import { createKey, type Scope } from '../../control/access/keys/service.ts'
+import { createKey } from '../../control/access/keys/service.ts'
 import { createProject } from '../../control/agents/projects/service.ts'
 import { buildApp } from '../../control/app.ts'
 import { type ControlConfig, type Deps, defaultConfig, type Mail } from '../../control/deps.ts'
+import { handlers } from '../../control/handlers.ts'
 import { connect } from '../../control/platform/db/connect.ts'
+import type { Scope } from '../../control/platform/http/caller.ts'
 import { UNDOCUMENTED } from '../../control/platform/http/errors.ts'
 import { createBoss } from '../../control/platform/jobs/jobs.ts'
 import { bindNumber } from '../../control/telephony/numbers/service.ts'
@@ -70,6 +72,7 @@ export async function createControl(
   const blobs = createFolderBlobs(folder)
   const knowledge = { extractor: createExtractor(), embedder: null, vectors: null, temp: join(folder, 'temp') }
   const deps = {
+    ...handlers,
     sql,
     redis,
     bus,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { actors, doors, outcomes } from '../../platform/http/audit-log.ts'
 import { paging } from '../../platform/http/paging.ts'
 import { isCursor } from './service.ts'
-import { actors, doors, outcomes } from './types.ts'
 
 export const AuditFilters = z.strictObject({
   operation: z

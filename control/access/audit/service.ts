@@ -3,8 +3,9 @@
  * done that is not in the log, whatever is killed. No bodies, and nothing of the people who are called.
  */
 
-import { type Deps, wallDate } from '../../deps.ts'
 import type { Db } from '../../platform/db/connect.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
+import type { AuditEntry, AuditLog, Told } from '../../platform/http/audit-log.ts'
 import { toProblem } from '../../platform/http/errors.ts'
 import { uuidv7 } from '../../platform/ids.ts'
 import { errorFields } from '../../platform/log.ts'
@@ -16,7 +17,6 @@ import {
   selectAuditEntries,
   updateOutcome,
 } from './sql.ts'
-import type { AuditEntry, Told } from './types.ts'
 
 type Ports = Pick<Deps, 'sql' | 'clock' | 'log'>
 
@@ -46,6 +46,10 @@ export async function audited<T>(
   await tell(toldOf(result))
   return result
 }
+
+export const createAuditLog = (deps: Ports): AuditLog => ({
+  audited: (ownerId, entry, work, toldOf) => audited(deps, ownerId, entry, work, toldOf),
+})
 
 const DONE: Told = { outcome: 'done', code: null, resource: null }
 

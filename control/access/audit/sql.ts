@@ -1,5 +1,5 @@
 import { type Db, json, type Tx } from '../../platform/db/connect.ts'
-import type { AuditEntry, Outcome } from './types.ts'
+import type { AuditEntry, Outcome } from '../../platform/http/audit-log.ts'
 
 export interface AuditRow extends AuditEntry {
   id: string

@@ -1,37 +1,18 @@
 /** Who asks: a program with its key, or a person at the dashboard with a session. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
+import { type Authenticator, type Caller, type Reach, scopes } from '../../platform/http/caller.ts'
 import { Problem } from '../../platform/http/problem.ts'
 import { takeToken } from '../../platform/http/rate-limit.ts'
-import { type Scope, scopes } from '../keys/schema.ts'
 import { verifyKey } from '../keys/service.ts'
 import { type SessionRow, verifySession } from '../sessions/sessions.ts'
 
-/** Who may use an operation: a key with this scope, or only somebody at the dashboard. */
-export type Reach = Scope | 'session'
+export const createAuthenticator = (deps: Deps): Authenticator => ({
+  authenticate: (reach, request, reply) => authenticate(deps, reach, request, reply),
+  isStillGood: request => isStillGood(deps, request),
+})
 
-export interface Caller {
-  ownerId: string
-  scopes: readonly Scope[]
-  /** Null with a session, which has all scopes. */
-  keyId: string | null
-  /** Null with a key. */
-  sessionId: string | null
-}
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    caller: Caller | null
-  }
-}
-
-/** 401, then 429, then 403. */
-export async function authenticate(
-  deps: Deps,
-  reach: Reach,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<Caller> {
+async function authenticate(deps: Deps, reach: Reach, request: FastifyRequest, reply: FastifyReply): Promise<Caller> {
   const caller = await identify(deps, request, reply)
   if (caller.sessionId !== null) return caller
   if (reach === 'session') {
@@ -57,8 +38,7 @@ export async function identify(deps: Deps, request: FastifyRequest, reply: Fasti
   return caller
 }
 
-/** Whether the credential of a request that was let in is still good: for answers that go on for long. */
-export async function isStillGood(deps: Deps, request: FastifyRequest): Promise<boolean> {
+async function isStillGood(deps: Deps, request: FastifyRequest): Promise<boolean> {
   const value = presentedKey(request)
   if (value !== null) return (await byKey(deps, value)) !== null
   const token = request.cookies[SESSION_COOKIE]

@@ -1,6 +1,6 @@
 /** Who a person is: sign-up, log-in, passwords. */
 import { randomBytes } from 'node:crypto'
-import { type Deps, wallDate } from '../../deps.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
 import { Problem } from '../../platform/http/problem.ts'
 import { sha256 } from '../../platform/ids.ts'
 import { inBackground } from '../../platform/jobs/background.ts'

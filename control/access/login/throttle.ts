@@ -4,7 +4,7 @@
  * From one address there are few tries for an e-mail, from all together more: a stranger who guesses wrong on purpose
  * must not be able to lock its owner out from a single place.
  */
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { Problem } from '../../platform/http/problem.ts'
 import { networkOf } from '../../platform/http/rate-limit.ts'
 import { sha256, uuidv7 } from '../../platform/ids.ts'

@@ -4,6 +4,7 @@ import { isOwnTool, OWN_TOOLS } from '../../../media/contract/own-tools.ts'
 import { BROWSER } from '../../../media/contract/plan.ts'
 import { deleted } from '../../platform/http/shapes.ts'
 import { Phone } from '../../platform/phone.ts'
+import { Timezone } from '../../platform/timezone.ts'
 
 const SECONDS_MAX_CALL = 7200
 const TEXT_MAX = 32_000
@@ -15,19 +16,6 @@ const ObjectSchema = JsonObject.refine(schema => schema['type'] === 'object', {
 })
   .refine(schema => JSON.stringify(schema).length <= TEXT_MAX, { error: 'is too large' })
   .meta({ properties: { type: { const: 'object' } }, required: ['type'] })
-
-/** Those that were asked about: it takes longer to find out than all else about a project, and is asked again of each answer. */
-const timezones = new Set<string>()
-const isTimezone = (name: string) => {
-  if (timezones.has(name)) return true
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: name })
-    if (timezones.size < 1000) timezones.add(name)
-    return true
-  } catch {
-    return false
-  }
-}
 
 /** `{param}` may stand in the path and query only: the host a tool talks to is the customer's choice, not the caller's. */
 const isToolUrl = (text: string) => {
@@ -202,11 +190,7 @@ const settings = {
   recording: z.boolean().describe('Keeps the sound of each call: `GET /calls/{call_id}/recording`'),
   recording_notice: text.nullable().describe('Said before anything else when calls are recorded'),
   remember: z.boolean().describe('Whether the agent is told of earlier calls with the same person'),
-  timezone: z
-    .string()
-    .max(64)
-    .refine(isTimezone, { error: 'must be an IANA timezone' })
-    .meta({ format: 'timezone', description: 'IANA name, such as Europe/Moscow' }),
+  timezone: Timezone,
   caller_id: Phone.nullable().describe('A bound number; null: one of them, always the same for a contact'),
 }
 export const ProjectSettings = z.object(settings)

@@ -1,10 +1,10 @@
 /** Runs a project's tool as the agent would in a call, through the same guard, and tells what the agent would see. */
 import { buildRequest, runTool } from '../../../media/tools/http-tool.ts'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { notFound } from '../../platform/http/problem.ts'
-import { fillSecrets, secretNames, toolPlan } from '../../telephony/call-setup/plan.ts'
 import { openSecrets } from './secrets.ts'
 import { getProject, presentProject } from './service.ts'
+import { fillSecrets, secretNames, toolPlan } from './tool-plan.ts'
 
 /** The tool's own time-out comes first; this one is for what hangs in spite of it. */
 const SPARE_MS = 2000

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ProjectSettings } from '../../agents/projects/schema.ts'
+import { Timezone } from '../../platform/timezone.ts'
 import { entryKinds } from '../money.ts'
 import { Money } from '../money-schema.ts'
 import { spendKinds } from './sql.ts'
@@ -31,7 +31,7 @@ const date = z.iso.date().refine(day => day >= '1970-01-01' && day < '9999-01-01
 export const SpendFilters = z.strictObject({
   from: date.optional().describe(`First day; left out: ${USUAL_DAYS} days up to \`to\``),
   to: date.optional().describe('Last day, included; left out: today, or as many days from `from` on'),
-  timezone: ProjectSettings.shape.timezone.default('UTC').describe('Whose days they are, an IANA name'),
+  timezone: Timezone.default('UTC').describe('Whose days they are, an IANA name'),
 })
 export type SpendFilters = z.output<typeof SpendFilters>
 

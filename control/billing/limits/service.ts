@@ -1,7 +1,7 @@
 /** Where an account calls, as the installation and the account itself have it. */
 
-import type { ControlConfig, Deps } from '../../deps.ts'
 import type { Db } from '../../platform/db/connect.ts'
+import type { ControlConfig, Deps } from '../../platform/deps.ts'
 import type { DialingLimits } from '../../platform/phone.ts'
 import { selectDestinations } from './sql.ts'
 

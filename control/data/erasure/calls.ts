@@ -1,8 +1,8 @@
 /** What is personal of calls, and how it goes: sound, words, and who was talked to. The money stays, of nobody. */
 import PQueue from 'p-queue'
 import { recordingKey } from '../../../media/contract/recordings.ts'
-import type { Deps } from '../../deps.ts'
 import type { Tx } from '../../platform/db/connect.ts'
+import type { Deps } from '../../platform/deps.ts'
 
 /** Stands where a number was. */
 export const ERASED = 'erased'

@@ -3,10 +3,10 @@
  * Rows are locked in the order call, contact of a campaign, contact, counters, as everywhere.
  */
 
-import { type Deps, wallDate } from '../../deps.ts'
 import { bumpCampaign, type CounterChange } from '../../outreach/campaigns/pacer-sql.ts'
 import { againWhenReferenced } from '../../platform/db/again.ts'
 import type { Db, Tx } from '../../platform/db/connect.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
 import { notFound, Problem } from '../../platform/http/problem.ts'
 import { uuidv7 } from '../../platform/ids.ts'
 import { deleteContact } from '../../telephony/contacts/sql.ts'

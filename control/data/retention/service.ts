@@ -1,7 +1,7 @@
 /** How long an owner keeps what is personal of calls, and the sweep that sees to it. */
 
-import { type Deps, wallDate } from '../../deps.ts'
 import type { Tx } from '../../platform/db/connect.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
 import { errorFields } from '../../platform/log.ts'
 import { deleteRecordings, forgetPhones, forgetRecordings, forgetWords } from '../erasure/calls.ts'
 import type { RetentionPatch } from './schema.ts'

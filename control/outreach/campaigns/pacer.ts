@@ -2,12 +2,14 @@
  * Dials the contacts of running campaigns. One process leads, and looks whenever a call has ended and four times a second;
  * that is for evenness and to save work. What two could do twice is decided by the rows that a claim locks.
  */
+
 import { turnMs } from '../../../media/bus/pace.ts'
 import { isLive } from '../../access/accounts/service.ts'
 import { costOf, toUnits } from '../../billing/money.ts'
-import { type Deps, wallDate } from '../../deps.ts'
+import { wallDate } from '../../platform/deps.ts'
 import { enqueue, withJobs } from '../../platform/jobs/jobs.ts'
 import { errorFields } from '../../platform/log.ts'
+import type { CallDeps } from '../../telephony/call-setup/ended.ts'
 import { turnsAhead } from '../../telephony/call-setup/pace.ts'
 import { HOLD_SECONDS, tariffAt } from '../../telephony/call-setup/tariff.ts'
 import { allocate, type Demand, dueTurns, freeSlots, type Room, type Served } from './allocate.ts'
@@ -70,7 +72,7 @@ export const newPacerState = (): PacerState => ({
 })
 
 /** Looks once and begins what may begin now. Answers whether there is more to do at once. */
-export async function paceOnce(deps: Deps, state: PacerState): Promise<boolean> {
+export async function paceOnce(deps: CallDeps, state: PacerState): Promise<boolean> {
   const nowMs = deps.clock.wall()
   if (Math.abs(nowMs - state.sweptAtMs) >= SWEEP_MS) {
     state.sweptAtMs = nowMs
@@ -127,7 +129,7 @@ function nextClaims(state: PacerState, ready: readonly WorkRow[], room: Room, no
 }
 
 /** What no call tells of. */
-async function sweep(deps: Deps): Promise<void> {
+async function sweep(deps: CallDeps): Promise<void> {
   const at = wallDate(deps)
   await startScheduled(deps.sql, at)
   await resumeToppedUp(deps.sql, toUnits(deps.config.minute_price), at)
@@ -136,7 +138,7 @@ async function sweep(deps: Deps): Promise<void> {
 }
 
 /** Whether a campaign can dial now; if not, it is completed, paused, or left to sleep. */
-async function isReady(deps: Deps, state: PacerState, row: WorkRow, nowMs: number): Promise<boolean> {
+async function isReady(deps: CallDeps, state: PacerState, row: WorkRow, nowMs: number): Promise<boolean> {
   const { id, live } = row
   if (row.pending === 0) {
     if (live === 0) await deps.sql.begin(tx => completeIfDone(tx, id, new Date(nowMs)))
@@ -153,7 +155,7 @@ async function isReady(deps: Deps, state: PacerState, row: WorkRow, nowMs: numbe
   return false
 }
 
-function blockersFor(deps: Deps, row: WorkRow): Blocker[] {
+function blockersFor(deps: CallDeps, row: WorkRow): Blocker[] {
   const { available, spendable, reserved } = row
   return blockersOf({
     campaign: { ...row, status: 'running' },
@@ -182,7 +184,7 @@ function demandOf(row: WorkRow, nowMs: number): Demand {
 }
 
 /** What is left of every limit that campaigns share. */
-async function roomOf(deps: Deps, rows: readonly WorkRow[]): Promise<Room> {
+async function roomOf(deps: CallDeps, rows: readonly WorkRow[]): Promise<Room> {
   const lines = new Map(rows.flatMap(row => row.lines.map(line => [line.trunk_id, line] as const)))
   const paced = [...lines.values()].flatMap(({ trunk_id, max_cps }) => (max_cps === null ? [] : [trunk_id]))
   const [engines, queued, ahead] = await Promise.all([
@@ -204,7 +206,7 @@ async function roomOf(deps: Deps, rows: readonly WorkRow[]): Promise<Room> {
   }
 }
 
-function ownerRoom(deps: Deps, row: WorkRow): number {
+function ownerRoom(deps: CallDeps, row: WorkRow): number {
   const hold = costOf(tariffAt(deps.config, 'out', row.minute_price), HOLD_SECONDS)
   const paid = hold === 0n ? Infinity : Number(row.available / hold)
   return Math.max(0, Math.min(deps.config.max_calls_per_owner - row.open_holds, paid))
@@ -214,7 +216,7 @@ function ownerRoom(deps: Deps, row: WorkRow): number {
  * The leader before may have died in the middle of an offer, and the job queue gives its job to another process only after
  * half a minute. A call that is offered twice is taken once.
  */
-async function offerAgain(deps: Deps): Promise<void> {
+async function offerAgain(deps: CallDeps): Promise<void> {
   const ids = await selectUnclaimed(deps.sql, wallDate(deps))
   if (ids.length === 0) return
   await withJobs(deps, async tx => {
@@ -225,7 +227,7 @@ async function offerAgain(deps: Deps): Promise<void> {
 }
 
 /** Leads, or waits until it may. `stop` waits for the round under way. */
-export function startPacer(deps: Deps): { stop(): Promise<void> } {
+export function startPacer(deps: CallDeps): { stop(): Promise<void> } {
   let stopped = false
   let wake = () => {}
   let woken = false
@@ -281,7 +283,7 @@ export function startPacer(deps: Deps): { stop(): Promise<void> } {
 }
 
 /** False when the answer takes too long. */
-function inTime(deps: Deps, answer: Promise<boolean>): Promise<boolean> {
+function inTime(deps: CallDeps, answer: Promise<boolean>): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const cancel = deps.clock.after(LEAD_TIMEOUT_MS, () => resolve(false))
     answer.then(resolve, reject).finally(cancel)

@@ -1,8 +1,8 @@
 /** All that stands between a campaign and its first call, told at once: who mends one thing should not meet the next. */
 
-import type { Caller } from '../../access/authentication/authenticate.ts'
 import { rejectedTexts } from '../../agents/moderation/moderation.ts'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
+import type { Caller } from '../../platform/http/caller.ts'
 import { notFound, Problem } from '../../platform/http/problem.ts'
 import { moneyGates, standingOf } from '../../telephony/gates/service.ts'
 import { pickLine } from '../../telephony/numbers/lines.ts'

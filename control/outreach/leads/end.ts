@@ -1,8 +1,8 @@
 /** How a search ends: its status, and its money in the same transaction. */
 
 import { settleJobHold } from '../../billing/money.ts'
-import { type Deps, wallDate } from '../../deps.ts'
 import type { Tx } from '../../platform/db/connect.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
 import { costOfJob } from './present.ts'
 import { type JobRow, lockJob, selectActiveIds, updateJob } from './sql.ts'
 

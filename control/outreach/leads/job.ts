@@ -4,14 +4,14 @@
  * Each run has a number, and writes only while it is the last one.
  */
 import PQueue from 'p-queue'
-import { every } from '../../background/engine.ts'
-import { type Deps, wallDate } from '../../deps.ts'
+import { wallDate } from '../../platform/deps.ts'
+import { every } from '../../platform/jobs/every.ts'
 import { errorFields } from '../../platform/log.ts'
 import { homeRegionOf } from '../../telephony/trunks/home.ts'
 import { CANCELED, type End, endJob } from './end.ts'
 import { inTurn } from './in-turn.ts'
 import { knownAs, selectKnown } from './leads-sql.ts'
-import { leadParts } from './parts.ts'
+import { type LeadDeps, leadParts } from './parts.ts'
 import { claimJob, type JobRow, type SourceProblem, selectClaimed, updateClaimed } from './sql.ts'
 import { addFound, storeLead } from './store.ts'
 import { type Candidate, type LeadQuestion, type LeadSource, LeadSourceError } from './vocabulary/types.ts'
@@ -41,7 +41,7 @@ export interface Searcher {
   stop(): void
 }
 
-export function createSearcher(deps: Deps): Searcher {
+export function createSearcher(deps: LeadDeps): Searcher {
   const running = new Set<AbortController>()
   let stopped = false
   return {
@@ -63,7 +63,7 @@ export function createSearcher(deps: Deps): Searcher {
   }
 }
 
-async function runClaimed(deps: Deps, job: JobRow, ending: AbortController): Promise<void> {
+async function runClaimed(deps: LeadDeps, job: JobRow, ending: AbortController): Promise<void> {
   const watch = every(deps, WATCH_MS, 'lead search', () => look(deps, job, ending))
   const left = job.started_at!.getTime() + LONGEST_MS - deps.clock.wall()
   const cancel = deps.clock.after(Math.max(0, left), () => ending.abort(new TimeUp()))
@@ -83,14 +83,14 @@ async function runClaimed(deps: Deps, job: JobRow, ending: AbortController): Pro
 }
 
 /** While the database is away nothing is written either. */
-async function look(deps: Deps, job: JobRow, ending: AbortController): Promise<void> {
+async function look(deps: LeadDeps, job: JobRow, ending: AbortController): Promise<void> {
   const now = await selectClaimed(deps.sql, job).catch(() => job)
   if (!now) ending.abort(new Superseded())
   else if (now.status === 'canceling') ending.abort(new Canceled())
 }
 
 /** Null: there is nothing left to write. Throws what is worth another try. */
-async function endAfter(deps: Deps, job: JobRow, error: unknown): Promise<End | null> {
+async function endAfter(deps: LeadDeps, job: JobRow, error: unknown): Promise<End | null> {
   if (error instanceof Superseded) return null
   if (error instanceof Canceled) return CANCELED
   if (error instanceof TimeUp) return { status: 'completed', end_reason: 'time_limit' }
@@ -107,7 +107,7 @@ const failed = (error_code: string, error_message: string): End => ({
   ...{ status: 'failed', end_reason: 'failed', error_code, error_message },
 })
 
-async function finish(deps: Deps, claim: JobRow, end: End): Promise<void> {
+async function finish(deps: LeadDeps, claim: JobRow, end: End): Promise<void> {
   await deps.sql.begin(async tx => {
     const job = await selectClaimed(tx, claim, true)
     // Who canceled while the last lead came wants to see it canceled.
@@ -117,7 +117,7 @@ async function finish(deps: Deps, claim: JobRow, end: End): Promise<void> {
 
 // ---- searching ----
 
-async function search(deps: Deps, job: JobRow, signal: AbortSignal): Promise<End> {
+async function search(deps: LeadDeps, job: JobRow, signal: AbortSignal): Promise<End> {
   if (job.status === 'canceling') throw new Canceled()
   const sources = leadParts(deps).sources.filter(({ id }) => job.sources.includes(id))
   const problems = new Map<string, SourceProblem>()
@@ -132,7 +132,7 @@ async function search(deps: Deps, job: JobRow, signal: AbortSignal): Promise<End
 
 /** Until the sources have no more, there is enough, or `signal` says so. */
 async function ask(
-  deps: Deps,
+  deps: LeadDeps,
   job: JobRow,
   sources: readonly LeadSource[],
   problems: Map<string, SourceProblem>,
@@ -175,7 +175,7 @@ async function ask(
 }
 
 async function lookAt(
-  deps: Deps,
+  deps: LeadDeps,
   job: JobRow,
   { id, source, item }: { id: string; source: LeadSource; item: Candidate },
   question: LeadQuestion,
@@ -194,7 +194,7 @@ async function lookAt(
   }
 }
 
-function problemOf(deps: Deps, source: LeadSource, error: unknown): SourceProblem {
+function problemOf(deps: LeadDeps, source: LeadSource, error: unknown): SourceProblem {
   if (error instanceof LeadSourceError) return { source: source.id, code: error.code, message: error.message }
   deps.log.error({ error: errorFields(error), source: source.id }, 'a source of leads failed')
   return { source: source.id, code: 'internal', message: `Something on our side broke ${source.name} off.` }

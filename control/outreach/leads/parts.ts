@@ -1,4 +1,4 @@
-import type { Deps } from '../../deps.ts'
+import type { KnowledgeDeps } from '../../knowledge/parts.ts'
 import { Problem } from '../../platform/http/problem.ts'
 import { hasDirectories } from './directories-sql.ts'
 import type { LeadParts, LeadSource } from './vocabulary/types.ts'
@@ -6,13 +6,19 @@ import type { LeadParts, LeadSource } from './vocabulary/types.ts'
 /** As sources/directory.ts is called. */
 const DIRECTORY = 'directory'
 
-export function leadParts({ leads }: Pick<Deps, 'leads'>): LeadParts {
+/** Directories of leads are uploaded and read as files of the knowledge base are. */
+export interface LeadDeps extends KnowledgeDeps {
+  /** Null or left out: there is no lead search, and nothing works that needs it. */
+  leads?: LeadParts | null
+}
+
+export function leadParts({ leads }: Pick<LeadDeps, 'leads'>): LeadParts {
   if (!leads) throw new Problem('service_unavailable', { detail: 'This process has no lead search.' })
   return leads
 }
 
 /** Those that have anything for this owner. */
-export async function sourcesFor(deps: Pick<Deps, 'sql' | 'leads'>, ownerId: string): Promise<LeadSource[]> {
+export async function sourcesFor(deps: Pick<LeadDeps, 'sql' | 'leads'>, ownerId: string): Promise<LeadSource[]> {
   const { sources } = leadParts(deps)
   const own = await hasDirectories(deps.sql, ownerId)
   return sources.filter(source => own || source.id !== DIRECTORY)

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import type { Caller } from '../../access/authentication/authenticate.ts'
+import type { Caller } from '../../platform/http/caller.ts'
 import type { Acceptance } from './sql.ts'
 
 /** Another version for other words, whatever changes in them: who accepted the old ones has not accepted the new. */

@@ -1,8 +1,8 @@
 /** From a search that is over to a draft that calls its leads. Nobody is called before the owner starts it, with consent. */
 import { markUntrusted } from '../../../media/shared/untrusted.ts'
 import { selectProject } from '../../agents/projects/sql.ts'
-import type { Deps } from '../../deps.ts'
 import type { Db, Tx } from '../../platform/db/connect.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { notFound, Problem } from '../../platform/http/problem.ts'
 import { createCampaign, getCampaign } from '../campaigns/service.ts'
 import { uploadContacts } from '../campaigns/upload.ts'

@@ -1,8 +1,7 @@
 /** Server-sent events: who may watch how much at once, what every such answer has, and how its end comes. */
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isStillGood } from '../../access/authentication/authenticate.ts'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../deps.ts'
 import { errorFields } from '../log.ts'
 import { Problem } from './problem.ts'
 
@@ -87,7 +86,7 @@ export async function tellProgress(
   while (!response.writableEnded && !response.destroyed) {
     try {
       // A key that was revoked must not go on watching.
-      if (!(await isStillGood(deps, request))) break
+      if (!(await request.server.authenticator.isStillGood(request))) break
       const now = await look()
       if (!now) break
       const data = JSON.stringify(now.data)

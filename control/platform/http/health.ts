@@ -1,7 +1,7 @@
 /** Whether this process lives, can serve, is overloaded, or is going down. */
 import underPressure from '@fastify/under-pressure'
 import type { FastifyInstance } from 'fastify'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../deps.ts'
 import { Problem } from './problem.ts'
 
 const CHECK_MS = 2000

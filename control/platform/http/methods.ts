@@ -1,7 +1,7 @@
 /** An address that is there, asked with a method that is not: 405 and the methods that are (RFC 9110 §15.5.6). */
 import { METHODS } from 'node:http'
 import type { FastifyInstance, HTTPMethods } from 'fastify'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../deps.ts'
 import { Problem } from './problem.ts'
 import { takeToken } from './rate-limit.ts'
 

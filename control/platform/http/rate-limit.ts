@@ -1,6 +1,6 @@
 /** A sliding window in Redis, shared by all control processes. Exact: every request of the window is remembered. */
 import type { FastifyReply } from 'fastify'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../deps.ts'
 import { uuidv7 } from '../ids.ts'
 import { errorFields } from '../log.ts'
 import { Problem } from './problem.ts'

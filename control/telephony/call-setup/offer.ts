@@ -1,6 +1,6 @@
 /** The span of a call's offer to the engines: what an engine does with it follows from there. */
 import { noTracing, traced } from '../../../media/shared/tracing.ts'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { type CallRow, updateTraceparent } from './sql.ts'
 
 /** A call that nobody asked for in a trace (a campaign's, or one in a room) begins its own, and keeps it. */

@@ -5,7 +5,7 @@
  */
 import { busKeys } from '../../../media/bus/keys.ts'
 import { turnMs } from '../../../media/bus/pace.ts'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 
 /**
  * KEYS when the trunk is free next, slot of this call, when the engines' next turn is; ARGV ms between two calls, ms that

@@ -1,7 +1,7 @@
 /** A second line for a live call, over which its caller is given to somebody: it counts as the trunk's other calls do. */
 import type { AskAnswer, AskRequest } from '../../../media/contract/messages.ts'
 import { lockBalance } from '../../billing/money.ts'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { lockCall, updateBridge } from '../call-setup/sql.ts'
 import { selectTrunkRoom } from '../gates/sql.ts'
 

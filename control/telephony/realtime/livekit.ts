@@ -9,6 +9,12 @@ import {
   TrackSource,
   WebhookReceiver,
 } from 'livekit-server-sdk'
+import type { Deps } from '../../platform/deps.ts'
+
+export interface RealtimeDeps extends Deps {
+  /** Null or left out: there is no LiveKit server, and nothing works that needs it. */
+  livekit?: LiveKit | null
+}
 
 export interface LiveKitSettings {
   /** As servers reach it: `ws:` or `wss:`. */

@@ -4,12 +4,12 @@
  * starts is decided under a lock, and showing out who has gone does nothing.
  */
 
-import { type Deps, wallDate } from '../../deps.ts'
+import { wallDate } from '../../platform/deps.ts'
 import { Problem } from '../../platform/http/problem.ts'
 import { inBackground } from '../../platform/jobs/background.ts'
 import { errorFields } from '../../platform/log.ts'
 import { type Dialogue, type Look, stepOf, type Told, toldOf } from './decide.ts'
-import { type LiveKit, LiveKitFailed, type Participant } from './livekit.ts'
+import { type LiveKit, LiveKitFailed, type Participant, type RealtimeDeps } from './livekit.ts'
 import { lookAtMonitors } from './monitors.ts'
 import { agentOf, isAgent, isTalkRoom } from './names.ts'
 import { closeDialogue, type SeenSession, selectByRooms, updateCallerSince } from './sql.ts'
@@ -19,7 +19,7 @@ import { startDialogue } from './start.ts'
 type Missing = Map<string, { callId: string | null; since: number }>
 
 /** Looks once. Of a missing agent one look proves nothing. */
-export async function reconcile(deps: Deps, room: string): Promise<void> {
+export async function reconcile(deps: RealtimeDeps, room: string): Promise<void> {
   const { livekit } = deps
   if (!livekit) return
   if (!isTalkRoom(livekit, room)) return lookAtMonitors(deps, livekit, [room])
@@ -34,7 +34,7 @@ const looking = new WeakMap<object, Map<string, { again: boolean }>>()
  * Nobody waits for it. Of all that comes while a room is looked at, one more look tells. While LiveKit is away, sweeps do
  * the same.
  */
-export function reconcileSoon(deps: Deps, room: string | undefined): void {
+export function reconcileSoon(deps: RealtimeDeps, room: string | undefined): void {
   if (room === undefined) return
   const rooms = looking.get(deps) ?? new Map<string, { again: boolean }>()
   looking.set(deps, rooms)
@@ -63,7 +63,7 @@ export function reconcileSoon(deps: Deps, room: string | undefined): void {
 const AT_ONCE = 16
 
 /** Sweeps over the rooms that are open. What it costs follows them, not the sessions that nobody uses. */
-export function createRoomSweep(deps: Deps): { sweep(): Promise<void> } {
+export function createRoomSweep(deps: RealtimeDeps): { sweep(): Promise<void> } {
   const missing: Missing = new Map()
   /** Rooms of which LiveKit could not tell; others are none the worse for it. */
   const dark = new Set<string>()
@@ -110,7 +110,7 @@ export function createRoomSweep(deps: Deps): { sweep(): Promise<void> } {
   }
 }
 
-async function lookInto(deps: Deps, livekit: LiveKit, session: SeenSession, missing: Missing): Promise<void> {
+async function lookInto(deps: RealtimeDeps, livekit: LiveKit, session: SeenSession, missing: Missing): Promise<void> {
   const { room, identity, call_id } = session
   const people = (await livekit.participants(room)).filter(one => one.active)
   const caller = people.find(one => one.identity === identity)
@@ -140,7 +140,7 @@ async function lookInto(deps: Deps, livekit: LiveKit, session: SeenSession, miss
  * Into a dialogue that goes on: when it ends, it has been for this join, too. One that nobody answers has not, nor one
  * whose agent is not there: it may have ended before, and we hear of that late.
  */
-async function noteReturn(deps: Deps, session: SeenSession, caller: Participant | undefined): Promise<void> {
+async function noteReturn(deps: RealtimeDeps, session: SeenSession, caller: Participant | undefined): Promise<void> {
   const { call_id, closed_at, caller_since } = session
   if (!caller || call_id === null || closed_at !== null || caller_since === null || !isAnswered(session)) return
   if (caller.joinedAt > caller_since.getTime()) await updateCallerSince(deps.sql, call_id, new Date(caller.joinedAt))
@@ -153,7 +153,7 @@ interface Seen {
   since: number | null
 }
 
-function lookOf(deps: Pick<Deps, 'clock'>, session: SeenSession, { caller, agentIsThere, since }: Seen): Look {
+function lookOf(deps: Pick<RealtimeDeps, 'clock'>, session: SeenSession, { caller, agentIsThere, since }: Seen): Look {
   const now = deps.clock.wall()
   return {
     now,
@@ -179,7 +179,7 @@ function dialogueOf(session: SeenSession): Dialogue | null {
 const isAnswered = ({ call_status, call_answered_at }: SeenSession) =>
   call_status === 'in_progress' || call_answered_at !== null
 
-async function start(deps: Deps, livekit: LiveKit, session: SeenSession, seen: Seen): Promise<void> {
+async function start(deps: RealtimeDeps, livekit: LiveKit, session: SeenSession, seen: Seen): Promise<void> {
   const isStillDue = (current: SeenSession) =>
     stepOf(lookOf(deps, current, seen), deps.config.engine_gone_ms) === 'start'
   try {
@@ -195,7 +195,7 @@ async function start(deps: Deps, livekit: LiveKit, session: SeenSession, seen: S
 
 /** The engine vanished. Its call is closed as ever, by leases or its next start; if it lives after all, it hears of it. */
 async function giveUp(
-  deps: Deps,
+  deps: RealtimeDeps,
   livekit: LiveKit,
   session: SeenSession,
   caller: Participant | undefined,

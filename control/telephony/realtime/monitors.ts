@@ -1,5 +1,5 @@
 /** The rooms of those who follow a call: how long there is one, and who is not to be in it any more. */
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { errorFields } from '../../platform/log.ts'
 import { type LiveKit, LiveKitFailed } from './livekit.ts'
 import { monitoredCall } from './names.ts'

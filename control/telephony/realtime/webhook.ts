@@ -1,13 +1,14 @@
 /** Where LiveKit tells who comes and goes. A hint: what it tells of is looked at, and a sweep finds it without. */
+
 import type { FastifyInstance } from 'fastify'
-import type { Deps } from '../../deps.ts'
 import { Problem } from '../../platform/http/problem.ts'
 import { takeToken } from '../../platform/http/rate-limit.ts'
+import type { RealtimeDeps } from './livekit.ts'
 import { reconcileSoon } from './look.ts'
 
 const WORTH_A_LOOK = ['participant_joined', 'participant_left', 'participant_connection_aborted']
 
-export async function livekitWebhook(app: FastifyInstance, deps: Deps): Promise<void> {
+export async function livekitWebhook(app: FastifyInstance, deps: RealtimeDeps): Promise<void> {
   await app.register(async scope => {
     // The signature covers the bytes, so nobody else reads them before.
     scope.removeAllContentTypeParsers()

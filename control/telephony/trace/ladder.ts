@@ -117,7 +117,13 @@ function soundIn(text: string): string {
   return `  [${words.join(' ')}]`
 }
 
-export const startLine = (text: string): string => text.split(/\r?\n/, 1)[0] ?? ''
+const startLine = (text: string): string => text.split(/\r?\n/, 1)[0] ?? ''
+
+export const presentMessage = (seen: SipSeen) => ({
+  ...seen,
+  at: new Date(seen.at).toISOString(),
+  start_line: startLine(seen.text),
+})
 
 function bodyOf(seen: SipSeen, index: number): string[] {
   const way = `${seen.source} -> ${seen.target} ${seen.transport}${seen.made_up ? ', made up by our SIP server' : ''}`

@@ -5,7 +5,7 @@
 import { ensureEmbeddingModel } from '../../models/embedding/model.ts'
 import { ensureModels } from '../../models/offline-speech.ts'
 import { ensureWhisper } from '../../models/whisper.ts'
-import { createReporter } from '../../tools/prepare.ts'
+import { createReporter } from '../../setup/prepare.ts'
 
 const [folder] = process.argv.slice(2)
 if (folder === undefined) {

@@ -3,10 +3,11 @@
  * come from two modules that Helm depends on, so that tests download nothing.
  */
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findGo } from '../../embedded/livekit.ts'
-import { run } from '../../tools/prepare.ts'
+import { run } from '../../setup/prepare.ts'
+import { makeOnce } from '../../setup/shared-folder.ts'
 import { type Modules, writeSchemas } from './schemas.ts'
 
 const PROGRAMS = {
@@ -39,23 +40,24 @@ export async function buildChartTools(cache: string, logFile: string, signal: Ab
   if (findChartTools(cache)) return null
   const go = await findGo(cache)
   if (typeof go !== 'string') return go.missing
-  const building = join(cache, `chart-tools-build-${process.pid}`)
-  mkdirSync(building, { recursive: true })
   try {
-    for (const [name, module] of Object.entries(PROGRAMS)) {
-      const output = await install(go, module, building, signal)
-      if (existsSync(join(building, name))) continue
-      writeFileSync(logFile, output)
-      return signal.aborted ? 'build canceled' : `building ${name} failed, see ${logFile}`
-    }
-    writeSchemas(await downloaded(go), join(building, 'schemas'))
-    // atomic, because other processes may read it
-    if (!existsSync(folderOf(cache))) renameSync(building, folderOf(cache))
+    await makeOnce(folderOf(cache), {
+      name: 'Helm and kubeconform',
+      signal,
+      async make(building) {
+        mkdirSync(building)
+        for (const [name, module] of Object.entries(PROGRAMS)) {
+          const output = await install(go, module, building, signal)
+          if (existsSync(join(building, name))) continue
+          writeFileSync(logFile, output)
+          throw new Error(signal.aborted ? 'build canceled' : `building ${name} failed, see ${logFile}`)
+        }
+        writeSchemas(await downloaded(go), join(building, 'schemas'))
+      },
+    })
     return null
   } catch (error) {
-    return findChartTools(cache) ? null : (error as Error).message
-  } finally {
-    rmSync(building, { recursive: true, force: true })
+    return (error as Error).message
   }
 }
 

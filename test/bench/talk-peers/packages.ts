@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { type ProgressReporter, run } from '../../../infra/tools/prepare.ts'
+import { type ProgressReporter, run } from '../../../infra/setup/prepare.ts'
 import { ensurePackages, findPackages, type Packages } from '../../../infra/tools/python.ts'
 
 export const PIPECAT_VERSION = '1.14.0'

@@ -64,7 +64,7 @@ export async function startParley(callers: Callers): Promise<System> {
 }
 
 const PIPECAT: Record<Kind, string> = {
-  shortest: '200 ms by loudness',
+  shortest: '200 ms by energy',
   stock: 'Silero 200 ms, Smart Turn',
 }
 
@@ -205,7 +205,7 @@ type AgentHandlers = {
 }
 
 const AGENTS: Record<Kind, { silenceMs: number; told: string }> = {
-  shortest: { silenceMs: 200, told: '200 ms by loudness' },
+  shortest: { silenceMs: 200, told: '200 ms by energy' },
   // With its turn detector it waits longer than Silero's 250 ms.
   stock: { silenceMs: 300, told: 'Silero, 300 ms and its v1-mini' },
 }

@@ -1,4 +1,4 @@
-/** What the last registration came to: the API tells it in English sentences, which are these. */
+/** Maps the API's English sentences about a failed registration to translation keys. */
 const sentences = {
   'The carrier did not accept the user name or password.': 'password',
   'The carrier’s realm differs from the trunk’s realm.': 'realm',
@@ -21,7 +21,7 @@ export interface LastError {
 
 const CODE = /^The carrier refused with code (\d{3})\.$/
 
-/** Null: a sentence that only the server has words for. */
+/** Returns null for a sentence without a translation. */
 export function lastErrorOf(sentence: string): LastError | null {
   const code = CODE.exec(sentence)?.[1]
   if (code !== undefined) return { word: 'code', code }

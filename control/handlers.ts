@@ -1,0 +1,11 @@
+/** Who takes part in what other modules do, each in the transaction of the other. */
+import { removeSourcesOf } from './knowledge/service.ts'
+import { noteEnded } from './outreach/campaigns/results-of-calls.ts'
+import { stopCampaignsOf } from './outreach/campaigns/status.ts'
+import { closeEnded } from './telephony/realtime/ended-calls.ts'
+import { tellEnded } from './webhooks/ended-calls.ts'
+
+export const handlers = {
+  callEnded: [noteEnded, closeEnded, tellEnded],
+  projectDeleted: [stopCampaignsOf, removeSourcesOf],
+}
