@@ -1,6 +1,6 @@
 /**
- * The first thing on a fresh machine: installs the packages, Node itself among them, and goes on with that Node. Plain
- * JavaScript without dependencies, because whatever Node the machine has must run it.
+ * The entry point on a fresh machine: installs the packages, Node among them, and continues with that Node. Plain
+ * JavaScript without dependencies, because any version of Node must be able to run it.
  */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -23,7 +23,7 @@ const programs = {
 const [task = '', ...rest] = process.argv.slice(2)
 const program = programs[task]
 if (!program) {
-  console.error(`Unknown task "${task}". There are: ${Object.keys(programs).join(', ')}.`)
+  console.error(`Unknown task "${task}". Use one of: ${Object.keys(programs).join(', ')}.`)
   process.exit(2)
 }
 
@@ -43,24 +43,22 @@ if (!isInstalled()) {
   }
 }
 
-/** Of two first runs in one folder one installs and the other waits. */
+/** When two first runs start in one directory, one installs and the other waits. */
 function sayOnce() {
   let told = false
   return ({ pid, heldMs }) => {
     if (told) return
     told = true
-    console.log(
-      `· Waiting for process ${pid}, which has been installing packages here for ${Math.round(heldMs / 1000)} s`,
-    )
+    console.log(`· Waiting for process ${pid} to install packages (${Math.round(heldMs / 1000)} s so far)`)
   }
 }
 
-/** Null when all is there now, else why not. */
+/** Returns null on success, otherwise the reason. */
 async function install() {
   const startedAt = Date.now()
-  process.stdout.write('· Installing packages, Node among them (about 470 MB, once) … ')
+  process.stdout.write('· Installing packages and Node (about 470 MB, once) … ')
   const npm = spawn('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: root, stdio: 'pipe' })
-  // It must not go on when we end: the next one would install beside it.
+  // npm must not continue when we exit: the next run would install at the same time.
   const stop = signal => {
     npm.kill(signal)
     npm.once('exit', () => process.exit(128 + constants.signals[signal]))
@@ -70,7 +68,7 @@ async function install() {
   for (const stream of [npm.stdout, npm.stderr]) stream.on('data', part => (output += part))
   const failure = await new Promise(resolve => {
     npm.once('error', error =>
-      resolve(error.code === 'ENOENT' ? 'npm is not on PATH. It comes with Node: install both.' : error.message),
+      resolve(error.code === 'ENOENT' ? 'npm is not on PATH. Install Node, which includes npm.' : error.message),
     )
     npm.once('close', code => resolve(code === 0 ? null : output))
   })
@@ -90,6 +88,6 @@ const child = spawn(node, ['--disable-warning=ExperimentalWarning', program, ...
   stdio: 'inherit',
   env: { ...process.env, PATH: path },
 })
-// Ctrl-C reaches the whole group, a plain kill only us: either way the program below decides when it is over.
+// Ctrl-C reaches the whole group, a plain kill only this process: in both cases the program decides when to exit.
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal))
 child.on('exit', (code, signal) => process.exit(code ?? 128 + (constants.signals[signal] ?? 1)))

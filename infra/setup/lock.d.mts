@@ -1,9 +1,9 @@
 export interface Wait {
   /** The owner of the lock. */
   pid: number
-  /** For how long the owner has had it. */
+  /** Milliseconds that the owner has held the lock. */
   heldMs: number
-  /** For how long we have waited. */
+  /** Milliseconds that we have waited. */
   waitedMs: number
 }
 

@@ -1,6 +1,6 @@
 /**
- * A lock between processes: a file that names its owner. Plain JavaScript without dependencies, because set-up takes it
- * before any package is installed, with whatever Node the machine has.
+ * A lock between processes: a file that names its owner. Plain JavaScript without dependencies, because set-up uses it
+ * before any package is installed, with any version of Node.
  */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -9,8 +9,8 @@ import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:
 const POLL_MS = 200
 
 /**
- * Resolves once the file is ours, with the function that gives it back. The lock of a process that no longer runs is
- * taken over. `onWait` is called about five times a second while another process has it; `signal` ends the wait.
+ * Waits until the lock is ours and resolves with its release function. The lock of a process that no longer runs is
+ * taken over. `onWait` is called about five times a second while another process holds it; `signal` ends the wait.
  */
 export async function takeLock(file, { onWait = () => {}, signal } = {}) {
   const startedAt = Date.now()
@@ -35,24 +35,27 @@ export async function takeLock(file, { onWait = () => {}, signal } = {}) {
   }
 }
 
-/** Whether this very process runs: numbers are reused, with the start time they are not. */
+/** Whether this exact process is running: PIDs are reused, but not together with their start time. */
 export const isRunning = ({ pid, started }) => started !== '' && startOf(pid) === started
 
-/** When a process began: proc(5), field 22, in ticks since boot; of `ps` where there is no /proc. Empty: it does not run. */
+/**
+ * Start time of a process: proc(5), field 22, in ticks since boot; from `ps` where there is no /proc. Empty when it is
+ * not running.
+ */
 export function startOf(pid) {
   try {
     if (process.platform !== 'linux')
       return execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim()
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    // A zombie has ended, however long its parent takes to notice.
+    // A zombie has exited, however long its parent takes to notice.
     return fields[0] === 'Z' || fields[0] === 'X' ? '' : (fields[19] ?? '')
   } catch {
     return ''
   }
 }
 
-/** By a link, so that the file is never seen half written. */
+/** Creates the file by a link, so that it is never visible incomplete. */
 function create(file, text) {
   const draft = `${file}.${process.pid}.${randomBytes(6).toString('hex')}`
   writeFileSync(draft, text)
@@ -68,9 +71,9 @@ function create(file, text) {
 }
 
 /**
- * Two who find the same dead owner must not remove each other's new lock: the file is moved aside first, and put back if
- * it is another one by then. A third who takes the lock in that instant makes two owners. That costs work done twice,
- * nothing else: what is made under the lock is still put in its place by a rename.
+ * Two processes that find the same dead owner must not remove each other's new lock: the file is moved aside first, and
+ * put back if it has changed. A third process that takes the lock in that instant leads to two owners. That only
+ * duplicates work, because results are still published by a rename.
  */
 function removeStale(file, text) {
   const aside = `${file}.${process.pid}.${randomBytes(6).toString('hex')}`
@@ -102,7 +105,7 @@ function read(file) {
   }
 }
 
-/** Null: damaged, by a full disk or a power cut. */
+/** Null when the file is damaged by a full disk or a power cut. */
 function ownerIn(text) {
   try {
     const { pid, started, sinceMs } = JSON.parse(text)

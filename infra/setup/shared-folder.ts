@@ -1,6 +1,7 @@
 /**
- * What several processes share (downloads, builds, copies of programs, data folders) is made once: under a lock, in a
- * draft beside its place, and moved there whole by a rename. Nobody sees half of it, and nothing that is in use is removed.
+ * Files shared by several processes (downloads, builds, copies of programs, data directories) are made once: under a
+ * lock, as a draft next to the target, published by a rename. Nobody sees an incomplete one, and nothing in use is
+ * removed.
  */
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -8,19 +9,19 @@ import { startOf, takeLock, type Wait } from './lock.mjs'
 import type { ProgressReporter } from './prepare.ts'
 
 export interface MakeOnce {
-  /** For people who wait: "the speech models". */
+  /** Shown to people who wait: "the speech models". */
   name: string
-  /** Writes a file or a folder at this path, which does not exist yet. What it leaves there when it throws is removed. */
+  /** Creates a file or a directory at this path, which does not exist yet. A draft is removed when this throws. */
   make(draft: string): Promise<void> | void
-  /** False also for a target that exists but cannot be used; it is then replaced. Default: the target exists. */
+  /** False also for an existing target that is unusable, which is then replaced. By default: the target exists. */
   isReady?: (() => boolean) | undefined
   reporter?: ProgressReporter | undefined
-  /** Ends the wait for another process; the maker looks at it itself. */
+  /** Aborts the wait for another process; `make` has to check it itself. */
   signal?: AbortSignal | undefined
 }
 
 /**
- * Resolves when the target is there, made by us or by another process. Throws what `make` throws; those who waited then
+ * Resolves when the target exists, made by us or by another process. Throws what `make` throws; waiting processes then
  * try for themselves.
  */
 export async function makeOnce(target: string, options: MakeOnce): Promise<void> {
@@ -42,7 +43,7 @@ export async function makeOnce(target: string, options: MakeOnce): Promise<void>
 
 const REMIND_MS = 30_000
 
-/** `takeLock` with words in the terminal for who waits. */
+/** Like `takeLock`, with messages in the terminal while waiting. */
 export async function takeTurn(
   file: string,
   { name, reporter, signal }: Pick<MakeOnce, 'name' | 'reporter' | 'signal'>,
@@ -50,10 +51,10 @@ export async function takeTurn(
   let done: (() => void) | undefined
   let reminders = 0
   const onWait = ({ pid, heldMs, waitedMs }: Wait) => {
-    done ??= reporter?.step(`Waiting for ${name}: process ${pid} has been at it for ${Math.round(heldMs / 1000)} s`)
+    done ??= reporter?.step(`Waiting for ${name}, in progress in process ${pid} for ${Math.round(heldMs / 1000)} s`)
     if (waitedMs < (reminders + 1) * REMIND_MS) return
     reminders++
-    reporter?.say(`Still waiting for ${name}, made by process ${pid}: ${Math.round(waitedMs / 1000)} s so far`)
+    reporter?.say(`Still waiting for ${name} (process ${pid}, ${Math.round(waitedMs / 1000)} s)`)
   }
   try {
     return await takeLock(file, { onWait, signal })
@@ -68,7 +69,7 @@ function publish(draft: string, target: string, isReady: () => boolean): void {
   } catch (error) {
     if (!['ENOTEMPTY', 'EEXIST', 'ENOTDIR', 'EISDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
     if (isReady()) return
-    // Nobody can use it as it is. Moved first: at no moment is there half of either.
+    // The old target is unusable. Moved aside first, so that an incomplete one is never visible.
     const aside = `${target}.${process.pid}.aside.draft`
     renameSync(target, aside)
     renameSync(draft, target)
@@ -76,7 +77,7 @@ function publish(draft: string, target: string, isReady: () => boolean): void {
   }
 }
 
-/** Those of makers that were killed. */
+/** Removes drafts of killed processes. */
 function removeDrafts(target: string): void {
   const [folder, name] = [dirname(target), basename(target)]
   for (const entry of readdirSync(folder)) {

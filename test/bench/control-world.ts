@@ -1,4 +1,4 @@
-/** Control with a database and a Redis of its own, accounts with keys, and a server of either kind in front of them. */
+/** Control with its own database and Redis, accounts with keys, and a server of either kind. */
 
 import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
@@ -29,7 +29,7 @@ import type { ServerArguments } from './server.ts'
 export const SECRET = 'the bench has no secrets'
 
 export interface ControlWorld {
-  /** With the real bus. */
+  /** Includes the real bus. */
   deps: Deps
   databaseUrl: string
   redisUrl: string
@@ -93,7 +93,7 @@ export async function startServer(args: ServerArguments): Promise<Server> {
   return { url: `http://127.0.0.1:${JSON.parse(line).port}`, pid: child.pid!, stop: () => void child.kill() }
 }
 
-/** Who has many rows, and enough keys for each to stay within its requests a minute. */
+/** An owner with many rows, and enough keys for each to stay within its rate limit. */
 export interface Reader {
   ownerId: string
   projectId: string
@@ -118,7 +118,7 @@ export interface Caller {
   keys: string[]
 }
 
-/** Owners that can call, with keys that may write. */
+/** Owners that can call, with keys with write scope. */
 export async function seedCallers(deps: Deps, count: number, keysEach: number): Promise<Caller[]> {
   const callers: Caller[] = []
   for (let i = 0; i < count; i++) {

@@ -1,4 +1,4 @@
-/** What the parts of the bench need beyond the packages: fetched or built once, by the bench itself. */
+/** Downloads or builds, once, what the parts of the bench need beyond npm packages. */
 import { join } from 'node:path'
 import { readConfig } from '../../infra/config/config.ts'
 import { buildLiveKit, findLiveKit } from '../../infra/embedded/livekit.ts'
@@ -32,7 +32,7 @@ const NEEDS: Record<string, Need[]> = {
   knowledge: [embedding],
 }
 
-/** Null when the part has all it needs, else why not, in words. */
+/** Returns null when the part has everything it needs, otherwise the reason. */
 export async function prepare(part: string): Promise<string | null> {
   const reporter = createReporter()
   for (const need of NEEDS[part] ?? []) {

@@ -1,6 +1,6 @@
 /**
- * One server of the control benchmark, in a process of its own: `ours` is the whole app, `bare` a Fastify without anything,
- * whose routes run one SQL statement each that reads or writes the same rows. Arguments come as JSON.
+ * One server of the control benchmark, in a separate process: `ours` is the whole app, `bare` a plain Fastify whose
+ * routes run one SQL statement each over the same rows. Arguments are JSON.
  */
 
 import { createServer } from 'node:http'
@@ -40,7 +40,7 @@ const { port } = app.server.address() as { port: number }
 process.stdout.write(`${JSON.stringify({ ready: true, port })}\n`)
 process.on('SIGTERM', () => process.exit(0))
 
-/** Sessions are made without the media server; it is only asked, every few seconds, whether it is there. */
+/** Sessions need no media server; it is only asked, every few seconds, whether it is available. */
 async function startRooms(): Promise<string> {
   const rooms = createServer((_, response) => {
     response.setHeader('content-type', 'application/json')

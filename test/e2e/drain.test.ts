@@ -81,6 +81,6 @@ it('serves on after it has said that it goes, until it is asked a second time', 
   expect(await owner.rest('GET', '/balance')).toMatchObject({ status: 200 })
   process.kill(pid, 'SIGTERM')
   // In order: by force it would be exit 1.
-  await told('Control died (exit 0), starting it again.')
+  await told('Control exited (status 0). Restarting.')
   await told('Control is back.')
 })

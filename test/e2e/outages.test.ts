@@ -166,7 +166,7 @@ it('an engine that dies while Redis is away has left what it could not tell, and
   await until(() => journal(name).includes('"call.ended"'), 'the end of the call on disk', 20_000)
   stack.told.length = 0
   process.kill(child.pid, 'SIGKILL')
-  await until(() => stack.told.includes(`${title} died (SIGKILL), starting it again.`), 'the engine to be gone')
+  await until(() => stack.told.includes(`${title} exited (SIGKILL). Restarting.`), 'the engine to be gone')
   signalAll(servers.redis.pid, 'SIGCONT')
   await until(() => stack.told.includes(`${title} is back.`), 'the engine to be back', 60_000)
   await expectWhole(call)

@@ -65,7 +65,7 @@ describe('accounts', () => {
     expect((await request(control.app, { method: 'POST', url: '/auth/log-in', payload })).status).toBe(200)
 
     const again = await run(['create-account', '--email', 'op@example.com'])
-    expect(again).toMatchObject({ code: 1, out: '', err: 'There is an account with this e-mail.\n' })
+    expect(again).toMatchObject({ code: 1, out: '', err: 'An account with this e-mail already exists.\n' })
     const short = await run(['create-account', '--email', 'b@example.com', '--password'], { input: 'short' })
     expect(short.code).toBe(2)
 
@@ -136,14 +136,14 @@ describe('what it is told', () => {
     expect((await run(['top-up', '--help'])).out).toContain('top-up <id|email> <amount> [--reference <text>]')
     const wrong: [string[], number, RegExp][] = [
       [[], 2, /<command>/],
-      [['fly'], 2, /no command "fly"/],
-      [['toString'], 2, /no command/],
-      [['account'], 2, /Too few/],
+      [['fly'], 2, /Unknown command "fly"/],
+      [['toString'], 2, /Unknown command/],
+      [['account'], 2, /Wrong number of arguments/],
       [['accounts', '--loud'], 2, /--loud/],
-      [['top-up', randomUUID(), 'much'], 2, /no amount/],
-      [['top-up', randomUUID(), '99999999999999999999'], 2, /more than/],
-      [['set-subscription', randomUUID(), 'active', '--until', 'soon'], 2, /no date/],
-      [['create-key', randomUUID(), '--name', 'a', '--scopes', 'read,admin'], 2, /no scope "admin"/],
+      [['top-up', randomUUID(), 'much'], 2, /not an amount/],
+      [['top-up', randomUUID(), '99999999999999999999'], 2, /exceeds the maximum/],
+      [['set-subscription', randomUUID(), 'active', '--until', 'soon'], 2, /not a date/],
+      [['create-key', randomUUID(), '--name', 'a', '--scopes', 'read,admin'], 2, /Unknown scope "admin"/],
       [['delete', 'nobody@example.com', '--yes'], 1, /no account/],
       [['account', randomUUID()], 1, /no account/],
     ]
@@ -158,7 +158,7 @@ describe('what it is told', () => {
     const env = { DATABASE_URL: '' }
     const none = await run(['accounts'], { env })
     expect(none).toMatchObject({ code: 1, out: '' })
-    expect(none.err).toMatch(/does not run in this folder .*npm start/)
+    expect(none.err).toMatch(/is not running in this directory .*npm start/)
 
     const parley = await takeHome(home)
     expect((await run(['accounts'], { env })).code).toBe(1) // it has not come so far
@@ -183,7 +183,7 @@ describe('what it is told', () => {
   test('fails in words when the database is away', async () => {
     const ran = await run(['accounts'], { env: { DATABASE_URL: 'postgres://nobody:secret-word@127.0.0.1:1/none' } })
     expect(ran).toMatchObject({ code: 1, out: '' })
-    expect(ran.err).toMatch(/cannot be reached/)
+    expect(ran.err).toMatch(/Couldn’t connect to the database/)
     expect(ran.err).not.toContain('secret-word')
   })
 })
@@ -251,7 +251,7 @@ describe('data of an account', () => {
     expect(text).not.toMatch(/sealed|hash|"password/)
 
     const again = await run(['export', tenant.ownerId, file])
-    expect(again).toMatchObject({ code: 1, err: `${file} is there already.\n` })
+    expect(again).toMatchObject({ code: 1, err: `${file} already exists.\n` })
     expect(await readFile(file, 'utf8')).toBe(text)
     expect((await run(['export', tenant.ownerId, join(home, 'no', 'where')])).code).toBe(1)
   }, 30_000)

@@ -42,7 +42,7 @@ test('makes a backup and restores it, and says what it did', async () => {
   // Its blobs are elsewhere: those of this control lie in a folder of its own.
   const made = await run(['make', backup], { DATABASE_URL: control.databaseUrl })
   expect([made.code, made.err]).toEqual([0, ''])
-  expect(made.out).toMatch(/4\d tables as of 20.*Z, 0 files\. 2 files were not there any more/)
+  expect(made.out).toMatch(/4\d tables as of 20.*Z, 0 files\. 2 files no longer existed/)
   expect((await stat(backup)).mode & 0o777).toBe(0o700)
   expect(await run(['make', backup], { DATABASE_URL: control.databaseUrl })).toMatchObject({ code: 2, out: '' })
 
@@ -51,7 +51,7 @@ test('makes a backup and restores it, and says what it did', async () => {
   expect(wrong).toMatchObject({ code: 1, out: '', err: expect.stringContaining('PARLEY_SECRET is another one') })
   const restored = await run(['restore', backup], { DATABASE_URL: target.url })
   expect([restored.code, restored.err]).toEqual([0, ''])
-  expect(restored.out).toContain('Empty Redis before the start')
+  expect(restored.out).toContain('Before you start Parley, empty Redis')
   const sql = connect({ url: target.url, max: 1 })
   expect(await sql`select to_phone, recording ->> 'key' as key from calls`).toEqual([
     { to_phone: IVAN.phone, key: recordingKey(owner.ownerId, call!['id']) },
@@ -65,5 +65,5 @@ test('makes a backup and restores it, and says what it did', async () => {
 test('says what it does not understand, and where there is nothing', async () => {
   expect(await run([], {})).toMatchObject({ code: 2, out: '', err: expect.stringContaining('restore <folder>') })
   const none = await run(['make', join(home, 'other')], { DATABASE_URL: '' })
-  expect(none).toMatchObject({ code: 2, err: expect.stringContaining('does not run in this folder') })
+  expect(none).toMatchObject({ code: 2, err: expect.stringContaining('is not running in this directory') })
 }, 120_000)

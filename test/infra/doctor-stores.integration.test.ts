@@ -60,13 +60,13 @@ describe('Postgres', () => {
       at(url => (url.port = port)),
       'Postgres',
       'bad',
-      /nobody listens there/,
+      /connection refused/,
     )
   })
 
   it('refuses the password', async () => {
     const wrong = at(url => (url.password = 'certainly-another-one'))
-    await find(wrong, 'Postgres', 'bad', /refuses user or password/)
+    await find(wrong, 'Postgres', 'bad', /wrong user or password/)
   })
 
   it('has no such database', async () => {
@@ -74,21 +74,21 @@ describe('Postgres', () => {
       at(url => (url.pathname = '/nobody')),
       'Postgres',
       'bad',
-      /no such database/,
+      /database does not exist/,
     )
   })
 
   it('has no tables', async () => {
     const { url, drop } = await createDatabase({ empty: true })
     closers.push(drop)
-    await find({ DATABASE_URL: url }, 'Postgres', 'bad', /no tables of Parley/)
+    await find({ DATABASE_URL: url }, 'Postgres', 'bad', /no Parley tables/)
   })
 
   it('lacks a migration', async () => {
     const { url } = await ownDatabase(
       sql => sql`delete from schema_migrations where version = (select max(version) from schema_migrations)`,
     )
-    await find({ DATABASE_URL: url }, 'Postgres', 'bad', /1 migration .* missing, from 00/)
+    await find({ DATABASE_URL: url }, 'Postgres', 'bad', /1 migration .* not applied, starting with 00/)
   })
 
   it('had another migration', async () => {
@@ -109,7 +109,7 @@ describe('Postgres', () => {
       await sql`insert into accounts (id, name, created_at) values (${id}, 'Somebody', now())`
       await sql`insert into balances (owner_id, available, held) values (${id}, 7, 0)`
     })
-    const text = /does not agree with itself: balances that are not the sum of their entries: 1/
+    const text = /ledger is inconsistent: balances that are not the sum of their entries: 1/
     await find({ DATABASE_URL: url }, 'Postgres', 'bad', text)
   })
 
@@ -117,7 +117,7 @@ describe('Postgres', () => {
     const { url } = await ownDatabase(
       sql => sql`insert into parley_jobs.job (name, start_after) values ('webhook.deliver', now() - interval '1 hour')`,
     )
-    const text = /1 job of webhook.deliver waits, the oldest for 60 minutes/
+    const text = /1 job pending in webhook.deliver, the oldest for 60 minutes/
     await find({ DATABASE_URL: url }, 'Jobs', 'bad', text)
   })
 })
@@ -140,13 +140,13 @@ describe('Redis', () => {
 
   it('is not there', async () => {
     const url = `redis://${HOST}:${await closedPort()}/0`
-    await find({ REDIS_URL: url }, 'Redis', 'bad', /nobody listens there/)
+    await find({ REDIS_URL: url }, 'Redis', 'bad', /connection refused/)
   })
 
   it('wants another password', async () => {
     const { host } = new URL(await own(['CONFIG', 'SET', 'requirepass', 'certainly-this-one']))
     for (const url of [`redis://${host}/0`, `redis://:another-one@${host}/0`]) {
-      await find({ REDIS_URL: url }, 'Redis', 'bad', /refuses user or password/)
+      await find({ REDIS_URL: url }, 'Redis', 'bad', /wrong user or password/)
     }
   })
 
@@ -155,13 +155,13 @@ describe('Redis', () => {
     const findings = await find({ REDIS_URL: url }, 'Redis', 'bad', /maxmemory-policy is allkeys-lru/)
     expect(findings.filter(({ part, text }) => part === 'Redis' && /on disk/.test(text))).toEqual([])
     expect(findings).toContainEqual(
-      expect.objectContaining({ part: 'Engines', text: expect.stringContaining('None is alive') }),
+      expect.objectContaining({ part: 'Engines', text: expect.stringContaining('No engine is running') }),
     )
   })
 
   it('is a replica', async () => {
     const url = await own(['REPLICAOF', HOST, await closedPort()])
-    await find({ REDIS_URL: url }, 'Redis', 'bad', /is a replica/)
+    await find({ REDIS_URL: url }, 'Redis', 'bad', /is a read-only replica/)
   })
 })
 
@@ -203,12 +203,12 @@ describe('between control and engines', () => {
 
   it('an event was put aside', async () => {
     await redis.xadd(keys.deadEvents, '*', 'event', '{}')
-    await find({ REDIS_PREFIX: prefix }, 'Bus', 'warn', /1 event could not be taken in/)
+    await find({ REDIS_PREFIX: prefix }, 'Bus', 'warn', /1 event could not be processed/)
   })
 
   it('the secrets differ', async () => {
     await redis.set(keys.trunks, createSealer('quite another secret').seal({}, 'trunks'))
-    await find({ REDIS_PREFIX: prefix }, 'Bus', 'bad', /processes have different ones/)
+    await find({ REDIS_PREFIX: prefix }, 'Bus', 'bad', /use different secrets/)
   })
 
   it('an engine has the wrong time', async () => {
@@ -218,13 +218,13 @@ describe('between control and engines', () => {
 
   it('an engine leaves, and cannot hear', async () => {
     const given = await beat({ capacity: 0, hears: false })
-    const findings = await find(given, 'Engines', 'bad', /1 engine, and none takes calls/)
+    const findings = await find(given, 'Engines', 'bad', /1 engine, none accepting calls/)
     const texts = findings.filter(({ part }) => part === 'Engines').map(({ text }) => text)
-    expect(texts).toContainEqual(expect.stringMatching(/far takes no calls, and still has 1 call/))
-    expect(texts).toContainEqual(expect.stringMatching(/far cannot hear/))
+    expect(texts).toContainEqual(expect.stringMatching(/far accepts no calls and still has 1 call/))
+    expect(texts).toContainEqual(expect.stringMatching(/far has no speech-to-text/))
   })
 
   it('every place is taken', async () => {
-    await find(await beat({ calls: 10 }), 'Engines', 'warn', /All 10 places are taken/)
+    await find(await beat({ calls: 10 }), 'Engines', 'warn', /All 10 call slots are in use/)
   })
 })

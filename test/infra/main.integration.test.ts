@@ -136,7 +136,7 @@ describe('npm start', { timeout: 400_000 }, () => {
       'SIP server',
       'Speech',
     ]
-    for (const part of [...parts, 'Trunks', 'Sound', 'Blob store', 'Mail']) {
+    for (const part of [...parts, 'Trunks', 'RTP', 'Blob store', 'Mail']) {
       expect([part, worst(findings, part)]).toEqual([part, expect.stringMatching(/^(?:ok|warn)$/)])
     }
     const told = JSON.stringify(findings)
@@ -149,7 +149,7 @@ describe('npm start', { timeout: 400_000 }, () => {
     const first = start()
     await first.up
     const refused = start()
-    await expect(refused.up).rejects.toThrow('already runs in this folder')
+    await expect(refused.up).rejects.toThrow('is already running in this directory')
     // One that was started again is known as well.
     const redis = alive().find(line => line.includes('redis-server'))!
     process.kill(Number(redis.split(' ')[0]), 'SIGKILL')
@@ -165,7 +165,7 @@ describe('npm start', { timeout: 400_000 }, () => {
     await chmod(home, 0o700)
     const run = start()
     await run.up
-    const data = /The database lies in (\S+):/.exec(run.output())?.[1]
+    const data = /Storing the database in (\S+),/.exec(run.output())?.[1]
     expect(data).toMatch(/^\/var\/lib\/parley\/data-/)
     expect((await projects()).projects.length).toBeGreaterThan(0)
     run.child.kill('SIGTERM')
@@ -180,7 +180,7 @@ describe('npm start', { timeout: 400_000 }, () => {
     try {
       const run = start({ HTTP_PORT: String(port) })
       await run.up
-      expect(run.output()).toContain(`Port ${port} is taken`)
+      expect(run.output()).toContain(`Port ${port} is in use`)
       expect(demo().base_url).not.toContain(`:${port}`)
       expect((await projects()).projects.length).toBeGreaterThan(0)
     } finally {

@@ -34,9 +34,9 @@ it.runIf(inject('full'))('gets the spoken call from nothing', { timeout: 40 * MI
   newcomer = createNewcomer()
   const result = await newcomer.run(DEMO, PORTS)
   expectSpokenCall(result, join(newcomer.folder, 'home/parley/.parley'))
-  expect(result.output).toMatch(/^· Installing packages, Node among them \(about \d+ MB, once\) … \d+ s$/m)
-  for (const step of ['Redis', 'the speech models'])
-    expect(result.output).toMatch(new RegExp(`^· Fetching ${step} .* \\d+ s$`, 'm'))
+  expect(result.output).toMatch(/^· Installing packages and Node \(about \d+ MB, once\) … \d+ s$/m)
+  for (const step of ['Redis', 'speech models'])
+    expect(result.output).toMatch(new RegExp(`^· Downloading ${step} .* \\d+ s$`, 'm'))
 })
 
 it.skipIf(!installed)(
@@ -56,6 +56,6 @@ it.skipIf(!installed)(
     shareFolder(cacheFolder(), join(newcomer.folder, 'cache'), name => /^(?:models|embedding|redis)-\d/.test(name))
     const result = await newcomer.run(DEMO, { ...PORTS, PARLEY_CACHE: join(newcomer.folder, 'cache') })
     expectSpokenCall(result, join(own, '.parley'))
-    expect(result.output).not.toMatch(/Fetching|Installing packages/)
+    expect(result.output).not.toMatch(/Downloading|Installing packages/)
   },
 )

@@ -104,7 +104,7 @@ it('says that there is no npm', async () => {
   let output = ''
   child.stderr.on('data', part => (output += String(part)))
   await new Promise(resolve => child.once('close', resolve))
-  expect([child.exitCode, output]).toEqual([1, 'npm is not on PATH. It comes with Node: install both.\n'])
+  expect([child.exitCode, output]).toEqual([1, 'npm is not on PATH. Install Node, which includes npm.\n'])
 })
 
 it('that is stopped stops npm, and leaves the folder to the next', async () => {

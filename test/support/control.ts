@@ -1,4 +1,4 @@
-/** A whole control plane for one test file: own database, own Redis prefix, and an engine's end of the bus. */
+/** A control plane for one test file: with its own database, Redis prefix, and an engine's end of the bus. */
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -38,7 +38,7 @@ export interface TestControl {
   deps: Deps & { clock: TestClock; log: ReturnType<typeof recordingLog>; mail: ReturnType<typeof recordingMail> }
   app: FastifyInstance
   databaseUrl: string
-  /** Another process' end of the same bus. */
+  /** Another process's end of the same bus. */
   engine(name?: string): EngineBus
   close(): Promise<void>
 }
@@ -119,7 +119,7 @@ export interface Tenant {
   key: string
   number: string
   trunkId: string
-  /** A request with this owner's key. */
+  /** Sends a request with this owner's key. */
   call(
     method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
     path: string,
@@ -136,7 +136,7 @@ export interface Answer {
 }
 
 let phones = 0
-/** `+1 415 555 …`, another one each time. */
+/** A new `+1 415 555 …` number on each call. */
 export const nextPhone = () => `+1415555${String(1000 + phones++).padStart(4, '0')}`
 
 export async function request(app: FastifyInstance, options: InjectOptions): Promise<Answer> {

@@ -1,4 +1,6 @@
-/** Somebody new: an ordinary user with an empty home, a checkout, and a PATH of Node, npm, Python, git and coreutils. */
+/**
+ * A new user: an ordinary account with an empty home, a checkout, and a PATH of Node, npm, Python, git and coreutils.
+ */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import {
   chmodSync,
@@ -22,23 +24,23 @@ import { pathOf } from '../../infra/setup/prepare.ts'
 export const checkout = join(import.meta.dirname, '../..')
 const isRoot = process.getuid?.() === 0
 
-/** Of coreutils: those that a start, npm or Go might run. */
+/** The coreutils that a start, npm or Go may run. */
 const COREUTILS =
   `basename cat chmod chown cp cut date dd dirname echo env expr false head hostname id install ln ls mkdir mktemp mv
   nice nohup nproc od printf pwd readlink realpath rm rmdir sha256sum sleep sort stat stty tail tee test touch tr true tty
   uname uniq wc whoami yes`.split(/\s+/)
-/** How this machine gets to the registries. */
+/** Environment variables for access to the registries. */
 const NETWORK =
   /^(?:https?_proxy|no_proxy|npm_config_registry|pip_(?:index_url|cert)|ssl_cert_file|node_extra_ca_certs)$/i
 
 export interface Newcomer {
   folder: string
-  /** Runs it as this user in the checkout; resolves when it has ended. */
+  /** Runs a command as this user in the checkout; resolves when it has exited. */
   run(args: string[], env?: Record<string, string>): Promise<{ code: number | null; output: string }>
   remove(): void
 }
 
-/** Null: no user but its own could get to this file. */
+/** Null when only the file's owner could reach it. */
 export function reachable(path: string): boolean {
   if (!isRoot) return true
   for (let at = dirname(realpathSync(path)); at !== dirname(at); at = dirname(at))
@@ -46,7 +48,7 @@ export function reachable(path: string): boolean {
   return true
 }
 
-/** The checkout has the files of ours as they are now, and nothing else. */
+/** The checkout contains exactly our current files. */
 export function createNewcomer(): Newcomer {
   const folder = mkdtempSync(join(tmpdir(), 'parley-newcomer-'))
   chmodSync(folder, 0o755)
@@ -88,7 +90,7 @@ export function createNewcomer(): Newcomer {
   }
 }
 
-/** Links where it can, so that 200 MB cost nothing. */
+/** Hard-links where possible, so that 200 MB cost nothing. */
 export function shareFolder(from: string, to: string, wanted: (name: string) => boolean = () => true): void {
   mkdirSync(to, { recursive: true })
   for (const entry of readdirSync(from, { withFileTypes: true })) {
@@ -119,7 +121,10 @@ function programs(): Map<string, string> {
   )
 }
 
-/** An account that every system has and nothing runs as. A number without an account would not do: initdb looks it up. */
+/**
+ * An account that exists on every system and runs nothing. A UID without an account would not do, because initdb looks
+ * it up.
+ */
 function idleUser(): number {
   const lines = readFileSync('/etc/passwd', 'utf8').split('\n')
   const line = ['games', 'news', 'uucp', 'man', 'nobody'].map(name => lines.find(one => one.startsWith(`${name}:`)))

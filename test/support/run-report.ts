@@ -1,18 +1,18 @@
-/** A reporter that writes what the runner of `npm test` (infra/tools/test-runner.ts) reads, to PARLEY_TEST_REPORT. */
+/** A vitest reporter for the runner of `npm test` (infra/tools/test-runner.ts); writes to PARLEY_TEST_REPORT. */
 import { writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import type { Reporter, TestModule, Vitest } from 'vitest/node'
 
 export interface RunReport {
   files: FileReport[]
-  /** Errors outside of every file: a set-up that failed, a rejection that nobody handled. */
+  /** Errors outside all files: a failed set-up, an unhandled rejection. */
   errors: string[]
 }
 
 export interface FileReport {
   file: string
   project: string
-  /** With imports and hooks. */
+  /** Includes imports and hooks. */
   seconds: number
   /** Why the file could not be loaded or set up. */
   errors: string[]

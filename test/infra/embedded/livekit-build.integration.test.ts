@@ -40,14 +40,14 @@ it('is done once for all who need it, and who waits says for whom', async () => 
   expect(await Promise.all(builds.map(({ result }) => result))).toEqual([path, path])
   expect(asked()).toEqual([expect.stringMatching(/^install -v .*livekit-server/)])
   const wait = expect.stringMatching(
-    `^Waiting for the build of LiveKit: process ${process.pid} has been at it for \\d+ s$`,
+    `^Waiting for the build of LiveKit, in progress in process ${process.pid} for \\d+ s$`,
   )
   expect(builds.flatMap(({ told }) => told)).toEqual([wait])
 })
 
 it('that fails says where to look, and can be tried again', async () => {
   writeGo('echo no space left >&2; exit 1')
-  expect(await build().result).toEqual({ missing: `its build failed, see ${join(folder, 'build.log')}` })
+  expect(await build().result).toEqual({ missing: `build failed, see ${join(folder, 'build.log')}` })
   expect(readFileSync(join(folder, 'build.log'), 'utf8')).toContain('no space left')
   writeGo('echo it > "$GOBIN/server"')
   expect(await build().result).toMatch(/livekit-server$/)
@@ -58,5 +58,5 @@ it('is stopped with its children', async () => {
   const stopping = new AbortController()
   const { result } = build(stopping.signal)
   setTimeout(() => stopping.abort(), 500)
-  expect(await result).toEqual({ missing: 'its build was stopped' })
+  expect(await result).toEqual({ missing: 'build canceled' })
 })

@@ -71,14 +71,14 @@ describe.skipIf(livekitBinary === null)('the embedded server', () => {
     await until(() => told.includes('LiveKit is back.'), 'LiveKit is back', 20_000)
     expect(child.pid).not.toBe(before)
     expect(await rooms.listRooms()).toEqual([])
-    expect(told[0]).toContain('LiveKit died (SIGKILL)')
+    expect(told[0]).toContain('LiveKit exited (SIGKILL)')
   })
 
   it('does not take another server on its port for itself', async () => {
     const port = await freePort(13_000, '127.0.0.1', true)
     const { child } = await startLiveKit(options(port))
     closers.push(() => child.stop())
-    await expect(startLiveKit(options(port, 'the secret of another'))).rejects.toThrow(/ended at once/)
+    await expect(startLiveKit(options(port, 'the secret of another'))).rejects.toThrow(/exited during start/)
   })
 
   it('has its address and keys before it runs, and opens on them', async () => {
@@ -102,8 +102,8 @@ describe.skipIf(livekitBinary === null)('the embedded server', () => {
       const rooms = await planRooms({ config, logFile: join(folder, 'livekit.log'), tell, note() {} })
       closers.push(() => rooms!.stop())
       expect(await rooms!.open({ control: 'http://127.0.0.1:1', talk: '' })).toBe(false)
-      await until(() => lines.some(line => line.startsWith('No LiveKit (')), 'the word that there is none')
-      expect(lines.at(-1)).toMatch(/WebRTC sessions do not work, calls over SIP do\.$/)
+      await until(() => lines.some(line => line.startsWith('LiveKit is unavailable (')), 'the word that there is none')
+      expect(lines.at(-1)).toMatch(/Browser sessions are unavailable; SIP calls work\.$/)
     } finally {
       process.env['PATH'] = PATH
     }

@@ -85,7 +85,7 @@ describe('makeOnce', () => {
     await makeOnce(target, { name: 'the thing', reporter, make: make('we') })
     expect(maker()).toBe(String(other.pid))
     expect(told).toEqual([
-      expect.stringMatching(`^Waiting for the thing: process ${other.pid} has been at it for \\d+ s$`),
+      expect.stringMatching(`^Waiting for the thing, in progress in process ${other.pid} for \\d+ s$`),
       'done',
     ])
   })

@@ -133,7 +133,7 @@ describe('a recorded call', () => {
       const run = (...args: string[]) => promisify(execFile)(process.execPath, [main, ...args])
       const { stdout } = await run(file, '--prompt', prompt)
       expect(stdout).toMatch(
-        /agent {3}Hi there\.[\s\S]*2 times played, always the same[\s\S]*With the change:[\s\S]*\+ agent/,
+        /agent {3}Hi there\.[\s\S]*Replayed 2 times, identical[\s\S]*With the change:[\s\S]*\+ agent/,
       )
       await expect(run(prompt)).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining('line 1') })
     } finally {

@@ -58,25 +58,25 @@ it('says in plain words that a port is taken', async () => {
   const { port } = holder.address()
   const server = run(...usual.slice(0, 4), '--listen', `udp:127.0.0.1:${port}`)
   expect((await once(server.child, 'close'))[0]).toBe(1)
-  expect(server.output.err).toBe(`sip-server: port ${port} on 127.0.0.1 is taken by another program\n`)
+  expect(server.output.err).toBe(`sip-server: port ${port} on 127.0.0.1 is in use by another program\n`)
   holder.close()
 })
 
 it.each([
-  [['--secret', 's', '--listen', 'sctp:1.2.3.4:5'], '--listen takes udp:HOST:PORT, tcp:HOST:PORT or tls:HOST:PORT'],
+  [['--secret', 's', '--listen', 'sctp:1.2.3.4:5'], '--listen must be udp:HOST:PORT, tcp:HOST:PORT or tls:HOST:PORT'],
   [['--nonsense'], 'nonsense'],
-  [usual.slice(0, 4), '--listen is missing'],
-  [['--listen', 'udp:127.0.0.1:0', '--admin', 'x', '--secret', 's'], '--admin takes HOST:PORT'],
-  [[...usual, '--listen', 'tls:0.0.0.0:0'], 'TLS beyond loopback needs --tls-cert and --tls-key'],
-  [[...usual, '--listen', 'tls:127.0.0.1:0', '--tls-cert', '/x'], '--tls-cert and --tls-key go together'],
+  [usual.slice(0, 4), '--listen is required'],
+  [['--listen', 'udp:127.0.0.1:0', '--admin', 'x', '--secret', 's'], '--admin must be HOST:PORT'],
+  [[...usual, '--listen', 'tls:0.0.0.0:0'], 'TLS on a public address needs --tls-cert and --tls-key'],
+  [[...usual, '--listen', 'tls:127.0.0.1:0', '--tls-cert', '/x'], '--tls-cert and --tls-key must be given together'],
   [
     [...usual, '--listen', 'tls:127.0.0.1:0', '--tls-cert', '/dev/null', '--tls-key', '/dev/null'],
-    'the certificate or its key is of no use',
+    'Cannot read the certificate or its key',
   ],
-  [[...usual, '--private-hosts', 'some'], '--private-hosts takes allow, deny or CIDRs, not "some"'],
-  [[...usual, '--metrics', '9100'], '--metrics takes HOST:PORT'],
-  [[...usual, '--external-ip', 'here'], '--external-ip takes an address, not "here"'],
-  [[...usual, '--allow', '1.2.3.4/99'], 'not an address or network: 1.2.3.4/99'],
+  [[...usual, '--private-hosts', 'some'], '--private-hosts must be allow, deny or a list of CIDRs, not "some"'],
+  [[...usual, '--metrics', '9100'], '--metrics must be HOST:PORT'],
+  [[...usual, '--external-ip', 'here'], '--external-ip must be an IP address, not "here"'],
+  [[...usual, '--allow', '1.2.3.4/99'], 'Not an IP address or a CIDR network: 1.2.3.4/99'],
   [[...usual, '--allow-file', '/nonexistent/file'], 'no such file: /nonexistent/file'],
 ])('%j is refused', async (args, words) => {
   const server = run(...args)
@@ -91,7 +91,7 @@ it('shows what it counts: who was dropped, and what nobody takes', async () => {
   const port = Number(listen[0]?.split(':').at(-1))
   const counted = async () => {
     const page = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text()
-    return page.split('\n').filter(line => /^parley_sip_server_(?:dropped|untaken|malformed)_total /.test(line))
+    return page.split('\n').filter(line => /^parley_sip_server_(?:dropped|unhandled|malformed)_total /.test(line))
   }
   expect(await counted()).toEqual([
     'parley_sip_server_dropped_total 0',

@@ -114,7 +114,7 @@ describe('TLS', () => {
   it('a certificate nobody vouches for is refused, and told why', async () => {
     const far = kept(await Far.tls(selfSigned(Date.now())))
     const { app } = await tlsRig([])
-    expect(await failure(app, far)).toBe('399 sip-server "the certificate is self-signed and not among those believed"')
+    expect(await failure(app, far)).toBe('399 sip-server "the certificate is self-signed and not trusted"')
   })
 
   it.skipIf(lacks('openssl'))('a certificate of another name is refused, and told which', async () => {

@@ -348,7 +348,7 @@ describe('the doctor', () => {
     expect(checks[0]?.words).toBe(
       `SRV: _sip._udp.carrier.example at sbc0.carrier.example:${one.port} (priority 10, weight 10), ` +
         `_sip._udp.carrier.example at sbc1.carrier.example:${dead.port} (priority 11, weight 10). ` +
-        `They lead to udp 127.0.0.1:${one.port}, udp 127.0.0.1:${dead.port}.`,
+        `Next hops: udp 127.0.0.1:${one.port}, udp 127.0.0.1:${dead.port}.`,
     )
     expect(checks.filter(({ name }) => name === 'options')).toMatchObject([
       { host: `127.0.0.1:${one.port}`, ok: true },
@@ -361,7 +361,7 @@ describe('the doctor', () => {
     [{}, 'carrier.example has neither an SRV record nor an address (A, AAAA).'],
     [
       { '_sip._udp.carrier.example': [srv('gone.example', 5060)] },
-      'The SRV records of carrier.example lead to gone.example, of which none has an address.',
+      'The SRV records of carrier.example point to gone.example, none of which has an address.',
     ],
   ])('says why a name leads nowhere: %o', async (records, words) => {
     const setting = await serve()
@@ -376,7 +376,7 @@ describe('the doctor', () => {
     const setting = await serve()
     setting.dns.failing = true
     const { diagnosis } = await setting.bench.edge.check(trunkPlan({ port: 9 }, byName))
-    expect(diagnosis?.words).toBe('DNS gave no answer about the records of carrier.example.')
+    expect(diagnosis?.words).toBe('DNS did not answer for the records of carrier.example.')
   })
 })
 

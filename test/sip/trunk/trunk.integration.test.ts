@@ -475,7 +475,7 @@ describe('registration', () => {
     bench.setTrunks(trunkPlan(peer, account))
     reply(peer, await peer.request('REGISTER'), '403 Forbidden')
     await bench.until(() => bench.statuses.at(-1)?.registration === 'failed')
-    expect(bench.statuses.at(-1)?.lastError).toBe('The carrier does not let this user register.')
+    expect(bench.statuses.at(-1)?.lastError).toBe('The carrier does not allow this user to register.')
     bench.setTrunks(trunkPlan(peer, { ...account, password: 'better' }))
     reply(peer, await peer.request('REGISTER'), '200 OK')
     await bench.until(() => bench.statuses.at(-1)?.registration === 'registered')
