@@ -1,4 +1,4 @@
-/** Who asks: a program with its key, or a person at the dashboard with a session. */
+/** Identifies the client: a program by its key, or a person at the dashboard by a session. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Deps } from '../../deps.ts'
 import { Problem } from '../../platform/http/problem.ts'
@@ -7,15 +7,15 @@ import { type Scope, scopes } from '../keys/schema.ts'
 import { verifyKey } from '../keys/service.ts'
 import { type SessionRow, verifySession } from '../sessions/sessions.ts'
 
-/** Who may use an operation: a key with this scope, or only somebody at the dashboard. */
+/** Who may use an operation: keys with this scope, or only dashboard sessions. */
 export type Reach = Scope | 'session'
 
 export interface Caller {
   ownerId: string
   scopes: readonly Scope[]
-  /** Null with a session, which has all scopes. */
+  /** Null for a session, which has all scopes. */
   keyId: string | null
-  /** Null with a key. */
+  /** Null for a key. */
   sessionId: string | null
 }
 
@@ -25,7 +25,7 @@ declare module 'fastify' {
   }
 }
 
-/** 401, then 429, then 403. */
+/** Throws 401, then 429, then 403. */
 export async function authenticate(
   deps: Deps,
   reach: Reach,
@@ -35,15 +35,17 @@ export async function authenticate(
   const caller = await identify(deps, request, reply)
   if (caller.sessionId !== null) return caller
   if (reach === 'session') {
-    throw new Problem('insufficient_scope', { detail: 'This is done in the dashboard; a key cannot do it.' })
+    throw new Problem('insufficient_scope', {
+      detail: 'This operation needs a dashboard session; API keys cannot use it.',
+    })
   }
   if (!caller.scopes.includes(reach)) {
-    throw new Problem('insufficient_scope', { detail: `This needs the scope ${reach}.` })
+    throw new Problem('insufficient_scope', { detail: `This operation needs the scope ${reach}.` })
   }
   return caller
 }
 
-/** A key that was sent decides, also when there is a session beside it. */
+/** A key in the request takes precedence over a session. */
 export async function identify(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<Caller> {
   const value = presentedKey(request)
   const caller = value === null ? await bySession(deps, request, reply) : await byKey(deps, value)
@@ -57,7 +59,7 @@ export async function identify(deps: Deps, request: FastifyRequest, reply: Fasti
   return caller
 }
 
-/** Whether the credential of a request that was let in is still good: for answers that go on for long. */
+/** Checks that the credential of an accepted request is still valid. Long-lived responses use it. */
 export async function isStillGood(deps: Deps, request: FastifyRequest): Promise<boolean> {
   const value = presentedKey(request)
   if (value !== null) return (await byKey(deps, value)) !== null
@@ -88,11 +90,11 @@ function presentedKey(request: FastifyRequest): string | null {
   return /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? null
 }
 
-// ---- the cookie ----
+// ---- Session cookie ----
 
 export const SESSION_COOKIE = 'parley_session'
 
-/** Null when there is none that lives. */
+/** Null when there is no live session. */
 export async function sessionOf(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<SessionRow | null> {
   const token = request.cookies[SESSION_COOKIE]
   const found = token === undefined ? null : await verifySession(deps, token)
@@ -100,7 +102,7 @@ export async function sessionOf(deps: Deps, request: FastifyRequest, reply: Fast
   return found?.session ?? null
 }
 
-/** Lax: a link from elsewhere finds the dashboard logged in; a form from elsewhere does not. */
+/** `Lax`: a link from another site opens the dashboard logged in; a form on another site does not. */
 const cookieOptions = (deps: Deps) =>
   ({ path: '/', httpOnly: true, sameSite: 'lax', secure: deps.config.base_url.startsWith('https:') }) as const
 
@@ -118,9 +120,9 @@ export function clearSessionCookie(deps: Deps, reply: FastifyReply): void {
   reply.clearCookie(SESSION_COOKIE, cookieOptions(deps))
 }
 
-// ---- requests that another site makes a browser send ----
+// ---- Cross-site requests ----
 
-/** Null: nothing tells, as with programs. Pages can set neither header. */
+/** Null when no header tells, as with programs. A page can set neither header. */
 function isFromOwnPage(deps: Deps, request: FastifyRequest): boolean | null {
   const { origin } = request.headers
   const site = request.headers['sec-fetch-site']
@@ -128,13 +130,16 @@ function isFromOwnPage(deps: Deps, request: FastifyRequest): boolean | null {
   return origin === undefined && site === undefined ? null : false
 }
 
-/** Of requests that change something. The browser adds the cookie, so it alone proves no intent. */
+/** Checks requests that change something. The browser adds the cookie by itself, so the cookie proves no intent. */
 export function assertOwnPage(deps: Deps, request: FastifyRequest): void {
   if (request.method === 'GET' || request.method === 'HEAD') return
   if (isFromOwnPage(deps, request) !== true) throw new Problem('cross_site')
 }
 
-/** Without a session there is less to lose, and programs may log in; a foreign page still may not log anybody in. */
+/**
+ * Without a session there is less to lose, and programs may log in. A page of another site still must not log anyone
+ * in.
+ */
 export function refuseOtherPages(deps: Deps, request: FastifyRequest): void {
   if (isFromOwnPage(deps, request) === false) throw new Problem('cross_site')
 }

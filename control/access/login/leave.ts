@@ -1,4 +1,4 @@
-/** A person deletes the account: it is closed at once, and erased when its last call has ended. */
+/** Deletes the account at its owner's request: closes it at once, and erases it when its last call has ended. */
 
 import { eraseAccount } from '../../data/accounts/operator.ts'
 import { type Deps, wallDate } from '../../deps.ts'
@@ -16,7 +16,7 @@ export async function leave(deps: Deps, session: SessionRow, password: string, a
   const account = await accountOf(deps, session)
   const guess = await countGuess(deps, account.email ?? account.id, address)
   const match = await matchPassword(password, account.password_hash)
-  if (!match.ok) throw new Problem('invalid_credentials', { detail: 'The password is wrong.' })
+  if (!match.ok) throw new Problem('invalid_credentials', { detail: 'The password is incorrect.' })
   await guess.right()
   await withJobs(deps, async tx => {
     await lockAccount(tx, account.id)
@@ -32,7 +32,7 @@ const BY_ITSELF: AuditEntry = {
   ...{ operation: 'delete_account', resource: null, request_id: null },
 }
 
-/** Throws while calls are under way: the queue tries it again. */
+/** Throws while calls are in progress; the queue then retries. */
 export async function eraseClosed(deps: Deps, { owner_id }: JobData['account.erase']): Promise<void> {
   const account = await selectAccount(deps.sql, owner_id)
   if (account && account.deleted_at === null) await eraseAccount(deps, owner_id, BY_ITSELF)
