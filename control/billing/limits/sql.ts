@@ -4,7 +4,7 @@ export interface LimitsRow {
   destinations: string[]
   /** Units; null means no limit. */
   daily_cap: bigint | null
-  /** Units captured today (UTC). */
+  /** Units captured today (UTC), and units held now. */
   spent: bigint
   held: bigint
 }
