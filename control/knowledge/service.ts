@@ -1,4 +1,4 @@
-/** What a project's agent knows: sources come in, are indexed by a job, searched, and go again with all that is of them. */
+/** Adds, indexes, and deletes the knowledge sources of a project. */
 import { createHash, randomUUID } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
 import { selectProject } from '../agents/projects/sql.ts'
@@ -30,12 +30,12 @@ import { contentKey, sweepTemp, tempFile } from './storage.ts'
 import type { Upload } from './upload.ts'
 
 const MOST_SOURCES = 200
-/** Of all projects of an account. */
+/** Limit for all projects of an account. */
 const MOST_BYTES = 500 * 1024 * 1024
 const DEFAULT_PAGES = 15
-/** An upload that is older was broken off. */
+/** An upload that is older was interrupted. */
 const UNSTORED_KEPT_MS = 3600 * 1000
-/** When the content could not be deleted at once. */
+/** Delay of the job that deletes content when the immediate deletion failed. */
 const FORGET_AGAIN_SECONDS = 30
 
 const UPLOAD_MS = 60_000
@@ -53,7 +53,7 @@ export function presentSource(row: SourceRow) {
   return { id, kind, name, status, chunks, pages, skipped, error, created_at: row.created_at.toISOString() }
 }
 
-// ---- coming in ----
+// ---- Adding ----
 
 export async function addSource(deps: Deps, ownerId: string, projectId: string, input: SourceInput, save: Save) {
   if (input.type === 'url') return add(deps, ownerId, projectId, siteDraft(input), null, save)
@@ -106,8 +106,8 @@ function textDraft(title: string | undefined, content: string): Draft {
 }
 
 /**
- * The row comes first, unseen, and is seen once its content is stored: whenever we are killed, no file lies about that no
- * row knows. What is there already is answered as it is; what ended in an error is tried again.
+ * Inserts the row first, hidden, and shows it when its content is stored, so that a killed process never leaves a file
+ * without a row. Returns existing content as it is, and retries a source with an error.
  */
 async function add(
   deps: Deps,
@@ -134,7 +134,10 @@ async function add(
   return source
 }
 
-/** Its content is there; null: the project is gone. Of requests with the same content all but one find it shown. */
+/**
+ * Shows the source after its content is stored; null when the project is gone. Of concurrent requests with the same
+ * content, all but one find it already shown.
+ */
 async function showStored(deps: Deps, tx: Tx, made: SourceRow): Promise<SourceRow | null> {
   const { owner_id, project_id, content_hash } = made
   const stored = await markStored(tx, owner_id, made.id)
@@ -145,13 +148,13 @@ async function showStored(deps: Deps, tx: Tx, made: SourceRow): Promise<SourceRo
   if (!(await selectProject(tx, owner_id, project_id, true))) return null
   const there = await selectSourceOf(tx, owner_id, project_id, content_hash)
   if (there) return there
-  // One that could not store the same took away the row that both had.
+  // Another request with the same content failed to store it and deleted the row that both shared.
   await insertSource(tx, owner_id, made)
   return showStored(deps, tx, made)
 }
 
 async function findOrInsert(deps: Deps, tx: Tx, ownerId: string, projectId: string, draft: Draft): Promise<SourceRow> {
-  // Locked: it must not be deleted meanwhile, and two requests must not both find room for the last source.
+  // Locked so that the project is not deleted meanwhile, and two requests cannot both take the last free source.
   if (!(await selectProject(tx, ownerId, projectId, true))) throw notFound()
   const there = await selectSourceOf(tx, ownerId, projectId, draft.content_hash)
   if (there && there.status !== 'error') return there
@@ -161,9 +164,9 @@ async function findOrInsert(deps: Deps, tx: Tx, ownerId: string, projectId: stri
     return again
   }
   const use = await selectUse(tx, ownerId, projectId)
-  if (use.sources >= MOST_SOURCES) throw full(`A project may have ${MOST_SOURCES} sources.`)
+  if (use.sources >= MOST_SOURCES) throw full(`A project may have at most ${MOST_SOURCES} sources.`)
   if (use.bytes + draft.bytes > MOST_BYTES) {
-    throw full(`The texts and files of an account may have ${MOST_BYTES / 1024 / 1024} MB in all.`)
+    throw full(`The texts and files of an account may have at most ${MOST_BYTES / 1024 / 1024} MB in total.`)
   }
   const at = wallDate(deps)
   const made = { ...draft, id: uuidv7(at.getTime()), project_id: projectId, created_at: at }
@@ -187,7 +190,7 @@ async function storeContent(deps: Deps, source: SourceRow, file: string): Promis
   }
 }
 
-// ---- going ----
+// ---- Deleting ----
 
 export async function removeSource(deps: Deps, ownerId: string, projectId: string, id: string): Promise<void> {
   const gone = await withJobs(deps, async tx => {
@@ -199,7 +202,7 @@ export async function removeSource(deps: Deps, ownerId: string, projectId: strin
   await forgetNow(deps, [gone])
 }
 
-/** Inside the transaction that deletes a project; the content goes after its commit, by `forgetNow`. */
+/** Runs in the transaction that deletes a project. `forgetNow` deletes the content after the commit. */
 export async function removeSourcesOf(
   deps: Pick<Deps, 'boss'>,
   tx: Tx,
@@ -216,11 +219,11 @@ type Gone = Pick<SourceRow, 'id' | 'owner_id'>
 const forgetLater = (deps: Pick<Deps, 'boss'>, tx: Tx, gone: readonly Gone[]) =>
   enqueue(deps, tx, 'knowledge.forget', { keys: gone.map(contentKey) }, { startAfter: FORGET_AGAIN_SECONDS })
 
-/** Stops what runs in this process at once, others notice within a second. A failure is the job's to mend. */
+/** Stops runs in this process at once; other processes notice within a second. The job repeats a failed deletion. */
 export async function forgetNow(deps: Pick<Deps, 'boss' | 'blobs' | 'log'>, gone: readonly Gone[]): Promise<void> {
   for (const { id } of gone) stopIndexing(deps, id)
   await forgetContent(deps, gone.map(contentKey)).catch(error =>
-    deps.log.warn({ error: errorFields(error) }, 'content of a deleted source is still there, will be deleted later'),
+    deps.log.warn({ error: errorFields(error) }, 'content of a deleted source was not deleted; it will be retried'),
   )
 }
 
@@ -228,7 +231,7 @@ export async function forgetContent({ blobs }: Pick<Deps, 'blobs'>, keys: readon
   for (const key of keys) await blobs.delete(key)
 }
 
-/** What killed processes have left: uploads that were never seen, and their files. */
+/** Deletes what killed processes have left: uploads that were never shown, and their files. */
 export async function sweepKnowledge(deps: Deps): Promise<void> {
   const before = new Date(deps.clock.wall() - UNSTORED_KEPT_MS)
   const gone = await withJobs(deps, async tx => {
