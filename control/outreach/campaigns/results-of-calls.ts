@@ -1,4 +1,4 @@
-/** What a call tells of the contact that it is an attempt of, in the transaction that stores it. */
+/** Applies the events of a call to its campaign contact, in the transaction that stores them. */
 
 import type { Deps } from '../../deps.ts'
 import type { Tx } from '../../platform/db/connect.ts'
@@ -7,7 +7,7 @@ import { afterAttempt, type Ended } from './attempt.ts'
 import { type AttemptRow, addSpend, bumpCampaign, lockAttempt, updateOutcome, updateTalking } from './pacer-sql.ts'
 import { wakePacers } from './wake.ts'
 
-/** Somebody answered. */
+/** Records that the call was answered. */
 export async function noteAnswered(tx: Tx, call: CallRow): Promise<void> {
   const attempt = await lockAttempt(tx, call)
   if (attempt?.status !== 'dialing') return
@@ -15,7 +15,7 @@ export async function noteAnswered(tx: Tx, call: CallRow): Promise<void> {
   await bumpCampaign(tx, attempt.campaign_id, { dialing: -1, in_progress: 1 })
 }
 
-/** After the call's own row and counters are written; `attempt` was locked before them. */
+/** Call after the call's own row and counters are written; `attempt` was locked before them. */
 export async function noteEnded(
   deps: Pick<Deps, 'clock'>,
   tx: Tx,
@@ -33,7 +33,7 @@ export async function noteEnded(
   await bumpCampaign(tx, attempt.campaign_id, change)
 }
 
-/** After the commit: a place is free. */
+/** Call after the commit: a call slot is free. */
 export function placeFreed(deps: Deps, campaignId: string | null): void {
   if (campaignId !== null) wakePacers(deps)
 }

@@ -4,7 +4,7 @@ import { isOver } from './lifecycle.ts'
 import { type CountedCampaign, lockCampaign, selectUnfinishedOf, updateStatus } from './sql.ts'
 import type { CampaignStatus, ConsentEvidence, PauseReason } from './types.ts'
 
-/** Under the campaign's lock. A pause of this kind is the owner's. */
+/** Sets the status under the campaign's lock. A pause set here is the owner's. */
 export async function setStatus(
   deps: Pick<Deps, 'clock'>,
   tx: Tx,
@@ -22,8 +22,8 @@ export async function setStatus(
 }
 
 /**
- * In the transaction that deletes the project. Drafts stay: they can be given another one. Answers those whose contacts are
- * to be canceled then, by `cancelRest`.
+ * Runs in the transaction that deletes the project. Drafts stay: they can get another project. Returns the campaigns
+ * whose contacts `cancelRest` must cancel afterwards.
  */
 export async function stopCampaignsOf(
   deps: Pick<Deps, 'clock'>,
