@@ -39,6 +39,7 @@ export interface Claim {
   work: Pick<WorkRow, 'owner_id' | 'id'>
   /** Calls that may start in total. */
   most: number
+  /** Calls that may start on each trunk; a trunk that is not listed has no limit. */
   trunks: ReadonlyMap<string, number>
 }
 

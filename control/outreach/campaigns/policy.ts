@@ -113,6 +113,8 @@ export interface Standing {
   available: bigint
   /** Part of `available` that the daily cap allows. */
   spendable: bigint
+
+  /** Units that the first minute of a call holds. */
   hold: bigint
   /** Units that calls in progress may still cost, out of the campaign's limit. */
   reserved: bigint
