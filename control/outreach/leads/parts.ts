@@ -3,15 +3,15 @@ import { Problem } from '../../platform/http/problem.ts'
 import { hasDirectories } from './directories-sql.ts'
 import type { LeadParts, LeadSource } from './vocabulary/types.ts'
 
-/** As sources/directory.ts is called. */
+/** Id of the source in sources/directory.ts. */
 const DIRECTORY = 'directory'
 
 export function leadParts({ leads }: Pick<Deps, 'leads'>): LeadParts {
-  if (!leads) throw new Problem('service_unavailable', { detail: 'This process has no lead search.' })
+  if (!leads) throw new Problem('service_unavailable', { detail: 'Lead search is not configured.' })
   return leads
 }
 
-/** Those that have anything for this owner. */
+/** Returns the sources that have anything for this owner. */
 export async function sourcesFor(deps: Pick<Deps, 'sql' | 'leads'>, ownerId: string): Promise<LeadSource[]> {
   const { sources } = leadParts(deps)
   const own = await hasDirectories(deps.sql, ownerId)
