@@ -1,4 +1,4 @@
-/** A brief is understood, searches are shown, and called off. */
+/** Parses briefs, and lists, shows and cancels searches. */
 
 import type { Deps } from '../../deps.ts'
 import type { Db } from '../../platform/db/connect.ts'
@@ -27,12 +27,12 @@ export async function parseBrief(deps: Deps, ownerId: string, raw: string) {
   }
 }
 
-/** By the first reader that has something to say. */
+/** Uses the first reader that returns a result. */
 async function readBrief(deps: Deps, raw: string): Promise<ParsedBrief> {
   const signal = AbortSignal.timeout(READING_MS)
   for (const reader of leadParts(deps).readers) {
     const parsed = await reader.read(raw, signal).catch(error => {
-      deps.log.warn({ error: errorFields(error) }, 'a reader of briefs failed, the next is asked')
+      deps.log.warn({ error: errorFields(error) }, 'brief reader failed; the next one is used')
       return null
     })
     if (parsed) return parsed
@@ -55,7 +55,7 @@ export async function getJob(deps: Pick<Deps, 'sql' | 'config'>, ownerId: string
   return presentJob(deps.config, await findJob(deps, ownerId, id))
 }
 
-/** What runs ends within a second or two; what waits, at once. A repeat changes nothing. */
+/** A queued search ends at once, a running one within a second or two. A repeated request changes nothing. */
 export async function cancelSearch(
   deps: Pick<Deps, 'sql' | 'clock' | 'config'>,
   ownerId: string,
@@ -66,7 +66,7 @@ export async function cancelSearch(
     const job = await lockJob(tx, ownerId, id)
     if (!job) throw notFound()
     if (job.status === 'completed' || job.status === 'failed') {
-      throw new Problem('invalid_transition', { detail: `The search is ${job.status}: there is nothing to cancel.` })
+      throw new Problem('invalid_transition', { detail: `The search is ${job.status} and cannot be canceled.` })
     }
     if (job.status === 'queued') await endJob(deps, tx, job, CANCELED)
     else if (job.status === 'running') await updateJob(tx, ownerId, id, { status: 'canceling' })
@@ -76,13 +76,15 @@ export async function cancelSearch(
   })
 }
 
-/** The ledger goes on naming it; what ran it has no right to write any more. */
+/** The ledger keeps its id; a current run has lost its claim. */
 export async function removeSearch(deps: Pick<Deps, 'sql' | 'config'>, ownerId: string, id: string): Promise<void> {
   await deps.sql.begin(async tx => {
     const job = await lockJob(tx, ownerId, id)
     if (!job) throw notFound()
     if (job.ended_at === null) {
-      throw new Problem('invalid_transition', { detail: 'The search is under way: cancel it, or wait for its end.' })
+      throw new Problem('invalid_transition', {
+        detail: 'The search is in progress. Cancel it, or wait until it ends.',
+      })
     }
     await deleteJob(tx, ownerId, id)
   })
@@ -98,7 +100,7 @@ export async function listLeads(deps: Pick<Deps, 'sql'>, ownerId: string, id: st
   return { items: rows.map(presentLead), total, limit, offset }
 }
 
-/** By the counters; null where they do not tell. */
+/** Total from the counters; null when they do not cover the filter. */
 function totalOf({ found, enriched, rejected }: JobRow, { status, has_phone, min_score, q }: LeadFilters) {
   if (has_phone !== undefined || min_score !== undefined || q) return null
   if (status === undefined) return found
