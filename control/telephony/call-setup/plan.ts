@@ -1,4 +1,4 @@
-/** From project and call to what an engine needs. Pure, but for the sealer. */
+/** Builds the plan of a call, which an engine needs, from project and call. Pure, except for the sealer. */
 import {
   ABOUT,
   CallPlan,
@@ -16,15 +16,15 @@ import type { DialingLimits } from '../../platform/phone.ts'
 import type { CallRow } from './sql.ts'
 import { tariffOfCall } from './tariff.ts'
 
-/** A single phrase waits so long, or a tool that answers at once would be talked over. */
+/** Milliseconds before a single filler phrase; otherwise it would interrupt a tool that responds at once. */
 const FILLER_AFTER_MS = 300
 
-/** Twice the longest text there is. A short template can name a long value thousands of times. */
+/** Twice the longest text. A short template can repeat a long value thousands of times. */
 const FILLED_MAX = 64_000
 
 /**
- * One pass: what a value brings in is not filled again. A var that is missing is empty; what is beyond `FILLED_MAX`
- * characters is cut off, for moderation and for the agent alike.
+ * Fills in one pass: a value is not filled again. A missing var is empty. Text beyond `FILLED_MAX` characters is cut
+ * off, for moderation and for the agent alike.
  */
 export function fillVars(text: string, vars: Readonly<Record<string, string>>): string {
   let filled = ''
@@ -38,11 +38,11 @@ export function fillVars(text: string, vars: Readonly<Record<string, string>>): 
   return (filled + text.slice(from)).slice(0, FILLED_MAX)
 }
 
-/** Numbers and truth values are read out as they are written. */
+/** Numbers and booleans are read out as they are written. */
 export const textVars = (vars: Readonly<Record<string, string | number | boolean>> = {}): Record<string, string> =>
   Object.fromEntries(Object.entries(vars).map(([name, value]) => [name, String(value)]))
 
-/** What an agent will be told of one conversation, by JSON Pointer into the body that says it: for moderation. */
+/** Texts that the agent gets for one call, by JSON Pointer into the request body, for moderation. */
 export function textsOf(task: string | undefined, vars: Readonly<Record<string, string>>): Record<string, string> {
   const texts = Object.fromEntries(Object.entries(vars).map(([name, value]) => [`/vars/${name}`, value]))
   return task === undefined ? texts : { ...texts, '/task': fillVars(task, vars) }
@@ -56,7 +56,7 @@ export function fillSecrets(text: string, secrets: ReadonlyMap<string, string>):
 
 type Named = Pick<ProjectSettings, 'tools' | 'llm' | 'llm_fallback' | 'speech_to_text' | 'text_to_speech'>
 
-/** Those that a call of this project needs. */
+/** Names of the secrets that a call of this project needs. */
 export function secretNames(settings: Named): string[] {
   const values = settings.tools.flatMap(tool => Object.values(tool.headers))
   const names = values.flatMap(value => [...value.matchAll(SECRET)].map(match => match[1]!))
@@ -66,7 +66,7 @@ export function secretNames(settings: Named): string[] {
 
 const llmKeyName = ({ llm }: Pick<Named, 'llm'>) => (llm.provider === 'scripted' ? null : llm.api_key_secret)
 
-/** Of all but the first language model. */
+/** Key names of all providers except the first language model. */
 function vendorKeyNames({ llm_fallback, speech_to_text, text_to_speech }: Omit<Named, 'tools' | 'llm'>): string[] {
   const names = [...llm_fallback, ...speech_to_text, ...text_to_speech].map(one => one.api_key_secret)
   return names.filter(name => name !== null)
@@ -93,7 +93,7 @@ function llmPlan({ llm }: ProjectSettings): LlmPlan {
   return textLlmPlan(llm)
 }
 
-/** A secret's name is no secret; its value travels sealed under it. */
+/** The name of a secret is public; its value is sealed under that name. */
 function providerPlans({ llm_fallback, speech_to_text, text_to_speech }: ProjectSettings) {
   return {
     llm_fallback: llm_fallback.map(llm => ({ llm: textLlmPlan(llm), key: llm.api_key_secret })),
@@ -121,7 +121,7 @@ function planSecrets(settings: ProjectSettings, secrets: ReadonlyMap<string, str
     : hidden
 }
 
-/** Judged again, since what is blocked may have changed. `{{about}}` is filled by the engine. */
+/** Checked again, because blocked destinations may have changed. The engine fills `{{about}}`. */
 const transferPlans = (
   { transfers }: ProjectSettings,
   vars: Readonly<Record<string, string>>,
@@ -154,19 +154,19 @@ export interface PlanInput {
   settings: ProjectSettings
   secrets: ReadonlyMap<string, string>
   paidSeconds: number
-  /** What is not dialled. */
+  /** Destinations that are blocked. */
   barring: DialingLimits
   contact?: CallPlan['contact']
   room?: CallPlan['room']
-  /** Whether the agent has something to look up. */
+  /** True when the agent has knowledge to search. */
   knowledge?: boolean
-  /** Whom it rings, where that is no telephone of others. */
+  /** The softphone to call; null for a phone number. */
   softphone_id?: string | null
-  /** Of the span that offers it. */
+  /** Trace context of the offer's span. */
   traceparent?: string | null
 }
 
-/** As long as the project allows, and as the most that the call may cost pays for. */
+/** The project's limit, or less when the maximum cost pays for less. */
 function maxCallSeconds(call: PlanInput['call'], settings: ProjectSettings): number {
   const most = settings.max_call_seconds
   return call.max_cost === null ? most : secondsFor(tariffOfCall(call), call.max_cost, most)

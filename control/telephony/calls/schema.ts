@@ -25,38 +25,41 @@ const Callee = z
   .string()
   .regex(
     new RegExp(`^(?:\\+[1-9]\\d{6,14}|${SOFTPHONE_USERNAME.source.slice(1, -1)})$`),
-    'must be a plus and 7 to 15 digits, or the user name of a softphone',
+    'must be a plus sign and 7 to 15 digits, or the user name of a softphone',
   )
   .refine(text => SOFTPHONE_USERNAME.test(text) || Phone.safeParse(text).success, {
     error: 'is not a possible phone number',
     params: { code: 'phone' },
   })
-  .meta({ format: 'phone', description: 'E.164, or the user name of a softphone of the account' })
+  .meta({
+    format: 'phone',
+    description: 'The phone number to call, in E.164 format, or the user name of a softphone of the account',
+  })
 
 export const CallInput = z.strictObject({
   project_id: z.uuid(),
   phone: Callee,
-  task: z.string().max(8000).optional().describe('Instruction for this call; `{{var}}` is filled'),
+  task: z.string().max(8000).optional().describe('Task of the agent in this call. `{{var}}` is filled from `vars`'),
   vars: z
     .record(z.string().regex(/^[A-Za-z0-9_]{1,64}$/), z.union([z.string().max(4000), z.number(), z.boolean()]))
     .refine(vars => Object.keys(vars).length <= MAX_VARS, { error: `at most ${MAX_VARS} vars` })
     .meta({ maxProperties: MAX_VARS })
     .optional()
-    .describe('Values for `{{var}}` in prompt, greeting and task; one that is missing is empty'),
+    .describe('Values of `{{var}}` in prompt, greeting and task. A missing value is empty'),
 })
 export type CallInput = z.output<typeof CallInput>
 
-/** What an AI client may say besides: it pays for its mistakes with somebody else's money and telephone. */
+/** Additional arguments for AI clients, whose mistakes cost their owner money. */
 export const CallToolExtras = z.strictObject({
   dry_run: z
     .boolean()
     .default(false)
-    .describe('Only tell whether the call would be placed, from which number and at what price'),
+    .describe('Only check whether the call would be placed, from which number and at what price'),
   max_cost: z
     .string()
     .regex(/^\d{1,9}(?:\.\d{1,4})?$/, 'must be a decimal with up to 4 places')
     .optional()
-    .describe('What the call may cost at most, in the currency of the balance; at least the price of one minute'),
+    .describe('Maximum cost of the call in the currency of the balance; at least the price of one minute'),
 })
 export const CallFilters = z.strictObject({
   project_id: z.uuid().optional(),
@@ -72,8 +75,8 @@ const call = {
   project_id: z.uuid(),
   direction: Direction,
   status: CallStatus,
-  from: z.string().describe('Of a web session: the telephone of its contact, or `web`; `erased`: kept no longer'),
-  to: z.string().describe('Of a web session: `web`; `erased`: kept no longer'),
+  from: z.string().describe("Calling number. For a web session, the contact's phone or `web`. `erased` after erasure"),
+  to: z.string().describe('Called number. For a web session, `web`. `erased` after erasure'),
   contact_id: z.uuid().nullable(),
   campaign_id: z.uuid().nullable(),
   created_at: z.string(),
@@ -94,9 +97,9 @@ export const CallDetail = z
     ...call,
     summary: z.string().nullable(),
     extracted: z.record(z.string(), z.unknown()).nullable(),
-    extraction_problem: z.string().nullable().describe('Why nothing was extracted although it was asked for'),
-    goal_evidence: z.string().nullable().describe('Words of the call that show that the goal was reached'),
-    missing_vars: z.array(z.string()).describe('`{{var}}` of the texts that nobody gave: they were left empty'),
+    extraction_problem: z.string().nullable().describe('Why the extraction failed'),
+    goal_evidence: z.string().nullable().describe('Quote that shows that the goal was reached'),
+    missing_vars: z.array(z.string()).describe('Names of `{{var}}` without a value, which were left empty'),
     transcript: z.array(Turn),
     tool_calls: z.array(ToolCall),
     latency: z.object({ p50_ms: z.int().nullable(), p95_ms: z.int().nullable(), turns: z.array(TurnLatency) }),
@@ -105,7 +108,7 @@ export const CallDetail = z
   })
   .meta({ id: 'CallDetail' })
 
-/** One of the server-sent events. */
+/** One server-sent event. */
 export const StreamedEvent = z
   .object({
     id: z.string().optional().describe('Sequence number; the last event has none'),
@@ -139,21 +142,21 @@ export const WouldPlace = z
 
 export const MonitorInput = z.strictObject({
   mode: MonitorMode.describe(
-    '`listen`: hear both; `whisper`: speak to the agent alone; `takeover`: speak instead of the agent',
+    '`listen`: hear both sides; `whisper`: speak only to the agent; `takeover`: speak instead of the agent',
   ),
-  monitor_id: z.uuid().optional().describe('Of one who follows the call already: changes the mode in place'),
+  monitor_id: z.uuid().optional().describe('Id of an operator who already monitors the call, to change the mode'),
 })
 export type MonitorInput = z.output<typeof MonitorInput>
 export const MonitorSession = z
   .object({
     monitor_id: z.uuid(),
     mode: MonitorInput.shape.mode,
-    url: z.string().describe('Websocket address of the LiveKit server'),
+    url: z.string().describe('WebSocket URL of the LiveKit server'),
     token: z
       .string()
       .optional()
-      .describe('LiveKit token for one room and one identity; a replay by Idempotency-Key comes without it'),
-    expires_in: z.int().describe('Seconds'),
+      .describe('LiveKit token for one room and one identity. A replay by Idempotency-Key does not include it'),
+    expires_in: z.int().describe('Seconds until the token expires'),
   })
   .meta({ id: 'MonitorSession' })
 
