@@ -1,4 +1,4 @@
-/** Calls that wait in this process for their turn on a trunk. */
+/** Calls that wait in this process for their rate token on a trunk. */
 import type { Deps } from '../../deps.ts'
 import { errorFields } from '../../platform/log.ts'
 import { finishUnanswered } from './finish.ts'
@@ -6,7 +6,7 @@ import { finishUnanswered } from './finish.ts'
 export interface Waiting {
   has(callId: string): boolean
   wait(callId: string, ms: number, offer: () => Promise<void>): void
-  /** Resolves when what was being offered is; what waits still is dropped. */
+  /** Resolves when current offers are complete; drops calls that still wait. */
   stop(): Promise<void>
 }
 
@@ -35,7 +35,7 @@ export function createWaiting(deps: Pick<Deps, 'clock' | 'log'>): Waiting {
   }
 }
 
-/** Somebody asked not to be called after the call was queued. */
+/** Cancels a call whose callee was added to the do-not-call list after it was queued. */
 export async function giveUp(deps: Deps, callId: string): Promise<void> {
   if (await deps.bus.withdraw(callId)) await finishUnanswered(deps, callId, 'canceled', 'do_not_call')
 }

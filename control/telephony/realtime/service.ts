@@ -1,4 +1,4 @@
-/** Makes sessions: an address and a token. Nothing is held and no engine hears of it until somebody joins. */
+/** Creates sessions: a URL and a token. No money is held and no engine is involved until a client joins. */
 
 import { type Deps, wallDate } from '../../deps.ts'
 import type { Db } from '../../platform/db/connect.ts'
@@ -53,14 +53,14 @@ export async function createSession(
   return answer
 }
 
-/** Throws where there is none, or where it does not answer. */
+/** Throws when LiveKit is not configured or does not respond. */
 export async function liveKitOf({ livekit }: Pick<Deps, 'livekit'>): Promise<LiveKit> {
-  if (!livekit) throw new Problem('realtime_unavailable', { detail: 'No LiveKit server is set up here.' })
+  if (!livekit) throw new Problem('realtime_unavailable', { detail: 'No LiveKit server is configured.' })
   if (!(await livekit.healthy())) throw new Problem('realtime_unavailable', { retryAfterSeconds: 5 })
   return livekit
 }
 
-/** What LiveKit fails at after it looked well. */
+/** Maps failures of LiveKit after a good health check. */
 export async function orUnavailable<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer
