@@ -152,5 +152,5 @@ function outcome(child: ChildProcess, { timeMs }: ExtractorOptions, signal: Abor
 /** Before it was ready it is our fault, and worth another try; after that the document's. */
 const diedOf = (ready: boolean) =>
   ready
-    ? new KnowledgeError('too_complex', 'The document is too complex to be read.')
+    ? new KnowledgeError('too_complex', 'The document is too complex to process.')
     : new Error('a worker did not start')

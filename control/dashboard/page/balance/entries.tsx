@@ -50,7 +50,7 @@ function useColumns(): Column<Entry>[] {
 }
 
 /** What the server says where the operator gave no reference; it says no more than the kind. */
-const PLAIN = 'Money came in'
+const PLAIN = 'Top-up'
 
 function What({ entry: { kind, description } }: { entry: Entry }) {
   const { t } = useTranslation('balance')

@@ -256,7 +256,7 @@ describe.skipIf(typeof native !== 'string')('with pgvector', () => {
       await prepare(modest, index)
       expect(await rowsIn(modest.sql, source)).toBe(2)
       expect((await nearest(modest, index, project, 'blue whale'))[0]).toMatchObject({ ordinal: 1 })
-      expect(told.at(-1)).toBe('vectors of knowledge are searched by pgvector')
+      expect(told.at(-1)).toBe('knowledge vectors are searched in pgvector')
     } finally {
       await boss.end()
       await index.close()
