@@ -1,21 +1,22 @@
 /**
- * Vectors once more as pgvector's, in tables that are made where the server has the extension; each row goes with the
- * one of `knowledge_vectors` that it was made of. The extension may lie in any schema: its names are given in full.
+ * Copies of the vectors in pgvector's types, in tables that exist only where the server has the extension. Each row is
+ * deleted with the row of `knowledge_vectors` that it was copied from. The extension may be in any schema, so its names
+ * are qualified.
  */
 import type { Db, Sql } from '../../platform/db/connect.ts'
 import { SCALE_BYTES } from './quantise.ts'
 import type { Place } from './sql.ts'
 
-/** Half the bytes of a `vector`, and as exact for signed bytes; there since pgvector 0.7. */
+/** `halfvec` takes half the bytes of `vector` and is as exact for signed bytes; available since pgvector 0.7. */
 const TYPES = ['halfvec', 'vector'] as const
 
 export interface VectorTable {
-  /** Where the extension is. */
+  /** Schema of the extension. */
   schema: string
   type: (typeof TYPES)[number]
 }
 
-/** Null: the server has no such extension. Rejects where it has, and we may not create it. */
+/** Null when the server does not have the extension. Rejects when it has it and we may not create it. */
 export function openVectorTable(sql: Sql): Promise<VectorTable | null> {
   return sql.begin(async tx => {
     await tx`select pg_advisory_xact_lock(hashtextextended('parley.pgvector', 0))`
@@ -26,7 +27,7 @@ export function openVectorTable(sql: Sql): Promise<VectorTable | null> {
   })
 }
 
-/** Null: there is none, or one whose column went with the extension. */
+/** Null when there is no table, or its column was dropped with the extension. */
 async function selectTable(db: Db): Promise<VectorTable | null> {
   const [found] = await db<VectorTable[]>`
     select n.nspname as schema, t.typname as type from pg_attribute a
@@ -64,7 +65,7 @@ export interface SourceState {
   source_id: string
   chunks: number
   version: bigint
-  /** All its vectors of that version are in the table. */
+  /** True when all vectors of that version are in the table. */
   copied: boolean
 }
 
@@ -81,7 +82,7 @@ export async function selectSourceStates(
     where s.owner_id = ${ownerId} and s.project_id = ${projectId} and s.status = 'ready'`
 }
 
-/** Those with sources that are not in the table yet, as they were last changed. */
+/** Projects with sources that are not in the table yet, in their last version. */
 export async function selectProjectsBehind(
   db: Db,
   modelId: number,
@@ -94,8 +95,8 @@ export async function selectProjectsBehind(
 }
 
 /**
- * The next few in the order of the source; the last ordinal, null when none is left. The source is locked first, as
- * deleting it does: neither then waits for the other in a circle.
+ * Copies the next rows in the order of the source. Returns the last ordinal, or null when none is left. Locks the
+ * source first, as its deletion does, to avoid a deadlock.
  */
 export function copyVectors(
   sql: Sql,
@@ -124,7 +125,7 @@ export function copyVectors(
   })
 }
 
-/** A positive float32 out of its bytes (IEEE 754), for which Postgres has no cast. */
+/** Decodes a positive float32 from its bytes (IEEE 754), for which Postgres has no cast. */
 const scaleOf = (db: Db) => db`(
   select (1 + (bits & 8388607) / 8388608::float8) * 2 ^ ((bits >> 23) - 127)::float8
   from (select (get_byte(vector, 3) << 24) + (get_byte(vector, 2) << 16) + (get_byte(vector, 1) << 8)
@@ -138,8 +139,8 @@ export async function markCopied(db: Db, sourceId: string, modelId: number, vers
 }
 
 /**
- * `query` as signed bytes, `scale` what they are to be multiplied with. Exact: reads all of the project's, and source by
- * source, or the planner would rather read the whole table when that is not very much larger.
+ * `query`: signed bytes; `scale`: their factor. Exact search: reads all rows of the project, source by source, because
+ * the planner would otherwise scan the whole table when it is not much larger.
  */
 export function selectNearest(
   sql: Sql,
@@ -149,7 +150,7 @@ export function selectNearest(
   limit: number,
 ): Promise<(Place & { score: number })[]> {
   return sql.begin(async tx => {
-    // The cost of many sources is taken for that of a long query, and compiling it takes longer than it does.
+    // The planner takes the cost of many sources for a long query, and JIT compilation takes longer than the query.
     await tx`set local jit = off`
     return tx<(Place & { score: number })[]>`
       select p.source_id, p.ordinal, p.score from knowledge_sources s cross join lateral (

