@@ -166,8 +166,8 @@ describe('an endpoint', () => {
 
   it.each([
     ['of another size', (ask: Ask, response: ServerResponse) => answer(ask, response, [1, 2]), /2 dimensions/],
-    ['of too few', (_ask: Ask, response: ServerResponse) => response.end('{"data":[]}'), /something else/],
-    ['of no JSON', (_ask: Ask, response: ServerResponse) => response.end('<html>'), /something else/],
+    ['of too few', (_ask: Ask, response: ServerResponse) => response.end('{"data":[]}'), /unexpected response/],
+    ['of no JSON', (_ask: Ask, response: ServerResponse) => response.end('<html>'), /unexpected response/],
   ])('with vectors %s is not believed', async (_name, handle, message) => {
     const { embedder } = await start(handle)
     await expect(embedder.embed(['a'], 'passage', never)).rejects.toThrow(message)
