@@ -1,4 +1,4 @@
-/** Composition of control: the HTTP app, and beside it the jobs, bus handlers and sweeps. */
+/** Composes control: the HTTP app, and the jobs, bus handlers and sweeps. */
 import cookie from '@fastify/cookie'
 import helmet from '@fastify/helmet'
 import Fastify, { type FastifyInstance } from 'fastify'
@@ -70,9 +70,9 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
   const app = Fastify({
     bodyLimit: deps.config.body_limit,
     trustProxy: deps.config.trust_proxy,
-    // Ours is a problem document, see health.ts.
+    // health.ts sends a problem document instead.
     return503OnClosing: false,
-    // An address is what it says: `/calls/` is not `/calls`.
+    // Paths are exact: `/calls/` is not `/calls`.
     routerOptions: { ignoreTrailingSlash: false },
     genReqId: request => {
       const given = request.headers['x-request-id']
@@ -122,7 +122,7 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
     await leadRoutes(scope, deps)
     doNotCallRoutes(scope, deps)
     webhookRoutes(scope, deps)
-    mcpRoutes(scope, deps) // a tool for each operation before it
+    mcpRoutes(scope, deps) // a tool for each operation registered before
     await livekitWebhook(scope, deps)
     closeGaps()
   })
@@ -130,7 +130,7 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
   return app
 }
 
-/** Of the account itself. */
+/** Routes of the account itself. */
 function ownRoutes(scope: FastifyInstance, deps: Deps): void {
   authRoutes(scope, deps)
   accountRoutes(scope, deps)
@@ -142,7 +142,7 @@ function ownRoutes(scope: FastifyInstance, deps: Deps): void {
   auditRoutes(scope, deps)
 }
 
-/** Routes, not addresses: those hold phone numbers. */
+/** Logs routes, not URLs, which contain phone numbers. */
 function logRequests(app: FastifyInstance, deps: Deps): void {
   app.addHook('onResponse', async (request, reply) => {
     const status = `${Math.floor(reply.statusCode / 100)}xx`
@@ -169,7 +169,7 @@ export interface Control {
   stop(): Promise<void>
 }
 
-/** Nobody reads it where nothing is counted. */
+/** Runs only when metrics are collected. */
 function watchState(deps: Deps) {
   const meters = deps.meters?.state
   if (!meters) return []
@@ -179,7 +179,7 @@ function watchState(deps: Deps) {
   ]
 }
 
-/** Everything that happens without a request. PgBoss is started and its queues are installed by the caller. */
+/** Starts everything that happens without a request. The caller has started PgBoss and installed its queues. */
 export async function startControl(deps: Deps): Promise<Control> {
   await publishTrunks(deps)
   await publishSoftphones(deps)

@@ -1,4 +1,4 @@
-/** Addresses outside the API: the document, health, and a page for every error code. */
+/** Pages outside the API: the welcome page, the OpenAPI document, and a page for every error code. */
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Deps } from '../platform/deps.ts'
@@ -17,18 +17,18 @@ function page(title: string, body: string): string {
 }
 
 const welcome = (baseUrl: string) => `<h1>Parley</h1>
-<p>Voice agents on the telephone: they place and answer calls, speak with people, use your tools, and report what came of
-it. This is the control plane of your own installation, and it is up.</p>
+<p>Voice agents on the telephone: they place and answer calls, talk to people, use your tools and report the results.
+This is the control plane of your own installation, and it is running.</p>
 <ul>
 <li><a href="/dashboard">Dashboard</a>: sign up, talk to an agent, connect a trunk, watch campaigns</li>
-<li><a href="/docs">Reference</a>: every operation, with examples</li>
+<li><a href="/docs">API reference</a>: every operation, with examples</li>
 <li><a href="/openapi.json">OpenAPI document</a>: for generators and clients</li>
-<li><code>${baseUrl}/mcp</code>: the tool server for AI clients (MCP, Streamable HTTP), with an API key as bearer token</li>
-<li><a href="/errors">Error codes</a>: what each of them means</li>
-<li><a href="/healthz">Alive</a> and <a href="/readyz">ready</a>: for whoever watches over this process</li>
+<li><code>${baseUrl}/mcp</code>: MCP server for AI clients (Streamable HTTP); send an API key as the bearer token</li>
+<li><a href="/errors">Error codes</a>: the meaning of each code</li>
+<li><a href="/healthz">Liveness</a> and <a href="/readyz">readiness</a> of this process, for monitoring</li>
 </ul>
-<h2>A first call</h2>
-<p>With an API key, and with a project that a number is bound to:</p>
+<h2>Place a first call</h2>
+<p>You need an API key, and a project with a bound number:</p>
 <pre><code>curl ${baseUrl}/v1/public/calls \\
   -H 'X-API-Key: svc_…' -H 'Content-Type: application/json' \\
   -d '{"project_id": "…", "phone": "+14155550123"}'</code></pre>`

@@ -1,4 +1,7 @@
-/** Control's side of the talk with engines: takes in their events, answers their questions, sweeps up after them. */
+/**
+ * Control's side of the communication with engines: processes their events, answers their queries, cleans up after
+ * them.
+ */
 import type { AskHandlers, Taker } from '../../media/bus/control-bus.ts'
 import type { BusEvent, CallEvent, EngineEvent } from '../../media/contract/messages.ts'
 import { traced } from '../../media/shared/tracing.ts'
@@ -79,7 +82,7 @@ export async function handleEvent(deps: EngineDeps, event: BusEvent): Promise<vo
 async function closeEarlierBoots(deps: EngineDeps, { engine, boot, at }: EngineEvent): Promise<void> {
   // The last words of the boot before may be in the same batch; they know more than we do.
   await new Promise<void>(resolve => deps.clock.after(deps.config.engine_lost_grace_ms, resolve))
-  // Told late, it may be an earlier boot itself.
+  // If this event is late, its boot may already be over.
   const now = (await deps.bus.engines()).find(one => one.engine === engine)
   if (now && now.boot !== boot && now.since !== undefined && now.since > at) return
   const lost = await selectOfEarlierBoots(deps.sql, engine, boot)
@@ -87,10 +90,10 @@ async function closeEarlierBoots(deps: EngineDeps, { engine, boot, at }: EngineE
     if (taker !== 'control' && taker.engine === engine && taker.boot !== boot) lost.push(id)
   }
   for (const id of lost) await finishLost(deps, id)
-  if (lost.length > 0) deps.log.warn({ engine, calls: lost.length }, 'calls of an earlier boot were closed')
+  if (lost.length > 0) deps.log.warn({ engine, calls: lost.length }, 'calls of an earlier boot were ended')
 }
 
-/** How far a call is. Events come in any order, and a call never goes back. */
+/** Progress of a call. Events come in any order, and a status never goes back. */
 const rank: Record<CallStatus, number> = {
   queued: 0,
   dialing: 1,
@@ -124,7 +127,8 @@ async function handleCallEvent(deps: EngineDeps, event: CallEvent): Promise<void
     if (await finish(deps, call_id, record, traceparent)) deps.meters?.calls.ended(record)
     return
   }
-  // Keys that a caller presses may be a PIN: nothing of them is kept, and a client in a room presses as many as it likes.
+  // DTMF digits from a caller may be a PIN, so they are not stored; a client in a room may also send any number of
+  // them.
   if (event.type === 'dtmf.received') return
   if (event.type === 'bridge.closed') return updateBridgeClosed(deps.sql, event.owner_id, event.call_id, event.attempt)
   const change = changeOf(event)
@@ -147,14 +151,14 @@ async function handleCallEvent(deps: EngineDeps, event: CallEvent): Promise<void
   reconcileSoon(deps, room)
 }
 
-/** Progress is in the row already. */
+/** The row already has the progress. */
 function storedEvent(event: Exclude<CallEvent, { type: 'call.ended' | 'dtmf.received' | 'bridge.closed' }>) {
   if (event.type === 'call.progress') return null
   const { v: _v, call_id: _call, owner_id: _owner, seq, at, type, ...data } = event
   return { seq, type, at: new Date(at), data }
 }
 
-// ---- sweeps ----
+// ---- Sweeps ----
 
 /** Calls that no engine took in time: one Lua script decides between us and an engine that takes it just now. */
 export async function sweepOverdue(deps: EngineDeps): Promise<void> {
@@ -180,8 +184,8 @@ async function selectTaken(deps: EngineDeps): Promise<{ id: string; direction: C
 const LEASE_BATCH = 50
 
 /**
- * Closes calls whose engine has been silent for too long. Remembers since when a lease is missing; that is evidence only
- * while we look without a break, so an outage of Redis (or of ours) starts the clock anew.
+ * Ends calls whose engine has been silent for too long. Remembers since when a lease is missing; that is evidence only
+ * while the sweeps run without a break, so an outage of Redis (or of this process) restarts the clock.
  */
 export function createReaper(deps: EngineDeps): { sweep(): Promise<void> } {
   const missing = new Map<string, number>()
@@ -191,7 +195,7 @@ export function createReaper(deps: EngineDeps): { sweep(): Promise<void> } {
     async sweep() {
       const held = await selectHeld(deps.sql)
       const alive = new Set<string>()
-      /** Withdrawn by one of us that died before it could end them: nobody is called. */
+      /** Withdrawn by a control process that died before it could end them: nobody is called. */
       const withdrawn = new Map<string, Pick<CallRow, 'id' | 'direction'>>()
       try {
         for (const { taker, ...call } of await selectTaken(deps)) {
@@ -218,7 +222,7 @@ export function createReaper(deps: EngineDeps): { sweep(): Promise<void> } {
         if (now - since < deps.config.reap_after_ms) continue
         const left = withdrawn.get(id)
         if (left) await finishUnclaimed(deps, left)
-        else if (await finishLost(deps, id)) deps.log.warn({ call_id: id }, 'call without a living engine was closed')
+        else if (await finishLost(deps, id)) deps.log.warn({ call_id: id }, 'call without a live engine was ended')
         missing.delete(id)
       }
     },
@@ -229,7 +233,7 @@ const DAY_MS = 24 * 3600 * 1000
 const EVENTS_KEPT_MS = DAY_MS
 const DELIVERIES_KEPT_MS = 30 * DAY_MS
 const TRACES_KEPT_MS = 30 * DAY_MS
-/** Beyond their end, since a dialogue may have begun in the last minute. */
+/** Kept beyond their expiry, because a dialogue may have started in the last minute. */
 const SESSIONS_KEPT_MS = DAY_MS
 
 export async function sweepOld(deps: EngineDeps): Promise<void> {

@@ -6,7 +6,7 @@ export const Money = z
     amount: z
       .string()
       .regex(/^-?\d+\.\d{4}$/)
-      .describe('Decimal with 4 places'),
+      .describe('Decimal with 4 decimal places'),
     currency: z.string(),
   })
   .meta({ id: 'Money' })

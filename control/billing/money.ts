@@ -1,7 +1,7 @@
 /**
  * Money: whole 1/10000 of the currency unit as bigint, and a double-entry ledger. Every movement is written as entries
- * that sum to zero (the database refuses others); `balances` is their running total per owner, kept by conditional
- * updates so that it can never go below zero. Row locks are always taken in the order hold, balance.
+ * that sum to zero (the database rejects others). `balances` is their running total per owner. Conditional updates keep
+ * it from going below zero. Row locks are always taken in the order hold, balance.
  */
 import type { Db, Tx } from '../platform/db/connect.ts'
 import { uuidv7 } from '../platform/ids.ts'
@@ -11,7 +11,7 @@ const PERCENT_MINUTE = 60n * 100n
 
 export function toUnits(decimal: string): bigint {
   const match = /^(\d+)(?:\.(\d{1,4}))?$/.exec(decimal)
-  if (!match) throw new Error('not an amount of money')
+  if (!match) throw new Error('invalid amount of money')
   return BigInt(match[1]! + (match[2] ?? '').padEnd(SCALE, '0'))
 }
 
@@ -22,23 +22,23 @@ export function fromUnits(units: bigint): string {
 }
 
 export interface Tariff {
-  /** Units a minute. */
+  /** Units per minute. */
   price: bigint
-  /** Share of it that this kind of call costs. */
+  /** Percentage of the price that this kind of call costs. */
   factorPercent: number
 }
 
-/** price × factor × seconds / 60, half up. */
+/** price × factor × seconds / 60, rounded half up. */
 export function costOf(tariff: Tariff, seconds: number): bigint {
   const exact = tariff.price * BigInt(tariff.factorPercent) * BigInt(seconds)
   return (2n * exact + PERCENT_MINUTE) / (2n * PERCENT_MINUTE)
 }
 
-/** How many whole seconds, up to `most`, this money pays for. */
+/** Whole seconds, up to `most`, that this money pays for. */
 export function secondsFor(tariff: Tariff, money: bigint, most: number): number {
   const perMinute = tariff.price * BigInt(tariff.factorPercent)
   if (perMinute === 0n) return most
-  // Solved for seconds: costOf(seconds) ≤ money, rounding included.
+  // Solves costOf(seconds) ≤ money for seconds, rounding included.
   const seconds = (PERCENT_MINUTE * (2n * money + 1n) - 1n) / (2n * perMinute)
   return seconds < BigInt(most) ? Number(seconds) : most
 }
@@ -60,7 +60,7 @@ interface Moved {
   open_holds: number
 }
 
-/** What money is set aside for: a call or a lead search. Each has one hold. */
+/** The call or lead search that money is held for. Each has one hold. */
 export interface Purpose {
   call_id: string | null
   job_id: string | null
@@ -98,7 +98,7 @@ async function write(db: Db, ownerId: string, { kind, purpose, at, moved, amount
   if (entries.length > 0) await db`insert into ledger_entries ${db(entries)}`
 }
 
-/** The entry that a change of the balance will get; nothing is written of no change. */
+/** Number of balance entries that an amount causes; a change of zero writes none. */
 const entriesOf = (amount: bigint) => (amount === 0n ? 0 : 1)
 
 export async function openAccount(tx: Tx, ownerId: string): Promise<void> {
@@ -110,7 +110,7 @@ export async function balanceOf(db: Db, ownerId: string): Promise<Balance> {
   return row ?? { available: 0n, held: 0n, open_holds: 0 }
 }
 
-/** Trial money, a payment. The reference is shown to the owner. */
+/** Credits trial money or a payment. The owner sees the reference. */
 export async function fund(
   tx: Tx,
   ownerId: string,
@@ -122,12 +122,12 @@ export async function fund(
   const [moved] = await tx<Moved[]>`
     update balances set available = available + ${amount}, entries = entries + ${entriesOf(amount)}
     where owner_id = ${ownerId} returning available, entries, open_holds`
-  if (!moved) throw new Error('there is no such balance')
+  if (!moved) throw new Error('balance not found')
   const amounts = { funding: -amount, balance: amount }
   await write(tx, ownerId, { kind: 'fund', purpose: forNothing, at, moved, amounts, reference })
 }
 
-/** Calls of an owner begin one after the other: each is counted under this lock. */
+/** Serialises the start of an owner's calls: each is counted under this lock. */
 export async function lockBalance(tx: Tx, ownerId: string): Promise<void> {
   await tx`select 1 from balances where owner_id = ${ownerId} for update`
 }
@@ -137,7 +137,7 @@ export interface Hold {
   paid_seconds: number
 }
 
-/** Undefined when the balance does not cover it, or the cap of the day; then nothing was changed. */
+/** Undefined when the balance or the daily cap does not cover the amount; then nothing has changed. */
 async function reserve(tx: Tx, ownerId: string, amount: bigint, at: Date): Promise<Moved | undefined> {
   const [moved] = await tx<Moved[]>`
     update balances
@@ -147,8 +147,8 @@ async function reserve(tx: Tx, ownerId: string, amount: bigint, at: Date): Promi
 }
 
 /**
- * Sets money aside for the first seconds of a call. Answers how many holds of the owner's calls are open with this one;
- * null when there is not enough money.
+ * Holds money for the first seconds of a call. Returns how many holds of the owner's calls are open, including this
+ * one; null when there is not enough money.
  */
 export async function openHold(
   tx: Tx,
@@ -157,10 +157,10 @@ export async function openHold(
   at: Date,
 ): Promise<number | null> {
   const amount = costOf(call.tariff, call.seconds)
-  return setAside(tx, ownerId, { purpose: forCall(call.id), amount, seconds: call.seconds }, at)
+  return placeHold(tx, ownerId, { purpose: forCall(call.id), amount, seconds: call.seconds }, at)
 }
 
-/** Sets money aside for a lead search. False when there is not enough; then nothing was changed. */
+/** Holds money for a lead search. Returns false when there is not enough; then nothing has changed. */
 export async function openJobHold(
   tx: Tx,
   ownerId: string,
@@ -168,10 +168,10 @@ export async function openJobHold(
   at: Date,
 ): Promise<boolean> {
   const hold = { purpose: forJob(job.id), amount: job.amount, seconds: 0 }
-  return (await setAside(tx, ownerId, hold, at)) !== null
+  return (await placeHold(tx, ownerId, hold, at)) !== null
 }
 
-async function setAside(
+async function placeHold(
   tx: Tx,
   ownerId: string,
   hold: { purpose: Purpose; amount: bigint; seconds: number },
@@ -180,7 +180,7 @@ async function setAside(
   const { purpose, amount, seconds } = hold
   const { call_id, job_id } = purpose
   const [first, second, transaction] = [uuidv7(at.getTime()), uuidv7(at.getTime()), uuidv7(at.getTime())]
-  // One statement, since it is asked for at every call; `write` tells what an entry means.
+  // One statement, because every call runs it. `write` documents the entries.
   const [moved] = await tx<Pick<Moved, 'open_holds'>[]>`
     with moved as (
       update balances
@@ -203,10 +203,13 @@ async function setAside(
   return moved?.open_holds ?? null
 }
 
-/** What `open_holds` counts: calls under way. */
+/** `open_holds` counts calls in progress only. */
 const countOf = ({ call_id }: Purpose) => (call_id === null ? 0 : 1)
 
-/** The same for several calls of one owner: all of them or, when there is not enough money, none; then it answers false. */
+/**
+ * Holds money for several calls of one owner: for all of them or, when there is not enough money, for none; then it
+ * returns false.
+ */
 export async function openHolds(
   tx: Tx,
   ownerId: string,
@@ -246,8 +249,8 @@ export async function openHolds(
 }
 
 /**
- * Adds up to `seconds` more, as many as the balance pays for and as keep the whole hold within `most` (null: no such
- * limit), and answers all that is paid for.
+ * Adds up to `seconds`, limited by the balance and by `most` for the whole hold (null: no limit). Returns all seconds
+ * that are paid for.
  */
 export async function extendHold(
   tx: Tx,
@@ -286,7 +289,7 @@ export interface Settlement {
   captured: bigint
 }
 
-/** Ends a hold: captures the seconds talked, never more than were held for, and gives the rest back. Once. */
+/** Ends a hold: captures the seconds talked, never more than were held, and releases the rest. Runs once. */
 export async function settleHold(
   tx: Tx,
   ownerId: string,
@@ -298,7 +301,7 @@ export async function settleHold(
   return settled ? { seconds: paidFor(settled), captured: settled.captured } : { seconds: 0, captured: 0n }
 }
 
-/** The same for a lead search: captures what it cost, never more than was held. */
+/** Ends the hold of a lead search: captures its cost, never more than was held. */
 export async function settleJobHold(
   tx: Tx,
   ownerId: string,
@@ -309,10 +312,10 @@ export async function settleJobHold(
   return (await settle(tx, ownerId, forJob(job.id), within, at))?.captured ?? 0n
 }
 
-/** A cap is of the UTC day, since an account has no time zone of its own. */
+/** The cap applies to the UTC day, because an account has no time zone of its own. */
 const utcDay = (at: Date) => at.toISOString().slice(0, 10)
 
-/** Null: there is none that is open. */
+/** Returns null when there is no open hold. */
 async function settle(
   tx: Tx,
   ownerId: string,

@@ -1,7 +1,7 @@
 /**
- * The job behind a source: its pages are read, cut into chunks, and embedded. A run may be killed at any point: the next
- * one begins where chunks are complete, or anew. Each run has a number, and writes only while it is the last one; that is
- * how a source that was deleted, and a process that was taken for dead, are told.
+ * Indexes a source: reads its pages, splits them into chunks and embeds them. A run may be killed at any point; the
+ * next one starts after the chunks if they are complete, or from the beginning. Each run has a number and writes only
+ * while it is the latest, so that a run of a deleted source, or of a process that was taken for dead, stops.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -18,20 +18,20 @@ import type { KnowledgeDeps, KnowledgeParts } from './parts.ts'
 import { claimSource, hasSomeReadySource, holdsClaim, type SourceRow, updateClaimed } from './sql.ts'
 import { contentKey, fetchContent, removeTemp, tempFile } from './storage.ts'
 
-/** The longest that reading a source may take; a site of fifty slow pages with polite pauses is well below it. */
+/** Milliseconds that reading a source may take; a site of fifty slow pages with polite pauses takes much less. */
 export const LONGEST_MS = 30 * 60_000
-/** Twice what the most text of all kinds gives; each costs its time with the model of vectors. */
+/** Twice what the most text of all kinds produces; each chunk costs time in the embedding model. */
 export const MOST_CHUNKS = 50_000
-/** With pauses up to five minutes: half an hour of trouble on our side is waited out. */
+/** With pauses of up to five minutes, this covers half an hour of trouble on our side. */
 const MOST_TRIES = 12
-/** How soon a run hears that its source was deleted in another process. */
+/** Milliseconds after which a run notices that its source was deleted in another process. */
 const WATCH_MS = 1000
 const TURN_SECONDS = 3
 
-/** Why a run ends that has no right to write any more. */
+/** Reason to end a run that no longer holds the claim on its source. */
 class Superseded extends Error {}
 class Stopping extends Error {
-  override readonly message = 'the process goes down'
+  override readonly message = 'the process is shutting down'
 }
 
 interface Job {
@@ -57,11 +57,11 @@ export function stopIndexing(deps: Pick<KnowledgeDeps, 'boss'>, sourceId: string
 }
 
 export interface Indexer {
-  /** Throws what is worth another try; what is wrong with the source itself ends in its row. */
+  /** Throws when a retry makes sense. An error of the source itself is saved in its row. */
   run(job: Job): Promise<void>
-  /** What questions would wait for is made ready; sources get their vectors anew after the model was changed. */
+  /** Loads what queries would otherwise wait for, and embeds sources again after a change of the model. */
   refresh(): Promise<void>
-  /** The process goes down: what runs is given back, and goes on elsewhere or later. */
+  /** Ends the current runs because the process shuts down. They continue elsewhere or later. */
   stop(): void
 }
 
@@ -96,7 +96,7 @@ async function warm({ sql }: KnowledgeDeps, embedder: Embedder, signal: AbortSig
 
 async function indexSource(deps: KnowledgeDeps, job: Job): Promise<void> {
   const parts = deps.knowledge
-  if (!parts) throw new Error('this process has no knowledge base')
+  if (!parts) throw new Error('knowledge base is not configured in this process')
   if (isBusyFor(deps, job)) return takeItsTurn(deps, job)
   const run: Run = { ownerId: job.owner_id, ending: new AbortController() }
   runsOf(deps).set(job.source_id, run)
@@ -117,7 +117,7 @@ async function runClaimed(
   const stopWatching = watch(deps, source, ending)
   try {
     if (source.tries > MOST_TRIES) throw givenUp()
-    // Of runs that were killed on this machine.
+    // Files of runs that were killed on this machine.
     await removeTemp(parts.temp, tempPrefix(source))
     if (!source.chunked) await readAndCut(deps, parts, source, ending)
     await embedAndShow(deps, parts, source, ending.signal)
@@ -138,7 +138,7 @@ const takeItsTurn = (deps: KnowledgeDeps, job: Job): Promise<void> =>
   )
 
 const givenUp = () =>
-  new KnowledgeError('internal', 'Something on our side kept it from being read; add it again later.')
+  new KnowledgeError('internal', 'An internal error prevented indexing. Add the source again later.')
 
 async function settle(deps: KnowledgeDeps, source: SourceRow, error: unknown): Promise<void> {
   if (error instanceof Superseded) return
@@ -148,12 +148,13 @@ async function settle(deps: KnowledgeDeps, source: SourceRow, error: unknown): P
   }
   const lasting = error instanceof KnowledgeError && !OURS.has(error.code) ? error : null
   if (!lasting && source.tries < MOST_TRIES) throw error
-  if (!lasting) deps.log.error({ error: errorFields(error), source_id: source.id }, 'a source was given up')
+  if (!lasting)
+    deps.log.error({ error: errorFields(error), source_id: source.id }, 'knowledge source failed permanently')
   const { code, message } = lasting ?? (error instanceof KnowledgeError ? error : givenUp())
   await updateClaimed(deps.sql, source, { status: 'error', error_code: code, error_message: message })
 }
 
-/** It may work when it is tried again. */
+/** Errors on our side, which a retry may solve. */
 const OURS: ReadonlySet<string> = new Set(['internal', 'embedding_failed'])
 
 async function readAndCut(
@@ -164,14 +165,14 @@ async function readAndCut(
 ): Promise<void> {
   const { signal } = ending
   const cancel = deps.clock.after(LONGEST_MS, () =>
-    ending.abort(new KnowledgeError('timeout', 'Reading it took longer than half an hour.')),
+    ending.abort(new KnowledgeError('timeout', 'Reading the source took longer than half an hour.')),
   )
   try {
     const { pages, skipped } = await readPages(deps, parts, source, signal)
     const chunks = await chunkAside(pages, signal)
-    if (chunks.length === 0) throw new KnowledgeError('no_text', 'There is no text in it.')
+    if (chunks.length === 0) throw new KnowledgeError('no_text', 'The source has no text.')
     if (chunks.length > MOST_CHUNKS) {
-      throw new KnowledgeError('too_complex', `It falls into more than ${MOST_CHUNKS} passages.`)
+      throw new KnowledgeError('too_complex', `The source has more than ${MOST_CHUNKS} passages.`)
     }
     for (const step of chunkSteps(source, chunks)) {
       signal.throwIfAborted()
@@ -234,7 +235,7 @@ async function readContent(
   const file = await tempFile(temp, `${tempPrefix(source)}-${randomUUID()}`)
   try {
     const found = await fetchContent(deps.blobs, contentKey(source), file, signal)
-    if (!found) throw new Error('the content of a source is missing')
+    if (!found) throw new Error('content of the source is missing')
     const page = await extractor.extract({ kind: source.document_kind!, file }, signal)
     await updateClaimed(deps.sql, source, { pages: 1 })
     return page
@@ -249,7 +250,7 @@ function watch(deps: KnowledgeDeps, source: SourceRow, ending: AbortController):
   let looking: Promise<void> = Promise.resolve()
   let cancel = () => {}
   const look = async () => {
-    // While the database is away nothing is written either.
+    // While the database is unreachable, nothing is written either.
     const holds = await holdsClaim(deps.sql, source).catch(() => true)
     if (!holds) ending.abort(new Superseded())
     else if (!ending.signal.aborted) cancel = deps.clock.after(WATCH_MS, again)

@@ -20,6 +20,6 @@ export interface KnowledgeDeps extends Deps {
 }
 
 export function knowledgeParts({ knowledge }: Pick<KnowledgeDeps, 'knowledge'>): KnowledgeParts {
-  if (!knowledge) throw new Problem('service_unavailable', { detail: 'This process has no knowledge base.' })
+  if (!knowledge) throw new Problem('service_unavailable', { detail: 'The knowledge base is not configured.' })
   return knowledge
 }

@@ -22,7 +22,7 @@ export async function knowledgeRoutes(app: FastifyInstance, deps: KnowledgeDeps)
     path: '/projects/:project_id/knowledge',
     scope: 'read',
     tag,
-    summary: 'What the agent knows: texts, sites and files with their state',
+    summary: 'List the knowledge sources of a project',
     params: ProjectPath,
     query: z.strictObject(paging),
     answer: listOf(SourceView),
@@ -44,8 +44,8 @@ export async function knowledgeRoutes(app: FastifyInstance, deps: KnowledgeDeps)
     tag,
     summary: 'Add a text, a page or a whole site',
     description:
-      'Indexed in the background: see `status` in `list_knowledge`. The same content twice is one source, which is answered ' +
-      'as it is; one that ended in an error is tried again. Sites are read as their robots.txt allows.',
+      'The source is indexed in the background; `list_knowledge` shows its `status`. The same content again returns the ' +
+      'existing source, and retries it if it has an error. Crawling follows the robots.txt of the site.',
     params: ProjectPath,
     body: SourceInput,
     status: 201,
@@ -61,7 +61,7 @@ export async function knowledgeRoutes(app: FastifyInstance, deps: KnowledgeDeps)
     path: '/projects/:project_id/knowledge/:source_id',
     scope: 'write',
     tag,
-    summary: 'Delete a source and all that was indexed of it',
+    summary: 'Delete a source and its index',
     params: SourcePath,
     answer: deleted,
     errors: ['not_found'],
@@ -76,8 +76,8 @@ export async function knowledgeRoutes(app: FastifyInstance, deps: KnowledgeDeps)
     path: '/projects/:project_id/knowledge/search',
     scope: 'read',
     tag,
-    summary: 'Search as the agent does in a call',
-    description: 'The passages that the agent would get, best first; only of sources that are `ready`.',
+    summary: 'Search the knowledge of a project as the agent does in a call',
+    description: 'Returns the passages that the agent would get, best first. Searches only sources that are `ready`.',
     params: ProjectPath,
     body: SearchInput,
     answer: SearchAnswer,
@@ -99,8 +99,8 @@ async function fileRoute(app: FastifyInstance, deps: KnowledgeDeps): Promise<voi
     tag,
     summary: 'Add a file',
     description:
-      'One file as multipart/form-data: txt, md, csv, json or html up to 5 MB, PDF or DOCX up to 20 MB. What it is, is told ' +
-      'by its content. A refusal is `validation_failed` with one of these codes in `errors`: `no_file`, `too_many_files`, ' +
+      'Send one file as multipart/form-data: txt, md, csv, json or html up to 5 MB, PDF or DOCX up to 20 MB. Its type is ' +
+      'detected by content. A rejected file gives `validation_failed` with one of these codes in `errors`: `no_file`, `too_many_files`, ' +
       '`empty`, `encrypted`, `unsupported_type`, `content_mismatch`, `too_large`, `unknown_field`, `malformed_multipart`.',
     params: ProjectPath,
     body: FileBody,
@@ -108,7 +108,7 @@ async function fileRoute(app: FastifyInstance, deps: KnowledgeDeps): Promise<voi
     status: 201,
     answer: SourceView,
     errors: ['not_found', 'limit_reached'],
-    notATool: 'A file comes as multipart/form-data, a tool takes JSON; add_knowledge takes the text of it.',
+    notATool: 'Files are sent as multipart/form-data, and tools take JSON. add_knowledge accepts the text of a file.',
     async receive(request, { ownerId, params }) {
       const { temp } = knowledgeParts(deps)
       assertForm(request)

@@ -1,15 +1,18 @@
-/** What is found for a question: over REST, and for an agent in a call. */
+/** Knowledge search over REST, and for an agent in a call. */
 import type { AskAnswer, AskRequest } from '../../media/contract/messages.ts'
 import type { KnowledgeFound } from './documents/types.ts'
 import { searchKnowledge } from './index/search.ts'
 import { type KnowledgeDeps, knowledgeParts } from './parts.ts'
 
-/** A caller waits: what was found by then is the answer. The engine gives up a little later. */
+/**
+ * Milliseconds after which a search in a call returns what it has found, because the caller waits. The engine gives up
+ * a little later.
+ */
 const CALL_MS = 400
 const REST_MS = 2000
-/** Nobody waits so long for an answer that the database owes. */
+/** Milliseconds after which a search is abandoned when the database does not respond. */
 const GIVE_UP_MS = 10_000
-/** More is read by no model in a call, and costs its time. */
+/** Number of passages in a call. A model does not use more, and each costs time. */
 const FOR_A_CALL = 4
 
 interface Wanted {

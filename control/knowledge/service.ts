@@ -1,5 +1,4 @@
-/** What a project's agent knows: sources come in, are indexed by a job, searched, and go again with all that is of them. */
-
+/** Adds, indexes, and deletes the knowledge sources of a project. */
 import { createHash, randomUUID } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
 import type { ProjectDeletedHandler } from '../agents/projects/service.ts'
@@ -32,12 +31,12 @@ import { contentKey, sweepTemp, tempFile } from './storage.ts'
 import type { Upload } from './upload.ts'
 
 const MOST_SOURCES = 200
-/** Of all projects of an account. */
+/** Limit for all projects of an account. */
 const MOST_BYTES = 500 * 1024 * 1024
 const DEFAULT_PAGES = 15
-/** An upload that is older was broken off. */
+/** An upload that is older was interrupted. */
 const UNSTORED_KEPT_MS = 3600 * 1000
-/** When the content could not be deleted at once. */
+/** Delay of the job that deletes content when the immediate deletion failed. */
 const FORGET_AGAIN_SECONDS = 30
 
 const UPLOAD_MS = 60_000
@@ -55,7 +54,7 @@ export function presentSource(row: SourceRow) {
   return { id, kind, name, status, chunks, pages, skipped, error, created_at: row.created_at.toISOString() }
 }
 
-// ---- coming in ----
+// ---- Adding ----
 
 export async function addSource(
   deps: KnowledgeDeps,
@@ -114,8 +113,8 @@ function textDraft(title: string | undefined, content: string): Draft {
 }
 
 /**
- * The row comes first, unseen, and is seen once its content is stored: whenever we are killed, no file lies about that no
- * row knows. What is there already is answered as it is; what ended in an error is tried again.
+ * Inserts the row first, hidden, and shows it when its content is stored, so that a killed process never leaves a file
+ * without a row. Returns existing content as it is, and retries a source with an error.
  */
 async function add(
   deps: KnowledgeDeps,
@@ -153,7 +152,7 @@ async function showStored(deps: KnowledgeDeps, tx: Tx, made: SourceRow): Promise
   if (!(await selectProject(tx, owner_id, project_id, true))) return null
   const there = await selectSourceOf(tx, owner_id, project_id, content_hash)
   if (there) return there
-  // One that could not store the same took away the row that both had.
+  // Another request with the same content failed to store it and deleted the row that both shared.
   await insertSource(tx, owner_id, made)
   return showStored(deps, tx, made)
 }
@@ -175,9 +174,9 @@ async function findOrInsert(
     return again
   }
   const use = await selectUse(tx, ownerId, projectId)
-  if (use.sources >= MOST_SOURCES) throw full(`A project may have ${MOST_SOURCES} sources.`)
+  if (use.sources >= MOST_SOURCES) throw full(`A project may have at most ${MOST_SOURCES} sources.`)
   if (use.bytes + draft.bytes > MOST_BYTES) {
-    throw full(`The texts and files of an account may have ${MOST_BYTES / 1024 / 1024} MB in all.`)
+    throw full(`The texts and files of an account may have at most ${MOST_BYTES / 1024 / 1024} MB in total.`)
   }
   const at = wallDate(deps)
   const made = { ...draft, id: uuidv7(at.getTime()), project_id: projectId, created_at: at }
@@ -201,7 +200,7 @@ async function storeContent(deps: KnowledgeDeps, source: SourceRow, file: string
   }
 }
 
-// ---- going ----
+// ---- Deleting ----
 
 export async function removeSource(deps: KnowledgeDeps, ownerId: string, projectId: string, id: string): Promise<void> {
   const gone = await withJobs(deps, async tx => {
@@ -229,7 +228,7 @@ const forgetLater = (deps: Pick<KnowledgeDeps, 'boss'>, tx: Tx, gone: readonly G
 async function forgetNow(deps: Pick<KnowledgeDeps, 'boss' | 'blobs' | 'log'>, gone: readonly Gone[]): Promise<void> {
   for (const { id } of gone) stopIndexing(deps, id)
   await forgetContent(deps, gone.map(contentKey)).catch(error =>
-    deps.log.warn({ error: errorFields(error) }, 'content of a deleted source is still there, will be deleted later'),
+    deps.log.warn({ error: errorFields(error) }, 'content of a deleted source was not deleted; it will be retried'),
   )
 }
 

@@ -44,7 +44,7 @@ export type NewSource = Pick<
   | 'created_at'
 >
 
-/** Its content has to be stored yet, where it has any. */
+/** Inserts a source whose content, if any, is not stored yet. */
 export async function insertSource(tx: Tx, ownerId: string, source: NewSource): Promise<SourceRow> {
   const [row] = await tx<SourceRow[]>`
     insert into knowledge_sources (id, owner_id, project_id, kind, name, status, document_kind, url, crawl, max_pages,
@@ -62,7 +62,7 @@ export async function selectSources(db: Db, ownerId: string, projectId: string, 
     order by created_at desc, id desc limit ${page.limit} offset ${page.offset}`
 }
 
-/** A project has few: counting them is one index scan. */
+/** One index scan, because a project has few sources. */
 export async function countSources(db: Db, ownerId: string, projectId: string): Promise<number> {
   const [row] = await db<{ total: number }[]>`
     select count(*)::int as total from knowledge_sources
@@ -70,7 +70,7 @@ export async function countSources(db: Db, ownerId: string, projectId: string): 
   return row!.total
 }
 
-/** What counts against the limits, things on their way too. */
+/** Counts towards the limits, including sources that are being added. */
 export async function selectUse(
   tx: Tx,
   ownerId: string,
@@ -82,7 +82,7 @@ export async function selectUse(
   return row!
 }
 
-/** Not locked: where the project is, nobody else makes one, and only the end of a run is ever changed. */
+/** Not locked: the caller holds the project, so nobody else inserts one, and only the end of a run changes a row. */
 export async function selectSourceOf(
   db: Db,
   ownerId: string,
@@ -95,14 +95,14 @@ export async function selectSourceOf(
   return row
 }
 
-/** Null: it is gone, or was stored before. */
+/** Null when the source is gone or was already stored. */
 export async function markStored(tx: Tx, ownerId: string, id: string): Promise<SourceRow | null> {
   const [row] = await tx<SourceRow[]>`
     update knowledge_sources set stored = true where owner_id = ${ownerId} and id = ${id} and not stored returning *`
   return row ?? null
 }
 
-/** From an error back to the beginning. */
+/** Resets a failed source to be indexed from the beginning. */
 export async function resetSource(tx: Tx, ownerId: string, id: string): Promise<SourceRow> {
   const [row] = await tx<SourceRow[]>`
     update knowledge_sources
@@ -122,7 +122,7 @@ export async function deleteSourcesOf(tx: Tx, ownerId: string, projectId: string
     delete from knowledge_sources where owner_id = ${ownerId} and project_id = ${projectId} returning *`
 }
 
-/** Uploads whose process died before the content was stored. */
+/** Deletes uploads whose process died before the content was stored. */
 export async function deleteUnstored(tx: Tx, before: Date): Promise<Pick<SourceRow, 'id' | 'owner_id'>[]> {
   return tx<Pick<SourceRow, 'id' | 'owner_id'>[]>`
     delete from knowledge_sources where not stored and created_at < ${before} returning id, owner_id`
@@ -132,7 +132,7 @@ export async function deleteUnstoredOne(db: Db, ownerId: string, id: string): Pr
   await db`delete from knowledge_sources where owner_id = ${ownerId} and id = ${id} and not stored`
 }
 
-/** Of any owner: whether this installation has something to find. */
+/** True when any owner has a source that can be searched. */
 export async function hasSomeReadySource(db: Db): Promise<boolean> {
   return (await db`select 1 from knowledge_sources where status = 'ready' limit 1`).length > 0
 }
@@ -144,11 +144,11 @@ export async function hasReadySource(db: Db, ownerId: string, projectId: string)
   return rows.length > 0
 }
 
-// ---- of one run of the indexing; `attempt` is its right to write ----
+// ---- Runs of the indexer; `attempt` is the right to write ----
 
 export type Claim = Pick<SourceRow, 'id' | 'owner_id' | 'project_id' | 'attempt'>
 
-/** Null: it is gone, or its end is reached. */
+/** Null when the source is gone or finished. */
 export async function claimSource(db: Db, ownerId: string, id: string): Promise<SourceRow | null> {
   const [row] = await db<SourceRow[]>`
     update knowledge_sources set status = 'indexing', attempt = attempt + 1, tries = tries + 1
@@ -156,7 +156,7 @@ export async function claimSource(db: Db, ownerId: string, id: string): Promise<
   return row ?? null
 }
 
-/** False: the source is gone, or another run has taken over. */
+/** False when the source is gone, or another run has taken over. */
 export async function holdsClaim(db: Db, claim: Claim, lock = false): Promise<boolean> {
   const rows = await db`
     select 1 from knowledge_sources
@@ -169,7 +169,7 @@ type Change = Partial<
   Pick<SourceRow, 'status' | 'pages' | 'chunks' | 'chunked' | 'skipped' | 'tries' | 'error_code' | 'error_message'>
 >
 
-/** False: nothing was written, since the right to write is lost. */
+/** False when nothing was written because the claim is lost. */
 export async function updateClaimed(db: Db, claim: Claim, change: Change): Promise<boolean> {
   const rows = await db`
     update knowledge_sources set ${db(change)}

@@ -1,24 +1,24 @@
-/** Where the content of sources lies: in the blob store for good, in a folder of this machine while it is on its way. */
+/** Storage of source contents: permanently in the blob store, temporarily in a folder of this machine. */
 import { createWriteStream } from 'node:fs'
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Blobs } from '../../media/shared/blobs.ts'
 
-/** Those of an account lie together, since they are erased together. */
+/** Contents of an account share a prefix, because they are erased together. */
 export const knowledgeOf = (ownerId: string) => `knowledge/${ownerId}`
 export const contentKey = ({ id, owner_id }: { id: string; owner_id: string }) => `${knowledgeOf(owner_id)}/${id}`
 
-/** No request and no run of the indexing lasts so long: what is older is of a process that was killed. */
+/** Age after which a temporary file belongs to a killed process: no request and no run of the indexer takes so long. */
 const LEFT_BEHIND_MS = 2 * 3600 * 1000
 
-/** A path that nobody has; the folder is there. */
+/** Returns a path for a temporary file; creates the folder. */
 export async function tempFile(folder: string, name: string): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   return join(folder, name)
 }
 
-/** Everything whose name begins so. */
+/** Deletes all files whose name starts with `prefix`. */
 export async function removeTemp(folder: string, prefix: string): Promise<void> {
   const names = await namesIn(folder)
   await Promise.all(names.filter(name => name.startsWith(prefix)).map(name => rm(join(folder, name), { force: true })))
@@ -41,7 +41,7 @@ async function namesIn(folder: string): Promise<string[]> {
   }
 }
 
-/** False: there is none. */
+/** False when the content does not exist. */
 export async function fetchContent(blobs: Blobs, key: string, file: string, signal: AbortSignal): Promise<boolean> {
   const content = await blobs.read(key)
   if (!content) return false

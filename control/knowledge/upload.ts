@@ -1,4 +1,4 @@
-/** A file that comes as multipart/form-data, streamed to disk; the only importer of @fastify/multipart. */
+/** Streams a file of a multipart/form-data request to disk. The only importer of @fastify/multipart. */
 import { createHash, randomUUID } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
@@ -9,19 +9,19 @@ import { cleanText } from '../platform/db/text.ts'
 import { invalidField, Problem } from '../platform/http/problem.ts'
 import { tempFile } from './storage.ts'
 
-/** The largest that any kind of file may have. */
+/** The largest limit of any kind of file. */
 export const LARGEST_FILE = 20 * 1024 * 1024
 const LONGEST_NAME = 200
-/** For a whole request; one that goes on and on is cut off there. */
+/** Limit of a whole request in bytes; a longer one is cut off. */
 const MOST_BYTES = 2 * LARGEST_FILE
 const LONGEST_MS = 10 * 60_000
 const MOST_PARTS = 10
 
 export class Upload {
   readonly file: string
-  /** As the customer calls it, without folders. */
+  /** File name that the customer gave, without folders. */
   readonly name: string
-  /** What the customer says that it is. */
+  /** Media type that the customer sent. */
   readonly mediaType: string
   readonly bytes: number
   readonly sha256: Buffer
@@ -34,18 +34,18 @@ export class Upload {
     this.sha256 = given.sha256
   }
 
-  /** Two uploads of the same are the same, wherever they lie. */
+  /** Identifies an upload by name and content, wherever its file is, for idempotency. */
   toJSON() {
     return { name: this.name, sha256: this.sha256.toString('hex') }
   }
 
-  /** Of what was not stored. */
+  /** Deletes the file of an upload that was not stored. */
   discard(): Promise<void> {
     return rm(this.file, { force: true })
   }
 }
 
-/** In the scope of the routes that take files: elsewhere such a body is of an unsupported type. */
+/** Register only in the scope of routes that take files: elsewhere such a body is an unsupported media type. */
 export async function acceptUploads(app: FastifyInstance): Promise<void> {
   const limits = { fileSize: LARGEST_FILE, parts: MOST_PARTS, fields: MOST_PARTS, fieldSize: 1024, headerPairs: 50 }
   await app.register(multipart, { limits, throwFileSizeLimit: false })
@@ -55,19 +55,22 @@ export function assertForm(request: FastifyRequest): void {
   if (!request.isMultipart()) throw new Problem('unsupported_media_type')
 }
 
-/** The one file of a request that is a form; who calls discards it. Throws a Problem with a code for whatever else there is. */
+/**
+ * Reads the only file of a form. The caller must discard it. Throws a Problem with a code when the form has anything
+ * else.
+ */
 export async function receiveUpload(request: FastifyRequest, folder: string): Promise<Upload> {
   if (Number(request.headers['content-length'] ?? 0) > MOST_BYTES) throw tooLarge()
   const file = await tempFile(folder, `upload-${randomUUID()}`)
-  // Begins to read: nothing may be waited for between this and the parser.
+  // Starts reading: nothing may be awaited between this and the parser.
   const stop = bounded(request)
   try {
     return await readParts(request, file)
   } catch (error) {
     await rm(file, { force: true })
-    // Of the disk and of ourselves; all others are the parser's.
+    // Errors of the disk and our own; all others come from the parser.
     if (error instanceof Problem || (error as NodeJS.ErrnoException).syscall) throw error
-    throw invalidField('', 'malformed_multipart', 'is not multipart/form-data, or breaks off')
+    throw invalidField('', 'malformed_multipart', 'is malformed or incomplete multipart/form-data')
   } finally {
     stop()
   }
@@ -76,13 +79,13 @@ export async function receiveUpload(request: FastifyRequest, folder: string): Pr
 async function readParts(request: FastifyRequest, path: string): Promise<Upload> {
   let upload: Upload | null = null
   let wrong: Problem | null = null
-  // To the end also where something is wrong: who still sends hears no answer.
+  // Reads to the end even after an error: a client that is still sending would not see the response.
   for await (const part of request.parts()) {
     if (part.type === 'field') {
-      wrong ??= invalidField(`/${part.fieldname}`, 'unknown_field', 'There is no such field: the only one is a file')
+      wrong ??= invalidField(`/${part.fieldname}`, 'unknown_field', 'unknown field; send only a file')
     } else if (upload || wrong) {
       part.file.resume()
-      wrong ??= invalidField('/file', 'too_many_files', 'One file at a time')
+      wrong ??= invalidField('/file', 'too_many_files', 'send one file only')
     } else {
       upload = await store(part, path)
       if (part.file.truncated) wrong = tooLarge()
@@ -115,9 +118,9 @@ async function store(part: MultipartFile, path: string): Promise<Upload> {
   return new Upload({ file: path, name, mediaType: part.mimetype, bytes, sha256: hash.digest() })
 }
 
-const tooLarge = () => invalidField('/file', 'too_large', `may have ${LARGEST_FILE / 1024 / 1024} MB at most`)
+const tooLarge = () => invalidField('/file', 'too_large', `must be at most ${LARGEST_FILE / 1024 / 1024} MB`)
 
-/** A body without end, or without haste, must not hold a request and its file for ever. */
+/** A body without end, or a very slow one, must not hold a request and its file forever. */
 function bounded({ raw }: FastifyRequest): () => void {
   let bytes = 0
   const count = (chunk: Buffer) => {

@@ -1,4 +1,4 @@
-/** What control counts of calls as they are dialled and when they have ended: how many, how fast, how well they sounded. */
+/** Metrics of calls, recorded when they are dialled and when they end: number, latency and audio quality. */
 import { type CallRecord, FinalStatus, type MediaStats } from '../../media/contract/messages.ts'
 import type { Metrics } from '../../media/shared/metrics.ts'
 import { quietOf } from './quiet.ts'
@@ -8,10 +8,13 @@ const JITTER_S = [0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2]
 const LOSS = [0, 0.001, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.25]
 const DEAD_AIR_S = [2.5, 3, 4, 5, 7.5, 10, 15, 30]
 const SHARES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
-/** By the words of ITU-T G.107, annex B: 4.3 very satisfied, 4.0 satisfied, 3.6 some not, 3.1 many not, 2.6 nearly all not. */
+/**
+ * Buckets by user satisfaction in ITU-T G.107, annex B: 4.3 very satisfied, 4.0 satisfied, 3.6 some dissatisfied, 3.1
+ * many dissatisfied, 2.6 nearly all dissatisfied.
+ */
 const MOS = [1.5, 2, 2.6, 3.1, 3.6, 3.8, 4, 4.2, 4.3, 4.4]
 
-/** What is counted of one that has ended. */
+/** The fields of an ended call that are measured. */
 type Ended = Pick<
   CallRecord,
   'status' | 'latency' | 'media' | 'answered_by' | 'ended_reason' | 'talked_ms' | 'transcript' | 'tool_calls'
@@ -22,43 +25,43 @@ export type CallMeters = ReturnType<typeof createCallMeters>
 export function createCallMeters(metrics: Metrics) {
   const ended = metrics.counter({
     name: 'parley_calls_ended_total',
-    help: 'Calls that have ended, by how.',
+    help: 'Ended calls, by final status.',
     labels: { status: FinalStatus.options },
   })
   const answers = metrics.histogram({
     name: 'parley_voice_to_voice_seconds',
-    help: "From the caller's last sound to the agent's first, a turn.",
+    help: "Time from the caller's last sound to the agent's first, per turn.",
     labels: { first: ['answer', 'filler'] },
     buckets: ANSWER_S,
   })
   const deadAir = metrics.histogram({
     name: 'parley_dead_air_seconds',
-    help: "Silences of more than two seconds when it was the agent's turn.",
+    help: "Silences of more than two seconds in the agent's turn.",
     buckets: DEAD_AIR_S,
   })
   const quiet = metrics.histogram({
     name: 'parley_call_quiet_ratio',
-    help: 'Share of the talked time in which nobody spoke, a call.',
+    help: 'Share of the talk time in which nobody spoke, per call.',
     buckets: SHARES,
   })
   const jitter = metrics.histogram({
     name: 'parley_call_jitter_seconds',
-    help: 'Jitter of what came in, a call over SIP.',
+    help: 'Jitter of received audio, per SIP call.',
     buckets: JITTER_S,
   })
   const loss = metrics.histogram({
     name: 'parley_call_loss_ratio',
-    help: 'Packets that did not come or came too late to be of use, of all; a call over SIP.',
+    help: 'Share of packets that were lost or arrived too late, per SIP call.',
     buckets: LOSS,
   })
   const mos = metrics.histogram({
     name: 'parley_call_mos',
-    help: 'Estimate of how well a person would have heard the caller (E-model, 1 to 4.5), a call over SIP.',
+    help: "Estimated MOS of the caller's audio (E-model, 1 to 4.5), per SIP call.",
     buckets: MOS,
   })
   return {
-    dialed: metrics.counter({ name: 'parley_calls_dialed_total', help: 'Calls that an engine has begun to dial.' }),
-    /** Once a call. */
+    dialed: metrics.counter({ name: 'parley_calls_dialed_total', help: 'Calls that an engine has started to dial.' }),
+    /** Call once per call. */
     ended(record: Ended): void {
       ended.add({ status: record.status })
       for (const { total_ms, filler } of record.latency.turns) {
@@ -83,13 +86,14 @@ export function lossOf({ packets_received, packets_lost, packets_late }: Heard):
   return expected === 0 ? 0 : Math.min(1, (packets_lost + packets_late) / expected)
 }
 
-/** Robustness of G.711 with concealment against single losses (ITU-T G.113, appendix I). */
+/** Packet-loss robustness of G.711 with concealment against random loss (ITU-T G.113, appendix I). */
 const ROBUSTNESS = 25.1
 const PACKET_MS = 20
 
 /**
- * The E-model (ITU-T G.107) with its defaults, as for G.711, from what our end knows: loss, and jitter as the delay of a
- * buffer that would hide it. The delay of the network is not known, so that it is an upper bound.
+ * Estimates MOS with the E-model (ITU-T G.107) and its defaults, as for G.711, from what our end knows: loss, and
+ * jitter as the delay of a buffer that would hide it. The delay of the network is unknown, so the result is an upper
+ * bound.
  */
 export function estimateMos(stats: Heard): number {
   const lossPercent = 100 * lossOf(stats)

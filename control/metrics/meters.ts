@@ -1,4 +1,4 @@
-/** What control counts. */
+/** Metrics of control. */
 import { type AskAnswer, Refusal } from '../../media/contract/messages.ts'
 import type { Metrics } from '../../media/shared/metrics.ts'
 import type { Deps } from '../platform/deps.ts'
@@ -6,7 +6,7 @@ import { problemCodes } from '../platform/http/problem.ts'
 import { createCallMeters } from './call-meters.ts'
 import { createStateMeters } from './state-meters.ts'
 
-/** In seconds: an answer takes some milliseconds, and nobody waits for longer than ten. */
+/** Seconds: a response takes a few milliseconds, and nobody waits longer than ten seconds. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 
 export type ControlMeters = ReturnType<typeof createControlMeters>
@@ -19,7 +19,7 @@ export interface MeteredDeps extends Deps {
 export function createControlMeters(metrics: Metrics) {
   const admissions = metrics.counter({
     name: 'parley_admissions_total',
-    help: 'Calls that came in, by what engines were told.',
+    help: 'Inbound calls, by result of admission.',
     labels: { verdict: ['admitted', ...Refusal.options] },
   })
   return {
@@ -27,13 +27,13 @@ export function createControlMeters(metrics: Metrics) {
     state: createStateMeters(metrics),
     requests: metrics.histogram({
       name: 'parley_http_request_seconds',
-      help: 'How long requests took, by the class of their status.',
+      help: 'Duration of HTTP requests, by status class.',
       labels: { status: ['2xx', '3xx', '4xx', '5xx'] },
       buckets: SECONDS,
     }),
     problems: metrics.counter({
       name: 'parley_http_problems_total',
-      help: 'Answers that were problems, by their code.',
+      help: 'Error responses, by code.',
       labels: { code: problemCodes },
     }),
     admission(answer: AskAnswer<'call.admit'>): AskAnswer<'call.admit'> {
@@ -42,7 +42,7 @@ export function createControlMeters(metrics: Metrics) {
     },
     bridges: metrics.counter({
       name: 'parley_bridges_total',
-      help: 'Second lines that were asked for.',
+      help: 'Requests for a second call leg, by result.',
       labels: { verdict: ['granted', 'refused'] },
     }),
   }

@@ -1,30 +1,31 @@
 /**
- * How long nobody spoke, of a call that has ended. Pure.
+ * Measures silence in an ended call. Pure.
  *
- * Sound is what the transcript says was heard: of the caller, of the agent with its fillers, of an operator in its place; each
- * from its first to its last audible frame. A silence lies between two sounds, or between the last one and the end; what is
- * before the first sound, where it is not known yet who answered, is none.
+ * A sound is an audible entry of the transcript: of the caller, of the agent including fillers, or of an operator who
+ * replaces the agent; each lasts from its first to its last audible frame. A silence lies between two sounds, or
+ * between the last one and the end. The time before the first sound, when it is not known yet who answered, does not
+ * count.
  *
- * Dead air is a silence in which it is the agent's turn: the caller spoke last, or a tool was running in it. It lasts from the
- * last sound before it to the next one of anybody (or the end), when that is more than `DEAD_MS`: what is below is latency,
- * and counted as `parley_voice_to_voice_seconds`. A silence is not the agent's when an operator ends it, or when its caller was
- * being given to somebody else, which is heard as ringing and music.
+ * Dead air is a silence in the agent's turn: the caller spoke last, or a tool was running. It lasts from the previous
+ * sound to the next one of anybody (or to the end), if that is more than `DEAD_MS`; shorter ones are latency and count
+ * in `parley_voice_to_voice_seconds`. A silence does not count as the agent's when an operator ends it, or during a
+ * transfer, which sounds like ringing and music.
  *
- * Calls that a machine answered have none: what is waited for there is a tone. While the far end keeps us on hold, it is silent
- * for us.
+ * Calls answered by a machine have none: the agent waits for a tone there. While the far end has us on hold, it counts
+ * as silent.
  */
 import type { CallRecord, ToolCall, Turn } from '../../media/contract/messages.ts'
 import type { OwnTool } from '../../media/contract/own-tools.ts'
 
-/** A person waits so long for an answer without doubting that there is one. */
+/** A person waits this long for an answer without doubting that one will come. */
 export const DEAD_MS = 2000
 
 const GIVEN_AWAY: OwnTool = 'transfer_call'
 
 export interface Quiet {
-  /** Milliseconds of each. */
+  /** Milliseconds of each silence. */
   deadAir: number[]
-  /** Share of the talked time in which nobody spoke, from the first sound on; null: it cannot be told. */
+  /** Share of the talk time in which nobody spoke, from the first sound on; null when it cannot be measured. */
   share: number | null
 }
 
@@ -33,9 +34,9 @@ type Spoken = Pick<CallRecord, 'answered_by' | 'ended_reason' | 'talked_ms' | 't
 interface Silence {
   startMs: number
   endMs: number
-  /** Who spoke last. */
+  /** Role that spoke last. */
   after: Turn['role']
-  /** Who spoke next; null: the call ended. */
+  /** Role that spoke next; null when the call ended. */
   before: Turn['role'] | null
 }
 
@@ -62,7 +63,7 @@ export function quietOf(record: Spoken): Quiet {
   }
 }
 
-/** Sounds may overlap: whoever is heard to the end spoke last. */
+/** Sounds may overlap: the one that ends last counts as the last speaker. */
 function silencesOf(sounds: readonly Turn[], talkedMs: number): Silence[] {
   const silences: Silence[] = []
   let last = sounds[0]!

@@ -1,4 +1,4 @@
-/** What control shows of the installation as a whole; state.ts reads it. */
+/** Metrics of the installation as a whole; state.ts reads the values. */
 import type { Metrics } from '../../media/shared/metrics.ts'
 import { JOB_NAMES } from '../platform/jobs/job-names.ts'
 
@@ -6,30 +6,33 @@ export const STREAMS = ['commands', 'events', 'asks'] as const
 
 export type StateMeters = ReturnType<typeof createStateMeters>
 
-/** The same in each control process, since all of them see one database and one Redis. */
+/** Equal in every control process, because all of them read the same database and Redis. */
 export function createStateMeters(metrics: Metrics) {
   const queues = { queue: JOB_NAMES }
   const streams = { stream: STREAMS }
   return {
-    waiting: metrics.gauge({ name: 'parley_jobs_waiting', help: 'Jobs whose time has come.', labels: queues }),
+    waiting: metrics.gauge({ name: 'parley_jobs_waiting', help: 'Jobs that are due.', labels: queues }),
     oldestJob: metrics.gauge({
       name: 'parley_jobs_oldest_seconds',
-      help: 'How long the oldest of them has been waiting.',
+      help: 'Age of the oldest due job.',
       labels: queues,
     }),
     oldestEntry: metrics.gauge({
       name: 'parley_bus_oldest_seconds',
-      help: 'How long the oldest entry that is not done has been on a stream between control and engines.',
+      help: 'Age of the oldest unprocessed entry of a stream between control and engines.',
       labels: streams,
     }),
-    dead: metrics.gauge({ name: 'parley_bus_dead_events', help: 'Events that were put aside: each is a bug.' }),
+    dead: metrics.gauge({
+      name: 'parley_bus_dead_events',
+      help: 'Events in the dead-letter stream. Each one is a bug.',
+    }),
     drifted: metrics.gauge({
       name: 'parley_ledger_drifted_balances',
-      help: 'Balances that are not what the ledger says; anything but 0 is to be looked at at once.',
+      help: 'Balances that differ from the ledger. Investigate any value other than 0 at once.',
     }),
     lookedAt: metrics.gauge({
       name: 'parley_state_timestamp_seconds',
-      help: 'When these were last read, in seconds since 1970.',
+      help: 'Unix time at which these values were last read.',
     }),
   }
 }

@@ -1,11 +1,11 @@
-/** What an operator watches of the installation as a whole: how long work waits, and whether the money agrees. */
+/** Monitors the installation as a whole: how long work waits, and whether the money is consistent. */
 import { readBusAges } from '../../media/bus/stream-ages.ts'
 import { countDrifted, selectQueues } from '../platform/db/state-sql.ts'
 import type { Deps } from '../platform/deps.ts'
 import { JOB_NAMES } from '../platform/jobs/job-names.ts'
 import { STREAMS, type StateMeters } from './state-meters.ts'
 
-/** How often all this is looked at, and how often the money. */
+/** Milliseconds between two reads of the state, and of the ledger. */
 export const STATE_MS = 15_000
 export const LEDGER_MS = 10 * 60_000
 

@@ -7,8 +7,8 @@ let lastMs = 0
 let counter = 0
 
 /**
- * RFC 9562 UUIDv7, made here because Postgres has it only from 18 on. `rand_a` counts within a millisecond (method 1
- * of section 6.2), so that ids of one process sort in the order they were made.
+ * RFC 9562 UUIDv7; Postgres has it only from version 18. `rand_a` counts within a millisecond (method 1 of section
+ * 6.2), so that ids of one process sort in the order of creation.
  */
 export function uuidv7(wallMs: number): string {
   let ms = Math.floor(wallMs)

@@ -4,22 +4,27 @@ import metadata from 'libphonenumber-js/max/metadata'
 import { z } from 'zod'
 import type { DialingRules } from '../../media/contract/plan.ts'
 
-/** `isPossible`, not `isValid`: whether a range is in service is the carrier's to say, and its tables age. */
+/**
+ * Uses `isPossible`, not `isValid`: only the carrier knows whether a range is in service, and the library's tables age.
+ */
 export const Phone = z
   .string()
-  .regex(/^\+[1-9]\d{6,14}$/, 'must be a plus and 7 to 15 digits')
+  .regex(/^\+[1-9]\d{6,14}$/, 'must be a plus sign and 7 to 15 digits')
   .refine(text => isPossiblePhoneNumber(text), { error: 'is not a possible phone number', params: { code: 'phone' } })
   .meta({ format: 'phone', description: 'E.164' })
 
-/** What SIP calls a number: with the plus or without. Null when it is something else (`anonymous`, an extension). */
+/**
+ * Normalises a SIP user to E.164, with or without the plus. Null when it is not a phone number (`anonymous`, an
+ * extension).
+ */
 export function toE164(text: string): string | null {
   const digits = /^\+?([1-9]\d{6,14})$/.exec(text)?.[1]
   return digits ? `+${digits}` : null
 }
 
 /**
- * What people write, as E.164; null when no number can be meant, or one behind a switchboard. Without a region only what
- * has a country code is a number.
+ * Parses a number in any notation to E.164; null when it is not a phone number or has an extension. Without a region,
+ * only numbers with a country code are accepted.
  */
 export function readPhone(text: string, region: string | null): string | null {
   const home = region !== null && isRegion(region) ? { defaultCountry: region } : {}
@@ -31,7 +36,7 @@ export const Region = z
   .string()
   .regex(/^[A-Z]{2}$/, { error: 'must be two capital letters', abort: true })
   .refine((text): boolean => isRegion(text), {
-    error: 'is no country that has telephone numbers',
+    error: 'must be a country with phone numbers',
     params: { code: 'region' },
   })
   .meta({ description: 'ISO 3166 code of a country' })
@@ -40,26 +45,26 @@ function isRegion(text: string): text is CountryCode {
   return (getCountries() as string[]).includes(text)
 }
 
-/** The country of a number; null where the number does not tell, as with +800. */
+/** Country of a number; null when the number has none, such as +800. */
 export const regionOf = (phone: string): string | null => parsePhoneNumberFromString(phone)?.country ?? null
 
-/** By the numbering plan: `MOBILE`, `TOLL_FREE`; null for a number that nobody can have been given. */
+/** Type in the numbering plan: `MOBILE`, `TOLL_FREE`; null for a number outside every plan. */
 export const phoneType = (phone: string): string | null => parsePhoneNumberFromString(phone)?.getType() ?? null
 
-/** How numbers are dialled in a country; null when there is no such country. */
+/** Dialling rules of a country; null when there is no such country. */
 export function dialingRules(region: string): DialingRules | null {
   if (!isRegion(region)) return null
   const rules = new Metadata(metadata)
   rules.selectNumberingPlan(region)
-  // Not in the library's types, but in its documentation.
+  // Documented by the library, but missing in its types.
   const plan = rules.numberingPlan as unknown as PrefixedPlan
   const international = plan.defaultIDDPrefix() || plan.IDDPrefix()
   const code = plan.callingCode()
   return {
     calling_code: code,
-    // North America's 1 is its calling code as well, and carriers there don't write it in national numbers.
+    // North America's 1 is also its calling code, and carriers there do not write it in national numbers.
     national_prefix: code === '1' ? null : plan.nationalPrefix() || null,
-    // Some are patterns for what several carriers have; `~` is a tone to wait for.
+    // Some prefixes are patterns for several carriers; `~` means waiting for a tone.
     international_prefix: /^[\d~]+$/.test(international) ? international.replace('~', '') : '00',
   }
 }
@@ -75,14 +80,14 @@ interface PrefixedPlan {
 
 export type BlockedReason = 'emergency' | 'premium_rate' | 'satellite' | 'blocked_prefix' | 'destination_not_allowed'
 
-/** Beginnings of numbers. `destinations`: the only ones that an account calls; empty or left out: all. */
+/** Prefixes of numbers. `destinations`: the only ones that an account may call; empty or omitted: all. */
 export interface DialingLimits {
   blocked_prefixes: readonly string[]
   allowed_prefixes: readonly string[]
   destinations?: readonly string[]
 }
 
-/** By calling code; 112 and 911 are routed to the emergency services in most networks. */
+/** Emergency numbers by calling code; most networks route 112 and 911 to the emergency services. */
 export const EMERGENCY_EVERYWHERE = ['112', '911']
 const EMERGENCY: Readonly<Record<string, readonly string[]>> = {
   7: ['101', '102', '103', '104'],
@@ -107,13 +112,13 @@ const longest = (phone: string, prefixes: readonly string[]) =>
   Math.max(0, ...prefixes.filter(prefix => phone.startsWith(prefix)).map(prefix => prefix.length))
 
 /**
- * Why a number is not dialled; null when it is. Of a blocked and an allowed prefix the longer decides; an allowed one
- * also opens premium-rate numbers, and nothing opens emergency numbers.
+ * Returns why calls to a number are blocked; null when they are allowed. The longer of a blocked and an allowed prefix
+ * wins. An allowed prefix also allows premium-rate numbers; nothing allows emergency numbers.
  */
 export function blockedReason(phone: string, rules: DialingLimits): BlockedReason | null {
   const number = parsePhoneNumberFromString(phone)
   if (number && !number.isValid()) {
-    // Switches route an emergency code as soon as they have read it and ignore the digits after it.
+    // Switches route an emergency code as soon as they have read it, and ignore further digits.
     const codes = [...EMERGENCY_EVERYWHERE, ...(EMERGENCY[number.countryCallingCode] ?? [])]
     if (codes.some(code => number.nationalNumber.startsWith(code))) return 'emergency'
   }

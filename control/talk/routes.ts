@@ -1,6 +1,6 @@
 /**
- * The page `/talk`: a project's agent in a browser, with nothing of our own between it and livekit-client. It shows that
- * `url` and `token` are all a client needs. Nothing of it comes from another host.
+ * The page `/talk`: a project's agent in a browser, using only livekit-client. It shows that a client needs nothing but
+ * `url` and `token`. It loads nothing from other hosts.
  */
 
 import { createHash } from 'node:crypto'
@@ -12,9 +12,9 @@ import { PERMISSIONS, pagePolicy } from '../dashboard/policy.ts'
 import type { RealtimeDeps } from '../telephony/realtime/livekit.ts'
 
 const JAVASCRIPT = 'text/javascript; charset=utf-8'
-/** A file is asked for again at each visit, but sent again only when it is another one. */
+/** The browser revalidates a file at each visit and downloads it only after a change. */
 const ASK_ALWAYS = 'no-cache'
-/** 1.4 MB that change with a release only. */
+/** 1.4 MB that change only with a release. */
 const KEEP_AN_HOUR = 'public, max-age=3600'
 
 const own = (name: string) => join(import.meta.dirname, 'page', name)

@@ -1,4 +1,4 @@
-/** One attempt to deliver, and what follows from how it went. */
+/** Runs one attempt to deliver a webhook, and handles its result. */
 
 import { FetchError } from '../../media/shared/fetch.ts'
 import { noTracing, type Span } from '../../media/shared/tracing.ts'
@@ -19,7 +19,7 @@ import {
   updateWebhook,
 } from './sql.ts'
 
-/** The log shows the beginning of the answer; more than this is not an acknowledgement but a page. */
+/** The log shows only the beginning of a response; a larger one is a page and not an acknowledgement. */
 const MAX_ANSWER_BYTES = 1_048_576
 const SHOWN_CHARS = 1000
 const GONE = 410
@@ -28,7 +28,7 @@ export async function deliver(deps: Deps, { delivery_id, attempt }: JobData['web
   const delivery = await selectDue(deps.sql, delivery_id)
   if (delivery?.status !== 'pending' || delivery.attempts !== attempt - 1) return // done by another run of this job
   const { endpoint: to } = delivery
-  // Who tries an endpoint out may not have switched it on yet.
+  // A test is also sent to a disabled endpoint.
   if (!to || !(to.enabled || delivery.event === 'test')) {
     await updateDelivery(deps.sql, delivery.owner_id, delivery.id, {
       ...delivery,
@@ -49,7 +49,7 @@ export async function deliver(deps: Deps, { delivery_id, attempt }: JobData['web
   }
 }
 
-// ---- a receiver that is slow must not hold up its owner's others ----
+// ---- A slow receiver must not delay the others of its owner ----
 
 const MOST_OF_A_SLOW_ENDPOINT = 2
 const SLOW_MS = 1000
@@ -58,7 +58,7 @@ const SLOW_FOR_MS = 60_000
 interface Endpoint {
   /** Attempts of this process, oldest first. */
   underWay: Set<{ at: number }>
-  /** When an attempt took long, if the last one did. */
+  /** Time of the last attempt if it was slow; otherwise minus infinity. */
   slowAt: number
 }
 
@@ -83,7 +83,7 @@ function isFull(deps: Deps, { underWay, slowAt }: Endpoint): boolean {
   return isSlow(deps, oldest!) || deps.clock.now() - slowAt < SLOW_FOR_MS
 }
 
-/** The same attempt again a little later, at different times, so that they don't all come back at once. */
+/** Repeats the attempt after a random delay, so that parked attempts do not all return at once. */
 async function park(deps: Deps, { id, owner_id }: DeliveryRow, attempt: number): Promise<void> {
   const startAfter = 1 + Math.floor((Math.random() * deps.config.webhook_timeout_ms) / 1000)
   const job = { delivery_id: id, attempt }
@@ -93,7 +93,7 @@ async function park(deps: Deps, { id, owner_id }: DeliveryRow, attempt: number):
 type Sent = Omit<AttemptRow, 'attempt'>
 type Recipient = NonNullable<DueRow['endpoint']>
 
-/** A span by the semantic conventions for HTTP; without the path, which may hold a key. */
+/** Creates a span with the semantic conventions for HTTP, without the path, which may contain a key. */
 async function tracedSend(deps: Deps, to: Recipient, delivery: DeliveryRow, attempt: number): Promise<Sent> {
   const { hostname, port, protocol } = new URL(to.url)
   const span = (deps.tracing ?? noTracing).start('POST webhook', {
@@ -148,12 +148,12 @@ async function send(deps: Deps, to: Recipient, delivery: DeliveryRow, { tracepar
   }
 }
 
-/** Cut at a whole character; bytes that are no text show as such. */
+/** Cut at a whole character; binary data shows as replacement characters. */
 function excerpt(body: Buffer): string | null {
   return cleanText(body.toString('utf8').slice(0, SHOWN_CHARS)) || null
 }
 
-/** Attempt and what follows at once: the next one is queued or the delivery is at its end. */
+/** Stores the attempt and its consequence together: the next attempt is queued, or the delivery ends. */
 async function settle(deps: Deps, delivery: DeliveryRow, attempt: AttemptRow): Promise<void> {
   const { id, owner_id, webhook_id } = delivery
   if (attempt.error === null) return insertArrival(deps.sql, owner_id, id, attempt)

@@ -1,11 +1,11 @@
-/** What is delivered to customers' addresses, as the OpenAPI document publishes it. */
+/** Webhook payloads, as the OpenAPI document publishes them. */
 import { z } from 'zod'
 import { EndedReason, FinalStatus } from '../../media/contract/messages.ts'
 import type { DeliveryEvent } from './schema.ts'
 
-const created_at = z.iso.datetime().describe('When it became true')
+const created_at = z.iso.datetime().describe('Time of the event')
 const call_id = z.uuid()
-const campaign_id = z.uuid().optional().describe('The campaign that the call is of')
+const campaign_id = z.uuid().optional().describe('Campaign of the call')
 
 export const payloads: Record<DeliveryEvent, z.ZodType> = {
   'call.completed': z.object({
@@ -13,10 +13,10 @@ export const payloads: Record<DeliveryEvent, z.ZodType> = {
     call_id,
     campaign_id,
     created_at,
-    goal_reached: z.boolean().describe('False also when the project has no goal'),
+    goal_reached: z.boolean().describe('Also false when the project has no goal'),
     data: z.object({
       summary: z.string(),
-      extracted: z.record(z.string(), z.unknown()).describe("As the project's `extraction` asks"),
+      extracted: z.record(z.string(), z.unknown()).describe("Data that matches the project's `extraction`"),
     }),
   }),
   'call.failed': z.object({
@@ -29,14 +29,14 @@ export const payloads: Record<DeliveryEvent, z.ZodType> = {
   'lead.created': z.object({
     event: z.literal('lead.created'),
     lead_id: z.uuid(),
-    job_id: z.uuid().nullable().describe('The lead search that found it; null: a caller became a lead'),
+    job_id: z.uuid().nullable().describe('Lead search that found the lead. Null: a caller became a lead'),
     created_at,
-    phone: z.string().nullable().describe('E.164; null: the company told none'),
+    phone: z.string().nullable().describe('E.164. Null when the company has no phone number'),
     score: z.int().nullable().describe('0 to 100'),
     data: z.object({
-      call_id: call_id.optional().describe('The call that made a lead of a caller'),
+      call_id: call_id.optional().describe('Call in which the caller became a lead'),
       campaign_id,
-      company: z.string().optional().describe('What the lead search found'),
+      company: z.string().optional().describe('Company name'),
     }),
   }),
   test: z.object({ event: z.literal('test'), created_at, data: z.object({}) }),
@@ -73,26 +73,26 @@ export const payloadExamples: Record<DeliveryEvent, unknown> = {
 
 const summaries: Record<DeliveryEvent, string> = {
   'call.completed': 'An answered call has ended',
-  'call.failed': 'A call was not answered, was canceled or broke off',
+  'call.failed': 'A call was not answered, was canceled or was interrupted',
   'lead.created': 'A lead was enriched, or a caller became a lead',
-  test: 'The ping that `test_webhook` sends',
+  test: 'Test event sent by `test_webhook`',
 }
 
 const signed = [
-  ['webhook-id', 'The same in all attempts of one delivery: take it only once'],
-  ['webhook-timestamp', 'Seconds since 1970; refuse what is older than five minutes'],
+  ['webhook-id', 'Id of the delivery, the same in all attempts. Process each id only once'],
+  ['webhook-timestamp', 'Unix time in seconds. Reject deliveries older than five minutes'],
   [
     'webhook-signature',
-    'Standard Webhooks: `v1,` and the base64 of HMAC-SHA256 over `<webhook-id>.<webhook-timestamp>.<body>`, by the bytes ' +
-      'that the secret holds in base64 after `whsec_`; while a secret is being rotated, one for each, separated by a space',
+    'Standard Webhooks: `v1,` and the base64 HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the bytes ' +
+      'that follow `whsec_` in the secret in base64. During a rotation, one signature per secret, separated by a space',
   ],
   [
     'x-svc-signature',
-    '`sha256=` and the hex of HMAC-SHA256 over the raw body, by the whole text of the newest secret, `whsec_` included',
+    '`sha256=` and the hex HMAC-SHA256 of the raw body. The key is the whole text of the newest secret, including `whsec_`',
   ],
 ] as const
 
-/** The `webhooks` of OpenAPI 3.1. */
+/** The `webhooks` section of OpenAPI 3.1. */
 export function webhookDocuments(): Record<string, unknown> {
   const parameters = signed.map(([name, description]) => ({
     ...{ name, in: 'header', required: true, description },
@@ -108,9 +108,10 @@ export function webhookDocuments(): Record<string, unknown> {
       requestBody: { required: true, content: { 'application/json': { schema, example: payloadExamples[event] } } },
       responses: {
         '2XX': {
-          description: 'Taken. Anything else, or nothing within 10 s, is tried again; redirects are not followed.',
+          description:
+            'Accepted. Any other status, or no response within 10 s, is retried. Redirects are not followed.',
         },
-        '410': { description: 'Not wanted any more: the endpoint is switched off.' },
+        '410': { description: 'No longer wanted: the endpoint is disabled.' },
       },
     }
     return [event, { post }]

@@ -5,7 +5,9 @@ import { enqueue } from '../platform/jobs/jobs.ts'
 import type { DeliveryEvent, WebhookEvent } from './schema.ts'
 import { insertDelivery, selectSubscribed } from './sql.ts'
 
-/** Called in the transaction that makes the event true, so that none is told that did not happen, and none is lost. */
+/**
+ * Call in the transaction that makes the event true, so that no event is sent that did not happen, and none is lost.
+ */
 export async function emitWebhook(
   deps: Pick<Deps, 'boss' | 'clock'>,
   tx: Tx,

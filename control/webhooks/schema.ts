@@ -4,7 +4,7 @@ import { isFetchable } from '../platform/http/shapes.ts'
 
 export const WebhookEvent = z.enum(['call.completed', 'call.failed', 'lead.created'])
 export type WebhookEvent = z.output<typeof WebhookEvent>
-/** What a delivery carries: an event, or the ping that its owner asked for. */
+/** Type of a delivery: an event, or a test that its owner requested. */
 export const DeliveryEvent = z.enum([...WebhookEvent.options, 'test'])
 export type DeliveryEvent = z.output<typeof DeliveryEvent>
 
@@ -37,7 +37,7 @@ export const WebhookView = z
   })
   .meta({ id: 'Webhook' })
 export const WebhookCreated = WebhookView.extend({
-  secret: z.string().optional().describe('Shown once; a replay by Idempotency-Key comes without it'),
+  secret: z.string().optional().describe('Shown only once: a replay by Idempotency-Key does not include it'),
 }).meta({ id: 'WebhookCreated' })
 
 const DeliveryStatus = z.enum(['pending', 'delivered', 'failed', 'canceled'])
@@ -50,7 +50,7 @@ export type DeliveryFilters = z.output<typeof DeliveryFilters>
 
 export const DeliveryView = z
   .object({
-    id: z.uuid().describe('The `webhook-id` of all attempts'),
+    id: z.uuid().describe('`webhook-id` of all attempts'),
     event: DeliveryEvent,
     status: DeliveryStatus,
     created_at: z.string(),
@@ -62,7 +62,7 @@ export const DeliveryView = z
         http_status: z.int().nullable(),
         error: z.string().nullable(),
         ms: z.int(),
-        response: z.string().nullable().describe('The first 1000 characters of the answer'),
+        response: z.string().nullable().describe('First 1000 characters of the response'),
       }),
     ),
   })

@@ -51,7 +51,7 @@ export async function createWebhook(deps: Ports, ownerId: string, input: Webhook
   const row = { id, owner_id: ownerId, url, events, enabled, created_at }
   return deps.sql.begin(async tx => {
     await lockEndpoints(tx, ownerId)
-    // Each is told of each call in the transaction that ends it.
+    // Limited because every end of a call creates a delivery for each endpoint in its transaction.
     if ((await countWebhooks(tx, ownerId)) >= MOST_ENDPOINTS) throw limitReached(MOST_ENDPOINTS, 'webhook endpoints')
     await insertWebhook(tx, { ...row, secret_sealed: deps.sealer.seal(secret, associated(id)) })
     const answer = { ...presentWebhook({ ...row, disabled_reason: null }), secret }
@@ -98,7 +98,7 @@ export async function patchWebhook(deps: Ports, ownerId: string, id: string, pat
   return presentWebhook(row)
 }
 
-/** The secret before stays valid for a day, so that the receiver can change over without a gap. */
+/** The old secret stays valid for a day, so that the receiver can switch without a gap. */
 export async function rotateSecret(deps: Ports, ownerId: string, id: string, save: Save) {
   const secret = newSecret()
   const row = await change(
@@ -129,14 +129,14 @@ export function openWebhookSecrets(deps: Pick<Deps, 'sealer'>, row: Sealed, at: 
   return overlaps ? [open(row.secret_sealed), open(row.old_secret_sealed!)] : [open(row.secret_sealed)]
 }
 
-/** Sends the same body again as a delivery of its own. */
+/** Sends the same body again as a new delivery. */
 export async function replayDelivery(deps: Deps, ownerId: string, webhookId: string, deliveryId: string, save: Save) {
   const delivery = await selectDelivery(deps.sql, deliveryId)
   if (delivery?.owner_id !== ownerId || delivery.webhook_id !== webhookId) throw notFound()
   return withJobs(deps, tx => queue(deps, tx, { ...delivery, owner_id: ownerId }, save))
 }
 
-/** A signed ping, tried once, to see whether an endpoint takes what we send. */
+/** Sends a signed test event, without retries. */
 export async function testWebhook(deps: Deps, ownerId: string, webhookId: string, save: Save) {
   return withJobs(deps, async tx => {
     if (!(await selectWebhook(tx, ownerId, webhookId))) throw notFound()

@@ -7,8 +7,8 @@ export const newSecret = () => PREFIX + randomBytes(32).toString('base64')
 const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text)
 
 /**
- * `X-Svc-Signature` is over the raw body with the whole `whsec_…` string of the newest secret as key; beside it the
- * headers of standardwebhooks.com, whose key is the decoded part after the prefix, one signature for each live secret.
+ * `X-Svc-Signature` signs the raw body with the whole `whsec_…` string of the newest secret as key. The other headers
+ * follow standardwebhooks.com: the key is the decoded part after the prefix, with one signature for each valid secret.
  */
 export function signatureHeaders(
   delivery: { id: string; body: string; atMs: number },

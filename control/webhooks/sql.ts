@@ -28,12 +28,12 @@ export async function selectWebhooks(db: Db, ownerId: string, page: Page): Promi
     order by created_at desc, id desc limit ${page.limit} offset ${page.offset}`
 }
 
-/** Who adds the next endpoint of this owner waits. */
+/** Serialises the creation of an owner's endpoints. */
 export async function lockEndpoints(tx: Tx, ownerId: string): Promise<void> {
   await tx`select 1 from accounts where id = ${ownerId} for no key update`
 }
 
-/** An owner has a handful. */
+/** An owner has only a few. */
 export async function countWebhooks(db: Db, ownerId: string): Promise<number> {
   const [row] = await db<{ total: number }[]>`select count(*)::int as total from webhooks where owner_id = ${ownerId}`
   return row!.total
@@ -83,7 +83,7 @@ export interface DeliveryRow {
   attempts: number
   next_attempt_at: Date | null
   created_at: Date
-  /** Of the span that made it; null: nothing was traced. */
+  /** Trace context of the event; null when it was not traced. */
   traceparent: string | null
 }
 
@@ -99,10 +99,10 @@ export async function insertDelivery(db: Db, row: NewDelivery): Promise<void> {
 
 type Endpoint = Pick<WebhookRow, 'id' | 'url' | 'enabled' | 'secret_sealed' | 'old_secret_sealed' | 'old_secret_until'>
 
-/** `endpoint`: where it goes; null: nowhere any more. */
+/** `endpoint`: the receiver; null when it was deleted. */
 export type DueRow = DeliveryRow & { endpoint: Endpoint | null }
 
-/** A job names it; nobody else gives this id. */
+/** Has no owner parameter: only jobs use this id. */
 export async function selectDue(db: Db, deliveryId: string): Promise<DueRow | undefined> {
   type Json = Omit<Endpoint, 'old_secret_until'> & { old_secret_until: string | null }
   const [row] = await db<(DeliveryRow & { endpoint: Json | null })[]>`
@@ -117,7 +117,7 @@ export async function selectDue(db: Db, deliveryId: string): Promise<DueRow | un
   return { ...row, endpoint: { ...endpoint, old_secret_until: until === null ? null : new Date(until) } }
 }
 
-/** By its id alone: whose it is, is for the caller to see. */
+/** Has no owner parameter: the caller checks the owner. */
 export async function selectDelivery(db: Db, id: string): Promise<DeliveryRow | undefined> {
   const [row] = await db<DeliveryRow[]>`select * from webhook_deliveries where id = ${id}`
   return row
@@ -143,7 +143,7 @@ export interface AttemptRow {
   response: string | null
 }
 
-/** False when this attempt was written before. */
+/** False when this attempt is already stored. */
 export async function insertAttempt(db: Db, deliveryId: string, row: AttemptRow): Promise<boolean> {
   const rows = await db`
     insert into webhook_attempts (delivery_id, attempt, at, http_status, error, ms, response)
@@ -152,7 +152,7 @@ export async function insertAttempt(db: Db, deliveryId: string, row: AttemptRow)
   return rows.length > 0
 }
 
-/** The attempt that arrived, and the end of its delivery, in one statement: nearly all are so. */
+/** Stores a successful attempt and the end of its delivery in one statement, because nearly all are successful. */
 export async function insertArrival(db: Db, ownerId: string, deliveryId: string, row: AttemptRow): Promise<void> {
   await db`
     with attempt as (
@@ -187,7 +187,7 @@ export async function selectDeliveries(
     order by created_at desc, id desc limit ${filters.limit} offset ${filters.offset}`
 }
 
-/** Counted: the log of one endpoint goes back some weeks only. */
+/** Counts rows: the log of an endpoint covers only a few weeks. */
 export async function countDeliveries(
   db: Db,
   ownerId: string,
@@ -211,7 +211,7 @@ export async function selectLogged(
   return row
 }
 
-/** Over all owners; what is still to be sent stays. */
+/** Across all owners; pending deliveries are kept. */
 export async function deleteOldDeliveries(db: Db, before: Date): Promise<void> {
   await db`delete from webhook_deliveries where created_at < ${before} and status <> 'pending'`
 }

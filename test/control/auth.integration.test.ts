@@ -461,7 +461,7 @@ describe('a password', () => {
     fail(new Error('no mail server'))
     await app.close()
     expect(control.deps.log.lines).toContainEqual(
-      expect.objectContaining({ level: 'error', message: 'no mail for a new password was sent' }),
+      expect.objectContaining({ level: 'error', message: 'password reset e-mail was not sent' }),
     )
     expect(JSON.stringify(control.deps.log.lines)).not.toContain(email)
   })

@@ -272,7 +272,7 @@ test('a person who deletes the account is out at once, and forgotten when the la
   expect(job!['data']).toEqual({ owner_id: owner.ownerId })
   const clock = { ...deps.clock, after: (_: number, run: () => void) => clearImmediate.bind(null, setImmediate(run)) }
   const erase = () => eraseClosed({ ...deps, clock }, { owner_id: owner.ownerId })
-  await expect(erase()).rejects.toThrow('1 of its calls are under way')
+  await expect(erase()).rejects.toThrow('The account has 1 calls in progress')
   const event = { v: 1 as const, at: deps.clock.wall(), call_id: live, owner_id: owner.ownerId }
   await handleEvent(deps, { ...event, seq: 1, type: 'call.ended', record: record() })
   await erase()

@@ -144,7 +144,7 @@ describe('calls at once', () => {
     expect(await admit(owner)).toBe('too_many_calls')
     expect((await place(owner)).body).toMatchObject({
       code: 'too_many_calls',
-      detail: 'The trunk takes 2 calls at once.',
+      detail: 'The trunk allows at most 2 concurrent calls.',
     })
   })
 })

@@ -234,7 +234,7 @@ describe('authentication', () => {
     expect((await use(key.value, app)).status).toBe(200)
     await backgroundDone(deps)
     expect(control.deps.log.lines).toContainEqual(
-      expect.objectContaining({ level: 'error', message: 'the use of a key was not noted' }),
+      expect.objectContaining({ level: 'error', message: 'last use of API key was not recorded' }),
     )
     await control.deps.sql.unsafe('drop trigger refuse on api_keys')
     control.deps.clock.advance(61_000)

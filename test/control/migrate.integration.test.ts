@@ -68,6 +68,6 @@ test('a changed, missing or failing migration is told, and what failed leaves no
   await writeFile(join(copy, name), 'create table other (id int);')
   await expect(migrate({ url: database.url, schema: 'bad' }, copy)).rejects.toThrow('was changed after it ran')
   await rm(join(copy, '0002_money.sql'))
-  await expect(readMigrations(copy)).rejects.toThrow('out of line')
+  await expect(readMigrations(copy)).rejects.toThrow('out of sequence')
   await rm(copy, { recursive: true })
 })

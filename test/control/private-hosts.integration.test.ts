@@ -32,7 +32,7 @@ test.each([
   const answer = await owner.call('POST', '/trunks', { ...line, ...fields })
   expect([answer.status, answer.body.code]).toEqual([400, 'validation_failed'])
   expect(answer.body.errors).toEqual([
-    { pointer, code: 'private_address', message: 'must be an address of the internet' },
+    { pointer, code: 'private_address', message: 'must be a public internet address' },
   ])
 })
 

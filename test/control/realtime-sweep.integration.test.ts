@@ -166,11 +166,11 @@ describe.skipIf(livekitBinary === null)('without a webhook', () => {
       await rig.livekit.kill()
       for (let i = 0; i < 3; i++) await watch.sweep()
       const lines = () => rig.deps.log.lines.filter(({ message }) => message.startsWith('livekit is'))
-      expect(lines().map(({ level, message }) => [level, message])).toEqual([['warn', 'livekit is away']])
+      expect(lines().map(({ level, message }) => [level, message])).toEqual([['warn', 'LiveKit is unreachable']])
       expect(JSON.stringify(rig.deps.log.lines)).not.toContain(rig.livekit.apiSecret)
       await rig.livekit.restart()
       await watch.sweep()
-      expect(lines().map(({ message }) => message)).toEqual(['livekit is away', 'livekit is back'])
+      expect(lines().map(({ message }) => message)).toEqual(['LiveKit is unreachable', 'LiveKit is reachable again'])
       const session = await rig.session(tenant, { task: 'Be brief' })
       await rig.join(session)
       await until(async () => {

@@ -82,16 +82,16 @@ test('it reads as a ladder where text is wanted', async () => {
     "
     SIP messages of call <id>
 
-    What happened: Nobody answered us. (no_response)
-    What to do: Call them by other means.
+    Cause: Nobody answered us. (no_response)
+    Fix: Call them by other means.
     Seen in: #2, #3 (marked *)
 
       #   2026-03-02 UTC      after   us                                                       them
                                       192.0.2.1:5070                         198.51.100.9:5060 (udp)
        0  09:14:05.120                |-------------- INVITE +49301234  [PCMU PCMA] -------------->|
        1  09:14:05.132        +12 ms  |<---------------- 401 Unauthorized (INVITE) ----------------|
-    *  2  09:14:05.135         +3 ms  |---------- INVITE +49301234, proven  [PCMU PCMA] ---------->|
-    *  3  09:14:37.135       +32.0 s  | x no answer came: 408 Request Timeout                      |
+    *  2  09:14:05.135         +3 ms  |------- INVITE +49301234, authenticated  [PCMU PCMA] ------>|
+    *  3  09:14:37.135       +32.0 s  | x no response: 408 Request Timeout                         |
     "
   `)
   expect((await owner.call('GET', `/calls/${randomUUID()}/trace?format=text`)).body.code).toBe('not_found')
@@ -151,7 +151,7 @@ test('a check of a trunk is done by an engine, on the trunk as it is now', async
   expect(status).toBe(200)
   expect(asked).toEqual([`${owner.trunkId} p4ss moved.example`])
   expect(body).toMatchObject({ trunk_id: owner.trunkId, ok: false, checks: report.checks, diagnosis: sip.diagnosis })
-  expect(body.ladder).toContain('What happened: Nobody answered us. (no_response)')
+  expect(body.ladder).toContain('Cause: Nobody answered us. (no_response)')
   expect(body.messages).toHaveLength(4)
   const other = await createTenant(control)
   expect((await other.call('POST', `/trunks/${owner.trunkId}/check`)).status).toBe(404)

@@ -271,7 +271,7 @@ describe('data of an account', () => {
     expect(unsure).toMatchObject({ code: 2, out: '' })
     await control.deps.sql`update calls set ended_at = null where owner_id = ${tenant.ownerId}`
     const live = await run(['delete', 'gone@example.com', '--yes'])
-    expect(live).toMatchObject({ code: 1, err: expect.stringContaining('1 of its calls are under way') })
+    expect(live).toMatchObject({ code: 1, err: expect.stringContaining('The account has 1 calls in progress') })
     expect(await rowsOf(tenant.ownerId)).toEqual(before)
     expect((await tenant.call('GET', '/projects')).status).toBe(200)
     await control.deps.sql`update calls set ended_at = now() where owner_id = ${tenant.ownerId}`

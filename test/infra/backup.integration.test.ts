@@ -58,7 +58,7 @@ test('makes a backup and restores it, and says what it did', async () => {
   ])
   await sql.end()
   const full = await run(['restore', backup], { DATABASE_URL: target.url })
-  expect(full).toMatchObject({ code: 1, err: expect.stringContaining('There are accounts') })
+  expect(full).toMatchObject({ code: 1, err: expect.stringContaining('The database has accounts') })
   await target.drop()
 }, 300_000)
 

@@ -136,7 +136,7 @@ async function fillLeads(sql: Sql, owner: string, contact: string, { phone, name
       ${name.toLowerCase()}, now())`
   await sql`
     insert into leads (id, job_id, owner_id, status, source, source_key, company, rejected_code, rejected_text, search, created_at)
-    values (${twin}, ${job}, ${owner}, 'rejected', 'map', 'y', 'Bakery', 'duplicate', ${`The same company as ${company}`}, '', now())`
+    values (${twin}, ${job}, ${owner}, 'rejected', 'map', 'y', 'Bakery', 'duplicate', ${`Duplicate of ${company}`}, '', now())`
   await sql`insert into lead_identities values (${job}, ${`p:${phone}`}, ${lead}), (${job}, ${`n:${name}`}, ${lead})`
   await sql`insert into lead_terms values (${owner}, '1', now(), null, null)`
   await sql`insert into lead_directories values (${directory}, ${owner}, 'Bakers', 2, now())`

@@ -14,8 +14,8 @@ export function accountRoutes(app: FastifyInstance, deps: Deps): void {
     path: '/balance',
     scope: 'read',
     tag: 'Account',
-    summary: 'Balance, price and subscription',
-    description: 'What can be spent now, what is held for calls under way, and what a minute costs.',
+    summary: 'Retrieve the balance, price and subscription',
+    description: 'Returns the available balance, the amount held for calls in progress, and the price per minute.',
     answer: BalanceView,
     async handle({ ownerId }) {
       const [balance, price, subscription] = await Promise.all([

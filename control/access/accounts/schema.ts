@@ -3,19 +3,19 @@ import { Money } from '../../billing/money-schema.ts'
 
 export const BalanceView = z
   .object({
-    balance: Money.describe('What can be spent; money held for live calls is not in it'),
+    balance: Money.describe('Available balance, without money held for live calls'),
     held: Money,
-    minute_price: Money.describe("The account's own price, or the usual one"),
+    minute_price: Money.describe("Price per minute: the account's own, or the installation's"),
     subscription: z.object({ status: z.enum(['active', 'inactive']), ends_at: z.string().nullable() }),
   })
   .meta({ id: 'Balance' })
 
-/** Zod's, with names of hosts as DNS takes them, and no longer than mail can carry. */
+/** Zod's pattern, with host names as DNS accepts them and no longer than SMTP allows. */
 const EMAIL =
   /^(?!\.)(?!.*\.\.)[A-Za-z0-9_'+.-]{0,63}[A-Za-z0-9_+-]@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}$/
 export const Email = z.email({ pattern: EMAIL }).max(254)
 export const Password = z.string().min(10).max(256)
-/** Of what is compared only: an old password may be of any length. */
+/** A password that is only compared: an old password may be of any length. */
 const GivenPassword = z.string().min(1).max(256)
 
 export const SignUpInput = z.strictObject({
@@ -37,11 +37,11 @@ export const SessionView = z
     account_id: z.uuid(),
     name: z.string(),
     email: z.string().nullable(),
-    expires_at: z.string().describe('When the session ends unless it is used before'),
+    expires_at: z.string().describe('When the session expires unless it is used before then'),
   })
   .meta({ id: 'Session' })
 export const SessionsEnded = z.object({ sessions_ended: z.int() }).meta({ id: 'SessionsEnded' })
 export const ResetRequested = z
-  .object({ sent: z.literal(true).describe('A mail is on its way if there is an account with this e-mail') })
+  .object({ sent: z.literal(true).describe('An e-mail is sent if an account with this address exists') })
   .meta({ id: 'PasswordResetRequested' })
 export const PasswordSet = z.object({ password_set: z.literal(true) }).meta({ id: 'PasswordSet' })

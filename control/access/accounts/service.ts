@@ -13,7 +13,7 @@ import {
 
 const DAY_MS = 24 * 3600 * 1000
 
-/** What sign-up makes at once: account, trial subscription, trial balance, one example project. */
+/** Creates an account with a trial subscription, a trial balance and an example project, in one transaction. */
 export async function createAccount(
   deps: Pick<Deps, 'sql' | 'clock' | 'config'>,
   input: { name: string; email?: string | null; password_hash?: string | null },
@@ -39,7 +39,7 @@ export async function createAccount(
   })
 }
 
-/** Adds money, as a payment would. The owner sees the reference. */
+/** Credits the account as a payment would. The owner sees the reference. */
 export async function topUp(
   deps: Pick<Deps, 'sql' | 'clock'>,
   ownerId: string,
@@ -49,7 +49,7 @@ export async function topUp(
   await deps.sql.begin(tx => fund(tx, ownerId, toUnits(amount), wallDate(deps), reference))
 }
 
-/** Without a plan, the one it has stays. */
+/** Keeps the current plan when `plan` is null. */
 export async function setSubscription(
   deps: Pick<Deps, 'sql'>,
   ownerId: string,
@@ -72,12 +72,12 @@ export function isLive(
   return status === 'active' && (ends_at === null || ends_at.getTime() > deps.clock.wall())
 }
 
-/** Units a minute: the account's own price, or the installation's. */
+/** Price in money units per minute: the account's own price, or the installation's. */
 export async function minutePriceOf(deps: Pick<Deps, 'sql' | 'config'>, ownerId: string): Promise<bigint> {
   return (await selectMinutePrice(deps.sql, ownerId)) ?? toUnits(deps.config.minute_price)
 }
 
-/** Null: what the installation charges. Calls that were placed before keep theirs. */
+/** Null restores the installation's price. Calls that were placed before keep their price. */
 export async function setMinutePrice(deps: Pick<Deps, 'sql'>, ownerId: string, price: string | null): Promise<void> {
   await updateMinutePrice(deps.sql, ownerId, price === null ? null : toUnits(price))
 }

@@ -29,7 +29,7 @@ export async function selectAccount(db: Db, id: string): Promise<AccountRow | un
   return row
 }
 
-/** Deleted accounts have no e-mail, so none is found by one. */
+/** Deleted accounts have no e-mail, so this never finds one. */
 export async function selectAccountByEmail(db: Db, email: string): Promise<AccountRow | undefined> {
   const [row] = await db<AccountRow[]>`
     select id, name, email, password_hash, minute_price, created_at, closed_at, deleted_at from accounts
@@ -37,7 +37,7 @@ export async function selectAccountByEmail(db: Db, email: string): Promise<Accou
   return row
 }
 
-/** Of an account that was made without. */
+/** Sets the log-in of an account that was created without one. */
 export async function updateLogin(db: Db, id: string, email: string, passwordHash: string): Promise<void> {
   await db`update accounts set email = ${email}, password_hash = ${passwordHash} where id = ${id} and deleted_at is null`
 }
@@ -71,7 +71,7 @@ export async function selectSubscription(
   return row
 }
 
-// ---- for the operator, who has no owner ----
+// ---- Operator queries, across all owners ----
 
 export interface ListedAccount {
   id: string
@@ -105,7 +105,7 @@ export async function countLiveCalls(db: Db, ownerId: string): Promise<number> {
   return row!.live
 }
 
-/** Nobody gets in, and no call is made or taken. */
+/** Blocks log-in and calls in both directions. */
 export async function closeAccount(tx: Tx, id: string, now: Date): Promise<void> {
   await tx`delete from api_keys where owner_id = ${id}`
   await tx`delete from sessions where owner_id = ${id}`

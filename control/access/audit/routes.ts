@@ -11,9 +11,9 @@ export function auditRoutes(app: FastifyInstance, deps: Deps): void {
     path: '/audit',
     scope: 'read',
     tag: 'Account',
-    summary: 'Who did what in the account, the latest first',
+    summary: 'List audit log entries, most recent first',
     description:
-      'Every operation that may change something, by REST, MCP, the dashboard and the operator, with log-ins and changes of the password. No bodies. An entry is written before the operation begins, never changed, and kept for a year.',
+      'The log has every operation that can change data, made over REST, MCP, the dashboard or by the operator, and every log-in and password change. It holds no request bodies. An entry is written before the operation runs, gets its outcome once, and is kept for a year.',
     query: AuditFilters,
     answer: AuditPage,
     handle: ({ ownerId, query }) => listAuditEntries(deps, ownerId, query),

@@ -6,40 +6,44 @@ import { isCursor } from './service.ts'
 export const AuditFilters = z.strictObject({
   operation: z
     .string()
-    .regex(/^[a-z_]{1,64}$/, 'must be the id of an operation, as `place_call`')
+    .regex(/^[a-z_]{1,64}$/, 'must be the id of an operation, such as `place_call`')
     .optional()
-    .describe('Only these: the id of an operation, as in this document'),
+    .describe('Return only entries of this operation: an operation id from this document'),
   limit: paging.limit,
   cursor: z
     .string()
-    .refine(isCursor, 'must be the `next_cursor` of the page before')
+    .refine(isCursor, 'must be the `next_cursor` of the previous page')
     .meta({ pattern: '^[0-9a-z]{1,11}_[0-9a-f]{32}$' })
     .optional()
-    .describe('`next_cursor` of the page before'),
+    .describe('`next_cursor` of the previous page'),
 })
 
 export const AuditEntryView = z
   .object({
     id: z.uuid(),
     at: z.string(),
-    actor: z.enum(actors).describe('`person`: by password or by the code of a mail; `operator`: of this installation'),
-    actor_id: z.uuid().nullable().describe('Of the key or the session'),
-    channel: z.enum(channels).describe('`auth`: log-in and the like; `admin`: the operator'),
-    address: z.string().nullable().describe('Of the network that it came from'),
+    actor: z
+      .enum(actors)
+      .describe(
+        '`person`: identified by password or by an e-mailed code; `operator`: the operator of this installation',
+      ),
+    actor_id: z.uuid().nullable().describe('Id of the key or the session'),
+    channel: z.enum(channels).describe('Channel of the request. `auth`: log-in and passwords; `admin`: the operator'),
+    address: z.string().nullable().describe('IP address of the request'),
     operation: z.string(),
-    resource: z.string().nullable().describe('Id or name of what it was done to, unless that is a number of a person'),
+    resource: z.string().nullable().describe("Id or name of the target, unless it is a person's phone number"),
     request_id: z.string().nullable(),
     outcome: z
       .enum(outcomes)
       .nullable()
-      .describe('`replayed`: an earlier answer, by Idempotency-Key; null: under way, or broken off'),
-    code: z.string().nullable().describe('Error code, when it was not done'),
+      .describe('`replayed`: an earlier response was returned by Idempotency-Key; null: in progress or interrupted'),
+    code: z.string().nullable().describe('Error code, if the operation failed or was refused'),
   })
   .meta({ id: 'AuditEntry' })
 
 export const AuditPage = z
   .object({
     items: z.array(AuditEntryView),
-    next_cursor: z.string().nullable().describe('For the next page; null: there is none'),
+    next_cursor: z.string().nullable().describe('Cursor of the next page; null on the last page'),
   })
   .meta({ id: 'AuditPage' })

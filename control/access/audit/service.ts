@@ -1,6 +1,7 @@
 /**
- * Who did what, when and from where. A audit entry is written before it is begun and told once how it went, so that nothing is
- * done that is not in the log, whatever is killed. No bodies, and nothing of the people who are called.
+ * The audit log: who did what, when and from where. An entry is written before the operation begins and gets its
+ * outcome once, so that no operation is missing from the log, even when the process is killed. Entries hold no bodies
+ * and no data of the people who are called.
  */
 
 import type { Db } from '../../platform/db/connect.ts'
@@ -30,20 +31,20 @@ export async function audited<T>(
   const at = wallDate(deps)
   const id = uuidv7(at.getTime())
   await insertBegun(deps.sql, ownerId, { ...entry, id, at, outcome: null, code: null })
-  // Done is done, and stands there as begun: who asked is not told of a failure that is the log's own.
-  const tell = (told: Told) =>
+  // A failure to record the outcome leaves the entry as begun. It must not reach the client, whose operation has run.
+  const report = (told: Told) =>
     updateOutcome(deps.sql, ownerId, id, told).catch(error =>
-      deps.log.error({ error: errorFields(error), operation: entry.operation }, 'an outcome is not in the audit log'),
+      deps.log.error({ error: errorFields(error), operation: entry.operation }, 'audit outcome was not recorded'),
     )
   let result: T
   try {
     result = await work()
   } catch (error) {
     const { status, code } = toProblem(error)
-    await tell({ outcome: status >= 500 ? 'failed' : 'refused', code, resource: null })
+    await report({ outcome: status >= 500 ? 'failed' : 'refused', code, resource: null })
     throw error
   }
-  await tell(toldOf(result))
+  await report(toldOf(result))
   return result
 }
 
@@ -53,19 +54,19 @@ export const createAuditLog = (deps: Ports): AuditLog => ({
 
 const DONE: Told = { outcome: 'done', code: null, resource: null }
 
-/** What is done already, or in the same transaction. */
+/** Records an operation that has completed, or that completes in the same transaction. */
 export async function noteDone(db: Db, deps: Pick<Deps, 'clock'>, ownerId: string, entry: AuditEntry): Promise<void> {
   const at = wallDate(deps)
   await insertAuditEntry(db, ownerId, { ...entry, ...DONE, resource: entry.resource, id: uuidv7(at.getTime()), at })
 }
 
-/** Who enters the account or leaves it. */
+/** Entry for a person who enters the account or leaves it. */
 export const entering = (operation: string, { id, ip }: { id: string; ip: string }): AuditEntry => ({
   ...{ actor: 'person', actor_id: null, channel: 'auth', address: ip },
   ...{ operation, resource: null, request_id: id },
 })
 
-// ---- to read ----
+// ---- Reading ----
 
 const CURSOR = /^([0-9a-z]{1,11})_([0-9a-f]{32})$/
 const TIME_BASE = 36
@@ -74,10 +75,10 @@ const cursorOf = ({ at, id }: AuditRow) => `${at.getTime().toString(TIME_BASE)}_
 
 export const isCursor = (text: string) => CURSOR.test(text)
 
-function placeOf(cursor: string) {
+function positionOf(cursor: string) {
   const [, time = '', hex = ''] = CURSOR.exec(cursor) ?? []
   const id = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
-  // Beyond any time that Postgres has, too, there is nothing.
+  // Postgres rejects times beyond the year 9999; no entry lies there.
   return { at: new Date(Math.min(Number.parseInt(time, TIME_BASE), Date.UTC(9999, 0))), id }
 }
 
@@ -86,8 +87,8 @@ export async function listAuditEntries(
   ownerId: string,
   { limit, cursor, operation }: { limit: number; cursor?: string | undefined; operation?: string | undefined },
 ) {
-  const after = cursor === undefined ? null : placeOf(cursor)
-  // One more tells whether there is another page.
+  const after = cursor === undefined ? null : positionOf(cursor)
+  // One extra row shows whether there is another page.
   const rows = await selectAuditEntries(deps.sql, ownerId, { limit: limit + 1, after, operation })
   const page = rows.slice(0, limit)
   return {
@@ -96,7 +97,7 @@ export async function listAuditEntries(
   }
 }
 
-// ---- its end ----
+// ---- Retention ----
 
 const KEPT_MS = 365 * 24 * 3600 * 1000
 const DELETED_AT_ONCE = 5000

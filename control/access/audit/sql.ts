@@ -19,8 +19,8 @@ export async function insertAuditEntry(db: Db, ownerId: string, row: Omit<AuditR
 }
 
 /**
- * A statement by itself, which is not waited for until it is on the disk: the work that it announces is, and what is
- * written before that is on the disk with it.
+ * Turns off `synchronous_commit` for one statement, which then does not wait for the disk. The work that it announces
+ * does wait, and its flush includes everything written before it.
  */
 const quickly = (db: Db) => db`select set_config('synchronous_commit', 'off', true)`
 
@@ -31,7 +31,7 @@ export async function insertBegun(db: Db, ownerId: string, row: Omit<AuditRow, '
     from quick, jsonb_populate_record(null::audit_log, ${json(db, { ...row, owner_id: ownerId })}) as begun`
 }
 
-/** Once; the database takes no other change. */
+/** Takes effect once; a trigger of the database rejects every other change. */
 export async function updateOutcome(
   db: Db,
   ownerId: string,
@@ -49,7 +49,7 @@ export interface Place {
   id: string
 }
 
-/** The latest first, from behind `after` on. */
+/** Most recent first, starting after `after`. */
 export async function selectAuditEntries(
   db: Db,
   ownerId: string,
@@ -62,12 +62,12 @@ export async function selectAuditEntries(
     order by at desc, id desc limit ${limit}`
 }
 
-/** Until this transaction ends, its age or its account's erasure may take a row away. */
+/** Lets this transaction delete rows: only retention and the erasure of an account may. */
 export async function allowDeletion(tx: Tx): Promise<void> {
   await tx`select set_config('parley.audit_may_go', 'on', true)`
 }
 
-/** Over all owners. How many there were of `limit`. */
+/** Covers all owners. Returns the number of deleted rows, at most `limit`. */
 export async function deleteOldAuditEntries(tx: Tx, before: Date, limit: number): Promise<number> {
   await allowDeletion(tx)
   const rows = await tx`

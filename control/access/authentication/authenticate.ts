@@ -1,4 +1,4 @@
-/** Who asks: a program with its key, or a person at the dashboard with a session. */
+/** Identifies the client: a program by its key, or a person at the dashboard by a session. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Deps } from '../../platform/deps.ts'
 import { type Authenticator, type Caller, type Reach, scopes } from '../../platform/http/caller.ts'
@@ -16,15 +16,17 @@ async function authenticate(deps: Deps, reach: Reach, request: FastifyRequest, r
   const caller = await identify(deps, request, reply)
   if (caller.sessionId !== null) return caller
   if (reach === 'session') {
-    throw new Problem('insufficient_scope', { detail: 'This is done in the dashboard; a key cannot do it.' })
+    throw new Problem('insufficient_scope', {
+      detail: 'This operation needs a dashboard session; API keys cannot use it.',
+    })
   }
   if (!caller.scopes.includes(reach)) {
-    throw new Problem('insufficient_scope', { detail: `This needs the scope ${reach}.` })
+    throw new Problem('insufficient_scope', { detail: `This operation needs the scope ${reach}.` })
   }
   return caller
 }
 
-/** A key that was sent decides, also when there is a session beside it. */
+/** A key in the request takes precedence over a session. */
 export async function identify(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<Caller> {
   const value = presentedKey(request)
   const caller = value === null ? await bySession(deps, request, reply) : await byKey(deps, value)
@@ -68,11 +70,11 @@ function presentedKey(request: FastifyRequest): string | null {
   return /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? null
 }
 
-// ---- the cookie ----
+// ---- Session cookie ----
 
 export const SESSION_COOKIE = 'parley_session'
 
-/** Null when there is none that lives. */
+/** Null when there is no live session. */
 export async function sessionOf(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<SessionRow | null> {
   const token = request.cookies[SESSION_COOKIE]
   const found = token === undefined ? null : await verifySession(deps, token)
@@ -80,7 +82,7 @@ export async function sessionOf(deps: Deps, request: FastifyRequest, reply: Fast
   return found?.session ?? null
 }
 
-/** Lax: a link from elsewhere finds the dashboard logged in; a form from elsewhere does not. */
+/** `Lax`: a link from another site opens the dashboard logged in; a form on another site does not. */
 const cookieOptions = (deps: Deps) =>
   ({ path: '/', httpOnly: true, sameSite: 'lax', secure: deps.config.base_url.startsWith('https:') }) as const
 
@@ -98,9 +100,9 @@ export function clearSessionCookie(deps: Deps, reply: FastifyReply): void {
   reply.clearCookie(SESSION_COOKIE, cookieOptions(deps))
 }
 
-// ---- requests that another site makes a browser send ----
+// ---- Cross-site requests ----
 
-/** Null: nothing tells, as with programs. Pages can set neither header. */
+/** Null when no header tells, as with programs. A page can set neither header. */
 function isFromOwnPage(deps: Deps, request: FastifyRequest): boolean | null {
   const { origin } = request.headers
   const site = request.headers['sec-fetch-site']
@@ -108,13 +110,16 @@ function isFromOwnPage(deps: Deps, request: FastifyRequest): boolean | null {
   return origin === undefined && site === undefined ? null : false
 }
 
-/** Of requests that change something. The browser adds the cookie, so it alone proves no intent. */
+/** Checks requests that change something. The browser adds the cookie by itself, so the cookie proves no intent. */
 export function assertOwnPage(deps: Deps, request: FastifyRequest): void {
   if (request.method === 'GET' || request.method === 'HEAD') return
   if (isFromOwnPage(deps, request) !== true) throw new Problem('cross_site')
 }
 
-/** Without a session there is less to lose, and programs may log in; a foreign page still may not log anybody in. */
+/**
+ * Without a session there is less to lose, and programs may log in. A page of another site still must not log anyone
+ * in.
+ */
 export function refuseOtherPages(deps: Deps, request: FastifyRequest): void {
   if (isFromOwnPage(deps, request) === false) throw new Problem('cross_site')
 }

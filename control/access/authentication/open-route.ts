@@ -1,4 +1,7 @@
-/** Operations below `/auth`: for people who have no key. Like `route`, without owner and idempotency; no MCP tools. */
+/**
+ * Declares operations below `/auth`, for people who have no key. Like `route`, without owner, idempotency and MCP
+ * tools.
+ */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Deps } from '../../platform/deps.ts'
@@ -22,21 +25,21 @@ interface OpenSpec<B extends z.ZodType, R extends z.ZodType, C> {
   /** `operationId`: verb and noun in snake_case. */
   id: string
   method: 'GET' | 'POST'
-  /** Below `/auth`. */
+  /** Path below `/auth`. */
   path: string
   summary: string
   description?: string
   body?: B
   status?: 200 | 201
   answer: R
-  /** Besides those that any of them can answer. */
+  /** Error codes beyond those that every operation can return. */
   errors?: ProblemCode[]
-  /** Who has entered by it, of what it answers: for the audit log. */
+  /** Returns the id of the account that the response lets in, for the audit log. */
   entered?(answer: z.input<R>): string
   handle(context: C): Promise<z.input<R>>
 }
 
-/** For everybody. */
+/** An operation that needs no session. */
 export function openRoute<R extends z.ZodType, B extends z.ZodType = z.ZodUnknown>(
   app: FastifyInstance,
   deps: Deps,
@@ -59,7 +62,7 @@ export function openRoute<R extends z.ZodType, B extends z.ZodType = z.ZodUnknow
   })
 }
 
-/** For who is logged in. */
+/** An operation that needs a session. */
 export function sessionRoute<R extends z.ZodType, B extends z.ZodType = z.ZodUnknown>(
   app: FastifyInstance,
   deps: Deps,
@@ -71,7 +74,7 @@ export function sessionRoute<R extends z.ZodType, B extends z.ZodType = z.ZodUnk
     errors: ['unauthorized'],
     async enter(request, reply) {
       const session = await sessionOf(deps, request, reply)
-      if (!session) throw new Problem('unauthorized', { detail: 'Nobody is logged in here.' })
+      if (!session) throw new Problem('unauthorized', { detail: 'The request has no valid session. Log in first.' })
       assertOwnPage(deps, request)
       request.caller = callerOfSession(session)
       sessions.set(request, session)
@@ -90,7 +93,7 @@ export function sessionRoute<R extends z.ZodType, B extends z.ZodType = z.ZodUnk
 interface Way<B> {
   security: Record<string, string[]>[]
   errors: ProblemCode[]
-  /** Judges before the body is read. */
+  /** Runs before the body is read. */
   enter(request: FastifyRequest, reply: FastifyReply): Promise<void>
   handle(context: OpenContext<B>): Promise<unknown>
 }

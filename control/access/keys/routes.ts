@@ -9,7 +9,7 @@ import { KeyCreated, KeyInput, KeyList, KeyPath } from './schema.ts'
 import { createKey, futureDate, listKeys, revoke } from './service.ts'
 
 const tag = 'Keys'
-const notATool = 'A key must not make, see or revoke keys: whoever stole one could never be locked out.'
+const notATool = 'A key must not create, list or revoke keys: the thief of a key could never be locked out.'
 
 export function keyRoutes(app: FastifyInstance, deps: Deps): void {
   route(app, deps, {
@@ -18,8 +18,8 @@ export function keyRoutes(app: FastifyInstance, deps: Deps): void {
     path: '/keys',
     scope: 'session',
     tag,
-    summary: 'API keys, the revoked ones too',
-    description: 'Values are never shown again; the prefix tells which is which.',
+    summary: 'List API keys, including revoked ones',
+    description: 'The value of a key is shown only once, when it is created. Use the prefix to tell keys apart.',
     notATool,
     query: z.strictObject(paging),
     answer: KeyList,
@@ -31,8 +31,9 @@ export function keyRoutes(app: FastifyInstance, deps: Deps): void {
     path: '/keys',
     scope: 'session',
     tag,
-    summary: 'New API key; its value is shown this once',
-    description: 'Give a program only the scopes it needs: `read`, or `write` for whatever changes, launches or costs.',
+    summary: 'Create an API key',
+    description:
+      'The response contains the value of the key; it is never shown again. Grant only the scopes that the program needs: `read`, or `write` for operations that change, launch or cost anything.',
     notATool,
     body: KeyInput,
     status: 201,
@@ -49,7 +50,7 @@ export function keyRoutes(app: FastifyInstance, deps: Deps): void {
     path: '/keys/:key_id',
     scope: 'session',
     tag,
-    summary: 'Revoke an API key; it is refused everywhere within 5 seconds',
+    summary: 'Revoke an API key; it stops working everywhere within 5 seconds',
     notATool,
     params: KeyPath,
     answer: deleted,

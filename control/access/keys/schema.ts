@@ -11,7 +11,11 @@ export const KeyInput = z.strictObject({
     .min(1)
     .refine(given => new Set(given).size === given.length, { error: 'must not repeat' })
     .meta({ uniqueItems: true }),
-  expires_at: z.iso.datetime({ offset: true }).nullable().optional().describe('Null or left out: it does not expire'),
+  expires_at: z.iso
+    .datetime({ offset: true })
+    .nullable()
+    .optional()
+    .describe('When the key expires. Null or omitted: never'),
 })
 export type KeyInput = z.output<typeof KeyInput>
 
@@ -20,15 +24,18 @@ export const KeyView = z
     id: z.uuid(),
     name: z.string(),
     scopes: z.array(Scope),
-    prefix: z.string().describe('The first characters of the key, to recognise it'),
+    prefix: z.string().describe('First characters of the key, to identify it'),
     created_at: z.string(),
     expires_at: z.string().nullable(),
-    last_used_at: z.string().nullable().describe('To the minute'),
+    last_used_at: z.string().nullable().describe('Accurate to the minute'),
     revoked_at: z.string().nullable(),
   })
   .meta({ id: 'Key' })
 export const KeyCreated = KeyView.extend({
-  value: z.string().optional().describe('The key itself, shown once; a replay by Idempotency-Key comes without it'),
+  value: z
+    .string()
+    .optional()
+    .describe('The key itself. Shown only once: a replay by Idempotency-Key does not include it'),
 }).meta({ id: 'KeyCreated' })
 export const KeyList = listOf(KeyView)
 

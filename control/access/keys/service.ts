@@ -14,7 +14,7 @@ type Ports = Pick<Deps, 'sql' | 'clock'>
 const PREFIX = 'svc_'
 const SHOWN_CHARS = 8
 const KEY = /^svc_[0-9A-Za-z]{43}$/
-/** How stale `last_used_at` may be: a write a minute, not a write a request. */
+/** Milliseconds by which `last_used_at` may lag: one write a minute instead of one a request. */
 const TOUCH_MS = 60_000
 
 export const keyVerdicts = verdictsByPorts<KeyRow>()
@@ -54,7 +54,7 @@ export async function listKeys(deps: Pick<Deps, 'sql'>, ownerId: string, page: P
   return { items: rows.map(presentKey), total, limit: page.limit, offset: page.offset }
 }
 
-/** A key that would be dead from birth is a slip. */
+/** Rejects an expiry in the past, which can only be a mistake. */
 export function futureDate(deps: Pick<Deps, 'clock'>, text: string | null | undefined): Date | null {
   if (text === null || text === undefined) return null
   const date = new Date(text)
@@ -72,12 +72,12 @@ export async function verifyKey(deps: Ports & Pick<Deps, 'log'>, value: string):
   return key
 }
 
-/** The request does not wait for it. */
+/** Runs in the background; the request does not wait. */
 function noteUse(deps: Ports & Pick<Deps, 'log'>, key: KeyRow, now: Date): void {
   const before = new Date(now.getTime() - TOUCH_MS)
   if (key.last_used_at && key.last_used_at > before) return
-  key.last_used_at = now // the other requests of this process see the same row
-  inBackground(deps, 'the use of a key was not noted', touchKey(deps.sql, key, now, before))
+  key.last_used_at = now // other requests of this process share this row
+  inBackground(deps, 'last use of API key was not recorded', touchKey(deps.sql, key, now, before))
 }
 
 /** False when the owner has no such key. */

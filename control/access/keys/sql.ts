@@ -24,7 +24,7 @@ export async function insertKey(
     insert into api_keys ${db(key, 'id', 'owner_id', 'name', 'prefix', 'hash', 'scopes', 'created_at', 'expires_at')}`
 }
 
-/** The one query without an owner: it is what tells the owner. */
+/** Has no owner parameter: this query finds the owner. */
 export async function findLiveKey(db: Db, hash: Buffer): Promise<KeyRow | null> {
   const [row] = await db<KeyRow[]>`select ${columns(db)} from api_keys where hash = ${hash} and revoked_at is null`
   return row ?? null
@@ -36,20 +36,20 @@ export async function selectKeys(db: Db, ownerId: string, page: Page): Promise<K
     order by created_at desc, id desc limit ${page.limit} offset ${page.offset}`
 }
 
-/** An owner has a handful. */
+/** Needs no index: an owner has only a few keys. */
 export async function countKeys(db: Db, ownerId: string): Promise<number> {
   const [row] = await db<{ total: number }[]>`select count(*)::int as total from api_keys where owner_id = ${ownerId}`
   return row!.total
 }
 
-/** Only if nobody else noted it just now: several processes serve one key. */
+/** Skips the write when another process has just made it. */
 export async function touchKey(db: Db, key: Pick<KeyRow, 'owner_id' | 'id'>, now: Date, before: Date): Promise<void> {
   await db`
     update api_keys set last_used_at = ${now}
     where owner_id = ${key.owner_id} and id = ${key.id} and (last_used_at is null or last_used_at <= ${before})`
 }
 
-/** False when the owner has no such key. One that is revoked already keeps its time. */
+/** False when the owner has no such key. A key that is already revoked keeps its time. */
 export async function revokeKey(db: Db, ownerId: string, id: string, now: Date): Promise<boolean> {
   const rows = await db`
     update api_keys set revoked_at = coalesce(revoked_at, ${now})
@@ -57,7 +57,7 @@ export async function revokeKey(db: Db, ownerId: string, id: string, now: Date):
   return rows.length > 0
 }
 
-/** For the operator, who has no owner. */
+/** Operator query, without an owner. */
 export async function selectKeyOwner(db: Db, id: string): Promise<string | null> {
   const [row] = await db<{ owner_id: string }[]>`select owner_id from api_keys where id = ${id}`
   return row?.owner_id ?? null

@@ -1,4 +1,4 @@
-/** A person deletes the account: it is closed at once, and erased when its last call has ended. */
+/** Deletes the account at its owner's request: closes it at once, and erases it when its last call has ended. */
 
 import { type Deps, wallDate } from '../../platform/deps.ts'
 import { Problem } from '../../platform/http/problem.ts'
@@ -14,7 +14,7 @@ export async function leave(deps: Deps, session: SessionRow, password: string, a
   const account = await accountOf(deps, session)
   const guess = await countGuess(deps, account.email ?? account.id, address)
   const match = await matchPassword(password, account.password_hash)
-  if (!match.ok) throw new Problem('invalid_credentials', { detail: 'The password is wrong.' })
+  if (!match.ok) throw new Problem('invalid_credentials', { detail: 'The password is incorrect.' })
   await guess.right()
   await withJobs(deps, async tx => {
     await lockAccount(tx, account.id)

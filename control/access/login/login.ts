@@ -1,4 +1,4 @@
-/** Who a person is: sign-up, log-in, passwords. */
+/** Sign-up, log-in and passwords of people. */
 import { randomBytes } from 'node:crypto'
 import { type Deps, wallDate } from '../../platform/deps.ts'
 import { Problem } from '../../platform/http/problem.ts'
@@ -31,7 +31,7 @@ export async function signUp(deps: Deps, input: SignUpInput): Promise<LoggedIn> 
   return { account, ...(await openSession(deps, account.id)) }
 }
 
-/** `name` is the first part of the e-mail when there is none. */
+/** `name` defaults to the first part of the e-mail. */
 export async function createPerson(
   deps: Pick<Deps, 'sql' | 'clock' | 'config'>,
   { email, name, password_hash }: { email: string; name?: string | undefined; password_hash: string | null },
@@ -56,7 +56,7 @@ export async function logIn(deps: Deps, { email, password }: LogInInput, address
   return { account, ...(await openSession(deps, account.id)) }
 }
 
-/** For an account that was made by a program: a person may log in from now on. */
+/** Lets a person log in to an account that a program created. */
 export async function giveLogin(
   deps: Pick<Deps, 'sql'>,
   ownerId: string,
@@ -65,7 +65,7 @@ export async function giveLogin(
   await updateLogin(deps.sql, ownerId, email, await hashPassword(password))
 }
 
-/** The other sessions end: whoever changes a password may have a reason. */
+/** Ends the other sessions: the password may have been changed because it leaked. */
 export async function changePassword(
   deps: Deps,
   session: SessionRow,
@@ -75,7 +75,7 @@ export async function changePassword(
   const account = await accountOf(deps, session)
   const guess = await countGuess(deps, account.email ?? account.id, address)
   const match = await matchPassword(passwords.current, account.password_hash)
-  if (!match.ok) throw new Problem('invalid_credentials', { detail: 'The current password is wrong.' })
+  if (!match.ok) throw new Problem('invalid_credentials', { detail: 'The current password is incorrect.' })
   await guess.right()
   await setPassword(deps, account.id, passwords.new, session.id)
   return account
@@ -92,20 +92,20 @@ async function setPassword(deps: Deps, ownerId: string, password: string, except
   await deps.sql.begin(async tx => {
     await updatePassword(tx, ownerId, hash)
     await deleteSessions(tx, ownerId, { except: exceptSession })
-    await deleteResets(tx, ownerId) // a mail sent before must not undo this
+    await deleteResets(tx, ownerId) // an e-mail sent before must not undo this change
   })
   forgetSessions(deps, ownerId)
 }
 
-// ---- the way back in ----
+// ---- Password reset ----
 
 const RESET_MS = 3_600_000
 const RESETS_AN_HOUR = 3
 const TOKEN_BYTES = 32
 
-/** The answer never waits for it, and so can't tell whether the address is known. */
+/** The response never waits for the e-mail, so its timing does not reveal whether the address is known. */
 export function requestReset(deps: Deps, email: string): void {
-  inBackground(deps, 'no mail for a new password was sent', sendReset(deps, email))
+  inBackground(deps, 'password reset e-mail was not sent', sendReset(deps, email))
 }
 
 async function sendReset(deps: Deps, email: string): Promise<void> {
@@ -121,7 +121,7 @@ async function sendReset(deps: Deps, email: string): Promise<void> {
     expires_at: new Date(now.getTime() + RESET_MS),
   }
   const counted = await deps.sql.begin(async tx => {
-    await lockAccount(tx, account.id) // or many at once would all be among the first
+    await lockAccount(tx, account.id) // otherwise many concurrent requests would all pass the count
     if ((await countResetsSince(tx, account.id, anHourAgo)) >= RESETS_AN_HOUR) return false
     await insertReset(tx, reset)
     return true
@@ -129,22 +129,22 @@ async function sendReset(deps: Deps, email: string): Promise<void> {
   if (!counted) return
   await deps.mail.send({
     to: account.email,
-    subject: 'New password for Parley',
+    subject: 'Reset your Parley password',
     text: [
-      `Somebody, we hope you, asked for a new password at ${deps.config.base_url}.`,
-      'With this code you can set it within an hour:',
+      `We received a request to reset the password of your account at ${deps.config.base_url}.`,
+      'This code is valid for one hour:',
       '',
       token,
       '',
-      // After the #, so that it stands in no log.
-      `Set it here: ${deps.config.base_url}/dashboard/password#code=${token}`,
-      `Programs send it as \`token\`, with the new \`password\`, to ${deps.config.base_url}/auth/password-reset/confirm.`,
-      'If it was not you, there is nothing to do: the old password stays.',
+      // The code comes after the #, so that no server log contains it.
+      `Set a new password here: ${deps.config.base_url}/dashboard/password#code=${token}`,
+      `Programs send the code as \`token\`, with the new \`password\`, to ${deps.config.base_url}/auth/password-reset/confirm.`,
+      'If you did not request this, ignore this e-mail. Your password stays the same.',
     ].join('\n'),
   })
 }
 
-/** All sessions end: whoever had the old password is out. */
+/** Ends all sessions, so that anyone with the old password is logged out. */
 export async function confirmReset(
   deps: Deps,
   token: string,
@@ -167,4 +167,6 @@ export async function confirmReset(
 }
 
 const spent = () =>
-  new Problem('invalid_credentials', { detail: 'The code is unknown, was used already, or is older than an hour.' })
+  new Problem('invalid_credentials', {
+    detail: 'The code is unknown, already used, or older than one hour. Request a new one.',
+  })

@@ -1,8 +1,8 @@
 /**
- * Guesses of a password, counted in Redis for all processes: by e-mail and by address, each in a sliding window. A try
- * counts before it is judged, so that many at once are no way around. An e-mail without an account counts the same.
- * From one address there are few tries for an e-mail, from all together more: a stranger who guesses wrong on purpose
- * must not be able to lock its owner out from a single place.
+ * Limits password guesses. Redis counts them for all processes, by e-mail and by address, each in a sliding window. An
+ * attempt counts before it is checked, so that concurrent attempts do not evade the limit. An e-mail without an account
+ * counts the same. The limit is low for one e-mail from one address and higher for one e-mail from all addresses: a
+ * stranger who guesses wrong on purpose must not be able to lock out the owner from a single address.
  */
 import type { Deps } from '../../platform/deps.ts'
 import { Problem } from '../../platform/http/problem.ts'
@@ -12,10 +12,13 @@ import { sha256, uuidv7 } from '../../platform/ids.ts'
 const WINDOW_MS = 15 * 60_000
 const PER_EMAIL_FROM_ADDRESS = 5
 const PER_EMAIL = 20
-/** An office behind one address has many people who forget. */
+/** Many people share the address of an office. */
 const PER_ADDRESS = 50
 
-/** KEYS what is counted; ARGV window ms, id, a limit for each. Answers 0, or ms to wait. Refused tries don't count. */
+/**
+ * KEYS: the counters; ARGV: window in ms, id, one limit for each counter. Returns 0, or the ms to wait. Rejected
+ * attempts do not count.
+ */
 const TRY = `
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
@@ -39,18 +42,18 @@ type Ports = Pick<Deps, 'redis' | 'config' | 'clock'>
 
 const keyOf = (deps: Ports, kind: 'email' | 'address' | 'both', who: string) =>
   `${deps.config.redis_prefix}:log-in:${kind}:${sha256(who).toString('base64url')}`
-/** By e-mail and address, by e-mail, by address. */
+/** Keys of the counters for e-mail and address, for e-mail, and for address. */
 function keysOf(deps: Ports, email: string, address: string): [string, string, string] {
   const [who, from] = [email.toLowerCase(), networkOf(address)]
   return [keyOf(deps, 'both', `${from} ${who}`), keyOf(deps, 'email', who), keyOf(deps, 'address', from)]
 }
 
 export interface Guess {
-  /** It was right: the e-mail is free again, and the address has one try less on its account. */
+  /** Reports a correct password: clears the counters of the e-mail and removes this attempt from the address. */
   right(): Promise<void>
 }
 
-/** Throws `rate_limited` when there were too many. */
+/** Throws `rate_limited` after too many attempts. */
 export async function countGuess(deps: Ports, email: string, address: string): Promise<Guess> {
   const keys = keysOf(deps, email, address)
   const limits = [PER_EMAIL_FROM_ADDRESS, PER_EMAIL, PER_ADDRESS]
@@ -59,7 +62,7 @@ export async function countGuess(deps: Ports, email: string, address: string): P
   try {
     waitMs = Number(await deps.redis.eval(TRY, keys.length, ...keys, WINDOW_MS, id, ...limits))
   } catch (cause) {
-    // Without the count, guessing would be free.
+    // Without the counters, guessing would be unlimited.
     throw new Problem('service_unavailable', { cause, retryAfterSeconds: 5 })
   }
   if (waitMs > 0) throw new Problem('rate_limited', { retryAfterSeconds: Math.ceil(waitMs / 1000) })
@@ -70,7 +73,7 @@ export async function countGuess(deps: Ports, email: string, address: string): P
   }
 }
 
-/** Who has set a new password by mail may log in at once. */
+/** Lets a person who has reset the password by e-mail log in at once. */
 export async function forgetGuesses(deps: Ports, email: string, address: string): Promise<void> {
   const [both, ofEmail] = keysOf(deps, email, address)
   await deps.redis.del(both, ofEmail)

@@ -1,4 +1,4 @@
-/** Dashboard sessions: a random token in a cookie, its hash in the database, longer with each use. */
+/** Dashboard sessions: a random token in a cookie and its hash in the database. Each use extends the session. */
 import { randomBytes } from 'node:crypto'
 import { type Deps, wallDate } from '../../platform/deps.ts'
 import { verdictsByPorts } from '../../platform/http/verdicts.ts'
@@ -12,7 +12,7 @@ type Ports = Pick<Deps, 'sql' | 'clock' | 'config'>
 
 const TOKEN_BYTES = 32
 const TOKEN = /^[\w-]{43}$/
-/** How stale the end may be: a write an hour, not a write a request. */
+/** Milliseconds by which the expiry may lag: one write an hour instead of one a request. */
 const TOUCH_MS = 3_600_000
 const DAY_MS = 24 * TOUCH_MS
 
@@ -21,7 +21,7 @@ const endFrom = (deps: Ports, now: Date) => new Date(now.getTime() + deps.config
 
 export interface NewSession {
   session: SessionRow
-  /** For the cookie; only its hash is kept. */
+  /** Value of the cookie; only its hash is stored. */
   token: string
 }
 
@@ -39,7 +39,7 @@ export async function openSession(deps: Ports, ownerId: string): Promise<NewSess
   return { session, token }
 }
 
-/** `extended`: its end has moved, and the cookie's should too. */
+/** `extended`: the expiry has moved, so the cookie must be set again. */
 export async function verifySession(
   deps: Ports & Pick<Deps, 'log'>,
   token: string,
@@ -51,13 +51,13 @@ export async function verifySession(
   if (!session || session.expires_at <= now) return null
   const before = new Date(now.getTime() - TOUCH_MS)
   if (session.last_used_at > before) return { session, extended: false }
-  session.last_used_at = now // the other requests of this process see the same row
+  session.last_used_at = now // other requests of this process share this row
   session.expires_at = endFrom(deps, now)
-  inBackground(deps, 'a session was not extended', touchSession(deps.sql, session, before))
+  inBackground(deps, 'session was not extended', touchSession(deps.sql, session, before))
   return { session, extended: true }
 }
 
-/** Ends all sessions of the owner, all but one, or one; answers how many there were. */
+/** Ends all sessions of the owner, all but one, or only one. Returns how many it ended. */
 export async function endSessions(
   deps: Ports,
   ownerId: string,
@@ -68,7 +68,7 @@ export async function endSessions(
   return ended
 }
 
-/** In this process at once. After the commit, where they were ended in a transaction. */
+/** Takes effect at once in this process. Call it after the commit when sessions were deleted in a transaction. */
 export function forgetSessions(deps: Ports, ownerId: string): void {
   verdicts(deps).forget(session => session.owner_id === ownerId)
 }

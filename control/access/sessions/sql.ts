@@ -13,14 +13,14 @@ export async function insertSession(db: Db, session: SessionRow & { hash: Buffer
     insert into sessions ${db(session, 'id', 'owner_id', 'hash', 'created_at', 'last_used_at', 'expires_at')}`
 }
 
-/** Without an owner: it is what tells the owner. */
+/** Has no owner parameter: this query finds the owner. */
 export async function findSession(db: Db, hash: Buffer): Promise<SessionRow | null> {
   const [row] = await db<SessionRow[]>`
     select id, owner_id, created_at, last_used_at, expires_at from sessions where hash = ${hash}`
   return row ?? null
 }
 
-/** Only if nobody else did it just now. */
+/** Skips the write when another process has just made it. */
 export async function touchSession(db: Db, session: SessionRow, before: Date): Promise<void> {
   await db`
     update sessions set last_used_at = ${session.last_used_at}, expires_at = ${session.expires_at}
@@ -52,14 +52,14 @@ export async function countResetsSince(db: Db, ownerId: string, since: Date): Pr
   return row!.total
 }
 
-/** Without an owner: the token tells. */
+/** Has no owner parameter: the token identifies the owner. */
 export async function findReset(db: Db, hash: Buffer, now: Date): Promise<string | null> {
   const [row] = await db<{ owner_id: string }[]>`
     select owner_id from password_resets where hash = ${hash} and expires_at > ${now}`
   return row?.owner_id ?? null
 }
 
-/** The owner's other tokens go with it. False: somebody was faster with this one. */
+/** Also deletes the owner's other tokens. False when another request has already used this one. */
 export async function spendReset(db: Db, ownerId: string, hash: Buffer): Promise<boolean> {
   const rows = await db`delete from password_resets where owner_id = ${ownerId} and hash = ${hash} returning 1`
   if (rows.length > 0) await deleteResets(db, ownerId)

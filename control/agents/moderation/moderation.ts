@@ -1,6 +1,6 @@
 /**
- * What an agent must not be told to do. Our own rules judge first: their verdict is the same everywhere and needs no
- * network. An operator may put a moderation model behind them; when it is away, the rules alone decide.
+ * Checks what agents are instructed to do. The built-in rules run first: their result is the same everywhere and needs
+ * no network. The operator may add a moderation model. When the model is unreachable, the rules alone decide.
  */
 import { setImmediate } from 'node:timers/promises'
 import { z } from 'zod'
@@ -9,12 +9,12 @@ import { type FieldError, Problem } from '../../platform/http/problem.ts'
 import { errorFields } from '../../platform/log.ts'
 import { readByRules } from './reading.ts'
 
-/** Texts by JSON Pointer, verdicts on those that are rejected. */
+/** Takes texts by JSON Pointer and returns an error for each rejected one. */
 export interface Moderator {
   check(texts: Readonly<Record<string, string>>, signal: AbortSignal): Promise<FieldError[]>
 }
 
-/** So many characters, read by one rule, take some 50 ms when they are made to be slow; then others have their turn. */
+/** Characters that one rule reads in about 50 ms in the worst case; then other work may run. */
 const AT_A_TIME = 60_000
 
 export const rulesModerator: Moderator = {
@@ -61,9 +61,9 @@ export function modelModerator(
         maxRedirects: 0,
         signal,
       })
-      if (response.status !== 200) throw new Error(`the moderation model answered ${response.status}`)
+      if (response.status !== 200) throw new Error(`moderation model returned status ${response.status}`)
       const { results } = ModelAnswer.parse(JSON.parse(response.body.toString('utf8')))
-      if (results.length !== pointers.length) throw new Error('the moderation model did not judge every text')
+      if (results.length !== pointers.length) throw new Error('moderation model did not return a result for every text')
       return results.flatMap(({ flagged, categories = {} }, index) => {
         if (!flagged) return []
         const named = Object.keys(categories).filter(name => categories[name] === true)
@@ -85,7 +85,7 @@ export async function passModeration(
   if (errors.length > 0) throw new Problem('moderation_rejected', { errors })
 }
 
-/** What is wrong with them: the model is asked of those that the rules let through. */
+/** Returns the errors of the rejected texts. The model checks only the texts that pass the rules. */
 export async function rejectedTexts(
   deps: Ports,
   texts: Readonly<Record<string, string | null | undefined>>,
@@ -97,7 +97,7 @@ export async function rejectedTexts(
   if (Object.keys(given).length === 0 || deps.config.moderation === null) return broken
   const model = modelModerator(deps, deps.config.moderation)
   const flagged = await model.check(given, signal).catch(error => {
-    deps.log.warn({ error: errorFields(error) }, 'moderation model is away, the rules alone decided')
+    deps.log.warn({ error: errorFields(error) }, 'moderation model is unreachable; only the rules were applied')
     return []
   })
   return [...broken, ...flagged]

@@ -1,10 +1,13 @@
 /**
- * Reads a text by the rules. Words that are under a negation (`never ask for the PIN`) or of somebody else (`fraudsters
- * ask for the PIN`) are no instruction.
+ * Applies the rules to a text. Words under a negation (`never ask for the PIN`) or about somebody else (`fraudsters ask
+ * for the PIN`) are not an instruction.
  */
 import { anyOf, type Rule, rules, word } from './rules.ts'
 
-/** Between a negation and its verb: `do not under any circumstances ask`. But `do not forget to ask` is an order. */
+/**
+ * Words between a negation and its verb: `do not under any circumstances ask`. But `do not forget to ask` is an
+ * instruction.
+ */
 const BETWEEN = anyOf(
   ...[
     'ever',
@@ -58,10 +61,10 @@ const OTHERS = new RegExp(
   )}(?!\\p{L})){0,3}\\s*$`,
   'iu',
 )
-/** `never ask for or collect …`: the negation holds for both. */
+/** `never ask for or collect …`: the negation applies to both verbs. */
 const ALTERNATIVE = /(?<!\p{L})(?:or|nor|или|либо)\s*$/iu
 
-/** An item of a list, and the line above a list of what must not be done. */
+/** Matches an item of a list. The line above the list may forbid what the items name. */
 const ITEM = /^\s*(?:[-*•–—]|\d+[.)])\s/
 const FORBIDDING = new RegExp(
   `${word('not', 'never', "don'ts?", 'forbidden', 'prohibited', 'не', 'нельзя', 'никогда', 'запрещено', 'запрещается')}|n't`,
@@ -72,7 +75,7 @@ const ORDERING_ALL_THE_SAME = /forget|fail|hesitate|skip|забуд|забыва
 const forbids = (header: string) =>
   header.trimEnd().endsWith(':') && FORBIDDING.test(header) && !ORDERING_ALL_THE_SAME.test(header)
 
-/** By the index at which an item of a list begins: whether the list is of what must not be done. In one pass. */
+/** Maps the index of each list item to whether its list names forbidden things. One pass. */
 function readItems(text: string): Map<number, boolean> {
   const items = new Map<number, boolean>()
   let forbidden = false
@@ -118,13 +121,16 @@ function breaks({ pattern, unless }: Rule, reading: Reading): boolean {
       NEGATION.test(sentence) || OTHERS.test(sentence) || (excusedBefore && ALTERNATIVE.test(sentence))
     if (!excused && !isForbiddenItem(reading, match.index)) return true
     excusedBefore = excused
-    // A second verb may stand within the match: `never ask for the name, but get the PIN`.
+    // The match may contain a second verb: `never ask for the name, but get the PIN`.
     pattern.lastIndex = match.index + 1
   }
   return false
 }
 
-/** Yields after each rule, so that who reads a long text can let others go on; returns the first rule it breaks. */
+/**
+ * Yields after each rule, so that reading a long text does not block other work. Returns the first rule that the text
+ * breaks.
+ */
 export function* readByRules(text: string): Generator<undefined, Rule | undefined> {
   const words = plain(text)
   const reading = { text: words, items: readItems(words) }

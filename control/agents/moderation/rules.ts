@@ -1,7 +1,7 @@
 /**
- * What agents must not be told to do, in Russian and English. What breaks a rule is an instruction: a verb in a form that
- * orders, near to what it is about. Written for text as `moderation-reading.ts` makes it: one kind of apostrophe, no `ё`.
- * `\b` knows only ASCII letters, so word boundaries are spelled out.
+ * Rules about what agents must not be instructed to do, in Russian and English. A rule matches an instruction: a verb
+ * in the imperative, near to its object. The rules expect text from `moderation/reading.ts`: one kind of apostrophe,
+ * and no `ё`. `\b` knows only ASCII letters, so word boundaries are written out.
  */
 
 export interface Rule {
@@ -14,14 +14,14 @@ export interface Rule {
 
 export const anyOf = (...parts: string[]) => `(?:${parts.join('|')})`
 export const word = (...parts: string[]) => `(?<!\\p{L})${anyOf(...parts)}(?!\\p{L})`
-/** Of Russian words mostly the ending varies. */
+/** Matches word stems: Russian words vary mostly in their endings. */
 const stem = (...parts: string[]) => `(?<!\\p{L})${anyOf(...parts)}`
 
 const NEGATED = word('not', 'never', 'не', 'никому', 'никогда')
-/** Within one sentence, about a line, and not turned round on the way (`ask them not to tell the code`). */
+/** Within one sentence, about a line of text, and not negated on the way (`ask them not to tell the code`). */
 const GAP = `(?:(?!${NEGATED}|n't)[^.!?;\\n]){0,60}?`
 
-/** Places and things that only have such a name: a police museum, a toy gun. */
+/** Places and things that share only the name: a police museum, a toy gun. */
 const NAMESAKE = stem(
   ...['museum', 'exhibition', 'theat', 'history', 'academ', 'school', 'toy', 'game', 'film', 'movie', 'book', 'ticket'],
   ...[
@@ -60,7 +60,7 @@ const PEOPLE = `${anyOf('the', 'any', 'all', 'our', 'their', 'old', 'elderly', '
   ...['pensioners?', 'victims?', 'buyers?', 'patients?', 'subscribers?', 'relatives', 'family', 'elderly', 'voters?'],
 )}`
 
-// ---- credentials ----
+// ---- Credentials ----
 
 const ASK = word(
   ...['ask', 'asking', 'get', 'getting', 'obtain', 'obtaining', 'collect', 'collecting', 'request', 'requesting'],
@@ -73,7 +73,7 @@ const SPROSI = word(
   ...['(?:по)?требуй(?:те)?', 'вымани(?:те|ть)?', 'выманива(?:й|йте|ть)', 'выведа(?:й|йте|ть)', 'уточн(?:и|ите|ить)'],
   ...['собер(?:и|ите)', 'пусть (?:\\p{L}+ ){0,2}(?:назовет|продиктует|скажет|сообщит)'],
 )
-/** The PIN of a parcel locker is not that of a card. */
+/** The PIN of a parcel locker is not the PIN of a card. */
 const OTHER_PIN =
   '(?! (?:of|for|from|to) (?:the |your |their |his |her )?(?:parcel|locker|door|gate|order|meeting|room))'
 const SECRETS = word(
@@ -92,7 +92,7 @@ const SEKRETY = stem(
   'парол\\p{L}* (?:от|к|для) (?:\\p{L}+ )?(?:банк|интернет|сбер|госуслуг|личн|почт|аккаунт)',
 )
 
-// ---- impersonation ----
+// ---- Impersonation ----
 
 const SAY_YOU_ARE = word(
   ...['pretend', 'pretending', 'impersonate', 'impersonating', 'pos(?:e|ing) as', 'claim(?:ing)? to be'],
@@ -139,7 +139,7 @@ const VLAST = stem(
   ...['(?:сотрудник|работник|оператор)\\p{L}* госуслуг'],
 )
 
-// ---- what is offered ----
+// ---- Offers ----
 
 const OFFER = word(
   ...[
@@ -220,9 +220,9 @@ const ZAPRET = stem(
   ...['(?:поддельн|фальшив)\\p{L}+ (?:паспорт|диплом|документ|справк|прав)', '(?:краден|ворован)\\p{L}+'],
 )
 
-// ---- the list ----
+// ---- List of rules ----
 
-/** Who tells of a fraud is no fraud. */
+/** A warning about fraud is not fraud. */
 const NOT_A_WARNING = "(?![^.!?\\n]{0,80}(?:scam|fraud|n't exist|not exist|мошен|обман|развод|не существ))"
 
 const groups: { code: string; message: string; patterns: string[]; unless?: RegExp }[] = [
@@ -233,7 +233,7 @@ const groups: { code: string; message: string; patterns: string[]; unless?: RegE
   },
   {
     code: 'impersonation',
-    message: 'Agents must not pretend to be the police, a court, a public office or a bank’s security',
+    message: 'Agents must not impersonate the police, a court, a public authority or the security department of a bank',
     patterns: [
       `${SAY_YOU_ARE}${OWN_GAP}${AUTHORITY}${NOT_NAMESAKE}`,
       `${YOU_ARE}${OFFICER}${NOT_NAMESAKE}`,
@@ -243,7 +243,7 @@ const groups: { code: string; message: string; patterns: string[]; unless?: RegE
   },
   {
     code: 'fraud',
-    message: 'Agents must not cheat people out of money or data',
+    message: 'Agents must not defraud people of money or data',
     patterns: [
       `${word('trick', 'deceive', 'defraud', 'swindle', 'scam', 'con', 'cheat', 'dupe', 'mislead')} ${PEOPLE}`,
       `${word('transfer', 'transferring', 'move', 'moving', 'send', 'wire')}${GAP}${word('(?:safe|secure|protected|reserve) account')}${NOT_A_WARNING}`,
@@ -258,7 +258,7 @@ const groups: { code: string; message: string; patterns: string[]; unless?: RegE
   },
   {
     code: 'threats',
-    message: 'Agents must not threaten or blackmail',
+    message: 'Agents must not threaten or blackmail people',
     patterns: [
       `${word('threaten', 'intimidate', 'blackmail', 'terrori[sz]e', 'scare', 'frighten', 'bully')} (?:that|with|by|${PEOPLE})`,
       `${word('tell', 'say', 'warn')}${GAP}${word('will', "'ll", 'going to', 'would')} ${word('kill', 'hurt', 'beat', 'harm', 'burn', 'rape')}`,
@@ -269,7 +269,7 @@ const groups: { code: string; message: string; patterns: string[]; unless?: RegE
   },
   {
     code: 'adult_services',
-    message: 'Sexual services must not be offered',
+    message: 'Agents must not offer sexual services',
     patterns: [
       `${OFFER}${GAP}${SEXUAL}`,
       `${YOU_ARE}${word('escort', 'prostitute', 'phone[- ]sex operator', 'sex worker')}`,
@@ -280,18 +280,18 @@ const groups: { code: string; message: string; patterns: string[]; unless?: RegE
   },
   {
     code: 'illicit_goods',
-    message: 'Drugs, weapons, forged papers and stolen goods must not be sold',
+    message: 'Agents must not sell drugs, weapons, forged documents or stolen goods',
     patterns: [`${OFFER}${OWN_GAP}${ILLICIT}${NOT_NAMESAKE}`, `${PREDLOZHI}${OWN_GAP}${ZAPRET}\\p{L}*${NOT_NAMESAKE}`],
   },
   {
     code: 'illicit_goods',
-    message: 'Drugs, weapons, forged papers and stolen goods must not be sold',
+    message: 'Agents must not sell drugs, weapons, forged documents or stolen goods',
     patterns: [`${word('sell', 'selling', 'deal', 'dealing', 'push', 'pushing')} (?:in )?drugs(?!\\p{L})`],
     unless: /pharmac|drug ?store|chemist|prescription/i,
   },
   {
     code: 'election_manipulation',
-    message: 'Agents must not keep people from voting, buy votes or misinform about elections',
+    message: 'Agents must not keep people from voting, buy votes or spread false information about elections',
     patterns: [
       `${word('discourag(?:e|ing)', 'dissuad(?:e|ing)', 'stop', 'prevent', 'keep', 'deter')}${GAP}${word('voting', 'going to the polls')}`,
       `${word('persuade', 'convince', 'tell', 'urge', 'get', 'ask')}${GAP}${word('not to (?:vote|go to the polls)')}`,

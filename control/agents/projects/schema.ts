@@ -10,7 +10,7 @@ const SECONDS_MAX_CALL = 7200
 const TEXT_MAX = 32_000
 
 const JsonObject = z.record(z.string(), z.unknown())
-/** Schemas of objects only: a tool takes named arguments, an extraction gives named fields. */
+/** Only schemas of objects: a tool takes named arguments, and an extraction returns named fields. */
 const ObjectSchema = JsonObject.refine(schema => schema['type'] === 'object', {
   error: 'must be a JSON Schema with "type": "object"',
 })
@@ -46,7 +46,7 @@ export const Tool = z
       .nullable()
       .default(null)
       .describe(
-        'One phrase, or stages by how long the tool has been silent; null: the platform’s own phrase; an empty list: none',
+        'What the agent says while the tool runs: one phrase, or stages by the time the tool has taken. Null: a built-in phrase; an empty list: nothing',
       ),
     headers: z
       .record(
@@ -57,7 +57,7 @@ export const Tool = z
           .regex(/^[^\r\n]*$/),
       )
       .default({})
-      .describe('`{{secret:NAME}}` in a value is filled from your secrets when the call is made'),
+      .describe('`{{secret:NAME}}` in a value is filled from your secrets when the call is placed'),
     timeout_ms: z.int().min(1000).max(30_000).default(10_000),
   })
   .meta({ id: 'Tool' })
@@ -67,14 +67,14 @@ const modelName = z.string().min(1).max(200)
 const apiKeySecret = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/)
-  .describe('Name of a secret that holds the API key; without such a secret the provider is passed over')
+  .describe('Name of the secret that holds the API key. Without this secret, the provider is skipped')
 
 const textLlms = [
   z.strictObject({
     provider: z.literal('openai_compatible'),
     base_url: z.url({ protocol: /^https?$/ }),
     model: modelName,
-    api_key_secret: z.string().max(64).nullable().default(null).describe('Name of a secret that holds the API key'),
+    api_key_secret: z.string().max(64).nullable().default(null).describe('Name of the secret that holds the API key'),
   }),
   z.strictObject({ provider: z.literal('anthropic'), model: modelName, api_key_secret: apiKeySecret }),
   z.strictObject({ provider: z.literal('google'), model: modelName, api_key_secret: apiKeySecret }),
@@ -92,10 +92,10 @@ export const LlmSettings = z.discriminatedUnion('provider', [
       voice: z.string().min(1).max(200).nullable().default(null),
       api_key_secret: apiKeySecret,
     })
-    .describe('Hears and speaks itself'),
+    .describe('A speech-to-speech model: no separate STT and TTS'),
 ])
 
-const vendorModel = { model: modelName.nullable().default(null).describe('Null: a good one of this provider') }
+const vendorModel = { model: modelName.nullable().default(null).describe("Null: the provider's default") }
 export const SpeechToText = z.discriminatedUnion('provider', [
   z.strictObject({ provider: z.literal('deepgram'), ...vendorModel, api_key_secret: apiKeySecret }),
   z.strictObject({ provider: z.literal('yandex_speechkit'), api_key_secret: apiKeySecret }),
@@ -103,7 +103,11 @@ export const SpeechToText = z.discriminatedUnion('provider', [
 export type SpeechToText = z.output<typeof SpeechToText>
 
 const vendorVoice = {
-  voice: z.string().min(1).max(200).describe("As this provider calls it; the project's `voice` is the offline one's"),
+  voice: z
+    .string()
+    .min(1)
+    .max(200)
+    .describe("The provider's name of the voice. The project's `voice` applies to the built-in TTS only"),
 }
 export const TextToSpeech = z.discriminatedUnion('provider', [
   z.strictObject({ provider: z.literal('elevenlabs'), ...vendorVoice, ...vendorModel, api_key_secret: apiKeySecret }),
@@ -118,12 +122,12 @@ const MOST_PROVIDERS = 3
 export const Voicemail = z.discriminatedUnion('action', [
   z
     .strictObject({ action: z.literal('ignore') })
-    .describe('Speaks first, whoever answers: machines are not told apart'),
+    .describe('Skip voicemail detection: the agent speaks first, whoever answers'),
   z.strictObject({ action: z.literal('hangup') }),
   z.strictObject({ action: z.literal('leave_message'), text: z.string().min(1).max(2000) }),
 ])
 
-/** Without headers (`?`), which would become headers of our request. */
+/** Allows no headers (`?`), which would become headers of our request. */
 const SipAddress = z
   .string()
   .max(255)
@@ -135,13 +139,13 @@ const SipAddress = z
 
 export const Transfer = z
   .strictObject({
-    name: z.string().max(100).regex(/\S/, 'must not be blank').describe('As the agent calls it'),
+    name: z.string().max(100).regex(/\S/, 'must not be blank').describe('Name that the agent uses'),
     to: z
       .union([z.literal(BROWSER), Phone, SipAddress])
       .describe(
-        'A number or a SIP address, reached over the trunk of the call; or `browser`: the agent asks for somebody (`transfer.waiting`), who takes over by `monitor_call`',
+        "A phone number or SIP address, called over the call's trunk; or `browser`: the `transfer.waiting` event asks for an operator, who takes over with `monitor_call`",
       ),
-    description: z.string().max(2000).default('').describe('When to transfer there'),
+    description: z.string().max(2000).default('').describe('When the agent should transfer here'),
     announce: z
       .string()
       .max(1000)
@@ -149,7 +153,7 @@ export const Transfer = z
       .nullable()
       .default(null)
       .describe(
-        'Said to who answers, before they are connected: `{{var}}` is filled from the vars of the call, and `{{about}}` by the agent with who is calling and why; null: they are connected at once',
+        'Spoken to the person who answers, before the parties are connected. `{{var}}` is filled from the vars of the call, and `{{about}}` by the agent with who is calling and why. Null: connect at once',
       ),
   })
   .meta({ id: 'Transfer' })
@@ -158,23 +162,23 @@ const text = z.string().max(TEXT_MAX)
 const settings = {
   prompt: text.describe('`{{var}}` is filled from the vars of a call'),
   greeting: text.nullable(),
-  disclosure: text.nullable().describe('Says that it is an AI; spoken first when set'),
+  disclosure: text.nullable().describe('Tells the caller that the agent is an AI. Spoken first when set'),
   voice: z.string().max(200).nullable(),
   llm: LlmSettings,
   llm_fallback: z
     .array(TextLlm)
     .max(MOST_PROVIDERS)
-    .describe('Text models that are asked in this order when `llm` fails; the scripted one comes last by itself'),
+    .describe('Fallback order of text models when `llm` fails. The scripted model is always added as the last one'),
   speech_to_text: z
     .array(SpeechToText)
     .max(MOST_PROVIDERS)
-    .describe('Asked in this order, within the turn, when one fails; the offline recogniser comes last by itself'),
+    .describe('Fallback order within a turn. The built-in STT is always added as the last one'),
   text_to_speech: z
     .array(TextToSpeech)
     .max(MOST_PROVIDERS)
-    .describe('Asked in this order, within the turn, when one fails; the offline voice comes last by itself'),
-  goal: text.nullable().describe('What counts as reached'),
-  extraction: ObjectSchema.nullable().describe('JSON Schema of what to extract'),
+    .describe('Fallback order within a turn. The built-in TTS is always added as the last one'),
+  goal: text.nullable().describe('When the call counts as successful'),
+  extraction: ObjectSchema.nullable().describe('JSON Schema of the data to extract from each call'),
   tools: z
     .array(Tool)
     .max(32)
@@ -183,15 +187,17 @@ const settings = {
     .array(Transfer)
     .max(10)
     .refine(all => new Set(all.map(one => one.name)).size === all.length, { error: 'names must differ' })
-    .describe('To whom the agent may give a call'),
+    .describe('Destinations that the agent may transfer a call to'),
   max_call_seconds: z.int().min(10).max(SECONDS_MAX_CALL),
   ring_timeout_seconds: z.int().min(5).max(180),
   voicemail: Voicemail,
-  recording: z.boolean().describe('Keeps the sound of each call: `GET /calls/{call_id}/recording`'),
-  recording_notice: text.nullable().describe('Said before anything else when calls are recorded'),
-  remember: z.boolean().describe('Whether the agent is told of earlier calls with the same person'),
+  recording: z.boolean().describe('Record each call. Get the audio from `GET /calls/{call_id}/recording`'),
+  recording_notice: text.nullable().describe('Spoken before anything else when calls are recorded'),
+  remember: z.boolean().describe('Give the agent a summary of earlier calls with the same person'),
   timezone: Timezone,
-  caller_id: Phone.nullable().describe('A bound number; null: one of them, always the same for a contact'),
+  caller_id: Phone.nullable().describe(
+    'Number shown to the callee; must be bound to the project. Null: one of the bound numbers, always the same for a contact',
+  ),
 }
 export const ProjectSettings = z.object(settings)
 export type ProjectSettings = z.output<typeof ProjectSettings>
@@ -226,7 +232,9 @@ const naming = {
   language: Language,
 }
 
-/** Names are taken over time: a project that had such a tool before keeps it, and at the next change gives it another name. */
+/**
+ * Reserved names grow over time. A project that had such a tool before keeps it, and must rename it at the next change.
+ */
 const toolsToSave = settings.tools.superRefine((tools, context) => {
   for (const [i, { name }] of tools.entries()) {
     if (!isOwnTool(name)) continue
@@ -238,7 +246,7 @@ const toolsToSave = settings.tools.superRefine((tools, context) => {
 export const ProjectPatch = z.strictObject({ ...naming, ...settings, tools: toolsToSave }).partial()
 export type ProjectPatch = z.output<typeof ProjectPatch>
 export const ProjectCreate = ProjectPatch.required({ name: true, language: true })
-/** Services take what the API takes; what has a default may be left out. */
+/** Services take the same input as the API; fields with a default may be omitted. */
 export type ProjectInput = z.input<typeof ProjectCreate>
 
 export const ProjectSummary = z
@@ -262,7 +270,9 @@ export const ProjectDeleted = deleted
 
 export const ToolPath = z.object({ project_id: z.uuid(), name: z.string() })
 export const ToolTrial = z.strictObject({
-  arguments: JsonObject.default({}).describe("What the model would give, judged by the tool's `parameters`"),
+  arguments: JsonObject.default({}).describe(
+    "Arguments as the model would give them, validated against the tool's `parameters`",
+  ),
 })
 export const ToolTrialView = z
   .object({
@@ -274,11 +284,11 @@ export const ToolTrialView = z
         body: z.string().nullable(),
       })
       .nullable()
-      .describe('Null when the arguments do not fit, and nothing was sent'),
+      .describe('Null when the arguments fail validation and nothing is sent'),
     verdict: ToolCall.shape.verdict,
     http_status: z.int().nullable(),
     ms: z.int(),
-    result: z.string().describe('What the agent would be told'),
+    result: z.string().describe('What the agent would get'),
   })
   .meta({ id: 'ToolTrial' })
 

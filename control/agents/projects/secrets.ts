@@ -1,4 +1,4 @@
-/** Write-only secrets of an owner: names are listed, values are opened only while a plan is made. */
+/** Write-only secrets of an owner. Names can be listed; values are decrypted only while a call is prepared. */
 
 import type { Db } from '../../platform/db/connect.ts'
 import { type Deps, wallDate } from '../../platform/deps.ts'
@@ -31,7 +31,7 @@ export async function removeSecret(deps: Pick<Deps, 'sql'>, ownerId: string, nam
   if (!(await deleteSecret(deps.sql, ownerId, name))) throw notFound()
 }
 
-/** Those of these names that there are. */
+/** Returns the secrets that exist among `names`. */
 export async function openSecrets(
   deps: Pick<Deps, 'sealer'>,
   db: Db,

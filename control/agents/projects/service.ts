@@ -9,7 +9,7 @@ import { defaultSettings, ProjectCreate, type ProjectInput, type ProjectPatch, P
 import { countProjects, insertProject, markDeleted, type ProjectRow, selectProject, updateProject } from './sql.ts'
 import { checkTransfers } from './transfers.ts'
 
-/** The list is not paged: it goes out whole. */
+/** Upper limit of projects an account may have: the list is not paged. */
 const MOST_PROJECTS = 500
 
 type Save = (db: Db, answer: unknown) => Promise<void>
@@ -19,14 +19,14 @@ export function presentProject(row: ProjectRow) {
     id: row.id,
     name: row.name,
     language: row.language,
-    // Projects saved before a setting existed have its default.
+    // Projects saved before a setting existed get its default.
     ...ProjectSettings.parse({ ...defaultSettings, ...row.settings }),
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
   }
 }
 
-/** All that an agent is told or says by itself. */
+/** Collects all texts that instruct an agent or that it speaks. */
 function textsOf(settings: Partial<ProjectSettings>) {
   const { prompt, greeting, disclosure, recording_notice, goal, voicemail, tools = [], transfers = [] } = settings
   const texts: Record<string, string | null | undefined> = {
@@ -52,7 +52,7 @@ function textsOf(settings: Partial<ProjectSettings>) {
 const given = (settings: ProjectPatch): Partial<ProjectSettings> =>
   Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
 
-/** Its texts are our own, or have been read. */
+/** The caller has already moderated the texts, or they are our own. */
 export async function createProjectIn(
   deps: Pick<Deps, 'clock'>,
   tx: Tx,
@@ -95,10 +95,10 @@ export async function getProject(deps: Pick<Deps, 'sql'>, ownerId: string, id: s
 export async function patchProject(deps: Ports, ownerId: string, id: string, patch: ProjectPatch): Promise<ProjectRow> {
   try {
     if (patch.transfers) checkTransfers(patch.transfers, await barringOf(deps, deps.sql, ownerId))
-    // What is left out was read when it came.
+    // Fields that are not in the patch were moderated when they were saved.
     await passModeration(deps, textsOf(patch as Partial<ProjectSettings>))
   } catch (error) {
-    await getProject(deps, ownerId, id) // first of all it has to be there
+    await getProject(deps, ownerId, id) // a missing project takes precedence over other errors
     throw error
   }
   const { name, language, ...rest } = patch

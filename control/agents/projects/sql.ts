@@ -44,13 +44,13 @@ export async function selectProject(
   return row
 }
 
-/** Also a deleted one: a call that was accepted before is still made. */
+/** Includes deleted projects: a call that was accepted before the deletion is still placed. */
 export async function selectProjectEver(db: Db, ownerId: string, id: string): Promise<ProjectRow | undefined> {
   const [row] = await db<ProjectRow[]>`select * from projects where owner_id = ${ownerId} and id = ${id}`
   return row
 }
 
-/** What is undefined stays; each of the `settings` takes the place of the one before. */
+/** Undefined fields stay; each given setting replaces its old value. */
 export async function updateProject(
   db: Db,
   ownerId: string,

@@ -1,4 +1,4 @@
-/** To whom an agent may give a call: only these, and none that we would not dial ourselves. */
+/** Checks transfer destinations. An agent may transfer only to listed ones, and to none that we would not dial. */
 import { BROWSER } from '../../../media/contract/plan.ts'
 import { invalidField } from '../../platform/http/problem.ts'
 import { type BlockedReason, blockedReason, type DialingLimits, EMERGENCY_EVERYWHERE } from '../../platform/phone.ts'
@@ -6,17 +6,20 @@ import type { ProjectSettings } from './schema.ts'
 
 type Transfer = ProjectSettings['transfers'][number]
 
-/** With the plus, an international prefix, or nothing. */
+/** A number with a plus, an international prefix or neither. */
 const NUMBER = /^(?:\+|00|011)?([1-9]\d{6,14})$/
 
-/** What a SIP address dials at the carrier, without the separators and escapes that a switch takes away (RFC 3261 §19.1.6). */
+/**
+ * Returns the number that the carrier dials for a SIP address, without separators and escapes, which a switch removes
+ * (RFC 3261 §19.1.6).
+ */
 function dialledBy(address: string): string {
   const user = /^sips?:([^@;]*)/i.exec(address)?.[1] ?? ''
   const bare = user.replace(/%([2-7][0-9A-F])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
   return bare.replace(/[-.()\s]/g, '')
 }
 
-/** Why nobody is given to that number; null when they may be. */
+/** Returns why transfers to the address are blocked, or null when they are allowed. */
 export function transferBlocked(to: string, rules: DialingLimits): BlockedReason | null {
   if (to.startsWith('+')) return blockedReason(to, rules)
   const dialled = dialledBy(to)
@@ -28,12 +31,12 @@ export function transferBlocked(to: string, rules: DialingLimits): BlockedReason
 export function checkTransfers(transfers: readonly Transfer[], rules: DialingLimits): void {
   for (const [i, { to, announce }] of transfers.entries()) {
     const code = transferBlocked(to, rules)
-    if (code !== null) throw invalidField(`/transfers/${i}/to`, code, 'nobody is transferred to such numbers')
+    if (code !== null) throw invalidField(`/transfers/${i}/to`, code, 'transfers to this destination are blocked')
     if (to !== BROWSER || announce === null) continue
     throw invalidField(
       `/transfers/${i}/announce`,
       'no_announcement',
-      'who takes over in a browser hears the call itself',
+      'must be null for `browser`: an operator who takes over in a browser hears the call itself',
     )
   }
 }

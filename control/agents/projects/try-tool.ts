@@ -1,4 +1,7 @@
-/** Runs a project's tool as the agent would in a call, through the same guard, and tells what the agent would see. */
+/**
+ * Runs a tool of a project as the agent would in a call, under the same restrictions, and returns what the agent would
+ * get.
+ */
 import { buildRequest, runTool } from '../../../media/tools/http-tool.ts'
 import type { Deps } from '../../platform/deps.ts'
 import { notFound } from '../../platform/http/problem.ts'
@@ -6,7 +9,7 @@ import { openSecrets } from './secrets.ts'
 import { getProject, presentProject } from './service.ts'
 import { fillSecrets, secretNames, toolPlan } from './tool-plan.ts'
 
-/** The tool's own time-out comes first; this one is for what hangs in spite of it. */
+/** Milliseconds beyond the tool's own time-out, for a request that hangs in spite of it. */
 const SPARE_MS = 2000
 
 export async function tryTool(

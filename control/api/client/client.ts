@@ -1,6 +1,6 @@
 /**
- * A typed client of the Parley API. This folder stands alone: copy it, with `openapi-fetch` installed, into a program of
- * your own. `api.ts` is generated from the OpenAPI document.
+ * A typed client of the Parley API. This folder is self-contained: copy it into your own program and install
+ * `openapi-fetch`. `api.ts` is generated from the OpenAPI document.
  */
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
 import createClient, { type Client } from 'openapi-fetch'
@@ -11,24 +11,24 @@ export type Call = components['schemas']['Call']
 export type Parley = Client<paths>
 
 type EventName = 'on_call_completed' | 'on_call_failed' | 'on_lead_created' | 'on_test'
-/** What a webhook delivers; `event` tells which it is. */
+/** The body of a webhook; `event` gives its type. */
 export type WebhookEvent = operations[EventName]['requestBody']['content']['application/json']
 
 export interface ParleyOptions {
-  /** Without `/v1/public`. */
+  /** Origin of the installation, without `/v1/public`. */
   baseUrl: string
   apiKey: string
-  /** How often an answer of 429 or 503 is tried again. */
+  /** How often to retry after status 429 or 503; 3 by default. */
   retries?: number
-  /** An answer that asks for a longer wait than this is given back at once. */
+  /** Milliseconds; 30,000 by default. A response with a longer `Retry-After` is returned at once. */
   maxWaitMs?: number
   fetch?: (request: Request) => Promise<Response>
 }
 
 /**
- * Requests by path: `parley.POST('/v1/public/calls', { body })` resolves with `data`, or with a problem document as
- * `error`; see `must` for those who would rather have it thrown. Each POST gets an Idempotency-Key unless it has one, so
- * trying again never does it twice.
+ * Sends requests by path: `parley.POST('/v1/public/calls', { body })` resolves with `data`, or with a problem document
+ * as `error`. Use `must` to throw the error instead. Each POST without an Idempotency-Key gets one, so a retry never
+ * runs the operation twice.
  */
 export function createParley(options: ParleyOptions): Parley {
   const { baseUrl, apiKey, retries = 3, maxWaitMs = 30_000, fetch = globalThis.fetch } = options
@@ -50,7 +50,7 @@ export function createParley(options: ParleyOptions): Parley {
   })
 }
 
-/** Milliseconds; null: another try makes no sense. */
+/** Milliseconds to wait before a retry; null when a retry makes no sense. */
 function waitOf(response: Response, attempt: number): number | null {
   if (response.status !== 429 && response.status !== 503) return null
   const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
@@ -73,7 +73,7 @@ function sleep(ms: number, signal: AbortSignal): Promise<void> {
   })
 }
 
-// ---- webhooks ----
+// ---- Webhooks ----
 
 const TOLERANCE_SECONDS = 300
 const SECRET_PREFIX = 'whsec_'
@@ -85,8 +85,8 @@ export class WebhookError extends Error {
 }
 
 /**
- * The event, if Parley signed this very body not long ago; throws a `WebhookError` otherwise. `body` is the raw text, as it
- * came. `nowSeconds` is the time to judge by.
+ * Returns the event if Parley signed this body within the last 5 minutes; throws a `WebhookError` otherwise. `body` is
+ * the raw request body. `nowSeconds` is the current Unix time.
  */
 export function verifyWebhook(
   secret: string,
@@ -97,7 +97,8 @@ export function verifyWebhook(
   const id = headerOf(headers, 'webhook-id')
   const timestamp = headerOf(headers, 'webhook-timestamp')
   if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookError('webhook-timestamp is not a time')
-  if (Math.abs(nowSeconds - Number(timestamp)) > TOLERANCE_SECONDS) throw new WebhookError('the delivery is too old')
+  if (Math.abs(nowSeconds - Number(timestamp)) > TOLERANCE_SECONDS)
+    throw new WebhookError('webhook-timestamp is more than 5 minutes from the current time')
   const key = Buffer.from(secret.startsWith(SECRET_PREFIX) ? secret.slice(SECRET_PREFIX.length) : secret, 'base64')
   const wanted = createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest()
   const matches = headerOf(headers, 'webhook-signature')
@@ -105,7 +106,7 @@ export function verifyWebhook(
     .filter(signature => signature.startsWith('v1,'))
     .map(signature => Buffer.from(signature.slice(3), 'base64'))
     .some(given => given.length === wanted.length && timingSafeEqual(given, wanted))
-  if (!matches) throw new WebhookError('the signature is not of this secret')
+  if (!matches) throw new WebhookError('webhook-signature does not match the secret')
   return JSON.parse(Buffer.from(body).toString()) as WebhookEvent
 }
 

@@ -1,9 +1,9 @@
-/** Refusals of the API as errors; for Node and for browsers. */
+/** Errors of the API as exceptions, for Node and browsers. */
 import type { components } from './api.ts'
 
 export type Problem = components['schemas']['Problem']
 
-/** A refusal of the API: decide by `code`. */
+/** An error response of the API. Branch on `code`. */
 export class ParleyError extends Error {
   readonly code: Problem['code']
   readonly problem: Problem
@@ -16,12 +16,15 @@ export class ParleyError extends Error {
   }
 }
 
-/** `const call = await must(parley.POST('/v1/public/calls', { body }))` */
+/**
+ * Returns the data of a successful response and throws otherwise: `const call = await
+ * must(parley.POST('/v1/public/calls', { body }))`
+ */
 export async function must<T>(result: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
   const { data, error, response } = await result
   if (response.ok) return data as T
   if (isProblem(error)) throw new ParleyError(error)
-  // Not ours: a proxy in between, for example.
+  // The response is not from Parley; it may be from a proxy.
   throw new Error(`HTTP ${response.status} without a problem document`)
 }
 

@@ -1,6 +1,6 @@
 /**
- * The tool server: MCP over Streamable HTTP, stateless, so that any control process can answer any request. Each tool runs
- * the REST operation of its name; `structuredContent` is that operation's body.
+ * The MCP server over Streamable HTTP. It is stateless, so that any control process can answer any request. Each tool
+ * runs the REST operation of the same name; `structuredContent` is that operation's response body.
  */
 import type { AuthInfo } from '@modelcontextprotocol/sdk/server/auth/types.js'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
@@ -24,17 +24,20 @@ import { takeToken } from '../../platform/http/rate-limit.ts'
 import { errorFields } from '../../platform/log.ts'
 import { createTools, type OperationTool } from './tools.ts'
 
-/** For all requests: the SDK would else make one for each, which takes longer than most requests. */
+/** Shared by all requests: the SDK would otherwise create one for each, which takes longer than most requests. */
 const validator = new AjvJsonSchemaValidator()
 
 const INSTRUCTIONS =
-  'Parley places and answers telephone calls with voice agents. A project is an agent. place_call rings a real ' +
-  'telephone and costs money: use dry_run first when in doubt, and max_cost to bound it. get_call tells how a call went.'
+  'Parley places and answers telephone calls with voice agents. A project is an agent. place_call calls a real ' +
+  'phone and costs money: if in doubt, use dry_run first, and set max_cost to limit the price. get_call returns the result of a call.'
 
-/** After all routes: its tools are the operations that are there by then. */
+/** Register after all other routes: each operation that exists by then becomes a tool. */
 export function mcpRoutes(app: FastifyInstance, deps: Deps): void {
   const tools = new Map(createTools(app.operations).map(tool => [tool.operation.id, tool]))
-  /** One serves one request at a time and keeps nothing of it; making it takes longer than most requests. */
+  /**
+   * Pool of servers. Each serves one request at a time and keeps no state; creating one takes longer than most
+   * requests.
+   */
   const idle: Server[] = []
   const url = new URL('/mcp', deps.config.base_url).href
   app.route({
@@ -44,13 +47,13 @@ export function mcpRoutes(app: FastifyInstance, deps: Deps): void {
     onRequest: async (request, reply) => {
       assertOrigin(deps, request)
       const caller = await identify(deps, request, reply)
-      if (caller.keyId === null) throw new Problem('unauthorized', { detail: 'The tool server takes an API key.' })
+      if (caller.keyId === null) throw new Problem('unauthorized', { detail: 'The MCP server requires an API key.' })
       request.caller = caller
     },
     handler: async (request, reply) => {
-      // Without sessions there is nothing to listen to and nothing to end.
+      // Without sessions there is no stream to open and none to end.
       if (request.method !== 'POST') return reply.header('Allow', 'POST').code(405).send()
-      // A batch is one request to HTTP; to whom it costs work it is as many as it has messages.
+      // A batch is one HTTP request, but each of its messages takes a rate token.
       const more = Array.isArray(request.body) ? request.body.length - 1 : 0
       for (let i = 0; i < more; i++) await takeToken(deps, reply, 'key', request.caller!.keyId!)
       const server = idle.pop() ?? createServer(deps, tools)
@@ -63,11 +66,11 @@ export function mcpRoutes(app: FastifyInstance, deps: Deps): void {
         const text = await answer.text()
         return reply.code(answer.status).headers(headers).send(text)
       } finally {
-        // A little later: what the SDK takes for still under way it aborts, which costs more than the request.
+        // Closes later: the SDK aborts what it takes for still in progress, which costs more than the request.
         setImmediate(() => {
           server.close().then(
             () => idle.push(server),
-            () => {}, // one that cannot be closed is not lent again
+            () => {}, // a server that fails to close is not reused
           )
         })
       }
@@ -75,13 +78,13 @@ export function mcpRoutes(app: FastifyInstance, deps: Deps): void {
   })
 }
 
-/** A page elsewhere must not reach a server on its visitor's own machine by a name that it points there. */
+/** Protects against DNS rebinding: a foreign page must not reach a server on its visitor's machine. */
 function assertOrigin(deps: Deps, request: FastifyRequest): void {
   const { origin } = request.headers
   if (origin !== undefined && origin !== new URL(deps.config.base_url).origin) throw new Problem('cross_site')
 }
 
-/** Which headers the transport reads. */
+/** Headers that the transport reads. */
 const READ = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-session-id'] as const
 
 function asWebRequest(url: string, { method, headers: given }: FastifyRequest): Request {
@@ -93,12 +96,12 @@ function asWebRequest(url: string, { method, headers: given }: FastifyRequest): 
   return new Request(url, { method, headers })
 }
 
-/** The way of the SDK to a handler: who asks, and by which request. */
+/** Passes the client and the request through the SDK to the handlers. */
 function authInfoOf(request: FastifyRequest): AuthInfo {
   const { keyId, scopes } = request.caller!
   return { token: '', clientId: keyId!, scopes: [...scopes], extra: { request } }
 }
-const askerOf = ({ authInfo }: { authInfo?: AuthInfo }) => {
+const clientOf = ({ authInfo }: { authInfo?: AuthInfo }) => {
   const request = authInfo!.extra!['request'] as FastifyRequest
   return { request, caller: request.caller! }
 }
@@ -110,22 +113,22 @@ function createServer(deps: Deps, tools: Map<string, OperationTool>): Server {
     { capabilities: { tools: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator: validator },
   )
   server.setRequestHandler(ListToolsRequestSchema, async (_, extra) => {
-    const { caller } = askerOf(extra)
+    const { caller } = clientOf(extra)
     return { tools: [...tools.values()].filter(tool => mayUse(caller, tool)).map(({ tool }) => tool) }
   })
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra): Promise<CallToolResult> => {
-    const { caller, request } = askerOf(extra)
+    const { caller, request } = clientOf(extra)
     const tool = tools.get(params.name)
-    if (!tool) throw new McpError(ErrorCode.InvalidParams, `There is no tool ${params.name}`)
+    if (!tool) throw new McpError(ErrorCode.InvalidParams, `Unknown tool: ${params.name}`)
     try {
       if (!mayUse(caller, tool)) {
-        throw new Problem('insufficient_scope', { detail: `This needs the scope ${tool.operation.scope}.` })
+        throw new Problem('insufficient_scope', { detail: `This operation needs the scope ${tool.operation.scope}.` })
       }
       return await run(tool, caller, params.arguments ?? {}, request)
     } catch (error) {
       const problem = toProblem(error)
       if (problem.status >= 500) {
-        deps.log.error({ request_id: request.id, error: errorFields(problem.cause ?? problem) }, 'tool failed')
+        deps.log.error({ request_id: request.id, error: errorFields(problem.cause ?? problem) }, 'MCP tool failed')
       }
       return failed(problem.toDocument(deps.config.base_url, request.id))
     }
@@ -145,13 +148,13 @@ async function run(
     ...{ channel: 'mcp', traceparent: span?.traceparent ?? null },
   })
   if (status >= 400) return failed(body)
-  // As REST serialises it: fields that are not published do not leave here either. A replay is what was answered then.
+  // Serialise as REST does: unpublished fields stay private. A replay already has this form.
   const shape = operation.extraAnswer ? z.union([operation.answer, operation.extraAnswer]) : operation.answer
   const answer = (replayed ? body : z.encode(shape, body)) as Record<string, unknown>
   return { content: [{ type: 'text', text: JSON.stringify(answer) }], structuredContent: answer }
 }
 
-/** The problem document as text: `structuredContent` would have to fit the output schema. */
+/** Returns the problem document as text: `structuredContent` would have to match the output schema. */
 const failed = (problem: unknown): CallToolResult => ({
   isError: true,
   content: [{ type: 'text', text: JSON.stringify(problem) }],

@@ -1,11 +1,11 @@
-/** From REST operations to MCP tools: one tool an operation, the same names, fields, rules and answers. */
+/** Makes one MCP tool of each REST operation, with the same name, fields, rules and responses. */
 import type { Tool } from '@modelcontextprotocol/sdk/types.js'
 import { z } from 'zod'
 import { fieldErrors } from '../../platform/http/errors.ts'
 import type { Input, Operation } from '../../platform/http/operation.ts'
 import { type FieldError, Problem } from '../../platform/http/problem.ts'
 
-/** The seven that the interface names come first; a client that shows only some shows these. */
+/** The seven most important tools come first, for clients that show only some tools. */
 const FIRST = [
   'list_projects',
   'list_calls',
@@ -19,7 +19,7 @@ const FIRST = [
 export interface OperationTool {
   operation: Operation
   tool: Tool
-  /** Throws a Problem that points at each wrong argument. */
+  /** Throws a Problem that points to each invalid argument. */
   parse(args: Record<string, unknown>): { input: Input; extras: unknown; idempotencyKey: string | null }
 }
 
@@ -29,7 +29,7 @@ const IdempotencyKey = z
   .min(1)
   .max(255)
   .optional()
-  .describe('Any text of yours: the same call with the same key within 24 hours is made once')
+  .describe('Any unique string. A repeated request with the same key within 24 hours runs once')
 
 export function createTools(operations: readonly Operation[]): OperationTool[] {
   const rank = ({ id }: Operation) => (FIRST.includes(id) ? FIRST.indexOf(id) : FIRST.length)
@@ -52,7 +52,7 @@ function createTool(operation: Operation): OperationTool {
   const owners = new Map<string, keyof typeof parts>()
   for (const [name, schema] of Object.entries(parts) as [keyof typeof parts, z.ZodType | undefined][]) {
     for (const field of Object.keys(shapeOf(schema))) {
-      if (owners.has(field)) throw new Error(`${operation.id}: ${field} is in two places`)
+      if (owners.has(field)) throw new Error(`${operation.id}: ${field} is declared twice`)
       owners.set(field, name)
     }
   }
@@ -69,7 +69,7 @@ function createTool(operation: Operation): OperationTool {
     },
     parse(args) {
       const given: Record<keyof typeof parts, Record<string, unknown>> = { params: {}, query: {}, body: {}, extras: {} }
-      // What nobody knows is told by the part that would be strictest about it.
+      // `extras` reports unknown arguments, because its schema is the strictest.
       for (const [name, value] of Object.entries(args)) given[owners.get(name) ?? 'extras'][name] = value
       const errors: FieldError[] = []
       const read = (name: keyof typeof parts) => {
@@ -80,9 +80,11 @@ function createTool(operation: Operation): OperationTool {
       const whole = body ? read('body') : undefined
       const input = { params: read('params'), query: read('query'), body: argument ? whole?.[argument] : whole }
       read('extras')
-      // As they were given: with defaults filled in, the same request over REST would be another one to Idempotency-Key.
+      // Keeps the arguments as given: with defaults filled in, the Idempotency-Key would not match the same request
+      // over REST.
       const { idempotency_key, ...own } = given.extras
-      if (errors.length > 0) throw new Problem('validation_failed', { detail: 'The arguments are not valid.', errors })
+      if (errors.length > 0)
+        throw new Problem('validation_failed', { detail: 'The arguments are invalid. See `errors`.', errors })
       return { input, extras: own, idempotencyKey: (idempotency_key as string | undefined) ?? null }
     },
   }
@@ -90,13 +92,16 @@ function createTool(operation: Operation): OperationTool {
 
 function shapeOf(schema: z.ZodType | undefined): Record<string, z.ZodType> {
   if (schema === undefined) return {}
-  if (!(schema instanceof z.ZodObject)) throw new Error('a tool takes named arguments: its schema must be an object')
+  if (!(schema instanceof z.ZodObject)) throw new Error('the schema of a tool must be an object')
   return schema.shape as Record<string, z.ZodType>
 }
 
 type JsonSchema = Record<string, unknown>
 
-/** Values as they are after parsing (a limit is a whole number, not a text), needed as they are before (it may be left out). */
+/**
+ * Takes the types from after parsing (a limit is an integer, not a string), and what is required from before (a field
+ * with a default is optional).
+ */
 function mergedSchema(schemas: z.ZodType[]): Tool['inputSchema'] {
   const properties: Record<string, object> = {}
   const definitions: JsonSchema = {}
@@ -126,7 +131,7 @@ function outputSchema(operation: Operation): Tool['outputSchema'] {
     io: 'output',
     unrepresentable: 'any',
   }) as JsonSchema
-  // The protocol wants `type: object` at the top, also above a choice or a reference.
+  // MCP requires `type: object` at the top level, also above a union or a reference.
   return { ...schema, type: 'object' } as Tool['outputSchema']
 }
 
@@ -136,7 +141,7 @@ function annotationsOf({ id, method, summary }: Operation): Tool['annotations'] 
     readOnlyHint: method === 'GET',
     destructiveHint: method === 'DELETE' || method === 'PATCH',
     idempotentHint: method !== 'POST',
-    // Rings a telephone, or reaches another server.
+    // Calls a phone, or contacts another server.
     openWorldHint: /^(?:place_call|test_tool|test_webhook|replay_webhook_delivery)$/.test(id),
   }
 }

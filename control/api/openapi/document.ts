@@ -1,4 +1,4 @@
-/** Completes the OpenAPI document with what routes need not say each for itself: headers, examples, formats of times. */
+/** Completes the OpenAPI document with what routes need not declare: headers, examples and time formats. */
 
 import { firstPage } from '../../platform/http/paging.ts'
 import { type ProblemCode, type ProblemDocument, problems } from '../../platform/http/problem.ts'
@@ -34,36 +34,36 @@ const EXAMPLE_REQUEST_ID = '0195f2c4-7a10-7c3e-9b1d-5e8f2a6c4d01'
 
 const headers = {
   'X-Request-Id': {
-    description: 'Yours, or one made here; quote it when you ask about a request',
+    description: 'Id that you sent, or a generated one. Quote it when you report a problem with a request',
     schema: { type: 'string' },
     example: EXAMPLE_REQUEST_ID,
   },
   'RateLimit-Policy': {
-    description: 'Requests (`q`) that are allowed in a window of so many seconds (`w`)',
+    description: 'Requests allowed (`q`) in a window of `w` seconds',
     schema: { type: 'string' },
     example: '"key";q=120;w=60',
   },
   RateLimit: {
-    description: 'Requests that are left (`r`), and seconds until the oldest one leaves the window (`t`)',
+    description: 'Requests left (`r`), and seconds until the oldest one leaves the window (`t`)',
     schema: { type: 'string' },
     example: '"key";r=119;t=60',
   },
   'Retry-After': {
-    description: 'Seconds after which another try makes sense',
+    description: 'Seconds to wait before a retry',
     schema: { type: 'integer', minimum: 1 },
     example: 5,
   },
   'Idempotent-Replayed': {
-    description: 'This is the answer to an earlier request with the same `Idempotency-Key`',
+    description: 'The response to an earlier request with the same `Idempotency-Key`',
     schema: { type: 'string', enum: ['true'] },
   },
   'WWW-Authenticate': { description: 'How to authenticate', schema: { type: 'string' } },
 }
 type HeaderName = keyof typeof headers
 
-const DONE: Record<string, string> = { 200: 'Done', 201: 'Created', 206: 'The part that was asked for' }
+const DONE: Record<string, string> = { 200: 'OK', 201: 'Created', 206: 'The requested range' }
 
-/** Changes the document it is given. */
+/** Modifies the given document. */
 export function complete(document: Document, baseUrl: string, webhooks: Json): Document {
   document.webhooks = webhooks
   document.components = {
@@ -86,13 +86,13 @@ export function complete(document: Document, baseUrl: string, webhooks: Json): D
   return document
 }
 
-/** Refusals are the same in many operations and stand in `shared` once, under their codes. */
+/** Error responses are the same in many operations. They are stored once in `shared`, under their codes. */
 function completeOperation(method: string, operation: Operation, shared: Record<string, Response>): void {
   const codes = operation['x-codes'] ?? []
   delete operation['x-codes']
   const example = examples[operation.operationId]
   for (const { name, schema } of operation.parameters ?? []) {
-    // Zod leaves it out of what it converts.
+    // Zod drops the default when it converts the schema.
     if (Object.hasOwn(firstPage, name)) schema['default'] = firstPage[name as keyof typeof firstPage]
   }
   for (const media of Object.values(operation.requestBody?.content ?? {})) {
@@ -140,8 +140,8 @@ function exampleOf(code: ProblemCode, baseUrl: string): ProblemDocument {
 }
 
 /**
- * Of answers: fields may be added later, so none is forbidden; a whole number needs no bounds that say no more than that;
- * and what is named `…_at` is a time.
+ * Relaxes response schemas: fields may be added later, so unknown ones are allowed; integers lose the bounds of safe
+ * integers; fields named `…_at` are times.
  */
 function loosen(node: unknown, name = ''): void {
   if (Array.isArray(node)) {
@@ -163,7 +163,10 @@ function loosen(node: unknown, name = ''): void {
 const requestsOf = ({ paths }: Document) =>
   Object.values(paths).flatMap(methods => Object.values(methods).map(operation => operation.requestBody))
 
-/** Schemas come in two forms, as sent and as answered; most are needed in only one. */
+/**
+ * Returns the schemas that are referenced. Each schema exists in a request form and a response form; most operations
+ * use only one.
+ */
 function reachable(schemas: Record<string, Json>, from: unknown[]): Set<string> {
   const found = new Set<string>()
   const visit = (node: unknown) => {

@@ -1,4 +1,4 @@
-/** The published document: what routes declare, completed by what is true of all of them. */
+/** Builds the published OpenAPI document from the route declarations and the parts that all operations share. */
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { createJsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
@@ -10,45 +10,45 @@ import { webhookDocuments } from '../../webhooks/document.ts'
 import { complete, type Document } from './document.ts'
 
 const TAGS = {
-  Calls: 'Place calls, follow them while they are live, and read what came of them.',
-  Realtime: 'Voice dialogues in apps and on pages, over WebRTC.',
-  Projects: 'A project is an agent: its prompt, voice, tools and what it shall find out.',
-  Secrets: 'Values that tools and models need and nobody may read back.',
-  Knowledge: 'Texts, sites and files of a project: what its agent looks up before it answers.',
-  Campaigns: 'Lists of contacts that are called at the right hour, at the right pace, and within the money.',
-  'Lead search': 'From a brief in plain words to companies with telephone numbers, and on to a campaign.',
-  Contacts: 'Everybody an agent has spoken to or shall speak to.',
-  'Do-not-call': 'Numbers that are never dialled; who asks an agent not to be called is listed by it.',
+  Calls: 'Place calls, follow them while they are live, and read their results.',
+  Realtime: 'Voice conversations in apps and web pages over WebRTC.',
+  Projects: 'A project is an agent: its prompt, voice, tools, and the data that it extracts from calls.',
+  Secrets: 'Write-only values for tools and models, such as API keys.',
+  Knowledge: 'Texts, sites and files that the agent of a project searches before it answers.',
+  Campaigns: 'Call lists of contacts within calling hours, a pace and a budget.',
+  'Lead search': 'Find companies with phone numbers from a plain-text brief, and create a campaign from them.',
+  Contacts: 'People that agents have spoken to or will call.',
+  'Do-not-call': 'Numbers that are never dialled. The agent adds callers who ask not to be called.',
   Trunks: 'SIP connections to carriers and PBXs.',
-  Numbers: 'The numbers of the trunks, and which project makes and takes calls on them.',
-  Softphones: 'SIP telephones of the account: to talk to its agents, and to be called by them, without a carrier.',
-  Account: 'Balance and its movements.',
-  Webhooks: 'Where events are delivered, and the log of deliveries.',
-  Keys: 'API keys; made in a dashboard session only.',
+  Numbers: 'Phone numbers of the trunks, and the projects that place and answer calls on them.',
+  Softphones: 'SIP phones of the account. They call its agents and receive calls from them without a carrier.',
+  Account: 'Balance, ledger, limits and audit log.',
+  Webhooks: 'Endpoints that receive events, and the log of deliveries.',
+  Keys: 'API keys. Only a dashboard session can create them.',
   Accounts: 'Sign-up, log-in and sessions of the dashboard.',
 }
 
 const INTRODUCTION = `Parley places and answers telephone calls with voice agents.
 
-**Authentication.** Send an API key as \`X-API-Key\` or as a bearer token. The dashboard uses a session cookie instead.
+**Authentication.** Send an API key in the \`X-API-Key\` header or as a bearer token. The dashboard uses a session cookie instead.
 
 **Conventions.** JSON in UTF-8, at most 64 levels deep, text without NUL, no member named \`__proto__\`; of two
-members with one name the last counts.
+members with the same name, the last one counts.
 Times are RFC 3339 in UTC, ids are UUIDs, phones E.164, money is a decimal string with 4 places. Unknown fields and query
-parameters are errors. Fields may be added to answers at any time: ignore those you do not know.
+parameters are errors. New fields may be added to responses at any time: ignore the ones you do not know.
 
-**Idempotency.** A POST with an \`Idempotency-Key\` is carried out once in 24 hours; the same request again gets the same
-answer, with \`Idempotent-Replayed: true\`, without what was shown once.
+**Idempotency.** A POST with an \`Idempotency-Key\` runs once in 24 hours. A repeated request gets the same response
+with \`Idempotent-Replayed: true\`, without values that are shown only once.
 
-**Rate limit.** Every answer tells the limit by \`RateLimit-Policy\` and what is left of it by \`RateLimit\`.
+**Rate limit.** Every response states the limit in \`RateLimit-Policy\` and what is left of it in \`RateLimit\`.
 
-**Tool server.** The same operations are tools of an MCP server at \`/mcp\`, with the same key as bearer token.
+**Tool server.** An MCP server at \`/mcp\` offers the same operations as tools. Send the same key as a bearer token.
 
-**Errors** are problem documents (RFC 9457). Decide by \`code\`:
+**Errors** are problem documents (RFC 9457). Branch on \`code\`:
 
 ${codesByStatus()}`
 
-/** A line for each status: what each code means stands behind its link. */
+/** Lists the codes by status, one line each. Each code links to the page that explains it. */
 function codesByStatus(): string {
   const byStatus = Map.groupBy(problemCodes, code => problems[code].status)
   const link = (code: ProblemCode) => `[\`${code}\`](/errors/${code})`
@@ -76,12 +76,12 @@ export async function registerOpenApi(app: FastifyInstance, deps: Deps): Promise
         securitySchemes: {
           apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'An API key, `svc_…`' },
           bearer: { type: 'http', scheme: 'bearer', description: 'The same API key' },
-          session: { type: 'apiKey', in: 'cookie', name: SESSION_COOKIE, description: 'A session of the dashboard' },
+          session: { type: 'apiKey', in: 'cookie', name: SESSION_COOKIE, description: 'A dashboard session' },
         },
       },
     },
     transform(given) {
-      // What may be empty or left out needs no mention.
+      // The document leaves out a body that may be empty or missing.
       const { body, ...rest } = given.schema ?? {}
       return transform((body === NoBody ? { ...given, schema: rest } : given) as Parameters<typeof transform>[0])
     },

@@ -1,8 +1,10 @@
-/** The reference page at `/docs`; nothing of it comes from another host. */
+/** The API reference at `/docs`. It loads nothing from other hosts. */
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
 
-/** Swagger UI sets styles in elements and draws with data URLs. No upgrade to https: an own network may have none. */
+/**
+ * Swagger UI uses inline styles and data URLs. The policy does not upgrade to HTTPS: a private network may have none.
+ */
 const POLICY = {
   'default-src': ["'none'"],
   'base-uri': ["'none'"],
@@ -15,13 +17,13 @@ const POLICY = {
   'style-src': ["'self'", "'unsafe-inline'"],
 }
 
-/** After the document is registered. */
+/** Call after the document is registered. */
 export async function registerReference(app: FastifyInstance): Promise<void> {
   await app.register(swaggerUi, {
     routePrefix: '/docs',
     theme: {
       title: 'Parley API',
-      // Without the bar of its makers: there is one document, and it is ours.
+      // Hides Swagger UI's own bar: there is only one document.
       css: [{ filename: 'parley.css', content: '.swagger-ui .topbar { display: none }' }],
     },
     staticCSP: POLICY,
@@ -30,7 +32,7 @@ export async function registerReference(app: FastifyInstance): Promise<void> {
       docExpansion: 'none',
       defaultModelsExpandDepth: 0,
       displayRequestDuration: true,
-      // Its default sends the document to a host of its makers.
+      // The default sends the document to a host of Swagger's makers.
       validatorUrl: null,
     },
   })

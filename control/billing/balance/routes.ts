@@ -12,10 +12,10 @@ import { countEntries, type EntryRow, selectEntries } from './sql.ts'
 function describe({ kind, job_id }: Pick<EntryRow, 'kind' | 'job_id'>): string {
   const what = job_id === null ? 'a call' : 'a lead search'
   const words: Record<EntryKind, string> = {
-    fund: 'Money came in',
-    hold: `Set aside for ${what}`,
-    extend: `Set aside for more of ${what}`,
-    settle: `Left over from ${what}`,
+    fund: 'Top-up',
+    hold: `Hold for ${what}`,
+    extend: `Additional hold for ${what}`,
+    settle: `Hold released after ${what}`,
   }
   return words[kind]
 }
@@ -40,8 +40,8 @@ export function balanceRoutes(app: FastifyInstance, deps: Deps): void {
     path: '/balance/entries',
     scope: 'read',
     tag: 'Account',
-    summary: 'Every change of the balance, newest first; their sum is the balance',
-    description: 'Newest first. Their sum is the balance.',
+    summary: 'List balance entries, most recent first',
+    description: 'Returns every change of the balance. The sum of all entries is the balance.',
     query: z.strictObject(paging),
     answer: listOf(EntryView),
     async handle({ ownerId, query }) {
@@ -56,9 +56,9 @@ export function balanceRoutes(app: FastifyInstance, deps: Deps): void {
     path: '/balance/spend',
     scope: 'read',
     tag: 'Account',
-    summary: 'What was spent, day by day',
+    summary: 'Retrieve spending by day',
     description:
-      'What calls and lead searches have cost, on the days of a time zone on which they were charged: when they ended. What is only set aside is not in it. At most 366 days.',
+      'Returns the cost of calls and lead searches by calendar day of a time zone. A call or lead search is charged on the day it ends. Money on hold is not included. At most 366 days.',
     query: SpendFilters,
     answer: SpendView,
     handle: ({ ownerId, query }) => spendOf(deps, ownerId, query),

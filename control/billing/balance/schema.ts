@@ -10,13 +10,13 @@ export const EntryView = z
     kind: z
       .enum(entryKinds)
       .describe(
-        '`fund`: money came in; `hold`: set aside when a call or a lead search was made; `extend`: set aside for more of ' +
-          'a call; `settle`: it has ended, and what it did not cost comes back',
+        '`fund`: a top-up; `hold`: money held when a call is placed or a lead search starts; `extend`: more money held for ' +
+          'a longer call; `settle`: the call or search has ended, and the unused part of the hold is released',
       ),
-    amount: Money.describe('How it changed what can be spent'),
-    balance_after: Money.describe('What could be spent then'),
+    amount: Money.describe('Change of the available balance'),
+    balance_after: Money.describe('Available balance after the entry'),
     call_id: z.uuid().nullable(),
-    job_id: z.uuid().nullable().describe('The lead search that it was for'),
+    job_id: z.uuid().nullable().describe('Lead search of the entry'),
     description: z.string(),
     created_at: z.string(),
   })
@@ -25,13 +25,15 @@ export const EntryView = z
 export const MOST_DAYS = 366
 export const USUAL_DAYS = 30
 
-/** Years that both the calendar and the database know without a sign. */
-const date = z.iso.date().refine(day => day >= '1970-01-01' && day < '9999-01-01', { error: 'must be from 1970 on' })
+/** Years that the calendar and the database both write without a sign. */
+const date = z.iso
+  .date()
+  .refine(day => day >= '1970-01-01' && day < '9999-01-01', { error: 'must be 1970-01-01 or later' })
 
 export const SpendFilters = z.strictObject({
-  from: date.optional().describe(`First day; left out: ${USUAL_DAYS} days up to \`to\``),
-  to: date.optional().describe('Last day, included; left out: today, or as many days from `from` on'),
-  timezone: Timezone.default('UTC').describe('Whose days they are, an IANA name'),
+  from: date.optional().describe(`First day. Default: ${USUAL_DAYS} days that end with \`to\``),
+  to: date.optional().describe(`Last day, inclusive. Default: today, or ${USUAL_DAYS} days that start with \`from\``),
+  timezone: Timezone.default('UTC').describe('Time zone of the days, an IANA name'),
 })
 export type SpendFilters = z.output<typeof SpendFilters>
 
@@ -42,7 +44,7 @@ const SpendDay = z.object({
     .object(
       Object.fromEntries(spendKinds.map(kind => [kind, Money])) as Record<(typeof spendKinds)[number], typeof Money>,
     )
-    .describe('`calls`: over the telephone; `web`: in the browser or an app; `leads`: lead searches'),
+    .describe('`calls`: phone calls; `web`: calls in a browser or an app; `leads`: lead searches'),
 })
 
 export const SpendView = z
@@ -51,6 +53,6 @@ export const SpendView = z
     to: z.iso.date(),
     timezone: z.string(),
     total: Money,
-    items: z.array(SpendDay).describe('Every day, oldest first, those without any spend too'),
+    items: z.array(SpendDay).describe('Every day, oldest first, including days without spending'),
   })
   .meta({ id: 'Spend' })

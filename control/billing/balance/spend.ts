@@ -8,7 +8,7 @@ import { type SpendKind, type SpentRow, selectSpent, spendKinds } from './sql.ts
 
 export async function spendOf(deps: Pick<Deps, 'sql' | 'clock' | 'config'>, ownerId: string, filters: SpendFilters) {
   const { timezone } = filters
-  const { from, to } = utteranceOf(filters, today(timezone, deps.clock.wall()))
+  const { from, to } = periodOf(filters, today(timezone, deps.clock.wall()))
   const { dates, bounds } = daysBetween(from, to, timezone)
   const rows = await selectSpent(deps.sql, ownerId, bounds)
   const byDay = Map.groupBy(rows, row => row.day)
@@ -27,8 +27,8 @@ export async function spendOf(deps: Pick<Deps, 'sql' | 'clock' | 'config'>, owne
 
 const sumOf = (rows: readonly SpentRow[]): bigint => rows.reduce((sum, { spent }) => sum + spent, 0n)
 
-/** Whichever end is left out follows from the other; without both it is the days up to today. */
-function utteranceOf({ from, to }: SpendFilters, now: string): { from: string; to: string } {
+/** Derives a missing end from the other one; without both, the period ends today. */
+function periodOf({ from, to }: SpendFilters, now: string): { from: string; to: string } {
   if (from === undefined) return { from: daysUpTo(to ?? now, USUAL_DAYS), to: to ?? now }
   const last = to ?? daysFrom(from, USUAL_DAYS)
   const count = countDays(from, last)

@@ -18,7 +18,10 @@ export async function countEntries(db: Db, ownerId: string): Promise<number> {
   return row?.entries ?? 0
 }
 
-/** Newest of the first `total` first. They are numbered without holes, so a page is found by number, however far. */
+/**
+ * Returns a page of the first `total` entries, newest first. `seq` has no gaps, so any page is found by number in
+ * constant time.
+ */
 export async function selectEntries(db: Db, ownerId: string, page: Page & { total: number }): Promise<EntryRow[]> {
   const newest = Math.max(0, page.total - page.offset)
   return db<EntryRow[]>`
@@ -31,15 +34,15 @@ export const spendKinds = ['calls', 'web', 'leads'] as const
 export type SpendKind = (typeof spendKinds)[number]
 
 export interface SpentRow {
-  /** Of the days, from 1. */
+  /** Number of the day, from 1. */
   day: number
   kind: SpendKind
   spent: bigint
 }
 
 /**
- * What was captured, by the day that it was captured on; `bounds` as of `Days`. Of calls only those in the browser are looked
- * at: an index has them by themselves.
+ * Returns captured money by day of capture; `bounds` come from `Days`. Joins only browser calls, which have an index of
+ * their own.
  */
 export async function selectSpent(db: Db, ownerId: string, bounds: readonly Date[]): Promise<SpentRow[]> {
   const [first, last] = [bounds[0]!, bounds.at(-1)!]

@@ -21,7 +21,7 @@ export function limitRoutes(app: FastifyInstance, deps: Deps): void {
     path: '/limits',
     scope: 'read',
     tag: 'Account',
-    summary: 'Where the account calls, and what a day may cost',
+    summary: 'Retrieve the limits of the account',
     answer: LimitsView,
     handle: async ({ ownerId }) => present(await selectLimits(sql, ownerId, wallDate(deps))),
   })
@@ -30,11 +30,11 @@ export function limitRoutes(app: FastifyInstance, deps: Deps): void {
     method: 'PATCH',
     path: '/limits',
     scope: 'session',
-    notATool: 'The limits are there against a key in the wrong hands, so no key changes them.',
+    notATool: 'The limits protect against a stolen key, so no key may change them.',
     tag: 'Account',
-    summary: 'Limit where the account calls, and what a day may cost',
+    summary: 'Limit destinations and daily spending',
     description:
-      'Against a key in the wrong hands, so that no key can change it. What is under way ends as it would have, within what is held for it; a campaign goes on at midnight (UTC).',
+      'The limits protect against a stolen API key, so only a dashboard session can change them. Calls and lead searches in progress continue within the money held for them. A campaign that reached the daily limit resumes at midnight UTC.',
     body: LimitsPatch,
     answer: LimitsView,
     async handle({ ownerId, body: { destinations, max_spend_a_day: cap } }) {

@@ -5,8 +5,8 @@ const MOST_DESTINATIONS = 100
 
 const Prefix = z
   .string()
-  .regex(/^\+[1-9]\d{0,13}$/, 'must be a plus and the first digits of numbers')
-  .describe('The beginning of numbers in E.164, as `+7` or `+1415`')
+  .regex(/^\+[1-9]\d{0,13}$/, 'must be a plus sign and the first digits of a number')
+  .describe('Prefix of E.164 numbers, such as `+7` or `+1415`')
 const Destinations = z
   .array(Prefix)
   .max(MOST_DESTINATIONS)
@@ -14,14 +14,20 @@ const Destinations = z
 const Amount = z
   .string()
   .regex(/^\d{1,12}(?:\.\d{1,4})?$/, 'must be a decimal number with up to 4 places')
-  .describe("In the account's currency")
+  .describe("Amount in the account's currency")
 
 export const LimitsView = z
   .object({
-    destinations: z.array(z.string()).describe('Only numbers that begin like one of these are called; empty: all'),
-    max_spend_a_day: Money.nullable().describe('Calls and lead searches of a day (UTC) together; null: no such limit'),
-    spent_today: Money.describe('Charged since midnight (UTC)'),
-    held: Money.describe('Set aside for what is under way; it counts as spent until it is over'),
+    destinations: z
+      .array(z.string())
+      .describe('Only numbers with one of these prefixes are called. Empty: no restriction'),
+    max_spend_a_day: Money.nullable().describe(
+      'Spending limit per day (UTC) for calls and lead searches together. Null: no limit',
+    ),
+    spent_today: Money.describe('Amount charged since midnight UTC'),
+    held: Money.describe(
+      'Amount held for calls and lead searches in progress; counts towards the limit until they end',
+    ),
   })
   .meta({ id: 'Limits' })
 

@@ -1,4 +1,4 @@
-/** Where an account calls, as the installation and the account itself have it. */
+/** Combines the dialling limits of the installation and of the account. */
 
 import type { Db } from '../../platform/db/connect.ts'
 import type { ControlConfig, Deps } from '../../platform/deps.ts'
@@ -11,7 +11,7 @@ export const within = (config: ControlConfig, destinations: readonly string[]): 
   destinations,
 })
 
-/** What an owner's calls are judged by. */
+/** Returns the dialling limits that apply to an owner's calls. */
 export async function barringOf({ config }: Pick<Deps, 'config'>, db: Db, ownerId: string): Promise<DialingLimits> {
   return within(config, await selectDestinations(db, ownerId))
 }

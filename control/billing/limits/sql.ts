@@ -2,9 +2,9 @@ import type { Db, Tx } from '../../platform/db/connect.ts'
 
 export interface LimitsRow {
   destinations: string[]
-  /** Units; null: no such limit. */
+  /** Units; null means no limit. */
   daily_cap: bigint | null
-  /** Units captured today (UTC), and held now. */
+  /** Units captured today (UTC), and units held now. */
   spent: bigint
   held: bigint
 }
@@ -22,7 +22,7 @@ export async function selectDestinations(db: Db, ownerId: string): Promise<strin
   return row?.destinations ?? []
 }
 
-/** What is undefined stays. */
+/** Undefined fields stay. */
 export async function updateLimits(
   tx: Tx,
   ownerId: string,

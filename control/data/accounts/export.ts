@@ -6,8 +6,9 @@ import { type OwnedTable, ownedTables } from './owned-tables.ts'
 const ROWS_AT_ONCE = 200
 
 /**
- * All data of an account as one JSON object, `{exported_at, currency, account, <table>: [rows]}`, in pieces: it may be
- * larger than memory. All of it is of one moment. Money is a decimal string. Secrets, passwords and hashes are left out.
+ * Writes all data of an account as one JSON object, `{exported_at, currency, account, <table>: [rows]}`, in pieces,
+ * because it may be larger than memory. All data is from one snapshot. Money is a decimal string. Secrets, passwords
+ * and hashes are excluded.
  */
 export async function exportAccount(
   deps: Pick<Deps, 'sql' | 'clock' | 'config'>,
@@ -45,7 +46,7 @@ async function writeTable(
   await write(']')
 }
 
-/** The condition that a row of this table is the owner's. */
+/** SQL condition that a row of this table belongs to the owner. */
 export function isOwned(db: Db, ownerId: string, { through }: OwnedTable) {
   if (!through) return db`owner_id = ${ownerId}`
   return db`${db(through.column)} in (select id from ${db(through.table)} where owner_id = ${ownerId})`

@@ -1,4 +1,4 @@
-/** What only the operator of an installation does to accounts. */
+/** Account operations that only the operator of an installation may run. */
 
 import { recordingsOf } from '../../../media/contract/recordings.ts'
 import {
@@ -27,20 +27,20 @@ import { raiseVersion } from '../../telephony/trunks/sql.ts'
 import { isOwned } from './export.ts'
 import { ownedTables } from './owned-tables.ts'
 
-/** Told to the operator as it is. */
+/** An expected error. The operator sees its message as it is. */
 export class Refused extends Error {}
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** By id or e-mail. A deleted account is found by its id, for who reads only. */
+/** Finds an account by id or e-mail. `deletedToo` also finds deleted accounts, by id, for read-only use. */
 export async function findAccount(
   deps: Pick<Deps, 'sql'>,
   who: string,
   { deletedToo = false } = {},
 ): Promise<AccountRow> {
   const account = UUID.test(who) ? await selectAccount(deps.sql, who) : await selectAccountByEmail(deps.sql, who)
-  if (!account) throw new Refused(`There is no account ${who}.`)
-  if (account.deleted_at && !deletedToo) throw new Refused(`The account ${who} was deleted.`)
+  if (!account) throw new Refused(`Account ${who} not found.`)
+  if (account.deleted_at && !deletedToo) throw new Refused(`Account ${who} was deleted.`)
   return account
 }
 
@@ -48,7 +48,7 @@ export async function listAccounts(deps: Pick<Deps, 'sql' | 'clock'>): Promise<L
   return selectAccounts(deps.sql, wallDate(deps))
 }
 
-/** At a terminal of the installation. */
+/** Audit entry of an operation that runs at a terminal of the installation. */
 export const byOperator = (operation: string): AuditEntry => ({
   ...{ actor: 'operator', actor_id: null, channel: 'admin', address: null },
   ...{ operation, resource: null, request_id: null },
@@ -56,9 +56,9 @@ export const byOperator = (operation: string): AuditEntry => ({
 const OPERATOR = byOperator('delete_account')
 
 /**
- * Erases everything that tells of persons and leaves the money. First the account is closed, then waited until no process
- * believes its keys any more, then all goes in one transaction: nothing can be made meanwhile that would stay. What is in
- * the operator's backups is the operator's to care for.
+ * Erases all personal data of an account and keeps its money records. It closes the account, waits until no process
+ * accepts its keys any more, and deletes everything in one transaction, so that nothing created meanwhile can stay.
+ * Backups are the operator's responsibility.
  */
 export async function eraseAccount(
   deps: Pick<Deps, 'sql' | 'clock' | 'boss' | 'blobs'>,
@@ -71,7 +71,7 @@ export async function eraseAccount(
     await endSearchesOf(deps, tx, ownerId)
   })
   await new Promise<void>(resolve => deps.clock.after(REVOKED_EVERYWHERE_MS, resolve))
-  // Before the rows: when the store is away, the operator hears of it and can try again.
+  // Before the rows: when the blob store is unreachable, the operator gets the error and can try again.
   await deleteFiles(deps, ownerId)
   const left = await deps.sql.begin(async tx => {
     await lockIdle(tx, ownerId)
@@ -84,10 +84,11 @@ export async function eraseAccount(
     await anonymise(tx, ownerId, wallDate(deps))
     await noteDone(tx, deps, ownerId, by)
     await raiseVersion(tx)
-    await enqueue(deps, tx, 'trunks.publish', {}) // the engines let go of its trunks
+    await enqueue(deps, tx, 'trunks.publish', {}) // engines release its trunks
     return { balance: (await balanceOf(tx, ownerId)).available }
   })
-  // And what was stored meanwhile; whatever comes later finds no call, see calls/recording.ts, and no source.
+  // Deletes what was stored meanwhile. Anything that arrives later finds neither its call (see calls/recording.ts) nor
+  // its source.
   await deleteFiles(deps, ownerId)
   return left
 }
@@ -98,7 +99,7 @@ async function deleteFiles({ blobs }: Pick<Deps, 'blobs'>, ownerId: string): Pro
 
 async function lockIdle(tx: Tx, ownerId: string): Promise<void> {
   const account = await lockAccount(tx, ownerId)
-  if (!account || account.deleted_at) throw new Refused('The account was deleted meanwhile.')
+  if (!account || account.deleted_at) throw new Refused('The account was deleted in the meantime.')
   const live = await countLiveCalls(tx, ownerId)
-  if (live > 0) throw new Refused(`${live} of its calls are under way. Hang up, or wait for their end.`)
+  if (live > 0) throw new Refused(`The account has ${live} calls in progress. Hang up, or wait until they end.`)
 }

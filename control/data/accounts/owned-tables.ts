@@ -1,21 +1,23 @@
 /**
- * Every table with something of an owner's in it, for the export of an account's data and for its deletion. A test
- * compares this list with the schema: who adds a table says here what becomes of its rows.
+ * Lists every table with data of an owner, for the export and the deletion of an account. A test compares the list with
+ * the schema: add each new table here.
  */
 export interface OwnedTable {
   name: string
-  /** Rows without an `owner_id` of their own are the owner's by the row they point to. */
+  /** The referenced row identifies the owner of rows that have no `owner_id`. */
   through?: { column: string; table: string }
-  /** False: bookkeeping of ours that tells its owner nothing new. `without`: columns that never leave the database. */
+  /**
+   * False for internal bookkeeping that tells its owner nothing new. `without`: columns that never leave the database.
+   */
   exported: false | { without: string[]; order: string[] }
-  /** Money stays: the ledger is append-only, and points to an account that names nobody. */
+  /** False for money: the ledger is append-only, and it refers to an account without personal data. */
   erased: boolean
 }
 
 const all = (...order: string[]) => ({ without: [], order })
 const without = (columns: string[], ...order: string[]) => ({ without: columns, order })
 
-/** In the order of deletion: what points to a row goes before it. */
+/** In the order of deletion: a row is deleted before the row that it refers to. */
 export const ownedTables: readonly OwnedTable[] = [
   {
     name: 'call_events',

@@ -1,4 +1,4 @@
-/** A backup is a folder: `manifest.json`, a compressed file a table, the blobs under their keys. */
+/** A backup is a folder with `manifest.json`, one compressed file for each table, and the blobs under their keys. */
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { Transform } from 'node:stream'
@@ -8,15 +8,15 @@ const FORMAT = 1
 
 export const Manifest = z.strictObject({
   format: z.literal(FORMAT),
-  /** The moment that all of it is of. */
+  /** Time of the snapshot. */
   made_at: z.iso.datetime(),
   migrations: z.array(z.strictObject({ version: z.int(), name: z.string(), hash: z.string() })),
   tables: z.array(z.strictObject({ name: z.string(), columns: z.array(z.string()), sha256: z.string() })),
   sequences: z.array(z.strictObject({ name: z.string(), last_value: z.string() })),
   blobs: z.array(z.strictObject({ key: z.string(), sha256: z.string() })),
-  /** Named by rows, and not there: deleted while the backup was made, or lost before. */
+  /** Keys that rows refer to and the store does not have: deleted during the backup, or lost before. */
   missing_blobs: z.array(z.string()),
-  /** Opens with the secret that the rows are sealed with. */
+  /** Sealed with the secret that seals the rows, to verify the secret before a restore. */
   probe: z.string(),
 })
 export type Manifest = z.output<typeof Manifest>
@@ -28,7 +28,7 @@ export const blobFile = (folder: string, key: string) => join(folder, 'blobs', k
 
 export const PROBE = { value: 'parley', of: 'backup' }
 
-/** Passes on what it gets. */
+/** Passes its input through and hashes it. */
 export function hashing(): Transform & { digest(): string } {
   const hash = createHash('sha256')
   const through = new Transform({

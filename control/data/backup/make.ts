@@ -1,4 +1,4 @@
-/** Makes a backup while calls go on: all tables as they are at one moment, and the blobs that they name. */
+/** Makes a backup while calls continue: all tables from one snapshot, and the blobs that they refer to. */
 import { createWriteStream } from 'node:fs'
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -20,7 +20,10 @@ export interface MakeParts {
   sealer: Sealer
 }
 
-/** Whole or not at all: it has another name until it is done. There is nothing of that name yet. */
+/**
+ * Creates the folder completely or not at all: it has a temporary name until it is complete. Fails when the folder
+ * exists.
+ */
 export async function makeBackup(parts: MakeParts, folder: string): Promise<Manifest> {
   const draft = `${folder}.part`
   await rm(draft, { recursive: true, force: true })
@@ -31,7 +34,7 @@ export async function makeBackup(parts: MakeParts, folder: string): Promise<Mani
   const blobs = await copyBlobs(parts.blobs, keys, draft)
   const manifest = { format, ...tables, ...blobs, probe: parts.sealer.seal(PROBE.value, PROBE.of) } as const
   await writeFile(manifestFile(draft), JSON.stringify(manifest, null, 1), { mode: 0o600 })
-  await mkdir(folder, { mode: 0o700 }) // fails when it is there
+  await mkdir(folder, { mode: 0o700 }) // fails when the folder exists
   await rename(draft, folder)
   return manifest
 }
@@ -51,7 +54,7 @@ async function copyTables(tx: Tx, folder: string) {
     made_at: now!.at.toISOString(),
     migrations: (await selectRan(tx)).map(({ version, name, hash }) => ({ version, name, hash })),
     tables,
-    // They stand outside of all snapshots, so they are read last: never before a number that a row has.
+    // Sequences are outside all snapshots. Reading them last keeps them from being behind a number that a row has.
     sequences: sequences.flatMap(({ name, last_value }) =>
       last_value === null ? [] : [{ name, last_value: String(last_value) }],
     ),
@@ -59,7 +62,7 @@ async function copyTables(tx: Tx, folder: string) {
   }
 }
 
-/** What was deleted since the moment of the tables is to be gone: it is told, and no failure. */
+/** Blobs that were deleted after the snapshot are listed as missing; they are not an error. */
 async function copyBlobs(store: Blobs, keys: readonly string[], folder: string) {
   const blobs: Manifest['blobs'] = []
   const missing_blobs: string[] = []

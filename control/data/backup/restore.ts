@@ -1,8 +1,8 @@
 /**
- * Puts a backup into an empty database and a blob store. Redis begins empty: its commands and events are of another time.
- * So are the jobs of the queue: nobody is called because of a backup. What was promised to others (webhooks, indexing, lead
- * searches, the end of a closed account) is queued anew, campaigns wait for their owners, and calls of that moment end by the
- * sweeps, with their money.
+ * Restores a backup into an empty database and a blob store. Redis starts empty, because its commands and events are
+ * out of date. Queue jobs are not restored, so that a backup never places calls. Webhooks, indexing, lead searches and
+ * the erasure of closed accounts are queued again. Campaigns wait for their owners. Calls that were in progress are
+ * ended, and settled, by the sweeps.
  */
 import { createReadStream } from 'node:fs'
 import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -33,7 +33,7 @@ import {
   wakeTriggers,
 } from './sql.ts'
 
-/** Told to the operator as it is. */
+/** An expected error. The operator sees its message as it is. */
 export class NotRestored extends Error {}
 
 export interface RestoreParts {
@@ -52,13 +52,13 @@ export interface Restored {
   paused_campaigns: number
 }
 
-/** All tables in one transaction; what was begun and broken off can be begun again. */
+/** Loads all tables in one transaction. An interrupted restore can be started again. */
 export async function restoreBackup(parts: RestoreParts, folder: string): Promise<Restored> {
   const manifest = await readManifest(folder)
   assertSameSecret(parts.sealer, manifest)
   await assertKnown(manifest)
   if (((await countAccounts(parts.sql)) ?? 0) > 0) {
-    throw new NotRestored('There are accounts in this database. A backup goes into an empty one.')
+    throw new NotRestored('The database has accounts. Restore into an empty database.')
   }
   await assertWhole(folder, manifest)
   await migrate(parts.database, undefined, { upTo: manifest.migrations.length })
@@ -72,12 +72,12 @@ export async function restoreBackup(parts: RestoreParts, folder: string): Promis
 
 async function readManifest(folder: string): Promise<Manifest> {
   const text = await readFile(manifestFile(folder), 'utf8').catch(() => {
-    throw new NotRestored(`${folder} is no backup: it has no manifest.`)
+    throw new NotRestored(`${folder} is not a backup: it has no manifest.`)
   })
   try {
     return Manifest.parse(JSON.parse(text))
   } catch {
-    throw new NotRestored('The manifest is not of a backup that this version reads.')
+    throw new NotRestored('This version of Parley cannot read the manifest of the backup.')
   }
 }
 
@@ -85,20 +85,23 @@ function assertSameSecret(sealer: Sealer, { probe }: Manifest): void {
   try {
     if (sealer.open(probe, PROBE.of) === PROBE.value) return
   } catch {
-    // the same as any other one
+    // handled like a wrong value
   }
-  throw new NotRestored('PARLEY_SECRET is another one than when the backup was made: nothing sealed could be read.')
+  throw new NotRestored(
+    'PARLEY_SECRET differs from the one used for the backup, so sealed values could not be read. Set the original secret.',
+  )
 }
 
-/** An older database is brought up to date when Parley starts; a newer one needs a newer Parley. */
+/** Parley migrates an older database when it starts; a newer database needs a newer Parley. */
 async function assertKnown({ migrations }: Manifest): Promise<void> {
   const ours = await readMigrations()
   for (const { version, name, hash } of migrations) {
-    if (ours[version - 1]?.hash !== hash) throw new NotRestored(`This version of Parley does not know ${name}.`)
+    if (ours[version - 1]?.hash !== hash)
+      throw new NotRestored(`This version of Parley does not have the migration ${name}. Install a newer version.`)
   }
 }
 
-/** Before anything is written. */
+/** Runs before anything is written. */
 async function assertWhole(folder: string, { tables, blobs }: Manifest): Promise<void> {
   const files = [
     ...tables.map(({ name, sha256 }) => ({ file: tableFile(folder, name), sha256 })),
@@ -107,9 +110,9 @@ async function assertWhole(folder: string, { tables, blobs }: Manifest): Promise
   for (const { file, sha256 } of files) {
     const hash = hashing().resume()
     await pipeline(createReadStream(file), hash).catch(() => {
-      throw new NotRestored(`${file} cannot be read.`)
+      throw new NotRestored(`Cannot read ${file}.`)
     })
-    if (hash.digest() !== sha256) throw new NotRestored(`${file} is not what was written.`)
+    if (hash.digest() !== sha256) throw new NotRestored(`${file} is corrupt: its checksum does not match the manifest.`)
   }
 }
 
@@ -134,18 +137,18 @@ async function load({ boss }: Pick<RestoreParts, 'boss'>, tx: Tx, folder: string
   }
   for (const sequence of manifest.sequences) await updateSequence(tx, sequence)
   const contradictions = await selectContradictions(tx)
-  if (contradictions.length > 0) throw new NotRestored(`The backup contradicts itself: ${contradictions.join('; ')}.`)
+  if (contradictions.length > 0) throw new NotRestored(`The backup is inconsistent: ${contradictions.join('; ')}.`)
   const paused = await pauseCampaigns(tx, new Date())
   for (const table of tables) await wakeTriggers(tx, table)
   await queueAnew({ boss }, tx)
   return paused
 }
 
-/** What is pointed to comes before what points to it. */
+/** Sorts referenced tables before the tables that refer to them. */
 async function inOrder(tx: Tx, tables: readonly Table[]): Promise<Table[]> {
   const known = new Set((await selectTables(tx)).map(table => table.name))
   const unknown = tables.find(table => !known.has(table.name))
-  if (unknown) throw new NotRestored(`There is no table ${unknown.name}.`)
+  if (unknown) throw new NotRestored(`Unknown table in the backup: ${unknown.name}.`)
   const references = await selectReferences(tx)
   const rest = new Map(tables.map(table => [table.name, table]))
   const sorted: Table[] = []
@@ -153,7 +156,7 @@ async function inOrder(tx: Tx, tables: readonly Table[]): Promise<Table[]> {
     const free = [...rest.values()].filter(
       ({ name }) => !references.some(({ from, to }) => from === name && rest.has(to)),
     )
-    if (free.length === 0) throw new Error('tables point to each other in a circle')
+    if (free.length === 0) throw new Error('tables have circular references')
     for (const table of free) rest.delete(table.name)
     sorted.push(...free)
   }

@@ -1,4 +1,6 @@
-/** The whole database, table by table, in the protocol's own COPY: no program of a certain version is needed for it. */
+/**
+ * Copies the whole database, table by table, with the COPY protocol, so that no program of a certain version is needed.
+ */
 import type { Readable, Writable } from 'node:stream'
 import type { Db, Tx } from '../../platform/db/connect.ts'
 
@@ -7,7 +9,7 @@ export interface Table {
   columns: string[]
 }
 
-/** What the schema itself says of what ran on it is not data. */
+/** The record of executed migrations belongs to the schema, not to the data. */
 const NO_DATA = 'schema_migrations'
 
 export async function selectTables(db: Db): Promise<Table[]> {
@@ -19,7 +21,7 @@ export async function selectTables(db: Db): Promise<Table[]> {
     group by 1 order by 1`
 }
 
-/** Which table points to which other one. */
+/** Pairs of tables with a foreign key between them. */
 export async function selectReferences(db: Db): Promise<{ from: string; to: string }[]> {
   return db<{ from: string; to: string }[]>`
     select distinct conrelid::regclass::text as from, confrelid::regclass::text as to from pg_constraint
@@ -53,7 +55,7 @@ export async function selectRan(db: Db): Promise<Ran[]> {
   return db<Ran[]>`select version, name, hash from schema_migrations order by version`
 }
 
-/** Null: the schema is not there. */
+/** Null when the schema does not exist. */
 export async function countAccounts(db: Db): Promise<number | null> {
   const [there] = await db<{ there: boolean }[]>`select to_regclass('accounts') is not null as there`
   if (!there?.there) return null
@@ -65,10 +67,10 @@ export async function copyOut(tx: Tx, { name, columns }: Table): Promise<Readabl
   return tx`copy (select ${tx(columns)} from ${tx(name)}) to stdout`.readable()
 }
 
-/** Counters and the like are copied as they were: no trigger counts them again. Until `wakeTriggers`. */
+/** Copies counters as they are: triggers stay off until `wakeTriggers`, so nothing is counted twice. */
 export async function copyInto(tx: Tx, { name, columns }: Table): Promise<Writable> {
   await tx`alter table ${tx(name)} disable trigger user`
-  await tx`delete from ${tx(name)}` // what a migration put there
+  await tx`delete from ${tx(name)}` // rows that a migration inserted
   return tx`copy ${tx(name)} (${tx(columns)}) from stdin`.writable()
 }
 
@@ -76,7 +78,7 @@ export async function wakeTriggers(tx: Tx, { name }: Table): Promise<void> {
   await tx`alter table ${tx(name)} enable trigger user`
 }
 
-/** What rows say that there is in the blob store. */
+/** Keys of blobs that rows refer to. */
 export async function selectRecordingKeys(db: Db): Promise<string[]> {
   const rows = await db<{ key: string }[]>`
     select recording ->> 'key' as key from calls where recording is not null order by 1`
@@ -88,9 +90,9 @@ export async function selectSources(db: Db): Promise<{ id: string; owner_id: str
     select id, owner_id from knowledge_sources where stored and kind <> 'url' order by id`
 }
 
-// ---- what a restored database must not simply go on with ----
+// ---- State that must not simply resume after a restore ----
 
-/** Whom they have called since the backup, nobody knows here: only their owners let them go on. */
+/** Pauses campaigns: contacts may have been called since the backup, so only the owners may resume. */
 export async function pauseCampaigns(tx: Tx, at: Date): Promise<number> {
   const rows = await tx`
     update campaigns set status = 'paused', pause_reason = 'owner', updated_at = ${at}
@@ -113,34 +115,34 @@ export async function selectSearching(db: Db): Promise<{ id: string; owner_id: s
     select id, owner_id from lead_jobs where ended_at is null order by id`
 }
 
-/** Closed, and their people were told that all of it goes. What is of an older version has no column for it yet. */
+/** Accounts whose owners were promised erasure. A backup of an older version does not have the column. */
 export async function selectUnerased(db: Db): Promise<{ id: string }[]> {
   return db<{ id: string }[]>`
     select id from accounts
     where to_jsonb(accounts) ->> 'closed_at' is not null and deleted_at is null order by id`
 }
 
-// ---- whether it agrees with itself ----
+// ---- Consistency ----
 
-/** Sentences on the money and the counters; none: all agree. */
+/** Returns a sentence for each inconsistency of money and counters; none when everything is consistent. */
 export async function selectContradictions(db: Db): Promise<string[]> {
   const rows = await db<{ what: string; found: number }[]>`
     select 'ledger transactions that do not sum to zero' as what, count(*)::int as found from (
       select from ledger_entries group by transaction_id having sum(amount) <> 0) as t
-    union all select 'balances that are not the sum of their entries', count(*)::int from balances b
+    union all select 'balances that differ from the sum of their entries', count(*)::int from balances b
       where available <> (
         select coalesce(sum(amount), 0) from ledger_entries l where l.owner_id = b.owner_id and account = 'balance')
-    union all select 'held money that is not the sum of its entries', count(*)::int from balances b
+    union all select 'held money that differs from the sum of its entries', count(*)::int from balances b
       where held <> (
         select coalesce(sum(amount), 0) from ledger_entries l where l.owner_id = b.owner_id and account = 'held')
-    union all select 'held money that is not that of the open holds', count(*)::int from balances b
+    union all select 'held money that differs from the open holds', count(*)::int from balances b
       where held <> (select coalesce(sum(amount), 0) from holds h where h.owner_id = b.owner_id and captured is null)
-    union all select 'counters of open holds', count(*)::int from balances b
+    union all select 'wrong counters of open holds', count(*)::int from balances b
       where open_holds <> (select count(*) from holds h
         where h.owner_id = b.owner_id and captured is null and call_id is not null)
-    union all select 'calls under way without a hold', count(*)::int from calls
+    union all select 'calls in progress without a hold', count(*)::int from calls
       where ended_at is null and not exists (select from holds where call_id = calls.id and captured is null)
-    union all select 'counters of calls', count(*)::int from (
+    union all select 'wrong counters of calls', count(*)::int from (
       (select owner_id, project_id, direction, status, count(*)::int as calls from calls group by 1, 2, 3, 4
         except select owner_id, project_id, direction, status, calls from call_counters)
       union all

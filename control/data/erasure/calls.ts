@@ -1,10 +1,12 @@
-/** What is personal of calls, and how it goes: sound, words, and who was talked to. The money stays, of nobody. */
+/**
+ * Deletes the personal data of calls: recordings, words, and the other party. Money records stay without personal data.
+ */
 import PQueue from 'p-queue'
 import { recordingKey } from '../../../media/contract/recordings.ts'
 import type { Tx } from '../../platform/db/connect.ts'
 import type { Deps } from '../../platform/deps.ts'
 
-/** Stands where a number was. */
+/** Replaces an erased phone number. */
 export const ERASED = 'erased'
 const DELETED_AT_ONCE = 8
 
@@ -16,14 +18,14 @@ export async function deleteRecordings(
   await queue.addAll(calls.flatMap(({ recording }) => (recording ? [() => blobs.delete(recording.key)] : [])))
 }
 
-/** After their files. */
+/** Call after the files are deleted. */
 export async function forgetRecordings(tx: Tx, ownerId: string, ids: readonly string[]): Promise<void> {
   await tx`
     update calls set recording = null
     where owner_id = ${ownerId} and id = any(${ids as string[]}) and recording is not null`
 }
 
-/** What was said, and what was made of it. */
+/** Deletes the transcript and everything derived from it. */
 export async function forgetWords(tx: Tx, ownerId: string, ids: readonly string[]): Promise<void> {
   await tx`
     update calls set transcript = '[]', tool_calls = '[]', summary = null, extracted = null, extraction_problem = null,
@@ -34,7 +36,7 @@ export async function forgetWords(tx: Tx, ownerId: string, ids: readonly string[
     where calls.id = call_id and calls.owner_id = ${ownerId} and call_id = any(${ids as string[]})`
 }
 
-/** Who was talked to. Our own number is nobody's. */
+/** Deletes the other party. Our own number is not personal. */
 export async function forgetPhones(tx: Tx, ownerId: string, ids: readonly string[]): Promise<void> {
   await tx`
     update calls set contact_id = null, task = null, vars = '{}', media = null,
@@ -47,7 +49,9 @@ export async function forgetPhones(tx: Tx, ownerId: string, ids: readonly string
     where owner_id = ${ownerId} and call_id = any(${ids as string[]})`
 }
 
-/** All of it, for good: what an engine still tells of these calls is not kept. They have ended and are locked. */
+/**
+ * Erases all personal data of calls that have ended and are locked. Later events from engines about them are ignored.
+ */
 export async function eraseCalls(
   deps: Pick<Deps, 'blobs'>,
   tx: Tx,
@@ -55,7 +59,7 @@ export async function eraseCalls(
   ids: readonly string[],
   at: Date,
 ): Promise<void> {
-  // By their place, not by what rows say: one may be stored whose news is still on its way.
+  // By key and not by row: a recording may be stored whose event has not arrived yet.
   await deleteRecordings(
     deps,
     ids.map(id => ({ recording: { key: recordingKey(ownerId, id) } })),

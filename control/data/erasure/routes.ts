@@ -10,12 +10,11 @@ export function erasureRoutes(app: FastifyInstance, deps: Deps): void {
     method: 'POST',
     path: '/erasure',
     scope: 'write',
-    notATool:
-      'It cannot be undone, and answers to the person who asked for it; it is for your own programs and for people.',
+    notATool: 'Erasure cannot be undone and has legal weight, so a program or a person decides on it, not a model.',
     tag: 'Account',
-    summary: 'Forget a person, by number',
+    summary: 'Erase the personal data of a phone number',
     description:
-      'When somebody asks to be forgotten: deletes the contact, recordings, transcripts, traces and all else that is personal of the calls with the number, its places in campaigns, leads and directories, and copies in webhook deliveries. The entries of the balance stay and name nobody. Refused while a call with the number is under way. Only calls whose number is still there are found: see `phones_days` of the retention.',
+      'Use this when a person asks for erasure. Deletes the contact; the recordings, transcripts, traces and other personal data of calls with the number; its entries in campaigns, leads and directories; and copies in webhook deliveries. Ledger entries stay without personal data. Fails while a call with the number is in progress. Finds only calls that still have their number: see `phones_days` of the retention. Erasure cannot be undone.',
     body: ErasureInput,
     answer: ErasureView,
     errors: ['invalid_transition'],

@@ -2,22 +2,22 @@ import { z } from 'zod'
 import { Phone } from '../../platform/phone.ts'
 
 export const ErasureInput = z.strictObject({
-  phone: Phone.describe('Of the person, E.164'),
+  phone: Phone.describe('Phone number of the person, in E.164 format'),
   do_not_call: z
     .enum(['keep', 'add', 'forget'])
     .default('keep')
     .describe(
-      'Of the do-not-call list: `keep` an entry that is there (number and date alone), `add` one, or `forget` it. Without an entry the number may be called again by whoever uploads it anew.',
+      'Do-not-call entry of the number: `keep` an existing entry (number and date only), `add` one, or `forget` it. Without an entry, the number can be called again when it is uploaded again.',
     ),
 })
 export type ErasureInput = z.output<typeof ErasureInput>
 
 export const ErasureView = z
   .object({
-    contacts: z.int().describe('Deleted'),
-    calls: z.int().describe('Of which nothing is left but time, duration, status and cost'),
-    campaign_contacts: z.int().describe('Made nameless; those still to be dialled are skipped'),
-    leads: z.int().describe('Made nameless; what they cost stays'),
+    contacts: z.int().describe('Deleted contacts'),
+    calls: z.int().describe('Erased calls. Time, duration, status and cost are kept'),
+    campaign_contacts: z.int().describe('Anonymised campaign contacts. Those not dialled yet are skipped'),
+    leads: z.int().describe('Anonymised leads. Their cost is kept'),
     do_not_call: z.boolean().describe('The number is on the do-not-call list'),
     mentions: z
       .array(
@@ -26,6 +26,6 @@ export const ErasureView = z
           id: z.uuid(),
         }),
       )
-      .describe('Texts of yours, or words of others, with the number in them: see to them yourself; at most 100'),
+      .describe('Other texts and transcripts that contain the number. Review them yourself. At most 100'),
   })
   .meta({ id: 'Erasure' })

@@ -1,6 +1,6 @@
 /**
- * Persons are forgotten: one call, or everything of a number (152-FZ, article 21; GDPR, article 17). Money stays, of nobody.
- * Rows are locked in the order call, contact of a campaign, contact, counters, as everywhere.
+ * Erases persons: one call, or everything of a phone number (152-FZ, article 21; GDPR, article 17). Money records stay
+ * without personal data. Rows are locked in the same order as elsewhere: call, campaign contact, contact, counters.
  */
 
 import { bumpCampaign, type CounterChange } from '../../outreach/campaigns/pacer-sql.ts'
@@ -33,10 +33,10 @@ const MOST_MENTIONS = 100
 
 const assertEnded = (calls: readonly { ended_at: Date | null }[]) => {
   if (calls.every(call => call.ended_at !== null)) return
-  throw new Problem('invalid_transition', { detail: 'A call is under way: hang up, or wait for its end.' })
+  throw new Problem('invalid_transition', { detail: 'A call is in progress. Hang up, or wait until it ends.' })
 }
 
-/** What a repeated request is answered, when what it made is forgotten. */
+/** Response to a repeated request whose result was erased. */
 const goneAnswer = ({ config, clock }: Ports) => {
   const problem = notFound()
   const document = problem.toDocument(config.base_url, uuidv7(clock.wall()))
@@ -53,7 +53,7 @@ export async function eraseCall(deps: Ports, ownerId: string, id: string): Promi
   })
 }
 
-/** Where else these texts are: in what was sent and what was answered. */
+/** Erases copies of these texts in webhook deliveries and in stored responses. */
 async function forgetCopies(deps: Ports, tx: Tx, ownerId: string, texts: readonly string[]): Promise<void> {
   await deleteDeliveriesOf(tx, ownerId, texts)
   await forgetAnswers(tx, ownerId, texts, goneAnswer(deps))

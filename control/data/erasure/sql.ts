@@ -14,7 +14,7 @@ export async function lockOne(tx: Tx, ownerId: string, id: string): Promise<OneC
   return row
 }
 
-/** Calls with this person, by the number and by the contact that has it. */
+/** Finds calls with this person by the number, and by the contact that has it. */
 export async function lockCallsWith(tx: Tx, ownerId: string, phone: string): Promise<OneCall[]> {
   return tx<OneCall[]>`
     select id, ended_at from calls
@@ -25,19 +25,19 @@ export async function lockCallsWith(tx: Tx, ownerId: string, phone: string): Pro
     ) order by id for update`
 }
 
-/** Invitations that nobody has used yet, too. */
+/** Includes invitations that are not used yet. */
 export async function forgetSessions(tx: Tx, ownerId: string, phone: string): Promise<void> {
   await tx`
     update realtime_sessions set contact_name = null, contact_phone = null, task = null, vars = '{}'
     where owner_id = ${ownerId} and contact_phone = ${phone}`
 }
 
-/** Bodies that name any of these: what was sent to receivers, with what they answered. */
+/** Deletes deliveries whose body contains any of these texts, with the receivers' responses. */
 export async function deleteDeliveriesOf(tx: Tx, ownerId: string, texts: readonly string[]): Promise<void> {
   await tx`delete from webhook_deliveries where owner_id = ${ownerId} and body like any(${texts.map(like)})`
 }
 
-/** Answers that name any of these are repeated no more; the requests are still not carried out twice. */
+/** Replaces stored responses that contain any of these texts. The requests still do not run twice. */
 export async function forgetAnswers(
   tx: Tx,
   ownerId: string,
@@ -49,9 +49,9 @@ export async function forgetAnswers(
     where owner_id = ${ownerId} and body like any(${texts.map(like)})`
 }
 
-// ---- campaigns ----
+// ---- Campaigns ----
 
-/** Counters of the campaigns have to follow: who was still to be dialled is skipped now. */
+/** The caller must update the campaign counters: contacts that were not dialled yet become skipped. */
 export async function forgetDialled(
   tx: Tx,
   ownerId: string,
@@ -60,7 +60,7 @@ export async function forgetDialled(
   const rows = await tx<{ id: string; campaign_id: string; status: string; seq: number }[]>`
     select id, campaign_id, status from campaign_contacts
     where owner_id = ${ownerId} and phone = ${phone} order by campaign_id, id for update`
-  // Its place in the upload stays: the numbers of an upload have no holes.
+  // Keeps `seq`: the rows of an upload are numbered without gaps.
   await tx`
     update campaign_contacts set phone = ${ERASED} || ':' || id, name = null, vars = '{}', contact_id = null
     where owner_id = ${ownerId} and id = any(${rows.map(row => row.id)})`
@@ -71,9 +71,9 @@ export async function forgetDialled(
   return rows
 }
 
-// ---- leads ----
+// ---- Leads ----
 
-/** The companies that have this number; what was paid for them stays counted. */
+/** Anonymises the companies that have this number; their cost stays counted. */
 export async function forgetLeads(tx: Tx, ownerId: string, phone: string): Promise<number> {
   const gone = await tx<{ id: string; company: string }[]>`
     select id, company from leads
@@ -88,13 +88,13 @@ export async function forgetLeads(tx: Tx, ownerId: string, phone: string): Promi
       attribution = null, contact_id = null, search = ''
     where owner_id = ${ownerId} and id = any(${ids})`
   await tx`delete from lead_identities where lead_id = any(${ids})`
-  // Others are told apart from it, by its name or its number.
+  // Other leads may mention it, by name or number, as the reason for their rejection.
   const names = [phone, ...gone.map(lead => lead.company).filter(name => name !== '' && name !== ERASED)].map(like)
   await tx`update leads set rejected_text = null where owner_id = ${ownerId} and rejected_text like any(${names})`
   return ids.length
 }
 
-/** However the owner wrote it: by its last digits, as far as a national number goes. */
+/** Compares the last 10 digits, the length of a national number, because the owner's spelling may differ. */
 const NATIONAL_DIGITS = 10
 
 export async function deleteDirectoryRows(tx: Tx, ownerId: string, phone: string): Promise<void> {
@@ -110,7 +110,7 @@ export async function deleteDirectoryRows(tx: Tx, ownerId: string, phone: string
     update lead_directories set companies = companies - lost.rows from lost where id = lost.directory_id`
 }
 
-// ---- the person ----
+// ---- The person ----
 
 export async function lockContactOf(tx: Tx, ownerId: string, phone: string): Promise<string | null> {
   const [row] = await tx<{ id: string }[]>`
@@ -118,7 +118,7 @@ export async function lockContactOf(tx: Tx, ownerId: string, phone: string): Pro
   return row?.id ?? null
 }
 
-/** The number and the date stay on the list, what was written beside it goes. */
+/** Keeps the number and the date on the list, and deletes the note. */
 export async function bareDoNotCall(tx: Tx, ownerId: string, phone: string): Promise<boolean> {
   const rows = await tx`
     update do_not_call set note = null where owner_id = ${ownerId} and phone = ${phone} returning 1`
@@ -130,7 +130,10 @@ export interface Mention {
   id: string
 }
 
-/** What the owner wrote, or others said, with this number in it: no machine knows what else of it has to go. */
+/**
+ * Finds texts of the owner and transcripts that contain the number: software cannot decide what else in them is
+ * personal.
+ */
 export async function selectMentions(db: Db, ownerId: string, phone: string, limit: number): Promise<Mention[]> {
   const text = like(phone)
   return db<Mention[]>`

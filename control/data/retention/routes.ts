@@ -11,7 +11,7 @@ export function retentionRoutes(app: FastifyInstance, deps: Deps): void {
     path: '/retention',
     scope: 'read',
     tag: 'Account',
-    summary: 'How long what is personal of calls is kept',
+    summary: 'Retrieve the retention of personal call data',
     answer: RetentionView,
     handle: ({ ownerId }) => getRetention(deps, ownerId),
   })
@@ -20,11 +20,11 @@ export function retentionRoutes(app: FastifyInstance, deps: Deps): void {
     method: 'PATCH',
     path: '/retention',
     scope: 'session',
-    notATool: 'What it deletes is gone for good, so a key in the wrong hands must not set it.',
+    notATool: 'Deletion cannot be undone, so a stolen key must not be able to set it.',
     tag: 'Account',
-    summary: 'Set how long what is personal of calls is kept; what is left out stays',
+    summary: 'Set the retention of personal call data',
     description:
-      'Days from the making of a call on. A sweep within the hour, and then once a day, deletes what is older, for good. Cost, duration and status of a call stay, and so do the entries of the balance. Contacts and campaigns are not touched.',
+      'Days are counted from the creation of a call. Omitted fields keep their values. A sweep permanently deletes older data, first within an hour and then once a day. Cost, duration and status of calls are kept, and so are ledger entries. Contacts and campaigns are not affected.',
     body: RetentionPatch,
     answer: RetentionView,
     handle: ({ ownerId, body }) => patchRetention(deps, ownerId, body),

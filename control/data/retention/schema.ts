@@ -1,17 +1,17 @@
 import { z } from 'zod'
 
 const MOST_DAYS = 3650
-const kept = 'null: kept until you delete it'
+const kept = 'null: until you delete them'
 const Days = z.int().min(1).max(MOST_DAYS).nullable()
 
 export const RetentionView = z
   .object({
-    recordings_days: Days.describe(`Sound of calls; ${kept}`),
+    recordings_days: Days.describe(`Days to keep recordings; ${kept}`),
     transcripts_days: Days.describe(
-      `What was said in calls and what was made of it: transcript, summary, extracted data, tool calls with their arguments, webhook deliveries; ${kept}`,
+      `Days to keep what was said: transcripts, summaries, extracted data, tool calls with their arguments, webhook deliveries; ${kept}`,
     ),
     phones_days: Days.describe(
-      `Who was talked to: the other side's number, the link to the contact, task and vars, SIP trace, webhook deliveries; ${kept}`,
+      `Days to keep who was called: the other party's number, the link to the contact, task and vars, SIP traces, webhook deliveries; ${kept}`,
     ),
   })
   .meta({ id: 'Retention' })

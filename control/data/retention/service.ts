@@ -1,4 +1,4 @@
-/** How long an owner keeps what is personal of calls, and the sweep that sees to it. */
+/** Retention of personal call data, and the sweep that enforces it. */
 
 import type { Tx } from '../../platform/db/connect.ts'
 import { type Deps, wallDate } from '../../platform/deps.ts'
@@ -22,7 +22,7 @@ import {
 type Ports = Pick<Deps, 'sql' | 'clock' | 'blobs' | 'log'>
 
 const DAY_MS = 24 * 3600 * 1000
-/** While the blob store is away. */
+/** Milliseconds until a retry when the blob store is unreachable. */
 const AGAIN_MS = 3600 * 1000
 const CALLS_AT_ONCE = 200
 const DELIVERIES_AT_ONCE = 1000
@@ -37,7 +37,7 @@ export async function getRetention(deps: Pick<Deps, 'sql'>, ownerId: string) {
   }
 }
 
-/** What is left out stays. The next sweep goes by it. */
+/** Omitted fields stay. The next sweep applies the change. */
 export async function patchRetention(deps: Pick<Deps, 'sql' | 'clock'>, ownerId: string, patch: RetentionPatch) {
   await deps.sql.begin(async tx => {
     for (const kind of kinds) {
@@ -48,14 +48,14 @@ export async function patchRetention(deps: Pick<Deps, 'sql' | 'clock'>, ownerId:
   return getRetention(deps, ownerId)
 }
 
-/** Until nothing is due. Several processes may sweep at once: each takes what the others are not at. */
+/** Runs until nothing is due. Several processes may sweep at once: each locks rows that the others do not have. */
 export async function sweepRetention(deps: Ports): Promise<void> {
   while (await sweepSome(deps)) {
     // the next batch
   }
 }
 
-/** False: there is nothing to do. A batch is one transaction: killed in the middle of it, it is done again. */
+/** Returns false when nothing is due. A batch is one transaction: if the process dies, the batch runs again. */
 async function sweepSome(deps: Ports): Promise<boolean> {
   let row: RetentionRow | undefined
   try {
@@ -66,7 +66,7 @@ async function sweepSome(deps: Ports): Promise<boolean> {
   } catch (error) {
     if (!row) throw error
     const { owner_id, kind } = row
-    deps.log.error({ error: errorFields(error), owner_id, kind }, 'retention failed, will be tried again')
+    deps.log.error({ error: errorFields(error), owner_id, kind }, 'retention sweep failed; it will be retried')
     await updateDue(deps.sql, row, new Date(deps.clock.wall() + AGAIN_MS))
   }
   return row !== undefined
@@ -75,7 +75,7 @@ async function sweepSome(deps: Ports): Promise<boolean> {
 async function sweepBatch(deps: Ports, tx: Tx, row: RetentionRow): Promise<void> {
   const before = new Date(deps.clock.wall() - row.days * DAY_MS)
   const found = await lockNextCalls(tx, row, before, CALLS_AT_ONCE)
-  // A call that goes on is not passed by: what it leaves comes at its end.
+  // Stops before a call in progress: its data is complete only when it ends.
   const live = found.findIndex(call => call.ended_at === null)
   const calls = live < 0 ? found : found.slice(0, live)
   if (calls.length > 0) await forget(deps, tx, row, calls)
@@ -89,7 +89,7 @@ async function forget(deps: Ports, tx: Tx, { owner_id, kind }: RetentionRow, cal
   const ids = calls.map(call => call.id)
   if (kind === 'transcripts') return forgetWords(tx, owner_id, ids)
   if (kind === 'phones') return forgetPhones(tx, owner_id, ids)
-  // The file before what knows of it: a file that no row names would never be found again.
+  // Delete the file before the reference: nothing would ever find a file that no row refers to.
   await deleteRecordings(deps, calls)
   return forgetRecordings(tx, owner_id, ids)
 }

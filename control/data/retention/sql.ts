@@ -15,16 +15,16 @@ export async function selectDays(db: Db, ownerId: string): Promise<{ kind: Kind;
   return db<{ kind: Kind; days: number | null }[]>`select kind, days from retention where owner_id = ${ownerId}`
 }
 
-/** What was passed stays passed: nothing is there any more. */
+/** Keeps the sweep's position: everything before it has been deleted. */
 export async function upsertDays(tx: Tx, ownerId: string, kind: Kind, days: number | null, at: Date): Promise<void> {
   await tx`
     insert into retention (owner_id, kind, days, due_at) values (${ownerId}, ${kind}, ${days}, ${at})
     on conflict (owner_id, kind) do update set days = excluded.days, due_at = excluded.due_at`
 }
 
-// ---- the sweep, over all owners ----
+// ---- Sweep, across all owners ----
 
-/** One that nobody else is at, and nobody else takes until this transaction ends. */
+/** Locks one due row that no other process has, until the transaction ends. */
 export async function lockDue(tx: Tx, at: Date): Promise<RetentionRow | undefined> {
   const [row] = await tx<RetentionRow[]>`
     select owner_id, kind, days, passed_at, passed_id from retention
@@ -39,7 +39,7 @@ export interface PassedCall {
   recording: { key: string } | null
 }
 
-/** The next ones in the order of their making, held until this transaction ends: a recording may be on its way to them. */
+/** Next calls by creation time, locked until the transaction ends: a recording may be about to be attached to one. */
 export async function lockNextCalls(tx: Tx, row: RetentionRow, before: Date, limit: number): Promise<PassedCall[]> {
   return tx<PassedCall[]>`
     select id, created_at, ended_at, recording from calls
@@ -58,7 +58,9 @@ export async function updateDue(db: Db, { owner_id, kind }: RetentionRow, at: Da
   await db`update retention set due_at = ${at} where owner_id = ${owner_id} and kind = ${kind}`
 }
 
-/** Copies of what was said, and of who was called, that went to the owner's receivers; how many there were of `limit`. */
+/**
+ * Deletes copies of transcripts and numbers that were sent to the owner's receivers. Returns how many, at most `limit`.
+ */
 export async function deleteDeliveries(tx: Tx, ownerId: string, before: Date, limit: number): Promise<number> {
   const rows = await tx`
     delete from webhook_deliveries where id in (

@@ -1,6 +1,6 @@
-/** Addresses of pages: which belong to a site, and which two are one page. Pure. */
+/** Page addresses: which belong to a site, and which two are the same page. Pure functions. */
 
-/** Longer ones are made by machines for machines; what matches patterns against them stays cheap. */
+/** Maximum length. Longer addresses are machine-made, and the limit keeps pattern matching cheap. */
 const MAX_CHARS = 1500
 const MAX_SEGMENTS = 16
 const MAX_PARAMETERS = 8
@@ -8,14 +8,14 @@ const MAX_PARAMETERS = 8
 const TRACKING =
   /^(?:utm_.*|gclid|gclsrc|gbraid|wbraid|dclid|fbclid|yclid|ysclid|ymclid|_openstat|msclkid|mc_[ce]id|_ga|_gl|igshid|rb_clickid)$/i
 const SESSION = /^(?:phpsessid|jsessionid|aspsessionid.*|cfid|cftoken|sess(?:ion)?_?id|oscsid|zenid)$/i
-/** Names that mean other things too: told by a value that no person made. */
+/** Parameters with other meanings too. They count as a session only with a value that looks generated. */
 const MAYBE_SESSION = /^(?:sid|s|session|sess)=[\w-]{16,}$/i
 const INDEX_FILE = /\/(?:index|default)\.(?:html?|php|aspx?|shtml|jsp)$/i
-/** Told without a request: what the extractor has no use for. */
+/** File types that the extractor cannot use, recognised without a request. */
 const OTHER_FILE =
   /\.(?:jpe?g|png|gif|webp|svg|ico|bmp|tiff?|avif|css|js|mjs|json|xml|rss|atom|zip|rar|7z|t?gz|bz2|xz|tar|exe|msi|dmg|apk|iso|mp[34]|m4[av]|avi|mov|wmv|webm|mkv|ogg|wav|flac|woff2?|ttf|eot|docx?|xlsx?|pptx?|odt|ods|rtf|epub|ics|vcf)$/i
 
-/** Null for what is no address of a page: another scheme, a name and password in it, or far too long. */
+/** Null when the text is not a page address: another scheme, credentials in it, or too long. */
 export function parseAddress(text: string, base?: URL): URL | null {
   if (text.length > MAX_CHARS || !URL.canParse(text, base?.href)) return null
   const url = new URL(text, base)
@@ -25,7 +25,9 @@ export function parseAddress(text: string, base?: URL): URL | null {
   return url.href.length > MAX_CHARS ? null : url
 }
 
-/** Without what says who reads rather than what is read. The rest stays as the site wrote it, whatever its encoding. */
+/**
+ * Removes parameters that identify the reader and not the page. The rest stays as the site wrote it, in any encoding.
+ */
 export function cleanAddress(url: URL): URL {
   const clean = new URL(url)
   clean.pathname = url.pathname.replace(/;jsessionid=[^/;]*/gi, '')
@@ -42,7 +44,10 @@ const parametersOf = (url: URL): string[] => url.search.slice(1).split('&').filt
 const hostOf = (url: URL): string => url.hostname.replace(/^www\./, '')
 const isDefaultPort = (url: URL): boolean => url.port === ''
 
-/** Two addresses of one key are one page: scheme, `www.`, a trailing slash, an index file and the order of parameters aside. */
+/**
+ * Addresses with the same key are the same page: the scheme, `www.`, a trailing slash, an index file and the order of
+ * parameters do not matter.
+ */
 export function pageKey(url: URL): string {
   const clean = cleanAddress(url)
   const path = clean.pathname
@@ -52,31 +57,37 @@ export function pageKey(url: URL): string {
   return `${hostOf(clean)}:${clean.port}${path}?${parametersOf(clean).sort().join('&')}`
 }
 
-/** RFC 3986 §6.2.2: escapes of unreserved characters mean the characters, and the case of the others is nothing. */
+/**
+ * RFC 3986 §6.2.2: an escape of an unreserved character equals the character, and the case of other escapes does not
+ * matter.
+ */
 function plainest(escaped: string): string {
   const character = String.fromCharCode(Number.parseInt(escaped.slice(1), 16))
   return /[\w.~-]/.test(character) ? character : escaped.toUpperCase()
 }
 
-/** Pages that one program makes of numbers have one shape: a calendar's days, a shop's items. */
+/** Pages that a program generates from numbers have the same shape: days of a calendar, items of a shop. */
 export function pageShape(url: URL): string {
   let path = url.pathname
   try {
     path = decodeURIComponent(path)
   } catch {
-    // Not UTF-8: as it is.
+    // The path is not UTF-8; keep it as it is.
   }
   const names = parametersOf(url).map(part => part.split('=', 1)[0]!)
   return `${path.replace(/\d+/g, '0')}?${names.sort().join('&')}`
 }
 
-/** The same host, `www.` aside, and the same port; from http to https one may go, not back. */
+/** True for the same port and the same host, ignoring `www.`. A move from http to https is allowed, not back. */
 export function isSameSite(site: URL, url: URL): boolean {
   if (hostOf(site) !== hostOf(url) || site.port !== url.port) return false
   return site.protocol === url.protocol || (site.protocol === 'http:' && isDefaultPort(site))
 }
 
-/** A link as a page to read of that site: cleaned, by https where the site is; or why it is none. */
+/**
+ * Returns the page that a link on the site leads to, cleaned and with https if the site uses it; or why it is not a
+ * page to read.
+ */
 export function pageOfSite(site: URL, link: string): URL | 'off_site' | 'not_a_page' {
   const url = parseAddress(link)
   if (!url) return 'not_a_page'
@@ -85,14 +96,17 @@ export function pageOfSite(site: URL, link: string): URL | 'off_site' | 'not_a_p
   return OTHER_FILE.test(url.pathname) || isTrap(url) ? 'not_a_page' : cleanAddress(url)
 }
 
-/** Relative links that grow without end, as `/a/b/a/b/a/b`. */
+/** Detects relative links that grow without end, such as `/a/b/a/b/a/b`. */
 function isTrap(url: URL): boolean {
   const segments = url.pathname.split('/').filter(Boolean)
   if (segments.length > MAX_SEGMENTS || parametersOf(url).length > MAX_PARAMETERS) return true
   return segments.some(one => segments.filter(other => other === one).length > 2)
 }
 
-/** Where a redirect leads; null when the answer is none. `unreadable`: to no address of a page. */
+/**
+ * Returns the target of a redirect; null when the response is not a redirect. `unreadable`: the target is not a page
+ * address.
+ */
 export function redirectOf(
   { status, headers }: { status: number; headers: Record<string, string> },
   from: URL,
@@ -102,7 +116,7 @@ export function redirectOf(
   return parseAddress(asUtf8(location), from) ?? 'unreadable'
 }
 
-/** Headers are read byte by byte (latin-1); servers put raw UTF-8 into this one all the same. */
+/** Header bytes are read as latin-1, but servers also send raw UTF-8 in `Location`. */
 function asUtf8(header: string): string {
   const bytes = Buffer.from(header, 'latin1')
   const text = bytes.toString('utf8')

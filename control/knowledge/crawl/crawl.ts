@@ -1,6 +1,6 @@
 /**
- * Reads a page, or a site from it: what is found goes to `onPage` one page at a time. Nothing is kept between two runs; a
- * crawl that broke off begins anew, and what it gave before is to be thrown away.
+ * Reads a page or a site and passes pages to `onPage`, one at a time. Nothing is kept between runs: an interrupted
+ * crawl starts again, and the caller must discard its earlier pages.
  */
 import { setImmediate as loopTurn } from 'node:timers/promises'
 import type { Clock } from '../../../media/shared/clock.ts'
@@ -21,10 +21,10 @@ import { createPoliteFetch, type PoliteFetch, type PoliteRequest } from './polit
 import { MAX_SITEMAP_BYTES, readSitemap, sitemapText } from './sitemap.ts'
 
 export interface CrawlLimits {
-  /** One request, from its look-up to its last byte. */
+  /** Milliseconds for one request, from the DNS lookup to the last byte. */
   pageMs: number
   pageBytes: number
-  /** No request is begun after this. */
+  /** Milliseconds after which no request starts. */
   totalMs: number
   totalBytes: number
 }
@@ -35,28 +35,28 @@ const LIMITS: CrawlLimits = {
   totalMs: 600_000,
   totalBytes: 50 * 1024 * 1024,
 }
-/** What a site may cost beyond a request a page: errors, redirects, duplicates; and its robots.txt and maps. */
+/** Requests beyond one for each page: for errors, redirects and duplicates, and for robots.txt and sitemaps. */
 const REQUESTS_A_PAGE = 4
 const MORE_REQUESTS = 10
 const MAX_REDIRECTS = 5
 const MAX_SITEMAPS = 5
-/** Of one page, and of all: each costs some 50 µs. */
+/** Limits of links on one page and on all pages: checking one takes about 50 µs. */
 const MAX_LINKS = 1000
 const MAX_JUDGED = 20_000
-/** In a row that robots.txt forbids: a site of forbidden pages is not searched for the one that is not. */
+/** Consecutive pages that robots.txt disallows. After these, the crawl stops looking for one that is allowed. */
 const MAX_FORBIDDEN = 200
 
 export interface CrawlOptions {
   url: string
-  /** The site; otherwise this page alone. */
+  /** True: the site; false: only this page. */
   crawl: boolean
-  /** 1–50, of pages that are handed to `onPage`. */
+  /** 1–50, counting pages that are passed to `onPage`. */
   maxPages: number
   fetch: Fetch
   extractor: Pick<Extractor, 'extract'>
   clock: Clock
   signal: AbortSignal
-  /** The next page is not read before it settles; what it rejects with ends the crawl. */
+  /** The next page is read after this resolves. A rejection ends the crawl. */
   onPage(page: ExtractedPage): Promise<void>
   limits?: Partial<CrawlLimits>
 }
@@ -66,19 +66,19 @@ export interface CrawlResult {
   skipped: Skipped
 }
 
-/** Rejects with `KnowledgeError` when not one page could be read, and with the reason of `signal` when aborted. */
+/** Rejects with `KnowledgeError` when no page could be read, and with the reason of `signal` when it is aborted. */
 export async function crawlSite(options: CrawlOptions): Promise<CrawlResult> {
   const start = parseAddress(options.url.trim())
   if (!start) {
     throw new KnowledgeError(
       'unreachable',
-      'Only http and https addresses without a user name and password can be read.',
+      'Only http and https addresses without a user name and password are supported.',
     )
   }
   return new Crawl(start, options).run()
 }
 
-/** The start page failed so that the rest of the site would, too. */
+/** Errors of the start page that the rest of the site would have too. */
 const HOPELESS: readonly KnowledgeErrorCode[] = ['blocked_address', 'unreachable', 'timeout']
 
 class Crawl {
@@ -88,7 +88,7 @@ class Crawl {
   readonly #polite: PoliteFetch
   readonly #endMs: number
   readonly #skipped: Skipped = {}
-  /** Where the start page's redirects ended: its site is the one that is read. */
+  /** The end of the start page's redirects: the crawl reads that site. */
   #site: URL
   readonly #judged = new Set<string>()
   #bytes = 0
@@ -121,7 +121,7 @@ class Crawl {
     while (!this.#isSpent()) {
       const due = this.#frontier.next()
       if (due.type === 'done') break
-      // Thousands of links that robots.txt forbids are judged without a request; others want the loop meanwhile.
+      // Thousands of disallowed links are checked without a request; let other work run in between.
       await loopTurn()
       signal.throwIfAborted()
       if (due.type === 'sitemap') await this.#readSitemaps()
@@ -129,7 +129,7 @@ class Crawl {
       if (this.#startError && HOPELESS.includes(this.#startError.code)) break
     }
     if (this.#frontier.pages === 0) {
-      throw this.#startError ?? new KnowledgeError('timeout', 'The site took too long to be read.')
+      throw this.#startError ?? new KnowledgeError('timeout', 'Reading the site took too long.')
     }
     this.#count('duplicate', this.#frontier.duplicates)
     this.#count('limit', this.#frontier.left)
@@ -145,7 +145,7 @@ class Crawl {
     if (times > 0) this.#skipped[reason] = (this.#skipped[reason] ?? 0) + times
   }
 
-  /** One broken page is counted, and hurts no other. */
+  /** Counts a broken page and continues. */
   async #visit(due: Extract<Due, { type: 'page' }>): Promise<void> {
     try {
       await this.#read(due)
@@ -178,15 +178,15 @@ class Crawl {
 
   async #index({ title, blocks, html }: Extracted, at: URL): Promise<void> {
     const text = blocks.map(block => block.text.replace(/\s+/g, ' ').trim()).join('\n')
-    if (!text.trim()) throw new KnowledgeError('no_text', 'There is no text on the page.')
+    if (!text.trim()) throw new KnowledgeError('no_text', 'The page has no text.')
     const url = this.#frontier.index(cleanAddress(at), canonicalOf(html?.canonical ?? null, at), text)
     if (url) await this.#options.onPage({ url: url.href, title, blocks })
   }
 
-  /** As a browser: through redirects, and pages that do nothing but send on. */
+  /** Follows redirects, and pages that only redirect, as a browser does. */
   async #arrive(url: URL, depth: number): Promise<{ answer: FetchResponse; at: URL; extracted: Extracted } | null> {
     const { extractor, signal } = this.#options
-    // The start page may move anywhere.
+    // The start page may redirect to any site.
     const mayGo = (target: URL) => {
       if (depth > 0 && !isSameSite(this.#site, target)) return this.#count('off_site')
       return this.#frontier.redirected(target)
@@ -209,7 +209,7 @@ class Crawl {
     }
   }
 
-  /** Null when a redirect leads where `mayGo` does not want to go; an address of the same page need not be asked for. */
+  /** Null when a redirect leads to a page that `mayGo` rejects. An address of the same page needs no check. */
   async #follow(
     url: URL,
     request: PoliteRequest,
@@ -219,13 +219,13 @@ class Crawl {
     const keys = new Set([pageKey(url)])
     for (let at = url; ; ) {
       if (passed.has(at.href) || passed.size > MAX_REDIRECTS) {
-        throw new KnowledgeError('unreachable', 'The page redirects in a circle, or too often.')
+        throw new KnowledgeError('unreachable', 'The page redirects in a loop or too often.')
       }
       passed.add(at.href)
       const answer = await this.#polite.get(at, request, this.#options.signal)
       const target = redirectOf(answer, at)
       if (!target) return { answer, at }
-      if (target === 'unreadable') throw new KnowledgeError('unreachable', 'The page redirects to what is no address.')
+      if (target === 'unreadable') throw new KnowledgeError('unreachable', 'The page redirects to an invalid address.')
       const key = pageKey(target)
       if (!keys.has(key) && !mayGo(target)) return null
       keys.add(key)
@@ -235,7 +235,7 @@ class Crawl {
 
   *#pagesAmong(links: readonly string[]): Generator<URL> {
     for (const link of links) {
-      // Most links of a page stand on each of them.
+      // Most links of a page are on every page.
       if (this.#judged.has(link)) continue
       if (this.#judged.size >= MAX_JUDGED) return
       this.#judged.add(link)
@@ -245,7 +245,7 @@ class Crawl {
     }
   }
 
-  /** The site's own list of its pages, when it has one; what is wrong with it is nobody's error. */
+  /** Reads the sitemaps if the site has any. Their errors are ignored. */
   async #readSitemaps(): Promise<void> {
     const waiting = await this.#sitemapAddresses()
     let read = 0
@@ -257,7 +257,7 @@ class Crawl {
       read++
       const sitemap = readSitemap(await this.#sitemapAt(next.url))
       if (!sitemap.isIndex) this.#frontier.found(this.#pagesAmong(sitemap.locations), 1)
-      // An index in an index is not allowed for (sitemaps.org).
+      // An index inside an index is not allowed (sitemaps.org).
       else if (next.isTop) waiting.unshift(...this.#sitemapsOf(next.url, sitemap.locations))
     }
   }
@@ -267,7 +267,7 @@ class Crawl {
       if (error instanceof KnowledgeError) return null
       throw error
     })
-    // On any host: a site's robots.txt speaks for its pages (sitemaps.org, cross submits).
+    // On any host: robots.txt of a site may name sitemaps elsewhere (sitemaps.org, cross submits).
     const told = (rules?.sitemaps ?? []).flatMap(location => parseAddress(location, this.#site) ?? [])
     const urls = told.length ? told : [new URL('/sitemap.xml', this.#site)]
     return urls.slice(0, 2 * MAX_SITEMAPS).map(url => ({ url, isTop: true }))
@@ -304,8 +304,8 @@ class Crawl {
 }
 
 /**
- * What the page says is its address, on its own site. Not the start of the site, which templates name on every page: a
- * real second address of it has the same text.
+ * Returns the canonical address that the page declares, if it is on the same site. Ignores the start page of the site,
+ * which some templates name on every page: a true duplicate of it has the same text.
  */
 function canonicalOf(canonical: string | null, at: URL): URL {
   const own = cleanAddress(at)

@@ -1,13 +1,13 @@
 /**
- * Which page of a site is read next, and when it is enough. Pure: breadth first, the site's map after the links of the
- * start page, in the order of the pages; the same answers give the same crawl.
+ * Decides which page of a site is read next, and when to stop. Pure: breadth first; the sitemap comes after the links
+ * of the start page; the same responses give the same crawl.
  */
 import { createHash } from 'node:crypto'
 import { pageKey, pageShape } from './address.ts'
 
 export interface FrontierLimits {
   maxPages: number
-  /** Of any kind: pages, redirects, robots.txt, sitemaps. */
+  /** Requests of any kind: pages, redirects, robots.txt and sitemaps. */
   maxRequests: number
 }
 
@@ -20,15 +20,16 @@ interface Waiting {
   depth: number
 }
 
-/** Found beyond this is forgotten: no crawl of 50 pages comes so far. */
+/** Limit of known addresses. Further ones are ignored: no crawl of 50 pages gets that far. */
 const MAX_FOUND = 5000
 /**
- * Of pages of one shape so many keep their turn; the others wait until nothing else is left. An endless calendar then
- * costs five requests before the last page of the site is read, and a shop with numbered items is read all the same.
+ * Pages of one shape that keep their position; further ones wait until all other pages are read. An endless calendar
+ * then costs five requests before the last page of the site is read, and a shop with numbered items is still read
+ * completely.
  */
 const MANY_ALIKE = 5
 
-/** Characters of a page's text: enough to tell it from another one. */
+/** Characters of a page's text that are compared with other pages. */
 const WORDS_WITHIN = 20_000
 const ALIKE = 0.7
 
@@ -36,11 +37,11 @@ export class Frontier {
   readonly #limits: FrontierLimits
   readonly #soon: Waiting[] = []
   readonly #later: Waiting[] = []
-  /** Keys of all that ever waited, or was come to by a redirect. */
+  /** Keys of all pages that were queued or reached by a redirect. */
   readonly #seen = new Set<string>()
-  /** By their keys: the words of the text that was found. */
+  /** Words of the indexed text, by page key. */
   readonly #indexed = new Map<string, ReadonlySet<string>>()
-  /** Hashes of them. */
+  /** Hashes of the indexed texts. */
   readonly #texts = new Set<string>()
   readonly #alike = new Map<string, number>()
   #requests = 0
@@ -48,7 +49,7 @@ export class Frontier {
   #duplicates = 0
   #sitemapDue: boolean
 
-  /** `crawl`: whether there is more to it than the start page. */
+  /** `crawl`: false reads only the start page. */
   constructor(start: URL, crawl: boolean, limits: FrontierLimits) {
     this.#limits = limits
     this.#sitemapDue = crawl
@@ -60,17 +61,17 @@ export class Frontier {
     return this.#pages
   }
 
-  /** Addresses that were found to hold what is indexed already. */
+  /** Number of addresses with text that is already indexed. */
   get duplicates(): number {
     return this.#duplicates
   }
 
-  /** Addresses that were found and not read. */
+  /** Number of addresses that were found and not read. */
   get left(): number {
     return this.#soon.length + this.#later.length
   }
 
-  /** No request is left. */
+  /** True when no request is left. */
   get isSpent(): boolean {
     return this.#requests >= this.#limits.maxRequests
   }
@@ -94,7 +95,7 @@ export class Frontier {
     }
   }
 
-  /** Pages of the site, cleaned, in the order they were found; known ones are left out. */
+  /** Adds pages of the site, cleaned and in the order they were found. Known pages are skipped. */
   found(urls: Iterable<URL>, depth: number): void {
     for (const url of urls) {
       if (this.#seen.size >= MAX_FOUND) return
@@ -108,7 +109,7 @@ export class Frontier {
     }
   }
 
-  /** A redirect leads there. False when that page had, or has, a turn of its own. */
+  /** Reports a redirect to the address. False when that page is or was queued itself. */
   redirected(url: URL): boolean {
     const key = pageKey(url)
     if (this.#seen.has(key)) {
@@ -120,8 +121,9 @@ export class Frontier {
   }
 
   /**
-   * Under which address the page `at` is indexed: the one that it calls its own, or else where it was found; null when it is
-   * indexed already. Templates name one address on every page: that another text took it says that this one is not there.
+   * Returns the address under which the page `at` is indexed: the canonical one, or else where it was found; null when
+   * it is already indexed. Some templates name one canonical address on every page: if another text has it, it does not
+   * belong to this page.
    */
   index(at: URL, canonical: URL, text: string): URL | null {
     const words = wordsOf(text)
@@ -148,14 +150,14 @@ const wordsOf = (text: string): ReadonlySet<string> =>
       .match(/[\p{L}\p{N}]+/gu),
   )
 
-/** Versions of a page for printing, for a telephone or in another colour share nearly all words of the shorter one. */
+/** Versions of a page for printing, for mobile or in another colour share nearly all words of the shorter one. */
 function isAlike(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
   let shared = 0
   for (const word of other) if (one.has(word)) shared++
   return shared >= ALIKE * Math.min(one.size, other.size)
 }
 
-/** Before what lies deeper: the site's map comes when the links of the first pages wait already. */
+/** Inserts the page before deeper ones: the sitemap is read when links of the first pages are already waiting. */
 function insert(queue: Waiting[], page: Waiting): void {
   queue.splice(queue.findLastIndex(({ depth }) => depth <= page.depth) + 1, 0, page)
 }

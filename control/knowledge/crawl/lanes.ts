@@ -1,4 +1,4 @@
-/** One request at a time to a host, with a pause after each. */
+/** Sends one request at a time to a host, with a pause after each. */
 import type { Clock } from '../../../media/shared/clock.ts'
 import { pause } from './pause.ts'
 
@@ -15,7 +15,7 @@ export class HostLanes {
     this.#clock = clock
   }
 
-  /** Runs `work` when what came before it is through and the host has had its pause. */
+  /** Runs `work` after all earlier work for the host and the pause that follows it. */
   async run<T>(host: string, pauseMs: number, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const known = this.#lanes.get(host)
     const lane = known ?? remember(this.#lanes, host, { tail: Promise.resolve(), readyMs: Number.NEGATIVE_INFINITY })
@@ -33,7 +33,7 @@ export class HostLanes {
   }
 }
 
-/** Hosts and origins that are kept in mind; the oldest go first. */
+/** Number of hosts and origins that are kept; the oldest are dropped first. */
 const REMEMBERED = 1000
 
 export function remember<V>(map: Map<string, V>, key: string, value: V): V {

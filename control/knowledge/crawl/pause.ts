@@ -1,6 +1,6 @@
 import type { Clock } from '../../../media/shared/clock.ts'
 
-/** Rejects with the reason of `signal` when that is aborted first. */
+/** Waits `ms` milliseconds. Rejects with the reason of `signal` if it is aborted first. */
 export async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   if (ms <= 0) return
   await new Promise<void>((resolve, reject) => {

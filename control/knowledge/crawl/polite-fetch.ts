@@ -1,6 +1,6 @@
 /**
- * Reading other people's sites with manners: robots.txt is obeyed, a host gets one request at a time with a pause after
- * each, and what fails by chance is asked once more. Redirects are handed back, since they may leave what was allowed.
+ * Fetches from other people's sites politely: it obeys robots.txt, sends one request at a time to a host with a pause
+ * after each, and retries a transient failure once. Redirects are returned, because they may leave what is allowed.
  */
 import type { Clock } from '../../../media/shared/clock.ts'
 import { type Fetch, FetchError, type FetchRequest, type FetchResponse } from '../../../media/shared/fetch.ts'
@@ -11,28 +11,31 @@ import { pause } from './pause.ts'
 import { MAX_ROBOTS_BYTES, NO_RULES, PRODUCT_TOKEN, type Rules, readRules } from './robots.ts'
 
 export type PoliteRequest = Pick<FetchRequest, 'timeoutMs' | 'maxBytes' | 'cut' | 'wants'> & {
-  /** What is asked for, as in `Accept`. */
+  /** Media types, as in `Accept`. */
   accept: string
 }
 
-/** Both reject with `KnowledgeError`, and with the reason of `signal` when that is aborted. */
+/** Both methods reject with `KnowledgeError`, and with the reason of `signal` when it is aborted. */
 export interface PoliteFetch {
-  /** One answer of any status. Code `robots` when the site does not want it read. */
+  /** Returns one response of any status. Error code `robots` when the site disallows the page. */
   get(url: URL, request: PoliteRequest, signal: AbortSignal): Promise<FetchResponse>
-  /** Of the address's origin. Code `robots` when they cannot be told. */
+  /** Returns the rules of the address's origin. Error code `robots` when robots.txt cannot be read. */
   rules(url: URL, signal: AbortSignal): Promise<Rules>
 }
 
 export const USER_AGENT = `Mozilla/5.0 (compatible; ${PRODUCT_TOKEN}/1.0)`
 
-/** Between two requests to a host, in ms. */
+/** Milliseconds between two requests to a host. */
 const PAUSE = 500
-/** What a site may ask for in place of it; a longer wait would be as good as a refusal, and is not what it protects. */
+/**
+ * Longest crawl delay in milliseconds that a site may ask for. A longer one would amount to a refusal and does not
+ * protect the site any better.
+ */
 const LONGEST_PAUSE = 10_000
-/** Before a failed request is made again, when the answer does not say. */
+/** Milliseconds before a retry when the response does not say. */
 const SECOND_TRY_AFTER = 2000
 const LONGEST_RETRY_AFTER = 30_000
-/** RFC 9309 §2.4 allows a day. */
+/** Milliseconds to cache robots.txt; RFC 9309 §2.4 allows a day. */
 const RULES_LIVE = 3_600_000
 /** RFC 9309 §2.3.1.2 */
 const ROBOTS_REDIRECTS = 5
@@ -42,7 +45,7 @@ export function createPoliteFetch({ fetch, clock }: { fetch: Fetch; clock: Clock
   const lanes = new HostLanes(clock)
   const known = new Map<string, { rules: Rules | KnowledgeError; atMs: number }>()
 
-  /** In its turn, and once more when it failed by chance. */
+  /** Waits for the host's turn, and retries a transient failure once. */
   async function send(url: URL, request: PoliteRequest, pauseMs: number, signal: AbortSignal): Promise<FetchResponse> {
     const { accept, ...limits } = request
     const headers = { 'user-agent': USER_AGENT, accept }
@@ -76,13 +79,13 @@ export function createPoliteFetch({ fetch, clock }: { fetch: Fetch; clock: Clock
     rules,
     async get(url, request, signal) {
       const { allows, delayMs } = await rules(url, signal)
-      if (!allows(url)) throw new KnowledgeError('robots', 'The site does not want this page to be read (robots.txt).')
+      if (!allows(url)) throw new KnowledgeError('robots', 'The robots.txt of the site disallows this page.')
       return send(url, request, Math.min(Math.max(delayMs ?? 0, PAUSE), LONGEST_PAUSE), signal)
     },
   }
 }
 
-/** A `KnowledgeError` when they cannot be told; what else `get` rejects with goes on. */
+/** Returns a `KnowledgeError` when robots.txt cannot be read; rethrows any other rejection of `get`. */
 async function readRobots(origin: string, get: (url: URL) => Promise<FetchResponse>): Promise<Rules | KnowledgeError> {
   let at = new URL('/robots.txt', origin)
   for (let redirects = 0; redirects <= ROBOTS_REDIRECTS; redirects++) {
@@ -91,17 +94,17 @@ async function readRobots(origin: string, get: (url: URL) => Promise<FetchRespon
       answer = await get(at)
     } catch (error) {
       if (!(error instanceof KnowledgeError)) throw error
-      return redirects === 0 ? error : unreadable('it redirects to where nothing answers')
+      return redirects === 0 ? error : unreadable('it redirects to an address that does not respond')
     }
     const target = redirectOf(answer, at)
     if (target instanceof URL) {
       at = target
       continue
     }
-    if (isOverloaded(answer.status)) return unreadable(`the server answers ${answer.status}`)
+    if (isOverloaded(answer.status)) return unreadable(`the server returned status ${answer.status}`)
     return isOk(answer.status) ? readRules(wholeLines(answer.body), origin) : NO_RULES
   }
-  return NO_RULES // as if there were no file (RFC 9309 §2.3.1.2)
+  return NO_RULES // treated as if there were no file (RFC 9309 §2.3.1.2)
 }
 
 const isOk = (status: number): boolean => status >= 200 && status < 300
@@ -121,9 +124,9 @@ function wholeLines(body: Buffer): string {
 }
 
 const unreadable = (why: string) =>
-  new KnowledgeError('robots', `The site's robots.txt cannot be read (${why}), so none of its pages is.`)
+  new KnowledgeError('robots', `The robots.txt of the site cannot be read (${why}), so no page was read.`)
 
-/** What may well work in a moment. A time-out has taken its time already. */
+/** Failures that may pass in a moment. A time-out is not retried: it has already taken long. */
 function isPassing(answer: FetchResponse | FetchError): boolean {
   return answer instanceof FetchError ? answer.code === 'network' : isOverloaded(answer.status)
 }
@@ -140,11 +143,11 @@ function given(answer: FetchResponse | FetchError): FetchResponse {
 }
 
 const WORDS: Record<FetchError['code'], [KnowledgeErrorCode, string]> = {
-  blocked_address: ['blocked_address', 'The address, or where it redirects to, is not on the public internet.'],
-  bad_url: ['unreachable', 'Only http and https addresses without a user name and password can be read.'],
+  blocked_address: ['blocked_address', 'The address, or a redirect from it, is not on the public internet.'],
+  bad_url: ['unreachable', 'Only http and https addresses without a user name and password are supported.'],
   timeout: ['timeout', 'The site did not answer in time.'],
   too_large: ['too_large', 'The page is too large.'],
   too_many_redirects: ['unreachable', 'The page redirects too often.'],
-  network: ['unreachable', 'The site cannot be reached.'],
-  aborted: ['unreachable', 'The connection was given up.'],
+  network: ['unreachable', 'Cannot reach the site.'],
+  aborted: ['unreachable', 'The connection was aborted.'],
 }

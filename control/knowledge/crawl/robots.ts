@@ -1,25 +1,25 @@
-/** robots.txt (RFC 9309), read by robots-parser; this file alone imports it. Pure. */
+/** Parses robots.txt (RFC 9309). The only importer of robots-parser. Pure. */
 import commonJs from 'robots-parser'
 
-/** Its types promise a default export beside it; Node gives the function itself. */
+/** The package's types declare a default export on the module, but Node gives the function itself. */
 const robotsParser = commonJs as unknown as typeof commonJs.default
 
 export const PRODUCT_TOKEN = 'ParleyBot'
 
 export interface Rules {
   allows(url: URL): boolean
-  /** Between two requests, when the site asks for a pause. */
+  /** Milliseconds between two requests, when the site asks for a delay. */
   delayMs: number | null
-  /** As they stand in the file; other sites' may be among them. */
+  /** Sitemap addresses as written in the file. They may belong to other sites. */
   sitemaps: string[]
 }
 
 export const NO_RULES: Rules = { allows: () => true, delayMs: null, sitemaps: [] }
 
-/** RFC 9309 §2.5: at least so much is read. */
+/** Minimum size that a parser must read, RFC 9309 §2.5. */
 export const MAX_ROBOTS_BYTES = 500 * 1024
 const MAX_SITEMAPS = 10
-/** Of patterns with `*`, all together: matching costs their length times the address's. */
+/** Limit of characters of all patterns with `*`: matching costs their length times the length of the address. */
 const MAX_WILD_CHARS = 8192
 
 interface Line {
@@ -27,7 +27,7 @@ interface Line {
   value: string
 }
 
-/** For addresses of that origin only. */
+/** The rules are valid only for addresses of `origin`. */
 export function readRules(text: string, origin: string): Rules {
   const lines = readLines(text)
   const parser = robotsParser(`${origin}/robots.txt`, ['User-agent: *', ...bounded(ourGroup(lines))].join('\n'))
@@ -53,8 +53,8 @@ function readLines(text: string): Line[] {
 }
 
 /**
- * RFC 9309 §2.2.1: all groups that name us, or else those for everybody. Only they reach the parser, which copies each
- * rule to each agent of its group: a file of twenty thousand agents and as many rules would fill the memory.
+ * RFC 9309 §2.2.1: returns all groups that name us, or else those for every robot. Only these reach the parser, which
+ * copies each rule to each agent of its group: a file with 20,000 agents and as many rules would fill the memory.
  */
 function ourGroup(lines: readonly Line[]): Line[] {
   const ours: Line[] = []
@@ -78,7 +78,7 @@ function ourGroup(lines: readonly Line[]): Line[] {
   return named ? ours : everybodys
 }
 
-/** What is over the bound forbids rather more than was meant, never less. */
+/** A rule beyond the limit is shortened so that it disallows more than intended, never less. */
 function bounded(rules: readonly Line[]): string[] {
   let wild = 0
   return rules.flatMap(({ name, value }) => {

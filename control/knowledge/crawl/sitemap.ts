@@ -1,8 +1,11 @@
-/** Sitemaps (sitemaps.org 0.9): XML, an index of them, or lines of text. Read by searching: no entity is ever expanded. */
+/**
+ * Sitemaps (sitemaps.org 0.9): XML, an index of sitemaps, or lines of text. Read by string search, so that no entity is
+ * ever expanded.
+ */
 import { createGunzip } from 'node:zlib'
 
 export interface Sitemap {
-  /** Whether its locations are sitemaps again, or pages. */
+  /** True when the locations are sitemaps, false when they are pages. */
   isIndex: boolean
   locations: string[]
 }
@@ -11,7 +14,7 @@ export const MAX_SITEMAP_BYTES = 5 * 1024 * 1024
 export const MAX_LOCATIONS = 2000
 const MAX_LOCATION_CHARS = 4096
 
-/** Of a body that is packed or not, at most the first 5 MB unpacked; what lies beyond is left out. */
+/** Returns the text of a body, gzipped or not; at most the first 5 MB after decompression. */
 export async function sitemapText(body: Buffer): Promise<string> {
   const isGzip = body[0] === 0x1f && body[1] === 0x8b
   const bytes = isGzip ? await unpackHead(body) : body.subarray(0, MAX_SITEMAP_BYTES)
@@ -30,7 +33,7 @@ async function unpackHead(body: Buffer): Promise<Buffer> {
       if (size >= MAX_SITEMAP_BYTES) break
     }
   } catch {
-    // Damaged, or cut off by the limit on what is loaded: what came out until there is whole.
+    // The body is damaged, or was cut off by the download limit: use what was decompressed.
   }
   return Buffer.concat(parts).subarray(0, MAX_SITEMAP_BYTES)
 }
@@ -54,7 +57,7 @@ export function readSitemap(text: string): Sitemap {
 
 const PREDEFINED: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
-/** Null for what holds an entity that is not XML's own: it would have to be looked up in the document. */
+/** Null for text with an entity that XML does not define: it would have to be resolved in the document. */
 function readLocation(raw: string): string | null {
   const cdata = /^\s*<!\[CDATA\[(.*)\]\]>\s*$/s.exec(raw)
   if (cdata) return cdata[1]!.trim()

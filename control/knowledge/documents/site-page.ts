@@ -1,38 +1,42 @@
-/** A page of a company's site as it is read for whom to call: every line where it stands, and what is written for machines. */
+/**
+ * A page of a company's site as lead search reads it: every line with its position on the page, and structured data.
+ */
 
-/** `top` and `bottom`: the frame that all pages of a site share, where a company's own number is. */
+/** `top` and `bottom`: header and footer of the site, where a company's own number usually is. */
 export type Place = 'top' | 'main' | 'bottom'
 
 export interface SiteLine {
   text: string
-  /** `hint`: of an attribute, as `alt` and `title`, or of the page's description. */
+  /** `hint`: text of an attribute such as `alt` or `title`, or the page's description. */
   as: 'text' | 'heading' | 'hint'
   place: Place
 }
 
 export interface SiteLink {
-  /** Absolute, or `tel:`, `mailto:` and the like as written; `cfemail:` and the hex of an address that Cloudflare hides. */
+  /**
+   * Absolute, or `tel:`, `mailto:` and the like as written; `cfemail:` and the hex of an address that Cloudflare hides.
+   */
   href: string
   text: string
-  /** Of `lines`, where it stands. */
+  /** Index into `lines` of the line that contains the link. */
   line: number
   place: Place
 }
 
 export interface SitePage {
   title: string | null
-  /** Of `<html lang>`. */
+  /** Value of `<html lang>`. */
   language: string | null
-  /** It is made for telephones too. */
+  /** True when the page has a viewport for mobile phones. */
   viewport: boolean
   lines: SiteLine[]
   links: SiteLink[]
-  /** Pages shown in its place: frames, and where `meta refresh` leads. */
+  /** Pages that are shown in place of this one: frames, and the target of `meta refresh`. */
   frames: string[]
-  /** Addresses of scripts and of frames of others. */
+  /** Addresses of scripts and of third-party frames. */
   embeds: string[]
   /** JSON-LD as written, and microdata as JSON in the same form. */
   data: string[]
-  /** Other JSON that scripts are given. */
+  /** Other JSON in script elements. */
   json: string[]
 }

@@ -1,8 +1,8 @@
-/** What passes between the parts of the knowledge base: fetched, extracted, cut into chunks, embedded, found. */
+/** Types that the parts of the knowledge base exchange: fetched, extracted, split into chunks, embedded and found. */
 
 import type { SitePage } from './site-page.ts'
 
-/** Told by content, never by name. */
+/** Detected by content, never by name. */
 export const DOCUMENT_KINDS = ['txt', 'md', 'csv', 'json', 'html', 'pdf', 'docx'] as const
 export type DocumentKind = (typeof DOCUMENT_KINDS)[number]
 
@@ -14,27 +14,27 @@ export interface Block {
 
 /** A document, or a page of a site. */
 export interface ExtractedPage {
-  /** Canonical, where it came from the web. */
+  /** Canonical address of a page from the web; otherwise null. */
   url: string | null
   title: string | null
   blocks: Block[]
 }
 
-/** What the crawler needs besides, of HTML. */
+/** Links and directives that the crawler reads from HTML. */
 export interface ExtractedLinks {
-  /** Absolute, http or https, without fragment, in the order of the page, each once. */
+  /** Absolute http or https links without fragment, in page order, without duplicates. */
   links: string[]
   canonical: string | null
-  /** Where the page sends who opens it, at once. */
+  /** Target of an immediate redirect in the page. */
   refresh: string | null
   noindex: boolean
   nofollow: boolean
 }
 
-/** `site`: of kind `site` alone. */
+/** `site` is set only for input of kind `site`. */
 export type Extracted = ExtractedPage & { html: ExtractedLinks | null; site?: SitePage }
 
-/** A file on disk, or what a page answered. */
+/** A file on disk, or the body of a web page. */
 export type DocumentInput =
   | { kind: DocumentKind; file: string }
   | { kind: 'html' | 'txt' | 'pdf' | 'site'; body: Uint8Array; url: string; charset: string | null }
@@ -58,22 +58,25 @@ export const KNOWLEDGE_ERRORS = [
 ] as const
 export type KnowledgeErrorCode = (typeof KNOWLEDGE_ERRORS)[number]
 
-/** Why a page of a site is not indexed; `KNOWLEDGE_ERRORS` where it cannot be read. */
+/** Reasons why a page of a site is not indexed; `KNOWLEDGE_ERRORS` when it cannot be read. */
 export const SKIP_REASONS = [
   ...KNOWLEDGE_ERRORS,
-  /** Its address, its canonical address or its text is indexed already. */
+  /** Its address, canonical address or text is already indexed. */
   'duplicate',
-  /** It leads to another site. */
+  /** It redirects to another site. */
   'off_site',
   /** It asks not to be indexed. */
   'noindex',
-  /** Found, and not read: there were enough pages, or no time or requests left. */
+  /** Found but not read: the page limit was reached, or no time or requests were left. */
   'limit',
 ] as const
 export type SkipReason = (typeof SKIP_REASONS)[number]
 export type Skipped = Partial<Record<SkipReason, number>>
 
-/** The source cannot be read, and the customer is told so; `message` is one sentence for them, without secrets. */
+/**
+ * The source cannot be read, for a reason that the customer sees. `message` is one sentence for the customer, without
+ * secrets.
+ */
 export class KnowledgeError extends Error {
   readonly code: KnowledgeErrorCode
   constructor(code: KnowledgeErrorCode, message: string, options?: ErrorOptions) {
@@ -83,27 +86,27 @@ export class KnowledgeError extends Error {
   }
 }
 
-/** Parses in a worker with an end to its memory and its time; rejects with `KnowledgeError`. */
+/** Parses in a worker with limits of memory and time. Rejects with `KnowledgeError`. */
 export interface Extractor {
   extract(input: DocumentInput, signal: AbortSignal): Promise<Extracted>
   close(): Promise<void>
 }
 
-/** Vectors of unit length. Another `model` means that all must be embedded anew. */
+/** Returns unit-length vectors. A change of `model` requires embedding everything again. */
 export interface Embedder {
   readonly model: string
   readonly dimensions: number
   embed(texts: readonly string[], role: 'query' | 'passage', signal: AbortSignal): Promise<Float32Array[]>
-  /** Loads what the first question would wait for, where there is such a thing. */
+  /** Loads in advance what the first query would otherwise wait for. */
   warm?(signal: AbortSignal): Promise<void>
   close(): Promise<void>
 }
 
 /** A piece of a source as it is indexed and given to the agent. */
 export interface Chunk {
-  /** From 0, in the order of the source. */
+  /** Position in the source, from 0. */
   ordinal: number
-  /** The headings above it, outermost first, joined by ` › `; empty when there are none. */
+  /** The headings above the text, outermost first, joined by ` › `; empty when there are none. */
   heading: string
   text: string
   url: string | null
@@ -116,6 +119,6 @@ export interface KnowledgeFound {
   heading: string
   text: string
   url: string | null
-  /** 0–1, comparable within one answer only. */
+  /** 0–1, comparable only within one result. */
   score: number
 }

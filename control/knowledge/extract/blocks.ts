@@ -1,13 +1,16 @@
-/** Text as it is kept: what all kinds of documents end in. */
+/** Text in the form in which all kinds of documents are stored. */
 import { type Block, KnowledgeError } from '../documents/types.ts'
 
-/** A very long novel has 3 million. Besides its index, this bounds what a worker gives back to control. */
+/** A very long novel has 3 million. The limit bounds the index and what a worker returns to control. */
 export const MOST_CHARACTERS = 20_000_000
 
-/** Most cells of a table: a million of them take 4 s by the long way. */
+/** Text that needs no cleaning, as in most table cells: a million cells take 4 s with the full procedure. */
 const CLEAN = /^[!-~А-яЁё]+(?: [!-~А-яЁё]+)*$/
 
-/** One line or several, trimmed; nothing that Postgres refuses (NUL, half a surrogate pair) or that nobody sees. */
+/**
+ * Cleans one or more lines of text: trims it and removes what Postgres rejects (NUL, unpaired surrogates) and invisible
+ * characters.
+ */
 export function cleanText(text: string): string {
   if (text === '' || CLEAN.test(text)) return text
   return (
@@ -18,7 +21,7 @@ export function cleanText(text: string): string {
       .replace(/[\p{Cc}\u00ad\u200b\u2060\ufeff\ufffe\uffff]/gu, found =>
         found === '\n' || found === '\t' ? found : '',
       )
-      // Spaces are collapsed first: a pattern that tried them before every line end would take quadratic time.
+      // Collapse spaces first: a pattern that tried them before every line end would take quadratic time.
       .replace(/[^\S\n]+/g, ' ')
       .replace(/ ?\n ?/g, '\n')
       .replace(/\n{3,}/g, '\n\n')
@@ -26,10 +29,10 @@ export function cleanText(text: string): string {
   )
 }
 
-/** The same in one line. */
+/** Cleans text and joins its lines into one. */
 export const cleanLine = (text: string): string => cleanText(text).replace(/\n+/g, ' ')
 
-/** Gathers blocks in the order of the document; empty ones are left out. */
+/** Collects blocks in document order; empty ones are dropped. */
 export class Blocks {
   readonly list: Block[] = []
   characters = 0
@@ -54,5 +57,5 @@ export class Blocks {
   }
 }
 
-/** Of a document: text that can be found, and not headings alone. */
+/** True when a document has searchable text. */
 export const hasText = (blocks: readonly Block[]): boolean => blocks.some(block => /[\p{L}\p{N}]/u.test(block.text))

@@ -1,34 +1,48 @@
-/** Bytes of an unknown encoding to text: a mark, what was declared, UTF-8 if it is, or else the likeliest (only importer of chardet). */
+/**
+ * Decodes bytes of an unknown encoding. Tries, in this order: the byte order mark, the declared encoding, UTF-8, the
+ * most likely encoding. The only importer of chardet.
+ */
 import { analyse } from 'chardet'
 
-/** More changes no answer and costs time: chardet reads the whole sample once for every encoding it knows. */
+/**
+ * A larger sample changes no result and costs time: chardet reads the whole sample once for every encoding it knows.
+ */
 const SAMPLE_BYTES = 64 * 1024
-/** HTML, §13.2.3.2: user agents look this far for a declaration; authors put scripts before it, so we look further. */
+/**
+ * HTML, §13.2.3.2: user agents search 1024 bytes for a declaration; authors put scripts before it, so we search
+ * further.
+ */
 const META_BYTES = 4096
-/** Of Russian prose these are some 60 % of all letters; of another alphabet's bytes read as Russian, a fifth. */
+/** In Russian prose these are about 60% of all letters; in bytes of another alphabet read as Russian, about 20%. */
 const COMMON_CYRILLIC = /[оеаинтсрвлк]/g
 const LEAST_COMMON = 0.42
-/** Of which any bytes are a text. */
+/** Encodings in which any sequence of bytes is valid. */
 const ONE_BYTE = /^(?:windows-|iso-8859-|koi8-|ibm866|macintosh|x-mac-)/
 const CYRILLIC_ENCODINGS = ['windows-1251', 'koi8-r', 'ibm866', 'iso-8859-5', 'x-mac-cyrillic'] as const
-/** In an alphabet of its own most letters stand beside another one; an accented letter stands alone among ASCII. */
+/**
+ * Least share of non-ASCII bytes beside another one. In a non-Latin alphabet most letters are; an accented letter
+ * stands alone among ASCII.
+ */
 const OWN_ALPHABET = 0.5
 const LATIN = /^(?:ISO-8859-[129]|windows-125[0247])$/i
-/** Of chardet's 100. Czech and Polish sentences have 29 and more; what has less is Western, as most is. */
+/**
+ * Confidence of chardet, out of 100. Czech and Polish sentences reach 29 and more; text below is treated as Western,
+ * the most common case.
+ */
 const LEAST_LATIN = 20
-/** Of all characters. Machine output in a log has some; of random bytes a tenth are such. */
+/** Largest share of control characters. Machine output in a log has some; random bytes have 10%. */
 const MOST_CONTROLS = 0.002
-/** Characters that no encoding has: bytes of something else. */
+/** Largest share of characters that the encoding does not have, which indicate binary data. */
 const MOST_UNKNOWN = 0.01
 
 export interface Declared {
-  /** Of the Content-Type header. */
+  /** Value from the Content-Type header. */
   charset?: string | null
-  /** Looks for `<meta charset>` and the XML declaration. */
+  /** True: also search for `<meta charset>` and the XML declaration. */
   html?: boolean
 }
 
-/** Never throws: what fits no encoding becomes U+FFFD. */
+/** Never throws: bytes that are invalid in the encoding become U+FFFD. */
 export function decodeText(bytes: Uint8Array, declared: Declared = {}): string {
   const marked = byteOrderMark(bytes)
   if (marked) return new TextDecoder(marked).decode(bytes)
@@ -39,15 +53,15 @@ export function decodeText(bytes: Uint8Array, declared: Declared = {}): string {
   return new TextDecoder(guessEncoding(bytes)).decode(bytes)
 }
 
-/** Not bytes of something else; also for the beginning of a text. */
+/** False when the text is decoded binary data. Also works on the beginning of a text. */
 export function isText(text: string): boolean {
   const controls = text.match(/[^\P{Cc}\s\u0085]/gu)?.length ?? 0
   const unknown = text.match(/\ufffd/g)?.length ?? 0
-  // One is that of a character cut in two by the end of a sample.
+  // One unknown character may be the result of cutting the sample inside a character.
   return !text.includes('\0') && controls <= text.length * MOST_CONTROLS && unknown <= 1 + text.length * MOST_UNKNOWN
 }
 
-/** A WHATWG label. `bytes` may be the beginning of something longer. */
+/** Returns a WHATWG label. `bytes` may be the beginning of a longer text. */
 export function guessEncoding(bytes: Uint8Array): string {
   const sample = bytes.subarray(0, SAMPLE_BYTES)
   const marked = byteOrderMark(sample)
@@ -65,7 +79,9 @@ function byteOrderMark(bytes: Uint8Array): string | null {
   return null
 }
 
-/** UTF-16 without a mark: every other byte is one of very few (0 for Latin, 4 for Cyrillic), which no 8-bit text has. */
+/**
+ * Detects UTF-16 without a byte order mark: every other byte is 0 for Latin or 4 for Cyrillic, which no 8-bit text has.
+ */
 function wideEncoding(sample: Uint8Array): string | null {
   const pairs = sample.length >> 1
   if (pairs < 4 || !sample.includes(0)) return null
@@ -89,11 +105,11 @@ function isUtf8(bytes: Uint8Array): boolean {
 function decodeAs(bytes: Uint8Array, label: string): string | null {
   try {
     const decoder = new TextDecoder(label.trim())
-    // HTML, §13.2.3.2: a declaration that could be read is not in UTF-16.
+    // HTML, §13.2.3.2: a declaration that could be read as ASCII is not in UTF-16.
     if (decoder.encoding.startsWith('utf-16') && !wideEncoding(bytes.subarray(0, SAMPLE_BYTES))) return null
-    // Declared wrongly more often than badly written: pages that say UTF-8 and are not.
+    // Pages often declare UTF-8 wrongly; badly encoded UTF-8 is rarer.
     if (decoder.encoding === 'utf-8' && !isUtf8(bytes)) return null
-    // Saved anew in UTF-8 with the declaration of before: no other text has its bytes in that order.
+    // The file was saved again as UTF-8 and kept its old declaration: no other text has its bytes in that order.
     if (ONE_BYTE.test(decoder.encoding) && bytes.some(byte => byte >= 0x80) && isUtf8(bytes)) return null
     return decoder.decode(bytes)
   } catch {
@@ -111,7 +127,7 @@ function metaCharset(bytes: Uint8Array): string | null {
 
 function eightBitEncoding(sample: Uint8Array): string {
   const likely = analyse(sample).flatMap(({ name, confidence }) => (known(name) ? [{ name, confidence }] : []))
-  // CJK has a structure of its own, which is not met by chance.
+  // CJK encodings have a byte structure that does not occur by chance.
   const best = likely[0]
   if (best && best.confidence >= 50 && /^(?:GB|Big5|Shift_JIS|EUC|ISO-2022)/i.test(best.name)) return best.name
   if (shareBesideAnother(sample) < OWN_ALPHABET) {
@@ -129,7 +145,7 @@ const known = (label: string) => {
   }
 }
 
-/** Of the bytes above ASCII, those that follow or precede another one. */
+/** Share of the non-ASCII bytes that are adjacent to another one. */
 function shareBesideAnother(sample: Uint8Array): number {
   let high = 0
   let beside = 0
@@ -141,7 +157,10 @@ function shareBesideAnother(sample: Uint8Array): number {
   return high === 0 ? 0 : beside / high
 }
 
-/** Read as the right one, the letters are those that Russian uses most, and small ones but for the first of a word. */
+/**
+ * In the correct encoding, the letters are the most frequent ones of Russian, and lower case except at the start of a
+ * word.
+ */
 function cyrillicEncoding(sample: Uint8Array): string | null {
   let best: { label: string; score: number } | null = null
   for (const label of CYRILLIC_ENCODINGS) {

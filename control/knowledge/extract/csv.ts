@@ -1,4 +1,4 @@
-/** CSV with any of the usual delimiters; a row becomes a text of its own (only importer of csv-parse). */
+/** CSV with any of the usual delimiters; each row becomes a text of its own. The only importer of csv-parse. */
 import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { parse as createParser } from 'csv-parse'
@@ -28,18 +28,18 @@ export function readCsv(text: string): Parsed {
 
 const filledIn = (row: readonly string[]) => row.filter(cell => cell.trim() !== '').length
 
-/** A title, a date, whom to ask: rows of one cell that stand above the names of the columns, 0 to MOST_ABOVE. */
+/** Counts rows of one cell above the column names, such as a title, a date or a contact: 0 to MOST_ABOVE. */
 function rowsAbove(rows: readonly string[][]): number {
   const above = rows.findIndex(row => filledIn(row) !== 1)
   if (above < 1 || above > MOST_ABOVE || above === rows.length - 1) return 0
   const names = rows[above]!.filter(cell => cell.trim() !== '')
-  // Figures are a row of the table: then the one cell above names its column.
+  // Numbers make it a row of the table, so the single cell above names its column.
   if (!names.every(name => /\p{L}/u.test(name))) return 0
   return headersOf(rows[above]!) && mostFrequent(rows.slice(above).map(filledIn)) > 1 ? above : 0
 }
 
 function delimited(text: string): { body: string; delimiter: string } {
-  // Excel writes and reads this line, as it guesses no better than others do.
+  // Excel writes and reads this line, because delimiters cannot be guessed reliably.
   const told = /^sep=(.)\r?\n/.exec(text)
   return { body: told ? text.slice(told[0].length) : text, delimiter: told?.[1] ?? findDelimiter(text) }
 }
@@ -52,7 +52,7 @@ function parseRows(text: string, delimiter: string): string[][] {
     return parse(text, options) as string[][]
   } catch (error) {
     if (!(error instanceof CsvError)) throw error
-    // A quote that is never closed is an inch sign or a slip: the rows are still there.
+    // A quote that is never closed is an inch sign or a mistake; the rows are still usable.
     try {
       return parse(text, { ...options, quote: false }) as string[][]
     } catch (second) {
@@ -61,18 +61,21 @@ function parseRows(text: string, delimiter: string): string[][] {
   }
 }
 
-const DAMAGED = ['damaged', 'The file could not be read as CSV.'] as const
+const DAMAGED = ['damaged', 'The file is not valid CSV.'] as const
 const damaged = (error: unknown): unknown => (error instanceof CsvError ? new KnowledgeError(...DAMAGED) : error)
 
-/** Some milliseconds of work; then others have their turn. */
+/** A few milliseconds of work; then other work may run. */
 const PIECE_CHARACTERS = 64 * 1024
-/** More is no row: behind a quote that is never closed stands the rest of the file. */
+/** Limit of a row in bytes. After a quote that is never closed, the rest of the file would be one row. */
 const LARGEST_ROW = 256 * 1024
 
-/** The first `most` rows that are not empty, of megabytes, without holding up others. Rejects with `KnowledgeError`. */
+/**
+ * Returns the first `most` rows that are not empty, of a text of megabytes, without blocking the event loop. Rejects
+ * with `KnowledgeError`.
+ */
 export async function firstRows(text: string, most: number): Promise<string[][]> {
   const { body, delimiter } = delimited(text)
-  // The parser counts what is in the cells; a row of delimiters has nothing in millions of them.
+  // The parser limits the content of cells, and a row of millions of delimiters has no content.
   if (longestLine(body) > LARGEST_ROW) throw new KnowledgeError(...DAMAGED)
   const limits: Options = { max_record_size: LARGEST_ROW, to: most, skip_records_with_empty_values: true }
   const options: Options = { ...LENIENT, ...limits, delimiter }
@@ -110,7 +113,7 @@ async function* pieces(text: string): AsyncGenerator<string> {
   }
 }
 
-/** The one that cuts the most rows into the same number of cells, and into more of them if that is a tie. */
+/** Returns the delimiter that splits the most rows into the same number of cells, and into more cells on a tie. */
 export function findDelimiter(text: string): string {
   let best = { delimiter: ',' as string, score: 0 }
   for (const delimiter of DELIMITERS) {
@@ -121,13 +124,13 @@ export function findDelimiter(text: string): string {
   return best.delimiter
 }
 
-/** Nearly all of several rows have the same number of cells, three or more: prose has not. */
+/** True when nearly all of several rows have the same number of cells, three or more. Prose does not. */
 export function looksLikeTable(text: string): boolean {
   const { cells, share, rows } = shapeBy(text, findDelimiter(text))
   return rows >= 3 && cells >= 3 && share >= 0.95
 }
 
-/** `share`: of the rows that have as many `cells` as most. */
+/** `share`: fraction of rows that have the most frequent number of `cells`. */
 function shapeBy(text: string, delimiter: string): { cells: number; share: number; rows: number } {
   const counts = cellCounts(text.slice(0, SAMPLE_CHARACTERS), delimiter).slice(0, SAMPLE_ROWS)
   const cells = mostFrequent(counts)
@@ -153,7 +156,7 @@ function cellCounts(sample: string, delimiter: string): number[] {
     } else if (character === delimiter && !quoted) cells++
     if (character !== '\r') empty = false
   }
-  // The last row may be cut off by the end of the sample.
+  // The end of the sample may cut off the last row.
   if (!empty && counts.length === 0) counts.push(cells)
   return counts
 }

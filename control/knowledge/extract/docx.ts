@@ -1,4 +1,4 @@
-/** DOCX by way of HTML, so that headings, lists and tables stay what they are (only importer of mammoth). */
+/** Converts DOCX through HTML, so that headings, lists and tables are kept. The only importer of mammoth. */
 import mammoth from 'mammoth'
 import { KnowledgeError } from '../documents/types.ts'
 import { Blocks } from './blocks.ts'
@@ -10,9 +10,9 @@ import { checkZip, type ZipLimits } from './zip.ts'
 const MB = 1024 * 1024
 const LIMITS: ZipLimits = {
   entries: 10_000,
-  // 20 MB of photographs do not unpack to more than that; a bomb declares gigabytes.
+  // 20 MB of photographs do not unpack to more than that; a zip bomb declares gigabytes.
   total: 500 * MB,
-  // mammoth needs some 40 bytes of memory for one of XML. A thousand pages are 10 MB.
+  // mammoth needs about 40 bytes of memory per byte of XML. A thousand pages are 10 MB.
   readTotal: 20 * MB,
   read: /\.(?:xml|rels)$/i,
 }
@@ -25,7 +25,7 @@ export async function readDocx(bytes: Buffer): Promise<Parsed> {
       styleMap: ["p[style-name='Title'] => h1:fresh", "p[style-name='Subtitle'] => p:fresh"],
       includeEmbeddedStyleMap: false,
       externalFileAccess: false,
-      // Not read at all.
+      // Images are not read.
       convertImage: mammoth.images.imgElement(async () => ({ src: '' })),
     },
   )
@@ -34,8 +34,11 @@ export async function readDocx(bytes: Buffer): Promise<Parsed> {
   return { title: blocks.list[0]?.heading === 1 ? blocks.list[0].text : null, blocks: blocks.list, html: null }
 }
 
-/** ECMA-376 part 2, §8.2.5: a part has no DTD. So nothing harmless is refused with the entities that it would declare. */
+/** Rejects entity declarations. ECMA-376 part 2, §8.2.5: a part has no DTD, so no valid document is rejected. */
 function refuseDtd(name: string, part: Buffer): void {
   if (part.includes('<!DOCTYPE') || part.includes('<!ENTITY'))
-    throw new KnowledgeError('damaged', `The document declares entities (in ${name.slice(0, 60)}), which DOCX forbids.`)
+    throw new KnowledgeError(
+      'damaged',
+      `The document declares XML entities (in ${name.slice(0, 60)}), which DOCX does not allow.`,
+    )
 }

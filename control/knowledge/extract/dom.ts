@@ -1,6 +1,6 @@
 /**
- * HTML as a tree, and the little of the DOM that we use; all walks are without recursion. The only importer of linkedom: of its
- * bundle, which loads in 30 ms where its modules take 250.
+ * HTML as a tree, with the few DOM functions that we use; no traversal is recursive. The only importer of linkedom.
+ * Uses its bundle, which loads in 30 ms, while its modules take 250 ms.
  */
 import { parseHTML } from 'linkedom/worker'
 import { KnowledgeError } from '../documents/types.ts'
@@ -8,7 +8,7 @@ import { KnowledgeError } from '../documents/types.ts'
 export interface DomNode {
   /** 1: element, 3: text. */
   nodeType: number
-  /** Of a text. */
+  /** Content of a text node. */
   data?: string
   localName?: string
   firstChild: DomNode | null
@@ -29,10 +29,13 @@ export interface DomDocument extends DomNode {
   documentElement: DomElement
 }
 
-/** Chromium builds 512 levels and puts what is deeper beside; linkedom takes quadratic time (100,000 levels: 37 s). */
+/**
+ * Levels of nesting. Chromium builds 512 and places deeper elements beside; linkedom takes quadratic time (100,000
+ * levels: 37 s).
+ */
 const DEEPEST = 1000
 const VOID = new Set('area base br col embed hr img input link meta param source track wbr'.split(' '))
-/** Their end tag may be left out, so that many of them are not a depth. What they hold is counted. */
+/** Elements whose end tag is optional, so that many of them are not nested. Their content is counted. */
 const IMPLIED = new Set('p li dt dd td th tr tbody thead tfoot option optgroup rt rp html head body'.split(' '))
 const RAW = new Set('script style textarea title noscript template'.split(' '))
 
@@ -46,7 +49,7 @@ export function parseDocument(html: string): DomDocument {
   return document
 }
 
-/** HTML, §13.2.5.33: names of attributes are lower case however they are written; linkedom leaves them so. */
+/** HTML, §13.2.5.33: attribute names are lower case; linkedom keeps the case of the source. */
 function smallAttributes(document: DomDocument): void {
   walk(document, node => {
     if (!isElement(node)) return false
@@ -82,7 +85,10 @@ function after(text: string, end: string, from: number): number {
 
 export const isElement = (node: DomNode): node is DomElement => node.nodeType === 1
 
-/** Calls for every node below `root`, in order. What `enter` answers false for is not looked into, nor left. */
+/**
+ * Visits every node below `root` in document order. When `enter` returns false, the children are skipped and `leave` is
+ * not called.
+ */
 export function walk(
   root: DomNode,
   enter: (node: DomNode) => boolean,
@@ -104,7 +110,7 @@ export function walk(
   }
 }
 
-/** Elements of a name, in order. */
+/** Returns the elements with one of these names, in document order. */
 export function elementsOf(root: DomNode, ...names: string[]): DomElement[] {
   const found: DomElement[] = []
   walk(root, node => {
@@ -114,7 +120,7 @@ export function elementsOf(root: DomNode, ...names: string[]): DomElement[] {
   return found
 }
 
-/** Of a document that says it; pictures inside have titles of their own. */
+/** Returns the title of the document; an SVG image has a title of its own. */
 export function titleElement(root: DomNode): DomElement | null {
   let found: DomElement | null = null
   walk(root, node => {
@@ -124,7 +130,7 @@ export function titleElement(root: DomNode): DomElement | null {
   return found
 }
 
-/** Text of what is inside, seen or not. */
+/** Returns all text inside, visible or not. */
 export function rawText(root: DomNode): string {
   const parts: string[] = []
   walk(root, node => {

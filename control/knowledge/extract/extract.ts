@@ -1,24 +1,26 @@
-/** A document of any kind to its text. Runs in a worker of its own (worker.ts): what it is given may be hostile. */
+/**
+ * Extracts the text of a document of any kind. Runs in a separate worker (worker.ts), because the input may be hostile.
+ */
 import { type DocumentKind, type Extracted, KnowledgeError } from '../documents/types.ts'
 import { hasText } from './blocks.ts'
 import { decodeText, isText } from './charset.ts'
 import type { Parsed } from './parsed.ts'
 
-/** Characters. */
+/** Number of characters to check. */
 const LOOKED_AT = 64 * 1024
 
 const LONGEST_TITLE = 300
 
 export interface ExtractJob {
-  /** `site`: HTML as the search for companies reads it. */
+  /** `site`: HTML as lead search reads it. */
   kind: DocumentKind | 'site'
-  /** Of a page of a site. */
+  /** Address of a web page; null for a file. */
   url: string | null
-  /** Of its Content-Type. */
+  /** Charset from the Content-Type header. */
   charset: string | null
 }
 
-/** Throws `KnowledgeError`. A page of a site may be without text, since its links are still of use; a file may not. */
+/** Throws `KnowledgeError`. A web page may have no text, because its links are still useful; a file may not. */
 export async function extract(bytes: Buffer, job: ExtractJob): Promise<Extracted> {
   if (bytes.length === 0) throw new KnowledgeError('empty', 'The file is empty.')
   const parsed = await read(bytes, job).catch(error => {
@@ -28,17 +30,17 @@ export async function extract(bytes: Buffer, job: ExtractJob): Promise<Extracted
   return { url: job.url, ...parsed, title: parsed.title?.slice(0, LONGEST_TITLE).toWellFormed() || null }
 }
 
-/** A package for each kind is loaded only where it is needed: they take longer than most documents. */
+/** Loads the package for a kind only when it is needed: loading takes longer than most documents. */
 async function read(bytes: Buffer, { kind, url, charset }: ExtractJob): Promise<Parsed> {
   const text = () => {
     const found = decodeText(bytes, { charset, html: kind === 'html' || kind === 'site' })
-    // A server calls anything text that it does not know.
-    if (!isText(found.slice(0, LOOKED_AT))) throw new KnowledgeError('damaged', 'This is not text.')
+    // Servers label unknown content as text.
+    if (!isText(found.slice(0, LOOKED_AT))) throw new KnowledgeError('damaged', 'The content is not text.')
     return found
   }
   switch (kind) {
     case 'pdf':
-      // PDF.js wants bytes that it may give away.
+      // PDF.js takes ownership of the bytes.
       return (await import('./pdf.ts')).readPdf(new Uint8Array(bytes))
     case 'docx':
       return (await import('./docx.ts')).readDocx(bytes)
@@ -59,15 +61,15 @@ async function read(bytes: Buffer, { kind, url, charset }: ExtractJob): Promise<
 
 function asKnowledgeError(error: unknown): KnowledgeError {
   if (error instanceof KnowledgeError) return error
-  // The stack, or a string or an array without end.
-  if (error instanceof RangeError) return new KnowledgeError('too_complex', 'The document is too complex to be read.')
-  return new KnowledgeError('damaged', 'The document could not be read: it is damaged.')
+  // Stack overflow, or a string or array that is too long.
+  if (error instanceof RangeError) return new KnowledgeError('too_complex', 'The document is too complex to process.')
+  return new KnowledgeError('damaged', 'The document is damaged and could not be read.')
 }
 
 const noText = (kind: ExtractJob['kind']) =>
   new KnowledgeError(
     'no_text',
     kind === 'pdf'
-      ? 'The PDF holds no text: it is probably a scan. Recognise its text first.'
-      : 'There is no text in it.',
+      ? 'The PDF has no text; it is probably a scan. Run text recognition (OCR) first.'
+      : 'The document has no text.',
   )

@@ -1,6 +1,6 @@
 /**
- * HTML: the article that Readability finds, or the page without its frame where it finds none or leaves out much, as it does
- * on price lists and contact pages (only importer of @mozilla/readability).
+ * Extracts HTML: the article that Readability finds, or the page without its header and footer if there is no article
+ * or it omits much, as on price lists and contact pages. The only importer of @mozilla/readability.
  */
 import { Readability } from '@mozilla/readability'
 import type { Block } from '../documents/types.ts'
@@ -19,7 +19,7 @@ import { addressesOf, dropFrame, layOut, plainText } from './layout.ts'
 import { linksOf } from './links.ts'
 import type { Parsed } from './parsed.ts'
 
-/** A shorter article leaves out what a caller may ask for. */
+/** Least share of the page's text. A shorter article omits what a caller may ask for. */
 const ARTICLE_SHARE = 0.6
 /** Readability takes 16 s for 180,000 elements. */
 const MOST_ELEMENTS = 20_000
@@ -28,7 +28,7 @@ export interface PageOrigin {
   url: string
 }
 
-/** `origin`: where it came from; links are gathered then. */
+/** `origin`: address of a web page; its links are then collected. */
 export function readHtml(html: string, origin: PageOrigin | null): Parsed {
   const document = parseDocument(html)
   const links = origin ? linksOf(document, origin.url) : null
@@ -38,7 +38,7 @@ export function readHtml(html: string, origin: PageOrigin | null): Parsed {
   const article = countElements(document) <= MOST_ELEMENTS ? articleOf(document) : null
   if (!article || article.blocks.characters < whole.characters * ARTICLE_SHARE)
     return { title, blocks: whole.list, html: links }
-  // Readability leaves out the foot of a page, where the address is.
+  // Readability omits the footer, which has the postal address.
   const text = article.blocks.list.map(block => cleanLine(block.text)).join('\n')
   for (const address of addresses) if (!text.includes(cleanLine(address))) article.blocks.text(address)
   const named = article.title || title
@@ -46,8 +46,8 @@ export function readHtml(html: string, origin: PageOrigin | null): Parsed {
 }
 
 /**
- * Readability drops headings that stand in boxes of their own or hold anchors, as on wikis and in handbooks made by DocBook.
- * What is above a text in the page is above it in the article.
+ * Restores headings that Readability drops because they are in separate boxes or contain anchors, as on wikis and in
+ * DocBook manuals. A heading above a text in the page is put above it in the article.
  */
 function withHeadings(article: readonly Block[], whole: readonly Block[], title: string): Block[] {
   const texts = new Set(article.filter(({ heading }) => heading === 0).map(({ text }) => text))
@@ -78,7 +78,7 @@ function wholePage(document: DomDocument): Blocks {
   const whole = new Blocks()
   layOut(document, whole, 'page')
   if (whole.list.length > 0) return whole
-  // All of it is navigation, or in a head that nobody closed.
+  // The whole page is navigation, or in a head element that is not closed.
   for (const root of elementsOf(document, 'body', 'head')) layOut(root, whole, 'text')
   return whole
 }
@@ -100,10 +100,10 @@ function countElements(document: DomDocument): number {
   return count
 }
 
-/** Changes the document: comes last. */
+/** Modifies the document, so it must run last. */
 function articleOf(document: DomDocument): { title: string | null; blocks: Blocks } | null {
   try {
-    // Before it takes the marks away by which frame and hidden text are known.
+    // Runs before Readability, which removes the attributes that mark navigation and hidden text.
     dropFrame(document)
     const reader = new Readability<DomNode>(document as never, { serializer: node => node as unknown as DomNode })
     const found = reader.parse()
@@ -112,7 +112,7 @@ function articleOf(document: DomDocument): { title: string | null; blocks: Block
     layOut(found.content, blocks, 'page')
     return blocks.list.length > 0 ? { title: found.title ? cleanLine(found.title) : null, blocks } : null
   } catch {
-    // It expects a browser's DOM, and some pages it cannot take: the whole page is always there.
+    // Readability expects a browser's DOM and fails on some pages. The caller then uses the whole page.
     return null
   }
 }

@@ -1,12 +1,12 @@
 /**
- * JSON as lines `path: value`. The members of the outermost object are headings, an object in a list is a text of its own,
- * so that a record is found, and understood, alone.
+ * Converts JSON to lines `path: value`. The members of the outermost object become headings. Each object in a list
+ * becomes a separate text, so that a record can be found and understood alone.
  */
 import { KnowledgeError } from '../documents/types.ts'
 import { Blocks, cleanLine } from './blocks.ts'
 import type { Parsed } from './parsed.ts'
 
-/** What people write has ten at most; our own walk is by recursion. */
+/** Levels of nesting. Files written by people have ten at most; our traversal is recursive. */
 const DEEPEST = 100
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
@@ -33,23 +33,23 @@ function parseJson(text: string): Json {
   } catch {
     const rows = text.split(/\r?\n/).filter(line => line.trim() !== '')
     try {
-      // One value a line, as logs and exports have it.
+      // One value per line, as in logs and exports.
       if (rows.length > 1) return rows.map(parseExact)
     } catch {}
     throw new KnowledgeError('damaged', 'The file is not valid JSON.')
   }
 }
 
-/** Numbers as they are written: an account has more digits than a float, a price ends in zeros. */
+/** Keeps numbers as written: an account number has more digits than a float, and a price ends in zeros. */
 function parseExact(text: string): Json {
   type Revive = (key: string, value: Json, context: { source?: string }) => Json
   const revive: Revive = (_, value, { source }) =>
     typeof value !== 'number' || source === undefined || (/e/i.test(source) && Number.isFinite(value)) ? value : source
-  // The third argument is ECMAScript 2026, which the types do not know yet.
+  // The third argument is from ECMAScript 2026; the type definitions do not have it yet.
   return JSON.parse(text, revive as (key: string, value: Json) => Json) as Json
 }
 
-/** Before it is parsed: what is nested without end costs memory at every level. */
+/** Runs before parsing, because every level of nesting costs memory. */
 function refuseDepth(text: string): void {
   let depth = 0
   let quoted = false
@@ -74,7 +74,7 @@ function split(entries: [string, Json][]): [[string, Json][], [string, Json][]] 
   return [entries.filter(([, value]) => isPlain(value)), entries.filter(([, value]) => !isPlain(value))]
 }
 
-/** Each object of a list is a text of its own. */
+/** Makes a separate text of each object in a list. */
 function records(value: Json): string[] {
   if (Array.isArray(value) && !value.every(isPlain)) return value.flatMap(records)
   const text = lines(value).join('\n')

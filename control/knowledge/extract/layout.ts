@@ -1,4 +1,6 @@
-/** A tree of HTML as headings and texts, as a person would read it out: no markup, no scripts, nothing hidden. */
+/**
+ * Converts an HTML tree to headings and texts as a person would read it aloud, without markup, scripts and hidden text.
+ */
 import type { Blocks } from './blocks.ts'
 import { type DomElement, type DomNode, elementsOf, isElement, walk } from './dom.ts'
 import { describeRow, headersOf } from './table.ts'
@@ -8,7 +10,7 @@ const SILENT = words(
   'script style template noscript head title svg math canvas iframe object embed audio video picture map ' +
     'button select input textarea datalist dialog',
 )
-/** What stands on every page of a site. An address in it is kept: it is often nowhere else. */
+/** Elements that repeat on every page of a site. An address in them is kept, because it is often nowhere else. */
 const FRAME = words('nav aside footer')
 const FRAME_ROLES = words('navigation contentinfo complementary search banner menu menubar dialog alertdialog')
 const PARAGRAPH = words(
@@ -18,10 +20,10 @@ const PARAGRAPH = words(
 const LINE = words('li dt tr br hr option legend label')
 const HEADING = /^h([1-6])$/
 const COOKIES = /\b(?:cookie|consent|gdpr)[-_]?(?:banner|bar|notice|popup|consent|modal|dialog)?\b/i
-/** Nobody reads further for a word of its name. */
+/** Characters of id and class names to check. */
 const NAMES_LOOKED_AT = 200
 
-/** `page`: of a site, whose navigation is left out; `text`: all of it. */
+/** `page`: a web page, whose navigation is left out; `text`: everything. */
 export function layOut(root: DomNode, blocks: Blocks, what: 'page' | 'text'): void {
   const flow = new Flow(blocks)
   walk(
@@ -70,7 +72,7 @@ function leave(node: DomElement, flow: Flow): void {
   else if (name === 'dd' || (LINE.has(name) && name !== 'br')) flow.line()
 }
 
-/** As Readability judges it, with the elements that speak to nobody. */
+/** Same rule as Readability, and elements that have no text for a reader. */
 export function isHidden(node: DomElement): boolean {
   if (SILENT.has(node.localName)) return true
   if (node.getAttribute('hidden') !== null || node.getAttribute('aria-hidden') === 'true') return true
@@ -85,12 +87,12 @@ function isFrame(node: DomElement): boolean {
   return COOKIES.test(named)
 }
 
-/** What `layOut` would leave out goes from the tree itself. */
+/** Removes from the tree what `layOut` would leave out. */
 export function dropFrame(root: DomNode): void {
   const dropped: DomElement[] = []
   walk(root, node => {
     if (!isElement(node)) return false
-    // Title and metadata are not seen, and of use.
+    // Title and metadata are invisible but needed.
     const drop = node.localName !== 'head' && (isHidden(node) || isFrame(node))
     if (drop) dropped.push(node)
     return !drop && node.localName !== 'head'
@@ -103,7 +105,7 @@ export const addressesOf = (root: DomNode): string[] =>
     .filter(address => !isHidden(address))
     .map(plainText)
 
-/** Text of what is inside, in one line. */
+/** Returns the text inside as one line. */
 export function plainText(root: DomNode): string {
   const parts: string[] = []
   walk(root, node => {
@@ -115,7 +117,7 @@ export function plainText(root: DomNode): string {
   return parts.join('').replace(/\s+/g, ' ').trim()
 }
 
-/** Of a table that holds data; one that only places things has tables or headings in it. */
+/** True for a table with data; a layout table contains tables, headings or lists. */
 const isData = (table: DomElement) => elementsOf(table, 'table', 'h1', 'h2', 'h3', 'h4', 'ul', 'ol').length === 0
 
 function rowsOf(table: DomElement): string[] {
@@ -125,7 +127,7 @@ function rowsOf(table: DomElement): string[] {
   })
   const first = rows[0]
   const wide = first !== undefined && first.cells.length > 2 && rows.length > 2
-  // Word and many sites write no th: the first row of a wide table of words is one all the same.
+  // Word and many sites do not write th: treat the first row of a wide table of words as its header.
   const headers = first && (first.named || wide) ? headersOf(first.cells) : null
   const caption = elementsOf(table, 'caption')[0]
   return [
@@ -137,12 +139,12 @@ function rowsOf(table: DomElement): string[] {
   ]
 }
 
-/** Words run on until a line or a paragraph ends them. */
+/** Collects words until a line or a paragraph ends. */
 class Flow {
   readonly #blocks: Blocks
   #parts: string[] = []
   #fresh = true
-  /** Elements around the next words whose line ends are kept. */
+  /** Number of enclosing elements that preserve line breaks. */
   setInLines = 0
 
   constructor(blocks: Blocks) {
@@ -170,7 +172,7 @@ class Flow {
   }
 
   paragraph(): void {
-    // The paragraph of a list's item stands in its line.
+    // The paragraph of a list item stays on the line of its marker.
     if (this.#fresh && this.#parts.at(-1) === '- ') return
     this.flush()
   }

@@ -1,11 +1,11 @@
-/** What a crawler wants to know of a page besides its text. */
+/** Reads what a crawler needs from a page besides its text. */
 import type { ExtractedLinks } from '../documents/types.ts'
 import { type DomDocument, elementsOf } from './dom.ts'
 
 const MOST_LINKS = 10_000
-/** Common servers refuse longer ones. */
+/** Common servers reject longer addresses. */
 const LONGEST = 2048
-/** Seconds. What waits longer may be read before, and is a page. */
+/** Seconds. A page with a later refresh can be read before, so it counts as a page. */
 const AT_ONCE = 1
 
 export function linksOf(document: DomDocument, url: string): ExtractedLinks {
@@ -29,7 +29,7 @@ export function linksOf(document: DomDocument, url: string): ExtractedLinks {
   }
 }
 
-/** HTML, §4.2.5.3. */
+/** Parses `meta refresh`: HTML, §4.2.5.3. */
 export function refreshOf(document: DomDocument): { seconds: number; target: string } | null {
   const meta = elementsOf(document, 'meta').find(
     one => one.getAttribute('http-equiv')?.trim().toLowerCase() === 'refresh',

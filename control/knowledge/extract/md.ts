@@ -1,4 +1,4 @@
-/** Markdown (CommonMark with GitHub's tables) as text under its headings; what only formats is dropped. */
+/** Converts Markdown (CommonMark with GitHub's tables) to text under its headings; formatting is dropped. */
 import { Blocks, cleanLine } from './blocks.ts'
 import type { Parsed } from './parsed.ts'
 import { describeRow, headersOf } from './table.ts'
@@ -7,12 +7,12 @@ const FENCE = /^ {0,3}(`{3,}|~{3,})/
 const ATX = /^ {0,3}(#{1,6})(?:[ \t]+(.*))?$/
 const RULE = /^ {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$/
 const TABLE_RULE = /^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$/
-/** Patterns that look back over a line are not tried on one without end: they could take quadratic time. */
+/** Characters. Patterns with lookback are not applied to longer lines, where they could take quadratic time. */
 const LONGEST_LINE = 20_000
-/** In lines. */
+/** Number of lines. */
 const LONGEST_COMMENT = 200
 const ADDRESS = /<((?:[a-z]{2,10}:\/\/|mailto:|tel:)[^\s<>]{1,2000}|[^\s<>@]{1,64}@[^\s<>@]{1,255})>/gi
-/** Not `a <b and c>`: attributes have values, nearly always. */
+/** Does not match `a <b and c>`: attributes nearly always have values. */
 const TAG =
   /<\/?[a-z][a-z0-9-]{0,60}(?:\s{1,20}(?:[a-z_:][\w.:-]{0,60}\s{0,5}=\s{0,5}(?:"[^"<>]{0,300}"|'[^'<>]{0,300}'|[^\s"'=<>]{1,300})|open|hidden)){0,20}\s{0,20}\/?>/gi
 
@@ -58,7 +58,7 @@ export function readMd(text: string): Parsed {
   return { title, blocks: blocks.list, html: null }
 }
 
-/** YAML between two lines of dashes; only the title is of use to anybody who asks. */
+/** Removes YAML between two lines of dashes; only its title is useful for search. */
 function dropFrontMatter(text: string): { title: string | null; body: string } {
   const found = /^---[ \t]*\n([\s\S]{0,20000}?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)/.exec(text)
   if (!found) return { title: null, body: text }
@@ -74,7 +74,7 @@ function endOfFence(lines: readonly string[], from: number, fence: string): numb
   return lines.length
 }
 
-/** By line: the next one in which a comment ends; looked for once, as each may open one. */
+/** Maps each line to the next one in which a comment ends. Computed once, because each line may open a comment. */
 function commentEnds(lines: readonly string[]): (number | null)[] {
   const ends = new Array<number | null>(lines.length).fill(null)
   let next: number | null = null
@@ -96,7 +96,7 @@ const isTable = (lines: readonly string[], at: number) =>
   lines[at + 1]!.includes('-') &&
   TABLE_RULE.test(lines[at + 1]!)
 
-/** Returns the last line of it. */
+/** Returns the index of the table's last line. */
 function readTable(lines: readonly string[], at: number, blocks: Blocks): number {
   const headers = headersOf(cellsOf(lines[at]!)) ?? cellsOf(lines[at]!)
   let i = at + 2
@@ -112,7 +112,7 @@ const cellsOf = (line: string) =>
     .split(/(?<!\\)\|/)
     .map(cell => inline(cell.replaceAll('\\|', '|').trim()))
 
-/** Marks are taken off; a link keeps its words. All repetitions are bounded: a line may be anything. */
+/** Removes inline markup; a link keeps its text. All repetitions are bounded, because a line may be hostile. */
 function inline(line: string): string {
   if (line.length > LONGEST_LINE) return line
   return (

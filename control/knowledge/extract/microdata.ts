@@ -1,4 +1,4 @@
-/** Microdata (HTML, §5) as the objects that JSON-LD would have; without recursion. */
+/** Converts microdata (HTML, §5) to the objects that JSON-LD would have, without recursion. */
 import { cleanLine } from './blocks.ts'
 import { type DomElement, type DomNode, isElement, walk } from './dom.ts'
 import { plainText } from './layout.ts'
@@ -9,7 +9,7 @@ const LONGEST_VALUE = 1000
 
 type Item = Record<string, unknown>
 
-/** The items that stand in no other. */
+/** Returns the items that are not part of another item. */
 export function microdataOf(root: DomNode): Item[] {
   const top: Item[] = []
   const open: { node: DomElement; item: Item }[] = []
@@ -43,7 +43,7 @@ const typeOf = (node: DomElement): string =>
   (node.getAttribute('itemtype') ?? '').trim().split(/\s+/)[0]!.slice(0, LONGEST_VALUE)
 
 function add(item: Item, name: string, value: unknown): void {
-  // Not into the prototype.
+  // Protects the prototype.
   if (name === '__proto__') return
   const known = item[name]
   item[name] = known === undefined ? value : [...(Array.isArray(known) ? known : [known]), value]

@@ -1,7 +1,7 @@
 import type { SitePage } from '../documents/site-page.ts'
 import type { Block, ExtractedLinks } from '../documents/types.ts'
 
-/** What a reader makes of a document. */
+/** Result of a reader of one document kind. */
 export interface Parsed {
   title: string | null
   blocks: Block[]

@@ -1,12 +1,12 @@
-/** Lines of a PDF as headings and paragraphs: a PDF knows only where glyphs stand. */
+/** Groups the lines of a PDF into headings and paragraphs: a PDF stores only the positions of glyphs. */
 import type { Block } from '../documents/types.ts'
 import { Blocks } from './blocks.ts'
 
 export interface PdfLine {
   text: string
-  /** Of the type, in points. */
+  /** Font size in points. */
   size: number
-  /** Where its baseline begins, in points from the left and from the bottom. */
+  /** Start of the baseline, in points from the left and from the bottom. */
   x: number
   y: number
   page: number
@@ -15,12 +15,12 @@ export interface PdfLine {
 const HEADING_SIZE = 1.15
 const LONGEST_HEADING = 150
 const HEADING_LEVELS = 3
-/** Of the size of the type, from one baseline to the next: 1.2 to 1.5 is a line's, more is a paragraph's. */
+/** Distance between baselines, in font sizes: 1.2 to 1.5 within a paragraph, more between paragraphs. */
 const PARAGRAPH_GAP = 1.75
-/** Of the size of the type. More is another column, or a line in the middle of the page. */
+/** Indent of a paragraph in font sizes. A larger one is another column, or a centred line. */
 const LEAST_INDENT = 0.9
 const MOST_INDENT = 6
-/** Lines at the top and the bottom of a page that may be its running head. */
+/** Lines at the top and bottom of a page that may be a running head. */
 const EDGE_LINES = 2
 const RUNNING_PAGES = 3
 
@@ -56,7 +56,7 @@ export function blocksOfLines(all: readonly PdfLine[], pages: number): Block[] {
 
 const ITEM = /^(?:[-–•*▪◦]|\d{1,3}[.)])\s/
 
-/** One word cut by the line's end is one word again; a line that starts like an item stays a line. */
+/** Joins a word that is hyphenated at a line end. A line that starts like a list item stays a separate line. */
 function append(paragraph: string[], line: string): void {
   const last = paragraph.at(-1)
   if (last === undefined) paragraph.push(line)
@@ -69,19 +69,22 @@ function append(paragraph: string[], line: string): void {
 const isHeading = (line: PdfLine, body: number) =>
   line.size >= body * HEADING_SIZE && line.text.length <= LONGEST_HEADING && /\p{L}/u.test(line.text)
 
-/** The next line belongs to the same paragraph: close below, or on the next page in the middle of a sentence. */
+/**
+ * True when the next line belongs to the same paragraph: close below, or on the next page in the middle of a sentence.
+ */
 function continues(line: PdfLine, next: PdfLine | undefined): boolean {
   if (!next) return false
   if (next.page !== line.page) return !/[.!?:…]["»”)]?$/.test(line.text) && /^\p{Ll}/u.test(next.text)
   const gap = line.y - next.y
-  // Set with indents and no gaps, as Russian documents are; what hangs below its mark is of the item.
+  // Documents with indents instead of gaps, as is common in Russian. Text that hangs below a list marker belongs to the
+  // item.
   const indent = (next.x - line.x) / line.size
   if (indent >= LEAST_INDENT && indent <= MOST_INDENT && !ITEM.test(line.text)) return false
-  // Upwards is another column.
+  // A line further up is in another column.
   return gap < 0 ? /^\p{Ll}/u.test(next.text) : gap <= Math.max(line.size, next.size) * PARAGRAPH_GAP
 }
 
-/** The size that most characters have. */
+/** Returns the font size of most characters. */
 function bodySize(lines: readonly PdfLine[]): number {
   const characters = new Map<number, number>()
   for (const line of lines) characters.set(line.size, (characters.get(line.size) ?? 0) + line.text.length)
@@ -91,7 +94,7 @@ function bodySize(lines: readonly PdfLine[]): number {
   return body
 }
 
-/** What stands at the edge of half the pages, whatever its number, is not the text. */
+/** Removes lines that repeat at the edge of at least half of the pages, ignoring their numbers. */
 function withoutRunningHeads(lines: readonly PdfLine[], pages: number): PdfLine[] {
   if (pages < RUNNING_PAGES) return [...lines]
   const edges = new Set<PdfLine>()
@@ -99,7 +102,7 @@ function withoutRunningHeads(lines: readonly PdfLine[], pages: number): PdfLine[
   for (let i = 1; i <= lines.length; i++) {
     if (i < lines.length && lines[i]!.page === lines[from]!.page) continue
     const page = lines.slice(from, i)
-    // A page of one or two lines is all edge; its text must not go.
+    // A page of one or two lines would be all edge; keep its text.
     if (page.length > EDGE_LINES)
       for (const line of [...page.slice(0, EDGE_LINES), ...page.slice(-EDGE_LINES)]) edges.add(line)
     from = i

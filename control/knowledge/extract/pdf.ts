@@ -1,4 +1,4 @@
-/** Text of a PDF, page by page (only importer of unpdf). What the lines mean is told by pdf-lines.ts. */
+/** Reads the text of a PDF page by page; pdf-lines.ts interprets the lines. The only importer of unpdf. */
 import { getDocumentProxy } from 'unpdf'
 import { KnowledgeError } from '../documents/types.ts'
 import { cleanLine } from './blocks.ts'
@@ -34,11 +34,11 @@ async function open(bytes: Uint8Array): Promise<PdfDocument> {
   } catch (error) {
     if ((error as Error).name === 'PasswordException')
       throw new KnowledgeError('encrypted', 'The PDF is protected by a password.')
-    throw new KnowledgeError('damaged', 'The file could not be read as PDF.')
+    throw new KnowledgeError('damaged', 'The file is not a valid PDF.')
   }
 }
 
-/** A page that cannot be read does not take the others with it. */
+/** An unreadable page is skipped. */
 async function linesOf(document: PdfDocument, number: number): Promise<PdfLine[]> {
   try {
     const page = await document.getPage(number)
@@ -50,7 +50,7 @@ async function linesOf(document: PdfDocument, number: number): Promise<PdfLine[]
   }
 }
 
-/** Items of one baseline are a line; PDF.js says where one ends, and gives spaces as items. */
+/** Joins items of one baseline into a line. PDF.js marks where a line ends, and returns spaces as items. */
 function assemble(items: readonly TextItem[], page: number): PdfLine[] {
   const lines: PdfLine[] = []
   let parts: string[] = []
@@ -72,13 +72,13 @@ function assemble(items: readonly TextItem[], page: number): PdfLine[] {
   return lines.filter(line => line.text !== '')
 }
 
-/** In points, to the half: what a writer set as one size differs by rounding. */
+/** Font size in points, rounded to the half, because sizes that the author set equal differ by rounding. */
 const sizeOf = ({ transform: [, , c = 0, d = 0], height }: TextItem) => Math.round((Math.hypot(c, d) || height) * 2) / 2
 
 async function titleOf(document: PdfDocument): Promise<string | null> {
   try {
     const info = (await document.getMetadata()).info as { Title?: unknown }
-    // Word and scanners put a file's name there.
+    // Word and scanners put a file name there.
     const title = typeof info.Title === 'string' ? cleanLine(info.Title) : ''
     return title && !/\.(?:docx?|pdf|indd|tiff?)$/i.test(title) ? title : null
   } catch {

@@ -1,6 +1,6 @@
 /**
- * HTML to what a search for companies looks at. Unlike `readHtml` it keeps the frame of the page, its buttons and the texts
- * of pictures, since that is where a company's number stands.
+ * Converts HTML to what lead search reads. Unlike `readHtml`, it keeps header, footer, buttons and image texts, because
+ * they contain a company's phone number.
  */
 
 import type { Place, SiteLine, SitePage } from '../documents/site-page.ts'
@@ -24,7 +24,7 @@ const words = (text: string) => new Set(text.split(' '))
 const SILENT = words(
   'script style template noscript title svg math canvas object audio video map select input textarea',
 )
-/** What does not end a line of text. */
+/** Elements that do not end a line of text. */
 const INLINE = words(
   'a abbr b bdi bdo big button cite code data del dfn em font i img ins kbd label mark nobr q s samp small span strike ' +
     'strong sub sup time tt u var wbr',
@@ -38,7 +38,10 @@ const BOTTOM_NAME = /(?:^|[\s_-])(?:footer|foot|podval|bottom)(?:$|[\s_-])/i
 
 const MOST_LINES = 5000
 const MOST_CHARACTERS = 400_000
-/** What is judged costs control some 1.5 µs a character; a longer page keeps its beginning and its end, where the foot is. */
+/**
+ * Checking costs control about 1.5 µs per character. A longer page keeps its beginning and its end, which includes the
+ * footer.
+ */
 const HEAD_CHARACTERS = 100_000
 const TAIL_CHARACTERS = 50_000
 const LONGEST_LINE = 2000
@@ -106,13 +109,13 @@ class Reader {
     if (name === 'meta') this.#meta(node)
     if (SILENT.has(name) || isUnseen(node)) return false
     if (!INLINE.has(name)) this.#break(name)
-    // A menu's entries often have nothing but their looks between them.
+    // Entries of a menu are often separated by nothing but their styling.
     else if (APART.has(name)) this.#line.push(' ')
     const place = placeOf(node)
     if (place) this.#places.push({ node, place })
     if (HEADING.test(name)) this.#heading = true
     this.#link(node)
-    // A label stands beside what it names: a name before it would be taken for its label.
+    // Added as a line of its own: on the line of its element, a hint could be taken for a label.
     for (const hint of ['alt', 'title', 'aria-label']) this.#hint(node.getAttribute(hint))
     return true
   }
@@ -125,7 +128,7 @@ class Reader {
     if (this.#places.at(-1)?.node === node) this.#places.pop()
   }
 
-  /** Cells of a row, and a term with what is said of it, share a line. */
+  /** Cells of a row share a line, and so do a term and its description. */
   #break(name: string): void {
     if (CELL.has(name)) this.#line.push(' | ')
     else if (name !== 'dd') this.#end()
@@ -168,7 +171,7 @@ class Reader {
   }
 }
 
-/** Lines keep their places, as links name them by these. */
+/** Keeps the line indexes, because links refer to them. */
 function shortened(lines: readonly SiteLine[]): SiteLine[] {
   const total = lines.reduce((sum, { text }) => sum + text.length, 0)
   let before = 0
@@ -179,7 +182,7 @@ function shortened(lines: readonly SiteLine[]): SiteLine[] {
   })
 }
 
-/** Seen by nobody: what is written there is for machines that take addresses, or is not meant yet. */
+/** Invisible elements: their text is a trap for address harvesters, or is not published yet. */
 function isUnseen(node: DomElement): boolean {
   if (node.getAttribute('hidden') !== null) return true
   const style = node.getAttribute('style')
@@ -215,7 +218,7 @@ const embedsOf = (root: DomNode, base: string): string[] =>
 const scriptsOf = (scripts: readonly DomElement[], type: RegExp): string[] =>
   scripts.filter(script => type.test(script.getAttribute('type')?.trim() ?? '')).map(rawText)
 
-/** Half of one could not be parsed: what does not fit is left out whole. */
+/** A truncated JSON could not be parsed, so a text that does not fit is dropped completely. */
 function bounded(texts: readonly string[]): string[] {
   let left = MOST_DATA_CHARACTERS
   return texts.filter(text => {

@@ -1,4 +1,7 @@
-/** What an uploaded file is, by its content (only importer of file-type); its name decides between kinds of text alone. */
+/**
+ * Detects the kind of an uploaded file by its content; the name decides only between kinds of text. The only importer
+ * of file-type.
+ */
 import { type FileHandle, open } from 'node:fs/promises'
 import { fileTypeFromBuffer } from 'file-type'
 import type { DocumentKind } from '../documents/types.ts'
@@ -17,11 +20,11 @@ export type Refusal = 'empty' | 'too_large' | 'unsupported_type' | 'content_mism
 export type Verdict = { ok: true; kind: DocumentKind } | { ok: false; code: Refusal; message: string }
 
 export interface Candidate {
-  /** As the customer calls it. */
+  /** File name that the customer gave. */
   name: string
-  /** As the customer's program calls it; it is asked only where the name has no ending. */
+  /** Media type that the customer's program sent. Used only when the name has no extension. */
   mediaType: string | null
-  /** On disk, whole. */
+  /** Path of the complete file on disk. */
   file: string
 }
 
@@ -34,19 +37,19 @@ const MEDIA_TYPES: Record<string, DocumentKind> = {
   ...{ 'text/html': 'html', 'application/xhtml+xml': 'html' },
 }
 const HEAD_BYTES = 64 * 1024
-/** As every reader of PDF has it: something may stand before the header. */
+/** Readers of PDF accept other bytes before the header. */
 const PDF_HEADER_WITHIN = 1024
 const MOST_ZIP_ENTRIES = 10_000
 
 type Content =
   | { is: 'pdf' | 'docx' | 'encrypted' }
   | { is: 'text'; text: string }
-  /** `really`: in words, for people. */
+  /** `really`: what the content is, in words for people. */
   | { is: 'other'; really: string }
 
 const refuse = (code: Refusal, message: string): Verdict => ({ ok: false, code, message })
 
-/** Reads the beginning of the file, and of a zip its directory. Throws for errors of the disk alone. */
+/** Reads the beginning of the file, and the directory of a zip. Throws only on disk errors. */
 export async function judge({ name, mediaType, file }: Candidate): Promise<Verdict> {
   const ending = endingOf(name)
   const named = ending === null ? null : ENDINGS[ending]
@@ -66,24 +69,24 @@ export async function judge({ name, mediaType, file }: Candidate): Promise<Verdi
 }
 
 const unsupported = () =>
-  refuse('unsupported_type', 'Files of this type are not read; txt, md, csv, json, html, pdf and docx are.')
+  refuse('unsupported_type', 'This file type is not supported. Upload a txt, md, csv, json, html, pdf or docx file.')
 const mismatch = (ending: string, really: string) =>
   refuse('content_mismatch', `The name ends in .${ending}, but the content is ${really}.`)
 
 function sized(kind: DocumentKind, size: number): Verdict {
   const most = largestBytes(kind)
-  return size <= most ? { ok: true, kind } : refuse('too_large', `A ${kind} file may have ${most / MB} MB at most.`)
+  return size <= most ? { ok: true, kind } : refuse('too_large', `The limit for a ${kind} file is ${most / MB} MB.`)
 }
 
 function judgeText(text: string, size: number, ending: string | null, named: DocumentKind | null): Verdict {
   if (named === 'pdf' || named === 'docx') return mismatch(ending!, 'text')
-  if (size <= HEAD_BYTES && text.trim() === '') return refuse('empty', 'The file holds nothing but spaces.')
+  if (size <= HEAD_BYTES && text.trim() === '') return refuse('empty', 'The file has only spaces.')
   const kind = textKind(text, { named, whole: size <= HEAD_BYTES })
   if (kind) return sized(kind, size)
   return ending ? mismatch(ending, 'something else') : unsupported()
 }
 
-/** Of letters, so that neither a date nor a version at the end of a name is one. */
+/** Letters first, so that a date or a version at the end of a name does not count as an extension. */
 const endingOf = (name: string): string | null =>
   /\.([a-z][a-z0-9]{0,7})$/i.exec(name.trim())?.[1]?.toLowerCase() ?? null
 const byMediaType = (mediaType: string | null) =>
@@ -96,7 +99,7 @@ async function contentOf(handle: FileHandle, file: string, named: DocumentKind |
   if (start.startsWith('PK\x03\x04') || start.startsWith('PK\x05\x06')) return zipContent(file)
   if (start.startsWith('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1')) return compoundContent(handle, head)
   const text = decodeText(head, { html: named === 'html' })
-  // Before any magic number: those of two letters are words too (`BM` of a bitmap, of a price list for BMWs).
+  // Before any magic number: those of two letters are words too (`BM` marks a bitmap and starts a price list for BMWs).
   if (isText(text)) return { is: 'text', text }
   const type = await fileTypeFromBuffer(head).catch(() => undefined)
   return { is: 'other', really: type ? `of the type ${type.ext}` : 'binary' }
@@ -106,10 +109,12 @@ async function zipContent(file: string): Promise<Content> {
   const names = await listZip(file, MOST_ZIP_ENTRIES)
   // Microsoft 365 also writes document2.xml.
   if (names?.some(name => /^word\/document\d*\.xml$/.test(name))) return { is: 'docx' }
-  return { is: 'other', really: names ? 'a zip archive that is no DOCX' : 'a damaged zip archive' }
+  return { is: 'other', really: names ? 'a zip archive that is not a DOCX' : 'a damaged zip archive' }
 }
 
-/** Old Office files, and new ones with a password, are OLE compound files [MS-CFB]; an entry of the directory tells them. */
+/**
+ * Old Office files, and new ones with a password, are OLE compound files [MS-CFB]; a directory entry tells them apart.
+ */
 async function compoundContent(handle: FileHandle, head: Buffer): Promise<Content> {
   const sectorBytes = 1 << Math.min(12, Math.max(7, head.length > 52 ? head.readUInt16LE(30) : 9))
   const first = head.length > 52 ? head.readUInt32LE(48) : 0

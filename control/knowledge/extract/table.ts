@@ -1,7 +1,7 @@
-/** Rows of a table as lines that are understood alone, also when they are read aloud. */
+/** Converts rows of a table to lines that can be understood alone, also when read aloud. */
 import { cleanLine } from './blocks.ts'
 
-/** `header: value; header: value`, without what is empty. */
+/** Returns `header: value; header: value` without empty cells. */
 export function describeRow(headers: readonly string[] | null, cells: readonly string[]): string {
   const parts: string[] = []
   for (let i = 0; i < cells.length; i++) {
@@ -13,13 +13,13 @@ export function describeRow(headers: readonly string[] | null, cells: readonly s
   return parts.join('; ')
 }
 
-/** The first row names the columns: words, each another one. */
+/** Returns the first row if it names the columns: distinct words. */
 export function headersOf(first: readonly string[]): string[] | null {
   const cells = first.map(cleanLine)
   // Spreadsheets leave empty columns behind.
   const names = cells.slice(0, cells.findLastIndex(name => name !== '') + 1)
   const words = names.filter(name => /\p{L}/u.test(name) && name.length <= 200)
-  // One column may go without a name, as the corner of a table does.
+  // One column may have no name, such as the corner of a table.
   if (words.length === 0 || words.length < names.length - 1) return null
   return new Set(words).size === words.length ? names : null
 }

@@ -1,4 +1,4 @@
-/** Which kind of text a text is. Pure. */
+/** Detects the kind of a text. Pure. */
 import type { DocumentKind } from '../documents/types.ts'
 import { looksLikeTable } from './csv.ts'
 
@@ -6,11 +6,11 @@ export type TextKind = Exclude<DocumentKind, 'pdf' | 'docx'>
 
 export interface TextHints {
   named: TextKind | null
-  /** The text is the whole document. */
+  /** True when the text is the whole document. */
   whole: boolean
 }
 
-/** Null: text, but of another kind (RTF, XML, PostScript), or not what its name says. */
+/** Null when the text is of another kind (RTF, XML, PostScript), or not what its name says. */
 export function textKind(text: string, { named, whole }: TextHints): TextKind | null {
   const start = text.slice(0, 4096).trimStart()
   if (isHtml(start)) return 'html'

@@ -1,4 +1,4 @@
-/** Plain text: paragraphs, divided by empty lines. */
+/** Plain text: paragraphs separated by empty lines. */
 import { Blocks } from './blocks.ts'
 import type { Parsed } from './parsed.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Ends its process when it takes too much memory, of which V8's own limit sees only a part (no buffers, no WebAssembly), or
- * when its parent is gone.
+ * Kills its process when it uses too much memory, or when its parent is gone. V8's own limit covers only part of the
+ * memory (no buffers, no WebAssembly).
  */
 import { workerData } from 'node:worker_threads'
 

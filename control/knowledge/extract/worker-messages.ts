@@ -1,4 +1,4 @@
-/** What a worker says. It reads hostile documents, so that it is not believed without a look. */
+/** Messages of a worker. A worker reads hostile documents, so its messages are validated. */
 import { z } from 'zod'
 import { KNOWLEDGE_ERRORS } from '../documents/types.ts'
 import { sitePageSchema } from './site-schema.ts'
@@ -12,7 +12,7 @@ const linksSchema = z.strictObject({
 })
 
 export const fromWorkerSchema = z.discriminatedUnion('type', [
-  /** Its code is loaded: from here on, it is the document that ends it. */
+  /** The worker's code is loaded. From here on, a crash is caused by the document. */
   z.strictObject({ type: z.literal('ready') }),
   z.strictObject({
     type: z.literal('blocks'),

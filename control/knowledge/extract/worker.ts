@@ -1,20 +1,21 @@
 /**
- * The process that reads one document, and ends: nothing of it can reach the next. Its standard input is the document. It
- * may read no file but its own code, and has neither the environment nor a shell (see infra/adapters/extractor.ts).
+ * A process that reads one document and exits, so that nothing of a document can affect the next. The document comes on
+ * standard input. The process may read no file but its own code, and has neither the environment nor a shell (see
+ * infra/adapters/extractor.ts).
  */
 import { Worker } from 'node:worker_threads'
 import { type Block, KnowledgeError } from '../documents/types.ts'
 import { type ExtractJob, extract } from './extract.ts'
 import type { FromWorker } from './worker-messages.ts'
 
-/** From our own process: it is not parsed, as zod alone would take as long to load as all the rest. */
+/** The job comes from our own process and is not validated: zod alone would take as long to load as everything else. */
 export interface WorkerJob extends ExtractJob {
-  /** Resident, of the whole process. */
+  /** Limit of resident memory of the whole process, in bytes. */
   memory_bytes: number
   parent_pid: number
 }
 
-/** One message of everything would be held three times. */
+/** Characters of one message. A single message of everything would be held in memory three times. */
 const PART_CHARACTERS = 256 * 1024
 
 const send = (message: FromWorker) =>
@@ -23,7 +24,7 @@ const send = (message: FromWorker) =>
   )
 
 async function run({ memory_bytes, parent_pid, ...job }: WorkerJob): Promise<void> {
-  // A thread of its own: this one is busy while the memory grows.
+  // The watchdog runs in its own thread, because this one is busy while memory grows.
   new Worker(new URL('./watchdog.ts', import.meta.url), { workerData: { memory_bytes, parent_pid } }).unref()
   try {
     const { blocks, ...rest } = await extract(await input(), job)

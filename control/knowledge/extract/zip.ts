@@ -1,20 +1,20 @@
-/** What a zip says of itself, and what it really holds: read before a library trusts it (only importer of yauzl). */
+/** Checks what a zip declares and what it really contains, before a library trusts it. The only importer of yauzl. */
 import yauzl, { type Entry, type ZipFile } from 'yauzl'
 import { KnowledgeError } from '../documents/types.ts'
 
 export interface ZipLimits {
   entries: number
-  /** Declared of all entries, in bytes. */
+  /** Declared size of all entries, in bytes. */
   total: number
-  /** Inflated of those that match `read`, in bytes. */
+  /** Decompressed size of the entries that match `read`, in bytes. */
   readTotal: number
   read: RegExp
 }
 
 const damaged = () => new KnowledgeError('damaged', 'The file is not a readable zip archive.')
-const bomb = () => new KnowledgeError('too_complex', 'The file unpacks to more than can be read.')
+const bomb = () => new KnowledgeError('too_complex', 'The file unpacks to more than the size limit.')
 
-/** Names of the entries; null when it is no zip, or too many entries. */
+/** Returns the names of the entries; null when the file is not a zip or has too many entries. */
 export async function listZip(source: string | Buffer, most: number): Promise<string[] | null> {
   const names: string[] = []
   try {
@@ -28,7 +28,9 @@ export async function listZip(source: string | Buffer, most: number): Promise<st
   }
 }
 
-/** Inflates what matches, and throws before it has inflated too much. `check` sees each part whole. */
+/**
+ * Decompresses the matching entries, and throws before it has decompressed too much. `check` gets each complete part.
+ */
 export async function checkZip(
   bytes: Buffer,
   limits: ZipLimits,
@@ -82,7 +84,7 @@ function eachEntry(zip: ZipFile, see: (entry: Entry) => void | Promise<void>): P
   })
 }
 
-/** yauzl ends a stream that gives more than was declared; this ends one whose declaration is too much. */
+/** yauzl ends a stream that exceeds its declared size; this rejects a declared size that is too large. */
 function inflate(zip: ZipFile, entry: Entry, most: number): Promise<Buffer> {
   if (entry.uncompressedSize > most) return Promise.reject(bomb())
   return new Promise((resolve, reject) => {

@@ -1,17 +1,23 @@
-/** Which chunks are worth ranking: a question's rare words find them, its common ones only together. Pure. */
+/** Selects the chunks worth ranking: a query's rare words select them, its common ones only in pairs. Pure. */
 import { type CandidatePlan, type QueryWord, quoted } from './sql.ts'
 
-/** Ranked for one question: 7 ms of Postgres, most of it to fetch them. */
+/** Chunks ranked for one query: 7 ms in Postgres, most of it to fetch them. */
 export const MOST_CANDIDATES = 800
-/** A longer question says the rest with its rarest words too. */
+/** Words of a query that are used; the rarest of a longer query say enough. */
 const MOST_WORDS = 16
-/** Words of a question are about the same thing, and meet more often than chance has them meet. */
+/**
+ * Factor by which two words of a query occur together more often than by chance, because they are about the same
+ * subject.
+ */
 const MEETING = 4
 
-/** Robertson and Spärck Jones, as BM25 has it: never negative. */
+/** Inverse document frequency of Robertson and Spärck Jones, in BM25's form that is never negative. */
 const rarity = (chunks: number, total: number) => Math.log(1 + (total - chunks + 0.5) / (chunks + 0.5))
 
-/** `words` with the rarest first, `unknown` how many more were asked for; null: no chunk has any of them. */
+/**
+ * `words`: rarest first; `unknown`: number of further words that no chunk has. Returns null when no chunk has any of
+ * the words.
+ */
 export function planCandidates(words: readonly QueryWord[], unknown: number, total: number): CandidatePlan | null {
   const used = words.slice(0, MOST_WORDS)
   if (used.length === 0) return null
@@ -36,7 +42,7 @@ export function planCandidates(words: readonly QueryWord[], unknown: number, tot
     room -= size
     parts.push(`(${quoted(one.lexeme)} & ${quoted(two.lexeme)})`)
   }
-  // Nothing is rare: as many as the limit lets through.
+  // No word is rare: rank as many chunks as the limit allows.
   if (parts.length === 0)
     parts.push(
       common

@@ -1,13 +1,15 @@
-/** Pages into chunks without holding up the calls that are answered meanwhile: 20 million characters take six seconds. */
+/**
+ * Splits pages into chunks without blocking calls that are answered meanwhile: 20 million characters take six seconds.
+ */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { Chunk, ExtractedPage } from '../documents/types.ts'
 import { chunkPages } from './chunk.ts'
 
-/** Characters, some 20 ms of work: less than a thread takes to begin. */
+/** Characters that take about 20 ms: less than starting a thread. */
 const SHORT = 100_000
 
-/** As `chunkPages`; rejects with the reason of `signal` when that is aborted first. */
+/** Like `chunkPages`; rejects with the reason of `signal` when it is aborted first. */
 export async function chunkAside(pages: readonly ExtractedPage[], signal: AbortSignal): Promise<Chunk[]> {
   signal.throwIfAborted()
   if (lettersOf(pages) <= SHORT) return chunkPages(pages)

@@ -1,4 +1,4 @@
-/** A thread that cuts what would hold up the process for seconds; see chunk-aside.ts. */
+/** A thread that splits pages which would block the process for seconds; see chunk-aside.ts. */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { ExtractedPage } from '../documents/types.ts'
 import { chunkPages } from './chunk.ts'

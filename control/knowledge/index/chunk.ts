@@ -1,21 +1,24 @@
 /**
- * Pages into chunks that can be understood alone: whole sentences under one heading, about a paragraph of speech each. Pure,
- * and the same for the same pages. Sizes are estimates of the model's tokens, so that no tokeniser is needed here.
+ * Splits pages into chunks that can be understood alone: whole sentences under one heading, each about a paragraph of
+ * speech. Pure and deterministic. Sizes are estimates of the model's tokens, so no tokeniser is needed.
  */
 import { cleanText } from '../../platform/db/text.ts'
 import type { Block, Chunk, ExtractedPage } from '../documents/types.ts'
 import { splitSentences } from './sentences.ts'
 
-/** A chunk is closed when the next sentence would bring it above. */
+/** A chunk is closed when the next sentence would exceed this. */
 const MOST_TOKENS = 260
-/** Sections below this are joined with their neighbours under the heading above. */
+/** Smaller sections are joined with their neighbours under the heading above. */
 const TINY_TOKENS = 40
-/** A last sentence longer than this is not said again in the next chunk. */
+/** A longer last sentence is not repeated in the next chunk. */
 const OVERLAP_TOKENS = 50
 const HEADING_LETTERS = 300
 const BETWEEN = ' › '
 
-/** XLM-RoBERTa's pieces: measured on prose, 4.4 letters each in English and 4.1 in Russian; scripts without spaces 1.3. */
+/**
+ * Estimates tokens of XLM-RoBERTa: measured on prose, 4.4 letters per token in English and 4.1 in Russian; 1.3 in
+ * scripts without spaces.
+ */
 export function estimateTokens(text: string): number {
   let dense = 0
   for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) >= 0x2e80) dense++
@@ -24,7 +27,7 @@ export function estimateTokens(text: string): number {
 
 interface Section {
   path: string[]
-  /** What is never cut apart unless it is too long alone. */
+  /** A paragraph is split only when it is too long for a chunk. */
   paragraphs: string[]
 }
 
@@ -61,7 +64,7 @@ function sectionsOf(page: ExtractedPage): Section[] {
     }
     section.paragraphs.push(paragraph)
   }
-  // A page of headings alone still says what it is about.
+  // A page that has only headings still says what it is about.
   if (sections.length === 0 && open.length > 0) {
     return [{ path: title ? [title] : [], paragraphs: [open.map(({ text }) => text).join('\n')] }]
   }
@@ -75,7 +78,7 @@ const paragraphOf = (block: Block) =>
     .replace(/ ?\n\s*/gu, '\n')
     .trim()
 
-/** Only those that follow each other under the same parent; their own headings become lines of the text. */
+/** Joins consecutive small sections with the same parent; their own headings become lines of the text. */
 function joinTiny(sections: readonly Section[]): Section[] {
   const joined: Section[] = []
   let gathered: Section[] = []
@@ -104,7 +107,9 @@ function joinTiny(sections: readonly Section[]): Section[] {
   return joined
 }
 
-/** Paragraphs, then sentences, then words, then letters: what fits stays whole, in the order of the text. */
+/**
+ * Fills chunks in text order and splits as little as possible: paragraphs, then sentences, then words, then letters.
+ */
 function pack(paragraphs: readonly string[]): string[] {
   const chunks: string[] = []
   let parts: string[] = []
@@ -139,7 +144,7 @@ function pack(paragraphs: readonly string[]): string[] {
   return chunks
 }
 
-/** Rows of a table, which are understandable alone, are not said twice. */
+/** Rows of a table can be understood alone, so they are not repeated. */
 function overlapOf(parts: readonly string[]): string | null {
   const paragraph = parts.at(-1)!
   if (/^[^.\n]{1,80}: [^;\n]+;/u.test(paragraph)) return null
@@ -168,7 +173,7 @@ function packSentences(paragraph: string): string[] {
   return chunks
 }
 
-/** At words; a word that is too long itself, at letters. */
+/** Splits at words; splits a word that is too long itself. */
 function cutLong(sentence: string): string[] {
   if (estimateTokens(sentence) <= MOST_TOKENS) return [sentence]
   const pieces: string[] = []
@@ -190,10 +195,11 @@ function cutLong(sentence: string): string[] {
 
 function cutWord(word: string): string[] {
   if (estimateTokens(word) < MOST_TOKENS) return [word]
-  // Nearly a chunk each and of one size, or they would be joined again by spaces that are not there.
+  // Pieces are nearly as large as a chunk and equal in size; otherwise they would be joined with spaces that the word
+  // does not have.
   const most = /[\u2e80-\uffff]/.test(word) ? MOST_TOKENS : 4 * MOST_TOKENS
   const count = Math.ceil(word.length / most)
-  // Never between the halves of a pair.
+  // Never between the halves of a surrogate pair.
   const edge = (i: number) => {
     const at = Math.floor((i * word.length) / count)
     return isLow(word.charCodeAt(at)) ? at + 1 : at

@@ -1,4 +1,4 @@
-/** Gives chunks their vectors, a batch at a time: what is written stays written when the process is killed. */
+/** Embeds chunks in batches. A batch that is written stays when the process is killed. */
 import type { Sql } from '../../platform/db/connect.ts'
 import { type Chunk, type Embedder, KnowledgeError } from '../documents/types.ts'
 import { quantise } from './quantise.ts'
@@ -12,9 +12,9 @@ import {
   selectUnembedded,
 } from './sql.ts'
 
-/** Chunks that are asked for at once. */
+/** Chunks in one request. */
 const BATCH = 32
-/** Sources whose model is changed between two looks at what is left. */
+/** Sources with an old model that are selected at once. */
 const STALE_AT_ONCE = 20
 
 export interface EmbedDeps {
@@ -22,11 +22,11 @@ export interface EmbedDeps {
   embedder: Embedder
 }
 
-/** Where a chunk stands is a part of what it says. */
+/** Includes the heading, which is part of the meaning of a chunk. */
 export const embeddedText = ({ heading, text }: Pick<Chunk, 'heading' | 'text'>) =>
   heading ? `${heading}\n${text}` : text
 
-/** Rejects with `KnowledgeError('embedding_failed')` when the model or its endpoint gives none. */
+/** Rejects with `KnowledgeError('embedding_failed')` when the model or its endpoint fails. */
 export async function embedMissing(
   deps: EmbedDeps,
   source: SourceKey,
@@ -61,17 +61,17 @@ async function embedBatch(embedder: Embedder, texts: string[], signal: AbortSign
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof KnowledgeError) throw error
-    throw new KnowledgeError('embedding_failed', 'The embedding model gave no answer.', { cause: error })
+    throw new KnowledgeError('embedding_failed', 'The embedding model failed.', { cause: error })
   }
 }
 
-/** Sources that are ready with vectors of another model get those of this one; they are found by full text meanwhile. */
+/** Embeds ready sources again that have vectors of another model. Until then, full-text search finds them. */
 export async function embedStale(deps: EmbedDeps, signal: AbortSignal): Promise<number> {
   const modelId = await ensureModel(deps.sql, deps.embedder.model, deps.embedder.dimensions)
   const tried = new Set<string>()
   for (;;) {
     const sources = await selectStale(deps.sql, modelId, STALE_AT_ONCE)
-    // One that is stale again was changed meanwhile; its turn is the next time.
+    // A source that is stale again has changed meanwhile; the next run handles it.
     const fresh = sources.filter(({ id }) => !tried.has(id))
     if (fresh.length === 0) return tried.size
     for (const source of fresh) {

@@ -1,25 +1,26 @@
-/** Two orders of the same chunks into one: reciprocal rank fusion (Cormack, Clarke, Büttcher, SIGIR 2009). Pure. */
+/** Merges two rankings of the same chunks with reciprocal rank fusion (Cormack, Clarke, Büttcher, SIGIR 2009). Pure. */
 import type { Place, Worded } from './sql.ts'
 
 interface TextWeights {
   weight: number
-  /** The larger, the less a chunk counts that has only some of the question's words. */
+  /** The larger, the less a chunk counts that has only some words of the query. */
   doubt: number
 }
 
 export interface FusionWeights {
-  /** The larger, the less the first places count. */
+  /** The larger, the less the first ranks count. */
   k: number
   vectors: number
-  /** Full text, where the question has a name, and where it has none. */
+  /** Full text for queries with a name, and for queries without. */
   named: TextWeights
   common: TextWeights
 }
 
 /**
- * Chosen on the train splits of the four sets of test/corpus/knowledge: of what finds no less than vectors alone there, what
- * finds most. Where the question has a word that hardly anything has, a chunk with all its words is the first, whatever
- * vectors say: full text knows names, codes and numbers that they do not. Of common words it knows less.
+ * Tuned on the train splits of the four sets of test/corpus/knowledge: of the weights that find no less than vectors
+ * alone there, those that find most. If the query has a very rare word, a chunk with all its words ranks first,
+ * whatever the vectors say: full text knows names, codes and numbers, which vectors do not. For common words it is less
+ * reliable.
  */
 export const FUSION: FusionWeights = {
   k: 2,
@@ -28,7 +29,7 @@ export const FUSION: FusionWeights = {
   common: { weight: 0.3, doubt: 2 },
 }
 
-/** A word is a name when no more chunks have it. */
+/** A word is a name when at most this many chunks have it. */
 export const NAMED_CHUNKS = 2
 
 export type Ranked = Place & { score: number }
@@ -36,15 +37,15 @@ export type Ranked = Place & { score: number }
 export interface Lists {
   text: readonly Worded[] | null
   vectors: readonly Ranked[] | null
-  /** The question has a word that `NAMED_CHUNKS` have at most. */
+  /** True when the query has a word that at most `NAMED_CHUNKS` chunks have. */
   named: boolean
 }
 
 const keyOf = ({ source_id, ordinal }: Place) => `${source_id}:${ordinal}`
 
 /**
- * What full text says counts as far as a chunk has the question's words: one with one of five is first in its list too, and
- * means little. Scores are 0–1 by the best that both lists could give; of one list alone, by its own.
+ * Weights full text by the share of the query's words that a chunk has: a chunk with one word of five may rank first in
+ * its list and still mean little. Scores are 0–1, relative to the best possible from both lists, or from the only list.
  */
 export function fuse(lists: Lists, weights = FUSION) {
   const { k, vectors } = weights
@@ -66,7 +67,7 @@ export function fuse(lists: Lists, weights = FUSION) {
 
 const compare = (a: string, b: string) => (a < b ? -1 : 1)
 
-/** Chunks that are said twice are given once, the better place stays. */
+/** Removes chunks with the same text; the better rank stays. */
 export function withoutRepeats<T extends { text: string }>(found: readonly T[]): T[] {
   const seen = new Set<string>()
   return found.filter(({ text }) => {

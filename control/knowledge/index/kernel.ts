@@ -1,19 +1,19 @@
 /**
- * Dot products of one vector with many, in WebAssembly with SIMD, which every Node of ours has: 16 bytes a step. The
- * module is assembled by `infra/tools/kernel.ts`, from the text that stands there.
+ * Dot products of one vector with many, in WebAssembly with SIMD, 16 bytes a step. All supported Node versions have it.
+ * The module is assembled at start. The only importer of wabt.
  */
 import { KERNEL } from './kernel-wasm.ts'
 
 /**
- * Rows of signed bytes against a query of int16, `width` a multiple of 16; sums as int32. Places are byte offsets. `count`
- * is rounded up to `ROWS_AT_ONCE`, so there must be room for as many rows and sums.
+ * Multiplies rows of signed bytes with a query of int16; `width` is a multiple of 16; sums are int32. Positions are
+ * byte offsets. `count` is rounded up to `ROWS_AT_ONCE`, so memory must have space for as many rows and sums.
  */
 export type Dots = (rows: number, count: number, width: number, query: number, sums: number) => void
 
-/** Each part of the query is loaded once for so many rows. */
+/** Number of rows for which each part of the query is loaded once. */
 export const ROWS_AT_ONCE = 4
 
-/** 127² × 8192 is the largest sum, well within an int32. */
+/** The largest sum is 127² × 8192, well within an int32. */
 export const MOST_DIMENSIONS = 8192
 
 // Node has it; the library of types for a server has not.
@@ -27,7 +27,7 @@ export interface KernelMemory {
 }
 const wasm = (globalThis as unknown as { WebAssembly: Wasm }).WebAssembly
 
-/** Memory counts in pages of 64 KiB. */
+/** Memory size is in pages of 64 KiB. */
 export async function loadKernel(pages: {
   initial: number
   maximum: number

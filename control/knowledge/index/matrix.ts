@@ -1,15 +1,15 @@
 /**
- * The vectors of projects in one memory of blocks, searched exactly. A row that goes is replaced by the last one, a project
- * that goes gives its blocks back. Rows know their source by a number and their place there.
+ * Vectors of projects in one memory of blocks, with exact search. A deleted row is replaced by the last one; a deleted
+ * project frees its blocks. Rows store the number of their source and the chunk's ordinal.
  */
 import { type Dots, type KernelMemory, loadKernel, ROWS_AT_ONCE } from './kernel.ts'
 import { SCALE_BYTES } from './quantise.ts'
 
 const PAGE = 65_536
 const BLOCK = 16 * PAGE
-/** For the query, as int16. */
+/** Space for the query, as int16. */
 const QUERY_PAGES = 1
-/** For the sums of a block of the narrowest rows. */
+/** Space for the sums of a block of the narrowest rows. */
 const SUM_PAGES = 4
 const FIRST_BLOCK = (QUERY_PAGES + SUM_PAGES) * PAGE
 const STEP = 16
@@ -27,12 +27,12 @@ interface Project {
 export interface Hit {
   source: number
   ordinal: number
-  /** Cosine, as both are of unit length. */
+  /** Cosine similarity, because both vectors have unit length. */
   score: number
 }
 
 export interface Matrix {
-  /** `vectors` as they are in the table, one after the other; false: no memory is left for them all. */
+  /** `vectors` in the format of the table, one after the other. False when memory is full before all are added. */
   add(project: string, dimensions: number, source: number, ordinals: readonly number[], vectors: Uint8Array): boolean
   drop(project: string, source: number): void
   forget(project: string): void
@@ -167,7 +167,7 @@ function scan(memory: KernelMemory, dots: Dots, project: Project, query: Uint8Ar
   }))
 }
 
-/** The best few of many, in order; nearly all are refused by one comparison. */
+/** Keeps the best few of many in order; one comparison rejects nearly all. */
 function createBest(limit: number): {
   offer(row: number, score: number): void
   rows(): { row: number; score: number }[]

@@ -1,6 +1,8 @@
-/** Vectors of unit length as signed bytes and one scale: a quarter of the memory, and a dot product that is off by 0.001. */
+/**
+ * Unit-length vectors as signed bytes with one scale: a quarter of the memory, and an error of 0.001 in a dot product.
+ */
 
-/** Four bytes of a little-endian float32, then one byte a dimension; what `knowledge_vectors` holds. */
+/** Format of `knowledge_vectors`: four bytes of a little-endian float32, then one byte per dimension. */
 export const SCALE_BYTES = 4
 const TOP = 127
 

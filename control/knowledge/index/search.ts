@@ -1,4 +1,4 @@
-/** What a project knows of a question: full text and vectors side by side, neither waited for longer than is useful. */
+/** Searches a project's knowledge by full text and vectors in parallel, and waits for neither longer than useful. */
 import type { Clock } from '../../../media/shared/clock.ts'
 import type { Log } from '../../../media/shared/log.ts'
 import type { Sql } from '../../platform/db/connect.ts'
@@ -15,7 +15,7 @@ export interface SearchDeps {
   sql: Sql
   clock: Clock
   log: Log
-  /** Null: full text alone finds. */
+  /** Null: full-text search only. */
   embedder: Embedder | null
   vectors: VectorIndex | null
 }
@@ -25,16 +25,16 @@ export interface Searched {
   projectId: string
   query: string
   limit: number
-  /** Aborted: nobody wants the answer any more, and it rejects. */
+  /** When it is aborted, nobody wants the result any more, and the search rejects. */
   signal: AbortSignal
-  /** After so long, what is found by then is the answer; for a telephone call. */
+  /** Milliseconds after which the search returns what it has found so far, for phone calls; 300 by default. */
   deadlineMs?: number
 }
 
 const DEADLINE_MS = 300
-/** Of each list; what comes later adds nothing to a fused place worth showing. */
+/** Length of each list; later entries add nothing that would be returned. */
 const LIST = 60
-/** Repeats are only seen in the texts, so a few more are read than are wanted. */
+/** Repeated texts are detected only after they are read, so a few more are read than requested. */
 const SPARE = 6
 const MOST_LETTERS = 1000
 
@@ -49,7 +49,7 @@ export async function searchKnowledge(deps: SearchDeps, search: Searched): Promi
     .map(({ ordinal, ...row }) => ({ ...row, score: scores.get(`${row.source_id}:${ordinal}`)! }))
 }
 
-/** Null: that list was not ready in time, or there is nothing that makes it. For the bench, which judges each alone. */
+/** A list is null when it was not ready in time or has no source. The benchmark judges each list alone. */
 export async function rankedLists(deps: SearchDeps, search: Searched): Promise<Lists> {
   search.signal.throwIfAborted()
   const query = cleanText(search.query.slice(0, MOST_LETTERS)).trim()
@@ -71,7 +71,7 @@ export async function rankedLists(deps: SearchDeps, search: Searched): Promise<L
   ].map((arm, i) =>
     arm.catch(error => {
       if (signal.aborted) return
-      deps.log.warn({ error: errorFields(error) }, i === 0 ? 'full-text search failed' : 'search by vectors failed')
+      deps.log.warn({ error: errorFields(error) }, i === 0 ? 'full-text search failed' : 'vector search failed')
       throw error
     }),
   )
@@ -83,7 +83,7 @@ export async function rankedLists(deps: SearchDeps, search: Searched): Promise<L
   }
 }
 
-/** Both, or after the deadline whatever is there, but at least one; rejects when both failed. */
+/** Waits for both, or after the deadline for at least one; rejects when both failed. */
 async function enough(
   clock: Clock,
   arms: Promise<void>[],
@@ -134,7 +134,7 @@ async function byVectors(
   signal: AbortSignal,
 ): Promise<Ranked[] | null> {
   if (!embedder || !vectors) return null
-  // At the same time as the database says whether there is anything to compare it with.
+  // Runs in parallel with the database query that shows whether there is anything to compare with.
   const embedding = embedder.embed([query], 'query', signal)
   embedding.catch(() => {})
   const asked = await asking
@@ -145,13 +145,13 @@ async function byVectors(
   const [[vector]] = await Promise.all([embedding, vectors.refresh(project)])
   if (signal.aborted || !vector) return null
   const found = await vectors.search(project, vector, LIST)
-  log.debug({ project_id: projectId, best: found[0]?.score ?? null }, 'searched by vectors')
+  log.debug({ project_id: projectId, best: found[0]?.score ?? null }, 'vector search done')
   return found
 }
 
 const models = new WeakMap<Sql, Map<string, Promise<number>>>()
 
-/** They never change, so each is asked for once. */
+/** Caches model ids, which never change. */
 function modelIdOf(sql: Sql, name: string, dimensions: number): Promise<number> {
   const known = models.get(sql) ?? new Map<string, Promise<number>>()
   models.set(sql, known)

@@ -1,6 +1,6 @@
-/** Where sentences end, in Russian and English; pure. */
+/** Splits Russian and English text into sentences. Pure. */
 
-/** Words that carry a dot and go on. Lower case, without the dot. */
+/** Abbreviations with a dot that does not end a sentence; lower case, without the dot. */
 const ABBREVIATIONS = new Set(
   [
     'mr mrs ms dr prof st vs etc no nos fig vol pp p ed al inc ltd co corp dept approx min max tel ext e.g i.e a.m p.m u.s',
@@ -14,7 +14,10 @@ const ABBREVIATIONS = new Set(
 )
 const END = /[.!?…]+["'»”’)\]]*(?=\s|$)|\n+/gu
 
-/** Without the space between them; joined by one space they are the text again, but for its white space. */
+/**
+ * Returns the sentences without the space between them; joined with spaces they give the text again, except for white
+ * space.
+ */
 export function splitSentences(text: string): string[] {
   const sentences: string[] = []
   let start = 0

@@ -2,22 +2,24 @@ import type { Db, Tx } from '../../platform/db/connect.ts'
 import type { Chunk, KnowledgeFound } from '../documents/types.ts'
 import { type Language, languageOf, searchable } from './words.ts'
 
-/** A chunk within a project: its source, and its place there. */
+/** A chunk within a project: its source and its position in the source. */
 export interface Place {
   source_id: string
   ordinal: number
 }
 
-/** Of which source, and whose. */
+/** A source with its owner and project. */
 export interface SourceKey {
   id: string
   owner_id: string
   project_id: string
 }
 
-// ---- writing ----
+// ---- Writing ----
 
-/** The number that stands before the project's lexemes. Locks nothing that another source of the project waits for. */
+/**
+ * Returns the number that prefixes the project's lexemes. Takes no lock that another source of the project waits for.
+ */
 export async function ensureIndex(tx: Tx, { owner_id, project_id }: SourceKey): Promise<number> {
   const find = () => tx<{ number: number }[]>`
     select number from knowledge_indexes where project_id = ${project_id} and owner_id = ${owner_id}`
@@ -46,7 +48,7 @@ export async function insertChunks(tx: Tx, source: SourceKey, number: number, ch
     text: searchable(text),
   }))
   const column = <K extends keyof (typeof terms)[number]>(name: K) => terms.map(term => term[name])
-  // Lexemes with the project's number before them, in the text form of a tsvector.
+  // Lexemes with the project's number as prefix, in the text form of a tsvector.
   await tx`
     insert into knowledge_terms (source_id, ordinal, terms)
     select ${source.id}, c.ordinal, coalesce((
@@ -62,7 +64,7 @@ export async function insertChunks(tx: Tx, source: SourceKey, number: number, ch
 
 const lexemePrefix = (number: number) => `${number}:`
 
-/** After all chunks are there. */
+/** Call when all chunks are inserted. */
 export async function countLexemes(tx: Tx, source: SourceKey): Promise<void> {
   await tx`
     insert into knowledge_lexemes (project_id, lexeme, source_id, chunks)
@@ -70,7 +72,7 @@ export async function countLexemes(tx: Tx, source: SourceKey): Promise<void> {
     from knowledge_terms, unnest(tsvector_to_array(terms)) as lexeme where source_id = ${source.id} group by lexeme`
 }
 
-// ---- vectors ----
+// ---- Vectors ----
 
 export async function ensureModel(db: Db, name: string, dimensions: number): Promise<number> {
   const find = () => db<{ id: number }[]>`
@@ -109,7 +111,7 @@ export async function countEmbedded(
   return row!
 }
 
-/** Those of chunks that are gone meanwhile are left out. */
+/** Skips vectors of chunks that were deleted meanwhile. */
 export async function insertVectors(
   db: Db,
   source: SourceKey,
@@ -125,13 +127,13 @@ export async function insertVectors(
     on conflict do nothing`
 }
 
-/** Tells every process that the vectors of the source are others; forgets those of models that are used no more. */
+/** Signals to every process that the vectors of the source have changed; deletes vectors of unused models. */
 export async function finishVectors(tx: Tx, source: SourceKey, modelId: number): Promise<void> {
   await tx`delete from knowledge_vectors where source_id = ${source.id} and model_id <> ${modelId}`
   await touchVersion(tx, source)
 }
 
-/** Last in its transaction: others of the project wait for it. */
+/** Must be last in its transaction, because other sources of the project wait for it. */
 export async function touchVersion(tx: Tx, source: SourceKey): Promise<void> {
   await tx`
     insert into knowledge_versions (source_id, owner_id, project_id, version)
@@ -141,7 +143,7 @@ export async function touchVersion(tx: Tx, source: SourceKey): Promise<void> {
   await tx`update knowledge_indexes set revision = revision + 1 where project_id = ${source.project_id}`
 }
 
-/** Ready sources with chunks that have no vector of this model: after the model was changed. */
+/** Ready sources with chunks that have no vector of this model, as after a change of the model. */
 export async function selectStale(db: Db, modelId: number, limit: number): Promise<SourceKey[]> {
   return db<SourceKey[]>`
     select s.id, s.owner_id, s.project_id from knowledge_sources s
@@ -175,11 +177,11 @@ export async function selectVectors(
     where source_id = ${sourceId} and model_id = ${modelId} and ordinal > ${after} order by ordinal limit ${limit}`
 }
 
-// ---- searching ----
+// ---- Searching ----
 
 export interface QueryWord {
   lexeme: string
-  /** In so many chunks of the project. */
+  /** Number of chunks of the project that have the lexeme. */
   chunks: number
 }
 
@@ -187,13 +189,13 @@ export interface Asked {
   revision: bigint
   /** Chunks of all sources of the project. */
   total: number
-  /** The rarest first. */
+  /** Rarest first. */
   words: QueryWord[]
-  /** Words of the question that no chunk has in any form. */
+  /** Number of words of the query that no chunk has in any form. */
   unknown: number
 }
 
-/** Null: nothing was ever indexed for the project. */
+/** Null when nothing was ever indexed for the project. */
 export async function selectAsked(
   db: Db,
   ownerId: string,
@@ -227,9 +229,9 @@ export async function selectAsked(
   }
 }
 
-/** Of a heading, then of the text: the weights of D, C, B and A. */
+/** Weights of D, C, B and A: A is a heading, D is the text. */
 const WEIGHTS = '{0.6, 0.6, 0.6, 1}'
-/** Lexemes of a chunk of the usual size, and how much a longer one counts for less (BM25's b). */
+/** Lexemes of a chunk of usual size, and how much less a longer one counts (BM25's b). */
 const USUAL = 90
 const LENGTH_MATTERS = 0.3
 
@@ -239,20 +241,20 @@ export interface WeightedWord {
 }
 
 export interface CandidatePlan {
-  /** A tsquery, and how many of what it matches are ranked. */
+  /** A tsquery, and how many of its matches are ranked. */
   candidates: string
   most: number
-  /** What all words of the question weigh together, those too that are nowhere. */
+  /** Weight of all words of the query, including those that no chunk has. */
   full: number
   words: WeightedWord[]
 }
 
-/** `share`: of all that the question's words weigh, that of those which are in the chunk, 0–1. */
+/** `share`: weight of the query's words that the chunk has, relative to all of them, 0–1. */
 export type Worded = Place & { score: number; share: number }
 
 /**
- * Ranks as BM25 does: the sum over the question's words of how rare a word is, times how often it is here with diminishing
- * returns (`ts_rank` of one word is such a sum, 1/n² for the nth), over the length.
+ * Ranks like BM25: the sum over the query's words of the word's rarity times its frequency with diminishing returns
+ * (`ts_rank` of one word is such a sum, 1/n² for the nth), divided by the length.
  */
 export async function selectRanked(
   db: Db,
@@ -275,7 +277,8 @@ export async function selectRanked(
         (${score}) / (1 - ${LENGTH_MATTERS}::float4 + ${LENGTH_MATTERS}::float4 * length(terms) / ${USUAL}::float4) as score
       from (
         select source_id, ordinal, terms from knowledge_terms
-        -- Before the limit; by what is not ready, which is little, so that the index of the words alone is used.
+        -- Before the limit. Excludes sources that are not ready, which are few, so that only the index of the words is
+        -- used.
         where terms @@ ${plan.candidates}::tsquery and source_id <> all (array(
           select id from knowledge_sources where project_id = ${projectId} and status <> 'ready'))
         limit ${plan.most}
@@ -291,10 +294,10 @@ export async function selectRanked(
   }
 }
 
-/** As a tsquery wants it. */
+/** Quotes a lexeme for a tsquery. */
 export const quoted = (lexeme: string) => `'${lexeme.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
 
-/** In the order that is asked for; those that are not ready any more are left out. */
+/** In the requested order, without sources that are no longer ready. */
 export async function selectFound(
   db: Db,
   ownerId: string,

@@ -1,4 +1,4 @@
-/** A source's chunks: none is found before all are there, since the source is ready then. */
+/** Writes the chunks of a source. Search finds none before all are written, because only then is the source ready. */
 import type { Tx } from '../../platform/db/connect.ts'
 import type { Chunk } from '../documents/types.ts'
 import { countLexemes, deleteChunks, ensureIndex, insertChunks, type SourceKey, touchVersion } from './sql.ts'
@@ -9,8 +9,8 @@ const BATCH = 200
 type Step = (tx: Tx) => Promise<void>
 
 /**
- * What writes them, in order; the vectors of what was there before go with the first step. Each may be a transaction, so
- * that who deletes the source, which they lock, waits for one of them and not for a hundred.
+ * Yields the steps that write the chunks, in order; the first step deletes the old vectors. Each step may be a
+ * transaction of its own, so that deleting the source, which the steps lock, waits for one step and not for a hundred.
  */
 export function* chunkSteps(source: SourceKey, chunks: readonly Chunk[]): Generator<Step> {
   yield tx => deleteChunks(tx, source)
@@ -23,7 +23,7 @@ export function* chunkSteps(source: SourceKey, chunks: readonly Chunk[]): Genera
   }
 }
 
-/** All at once, or not at all. */
+/** Writes all chunks in one transaction. */
 export async function replaceChunks(tx: Tx, source: SourceKey, chunks: readonly Chunk[]): Promise<void> {
   for (const step of chunkSteps(source, chunks)) await step(tx)
 }

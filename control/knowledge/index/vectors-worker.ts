@@ -1,4 +1,4 @@
-/** A thread that holds the vectors and compares them with questions, so that the process that answers requests never waits. */
+/** A thread that holds the vectors and compares them with queries, so that the main thread is never blocked. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { createMatrix, type Hit } from './matrix.ts'
 

@@ -1,6 +1,7 @@
 /**
- * The vectors of the projects that are asked, in a thread of this process. The table is the truth: each search says which
- * revision of the project it saw, and sources that changed since are loaded anew, so that several processes stay right.
+ * Vectors of the projects in use, in a thread of this process. The table is authoritative: each search states the
+ * revision of the project that it saw, and sources that changed since are loaded again, so that several processes stay
+ * consistent.
  */
 import { Worker } from 'node:worker_threads'
 import type { Log } from '../../../media/shared/log.ts'
@@ -11,9 +12,9 @@ import { quantise } from './quantise.ts'
 import { type Place, selectVectors, selectVersions } from './sql.ts'
 import type { VectorAnswer, VectorCommand, VectorWorkerData } from './vectors-worker.ts'
 
-/** 340 projects of a thousand chunks, or one of 1.3 million. */
+/** Enough for 340 projects of a thousand chunks, or one of 1.3 million. */
 export const VECTOR_BYTES = 512 * 1024 * 1024
-/** Rows of one answer of the database: 0.8 MB, or the loop would stand still. */
+/** Rows of one database result: 0.8 MB; more would block the event loop. */
 const ROWS = 2000
 
 export interface VectorProject {
@@ -25,9 +26,9 @@ export interface VectorProject {
 }
 
 export interface VectorIndex {
-  /** Loads what changed; resolves with true when there is nothing newer than `project.revision`. */
+  /** Loads what changed. Resolves with true when nothing is newer than `project.revision`. */
   refresh(project: VectorProject): Promise<boolean>
-  /** Of what is loaded, the nearest first. */
+  /** Searches the loaded vectors; nearest first. */
   search(project: VectorProject, vector: Float32Array, limit: number): Promise<(Place & { score: number })[]>
   close(): Promise<void>
 }
@@ -37,7 +38,7 @@ interface Held {
   revision: bigint
   rows: number
   width: number
-  /** Version by source, and the number by which the thread knows it. */
+  /** Version by source, and the number that identifies the source in the thread. */
   sources: Map<string, { version: bigint; number: number; rows: number }>
   names: Map<number, string>
   loading: Promise<void> | null
@@ -160,17 +161,17 @@ const newHeld = (key: string, width: number): Held => ({
   ...{ key, width, revision: -1n, rows: 0, sources: new Map(), names: new Map(), loading: null },
 })
 
-// ---- the thread ----
+// ---- Thread ----
 
 interface Thread {
   send(command: VectorCommand): void
   search(project: string, query: Uint8Array, limit: number): Promise<Hit[]>
-  /** All that it held is gone. */
+  /** Called when the thread ends and everything it held is lost. */
   onEnd(then: () => void): void
   close(): Promise<void>
 }
 
-/** Started by the first command, again after it died. */
+/** Started by the first command, and again after it died. */
 function createThread(mostBytes: number, log: Log): Thread {
   let worker: Worker | null = null
   let lastId = 0
@@ -187,16 +188,16 @@ function createThread(mostBytes: number, log: Log): Thread {
     const workerData: VectorWorkerData = { mostBytes }
     const started = new Worker(new URL('./vectors-worker.ts', import.meta.url), { workerData })
     started.on('message', (answer: VectorAnswer) => {
-      if ('full' in answer) return log.warn({ project: answer.full }, 'no memory is left for all vectors of a project')
+      if ('full' in answer) return log.warn({ project: answer.full }, 'not enough memory for all vectors of a project')
       waiting.get(answer.id)?.resolve(answer.hits)
       waiting.delete(answer.id)
     })
     started.on('error', error => {
-      log.error({ error: errorFields(error) }, 'the thread that holds the vectors failed')
+      log.error({ error: errorFields(error) }, 'vector thread failed')
       fail(started, error as Error)
     })
-    started.on('exit', () => fail(started, new Error('the thread that holds the vectors has ended')))
-    // What it does is waited for by somebody; it alone keeps no process alive.
+    started.on('exit', () => fail(started, new Error('vector thread has ended')))
+    // Callers wait for the results; the idle thread must not keep the process alive.
     started.unref()
     return started
   }
@@ -218,7 +219,7 @@ function createThread(mostBytes: number, log: Log): Thread {
     },
     async close() {
       const last = worker
-      if (last) fail(last, new Error('the vectors are closed'))
+      if (last) fail(last, new Error('vector index is closed'))
       await last?.terminate()
     },
   }

@@ -1,6 +1,9 @@
-/** What is looked for in the full text: which language a chunk is of, and which words of a question say what it is about. */
+/**
+ * Prepares text for full-text search: detects the language of a chunk, and selects the words of a query that carry its
+ * meaning.
+ */
 
-/** A configuration of Postgres' full-text search. `russian` stems words in Latin letters as English. */
+/** A configuration of Postgres full-text search. `russian` stems words in Latin letters as English. */
 export type Language = 'russian' | 'english' | 'simple'
 
 const RUSSIAN = words(`и в во не на я с со что как а то все она так его но да ты к у же вы за бы по только ее мне было
@@ -13,7 +16,7 @@ const ENGLISH =
   but what all were when we there can an your which their said if will each about how up out them then she many some so
   these would other into has her two like him see could no make than been its who now people my made over did down only
   may after also any our you do does me i us he`)
-/** Said to a person rather than about the matter; some are rare in documents, and would be taken for the point. */
+/** Conversational words. Some are rare in documents and would wrongly count as the subject of the query. */
 const SPOKEN =
   words(`алло здравствуйте привет добрый день вечер утро подскажите скажите расскажите пожалуйста хотел хотела
   хочу хотелось узнать знать интересует интересно спросить вопрос случае вообще собственно короче значит просто
@@ -28,7 +31,7 @@ function words(text: string): ReadonlySet<string> {
 }
 
 const WORD = /\p{L}+/gu
-/** Prose in a language is one word in four its function words; a list of names has fewer, and still has the script. */
+/** Least share of English function words. In prose it is one word in four; a list of names has fewer. */
 const ENGLISH_SHARE = 0.12
 
 /** Cyrillic that is not Russian, and Latin that is not English, are indexed as written. */
@@ -45,9 +48,9 @@ export function languageOf(text: string): Language {
 }
 
 /**
- * What is written in two ways is indexed in one; a slash between words is no path. Small letters here, because Postgres
- * makes them only of what its locale knows, and ours is `C`: there any character beyond ASCII is a letter for it, and
- * the quotation marks of «Beach» would be letters of that word.
+ * Normalises text for indexing: words with two spellings get one, and a slash between words is not a path. Lower-cases
+ * here because Postgres does so only for characters of its locale, which is `C`: in it every character beyond ASCII
+ * counts as a letter, and the quotation marks of «Beach» would be letters of that word.
  */
 export const searchable = (text: string) =>
   text
@@ -56,14 +59,14 @@ export const searchable = (text: string) =>
     .toLowerCase()
     .replaceAll('ё', 'е')
     .replace(/[’ʼ]/g, "'")
-    // What nobody sees, soft hyphens for one, and the stress marks of Russian dictionaries.
+    // Removes invisible characters such as soft hyphens, and the stress marks of Russian dictionaries.
     .replace(/\p{Cf}|\u0301/gu, '')
     .replace(/[^\p{L}\p{M}\p{N}\p{ASCII}]+|[/\\_|]+/gu, ' ')
 
-/** `what's`, `i've`, `don't`: the word before says it all, or nothing. */
+/** `what's`, `i've`, `don't`: the part before the apostrophe is enough, or the word means nothing. */
 const CONTRACTED = /n't$|'(?:s|m|d|re|ve|ll)$/
 
-/** The words of a question that may be rare in documents for what they mean; all of them when there are no others. */
+/** Returns the words of a query that carry meaning; all of them when there are no others. */
 export function tellingWords(query: string): string[] {
   const found = searchable(query).match(/[\p{L}\p{N}][\p{L}\p{M}\p{N}.@'-]*/gu) ?? []
   const all = found.map(word => word.replace(/[.@'-]+$/, ''))

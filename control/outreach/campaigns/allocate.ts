@@ -1,27 +1,28 @@
-/** How many contacts of each campaign are dialled now: what is left of every limit, shared fairly. Pure. */
+/** Decides how many contacts of each campaign are dialled now: shares what is left of every limit fairly. Pure. */
 
 export interface Demand {
   id: string
   ownerId: string
   /** Contacts that could be dialled, as far as is known. */
   wanted: number
-  /** Free places of the campaign: `freeSlots`. */
+  /** Free call slots of the campaign, from `freeSlots`. */
   slots: number
-  /** Trunks that it calls over; the call itself takes one of them. */
+  /** Trunks that the campaign may use; each call takes one of them. */
   trunks: readonly string[]
 }
 
-/** What may be begun now, in calls; a trunk that is not listed has no limit. */
+/** Number of calls that may start now. A trunk that is not listed has no limit. */
 export interface Room {
-  /** Of the whole installation. */
+  /** Limit of the whole installation. */
   calls: number
   owners: ReadonlyMap<string, number>
   trunks: ReadonlyMap<string, number>
 }
 
 /**
- * Virtual times of start-time fair queueing (Goyal, Vin, Cheng 1996): how much an owner, and each campaign within it, has
- * had. Whoever has had least is next; who was away begins where the others are, so that nobody saves up a burst.
+ * Virtual times of start-time fair queueing (Goyal, Vin, Cheng 1996): how much an owner, and each of its campaigns, has
+ * had. The one with the least is next. One that was absent starts where the others are, so that nobody saves up a
+ * burst.
  */
 export type Served = ReadonlyMap<string, number>
 
@@ -35,7 +36,7 @@ interface Queue {
   time: number
 }
 
-/** Starts everybody that is not known, or was away, at the least of those that were there. */
+/** Starts unknown and absent queues at the least time of those that were present. */
 function enter(ids: Iterable<string>, served: Served): Map<string, Queue> {
   const all = [...new Set(ids)]
   const known = all.map(id => served.get(id)).filter(time => time !== undefined)
@@ -89,7 +90,7 @@ export function allocate(demands: readonly Demand[], room: Room, served: Served)
   return { grants, served: leave(owners, campaigns) }
 }
 
-/** Only differences count; the numbers stay small. Owners and campaigns have ids of their own. */
+/** Only differences count, so the numbers are kept small. Ids of owners and campaigns are distinct. */
 function leave(...groups: Map<string, Queue>[]): Served {
   const served = new Map<string, number>()
   for (const queues of groups) {
@@ -99,21 +100,27 @@ function leave(...groups: Map<string, Queue>[]): Served {
   return served
 }
 
-/** Nobody's lines begin to ring all at once: the places of a campaign are opened evenly over so long. */
+/** Milliseconds over which the slots of a campaign open evenly, so that its calls do not all start at once. */
 export const RAMP_MS = 5000
 
-/** Places of a campaign that may be taken, `openMs` after it could begin to dial. The first at once. */
+/** Slots that a campaign may fill `openMs` after it was allowed to dial. The first opens at once. */
 export function freeSlots(concurrency: number, live: number, openMs: number): number {
   const opened = Math.min(concurrency, Math.ceil((concurrency * (openMs + 1)) / RAMP_MS))
   return Math.max(0, opened - live)
 }
 
-/** How far ahead a trunk's turns are given away, in ms; a round may be late by as much. */
+/** Milliseconds ahead for which a trunk's rate tokens are given out; a round may be late by as much. */
 const AHEAD_MS = 1000
-/** Turns of less than so many ms are left to a later round: a claim costs nearly the same for one call as for ten. */
+/**
+ * Rate tokens for less than this many milliseconds wait for a later round: a claim costs nearly the same for one call
+ * as for ten.
+ */
 const WORTH_MS = 250
 
-/** Calls of a trunk that may be queued now, whose next turn is in `aheadMs`, with `turnMs` between two. */
+/**
+ * Number of calls that may be queued on a trunk now. Its next rate token is available in `aheadMs`, and tokens are
+ * `turnMs` apart.
+ */
 export function dueTurns(aheadMs: number, turnMs: number): number {
   const ms = AHEAD_MS - Math.max(0, aheadMs)
   return ms < WORTH_MS ? 0 : Math.max(1, Math.floor(ms / turnMs))

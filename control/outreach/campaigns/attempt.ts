@@ -1,13 +1,13 @@
-/** What the end of a call makes of the contact that it was an attempt of. Pure. */
+/** Derives the result for a contact from the end of its call. Pure. */
 import type { CallRecord, EndedReason } from '../../../media/contract/messages.ts'
 import type { CampaignContactRow, CampaignRow, ContactStatus } from './types.ts'
 
-/** Nothing left us: the callee's telephone cannot have rung, and the attempt does not count. */
+/** The call was never sent: the callee's phone cannot have rung, so the attempt does not count. */
 const NEVER_SENT = new Set<EndedReason>(['queue_expired', 'no_capacity'])
-/** What kept us from sending is rarely over at once. */
+/** Milliseconds to wait: the cause of an unsent call rarely passes at once. */
 const UNSENT_WAIT_MS = 60_000
 
-/** Dialling again would come to the same, or is not wanted. */
+/** Reasons for which a retry would give the same result, or is unwanted. */
 const LASTING = new Set<EndedReason>(['number_unknown', 'number_invalid', 'forbidden_by_carrier', 'do_not_call'])
 
 export type Ended = Pick<CallRecord, 'status' | 'ended_reason' | 'goal_reached' | 'do_not_call'>
@@ -17,7 +17,9 @@ export interface Attempted {
   campaign: Pick<CampaignRow, 'status' | 'retries' | 'retry_interval_min'>
 }
 
-/** `nextAttemptAtMs` exactly of `pending`, `skip_reason` of `skipped`, `goal_reached` of `completed`. */
+/**
+ * `nextAttemptAtMs` is set only for `pending`, `skip_reason` only for `skipped`, `goal_reached` only for `completed`.
+ */
 export interface Outcome {
   status: ContactStatus
   attempts: number
@@ -27,8 +29,8 @@ export interface Outcome {
 }
 
 /**
- * Tried again is who was not reached, was busy, or whom a failure of ours or the carrier's kept from us, also in the middle
- * of a conversation. A voicemail counts as the conversation that the project's `voicemail` makes of it.
+ * Retries a contact who was not reached or was busy, or whose call failed on our side or the carrier's, even during the
+ * conversation. Voicemail counts as the project's `voicemail` setting treats it.
  */
 export function afterAttempt({ contact, campaign }: Attempted, ended: Ended, endedAtMs: number): Outcome {
   const { attempts } = contact

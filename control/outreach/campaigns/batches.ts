@@ -1,7 +1,7 @@
 /**
- * What concerns every contact of a campaign is done in many short transactions: of one that takes seconds the ends of its
- * calls would wait, and all the others for their connections to the database. Whatever happens in between leaves a campaign
- * that is as it says.
+ * Changes to every contact of a campaign run in many short transactions: during one that takes seconds, ends of its
+ * calls would wait, and other requests would lack database connections. The campaign is consistent between any two of
+ * them.
  */
 
 import type { Tx } from '../../platform/db/connect.ts'
@@ -9,12 +9,12 @@ import { type Deps, wallDate } from '../../platform/deps.ts'
 import { cancelPending, holdStatus, requeueContacts, selectHalfStopped } from './sql.ts'
 import type { CampaignStatus } from './types.ts'
 
-/** Contacts in one transaction; some 100 ms. */
+/** Contacts in one transaction; about 100 ms. */
 export const BATCH = 1000
 
 type Ports = Pick<Deps, 'sql' | 'clock'>
 
-/** Until nothing is left, or the campaign has another status. */
+/** Runs until nothing is left, or the campaign has another status. */
 async function inBatches(
   { sql }: Pick<Ports, 'sql'>,
   { ownerId, id, status }: { ownerId: string; id: string; status: CampaignStatus },
@@ -26,20 +26,20 @@ async function inBatches(
   }
 }
 
-/** Of a stopped campaign: whoever has not been dialled. */
+/** Cancels the contacts of a stopped campaign that were not dialled. */
 export const cancelRest = (deps: Pick<Ports, 'sql'>, ownerId: string, id: string): Promise<void> =>
   inBatches(deps, { ownerId, id, status: 'stopped' }, tx => cancelPending(tx, ownerId, id, BATCH))
 
-/** Of a paused campaign: whoever is to be dialled again. */
+/** Requeues the contacts of a paused campaign. */
 export const requeueRest = (deps: Ports, ownerId: string, id: string): Promise<void> => {
   const at = wallDate(deps)
   return inBatches(deps, { ownerId, id, status: 'paused' }, tx => requeueContacts(tx, ownerId, id, at, BATCH))
 }
 
-/** The process that stopped them has died, or else it would have finished by then. */
+/** Age after which the stopping process must have died; otherwise it would have finished. */
 const STOP_MS = 60_000
 
-/** One step of each: who paces the others does it. */
+/** Runs one batch of each campaign; the pacing process calls it. */
 export async function finishStops(deps: Ports): Promise<void> {
   for (const { owner_id, id } of await selectHalfStopped(deps.sql, new Date(deps.clock.wall() - STOP_MS))) {
     await deps.sql.begin(async tx => {

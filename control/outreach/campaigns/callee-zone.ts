@@ -5,7 +5,10 @@ import { offsetsAt } from './zone.ts'
 let table: Map<string, readonly string[]> | null = null
 let longest = 0
 
-/** 317 lists stand for 3,291 prefixes. */
+/**
+ * The package's own `timezones()` reads and parses its file of 100 KB on each call, which blocks the event loop for
+ * tens of milliseconds per contact, and is asynchronous; the file is the same.
+ */
 function load(): Map<string, readonly string[]> {
   const found = new Map<string, readonly string[]>()
   for (const [zones, prefixes] of ZONES) {
@@ -18,7 +21,7 @@ function load(): Map<string, readonly string[]> {
   return found
 }
 
-/** `phone` in E.164. Empty: nothing is known of it. */
+/** `phone` in E.164. Empty when its zones are unknown. */
 export function calleeZones(phone: string): readonly string[] {
   table ??= load()
   const digits = phone.slice(1)
@@ -29,11 +32,11 @@ export function calleeZones(phone: string): readonly string[] {
   return []
 }
 
-/** Clocks are moved at full quarters of an hour, everywhere. */
+/** Everywhere, clocks change at full quarters of an hour. */
 const QUARTER_MS = 15 * 60 * 1000
 const agreed = new WeakMap<readonly string[], { quarter: number; agree: boolean }>()
 
-/** Whether the clocks of all these zones show the same time now: then the callee's is known. */
+/** True when the clocks of all these zones show the same time now, so that the callee's local time is known. */
 export function sameTime(zones: readonly string[], atMs: number): boolean {
   if (zones.length < 2) return zones.length === 1
   const quarter = Math.floor(atMs / QUARTER_MS)

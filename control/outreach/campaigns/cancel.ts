@@ -1,12 +1,12 @@
-/** Calls of campaigns that are not to go on, and that no engine has taken yet. */
+/** Cancels calls of halted campaigns that no engine has accepted yet. */
 
 import type { CallDeps } from '../../telephony/call-setup/ended.ts'
 import { finishUnanswered } from '../../telephony/calls/finish.ts'
 import type { QueuedCall } from './types.ts'
 
 /**
- * One that an engine has taken meanwhile is live, and ends as calls end. Of a campaign that only pauses nothing has left us:
- * the attempt does not count.
+ * A call that an engine has accepted meanwhile is live and ends normally. In a paused campaign nothing was sent, so the
+ * attempt does not count.
  */
 export async function cancelQueued(deps: CallDeps, queued: readonly QueuedCall[]): Promise<void> {
   for (const { id, status } of queued) {

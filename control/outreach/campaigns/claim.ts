@@ -1,4 +1,7 @@
-/** Takes contacts of one campaign for dialling: judged, held, made calls, counted and enqueued in one transaction. */
+/**
+ * Claims contacts of one campaign for dialling: checks them, holds money, inserts calls, counts and enqueues them, in
+ * one transaction.
+ */
 
 import { within } from '../../billing/limits/service.ts'
 import { costOf, openHolds, type Tariff } from '../../billing/money.ts'
@@ -34,18 +37,22 @@ import type { CampaignRow } from './types.ts'
 
 export interface Claim {
   work: Pick<WorkRow, 'owner_id' | 'id'>
-  /** Calls that may begin, and of those how many over each trunk; one that is not listed has no limit. */
+  /** Calls that may start in total. */
   most: number
+  /** Calls that may start on each trunk; a trunk that is not listed has no limit. */
   trunks: ReadonlyMap<string, number>
 }
 
 export interface Claimed {
   calls: number
-  /** Contacts that were put off or left out: there may be others behind them. */
+  /** Contacts that were deferred or skipped; others may be due behind them. */
   passedOver: number
 }
 
-/** Contacts looked at in one transaction: who is put off must not hold up the others, nor the transaction take long. */
+/**
+ * Contacts read at once, and number of reads in one transaction: deferred contacts must not block others, and the
+ * transaction must stay short.
+ */
 const PAGE = 200
 const MOST_PAGES = 5
 
@@ -68,11 +75,11 @@ interface Sorted {
   skip: { id: string; reason: string }[]
 }
 
-/** Those of a project's lines that its calls may go over. */
+/** The lines of a project that its calls may use. */
 export const usableLines = ({ lines, caller_id }: Pick<Terms, 'lines' | 'caller_id'>): PacedLine[] =>
   caller_id === null ? lines : lines.filter(line => line.number === caller_id)
 
-/** Nothing happens when the campaign runs no more, its lines are gone, or somebody else was faster. */
+/** Does nothing when the campaign is not running, its lines are gone, or another process was faster. */
 export async function claim(deps: Deps, wish: Claim): Promise<Claimed> {
   const { owner_id, id } = wish.work
   return withJobs(deps, async tx => {
@@ -110,7 +117,7 @@ async function choose(deps: Deps, tx: Tx, plan: Plan): Promise<Sorted> {
   const left = new Map(wish.trunks)
   let after: DueRow | null = null
   for (let page = 0; page < MOST_PAGES; page++) {
-    // Twice as many, since some may have to wait.
+    // Reads twice as many as needed, because some may have to wait.
     const limit = Math.min(PAGE, page === 0 ? 2 * wish.most : PAGE)
     const rows: DueRow[] = await lockDue(tx, campaign.owner_id, campaign.id, { at, limit, after })
     for (const contact of rows) {
@@ -123,7 +130,7 @@ async function choose(deps: Deps, tx: Tx, plan: Plan): Promise<Sorted> {
   return sorted
 }
 
-/** `left`: calls that may begin over each trunk. */
+/** `left`: calls that may start on each trunk. */
 function sort(
   deps: Deps,
   { campaign, terms, at }: Plan,
@@ -143,13 +150,13 @@ function sort(
   } else {
     const line = pickLine(terms.lines, terms.caller_id, contact.phone)
     const room = left.get(line.trunk_id) ?? Infinity
-    if (room <= 0) return // its turn comes with the trunk's
+    if (room <= 0) return // waits for its trunk
     left.set(line.trunk_id, room - 1)
     sorted.dial.push({ contact, line, untilMs: judgement.untilMs })
   }
 }
 
-/** Answers how many calls were made. */
+/** Returns the number of calls. */
 async function begin(deps: Deps, tx: Tx, { campaign, terms, at }: Plan, dial: readonly Chosen[]): Promise<number> {
   const { owner_id, project_id } = campaign
   const tariff = tariffAt(deps.config, 'out', terms.minute_price)
@@ -169,7 +176,7 @@ async function begin(deps: Deps, tx: Tx, { campaign, terms, at }: Plan, dial: re
   )
   const ids = attempts.map(one => one.id)
   if (!(await openHolds(tx, owner_id, { ids, tariff, seconds: HOLD_SECONDS }, at))) {
-    throw new Error('money that was counted under the lock is gone')
+    throw new Error('balance changed under its lock')
   }
   await insertAttempts(tx, campaign, { price: tariff.price, at, attempts })
   await enqueue(deps, tx, 'campaign.place', { call_ids: ids })
@@ -177,9 +184,9 @@ async function begin(deps: Deps, tx: Tx, { campaign, terms, at }: Plan, dial: re
 }
 
 /**
- * How many calls there are places and money for, and what each may cost. Of a campaign that may spend only so much, each
- * call gets an even part of the rest, at least its first minute, and all that is given away is reserved: together they
- * cannot cost more.
+ * Returns how many calls the free slots and the money allow, and the maximum cost of each. In a campaign with a
+ * spending limit, each call gets an equal share of the rest, at least its first minute, and all shares are reserved:
+ * together they cannot exceed the limit.
  */
 export function roomFor(
   { config }: Pick<Deps, 'config'>,
@@ -198,7 +205,7 @@ export function roomFor(
   return { count: Math.max(0, Math.min(paid(available, hold), paid(rest, most))), maxCost: String(most) }
 }
 
-/** Counted again under the lock of the owner, whose trunks they are. */
+/** Counted again under the lock of the owner of the trunks. */
 async function withinTrunks(tx: Tx, ownerId: string, dial: readonly Chosen[]): Promise<Chosen[]> {
   const limited = new Set(dial.filter(one => one.line.max_calls !== null).map(one => one.line.trunk_id))
   const left = new Map<string, number>()

@@ -1,20 +1,27 @@
-/** Which of the control processes paces the campaigns: an advisory lock in Postgres, which a dead process lets go of. */
+/**
+ * Elects the control process that paces the campaigns, with an advisory lock in Postgres, which a dead process
+ * releases.
+ */
 import { connectAlone, type Sql } from '../../platform/db/connect.ts'
 
 /** Any number that nothing else locks. */
 const LOCK = 727_276
 
 export interface Leadership {
-  /** False: another process has it. */
+  /** False when another process holds the lock. */
   take(): Promise<boolean>
-  /** False when the session that took it is gone; the driver may have made another one meanwhile, which holds nothing. */
+  /**
+   * False when the session that took the lock is gone. The driver may have opened another one since, which holds
+   * nothing.
+   */
   isHeld(): Promise<boolean>
-  /** Gives it up. */
+  /** Releases the lock. */
   close(): Promise<void>
 }
 
 export function createLeadership(sql: Sql): Leadership {
-  // Not a reserved one of the pool: of those the driver (postgres 3.4) crashes the process when the server hangs up.
+  // Not a reserved connection of the pool: with those the driver (postgres 3.4) crashes the process when the server
+  // closes them.
   const session = connectAlone(sql)
   let leader: number | null = null
   return {

@@ -1,10 +1,10 @@
-/** What may be done to a campaign, and what becomes of it. Pure. */
+/** Transitions of a campaign's status. Pure. */
 import type { CampaignStatus } from './types.ts'
 
 export const actions = ['start', 'pause', 'resume', 'stop', 'requeue'] as const
 export type Action = (typeof actions)[number]
 
-/** `running`: or `scheduled`, when its start is still to come. `repeat`: done before, nothing changes. */
+/** `running`: or `scheduled` when its start is in the future. `repeat`: already done, nothing changes. */
 type Step = 'running' | 'paused' | 'stopped' | 'repeat'
 
 const steps: Record<Action, Partial<Record<CampaignStatus, Step>>> = {
@@ -15,7 +15,7 @@ const steps: Record<Action, Partial<Record<CampaignStatus, Step>>> = {
   requeue: { paused: 'running', stopped: 'running', completed: 'running' },
 }
 
-/** Null: an illegal step. */
+/** Null for an illegal transition. */
 export function nextStatus(
   action: Action,
   { status, scheduled_start_at }: { status: CampaignStatus; scheduled_start_at: Date | null },
@@ -29,7 +29,7 @@ export function nextStatus(
 /** Contacts can be uploaded, and the campaign can be deleted. */
 export const isDraft = ({ status }: { status: CampaignStatus }) => status === 'draft'
 
-/** Settings can be changed; what is said, and by which project, only in a draft. */
+/** Settings can be changed; task and project only in a draft. */
 export const isEditable = ({ status }: { status: CampaignStatus }) => status === 'draft' || status === 'paused'
 
 export const isOver = ({ status }: { status: CampaignStatus }) => status === 'completed' || status === 'stopped'

@@ -3,8 +3,9 @@ import { fillVars } from '../../telephony/call-setup/plan.ts'
 import type { CampaignContactRow, CampaignRow } from './types.ts'
 
 /**
- * Contacts whose vars make of the task what an agent must not be told. Task and vars were read each by itself when they
- * came; what they say together is read before the attempt, as with a single call. By our own rules: a model is too slow.
+ * Finds contacts whose vars turn the task into something that an agent must not be told. Task and vars were moderated
+ * separately on input; their combination is checked before the attempt, as for a single call. Uses the built-in rules
+ * only, because a model is too slow.
  */
 export async function rejectedOf(
   { task }: Pick<CampaignRow, 'task'>,

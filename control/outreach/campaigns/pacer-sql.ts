@@ -1,7 +1,7 @@
 /**
- * What dialling asks of the database, over all owners. Rows are locked in the order call, campaign, contact of the campaign,
- * contact, balance, counters. Claims and ends of calls hold the campaign's row `for key share`: so they need not wait for
- * each other, but a step of its life (`for update`) waits for them, and they for it.
+ * Queries of the pacer, across all owners. Rows are locked in the order call, campaign, campaign contact, contact,
+ * balance, counters. Claims and ends of calls lock the campaign's row `for key share`, so they do not wait for each
+ * other; a change of its status (`for update`) waits for them, and they for it.
  */
 
 import { type Db, json, type Tx } from '../../platform/db/connect.ts'
@@ -14,21 +14,21 @@ export interface PacedLine extends OutboundLine {
   max_cps: number | null
 }
 
-/** `status` is the subscription's: the campaign runs. */
+/** `status` is that of the subscription: the campaign is running. */
 export interface WorkRow extends Omit<CampaignRow, 'status'>, StandingRow {
   pending: number
-  /** Its calls under way. */
+  /** Its calls in progress. */
   live: number
-  /** When the first pending contact is due. */
+  /** Time at which the first pending contact is due. */
   next_at: Date | null
-  /** Contacts that are due, as many as there are places for. */
+  /** Number of due contacts, at most the number of free slots. */
   due: number
   caller_id: string | null
   lines: PacedLine[]
   reserved: bigint
 }
 
-/** What the calls of a campaign go over now. */
+/** Caller id and outbound lines of a campaign's calls. */
 const dialled = (db: Db) => db`
   projects.settings ->> 'caller_id' as caller_id,
   coalesce((
@@ -46,9 +46,9 @@ const projectOf = (db: Db) => db`
   left join projects on projects.id = campaigns.project_id and projects.deleted_at is null`
 
 /**
- * Units that calls under way may still cost, by campaign, of those that may spend only so much; a call that began before
- * there was a limit may cost all of it. By itself: as a part of another statement Postgres reads the live calls of all
- * campaigns for each of them.
+ * Returns the units that calls in progress may still cost, for each campaign with a spending limit. A call that started
+ * before the limit was set may cost all of it. A separate statement, because as a part of another one Postgres reads
+ * the live calls of all campaigns for each of them.
  */
 export async function selectReserved(
   db: Db,
@@ -64,7 +64,7 @@ export async function selectReserved(
   )
 }
 
-/** Running campaigns with a free place, or with nothing left; but for those that are known to sleep. */
+/** Running campaigns with a free slot or with nothing left, except those known to sleep. */
 export async function selectWork(db: Db, asleep: readonly string[], at: Date): Promise<WorkRow[]> {
   const rows = await db<Omit<WorkRow, 'reserved'>[]>`
     select campaigns.*, counters.pending,
@@ -91,16 +91,16 @@ export async function selectWork(db: Db, asleep: readonly string[], at: Date): P
   return rows.map(row => ({ ...row, reserved: reserved.get(row.id) ?? 0n }))
 }
 
-/** Calls out that no engine has taken yet. */
+/** Outbound calls that no engine has accepted yet. */
 export async function countQueued(db: Db): Promise<number> {
   const [row] = await db<{ calls: number }[]>`
     select count(*)::int as calls from calls where status = 'queued' and ended_at is null and direction <> 'in'`
   return row!.calls
 }
 
-// ---- a claim ----
+// ---- Claims ----
 
-/** Undefined when it runs no more. */
+/** Undefined when the campaign is no longer running. */
 export async function lockRunning(tx: Tx, ownerId: string, id: string): Promise<CampaignRow | undefined> {
   const [row] = await tx<CampaignRow[]>`
     select * from campaigns where owner_id = ${ownerId} and id = ${id} and status = 'running' for key share`
@@ -109,7 +109,7 @@ export async function lockRunning(tx: Tx, ownerId: string, id: string): Promise<
 
 export type Terms = Pick<WorkRow, 'minute_price' | 'destinations' | 'caller_id' | 'lines'>
 
-/** As they are now: a claim may come a while after the look that it was planned by. */
+/** Current terms: a claim may run a while after the round that planned it. */
 export async function selectTerms(tx: Tx, ownerId: string, id: string): Promise<Terms> {
   const [row] = await tx<Terms[]>`
     select accounts.minute_price, accounts.destinations, ${dialled(tx)}
@@ -122,7 +122,10 @@ export interface DueRow extends CampaignContactRow {
   unwanted: boolean
 }
 
-/** Those that were due first; `after` is the last of the page before. Who is being claimed by somebody else is left out. */
+/**
+ * Contacts that were due first; `after` is the last one of the previous page. Skips rows that another process is
+ * claiming.
+ */
 export async function lockDue(
   tx: Tx,
   ownerId: string,
@@ -155,7 +158,7 @@ export async function skipContacts(tx: Tx, ownerId: string, rows: { id: string; 
     where campaign_contacts.owner_id = ${ownerId} and campaign_contacts.id = given.id`
 }
 
-/** The account's contacts of these phones, made where there are none; by phone. */
+/** Returns the account's contacts by phone, creating the missing ones. */
 export async function upsertContacts(
   tx: Tx,
   ownerId: string,
@@ -178,7 +181,7 @@ export async function upsertContacts(
   return new Map(rows.map(row => [row.phone, row.id]))
 }
 
-/** What was settled until now is seen, and nothing is settled or begun until this transaction ends. */
+/** State after all earlier settlements; nothing is settled or started until the transaction ends. */
 export interface ClaimRoom {
   available: bigint
   open_holds: number
@@ -193,7 +196,7 @@ export async function lockRoom(
   at: Date,
 ): Promise<ClaimRoom> {
   const { owner_id, id } = campaign
-  // Statements of their own: they must see what the lock was waiting for.
+  // Separate statements, which see what the lock was waiting for.
   await tx`select 1 from balances where owner_id = ${owner_id} for update`
   const [row] = await tx<Omit<ClaimRoom, 'reserved'>[]>`
     select spendable(balances, ${at}) as available, open_holds, counters.dialing + counters.in_progress as live, campaigns.spend
@@ -214,7 +217,7 @@ export interface NewAttempt {
   contact: DueRow
 }
 
-/** The calls, and the contacts that they are attempts of, with all their counters. */
+/** Inserts the calls and updates their campaign contacts and all counters. */
 export async function insertAttempts(
   tx: Tx,
   campaign: CampaignRow,
@@ -254,7 +257,7 @@ export async function insertAttempts(
 
 export type CounterChange = Partial<Record<Exclude<keyof Counters, 'total'>, number>>
 
-/** After the rows that are counted: of all that a transaction locks these are the last. */
+/** Call after the counted rows are changed: the counters are the last rows that a transaction locks. */
 export async function bumpCampaign(tx: Tx, campaignId: string, by: CounterChange): Promise<void> {
   await tx`
     update campaign_counters set pending = pending + ${by.pending ?? 0}, dialing = dialing + ${by.dialing ?? 0},
@@ -265,7 +268,7 @@ export async function bumpCampaign(tx: Tx, campaignId: string, by: CounterChange
     where campaign_id = ${campaignId}`
 }
 
-// ---- a campaign's own steps ----
+// ---- Status changes of a campaign ----
 
 export async function pauseRunning(db: Db, id: string, reason: PauseReason, at: Date): Promise<void> {
   await db`
@@ -273,7 +276,7 @@ export async function pauseRunning(db: Db, id: string, reason: PauseReason, at: 
     where id = (select id from campaigns where id = ${id} and status = 'running' for update)`
 }
 
-/** Looks again under the lock: a claim or the end of a call may have come between. */
+/** Checks again under the lock: a claim or the end of a call may have come in between. */
 export async function completeIfDone(tx: Tx, id: string, at: Date): Promise<boolean> {
   const locked = await tx`select 1 from campaigns where id = ${id} and status = 'running' for update`
   if (locked.length === 0) return false
@@ -293,7 +296,7 @@ export async function startScheduled(db: Db, at: Date): Promise<number> {
   return rows.length
 }
 
-/** `price`: units of the first minute, where the account has no price of its own. */
+/** `price`: units of the first minute for accounts without a price of their own. */
 export async function resumeToppedUp(db: Db, price: bigint, at: Date): Promise<number> {
   const rows = await db`
     update campaigns set status = 'running', pause_reason = null, updated_at = ${at}
@@ -307,7 +310,7 @@ export async function resumeToppedUp(db: Db, price: bigint, at: Date): Promise<n
   return rows.length
 }
 
-/** Of campaigns that were stopped or paused while these were on their way. */
+/** Calls that were queued when their campaign was stopped or paused. */
 export async function selectHaltedCalls(db: Db): Promise<QueuedCall[]> {
   const halted = await db<{ id: string }[]>`
     select id from campaign_counters join campaigns on campaigns.id = campaign_id
@@ -319,9 +322,9 @@ export async function selectHaltedCalls(db: Db): Promise<QueuedCall[]> {
     order by calls.id limit 500`
 }
 
-// ---- the offer ----
+// ---- Offers ----
 
-/** Calls of campaigns that no engine has said to have. */
+/** Calls of campaigns that no engine has claimed. */
 export async function selectUnclaimed(db: Db, at: Date): Promise<string[]> {
   const rows = await db<{ id: string }[]>`
     select id from calls
@@ -348,13 +351,13 @@ export async function selectOffers(db: Db, ids: readonly string[], now: Date): P
     order by calls.id`
 }
 
-// ---- what comes of a call ----
+// ---- Results of calls ----
 
 export interface AttemptRow extends Pick<CampaignContactRow, 'id' | 'campaign_id' | 'status' | 'attempts'> {
   campaign: Pick<CampaignRow, 'status' | 'retries' | 'retry_interval_min'>
 }
 
-/** The contact that a call is an attempt of, unless it has been given to another attempt. */
+/** The contact of a call, unless a later attempt has taken it. */
 export async function lockAttempt(
   tx: Tx,
   call: Pick<CallRow, 'id' | 'owner_id' | 'campaign_id' | 'campaign_contact_id'>,

@@ -1,6 +1,7 @@
 /**
- * Dials the contacts of running campaigns. One process leads, and looks whenever a call has ended and four times a second;
- * that is for evenness and to save work. What two could do twice is decided by the rows that a claim locks.
+ * Dials the contacts of running campaigns. One process leads; it runs a round whenever a call has ended, and four times
+ * a second. The leader only makes pacing even and saves work: the rows that a claim locks prevent two processes from
+ * doing the same.
  */
 
 import { turnMs } from '../../../media/bus/pace.ts'
@@ -33,32 +34,32 @@ import type { PauseReason } from './types.ts'
 import { onWake } from './wake.ts'
 
 const TICK_MS = 250
-/** Ends of calls that come together are looked at together. */
+/** Milliseconds in which ends of calls are gathered into one round. */
 const GATHER_MS = 10
 const FOLLOW_MS = 500
 const SWEEP_MS = 1000
-/** A campaign without work is looked at again after so long at the latest: somebody may have given it some. */
+/** Longest time in milliseconds before a campaign without work is checked again, because work may have been added. */
 const SLEEP_MS = 1000
-/** Calls begun in one round: it stays short, and the calls of all owners take turns. */
+/** Calls started in one round: a round stays short, and the owners alternate. */
 const MOST_A_ROUND = 250
-/** More are not shared out at once, which takes time too. */
+/** Upper limit of one allocation, which takes time too. */
 const MOST_PLANNED = 2000
 const OFFER_BATCH = 100
 const TURNS_KEPT = 1000
-/** Claims side by side, of different owners. */
+/** Concurrent claims, of different owners. */
 const SIDE_BY_SIDE = 4
-/** Of the engines' places campaigns leave one in ten to those who call in. */
+/** Campaigns leave one in ten of the engines' call slots to inbound calls. */
 const OUR_SHARE = 0.9
-/** The connection that holds the lead answers at once, or is lost. */
+/** Milliseconds after which the connection that holds the lead counts as lost. */
 const LEAD_TIMEOUT_MS = 1000
 
-/** What a leader remembers; another begins without. */
+/** State of a leader; a new leader starts without. */
 export interface PacerState {
   served: Served
-  /** Campaigns that nothing can be done for before then (epoch ms). */
+  /** Campaigns that have nothing to do before this time (epoch ms). */
   asleep: Map<string, number>
   sweptAtMs: number
-  /** In which round a campaign had its last turn. */
+  /** Last round in which a campaign made calls. */
   turns: Map<string, number>
   round: number
 }
@@ -101,8 +102,9 @@ export async function paceOnce(deps: CallDeps, state: PacerState): Promise<boole
 }
 
 /**
- * Whose turn it is in this round, and for how many calls. A claim costs nearly the same for one as for fifty: where there is
- * more to do than a round may take, some get all of theirs, and the others are first in the next.
+ * Selects the campaigns of this round and their number of calls. A claim costs nearly the same for one call as for
+ * fifty: if there is more work than fits, some campaigns get their full number, and the others come first in the next
+ * round.
  */
 function nextClaims(state: PacerState, ready: readonly WorkRow[], room: Room, nowMs: number) {
   const demands = ready.map(row => demandOf(row, nowMs))
@@ -164,7 +166,9 @@ function blockersFor(deps: CallDeps, row: WorkRow): Blocker[] {
   })
 }
 
-/** Money that is held for calls under way may come back: without it a campaign stops only when they are over. */
+/**
+ * Money on hold for calls in progress may be released, so a lack of money pauses a campaign only after they have ended.
+ */
 function pauseFor(found: readonly Blocker[], live: number): PauseReason | null {
   for (const blocker of found) {
     if (blocker === 'subscription_inactive' || blocker === 'no_outbound_line') return blocker
@@ -175,7 +179,7 @@ function pauseFor(found: readonly Blocker[], live: number): PauseReason | null {
 
 function demandOf(row: WorkRow, nowMs: number): Demand {
   const { id, owner_id: ownerId, due, concurrency, live } = row
-  // Since when it could dial: its window opened, or it was started or resumed.
+  // Time since which it could dial: its window opened, or it was started or resumed.
   const sinceMs = Math.max(windowAt(row, nowMs).sinceMs ?? -Infinity, row.updated_at.getTime())
   return {
     ...{ id, ownerId, wanted: due, slots: freeSlots(concurrency, live, nowMs - sinceMs) },
@@ -213,8 +217,8 @@ function ownerRoom(deps: CallDeps, row: WorkRow): number {
 }
 
 /**
- * The leader before may have died in the middle of an offer, and the job queue gives its job to another process only after
- * half a minute. A call that is offered twice is taken once.
+ * The previous leader may have died in the middle of an offer, and the job queue hands its job to another process only
+ * after half a minute. A call that is offered twice is claimed once.
  */
 async function offerAgain(deps: CallDeps): Promise<void> {
   const ids = await selectUnclaimed(deps.sql, wallDate(deps))
@@ -232,11 +236,13 @@ export function startPacer(deps: CallDeps): { stop(): Promise<void> } {
   let wake = () => {}
   let woken = false
   const leadership = createLeadership(deps.sql)
-  const ears = onWake(deps, () => {
+  const wakeups = onWake(deps, () => {
     woken = true
     wake()
   })
-  /** Over when time is, or when something was told meanwhile; `uninterrupted`: only at the stop. */
+  /**
+   * Ends when time is up or a wake-up has arrived; with `uninterrupted`, a wake-up does not end it, only the stop does.
+   */
   const rest = (ms: number, uninterrupted = false) =>
     new Promise<void>(resolve => {
       if (stopped || (woken && !uninterrupted)) return resolve()
@@ -264,7 +270,7 @@ export function startPacer(deps: CallDeps): { stop(): Promise<void> } {
       try {
         if (await inTime(deps, leadership.take())) await lead()
       } catch (error) {
-        deps.log.error({ error: errorFields(error) }, 'campaigns were not paced')
+        deps.log.error({ error: errorFields(error) }, 'campaign pacing failed')
       }
       await rest(FOLLOW_MS, true)
     }
@@ -275,7 +281,7 @@ export function startPacer(deps: CallDeps): { stop(): Promise<void> } {
     async stop() {
       stopped = true
       wake()
-      ears.stop()
+      wakeups.stop()
       await done
       await leadership.close()
     },

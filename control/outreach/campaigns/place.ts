@@ -1,6 +1,6 @@
 /**
- * Offers the calls of a claim to the engines: what all of them share is read once. As with single calls, an offer may come
- * twice, and one engine takes it once.
+ * Offers the calls of a claim to the engines and reads shared data once. As with single calls, an offer may be
+ * repeated, and only one engine claims it.
  */
 
 import { openSecrets } from '../../agents/projects/secrets.ts'
@@ -22,12 +22,12 @@ import { createWaiting, giveUp } from '../../telephony/calls/waiting.ts'
 import { type OfferRow, selectOffers } from './pacer-sql.ts'
 
 export interface CampaignDialer {
-  /** The job behind queued calls. */
+  /** Handler of the job that offers queued calls. */
   offer(callIds: readonly string[]): Promise<void>
   stop(): Promise<void>
 }
 
-/** The job of calls that wait comes so long after their turns, in case that this process has died by then. */
+/** Seconds after their rate tokens at which the job repeats waiting calls, in case this process has died. */
 const SPARE_SECONDS = 5
 
 type Command = Parameters<CallDeps['bus']['place']>[0]
@@ -42,13 +42,13 @@ export function createCampaignDialer(deps: CallDeps): CampaignDialer {
     const turns = await Promise.all(wanted.map(row => turnOf(deps, row)))
     const due = wanted.flatMap((row, i) => (turns[i] === null ? [] : [{ row, wait: turns[i]! }]))
     const late = due.filter(one => one.wait > 0)
-    // Before anything is placed: whatever happens to this process, they come again.
+    // Before anything is placed: if this process dies, the job repeats them.
     if (late.length > 0) await spare(deps, late)
     const groups = Map.groupBy(due, one => one.row.project_id)
     await allOrThrow([...groups.values()].map(group => placeOf(deps, group, waitFor)))
   }
 
-  /** Waits here, since the job queue looks too rarely to keep a pace, and its worker is free meanwhile. */
+  /** Waits in this process: the job queue polls too rarely to keep a pace, and its worker stays free. */
   function waitFor(wait: number, command: Command): void {
     waiting.wait(command.plan.call_id, wait, () => placePaced(deps, command))
   }
@@ -59,7 +59,7 @@ export function createCampaignDialer(deps: CallDeps): CampaignDialer {
   }
 }
 
-/** One that fails must not keep the others from being placed; the job comes again for it. */
+/** One failure must not keep the others from being placed; the job repeats the failed one. */
 async function allOrThrow(work: Promise<void>[]): Promise<void> {
   const failed = (await Promise.allSettled(work)).find(result => result.status === 'rejected')
   if (failed) throw failed.reason
@@ -90,7 +90,7 @@ async function placeOf(
 ): Promise<void> {
   const { owner_id, project_id } = group[0]!.row
   const project = await selectProjectEver(deps.sql, owner_id, project_id)
-  if (!project) throw new Error('the project of a queued call is missing')
+  if (!project) throw new Error('project of a queued call is missing')
   const settings = presentProject(project)
   const [secrets, knowledge, barring] = await Promise.all([
     openSecrets(deps, deps.sql, owner_id, secretNames(settings)),

@@ -1,13 +1,13 @@
-/** Whether a contact may be dialled now: one place for the dialer, which stores the reason, and for `why`. Pure. */
+/** Decides whether a contact may be dialled now. Used by the dialer, which stores the reason, and by `why`. Pure. */
 import type { BlockedReason } from '../../platform/phone.ts'
 import { sameTime } from './callee-zone.ts'
 import type { CampaignContactRow, CampaignRow } from './types.ts'
 import { cachedSpan, type DailyHours, type Span } from './zone.ts'
 
-/** For ever. `no_common_hours`: the window and the quiet hours of the callee leave no minute. */
+/** Permanent reasons. `no_common_hours`: the calling window and the callee's quiet hours leave no minute. */
 export type SkipReason = BlockedReason | 'do_not_call' | 'attempts_exhausted' | 'no_common_hours'
 
-/** Of a whole campaign, which are the owner's to change. */
+/** Reasons that block the whole campaign and that the owner can change. */
 export const blockers = [
   'not_running',
   'no_consent',
@@ -26,21 +26,21 @@ export interface Question {
   contact: Pick<CampaignContactRow, 'attempts' | 'next_attempt_at'>
   campaign: Hours & Pick<CampaignRow, 'retries'>
   nowMs: number
-  /** Whether the owner must not call this number. */
+  /** True when the owner must not call this number. */
   doNotCall: boolean
   blocked: BlockedReason | null
-  /** In which the number may be: `calleeZones`. */
+  /** Possible time zones of the number, from `calleeZones`. */
   zones: readonly string[]
   blockers: readonly Blocker[]
 }
 
-/** `untilMs` of `dial`: it may no longer begin then, null where no such time is in sight; of `wait`: not before. */
+/** `untilMs` of `dial`: the latest start, or null when there is none in sight; of `wait`: the earliest start. */
 export type Judgement =
   | { verdict: 'dial'; reasons: readonly []; untilMs: number | null }
   | { verdict: 'wait'; reasons: readonly WaitReason[]; untilMs: number }
   | { verdict: 'skip'; reasons: readonly SkipReason[] }
 
-/** Every reason, the first of them being what is stored. The contact is pending. */
+/** Returns all reasons; the first one is stored. The contact is pending. */
 export function judge(question: Question): Judgement {
   const { contact, campaign, nowMs } = question
   const skips = skipsOf(question)
@@ -70,14 +70,15 @@ export const windowOf = ({ timezone, window_start, window_end, days }: Hours): D
   ...{ timezone, start: window_start, end: window_end, days },
 })
 
-/** Of the whole campaign: when nobody is dialled, whoever it is. */
+/** Calling window of the campaign, the same for all contacts. */
 export const windowAt = (campaign: Hours, atMs: number): Span => cachedSpan(windowOf(campaign), atMs)
 
-/** The quiet hours of the callee's region; null: there are none, or nobody knows what the clock says there. */
+/** Quiet hours of the callee's region; null when there are none, or the local time is unknown. */
 function quietAt({ campaign, zones }: Pick<Question, 'campaign' | 'zones'>, atMs: number): Span | null {
   const { quiet_start: start, quiet_end: end } = campaign
   if (start === null || end === null || !sameTime(zones, atMs)) return null
-  // Zones that agree now may part when one of them moves its clocks: the first that becomes quiet counts.
+  // Zones that agree now may differ later when one changes to daylight saving time: the earliest start of quiet hours
+  // counts.
   let span: Span | null = null
   for (const timezone of zones) {
     const one = cachedSpan({ timezone, start, end, days: null }, atMs)
@@ -86,10 +87,10 @@ function quietAt({ campaign, zones }: Pick<Question, 'campaign' | 'zones'>, atMs
   return span
 }
 
-/** What opens later is no plan for a call: the contact is left out, and its owner sees why. */
+/** Limit of planning in milliseconds. A contact whose hours open later is skipped, and its owner sees why. */
 const LOOK_AHEAD_MS = 15 * 24 * 3600 * 1000
 
-/** From when on nothing of the hours stands against it; `never`: there is no such time in sight. */
+/** Earliest time at which window and quiet hours allow the call; `never` when none is in sight. */
 function earliestMs(question: Question, fromMs: number): number | 'never' {
   let atMs = fromMs
   while (atMs < fromMs + LOOK_AHEAD_MS) {
@@ -106,18 +107,20 @@ function earliestMs(question: Question, fromMs: number): number | 'never' {
 export interface Standing {
   campaign: Pick<CampaignRow, 'status' | 'consent' | 'max_spend' | 'spend'>
   subscribed: boolean
-  /** Numbers that the project may call from. */
+  /** Number of phone numbers that the project may call from. */
   lines: number
-  /** Units that can be spent, and those that the first minute of a call takes. */
+  /** Units that can be spent. */
   available: bigint
-  /** Of the former what the cap of the day leaves. */
+  /** Part of `available` that the daily cap allows. */
   spendable: bigint
+
+  /** Units that the first minute of a call holds. */
   hold: bigint
-  /** Units that calls under way may still cost, of those that the campaign may spend. */
+  /** Units that calls in progress may still cost, out of the campaign's limit. */
   reserved: bigint
 }
 
-/** What stands against all calls of a campaign now, in the order of the gates. */
+/** Returns what blocks all calls of a campaign now, in the order of the gates. */
 export function blockersOf({ campaign, subscribed, lines, available, spendable, hold, reserved }: Standing): Blocker[] {
   const { status, consent, max_spend, spend } = campaign
   const found: Blocker[] = []

@@ -20,11 +20,14 @@ export const defaultParams: Omit<CampaignParams, 'timezone'> = {
   resume_on_top_up: false,
 }
 
-/** Postgres knows no year 0, and JavaScript writes those after 9999 as Postgres does not read them: long over, or never. */
+/**
+ * Postgres has no year 0, and does not read years after 9999 as JavaScript writes them: such a time counts as long
+ * past, or as never.
+ */
 const [OVER, NEVER] = [Date.UTC(2000), Date.UTC(9999, 11, 31)]
 const startOf = (text: string) => new Date(Math.min(Math.max(Date.parse(text), OVER), NEVER))
 
-/** What is left out stays. */
+/** Omitted fields stay. */
 export function mergeParams(before: CampaignParams, input: ParamsInput): CampaignParams {
   const { quiet_hours: quiet, scheduled_start_at: start, max_spend: spend, days, ...rest } = input
   const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))
@@ -50,7 +53,7 @@ function presentParams(row: CampaignParams) {
   }
 }
 
-/** What changes while it runs; the event stream tells the same. */
+/** Fields that change while a campaign runs; the event stream sends the same. */
 export function presentProgress(config: ControlConfig, row: CountedCampaign) {
   const { status, pause_reason, spend } = row
   const { total, pending, dialing, in_progress, completed, no_answer, busy, failed, skipped, canceled } = row
@@ -61,7 +64,7 @@ export function presentProgress(config: ControlConfig, row: CountedCampaign) {
   return { status, pause_reason, counters, spend: presentMoney(spend, config.currency) }
 }
 
-/** `price`: units a minute of this account's calls. */
+/** `price`: units per minute of this account's calls. */
 export function presentCampaign(config: ControlConfig, row: CountedCampaign, price: bigint) {
   const { id, project_id, name, task, consent } = row
   return {

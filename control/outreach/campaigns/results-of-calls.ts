@@ -1,4 +1,4 @@
-/** What a call tells of the contact that it is an attempt of, in the transaction that stores it. */
+/** Applies the events of a call to its campaign contact, in the transaction that stores them. */
 
 import type { Tx } from '../../platform/db/connect.ts'
 import type { CallEndedHandler } from '../../telephony/call-setup/ended.ts'
@@ -7,7 +7,7 @@ import { afterAttempt } from './attempt.ts'
 import { addSpend, bumpCampaign, lockAttempt, updateOutcome, updateTalking } from './pacer-sql.ts'
 import { wakePacers } from './wake.ts'
 
-/** Somebody answered. */
+/** Records that the call was answered. */
 export async function noteAnswered(tx: Tx, call: CallRow): Promise<void> {
   const attempt = await lockAttempt(tx, call)
   if (attempt?.status !== 'dialing') return

@@ -1,4 +1,4 @@
-/** The results of a campaign as CSV: a line for each contact, in the order of upload. */
+/** Results of a campaign as CSV: a line for each contact, in the order of upload. */
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { presentProject } from '../../agents/projects/service.ts'
@@ -9,12 +9,12 @@ import { BOM, type Cell, guarded, toCsv } from './csv.ts'
 import { findCampaign } from './service.ts'
 import { type CountedCampaign, type ResultRow, selectResultNames, selectResults } from './sql.ts'
 
-/** A page of its own statement each: who reads slowly holds no connection to the database. */
+/** Rows of one statement: a slow reader holds no database connection. */
 const ROWS_AT_ONCE = 1000
-/** Columns of vars, and of extracted fields. */
+/** Maximum number of columns for vars, and for extracted fields. */
 const MOST_NAMES = 200
 
-/** What the column is called and what stands in it. */
+/** Name and value of each column. */
 type Columns = [name: string, of: (row: ResultRow) => Cell][]
 
 const fixed: Columns = [

@@ -45,7 +45,7 @@ export function campaignRoutes(app: FastifyInstance, deps: CallDeps): void {
     path: '/campaigns',
     scope: 'read',
     tag,
-    summary: 'Campaigns, newest first, with counters and spend',
+    summary: 'List campaigns, newest first, with counters and spend',
     query: CampaignFilters,
     answer: listOf(CampaignView),
     handle: ({ ownerId, query }) => listCampaigns(deps, ownerId, query),
@@ -56,9 +56,9 @@ export function campaignRoutes(app: FastifyInstance, deps: CallDeps): void {
     path: '/campaigns',
     scope: 'write',
     tag,
-    summary: 'Create a campaign, as a draft',
+    summary: 'Create a draft campaign',
     description:
-      'Then upload contacts by `upload_campaign_contacts` and begin by `start_campaign`. What is left out of `params` has its default.',
+      'Next, upload contacts with `upload_campaign_contacts` and start the campaign with `start_campaign`. Omitted `params` have their defaults.',
     body: CampaignInput,
     status: 201,
     answer: CampaignView,
@@ -78,7 +78,7 @@ function oneCampaignRoutes(app: FastifyInstance, deps: CallDeps): void {
     path: '/campaigns/:campaign_id',
     scope: 'read',
     tag,
-    summary: 'One campaign with status, counters and spend',
+    summary: 'Retrieve a campaign with status, counters and spend',
     params: CampaignPath,
     answer: CampaignView,
     errors: ['not_found'],
@@ -90,7 +90,7 @@ function oneCampaignRoutes(app: FastifyInstance, deps: CallDeps): void {
     path: '/campaigns/:campaign_id',
     scope: 'write',
     tag,
-    summary: 'Change a draft, or the name and params of a paused campaign; what is left out stays',
+    summary: 'Update a draft, or the name and params of a paused campaign; omitted fields keep their values',
     params: CampaignPath,
     body: CampaignPatch,
     answer: CampaignView,
@@ -103,8 +103,8 @@ function oneCampaignRoutes(app: FastifyInstance, deps: CallDeps): void {
     path: '/campaigns/:campaign_id',
     scope: 'write',
     tag,
-    summary: 'Delete a draft with its contacts',
-    description: 'A campaign that was started stays: it is the evidence of whom it called, and why it might.',
+    summary: 'Delete a draft and its contacts',
+    description: 'A started campaign cannot be deleted: it is the record of who was called and of their consent.',
     params: CampaignPath,
     answer: deleted,
     errors: ['not_found', 'invalid_transition'],
@@ -115,7 +115,7 @@ function oneCampaignRoutes(app: FastifyInstance, deps: CallDeps): void {
   })
 }
 
-/** Ten thousand rows with their vars. */
+/** Enough for ten thousand rows with their vars. */
 const UPLOAD_BYTES = 8 * 1_048_576
 
 function contactRoutes(app: FastifyInstance, deps: CallDeps): void {
@@ -127,7 +127,7 @@ function contactRoutes(app: FastifyInstance, deps: CallDeps): void {
     tag,
     summary: 'Upload contacts to a draft',
     description:
-      'Up to 10,000 in a request, any number of requests. Numbers become E.164; those without a country code are of the region of the line of the project, or else of the first trunk. A number that the campaign has already counts as a duplicate, and the first one stays. A bad row is named by its index and stops none of the others.',
+      "Send up to 10,000 contacts per request, in any number of requests. Numbers are converted to E.164. A number without a country code is read in the region of the project's line, or of the first trunk. A number that the campaign already has counts as a duplicate; the first one is kept. An invalid row is reported by its index and does not affect other rows.",
     params: CampaignPath,
     query: UploadMode,
     body: ContactEntries,
@@ -144,7 +144,7 @@ function contactRoutes(app: FastifyInstance, deps: CallDeps): void {
     path: '/campaigns/:campaign_id/contacts',
     scope: 'read',
     tag,
-    summary: 'Contacts of a campaign, the last upload first',
+    summary: 'List the contacts of a campaign, last upload first',
     params: CampaignPath,
     query: ContactFilters,
     answer: listOf(CampaignContactView),
@@ -157,8 +157,8 @@ function contactRoutes(app: FastifyInstance, deps: CallDeps): void {
     path: '/campaigns/:campaign_id/contacts/:campaign_contact_id/why',
     scope: 'read',
     tag,
-    summary: 'Whether a contact would be dialled now, and if not, why',
-    description: 'The rules that the dialer asks before every attempt, asked now.',
+    summary: 'Explain whether a contact would be dialled now',
+    description: 'Applies the rules that the dialer checks before every attempt, at the current time.',
     params: CampaignContactPath,
     answer: WhyView,
     errors: ['not_found'],
@@ -187,27 +187,29 @@ interface Step {
 const steps: Step[] = [
   {
     action: 'pause',
-    summary: 'Dial nobody any more, for now',
-    description: 'Calls under way end as calls end. A campaign that paused by itself stays paused then.',
+    summary: 'Pause a campaign',
+    description:
+      'No more contacts are dialled. Calls in progress continue. Pausing a campaign that was paused automatically keeps it from resuming automatically.',
     errors: ['not_found', 'invalid_transition'],
   },
   {
     action: 'resume',
-    summary: 'Go on after a pause',
-    description: 'What has stood in the way at the start must not: `errors` names all of it.',
+    summary: 'Resume a paused campaign',
+    description: 'The conditions of the start are checked again. `errors` names every one that fails.',
     errors: START_ERRORS,
   },
   {
     action: 'stop',
-    summary: 'End a campaign',
-    description: 'Who has not been dialled is `canceled`, and so is a call that waits for an engine; live calls go on.',
+    summary: 'Stop a campaign',
+    description:
+      'Contacts that were not dialled become `canceled`, and so do calls that wait for an engine. Live calls continue.',
     errors: ['not_found', 'invalid_transition'],
   },
   {
     action: 'requeue',
-    summary: 'Dial those again who ended as no_answer, busy or failed',
+    summary: 'Dial again the contacts that ended with no_answer, busy or failed',
     description:
-      'Of a paused, stopped or completed campaign. Their attempts start again, and it runs; every gate of the start is asked again.',
+      'For a paused, stopped or completed campaign. Resets the attempts of these contacts and runs the campaign. The conditions of the start are checked again.',
     errors: START_ERRORS,
   },
 ]
@@ -221,7 +223,7 @@ function lifecycleRoutes(app: FastifyInstance, deps: CallDeps): void {
     tag,
     summary: 'Start a campaign',
     description:
-      'With `consent: true` you confirm that every subscriber on the list has consented to these calls; that is kept as evidence. Everything that stands in the way is named in `errors`. With a `scheduled_start_at` to come it is `scheduled` until then.',
+      'With `consent: true` you confirm that every subscriber on the list has consented to these calls. The confirmation is kept as evidence. `errors` names every condition that fails. With a future `scheduled_start_at`, the campaign is `scheduled` until then.',
     params: CampaignPath,
     body: StartInput,
     answer: CampaignView,
@@ -250,12 +252,12 @@ function progressRoutes(app: FastifyInstance, deps: CallDeps): void {
     path: '/campaigns/:campaign_id/events',
     scope: 'read',
     tag,
-    summary: 'Progress of a campaign, as server-sent events',
+    summary: 'Stream the progress of a campaign as server-sent events',
     description:
-      '`campaign.progress` with status, counters and spend: at once, and then when they change, at most once a second. `campaign.ended` is the last, when it is over and its last call has ended.',
+      'Sends `campaign.progress` with status, counters and spend at once, and then when they change, at most once a second. `campaign.ended` is the last event, after the campaign is over and its last call has ended.',
     params: CampaignPath,
     contentType: 'text/event-stream',
-    notATool: 'A stream; get_campaign shows the same now.',
+    notATool: 'The response is a stream. get_campaign returns the current state.',
     answer: CampaignEvent,
     errors: ['not_found', 'service_unavailable'],
     stream: ({ ownerId, params }, request, reply) => streamCampaign(deps, ownerId, params.campaign_id, request, reply),
@@ -266,12 +268,12 @@ function progressRoutes(app: FastifyInstance, deps: CallDeps): void {
     path: '/campaigns/:campaign_id/results.csv',
     scope: 'read',
     tag,
-    summary: 'Results of a campaign as CSV',
+    summary: 'Download the results of a campaign as CSV',
     description:
-      'A line for each contact, in the order of upload: status, attempts, goal, what the last call found out, with a column for each extracted field. UTF-8 with a byte order mark; text that a spreadsheet would run as a formula has an apostrophe before it.',
+      'Returns a line for each contact, in the order of upload: status, attempts, goal and the results of the last call, with a column for each extracted field. The file is UTF-8 with a byte order mark. Text that a spreadsheet would run as a formula starts with an apostrophe.',
     params: CampaignPath,
     contentType: 'text/csv',
-    notATool: 'A file; list_campaign_contacts and get_call show the same.',
+    notATool: 'The response is a file. list_campaign_contacts and get_call return the same data.',
     answer: z.string(),
     errors: ['not_found'],
     stream: ({ ownerId, params }, _request, reply) => sendResults(deps, ownerId, params.campaign_id, reply),

@@ -16,11 +16,11 @@ const QuietHours = z.strictObject({ start: time, end: time })
 
 const params = {
   timezone: ProjectSettings.shape.timezone.describe(
-    'IANA name; the window and the days are of it. Default: that of the project',
+    "IANA time zone of the window and the days. Default: the project's time zone",
   ),
-  window_start: time.describe('`HH:MM`; nobody is dialled earlier in the day. Default 09:00'),
+  window_start: time.describe('Start of the daily calling window, `HH:MM`. Default: 09:00'),
   window_end: time.describe(
-    '`HH:MM`; nobody is dialled from then on. Earlier than the start it is on the next day; the same is all day. Default 20:00',
+    'End of the daily calling window, `HH:MM`, exclusive. An end before the start is on the next day; an equal end means all day. Default: 20:00',
   ),
   days: z
     .array(z.int().min(1).max(7))
@@ -30,32 +30,28 @@ const params = {
     .meta({ uniqueItems: true })
     .nullable()
     .describe(
-      'ISO weekdays, 1 is Monday; a window over midnight is of the day it starts on. Null, the default: every day',
+      'ISO weekdays; 1 is Monday. A window across midnight belongs to the day it starts on. Null, the default: every day',
     ),
-  concurrency: z.int().min(1).max(100).describe('Calls at once. Default 5'),
-  retries: z.int().min(0).max(5).describe('Attempts after the first, until there is a conversation. Default 2'),
-  retry_interval_min: z.int().min(1).max(1440).describe('Minutes between two attempts. Default 30'),
+  concurrency: z.int().min(1).max(100).describe('Maximum number of concurrent calls. Default: 5'),
+  retries: z.int().min(0).max(5).describe('Attempts after the first, until there is a conversation. Default: 2'),
+  retry_interval_min: z.int().min(1).max(1440).describe('Minutes between two attempts. Default: 30'),
   quiet_hours: QuietHours.nullable().describe(
-    "Hours of the callee's own region, where the number tells it, in which nobody is dialled; null: none. Default 21:00 to 08:00",
+    "Hours in the callee's local time, if the number reveals it, in which nobody is dialled. Null: none. Default: 21:00 to 08:00",
   ),
   scheduled_start_at: z.iso
     .datetime({ offset: true })
     .nullable()
-    .describe(
-      'A started campaign is `scheduled` until then; a time that is over means at once. Null, the default: at once',
-    ),
+    .describe('A started campaign is `scheduled` until then. Null, the default, or a past time: start at once'),
   max_spend: z
     .string()
     .regex(/^(?!0+(?:\.0+)?$)\d{1,9}(?:\.\d{1,4})?$/, 'must be a decimal above 0 with up to 4 places')
     .nullable()
     .describe(
-      'It pauses before it spends more, in the currency of the balance. Null, the default: as the balance gives',
+      'Spending limit in the currency of the balance. The campaign pauses before it would exceed the limit. Null, the default: no limit',
     ),
   resume_on_top_up: z
     .boolean()
-    .describe(
-      'Whether a campaign that was paused by lack of money goes on by itself when there is some. Default false',
-    ),
+    .describe('Resume automatically after a top-up when the campaign was paused for lack of money. Default: false'),
 }
 const Params = z.strictObject(params).meta({ id: 'CampaignParams' })
 export const ParamsInput = z.strictObject(params).partial()
@@ -64,7 +60,11 @@ export type ParamsInput = z.output<typeof ParamsInput>
 const fields = {
   name: z.string().trim().min(1).max(200),
   project_id: z.uuid(),
-  task: z.string().max(8000).nullable().describe('Instruction for its calls; `{{var}}` is filled from the contact'),
+  task: z
+    .string()
+    .max(8000)
+    .nullable()
+    .describe('Task of the agent in these calls. `{{var}}` is filled from the vars of the contact'),
 }
 export const CampaignInput = z.strictObject({
   ...fields,
@@ -85,16 +85,16 @@ export type CampaignFilters = z.output<typeof CampaignFilters>
 const CountersView = z
   .object({
     total: z.int(),
-    pending: z.int().describe('To be dialled, for the first time or again'),
+    pending: z.int().describe('Waiting for the first or the next attempt'),
     dialing: z.int(),
-    in_progress: z.int().describe('Talking'),
-    completed: z.int().describe('There was a conversation, or a message was left'),
+    in_progress: z.int().describe('In a conversation'),
+    completed: z.int().describe('Ended with a conversation or a left message'),
     no_answer: z.int(),
     busy: z.int(),
     failed: z.int(),
-    skipped: z.int().describe('Never to be dialled: `skip_reason` says why'),
-    canceled: z.int().describe('The campaign was stopped before their turn'),
-    goal_reached: z.int().describe('Of those that are completed'),
+    skipped: z.int().describe('Never dialled; see `skip_reason`'),
+    canceled: z.int().describe('Not dialled because the campaign was stopped'),
+    goal_reached: z.int().describe('Completed contacts that reached the goal'),
   })
   .meta({ id: 'CampaignCounters' })
 
@@ -105,11 +105,14 @@ export const CampaignView = z
     name: z.string(),
     task: z.string().nullable(),
     status: CampaignStatus,
-    pause_reason: z.enum(pauseReasons).nullable().describe('`owner`: by request; the others: why it stopped by itself'),
+    pause_reason: z
+      .enum(pauseReasons)
+      .nullable()
+      .describe('`owner`: paused on request. Other values: the reason of an automatic pause'),
     params: Params,
-    counters: CountersView.describe('Contacts by their status'),
+    counters: CountersView.describe('Number of contacts by status'),
     minute_price: Money,
-    spend: Money.describe('What its calls have cost'),
+    spend: Money.describe('Cost of the calls so far'),
     consent: z
       .object({
         confirmed_at: z.string(),
@@ -118,15 +121,15 @@ export const CampaignView = z
         session_id: z.uuid().nullable(),
       })
       .nullable()
-      .describe('Who confirmed the consent of the subscribers, when, and in which words'),
+      .describe("Evidence of the subscribers' consent: who confirmed it, when, and in which words"),
     created_at: z.string(),
     updated_at: z.string(),
     started_at: z.string().nullable(),
-    completed_at: z.string().nullable().describe('When it was completed or stopped'),
+    completed_at: z.string().nullable().describe('When the campaign was completed or stopped'),
   })
   .meta({ id: 'Campaign' })
 
-/** `true` and nothing else: without it nobody is called. */
+/** Must be `true`: without it, nobody is called. */
 export const StartInput = z.strictObject({
   consent: z
     .boolean()
@@ -135,23 +138,23 @@ export const StartInput = z.strictObject({
     .describe('You confirm that every subscriber on the list has consented to these calls'),
 })
 
-// ---- contacts ----
+// ---- Contacts ----
 
 export const MOST_ENTRIES = 10_000
 
-/** Of one row, judged by itself: a bad one never stops the others. */
+/** Checked row by row: an invalid row never stops the others. */
 export const ContactEntry = z.strictObject({
   phone: z
     .string()
     .trim()
     .min(1)
     .max(64)
-    .describe('Any way of writing it; without a country code it is of the region of your line'),
+    .describe('Phone number in any format. Without a country code, it is read in the region of your line'),
   name: z.string().trim().max(200).nullish(),
   vars: CallInput.shape.vars,
 })
 
-/** What is published of an entry; `upload.ts` judges. */
+/** Published schema of a row; `upload.ts` checks the rows. */
 const { $schema: _schema, ...entrySchema } = z.toJSONSchema(ContactEntry, { io: 'input' })
 export const ContactEntries = z
   .array(z.unknown().meta(entrySchema as Record<string, unknown>))
@@ -159,10 +162,7 @@ export const ContactEntries = z
   .meta({ id: 'CampaignContactEntries' })
 
 export const UploadMode = z.strictObject({
-  mode: z
-    .enum(['append', 'replace'])
-    .default('append')
-    .describe('`replace` takes out those that were uploaded before, in the same step'),
+  mode: z.enum(['append', 'replace']).default('append').describe('`replace` deletes earlier uploads in the same step'),
 })
 export type UploadMode = z.output<typeof UploadMode>['mode']
 
@@ -184,15 +184,18 @@ export type InvalidCode = (typeof invalidCodes)[number]
 export const UploadResult = z
   .object({
     accepted: z.int(),
-    duplicates: z.int().describe('Numbers that came before, here or in the campaign'),
-    invalid: z.array(z.object({ index: z.int().describe('From 0'), code: z.enum(invalidCodes) })),
-    total: z.int().describe('Contacts of the campaign now'),
+    duplicates: z.int().describe('Numbers that are already in this upload or in the campaign'),
+    invalid: z.array(z.object({ index: z.int().describe('Index of the row, from 0'), code: z.enum(invalidCodes) })),
+    total: z.int().describe('Contacts of the campaign after the upload'),
   })
   .meta({ id: 'CampaignUpload' })
 
 export const ContactFilters = z.strictObject({
   status: ContactStatus.optional(),
-  goal: z.enum(['reached', 'not_reached']).optional().describe('Of contacts that there was a conversation with'),
+  goal: z
+    .enum(['reached', 'not_reached'])
+    .optional()
+    .describe('Return only contacts with a conversation that reached, or did not reach, the goal'),
   ...paging,
 })
 export type ContactFilters = z.output<typeof ContactFilters>
@@ -203,23 +206,25 @@ export const CampaignContactView = z
     phone: z.string().describe('E.164'),
     name: z.string().nullable(),
     vars: z.record(z.string(), z.string()),
-    contact_id: z.uuid().nullable().describe('Of `/contacts`; null until it is dialled'),
+    contact_id: z.uuid().nullable().describe('Id in `/contacts`; null until the contact is dialled'),
     status: ContactStatus,
-    attempts: z.int().describe('Since the start, or since the last requeue'),
-    next_attempt_at: z.string().nullable().describe('Null: nothing is planned, or as soon as there is room'),
+    attempts: z.int().describe('Attempts since the start or the last requeue'),
+    next_attempt_at: z.string().nullable().describe('Null: no attempt is planned, or the next one is due now'),
     last_call_id: z.uuid().nullable(),
     skip_reason: z.string().nullable(),
-    goal_reached: z.boolean().nullable().describe('Null: there was no conversation'),
+    goal_reached: z.boolean().nullable().describe('Null when there was no conversation'),
     created_at: z.string(),
   })
   .meta({ id: 'CampaignContact' })
 
 export const WhyView = z
   .object({
-    would_dial: z.boolean().describe('Whether it is dialled now, as soon as there is room for another call'),
-    verdict: z.enum(['dial', 'wait', 'skip', 'none']).describe('`none`: there is nothing left to do for it'),
-    reasons: z.array(z.object({ code: z.string(), message: z.string() })).describe('Why not, all of them'),
-    until: z.string().nullable().describe('Not before'),
+    would_dial: z.boolean().describe('True when the contact is dialled as soon as a call slot is free'),
+    verdict: z.enum(['dial', 'wait', 'skip', 'none']).describe('`none`: no further attempt is due'),
+    reasons: z
+      .array(z.object({ code: z.string(), message: z.string() }))
+      .describe('All reasons why the contact is not dialled now'),
+    until: z.string().nullable().describe('Earliest time of the next attempt'),
     status: ContactStatus,
     campaign_status: CampaignStatus,
     attempts: z.int(),
@@ -227,11 +232,11 @@ export const WhyView = z
   })
   .meta({ id: 'CampaignContactWhy' })
 
-/** One of the server-sent events. */
+/** One server-sent event. */
 export const CampaignEvent = z
   .object({
     event: z.enum(['campaign.progress', 'campaign.ended']),
-    data: z.string().describe('JSON: `status`, `pause_reason`, `counters` and `spend`, as of the campaign'),
+    data: z.string().describe('JSON with `status`, `pause_reason`, `counters` and `spend` of the campaign'),
   })
   .meta({ id: 'CampaignEvent' })
 

@@ -63,12 +63,12 @@ export async function listCampaigns(deps: Deps, ownerId: string, filters: Campai
 }
 
 export async function getCampaign(deps: Deps, ownerId: string, id: string): Promise<CampaignView> {
-  // One after the other, so that who asks for somebody else's asks the database the same as for one that never was.
+  // Sequential, so that a request for another owner's campaign runs the same queries as for one that does not exist.
   const row = await findCampaign(deps, ownerId, id)
   return presentCampaign(deps.config, row, await priceOf(deps, ownerId))
 }
 
-/** A draft: it calls nobody until it has contacts and is started. */
+/** Creates a draft, which calls nobody until it has contacts and is started. */
 export async function createCampaign(
   deps: Deps,
   ownerId: string,
@@ -104,7 +104,7 @@ export async function createCampaign(
 const illegal = (campaign: { status: CampaignStatus }, detail: string) =>
   new Problem('invalid_transition', { detail: `The campaign is ${campaign.status}. ${detail}` })
 
-/** What is said, and by whom, is fixed by the start; when, how many and for how much can be changed in a pause. */
+/** Task and project are fixed by the start; window, concurrency and limits can be changed in a pause. */
 export async function patchCampaign(
   deps: Deps,
   ownerId: string,
@@ -118,9 +118,10 @@ export async function patchCampaign(
   await deps.sql.begin(async tx => {
     const before = await lockCampaign(tx, ownerId, id)
     if (!before) throw notFound()
-    if (!isEditable(before)) throw illegal(before, 'It can be changed as a draft, and its name and params in a pause.')
+    if (!isEditable(before))
+      throw illegal(before, 'A draft can be changed; in a pause, only its name and params can be changed.')
     if (!isDraft(before) && (patch.task !== undefined || patch.project_id !== undefined)) {
-      throw illegal(before, 'Its task and its project can be changed as long as it is a draft.')
+      throw illegal(before, 'Task and project can be changed only in a draft.')
     }
     const settings = { ...before, ...mergeParams(before, params) }
     await updateCampaign(tx, ownerId, { ...settings, ...given, updated_at: wallDate(deps) })
@@ -132,17 +133,18 @@ export async function removeCampaign(deps: Deps, ownerId: string, id: string): P
   await deps.sql.begin(async tx => {
     const campaign = await lockCampaign(tx, ownerId, id)
     if (!campaign) throw notFound()
-    if (!isDraft(campaign)) throw illegal(campaign, 'Only a draft can be deleted; the others stay as evidence.')
+    if (!isDraft(campaign))
+      throw illegal(campaign, 'Only a draft can be deleted; started campaigns are kept as evidence.')
     await deleteCampaign(tx, ownerId, id)
   })
 }
 
-// ---- its life ----
+// ---- Status changes ----
 
-/** Those that make it dial have to pass the gates. */
+/** Actions that start dialling have to pass the start gates. */
 const DIALING: readonly Action[] = ['start', 'resume', 'requeue']
 
-/** Carries out a step, or nothing when it was done before; an illegal one is 409. */
+/** Runs an action. Does nothing when it was already done; throws 409 when it is illegal. */
 export async function stepCampaign(
   deps: CallDeps,
   { ownerId, caller }: { ownerId: string; caller: Caller },
@@ -159,7 +161,7 @@ export async function stepCampaign(
     if (!campaign) throw notFound()
     const next = judge(deps, campaign, action)
     if (next === 'repeat') {
-      // Who pauses what has paused by itself means it to stay so.
+      // A manual pause of an automatically paused campaign keeps it from resuming automatically.
       if (action === 'pause' && campaign.pause_reason !== 'owner') await setStatus(deps, tx, campaign, 'paused')
       return
     }
@@ -174,7 +176,9 @@ export async function stepCampaign(
   return getCampaign(deps, ownerId, id)
 }
 
-/** Of many contacts most are moved before: it is paused then, and whoever comes back can go on from there. */
+/**
+ * Moves most of many contacts in advance, while the campaign is paused; an interrupted requeue can continue from there.
+ */
 async function beginRequeue(deps: Deps, ownerId: string, id: string): Promise<void> {
   const begun = await deps.sql.begin(async tx => {
     const campaign = await lockCampaign(tx, ownerId, id)
@@ -193,11 +197,11 @@ async function beginRequeue(deps: Deps, ownerId: string, id: string): Promise<vo
 
 function judge(deps: Pick<Deps, 'clock'>, campaign: CountedCampaign, action: Action): CampaignStatus | 'repeat' {
   const next = nextStatus(action, campaign, wallDate(deps))
-  if (next === null) throw illegal(campaign, `There is no ${action} from there.`)
+  if (next === null) throw illegal(campaign, `The action ${action} is not allowed in this status.`)
   return next
 }
 
-// ---- its contacts ----
+// ---- Contacts ----
 
 export async function listContacts(
   deps: Pick<Deps, 'sql' | 'clock'>,

@@ -40,7 +40,7 @@ export async function insertCampaign(tx: Tx, ownerId: string, campaign: NewCampa
   await tx`insert into campaign_counters (campaign_id, owner_id) values (${campaign.id}, ${ownerId})`
 }
 
-/** An owner has some hundreds. */
+/** Fast enough without a counter: an owner has a few hundred campaigns. */
 export async function countCampaigns(db: Db, ownerId: string, filters: Partial<CampaignFilters> = {}): Promise<number> {
   const [row] = await db<{ total: number }[]>`
     select count(*)::int as total from campaigns where ${where(db, ownerId, filters)}`
@@ -68,9 +68,9 @@ export async function selectCampaign(db: Db, ownerId: string, id: string): Promi
   return row
 }
 
-/** Uploads, steps of its life and claims of its contacts go one after the other. */
+/** Serialises uploads, status changes and claims of contacts. */
 export async function lockCampaign(tx: Tx, ownerId: string, id: string): Promise<CountedCampaign | undefined> {
-  // Two statements: of one that waited for the lock, only the locked row would be read anew, and not the counters.
+  // Two statements: one that waited for the lock would read only the locked row again, and not the counters.
   await tx`select 1 from campaigns where owner_id = ${ownerId} and id = ${id} for update`
   return selectCampaign(tx, ownerId, id)
 }
@@ -101,7 +101,7 @@ export async function deleteCampaign(tx: Tx, ownerId: string, id: string): Promi
   await tx`delete from campaigns where owner_id = ${ownerId} and id = ${id}`
 }
 
-/** Of a project that goes: those that could still dial. */
+/** Campaigns of a deleted project that could still dial. */
 export async function selectUnfinishedOf(db: Db, ownerId: string, projectId: string): Promise<string[]> {
   const rows = await db<{ id: string }[]>`
     select id from campaigns
@@ -109,7 +109,7 @@ export async function selectUnfinishedOf(db: Db, ownerId: string, projectId: str
   return rows.map(row => row.id)
 }
 
-/** Calls that no engine has taken yet. */
+/** Calls that no engine has accepted yet. */
 export async function selectQueuedCalls(db: Db, ownerId: string, campaignId: string): Promise<QueuedCall[]> {
   return db<QueuedCall[]>`
     select calls.id, campaigns.status from calls join campaigns on campaigns.id = calls.campaign_id
@@ -123,7 +123,7 @@ export interface StartFacts {
   region: string | null
 }
 
-/** The lines of its project, oldest binding first, and the region that the trunk of the first one has set. */
+/** Returns the lines of the project, oldest binding first, and the region set for the first line's trunk. */
 export async function selectLines(db: Db, ownerId: string, projectId: string): Promise<StartFacts> {
   const [row] = await db<StartFacts[]>`
     with lines as (
@@ -142,7 +142,7 @@ export async function selectLines(db: Db, ownerId: string, projectId: string): P
   return row!
 }
 
-// ---- contacts ----
+// ---- Contacts ----
 
 export interface NewContact {
   id: string
@@ -151,7 +151,7 @@ export interface NewContact {
   vars: Record<string, string>
 }
 
-/** Under the campaign's lock. Numbers that it has already are left out; answers how many came in. */
+/** Call under the campaign's lock. Skips numbers that the campaign already has; returns how many were inserted. */
 export async function insertContacts(
   tx: Tx,
   ownerId: string,
@@ -181,8 +181,8 @@ export async function insertContacts(
 }
 
 /**
- * Until Postgres knows how many contacts a campaign has, it sorts all of them for a page; its own look comes within a
- * minute. Not when somebody is at it already.
+ * Until Postgres knows how many contacts a campaign has, it sorts all of them for a page; autovacuum's own analysis
+ * comes within a minute. Skipped when another analysis is running.
  */
 export async function renewStatistics(db: Db): Promise<void> {
   await db`analyze (skip_locked) campaign_contacts`
@@ -194,17 +194,14 @@ export async function deleteContacts(tx: Tx, ownerId: string, campaignId: string
   await tx`update campaign_counters set ${tx(none)} where owner_id = ${ownerId} and campaign_id = ${campaignId}`
 }
 
-/** As long as its status is this one: steps of its life wait, ends of its calls do not. */
+/** Holds the status of a campaign: status changes wait, ends of its calls do not. */
 export async function holdStatus(tx: Tx, ownerId: string, id: string, status: CampaignStatus): Promise<boolean> {
   const rows = await tx`
     select 1 from campaigns where owner_id = ${ownerId} and id = ${id} and status = ${status} for key share`
   return rows.length > 0
 }
 
-/**
- * Whoever has not been dialled yet is not dialled any more; answers how many. Their rows are locked before the counters, as
- * everywhere.
- */
+/** Cancels contacts that were not dialled yet; returns how many. Locks their rows before the counters, as elsewhere. */
 export async function cancelPending(tx: Tx, ownerId: string, campaignId: string, most: number): Promise<number> {
   const [row] = await tx<{ canceled: number }[]>`
     with gone as (
@@ -221,7 +218,7 @@ export async function cancelPending(tx: Tx, ownerId: string, campaignId: string,
   return row?.canceled ?? 0
 }
 
-/** Answers how many are to be dialled again; `most` null: all of them. */
+/** Returns how many contacts are pending again. `most` null: all of them. */
 export async function requeueContacts(
   tx: Tx,
   ownerId: string,
@@ -250,7 +247,7 @@ export async function requeueContacts(
   return row?.requeued ?? 0
 }
 
-/** Of all owners: stopped before then, with contacts that are still to be canceled. */
+/** Across all owners: campaigns stopped before `before` that still have contacts to cancel. */
 export async function selectHalfStopped(db: Db, before: Date): Promise<Pick<CampaignRow, 'owner_id' | 'id'>[]> {
   return db<Pick<CampaignRow, 'owner_id' | 'id'>[]>`
     select campaigns.owner_id, id from campaign_counters join campaigns on campaigns.id = campaign_id
@@ -265,8 +262,8 @@ const matches = (db: Db, { status, goal }: Pick<ContactFilters, 'status' | 'goal
   ${goal ? db`and goal_reached = ${goal === 'reached'} and goal_reached is not null` : db``}`
 
 /**
- * The last upload first. Numbers of upload have no holes, so a page of the whole list is a range of them at any offset;
- * one of a selection is found in the index before any row is read.
+ * Last upload first. `seq` has no gaps, so a page of the whole list is a range of numbers at any offset; a page of a
+ * filtered list is found in the index before any row is read.
  */
 export async function selectContacts(
   db: Db,
@@ -297,7 +294,7 @@ export async function selectContact(
   return row
 }
 
-// ---- results ----
+// ---- Results ----
 
 export interface ResultRow extends CampaignContactRow {
   answered_by: string | null
@@ -308,7 +305,7 @@ export interface ResultRow extends CampaignContactRow {
   extracted: Record<string, unknown> | null
 }
 
-/** In the order of upload, with what came of the last call of each. */
+/** In the order of upload, with the result of each contact's last call. */
 export async function selectResults(
   db: Db,
   ownerId: string,
@@ -323,7 +320,7 @@ export async function selectResults(
     order by seq limit ${limit}`
 }
 
-/** Names that any contact has a var of, and any last call has extracted; at most so many of each. */
+/** Names of vars of any contact and of fields extracted by any last call; at most `limit` of each. */
 export async function selectResultNames(
   db: Db,
   ownerId: string,
@@ -344,7 +341,7 @@ export async function selectResultNames(
   return row!
 }
 
-/** Totals of a selection, from the counters: only contacts that are completed have a goal. */
+/** Total of a filtered list from the counters: only completed contacts have a goal. */
 export function totalOf(counters: Counters, { status, goal }: Pick<ContactFilters, 'status' | 'goal'>): number {
   if (goal === undefined) return counters[status ?? ('total' satisfies keyof Counters)]
   if (status !== undefined && status !== ('completed' satisfies ContactStatus)) return 0

@@ -1,4 +1,4 @@
-/** All that stands between a campaign and its first call, told at once: who mends one thing should not meet the next. */
+/** Checks all conditions of a start and reports all failures together, so that a customer can fix them in one go. */
 
 import { rejectedTexts } from '../../agents/moderation/moderation.ts'
 import type { Deps } from '../../platform/deps.ts'
@@ -10,7 +10,7 @@ import type { Action } from './lifecycle.ts'
 import { type CountedCampaign, type StartFacts, selectLines } from './sql.ts'
 import { type ConsentEvidence, requeuedStatuses } from './types.ts'
 
-/** What `consent: true` says, kept with every start. A change of the words makes no old confirmation say the new ones. */
+/** The statement behind `consent: true`, stored with every start. Earlier confirmations keep their own text. */
 export const CONSENT_TEXT =
   'I confirm that every subscriber on the contact list of this campaign has consented to these calls.'
 
@@ -24,7 +24,7 @@ export const consentOf = ({ keyId, sessionId }: Caller, at: Date): ConsentEviden
 function* contactGate(campaign: CountedCampaign, action: Action): Generator<Problem> {
   if (action === 'start' && campaign.total === 0) yield new Problem('no_contacts')
   if (action === 'requeue' && requeuedStatuses.every(status => campaign[status] === 0)) {
-    yield new Problem('no_contacts', { detail: 'No contact has ended as no_answer, busy or failed.' })
+    yield new Problem('no_contacts', { detail: 'No contact has ended with no_answer, busy or failed.' })
   }
 }
 
@@ -36,7 +36,7 @@ function* lineGate({ lines, caller_id }: StartFacts): Generator<Problem> {
   }
 }
 
-/** Throws the first by its code, with all of them in `errors`. */
+/** Throws the first problem by its code, with all of them in `errors`. */
 export async function passStartGates(
   deps: Deps,
   ownerId: string,

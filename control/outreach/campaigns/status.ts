@@ -6,7 +6,7 @@ import { isOver } from './lifecycle.ts'
 import { type CountedCampaign, lockCampaign, selectUnfinishedOf, updateStatus } from './sql.ts'
 import type { CampaignStatus, ConsentEvidence, PauseReason } from './types.ts'
 
-/** Under the campaign's lock. A pause of this kind is the owner's. */
+/** Sets the status under the campaign's lock. A pause set here is the owner's. */
 export async function setStatus(
   deps: Pick<Deps, 'clock'>,
   tx: Tx,

@@ -1,4 +1,4 @@
-/** Server-sent events of a campaign: its counters as they change, and the end. */
+/** Streams the counters of a campaign as they change, and its end, as server-sent events. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Deps } from '../../platform/deps.ts'
 import { openStream, tellProgress } from '../../platform/http/event-stream.ts'

@@ -1,12 +1,12 @@
-/** What the API and the pacer both know of a campaign. Rows are as Postgres has them; money is in units. */
+/** Types of campaigns that the API and the pacer share. Rows have the form of the database; money is in units. */
 
 export const campaignStatuses = ['draft', 'scheduled', 'running', 'paused', 'completed', 'stopped'] as const
 export type CampaignStatus = (typeof campaignStatuses)[number]
 
 /**
- * `pending → dialing → in_progress → completed | no_answer | busy | failed`, and from an end without a conversation back
- * to `pending` while attempts are left. `skipped`: never to be dialled, `skip_reason` says why; `canceled`: the campaign
- * was stopped first.
+ * `pending → dialing → in_progress → completed | no_answer | busy | failed`. After an end without a conversation, back
+ * to `pending` while attempts are left. `skipped`: never dialled, `skip_reason` says why; `canceled`: the campaign was
+ * stopped first.
  */
 export const contactStatuses = [
   'pending',
@@ -21,10 +21,10 @@ export const contactStatuses = [
 ] as const
 export type ContactStatus = (typeof contactStatuses)[number]
 
-/** What a campaign may be dialled again for. */
+/** Statuses that a requeue dials again. */
 export const requeuedStatuses = ['no_answer', 'busy', 'failed'] as const satisfies ContactStatus[]
 
-/** `owner`: by the owner's own request, and then only the owner resumes it; the others are what the pacer met. */
+/** `owner`: paused on request, and only the owner resumes it; the others are set by the pacer. */
 export const pauseReasons = [
   'owner',
   'insufficient_balance',
@@ -34,35 +34,38 @@ export const pauseReasons = [
 ] as const
 export type PauseReason = (typeof pauseReasons)[number]
 
-/** Each is a column of `campaigns`; the published `params` are made of them in schema.ts. */
+/** Each field is a column of `campaigns`; schema.ts builds the published `params` from them. */
 export interface CampaignParams {
-  /** IANA name. The window and the days are of this zone. */
+  /** IANA name of the time zone of the window and the days. */
   timezone: string
-  /** `HH:MM`. From `window_start` to before `window_end`; an end before the start is on the next day, the same is all day. */
+  /**
+   * `HH:MM`, from `window_start` to before `window_end`. An end before the start is on the next day; an equal end means
+   * all day.
+   */
   window_start: string
   window_end: string
-  /** ISO weekdays, 1 is Monday, sorted; a window that crosses midnight is of the day it starts on. Null: every day. */
+  /** Sorted ISO weekdays; 1 is Monday. A window across midnight belongs to the day it starts on. Null: every day. */
   days: number[] | null
   concurrency: number
   /** Attempts after the first. */
   retries: number
   retry_interval_min: number
-  /** `HH:MM` of the callee's own zone, where the number tells it; both null: no quiet hours. */
+  /** `HH:MM` in the callee's local time, if the number reveals it; both null: no quiet hours. */
   quiet_start: string | null
   quiet_end: string | null
   scheduled_start_at: Date | null
-  /** Units that the campaign may spend in all; null: as much as the balance gives. */
+  /** Units that the campaign may spend in total; null: no limit. */
   max_spend: bigint | null
-  /** Whether one that ran out of money goes on by itself when there is some again. */
+  /** True: a campaign that ran out of money resumes after a top-up. */
   resume_on_top_up: boolean
 }
 
 /** Evidence that the owner has confirmed the consent of the subscribers. */
 export interface ConsentEvidence {
   confirmed_at: string
-  /** The statement that was confirmed, word for word. */
+  /** The exact statement that was confirmed. */
   text: string
-  /** The API key or the dashboard session by which it was confirmed. */
+  /** The API key or dashboard session that confirmed it. */
   key_id: string | null
   session_id: string | null
 }
@@ -74,7 +77,7 @@ export interface CampaignRow extends CampaignParams {
   name: string
   task: string | null
   status: CampaignStatus
-  /** Only while it is paused. */
+  /** Set only while the campaign is paused. */
   pause_reason: PauseReason | null
   consent: ConsentEvidence | null
   /** Units that its calls have cost. */
@@ -87,8 +90,8 @@ export interface CampaignRow extends CampaignParams {
 }
 
 /**
- * One row beside each campaign, of contacts by status: `total` is the sum of the statuses. `goal_reached` are those of
- * `completed` that reached the goal.
+ * A row for each campaign with the number of contacts by status; `total` is their sum. `goal_reached` counts
+ * `completed` contacts that reached the goal.
  */
 export type Counters = Record<'total' | ContactStatus | 'goal_reached', number>
 
@@ -96,29 +99,34 @@ export interface CampaignContactRow {
   id: string
   campaign_id: string
   owner_id: string
-  /** Order of upload, 1, 2, 3 … without holes. */
+  /** Order of upload, 1, 2, 3 … without gaps. */
   seq: number
   phone: string
   name: string | null
   vars: Record<string, string>
-  /** Of the account's contacts; null until it is dialled. */
+  /** Id of the account's contact; null until it is dialled. */
   contact_id: string | null
   status: ContactStatus
-  /** Made in this round; a requeue begins the next round, where they count from 0 again. */
+  /** Attempts in this round. A requeue starts the next round, where they count from 0 again. */
   attempts: number
   round: number
-  /** Of a pending contact: not before. It is the upload's time at first, so that the dialer can read it off an index. */
+  /**
+   * Earliest time of the next attempt of a pending contact. First set to the time of upload, so that the dialer can use
+   * an index.
+   */
   next_attempt_at: Date
   last_call_id: string | null
   skip_reason: string | null
-  /** Exactly of those that are `completed` (one whose goal was reached is, even if the call broke off then); else null. */
+  /**
+   * Set only for `completed`, which includes a contact that reached the goal before the call broke off; otherwise null.
+   */
   goal_reached: boolean | null
   created_at: Date
 }
 
-/** A call that no engine has taken yet. */
+/** A call that no engine has accepted yet. */
 export interface QueuedCall {
   id: string
-  /** Of its campaign. */
+  /** Status of its campaign. */
   status: CampaignStatus
 }

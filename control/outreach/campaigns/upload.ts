@@ -1,4 +1,4 @@
-/** Contacts of a draft: each row is judged by itself, and all that are good come in at once. */
+/** Uploads contacts to a draft. Each row is checked separately, and all valid rows are inserted together. */
 import { setImmediate } from 'node:timers/promises'
 import { rejectedTexts } from '../../agents/moderation/moderation.ts'
 import { barringOf } from '../../billing/limits/service.ts'
@@ -23,10 +23,10 @@ import {
   selectLines,
 } from './sql.ts'
 
-/** Of one campaign, over all its uploads. */
+/** Maximum of one campaign over all its uploads. */
 export const MOST_CONTACTS = 1_000_000
 
-/** So many in one upload may change how Postgres should look for them. */
+/** An upload of this size may change how Postgres should search the contacts. */
 const MANY = 1000
 
 type Save = (db: Db, answer: unknown) => Promise<void>
@@ -63,14 +63,14 @@ export async function uploadContacts(
     const accepted = await insertContacts(tx, ownerId, campaignId, contacts, at)
     const total = (mode === 'replace' ? 0 : locked.total) + accepted
     if (total > MOST_CONTACTS) {
-      throw new Problem('limit_reached', { detail: `A campaign may have ${MOST_CONTACTS} contacts.` })
+      throw new Problem('limit_reached', { detail: `A campaign may have at most ${MOST_CONTACTS} contacts.` })
     }
     const duplicates = reading.duplicates + contacts.length - accepted
     const answer = { accepted, duplicates, invalid, total }
     await save(tx, answer)
     return answer
   })
-  if (answer.accepted >= MANY) inBackground(deps, 'statistics were not renewed', renewStatistics(deps.sql))
+  if (answer.accepted >= MANY) inBackground(deps, 'table statistics were not updated', renewStatistics(deps.sql))
   return answer
 }
 
@@ -80,27 +80,27 @@ function assertDraft(campaign: CountedCampaign | undefined): CountedCampaign {
   return campaign
 }
 
-/** Where a number without a country code is: the project's line says, or else the account's first trunk. */
+/** Region of numbers without a country code: from the project's line, or else from the account's first trunk. */
 async function regionOfCampaign(db: Db, ownerId: string, projectId: string): Promise<string | null> {
   const { region, lines } = await selectLines(db, ownerId, projectId)
   if (lines[0]) return region ?? regionOf(lines[0].number)
   return homeRegionOf(db, ownerId)
 }
 
-// ---- rows ----
+// ---- Rows ----
 
 interface Entry extends Omit<NewContact, 'id'> {
   index: number
 }
 
 export interface Reading {
-  /** Each number once, in their order. */
+  /** Each number once, in order. */
   good: Entry[]
   duplicates: number
   invalid: Invalid[]
 }
 
-/** So many take some 10 ms; then others have their turn. */
+/** Rows that take about 10 ms; then other work may run. */
 const AT_A_TIME = 500
 
 export async function readEntries(
@@ -134,12 +134,12 @@ function readEntry(
   return blockedReason(phone, barring) ?? { phone, name: data.name || null, vars: textVars(data.vars) }
 }
 
-// ---- what its agent will be told of them ----
+// ---- Moderation of the texts ----
 
-/** Of a moderation model, in one request. */
+/** Texts in one request to the moderation model. */
 const TEXTS_AT_A_TIME = 500
 
-/** Lists repeat themselves: each text is judged once. */
+/** Lists repeat themselves, so each text is checked once. */
 async function passTexts(deps: Ports, { good, invalid }: Reading): Promise<Pick<Reading, 'good' | 'invalid'>> {
   const texts = [...new Set(good.flatMap(({ name, vars }) => [name ?? '', ...Object.values(vars)]))]
   const rejected = new Set<string>()

@@ -1,4 +1,4 @@
-/** Tells the pacers of all processes that there may be something to do. A hint only: they look by themselves too. */
+/** Notifies the pacers of all processes that there may be work. Only a hint: they also poll. */
 import type { Redis } from 'ioredis'
 import type { Deps } from '../../platform/deps.ts'
 import { errorFields } from '../../platform/log.ts'
@@ -8,16 +8,16 @@ const channel = ({ config }: Pick<Deps, 'config'>) => `${config.redis_prefix}:ca
 export function wakePacers(deps: Pick<Deps, 'redis' | 'config' | 'log'>): void {
   deps.redis
     .publish(channel(deps), '')
-    .catch(error => deps.log.debug({ error: errorFields(error) }, 'pacers were not woken'))
+    .catch(error => deps.log.debug({ error: errorFields(error) }, 'pacers were not notified'))
 }
 
-/** Has a connection of its own, which the caller closes by `stop`. */
+/** Opens a connection of its own, which `stop` closes. */
 export function onWake(deps: Pick<Deps, 'redis' | 'config' | 'log'>, wake: () => void): { stop(): void } {
   const listener: Redis = deps.redis.duplicate()
-  listener.on('error', error => deps.log.debug({ error: errorFields(error) }, 'pacer hears nothing for now'))
+  listener.on('error', error => deps.log.debug({ error: errorFields(error) }, 'pacer notifications are interrupted'))
   listener.on('message', wake)
   listener
     .subscribe(channel(deps))
-    .catch(error => deps.log.debug({ error: errorFields(error) }, 'pacer hears nothing for now'))
+    .catch(error => deps.log.debug({ error: errorFields(error) }, 'pacer notifications are interrupted'))
   return { stop: () => listener.disconnect() }
 }

@@ -1,4 +1,4 @@
-/** What the dialer would say of a contact now: the rules of `policy.ts`, with the facts of this moment. */
+/** Explains what the dialer would decide about a contact now: the rules of `policy.ts` with the current facts. */
 
 import { within } from '../../billing/limits/service.ts'
 import { costOf } from '../../billing/money.ts'
@@ -19,39 +19,39 @@ import type { CampaignContactRow, CampaignStatus, ContactStatus } from './types.
 
 const messages: Record<WaitReason | SkipReason | 'moderation_rejected' | 'erased', string> = {
   not_running: 'The campaign is not running',
-  no_consent: "Nobody has confirmed the subscribers' consent",
+  no_consent: "The subscribers' consent has not been confirmed",
   subscription_inactive: 'The subscription of the account is not active',
   no_outbound_line: 'No outbound line is bound to the project',
-  max_spend: 'Another call could cost more than the campaign may spend',
+  max_spend: 'Another call could exceed the spending limit of the campaign',
   insufficient_balance: 'The balance does not cover the first minute of a call',
-  daily_limit_reached: 'The account has spent what a day may cost',
-  outside_window: 'The window of the campaign is closed',
-  quiet_hours: 'It is a quiet hour where the number is',
-  retry_interval: 'The time between two attempts is not over',
+  daily_limit_reached: 'The account has reached its daily spending limit',
+  outside_window: 'The time is outside the calling window of the campaign',
+  quiet_hours: 'The time is within quiet hours in the region of the number',
+  retry_interval: 'The time between two attempts has not passed',
   do_not_call: 'The number is on the do-not-call list',
-  emergency: 'Emergency numbers are never dialled',
-  premium_rate: 'Premium-rate numbers are not dialled',
-  satellite: 'Satellite networks are not dialled',
-  blocked_prefix: 'Numbers that begin like this are not dialled',
-  destination_not_allowed: 'The account does not call numbers that begin like this',
-  attempts_exhausted: 'There is no attempt left',
-  moderation_rejected: 'With its vars the task says what an agent must not be told',
-  erased: 'The person was erased',
-  no_common_hours: 'The window and the quiet hours where the number is leave no minute',
+  emergency: 'Calls to emergency numbers are blocked',
+  premium_rate: 'Calls to premium-rate numbers are blocked',
+  satellite: 'Calls to satellite networks are blocked',
+  blocked_prefix: 'Calls to numbers with this prefix are blocked',
+  destination_not_allowed: "The account's limits do not allow calls to numbers with this prefix",
+  attempts_exhausted: 'No attempts are left',
+  moderation_rejected: 'Moderation rejected the task with the vars of this contact',
+  erased: 'The personal data was erased',
+  no_common_hours: "The calling window lies entirely within the callee's quiet hours",
 }
 
 const settled: Record<Exclude<ContactStatus, 'pending'>, string> = {
-  dialing: 'It is being dialled',
-  in_progress: 'It is in a conversation',
-  completed: 'It has had its conversation',
-  no_answer: 'Nobody answered in any attempt',
-  busy: 'It was busy in the last attempt',
+  dialing: 'The contact is being dialled',
+  in_progress: 'The contact is in a conversation',
+  completed: 'The conversation has taken place',
+  no_answer: 'No attempt was answered',
+  busy: 'The number was busy in the last attempt',
   failed: 'The last attempt failed',
-  skipped: 'It is never to be dialled',
-  canceled: 'The campaign was stopped before its turn',
+  skipped: 'The contact is never dialled',
+  canceled: 'The campaign was stopped before the contact was dialled',
 }
 
-const tell = (code: string, message: string) => ({ code, message })
+const reasonOf = (code: string, message: string) => ({ code, message })
 
 export interface WhyAnswer {
   would_dial: boolean
@@ -74,19 +74,19 @@ export async function whyNot(deps: Deps, ownerId: string, campaignId: string, id
     attempts_left: Math.max(0, campaign.retries + 1 - attempts),
   }
   if (status !== 'pending') {
-    const reasons = [tell(status, settled[status])]
-    if (contact.skip_reason) reasons.push(tell(contact.skip_reason, messageOf(contact.skip_reason)))
+    const reasons = [reasonOf(status, settled[status])]
+    if (contact.skip_reason) reasons.push(reasonOf(contact.skip_reason, messageOf(contact.skip_reason)))
     return { would_dial: false, verdict: 'none', reasons, until: null, ...known }
   }
   if ((await rejectedOf(campaign, [contact])).size > 0) {
-    const reasons = [tell('moderation_rejected', messages.moderation_rejected)]
+    const reasons = [reasonOf('moderation_rejected', messages.moderation_rejected)]
     return { would_dial: false, verdict: 'skip', reasons, until: null, ...known }
   }
   const { verdict, reasons, ...when } = await judgeNow(deps, campaign, contact)
   return {
     would_dial: verdict === 'dial',
     verdict,
-    reasons: reasons.map(code => tell(code, messageOf(code))),
+    reasons: reasons.map(code => reasonOf(code, messageOf(code))),
     until: verdict === 'wait' && 'untilMs' in when ? time(when.untilMs === null ? null : new Date(when.untilMs)) : null,
     ...known,
   }

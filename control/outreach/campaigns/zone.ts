@@ -1,26 +1,26 @@
-/** All arithmetic with time zones. Instants are epoch milliseconds; a boundary of daily hours is a time on the wall. Pure. */
+/** Arithmetic with time zones. Instants are epoch milliseconds; boundaries of daily hours are local times. Pure. */
 import { Temporal } from 'temporal-polyfill'
 
-/** Hours of a day that come again each day; from `start` to before `end`, both `HH:MM`. */
+/** Hours that repeat every day, from `start` to before `end`, both `HH:MM`. */
 export interface DailyHours {
   timezone: string
   start: string
-  /** Before the start, or the same: of the next day. */
+  /** An end before or equal to the start is on the next day. */
   end: string
-  /** ISO weekdays that they begin on; null: every day. */
+  /** ISO weekdays on which the hours start; null: every day. */
   days: readonly number[] | null
 }
 
-/** A stretch in which a clock on the wall is within the hours all the time, or never. */
+/** A period in which the local time is always within the hours, or never. */
 export interface Span {
   open: boolean
-  /** Where it begins, if that is within the last two days; else null. */
+  /** Start of the period if it is within the last two days; otherwise null. */
   sinceMs: number | null
-  /** Null: it does not end within `HORIZON_DAYS`. */
+  /** Null when the period does not end within `HORIZON_DAYS`. */
   untilMs: number | null
 }
 
-/** Two weeks, and a day: hours of one weekday alone may fall into the hour that summer time leaves out. */
+/** Two weeks and a day: hours of a single weekday may fall into the hour that summer time skips. */
 const HORIZON_DAYS = 15
 const LOOK_BACK_DAYS = 2
 
@@ -29,7 +29,7 @@ export const minutesOf = (time: string): number => Number(time.slice(0, 2)) * 60
 const zoned = (timezone: string, atMs: number) =>
   Temporal.Instant.fromEpochMilliseconds(atMs).toZonedDateTimeISO(timezone)
 
-/** What the clock on the wall says decides, also in an hour that comes twice. */
+/** The local time decides, also in an hour that occurs twice. */
 export function isOpen(hours: DailyHours, atMs: number): boolean {
   const wall = zoned(hours.timezone, atMs)
   const minute = wall.hour * 60 + wall.minute
@@ -41,12 +41,15 @@ export function isOpen(hours: DailyHours, atMs: number): boolean {
   return (today && minute >= start) || (yesterday && minute < end)
 }
 
-/** Offsets of these zones from UTC at a time, in minutes, each once. */
+/** Returns the distinct UTC offsets of these zones at a time, in minutes. */
 export function offsetsAt(timezones: readonly string[], atMs: number): Set<number> {
   return new Set(timezones.map(timezone => zoned(timezone, atMs).offsetNanoseconds / 60e9))
 }
 
-/** Instants of a day at which the hours may begin or end: twice for a time that comes twice, and where the clock is moved. */
+/**
+ * Instants of a day at which the hours may start or end: twice for a local time that occurs twice, and at clock
+ * changes.
+ */
 function boundaries(hours: DailyHours, day: Temporal.PlainDate): number[] {
   const midnight = day.toZonedDateTime(hours.timezone)
   const next = day.add({ days: 1 }).toZonedDateTime(hours.timezone)
@@ -57,18 +60,18 @@ function boundaries(hours: DailyHours, day: Temporal.PlainDate): number[] {
       wall.toZonedDateTime(hours.timezone, { disambiguation }).epochMilliseconds
     return even ? [at('earlier')] : [at('earlier'), at('later')]
   })
-  // Asked for only where there is one: it takes a millisecond to find.
+  // Queried only on days with a change of the offset: it takes a millisecond.
   const moved = even ? null : midnight.getTimeZoneTransition('next')
   if (moved) instants.push(moved.epochMilliseconds)
   return [...new Set(instants)].sort((a, b) => a - b)
 }
 
-/** The stretch that an instant is in. */
+/** Returns the period that contains an instant. */
 export function spanAt(hours: DailyHours, atMs: number): Span {
   const open = isOpen(hours, atMs)
   const today = zoned(hours.timezone, atMs).toPlainDate()
   const of = (days: number) => boundaries(hours, today.add({ days }))
-  // A change is where the hours are open at one boundary and were not just before it.
+  // A change is a boundary at which the hours are open and were not just before, or the reverse.
   const isChange = (ms: number) => isOpen(hours, ms) !== isOpen(hours, ms - 1)
   let untilMs: number | null = null
   for (let days = 0; untilMs === null && days <= HORIZON_DAYS; days++) {
@@ -82,11 +85,11 @@ export function spanAt(hours: DailyHours, atMs: number): Span {
 }
 
 const MOST_KEPT = 2000
-/** Of a stretch without an end in sight. */
+/** Cache time in milliseconds of a period without an end in sight. */
 const KEPT_MS = 24 * 3600 * 1000
 const kept = new Map<string, { fromMs: number; span: Span }>()
 
-/** The same, remembered as long as it holds: it is asked for every contact. */
+/** Like `spanAt`, but cached while the period lasts: it is called for every contact. */
 export function cachedSpan(hours: DailyHours, atMs: number): Span {
   const key = `${hours.timezone} ${hours.start} ${hours.end} ${hours.days?.join('') ?? ''}`
   const known = kept.get(key)

@@ -16,7 +16,7 @@ export async function insertDirectory(tx: Tx, ownerId: string, directory: Omit<D
 
 const ROWS_AT_ONCE = 1000
 
-/** In their order, numbered from 0. */
+/** In order, numbered from 0. */
 export async function insertRows(
   tx: Tx,
   ownerId: string,
@@ -32,7 +32,7 @@ export async function insertRows(
   }
 }
 
-/** Two uploads at once must not both find room for the last one. */
+/** Serialises uploads, so that two cannot both take the last free directory. */
 export async function lockDirectories(tx: Tx, ownerId: string): Promise<void> {
   await tx`select 1 from accounts where id = ${ownerId} for no key update`
 }
@@ -43,7 +43,7 @@ export async function selectDirectories(db: Db, ownerId: string, { limit, offset
     order by created_at desc, id desc limit ${limit} offset ${offset}`
 }
 
-/** An owner has a few. */
+/** An owner has only a few. */
 export async function countDirectories(db: Db, ownerId: string): Promise<number> {
   const [row] = await db<{ total: number }[]>`
     select count(*)::int as total from lead_directories where owner_id = ${ownerId}`
@@ -71,12 +71,12 @@ export async function renameDirectory(
   return row
 }
 
-/** With its rows. */
+/** Also deletes its rows. */
 export async function deleteDirectory(db: Db, ownerId: string, id: string): Promise<boolean> {
   return (await db`delete from lead_directories where owner_id = ${ownerId} and id = ${id} returning 1`).length > 0
 }
 
-/** A page of its own statement each, so that a search of two hours holds no connection. */
+/** Reads each page with its own statement, so that a search of two hours holds no connection. */
 export const createDirectoryRows = (sql: Sql): DirectoryRows => ({
   async *rows({ ownerId }) {
     let after: { id: string; seq: number } | null = null

@@ -1,5 +1,4 @@
-/** The owner's own lists of companies: a CSV comes in, its rows are kept, and sources/directory.ts searches them. */
-
+/** The owner's own lists of companies: imports a CSV and stores its rows; sources/directory.ts searches them. */
 import { readFile } from 'node:fs/promises'
 import type { Upload } from '../../knowledge/upload.ts'
 import type { Db } from '../../platform/db/connect.ts'
@@ -22,7 +21,7 @@ import type { LeadDeps } from './parts.ts'
 import { DirectoryError, type DirectoryReading, readDirectory } from './sources/directory.ts'
 
 const MOST_DIRECTORIES = 20
-/** Of the rows that were left out; the rest are counted. */
+/** Invalid rows that are listed; further ones are only counted. */
 const MOST_TOLD = 100
 
 type Save = (db: Db, answer: unknown) => Promise<void>
@@ -63,7 +62,8 @@ export async function addDirectory(
   save: Save = async () => {},
 ) {
   const { entries, invalid, columns } = await readUpload(upload)
-  if (entries.length === 0) throw invalidField('/file', 'empty', 'has no row with a company and a way to reach it')
+  if (entries.length === 0)
+    throw invalidField('/file', 'empty', 'must have at least one row with a company and a phone, e-mail or website')
   const created_at = wallDate(deps)
   const row = { id: uuidv7(created_at.getTime()), name: upload.name, companies: entries.length, created_at }
   const made = { ...present({ ...row, owner_id: ownerId }), columns }

@@ -1,4 +1,4 @@
-/** How a search ends: its status, and its money in the same transaction. */
+/** Ends a search: sets its status and settles its money in the same transaction. */
 
 import { settleJobHold } from '../../billing/money.ts'
 import type { Tx } from '../../platform/db/connect.ts'
@@ -13,14 +13,14 @@ export type End =
 
 export const CANCELED: End = { status: 'canceled', end_reason: 'canceled' }
 
-/** Under the job's lock. What it obtained is charged, and the rest of what was set aside is given back. */
+/** Call under the job's lock. Charges the leads obtained and releases the rest of the hold. */
 export async function endJob(deps: Pick<Deps, 'clock'>, tx: Tx, job: JobRow, end: End): Promise<void> {
   const at = wallDate(deps)
   await updateJob(tx, job.owner_id, job.id, { ...end, ended_at: at })
   await settleJobHold(tx, job.owner_id, { id: job.id, cost: costOfJob(job) }, at)
 }
 
-/** In the transaction that closes an account. A run under way notices that it has lost its right to write. */
+/** Runs in the transaction that closes an account. A current run notices that it has lost its claim. */
 export async function endSearchesOf(deps: Pick<Deps, 'clock'>, tx: Tx, ownerId: string): Promise<void> {
   for (const id of await selectActiveIds(tx, ownerId)) {
     const job = await lockJob(tx, ownerId, id)

@@ -1,4 +1,4 @@
-/** The leads of a search as CSV, in the order in which they were found. */
+/** Leads of a search as CSV, in the order in which they were found. */
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { Deps } from '../../platform/deps.ts'
@@ -8,10 +8,10 @@ import { type LeadRow, selectLeadsAfter } from './leads-sql.ts'
 import type { LeadSelection } from './schema.ts'
 import { findJob } from './service.ts'
 
-/** A page of its own statement each: who reads slowly holds no connection to the database. */
+/** Rows of one statement: a slow reader holds no database connection. */
 const ROWS_AT_ONCE = 500
 
-/** What the column is called and what stands in it. */
+/** Name and value of each column. */
 type Columns = [name: string, of: (row: LeadRow) => Cell][]
 
 const fixed: Columns = [
@@ -19,7 +19,7 @@ const fixed: Columns = [
   ['status', row => row.status],
   ['score', row => row.score],
   ['phone', row => row.phones[0]],
-  // With a plus between them they are a sum.
+  // Joined by a space: with plus signs between them, a spreadsheet would add them up.
   ['other_phones', row => guarded(row.phones.slice(1).join(' '))],
   ['email', row => guarded(row.emails[0] ?? null)],
   ['other_emails', row => guarded(row.emails.slice(1).join(' '))],
@@ -35,7 +35,7 @@ const fixed: Columns = [
   ['enriched_at', row => time(row.enriched_at)],
 ]
 
-/** A column for each signal that was asked for: the evidence, or `no`. */
+/** A column for each requested signal: its evidence, or `no`. */
 const signalColumns = (signals: readonly string[]): Columns =>
   signals.map(name => [
     guarded(`signal: ${name}`)!,

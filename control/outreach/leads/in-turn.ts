@@ -1,14 +1,17 @@
-/** Several streams as one: each gives one in turn, and who has nothing ready is not waited for as long as others have. */
+/** Merges several streams: they take turns, and a stream with nothing ready does not delay the others. */
 
 interface Arm<S, T> {
   source: S
   items: AsyncIterator<T>
-  /** Settles when there is something to look at; never rejects. */
+  /** Resolves when the stream has an item or ends; never rejects. */
   coming: Promise<void> | null
   ready: { item: T } | null
 }
 
-/** `onFailure` is told what broke a stream off, and must not throw; the others go on. Ends when `signal` is aborted. */
+/**
+ * `onFailure` gets the error that ended a stream, and must not throw; the other streams continue. Ends when `signal` is
+ * aborted.
+ */
 export async function* inTurn<S, T>(
   streams: readonly { source: S; items: AsyncIterable<T> }[],
   onFailure: (source: S, error: unknown) => void,
@@ -48,12 +51,12 @@ export async function* inTurn<S, T>(
       const arm = arms[next]!
       const { item } = arm.ready!
       arm.ready = null
-      // Behind the others until its turn comes again.
+      // Moves behind the others until its next turn.
       arms.push(...arms.splice(next, 1))
       yield { source: arm.source, item }
     }
   } finally {
-    // Not waited for: one that hangs ends by its signal.
+    // Not awaited: a stream that hangs ends by its signal.
     for (const arm of arms) arm.items.return?.().catch(() => {})
   }
 }

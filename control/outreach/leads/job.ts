@@ -1,7 +1,7 @@
 /**
- * The job behind a search: its sources are asked side by side, and what they tell of is looked at and stored, one company
- * after the other. A run may be killed at any point: the next one asks the sources anew and passes over what is stored.
- * Each run has a number, and writes only while it is the last one.
+ * Runs a lead search: queries its sources in parallel, then enriches and stores each company. A run may be killed at
+ * any point; the next one queries the sources again and skips what is stored. Each run has a number and writes only
+ * while it is the latest.
  */
 import PQueue from 'p-queue'
 import { wallDate } from '../../platform/deps.ts'
@@ -16,28 +16,28 @@ import { claimJob, type JobRow, type SourceProblem, selectClaimed, updateClaimed
 import { addFound, storeLead } from './store.ts'
 import { type Candidate, type LeadQuestion, type LeadSource, LeadSourceError } from './vocabulary/types.ts'
 
-/** From the first run on. */
+/** Milliseconds from the start of the first run. */
 const LONGEST_MS = 2 * 3600 * 1000
-/** With pauses up to five minutes: half an hour of trouble on our side is waited out. */
+/** With pauses of up to five minutes, this covers half an hour of trouble on our side. */
 const MOST_TRIES = 12
-/** Companies that are looked at side by side: six sites at once, one request each. */
+/** Companies that are enriched concurrently: six sites, one request each. */
 const AT_ONCE = 6
-/** How soon a run hears that it was canceled, or that its account is gone. */
+/** Milliseconds after which a run notices that it was canceled, or that its account is gone. */
 const WATCH_MS = 1000
 
-/** Why a run ends before its sources do. */
+/** Reasons to end a run before its sources are exhausted. */
 class Superseded extends Error {}
 class Canceled extends Error {}
 class TimeUp extends Error {}
 class Enough extends Error {}
 class Stopping extends Error {
-  override readonly message = 'the process goes down'
+  override readonly message = 'the process is shutting down'
 }
 
 export interface Searcher {
-  /** Throws what is worth another try; everything else ends in the row. */
+  /** Throws when a retry makes sense; everything else is saved in the row. */
   run(job: { owner_id: string; job_id: string }): Promise<void>
-  /** The process goes down: what runs is given back, and goes on elsewhere or later. */
+  /** Ends the current runs because the process shuts down. They continue elsewhere or later. */
   stop(): void
 }
 
@@ -64,12 +64,12 @@ export function createSearcher(deps: LeadDeps): Searcher {
 }
 
 async function runClaimed(deps: LeadDeps, job: JobRow, ending: AbortController): Promise<void> {
-  const watch = every(deps, WATCH_MS, 'lead search', () => look(deps, job, ending))
+  const watch = every(deps, WATCH_MS, 'lead search', () => watchClaim(deps, job, ending))
   const left = job.started_at!.getTime() + LONGEST_MS - deps.clock.wall()
   const cancel = deps.clock.after(Math.max(0, left), () => ending.abort(new TimeUp()))
   let end: End
   try {
-    if (job.tries > MOST_TRIES) throw new Error('every run before this one was killed')
+    if (job.tries > MOST_TRIES) throw new Error('every previous run was killed')
     end = await search(deps, job, ending.signal)
   } catch (error) {
     const after = await endAfter(deps, job, ending.signal.aborted ? ending.signal.reason : error)
@@ -83,7 +83,7 @@ async function runClaimed(deps: LeadDeps, job: JobRow, ending: AbortController):
 }
 
 /** While the database is away nothing is written either. */
-async function look(deps: LeadDeps, job: JobRow, ending: AbortController): Promise<void> {
+async function watchClaim(deps: LeadDeps, job: JobRow, ending: AbortController): Promise<void> {
   const now = await selectClaimed(deps.sql, job).catch(() => job)
   if (!now) ending.abort(new Superseded())
   else if (now.status === 'canceling') ending.abort(new Canceled())
@@ -99,8 +99,8 @@ async function endAfter(deps: LeadDeps, job: JobRow, error: unknown): Promise<En
     throw error
   }
   if (job.tries < MOST_TRIES) throw error
-  deps.log.error({ error: errorFields(error), job_id: job.id }, 'a lead search was given up')
-  return failed('internal', 'Something on our side broke it off again and again.')
+  deps.log.error({ error: errorFields(error), job_id: job.id }, 'lead search failed permanently')
+  return failed('internal', 'The search failed repeatedly because of an internal error.')
 }
 
 const failed = (error_code: string, error_message: string): End => ({
@@ -110,12 +110,12 @@ const failed = (error_code: string, error_message: string): End => ({
 async function finish(deps: LeadDeps, claim: JobRow, end: End): Promise<void> {
   await deps.sql.begin(async tx => {
     const job = await selectClaimed(tx, claim, true)
-    // Who canceled while the last lead came wants to see it canceled.
+    // A cancel that arrives with the last lead still counts.
     if (job) await endJob(deps, tx, job, job.status === 'canceling' ? CANCELED : end)
   })
 }
 
-// ---- searching ----
+// ---- Searching ----
 
 async function search(deps: LeadDeps, job: JobRow, signal: AbortSignal): Promise<End> {
   if (job.status === 'canceling') throw new Canceled()
@@ -127,10 +127,13 @@ async function search(deps: LeadDeps, job: JobRow, signal: AbortSignal): Promise
   const now = await selectClaimed(deps.sql, job)
   if (now && now.enriched >= now.target) return { status: 'completed', end_reason: 'target_reached' }
   if (problems.size < sources.length) return { status: 'completed', end_reason: 'exhausted' }
-  return failed(told[0]?.code ?? 'no_sources', told.map(({ message }) => message).join(' ') || 'No source is left.')
+  return failed(
+    told[0]?.code ?? 'no_sources',
+    told.map(({ message }) => message).join(' ') || 'No source is available.',
+  )
 }
 
-/** Until the sources have no more, there is enough, or `signal` says so. */
+/** Runs until the sources are exhausted, the target is reached, or `signal` aborts. */
 async function ask(
   deps: LeadDeps,
   job: JobRow,
@@ -158,9 +161,9 @@ async function ask(
       if (id === null) throw new Superseded()
       known.set(key, null)
       queue
-        .add(() => lookAt(deps, job, { id, source, item }, question, all))
+        .add(() => enrichOne(deps, job, { id, source, item }, question, all))
         .then(
-          verdict => verdict === 'full' && own.abort(new Enough()),
+          stored => stored === 'full' && own.abort(new Enough()),
           error => own.abort(error),
         )
       await queue.onSizeLessThan(1)
@@ -174,7 +177,7 @@ async function ask(
   if (own.signal.aborted && !(own.signal.reason instanceof Enough)) throw own.signal.reason
 }
 
-async function lookAt(
+async function enrichOne(
   deps: LeadDeps,
   job: JobRow,
   { id, source, item }: { id: string; source: LeadSource; item: Candidate },
@@ -186,7 +189,7 @@ async function lookAt(
     const enriched = await leadParts(deps).enricher.enrich(item, question, source, signal)
     if (signal.aborted) return 'stored'
     const stored = await storeLead(deps, job, id, enriched)
-    // Of one that is canceled the watch will hear.
+    // If the claim is lost, the watch ends the run.
     return stored === 'lost' ? 'stored' : stored
   } catch (error) {
     if (signal.aborted) return 'stored'
@@ -196,6 +199,6 @@ async function lookAt(
 
 function problemOf(deps: LeadDeps, source: LeadSource, error: unknown): SourceProblem {
   if (error instanceof LeadSourceError) return { source: source.id, code: error.code, message: error.message }
-  deps.log.error({ error: errorFields(error), source: source.id }, 'a source of leads failed')
-  return { source: source.id, code: 'internal', message: `Something on our side broke ${source.name} off.` }
+  deps.log.error({ error: errorFields(error), source: source.id }, 'lead source failed')
+  return { source: source.id, code: 'internal', message: `${source.name} failed because of an internal error.` }
 }

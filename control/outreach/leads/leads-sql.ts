@@ -35,7 +35,7 @@ type About = Pick<LeadRow, 'company' | 'website' | 'address' | 'lat' | 'lon' | '
 export type NewLead = About &
   Pick<LeadRow, 'id' | 'job_id' | 'source' | 'source_key' | 'attribution' | 'licence' | 'created_at'>
 
-/** False: the search has this company of this source already. */
+/** False when the search already has this company from this source. */
 export async function insertLead(tx: Tx, ownerId: string, lead: NewLead): Promise<boolean> {
   const rows = await tx`
     insert into leads ${tx({ ...lead, owner_id: ownerId, status: 'found' })}
@@ -59,7 +59,7 @@ export type LeadResult = About &
     | 'enriched_at'
   >
 
-/** What became of one that was found. False: that is known already. */
+/** Stores the result of a lead that was found. False when it is already stored. */
 export async function updateFound(tx: Tx, ownerId: string, jobId: string, result: LeadResult): Promise<boolean> {
   const { id, signals, reasons, ...rest } = result
   const row = {
@@ -74,7 +74,7 @@ export async function updateFound(tx: Tx, ownerId: string, jobId: string, result
   return rows.length > 0
 }
 
-/** What a search knows already: ids of what is to be looked at yet, null for what is done; by source and key. */
+/** Leads that a search already has, by source and key: the id if still to be enriched, null if done. */
 export async function selectKnown(db: Db, ownerId: string, jobId: string): Promise<Map<string, string | null>> {
   const rows = await db<Pick<LeadRow, 'id' | 'source' | 'source_key' | 'status'>[]>`
     select id, source, source_key, status from leads where owner_id = ${ownerId} and job_id = ${jobId}`
@@ -83,9 +83,9 @@ export async function selectKnown(db: Db, ownerId: string, jobId: string): Promi
 
 export const knownAs = (source: string, key: string) => `${source} ${key}`
 
-// ---- what two of them cannot share ----
+// ---- Identities, which no two leads of a search share ----
 
-/** The lead that has any of these, under the job's lock. */
+/** Returns the lead that has any of these; call under the job's lock. */
 export async function selectTwin(
   tx: Tx,
   jobId: string,
@@ -97,7 +97,7 @@ export async function selectTwin(
   return row
 }
 
-/** The lead with any of these that the owner has paid for in another search, the latest; by when it was looked at. */
+/** Returns the latest lead with any of these that the owner has paid for in another search, by time of enrichment. */
 export async function selectBought(
   tx: Tx,
   ownerId: string,
@@ -122,7 +122,7 @@ export async function insertIdentities(
     select ${jobId}, identity, ${leadId} from unnest(${[...identities]}::text[]) identity on conflict do nothing`
 }
 
-// ---- reading ----
+// ---- Reading ----
 
 const like = (q: string) => `%${q.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
 
@@ -144,7 +144,7 @@ export async function selectLeads(
     order by created_at desc, id desc limit ${filters.limit} offset ${filters.offset}`
 }
 
-/** Where the counters of the job do not tell: of one search, which has some hundreds. */
+/** For filters that the job's counters do not cover: a search has a few hundred leads. */
 export async function countLeads(db: Db, ownerId: string, jobId: string, selection: LeadSelection): Promise<number> {
   const [row] = await db<{ total: number }[]>`
     select count(*)::int as total from leads where ${matches(db, ownerId, jobId, selection)}`
@@ -164,7 +164,7 @@ export async function selectLeadsAfter(
     order by id limit ${limit}`
 }
 
-/** Those that can be called, the best first. */
+/** Leads that can be called, best first. */
 export async function selectCallable(db: Db, ownerId: string, jobId: string): Promise<LeadRow[]> {
   return db<LeadRow[]>`
     select * from leads

@@ -3,7 +3,7 @@ import { Problem } from '../../platform/http/problem.ts'
 import { hasDirectories } from './directories-sql.ts'
 import type { LeadParts, LeadSource } from './vocabulary/types.ts'
 
-/** As sources/directory.ts is called. */
+/** Id of the source in sources/directory.ts. */
 const DIRECTORY = 'directory'
 
 /** Directories of leads are uploaded and read as files of the knowledge base are. */
@@ -13,7 +13,7 @@ export interface LeadDeps extends KnowledgeDeps {
 }
 
 export function leadParts({ leads }: Pick<LeadDeps, 'leads'>): LeadParts {
-  if (!leads) throw new Problem('service_unavailable', { detail: 'This process has no lead search.' })
+  if (!leads) throw new Problem('service_unavailable', { detail: 'Lead search is not configured.' })
   return leads
 }
 

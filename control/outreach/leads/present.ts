@@ -5,7 +5,7 @@ import type { LeadRow } from './leads-sql.ts'
 import type { JobRow } from './sql.ts'
 import type { LeadSource } from './vocabulary/types.ts'
 
-/** `price`: units a lead. */
+/** `price`: units per lead. */
 export function presentEstimate({ currency }: ControlConfig, leads: number, price: bigint) {
   const total = presentMoney(price * BigInt(leads), currency)
   return { leads, price_per_lead: presentMoney(price, currency), total }
@@ -13,10 +13,10 @@ export function presentEstimate({ currency }: ControlConfig, leads: number, pric
 
 export const presentSource = ({ id, name, attribution, licence }: LeadSource) => ({ id, name, attribution, licence })
 
-/** What it has cost, or will when it ends now. */
+/** Cost so far, or at the end if the search ends now. */
 export const costOfJob = ({ price, enriched }: Pick<JobRow, 'price' | 'enriched'>) => price * BigInt(enriched)
 
-/** What changes while it runs; the event stream tells the same. */
+/** Fields that change while a search runs; the event stream sends the same. */
 export function presentProgress(config: ControlConfig, row: JobRow) {
   const { status, end_reason, found, enriched, rejected, target, problems } = row
   const { error_code: code, error_message: message } = row

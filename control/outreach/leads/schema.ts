@@ -10,11 +10,11 @@ const brief_raw = z
   .trim()
   .min(1)
   .max(LONGEST_BRIEF)
-  .describe('Whom you look for, in your own words: kind of company, place, what makes one better, how many')
+  .describe('The companies that you look for, in your own words: kind, place, desired signals and number')
 
 export const ParseInput = z.strictObject({ brief_raw })
 
-/** What a search cannot do without. */
+/** The parts that a search requires. */
 const WantedBrief = Brief.extend({
   niche: Brief.shape.niche.min(1).describe(Brief.shape.niche.description!),
   geo: Brief.shape.geo.min(1).describe(Brief.shape.geo.description!),
@@ -22,11 +22,11 @@ const WantedBrief = Brief.extend({
 
 export const SearchInput = z.strictObject({
   brief_raw,
-  brief_parsed: WantedBrief.describe('As `parse_lead_brief` answered it, changed as you like'),
+  brief_parsed: WantedBrief.describe('The result of `parse_lead_brief`, with your changes'),
   accept_terms: z
     .boolean()
     .optional()
-    .describe('`true` accepts the terms of lead search; needed once, at the first start'),
+    .describe('`true` accepts the terms of lead search. Required once, for the first search'),
 })
 export type SearchInput = z.output<typeof SearchInput>
 
@@ -34,9 +34,9 @@ const ParsedBrief = Brief.meta({ id: 'ParsedLeadBrief' })
 
 const Estimate = z
   .object({
-    leads: z.int().describe('As many as are wanted; there may be fewer'),
+    leads: z.int().describe('Requested number of leads; fewer may be found'),
     price_per_lead: Money,
-    total: Money.describe('Set aside at the start; what was not found is given back'),
+    total: Money.describe('Amount held at the start; the unused part is released'),
   })
   .meta({ id: 'LeadEstimate' })
 
@@ -44,8 +44,8 @@ const SourceView = z
   .object({
     id: z.string(),
     name: z.string(),
-    attribution: z.string().nullable().describe('What its terms ask to be shown with each lead'),
-    licence: z.string().nullable().describe('Of its data; null: your own'),
+    attribution: z.string().nullable().describe('Attribution that must be shown with each lead'),
+    licence: z.string().nullable().describe('Licence of the data; null for your own directories'),
   })
   .meta({ id: 'LeadSource' })
 
@@ -53,14 +53,14 @@ export const ParseView = z
   .object({
     brief_parsed: ParsedBrief,
     estimate: Estimate,
-    sources: z.array(SourceView).describe('Where this account can search now'),
+    sources: z.array(SourceView).describe('Sources that this account can search now'),
     missing: z
       .array(z.enum(briefParts))
-      .describe('What the text did not say. `target_leads` has a default then; the others you must fill in'),
+      .describe('Parts that the text does not mention. `target_leads` then has a default; fill in the others'),
   })
   .meta({ id: 'LeadBriefParsed' })
 
-// ---- jobs ----
+// ---- Jobs ----
 
 export const jobStatuses = ['queued', 'running', 'canceling', 'completed', 'canceled', 'failed'] as const
 export type JobStatus = (typeof jobStatuses)[number]
@@ -77,48 +77,50 @@ export const JobView = z
     end_reason: z
       .enum(endReasons)
       .nullable()
-      .describe('Why it is over. `exhausted`: the sources have no more; `time_limit`: it took longer than two hours'),
+      .describe(
+        'Why the search ended. `exhausted`: the sources have no more companies; `time_limit`: it took longer than two hours',
+      ),
     brief_raw: z.string(),
     brief_parsed: ParsedBrief,
     progress: z.object({
-      found: z.int().describe('Companies that the sources told of'),
-      enriched: z.int().describe('Leads: those that are paid for'),
-      rejected: z.int().describe('Looked at, and no lead'),
+      found: z.int().describe('Companies found in the sources'),
+      enriched: z.int().describe('Leads, which you pay for'),
+      rejected: z.int().describe('Companies that are not leads'),
       target: z.int(),
     }),
     estimate: Estimate,
-    cost: Money.describe('Of the leads so far; charged when it is over'),
-    sources: z.array(z.string()).describe('Ids of the sources that it asks'),
+    cost: Money.describe('Cost of the leads so far; charged when the search ends'),
+    sources: z.array(z.string()).describe('Ids of the sources'),
     problems: z
       .array(z.object({ source: z.string(), code: z.string(), message: z.string() }))
-      .describe('Sources that broke off; the others went on'),
-    error: z.object({ code: z.string(), message: z.string() }).nullable().describe('Why it failed'),
-    campaign_id: z.uuid().nullable().describe('The last campaign that was made of it'),
+      .describe('Sources that failed; the others continued'),
+    error: z.object({ code: z.string(), message: z.string() }).nullable().describe('Reason of a failure'),
+    campaign_id: z.uuid().nullable().describe('Last campaign created from the search'),
     created_at: z.string(),
     started_at: z.string().nullable(),
     ended_at: z.string().nullable(),
   })
   .meta({ id: 'LeadSearch' })
 
-/** One of the server-sent events. */
+/** One server-sent event. */
 export const SearchEvent = z
   .object({
     event: z.enum(['lead_search.progress', 'lead_search.ended']),
     data: z
       .string()
-      .describe('JSON: `status`, `end_reason`, `progress`, `cost`, `problems` and `error`, as of the search'),
+      .describe('JSON with `status`, `end_reason`, `progress`, `cost`, `problems` and `error` of the search'),
   })
   .meta({ id: 'LeadSearchEvent' })
 
 export const JobPath = z.object({ job_id: z.uuid() })
 
-// ---- leads ----
+// ---- Leads ----
 
 export const leadStatuses = ['found', 'enriched', 'rejected'] as const
 export type LeadStatus = (typeof leadStatuses)[number]
 const rejections = ['excluded', 'closed', 'no_contact', 'duplicate', 'do_not_call'] as const
 
-/** In a query string these are text; a tool's arguments have their own types. */
+/** Query parameters are strings; arguments of a tool have their own types. */
 const bool = z.preprocess(value => (value === 'true' ? true : value === 'false' ? false : value), z.boolean())
 const score = z.preprocess(
   value => (typeof value === 'string' && /^\d{1,3}$/.test(value) ? Number(value) : value),
@@ -127,9 +129,9 @@ const score = z.preprocess(
 
 const selection = {
   status: z.enum(leadStatuses).optional(),
-  has_phone: bool.optional().describe('Whether there is a telephone number'),
+  has_phone: bool.optional().describe('Return only leads with, or without, a phone number'),
   min_score: score.optional(),
-  q: z.string().max(200).optional().describe('Looks in company, phones, e-mails, website and address'),
+  q: z.string().max(200).optional().describe('Search text in company, phones, e-mails, website and address'),
 }
 export const LeadSelection = z.strictObject(selection)
 export type LeadSelection = z.output<typeof LeadSelection>
@@ -142,29 +144,29 @@ export const LeadView = z
     company: z.string(),
     status: z
       .enum(leadStatuses)
-      .describe('`found`: not looked at yet; `enriched`: a lead; `rejected`: none, see `rejection`'),
-    phone: z.string().nullable().describe('E.164, the best of `phones`'),
+      .describe('`found`: not enriched yet; `enriched`: a lead; `rejected`: not a lead, see `rejection`'),
+    phone: z.string().nullable().describe('Best number of `phones`, E.164'),
     phones: z.array(z.string()).describe('E.164'),
     email: z.string().nullable(),
     emails: z.array(z.string()),
     website: z.string().nullable(),
     address: z.string().nullable(),
     geo: z.object({ lat: z.number(), lon: z.number() }).nullable().describe('WGS 84 degrees'),
-    score: z.int().nullable().describe('0 to 100; null before it was looked at'),
-    reasons: z.array(z.object({ points: z.number(), text: z.string() })).describe('What the score is made of'),
+    score: z.int().nullable().describe('0 to 100; null before enrichment'),
+    reasons: z.array(z.object({ points: z.number(), text: z.string() })).describe('Parts of the score'),
     signals: z.array(
       z.object({
         signal: z.string(),
         present: z.boolean(),
-        evidence: z.string().nullable().describe('In the words of the page or the source'),
+        evidence: z.string().nullable().describe('Quote from the page or the source'),
         where: z.string().nullable().describe('Address of the page, or the source'),
       }),
     ),
     source: z.string(),
-    attribution: z.string().nullable().describe('What must be shown with it'),
+    attribution: z.string().nullable().describe('Attribution that must be shown with the lead'),
     licence: z.string().nullable(),
     rejection: z.object({ code: z.enum(rejections), message: z.string() }).nullable(),
-    site_problem: z.string().nullable().describe('Why its site could not be read'),
+    site_problem: z.string().nullable().describe('Why the site could not be read'),
     contact_id: z.uuid().nullable(),
     created_at: z.string(),
     enriched_at: z.string().nullable(),
@@ -175,12 +177,12 @@ export const CampaignWish = z.strictObject({
   project_id: z
     .uuid()
     .optional()
-    .describe('Whose agent calls; left out: your oldest project that has an outbound line'),
-  name: z.string().trim().min(1).max(200).optional().describe('Of the campaign; left out: niche and place'),
+    .describe('Project whose agent calls. Default: your oldest project with an outbound line'),
+  name: z.string().trim().min(1).max(200).optional().describe('Name of the campaign. Default: niche and place'),
 })
 export type CampaignWish = z.output<typeof CampaignWish>
 
-// ---- directories ----
+// ---- Directories ----
 
 export const DirectoryName = z.string().trim().min(1).max(200)
 
@@ -196,10 +198,10 @@ export const DirectoryView = z
 export const DirectoryMade = DirectoryView.extend({
   columns: z
     .array(z.object({ header: z.string(), column: z.string().nullable() }))
-    .describe('What each column was taken for; null: kept as a fact'),
+    .describe('How each column was interpreted; null: stored as a fact'),
   invalid: z
     .array(z.object({ index: z.int(), code: z.enum(['no_company', 'no_contact']) }))
-    .describe('Rows that were left out, from 0; the first hundred'),
+    .describe('First hundred skipped rows, by index from 0'),
   invalid_total: z.int(),
 }).meta({ id: 'LeadDirectoryMade' })
 

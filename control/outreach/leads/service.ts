@@ -1,4 +1,4 @@
-/** A brief is understood, searches are shown, and called off. */
+/** Parses briefs, and lists, shows and cancels searches. */
 
 import type { Db } from '../../platform/db/connect.ts'
 import { notFound, Problem } from '../../platform/http/problem.ts'
@@ -31,7 +31,7 @@ async function readBrief(deps: LeadDeps, raw: string): Promise<ParsedBrief> {
   const signal = AbortSignal.timeout(READING_MS)
   for (const reader of leadParts(deps).readers) {
     const parsed = await reader.read(raw, signal).catch(error => {
-      deps.log.warn({ error: errorFields(error) }, 'a reader of briefs failed, the next is asked')
+      deps.log.warn({ error: errorFields(error) }, 'brief reader failed; the next one is used')
       return null
     })
     if (parsed) return parsed
@@ -54,7 +54,7 @@ export async function getJob(deps: Pick<LeadDeps, 'sql' | 'config'>, ownerId: st
   return presentJob(deps.config, await findJob(deps, ownerId, id))
 }
 
-/** What runs ends within a second or two; what waits, at once. A repeat changes nothing. */
+/** A queued search ends at once, a running one within a second or two. A repeated request changes nothing. */
 export async function cancelSearch(
   deps: Pick<LeadDeps, 'sql' | 'clock' | 'config'>,
   ownerId: string,
@@ -65,7 +65,7 @@ export async function cancelSearch(
     const job = await lockJob(tx, ownerId, id)
     if (!job) throw notFound()
     if (job.status === 'completed' || job.status === 'failed') {
-      throw new Problem('invalid_transition', { detail: `The search is ${job.status}: there is nothing to cancel.` })
+      throw new Problem('invalid_transition', { detail: `The search is ${job.status} and cannot be canceled.` })
     }
     if (job.status === 'queued') await endJob(deps, tx, job, CANCELED)
     else if (job.status === 'running') await updateJob(tx, ownerId, id, { status: 'canceling' })
@@ -81,7 +81,9 @@ export async function removeSearch(deps: Pick<LeadDeps, 'sql' | 'config'>, owner
     const job = await lockJob(tx, ownerId, id)
     if (!job) throw notFound()
     if (job.ended_at === null) {
-      throw new Problem('invalid_transition', { detail: 'The search is under way: cancel it, or wait for its end.' })
+      throw new Problem('invalid_transition', {
+        detail: 'The search is in progress. Cancel it, or wait until it ends.',
+      })
     }
     await deleteJob(tx, ownerId, id)
   })
@@ -97,7 +99,7 @@ export async function listLeads(deps: Pick<LeadDeps, 'sql'>, ownerId: string, id
   return { items: rows.map(presentLead), total, limit, offset }
 }
 
-/** By the counters; null where they do not tell. */
+/** Total from the counters; null when they do not cover the filter. */
 function totalOf({ found, enriched, rejected }: JobRow, { status, has_phone, min_score, q }: LeadFilters) {
   if (has_phone !== undefined || min_score !== undefined || q) return null
   if (status === undefined) return found

@@ -44,7 +44,7 @@ export async function insertJob(tx: Tx, ownerId: string, job: NewJob): Promise<J
   return made!
 }
 
-/** The list is of the latest only. */
+/** The list contains only the latest searches. */
 export const LATEST = 50
 
 export async function selectJobs(db: Db, ownerId: string, { limit, offset }: Page): Promise<JobRow[]> {
@@ -64,13 +64,13 @@ export async function selectJob(db: Db, ownerId: string, id: string): Promise<Jo
   return row
 }
 
-/** Whoever changes a job or its leads takes turns. */
+/** Serialises changes of a job and its leads. */
 export async function lockJob(tx: Tx, ownerId: string, id: string): Promise<JobRow | undefined> {
   const [row] = await tx<JobRow[]>`select * from lead_jobs where owner_id = ${ownerId} and id = ${id} for update`
   return row
 }
 
-/** Under its lock, with its leads. */
+/** Deletes a locked job with its leads. */
 export async function deleteJob(tx: Tx, ownerId: string, id: string): Promise<void> {
   await tx`
     delete from lead_identities using leads
@@ -85,9 +85,9 @@ export async function selectActiveIds(db: Db, ownerId: string): Promise<string[]
 }
 
 export interface StartFacts {
-  /** The version of the terms was accepted. */
+  /** True when this version of the terms was accepted. */
   accepted: boolean
-  /** Searches that were started since then. */
+  /** Searches started since `since`. */
   started: number
   active: string | null
 }
@@ -112,16 +112,16 @@ export interface Acceptance {
   session_id: string | null
 }
 
-/** The first one stays. */
+/** Keeps the first acceptance. */
 export async function insertAcceptance(tx: Tx, ownerId: string, acceptance: Acceptance): Promise<void> {
   await tx`insert into lead_terms ${tx({ owner_id: ownerId, ...acceptance })} on conflict do nothing`
 }
 
-// ---- of one run of the search; `attempt` is its right to write ----
+// ---- Runs of the search; `attempt` is the right to write ----
 
 export type Claim = Pick<JobRow, 'id' | 'owner_id' | 'attempt'>
 
-/** Null: it is over, or gone. */
+/** Null when the search has ended or was deleted. */
 export async function claimJob(db: Db, ownerId: string, id: string, at: Date): Promise<JobRow | null> {
   const [row] = await db<JobRow[]>`
     update lead_jobs
@@ -134,7 +134,7 @@ export async function claimJob(db: Db, ownerId: string, id: string, at: Date): P
 const isClaimed = (db: Db, claim: Claim) => db`
   owner_id = ${claim.owner_id} and id = ${claim.id} and attempt = ${claim.attempt} and ended_at is null`
 
-/** Null: the right to write is lost. */
+/** Null when the claim is lost. */
 export async function selectClaimed(db: Db, claim: Claim, lock = false): Promise<JobRow | null> {
   const [row] = await db<JobRow[]>`
     select * from lead_jobs where ${isClaimed(db, claim)} ${lock ? db`for update` : db``}`
@@ -154,12 +154,12 @@ export type JobChange = Partial<
   Pick<JobRow, 'status' | 'end_reason' | 'error_code' | 'error_message' | 'ended_at' | 'campaign_id'>
 >
 
-/** Under its lock. */
+/** Call under the job's lock. */
 export async function updateJob(tx: Tx, ownerId: string, id: string, change: JobChange): Promise<void> {
   await tx`update lead_jobs set ${tx(change as never)} where owner_id = ${ownerId} and id = ${id}`
 }
 
-/** The campaign that was made of it, while it is a draft. */
+/** The campaign that was created from the search, while it is a draft. */
 export async function selectDraftOf(db: Db, ownerId: string, id: string): Promise<string | null> {
   const [row] = await db<{ id: string }[]>`
     select campaigns.id from lead_jobs join campaigns on campaigns.id = campaign_id
@@ -167,7 +167,7 @@ export async function selectDraftOf(db: Db, ownerId: string, id: string): Promis
   return row?.id ?? null
 }
 
-/** The oldest project that has an outbound line. */
+/** The oldest project with an outbound line. */
 export async function selectCallingProject(db: Db, ownerId: string): Promise<string | null> {
   const [row] = await db<{ id: string }[]>`
     select id from projects

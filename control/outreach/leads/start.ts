@@ -1,7 +1,7 @@
 /**
- * What stands between an owner and a paid search, in the published order: subscription, moderation, terms, the day's limit,
- * another search under way, sources, money. Asked at a glance first, so that the answer names the first reason, and once
- * more under the lock of the owner's balance, so that of many starts at once one counts after the other.
+ * Checks the conditions of a paid search, in the published order: subscription, moderation, terms, daily limit, another
+ * active search, sources, money. They are checked first without a lock, so that the error names the first reason, and
+ * again under the lock of the owner's balance, so that concurrent starts are counted one after the other.
  */
 
 import { passModeration } from '../../agents/moderation/moderation.ts'
@@ -44,7 +44,7 @@ export async function startSearch(
   passFacts(deps.config, await facts(deps.sql), accepts, at)
   const sources = (await sourcesFor(deps, ownerId)).map(source => source.id)
   if (sources.length === 0) throw new Problem('no_lead_sources')
-  if (standing.available < amount) throw tooDear()
+  if (standing.available < amount) throw tooExpensive()
   if (standing.spendable < amount) throw new Problem('daily_limit_reached')
   return withJobs(deps, async tx => {
     await lockBalance(tx, ownerId)
@@ -57,7 +57,7 @@ export async function startSearch(
       ...{ id, owner_id: ownerId, brief_raw, brief, sources, price, target, created_at: at },
     })
     if (!(await openJobHold(tx, ownerId, { id, amount }, at))) {
-      throw standing.available < amount ? tooDear() : new Problem('daily_limit_reached')
+      throw standing.available < amount ? tooExpensive() : new Problem('daily_limit_reached')
     }
     await enqueue(deps, tx, 'leads.search', { owner_id: ownerId, job_id: id })
     const answer = presentJob(deps.config, job)
@@ -73,24 +73,26 @@ function passFacts(
   at: Date,
 ): void {
   if (!accepted && !accepts) {
-    const message = `must be true once: read ${base_url}${TERMS_PATH}`
+    const message = `must be true once; read the terms at ${base_url}${TERMS_PATH}`
     throw new Problem('terms_not_accepted', { errors: [{ pointer: '/accept_terms', code: 'terms', message }] })
   }
   if (started >= most) {
-    const detail = `An account may start ${most} searches a day (UTC).`
+    const detail = `An account may start ${most} searches per day (UTC).`
     const left = startOfDay(at).getTime() + DAY_MS - at.getTime()
     throw new Problem('lead_search_limit', { detail, retryAfterSeconds: Math.ceil(left / 1000) })
   }
-  if (active !== null) throw new Problem('lead_search_active', { detail: `The search ${active} is not over.` })
+  if (active !== null) throw new Problem('lead_search_active', { detail: `The search ${active} has not ended.` })
 }
 
-const tooDear = () =>
-  new Problem('insufficient_balance', { detail: 'The balance does not cover the estimate: ask for fewer leads.' })
+const tooExpensive = () =>
+  new Problem('insufficient_balance', {
+    detail: 'The balance does not cover the estimate. Request fewer leads, or top up.',
+  })
 
-/** In UTC: an account has no time zone of its own. */
+/** UTC, because an account has no time zone of its own. */
 const startOfDay = (at: Date) => new Date(Math.floor(at.getTime() / DAY_MS) * DAY_MS)
 
-/** What moderation reads, by JSON Pointer into the body. */
+/** Texts for moderation, by JSON Pointer into the body. */
 function textsOf({ brief_raw, brief_parsed }: SearchInput): Record<string, string> {
   const { niche, geo, signals, exclusions, queries }: Brief = brief_parsed
   const lists = Object.entries({ signals, exclusions, queries }).flatMap(([name, texts]) =>

@@ -1,7 +1,7 @@
 /**
- * What a search writes of a company: once when a source tells of it, once when it was looked at. Each is one transaction
- * under the lock of the job, so that counters, contact and webhook agree with the row whatever is killed, and of two
- * companies that are one the second finds the first.
+ * Stores the companies of a search: once when a source finds one, and once when it is enriched. Each write is one
+ * transaction under the job's lock, so that counters, contact and webhook match the row if a process dies, and the
+ * second of two equal companies finds the first.
  */
 
 import type { Tx } from '../../platform/db/connect.ts'
@@ -19,7 +19,7 @@ import type { Candidate, Enriched, LeadSource } from './vocabulary/types.ts'
 
 const LONGEST_COMPANY = 200
 const LONGEST_ADDRESS = 500
-/** So long a company that was paid for is not sold again; then what was found of it is old. */
+/** Milliseconds during which a company that was paid for is not sold again; after that, its data is outdated. */
 const BOUGHT_MS = 180 * 24 * 3600 * 1000
 
 const aboutOf = (
@@ -33,7 +33,7 @@ const aboutOf = (
   return { company, website, address, lat: told.geo?.lat ?? null, lon: told.geo?.lon ?? null, search }
 }
 
-/** Answers the id of its row; null when the right to write is lost. */
+/** Returns the id of the row; null when the claim is lost. */
 export async function addFound(
   deps: Pick<Deps, 'sql' | 'clock'>,
   claim: Claim,
@@ -51,7 +51,7 @@ export async function addFound(
   })
 }
 
-/** `full`: there are as many leads as were asked for, and nothing was written. `lost`: so is the right to write. */
+/** `full`: the target is reached and nothing was written. `lost`: the claim is lost. */
 export type Stored = 'stored' | 'full' | 'lost'
 
 export async function storeLead(deps: Deps, claim: Claim, leadId: string, enriched: Enriched): Promise<Stored> {
@@ -65,12 +65,12 @@ export async function storeLead(deps: Deps, claim: Claim, leadId: string, enrich
     if (rejected === null && phone !== null) result.contact_id = await contactOf(tx, job, result.company, phone, result)
     if (!(await updateFound(tx, job.owner_id, job.id, result))) return 'stored'
     await addToCounter(tx, job, rejected === null ? 'enriched' : 'rejected')
-    if (rejected === null) await tell(deps, tx, job, result)
+    if (rejected === null) await emitCreated(deps, tx, job, result)
     return job.enriched + (rejected === null ? 1 : 0) >= job.target ? 'full' : 'stored'
   })
 }
 
-/** What only the whole search, the earlier ones and the owner's lists know. */
+/** Rejections that need the whole search, earlier ones and the owner's lists. */
 async function rejectionOf(
   deps: Pick<Deps, 'clock'>,
   tx: Tx,
@@ -79,17 +79,17 @@ async function rejectionOf(
   enriched: Enriched,
 ): Promise<Enriched['rejected']> {
   const identities = identityOf(enriched)
-  // What is not wanted does not come back under another name; what is closed or silent may.
+  // An excluded company must not come back under another name; a closed or unreachable one may.
   if (enriched.rejected?.code === 'excluded') await insertIdentities(tx, job.id, leadId, identities)
   if (enriched.rejected) return enriched.rejected
   const twin = await selectTwin(tx, job.id, identities)
-  // Also what is rejected here is known from now on: another number of who does not want to be called is not called either.
+  // Stores identities of rejected leads too: a company that must not be called is not called on another number either.
   await insertIdentities(tx, job.id, twin?.id ?? leadId, identities)
-  if (twin) return { code: 'duplicate', text: `The same company as ${twin.company}` }
+  if (twin) return { code: 'duplicate', text: `Duplicate of ${twin.company}` }
   const since = new Date(deps.clock.wall() - BOUGHT_MS)
   const bought = await selectBought(tx, job.owner_id, job.id, { identities, since })
   if (bought) {
-    return { code: 'duplicate', text: `You have it from the search ${bought.job_id}, as ${bought.company}` }
+    return { code: 'duplicate', text: `Already bought in search ${bought.job_id} as ${bought.company}` }
   }
   const unwanted = await selectUnwanted(tx, job.owner_id, enriched.phones)
   return unwanted ? { code: 'do_not_call', text: `${unwanted} is on your do-not-call list` } : null
@@ -97,7 +97,7 @@ async function rejectionOf(
 
 function resultOf(deps: Pick<Deps, 'clock'>, id: string, enriched: Enriched): LeadResult {
   const { reasons, rejected } = enriched
-  // Of what is not paid for nobody gets a number, and of who must not be called none is kept.
+  // A lead that is not paid for has no contact data, and no data is kept of people who must not be called.
   const { phones, emails, signals } = rejected === null ? enriched : { phones: [], emails: [], signals: [] }
   return {
     ...aboutOf(enriched, [...phones, ...emails]),
@@ -114,7 +114,7 @@ function resultOf(deps: Pick<Deps, 'clock'>, id: string, enriched: Enriched): Le
 const contactOf = (tx: Tx, job: JobRow, name: string, phone: string, { enriched_at }: LeadResult) =>
   insertLeadContact(tx, job.owner_id, { id: uuidv7(enriched_at!.getTime()), phone, name, at: enriched_at! })
 
-async function tell(deps: Deps, tx: Tx, job: JobRow, lead: LeadResult): Promise<void> {
+async function emitCreated(deps: Deps, tx: Tx, job: JobRow, lead: LeadResult): Promise<void> {
   await emitWebhook(deps, tx, job.owner_id, 'lead.created', {
     ...{ lead_id: lead.id, job_id: job.id, created_at: lead.enriched_at!.toISOString() },
     ...{ phone: lead.phones[0] ?? null, score: lead.score, data: { company: lead.company } },

@@ -1,4 +1,4 @@
-/** Server-sent events of a search: how far it is, and the end. */
+/** Streams the progress of a search, and its end, as server-sent events. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Deps } from '../../platform/deps.ts'
 import { openStream, tellProgress } from '../../platform/http/event-stream.ts'

@@ -1,11 +1,11 @@
-/** What an owner accepts before the first search. The words stand in docs/lead-terms.md and are served as they are. */
+/** Terms that an owner accepts before the first search. The text is in docs/lead-terms.md and served as it is. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { Caller } from '../../platform/http/caller.ts'
 import type { Acceptance } from './sql.ts'
 
-/** Another version for other words, whatever changes in them: who accepted the old ones has not accepted the new. */
+/** Change it with every change of the text: an owner who accepted the old terms has not accepted the new ones. */
 export const TERMS_VERSION = '2026-11-22'
 export const TERMS_FILE = join(import.meta.dirname, '../../../docs/lead-terms.md')
 export const TERMS_PATH = '/terms/lead-search'

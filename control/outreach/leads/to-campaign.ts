@@ -1,4 +1,7 @@
-/** From a search that is over to a draft that calls its leads. Nobody is called before the owner starts it, with consent. */
+/**
+ * Creates a draft campaign from the leads of a search that has ended. Nobody is called before the owner starts it and
+ * confirms consent.
+ */
 import { markUntrusted } from '../../../media/shared/untrusted.ts'
 import { selectProject } from '../../agents/projects/sql.ts'
 import type { Db, Tx } from '../../platform/db/connect.ts'
@@ -13,26 +16,31 @@ import { cleanLine } from './sources/clean.ts'
 import { type JobRow, lockJob, selectCallingProject, selectDraftOf, updateJob } from './sql.ts'
 
 const LONGEST_VAR = 1000
-/** Of quotes, with the mark around them that says what they are. */
+/** Limit of quotes, including the marks that declare them untrusted. */
 const LONGEST_EVIDENCE = 900
-/** It is said to who answers, where no mark can be: not long enough for a story, and with nothing that opens a mark. */
+/**
+ * The name is spoken to the person who answers, where it cannot be marked as untrusted: too short for an instruction,
+ * and without characters that open a mark.
+ */
 const LONGEST_COMPANY = 100
 
-/** Another request has made the draft meanwhile: what was made here is rolled back. */
+/** Another request has created the draft meanwhile; this transaction is rolled back. */
 class Taken extends Error {}
 
-/** A repeat answers the same campaign as long as it is a draft. */
+/** A repeated request returns the same campaign while it is a draft. */
 export async function toCampaign(deps: Deps, ownerId: string, id: string, wish: CampaignWish) {
   const job = await findJob(deps, ownerId, id)
   if (wish.project_id !== undefined && !(await selectProject(deps.sql, ownerId, wish.project_id))) throw notFound()
   if (job.ended_at === null) {
-    throw new Problem('invalid_transition', { detail: `The search is ${job.status}: wait for its end, or cancel it.` })
+    throw new Problem('invalid_transition', {
+      detail: `The search is ${job.status}. Wait until it ends, or cancel it.`,
+    })
   }
   const leads = await selectCallable(deps.sql, ownerId, id)
-  if (leads.length === 0) throw new Problem('no_contacts', { detail: 'No lead of this search has a telephone number.' })
+  if (leads.length === 0) throw new Problem('no_contacts', { detail: 'No lead of this search has a phone number.' })
   const draft = (await selectDraftOf(deps.sql, ownerId, id)) ?? (await makeDraft(deps, ownerId, job, wish))
   const campaign = await getCampaign(deps, ownerId, draft)
-  // Empty: it was made just now, or by a process that was killed before this.
+  // Empty: the campaign was just created, or its process was killed before the upload.
   if (campaign.counters.total > 0) return campaign
   await uploadContacts(deps, ownerId, draft, { entries: leads.map(lead => entryOf(job, lead)), mode: 'append' })
   return getCampaign(deps, ownerId, draft)
@@ -41,7 +49,7 @@ export async function toCampaign(deps: Deps, ownerId: string, id: string, wish: 
 async function makeDraft(deps: Deps, ownerId: string, job: JobRow, wish: CampaignWish): Promise<string> {
   const project_id = wish.project_id ?? (await selectCallingProject(deps.sql, ownerId))
   if (project_id === null) {
-    const detail = 'No project has an outbound line: bind a number to one, or name a project.'
+    const detail = 'No project has an outbound line. Bind a number to a project, or set `project_id`.'
     throw new Problem('no_outbound_line', { detail })
   }
   const name = wish.name ?? `${job.brief.niche}, ${job.brief.geo}`.slice(0, 200).trim().toWellFormed()
@@ -59,7 +67,10 @@ async function makeDraft(deps: Deps, ownerId: string, job: JobRow, wish: Campaig
   }
 }
 
-/** `{{company}}`, `{{score}}`, `{{signals}}` … of the task and the prompt. All but niche and signals is of strangers. */
+/**
+ * Values of `{{company}}`, `{{score}}`, `{{signals}}` … in the task and the prompt. All except niche and signals are
+ * untrusted text.
+ */
 function entryOf({ brief }: JobRow, lead: LeadRow) {
   const company = harmless(lead.company, LONGEST_COMPANY)
   const evidence = harmless(lead.signals.flatMap(({ evidence }) => evidence ?? []).join(' | '), LONGEST_EVIDENCE)

@@ -1,7 +1,10 @@
 const FOREIGN_KEY_VIOLATION = '23503'
 const TRIES = 5
 
-/** Who deletes a row that others may begin to point at just then: all of it anew, with those others. */
+/**
+ * Repeats a transaction that deletes a row while others may start to refer to it; the repetition includes the new
+ * references.
+ */
 export async function againWhenReferenced<T>(work: () => Promise<T>): Promise<T> {
   for (let tried = 1; ; tried++) {
     try {

@@ -9,7 +9,7 @@ export type Db = postgres.ISql<Types>
 
 export interface DatabaseOptions {
   url: string
-  /** All tables live in this schema. */
+  /** Schema of all tables; `parley` by default. */
   schema?: string
   max?: number
 }
@@ -17,13 +17,13 @@ export interface DatabaseOptions {
 export function connect({ url, schema = 'parley', max = 10 }: DatabaseOptions): Sql {
   return postgres(url, {
     max,
-    // A host that drops packets must not hold a request for the default half minute.
+    // Seconds. A host that drops packets must not hold a request for the default half minute.
     connect_timeout: 10,
     onnotice: () => {},
     connection: { search_path: schema, application_name: 'parley-control' },
     types: {
       bigint: postgres.BigInt,
-      // pg-boss binds JSON that is text already; encoding it again would make a JSON string of it.
+      // pg-boss binds JSON that is already text; encoding it again would make it a JSON string.
       json: {
         to: 114,
         from: [114, 3802],
@@ -34,7 +34,10 @@ export function connect({ url, schema = 'parley', max = 10 }: DatabaseOptions): 
   }) as unknown as Sql
 }
 
-/** The server asks after so long, once more after as long, and then lets go of what a lost machine had locked. */
+/**
+ * The server probes an idle connection after one second, once more after another, and then releases the locks of a lost
+ * machine.
+ */
 const ASKED_AFTER_S = '1'
 const lostSoon = {
   tcp_keepalives_idle: ASKED_AFTER_S,
@@ -43,7 +46,7 @@ const lostSoon = {
   tcp_user_timeout: '2000',
 }
 
-/** A single connection to the same database that is not of the pool: for locks of a session. The caller ends it. */
+/** Opens a single connection outside the pool, for session locks. The caller must end it. */
 export function connectAlone(sql: Sql): Sql {
   const connection = { ...sql.options.connection, ...lostSoon }
   const options = { ...sql.options, connection, max: 1, idle_timeout: null, max_lifetime: null }

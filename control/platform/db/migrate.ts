@@ -1,9 +1,11 @@
 /**
- * Forward-only migrations: numbered SQL files, each applied once, in order, in its own transaction, while calls go on.
+ * Forward-only migrations: numbered SQL files, each applied once, in order, in its own transaction, while calls
+ * continue.
  *
- * A change of a table waits for those who use it, and whoever comes after waits behind it. So it waits for a moment only,
- * lets everybody pass, and tries again. What takes long without blocking anybody (`create index concurrently`) cannot be
- * in a transaction: such a file begins with `-- concurrently` and can be run again from its first line.
+ * A change of a table waits for its current users, and everyone after it waits behind it. The migration therefore waits
+ * only for a moment, lets the others pass, and tries again. A statement that takes long without blocking anyone
+ * (`create index concurrently`) cannot run in a transaction: such a file starts with `-- concurrently` and must be
+ * repeatable from its first line.
  */
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
@@ -20,17 +22,17 @@ export interface Migration {
 }
 
 export interface Waiting {
-  /** How long a statement may stand in the way of others. */
+  /** Milliseconds for which a statement may block others; 1000 by default. */
   lockMs: number
-  /** Between two tries. */
+  /** Milliseconds between two attempts; 1000 by default. */
   pauseMs: number
-  /** Tries of one migration before it is given up. */
+  /** Attempts before a migration fails; 150 by default. */
   tries: number
 }
 
 const WAITING: Waiting = { lockMs: 1000, pauseMs: 1000, tries: 150 }
 const LOCK_NOT_AVAILABLE = '55P03'
-/** Who is before us may build an index for hours. */
+/** Milliseconds between attempts to take the lock; another process may build an index for hours. */
 const ASK_AGAIN_MS = 250
 
 export async function readMigrations(folder = FOLDER): Promise<Migration[]> {
@@ -38,14 +40,17 @@ export async function readMigrations(folder = FOLDER): Promise<Migration[]> {
   return Promise.all(
     names.map(async (name, index) => {
       const version = Number(/^(\d{4})_/.exec(name)?.[1])
-      if (version !== index + 1) throw new Error(`migration ${name} is out of line: expected number ${index + 1}`)
+      if (version !== index + 1) throw new Error(`migration ${name} is out of sequence: expected number ${index + 1}`)
       const text = await readFile(join(folder, name), 'utf8')
       return { version, name, text, hash: createHash('sha256').update(text).digest('hex') }
     }),
   )
 }
 
-/** Brings the schema up to date and returns the names applied now. Processes that start together wait for each other. */
+/**
+ * Brings the schema up to date and returns the names of the migrations applied now. Processes that start together wait
+ * for each other.
+ */
 export async function migrate(
   options: DatabaseOptions,
   folder?: string,
@@ -64,7 +69,7 @@ export async function migrate(
       select version, name, hash from schema_migrations order by version`
     for (const row of done) {
       const migration = migrations[row.version - 1]
-      // A database newer than the code is fine: expand then contract keeps the old code working.
+      // A database newer than the code is allowed: expand-then-contract keeps the old code working.
       if (migration && migration.hash !== row.hash) throw new Error(`migration ${row.name} was changed after it ran`)
     }
     for (const migration of migrations.slice(done.length, upTo)) {
@@ -73,11 +78,11 @@ export async function migrate(
     }
     return applied
   } finally {
-    await sql.end() // ends the session, and the lock with it
+    await sql.end() // ends the session, and releases its lock
   }
 }
 
-/** Asked for again and again: who waits inside a statement is waited for by `create index concurrently`, and would block it. */
+/** Polls: `create index concurrently` waits for every session inside a statement, so waiting in one would block it. */
 async function takeTurn(sql: Sql, schema: string): Promise<void> {
   for (;;) {
     const [row] = await sql<{ taken: boolean }[]>`
@@ -99,7 +104,8 @@ async function patiently(
       return await work(lockMs)
     } catch (error) {
       if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error
-      if (tried === tries) throw new Error(`migration ${name} found no moment in ${tries} tries`, { cause: error })
+      if (tried === tries)
+        throw new Error(`migration ${name} could not lock its tables in ${tries} attempts`, { cause: error })
       await pause(pauseMs)
     }
   }
@@ -116,7 +122,7 @@ export const statementsOf = ({ text }: Pick<Migration, 'text'>) =>
 
 async function apply(sql: Sql, migration: Migration, lockMs: number): Promise<void> {
   if (isConcurrent(migration)) {
-    // Its own waiting blocks nobody.
+    // It blocks nobody while it waits.
     for (const statement of statementsOf(migration)) await sql.unsafe(statement)
     await sql`insert into schema_migrations ${sql(migration, 'version', 'name', 'hash')}`
     return

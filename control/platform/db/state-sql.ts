@@ -1,4 +1,4 @@
-/** Of the installation, not of an owner: how the database and the work in it are. Numbers only, nothing of what is in rows. */
+/** State of the whole installation: the database and its queues. Returns numbers only, no contents of rows. */
 import type { Db } from './connect.ts'
 
 export interface ServerState {
@@ -23,7 +23,7 @@ export async function selectServerState(db: Db): Promise<ServerState> {
   return row!
 }
 
-/** Null: no Parley has run on this database. */
+/** Null when Parley has never run on this database. */
 export async function selectMigrated(db: Db): Promise<{ version: number; name: string; hash: string }[] | null> {
   const [found] = await db<{ there: boolean }[]>`select to_regclass('schema_migrations') is not null as there`
   if (!found!.there) return null
@@ -33,13 +33,13 @@ export async function selectMigrated(db: Db): Promise<{ version: number; name: s
 
 export interface QueueState {
   name: string
-  /** Jobs whose time has come, and that nobody has taken. */
+  /** Due jobs that no worker has taken. */
   waiting: number
-  /** How long the oldest of them waits. */
+  /** Age of the oldest due job in seconds. */
   oldest_s: number
 }
 
-/** The schema is pg-boss's own. */
+/** `schema` is that of pg-boss. */
 export async function selectQueues(db: Db, schema = 'parley_jobs'): Promise<QueueState[]> {
   const [found] = await db<{ there: boolean }[]>`select to_regclass(${`${schema}.job`}) is not null as there`
   if (!found!.there) return []
@@ -50,10 +50,10 @@ export async function selectQueues(db: Db, schema = 'parley_jobs'): Promise<Queu
 }
 
 export interface WebhookState {
-  /** Deliveries of the last day that nobody will try again. */
+  /** Deliveries of the last day that are not retried any more. */
   failed: number
   delivered: number
-  /** Endpoints that were switched off because they failed for too long. */
+  /** Endpoints that were disabled because they failed for too long. */
   disabled: number
 }
 
@@ -68,7 +68,7 @@ export async function selectWebhookState(db: Db): Promise<WebhookState> {
 
 export interface TrunkState {
   trunks: number
-  /** That should register, and were refused or not answered. */
+  /** Trunks whose registration was rejected or not answered. */
   failed: number
 }
 
@@ -79,8 +79,9 @@ export async function selectTrunkState(db: Db): Promise<TrunkState> {
 }
 
 /**
- * Balances that are not what their newest ledger entry left, or whose held money is not that of the open holds. A look-up a
- * balance, however long the ledger is; that its entries agree among themselves is what they are written under.
+ * Counts balances that differ from their newest ledger entry, or whose held money differs from the open holds. One
+ * look-up for each balance, however long the ledger is; a trigger already ensures that the entries themselves are
+ * consistent.
  */
 export async function countDrifted(db: Db): Promise<number> {
   const [row] = await db<{ drifted: number }[]>`

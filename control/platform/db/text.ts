@@ -1,6 +1,7 @@
 /**
- * Postgres takes neither NUL nor half a surrogate pair in text or JSON. From customers they are an error at the edge;
- * in what engines report (a tool's answer cut in the middle of a character) they are dropped, since a call must end.
+ * Postgres accepts neither NUL nor unpaired surrogates in text or JSON. In requests of customers they are an error at
+ * the edge. In reports of engines (such as a tool's response cut inside a character) they are removed, because a call
+ * must end.
  */
 export function isCleanText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed()

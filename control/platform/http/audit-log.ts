@@ -6,20 +6,20 @@ export const outcomes = ['done', 'replayed', 'refused', 'failed'] as const
 export type Outcome = (typeof outcomes)[number]
 
 export interface AuditEntry {
-  /** `person`: by password or a code of a mail, before there is a session. */
+  /** `person`: identified by password or by an e-mailed code, before a session exists. */
   actor: (typeof actors)[number]
-  /** Of the key or the session. */
+  /** Id of the key or the session. */
   actor_id: string | null
   channel: (typeof channels)[number]
   /** Of the network; null at the operator's own terminal. */
   address: string | null
   operation: string
-  /** Id or name of what it was done to. */
+  /** Id or name of the target. */
   resource: string | null
   request_id: string | null
 }
 
-/** How it went, of what it answers. */
+/** Outcome of an operation, derived from its response. */
 export interface Told {
   outcome: Outcome
   code: string | null

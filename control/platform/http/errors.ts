@@ -1,4 +1,4 @@
-/** From whatever was thrown to a problem document. */
+/** Turns any thrown value into a problem document. */
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastify'
 import type { z } from 'zod'
@@ -8,12 +8,12 @@ import { uuidv7 } from '../ids.ts'
 import { errorFields } from '../log.ts'
 import { type FieldError, Problem, type ProblemCode } from './problem.ts'
 
-/** RFC 6901. */
+/** JSON Pointer, RFC 6901. */
 export function toPointer(path: readonly PropertyKey[]): string {
   return path.map(part => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }
 
-/** Enough to mend a form by; a body of garbage must not be answered by more than was sent. */
+/** Enough to fix a form. The limit keeps the response to a body of garbage smaller than the body. */
 const MOST_ERRORS = 100
 
 export function fieldErrors(error: z.core.$ZodError): FieldError[] {
@@ -22,7 +22,7 @@ export function fieldErrors(error: z.core.$ZodError): FieldError[] {
       return issue.keys.map(key => ({
         pointer: toPointer([...issue.path, key]),
         code: 'unknown_field',
-        message: 'There is no such field',
+        message: 'unknown field',
       }))
     }
     const code = issue.code === 'custom' && issue.params?.['code'] ? String(issue.params['code']) : issue.code
@@ -31,7 +31,7 @@ export function fieldErrors(error: z.core.$ZodError): FieldError[] {
   return all.slice(0, MOST_ERRORS)
 }
 
-/** A path that cannot name an object names none: 404, not 400. */
+/** A path parameter of the wrong form cannot name an object, so the response is 404 and not 400. */
 export const validatorCompiler: FastifySchemaCompiler<z.ZodType> =
   ({ schema, httpPart }) =>
   data => {
@@ -39,14 +39,16 @@ export const validatorCompiler: FastifySchemaCompiler<z.ZodType> =
     const result = schema.safeParse(data)
     if (result.success && unclean === undefined) return { value: result.data }
     if (httpPart === 'params') return { error: new Problem('not_found') }
-    const where = httpPart === 'querystring' ? 'The query parameters are' : 'The body is'
+    const part = httpPart === 'querystring' ? 'query parameters' : 'body'
     const errors = result.error
       ? fieldErrors(result.error)
       : [{ pointer: toPointer([unclean!]), code: 'unclean_text', message: 'must be Unicode without NUL' }]
-    return { error: new Problem('validation_failed', { detail: `${where} not valid.`, errors }) }
+    return {
+      error: new Problem('validation_failed', { detail: `The ${part} failed validation; see \`errors\`.`, errors }),
+    }
   }
 
-/** Of an address; bodies are judged where they are read. */
+/** Checks path and query parameters. Bodies are checked where they are read. */
 function uncleanField(data: unknown): string | undefined {
   const isClean = (value: unknown) => [value].flat().every(one => typeof one !== 'string' || isCleanText(one))
   return Object.entries(data ?? {}).find(([, value]) => !isClean(value))?.[0]
@@ -58,7 +60,7 @@ const byFastifyCode: Record<string, ConstructorParameters<typeof Problem>[0]> = 
   FST_ERR_CTP_INVALID_JSON_BODY: 'malformed_json',
 }
 
-/** Errors of the connection to Postgres or Redis: worth another try, unlike a bug. */
+/** Errors of the connection to Postgres or Redis. They are worth a retry, unlike a bug. */
 const AWAY = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -98,8 +100,8 @@ export function sendProblem(deps: ErrorDeps, request: FastifyRequest, reply: Fas
     .send(problem.toDocument(deps.config.base_url, request.id))
 }
 
-/** Clients were promised a closed list for each operation; the tests look for this line. */
-export const UNDOCUMENTED = 'the document does not name this answer'
+/** Each operation promises clients a closed list of codes. The tests search the log for this line. */
+export const UNDOCUMENTED = 'error code is not in the OpenAPI document'
 
 export function errorHandler(deps: ErrorDeps) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
@@ -115,7 +117,7 @@ export function errorHandler(deps: ErrorDeps) {
   }
 }
 
-/** What is no HTTP reaches no route. */
+/** Responds to bytes that are not HTTP, which reach no route. */
 export function clientErrorHandler(deps: Deps) {
   return (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code !== 'ECONNRESET' && socket.writable) {

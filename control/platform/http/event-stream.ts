@@ -1,4 +1,4 @@
-/** Server-sent events: who may watch how much at once, what every such answer has, and how its end comes. */
+/** Server-sent events: limits the number of streams, and sets their headers, heartbeat and end. */
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Deps } from '../deps.ts'
@@ -6,15 +6,17 @@ import { errorFields } from '../log.ts'
 import { Problem } from './problem.ts'
 
 const HEARTBEAT_MS = 15_000
-/** What every process changes is looked at: one row by its key, so that it costs next to nothing. */
+/**
+ * Milliseconds between polls of state that several processes change: one row by its key, which costs next to nothing.
+ */
 const LOOK_MS = 1000
-/** Of one kind; those of calls have a Redis connection each. */
+/** Maximum of one kind; streams of calls have a Redis connection each. */
 const MAX_STREAMS = 200
 const MAX_STREAMS_OF_AN_OWNER = 20
 
 export interface Watcher {
   ownerId: string
-  /** Of each kind an owner may watch so many. */
+  /** Kind of stream; each kind has its own limit per owner. */
   of: 'calls' | 'campaigns' | 'lead searches'
 }
 
@@ -26,26 +28,26 @@ function streamsOf(deps: Deps): Map<ServerResponse, Watcher> {
   return streams
 }
 
-/** For the shutdown: streams would hold the server open. */
+/** Ends all streams at shutdown, because they would keep the server open. */
 export function endStreams(deps: Deps): void {
   for (const response of streamsOf(deps).keys()) response.end()
 }
 
-function assertPlace(deps: Deps, { ownerId, of }: Watcher): void {
+function assertBelowLimit(deps: Deps, { ownerId, of }: Watcher): void {
   const others = [...streamsOf(deps).values()].filter(one => one.of === of)
   if (others.length >= MAX_STREAMS) throw new Problem('service_unavailable', { retryAfterSeconds: 10 })
   if (others.filter(one => one.ownerId === ownerId).length >= MAX_STREAMS_OF_AN_OWNER) {
-    const detail = `An account may watch ${MAX_STREAMS_OF_AN_OWNER} ${of} at once.`
+    const detail = `An account may open at most ${MAX_STREAMS_OF_AN_OWNER} streams of ${of} at the same time.`
     throw new Problem('rate_limited', { detail, retryAfterSeconds: 10 })
   }
 }
 
-/** Throws `Problem` where there is no place. From here on the answer is written by who asked for it. */
+/** Throws `Problem` when there are too many streams. From here on, the caller writes the response. */
 export function openStream(deps: Deps, watcher: Watcher, reply: FastifyReply): ServerResponse {
-  assertPlace(deps, watcher)
+  assertBelowLimit(deps, watcher)
   const streams = streamsOf(deps)
   const response = reply.raw
-  // Who left while it was looked up is told nothing, and would never give the place back.
+  // If the client has left meanwhile, the stream would never be released.
   if (response.closed) throw new Problem('service_unavailable')
   reply.hijack()
   response.writeHead(200, {
@@ -53,10 +55,10 @@ export function openStream(deps: Deps, watcher: Watcher, reply: FastifyReply): S
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-store',
     'x-accel-buffering': 'no',
-    // Or a shutdown would wait for the client to let go of the idle connection.
+    // Otherwise a shutdown would wait for the client to close the idle connection.
     connection: 'close',
   })
-  response.flushHeaders() // what has no events yet must not look like a request that hangs
+  response.flushHeaders() // a stream without events must not look like a hanging request
   streams.set(response, watcher)
   const heartbeat = setInterval(() => response.write(':\n\n'), HEARTBEAT_MS)
   response.on('close', () => {
@@ -68,13 +70,13 @@ export function openStream(deps: Deps, watcher: Watcher, reply: FastifyReply): S
 
 export interface Progress {
   data: object
-  /** Nothing more will happen to it by itself. */
+  /** True when the object will not change any more by itself. */
   isOver: boolean
 }
 
 /**
- * `{name}.progress` at once and whenever it has changed, `{name}.ended` at the end. `look` answers null when it is gone. One
- * look after the other, so that a slow database is not asked for the next before it has answered.
+ * Sends `{name}.progress` at once and after every change, and `{name}.ended` at the end. `look` returns null when the
+ * object is gone. Polls run one after the other, so that a slow database does not get several at once.
  */
 export async function tellProgress(
   deps: Deps,
@@ -97,8 +99,8 @@ export async function tellProgress(
         return
       }
     } catch (error) {
-      deps.log.error({ error: errorFields(error) }, 'stream of progress broke off')
-      break // the client comes back
+      deps.log.error({ error: errorFields(error) }, 'progress stream failed')
+      break // the client reconnects
     }
     await Promise.race([closed, new Promise<void>(resolve => void deps.clock.after(LOOK_MS, resolve))])
   }

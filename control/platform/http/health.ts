@@ -1,13 +1,13 @@
-/** Whether this process lives, can serve, is overloaded, or is going down. */
+/** Liveness, readiness, overload and shutdown of this process. */
 import underPressure from '@fastify/under-pressure'
 import type { FastifyInstance } from 'fastify'
 import type { Deps } from '../deps.ts'
 import { Problem } from './problem.ts'
 
 const CHECK_MS = 2000
-/** The mean of so long: one stall is no overload. */
+/** Milliseconds over which the delay is averaged: a single stall is not an overload. */
 const SAMPLE_MS = 1000
-/** Building the routes is work in one piece, which the first samples tell of. */
+/** Milliseconds to ignore after start: building the routes blocks the loop and distorts the first samples. */
 const SETTLED_MS = 2 * SAMPLE_MS
 
 export async function registerHealth(app: FastifyInstance, deps: Deps): Promise<void> {
@@ -18,7 +18,7 @@ export async function registerHealth(app: FastifyInstance, deps: Deps): Promise<
   app.addHook('onReady', async () => {
     readyMs = deps.clock.now()
   })
-  // Whoever balances load learns by /readyz that we go, while requests that are on their way are still served.
+  // `/readyz` tells load balancers that the process is draining, while requests that are on their way are still served.
   app.addHook('preClose', async () => {
     leaving = true
     if (drain_ms > 0) await served(deps, drain_ms)
@@ -27,7 +27,7 @@ export async function registerHealth(app: FastifyInstance, deps: Deps): Promise<
   app.addHook('onRequest', async (_, reply) => {
     if (!closed) return
     reply.header('Connection', 'close')
-    throw new Problem('service_unavailable', { detail: 'This process is going down.', retryAfterSeconds: 1 })
+    throw new Problem('service_unavailable', { detail: 'The process is shutting down.', retryAfterSeconds: 1 })
   })
 
   app.get('/healthz', { schema: { hide: true } }, async () => ({ status: 'ok' }))
@@ -51,12 +51,12 @@ export async function registerHealth(app: FastifyInstance, deps: Deps): Promise<
     pressureHandler(request) {
       if (deps.clock.now() < readyMs + SETTLED_MS) return
       if (request.routeOptions.url === '/healthz' || request.routeOptions.url === '/readyz') return
-      throw new Problem('service_unavailable', { detail: 'This process is overloaded.', retryAfterSeconds: 2 })
+      throw new Problem('service_unavailable', { detail: 'The process is overloaded.', retryAfterSeconds: 2 })
     },
   })
 }
 
-/** Resolves after `ms`, or when there is a hurry. */
+/** Resolves after `ms`, or when `hurry` aborts. */
 async function served({ clock, hurry }: Deps, ms: number): Promise<void> {
   if (hurry?.aborted) return
   const { promise, resolve } = Promise.withResolvers<void>()

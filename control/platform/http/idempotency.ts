@@ -1,7 +1,7 @@
 /**
- * Idempotency-Key: one request with one body, answered once and repeated for 24 hours. A resource that is made in a
- * transaction saves its answer in that same transaction, so a crash in between can't make it twice: either both are
- * there, or neither and the key is free again.
+ * Idempotency-Key: one request with one body runs once, and its response is repeated for 24 hours. A resource that is
+ * created in a transaction saves its response in the same transaction, so that a crash cannot create it twice: either
+ * both exist, or neither, and the key is free again.
  */
 
 import type { Db } from '../db/connect.ts'
@@ -10,7 +10,7 @@ import { sha256 } from '../ids.ts'
 import { invalidField, Problem } from './problem.ts'
 
 const KEPT_MS = 24 * 3600 * 1000
-/** Longer than any request takes; then the process that had it is dead. */
+/** Longer than any request takes; after that, its process must be dead. */
 const LOCK_MS = 60_000
 const MAX_KEY = 255
 
@@ -22,7 +22,7 @@ export interface Answer {
 export interface IdempotencyClaim {
   ownerId: string
   key: string
-  /** When it was made: a request that took the key over after `LOCK_MS` has another one. */
+  /** Time of the claim: a request that took over the key after `LOCK_MS` has another one. */
   at: Date
 }
 
@@ -34,7 +34,7 @@ interface Row {
   expires_at: Date
 }
 
-/** Keys sorted at every level, so that the same JSON in another order is the same request. */
+/** Sorts keys at every level, so that the same JSON in another order is the same request. */
 function canonical(value: unknown): string {
   return JSON.stringify(value ?? null, (_, inner: unknown) =>
     inner && typeof inner === 'object' && !Array.isArray(inner)
@@ -51,7 +51,7 @@ export function readKey(header: string | string[] | undefined): string | null {
   return header
 }
 
-/** Null: this request is the first, go on and save the answer. */
+/** Returns null for the first request, which must then run and save its response. */
 export async function claimKey(
   deps: Deps,
   claim: IdempotencyClaim,
@@ -76,12 +76,12 @@ export async function claimKey(
   const [row] = await sql<Row[]>`
     select * from idempotency where owner_id = ${claim.ownerId} and key = ${claim.key}`
   if (row && !row.fingerprint.equals(fingerprint)) throw new Problem('idempotency_mismatch')
-  // No row: the first request failed on our side and gave the key back between the two queries.
+  // No row: the first request failed on our side and released the key between the two queries.
   if (!row || row.status === null) throw new Problem('idempotency_in_flight', { retryAfterSeconds: 1 })
   return { status: row.status, body: row.body ?? 'null' }
 }
 
-/** False when there is an answer already, or the request took so long that another one has the key now. */
+/** False when a response is already saved, or the request took so long that another one has taken over the key. */
 export async function saveAnswer(db: Db, claim: IdempotencyClaim, answer: Answer): Promise<boolean> {
   const rows = await db`
     update idempotency set status = ${answer.status}, body = ${answer.body}
@@ -89,7 +89,7 @@ export async function saveAnswer(db: Db, claim: IdempotencyClaim, answer: Answer
   return rows.length > 0
 }
 
-/** After a failure on our side: the same request may be tried again at once. An answer that was saved stays. */
+/** After a failure on our side: the same request may be retried at once. A saved response stays. */
 export async function releaseKey(deps: Deps, claim: IdempotencyClaim): Promise<void> {
   await deps.sql`
     delete from idempotency where owner_id = ${claim.ownerId} and key = ${claim.key} and locked_at = ${claim.at} and status is null`

@@ -1,18 +1,21 @@
-/** Bodies: one JSON document in UTF-8, or none. */
+/** Request bodies: one JSON document in UTF-8, or none. */
 import type { FastifyInstance } from 'fastify'
 import { isCleanText } from '../db/text.ts'
 import { Problem } from './problem.ts'
 
-/** Deeper than any schema of ours, and shallow enough for whatever walks through it later. */
+/** Deeper than any of our schemas, and shallow enough for later recursion. */
 const MAX_DEPTH = 64
-/** More than any schema of ours takes. Judging a megabyte of wrong fields one by one would hold up everybody for a second. */
+/**
+ * More than any of our schemas has. Checking a megabyte of wrong fields one by one would block the event loop for a
+ * second.
+ */
 const MAX_FIELDS = 1000
 const MAX_ENTRIES = 10_000
 
-/** Fastify's own parser, but an empty body is no body rather than an error: a POST without fields may say JSON. */
+/** Fastify's own parser, except that an empty body is allowed: a POST without fields may declare JSON. */
 export function readJson(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
-  // Bytes that are no UTF-8 are an error, not a replacement character.
+  // Invalid UTF-8 is an error instead of a replacement character.
   const utf8 = new TextDecoder('utf-8', { fatal: true })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
@@ -32,15 +35,16 @@ export function readJson(app: FastifyInstance): void {
   })
 }
 
-/** Of what Postgres would not take, or what would exhaust the stack. Null: nothing. */
+/** Finds what Postgres would reject or what would exhaust the stack; null when there is nothing. */
 function whatIsWrong(value: unknown, depth: number): string | null {
   if (typeof value === 'string') return isCleanText(value) ? null : 'Text must be Unicode without NUL.'
   if (value === null || typeof value !== 'object') return null
-  if (depth === 0) return `Values may be nested ${MAX_DEPTH} deep.`
+  if (depth === 0) return `Values may be nested at most ${MAX_DEPTH} levels deep.`
   const size = Object.keys(value).length
-  if (Array.isArray(value) && size > MAX_ENTRIES) return `A list may have ${MAX_ENTRIES} entries.`
-  // At the top every field has a name that the schema knows, and the others are told at once.
-  if (!Array.isArray(value) && size > MAX_FIELDS && depth < MAX_DEPTH) return `An object may have ${MAX_FIELDS} fields.`
+  if (Array.isArray(value) && size > MAX_ENTRIES) return `A list may have at most ${MAX_ENTRIES} entries.`
+  // The schema knows all fields at the top level, and reports unknown ones at once.
+  if (!Array.isArray(value) && size > MAX_FIELDS && depth < MAX_DEPTH)
+    return `An object may have at most ${MAX_FIELDS} fields.`
   for (const [key, inner] of Object.entries(value)) {
     const wrong = whatIsWrong(key, depth) ?? whatIsWrong(inner, depth - 1)
     if (wrong) return wrong

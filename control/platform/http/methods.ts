@@ -1,13 +1,13 @@
-/** An address that is there, asked with a method that is not: 405 and the methods that are (RFC 9110 §15.5.6). */
+/** Answers 405 with the allowed methods when a path exists and the method does not (RFC 9110 §15.5.6). */
 import { METHODS } from 'node:http'
 import type { FastifyInstance, HTTPMethods } from 'fastify'
 import type { Deps } from '../deps.ts'
 import { Problem } from './problem.ts'
 import { takeToken } from './rate-limit.ts'
 
-/** Before the first route. The function it returns closes the gaps, after the last. */
+/** Call before the first route. Call the returned function after the last one; it adds the 405 routes. */
 export function collectMethods(app: FastifyInstance, deps: Deps): () => void {
-  // CONNECT never comes as a request.
+  // CONNECT never arrives as a request.
   for (const method of METHODS) {
     if (method !== 'CONNECT' && !app.supportedMethods.includes(method)) app.addHttpMethod(method)
   }
@@ -26,11 +26,11 @@ export function collectMethods(app: FastifyInstance, deps: Deps): () => void {
         method: others,
         url,
         schema: { hide: true },
-        // Before the body is read: whatever it is, it is not wanted.
+        // Before the body is read, which is not needed.
         onRequest: async (request, reply) => {
           await takeToken(deps, reply, 'address', request.ip)
           reply.header('Allow', allowed)
-          throw new Problem('method_not_allowed', { detail: `Allowed here: ${allowed}.` })
+          throw new Problem('method_not_allowed', { detail: `Allowed methods: ${allowed}.` })
         },
         handler: async () => {},
       })

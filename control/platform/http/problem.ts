@@ -1,130 +1,134 @@
-/** The closed list of error codes, and the error that carries one. Clients decide by `code`; it is published. */
+/** The closed list of published error codes, and the error that carries one. Clients branch on `code`. */
 
 interface Meaning {
   status: number
   title: string
-  /** For the page behind `type`. */
+  /** Text of the page that `type` links to. */
   help: string
 }
 
 export const problems = {
-  bad_request: { status: 400, title: 'The request could not be read', help: 'The HTTP request itself is malformed.' },
+  bad_request: {
+    status: 400,
+    title: 'Malformed HTTP request',
+    help: 'The server could not parse the HTTP request itself.',
+  },
   malformed_json: {
     status: 400,
-    title: 'The body is not JSON',
-    help: 'The body must be one JSON document in UTF-8.',
+    title: 'The body is not valid JSON',
+    help: 'Send one JSON document, encoded in UTF-8.',
   },
   validation_failed: {
     status: 400,
-    title: 'The request is not valid',
-    help: 'Each entry of `errors` points to a field by JSON Pointer. Unknown fields and query parameters are errors too.',
+    title: 'The request is invalid',
+    help: 'Each entry of `errors` names a field by JSON Pointer. Unknown fields and query parameters are errors too.',
   },
   terms_not_accepted: {
     status: 400,
-    title: 'The terms of lead search were not accepted',
-    help: 'Read them at /terms/lead-search and send `accept_terms: true` once; again when they change.',
+    title: 'The terms of lead search are not accepted',
+    help: 'Read the terms at /terms/lead-search, then send `accept_terms: true` once. Send it again when the terms change.',
   },
   unauthorized: {
     status: 401,
-    title: 'The API key is missing or not valid',
-    help: 'Send a live key as `X-API-Key: svc_…` or `Authorization: Bearer svc_…`.',
+    title: 'The API key is missing or invalid',
+    help: 'Send an active key as `X-API-Key: svc_…` or `Authorization: Bearer svc_…`.',
   },
   invalid_credentials: {
     status: 401,
-    title: 'E-mail or password is wrong',
-    help: 'Check both, or reset the password. It does not tell which of the two is wrong.',
+    title: 'Incorrect e-mail or password',
+    help: 'Check both, or reset the password. For security, the error does not say which of the two is incorrect.',
   },
   subscription_inactive: {
     status: 402,
     title: 'The subscription is not active',
-    help: 'Calls are made and taken, and leads are searched for, only while the subscription is active.',
+    help: 'Calls and lead searches require an active subscription. Renew it, then try again.',
   },
   insufficient_balance: {
     status: 402,
-    title: 'The balance does not cover it',
-    help: 'The balance must be at least the price of one minute of the call, or the estimate of the lead search.',
+    title: 'Insufficient balance',
+    help: 'The balance must cover at least one minute of the call, or the estimate of the lead search. Top it up, then try again.',
   },
   daily_limit_reached: {
     status: 402,
-    title: 'The account has spent what a day may cost',
-    help: 'Its owner has set a limit of spending a day (UTC), under Limits in the dashboard. It is raised there, or the day is waited for.',
+    title: 'Daily spending limit reached',
+    help: 'The account has a limit on spending per day (UTC). Raise it under Limits in the dashboard, or wait until the next day.',
   },
   insufficient_scope: {
     status: 403,
-    title: 'The key lacks the scope this needs',
-    help: 'Reading needs the scope `read`, changing and launching needs `write`.',
+    title: 'The key lacks the required scope',
+    help: 'Operations that read need the scope `read`; operations that change, launch or cost anything need `write`.',
   },
   sign_up_closed: {
     status: 403,
-    title: 'Sign-up is switched off',
-    help: 'The operator of this installation makes accounts.',
+    title: 'Sign-up is disabled',
+    help: 'Ask the operator of this installation for an account.',
   },
   cross_site: {
     status: 403,
     title: 'The request came from another site',
-    help: 'A dashboard session works only on its own pages. Programs use an API key.',
+    help: 'A dashboard session works only on the pages of the dashboard. Use an API key in programs.',
   },
   not_found: {
     status: 404,
-    title: 'There is no such object',
-    help: 'It does not exist, was deleted, or belongs to another owner.',
+    title: 'Object not found',
+    help: 'The object does not exist, was deleted, or belongs to another account.',
   },
   no_recording: {
     status: 404,
     title: 'The call has no recording',
-    help: 'It was not recorded, has not ended yet, or its recording was deleted.',
+    help: 'The call was not recorded, has not ended yet, or its recording was deleted.',
   },
   no_trace: {
     status: 404,
     title: 'The call has no SIP trace',
-    help: 'It did not come over SIP, has not ended yet, or its trace was deleted.',
+    help: 'The call did not use SIP, has not ended yet, or its trace was deleted.',
   },
-  route_not_found: { status: 404, title: 'There is no such address', help: 'See /openapi.json for what there is.' },
+  route_not_found: { status: 404, title: 'Unknown path', help: '/openapi.json lists all paths.' },
   method_not_allowed: {
     status: 405,
-    title: 'This address does not take this method',
-    help: 'The header `Allow` names the methods that it takes.',
+    title: 'Method not allowed',
+    help: 'The `Allow` header lists the methods that this path accepts.',
   },
-  call_ended: { status: 409, title: 'The call has ended', help: 'Nothing can be done to a call that has ended.' },
+  call_ended: { status: 409, title: 'The call has ended', help: 'This operation needs a call that is in progress.' },
   call_not_answered: {
     status: 409,
-    title: 'Nobody has answered the call yet',
-    help: 'A call can be listened to from its answer on: wait for `call.started`.',
+    title: 'The call has not been answered yet',
+    help: 'You can monitor a call after it is answered. Wait for `call.started`.',
   },
   project_not_ready: {
     status: 409,
-    title: 'The project cannot hold a conversation yet',
-    help: 'Its prompt is empty, or none of its models has its API key; `errors` points to the setting.',
+    title: 'The project is not ready for conversations',
+    help: 'The prompt is empty, or none of the models has its API key. `errors` names the setting.',
   },
   campaign_started: {
     status: 409,
-    title: 'The campaign has been started',
-    help: 'Contacts are uploaded before the start. Make another campaign for more of them.',
+    title: 'The campaign has already started',
+    help: 'Contacts can be uploaded only before a campaign starts. Create another campaign for more contacts.',
   },
   invalid_transition: {
     status: 409,
-    title: 'This status does not allow it',
-    help: 'A campaign: draft → scheduled → running ⇄ paused → completed or stopped; `requeue` begins again from the last three. A lead search: queued → running → completed, failed or canceled; it can be canceled until it is over, and made a campaign of from then on.',
+    title: 'The current status does not allow this operation',
+    help: 'Campaigns go draft → scheduled → running ⇄ paused → completed or stopped; `requeue` restarts from paused, completed or stopped. Lead searches go queued → running → completed, failed or canceled. A lead search can be canceled until it ends; a campaign can be created from it after that.',
   },
   no_contacts: {
     status: 409,
-    title: 'There is nobody to call',
-    help: 'Upload contacts first. A requeue needs contacts that ended as no_answer, busy or failed.',
+    title: 'No contacts to call',
+    help: 'Upload contacts first. A requeue needs contacts that ended with no_answer, busy or failed.',
   },
   lead_search_active: {
     status: 409,
-    title: 'Another lead search is under way',
-    help: 'One at a time: wait for its end, or cancel it.',
+    title: 'Another lead search is in progress',
+    help: 'An account runs one lead search at a time. Wait until it ends, or cancel it.',
   },
   no_lead_sources: {
     status: 409,
-    title: 'There is nowhere to search',
-    help: 'The operator has set up no source of leads. Upload a directory of your own.',
+    title: 'No lead sources are configured',
+    help: 'The operator has not configured any source of leads. Upload a directory of your own.',
   },
   idempotency_in_flight: {
     status: 409,
-    title: 'A request with this Idempotency-Key is under way',
-    help: 'Wait for its answer, or ask again a little later with the same key.',
+    title: 'A request with this Idempotency-Key is in progress',
+    help: 'Wait for its response, or retry later with the same key.',
   },
   no_outbound_line: {
     status: 409,
@@ -133,93 +137,93 @@ export const problems = {
   },
   number_bound: {
     status: 409,
-    title: 'The number serves another project',
-    help: 'A number serves one project in each direction. Unbind it there first.',
+    title: 'The number is bound to another project',
+    help: 'A number can be bound to one project in each direction. Unbind it from the other project first.',
   },
   do_not_call: {
     status: 409,
     title: 'The number is on the do-not-call list',
-    help: 'The subscriber asked not to be called, or you listed the number.',
+    help: 'The subscriber asked not to be called, or you added the number to the list.',
   },
   destination_blocked: {
     status: 409,
-    title: 'This number is not dialled from here',
-    help: 'Emergency, premium-rate and satellite numbers are never dialled; `errors` says which it is.',
+    title: 'Calls to this destination are blocked',
+    help: 'Emergency, premium-rate and satellite numbers are always blocked. `errors` says which of these the number is.',
   },
   too_many_calls: {
     status: 409,
-    title: 'As many calls as allowed are under way',
-    help: 'Wait until one of them has ended, or ask the operator for more.',
+    title: 'Concurrent call limit reached',
+    help: 'Wait until a call ends, or ask the operator to raise the limit.',
   },
   limit_reached: {
     status: 409,
-    title: 'There are as many of these as an account may have',
-    help: 'Delete one that is not needed any more.',
+    title: 'Account limit reached',
+    help: 'Delete one that you no longer need.',
   },
   email_taken: {
     status: 409,
-    title: 'There is an account with this e-mail',
+    title: 'An account with this e-mail already exists',
     help: 'Log in, or reset the password.',
   },
   payload_too_large: {
     status: 413,
     title: 'The body is too large',
-    help: 'A JSON body may have up to 1 MB, an upload of contacts 8 MB.',
+    help: 'The limit is 1 MB for a JSON body and 8 MB for an upload of contacts.',
   },
   unsupported_media_type: {
     status: 415,
-    title: 'The media type of the body is not supported',
-    help: 'Send JSON with `Content-Type: application/json`, and a file as `multipart/form-data` where one is taken.',
+    title: 'Unsupported media type',
+    help: 'Send JSON with `Content-Type: application/json`. Operations that accept a file take `multipart/form-data`.',
   },
   range_not_satisfiable: {
     status: 416,
-    title: 'There is no such part',
-    help: 'The range begins behind the end; `Content-Range` says how long it is.',
+    title: 'The requested range is not satisfiable',
+    help: 'The range starts after the end of the recording. `Content-Range` gives its length in bytes.',
   },
   moderation_rejected: {
     status: 422,
-    title: 'The text was rejected by moderation',
-    help: 'The prompt or task asks for what the service is not for. `errors` points to the text.',
+    title: 'Moderation rejected the text',
+    help: 'The prompt or task violates the rules of use. `errors` names the text.',
   },
   idempotency_mismatch: {
     status: 422,
     title: 'This Idempotency-Key was used for another request',
-    help: 'A key stands for one request with one body for 24 hours.',
+    help: 'For 24 hours, a key is valid only for one request with one body. Use a new key.',
   },
   rate_limited: {
     status: 429,
     title: 'Too many requests',
-    help: 'Wait as many seconds as `Retry-After` says.',
+    help: 'Wait for the number of seconds in `Retry-After`, then try again.',
   },
   lead_search_limit: {
     status: 429,
-    title: 'As many lead searches as a day allows were started',
-    help: 'The day is that of UTC; `Retry-After` says when the next one begins.',
+    title: 'Daily limit of lead searches reached',
+    help: 'The limit resets at midnight UTC. `Retry-After` gives the seconds until then.',
   },
   internal_error: {
     status: 500,
-    title: 'Something went wrong on our side',
-    help: 'Quote `request_id` when you ask us.',
+    title: 'Internal error',
+    help: 'Quote `request_id` when you contact the operator.',
   },
   engine_unavailable: {
     status: 503,
-    title: 'The engine of this call cannot be reached',
-    help: 'Try again a little later.',
+    title: 'The engine that runs this call is unreachable',
+    help: 'Try again in a few seconds.',
   },
   realtime_unavailable: {
     status: 503,
-    title: 'There is no WebRTC server',
-    help: 'The operator has not set one up, or it is away.',
+    title: 'The WebRTC server is unavailable',
+    help: 'The operator has not configured a WebRTC server, or it is unreachable.',
   },
   no_capacity: {
     status: 503,
-    title: 'No engine is free to hold a conversation',
-    help: 'Try again a little later.',
+    title: 'No engine has free capacity',
+    help: 'Try again in a few seconds.',
   },
   service_unavailable: {
     status: 503,
-    title: 'The service is briefly unavailable',
-    help: 'A part that this needs cannot be reached. Try again a little later.',
+    title: 'The service is temporarily unavailable',
+    help: 'A component that this operation needs is unreachable. Try again in a few seconds.',
   },
 } as const satisfies Record<string, Meaning>
 
@@ -242,7 +246,7 @@ export interface ProblemDocument {
   errors?: FieldError[]
 }
 
-/** An answer other than success, thrown anywhere below a route. */
+/** An error response. Any code below a route may throw it. */
 export class Problem extends Error {
   readonly code: ProblemCode
   readonly status: number
@@ -277,9 +281,9 @@ export class Problem extends Error {
 export const notFound = () => new Problem('not_found')
 
 export const limitReached = (most: number, what: string) =>
-  new Problem('limit_reached', { detail: `An account may have ${most} ${what}.` })
+  new Problem('limit_reached', { detail: `An account may have at most ${most} ${what}.` })
 
-/** One field that is wrong, found after parsing. */
+/** Reports one field that fails a check made after parsing. */
 export function invalidField(pointer: string, code: string, message: string): Problem {
   return new Problem('validation_failed', { errors: [{ pointer, code, message }] })
 }

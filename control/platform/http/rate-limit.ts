@@ -1,4 +1,7 @@
-/** A sliding window in Redis, shared by all control processes. Exact: every request of the window is remembered. */
+/**
+ * Rate limit with a sliding window in Redis, shared by all control processes. Exact: every request of the window is
+ * stored.
+ */
 import type { FastifyReply } from 'fastify'
 import type { Deps } from '../deps.ts'
 import { uuidv7 } from '../ids.ts'
@@ -6,8 +9,9 @@ import { errorFields } from '../log.ts'
 import { Problem } from './problem.ts'
 
 /**
- * KEYS window; ARGV limit, window ms, id. Answers allowed (0 or 1), how many are left, ms until the oldest leaves.
- * Redis' own clock judges, because those of the processes differ. A refused request does not lengthen the wait.
+ * KEYS: the window; ARGV: limit, window in ms, id. Returns whether the request is allowed (0 or 1), the number left,
+ * and the ms until the oldest one leaves the window. Uses Redis' clock, because those of the processes differ. A
+ * rejected request does not extend the wait.
  */
 const SCRIPT = `
 local t = redis.call('TIME')
@@ -27,7 +31,7 @@ return {allowed, limit - used, (tonumber(oldest[2]) or now) + window - now}`
 
 type Bucket = 'key' | 'session' | 'address'
 
-/** Whoever has one IPv6 address has the 2^64 of its network (RFC 6177), so those count as one. */
+/** The owner of an IPv6 address has the 2^64 addresses of its network (RFC 6177), so they count as one. */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address
   const mapped = /:(\d+\.\d+\.\d+\.\d+)$/.exec(address)?.[1]
@@ -50,7 +54,7 @@ export async function takeToken(deps: Deps, reply: FastifyReply, bucket: Bucket,
   try {
     answer = (await deps.redis.eval(SCRIPT, 1, key, limit, window_ms, uuidv7(deps.clock.wall()))) as typeof answer
   } catch (error) {
-    // Without Redis we would rather serve too much than nothing.
+    // When Redis is unreachable, serving too much is better than serving nothing.
     deps.log.warn({ error: errorFields(error) }, 'rate limit not checked')
     return
   }

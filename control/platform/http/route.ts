@@ -69,7 +69,7 @@ export function route<
   })
 }
 
-/** The one place where what may change something is written down. */
+/** The only place where operations that may change something are recorded. */
 function auditedRun(
   log: AuditLog,
   { id, url }: Operation,
@@ -95,7 +95,7 @@ function toldOf({ status, body, replayed }: Outcome): Told {
 
 const isUuid = (value: unknown): value is string => z.uuid().safeParse(value).success
 
-/** The last of the path's names. A number in it is somebody's. */
+/** Last parameter of the path. A phone number is personal and not recorded. */
 function namedBy(url: string, params: unknown): string | null {
   const name = [...url.matchAll(/:(\w+)/g)].at(-1)?.[1]
   return name === undefined || name === 'phone' ? null : String((params as Record<string, unknown>)[name])
@@ -153,7 +153,7 @@ export function streamRoute<P extends z.ZodType = z.ZodUnknown, Q extends z.ZodT
   })
 }
 
-/** Named first, as by `curl -H "Accept: text/plain"`. */
+/** The first media type, as in `curl -H "Accept: text/plain"`. */
 const acceptsText = ({ headers: { accept = '' } }: FastifyRequest) => /^\s*text\/plain\b/i.test(accept)
 
 const authenticated = (reach: Reach) => async (request: FastifyRequest, reply: FastifyReply) => {

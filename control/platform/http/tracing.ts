@@ -1,25 +1,25 @@
-/** A span for each request to an operation, by the semantic conventions for HTTP. */
+/** Creates a span for each request to an operation, with the semantic conventions for HTTP. */
 import type { FastifyInstance } from 'fastify'
 import { noTracing, type Span } from '../../../media/shared/tracing.ts'
 import type { Deps } from '../deps.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Null: it is not traced. */
+    /** Null when the request is not traced. */
     span: Span | null
   }
 }
 
-/** Not the pages, nor the probes that ask every few seconds. */
+/** Excludes pages, and probes that arrive every few seconds. */
 const OPERATION = /^\/(?:v1\/|auth\/|mcp$)/
 
-/** Routes, not addresses: those hold phone numbers. */
+/** Records routes, not URLs, which contain phone numbers. */
 export function traceRequests(app: FastifyInstance, { tracing = noTracing, config }: Deps): void {
   app.decorateRequest('span', null)
   if (tracing === noTracing) return
   const { protocol, hostname, port } = new URL(config.base_url)
   const scheme = protocol.slice(0, -1)
-  // Of our own address: the one that a client writes into its request may be anything.
+  // Our own address: a client may write anything into its request.
   const server = {
     'url.scheme': scheme,
     'server.address': hostname,
@@ -41,7 +41,7 @@ export function traceRequests(app: FastifyInstance, { tracing = noTracing, confi
       span.end(statusCode >= 500 ? { error: String(statusCode) } : {})
     }
     reply.raw.once('finish', end)
-    // Who asked has gone.
+    // The client has disconnected.
     reply.raw.once('close', end)
   })
 }

@@ -1,25 +1,25 @@
 /**
- * What the database said of a key or a session, believed for a moment: no SQL at each request, and yet a revocation holds
- * everywhere within 5 s. The time counts from when the question was asked, so that a slow answer is not believed longer.
+ * Caches the database's result for a key or a session for a moment: requests need no SQL, and a revocation still takes
+ * effect everywhere within 5 s. The time counts from when the query began, so that a slow result is not trusted longer.
  */
 import type { Clock } from '../../../media/shared/clock.ts'
 
 const KEPT_MS = 4000
-/** So long after a revocation no process takes the credential any more. */
+/** Milliseconds after a revocation by which every process rejects the credential. */
 export const REVOKED_EVERYWHERE_MS = 5000
 const MOST = 10_000
 
 interface Entry<T> {
   askedAt: number
   answer: Promise<T | null>
-  /** Undefined until it is known. */
+  /** Undefined until the query returns. */
   verdict: T | null | undefined
 }
 
 export interface Verdicts<T> {
-  /** `hash` stands for the credential, which is never kept. Those who ask for the same at once share one question. */
+  /** `hash` stands for the credential, which is never kept. Concurrent requests for one credential share one query. */
   of(hash: Buffer, ask: () => Promise<T | null>): Promise<T | null>
-  /** At once in this process; the others follow when theirs have grown old. */
+  /** Takes effect at once in this process; other processes follow when their entries expire. */
   forget(which: (verdict: T) => boolean): void
   readonly size: number
 }
@@ -57,13 +57,13 @@ function createVerdicts<T>(clock: Clock): Verdicts<T> {
         const entry = joined ? found : start(key, ask)
         put(key, entry)
         const verdict = await entry.answer
-        // Who joined a question that took long must not go by what was true before he came.
+        // A request that joined a slow query must not rely on a result from before the request arrived.
         if (!joined || isYoung(entry)) return verdict
       }
     },
     forget(which) {
       for (const [key, { verdict }] of entries) {
-        // What is being asked just now may have been answered before the change.
+        // A query that is in flight may have read the row before the change.
         if (verdict === undefined || (verdict !== null && which(verdict))) entries.delete(key)
       }
     },
@@ -73,7 +73,7 @@ function createVerdicts<T>(clock: Clock): Verdicts<T> {
   }
 }
 
-/** One store for each set of ports: a process has one, a test several. */
+/** One store for each set of ports: a process has one, a test has several. */
 export function verdictsByPorts<T>(): (ports: { clock: Clock }) => Verdicts<T> {
   const stores = new WeakMap<object, Verdicts<T>>()
   return ports => {

@@ -4,7 +4,7 @@ import { errorFields } from '../log.ts'
 
 const running = new WeakMap<object, Set<Promise<void>>>()
 
-/** A failure is logged under `failure`; nobody else hears of it. */
+/** A failure is only logged, under the message `failure`. */
 export function inBackground(deps: { log: Log }, failure: string, work: Promise<unknown>): void {
   const all = running.get(deps) ?? new Set()
   running.set(deps, all)

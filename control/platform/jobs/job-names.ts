@@ -1,4 +1,4 @@
-/** The queues of jobs; a file of its own, since what counts them is part of what jobs are given. */
+/** Names of the job queues. In a file of its own, because the metrics that use them are passed to the jobs. */
 export const JOB_NAMES = [
   'call.place',
   'campaign.place',

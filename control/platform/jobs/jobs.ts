@@ -1,4 +1,4 @@
-/** Background jobs on pg-boss. A job is put in the transaction that makes it necessary, so none is ever forgotten. */
+/** Background jobs on pg-boss. A job is enqueued in the transaction that makes it necessary, so none is lost. */
 import { PgBoss, type SendOptions } from 'pg-boss'
 import type { Log } from '../../../media/shared/log.ts'
 import type { Tx } from '../db/connect.ts'
@@ -22,49 +22,49 @@ interface Queue {
   retryLimit: number
   retryDelay: number
   expireInSeconds: number
-  /** The delay doubles with each try, up to `retryDelayMax` seconds. */
+  /** The delay doubles with each retry, up to `retryDelayMax` seconds. */
   retryBackoff?: true
   retryDelayMax?: number
-  /** A job that may take long is given to another process when its own has been silent for so long. */
+  /** Seconds of silence after which a long-running job is given to another process. */
   heartbeatSeconds?: number
   /**
-   * Whether NOTIFY tells all processes of a job. It takes a lock at commit that lets through one transaction at a time:
-   * only for what is rare, and must be done at once whoever makes it.
+   * Announces a job to all processes with NOTIFY, which takes a lock at commit that serialises transactions: only for
+   * rare jobs that must start at once.
    */
   notify: boolean
 }
 const queues: { [N in JobName]: Queue } = {
-  // Tried until the call itself expires; the handler looks.
+  // Retried until the call itself expires; the handler checks.
   'call.place': { retryLimit: 600, retryDelay: 1, expireInSeconds: 30, notify: false },
   'campaign.place': { retryLimit: 600, retryDelay: 1, expireInSeconds: 30, notify: false },
-  // The attempts that count are jobs of their own; this retry is for our own failures.
+  // The attempts that count are separate jobs; these retries are for our own failures.
   'webhook.deliver': { retryLimit: 20, retryDelay: 5, expireInSeconds: 30, notify: false },
-  // However long Redis is away: nobody else tells the engines.
+  // Retried as long as Redis is unreachable: nothing else informs the engines.
   'trunks.publish': { retryLimit: 1_000_000, retryDelay: 1, expireInSeconds: 30, notify: true },
   'softphone.publish': { retryLimit: 1_000_000, retryDelay: 1, expireInSeconds: 30, notify: true },
-  // How often is counted in the row: see knowledge/indexing.ts.
+  // The row counts the attempts: see knowledge/indexing.ts.
   'knowledge.index': {
     ...{ retryLimit: 1_000_000, retryDelay: 2, retryBackoff: true, retryDelayMax: 300 },
     ...{ expireInSeconds: 3600, heartbeatSeconds: 10, notify: false },
   },
-  // Until the blob store is there again.
+  // Retried until the blob store is reachable.
   'knowledge.forget': {
     ...{ retryLimit: 1_000_000, retryDelay: 5, retryBackoff: true, retryDelayMax: 300 },
     ...{ expireInSeconds: 60, notify: false },
   },
-  // How often is counted in the row, and the time too: see leads/job.ts.
+  // The row limits attempts and time: see leads/job.ts.
   'leads.search': {
     ...{ retryLimit: 1_000_000, retryDelay: 2, retryBackoff: true, retryDelayMax: 300 },
     ...{ expireInSeconds: 3 * 3600, heartbeatSeconds: 10, notify: false },
   },
-  // Until its last call has ended, and the blob store is there.
+  // Retried until the last call has ended and the blob store is reachable.
   'account.erase': { retryLimit: 1_000_000, retryDelay: 30, expireInSeconds: 3600, notify: false },
 }
 const KEPT_SECONDS = 3600
 const POLL_SECONDS = 2
-/** How long after its time the job of a process that was killed goes to another one. */
+/** Seconds after its deadline at which the job of a killed process goes to another one. */
 const SUPERVISE_SECONDS = 10
-/** Jobs of one kind at once in this process. */
+/** Concurrent jobs of each kind in this process. */
 const PLACES: Record<JobName, number> = {
   'call.place': 8,
   'campaign.place': 4,
@@ -73,11 +73,11 @@ const PLACES: Record<JobName, number> = {
   'softphone.publish': 1,
   'knowledge.index': 2,
   'knowledge.forget': 1,
-  // They wait for sites most of the time.
+  // They mostly wait for sites.
   'leads.search': 4,
   'account.erase': 1,
 }
-/** One customer's slow receivers or hundred sites must not hold every place. Of all processes together. */
+/** Limit for one owner over all processes: a customer's slow receivers or hundred sites must not occupy all workers. */
 const PLACES_OF_AN_OWNER: Partial<Record<JobName, number>> = { 'webhook.deliver': 4, 'knowledge.index': 1 }
 
 /** The caller starts and stops it. */
@@ -107,13 +107,16 @@ export async function installQueues(boss: PgBoss): Promise<void> {
   for (const name of JOB_NAMES) {
     const options = { ...queues[name], deleteAfterSeconds: KEPT_SECONDS }
     await boss.createQueue(name, options)
-    await boss.updateQueue(name, options) // one that was there keeps what it had
+    await boss.updateQueue(name, options) // an existing queue otherwise keeps its old options
   }
 }
 
 const enqueued = new WeakMap<Tx, Set<JobName>>()
 
-/** A transaction whose jobs this process looks for as soon as it has committed; others find them within two seconds. */
+/**
+ * Runs a transaction whose jobs this process fetches as soon as it has committed; other processes find them within two
+ * seconds.
+ */
 export async function withJobs<T>(deps: Pick<Deps, 'sql' | 'boss'>, work: (tx: Tx) => Promise<T>): Promise<T> {
   const names = new Set<JobName>()
   const result = await deps.sql.begin(tx => {
@@ -144,13 +147,13 @@ interface Place {
 }
 const places = new WeakMap<PgBoss, Map<JobName, Place[]>>()
 
-/** One that is idle looks now; those that are busy look when they are done. */
+/** Wakes an idle worker; busy ones fetch again when they finish. */
 function wake(boss: PgBoss, name: JobName): void {
   const all = places.get(boss)?.get(name) ?? []
   const index = all.findIndex(place => !place.busy)
   if (index < 0) return
   const [idle] = all.splice(index, 1)
-  all.push(idle!) // or two jobs at nearly the same time would wake the same one
+  all.push(idle!) // otherwise two jobs at nearly the same time would wake the same worker
   boss.notifyWorker(idle!.id)
 }
 
@@ -183,7 +186,8 @@ export async function startWorkers(
             }
           } finally {
             place.busy = false
-            // Or it would sleep until the next poll, and a backlog would take minutes: nobody tells of jobs that wait.
+            // Otherwise the worker would sleep until the next poll, and a backlog would take minutes: waiting jobs are
+            // not announced.
             deps.boss.notifyWorker(place.id)
           }
         },

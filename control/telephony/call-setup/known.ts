@@ -1,4 +1,4 @@
-/** What the agent is told of the person it talks to, and which of the texts' vars nobody gave. */
+/** Data about the person that the agent talks to, and template vars that have no value. */
 import type { CallPlan } from '../../../media/contract/plan.ts'
 import type { ProjectSettings } from '../../agents/projects/schema.ts'
 import type { Db } from '../../platform/db/connect.ts'
@@ -7,7 +7,7 @@ import type { CallRow } from './sql.ts'
 const EARLIER_CALLS = 3
 const SUMMARY_CHARS = 600
 
-/** The contact's name, and the last calls of this project where it may remember them. */
+/** Returns the contact's name and, if the project remembers them, its last calls. */
 export async function knownContact(
   db: Db,
   { owner_id, project_id, contact_id }: Pick<CallRow, 'owner_id' | 'project_id' | 'contact_id'>,
@@ -32,7 +32,7 @@ export async function knownContact(
   return { name: names[0]?.name ?? null, history: history.reverse() }
 }
 
-/** Names of `{{var}}` in what will be said or done that have no value, in order, each once. */
+/** Returns the names of `{{var}}` without a value, in order and without duplicates. */
 export function missingVars(settings: ProjectSettings, call: Pick<CallRow, 'task' | 'vars'>): string[] {
   const { prompt, greeting, disclosure, recording_notice, goal, voicemail } = settings
   const message = voicemail.action === 'leave_message' ? voicemail.text : null

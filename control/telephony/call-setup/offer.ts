@@ -1,9 +1,9 @@
-/** The span of a call's offer to the engines: what an engine does with it follows from there. */
+/** The span of a call's offer to the engines; the engine's spans follow from it. */
 import { noTracing, traced } from '../../../media/shared/tracing.ts'
 import type { Deps } from '../../platform/deps.ts'
 import { type CallRow, updateTraceparent } from './sql.ts'
 
-/** A call that nobody asked for in a trace (a campaign's, or one in a room) begins its own, and keeps it. */
+/** A call without a trace (of a campaign, or in a room) starts its own and keeps it. */
 export async function offered(
   { sql, tracing = noTracing }: Pick<Deps, 'sql' | 'tracing'>,
   call: Pick<CallRow, 'id' | 'owner_id' | 'traceparent'>,

@@ -1,17 +1,18 @@
 /**
- * How many calls a second a trunk is given: one queue in Redis for each, shared by all control processes. The pace that a
- * carrier sees is kept by the engines, at the INVITE (`media/bus/pace.ts`), so that what comes late and all at once,
- * after somebody stood still, is spread again; here calls are kept back which other engines, or a hang-up, may still have.
+ * Limits the calls per second that are offered to a trunk, with one queue in Redis per trunk, shared by all control
+ * processes. The engines enforce the rate that a carrier sees, at the INVITE (`media/bus/pace.ts`), so that calls that
+ * arrive late and all at once, after a stall, are spread again. Here calls are held back so that any engine, or a
+ * hang-up, can still claim them.
  */
 import { busKeys } from '../../../media/bus/keys.ts'
 import { turnMs } from '../../../media/bus/pace.ts'
 import type { Deps } from '../../platform/deps.ts'
 
 /**
- * KEYS when the trunk is free next, slot of this call, when the engines' next turn is; ARGV ms between two calls, ms that
- * a slot stays good, ms that it is remembered, ms that engines may be behind. Answers how many ms are left until the slot of
- * this call, or -1 when the call has been offered before. Slots are given in the order they are asked for, evenly spaced, and
- * later when engines are behind; one that was missed (its process died) is given anew.
+ * KEYS: the time at which the trunk is next free, the slot of this call, the engines' next rate token. ARGV: ms between
+ * two calls, ms that a slot stays valid, ms that it is kept, ms that engines may lag behind. Returns the ms until this
+ * call's slot, or -1 when the call has already been offered. Slots are assigned in the order of requests, evenly
+ * spaced, and later when engines lag behind. A slot that was missed (its process died) is assigned again.
  */
 const TAKE = `
 local slot = redis.call('GET', KEYS[2])
@@ -28,8 +29,9 @@ return tostring(at - now)`
 
 const GOOD_MS = 2000
 /**
- * Slots are as far apart as the turns of the engines. Those that they missed, or gave to calls that are bridged, are not made
- * good by a wider gap, which would slow down everybody always, but by waiting when they are so far behind.
+ * Slots are as far apart as the engines' rate tokens. Tokens that engines missed, or gave to bridged calls, are not
+ * compensated by a wider gap, which would always slow down everyone, but by waiting when the engines are this many ms
+ * behind.
  */
 const BEHIND_MS = 500
 
@@ -38,7 +40,7 @@ const slotsKey = (deps: Ports, trunkId: string) => `${deps.config.redis_prefix}:
 const turnKey = (deps: Ports, trunkId: string) => busKeys(deps.config.redis_prefix).trunkTurn(trunkId)
 const slotKey = (deps: Ports, callId: string) => `${deps.config.redis_prefix}:slot:${callId}`
 
-/** Ms to wait before this call may be offered; null when it has been. */
+/** Returns the ms to wait before this call may be offered; null when it has already been offered. */
 export async function takeSlot(
   deps: Ports,
   { callId, trunkId, maxCps }: { callId: string; trunkId: string; maxCps: number },
@@ -54,7 +56,7 @@ export async function markOffered(deps: Ports, callId: string): Promise<void> {
   await deps.redis.set(slotKey(deps, callId), 'offered', 'PX', deps.config.queue_expiry_ms)
 }
 
-/** Of trunks: ms until the next slot, by Redis' own clock; 0 where one is free. */
+/** Returns the ms until the next slot of each trunk, by Redis' clock; 0 when one is free. */
 export async function turnsAhead(deps: Ports, trunkIds: readonly string[]): Promise<Map<string, number>> {
   if (trunkIds.length === 0) return new Map()
   const asking = deps.redis.pipeline().time()

@@ -13,8 +13,8 @@ import { tariffOfCall } from './tariff.ts'
 const FILLED_MAX = 64_000
 
 /**
- * One pass: what a value brings in is not filled again. A var that is missing is empty; what is beyond `FILLED_MAX`
- * characters is cut off, for moderation and for the agent alike.
+ * Fills in one pass: a value is not filled again. A missing var is empty. Text beyond `FILLED_MAX` characters is cut
+ * off, for moderation and for the agent alike.
  */
 export function fillVars(text: string, vars: Readonly<Record<string, string>>): string {
   let filled = ''
@@ -28,11 +28,11 @@ export function fillVars(text: string, vars: Readonly<Record<string, string>>): 
   return (filled + text.slice(from)).slice(0, FILLED_MAX)
 }
 
-/** Numbers and truth values are read out as they are written. */
+/** Numbers and booleans are read out as they are written. */
 export const textVars = (vars: Readonly<Record<string, string | number | boolean>> = {}): Record<string, string> =>
   Object.fromEntries(Object.entries(vars).map(([name, value]) => [name, String(value)]))
 
-/** What an agent will be told of one conversation, by JSON Pointer into the body that says it: for moderation. */
+/** Texts that the agent gets for one call, by JSON Pointer into the request body, for moderation. */
 export function textsOf(task: string | undefined, vars: Readonly<Record<string, string>>): Record<string, string> {
   const texts = Object.fromEntries(Object.entries(vars).map(([name, value]) => [`/vars/${name}`, value]))
   return task === undefined ? texts : { ...texts, '/task': fillVars(task, vars) }
@@ -49,7 +49,7 @@ function llmPlan({ llm }: ProjectSettings): LlmPlan {
   return textLlmPlan(llm)
 }
 
-/** A secret's name is no secret; its value travels sealed under it. */
+/** The name of a secret is public; its value is sealed under that name. */
 function providerPlans({ llm_fallback, speech_to_text, text_to_speech }: ProjectSettings) {
   return {
     llm_fallback: llm_fallback.map(llm => ({ llm: textLlmPlan(llm), key: llm.api_key_secret })),
@@ -77,7 +77,7 @@ function planSecrets(settings: ProjectSettings, secrets: ReadonlyMap<string, str
     : hidden
 }
 
-/** Judged again, since what is blocked may have changed. `{{about}}` is filled by the engine. */
+/** Checked again, because blocked destinations may have changed. The engine fills `{{about}}`. */
 const transferPlans = (
   { transfers }: ProjectSettings,
   vars: Readonly<Record<string, string>>,
@@ -110,19 +110,19 @@ export interface PlanInput {
   settings: ProjectSettings
   secrets: ReadonlyMap<string, string>
   paidSeconds: number
-  /** What is not dialled. */
+  /** Destinations that are blocked. */
   barring: DialingLimits
   contact?: CallPlan['contact']
   room?: CallPlan['room']
-  /** Whether the agent has something to look up. */
+  /** True when the agent has knowledge to search. */
   knowledge?: boolean
-  /** Whom it rings, where that is no telephone of others. */
+  /** The softphone to call; null for a phone number. */
   softphone_id?: string | null
-  /** Of the span that offers it. */
+  /** Trace context of the offer's span. */
   traceparent?: string | null
 }
 
-/** As long as the project allows, and as the most that the call may cost pays for. */
+/** The project's limit, or less when the maximum cost pays for less. */
 function maxCallSeconds(call: PlanInput['call'], settings: ProjectSettings): number {
   const most = settings.max_call_seconds
   return call.max_cost === null ? most : secondsFor(tariffOfCall(call), call.max_cost, most)

@@ -13,7 +13,7 @@ export interface CallRow {
   to_phone: string
   contact_id: string | null
   campaign_id: string | null
-  /** Of a campaign's attempt: whose it is, in which round, and which one of it, from 1. */
+  /** For an attempt of a campaign: its contact, its round, and its number within the round, from 1. */
   campaign_contact_id: string | null
   campaign_round: number | null
   campaign_attempt: number | null
@@ -46,10 +46,10 @@ export interface CallRow {
   extraction_problem: string | null
   goal_evidence: string | null
   missing_vars: string[]
-  /** The trunk that its second line goes over, and which one of this call that is, from 1; 0: it had none. */
+  /** Trunk of the current second leg, and the leg's number within this call, from 1; 0 when it has had none. */
   bridge_trunk_id: string | null
   bridge_attempt: number
-  /** Of the span that it follows from; null: nothing was traced when it was made. */
+  /** Trace context that caused the call; null when it was not traced. */
   traceparent: string | null
 }
 
@@ -74,7 +74,7 @@ const newColumns = [
 ] as const
 export type NewCall = Pick<CallRow, (typeof newColumns)[number]>
 
-/** Call and counter in one statement; answers what lists show of it. */
+/** Inserts call and counter in one statement. Returns the columns that lists show. */
 export async function insertCall(tx: Tx, call: NewCall): Promise<ListedCall> {
   const { owner_id, project_id, direction, status } = call
   const [row] = await tx<ListedCall[]>`
@@ -88,7 +88,7 @@ export async function insertCall(tx: Tx, call: NewCall): Promise<ListedCall> {
   return row!
 }
 
-/** Totals of lists. Rows are touched in one order, so that two calls that change at once cannot deadlock. */
+/** Updates the totals of lists. Rows are locked in a fixed order, so that two concurrent calls cannot deadlock. */
 async function bump(tx: Tx, call: NewCall | CallRow, change: Partial<Record<CallStatus, number>>): Promise<void> {
   const { owner_id, project_id, direction } = call
   for (const status of Object.keys(change).sort()) {
@@ -105,7 +105,7 @@ export async function selectCall(db: Db, ownerId: string, id: string): Promise<C
   return row
 }
 
-/** For what engines say of a call: they know its id, and are trusted with it. */
+/** For events of engines, which know a call by its id and are trusted. */
 export async function selectCallById(db: Db, id: string): Promise<CallRow | undefined> {
   const [row] = await db<CallRow[]>`select * from calls where id = ${id}`
   return row
@@ -122,7 +122,7 @@ const where = (db: Db, ownerId: string, { project_id, direction, status }: CallF
   ${direction ? db`and direction = ${direction}` : db``}
   ${status ? db`and status = ${status}` : db``}`
 
-/** Without transcripts and the like: a page of 200 calls stays small. */
+/** Without transcripts and other large columns, so that a page of 200 calls stays small. */
 const listed = [
   'id',
   'project_id',
@@ -145,7 +145,7 @@ const listed = [
 ] as const
 export type ListedCall = Pick<CallRow, (typeof listed)[number]>
 
-/** Campaigns have counters of their own, of contacts: their calls are counted, in their index. */
+/** Campaigns have counters of contacts only, so their calls are counted in their index. */
 const ofCampaign = (db: Db, { campaign_id }: CallFilters) => (campaign_id ? db`and campaign_id = ${campaign_id}` : db``)
 
 const total = (db: Db, ownerId: string, filters: CallFilters) =>
@@ -153,7 +153,7 @@ const total = (db: Db, ownerId: string, filters: CallFilters) =>
     ? db`(select count(*)::int from calls where ${where(db, ownerId, filters)} ${ofCampaign(db, filters)}) as total`
     : db`(select coalesce(sum(calls), 0)::int from call_counters where ${where(db, ownerId, filters)}) as total`
 
-/** A page and the total of the selection, in one statement. */
+/** Returns a page and the total of the filtered list, in one statement. */
 export async function selectCalls(
   db: Db,
   ownerId: string,
@@ -167,7 +167,7 @@ export async function selectCalls(
   return { rows, total: beyond!.total }
 }
 
-/** What engines told of a call that is still live. */
+/** Changes that engines report for a live call. */
 export interface LiveChange {
   status?: CallStatus
   engine?: string
@@ -207,13 +207,13 @@ export async function updateMissingVars(db: Db, ownerId: string, id: string, nam
   await db`update calls set missing_vars = ${names} where owner_id = ${ownerId} and id = ${id}`
 }
 
-/** The first trace that it is part of stays its trace. */
+/** Keeps the first trace. */
 export async function updateTraceparent(db: Db, ownerId: string, id: string, traceparent: string): Promise<void> {
   await db`
     update calls set traceparent = ${traceparent} where owner_id = ${ownerId} and id = ${id} and traceparent is null`
 }
 
-/** The trunk must be the owner's own to be counted. */
+/** Counts the trunk only if it belongs to the owner. */
 export async function updateBridge(
   tx: Tx,
   ownerId: string,
@@ -225,14 +225,14 @@ export async function updateBridge(
     where owner_id = ${ownerId} and id = ${id}`
 }
 
-/** Also of a second line that was asked for and is refused or not known yet: it comes no more. */
+/** Also covers a second leg that was requested and refused, or is not known yet: it will not come any more. */
 export async function updateBridgeClosed(db: Db, ownerId: string, id: string, attempt: number): Promise<void> {
   await db`
     update calls set bridge_trunk_id = null, bridge_attempt = ${attempt}
     where owner_id = ${ownerId} and id = ${id} and bridge_attempt <= ${attempt}`
 }
 
-/** False when the owner has no such call, or keeps nothing of it any more. Under the call's lock. */
+/** False when the owner has no such call, or its retention has passed. Call under the call's lock. */
 export async function updateRecording(
   tx: Tx,
   ownerId: string,
@@ -249,9 +249,9 @@ export async function updateRecording(
   return rows.length > 0
 }
 
-// ---- sweeps: over all owners ----
+// ---- Sweeps, across all owners ----
 
-/** Nobody said that they have it, and the time for it is over. */
+/** Calls past their deadline that no engine has claimed. */
 export async function selectOverdue(db: Db, now: Date): Promise<Pick<CallRow, 'id' | 'direction'>[]> {
   return db<Pick<CallRow, 'id' | 'direction'>[]>`
     select id, direction from calls
@@ -259,13 +259,13 @@ export async function selectOverdue(db: Db, now: Date): Promise<Pick<CallRow, 'i
     order by deadline_at limit 200`
 }
 
-/** Calls that an engine has said to have: it holds a lease on each. */
+/** Calls that an engine has reported; it holds a lease on each. */
 export async function selectHeld(db: Db): Promise<string[]> {
   const rows = await db<{ id: string }[]>`select id from calls where ended_at is null and engine is not null`
   return rows.map(row => row.id)
 }
 
-/** Those that nobody has said to have, though somebody may have taken them. */
+/** Calls without a report from an engine, although one may have claimed them. */
 export async function selectUntold(db: Db): Promise<Pick<CallRow, 'id' | 'direction'>[]> {
   return db<Pick<CallRow, 'id' | 'direction'>[]>`
     select id, direction from calls where ended_at is null and engine is null`
@@ -277,7 +277,7 @@ export async function selectOfEarlierBoots(db: Db, engine: string, boot: string)
   return rows.map(row => row.id)
 }
 
-// ---- events ----
+// ---- Events ----
 
 export interface EventRow {
   seq: number

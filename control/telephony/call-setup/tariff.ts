@@ -3,10 +3,10 @@ import { type Tariff, toUnits } from '../../billing/money.ts'
 import type { ControlConfig, Deps } from '../../platform/deps.ts'
 import type { CallRow } from './sql.ts'
 
-/** Money is held for the first minute before anything rings, and for one more each time the engine asks. */
+/** Seconds of money held before anything rings, and again each time the engine asks for an extension. */
 export const HOLD_SECONDS = 60
 
-/** What a call that is made now costs. One that was made before has its tariff in its row. */
+/** Price of a call placed now. An existing call has its tariff in its row. */
 export async function tariffOf(
   deps: Pick<Deps, 'sql' | 'config'>,
   ownerId: string,
@@ -15,7 +15,7 @@ export async function tariffOf(
   return tariffAt(deps.config, direction, await minutePriceOf(deps, ownerId))
 }
 
-/** `price`: units a minute of this account; null: the installation's. */
+/** `price`: units per minute of this account; null: the installation's price. */
 export const tariffAt = (config: ControlConfig, direction: CallRow['direction'], price: bigint | null): Tariff => ({
   price: price ?? toUnits(config.minute_price),
   factorPercent: direction === 'web' ? config.web_factor_percent : 100,

@@ -1,4 +1,4 @@
-/** What engines ask about a call while a caller waits: whether to take it, and for how long it is paid. */
+/** Answers engines about a call while the caller waits: whether to accept it, and for how long it is paid. */
 import { type AskAnswer, type AskRequest, Refusal } from '../../../media/contract/messages.ts'
 import { openSecrets } from '../../agents/projects/secrets.ts'
 import { presentProject } from '../../agents/projects/service.ts'
@@ -24,14 +24,14 @@ import { selectTrunkOwner } from '../trunks/sql.ts'
 type Admission = AskAnswer<'call.admit'>
 const refuse = (refusal: Refusal): Admission => ({ admitted: false, refusal })
 
-/** Who is called by whom, as far as that is sure. */
+/** Verified parties of a call. */
 interface Wish {
   project: ProjectRow
   called: string
   caller: string
-  /** Null for a call of a softphone. */
+  /** Null for a call from a softphone. */
   trunk_id: string | null
-  /** Of the engine's span. */
+  /** Trace context of the engine's span. */
   traceparent: string | null
 }
 
@@ -56,7 +56,7 @@ export async function admitCall(deps: Deps, request: AskRequest<'call.admit'>): 
 async function calledOverTrunk(deps: Deps, request: AskRequest<'call.admit'>): Promise<Asked | Refusal> {
   const { sql } = deps
   const { trunk_id, caller } = request
-  // Several trunks share the source, and the number called is on none of them.
+  // Several trunks share the source address, and none has the called number.
   if (!trunk_id) return 'unknown_number'
   const ownerId = await selectTrunkOwner(sql, trunk_id)
   if (!ownerId) return 'unknown_source'
@@ -70,11 +70,11 @@ async function projectOfNumber(deps: Deps, ownerId: string, number: string): Pro
   return id ? selectProject(deps.sql, ownerId, id) : undefined
 }
 
-/** `agent` and numbers that are nobody's, such as 1 or 100: the agent of the softphone itself. */
+/** `agent`, and short numbers such as 1 or 100: the softphone's own agent. */
 const OWN_AGENT = /^(?:agent|[\d*#]{1,6})$/i
 const LONGEST_NAME = 200
 
-/** Agents of the same account, and nobody else: a softphone is no way to the telephone network. */
+/** Softphones reach only agents of the same account; they are not a way into the telephone network. */
 async function calledBySoftphone(
   deps: Deps,
   { called, caller }: AskRequest<'call.admit'>,
@@ -93,7 +93,7 @@ async function calledBySoftphone(
   return project ? { project, called: number ?? name, caller, trunk_id: null } : 'unknown_number'
 }
 
-/** Call and hold in one transaction; if the engine never says that it started, a sweep undoes both. */
+/** Inserts call and hold in one transaction. If the engine never reports the start, a sweep undoes both. */
 async function takeIn(deps: Deps, tariff: Tariff, wish: Wish): Promise<Admission> {
   const { project, called, caller, trunk_id, traceparent } = wish
   const { owner_id } = project

@@ -1,4 +1,4 @@
-/** A second line for a live call, over which its caller is given to somebody: it counts as the trunk's other calls do. */
+/** A second leg of a live call, used to transfer its caller; it counts towards the trunk's limit like other calls. */
 import type { AskAnswer, AskRequest } from '../../../media/contract/messages.ts'
 import { lockBalance } from '../../billing/money.ts'
 import type { Deps } from '../../platform/deps.ts'
@@ -6,7 +6,8 @@ import { lockCall, updateBridge } from '../call-setup/sql.ts'
 import { selectTrunkRoom } from '../gates/sql.ts'
 
 /**
- * Given back by `bridge.closed`, or by the end of the call, whoever tells of it: so no line stays taken when an engine dies.
+ * The leg is released by `bridge.closed` or by the end of the call, whichever comes first, so that none stays occupied
+ * when an engine dies.
  */
 export async function bridgeCall(
   deps: Pick<Deps, 'sql'>,
@@ -14,11 +15,11 @@ export async function bridgeCall(
 ): Promise<AskAnswer<'call.bridge'>> {
   return deps.sql.begin(async tx => {
     const call = await lockCall(tx, call_id)
-    // An attempt that is known already is over: its end was told sooner than this question was read.
+    // A known attempt is over: its end was reported before this request was read.
     if (!call || call.ended_at || call.owner_id !== owner_id || attempt <= call.bridge_attempt) {
       return { granted: false }
     }
-    // Where new calls of an owner are counted too, so that none is between our look and our line.
+    // New calls of the owner are counted under the same lock, so none can come in between.
     await lockBalance(tx, owner_id)
     const room = await selectTrunkRoom(tx, owner_id, trunk_id)
     const own = call.bridge_trunk_id === trunk_id ? 1 : 0

@@ -1,4 +1,4 @@
-/** Offers queued calls to the engines, each trunk's no faster than its carrier takes them. */
+/** Offers queued calls to the engines, for each trunk no faster than its carrier accepts. */
 
 import { openSecrets } from '../../agents/projects/secrets.ts'
 import { presentProject } from '../../agents/projects/service.ts'
@@ -21,12 +21,12 @@ import { selectMaxCps } from '../trunks/sql.ts'
 import { createWaiting, giveUp } from './waiting.ts'
 
 export interface Dialer {
-  /** The job behind a queued call. Run twice it may offer the call twice, and one engine still takes it once. */
+  /** Handler of the job behind a queued call. A second run may offer the call again; only one engine claims it. */
   offer(callId: string): Promise<void>
   stop(): Promise<void>
 }
 
-/** The job of a waiting call comes so long after its turn, in case that this process has died by then. */
+/** Seconds after its slot at which the job repeats a waiting call, in case this process has died. */
 const SPARE_SECONDS = 5
 
 export function createDialer(deps: CallDeps): Dialer {
@@ -46,7 +46,7 @@ export function createDialer(deps: CallDeps): Dialer {
     await markOffered(deps, callId)
   }
 
-  /** Waits here, since the job queue looks too rarely to keep a pace, and its worker is free meanwhile. */
+  /** Waits in this process: the job queue polls too rarely to keep a pace, and its worker stays free. */
   async function later(callId: string, wait: number): Promise<void> {
     const startAfter = Math.ceil(wait / 1000) + SPARE_SECONDS
     await deps.sql.begin(tx => enqueue(deps, tx, 'call.place', { call_id: callId }, { startAfter }))
@@ -61,7 +61,7 @@ export function createDialer(deps: CallDeps): Dialer {
 
 async function place(deps: CallDeps, call: CallRow, traceparent: string | null): Promise<void> {
   const project = await selectProjectEver(deps.sql, call.owner_id, call.project_id)
-  if (!project) throw new Error('the project of a queued call is missing')
+  if (!project) throw new Error('project of a queued call is missing')
   const settings = presentProject(project)
   const secrets = await openSecrets(deps, deps.sql, call.owner_id, secretNames(settings))
   const contact = await knownContact(deps.sql, call, settings)

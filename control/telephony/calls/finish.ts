@@ -1,4 +1,4 @@
-/** The end of a call: record, money, contact, do-not-call and what other modules add; all in one transaction, once. */
+/** Ends a call: record, money, contact, do-not-call and webhooks, in one transaction, once. */
 import type { CallRecord, EndedReason, FinalStatus } from '../../../media/contract/messages.ts'
 import type { OwnTool } from '../../../media/contract/own-tools.ts'
 import { noTracing } from '../../../media/shared/tracing.ts'
@@ -21,7 +21,7 @@ const DO_NOT_CALL: OwnTool = 'do_not_call'
 export async function finish(deps: CallDeps, callId: string, record: CallRecord, parent?: string): Promise<boolean> {
   const startMs = deps.clock.wall()
   let end = (_error?: string) => {}
-  // Only under the call's lock it is known that there is something to do, and whose trace it is.
+  // Only under the call's lock it is known whether there is anything to do, and in which trace.
   const begin: Begin = call => {
     const attributes = { 'parley.call.id': call.id, 'parley.call.status': record.status }
     const options = { kind: 'consumer', parent: parent ?? call.traceparent, startMs, attributes } as const
@@ -39,7 +39,7 @@ export async function finish(deps: CallDeps, callId: string, record: CallRecord,
   }
 }
 
-/** Answers the `traceparent` for what follows from the end. */
+/** Returns the `traceparent` for work that follows from the end. */
 type Begin = (call: CallRow) => string | null
 
 async function store(deps: CallDeps, callId: string, record: CallRecord, begin: Begin): Promise<boolean> {

@@ -1,4 +1,4 @@
-/** Seats for people in a live call: they meet its engine in a LiveKit room of their own, which joins the two. */
+/** Access for operators to a live call: they meet its engine in a separate LiveKit room, which the engine joins. */
 import { randomUUID } from 'node:crypto'
 import type { MonitorMode } from '../../../media/contract/messages.ts'
 import type { RoomPlan } from '../../../media/contract/plan.ts'
@@ -16,7 +16,7 @@ const EXPIRES_IN_SECONDS = 600
 const ENGINE_SEAT_SECONDS = 3 * 3600
 const MAX_OPERATORS = 10
 
-/** Who only listens cannot be heard by anybody, whatever the client tries. */
+/** LiveKit enforces that a listener cannot be heard, whatever the client tries. */
 const rights: Record<MonitorMode, Rights> = {
   listen: { publish: 'nothing', data: false },
   whisper: { publish: 'microphone', data: true },
@@ -30,7 +30,7 @@ export async function monitorCall(deps: RealtimeDeps, ownerId: string, callId: s
   const name = monitorRoom(livekit, callId)
   const identity = operatorOf(monitor_id)
   await readmit(deps, callId, identity)
-  // One who is there already may do what the mode allows before the engine counts on it.
+  // An operator who is already in the room gets the rights of the mode before the engine relies on them.
   await orUnavailable(livekit.permit(name, identity, rights[mode]))
   const room = await engineSeat(deps, livekit, callId, name)
   const told = await deps.bus.command({ type: 'call.monitor', call_id: callId, monitor_id, mode, room, identity })
@@ -54,7 +54,7 @@ export async function unmonitorCall(
   await assertTalking(deps, ownerId, callId)
   const identity = operatorOf(monitorId)
   await dismiss(deps, callId, identity)
-  // First of all: who has taken over is to be silent also while LiveKit does not answer.
+  // The engine first: an operator who has taken over must be muted even when LiveKit does not respond.
   const told = await deps.bus.command({ type: 'call.unmonitor', call_id: callId, monitor_id: monitorId })
   if (!told) throw await notTold(deps, ownerId, callId)
   const livekit = await liveKitOf(deps)

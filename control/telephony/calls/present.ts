@@ -30,7 +30,7 @@ export function presentCall(config: ControlConfig, row: ListedCall) {
   }
 }
 
-/** Of a call under way, what was told so far. */
+/** For a live call, shows what has been reported so far. */
 export function presentDetail(config: ControlConfig, row: CallRow, events: EventRow[], traced: boolean) {
   return {
     ...presentCall(config, row),

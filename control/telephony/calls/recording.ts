@@ -1,4 +1,4 @@
-/** The sound of a call, as the engine has stored it: whole, or the part that a player asks for (RFC 9110 §14). */
+/** Serves the recording that the engine has stored, as a whole or by range (RFC 9110 §14). */
 
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -7,11 +7,11 @@ import type { Deps } from '../../platform/deps.ts'
 import { notFound, Problem } from '../../platform/http/problem.ts'
 import { lockCall, selectCall, updateRecording } from '../call-setup/sql.ts'
 
-/** Of an account or a call that was erased meanwhile, or has never been, and beyond its retention, nothing is kept. */
+/** Deletes the recording of a call or account that was erased or never existed, or whose retention has passed. */
 export async function noteRecording(deps: Pick<Deps, 'sql' | 'blobs'>, event: RecordingReadyEvent): Promise<void> {
   const { owner_id, call_id, recording } = event
   const kept = await deps.sql.begin(async tx => {
-    // First the lock: whoever forgets this call has then either not come yet, or is seen to have passed.
+    // Lock first: an erasure of this call then either has not started, or is visible.
     await lockCall(tx, call_id)
     return updateRecording(tx, owner_id, call_id, recording)
   })
@@ -36,7 +36,7 @@ export async function sendRecording(
     reply.header('Content-Range', `bytes */${bytes}`)
     throw new Problem('range_not_satisfiable')
   }
-  // A HEAD is answered without the store: its headers are all in the row.
+  // A HEAD needs no access to the store: its headers are in the row.
   const body = request.method === 'HEAD' ? Readable.from([]) : await deps.blobs.read(key, wanted ?? undefined)
   if (!body) throw new Problem('no_recording')
   reply.headers({
@@ -52,11 +52,11 @@ export async function sendRecording(
 
 interface ByteRange {
   start: number
-  /** The last byte. */
+  /** Last byte, inclusive. */
   end: number
 }
 
-/** Null: all of it. What we do not understand, and more than one range, is answered whole, as the RFC allows. */
+/** Null means the whole recording: unsupported and multiple ranges are ignored, as the RFC allows. */
 export function readRange(header: string | undefined, size: number): ByteRange | 'beyond' | null {
   const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? '') ?? []
   if (first === '' && last === '') return null

@@ -42,7 +42,7 @@ export function callRoutes(app: FastifyInstance, deps: CallRouteDeps, eraseCall:
     tag,
     summary: 'Place a call',
     description:
-      'Rings a telephone on behalf of a project, over a line that is bound to it. Money for the first minute is held at once. The call is `queued` at first: follow it by `get_call`, the event stream or webhooks.',
+      'Calls a phone number for a project, from a number bound to it. The price of the first minute is held at once. The call starts as `queued`; follow it with `get_call`, the event stream or webhooks.',
     body: CallInput,
     status: 201,
     answer: CallView,
@@ -62,7 +62,7 @@ export function callRoutes(app: FastifyInstance, deps: CallRouteDeps, eraseCall:
     handle({ ownerId, body, extras, traceparent, save }) {
       const { dry_run, max_cost } = extras as Partial<z.output<typeof CallToolExtras>>
       const maxCost = max_cost === undefined ? null : toUnits(max_cost)
-      // The answer's shape is that of the tool's extra answer then.
+      // The response then has the shape of the tool's extra response.
       if (dry_run) return tryCall(deps, ownerId, body, { maxCost }) as never
       return placeCall(deps, ownerId, body, { maxCost, traceparent, save })
     },
@@ -73,8 +73,8 @@ export function callRoutes(app: FastifyInstance, deps: CallRouteDeps, eraseCall:
     path: '/calls',
     scope: 'read',
     tag,
-    summary: 'Calls, newest first',
-    description: 'Outbound and inbound calls and web sessions. The filters can be combined.',
+    summary: 'List calls, newest first',
+    description: 'Returns outbound calls, inbound calls and web sessions. Filters can be combined.',
     query: CallFilters,
     answer: listOf(CallView),
     handle: ({ ownerId, query }) => listCalls(deps, ownerId, query),
@@ -92,9 +92,9 @@ function oneCallRoutes(app: FastifyInstance, deps: CallRouteDeps): void {
     path: '/calls/:call_id',
     scope: 'read',
     tag,
-    summary: 'One call with summary, extracted data and transcript',
+    summary: 'Retrieve a call with summary, extracted data and transcript',
     description:
-      'Everything about a call: how it went, what it cost, what was said and heard, which tools were used. A live call shows what has happened so far.',
+      'Returns all data of a call: status, cost, transcript, tool calls and results. For a live call, returns the data so far.',
     params: CallPath,
     answer: CallDetail,
     errors: ['not_found'],
@@ -107,7 +107,7 @@ function oneCallRoutes(app: FastifyInstance, deps: CallRouteDeps): void {
     scope: 'write',
     tag,
     summary: 'End a call',
-    description: 'A call that nobody has taken yet is canceled; a live one is ended with whatever was said so far.',
+    description: 'Cancels a queued call, or ends a live call and keeps its transcript.',
     params: CallPath,
     answer: CallView,
     errors: ['not_found', 'call_ended', 'engine_unavailable'],
@@ -119,12 +119,12 @@ function oneCallRoutes(app: FastifyInstance, deps: CallRouteDeps): void {
     path: '/calls/:call_id/events',
     scope: 'read',
     tag,
-    summary: 'Live events of a call, as server-sent events',
+    summary: 'Stream the events of a call as server-sent events',
     description:
-      'Events that were before are sent first; `Last-Event-ID` goes on after that one. The stream ends with `call.ended`.',
+      'Past events are sent first; with `Last-Event-ID`, only those after it. The stream ends with `call.ended`.',
     params: CallPath,
     contentType: 'text/event-stream',
-    notATool: 'A stream without end; get_call shows the same so far.',
+    notATool: 'The response is a stream. get_call returns the current state.',
     answer: StreamedEvent,
     errors: ['not_found', 'service_unavailable'],
     stream: ({ ownerId, params }, request, reply) => streamCall(deps, ownerId, params.call_id, request, reply),
@@ -138,9 +138,9 @@ function eraseRoute(app: FastifyInstance, deps: Deps, eraseCall: EraseCall): voi
     path: '/calls/:call_id',
     scope: 'write',
     tag,
-    summary: 'Delete what is personal of a call',
+    summary: 'Erase the personal data of a call',
     description:
-      'Recording, transcript, summary, extracted data, tool calls, the number and the contact, task and vars, SIP trace, and copies in webhook deliveries are gone for good. When it was, how long, how it ended and what it cost stays, as the balance refers to it.',
+      'Permanently deletes the recording, transcript, summary, extracted data, tool calls, phone number, contact link, task, vars, SIP trace, and copies in webhook deliveries. Time, duration, result and cost are kept, because the ledger refers to them.',
     params: CallPath,
     answer: deleted,
     errors: ['not_found', 'invalid_transition'],
@@ -159,12 +159,12 @@ function evidenceRoutes(app: FastifyInstance, deps: RealtimeDeps): void {
     path: '/calls/:call_id/recording',
     scope: 'read',
     tag,
-    summary: 'Recording of a call, as a stereo WAV: the other side left, the agent right',
+    summary: 'Download the recording of a call as stereo WAV: caller left, agent right',
     description:
-      '16-bit PCM at 8 kHz, from the answer on. There is one some moments after the end of a call whose project has `recording` on; `recording_url` of the call says so. Players may ask for a part with `Range`.',
+      'The audio is 16-bit PCM at 8 kHz, from the answer on. It is available a few moments after the end of a call if the project has `recording` enabled; `recording_url` of the call is then set. Supports `Range`.',
     params: CallPath,
     contentType: 'audio/wav',
-    notATool: 'Sound; get_call has its address.',
+    notATool: 'The response is audio. get_call returns its URL.',
     answer: z.string().meta({ format: 'binary' }),
     errors: ['not_found', 'no_recording', 'range_not_satisfiable'],
     ranges: true,
@@ -176,9 +176,9 @@ function evidenceRoutes(app: FastifyInstance, deps: RealtimeDeps): void {
     path: '/calls/:call_id/trace',
     scope: 'read',
     tag,
-    summary: 'SIP messages of a call, and why it failed',
+    summary: 'Retrieve the SIP trace of a call, with the cause of a failure',
     description:
-      'For finding out why a carrier refused a call or why there was no sound: the messages as they were sent and came, and the cause in plain words. Kept for 30 days. With `Accept: text/plain` or `format=text` it is a ladder to read.',
+      'Shows why a carrier rejected a call or why there was no audio: the SIP messages sent and received, and the cause in plain words. Traces are kept for 30 days. With `Accept: text/plain` or `format=text`, the response is a ladder diagram.',
     params: CallPath,
     query: TraceFormat,
     answer: CallTrace,
@@ -196,9 +196,9 @@ function monitorRoutes(app: FastifyInstance, deps: RealtimeDeps): void {
     path: '/calls/:call_id/monitor',
     scope: 'write',
     tag,
-    summary: 'Listen to a live call, whisper to its agent, or take over',
+    summary: 'Listen to a live call, whisper to its agent, or take it over',
     description:
-      'Answers with the address and the token to join by, with any LiveKit client SDK. `listen` hears both sides and is not heard; `whisper` is heard, or read as text, by the agent alone; `takeover` speaks to the caller while the agent is silent. With the `monitor_id` of an earlier answer the mode changes without joining again: back to `listen` or `whisper` hands the call back to the agent. All of it is told as `monitor.…` events of the call.',
+      'Returns the URL and the token with which any LiveKit client SDK can join. With `listen`, the operator hears both sides and is not heard. With `whisper`, only the agent gets what the operator says or writes. With `takeover`, the operator speaks to the caller while the agent is silent. To change the mode without joining again, send the `monitor_id` of an earlier response; `listen` or `whisper` returns the call to the agent. The call emits `monitor.…` events.',
     params: CallPath,
     body: MonitorInput,
     status: 201,
@@ -213,8 +213,8 @@ function monitorRoutes(app: FastifyInstance, deps: RealtimeDeps): void {
     path: '/calls/:call_id/monitor/:monitor_id',
     scope: 'write',
     tag,
-    summary: 'Show somebody out who follows a call',
-    description: 'After a takeover the agent speaks again. Nothing happens when nobody of this id is there.',
+    summary: 'Remove an operator from a call',
+    description: 'After a takeover, the agent continues the call. An unknown id has no effect.',
     params: MonitorPath,
     answer: deleted,
     errors: ['not_found', 'call_ended', 'call_not_answered', 'realtime_unavailable', 'engine_unavailable'],

@@ -4,25 +4,25 @@ import { Direction } from '../../../media/contract/plan.ts'
 import { Money } from '../../billing/money-schema.ts'
 import { CallStatus } from '../call-setup/schema.ts'
 
-/** What an AI client may say besides: it pays for its mistakes with somebody else's money and telephone. */
+/** Additional arguments for AI clients, whose mistakes cost their owner money. */
 export const CallToolExtras = z.strictObject({
   dry_run: z
     .boolean()
     .default(false)
-    .describe('Only tell whether the call would be placed, from which number and at what price'),
+    .describe('Only check whether the call would be placed, from which number and at what price'),
   max_cost: z
     .string()
     .regex(/^\d{1,9}(?:\.\d{1,4})?$/, 'must be a decimal with up to 4 places')
     .optional()
-    .describe('What the call may cost at most, in the currency of the balance; at least the price of one minute'),
+    .describe('Maximum cost of the call in the currency of the balance; at least the price of one minute'),
 })
 const call = {
   id: z.uuid(),
   project_id: z.uuid(),
   direction: Direction,
   status: CallStatus,
-  from: z.string().describe('Of a web session: the telephone of its contact, or `web`; `erased`: kept no longer'),
-  to: z.string().describe('Of a web session: `web`; `erased`: kept no longer'),
+  from: z.string().describe("Calling number. For a web session, the contact's phone or `web`. `erased` after erasure"),
+  to: z.string().describe('Called number. For a web session, `web`. `erased` after erasure'),
   contact_id: z.uuid().nullable(),
   campaign_id: z.uuid().nullable(),
   created_at: z.string(),
@@ -43,9 +43,9 @@ export const CallDetail = z
     ...call,
     summary: z.string().nullable(),
     extracted: z.record(z.string(), z.unknown()).nullable(),
-    extraction_problem: z.string().nullable().describe('Why nothing was extracted although it was asked for'),
-    goal_evidence: z.string().nullable().describe('Words of the call that show that the goal was reached'),
-    missing_vars: z.array(z.string()).describe('`{{var}}` of the texts that nobody gave: they were left empty'),
+    extraction_problem: z.string().nullable().describe('Why the extraction failed'),
+    goal_evidence: z.string().nullable().describe('Quote that shows that the goal was reached'),
+    missing_vars: z.array(z.string()).describe('Names of `{{var}}` without a value, which were left empty'),
     transcript: z.array(Turn),
     tool_calls: z.array(ToolCall),
     latency: z.object({ p50_ms: z.int().nullable(), p95_ms: z.int().nullable(), turns: z.array(TurnLatency) }),
@@ -54,7 +54,7 @@ export const CallDetail = z
   })
   .meta({ id: 'CallDetail' })
 
-/** One of the server-sent events. */
+/** One server-sent event. */
 export const StreamedEvent = z
   .object({
     id: z.string().optional().describe('Sequence number; the last event has none'),
@@ -88,21 +88,21 @@ export const WouldPlace = z
 
 export const MonitorInput = z.strictObject({
   mode: MonitorMode.describe(
-    '`listen`: hear both; `whisper`: speak to the agent alone; `takeover`: speak instead of the agent',
+    '`listen`: hear both sides; `whisper`: speak only to the agent; `takeover`: speak instead of the agent',
   ),
-  monitor_id: z.uuid().optional().describe('Of one who follows the call already: changes the mode in place'),
+  monitor_id: z.uuid().optional().describe('Id of an operator who already monitors the call, to change the mode'),
 })
 export type MonitorInput = z.output<typeof MonitorInput>
 export const MonitorSession = z
   .object({
     monitor_id: z.uuid(),
     mode: MonitorInput.shape.mode,
-    url: z.string().describe('Websocket address of the LiveKit server'),
+    url: z.string().describe('WebSocket URL of the LiveKit server'),
     token: z
       .string()
       .optional()
-      .describe('LiveKit token for one room and one identity; a replay by Idempotency-Key comes without it'),
-    expires_in: z.int().describe('Seconds'),
+      .describe('LiveKit token for one room and one identity. A replay by Idempotency-Key does not include it'),
+    expires_in: z.int().describe('Seconds until the token expires'),
   })
   .meta({ id: 'MonitorSession' })
 

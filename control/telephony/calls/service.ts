@@ -17,15 +17,15 @@ import { finishUnanswered } from './finish.ts'
 import { presentCall, presentDetail } from './present.ts'
 
 export interface PlaceOptions {
-  /** Units that the call may cost at most; null: as much as the balance gives. */
+  /** Units that the call may cost at most; null: no limit. */
   maxCost?: bigint | null
-  /** Of the request that asks for it. */
+  /** Trace context of the request. */
   traceparent?: string | null
-  /** Called in the transaction that makes the call, with what will be answered. */
+  /** Called in the transaction that inserts the call, with the response. */
   save?: (db: Db, answer: unknown) => Promise<void>
 }
 
-/** 400 before the gates, as for every field that cannot be. */
+/** Throws 400 before the gates, as for every invalid field. */
 async function checkMaxCost(deps: Deps, ownerId: string, maxCost: bigint | null): Promise<void> {
   if (maxCost === null || maxCost >= costOf(await tariffOf(deps, ownerId, 'out'), HOLD_SECONDS)) return
   throw invalidField('/max_cost', 'max_cost', 'must be at least the price of one minute')
@@ -37,7 +37,7 @@ async function passGates(deps: Deps, ownerId: string, input: CallInput, maxCost:
   return passOutbound(deps, ownerId, { project_id, phone, texts: textsOf(task, textVars(input.vars)) })
 }
 
-/** Every gate in its published order, then call, hold and job in one transaction. */
+/** Passes every gate in its published order, then inserts call, hold and job in one transaction. */
 export async function placeCall(
   deps: Deps,
   ownerId: string,
@@ -66,7 +66,8 @@ export async function placeCall(
     traceparent,
   }
   return withJobs(deps, async tx => {
-    // Rows are locked in the order contact, call, balance, counters: everywhere. What needs no answer is not waited for.
+    // Rows are always locked in the order contact, call, balance, counters. Statements without a needed result are not
+    // awaited separately.
     const contact = { id: uuidv7(at.getTime()), phone: input.phone, project_id: input.project_id, at }
     const [contact_id] = await Promise.all([
       line.trunk_id === null ? null : upsertContact(tx, ownerId, contact),
@@ -82,7 +83,7 @@ export async function placeCall(
   })
 }
 
-/** Passes the same gates as `placeCall`, and writes nothing. */
+/** Passes the same gates as `placeCall` and writes nothing. */
 export async function tryCall(
   deps: Deps,
   ownerId: string,
@@ -122,7 +123,7 @@ export async function hangUp(deps: CallDeps, ownerId: string, id: string) {
   if (row.status === 'queued' && (await deps.bus.withdraw(id))) {
     await finishUnanswered(deps, id, 'canceled', 'canceled_by_api')
   } else if (!(await tellHangup(deps, row))) {
-    // It may have ended while we looked.
+    // The call may have ended in the meantime.
     const again = await selectCall(deps.sql, ownerId, id)
     if (again?.ended_at) throw new Problem('call_ended')
     throw new Problem('engine_unavailable', { retryAfterSeconds: 2 })

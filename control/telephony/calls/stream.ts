@@ -1,4 +1,4 @@
-/** Server-sent events of one call: what the database has, then what comes over the bus, each event once. */
+/** Server-sent events of one call: stored events first, then events from the bus, each one once. */
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CallEvent } from '../../../media/contract/messages.ts'
@@ -8,10 +8,10 @@ import { notFound } from '../../platform/http/problem.ts'
 import { errorFields } from '../../platform/log.ts'
 import { selectCall, selectEvents } from '../call-setup/sql.ts'
 
-/** The bus is read from this long ago on, so that nothing falls between it and the database. */
+/** Milliseconds by which reading the bus starts in the past, so that no event falls between it and the database. */
 const OVERLAP_MS = 60_000
 const LOOK_FOR_END_MS = 500
-/** Told to nobody: how it is counted, what was typed, and the second lines of a trunk. */
+/** Events that are not sent to clients: billing progress, typed digits, and second legs. */
 const PRIVATE = new Set<CallEvent['type']>(['call.progress', 'dtmf.received', 'bridge.closed'])
 
 interface Sent {
@@ -33,8 +33,8 @@ export async function streamCall(
   const response = openStream(deps, { ownerId, of: 'calls' }, reply)
   const writer = createWriter(response, after)
   const reader = deps.bus.follow(callId, event => writer.live(event), `${Date.now() - OVERLAP_MS}-0`)
-  // The end is told when it is stored, so that who asks for the record then gets the whole of it. It is looked for, since
-  // a call may also be ended by control itself, of which the bus knows nothing.
+  // Sends the end only after it is stored, so that a client that then reads the call gets the whole record. It is
+  // polled, because control itself may also end a call, which the bus does not report.
   const endIfStored = async () => {
     // A key that was revoked must not go on listening. While the database is away, nobody can tell.
     if (!(await request.server.authenticator.isStillGood(request).catch(() => true))) return void response.end()
@@ -52,13 +52,13 @@ export async function streamCall(
     if (row?.ended_at) writer.end({ status: row.status, ended_reason: row.ended_reason })
     else writer.goLive()
   } catch (error) {
-    deps.log.error({ error: errorFields(error) }, 'call stream broke off')
-    response.end() // the client comes back with Last-Event-ID
+    deps.log.error({ error: errorFields(error) }, 'call event stream failed')
+    response.end() // the client reconnects with Last-Event-ID
   }
   return ''
 }
 
-/** Keeps live events back until the stored ones are out, and sends none twice. */
+/** Holds live events back until the stored ones are sent, and sends no event twice. */
 function createWriter(response: ServerResponse, after: number) {
   let last = after
   const sent = new Set<number>()
@@ -67,7 +67,7 @@ function createWriter(response: ServerResponse, after: number) {
   const write = ({ seq, type, data }: Sent) => {
     if (seq <= after || sent.has(seq) || response.writableEnded) return
     sent.add(seq)
-    // One that is stored late (another process has it still) comes after its time, and must not turn the client's id back.
+    // An event that is stored late (by another process) arrives out of order and must not turn back the client's id.
     last = Math.max(last, seq)
     response.write(`id: ${last}\nevent: ${type}\ndata: ${JSON.stringify(data)}\n\n`)
   }

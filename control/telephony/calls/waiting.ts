@@ -7,7 +7,7 @@ import { finishUnanswered } from './finish.ts'
 export interface Waiting {
   has(callId: string): boolean
   wait(callId: string, ms: number, offer: () => Promise<void>): void
-  /** Resolves when what was being offered is; what waits still is dropped. */
+  /** Resolves when current offers are complete; drops calls that still wait. */
   stop(): Promise<void>
 }
 

@@ -6,10 +6,10 @@ export const LeadStatus = z.enum(['new', 'in_progress', 'hot', 'won', 'lost'])
 export type LeadStatus = z.output<typeof LeadStatus>
 
 export const ContactFilters = z.strictObject({
-  q: z.string().max(200).optional().describe('Looks in name, phone, notes and tags, whatever the case'),
+  q: z.string().max(200).optional().describe('Search text in name, phone, notes and tags; case-insensitive'),
   project_id: z.uuid().optional(),
   channel: Channel.optional(),
-  lead: LeadStatus.optional().describe('The lead status'),
+  lead: LeadStatus.optional().describe('Return only contacts with this lead status'),
   ...paging,
 })
 export type ContactFilters = z.output<typeof ContactFilters>
@@ -19,14 +19,14 @@ const TAGS_MAX = 50
 
 export const ContactPatch = z
   .strictObject({
-    name: z.string().trim().max(200).describe('Empty: no name'),
-    notes: z.string().max(NOTES_MAX).describe('Empty: no notes'),
+    name: z.string().trim().max(200).describe('An empty string clears the name'),
+    notes: z.string().max(NOTES_MAX).describe('An empty string clears the notes'),
     tags: z
       .array(z.string().trim().min(1).max(64))
       .max(TAGS_MAX)
       .transform(tags => [...new Set(tags)])
       .describe('Replaces the whole list'),
-    lead_status: z.union([LeadStatus, z.literal('')]).describe('The empty string clears it'),
+    lead_status: z.union([LeadStatus, z.literal('')]).describe('An empty string clears the status'),
   })
   .partial()
 export type ContactPatch = z.output<typeof ContactPatch>

@@ -47,7 +47,7 @@ export async function removeContact(deps: Pick<Deps, 'sql'>, ownerId: string, id
   )
 }
 
-/** What is left out stays; tags replace the whole list; an empty string clears. */
+/** Omitted fields stay; tags replace the whole list; an empty string clears a field. */
 export async function patchContact(deps: Pick<Deps, 'sql'>, ownerId: string, id: string, patch: ContactPatch) {
   return deps.sql.begin(async tx => {
     const before = await lockContact(tx, ownerId, id)

@@ -18,17 +18,17 @@ export interface ContactRow {
   do_not_call: boolean
 }
 
-/** What `q` is looked for in. */
+/** Text that `q` is searched in. */
 export const searchText = (contact: Pick<ContactRow, 'phone' | 'name' | 'notes' | 'tags'>) =>
   [contact.name, contact.phone, contact.notes, ...contact.tags].filter(Boolean).join(' ').toLowerCase()
 
-/** The contact of a phone, made at its first call. */
+/** Returns the contact of a phone; creates it at the first call. */
 export async function upsertContact(
   db: Db,
   ownerId: string,
   contact: { id: string; phone: string; project_id: string; at: Date },
 ): Promise<string> {
-  // The update changes nothing; without it a conflict would return no row.
+  // The update changes nothing; without it, a conflict would return no row.
   const [row] = await db<{ id: string }[]>`
     with contact as (
       insert into contacts (id, owner_id, phone, search, created_at)
@@ -42,7 +42,7 @@ export async function upsertContact(
   return row!.id
 }
 
-/** The contact of a lead, made unless its phone has one, which stays as it is. */
+/** Returns the contact of a lead; creates it unless the phone has one, which stays unchanged. */
 export async function insertLeadContact(
   db: Db,
   ownerId: string,
@@ -80,10 +80,10 @@ export async function selectContacts(db: Db, ownerId: string, filters: ContactFi
     order by created_at desc, id desc limit ${filters.limit} offset ${filters.offset}`
 }
 
-/** The counters' row of all projects. */
+/** Row of the counters for all projects together. */
 const ALL = '00000000-0000-0000-0000-000000000000'
 
-/** Only a search has to count rows. */
+/** Counts rows only for a search; otherwise reads the counters. */
 export async function totalContacts(db: Db, ownerId: string, filters: ContactFilters): Promise<number> {
   const { q, project_id, channel, lead } = filters
   const [row] = q
@@ -115,7 +115,7 @@ export async function updateContact(db: Db, ownerId: string, row: ContactRow): P
     where owner_id = ${ownerId} and id = ${row.id}`
 }
 
-/** Under its lock. Calls and campaigns that knew it stay, without it. */
+/** Call under its lock. Calls and campaigns keep their rows without the contact. */
 export async function deleteContact(tx: Tx, ownerId: string, id: string): Promise<void> {
   await tx`update calls set contact_id = null where owner_id = ${ownerId} and contact_id = ${id}`
   await tx`update campaign_contacts set contact_id = null where owner_id = ${ownerId} and contact_id = ${id}`
@@ -127,7 +127,7 @@ export async function touchContact(db: Db, ownerId: string, id: string, at: Date
     update contacts set last_call_at = greatest(last_call_at, ${at}) where owner_id = ${ownerId} and id = ${id}`
 }
 
-/** As they gave it on the telephone; what somebody wrote down stays. */
+/** Stores the name given in a call, unless the contact already has one. */
 export async function nameContact(db: Db, ownerId: string, id: string, name: string): Promise<void> {
   const given = cleanText(name).trim().slice(0, 200)
   await db`
@@ -135,7 +135,7 @@ export async function nameContact(db: Db, ownerId: string, id: string, name: str
     where owner_id = ${ownerId} and id = ${id} and name is null and ${given !== ''}`
 }
 
-/** A caller becomes a lead once; answers the phone when it is now. */
+/** Makes a caller a lead, once. Returns the phone if it became one now. */
 export async function becomeLead(db: Db, ownerId: string, id: string): Promise<string | null> {
   const [row] = await db<{ phone: string }[]>`
     update contacts set lead_status = 'new'

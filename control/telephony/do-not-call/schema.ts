@@ -8,7 +8,7 @@ export const DoNotCallFilters = z.strictObject({
     .string()
     .regex(/^\+?\d{1,15}$/, 'must be the first digits of a number')
     .optional()
-    .describe('First digits of the number, with or without the plus'),
+    .describe('First digits of the number, with or without the plus sign'),
   ...paging,
 })
 export type DoNotCallFilters = z.output<typeof DoNotCallFilters>
@@ -19,10 +19,10 @@ export type DoNotCallInput = z.output<typeof DoNotCallInput>
 export const DoNotCallView = z
   .object({
     phone: z.string().describe('E.164'),
-    source: z.enum(['api', 'caller']).describe('Listed by you, or asked for in a call'),
+    source: z.enum(['api', 'caller']).describe('`api`: added by you; `caller`: requested in a call'),
     note: z.string().nullable(),
     created_at: z.string(),
   })
   .meta({ id: 'DoNotCallEntry' })
 
-export const DoNotCallPath = z.object({ phone: PhoneLike.describe('With the plus or without') })
+export const DoNotCallPath = z.object({ phone: PhoneLike.describe('Phone number, with or without the plus sign') })

@@ -8,7 +8,7 @@ export interface DoNotCallRow {
   created_at: Date
 }
 
-/** False when the number was listed before; then nothing changes. */
+/** False when the number is already listed; then nothing changes. */
 export async function insertDoNotCall(db: Db, ownerId: string, row: DoNotCallRow): Promise<boolean> {
   const rows = await db`
     insert into do_not_call (owner_id, phone, source, note, created_at)
@@ -20,7 +20,7 @@ export async function isDoNotCall(db: Db, ownerId: string, phone: string): Promi
   return (await db`select 1 from do_not_call where owner_id = ${ownerId} and phone = ${phone}`).length > 0
 }
 
-/** One of these numbers that is listed. */
+/** Returns one of these numbers that is on the list. */
 export async function selectUnwanted(db: Db, ownerId: string, phones: readonly string[]): Promise<string | null> {
   const [row] = await db<{ phone: string }[]>`
     select phone from do_not_call where owner_id = ${ownerId} and phone = any(${[...phones]}) order by phone limit 1`

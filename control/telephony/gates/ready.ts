@@ -1,4 +1,4 @@
-/** Whether somebody who joins would meet the agent that the project describes. */
+/** Checks that a project is ready for conversations. */
 
 import type { ProjectSettings } from '../../agents/projects/schema.ts'
 import { type FieldError, Problem } from '../../platform/http/problem.ts'
@@ -11,7 +11,7 @@ export const llmSecrets = ({ llm, llm_fallback }: Thinking): string[] =>
 
 const keyOf = (llm: Thinking['llm']) => (llm.provider === 'scripted' ? null : llm.api_key_secret)
 
-/** `secrets`: those of `llmSecrets` that there are. An agent without a prompt, or without any model that has its key. */
+/** `secrets`: the existing ones of `llmSecrets`. Reports an empty prompt, and models that all lack their key. */
 export function notReady(project: Thinking, secrets: ReadonlySet<string>): Problem | null {
   const errors: FieldError[] = []
   if (project.prompt.trim() === '') errors.push({ pointer: '/prompt', code: 'empty', message: 'is empty' })
@@ -20,7 +20,11 @@ export function notReady(project: Thinking, secrets: ReadonlySet<string>): Probl
     return name === null || secrets.has(name)
   })
   if (!hasKey) {
-    errors.push({ pointer: '/llm/api_key_secret', code: 'no_secret', message: 'There is no secret of this name' })
+    errors.push({
+      pointer: '/llm/api_key_secret',
+      code: 'no_secret',
+      message: 'must be the name of an existing secret',
+    })
   }
   return errors.length > 0 ? new Problem('project_not_ready', { errors }) : null
 }

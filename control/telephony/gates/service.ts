@@ -1,7 +1,7 @@
 /**
- * What stands between an owner and a call, in one place and in the published order: for REST, MCP, campaigns and calls
- * that come in. Most of it is a glance, so that the answer names the first reason; money and the number of calls count
- * in `holdPlace`, in the transaction that makes the call.
+ * Checks the conditions of a call in one place and in the published order: for REST, MCP, campaigns and inbound calls.
+ * Most checks take no lock, so that the error names the first reason. Money and the number of calls are decided in
+ * `holdPlace`, in the transaction that inserts the call.
  */
 import { SOFTPHONE_USERNAME } from '../../../media/contract/softphones.ts'
 import { isLive } from '../../access/accounts/service.ts'
@@ -32,10 +32,10 @@ export interface Standing {
   subscribed: boolean
   /** Units that can be spent. */
   available: bigint
-  /** Of them what the cap of the day leaves. */
+  /** Part of `available` that the daily cap allows. */
   spendable: bigint
   destinations: readonly string[]
-  /** Calls under way. */
+  /** Calls in progress. */
   calls: number
   tariff: Tariff
 }
@@ -55,7 +55,7 @@ export async function standingOf(deps: Deps, ownerId: string, direction: CallRow
   return toStanding(deps, await selectStanding(deps.sql, ownerId, wallDate(deps)), direction)
 }
 
-/** Every reason, in order: who needs one takes the first, who tells of all (the start of a campaign) lists them. */
+/** Yields every reason in order: most callers throw the first one; the start of a campaign reports all. */
 export function* moneyGates({ subscribed, available, spendable, tariff }: Standing): Generator<Problem> {
   if (!subscribed) yield new Problem('subscription_inactive')
   const first = costOf(tariff, HOLD_SECONDS)
@@ -65,9 +65,10 @@ export function* moneyGates({ subscribed, available, spendable, tariff }: Standi
 
 function* roomGates(config: ControlConfig, calls: number, trunk: TrunkRoom | undefined): Generator<Problem> {
   const most = config.max_calls_per_owner
-  if (calls >= most) yield new Problem('too_many_calls', { detail: `An account may have ${most} calls at once.` })
+  if (calls >= most)
+    yield new Problem('too_many_calls', { detail: `An account may have at most ${most} concurrent calls.` })
   if (trunk && trunk.live >= trunk.max_calls) {
-    yield new Problem('too_many_calls', { detail: `The trunk takes ${trunk.max_calls} calls at once.` })
+    yield new Problem('too_many_calls', { detail: `The trunk allows at most ${trunk.max_calls} concurrent calls.` })
   }
 }
 
@@ -76,11 +77,11 @@ function pass(problems: Iterable<Problem>): void {
 }
 
 const blockedMessages: Record<BlockedReason, string> = {
-  emergency: 'Emergency numbers are never dialled',
-  premium_rate: 'Premium-rate numbers are not dialled',
-  satellite: 'Satellite networks are not dialled',
-  blocked_prefix: 'Numbers that begin like this are not dialled',
-  destination_not_allowed: 'The account does not call numbers that begin like this',
+  emergency: 'Calls to emergency numbers are blocked',
+  premium_rate: 'Calls to premium-rate numbers are blocked',
+  satellite: 'Calls to satellite networks are blocked',
+  blocked_prefix: 'Calls to numbers with this prefix are blocked',
+  destination_not_allowed: "The account's limits do not allow calls to numbers with this prefix",
 }
 
 function passDestination(config: ControlConfig, destinations: readonly string[], phone: string): void {
@@ -92,7 +93,7 @@ function passDestination(config: ControlConfig, destinations: readonly string[],
 export interface OutboundWish {
   project_id: string
   phone: string
-  /** What moderation reads, by JSON Pointer into the body. */
+  /** Texts for moderation, by JSON Pointer into the body. */
   texts: Record<string, string>
 }
 
@@ -100,10 +101,10 @@ export interface OutboundPass extends Standing {
   line: Omit<OutboundLine, 'trunk_id'> & { trunk_id: string | null }
 }
 
-/** A softphone of the owner's needs no line. It shows who calls, and that calls back. */
+/** Line of a call to the owner's softphone, which needs no trunk. It displays `agent`, and dialling that calls back. */
 const NO_LINE = { number: 'agent', trunk_id: null, max_calls: null, live: 0 }
 
-/** Throws the first reason why this call is not made. */
+/** Throws the first reason that blocks this call. */
 export async function passOutbound(deps: Deps, ownerId: string, wish: OutboundWish): Promise<OutboundPass> {
   const { phone, texts } = wish
   const found = await selectOutbound(deps.sql, ownerId, { ...wish, at: wallDate(deps) })
@@ -123,7 +124,7 @@ export async function passOutbound(deps: Deps, ownerId: string, wish: OutboundWi
 const limited = ({ max_calls, live }: Pick<OutboundLine, 'max_calls' | 'live'>): TrunkRoom | undefined =>
   max_calls === null ? undefined : { max_calls, live }
 
-/** Of the same gates those that a call coming in has to pass; `trunkId` is null where it comes from a softphone. */
+/** Applies the conditions of an inbound call; `trunkId` is null for a call from a softphone. */
 export async function passInbound(deps: Deps, ownerId: string, trunkId: string | null): Promise<Standing> {
   const [standing, trunk] = await Promise.all([
     standingOf(deps, ownerId, 'in'),
@@ -136,7 +137,7 @@ export async function passInbound(deps: Deps, ownerId: string, trunkId: string |
 
 export interface WebWish {
   project_id: string
-  /** What moderation reads, by JSON Pointer into the body; none at the join, when all was read before. */
+  /** Texts for moderation, by JSON Pointer into the body; none at the join, because they were moderated before. */
   texts: Record<string, string>
 }
 
@@ -144,7 +145,7 @@ export interface WebPass extends Standing {
   project: ProjectRow
 }
 
-/** For a dialogue in a room: when it is asked for, and again when somebody joins. */
+/** For a dialogue in a room: checked at its creation, and again when a client joins. */
 export async function passWeb(deps: Deps, ownerId: string, { project_id, texts }: WebWish): Promise<WebPass> {
   const project = await selectProject(deps.sql, ownerId, project_id)
   if (!project) throw notFound()
@@ -162,15 +163,15 @@ export async function passWeb(deps: Deps, ownerId: string, { project_id, texts }
 }
 
 /**
- * Holds the first minute of a call, and looks once more whether there is room for it: the hold has locked the owner's
- * balance, where its calls are counted, so whoever makes a call of this owner at the same time counts after us.
+ * Holds the first minute of a call and checks the limits again: the hold has locked the owner's balance, which counts
+ * the owner's calls, so a concurrent call of this owner counts after this one.
  */
 export async function holdPlace(
   tx: Tx,
   config: ControlConfig,
   call: Pick<CallRow, 'id' | 'owner_id' | 'trunk_id' | 'created_at'>,
   tariff: Tariff,
-  /** Whether the trunk may have a limit. */
+  /** True when the trunk may have a limit. */
   trunkLimited: boolean,
 ): Promise<void> {
   const { id, owner_id, trunk_id, created_at } = call
@@ -180,7 +181,7 @@ export async function holdPlace(
   pass(roomGates(config, open - 1, trunk))
 }
 
-/** Why there was no hold. */
+/** Returns the reason why the hold failed. */
 async function shortage(
   tx: Tx,
   { owner_id, created_at }: Pick<CallRow, 'owner_id' | 'created_at'>,

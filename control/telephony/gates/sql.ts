@@ -1,24 +1,24 @@
-/** All that the gates look at, in one statement each: it is asked before every call. */
+/** Reads all data of the gates in one statement each, because every call runs it. */
 import type { Subscription } from '../../access/accounts/sql.ts'
 import type { Db } from '../../platform/db/connect.ts'
 
 export interface StandingRow {
-  /** The account's own price of a minute in units; null: the installation's. */
+  /** Price per minute of the account in units; null: the installation's price. */
   minute_price: bigint | null
   status: Subscription['status'] | null
   ends_at: Date | null
   available: bigint
-  /** Of it what the cap of the day leaves. */
+  /** Part of `available` that the daily cap allows. */
   spendable: bigint
   open_holds: number
-  /** Beginnings of the numbers that the account calls; empty: all. */
+  /** Prefixes of the numbers that the account may call; empty: all. */
   destinations: string[]
 }
 
 const standing = (db: Db, at: Date) => db`
   accounts.minute_price, accounts.destinations, subscriptions.status, subscriptions.ends_at, balances.available,
   balances.open_holds, spendable(balances, ${at}) as spendable`
-/** Of a trunk: a call has one, and another while its caller is given to somebody over a second line. */
+/** Legs in use on a trunk: one per call, and a second one while its caller is being transferred. */
 export const linesInUse = (db: Db) => db`
   ((select count(*) from calls where trunk_id = trunks.id and ended_at is null)
     + (select count(*) from calls where bridge_trunk_id = trunks.id and ended_at is null))`
@@ -37,7 +37,7 @@ export async function selectStanding(db: Db, ownerId: string, at: Date): Promise
 export interface OutboundLine {
   number: string
   trunk_id: string
-  /** Null: no limit, and `live` was not counted. */
+  /** Null means no limit; `live` is then not counted. */
   max_calls: number | null
   live: number
 }
@@ -75,7 +75,7 @@ export async function selectOutbound(
   return row
 }
 
-/** Of a trunk that has a limit. */
+/** A trunk with a limit. */
 export interface TrunkRoom {
   max_calls: number
   live: number

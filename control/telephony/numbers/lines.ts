@@ -1,9 +1,9 @@
-/** Which of a project's numbers a call is placed from. Pure. */
+/** Selects the number that a call is placed from. Pure. */
 import { Problem } from '../../platform/http/problem.ts'
 
 /**
- * The number that the project has set, or one of those bound to it, always the same for a phone. A number that is set and
- * not bound is an error, and no reason to call from another: people call back what they see.
+ * Returns the project's caller id, or one of its bound numbers, always the same for a phone. A caller id that is not
+ * bound is an error: calling from another number would be wrong, because people call back the number they see.
  */
 export function pickLine<L extends { number: string }>(lines: readonly L[], callerId: string | null, phone: string): L {
   if (lines.length === 0) throw new Problem('no_outbound_line')
@@ -11,7 +11,7 @@ export function pickLine<L extends { number: string }>(lines: readonly L[], call
     const set = lines.find(line => line.number === callerId)
     if (set) return set
     throw new Problem('no_outbound_line', {
-      detail: `The project's caller_id ${callerId} is not bound to it for outgoing calls: bind it, or set another.`,
+      detail: `The caller_id ${callerId} is not bound to the project for outbound calls. Bind it, or set another one.`,
     })
   }
   let hash = 0

@@ -18,8 +18,8 @@ export function numberRoutes(app: FastifyInstance, deps: Deps): void {
     path: '/numbers',
     scope: 'read',
     tag,
-    summary: 'All trunk numbers with what they are bound to',
-    description: 'Numbers come with trunks: name them there to have them here.',
+    summary: 'List the numbers of all trunks with their bindings',
+    description: 'Numbers belong to trunks. Add them to a trunk with `create_trunk` or `update_trunk`.',
     query: z.strictObject(paging),
     answer: listOf(NumberView),
     async handle({ ownerId, query }) {
@@ -38,7 +38,7 @@ export function numberRoutes(app: FastifyInstance, deps: Deps): void {
     tag,
     summary: 'Bind a number to a project',
     description:
-      'A number serves one project in each direction. `out` lets the project call from it, `in` lets the project answer it.',
+      'A number can be bound to one project in each direction. `out`: the project calls from the number. `in`: the project answers calls to it.',
     params: ProjectPath,
     body: BindInput,
     answer: NumberView,
@@ -52,7 +52,7 @@ export function numberRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'write',
     tag,
     summary: 'Unbind a number from a project',
-    description: 'Calls that are under way go on.',
+    description: 'Calls in progress continue.',
     params: NumberPath,
     query: UnbindQuery,
     answer: deleted,

@@ -3,16 +3,16 @@ import { z } from 'zod'
 export const BindDirection = z.enum(['in', 'out', 'both'])
 export type BindDirection = z.output<typeof BindDirection>
 
-/** With the plus or without, as numbers stand in addresses. */
+/** With or without the plus sign, as in URLs. */
 export const PhoneLike = z.string().regex(/^\+?[1-9]\d{6,14}$/, 'must be a phone number')
 
 export const BindInput = z.strictObject({ number: PhoneLike, direction: BindDirection })
 export const UnbindQuery = z.strictObject({
-  direction: BindDirection.optional().describe('Only this direction; without it both'),
+  direction: BindDirection.optional().describe('Unbind only this direction. Default: both'),
 })
 export const NumberPath = z.object({
   project_id: z.uuid(),
-  number: PhoneLike.describe('With the plus or without'),
+  number: PhoneLike.describe('Phone number, with or without the plus sign'),
 })
 
 export const NumberView = z

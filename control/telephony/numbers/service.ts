@@ -33,7 +33,7 @@ export async function bindNumber(
 ) {
   const wanted = ways(input.direction)
   return deps.sql.begin(async tx => {
-    const project = await selectProject(tx, ownerId, projectId, true) // it must not be deleted meanwhile
+    const project = await selectProject(tx, ownerId, projectId, true) // locked so that it is not deleted meanwhile
     const number = await selectNumber(tx, ownerId, toE164(input.number) ?? '')
     if (!project || !number) throw notFound()
     for (const direction of wanted) {

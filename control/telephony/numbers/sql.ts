@@ -22,7 +22,7 @@ export async function selectNumbers(db: Db, ownerId: string, page: Page): Promis
     order by numbers.created_at desc, numbers.id desc limit ${page.limit} offset ${page.offset}`
 }
 
-/** An owner has few numbers: counting them is one index scan. */
+/** One index scan, because an owner has few numbers. */
 export async function countNumbers(db: Db, ownerId: string): Promise<number> {
   const [row] = await db<{ total: number }[]>`select count(*)::int as total from numbers where owner_id = ${ownerId}`
   return row!.total
@@ -34,7 +34,7 @@ export async function selectNumber(db: Db, ownerId: string, number: string): Pro
   return row
 }
 
-/** Leaves a binding that is there as it is; the caller looks whose it is. */
+/** Keeps an existing binding; the caller checks its project. */
 export async function insertBinding(
   db: Db,
   ownerId: string,

@@ -1,45 +1,45 @@
-/** What is due in the room of a session. Pure: times are epoch ms. */
+/** Decides the next step for the room of a session. Pure; times are epoch ms. */
 import type { EndedReason } from '../../../media/contract/messages.ts'
 import type { ProblemCode } from '../../platform/http/problem.ts'
 
 export interface Look {
   now: number
-  /** When the caller who is in the room came; null: no caller is. */
+  /** Time at which the caller in the room joined; null when no caller is there. */
   callerSince: number | null
   agentIsThere: boolean
   expiresAt: number
-  /** The session's latest dialogue. */
+  /** The latest dialogue of the session. */
   dialogue: Dialogue | null
-  /** Since when the agent has been missing at every look; null: it was there at the last one. */
+  /** Since when the agent has been missing in consecutive checks; null when it was there in the last one. */
   agentMissingSince: number | null
 }
 
 export interface Dialogue {
   answered: boolean
-  /** An engine must have it by then. */
+  /** Time by which an engine must have claimed it. */
   deadline: number
-  /** Nobody talks since then. */
+  /** Time at which the conversation ended. */
   closedAt: number | null
-  /** Of the latest join that it was for. By LiveKit's clock, as all joins; that of `closedAt` may be before it. */
+  /** Time of the latest join in this dialogue, by LiveKit's clock; `closedAt`, by ours, may be earlier. */
   callerSince: number | null
 }
 
 export type Step =
   | 'nothing'
   | 'start'
-  /** The caller stayed after the end. */
+  /** Remove the caller, who has stayed after the end. */
   | 'end'
-  /** The invitation has run out. */
+  /** Remove the caller: the invitation has expired. */
   | 'refuse'
-  /** The agent should be there: look again. */
+  /** The agent should be there: check again. */
   | 'watch'
-  /** It has been missing for too long. */
+  /** The agent has been missing for too long. */
   | 'give_up'
 
 export function stepOf(look: Look, engineGoneMs: number): Step {
   const { now, callerSince, agentIsThere, expiresAt, dialogue, agentMissingSince } = look
   if (callerSince === null) return 'nothing'
-  // Also while its agent is still leaving: who has come since must not wait for that to be noticed twice.
+  // Also while the agent is still leaving: a caller who has joined since must not wait for that to be noticed.
   if (dialogue?.closedAt != null && callerSince <= servedUntil(dialogue, dialogue.closedAt)) return 'end'
   if (agentIsThere) return 'nothing'
   if (!dialogue || dialogue.closedAt !== null) return callerSince > expiresAt ? 'refuse' : 'start'
@@ -47,15 +47,15 @@ export function stepOf(look: Look, engineGoneMs: number): Step {
   return agentMissingSince !== null && now - agentMissingSince >= engineGoneMs ? 'give_up' : 'watch'
 }
 
-/** Who came until then has had this dialogue. One that nobody answered was for those alone who were waited for. */
+/** Joins until this time belong to the dialogue. An unanswered dialogue was only for the caller it waited for. */
 function servedUntil({ answered, callerSince }: Dialogue, closedAt: number): number {
   return answered || callerSince === null ? Math.max(closedAt, callerSince ?? 0) : callerSince
 }
 
-/** What a client is told before it is shown out, as participant attributes. */
+/** Participant attributes that tell a client the reason before it is removed. */
 export type Told = { 'parley.problem': ProblemCode | 'session_expired' } | { 'parley.ended': EndedReason }
 
-/** Of a dialogue that is over. One that no engine took never began. */
+/** Returns the attributes after the end of a dialogue. A dialogue that no engine claimed never started. */
 export function toldOf(reason: EndedReason): Told {
   return reason === 'queue_expired' || reason === 'no_capacity'
     ? { 'parley.problem': 'no_capacity' }

@@ -1,4 +1,4 @@
-/** The LiveKit server as control needs it: tokens, rooms, who is in them. The only importer of livekit-server-sdk. */
+/** Client of the LiveKit server: tokens, rooms and participants. The only importer of livekit-server-sdk. */
 import {
   AccessToken,
   type ParticipantInfo,
@@ -17,18 +17,18 @@ export interface RealtimeDeps extends Deps {
 }
 
 export interface LiveKitSettings {
-  /** As servers reach it: `ws:` or `wss:`. */
+  /** URL for servers: `ws:` or `wss:`. */
   url: string
-  /** As clients reach it. */
+  /** URL for clients. */
   publicUrl: string
   apiKey: string
   apiSecret: string
-  /** Of the names of our rooms: other users of the same server have others, and are never touched. */
+  /** Prefix of our room names: rooms of other users of the same server have other names and are never touched. */
   prefix: string
 }
 
 export interface Rights {
-  /** `microphone`: sound of one's own voice and nothing else. */
+  /** `microphone`: only the audio of the own microphone. */
   publish: 'all' | 'microphone' | 'nothing'
   data: boolean
 }
@@ -37,15 +37,15 @@ export interface Seat extends Rights {
   room: string
   identity: string
   ttlSeconds: number
-  /** Shown as an agent by LiveKit's components, and not counted among the participants. */
+  /** LiveKit's components show it as an agent, and it does not count as a participant. */
   agent?: boolean
-  /** For the room, should it be made when this one joins. */
+  /** Limit of the room, if this join creates it. */
   maxParticipants: number
 }
 
 export interface Participant {
   identity: string
-  /** Connected, not just about to. */
+  /** Fully connected, not just joining. */
   active: boolean
   /** Epoch ms. */
   joinedAt: number
@@ -56,20 +56,20 @@ export interface LiveKit {
   readonly publicUrl: string
   readonly prefix: string
   token(seat: Seat): Promise<string>
-  /** Names of our rooms that are open. */
+  /** Names of our open rooms. */
   rooms(): Promise<string[]>
-  /** Nobody is in a room that is not open. */
+  /** Empty for a room that is not open. */
   participants(room: string): Promise<Participant[]>
-  /** Sets attributes that the participant sees. False when there is no such participant. */
+  /** Sets attributes that the participant receives. False when there is no such participant. */
   tell(room: string, identity: string, attributes: Record<string, string>): Promise<boolean>
   /** False when there is no such participant. */
   permit(room: string, identity: string, rights: Rights): Promise<boolean>
-  /** The token of whom it removes stays good. */
+  /** The token of a removed participant stays valid. */
   remove(room: string, identity: string): Promise<void>
   close(room: string): Promise<void>
-  /** What a webhook tells of; null when LiveKit did not send it. */
+  /** Verifies and parses a webhook; null when LiveKit did not send it. */
   readWebhook(body: string, authorization: string | undefined): Promise<RoomNews | null>
-  /** A look of the last few seconds; takes two at most. */
+  /** Result of a health check of the last few seconds; takes at most two seconds. */
   healthy(): Promise<boolean>
 }
 
@@ -78,7 +78,7 @@ export interface RoomNews {
   room: string | null
 }
 
-/** LiveKit did not answer, or not as it should. */
+/** LiveKit did not respond, or returned an error. */
 export class LiveKitFailed extends Error {
   constructor(what: string, cause: unknown) {
     super(`LiveKit failed: ${what}`, { cause })
@@ -89,13 +89,13 @@ export class LiveKitFailed extends Error {
 const TIMEOUT_S = 5
 const HEALTH_TIMEOUT_S = 2
 const HEALTH_KEPT_MS = 3000
-/** Caller and agent, and room for a caller who comes back before the server has noticed that the line broke. */
+/** Caller and agent, and one for a caller who reconnects before the server has noticed the broken connection. */
 export const MAX_IN_ROOM = 3
-/** A room that nobody came to, or that everybody left, is of no use to anybody. */
+/** Seconds before an empty room is closed. */
 const EMPTY_S = 30
-/** LiveKit does not count agents: shorter than our leg waits for its caller, and it would end the call. */
+/** Seconds. LiveKit does not count agents: a time shorter than our leg waits for its caller would end the call. */
 const DEPARTURE_S = 20
-/** LiveKit Cloud revokes the tokens of whom it removes that were made before this time (Unix seconds); 0 means now. */
+/** LiveKit Cloud revokes the removed participant's tokens issued before this time (Unix seconds); 0 means now. */
 const NO_TOKEN = 1n
 
 export function createLiveKit(settings: LiveKitSettings): LiveKit {
@@ -132,7 +132,7 @@ export function createLiveKit(settings: LiveKitSettings): LiveKit {
       try {
         await asked('remove', rpc.removeParticipant(room, identity, { revokeTokenTs: NO_TOKEN }), undefined)
       } catch (error) {
-        // Of a room that closes in this moment nobody answers: who is not there any more is removed.
+        // A room that closes at this moment does not respond; a participant who is gone counts as removed.
         const there = await asked('participants', rpc.listParticipants(room), [])
         if (there.some(participant => participant.identity === identity)) throw error
       }
@@ -146,12 +146,12 @@ export function createLiveKit(settings: LiveKitSettings): LiveKit {
         return null
       }
     },
-    // By a name that no room has: the answer is short, however many there are.
+    // Asks for a name that no room has, so that the response is short however many rooms there are.
     healthy: cached(() => probe.listRooms([`${prefix}health`]).then(() => true)),
   }
 }
 
-/** `absent`: the answer when the room or participant is not there. */
+/** `absent`: result when the room or participant does not exist. */
 async function asked<T>(what: string, answer: Promise<T>, absent: T): Promise<T> {
   try {
     return await answer
@@ -161,7 +161,7 @@ async function asked<T>(what: string, answer: Promise<T>, absent: T): Promise<T>
   }
 }
 
-/** Those who ask at the same time wait for one answer. */
+/** Concurrent callers share one request. */
 function cached(look: () => Promise<boolean>): () => Promise<boolean> {
   let last: { at: number; answer: Promise<boolean> } | null = null
   return () => {
@@ -195,7 +195,7 @@ async function signToken({ apiKey, apiSecret }: LiveKitSettings, seat: Seat): Pr
     room,
     roomJoin: true,
     ...rights,
-    // Given at all, even empty, it stands before `canPublish`.
+    // Even an empty list takes precedence over `canPublish`.
     ...(canPublishSources.length > 0 ? { canPublishSources } : {}),
     canUpdateOwnMetadata: canUpdateMetadata,
     ...(agent ? { agent } : {}),

@@ -1,7 +1,7 @@
 /**
- * Looks into rooms and does what is due there (`decide.ts`). Whoever thinks that something changed calls for a look: a
- * webhook, the end of a call, and a sweep, which alone would do. A look may come twice and in two processes: what it
- * starts is decided under a lock, and showing out who has gone does nothing.
+ * Reconciles rooms: checks who is there and runs the next step (`decide.ts`). Any hint of a change triggers it: a
+ * webhook, the end of a call, and a sweep, which alone would be enough. Two processes may reconcile the same room: a
+ * start is decided under a lock, and removing a participant twice does nothing.
  */
 
 import { wallDate } from '../../platform/deps.ts'
@@ -15,7 +15,7 @@ import { agentOf, isAgent, isTalkRoom } from './names.ts'
 import { closeDialogue, type SeenSession, selectByRooms, updateCallerSince } from './sql.ts'
 import { startDialogue } from './start.ts'
 
-/** Since when (monotonic) an agent has been missing in a room, in which call. */
+/** Since when (monotonic ms) an agent has been missing in a room, and in which call. */
 type Missing = Map<string, { callId: string | null; since: number }>
 
 /** Looks once. Of a missing agent one look proves nothing. */
@@ -27,12 +27,12 @@ export async function reconcile(deps: RealtimeDeps, room: string): Promise<void>
   if (session) await lookInto(deps, livekit, session, new Map())
 }
 
-/** Rooms that this process looks at just now, and whether there were news meanwhile. */
+/** Rooms that this process is reconciling, and whether there was another hint meanwhile. */
 const looking = new WeakMap<object, Map<string, { again: boolean }>>()
 
 /**
- * Nobody waits for it. Of all that comes while a room is looked at, one more look tells. While LiveKit is away, sweeps do
- * the same.
+ * Runs in the background. All hints that arrive while a room is reconciled cause only one more run. While LiveKit is
+ * unreachable, sweeps do the work.
  */
 export function reconcileSoon(deps: RealtimeDeps, room: string | undefined): void {
   if (room === undefined) return
@@ -57,7 +57,7 @@ export function reconcileSoon(deps: RealtimeDeps, room: string | undefined): voi
       rooms.delete(room)
     }
   }
-  inBackground(deps, 'look at a room failed', looked())
+  inBackground(deps, 'reconciling a room failed', looked())
 }
 
 const AT_ONCE = 16
@@ -65,7 +65,7 @@ const AT_ONCE = 16
 /** Sweeps over the rooms that are open. What it costs follows them, not the sessions that nobody uses. */
 export function createRoomSweep(deps: RealtimeDeps): { sweep(): Promise<void> } {
   const missing: Missing = new Map()
-  /** Rooms of which LiveKit could not tell; others are none the worse for it. */
+  /** Rooms that LiveKit could not report on; they do not affect the others. */
   const dark = new Set<string>()
   let away = false
   const look = async (livekit: LiveKit, session: SeenSession) => {
@@ -74,15 +74,15 @@ export function createRoomSweep(deps: RealtimeDeps): { sweep(): Promise<void> } 
       await lookInto(deps, livekit, session, missing)
       dark.delete(room)
     } catch (error) {
-      if (error instanceof LiveKitFailed) missing.delete(room) // while we do not see, nothing is evidence
+      if (error instanceof LiveKitFailed) missing.delete(room) // without data there is no evidence
       if (error instanceof LiveKitFailed && dark.has(room)) return
       if (error instanceof LiveKitFailed) dark.add(room)
-      deps.log.error({ error: errorFields(error), session_id: id }, 'look at a room failed')
+      deps.log.error({ error: errorFields(error), session_id: id }, 'reconciling a room failed')
     }
   }
   const sweep = async (livekit: LiveKit) => {
     const rooms = await livekit.rooms()
-    if (away) deps.log.info({}, 'livekit is back')
+    if (away) deps.log.info({}, 'LiveKit is reachable again')
     away = false
     const open = new Set(rooms)
     for (const known of [missing, dark]) for (const room of known.keys()) if (!open.has(room)) known.delete(room)
@@ -102,8 +102,8 @@ export function createRoomSweep(deps: RealtimeDeps): { sweep(): Promise<void> } 
         await sweep(deps.livekit)
       } catch (error) {
         if (!(error instanceof LiveKitFailed)) throw error
-        missing.clear() // while we do not see, nothing is evidence
-        if (!away) deps.log.warn({ error: errorFields(error.cause) }, 'livekit is away')
+        missing.clear() // without data there is no evidence
+        if (!away) deps.log.warn({ error: errorFields(error.cause) }, 'LiveKit is unreachable')
         away = true
       }
     },
@@ -137,8 +137,8 @@ async function lookInto(deps: RealtimeDeps, livekit: LiveKit, session: SeenSessi
 }
 
 /**
- * Into a dialogue that goes on: when it ends, it has been for this join, too. One that nobody answers has not, nor one
- * whose agent is not there: it may have ended before, and we hear of that late.
+ * Records a rejoin of an ongoing dialogue: the dialogue then covers this join too. Not for an unanswered dialogue, nor
+ * for one without its agent: it may have ended before, and the event arrives late.
  */
 async function noteReturn(deps: RealtimeDeps, session: SeenSession, caller: Participant | undefined): Promise<void> {
   const { call_id, closed_at, caller_since } = session
@@ -149,7 +149,7 @@ async function noteReturn(deps: RealtimeDeps, session: SeenSession, caller: Part
 interface Seen {
   caller: Participant | undefined
   agentIsThere: boolean
-  /** Monotonic. */
+  /** Monotonic ms. */
   since: number | null
 }
 
@@ -186,14 +186,17 @@ async function start(deps: RealtimeDeps, livekit: LiveKit, session: SeenSession,
     await startDialogue(deps, livekit, session, new Date(seen.caller!.joinedAt), isStillDue)
   } catch (error) {
     if (!(error instanceof Problem)) throw error
-    // Who was faster may have taken the last of the money, or the last place: for this very dialogue.
+    // A faster process may have used the last money or slot, for this very dialogue.
     const [current] = await selectByRooms(deps.sql, [session.room])
     if (!current || !isStillDue(current)) return
     await showOut(livekit, session, seen.caller, { 'parley.problem': error.code })
   }
 }
 
-/** The engine vanished. Its call is closed as ever, by leases or its next start; if it lives after all, it hears of it. */
+/**
+ * The engine has vanished. Its call is ended as usual, by its lease or the engine's next start; if the engine is alive
+ * after all, it gets the hang-up.
+ */
 async function giveUp(
   deps: RealtimeDeps,
   livekit: LiveKit,
@@ -204,22 +207,23 @@ async function giveUp(
   if (call_id === null) return
   const room = await closeDialogue(deps.sql, call_id, wallDate(deps), 'engine_lost')
   if (room === undefined) return // another process was faster
-  deps.log.warn({ call_id }, 'the agent of a dialogue vanished from its room')
+  deps.log.warn({ call_id }, 'agent has vanished from its room')
   await deps.bus.command({ type: 'call.hangup', call_id, reason: 'connection_lost' })
   await showOut(livekit, session, caller, toldOf('engine_lost'))
 }
 
-/** Tells the caller why, then ends the room: to come back begins anew. */
+/** Reports the reason to the caller, then closes the room: a rejoin starts a new dialogue. */
 async function showOut(
   livekit: LiveKit,
   { room, identity }: SeenSession,
   caller: Participant | undefined,
   told: Told,
 ): Promise<void> {
-  // LiveKit shows out by identity: who has come with the same token since we looked is not meant, and is looked at anew.
+  // LiveKit removes by identity: a participant who has joined with the same token since the check is not meant, and is
+  // reconciled again.
   const current = (await livekit.participants(room)).find(one => one.identity === identity)
   if (current?.joinedAt !== caller?.joinedAt) return
-  if (!(await livekit.tell(room, identity, told))) return // gone by itself, or another process was faster
+  if (!(await livekit.tell(room, identity, told))) return // already gone, or another process was faster
   await livekit.remove(room, identity)
   await livekit.close(room)
 }

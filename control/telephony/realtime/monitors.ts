@@ -12,7 +12,7 @@ type Known = Pick<Deps, 'redis' | 'config'>
 
 const keyOf = ({ config }: Known, callId: string) => `${config.redis_prefix}:dismissed:${callId}`
 
-/** LiveKit lets everybody in who has a token that has not run out: we must know who is not to use it. */
+/** LiveKit admits everyone with a valid token, so dismissed operators must be remembered here. */
 export async function dismiss(deps: Known, callId: string, identity: string): Promise<void> {
   const key = keyOf(deps, callId)
   await deps.redis.multi().sadd(key, identity).expire(key, KEPT_SECONDS).exec()
@@ -22,7 +22,7 @@ export async function readmit(deps: Known, callId: string, identity: string): Pr
   await deps.redis.srem(keyOf(deps, callId), identity)
 }
 
-/** Of these rooms only those of our calls are touched. When nobody talks any more, there is nothing more to hear. */
+/** Handles only rooms of our calls. When a call has ended, its monitor room is closed. */
 export async function lookAtMonitors(deps: Deps, livekit: LiveKit, rooms: string[]): Promise<void> {
   const monitored = new Map<string, string>()
   for (const room of rooms) {
@@ -38,7 +38,7 @@ export async function lookAtMonitors(deps: Deps, livekit: LiveKit, rooms: string
         await showOutDismissed(deps, livekit, callId, room)
       } catch (error) {
         if (!(error instanceof LiveKitFailed)) throw error
-        deps.log.warn({ error: errorFields(error.cause), call_id: callId }, 'look at a room for operators failed')
+        deps.log.warn({ error: errorFields(error.cause), call_id: callId }, 'reconciling a monitor room failed')
       }
     }),
   )

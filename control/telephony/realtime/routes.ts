@@ -11,9 +11,9 @@ export function realtimeRoutes(app: FastifyInstance, deps: RealtimeDeps): void {
     path: '/realtime/session',
     scope: 'write',
     tag: 'Realtime',
-    summary: 'Open a voice dialogue for an app or a page',
+    summary: 'Create a realtime voice session for an app or a web page',
     description:
-      'Answers with the address and the token by which any LiveKit client SDK joins; call this on your server and give the client only these. The agent comes when the client does and leaves when it leaves: a session that nobody uses costs and holds nothing. Each join within the hour, also with the same token, is a dialogue of its own: a call with `direction` `web`, billed by the second at the web share of the minute price. What stands against a call is looked at again at the join; who is refused then is told by the participant attribute `parley.problem` (a code of this API, or `session_expired`), and who stays after the end by `parley.ended` (an `ended_reason`).',
+      'Returns the URL and the token with which any LiveKit client SDK can join. Call this operation on your server, and pass only the URL and the token to the client. The agent joins and leaves with the client: an unused session costs and holds nothing. Each join within an hour, also with the same token, is a separate call with `direction` `web`, billed per second at the web share of the minute price. The conditions of a call are checked again at the join. A rejected client gets the participant attribute `parley.problem` (a code of this API, or `session_expired`); a client that stays after the end gets `parley.ended` (an `ended_reason`).',
     body: SessionInput,
     status: 201,
     answer: SessionView,

@@ -10,18 +10,18 @@ export const SessionInput = z.strictObject({
     .strictObject({ name: z.string().max(200).regex(/\S/, 'must not be blank').optional(), phone: Phone.optional() })
     .optional()
     .describe(
-      'Who will talk. With a phone it is kept as a contact once they talk; a name alone is only told to the agent',
+      'The person who will talk. With a phone, a contact is stored when the conversation starts. A name without a phone is only passed to the agent',
     ),
 })
 export type SessionInput = z.output<typeof SessionInput>
 
 export const SessionView = z
   .object({
-    url: z.string().describe('Websocket address of the LiveKit server'),
+    url: z.string().describe('WebSocket URL of the LiveKit server'),
     token: z
       .string()
       .optional()
-      .describe('LiveKit token for one room and one identity; a replay by Idempotency-Key comes without it'),
-    expires_in: z.int().describe('Seconds in which a dialogue may begin'),
+      .describe('LiveKit token for one room and one identity. A replay by Idempotency-Key does not include it'),
+    expires_in: z.int().describe('Seconds during which a conversation can start'),
   })
   .meta({ id: 'RealtimeSession' })

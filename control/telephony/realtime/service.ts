@@ -1,4 +1,4 @@
-/** Makes sessions: an address and a token. Nothing is held and no engine hears of it until somebody joins. */
+/** Creates sessions: a URL and a token. No money is held and no engine is involved until a client joins. */
 
 import type { Db } from '../../platform/db/connect.ts'
 import { wallDate } from '../../platform/deps.ts'
@@ -55,12 +55,12 @@ export async function createSession(
 
 /** Throws where there is none, or where it does not answer. */
 export async function liveKitOf({ livekit }: Pick<RealtimeDeps, 'livekit'>): Promise<LiveKit> {
-  if (!livekit) throw new Problem('realtime_unavailable', { detail: 'No LiveKit server is set up here.' })
+  if (!livekit) throw new Problem('realtime_unavailable', { detail: 'No LiveKit server is configured.' })
   if (!(await livekit.healthy())) throw new Problem('realtime_unavailable', { retryAfterSeconds: 5 })
   return livekit
 }
 
-/** What LiveKit fails at after it looked well. */
+/** Maps failures of LiveKit after a good health check. */
 export async function orUnavailable<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer

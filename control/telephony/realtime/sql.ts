@@ -25,7 +25,7 @@ export async function insertSession(tx: Tx, ownerId: string, session: NewSession
     insert into realtime_sessions ${tx({ ...session, owner_id: ownerId, vars: json(tx, session.vars) } as never)}`
 }
 
-/** A new dialogue of the session. */
+/** Starts a new dialogue of the session. */
 export async function updateCall(
   tx: Tx,
   ownerId: string,
@@ -38,14 +38,14 @@ export async function updateCall(
     where owner_id = ${ownerId} and id = ${id}`
 }
 
-/** A contact that was made for a dialogue, not found. */
+/** Marks a contact that was created for a dialogue. */
 export async function markWebContact(tx: Tx, ownerId: string, contactId: string): Promise<void> {
   await tx`update contacts set channel = 'web' where owner_id = ${ownerId} and id = ${contactId}`
 }
 
-// ---- over all owners: of rooms and of calls one is told by name ----
+// ---- Across all owners: rooms and calls are identified by name ----
 
-/** A session and how its latest call is. */
+/** A session with the state of its latest call. */
 export interface SeenSession extends SessionRow {
   call_status: CallRow['status'] | null
   call_deadline_at: Date | null
@@ -62,13 +62,15 @@ export async function selectByRooms(db: Db, rooms: string[]): Promise<SeenSessio
 }
 
 export async function lockSession(tx: Tx, id: string): Promise<SeenSession | undefined> {
-  // First the lock: what is read with it was read before others let go of it.
+  // Lock first: data read in the same statement could be older than the lock.
   await tx`select 1 from realtime_sessions where id = ${id} for update`
   const [row] = await tx<SeenSession[]>`${seen(tx)} where s.id = ${id}`
   return row
 }
 
-/** Nobody talks in this call any more. Answers the room, once; undefined when it is no dialogue, or was closed before. */
+/**
+ * Marks the end of the conversation. Returns the room, once; undefined when it is not a dialogue or was already closed.
+ */
 export async function closeDialogue(
   db: Db,
   callId: string,
@@ -81,14 +83,14 @@ export async function closeDialogue(
   return row?.room
 }
 
-/** The caller came back into a dialogue that goes on. */
+/** Records that the caller rejoined an ongoing dialogue. */
 export async function updateCallerSince(db: Db, callId: string, since: Date): Promise<void> {
   await db`
     update realtime_sessions set caller_since = ${since}
     where call_id = ${callId} and closed_at is null and caller_since < ${since}`
 }
 
-/** Of these calls those in which nobody talks any more. Calls that we know nothing of are another installation's. */
+/** Returns the calls whose conversation has ended. Unknown calls belong to another installation. */
 export async function selectOver(db: Db, callIds: string[]): Promise<string[]> {
   const rows = await db<{ id: string }[]>`
     select id from calls where id = any(${callIds}) and (ended_at is not null or exists(
@@ -96,7 +98,7 @@ export async function selectOver(db: Db, callIds: string[]): Promise<string[]> {
   return rows.map(row => row.id)
 }
 
-/** Of those that nobody used there is nothing to remember; of the others, for as long as a dialogue may last. */
+/** Deletes unused sessions when they expire, and used ones after the longest possible dialogue. */
 export async function deleteOldSessions(db: Db, { unused, used }: { unused: Date; used: Date }): Promise<void> {
   await db`
     delete from realtime_sessions

@@ -1,4 +1,4 @@
-/** From a caller who sits in a room to a call that the engines are offered. */
+/** Turns a caller in a room into a call that is offered to the engines. */
 import type { CallPlan } from '../../../media/contract/plan.ts'
 import type { ProjectSettings } from '../../agents/projects/schema.ts'
 import { openSecrets } from '../../agents/projects/secrets.ts'
@@ -21,14 +21,14 @@ import { type LiveKit, MAX_IN_ROOM } from './livekit.ts'
 import { agentOf } from './names.ts'
 import { lockSession, markWebContact, type SeenSession, type SessionRow, updateCall } from './sql.ts'
 
-/** Stands where a call has a telephone number: a person in a browser or an app, and the agent. */
+/** Replaces the phone number of a person in a browser or an app, and of the agent. */
 const WEB = 'web'
-/** The engine's seat outlasts the longest call by its goodbye. */
+/** Seconds by which the engine's token outlasts the longest call, for the goodbye. */
 const SEAT_SPARE_SECONDS = 600
 
 /**
- * Passes the gates once more; throws the Problem that the caller is told. False when `isDue` says, of the session as it
- * is under the lock, that another process was faster. `callerSince`: when the caller came, by LiveKit's clock.
+ * Passes the gates again; throws the Problem that is reported to the caller. False when `isDue` finds, in the locked
+ * session, that another process was faster. `callerSince`: time of the join, by LiveKit's clock.
  */
 export async function startDialogue(
   deps: Deps,
@@ -64,14 +64,14 @@ export async function startDialogue(
   })
   if (!made) return false
   const { call, plan, deadline } = made
-  // If we die here, the sweep of overdue calls finds it.
+  // If this process dies here, the sweep of overdue calls finds the call.
   await offered(deps, call, traceparent =>
     deps.bus.place({ type: 'call.place', plan: { ...plan, traceparent }, deadline }),
   )
   return true
 }
 
-/** Whether any engine lives and takes calls; one that has no place now may have one within the deadline. */
+/** True when a live engine accepts calls; one without a free slot may have one before the deadline. */
 async function isStaffed(deps: Deps): Promise<boolean> {
   return (await deps.bus.engines()).some(({ capacity, rooms }) => rooms && capacity > 0)
 }
@@ -102,7 +102,7 @@ function newCall(
   }
 }
 
-/** Contacts are known by their telephone: without one the agent still hears the name, and no contact is made. */
+/** Contacts are identified by phone: without one, the agent gets the name and no contact is stored. */
 async function contactOf(tx: Tx, session: SessionRow, at: Date): Promise<string | null> {
   const { owner_id, project_id, contact_phone: phone, contact_name: name } = session
   if (phone === null) return null

@@ -33,19 +33,19 @@ type Ports = Pick<Deps, 'sql' | 'clock' | 'sealer' | 'boss' | 'bus' | 'config'>
 type Save = (db: Db, answer: unknown) => Promise<void>
 
 const MOST_SOFTPHONES = 50
-/** Without what is mistaken for something else when it is read out or typed. */
+/** Characters that cannot be confused when they are read out or typed. */
 const LETTERS = 'abcdefghjkmnpqrstvwxyz23456789'
-/** Two of the same in a row of some 10^11 are a miracle; three are a fault. */
+/** Two equal names out of about 10^11 are very unlikely; three indicate a fault. */
 const NAME_TRIES = 3
-/** A list is not held up by Redis. */
+/** Milliseconds after which a list is returned without the state from Redis. */
 const REDIS_MS = 1000
 
 const associated = (id: string) => `softphone:${id}`
 const letters = (count: number) => Array.from({ length: count }, () => LETTERS[randomInt(LETTERS.length)]).join('')
-/** Eighty bits, in groups that can be typed on a telephone. */
+/** Eighty bits, in groups that can be typed on a phone. */
 const newPassword = () => [4, 4, 4, 4].map(letters).join('-')
 
-/** All that digest needs of a password (RFC 7616 §3.4.2); the password itself is kept nowhere. */
+/** Hashes for digest authentication (RFC 7616 §3.4.2); the password itself is not stored. */
 function credentialsOf(username: string, password: string): SoftphonePlan['ha1'] {
   const text = `${username}:${SOFTPHONE_REALM}:${password}`
   const hash = (name: string) => createHash(name).update(text, 'utf8').digest('hex')
@@ -76,7 +76,7 @@ export function presentSoftphone(
   }
 }
 
-/** What comes of `asked`, or `late` while Redis is away. */
+/** Returns the result of `asked`, or `late` when Redis does not respond in time. */
 async function orElse<T>({ clock }: Pick<Deps, 'clock'>, asked: Promise<T>, late: T): Promise<T> {
   let cancel = () => {}
   const patience = new Promise<T>(resolve => {
@@ -93,7 +93,7 @@ async function checkProject(tx: Tx, ownerId: string, projectId: string): Promise
   throw notFound()
 }
 
-/** `password` is shown now and never again; the engines know it by then, unless Redis is away. */
+/** `password` is shown now and never again. The engines know it by then, unless Redis is unreachable. */
 export async function createSoftphone(
   deps: Ports,
   ownerId: string,
@@ -105,7 +105,7 @@ export async function createSoftphone(
   return answer
 }
 
-/** The job does it too, however late; but who reads a password tries it at once. */
+/** The job does this too, possibly later; but a user tries a new password at once. */
 const publishNow = (deps: Ports, softphone: Pick<SoftphoneRow, 'id' | 'username'>): Promise<void> =>
   orElse(deps, publishSoftphone(deps, softphone), undefined)
 
@@ -126,7 +126,7 @@ async function insertNew(deps: Ports, ownerId: string, { name, project_id }: Sof
       await save(tx, answer)
       return answer
     }
-    throw new Error('no user name of a softphone is free')
+    throw new Error('could not find a free user name for a softphone')
   })
 }
 
@@ -165,7 +165,7 @@ export async function patchSoftphone(deps: Ports, ownerId: string, id: string, p
   return present(deps, row)
 }
 
-/** What is registered with the password before is forgotten. */
+/** Registrations with the old password are dropped. */
 export async function renewPassword(deps: Ports, ownerId: string, id: string, save: Save) {
   const answer = await withJobs(deps, async tx => {
     const before = await lockSoftphone(tx, ownerId, id)
@@ -191,7 +191,7 @@ export async function removeSoftphone(deps: Ports, ownerId: string, id: string):
   })
 }
 
-/** Before the rows of an account go: nobody registers by them any more. */
+/** Call before an account's rows are deleted: its softphones can no longer register. */
 export async function withdrawSoftphones(deps: Pick<Deps, 'boss'>, tx: Tx, ownerId: string): Promise<void> {
   for (const softphone of await selectSoftphonesOf(tx, ownerId)) await enqueue(deps, tx, 'softphone.publish', softphone)
 }
@@ -204,7 +204,7 @@ function planOf(
   return SoftphonePlanSchema.parse({ id, owner_id, username, ha1 })
 }
 
-/** Tells the engines what has become of one. */
+/** Publishes the current state of a softphone to the engines. */
 export async function publishSoftphone(
   deps: Pick<Deps, 'sql' | 'sealer' | 'bus'>,
   { id, username }: Pick<SoftphoneRow, 'id' | 'username'>,
@@ -217,7 +217,7 @@ export async function publishSoftphone(
   })
 }
 
-/** All of them, for a Redis that has lost what it knew. */
+/** Publishes all softphones, for a Redis that has lost its data. */
 export async function publishSoftphones(deps: Pick<Deps, 'sql' | 'sealer' | 'bus'>): Promise<void> {
   await deps.sql.begin(async tx => {
     await lockPublishing(tx)

@@ -23,12 +23,12 @@ export async function selectSoftphones(db: Db, ownerId: string, page: Page): Pro
     order by created_at desc, id desc limit ${page.limit} offset ${page.offset}`
 }
 
-/** Who adds the next softphone of this owner waits. */
+/** Serialises the creation of an owner's softphones. */
 export async function lockSoftphones(tx: Tx, ownerId: string): Promise<void> {
   await tx`select 1 from accounts where id = ${ownerId} for no key update`
 }
 
-/** An owner has a handful. */
+/** An owner has only a few. */
 export async function countSoftphones(db: Db, ownerId: string): Promise<number> {
   const [row] = await db<{ total: number }[]>`select count(*)::int as total from softphones where owner_id = ${ownerId}`
   return row!.total
@@ -44,7 +44,7 @@ export async function lockSoftphone(tx: Tx, ownerId: string, id: string): Promis
   return row
 }
 
-/** One that an engine names, which has proved who it is; engines are trusted, so no owner is asked for. */
+/** Has no owner parameter: engines are trusted and name only authenticated softphones. */
 export async function selectSoftphoneById(db: Db, id: string): Promise<SoftphoneRow | undefined> {
   const [row] = await db<SoftphoneRow[]>`select * from softphones where id = ${id}`
   return row
@@ -78,12 +78,12 @@ export async function selectSoftphonesOf(db: Db, ownerId: string): Promise<Pick<
 
 const PUBLISH_LOCK = 7_281_114
 
-/** One at a time, so that what is older can't follow what is newer. */
+/** Serialises publishing, so that older data cannot overwrite newer data. */
 export async function lockPublishing(tx: Tx): Promise<void> {
   await tx`select pg_advisory_xact_lock(${PUBLISH_LOCK})`
 }
 
-/** The oldest of that name, as it is written or as it can be dialled: `table-reservations`. */
+/** Returns the oldest project of that name, as written or in a form that can be dialled: `table-reservations`. */
 export async function selectProjectByName(db: Db, ownerId: string, name: string): Promise<ProjectRow | undefined> {
   const [row] = await db<ProjectRow[]>`
     select * from projects where owner_id = ${ownerId} and deleted_at is null and (

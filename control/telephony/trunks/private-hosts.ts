@@ -1,4 +1,4 @@
-/** Where trunks may be: an owner's trunk must not be a way into the network that this installation is in. */
+/** Addresses that trunks may have: an owner's trunk must not be a way into the network of this installation. */
 import { mayName, type PrivateHosts } from '../../../media/shared/addresses.ts'
 import { Problem } from '../../platform/http/problem.ts'
 import type { TrunkSettings } from './schema.ts'
@@ -7,8 +7,8 @@ import type { TrunkSettings } from './schema.ts'
 const PROXY_HOST = /^\s*(?:sips?:)?(?:[^@]*@)?(\[[^\]]*\]|[^:;?>\s]+)/i
 
 /**
- * What is written as an address is judged here, so that its owner hears of it at once; what a name stands for is judged
- * where it is used, by the engine and the SIP server, since it may change at any time.
+ * Checks literal addresses here, so that the owner gets the error at once. The engine and the SIP server check what a
+ * name resolves to when they use it, because it may change at any time.
  */
 export function checkHosts(
   allowed: PrivateHosts,
@@ -21,6 +21,6 @@ export function checkHosts(
   ]
   const errors = named
     .filter(({ host }) => host !== null && !mayName(allowed, host))
-    .map(({ pointer }) => ({ pointer, code: 'private_address', message: 'must be an address of the internet' }))
+    .map(({ pointer }) => ({ pointer, code: 'private_address', message: 'must be a public internet address' }))
   if (errors.length > 0) throw new Problem('validation_failed', { errors })
 }

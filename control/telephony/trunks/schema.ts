@@ -10,7 +10,7 @@ const Host = z
   .max(253)
   .regex(/^[A-Za-z0-9.:_-]+$/, 'must be a host name or an address')
 
-/** These go into SIP messages, where a line break begins another header. */
+/** Values used in SIP messages, where a line break would start another header. */
 const line = z
   .string()
   .max(255)
@@ -23,45 +23,47 @@ const port = z
   .max(65_535)
   .nullable()
   .describe(
-    'Null: the DNS records of the host say where its servers are (RFC 3263: NAPTR, SRV, else its address at the usual port), ' +
-      'and `udp` as transport leaves that to them, too',
+    'Null: DNS records of the host determine its servers (RFC 3263: NAPTR, SRV, otherwise its address and the default port), ' +
+      'and with `udp` as transport also the transport',
   )
 const FurtherHost = z.strictObject({ host: Host, port: port.default(5060), transport: transport.default('udp') })
 
-/** Into addresses, where these would end or begin something else. */
+/** Values used in SIP addresses, where these characters are delimiters. */
 const word = line.min(1).regex(/^[^\s<>"@]*$/, 'must be one word without <, >, " and @')
 
 const shown = {
   name: z.string().trim().min(1).max(200),
-  mode: z.enum(['register', 'ip', 'both']).describe('Register there, take calls by address, or both'),
+  mode: z
+    .enum(['register', 'ip', 'both'])
+    .describe('`register`: register at the host; `ip`: accept calls by source address; `both`'),
   host: Host,
   port,
   transport,
   hosts: z
     .array(FurtherHost)
     .max(10)
-    .describe('Tried in this order after `host`, when that does not answer or says 503'),
+    .describe('Failover hosts, tried in this order when `host` does not respond or returns 503'),
   options_interval_seconds: z
     .int()
     .min(10)
     .max(3600)
     .nullable()
-    .describe('How often each host is asked with OPTIONS whether it is there; null: never'),
+    .describe('Seconds between OPTIONS requests to each host. Null: none'),
   username: line.min(1).nullable(),
   realm: line.nullable(),
   outbound_proxy: line.nullable(),
-  allowed_ips: z.array(z.string().refine(isCidr, { error: 'must be an address or a CIDR' })).max(100),
+  allowed_ips: z.array(z.string().refine(isCidr, { error: 'must be an IP address or a CIDR range' })).max(100),
   codecs: z
     .array(CodecName)
     .min(1)
     .refine(codecs => new Set(codecs).size === codecs.length, { error: 'must not repeat' })
     .meta({ uniqueItems: true })
-    .describe('Offered in this order to whom we call; of who calls us the order is theirs'),
+    .describe("Codecs offered in outbound calls, in order of preference. In inbound calls, the caller's order applies"),
   srtp: z
     .enum(['off', 'optional', 'required'])
     .describe(
-      'SRTP, by DTLS or SDES: `optional` encrypts where the other side does too, `required` refuses calls that are not. ' +
-        'Keys of SDES are in the signalling: use `tls` as transport',
+      'SRTP with DTLS or SDES. `optional` encrypts if the other side supports it; `required` rejects unencrypted calls. ' +
+        'SDES keys are sent in the signalling, so use `tls` as transport',
     ),
   max_calls: z
     .int()
@@ -69,30 +71,30 @@ const shown = {
     .max(100_000)
     .nullable()
     .describe(
-      'Lines in use at once, in both directions; more calls are refused. A call that is bridged to somebody (`transfer`) has two: while none is free for the second, the agent is told so',
+      'Maximum concurrent call legs in both directions; further calls are rejected. A bridged call (see `transfer`) uses two legs; if no second leg is free, the agent gets an error',
     ),
-  max_cps: z.int().min(1).max(1000).nullable().describe('Calls dialled in a second; more wait'),
+  max_cps: z.int().min(1).max(1000).nullable().describe('Maximum calls per second; further calls wait'),
   from_user: word
     .nullable()
-    .describe('User of From, where the carrier wants the account there; null: the number called from'),
-  from_domain: Host.nullable().describe('Domain of From and of the account, where it is not `host`'),
-  pai: z.enum(['always', 'never']).describe('Whether the number called from is told in P-Asserted-Identity'),
+    .describe('User part of the From header, if the carrier requires the account there. Null: the calling number'),
+  from_domain: Host.nullable().describe('Domain of the From header and of the account, if it differs from `host`'),
+  pai: z.enum(['always', 'never']).describe('Whether to send the calling number in P-Asserted-Identity'),
   privacy: z
     .enum(['none', 'id'])
-    .describe('`id`: who is called does not see the number. A carrier that must know it needs `pai` too'),
+    .describe('`id`: hide the number from the callee. If the carrier must know it, also set `pai`'),
   number_format: z
     .enum(['plus', 'national', 'digits'])
-    .describe('How the carrier wants numbers: +49301234, 0301234 or 49301234'),
+    .describe('Number format of the carrier: +49301234, 0301234 or 49301234'),
   region: Region.nullable().describe(
-    'Whose national numbers the carrier writes; null: the country of the first number',
+    "Country of the carrier's national numbers. Null: the country of the first number",
   ),
   transfer: z
     .enum(['refer', 'bridge'])
     .describe(
-      'How a call is given to somebody: `refer` asks the carrier to connect them, and calls them over this trunk when it will not; `bridge` always calls them, and stays in the call, which is recorded on',
+      'How calls are transferred. `refer`: the carrier connects the parties; if it refuses, the destination is called over this trunk. `bridge`: the destination is always called over this trunk, and the call stays connected through us and recorded',
     ),
   fallback_number: Phone.nullable().describe(
-    'Where the carrier is told to send calls that cannot be taken (302), such as a person; null: they are refused',
+    'Number to which the carrier redirects (302) calls that cannot be accepted. Null: they are rejected',
   ),
   refusal_announcement: z
     .string()
@@ -101,17 +103,17 @@ const shown = {
     .max(300)
     .nullable()
     .describe(
-      'What a caller hears whose call is refused for want of money, a subscription or a free line, or since nobody is at the ' +
-        'number: unbilled, before the answer (183), for 15 s at most. Not where `fallback_number` is told; null: nothing',
+      'Announcement for callers who are rejected because of missing balance, subscription, capacity or an unassigned ' +
+        'number. Played as early media (183), unbilled, for at most 15 s. Not used with `fallback_number`. Null: none',
     ),
-  refusal_language: Language.describe('Of `refusal_announcement`'),
+  refusal_language: Language.describe('Language of `refusal_announcement`'),
   numbers: z
     .array(Phone)
     .max(1000)
     .refine(numbers => new Set(numbers).size === numbers.length, { error: 'must not repeat' })
     .meta({ uniqueItems: true }),
 }
-const password = line.min(1).nullable().describe('Never shown again')
+const password = line.min(1).nullable().describe('Write-only')
 
 export const TrunkPatch = z.strictObject({ ...shown, password }).partial()
 export type TrunkPatch = z.output<typeof TrunkPatch>
@@ -129,7 +131,8 @@ export const trunkDefaults = {
   realm: null,
   outbound_proxy: null,
   allowed_ips: [],
-  // Carriers turn wideband into G.711 anyway, so that comes first. Opus would make an INVITE too long for UDP at some.
+  // Carriers transcode wideband to G.711 anyway, so G.711 comes first. With Opus, an INVITE would exceed the UDP limit
+  // of some carriers.
   codecs: ['PCMA', 'PCMU', 'G722'],
   srtp: 'off',
   max_calls: null,
@@ -149,7 +152,7 @@ export const trunkDefaults = {
 
 const server = {
   ...{ host: z.string(), transport },
-  alive: z.boolean().nullable().describe('Null: nothing was heard of it yet'),
+  alive: z.boolean().nullable().describe('Whether the host responds. Null: unknown'),
   options_ms: z.int().nullable(),
 }
 
@@ -162,18 +165,16 @@ export const TrunkView = z
       last_options_ms: z
         .int()
         .nullable()
-        .describe('How long the last OPTIONS was answered after, by the first host that is there'),
+        .describe('Response time of the last OPTIONS of the first reachable host, in milliseconds'),
       hosts: z
         .array(
           z.object({
             ...server,
             port: z.int().nullable(),
-            targets: z
-              .array(z.object({ ...server, port: z.int() }))
-              .describe('The servers behind a host without a port'),
+            targets: z.array(z.object({ ...server, port: z.int() })).describe('Servers of a host without a port'),
           }),
         )
-        .describe('As of the engine that looks after the trunk'),
+        .describe('Hosts as seen by the engine that serves the trunk'),
       last_error: z.string().nullable(),
       changed_at: z.string().nullable(),
     }),

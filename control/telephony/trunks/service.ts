@@ -28,25 +28,25 @@ import {
 
 type Ports = Pick<Deps, 'sql' | 'clock' | 'sealer' | 'boss' | 'config'>
 type Save = (db: Db, answer: unknown) => Promise<void>
-/** Every engine holds all of them, and hears of each change. */
+/** Limit of an account: every engine holds all trunks and gets each change. */
 const MOST_TRUNKS = 100
 
 const associated = (id: string) => `trunk:${id}`
 
-/** The engines hear of it before the transaction is a second old, or as soon as Redis is back. */
+/** The engines get the change within a second, or as soon as Redis is reachable. */
 async function changed(deps: Ports, tx: Tx): Promise<void> {
   await raiseVersion(tx)
   await enqueue(deps, tx, 'trunks.publish', {})
 }
 
-/** Registration without a password cannot work, and is better told now than by the carrier. */
+/** Registration without a password cannot work; reporting it here is better than an error of the carrier. */
 function check(settings: TrunkSettings): void {
   const { mode, username, password, numbers, fallback_number } = settings
   if (mode !== 'ip' && (username === null || password === null)) {
     throw invalidField('/username', 'credentials', 'registration needs a user name and a password')
   }
   if (fallback_number !== null && numbers.includes(fallback_number)) {
-    throw invalidField('/fallback_number', 'own_number', 'calls to this number come here again')
+    throw invalidField('/fallback_number', 'own_number', 'must not be a number of this trunk')
   }
 }
 
@@ -80,7 +80,9 @@ export async function createTrunk(
   })
 }
 
-/** What is left out stays, the password too. Numbers that are no longer named go, and their bindings with them. */
+/**
+ * Omitted fields stay, including the password. Numbers that are missing from the list are deleted with their bindings.
+ */
 export async function patchTrunk(deps: Ports, ownerId: string, id: string, patch: TrunkPatch): Promise<TrunkAnswer> {
   return withJobs(deps, async tx => {
     const before = await lockTrunk(tx, ownerId, id)
@@ -121,7 +123,7 @@ export function presentTrunk(row: TrunkRow & { numbers: string[] }) {
   }
 }
 
-/** Of the hosts as they are set now: what was told is of what was set then. */
+/** Status of the currently configured hosts: a report may be about earlier ones. */
 function hostStatus(trunk: TrunkHost & { hosts: TrunkHost[] }, told: TrunkRow['host_status']) {
   const { host, port, transport, hosts } = trunk
   return [{ host, port, transport }, ...hosts].map(one => {
@@ -156,11 +158,11 @@ async function addNumbers(tx: Tx, ownerId: string, trunkId: string, numbers: str
     await insertNumbers(tx, ownerId, rows)
   } catch (error) {
     if ((error as { code?: string }).code !== '23505') throw error // unique_violation
-    throw invalidField('/numbers', 'number_taken', 'a number is on another trunk already, or stands here twice')
+    throw invalidField('/numbers', 'number_taken', 'a number is already on another trunk, or listed twice')
   }
 }
 
-/** One at a time, so that an older snapshot can't overwrite a newer one. */
+/** Serialised, so that an older snapshot cannot overwrite a newer one. */
 export async function publishTrunks(deps: Pick<Deps, 'sql' | 'sealer' | 'bus'>): Promise<number> {
   return deps.sql.begin(async tx => {
     await lockPublishing(tx)
@@ -174,7 +176,7 @@ export async function publishTrunks(deps: Pick<Deps, 'sql' | 'sealer' | 'bus'>):
   })
 }
 
-/** A trunk as engines need it, its password open. */
+/** A trunk in the form of engines, with its password decrypted. */
 export function planOf(deps: Pick<Deps, 'sealer'>, row: TrunkRow & { numbers: string[] }): NewTrunk {
   return {
     id: row.id,
@@ -209,7 +211,7 @@ export function planOf(deps: Pick<Deps, 'sealer'>, row: TrunkRow & { numbers: st
   }
 }
 
-/** By the country that was set, or else of the trunk's numbers. */
+/** Rules of the configured country, or of the trunk's numbers. */
 function dialingOf({ region, numbers }: { region: string | null; numbers: string[] }): DialingRules | null {
   const country = region ?? numbers.map(regionOf).find(known => known !== null)
   return country ? dialingRules(country) : null

@@ -104,7 +104,7 @@ export async function selectTrunks(db: Db, ownerId: string, page: Page): Promise
     order by created_at desc, id desc limit ${page.limit} offset ${page.offset}`
 }
 
-/** An owner has a handful. */
+/** An owner has only a few. */
 export async function countTrunks(db: Db, ownerId: string): Promise<number> {
   const [row] = await db<{ total: number }[]>`select count(*)::int as total from trunks where owner_id = ${ownerId}`
   return row!.total
@@ -114,13 +114,13 @@ export async function deleteTrunk(db: Db, ownerId: string, id: string): Promise<
   return (await db`delete from trunks where owner_id = ${ownerId} and id = ${id} returning 1`).length > 0
 }
 
-/** The owner of a trunk that an engine names; engines are trusted, so no owner is asked for. */
+/** Owner of a trunk that an engine names. Has no owner parameter, because engines are trusted. */
 export async function selectTrunkOwner(db: Db, id: string): Promise<string | undefined> {
   const [row] = await db<{ owner_id: string }[]>`select owner_id from trunks where id = ${id}`
   return row?.owner_id
 }
 
-/** Calls a second that the carrier takes; null: no limit, or the trunk is gone. */
+/** Maximum calls per second of the carrier; null: no limit, or the trunk was deleted. */
 export async function selectMaxCps(db: Db, ownerId: string, id: string): Promise<number | null> {
   const [row] = await db<{ max_cps: number | null }[]>`
     select max_cps from trunks where owner_id = ${ownerId} and id = ${id}`
@@ -165,12 +165,12 @@ export async function raiseVersion(db: Db): Promise<void> {
 
 const PUBLISH_LOCK = 7_281_113
 
-/** Who publishes next waits, but who changes a trunk does not: Redis may be slow to take the snapshot. */
+/** Serialises publishing without blocking changes of trunks: Redis may be slow to accept the snapshot. */
 export async function lockPublishing(tx: Tx): Promise<void> {
   await tx`select pg_advisory_xact_lock(${PUBLISH_LOCK})`
 }
 
-/** One statement, so that version and trunks are of one moment. */
+/** One statement, so that version and trunks are from the same snapshot. */
 export async function selectAll(db: Db): Promise<{ version: number; trunks: WithNumbers[] }> {
   const rows = await db<(WithNumbers & { version: number })[]>`
     select trunks_version.version, ${withNumbers(db)}
@@ -178,7 +178,7 @@ export async function selectAll(db: Db): Promise<{ version: number; trunks: With
   return { version: rows[0]!.version, trunks: rows.filter(row => row.id !== null) }
 }
 
-/** Any trunk's region or number: where the project has no line yet, its owner still lives somewhere. */
+/** Region or number of the first trunk, used when the project has no line yet. */
 export async function selectHome(db: Db, ownerId: string): Promise<{ region: string | null; number: string | null }> {
   const [row] = await db<{ region: string | null; number: string | null }[]>`
     select trunks.region, (

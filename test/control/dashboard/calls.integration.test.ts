@@ -270,7 +270,7 @@ describe.skipIf(chromiumPath === null)('the pages of calls', () => {
     await shoot(page, 'calls-failed')
     expect(await violations(visit)).toEqual([])
     await page.getByRole('button', { name: 'Show as text' }).click()
-    await page.getByText('x no answer came: 408 Request Timeout').waitFor()
+    await page.getByText('x no response: 408 Request Timeout').waitFor()
     expect(faults(visit)).toEqual([])
   })
 

@@ -130,7 +130,7 @@ describe.skipIf(chromiumPath === null)('the way in', () => {
     await page.getByLabel('Daily spend limit (RUB)').fill('500,5')
     const save = page.locator('form').filter({ has: destinations }).getByRole('button', { name: 'Save' })
     await save.click()
-    await page.getByText('must be a plus and the first digits of numbers').waitFor()
+    await page.getByText('must be a plus sign and the first digits of a number').waitFor()
     expect(complaints.splice(0)).toEqual([expect.stringContaining('400')])
     await destinations.press('Backspace')
     await save.click()

@@ -290,7 +290,7 @@ describe.skipIf(chromiumPath === null)('trunks', () => {
     for (let i = 0; i < 10; i++) expect((await owner.rest('POST', `/trunks/${id}/check`)).status).toBe(200)
     const { page } = await owner.open(`/trunks/${id}`)
     await page.getByRole('button', { name: 'Run diagnostics' }).click()
-    await page.getByRole('alert').getByText('Trunks can be examined 10 times a minute.').waitFor()
+    await page.getByRole('alert').getByText('Trunks can be checked 10 times per minute.').waitFor()
     await page.goto(`${address}/dashboard/trunks/0195f2bf-90d3-7e61-9f40-7a1c4b8e6f23`)
     await page.getByRole('alert').waitFor()
     await page.getByRole('button', { name: 'Try again' }).waitFor()

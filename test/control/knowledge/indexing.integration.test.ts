@@ -318,8 +318,8 @@ describe('a run', () => {
     const run = indexer.run(job)
     await there
     indexer.stop()
-    await expect(run).rejects.toThrow('the process goes down')
-    await expect(indexer.run(job)).rejects.toThrow('the process goes down')
+    await expect(run).rejects.toThrow('the process is shutting down')
+    await expect(indexer.run(job)).rejects.toThrow('the process is shutting down')
     expect(await stateOf(job.source_id)).toMatchObject({ status: 'indexing', tries: 0 })
     await createIndexer(withParts({})).run(job)
     expect((await stateOf(job.source_id))!['status']).toBe('ready')

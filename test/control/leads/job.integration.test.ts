@@ -76,8 +76,8 @@ describe('a search', () => {
     await searcher(control, { sources: [fakeSource(candidates(9))] }).run(job)
     expect((await audit(control, job)).enriched).toBe(3)
     const [left, held] = (await owner.call('GET', '/balance/entries')).body.items
-    expect(left).toMatchObject({ description: 'Left over from a lead search', job_id: job.job_id, call_id: null })
-    expect(held).toMatchObject({ description: 'Set aside for a lead search', job_id: job.job_id })
+    expect(left).toMatchObject({ description: 'Hold released after a lead search', job_id: job.job_id, call_id: null })
+    expect(held).toMatchObject({ description: 'Hold for a lead search', job_id: job.job_id })
   })
 
   test('makes contacts of those with a telephone, once, and leaves those that are there as they are', async () => {
@@ -237,7 +237,7 @@ describe('a search under way', () => {
     await newOwner()
     const { job, search, run } = await underWay()
     search.stop()
-    await expect(run).rejects.toThrow('the process goes down')
+    await expect(run).rejects.toThrow('the process is shutting down')
     await owner.call('POST', `/lead-search/${job.job_id}/cancel`)
     await searcher(control, { sources: [fakeSource(candidates(9))] }).run(job)
     expect(await jobOf(owner, job)).toMatchObject({ status: 'canceled', progress: { enriched: 2 } })
@@ -248,8 +248,8 @@ describe('a search under way', () => {
     await newOwner()
     const { job, search, run } = await underWay()
     search.stop()
-    await expect(run).rejects.toThrow('the process goes down')
-    await expect(search.run(job)).rejects.toThrow('the process goes down')
+    await expect(run).rejects.toThrow('the process is shutting down')
+    await expect(search.run(job)).rejects.toThrow('the process is shutting down')
     const [row] = await control.deps.sql`select status, tries from lead_jobs where id = ${job.job_id}`
     expect(row).toEqual({ status: 'running', tries: 0 })
     const looked: string[] = []

@@ -51,7 +51,7 @@ export const accountExamples = {
       balance_after: money('95.0000'),
       call_id: CALL,
       job_id: null,
-      description: 'Set aside for a call',
+      description: 'Hold for a call',
       created_at: CALLED,
     }),
   },

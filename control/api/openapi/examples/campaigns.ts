@@ -1,4 +1,4 @@
-/** Of the operations of campaigns: the same story goes on. */
+/** Examples of campaign operations. */
 import { money, PROJECT, page } from './common.ts'
 
 const CAMPAIGN = '0195f2c8-42e5-7d69-b3c8-7f2a0e1d9c63'

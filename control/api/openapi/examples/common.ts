@@ -1,4 +1,4 @@
-/** What the examples have in common: they tell one story. */
+/** Data that the examples share, so that they describe one consistent case. */
 
 export const PROJECT = '0195f2c0-11a4-7b52-8e6f-3c1d9a7b2e01'
 export const CALL = '0195f2c4-7a10-7c3e-9b1d-5e8f2a6c4d01'

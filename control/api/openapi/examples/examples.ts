@@ -1,4 +1,7 @@
-/** One example of request and answer for each operation, by its `operationId`; they tell one story. */
+/**
+ * One example of request and response for each operation, by its `operationId`. Together they describe one consistent
+ * case.
+ */
 import { accountExamples } from './accounts.ts'
 import { callExamples } from './calls.ts'
 import { campaignExamples } from './campaigns.ts'

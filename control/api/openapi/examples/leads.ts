@@ -1,4 +1,4 @@
-/** Of the operations of lead search: the restaurant looks for offices that may want lunch. */
+/** Examples of lead search: the restaurant looks for offices that may order lunch. */
 import { campaignExamples } from './campaigns.ts'
 import { CONTACT, gone, money, PHONE, page } from './common.ts'
 

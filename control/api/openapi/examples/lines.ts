@@ -82,7 +82,13 @@ export const lineExamples = {
       checked_at: CALLED,
       ok: false,
       checks: [
-        { name: 'dns', host: 'sip.example.com:5060', ok: false, words: 'sip.example.com does not exist in DNS.', ms: 12 },
+        {
+          name: 'dns',
+          host: 'sip.example.com:5060',
+          ok: false,
+          words: 'sip.example.com does not exist in DNS.',
+          ms: 12,
+        },
       ],
       messages: [],
       left_out: 0,

@@ -49,8 +49,8 @@ function useColumns(): Column<Entry>[] {
   ]
 }
 
-/** The server's description of a top-up without a reference; it adds nothing to the type, so it is hidden. */
-const PLAIN = 'Money came in'
+/** What the server says where the operator gave no reference; it says no more than the kind. */
+const PLAIN = 'Top-up'
 
 function What({ entry: { kind, description } }: { entry: Entry }) {
   const { t } = useTranslation('balance')

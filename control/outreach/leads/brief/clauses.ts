@@ -1,14 +1,14 @@
-/** A brief as clauses of words. Pure, and linear in the length of the text: no pattern here can look back. */
+/** Splits a brief into clauses of words. Pure, and linear in the length of the text: no pattern here backtracks. */
 
 import { folded } from '../vocabulary/forms.ts'
 
-/** What stands before a clause: how far what was said before still holds. */
+/** The separator before a clause, which decides how far the previous context still applies. */
 export type Break = 'blank' | 'line' | 'bullet' | 'sentence' | 'colon' | 'comma'
 
 export interface Token {
-  /** As written, without the punctuation around it. */
+  /** As written, without surrounding punctuation. */
   text: string
-  /** Small letters, `ё` as `е`, typographic apostrophes plain. */
+  /** Lower case, with `ё` as `е` and plain apostrophes. */
   word: string
 }
 
@@ -20,7 +20,7 @@ export interface Clause {
 const TAG = /<[^<>\n]{0,300}>/g
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{M}]/gu
 
-/** No markup, nothing unseen; numbers in one piece; what stands for a comma is one. */
+/** Removes markup and invisible characters, joins the digits of numbers, and turns pictograms into commas. */
 function plain(raw: string): string {
   return (
     raw
@@ -30,16 +30,16 @@ function plain(raw: string): string {
       .replace(UNSEEN, character => (/[\n\t]/.test(character) ? character : ''))
       .replace(/\p{Extended_Pictographic}/gu, ', ')
       .replace(/[^\S\n]+/g, ' ')
-      // Patterns that look for the end of such a run would look for it from each of its characters.
+      // Shortens runs of a character: patterns that look for the end of a run would start from each of its characters.
       .replace(/([^\p{L}\p{N}\s])\1{3,}/gu, '$1$1$1')
       .replace(/(?<![\d.,])\d{1,3}(?:[ ,]\d{3})+(?![\d.,]\d|\d)/g, number => number.replace(/[ ,]/g, ''))
       .replace(/(\d) ?[-–—] ?(?=\d)/g, '$1-')
   )
 }
 
-/** Behind these a dot ends no sentence. */
+/** Abbreviations whose dot never ends a sentence. */
 const SHORT = /^(?:г|гг|ул|обл|респ|р-н|пр|пос|им|т|st|ft|mt|mr|dr|inc|approx|e\.g|i\.e|etc)$/i
-/** Behind these only where a capital follows. */
+/** Abbreviations whose dot ends a sentence only before a capital. */
 const UNIT = /^(?:шт|тыс|руб|чел|др|д|п|co|no)$/i
 
 const BREAK = /\n *\n[\n ]*|\n|[!?;…]+|\.+(?=\s|$|["»”')])|:(?=\s|$)|,(?!\d)|[()[\]{}|•·▪*]+| [-–—/]+ | ?—+ ?/g

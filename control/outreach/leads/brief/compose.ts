@@ -1,4 +1,4 @@
-/** A brief from what was read, whoever read it: within its bounds, with its queries, and with what is missing named. Pure. */
+/** Builds a brief from what a reader found: limits its sizes, adds queries and names missing parts. Pure. */
 import type { Brief, BriefPart, ParsedBrief } from '../vocabulary/types.ts'
 import { queriesFor } from './queries.ts'
 
@@ -8,10 +8,10 @@ const MOST_ITEMS = 20
 const LONGEST = 200
 
 export interface ReadParts {
-  /** Empty: the text does not say. */
+  /** Empty when the text does not say. */
   niche: string
   geo: string
-  /** Null: the text does not say. */
+  /** Null when the text does not say. */
   target: number | null
   signals: readonly string[]
   exclusions: readonly string[]
@@ -35,13 +35,13 @@ export function compose(read: ReadParts): ParsedBrief {
   return { brief, missing }
 }
 
-/** Each once, and only what has words. */
+/** Removes duplicates and items without words. */
 function listOf(items: readonly string[]): string[] {
   const byWord = new Map(items.map(cut).map(item => [item.toLowerCase(), item]))
   return [...byWord.values()].filter(item => /[\p{L}\p{N}]/u.test(item)).slice(0, MOST_ITEMS)
 }
 
-/** No half of a character at its end. */
+/** Cuts the text, never inside a character. */
 const cut = (text: string): string =>
   text
     .trim()

@@ -1,4 +1,7 @@
-/** The words by which a brief says what its next words are: a wish, an exclusion, a heading, mere politeness. Tables. */
+/**
+ * Words that announce the meaning of the next words in a brief: a wish, an exclusion, a heading, or only politeness.
+ * Tables.
+ */
 import type { Token } from './clauses.ts'
 import { isCapital } from './places.ts'
 
@@ -6,11 +9,11 @@ export type Part = 'niche' | 'geo' | 'target' | 'signals' | 'exclusions' | 'noth
 
 export interface Marker {
   part: 'signals' | 'exclusions'
-  /** So many words it has. */
+  /** Number of words of the marker. */
   words: number
-  /** False: they belong to what follows, as `open` does in `open on Sundays`. */
+  /** False when the marker belongs to the text that follows, such as `open` in `open on Sundays`. */
   drop: boolean
-  /** What follows a comma is still of it: `кроме A, B`; not so `no A, B`. */
+  /** True when the marker also applies after a comma: `кроме A, B`, but not `no A, B`. */
   lasting: boolean
 }
 
@@ -24,20 +27,20 @@ const EXCLUDING =
   не бери, не берите, не предлагать, не предлагайте, только не, но не, а не, убери, уберите, убрать, пропусти, пропустите
   without, but not, but no, skip, please skip, avoid, ignore, do not want, don't want, do not need, don't need
   do not include, don't include, not interested in, not looking for, omit`)
-/** Only where a clause begins, or before a name: elsewhere they deny a part of it. */
+/** Exclude only at the start of a clause or before a name; elsewhere they negate a part of it. */
 const DENYING = table('не, ни, нет, no, not, never')
 const WISHING =
   table(`с, со, у которых, в которых, при которых, которые, который, которая, которых, которым, где, чтобы, чтоб, есть, имеют
   имеющие, имеющих, желательно, обязательно, важно, важна, важен, должны, должен, должна, должно, необходимо, плюсом, плюс, кто, те кто
   только те, хорошо бы, хотелось бы, с наличием, при наличии
   with, that, which, who, whose, where, having, has, have, must, should, preferably, ideally, they, it must, it should`)
-/** Said of a company, and kept. */
+/** Verbs that describe a company and are kept in the signal. */
 const TELLING =
   table(`работают, работает, работающие, работающих, открыты, открытые, открытых, принимают, делают, занимаются, продают
   open, offering, selling, providing, specializing in, specialising in, specialized in, specialised in, accepting, serving, owned by
   founded, established, rated`)
 
-/** Behind a "without" these are wishes: `без выходных`; and so is the lack of what a company may be sold. */
+/** After "without", these are wishes: `без выходных`. So is the lack of something that can be sold to the company. */
 const WANTED_WITHOUT =
   /^(?:выходн|перерыв|обед|предоплат|очеред|запис|комисси|сайт|онлайн|приложени|crm|чат-?бот|доставк|website|web|site|online|app|booking|appointment|social)/
 const AMOUNT =
@@ -48,7 +51,7 @@ const fits = (tokens: readonly Token[], at: number, phrase: readonly string[]) =
 const longest = (tokens: readonly Token[], at: number, phrases: string[][]): number =>
   phrases.reduce((most, phrase) => (phrase.length > most && fits(tokens, at, phrase) ? phrase.length : most), 0)
 
-/** `starts`: a clause begins here, or goes on behind an "and". `inside`: of which part the words before are. */
+/** `starts`: a clause starts here, or continues after an "and". `inside`: the part of the words before. */
 export function markerAt(tokens: readonly Token[], at: number, inside: Part, starts: boolean): Marker | null {
   const lasting = longest(tokens, at, LASTING)
   if (lasting > 0) return { part: 'exclusions', words: lasting, drop: true, lasting: true }
@@ -57,7 +60,7 @@ export function markerAt(tokens: readonly Token[], at: number, inside: Part, sta
   if (inside === 'signals' && !starts) return null
   if (inside === 'exclusions' && !starts) return null
   const wishing = longest(tokens, at, WISHING)
-  // From nine to six: the preposition belongs to the hours.
+  // "From nine to six": the preposition belongs to the hours.
   if (wishing > 0 && !/^\d/.test(tokens[at + wishing]?.word ?? ''))
     return { part: 'signals', words: wishing, drop: true, lasting: false }
   if (wishing > 0 || longest(tokens, at, TELLING) > 0) return { part: 'signals', words: 0, drop: false, lasting: false }
@@ -81,11 +84,11 @@ function excludingAt(tokens: readonly Token[], at: number, inside: Part, starts:
   return { part: 'exclusions', words, drop: true, lasting: false }
 }
 
-/** `муниципальные не нужны`: what stands before it is not wanted. */
+/** `муниципальные не нужны`: excludes the words before it. */
 const BEHIND =
   /^(?:.* )?(?:не (?:нужны|нужно|нужен|надо|интересуют|интересны|подходят|предлагать|рассматриваем)|(?:are |is )?not (?:needed|wanted|welcome|interesting))$/
 
-/** How many words at the end exclude what stands before them. */
+/** Returns the number of words at the end that exclude the words before them. */
 export function excludedBehind(tokens: readonly Token[]): number {
   const end = tokens
     .slice(-3)
@@ -127,11 +130,11 @@ const HEADINGS: [Part, string][] = [
 const headings = new Map(
   HEADINGS.flatMap(([part, names]) => names.split('|').map(name => [name.trim().replace(/\s+/g, ' '), part] as const)),
 )
-/** A clause that only says what the next ones are of. */
+/** Returns the part that a heading clause announces. */
 export const headingOf = (tokens: readonly Token[]): Part | null =>
   tokens.length > 3 ? null : (headings.get(tokens.map(token => token.word).join(' ')) ?? null)
 
-/** Asking for something, and greeting: of no matter to what is asked for. */
+/** Words of request and greeting, which say nothing about what is sought. */
 export const ASKING =
   set(`найди найдите найти подбери подберите подобрать собери соберите собрать составь составьте сделай сделайте дай дайте
   покажи покажите выгрузи выгрузите нужен нужна нужно нужны мне нам ищу ищем ищется хочу хотим хотел хотела бы хотелось интересуют
@@ -140,7 +143,7 @@ export const ASKING =
   i we need want find me us get give show please hello hi hey there dear would like looking look for search searching am are is a
   an the of list lists some all any could can you your help i'm we're i'd we'd about around roughly approximately database base and
   build collect gather compile among in by also near nearby рядом поблизости b2b`)
-/** Companies of whatever kind. */
+/** Words for companies of any kind. */
 export const GENERIC =
   set(`компания компании компаний компанию компаниям фирма фирмы фирм организация организации организаций предприятие предприятия
   предприятий лид лиды лидов контакт контакты контактов клиент клиенты клиентов партнер партнеры партнеров покупателей штука штук штуки шт объект объекта объектов точка точек
@@ -148,19 +151,19 @@ export const GENERIC =
   company companies business businesses lead leads contact contacts firm firms organization organizations organisation organisations
   place places results records prospects customers clients partners pieces pcs units entries`)
 
-/** Of a company that asks, in place of what it asks for. */
+/** The company that asks, as opposed to those it looks for. */
 export const SELF = /^(?:we|our|my|i|мы|наш[аеи]?|мо[йяе]|я|у нас|our company)$/
 export const REQUEST =
   set(`ищу ищем нужен нужна нужно нужны найди найдите найти хочу хотим хотел хотела хотели подбери подберите собери соберите интересуют
   интересует требуется требуются need want looking look find get search searching like seek seeking after`)
 
-/** Before a signal's own words. */
+/** Words to drop before a signal. */
 export const FILLER =
   set(`с со with that which who whose where whom have has having есть имеют имеет имеется имеются имеющие имеющих наличие наличием у которых
   которые который которая где чтобы чтоб желательно обязательно важно должен должна должно должны быть был была было были необходимо
   must should be they it we need want i also only just только лишь те кто нужен нужна нужно нужны хотелось бы preferably ideally
   please are is а и the an a and но или or but would плюсом плюс свой еще also тоже также`)
-/** Behind a signal's own words. */
+/** Words to drop after a signal. */
 export const TRAILING =
   set(`is are a must required preferred please пожалуйста обязательно желательно обязателен обязательна приоритете в and и or или
   но but а also plus welcome only важно`)

@@ -1,6 +1,6 @@
 /**
- * A brief read by a text model. Whatever it claims must have words in the text, as with all that a model says of a call: what
- * has none is left out and named as missing.
+ * Reads a brief with a text model. Every part of the answer must have words in the text; parts without are dropped and
+ * named as missing.
  */
 import { z } from 'zod'
 import { folded, formsOf } from '../vocabulary/forms.ts'
@@ -13,21 +13,21 @@ import { readNumber } from './numbers.ts'
 import { joinPlaces, placeAt, splitPlaces, translated } from './places.ts'
 
 export interface BriefModelRequest {
-  /** What to do, in our words. */
+  /** Instruction to the model. */
   task: string
-  /** The owner's words, which are no instruction. */
+  /** Text of the owner, which is not an instruction. */
   brief: string
-  /** JSON Schema of an object: the answer's. */
+  /** JSON Schema of the answer, an object. */
   schema: Record<string, unknown>
-  /** What was wrong with the answer before; null the first time. */
+  /** Errors of the previous answer; null the first time. */
   repair: string | null
 }
-/** Answers with what may fit the schema, or may not; rejects when the model is away or `signal` aborts. */
+/** Returns an answer that may or may not fit the schema. Rejects when the model is unreachable or `signal` aborts. */
 export type BriefModel = (request: BriefModelRequest, signal: AbortSignal) => Promise<unknown>
 
 export interface ModelReaderOptions {
   model: BriefModel
-  /** For both answers together. */
+  /** Milliseconds for both answers together; 10,000 by default. */
   deadlineMs?: number
 }
 
@@ -54,7 +54,7 @@ const TASK =
   'A brief describes companies that somebody wants to call. Fill in what it says, in its own language and words. ' +
   'Use only what stands in it: what is not said stays empty. Who writes, and what they sell, is not what they look for.'
 
-/** Null when the answer does not fit, mended once; rejects as the model does. */
+/** Returns null when the answer does not fit the schema after one repair. Rejects as the model does. */
 export function createModelReader({ model, deadlineMs = DEADLINE_MS }: ModelReaderOptions): BriefReader {
   const { $schema: _, ...schema } = z.toJSONSchema(Answer)
   return {
@@ -71,7 +71,7 @@ export function createModelReader({ model, deadlineMs = DEADLINE_MS }: ModelRead
   }
 }
 
-/** Only what the text says. */
+/** Keeps only what the text says. */
 export function checked(raw: string, answer: Answer): ParsedBrief {
   const said = wordsOf(raw).map(word => ({ word: folded(word), stem: stem(word) }))
   const isSaid = (text: string) => wordsOf(text).some(word => isWord(word) && said.some(meets(word)))
@@ -80,7 +80,7 @@ export function checked(raw: string, answer: Answer): ParsedBrief {
   const named = placesIn(raw)
   const places = answer.places.flatMap(splitPlaces).filter(place => {
     const other = translated(place)
-    // Whose name is known must be named: Казань makes no Казахстан.
+    // A place in the table must be named itself: Казань does not imply Казахстан.
     return other === null ? isSaid(place) : named.has(place) || named.has(other)
   })
   const { target_leads: target } = answer
@@ -95,7 +95,7 @@ export function checked(raw: string, answer: Answer): ParsedBrief {
 
 const isWord = (word: string) => word.length > 2 || /\d/.test(word)
 
-/** The same word in another form: one of its own, of one stem, or alike but for the last two letters. */
+/** Matches the same word in another form: a known form, the same stem, or equal except for the last two letters. */
 function meets(text: string): (said: { word: string; stem: string }) => boolean {
   const word = folded(text)
   const own = stem(word)
@@ -107,13 +107,13 @@ function meets(text: string): (said: { word: string; stem: string }) => boolean 
   }
 }
 
-/** By the names that the table of places has for them. */
+/** Returns the places of the text by their names in the table. */
 function placesIn(raw: string): ReadonlySet<string> {
   const names = clausesOf(raw).flatMap(({ tokens }) => tokens.map((_, at) => placeAt(tokens, at, true)?.name))
   return new Set(names.filter(name => name !== undefined))
 }
 
-/** All numbers of a text, in figures or words, both ends of a range. */
+/** Returns all numbers of a text, in digits or words, and both ends of ranges. */
 function numbersIn(raw: string): ReadonlySet<number> {
   const found = new Set<number>()
   for (const { tokens } of clausesOf(raw)) {

@@ -1,8 +1,8 @@
-/** How many: figures and words of Russian and English, ranges and round amounts, read from words in a row. Pure. */
+/** Reads numbers from consecutive words: digits and words of Russian and English, ranges and round amounts. Pure. */
 
 export interface ReadNumber {
   value: number
-  /** So many words it took. */
+  /** Number of words that were read. */
   words: number
 }
 
@@ -44,7 +44,7 @@ const UNITS: [RegExp, number][] = [
   [/^(?:восемьсот|восьмисот)$/, 800],
   [/^(?:девятьсот|девятисот)$/, 900],
 ]
-/** They count others: two dozen, полторы сотни. Alone they are one of them. */
+/** Multipliers: two dozen, полторы сотни. Alone they count as one. */
 const GROUPS: [RegExp, number][] = [
   [/^(?:десят(?:ок|ка|ков|ками)|tens)$/, 10],
   [/^(?:dozens?|дюжин[аыу]?)$/, 12],
@@ -64,11 +64,11 @@ const FACTORS: [RegExp, number][] = [
 const amountOf = (table: [RegExp, number][], word: string | undefined): number | null =>
   (word !== undefined && table.find(([pattern]) => pattern.test(word))?.[1]) || null
 
-/** `words`: small letters, `ё` as `е`; from `at` on. Of a range it is the upper end. Null: no number stands there. */
+/** `words`: lower case, with `ё` as `е`; reads from `at`. A range gives its upper end. Null when there is no number. */
 export function readNumber(words: readonly string[], at: number): ReadNumber | null {
   const first = readOne(words, at)
   if (!first) return null
-  // Between them a dash or "до": whoever says 20 to 30 is glad of 30.
+  // A dash or "до" between two numbers is a range; its upper end is accepted.
   if (/^(?:[-–—]|до|to|or|или)$/.test(words[at + first.words] ?? '')) {
     const second = readOne(words, at + first.words + 1)
     if (second && second.value > first.value) return { value: second.value, words: first.words + 1 + second.words }
@@ -91,7 +91,7 @@ function readFigures(words: readonly string[], at: number): ReadNumber | null {
   return group ? { value: value * group, words: 2 } : { value, words: 1 }
 }
 
-/** Полсотни, a couple of dozen, half a hundred, пара десятков; and a dozen alone. */
+/** Reads полсотни, a couple of dozen, half a hundred, пара десятков, and a dozen alone. */
 function readRound(words: readonly string[], at: number): ReadNumber | null {
   const whole = amountOf(WHOLE, words[at])
   if (whole) return { value: whole, words: 1 }

@@ -1,6 +1,6 @@
 /**
- * A brief understood without a model, in Russian and English: what is sought, where, how many, what would be welcome and what
- * is not wanted. By words that lead such parts; what the text does not say is named as missing. Pure.
+ * Reads a brief without a model, in Russian and English: what is sought, where, how many, what is wanted and what is
+ * excluded. Marker words separate the parts; parts that the text does not mention are named as missing. Pure.
  */
 import { findNiche, type Niche, nichesIn } from '../vocabulary/niches.ts'
 import type { BriefReader, ParsedBrief } from '../vocabulary/types.ts'
@@ -25,15 +25,15 @@ export function parseBrief(raw: string): ParsedBrief {
   })
 }
 
-/** Always answers. */
+/** Never rejects. */
 export const plainReader: BriefReader = { read: async raw => parseBrief(raw) }
 
-// ---- what is sought ----
+// ---- What is sought ----
 
 function nicheOf(reading: Reading): { niche: string; signals: string[] } {
   const said = nominativeOf(reading.niche.map(textOf).join(', '))
   if (said !== '') return { niche: said, signals: itemsOf(reading.signals, true) }
-  // Companies that do something: what they do tells the kind.
+  // The text describes companies only by what they do, which tells their kind.
   const told = nicheOfSignals(reading)
   if (!told) return { niche: '', signals: itemsOf(reading.signals, true) }
   const text = textOf(told.phrase.tokens)
@@ -51,10 +51,10 @@ function nicheOfSignals({ signals }: Reading): { niche: Niche; phrase: Phrase } 
   return null
 }
 
-// ---- lists ----
+// ---- Lists ----
 
 const AND = /^(?:и|или|and|or|nor|ни|plus|а|также)$/
-/** What an "and" before it adds is no matter of its own. */
+/** Continuations that an "and" adds without starting a new item. */
 const MERELY =
   /^(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|weekends?|понедельник|вторник|сред[ау]|четверг|пятниц[ау]|суббот[ау]|воскресень[ея]|праздники|выходные|\d.*)$/
 
@@ -78,7 +78,7 @@ function apart(tokens: readonly Token[]): Token[][] {
   return items
 }
 
-/** Without what only says that it is wished for. */
+/** Removes the words that only express the wish. */
 function bare(tokens: readonly Token[]): Token[] {
   let from = 0
   while (from < tokens.length && FILLER.has(tokens[from]!.word) && !/^\d/.test(tokens[from + 1]?.word ?? '')) from++

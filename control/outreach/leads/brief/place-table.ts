@@ -1,4 +1,4 @@
-/** Places that are known without asking anybody: a city of each line's kind, Russian and English name. Not a gazetteer. */
+/** Places that are recognised without a geocoder, by kind, with Russian and English names. Not a complete gazetteer. */
 export const placeTable = {
   city: `Москва=Moscow, Санкт-Петербург=Saint Petersburg=Питер=СПб=Петербург=St Petersburg=St. Petersburg, Новосибирск=Novosibirsk
 Екатеринбург=Yekaterinburg=Екб, Казань=Kazan, Нижний Новгород=Nizhny Novgorod=Нижний, Красноярск=Krasnoyarsk, Челябинск=Chelyabinsk

@@ -1,6 +1,6 @@
 /**
- * Places in a brief: those of a table, and what a preposition and a capital, or the ending of a Russian town, make one. Their
- * names come out in the nominative where the rules of Russian tell it. Pure.
+ * Finds places in a brief: those of a table, and words that a preposition and a capital, or the ending of a Russian
+ * town, identify as one. Names are returned in the nominative if Russian grammar allows. Pure.
  */
 import { folded, formsOf } from '../vocabulary/forms.ts'
 import type { Token } from './clauses.ts'
@@ -11,9 +11,9 @@ export type PlaceKind = 'city' | 'region' | 'country' | 'unknown'
 export interface Place {
   name: string
   kind: PlaceKind
-  /** The name in the other language, where it is known. */
+  /** The name in the other language, if known. */
   other: string | null
-  /** So many words it took. */
+  /** Number of words that were read. */
   words: number
 }
 
@@ -21,14 +21,14 @@ interface Entry {
   name: string
   other: string
   kind: PlaceKind
-  /** Of each word, all its forms. */
+  /** All forms of each word. */
   words: ReadonlySet<string>[]
 }
 
 const partsOf = (name: string): string[] => name.split(/[\s-]+/).map(part => part.replace(/\./g, ''))
 const CYRILLIC = /\p{Script=Cyrillic}/u
 
-/** By every form of the first word, the longest first. */
+/** Entries by every form of their first word, longest first. */
 const known = new Map<string, Entry[]>()
 for (const entry of Object.entries(placeTable)
   .flatMap(readKind)
@@ -42,7 +42,7 @@ function readKind([kind, lines]: [string, string]): Entry[] {
     return [ru, en, ...synonyms].map(written => {
       const russian = CYRILLIC.test(written)
       const name = russian ? ru : /^(?:UK|USA?|UAE)$/.test(written) ? written : en
-      // English names are not inflected: Nice is no `nices`.
+      // English names are not inflected: there is no form `nices` of Nice.
       const words = partsOf(written).map(part =>
         russian ? formsOf(part) : new Set([folded(part), `${folded(part)}'s`]),
       )
@@ -51,7 +51,7 @@ function readKind([kind, lines]: [string, string]): Entry[] {
   })
 }
 
-/** The name in the other language; null: not known. */
+/** Returns the name in the other language; null when it is unknown. */
 export const translated = (name: string): string | null => {
   const parts = partsOf(name).map(folded)
   const fits = (entry: Entry) =>
@@ -61,7 +61,7 @@ export const translated = (name: string): string | null => {
 
 export const isCapital = (token: Token | undefined): boolean => token !== undefined && /^\p{Lu}/u.test(token.text)
 
-/** Words that are a place only behind a preposition or with a capital: `nice`, `us`, `шахты`, `орёл`. */
+/** Words that name a place only after a preposition or with a capital: `nice`, `us`, `шахты`, `орёл`. */
 const COMMON = new Set(
   'nice us georgia phoenix орел орлы шахты днепр чита находка владимир брест порту кент братск дел дела делам дели бал балы балов вены рига киров'.split(
     ' ',
@@ -81,10 +81,10 @@ function knownAt(tokens: readonly Token[], at: number, led: boolean): Place | nu
   if (!entry) return null
   const capital = isCapital(token)
   if (!capital && !led && (COMMON.has(token.word) || (CYRILLIC.test(token.word) && token.word.length < 4))) return null
-  // `us`, `ma`, `il`: only in capitals; nobody says `uk` of anything else.
+  // `us`, `ma`, `il` only in capitals; `uk` has no other meaning.
   if (/^(?!uk$)[a-z]{2}$/.test(token.word) && token.text !== token.text.toUpperCase()) return null
   const last = parts[entry.words.length - 1]!.token
-  // A hyphenated word counts as a whole: `Нижний` is none in `Нижний-Сити`.
+  // A hyphenated word counts as a whole: `Нижний-Сити` does not contain the place `Нижний`.
   if (parts[entry.words.length]?.token === last) return null
   return { name: entry.name, kind: entry.kind, other: entry.other, words: last + 1 - at }
 }
@@ -93,7 +93,7 @@ const LEADING =
   /^(?:the|of|city|town|greater|area|весь|вся|всю|всей|всему|всем|город|города|городе|городах|г|гор|пос|поселок|поселке)$/
 const SIDE =
   /^(?:downtown|central|inner|east|west|north|south|northern|southern|eastern|western|центр[еау]?|север[еау]?|юг[еау]?|запад[еау]?|восток[еау]?|окраин[аеу]|пригород[еау]?)$/
-/** Kinds of places that stand behind an adjective: the noun, and the adjective's ending with it. */
+/** Nouns for kinds of places that follow an adjective, and the adjective's nominative ending. */
 const RUSSIAN_TYPES: [RegExp, string, 'ая' | 'ый'][] = [
   [/^област[ьи]$/, 'область', 'ая'],
   [/^республик[аеуи]$/, 'республика', 'ая'],
@@ -108,7 +108,7 @@ const RUSSIAN_TYPES: [RegExp, string, 'ая' | 'ый'][] = [
 const TYPE = /^(?:county|district|region|province|state|area|metro|valley|island|borough|street|avenue)$/
 const LINK = /^(?:of|the|de|la|du|del|upon|am|an|der|sur|на|над)$/
 
-/** A place that begins at `at`. `led`: behind a preposition, where also what the table lacks may be one. */
+/** Reads a place that starts at `at`. `led`: after a preposition, where a name outside the table may be a place too. */
 export function placeAt(tokens: readonly Token[], at: number, led: boolean): Place | null {
   let start = at
   while (led && LEADING.test(tokens[start]?.word ?? '')) start++
@@ -124,7 +124,7 @@ export function placeAt(tokens: readonly Token[], at: number, led: boolean): Pla
   return led ? grow(unknownAt(tokens, start)) : null
 }
 
-/** Downtown Chicago, центр Москвы: the known place keeps its own form behind what narrows it. */
+/** Downtown Chicago, центр Москвы: the known place keeps its form after the narrowing word. */
 function sideOf(tokens: readonly Token[], at: number): Place | null {
   const side = tokens[at]
   if (!side || !SIDE.test(side.word)) return null
@@ -160,7 +160,7 @@ const adjectiveOf = (word: string, ending: 'ая' | 'ый'): string =>
     : word.replace(/(?<=[кгх])(?:ом|ого|ому)$/, 'ий').replace(/(?:ом|ого|ому)$/, 'ый')
 
 const MOST_WORDS = 4
-/** Ends of Russian towns that no other word in this place has. */
+/** Endings of Russian towns that no other word has in this position. */
 const TOWN = /(?:[нвлрмтдйаои]ске|цке|граде|бурге|поле|горске|[а-я]{3,}[ое]во)$/
 const NO_TOWN = /^(?:поиске|списке|риске|офисе|иске|поле|полиске|основе|количестве|качестве|русске|право|место)$/
 
@@ -185,14 +185,14 @@ function unknownAt(tokens: readonly Token[], at: number): Place | null {
 
 const capitalised = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)
 
-/** A town in the prepositional case. Where it could be of two genders it stays as it stands. */
+/** Converts a town from the prepositional case. Keeps the form when its gender is ambiguous. */
 function nominative(word: string): string {
   return word.replace(/(?<=[сц]к|град|бург|поль|ов|ев|дар)е$/u, '').replace(/(?<=пол)е$/u, 'ь')
 }
 
 const CITY_OF: Record<PlaceKind, number> = { city: 0, unknown: 0, region: 1, country: 2 }
 
-/** `Москва и область`: the region around a city, where its name tells it. */
+/** `Москва и область`: returns the region around a city, if its name tells it. */
 export function regionAround(city: string): Place | null {
   const own = new Map([
     ['Москва', 'Московская область'],
@@ -202,7 +202,9 @@ export function regionAround(city: string): Place | null {
   return name === null ? null : { name, kind: 'region', other: null, words: 1 }
 }
 
-/** Several places: `; ` between them, `, ` between a place and what it lies in. At most 200 characters. */
+/**
+ * Joins several places: `; ` between them, `, ` between a place and the one that contains it. At most 200 characters.
+ */
 export function joinPlaces(places: readonly { name: string; kind: PlaceKind; within: boolean }[]): string {
   let text = ''
   let last: PlaceKind | null = null
@@ -219,7 +221,7 @@ export function joinPlaces(places: readonly { name: string; kind: PlaceKind; wit
   return text
 }
 
-/** What `joinPlaces` put together. */
+/** Reverses `joinPlaces`. */
 export const splitPlaces = (geo: string): string[] =>
   geo
     .split(/;|\n/)

@@ -1,4 +1,4 @@
-/** What sources that take words are asked for: each niche at each place, in both languages where both are known. Pure. */
+/** Builds queries for text sources: each niche at each place, in both languages where both are known. Pure. */
 import { nichesIn } from '../vocabulary/niches.ts'
 import { splitPlaces, translated } from './places.ts'
 
@@ -22,13 +22,13 @@ export function queriesFor(niche: string, geo: string): string[] {
 
 interface Kind {
   said: string
-  /** Of the same, where it is a known kind and nothing else was said of it. */
+  /** Names of the niche, if it is a known one and has no further words. */
   names: string[]
 }
 
 function kindsOf(niche: string): Kind[] {
   const parts = niche.split(/,\s+|\s+(?:и|или|and|or|&)\s+/).filter(part => /\p{L}/u.test(part))
-  // One that is no kind by itself is a part of a name: research and development.
+  // A part that is not a known niche belongs to a name: research and development.
   const known = parts.every(part => nichesIn(part).length > 0)
   return (known ? parts : [niche]).map(said => {
     const [match] = nichesIn(said)
@@ -37,7 +37,7 @@ function kindsOf(niche: string): Kind[] {
   })
 }
 
-/** Each part of a place in the name's language, where it is known there. */
+/** Translates each part of a place into the language of the name, where known. */
 function inLanguageOf(name: string, place: string): string {
   const russian = CYRILLIC.test(name)
   return place

@@ -1,4 +1,4 @@
-/** Goes through the clauses of a brief and says of which part each of its words is. Pure. */
+/** Reads the clauses of a brief and assigns each word to a part. Pure. */
 import { nichesIn } from '../vocabulary/niches.ts'
 import { type Clause, type Token, textOf } from './clauses.ts'
 import { ASKING, excludedBehind, GENERIC, headingOf, markerAt, type Part, REQUEST, SELF } from './markers.ts'
@@ -7,11 +7,11 @@ import { isCapital, type Place, placeAt, regionAround } from './places.ts'
 
 export interface Phrase {
   tokens: Token[]
-  /** The preposition it was led by, as `с` in `с парковкой`: it tells the case. */
+  /** The preposition before it, such as `с` in `с парковкой`, which determines the case. */
   led: string | null
 }
 export interface FoundPlace extends Place {
-  /** It may be what the one before lies in. */
+  /** True when the previous place may lie in it. */
   within: boolean
 }
 export interface Reading {
@@ -24,15 +24,15 @@ export interface Reading {
 
 interface Walk extends Reading {
   part: Part
-  /** Of a heading whose items still come. */
+  /** The heading whose items follow. */
   heading: { part: Part; list: boolean } | null
-  /** What comes behind the comma is still excluded. */
+  /** True when words after the comma are still excluded. */
   lasting: boolean
-  /** Within a sentence about who asks. */
+  /** True within a sentence about the company that asks. */
   skipping: boolean
-  /** Of the words being gathered. */
+  /** Words collected so far. */
   phrase: Phrase
-  /** Where a signal named a place, which is the brief's where it has no other. */
+  /** Places inside signals, used when the brief names no other place. */
   aside: { phrase: Phrase; from: number; places: Place[]; words: number }[]
 }
 
@@ -41,7 +41,7 @@ const PLACE_LEAD =
 const AND = /^(?:и|или|а|но|and|or|but|nor|ни|plus|also|то)$/
 const STARTS_ANEW = /^(?:sentence|line|blank|bullet)$/
 
-/** `plainly`: without the sentences in which the asker speaks of themselves, and what only leads to a colon. */
+/** `plainly`: skips sentences in which the writer describes themselves, and words that only lead to a colon. */
 export function readBrief(clauses: readonly Clause[], plainly: boolean): Reading {
   const walk: Walk = {
     niche: [],
@@ -71,7 +71,7 @@ function readClause(walk: Walk, clause: Clause, next: Clause | null, plainly: bo
   if (before === 'blank' || before === 'sentence' || (before === 'line' && !walk.heading?.list)) walk.heading = null
   const heading = headingOf(tokens)
   if (heading && next && /^(?:colon|bullet|line|comma)$/.test(next.before)) {
-    // A dash is only a comma here: that much a heading says by what follows it.
+    // A dash counts only as a comma here; what follows it confirms the heading.
     const told = next.before !== 'comma' || (heading === 'target' && numberOf(next.tokens, 0) !== null)
     if (told) {
       const counted = heading === 'niche' && numberOf(next.tokens, 0)?.words === next.tokens.length
@@ -90,7 +90,7 @@ function readClause(walk: Walk, clause: Clause, next: Clause | null, plainly: bo
   }
   walk.part = firstPart(walk, clause)
   readTokens(walk, tokens)
-  // Before a colon stands what kind of request it is, or that it is one.
+  // Text before a colon only announces the request.
   if (plainly && walk.part === 'niche' && next?.before === 'colon' && nichesIn(textOf(tokens)).length === 0) {
     walk.phrase.tokens = []
   }
@@ -100,7 +100,7 @@ const speaksOfSelf = (tokens: readonly Token[]): boolean =>
   (SELF.test(tokens[0]!.word) || /^(?:у нас)$/.test(`${tokens[0]!.word} ${tokens[1]?.word}`)) &&
   !tokens.some(token => REQUEST.has(token.word))
 
-/** A clause that is but a number, or but places. */
+/** Reads a clause that consists only of a number or of places. */
 function readWhole(walk: Walk, { tokens, before }: Clause): boolean {
   const part = walk.heading?.part
   if (part === 'nothing') return true
@@ -114,7 +114,7 @@ function readWhole(walk: Walk, { tokens, before }: Clause): boolean {
   const led = PLACE_LEAD.test(tokens[0]!.word)
   const found = placesAt(tokens, led ? 1 : 0, led || part === 'geo')
   if (!found || found.end < tokens.length) return false
-  // A name of one word may be anything, unless the list goes on or it was asked for.
+  // A name of one word may mean anything, unless the list continues or a place was expected.
   const within = !STARTS_ANEW.test(before) && walk.places.length > 0
   walk.places.push(...found.places.map((place, i) => ({ ...place, within: i === 0 && within })))
   return true
@@ -137,7 +137,7 @@ function readTokens(walk: Walk, tokens: readonly Token[]): void {
   }
 }
 
-/** How many words it took: at least one. */
+/** Returns the number of words it has read, at least one. */
 function readNext(walk: Walk, tokens: readonly Token[], at: number, starts: boolean): number {
   const number = walk.part === 'exclusions' ? null : numberOf(tokens, at)
   if (number && walk.target === null && countsLeads(walk, tokens, at + number.words)) {
@@ -172,7 +172,7 @@ function readPlaces(walk: Walk, tokens: readonly Token[], at: number): number {
   return found.end - at
 }
 
-/** One place, or several with an "and" between them. */
+/** Reads one place, or several joined by "and". */
 function placesAt(tokens: readonly Token[], at: number, led: boolean): { places: Place[]; end: number } | null {
   const first = placeAt(tokens, at, led)
   if (!first) return null
@@ -185,7 +185,7 @@ function placesAt(tokens: readonly Token[], at: number, led: boolean): { places:
     const around =
       linked && /^обл(?:асть|асти)?$/.test(tokens[from]?.word ?? '') ? regionAround(places.at(-1)!.name) : null
     const next = around ?? placeAt(tokens, again, linked && led)
-    // Two names in a row are two places only where both are known as cities.
+    // Two names in a row are two places only if both are known cities.
     if (!next || (!linked && !(next.kind === 'city' && first.kind === 'city'))) break
     places.push(next)
     end = again + next.words
@@ -206,7 +206,7 @@ function takeAside(walk: Walk): void {
   first.phrase.tokens.splice(first.from, first.words)
 }
 
-// ---- numbers ----
+// ---- Numbers ----
 
 const ROUGHLY =
   /^(?:около|примерно|порядка|где-то|до|от|минимум|максимум|хотя|бы|не|более|менее|больше|меньше|хватит|about|around|approximately|roughly|up|to|at|least|most|between|no|less|than|more|some|нужно|надо|это|need|of|only|maybe|ровно)$/
@@ -214,10 +214,13 @@ const COUNTED = /^(?:is|are|enough|хватит|достаточно|будет|
 const MEASURE =
   /^(?:лет|год|года|году|годов|час|часа|часов|мин|минут|дней|дня|звезд|звезды|звезда|сотрудник|человек|чел|км|метров|кв|руб|рубл|этаж|филиал|процент|долл|евро|балл|отзыв|years?|hours?|minutes?|days?|stars?|employees?|people|staff|km|miles?|percent|usd|eur|dollars?|reviews?|locations?|branches|rooms?|номер)/
 
-/** No number with all that belongs to it is longer. */
+/** No number with all its qualifiers has more words. */
 const MOST_OF_NUMBER = 24
 
-/** With the words of estimation before it, and the generic ones around it: `штук двадцать пять`, `at least 15 leads`. */
+/**
+ * Includes words of estimation before the number and generic nouns around it: `штук двадцать пять`, `at least 15
+ * leads`.
+ */
 function numberOf(tokens: readonly Token[], at: number): { value: number; words: number } | null {
   const words = tokens.slice(at, at + MOST_OF_NUMBER).map(token => (token.text === 'СТО' ? '' : token.word))
   let from = 0
@@ -236,14 +239,14 @@ function numberOf(tokens: readonly Token[], at: number): { value: number; words:
 const isRest = (words: readonly string[], from: number) =>
   words.slice(from).every(word => COUNTED.test(word) || GENERIC.has(word))
 
-/** A number in front of what is sought counts it; elsewhere only one that stands alone does. */
+/** A number before what is sought counts it; elsewhere only a number that stands alone does. */
 function countsLeads(walk: Walk, tokens: readonly Token[], end: number): boolean {
   if (walk.part === 'niche' || walk.part === 'target') return true
   if (walk.part !== 'signals' || walk.phrase.tokens.length > 0) return false
   return end >= tokens.length || markerAt(tokens, end, 'niche', true) !== null
 }
 
-// ---- phrases ----
+// ---- Phrases ----
 
 function flush(walk: Walk): void {
   const { phrase } = walk
@@ -256,16 +259,16 @@ function flush(walk: Walk): void {
   else if (walk.part === 'exclusions') walk.exclusions.push(phrase)
 }
 
-/** Without the asking around it; nothing when it names companies of no kind. */
+/** Removes words of request; returns nothing when the phrase names companies of no kind. */
 function sought(tokens: readonly Token[]): Token[] {
   const little = ({ word }: Token) => ASKING.has(word) || !/\p{L}/u.test(word)
   let from = 0
   while (from < tokens.length && (little(tokens[from]!) || GENERIC.has(tokens[from]!.word))) from++
-  // `Торговых точек` stays whole where it is a kind.
+  // `Торговых точек` is kept whole, because it is a known kind.
   const named = nichesIn(textOf(tokens.slice(from))).length > 0
   let to = tokens.length
   while (to > from && (little(tokens[to - 1]!) || (!named && GENERIC.has(tokens[to - 1]!.word)))) to--
-  // Companies for something: without the noun the preposition hangs in the air.
+  // "Companies for something" keeps its noun, which the preposition needs.
   if (from < to && /^(?:по|для|for|в|in)$/.test(tokens[from]!.word) && GENERIC.has(tokens[from - 1]?.word ?? '')) from--
   return tokens.slice(from, to)
 }

@@ -1,17 +1,17 @@
-/** Russian phrases put into the nominative, as far as their endings tell it for sure; others, and English, stay. Pure. */
+/** Puts Russian phrases into the nominative if their endings are unambiguous; others, and English, stay. Pure. */
 import { nichesIn } from '../vocabulary/niches.ts'
 
 const CYRILLIC = /\p{Script=Cyrillic}/u
-/** No nominative ends so: genitive, dative, instrumental of both numbers. */
+/** Endings that no nominative has: genitive, dative and instrumental of both numbers. */
 const OBLIQUE = /(?:ов|ев|ей|ий|ых|их|ам|ям|ами|ями|ах|ях|ым|им|ого|его|ому|ему|у|ю|ой|ом|ем|[бвгджзклмнпрстфхцчшщ]|ь)$/
 
-/** `50 стоматологий` is of a `стоматология`; with `instrumental`, `с онлайн-записью` of an `онлайн-запись`. */
+/** `50 стоматологий` gives `стоматология`; with `instrumental`, `с онлайн-записью` gives `онлайн-запись`. */
 export function nominativeOf(phrase: string, of: 'kind' | 'instrumental' = 'kind'): string {
   if (!CYRILLIC.test(phrase)) return phrase
   return of === 'kind' ? kindIn(phrase) : instrumental(phrase)
 }
 
-/** A known kind has its name; an adjective before it goes with that. */
+/** A known kind gets its name; an adjective before it agrees with that name. */
 function kindIn(phrase: string): string {
   const matches = nichesIn(phrase)
   const [match] = matches
@@ -26,11 +26,11 @@ function kindIn(phrase: string): string {
   return [...words.map(word => agreeing(word, noun)), match.name].join(' ')
 }
 
-/** `2 юриста`: of a noun that ends in a consonant, as it stands behind two, three and four. */
+/** `2 юриста`: the form of a noun with a final consonant after two, three and four. */
 const isCounted = (word: string, name: string): boolean =>
   /[ая]$/.test(word) && /[бвгджзйклмнпрстфхцчшщь]$/.test(name.split(' ')[0]!)
 
-/** A genitive plural adjective in the nominative singular of the noun's gender. */
+/** Returns the nominative singular, in the noun's gender, of an adjective in the genitive plural. */
 function agreeing(adjective: string, noun: string): string {
   const bare = adjective.slice(0, -2)
   const soft = adjective.endsWith('их') && !/[кгхжшчщ]$/.test(bare)
@@ -61,7 +61,7 @@ const changed = (word: string, rules: [RegExp, string][]): string | null => {
   return rule ? word.replace(rule[0], rule[1]) : null
 }
 
-/** One noun, with an adjective before it or something in a case of its own behind. */
+/** Handles one noun, with an adjective before it or a dependent phrase after it. */
 function instrumental(phrase: string): string {
   const [first = '', second, ...rest] = phrase.split(' ')
   const adjective = /[ое]й$/.test(first) && second && changed(second, NOUNS) ? first.replace(/[ое]й$/, 'ая') : null

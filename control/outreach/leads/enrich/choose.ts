@@ -1,4 +1,4 @@
-/** Which pages of a company's site are worth reading for whom to call and for what the brief asks. Pure. */
+/** Chooses the pages of a company's site that are worth reading for contacts and for the signals of the brief. Pure. */
 
 import { pageKey, pageOfSite } from '../../../knowledge/crawl/address.ts'
 import type { SitePage } from '../../../knowledge/documents/site-page.ts'
@@ -14,7 +14,7 @@ export interface Choice {
 
 const FRAME = 30
 const ASKED = 4
-/** Each costs some 50 µs. */
+/** Limit of links to check; each takes about 50 µs. */
 const MOST_JUDGED = 1000
 
 const PROMISES: readonly [number, ReadPage['role'], RegExp][] = [
@@ -32,11 +32,11 @@ const PROMISES: readonly [number, ReadPage['role'], RegExp][] = [
     /deliver|shipping|dostavk|доставк|oplat|оплат|payment|vakans|ваканс|career|jobs|faq|вопрос|график|режим|hours|филиал|filial|location|branch|отзыв|review/i,
   ],
 ]
-/** Long lists that say little of the company itself. */
+/** Long lists that say little about the company itself. */
 const DULL =
   /\/(?:blog|news|novosti|articles?|stat[iy]|catalog|product|shop|category|tag|login|cart|basket|privacy|policy|terms|wp-content)(?:[/?.-]|$)/i
 
-/** Best first, each page once; `asked`: the brief's signals. */
+/** Returns pages best first, without duplicates; `asked`: the signals of the brief. */
 export function choosePages(page: SitePage, at: URL, asked: readonly string[]): Choice[] {
   const stems = asked.flatMap(signal => stemsOf(signal)).filter(stem => stem.length > 3)
   const chosen = new Map<string, Choice>()

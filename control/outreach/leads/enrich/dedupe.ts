@@ -1,4 +1,4 @@
-/** Whether two leads are one company: by number, by domain, by name and address. Pure. */
+/** Detects whether two leads are the same company: by phone number, by domain, or by name and address. Pure. */
 
 import { isNoCompany } from '../sources/not-companies.ts'
 import { registrableDomain } from '../vocabulary/domain.ts'
@@ -6,20 +6,23 @@ import type { Enriched } from '../vocabulary/types.ts'
 
 type Identified = Pick<Enriched, 'company' | 'phones' | 'website' | 'address'>
 
-/** What a company is in law, and in no name. */
+/** Legal forms, which are not part of a company's name. */
 const LEGAL =
   /(?<![\p{L}\d])(?:ооо|оао|зао|пао|ао|ип|тоо|нко|ано|гуп|муп|гбуз|мбу|общество с ограниченной ответственностью|индивидуальный предприниматель|llc|ltd|limited|inc|incorporated|corp|co|plc|llp|gmbh|ag|kg|ug|e\.?k|s\.?r\.?l|s\.?a|b\.?v|oy|ab|the)(?![\p{L}\d])\.?/giu
-/** Of an address, what everybody writes in another way. */
+/** Words of an address that are spelled in many ways. */
 const ADDRESS_WORDS =
   /(?<![\p{L}\d])(?:россия|russia|рф|г|город|ул|улица|пр|пр-?т|просп|проспект|пер|переулок|бул|бульвар|ш|шоссе|наб|набережная|пл|площадь|д|дом|корп|корпус|стр|строение|оф|офис|кв|помещ|этаж|респ|республика|обл|область|street|st|road|rd|avenue|ave|suite)(?![\p{L}\d])\.?/giu
 
-/** An entry of Postgres' index has 2704 bytes; a character, some have eighteen when they are written out, three of them. */
+/**
+ * An index entry of Postgres holds 2704 bytes. A character takes up to three, and normalisation expands some to
+ * eighteen characters.
+ */
 const LONGEST_NAME = 200
 const LONGEST_KEY = 1000
 
 /**
- * Keys of which one in common makes two leads the same: `p:+7…`, `d:example.ru`, `n:ромашка|5 баумана казань`. A name
- * without an address is no key, since there are many of it.
+ * Returns keys; one common key makes two leads the same: `p:+7…`, `d:example.ru`, `n:ромашка|5 баумана казань`. A name
+ * without an address is not a key, because many companies share it.
  */
 export function identityOf(lead: Identified): string[] {
   const keys = lead.phones.map(phone => `p:${phone}`)
@@ -35,7 +38,10 @@ export function normalName(company: string): string {
   return words(plain.replace(LEGAL, ' ')).join(' ') || words(plain).join(' ')
 }
 
-/** Its words in one order, as some begin with the town and others with the street; a post code is not in all. */
+/**
+ * Sorts the words, because some addresses start with the town and others with the street, and drops the post code,
+ * which not all have.
+ */
 const normalAddress = (address: string): string =>
   words(normal(address).replace(ADDRESS_WORDS, ' '))
     .filter(word => !/^\d{5,6}$/.test(word))
@@ -52,7 +58,7 @@ function domainKey(website: string): string | null {
   const url = new URL(text)
   const host = url.hostname.replace(/^www\./, '')
   const domain = registrableDomain(host)
-  // One domain of many companies: a page there is told by its whole address.
+  // Many companies share one domain: the whole address of the page identifies the company.
   if (!isNoCompany(host)) return domain
   const page = url.pathname.toLowerCase().replace(/\/+$/, '')
   return page ? `${host}${page}` : domain === host ? null : host

@@ -1,4 +1,4 @@
-/** Addresses of e-mail on a company's pages, hidden ones too. Pure. */
+/** Finds e-mail addresses on a company's pages, including obfuscated ones. Pure. */
 import { registrableDomain } from '../vocabulary/domain.ts'
 import { decoded, type ReadPage } from './phones.ts'
 import { type Organisation, pathsOf } from './schema-org.ts'
@@ -8,13 +8,13 @@ const ADDRESS = /(?<![\w.+-])[a-z0-9](?:[\w.+-]{0,62}[a-z0-9_])?@(?:[a-z0-9-]{1,
 const AT = /\s?[([{<]\s?(?:at|@|собака|собачка|dog|эт)\s?[)\]}>]\s?/giu
 const DOT = /\s?[([{<]\s?(?:dot|точка|\.)\s?[)\]}>]\s?/giu
 const SPACED = /(?<=[a-z0-9])\s?@\s?(?=[a-z0-9-]+\.[a-z])/gi
-/** Names of pictures, examples in forms, and those of services that sites are made with. */
+/** File names of images, example addresses of forms, and addresses of website builders. */
 const NOBODY =
   /\.(?:png|jpe?g|gif|svg|webp|css|js)$|@(?:example|domain|email|site|mysite|yourdomain|sentry|wixpress)\.(?:com|ru|org|io)$|@sentry|^(?:your|you|name|user|email|example|test|ivan|ivanov|primer|no-?reply)@/i
 const MOST = 10
 const LONGEST = 254
 
-/** Best first: of the company's own domain, then what is met most. */
+/** Best first: addresses of the company's own domain, then the most frequent. */
 export function emailsOf(
   pages: readonly ReadPage[],
   organisations: ReadonlyMap<ReadPage, readonly Organisation[]>,
@@ -50,7 +50,7 @@ function linked(href: string): string {
   return hidden ? uncovered(hidden) : ''
 }
 
-/** Cloudflare's cover: each byte is combined with the first. */
+/** Decodes Cloudflare's obfuscation: each byte is XORed with the first. */
 function uncovered(hex: string): string {
   const bytes = Buffer.from(hex, 'hex')
   return Buffer.from(bytes.subarray(1).map(byte => byte ^ bytes[0]!)).toString('utf8')

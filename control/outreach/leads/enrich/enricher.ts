@@ -1,4 +1,4 @@
-/** A candidate looked at closely: its site is read, and what it says is weighed. */
+/** Enriches a candidate: reads its site and evaluates what it says. */
 import type { Clock } from '../../../../media/shared/clock.ts'
 import type { Fetch } from '../../../../media/shared/fetch.ts'
 import { createPoliteFetch } from '../../../knowledge/crawl/polite-fetch.ts'
@@ -17,7 +17,7 @@ import { judgeSignals } from './signals.ts'
 import { type Visit, type VisitLimits, visitSite } from './visit.ts'
 
 export interface EnricherParts {
-  /** The guarded one. */
+  /** The guarded Fetch. */
   fetch: Fetch
   clock: Clock
   extractor: Pick<Extractor, 'extract'>
@@ -28,11 +28,11 @@ const MOST_PHONES = 20
 const MOST_EMAILS = 10
 const LONGEST_NAME = 200
 const LONGEST_ADDRESS = 300
-/** More addresses on one page are a chain's. */
+/** A page with more addresses belongs to a chain. */
 const BRANCHES = 3
-/** What the source says too, and the site repeats. */
+/** Bonus of a number that the source and the site agree on. */
 const AGREED = 3
-/** A source's number that its site does not show stands behind those of the site. */
+/** Rank of a number of the source that the site does not show, below those of the site. */
 const UNSEEN = 2
 
 export function createEnricher({ fetch, clock, extractor, limits = {} }: EnricherParts): Enricher {
@@ -50,7 +50,7 @@ export function createEnricher({ fetch, clock, extractor, limits = {} }: Enriche
   }
 }
 
-/** Pure: what the pages that were read make of a candidate. */
+/** Evaluates a candidate by its pages. Pure. */
 export function weigh(
   candidate: Candidate,
   question: LeadQuestion,
@@ -118,9 +118,9 @@ function rejection(candidate: Candidate, { brief }: LeadQuestion, hasBranches: b
 const unreachable = (phones: readonly string[], emails: readonly string[]): Enriched['rejected'] =>
   phones.length + emails.length > 0
     ? null
-    : { code: 'no_contact', text: 'Neither a telephone number nor an e-mail address was found.' }
+    : { code: 'no_contact', text: 'No phone number and no e-mail address was found.' }
 
-/** Of the place; or of the site's name; or of the account. */
+/** Region of the place, or of the site's domain, or of the account. */
 function regionOfCandidate({ country, website }: Candidate, question: LeadQuestion): string | null {
   const top = /\.([a-z]{2}|xn--p1ai)(?::\d+)?(?:[/?#]|$)/i.exec(
     website?.replace(/^https?:\/\/([^/?#]*).*$/i, '$1') ?? '',
@@ -130,7 +130,7 @@ function regionOfCandidate({ country, website }: Candidate, question: LeadQuesti
   return told ?? regionOfPlace(question)
 }
 
-/** Where the Cyrillic alphabet is written: a place in it says nothing against these. */
+/** Countries that use the Cyrillic alphabet, in which a Cyrillic place name is plausible. */
 const CYRILLIC = new Set([
   'RU',
   'BY',
@@ -151,11 +151,11 @@ const CYRILLIC = new Set([
   'MD',
 ])
 
-/** Of the account's country, unless the place that is searched cannot be there: `8 (843)` of Kazan is no number of New York. */
+/** Region of the account, unless the searched place cannot be there: `8 (843)` of Kazan is not a number of New York. */
 const regionOfPlace = ({ brief, region }: LeadQuestion): string | null =>
   /\p{Script=Cyrillic}/u.test(brief.geo) && (region === null || !CYRILLIC.has(region)) ? 'RU' : region
 
-/** Where a country's domain is not its code, or is sold to everybody (null: it tells nothing). */
+/** Top-level domains that differ from the country code, or that are open to everybody (empty: no country). */
 const OF_DOMAIN: Record<string, string | null> = {
   uk: 'GB',
   'xn--p1ai': 'RU',
@@ -191,7 +191,7 @@ const hasHours = (candidate: Candidate, stated: readonly Organisation[], pages: 
   stated.some(one => one.hours.length > 0) ||
   pages.some(({ page }) => page.lines.some(line => readHours(line.text) !== null))
 
-/** The latest that stands beside a copyright. */
+/** Returns the latest year beside a copyright mark. */
 function yearOf(pages: readonly ReadPage[], now: number): number | null {
   const years = pages
     .flatMap(({ page }) => page.lines)
@@ -201,10 +201,10 @@ function yearOf(pages: readonly ReadPage[], now: number): number | null {
   return years.length > 0 ? Math.max(...years) : null
 }
 
-/** Pages that only a browser's scripts would fill. */
+/** Detects pages that are empty without scripts. */
 function silence(pages: readonly ReadPage[]): string | null {
   const letters = pages.flatMap(({ page }) => page.lines).reduce((sum, { text }) => sum + text.length, 0)
   const start = pages[0]?.page
   if (!start || letters > 40) return null
-  return start.embeds.length > 0 || letters === 0 ? 'The site shows nothing without scripts.' : null
+  return start.embeds.length > 0 || letters === 0 ? 'The site is empty without JavaScript.' : null
 }

@@ -1,11 +1,11 @@
 /**
- * When a company is open, from what people write (Russian, English, German) and from OpenStreetMap's and schema.org's forms, of
- * which the common part is read. Pure; one pass over a line.
+ * Parses opening hours as people write them (Russian, English, German), and the common part of the formats of
+ * OpenStreetMap and schema.org. Pure; one pass over a line.
  */
 
-/** Minutes from midnight; an end over 1440 is in the next day. */
+/** Minutes from midnight; an end above 1440 is on the next day. */
 export type Range = readonly [from: number, to: number]
-/** From Monday; null: not told; empty: closed. */
+/** Seven days from Monday; null: unknown; empty: closed. */
 export type Week = (Range[] | null)[]
 
 export const ALL_DAY: Range = [0, 1440]
@@ -16,7 +16,7 @@ const WEEKDAYS = [0, 1, 2, 3, 4]
 const WEEKEND = [5, 6]
 const ALL = [...WEEKDAYS, ...WEEKEND]
 
-/** By their beginnings; two Latin letters only as OpenStreetMap and Germans write them. */
+/** Weekdays by their first letters; two Latin letters only as in OpenStreetMap and German. */
 const DAY_NAMES: readonly RegExp[] = [
   /^(?:пн|пон|mo|montag)/i,
   /^(?:вт|tu|di)/i,
@@ -44,7 +44,7 @@ const TOKEN = new RegExp(
   'giu',
 )
 
-/** Null when the line tells nothing of it. */
+/** Null when the line has no opening hours. */
 export function readHours(text: string): Week | null {
   const week: Week = ALL.map(() => null)
   const reading = new Reading(week)
@@ -82,7 +82,7 @@ function rangeOf(text: string): Range | null {
   const parts = new RegExp(`^${HOUR}\\D*?${HOUR}$`, 'iu').exec(text.replace(/\s?(?:до|to|till|until|bis)\s?/iu, '-'))
   if (!parts) return null
   const [, fromHour, fromMinute, fromHalf, toHour, toMinute, toHalf] = parts
-  // `8–6` is from morning to evening.
+  // `8–6` means from morning to evening.
   const bare =
     !fromMinute && !toMinute && !fromHalf && !toHalf && Number(toHour) <= Number(fromHour) && Number(toHour) <= 12
   const to = minutesOf(toHour!, toMinute, bare ? 'pm' : toHalf)
@@ -101,7 +101,9 @@ function minutesOf(hour: string, minute: string | undefined, half: string | unde
   return hours > 24 ? Number.POSITIVE_INFINITY : hours * 60 + Number(minute ?? 0)
 }
 
-/** Days wait for what is said of them; what is said first waits for days (`closed Fri & Sun`). */
+/**
+ * Collects days until their hours follow; a status that comes first applies to the days after it (`closed Fri & Sun`).
+ */
 class Reading {
   readonly #week: Week
   #days: number[] = []
@@ -126,8 +128,8 @@ class Reading {
   }
 
   weekend(isWithTime: boolean): void {
-    const isVerdict = !isWithTime && this.#days.length > 0 && !this.#isTold
-    if (isVerdict) this.closed()
+    const isClosed = !isWithTime && this.#days.length > 0 && !this.#isTold
+    if (isClosed) this.closed()
     else this.days(WEEKEND)
   }
 
@@ -155,7 +157,7 @@ class Reading {
     this.#excepting = true
   }
 
-  /** `isOpen`: days with no hours beside them are said to be open. */
+  /** `isOpen`: days without hours count as open. */
   end(isOpen: boolean): void {
     const days =
       this.#round && this.#days.length === 0 ? ALL : this.#isTold || !(isOpen || this.#round) ? [] : this.#days
@@ -167,9 +169,9 @@ class Reading {
 export const isRoundTheClock = (week: Week): boolean =>
   week.every(day => day?.some(([from, to]) => to - from >= DAY_MINUTES) === true)
 
-/** Null: not told. */
+/** Null when unknown. */
 export const isOpenOn = (week: Week, day: number): boolean | null => (week[day] ? week[day].length > 0 : null)
 
-/** On any day at that minute. */
+/** True when open at that minute on any day. */
 export const isOpenAfter = (week: Week, minute: number): boolean =>
   week.some(day => day?.some(([from, to]) => to > minute && from < minute) === true)

@@ -1,14 +1,16 @@
-/** How the signals that many ask for look on a page: in words, in links, in what a page embeds, in the source's facts. */
+/**
+ * Marks of the signals that many briefs ask for: in words, in links, in embedded content, and in facts of the source.
+ */
 import type { KnownSignal } from '../vocabulary/signals.ts'
 
 export interface Marks {
-  /** In the page's own words. */
+  /** Matches the page's text. */
   text?: RegExp
-  /** Of addresses it links to or embeds. */
+  /** Matches addresses that the page links to or embeds. */
   link?: RegExp
-  /** Names of facts, of a source or of schema.org; what they say besides `no` is taken for yes. */
+  /** Names of facts, of a source or of schema.org; any value except `no` counts as yes. */
   facts?: readonly string[]
-  /** In facts named so, only what matches. */
+  /** For these facts, only a matching value counts. */
   fact?: RegExp
 }
 

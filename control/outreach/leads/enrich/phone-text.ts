@@ -1,4 +1,4 @@
-/** Numbers in a line of text: which digits are a telephone's, and what is said of them beside it. Pure; linear in the text. */
+/** Finds phone numbers in a line of text, and their labels. Pure; linear in the text. */
 import { dialingRules, phoneType, readPhone, regionOf } from '../../../platform/phone.ts'
 
 export type Label = 'main' | 'phone' | 'secondary' | 'fax' | 'foreign' | 'number'
@@ -7,19 +7,19 @@ export interface Written {
   /** E.164 */
   phone: string
   label: Label | null
-  /** Where in the line it begins and ends. */
+  /** Position in the line. */
   start: number
   end: number
 }
 
-/** Digits with what people put between them. */
+/** Digits with the characters that people put between them. */
 const RUN = /(?<![\p{L}\p{N}_@=])(?<!\p{N}[.,/-])(?:\+\s?)?\(?\+?\d(?:[\s().\-–—‑/]{0,4}\d){4,40}(?![\p{N}\p{L}_@])/gu
 const MOST_RUNS = 60
-/** How far before a number what is said of it is looked for. */
+/** Characters before a number that are searched for its label. */
 const BEFORE = 120
 const AFTER = 24
 
-/** The last of them before a number tells what it is. Order matters where two begin at one place. */
+/** The last label before a number applies. The order matters when two start at the same position. */
 const LABELS: readonly [Label, RegExp][] = [
   ['phone', /тел[а-я]*\.?\s*[/\\]\s*факс|tel\.?\s*[/\\]\s*fax|phone\s*(?:\/|&|and)\s*fax/giu],
   ['fax', /(?<![\p{L}/\\])(?:теле)?факс|(?<![\p{L}/\\])(?:tele)?fax/giu],
@@ -47,27 +47,27 @@ const LABELS: readonly [Label, RegExp][] = [
 const FAX_AFTER = /^[\s,(–—-]{0,4}(?:факс|fax)/iu
 const UNIT_AFTER =
   /^\s?(?:руб|р\.|₽|€|\$|£|%|тг|тенге|шт|кг|км|мм|см|м2|м²|ккал|usd|eur|gbp|rur|kg|mm|cm|отзыв|товар|объект)/iu
-/** 12.05.2023, 2010-2024, 10:00 - 19:00 and the like. */
+/** Dates and periods such as 12.05.2023, 2010-2024, 10:00 - 19:00. */
 const DATE =
   /^(?:\d{1,2}[./-]\d{1,2}[./-](?:19|20)?\d{2}|(?:19|20)\d{2}[./-]\d{1,2}[./-]\d{1,2}|(?:19|20)\d{2}\s?[-–—]\s?(?:19|20)\d{2})(?!\d)/
-/** As no number but a telephone's is written: in three and two and two, or in three, three and four. */
+/** Groupings that only phone numbers have: three, two and two digits, or three, three and four. */
 const SHAPES = [/^\(?\d{3,5}\)?[ .-]\d{1,3}[ .-]\d{2}[ .-]\d{2}$/, /^\(?\d{3}\)?[ .‑–-]{1,2}\d{3}[ .‑–-]\d{4}$/]
 
 export interface Readings {
   found: Written[]
-  /** Without the code of their town, where a label says that they are a telephone's: as digits. */
+  /** Labelled phone numbers without an area code, as digits. */
   local: { digits: string; label: Label | null }[]
-  /** How much was tried; each costs some 20 µs. */
+  /** Number of attempts; each costs about 20 µs. */
   tries: number
 }
 
-/** `before`: the line above, where labels may stand too. */
+/** `before`: the previous line, which may contain the label. */
 export function phonesIn(text: string, before: string, region: string | null): Readings {
   const readings: Readings = { found: [], local: [], tries: 0 }
   let runs = 0
   for (const run of text.matchAll(RUN)) {
     if (++runs > MOST_RUNS) break
-    // The next of a series was read with its first.
+    // Further numbers of a series were read with the first.
     if (run.index < (readings.found.at(-1)?.end ?? 0)) continue
     readRun(run[0], run.index, { text, before, region }, readings)
   }
@@ -80,7 +80,7 @@ interface Around {
   region: string | null
 }
 
-/** Several numbers may follow each other with nothing but a space between them. */
+/** Several numbers may follow each other, separated only by a space. */
 function readRun(run: string, start: number, around: Around, into: Readings): void {
   const before = into.found.length
   let from = 0
@@ -102,7 +102,10 @@ function readRun(run: string, start: number, around: Around, into: Readings): vo
   if (into.found.length === before) addLocal(run, start, around, into)
 }
 
-/** `ул. Гвардейская, 14 (843) 200-04-41`: where the number behind that of a house begins; 0: there is no house. */
+/**
+ * `ул. Гвардейская, 14 (843) 200-04-41`: returns the start of the phone number after the house number; 0 when there is
+ * none.
+ */
 const behindHouse = (run: string): number => /^\d{1,4}(?:\/\d{1,3})?\s+(?:-\s+)?(?=[+(\d])/.exec(run)?.[0].length ?? 0
 
 function readOne(raw: string, start: number, around: Around): Written | null {
@@ -123,7 +126,7 @@ const isUsable = (phone: string): boolean => {
   return type !== null && type !== 'PREMIUM_RATE' && type !== 'SHARED_COST' && type !== 'PAGER'
 }
 
-/** Without a country's code, digits alone may be anything. */
+/** Without a country code, digits alone may be anything. */
 function looksLikePhone(raw: string, digits: string, phone: string, label: Label | null, around: Around): boolean {
   if (label !== null) return true
   const trunk = around.region && dialingRules(around.region)?.national_prefix
@@ -135,19 +138,19 @@ function looksLikePhone(raw: string, digits: string, phone: string, label: Label
 
 function labelBefore(start: number, { text, before }: Around): Label | null {
   const own = text.slice(Math.max(0, start - BEFORE), start)
-  // A line of its own, or one that begins with the number, is named by the line above.
+  // The previous line labels a line that starts with the number.
   const said = /\p{L}{2}/u.test(text.slice(0, start)) ? own : `${before.slice(-BEFORE)} ${own}`
   let best: { label: Label; end: number } | null = null
   for (const [label, pattern] of LABELS)
     for (const match of said.matchAll(pattern)) {
       const end = match.index + match[0].length
-      // `Телефон доверия` begins where `Телефон` does, and says more.
+      // `Телефон доверия` starts where `Телефон` does, and is more specific.
       if (!best || end > best.end || (label === 'foreign' && best.label === 'phone')) best = { label, end }
     }
   return best?.label ?? null
 }
 
-/** `200-01-21, 22`: another end of the same number, written like its own. */
+/** `200-01-21, 22`: another ending of the same number, in the same format. */
 function seriesAfter(first: Written, { text }: Around): Written[] {
   const series: Written[] = []
   let end = first.end

@@ -1,4 +1,4 @@
-/** A company's numbers from its pages: which are its own, which is its main one, which are a fax. Pure. */
+/** Finds a company's phone numbers on its pages: its own numbers, its main number and its faxes. Pure. */
 import type { Place, SitePage } from '../../../knowledge/documents/site-page.ts'
 import { phoneType } from '../../../platform/phone.ts'
 import { type Label, phonesIn } from './phone-text.ts'
@@ -6,7 +6,7 @@ import { type Organisation, pathsOf } from './schema-org.ts'
 
 export interface ReadPage {
   url: string
-  /** What it promised when it was chosen; `start` is the page that was given. */
+  /** Purpose for which the page was chosen; `start` is the given page. */
   role: 'start' | 'contact' | 'other'
   page: SitePage
 }
@@ -14,7 +14,7 @@ export interface ReadPage {
 export interface FoundPhone {
   /** E.164 */
   phone: string
-  /** The higher, the likelier it is the company's main number. */
+  /** The higher, the more likely the company's main number. */
   rank: number
   /** The page that shows it best. */
   where: string
@@ -24,17 +24,17 @@ export interface Phones {
   /** Best first. */
   offered: FoundPhone[]
   faxes: string[]
-  /** A page lists numbers of many others, and none of that list is taken. */
+  /** True when a page lists numbers of many companies; none of that list is used. */
   directory: boolean
 }
 
-/** More on one page are a directory's, not one company's. */
+/** A page with more numbers is a directory, not one company's. */
 const DIRECTORY = 30
 const MOST_OFFERED = 20
-/** Of one page; lines of the frame are read first. */
+/** Lines read on one page; header and footer are read first. */
 const MOST_LINES = 3000
 const MOST_FOUND = 400
-/** Of one page; a text of digits has no end of what may be a number. */
+/** Attempts on one page; in a text of digits, numbers could start anywhere. */
 const MOST_TRIES = 3000
 
 type Source = 'organisation' | 'link' | 'text' | 'hint' | 'messenger' | 'json'
@@ -42,10 +42,10 @@ const OF_SOURCE: Record<Source, number> = { organisation: 6, link: 4, text: 3, h
 const OF_PLACE: Record<Place, number> = { top: 2, main: 0, bottom: 1 }
 const OF_ROLE: Record<ReadPage['role'], number> = { start: 1, contact: 2, other: 0 }
 const OF_LABEL: Record<Label, number> = { main: 3, phone: 1, secondary: -5, fax: 0, foreign: 0, number: 0 }
-/** A number that is met again and again is the company's; more often than so says no more. */
+/** A number that is repeated is the company's; more repetitions than this add nothing. */
 const MOST_TIMES = 5
 
-/** A mobile number is often one person's. */
+/** Bonus of a landline: a mobile number often belongs to one person. */
 const FIXED = 1
 
 interface Sighting {
@@ -56,14 +56,14 @@ interface Sighting {
   page: ReadPage
 }
 
-/** Without the code of its town. */
+/** A number without its area code. */
 interface Local {
   digits: string
   label: Label | null
   place: Place
 }
 
-/** `organisations`: by page, as `organisationsOf` gives them. `known`: what the source has, for the code of a town. */
+/** `organisations`: by page, from `organisationsOf`. `known`: numbers of the source, for the area code. */
 export function phonesOf(
   pages: readonly ReadPage[],
   organisations: ReadonlyMap<ReadPage, readonly Organisation[]>,
@@ -90,7 +90,7 @@ function sightingsOf(page: ReadPage, organisations: readonly Organisation[], reg
   const local: Local[] = []
   let asked = 0
   const see = (text: string, source: Source, place: Place, label: Label | null = 'phone') => {
-    // Named `phone` as it was written for machines: any form will do.
+    // Structured data is prefixed with `тел:`, so that any format is accepted.
     if (++asked > MOST_FOUND) return
     const found = phonesIn(`тел: ${text.replace(/^00/, '+')}`, '', region).found[0]
     if (found) seen.push({ phone: found.phone, source, place, label, page })
@@ -107,14 +107,14 @@ function sightingsOf(page: ReadPage, organisations: readonly Organisation[], reg
     const label = inText.get(line) ?? (/факс|fax/i.test(text) ? 'fax' : 'phone')
     see(number.digits, number.source, place, label === 'number' ? 'phone' : label)
   }
-  // Of two that are as good, the first link is the main one.
+  // Of two equal numbers, the first link is the main one.
   seen.push(...written)
   for (const text of page.page.json)
     for (const phone of pathsOf(text, /^(?:tele)?phone|^tel(?:$|_)|phone(?:number)?s?$/i)) see(phone, 'json', 'main')
   return { seen: seen.slice(0, MOST_FOUND * 2), local }
 }
 
-/** What the lines say of the numbers in them, by their index. */
+/** Reads the numbers in the lines. Returns their labels by line index. */
 function readLines(page: ReadPage, region: string | null, seen: Sighting[], local: Local[]): Map<number, Label | null> {
   const { lines } = page.page
   const labels = new Map<number, Label | null>()
@@ -168,7 +168,7 @@ export function decoded(text: string): string {
   }
 }
 
-/** A number without its town's code is of the town of the others. */
+/** A number without an area code gets the area code of the others. */
 function addLocal(
   { digits, label, place }: Local,
   page: ReadPage,
@@ -189,7 +189,7 @@ function judged(sightings: readonly Sighting[]): Pick<Phones, 'offered' | 'faxes
   const faxes: string[] = []
   for (const [phone, seen] of byPhone) {
     const own = seen.filter(one => one.label !== 'fax')
-    // A link or a number without a word beside it says nothing against a label that says fax.
+    // A link or a number without a label does not outweigh a label that says fax.
     const named = own.some(one => one.source === 'text' && one.label !== null)
     if (own.length === 0 || (own.length < seen.length && !named)) faxes.push(phone)
     else offered.push(ranked(phone, own))

@@ -1,7 +1,7 @@
-/** Sentences of a page, the words in them, and whether they say a thing or deny it. Pure. */
+/** Splits a page into sentences and words, and detects whether a sentence denies something. Pure. */
 import { stem } from '../vocabulary/words.ts'
 
-/** What is only the same word by its beginning: `доставка` and `доставим`. */
+/** Words that share only their beginning, such as `доставка` and `доставим`. */
 const SHARED_BEGINNING = 5
 const SHARED_PART = 0.65
 
@@ -13,17 +13,17 @@ export function isSameWord(a: string, b: string): boolean {
   return shared >= SHARED_BEGINNING && shared >= Math.max(a.length, b.length) * SHARED_PART
 }
 
-/** With `ё` as `е`, since people write both. */
+/** Replaces `ё` with `е`, because people write both. */
 export const plainText = (text: string): string => text.toLowerCase().replaceAll('ё', 'е')
 
 const CLAUSE = /[,;:!?()|•]|\s[–—-]\s|(?<!\p{L})(?:но|а|зато|but|however|only|только)(?!\p{L})/giu
 const DENIAL =
   /(?<!\p{L})(?:не|нет|нету|без|кроме|отсутств\p{L}+|запрещ\p{L}+|закрыт\p{L}*|приостановлен\p{L}*|not|no|never|without|unavailable|cannot|except|closed)(?!\p{L})|n[’']t(?!\p{L})/iu
-/** They hold the word and deny nothing. */
+/** Phrases that contain a negative word and deny nothing. */
 const NO_DENIAL =
   /не только|без (?:проблем|перерыв\p{L}*|выходных|очеред\p{L}*|боли|комисси\p{L}*|предоплат\p{L}*)|нет проблем|not only|no problem|no\.\s?\d|закрыт\p{L}{2,3} (?:парк|террит|двор)|don[’']t (?:hesitate|miss|forget)|не забуд\p{L}+|не упуст\p{L}+/giu
 
-/** Whether the part of the sentence that holds these places says that the thing is not there. */
+/** True when the part of the sentence around these positions denies the thing. */
 export function isDenied(sentence: string, places: readonly number[]): boolean {
   const harmless = sentence.replace(NO_DENIAL, found => ' '.repeat(found.length))
   const breaks = [...harmless.matchAll(CLAUSE)].map(found => found.index)
@@ -36,14 +36,17 @@ export function isDenied(sentence: string, places: readonly number[]): boolean {
 
 export interface WordAt {
   stem: string
-  /** Where it begins. */
+  /** Start of the word. */
   at: number
 }
 
 export const wordsAt = (sentence: string): WordAt[] =>
   [...plainText(sentence).matchAll(/[\p{L}\p{N}]+/gu)].map(found => ({ stem: stem(found[0]), at: found.index }))
 
-/** Where each of the stems stands among the words; null when one is missing. `least`: numbers at least so great will do. */
+/**
+ * Returns the position of each stem among the words; null when one is missing. `least`: any number of at least this
+ * value matches.
+ */
 export function placesOf(words: readonly WordAt[], stems: readonly string[], least: number | null): number[] | null {
   const places: number[] = []
   for (const wanted of stems) {

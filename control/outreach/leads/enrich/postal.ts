@@ -1,4 +1,4 @@
-/** Where a company is, in the words of its pages. Pure. */
+/** Finds street addresses in the text of pages. Pure. */
 import type { SitePage } from '../../../knowledge/documents/site-page.ts'
 
 /** A street with a number, in Russian, English or German order; the first part may be a town. */
@@ -11,7 +11,7 @@ const STREETS: readonly RegExp[] = [
 const MOST = 200
 const LONGEST_LINE = 400
 
-/** One a line, each once. */
+/** At most one per line, without duplicates. */
 export function addressLinesOf(page: Pick<SitePage, 'lines'>): string[] {
   const found = new Set<string>()
   for (const { text, as } of page.lines) {

@@ -1,4 +1,4 @@
-/** What a site says of its company for machines: schema.org in JSON-LD or microdata, broken as it is in the wild. Pure. */
+/** Reads schema.org data about a company from JSON-LD or microdata, including malformed data. Pure. */
 import type { SitePage } from '../../../knowledge/documents/site-page.ts'
 
 export interface Organisation {
@@ -8,11 +8,11 @@ export interface Organisation {
   faxes: string[]
   emails: string[]
   address: string | null
-  /** As `Mo-Fr 09:00-18:00`. */
+  /** In the form `Mo-Fr 09:00-18:00`. */
   hours: string[]
   geo: { lat: number; lon: number } | null
   sameAs: string[]
-  /** Any other text in so many words: `paymentAccepted`, `ratingValue`. */
+  /** Any other text by its name: `paymentAccepted`, `ratingValue`. */
   facts: Record<string, string>
 }
 
@@ -22,7 +22,7 @@ const LONGEST_TEXT = 500
 
 type Node = Record<string, unknown>
 
-/** What names a company or a part of it; pages, people, products and reviews are not meant. */
+/** Returns companies and their parts, without pages, people, products and reviews. */
 export function organisationsOf({ data }: Pick<SitePage, 'data'>): Organisation[] {
   const found = data.flatMap(text => {
     const parsed = parseLoose(text)
@@ -31,26 +31,26 @@ export function organisationsOf({ data }: Pick<SitePage, 'data'>): Organisation[
   return found.slice(0, MOST_ORGANISATIONS)
 }
 
-/** As written, and then without what authors leave in it; undefined when that helps nothing. */
+/** Parses the text as written, and then without common mistakes; undefined when both fail. */
 function parseLoose(text: string): unknown {
   const bare = text
     .replace(/^\s*(?:<!--|\/\/\s*<!\[CDATA\[|<!\[CDATA\[)/, '')
     .replace(/(?:\/\/\s*)?(?:-->|\]\]>)\s*$/, '')
-  const mended = bare
+  const repaired = bare
     .replace(/[\p{Cc}]+/gu, ' ')
     .replace(/,\s*(?=[}\]])/g, '')
     .replace(/;\s*$/, '')
-  for (const attempt of [text, bare, mended]) {
+  for (const attempt of [text, bare, repaired]) {
     try {
       return JSON.parse(attempt)
     } catch {
-      // the next is tried
+      // try the next
     }
   }
   return undefined
 }
 
-/** Of JSON that nobody can parse: the few values that stand in it as text. Spaces without end would be tried again and again. */
+/** Extracts a few values from JSON that cannot be parsed. Repetitions of spaces are bounded to avoid backtracking. */
 function salvage(text: string): Organisation[] {
   if (!/"@type"\s*:/.test(text)) return []
   const all = (name: string) =>
@@ -69,7 +69,7 @@ function salvage(text: string): Organisation[] {
   return parsed.telephone.length + parsed.email.length > 0 ? [organisation(parsed)] : []
 }
 
-/** All objects, in order, without recursion. */
+/** Returns all objects in order, without recursion. */
 function nodesOf(root: unknown): Node[] {
   const found: Node[] = []
   const left: unknown[] = [root]
@@ -110,7 +110,7 @@ function organisation(node: Node): Organisation {
   }
 }
 
-/** Of one or several, as strings; what is none is left out. */
+/** Returns one or several values as strings; skips all others. */
 function textsOf(value: unknown): string[] {
   const values = Array.isArray(value) ? value.slice(0, 50) : [value]
   return values.flatMap(one => {
@@ -135,7 +135,7 @@ function geoOf(value: unknown): Organisation['geo'] {
   return Math.abs(lat) <= 90 && Math.abs(lon) <= 180 ? { lat, lon } : null
 }
 
-/** In the form of `openingHours`. */
+/** Converts to the form of `openingHours`. */
 function specifiedHours(value: unknown): string[] {
   const all = (Array.isArray(value) ? value.slice(0, 50) : [value]).filter(isNode)
   return all.flatMap(one => {
@@ -157,7 +157,7 @@ function factsOf(node: Node): Record<string, string> {
   return facts
 }
 
-/** Texts of JSON that stand under a name: what a page gives its scripts. */
+/** Returns texts with a given name in the JSON of a page's scripts. */
 export function pathsOf(text: string, name: RegExp): string[] {
   let parsed: unknown
   try {

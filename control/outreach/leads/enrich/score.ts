@@ -1,10 +1,10 @@
-/** How good a lead is, from 0 to 100, and why. Pure. */
+/** Scores a lead from 0 to 100, with reasons. Pure. */
 import type { FoundSignal, Reason } from '../vocabulary/types.ts'
 
 export interface Judged {
-  /** The first number stands on the company's own site. */
+  /** True when the first number is on the company's own site. */
   phoneOnSite: boolean
-  /** Of the source alone. */
+  /** True when there is any number, including one from the source only. */
   hasPhone: boolean
   hasEmail: boolean
   signals: readonly FoundSignal[]
@@ -12,9 +12,9 @@ export interface Judged {
   siteRead: boolean
   hasAddress: boolean
   hasHours: boolean
-  /** The latest year that the site names as its own, and this year. */
+  /** The latest year that the site mentions as its own, and the current year. */
   year: { told: number | null; now: number }
-  /** Numbers of many others were left out. */
+  /** True when numbers of many other companies were left out. */
   directory: boolean
 }
 
@@ -28,20 +28,20 @@ const HOURS = 4
 const FRESH = 5
 const STALE = -5
 const DIRECTORY = -10
-/** Years without a sign of life. */
+/** Years after which a site counts as stale. */
 const STALE_AFTER = 4
 
 export function scoreOf(judged: Judged): { score: number; reasons: Reason[] } {
   const reasons = [
     ...phoneReasons(judged),
-    ...when(judged.hasEmail, EMAIL, 'It has an e-mail address.'),
+    ...when(judged.hasEmail, EMAIL, 'An e-mail address was found.'),
     ...signalReasons(judged.signals),
-    ...when(judged.siteRead, SITE, 'Its site could be read.'),
-    ...when(judged.hasWebsite && !judged.siteRead, 0, 'It names a site that could not be read.'),
-    ...when(judged.hasAddress, ADDRESS, 'Its address is known.'),
-    ...when(judged.hasHours, HOURS, 'Its opening hours are known.'),
+    ...when(judged.siteRead, SITE, 'The site was read.'),
+    ...when(judged.hasWebsite && !judged.siteRead, 0, 'The site could not be read.'),
+    ...when(judged.hasAddress, ADDRESS, 'The address is known.'),
+    ...when(judged.hasHours, HOURS, 'The opening hours are known.'),
     ...freshness(judged.year),
-    ...when(judged.directory, DIRECTORY, 'Its site lists the numbers of many others.'),
+    ...when(judged.directory, DIRECTORY, 'The site lists numbers of many other companies.'),
   ]
   const sum = reasons.reduce((total, { points }) => total + points, 0)
   return { score: Math.min(100, Math.max(0, sum)), reasons }
@@ -50,15 +50,15 @@ export function scoreOf(judged: Judged): { score: number; reasons: Reason[] } {
 const when = (holds: boolean, points: number, text: string): Reason[] => (holds ? [{ points, text }] : [])
 
 function phoneReasons({ hasPhone, phoneOnSite }: Judged): Reason[] {
-  if (!hasPhone) return [{ points: 0, text: 'No telephone number was found.' }]
+  if (!hasPhone) return [{ points: 0, text: 'No phone number was found.' }]
   return phoneOnSite
-    ? [{ points: PHONE_ON_SITE, text: 'Its telephone number stands on its own site.' }]
-    : [{ points: PHONE, text: 'Its telephone number comes from the source alone.' }]
+    ? [{ points: PHONE_ON_SITE, text: "The phone number is on the company's own site." }]
+    : [{ points: PHONE, text: 'Only the source has the phone number.' }]
 }
 
-/** Where nothing is asked for, nothing is missing. */
+/** Without requested signals, nothing is missing. */
 function signalReasons(signals: readonly FoundSignal[]): Reason[] {
-  if (signals.length === 0) return [{ points: SIGNALS, text: 'No signals were asked for.' }]
+  if (signals.length === 0) return [{ points: SIGNALS, text: 'No signals were requested.' }]
   const found = signals.filter(one => one.present).length
   const points = Math.round((SIGNALS * found) / signals.length)
   return [{ points, text: `${found} of ${signals.length} signals were found.` }]
@@ -66,6 +66,6 @@ function signalReasons(signals: readonly FoundSignal[]): Reason[] {
 
 function freshness({ told, now }: Judged['year']): Reason[] {
   if (told === null) return []
-  if (now - told <= 1) return [{ points: FRESH, text: `Its site was touched in ${told}.` }]
-  return when(now - told >= STALE_AFTER, STALE, `Its site names no later year than ${told}.`)
+  if (now - told <= 1) return [{ points: FRESH, text: `The site was updated in ${told}.` }]
+  return when(now - told >= STALE_AFTER, STALE, `The site mentions no year after ${told}.`)
 }

@@ -1,4 +1,7 @@
-/** Which of the brief's signals a company shows, with the words that show it. Pure; the work is bounded by the pages' size. */
+/**
+ * Decides which signals of the brief a company shows, and quotes the evidence. Pure; the work is bounded by the size of
+ * the pages.
+ */
 import type { SitePage } from '../../../knowledge/documents/site-page.ts'
 import { splitSentences } from '../../../knowledge/index/sentences.ts'
 import { cleanLine } from '../sources/clean.ts'
@@ -11,12 +14,12 @@ import { isDenied, placesOf, type WordAt, wordsAt } from './phrases.ts'
 import { addressLinesOf } from './postal.ts'
 import type { Organisation } from './schema-org.ts'
 
-/** All that is known of a company when its signals are judged. */
+/** Everything that is known about a company when its signals are evaluated. */
 export interface Known {
   pages: readonly ReadPage[]
   organisations: readonly Organisation[]
   facts: Readonly<Record<string, string>>
-  /** Of the source, as `where` of what its facts show. */
+  /** Source and key, used as the location of evidence from the source's facts. */
   sourceId: string
   website: string | null
   phones: readonly string[]
@@ -33,15 +36,15 @@ interface Sentence extends Shown {
 }
 
 const LONGEST_EVIDENCE = 300
-/** Of a page. */
+/** Limit for one page. */
 const MOST_SENTENCES = 8000
-/** Of all pages, each its share: what a company offers stands before that. */
+/** Limit for all pages, divided among them: what a company offers comes before that. */
 const MOST_CHARACTERS = 300_000
-/** What is denied so often is not there. */
+/** Denied sentences after which a signal counts as absent. */
 const MOST_DENIED = 50
-/** Texts for machines that tell hours; a company with more of them has branches. */
+/** Limit of structured opening hours; a company with more has branches. */
 const MOST_HOURS = 50
-/** Of one sentence; more are a text for machines. */
+/** Characters of one sentence; a longer one is not prose. */
 const LONGEST_SENTENCE = 600
 
 export function judgeSignals(signals: readonly string[], known: Known): FoundSignal[] {
@@ -55,7 +58,7 @@ function judge(asked: AskedSignal, evidence: Evidence): FoundSignal {
     const quote = shown && cleanLine(shown.evidence, LONGEST_EVIDENCE)
     return { signal: asked.signal, present: shown !== null, evidence: quote, where: shown?.where ?? null }
   }
-  // Of a site that nobody could read, silence shows nothing.
+  // If the site could not be read, missing evidence proves nothing.
   const absent = shown === null ? evidence.absence(asked) : null
   return {
     signal: asked.signal,
@@ -105,7 +108,7 @@ class Evidence {
   absence({ matter }: AskedSignal): Shown | null {
     const { pages, website, sourceId } = this.#known
     const isOfContact = matter.type === 'known' && ['website', 'phone', 'email'].includes(matter.known)
-    if (isOfContact && website === null) return { evidence: 'The source names none.', where: sourceId }
+    if (isOfContact && website === null) return { evidence: 'The source has none.', where: sourceId }
     const read = pages[0]
     return read ? { evidence: `Not found on the ${pages.length} pages that were read.`, where: read.url } : null
   }
@@ -165,7 +168,7 @@ class Evidence {
     )
   }
 
-  /** What is told first of a day holds: the source, then schema.org, then the pages in their order. */
+  /** The first source that states a day's hours applies: the source, then schema.org, then the pages in order. */
   #hours(): { week: Week; shown: (Shown | null)[] } {
     if (this.#week) return this.#week
     const { facts, sourceId, organisations, pages } = this.#known
@@ -218,7 +221,7 @@ class Evidence {
 
   #meant(stems: readonly string[], least: number | null): Shown | null {
     if (stems.length === 0) return null
-    // Each word is cut to its stem once, however many signals are asked for.
+    // Words are stemmed once for all signals.
     this.#words ??= this.#all.map(({ evidence }) => wordsAt(evidence))
     let denied = 0
     for (const [n, words] of this.#words.entries()) {
@@ -243,7 +246,7 @@ function sentencesOf({ url: where, page }: ReadPage, longest: number): Sentence[
   return sentences
 }
 
-/** OpenStreetMap leaves the days out where they are all. */
+/** OpenStreetMap omits the days when the hours apply to all of them. */
 const withDays = (text: string): string =>
   /^\s*\d/.test(text) && !/^\s*24\s?\/\s?7/.test(text) ? `Mo-Su ${text}` : text
 

@@ -1,6 +1,6 @@
 /**
- * Reads what a company's site says of it: its start page and a few that promise more, politely and within limits that no
- * site can stretch. HTML is parsed in a process of its own.
+ * Reads a company's site: its start page and a few promising pages, politely and within limits that no site can exceed.
+ * HTML is parsed in a separate process.
  */
 import type { Clock } from '../../../../media/shared/clock.ts'
 import { isSameSite, pageKey, parseAddress, redirectOf } from '../../../knowledge/crawl/address.ts'
@@ -16,7 +16,7 @@ export interface VisitLimits {
   pageBytes: number
   totalBytes: number
   pages: number
-  /** With those that fail, and redirects. */
+  /** Limit of requests, including failures and redirects. */
   requests: number
 }
 
@@ -41,11 +41,11 @@ export interface Visitor {
 export interface Visit {
   /** The start page first; empty when it could not be read. */
   pages: ReadPage[]
-  /** Why nothing could be read, or not all, in a sentence; null when all went well. */
+  /** Why nothing, or not everything, could be read, as a sentence; null when there was no problem. */
   problem: string | null
 }
 
-/** Rejects with the reason of `signal` alone. `asked`: the brief's signals, which some pages promise. */
+/** Rejects only with the reason of `signal`. `asked`: the signals of the brief, used to choose pages. */
 export async function visitSite(
   website: string,
   asked: readonly string[],
@@ -53,7 +53,7 @@ export async function visitSite(
   signal: AbortSignal,
 ): Promise<Visit> {
   const starts = startsOf(website)
-  if (starts.length === 0) return { pages: [], problem: 'Its address is none that can be read.' }
+  if (starts.length === 0) return { pages: [], problem: 'The address of the site is invalid.' }
   const limits = { ...VISIT_LIMITS, ...visitor.limits }
   const patience = new Patience(visitor.clock, limits.totalMs)
   try {
@@ -63,9 +63,9 @@ export async function visitSite(
   }
 }
 
-const TOO_LONG = 'The site took too long to be read.'
+const TOO_LONG = 'Reading the site took too long.'
 
-/** With the site alone: when our own process has its turn at a page, it stands still. */
+/** Time limit of the site only: the clock stops while our own process parses a page. */
 class Patience {
   readonly #late = new AbortController()
   readonly #clock: Clock
@@ -104,7 +104,7 @@ class Patience {
   }
 }
 
-/** Without a scheme the safe one comes first. */
+/** Without a scheme, https is tried first. */
 function startsOf(website: string): URL[] {
   const text = website.trim()
   const tries = /^[a-z][a-z\d+.-]*:\/\//i.test(text) ? [text] : [`https://${text}`, `http://${text}`]
@@ -166,7 +166,7 @@ class SiteVisit {
     return this.#signal.aborted || this.#requests >= requests || this.#bytes >= totalBytes
   }
 
-  /** Null when it could not be read; a page that fails hurts no other. */
+  /** Null when the page could not be read; a failed page does not affect the others. */
   async #visit(choice: Choice, site: URL | null): Promise<{ site: URL; choices: Choice[] } | null> {
     try {
       return await this.#read(choice, site)
@@ -181,13 +181,13 @@ class SiteVisit {
   async #read({ url, role }: Choice, site: URL | null): Promise<{ site: URL; choices: Choice[] } | null> {
     let at = url
     for (let hops = 0; ; hops++) {
-      if (hops > MAX_REDIRECTS) throw new KnowledgeError('unreachable', 'The page redirects in a circle, or too often.')
+      if (hops > MAX_REDIRECTS) throw new KnowledgeError('unreachable', 'The page redirects in a loop or too often.')
       this.#met.add(pageKey(at))
       const answer = await this.#get(at)
       const target = redirectOf(answer, at)
-      if (target === 'unreadable') throw new KnowledgeError('unreachable', 'The page redirects to what is no address.')
+      if (target === 'unreadable') throw new KnowledgeError('unreachable', 'The page redirects to an invalid address.')
       if (!target) return this.#keep(answer, at, role)
-      // The start page may move anywhere; from there on nothing leaves the site.
+      // The start page may redirect to another site; later redirects must stay on the site.
       if (site && !isSameSite(site, target)) return null
       at = target
     }
@@ -205,7 +205,7 @@ class SiteVisit {
 
   async #keep(answer: Parameters<typeof readPage>[0], at: URL, role: ReadPage['role']) {
     const { kind, charset } = readPage(answer)
-    if (kind !== 'html') throw new KnowledgeError('not_html', 'What the address gives is not a page.')
+    if (kind !== 'html') throw new KnowledgeError('not_html', 'The address is not a web page.')
     const input = { kind: 'site' as const, body: answer.body, url: at.href, charset }
     const { site: page } = await this.#patience.during(() => this.#visitor.extractor.extract(input, this.#signal))
     if (!page) throw new KnowledgeError('internal', 'The page could not be read.')

@@ -1,4 +1,6 @@
-/** One question to a service that the operator has chosen: asked again while it is busy, its answer bounded and checked. */
+/**
+ * Client of a service that the operator has chosen: retries while it is busy, and limits and validates its responses.
+ */
 import type { z } from 'zod'
 import type { Clock } from '../../../../media/shared/clock.ts'
 import { type Fetch, FetchError, type FetchRequest, type FetchResponse } from '../../../../media/shared/fetch.ts'
@@ -9,24 +11,24 @@ import { LeadSourceError } from '../vocabulary/types.ts'
 export interface ServicePorts {
   fetch: Fetch
   clock: Clock
-  /** Who asks, as the usage policies of public servers want it told. */
+  /** Identifies the client, as the usage policies of public servers require. */
   userAgent: string
 }
 
 export interface ServiceOptions extends ServicePorts {
-  /** In errors, for the owner: `The map service`. */
+  /** Name in error messages for the owner: `The map service`. */
   name: string
-  /** Between two requests, in ms; one is made at a time. */
+  /** Milliseconds between two requests; one runs at a time. */
   pauseMs: number
   timeoutMs: number
   maxBytes: number
-  /** Before the second, third … attempt, where the answer does not say; in ms. */
+  /** Milliseconds before the second, third … attempt when the response does not say; 2, 8 and 30 s by default. */
   retryMs?: readonly number[]
 }
 
 export type Question = Pick<FetchRequest, 'url' | 'method' | 'body'> & { headers?: Record<string, string> }
 
-/** The answer is longer than is read: a smaller question may be answered. */
+/** The response exceeds the size limit; a smaller query may succeed. */
 export class TooMuch extends LeadSourceError {}
 
 const RETRY_MS = [2000, 8000, 30_000]
@@ -42,7 +44,7 @@ export class Service {
     this.#lanes = new HostLanes(options.clock)
   }
 
-  /** Rejects with `LeadSourceError`, and with the reason of `signal` when that is aborted. */
+  /** Rejects with `LeadSourceError`, and with the reason of `signal` when it is aborted. */
   async ask<T>(question: Question, schema: z.ZodType<T>, signal: AbortSignal): Promise<T> {
     const { retryMs = RETRY_MS, clock } = this.#options
     for (let attempt = 0; ; attempt++) {
@@ -71,11 +73,11 @@ export class Service {
     const { name, maxBytes } = this.#options
     if (answer instanceof FetchError) {
       if (answer.code === 'too_large') throw new TooMuch('bad_answer', `${name} sent more than ${maxBytes} bytes.`)
-      throw new LeadSourceError('unreachable', `${name} cannot be reached (${answer.code}).`)
+      throw new LeadSourceError('unreachable', `${name} is unreachable (${answer.code}).`)
     }
-    if (answer.status !== 200) throw new LeadSourceError('bad_answer', `${name} answered ${answer.status}.`)
+    if (answer.status !== 200) throw new LeadSourceError('bad_answer', `${name} returned status ${answer.status}.`)
     const { data, error } = schema.safeParse(parseJson(answer.body))
-    if (error) throw new LeadSourceError('bad_answer', `${name} answered something else than was asked for.`)
+    if (error) throw new LeadSourceError('bad_answer', `${name} returned an unexpected response.`)
     return data
   }
 
@@ -84,17 +86,17 @@ export class Service {
     if (!(answer instanceof FetchError)) return new LeadSourceError('overloaded', `${name} is busy (${answer.status}).`)
     return answer.code === 'timeout'
       ? new LeadSourceError('overloaded', `${name} did not answer in time.`)
-      : new LeadSourceError('unreachable', `${name} cannot be reached.`)
+      : new LeadSourceError('unreachable', `${name} is unreachable.`)
   }
 }
 
-/** May be another answer in a moment. */
+/** True when a retry may succeed. */
 function isPassing(answer: FetchResponse | FetchError): boolean {
   if (answer instanceof FetchError) return answer.code === 'timeout' || answer.code === 'network'
   return answer.status === 429 || (answer.status >= 500 && answer.status !== 501)
 }
 
-/** RFC 9110 §10.2.3: seconds, or a date. Null: it does not say. */
+/** RFC 9110 §10.2.3: seconds or a date. Null when the header is missing. */
 export function retryAfterMs(answer: FetchResponse | FetchError, wallMs: number): number | null {
   const header = answer instanceof FetchError ? undefined : answer.headers['retry-after']?.trim()
   if (!header) return null
@@ -102,7 +104,7 @@ export function retryAfterMs(answer: FetchResponse | FetchError, wallMs: number)
   return Number.isNaN(ms) ? null : Math.min(Math.max(ms, 0), LONGEST_RETRY_AFTER)
 }
 
-/** Undefined, which no schema takes, for what is no JSON. */
+/** Returns undefined, which no schema accepts, for invalid JSON. */
 function parseJson(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'))

@@ -1,16 +1,16 @@
-/** What strangers wrote, as one clean line of a bounded length. Pure. */
+/** Cleans foreign text into one line of limited length. Pure. */
 
-/** The longest text that a candidate carries anywhere, in characters. */
+/** Maximum characters of any text of a candidate. */
 export const LONGEST_TEXT = 300
-/** Of one company; a list of more is a directory's, not a company's. */
+/** Maximum for one company; a longer list belongs to a directory. */
 export const MOST_PHONES = 10
 
-/** Control characters, direction marks and zero-width ones are nothing that a name needs, and hide what is there. */
+/** Control characters, direction marks and zero-width characters, which no name needs and which can hide text. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\u2028\u2029]+/gu
 
 /** Empty when nothing is left. */
 export function cleanLine(text: string, longest = LONGEST_TEXT): string {
-  // Cut first: what follows reads the whole.
+  // Cut first, because the following steps read the whole text.
   const line = text
     .slice(0, longest * 4)
     .toWellFormed()
@@ -23,15 +23,17 @@ export function cleanLine(text: string, longest = LONGEST_TEXT): string {
 export const cleanOrNull = (text: string | null | undefined, longest?: number): string | null =>
   cleanLine(text ?? '', longest) || null
 
-/** Digits as of a number, that are no end of a word or of a longer number. */
+/** Digits of a phone number that are not part of a word or a longer number. */
 const NUMBER = /(?<![\p{L}\d])\+?\(?\d(?:[\s().–-]{0,3}\d){4,}/u
 const BETWEEN = /\s*(?:[;/|]|,(?!\s*(?:доб|ext|вн))|\s(?:or|или)\s)\s*/i
 
-/** The parts of `+7 843 212-34-56; 8 (843) 212-34-57` that may be numbers to call, each once, as written but for a label. */
+/**
+ * Returns the parts of `+7 843 212-34-56; 8 (843) 212-34-57` that may be phone numbers, without duplicates and labels.
+ */
 export function phonesOf(texts: readonly (string | null | undefined)[]): string[] {
   const lines = texts.map(text => cleanLine(text ?? '', 1000).replace(/(тел|tel)\.?\s*\/\s*(?:факс|fax)\.?/giu, '$1'))
   const parts = lines.flatMap(line => line.split(BETWEEN)).filter(part => part.length <= 60 && !/факс|fax/i.test(part))
-  // What stands before it is a label; behind it may be an extension.
+  // Text before the number is a label; text after it may be an extension.
   const likely = parts.flatMap(part => {
     const at = part.search(NUMBER)
     return at < 0 ? [] : [part.slice(at)]
@@ -47,7 +49,7 @@ export function emailsOf(texts: readonly (string | null | undefined)[]): string[
   ].slice(0, MOST_PHONES)
 }
 
-/** `example.ru`, `//example.ru/x` and `HTTP://…` as an address of the web; null for what is none. */
+/** Returns `example.ru`, `//example.ru/x` and `HTTP://…` as a URL; null when the text is not a web address. */
 export function websiteOf(text: string | null | undefined): string | null {
   const first = cleanLine(text ?? '', 2000)
     .split(/[\s;]+/)[0]!

@@ -1,12 +1,12 @@
-/** Which column of an owner's table holds what, told by its header in Russian or English. Pure. */
+/** Maps the columns of an owner's table by their headers, in Russian or English. Pure. */
 
-/** What a row may have of each; `phone` and `email` may have several columns. */
+/** Columns of a row; `phone` and `email` may occur several times. */
 export const COLUMNS = ['company', 'phone', 'email', 'website', 'address', 'city', 'category', 'lat', 'lon'] as const
 export type Column = (typeof COLUMNS)[number]
 
 /**
- * Asked in this order, the whole header first and then its words: "Телефон компании" is a telephone, "Категория компании" a
- * category, and what is left of "… компании" the company.
+ * Tried in this order, first the whole header and then its words: "Телефон компании" is a phone, "Категория компании" a
+ * category, and a remaining "… компании" the company.
  */
 const NAMES: Record<Column, { whole: RegExp; within: RegExp }> = {
   phone: {
@@ -34,12 +34,12 @@ const NAMES: Record<Column, { whole: RegExp; within: RegExp }> = {
     within: /company|organi[sz]ation|business|назван|наименован|компани|организаци|фирм|юр ?лицо/,
   },
 }
-/** Of the company where nothing else is; beside that, a person's. */
+/** The company if no other column is; otherwise the name of a person. */
 const MAYBE_COMPANY = /^(?:name|title|имя)$/
 const ORDER = Object.keys(NAMES) as Column[]
 const SEVERAL: ReadonlySet<Column> = new Set<Column>(['phone', 'email'])
 
-/** Of each column of the table, what it holds; null: something else, kept by its header. */
+/** Returns the meaning of each column; null for a column that is stored under its header. */
 export function mapColumns(headers: readonly string[]): (Column | null)[] {
   const names = headers.map(plainHeader)
   const mapped = names.map((): Column | null => null)
@@ -57,7 +57,7 @@ export function mapColumns(headers: readonly string[]): (Column | null)[] {
   return named < 0 ? mapped : mapped.with(named, 'company')
 }
 
-/** `E-mail`, `Телефон №2:` and `phone_number` as words of small letters. */
+/** Converts `E-mail`, `Телефон №2:` and `phone_number` to lower-case words. */
 const plainHeader = (header: string): string =>
   header
     .normalize('NFKC')

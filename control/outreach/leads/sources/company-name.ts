@@ -1,4 +1,4 @@
-/** What a company is called, guessed from the title of a page and the name of its site. Pure. */
+/** Guesses a company's name from the title of a page and the domain of its site. Pure. */
 import { domainToUnicode } from 'node:url'
 import { registrableDomain } from '../vocabulary/domain.ts'
 import { stemsOf } from '../vocabulary/words.ts'
@@ -6,7 +6,7 @@ import { cleanLine } from './clean.ts'
 
 const LONGEST_NAME = 100
 const BETWEEN = /\s+[|–—·•»:/-]+\s+|\s*[|•·]\s*|[:;!?]\s+|\.\s+(?=\p{Lu})|,\s+/u
-/** Says what a page is for, and of nobody who it is; each with what commonly follows. */
+/** Phrases that describe a page and not the company, with what commonly follows. */
 const SAYING =
   /^(?:(?:главная|контакты|о нас|о компании|услуги|цены|отзывы|прайс|новости|каталог|официальный сайт|сайт|добро пожаловать|home|homepage|contacts?(?: us)?|about(?: us)?|services|prices|welcome|official (?:web)?site|book (?:now|online)|blog|news|our team|faq)(?:\s+(?:page|страница))?)$|купить|заказать|записаться|запись онлайн|онлайн.запись|цена|недорого|скидк|акци[ия]|гарантия|лечение|круглосуточно|book (?:an?|your)|call (?:us|now)|free quote|from £|from \$|\d+ ?(?:₽|руб)/iu
 const WELCOME = /^(?:welcome to|добро пожаловать в|официальный сайт|сайт)\s+/iu
@@ -15,12 +15,12 @@ const TAIL = /\s+(?:официальный сайт|official (?:web)?site|home ?
 export interface PageTitle {
   title: string
   host: string
-  /** Of the brief: what is looked for and where, which many titles say. */
+  /** Niche and place of the brief, which many titles contain. */
   niche: string
   geo: string
 }
 
-/** Never empty: what no title tells is read off the domain. */
+/** Never empty: the domain is used when no part of the title is a name. */
 export function companyOf({ title, host, niche, geo }: PageTitle): string {
   const label = labelOf(host)
   const known = new Set(stemsOf(`${niche} ${geo}`))
@@ -34,7 +34,7 @@ export function companyOf({ title, host, niche, geo }: PageTitle): string {
   return best && best.score > 0 ? best.part : named(label)
 }
 
-/** What a part of a title has of a name. */
+/** Rates how likely a part of a title is the name. */
 function worthOf(part: string, label: string, known: ReadonlySet<string>): number {
   const stems = stemsOf(part)
   const own = stems.filter(one => !known.has(one)).length
@@ -65,14 +65,14 @@ const LETTERS: Record<string, string> = Object.fromEntries(
 )
 const MORE: Record<string, string> = { ё: 'e', ж: 'zh', ч: 'ch', ш: 'sh', щ: 'sch', ъ: '', ь: '', ю: 'yu', я: 'ya' }
 
-/** Latin letters and digits alone, Cyrillic as addresses spell it. */
+/** Keeps Latin letters and digits only; transliterates Cyrillic as domains do. */
 const plain = (text: string): string =>
   [...text.normalize('NFKD').toLowerCase()]
     .map(letter => LETTERS[letter] ?? MORE[letter] ?? letter)
     .join('')
     .replace(/[^a-z\d]/g, '')
 
-/** 0–1: how much of the shorter one stands in the other in its order, and how much longer that is. */
+/** Similarity 0–1: how much of the shorter text is in the other in the same order, relative to the lengths. */
 function likeness(text: string, label: string): number {
   if (text === '' || label === '') return 0
   if (text === label) return 1
@@ -81,7 +81,7 @@ function likeness(text: string, label: string): number {
   return (2 * commonLength(text, label)) / (text.length + label.length)
 }
 
-/** Of the longest common subsequence. */
+/** Length of the longest common subsequence. */
 function commonLength(a: string, b: string): number {
   let row = new Uint16Array(b.length + 1)
   for (const letter of a) {

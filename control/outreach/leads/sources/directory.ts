@@ -1,4 +1,7 @@
-/** The owner's own directories: a CSV is read into rows, kept by whoever has the database, and asked by niche and place. */
+/**
+ * The owner's own directories: parses a CSV into rows, which the database layer stores, and searches them by niche and
+ * place.
+ */
 import { setImmediate } from 'node:timers/promises'
 import { KnowledgeError } from '../../../knowledge/documents/types.ts'
 import { decodeText, isText } from '../../../knowledge/extract/charset.ts'
@@ -12,7 +15,7 @@ import { type Column, mapColumns } from './columns.ts'
 export const MOST_ROWS = 50_000
 export const LARGEST_DIRECTORY = 20 * 1024 * 1024
 const MOST_COLUMNS = 100
-/** Of columns that mean nothing to us, kept as facts. */
+/** Maximum number of unknown columns that are stored as facts. */
 const MOST_EXTRA = 20
 
 /** A company of a directory, as the owner wrote it. */
@@ -26,30 +29,30 @@ export interface DirectoryEntry {
   category: string | null
   /** WGS 84 degrees. */
   geo: { lat: number; lon: number } | null
-  /** Other columns by their header. */
+  /** Other columns by header. */
   extra: Record<string, string>
 }
 
-/** As it is kept. */
+/** A stored row. */
 export interface DirectoryRow extends DirectoryEntry {
-  /** Unique among all rows of the owner, and lasting. */
+  /** Unique among all rows of the owner, and permanent. */
   key: string
 }
 
-/** What keeps the rows. */
+/** Storage of the rows. */
 export interface DirectoryRows {
   /**
-   * All rows of the owner's directories in a lasting order. Niche and place are only a hint, for who can narrow down
-   * cheaply: what comes is judged here.
+   * Returns all rows of the owner's directories in a stable order. Niche and place are only a hint for cheap
+   * pre-filtering; the caller checks each row.
    */
   rows(question: { ownerId: string; niche: string; geo: string }): AsyncIterable<DirectoryRow>
 }
 
-// ---- a file becomes rows ----
+// ---- Parsing a file ----
 
 export type DirectoryErrorCode = 'empty' | 'too_large' | 'too_many_rows' | 'not_text' | 'no_header' | 'damaged'
 
-/** The file is refused as a whole; `message` is one sentence for the owner. */
+/** The whole file is rejected; `message` is one sentence for the owner. */
 export class DirectoryError extends Error {
   readonly code: DirectoryErrorCode
   constructor(code: DirectoryErrorCode, message: string) {
@@ -59,28 +62,29 @@ export class DirectoryError extends Error {
   }
 }
 
-/** `no_company`: nothing in that column; `no_contact`: neither telephone nor e-mail nor website, so nobody can be called. */
+/** `no_company`: no company name; `no_contact`: no phone, e-mail or website, so the company cannot be contacted. */
 export type BadRowCode = 'no_company' | 'no_contact'
 
 export interface DirectoryReading {
   entries: (DirectoryEntry & { index: number })[]
-  /** By their place among the rows below the header that are not empty, from 0. */
+  /** Index among the non-empty rows below the header, from 0. */
   invalid: { index: number; code: BadRowCode }[]
-  /** What each column of the file was taken for; null: kept under its header. */
+  /** Meaning of each column of the file; null: stored under its header. */
   columns: { header: string; column: Column | null }[]
 }
 
-/** Rejects with `DirectoryError`. Other work has its turn meanwhile. */
+/** Rejects with `DirectoryError`. Other work can run in between. */
 export async function readDirectory(bytes: Uint8Array): Promise<DirectoryReading> {
   if (bytes.length > LARGEST_DIRECTORY) {
-    throw new DirectoryError('too_large', `A directory may have ${LARGEST_DIRECTORY / 1024 / 1024} MB.`)
+    throw new DirectoryError('too_large', `A directory may have at most ${LARGEST_DIRECTORY / 1024 / 1024} MB.`)
   }
   const text = decodeText(bytes)
-  if (!isText(text)) throw new DirectoryError('not_text', 'The file is not a table in text form: save it as CSV.')
-  // One more than allowed, and the header.
+  if (!isText(text)) throw new DirectoryError('not_text', 'The file is not a text table. Save it as CSV.')
+  // The header and one row more than allowed.
   const [first, ...rows] = await firstRows(text, MOST_ROWS + 2).catch(asDirectoryError)
   if (!first) throw new DirectoryError('empty', 'The file has no rows.')
-  if (rows.length > MOST_ROWS) throw new DirectoryError('too_many_rows', `A directory may have ${MOST_ROWS} rows.`)
+  if (rows.length > MOST_ROWS)
+    throw new DirectoryError('too_many_rows', `A directory may have at most ${MOST_ROWS} rows.`)
   const headers = first.slice(0, MOST_COLUMNS).map(header => cleanLine(header, 100))
   const columns = mapColumns(headers)
   if (!columns.includes('company') || !columns.some(column => column && CONTACTS.has(column))) {
@@ -97,7 +101,7 @@ function asDirectoryError(error: unknown): never {
   throw error instanceof KnowledgeError ? new DirectoryError('damaged', error.message) : error
 }
 
-/** So many take some 10 ms; then others have their turn. */
+/** Rows that take about 10 ms; then other work may run. */
 const AT_A_TIME = 500
 
 async function readRows(
@@ -150,12 +154,12 @@ function geoOf(lat: string | null, lon: string | null): DirectoryEntry['geo'] {
   return Math.abs(north!) <= 90 && Math.abs(east!) <= 180 ? { lat: north!, lon: east! } : null
 }
 
-// ---- rows become candidates ----
+// ---- Searching rows ----
 
 export function createDirectorySource({ directories }: { directories: DirectoryRows }): LeadSource {
   return {
     id: 'directory',
-    name: 'Own directory',
+    name: 'Own directories',
     attribution: null,
     licence: null,
     async *find({ ownerId, brief }, signal) {
@@ -169,8 +173,8 @@ export function createDirectorySource({ directories }: { directories: DirectoryR
 }
 
 /**
- * A row is of the niche by its category or name, known kinds in any of their names, or when all words of the niche stand in
- * it; of the place, when all its words do. What a row does not say of its place is not held against it.
+ * Returns a filter. A row matches the niche by category or name: a known niche under any of its names, or all words of
+ * the niche. It matches the place when it contains all its words; a row without a place matches every place.
  */
 export function matcher({ niche, geo }: { niche: string; geo: string }): (row: DirectoryEntry) => boolean {
   const kind = findNiche(niche)?.id

@@ -1,4 +1,4 @@
-/** Where a place is that people call by its name: a geocoder that speaks as Nominatim does (nominatim.org/release-docs/latest/api/Search/). */
+/** Finds places by name with a geocoder that has Nominatim's API (nominatim.org/release-docs/latest/api/Search/). */
 import { z } from 'zod'
 import { remember } from '../../../knowledge/crawl/lanes.ts'
 import { LeadSourceError } from '../vocabulary/types.ts'
@@ -16,10 +16,10 @@ export interface Box {
 export interface Area {
   name: string
   box: Box
-  /** Its middle, as people see it: not that of the box, which may go around the world. */
+  /** Its centre as people see it, not of the box, which may span the globe. */
   lat: number
   lon: number
-  /** What has an outline; null: the box is all that is known. */
+  /** The OSM object with the outline; null when only the box is known. */
   osm: { type: 'relation' | 'way'; id: number } | null
   /** ISO 3166-1 alpha-2. */
   country: string | null
@@ -27,16 +27,16 @@ export interface Area {
 
 export interface Geocoder {
   /**
-   * The places that a text names, each once. Rejects with `LeadSourceError`, code `unknown_area` when it names none that is
-   * known, and with the reason of `signal` when that is aborted.
+   * Returns the places that a text names, without duplicates. Rejects with `LeadSourceError`, code `unknown_area` when
+   * no place is known, and with the reason of `signal` when it is aborted.
    */
   areas(geo: string, signal: AbortSignal): Promise<Area[]>
 }
 
 export interface GeocoderOptions extends ServicePorts {
-  /** As `https://host`, before `/search`. */
+  /** `https://host`, without `/search`. */
   url: string
-  /** Between two requests, in ms. The policy of public servers asks for one a second at most. */
+  /** Milliseconds between two requests; 1000 by default, the limit of public servers' policy. */
   pauseMs?: number
   retryMs?: readonly number[]
 }
@@ -45,7 +45,7 @@ const PAUSE_MS = 1000
 const TIMEOUT_MS = 20_000
 const ANSWER_BYTES = 1024 * 1024
 const DAY_MS = 86_400_000
-/** Names in one text. */
+/** Maximum number of names in one text. */
 const MOST_PLACES = 10
 
 const degrees = z.coerce.number()
@@ -83,7 +83,7 @@ export function createGeocoder({ url, pauseMs = PAUSE_MS, retryMs, ...ports }: G
   return {
     async areas(geo, signal) {
       const text = cleanLine(geo)
-      // `Казань, Татарстан` is one place, `Казань и Челны` are two: the geocoder knows which.
+      // `Казань, Татарстан` is one place and `Казань и Челны` are two; the geocoder knows which.
       const whole = text === '' ? null : await locate(text, signal)
       if (whole) return [whole]
       const found: Area[] = []
@@ -91,7 +91,7 @@ export function createGeocoder({ url, pauseMs = PAUSE_MS, retryMs, ...ports }: G
         const area = await locate(part, signal)
         if (area && !found.some(other => isSame(other, area))) found.push(area)
       }
-      if (found.length === 0) throw new LeadSourceError('unknown_area', `There is no place “${text}” on the map.`)
+      if (found.length === 0) throw new LeadSourceError('unknown_area', `The place “${text}” was not found on the map.`)
       return found
     },
   }
@@ -110,19 +110,25 @@ const isSame = (a: Area, b: Area) =>
     ? a.osm.type === b.osm.type && a.osm.id === b.osm.id
     : Object.values(a.box).join() === Object.values(b.box).join()
 
-/** Where people live and what is governed; a shop may be called as a city is. */
+/** True for settlements and administrative areas; a shop may have the name of a city. */
 const isRegion = ({ category, type }: Place): boolean =>
   (category === 'place' && !/^(?:house|plot|square|farm|isolated_dwelling|islet|sea|ocean)$/.test(type)) ||
   (category === 'boundary' && /^(?:administrative|ceremonial|historic|census|political)$/.test(type))
 
-/** Of what is neither, what is wide enough to hold companies: a street, a park, an industrial estate. Degrees, some 100 m. */
+/**
+ * Degrees, about 100 m: least width of any other place that can contain companies, such as a street, a park or an
+ * industrial estate.
+ */
 const LEAST_WIDTH = 0.001
 
-/** The first settlement or region, as the geocoder puts the important ones first; then whatever has room for a company. */
+/**
+ * Returns the first settlement or region, because the geocoder sorts by importance; otherwise the first place wide
+ * enough for companies.
+ */
 export function areaOf(places: readonly Place[]): Area | null {
   const first = places.find(isRegion) ?? places.find(place => width(place) >= LEAST_WIDTH)
   if (!first) return null
-  // Small places come as a point and, further down, as what has an outline around it.
+  // Small places are returned as a point and, further down, as the object with the outline.
   const outlined = hasOutline(first) ? first : (places.find(other => hasOutline(other) && holds(other, first)) ?? first)
   const [south, north, west, east] = outlined.boundingbox
   const { osm_type: type, osm_id: id, lat, lon } = outlined

@@ -1,4 +1,7 @@
-/** Sites that tell of companies and are none that is looked for: directories, maps, marketplaces, social networks, media. Pure. */
+/**
+ * Sites that list companies and are not leads themselves: directories, maps, marketplaces, social networks, media.
+ * Pure.
+ */
 import { registrableDomain } from '../vocabulary/domain.ts'
 
 const DOMAINS = new Set(
@@ -24,10 +27,10 @@ const DOMAINS = new Set(
   gosuslugi.ru mos.ru tatar.ru tatarstan.ru companieshouse.gov.uk crunchbase.com dnb.com zoominfo.com kompass.com europages.com
   europages.co.uk clutch.co goodfirms.co taplink.cc linktr.ee`.split(/\s+/),
 )
-/** By their first labels, in whatever country. */
+/** Matched by their first labels, in any country. */
 const EVERYWHERE =
   /^(?:www\.)?(?:yelp|tripadvisor|amazon|ebay|google|yandex|wikipedia|booking|facebook|kompass|cylex|hotfrog|2gis|zoon)\./
-/** Who is governed or studied at is not sold to by a list like this. */
+/** Government, military and educational sites are not leads. */
 const PUBLIC = /(?:^|\.)(?:gov|mil|edu|gob|gouv)(?:\.[a-z]{2})?$/
 
 /** `host` as in a URL. */
@@ -37,7 +40,7 @@ export const isNoCompany = (host: string): boolean =>
   EVERYWHERE.test(registrableDomain(host)) ||
   PUBLIC.test(host)
 
-/** Articles and lists of many: `10 best dentists in …`, `Рейтинг стоматологий Казани`. */
+/** Titles of articles and lists: `10 best dentists in …`, `Рейтинг стоматологий Казани`. */
 const LIST =
   /^(?:the )?(?:top|топ)[\s-]*\d+|^(?:the )?\d+ (?:best|top|лучш)|^(?:the )?best .{1,60} (?:in|near) |^лучшие |^рейтинг |(?:список|каталог|справочник|адреса и телефоны|отзывы о) |(?:list|directory) of |near me\b|вакансии|\bjobs in\b/iu
 

@@ -1,4 +1,4 @@
-/** What OpenStreetMap's tags say of a company (wiki.openstreetmap.org/wiki/Map_features). Pure. */
+/** Converts OpenStreetMap tags to a candidate (wiki.openstreetmap.org/wiki/Map_features). Pure. */
 import { z } from 'zod'
 import type { Candidate } from '../vocabulary/types.ts'
 import { cleanLine, cleanOrNull, emailsOf, phonesOf, websiteOf } from './clean.ts'
@@ -22,15 +22,15 @@ type Tags = Record<string, string>
 const PHONES = ['phone', 'contact:phone', 'phone:mobile', 'contact:mobile', 'mobile', 'contact:whatsapp']
 const EMAILS = ['email', 'contact:email', 'email:office']
 const WEBSITES = ['website', 'contact:website', 'url', 'brand:website', 'operator:website']
-/** Of what has no name, whose it is. */
+/** Names in order of preference; brand or operator for an object without a name. */
 const NAMES = ['name', 'name:ru', 'name:en', 'official_name', 'brand', 'operator']
 
-/** Told otherwise, or of no use to who calls them. */
+/** Tags that are read elsewhere or of no use to a caller. */
 const NO_FACT =
   /^(?:addr|name|alt_name|old_name|int_name|official_name|short_name|loc_name|phone|contact:(?:phone|mobile|email|website|fax)|mobile|fax|email|website|url|source|created_by|note|fixme|building|roof|height|layer|import|ref|gnis|tiger|osak|is_in|type|mapillary|disused|was|abandoned)(?:$|[:_])/i
 const MOST_FACTS = 40
 
-/** Null for what has no name, and for what is closed for good. */
+/** Null for objects without a name and for closed companies. */
 export function placeOf(element: Element, country: string | null): Candidate | null {
   const { tags } = element
   const company = NAMES.map(key => cleanLine(tags[key] ?? '')).find(name => name !== '')
@@ -53,24 +53,27 @@ export function placeOf(element: Element, country: string | null): Candidate | n
 
 const GONE = /^(?:disused|abandoned|was|closed|demolished|removed|razed|destroyed)$/
 const YES = /^(?:yes|true|1)$/i
-const SHUT = /^(?:"?closed"?|off|closed permanently|permanently closed|closed_permanently)$/i
-/** What a place is, when it is anything. */
+const CLOSED_HOURS = /^(?:"?closed"?|off|closed permanently|permanently closed|closed_permanently)$/i
+/** Tags that state what an open place is. */
 const KINDS = ['shop', 'amenity', 'office', 'craft', 'healthcare', 'leisure', 'tourism']
 
-/** As mappers say it: `disused=yes`, `opening_hours=off`, `shop=vacant`, or `disused:shop=…` and no kind besides. */
+/**
+ * Recognises the mappers' conventions: `disused=yes`, `opening_hours=off`, `shop=vacant`, or `disused:shop=…` without
+ * another kind.
+ */
 function isClosed(tags: Tags): boolean {
   const keys = Object.keys(tags)
   if (keys.some(key => GONE.test(key) && YES.test(tags[key]!))) return true
-  if (SHUT.test(tags['opening_hours'] ?? '') || SHUT.test(tags['operational_status'] ?? '')) return true
+  if (CLOSED_HOURS.test(tags['opening_hours'] ?? '') || CLOSED_HOURS.test(tags['operational_status'] ?? '')) return true
   if (/^(?:vacant|disused|closed)$/i.test(tags['shop'] ?? tags['office'] ?? tags['amenity'] ?? '')) return true
   const formerly = keys.some(key => GONE.test(key.split(':')[0]!) && KINDS.includes(key.split(':')[1] ?? ''))
   return formerly && !KINDS.some(key => key in tags)
 }
 
-/** Countries that write the number of the house before the street. */
+/** Countries that write the house number before the street. */
 const NUMBER_FIRST = new Set(['GB', 'IE', 'US', 'CA', 'AU', 'NZ', 'IN', 'FR', 'ZA', 'SG', 'MY', 'PH', 'IL'])
 
-/** `Казань, улица Баумана, 5, офис 3`, or `5 High Street, Aberdeen AB10 1AA`; null when it would say no street and no city. */
+/** `Казань, улица Баумана, 5, офис 3`, or `5 High Street, Aberdeen AB10 1AA`; null without street and city. */
 function addressOf(tags: Tags, country: string | null): string | null {
   const part = (name: string) => cleanOrNull(tags[`addr:${name}`], 100)
   const street = part('street') ?? part('place')
@@ -96,7 +99,7 @@ function factsOf(tags: Tags): Candidate['facts'] {
   return Object.fromEntries(told.toSorted(([a], [b]) => (a < b ? -1 : 1)).slice(0, MOST_FACTS))
 }
 
-/** The most complete first; of equal ones, in the order that they have in OpenStreetMap. */
+/** Most complete first; equal ones stay in OpenStreetMap's order. */
 export function byCompleteness(places: readonly Candidate[]): Candidate[] {
   return places
     .map(place => ({ place, worth: worthOf(place) }))

@@ -1,16 +1,16 @@
-/** What is asked of OpenStreetMap, in Overpass QL (wiki.openstreetmap.org/wiki/Overpass_API/Overpass_QL). Pure. */
+/** Builds queries in Overpass QL (wiki.openstreetmap.org/wiki/Overpass_API/Overpass_QL). Pure. */
 import { findNiche } from '../vocabulary/niches.ts'
 import { stemsOf } from '../vocabulary/words.ts'
 import type { Area, Box } from './nominatim.ts'
 
-/** One of several selections, any of which is enough: filters that must all hold. */
+/** A list of filters that must all match; any one selection is enough. */
 export type Selection = string[]
 
-/** What a business is tagged with, whatever its kind. */
+/** Keys that any kind of business is tagged with. */
 const BUSINESS_KEYS = ['shop', 'office', 'craft', 'amenity', 'healthcare', 'leisure', 'tourism']
 const MOST_WORDS = 5
 
-/** By the tags of a known niche, else by words in the name; null when nothing of it can be asked for. */
+/** Selects by the tags of a known niche, or else by words in the name; null when there is nothing to query. */
 export function selectionsOf(niche: string): Selection[] | null {
   const tags = findNiche(niche)?.tags
   if (tags)
@@ -21,18 +21,18 @@ export function selectionsOf(niche: string): Selection[] | null {
   return BUSINESS_KEYS.map(key => [`[${quoted(key)}]`, ...named])
 }
 
-/** Overpass' own limits for one question: seconds, and bytes of its memory. */
+/** Overpass' own limits of one query: seconds, and bytes of memory. */
 export const QUERY_SECONDS = 60
 const QUERY_BYTES = 128 * 1024 * 1024
 
-/** How Overpass numbers the area that an outline makes. */
+/** Offsets with which Overpass numbers the area of an outline. */
 const AREA_OF = { way: 2_400_000_000, relation: 3_600_000_000 } as const
 
 export interface OverpassQuestion {
   selections: readonly Selection[]
   area: Area
   box: Box
-  /** Elements that are answered at most. */
+  /** Maximum number of elements in the response. */
   most: number
 }
 
@@ -41,7 +41,7 @@ export function overpassQuery({ selections, area, box, most }: OverpassQuestion)
   const inside = area.osm ? '(area.where)' : ''
   return [
     `[out:json][timeout:${QUERY_SECONDS}][maxsize:${QUERY_BYTES}];`,
-    // Answered too, since of an area that the server does not have nothing is found, and no error tells.
+    // Also returns the area itself: for an area that the server lacks, the query finds nothing and reports no error.
     ...(area.osm ? [`area(${AREA_OF[area.osm.type] + area.osm.id})->.where;`, '.where out ids;'] : []),
     '(',
     ...selections.map(filters => `nwr${filters.join('')}${inside}${bounds};`),
@@ -50,12 +50,12 @@ export function overpassQuery({ selections, area, box, most }: OverpassQuestion)
   ].join('\n')
 }
 
-/** Without exponents, which QL does not know; a ten-millionth is what OpenStreetMap keeps. */
+/** Without exponents, which QL does not have; OpenStreetMap's precision is seven decimal places. */
 const degrees = (value: number): string => value.toFixed(7).replace(/\.?0+$/, '')
 
-/** A string of QL, which knows the escapes of C. */
+/** A string of QL, which has the escapes of C. */
 export const quoted = (text: string): string =>
   `"${text.replace(/[\p{Cc}\u2028\u2029]/gu, ' ').replace(/["\\]/g, '\\$&')}"`
 
-/** POSIX extended, as Overpass has them. */
+/** POSIX extended syntax, as in Overpass. */
 export const escapedRegex = (text: string): string => text.replace(/[.[\]{}()*+?^$|\\]/g, '\\$&')

@@ -1,4 +1,4 @@
-/** Companies of OpenStreetMap, by any server that speaks the Overpass API; an area that is too much at once is asked for in tiles. */
+/** Finds companies in OpenStreetMap with any server of the Overpass API; queries a large area in tiles. */
 import { z } from 'zod'
 import { type Candidate, type LeadSource, LeadSourceError } from '../vocabulary/types.ts'
 import { Service, type ServicePorts, TooMuch } from './ask.ts'
@@ -8,23 +8,23 @@ import { overpassQuery, QUERY_SECONDS, type Selection, selectionsOf } from './ov
 import { quarters, tilesOf } from './tiles.ts'
 
 export interface OverpassOptions extends ServicePorts {
-  /** Of the interpreter, as `https://host/api/interpreter`. */
+  /** URL of the interpreter: `https://host/api/interpreter`. */
   url: string
   geocoder: Geocoder
   pauseMs?: number
   retryMs?: readonly number[]
-  /** What one answer may have; more is asked for in quarters. */
+  /** Limits of one response; a larger result is queried in quarters. */
   mostElements?: number
   mostBytes?: number
 }
 
-/** Public servers give an address two places; one is left to others. */
+/** Public servers give each address two slots; one stays free for others. */
 const PAUSE_MS = 1000
 const MOST_ELEMENTS = 5000
-/** Of 5,000 elements, each with 3 KB of tags. */
+/** Enough for 5,000 elements with 3 KB of tags each. */
 const MOST_BYTES = 16 * 1024 * 1024
 
-/** The server has no such area: it makes them some hours after an outline is drawn, and of some outlines never. */
+/** The server has no such area: it creates areas some hours after an outline is drawn, and for some outlines never. */
 class NoArea extends Error {}
 
 const AreaElement = z.object({ type: z.literal('area') })
@@ -32,7 +32,7 @@ const Answer = z.object({ remark: z.string().optional(), elements: z.array(z.unk
 
 export function createOverpassSource(options: OverpassOptions): LeadSource {
   const { url, geocoder, pauseMs = PAUSE_MS, mostElements = MOST_ELEMENTS, mostBytes = MOST_BYTES, ...ports } = options
-  // Its own time-out comes first, with an answer that says so.
+  // The server's own time-out comes first, with a response that says so.
   const limits = { timeoutMs: (QUERY_SECONDS + 30) * 1000, maxBytes: mostBytes }
   const service = new Service({ ...ports, ...limits, name: 'The map service', pauseMs })
 
@@ -40,14 +40,15 @@ export function createOverpassSource(options: OverpassOptions): LeadSource {
     const body = new URLSearchParams({ data: overpassQuery({ selections, area, box, most: mostElements }) }).toString()
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
     const answer = await service.ask({ url, method: 'POST', headers, body }, Answer, signal)
-    // It answers 200 and what it has so far when its memory or time ran out.
+    // When memory or time runs out, the server returns 200 and a partial result.
     if (/runtime (?:error|remark)/i.test(answer.remark ?? '')) throw remarked(answer.remark!)
     if (area.osm && !answer.elements.some(element => AreaElement.safeParse(element).success)) throw new NoArea()
-    if (answer.elements.length >= mostElements) throw new TooMuch('bad_answer', 'The map service has too much there.')
+    if (answer.elements.length >= mostElements)
+      throw new TooMuch('bad_answer', 'The map service has too many results there.')
     return answer.elements.flatMap(element => Element.safeParse(element).data ?? [])
   }
 
-  /** Tile by tile; what is too much for one answer, in quarters. */
+  /** Queries tile by tile; splits a tile into quarters when its result is too large. */
   async function* tiles(selections: readonly Selection[], area: Area, signal: AbortSignal): AsyncGenerator<Element[]> {
     const left = tilesOf(area)
     let within = area
@@ -75,8 +76,8 @@ export function createOverpassSource(options: OverpassOptions): LeadSource {
     async *find({ brief }, signal) {
       const selections = selectionsOf(brief.niche)
       if (!selections)
-        throw new LeadSourceError('unknown_niche', 'The map cannot be asked for a kind of company without words.')
-      // What lies across the border of two tiles is in both.
+        throw new LeadSourceError('unknown_niche', 'The brief does not name a kind of company to search for.')
+      // An object across the border of two tiles is in both.
       const seen = new Set<string>()
       for (const area of await geocoder.areas(brief.geo, signal)) {
         for await (const elements of tiles(selections, area, signal)) yield* newPlaces(elements, area, seen)
@@ -95,6 +96,6 @@ function newPlaces(elements: readonly Element[], area: Area, seen: Set<string>):
 /** `runtime error: Query timed out in "query" at line 3 after 61 seconds.`; the other kind is about memory. */
 function remarked(remark: string): LeadSourceError {
   return /timed out|out of memory|too (?:much|many)/i.test(remark)
-    ? new TooMuch('overloaded', 'The map service could not answer for so large an area.')
-    : new LeadSourceError('bad_answer', 'The map service broke off its answer.')
+    ? new TooMuch('overloaded', 'The area is too large for the map service.')
+    : new LeadSourceError('bad_answer', 'The map service returned an incomplete response.')
 }

@@ -1,4 +1,4 @@
-/** Companies that the web tells of, by a metasearch server of the operator's own (docs.searxng.org/dev/search_api.html). */
+/** Finds companies on the web with the operator's own metasearch server (docs.searxng.org/dev/search_api.html). */
 import { z } from 'zod'
 import { registrableDomain } from '../vocabulary/domain.ts'
 import { type Brief, type Candidate, type LeadSource, LeadSourceError } from '../vocabulary/types.ts'
@@ -8,20 +8,20 @@ import { companyOf } from './company-name.ts'
 import { isList, isNoCompany } from './not-companies.ts'
 
 export interface SearxngOptions extends ServicePorts {
-  /** As `https://host`, before `/search`; JSON must be among its formats. */
+  /** `https://host`, without `/search`; the server must have the JSON format enabled. */
   url: string
-  /** Of results, for each query. */
+  /** Pages of results for each query; 3 by default. */
   pages?: number
   pauseMs?: number
   retryMs?: readonly number[]
 }
 
 const PAGES = 3
-/** The engines behind it bar who asks too fast. */
+/** Milliseconds: the engines behind the server block clients that are too fast. */
 const PAUSE_MS = 2000
 const TIMEOUT_MS = 20_000
 const ANSWER_BYTES = 2 * 1024 * 1024
-/** Of one page; engines together give some fifty. */
+/** Maximum on one page; all engines together return about fifty. */
 const MOST_RESULTS = 200
 
 const Result = z.object({ url: z.string().max(4000), title: z.string().default(''), content: z.string().nullish() })
@@ -49,7 +49,7 @@ export function createSearxngSource(options: SearxngOptions): LeadSource {
       let open = queriesOf(brief)
       let results = 0
       let silent = false
-      // The first page of each, then the second: what all queries put first comes first.
+      // First pages of all queries before second pages: top results come first.
       for (let page = 1; page <= pages && open.length > 0; page++) {
         const more: string[] = []
         for (const query of open) {
@@ -62,7 +62,7 @@ export function createSearxngSource(options: SearxngOptions): LeadSource {
         open = more
       }
       if (results === 0 && silent) {
-        throw new LeadSourceError('overloaded', 'None of the engines behind the web search answered.')
+        throw new LeadSourceError('overloaded', 'None of the search engines behind the web search responded.')
       }
     },
   }
@@ -84,7 +84,7 @@ function newCompanies(results: readonly unknown[], brief: Brief, seen: Set<strin
   return found
 }
 
-/** Null for what is no company's own site. */
+/** Null when the result is not a company's own site. */
 function companyOfResult(result: unknown, { niche, geo }: Brief): Candidate | null {
   const { data } = Result.safeParse(result)
   if (!data || !URL.canParse(data.url)) return null

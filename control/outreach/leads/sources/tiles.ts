@@ -1,14 +1,14 @@
-/** An area in pieces, each small enough for one question. Pure. */
+/** Splits an area into tiles that are small enough for one query. Pure. */
 import type { Area, Box } from './nominatim.ts'
 
-/** Degrees; some 110 km from south to north. */
+/** Degrees; about 110 km from south to north. */
 const LARGEST_TILE = 1
-/** Degrees; some 200 m. What is still too much there stays so. */
+/** Degrees; about 200 m. A smaller tile is not split further. */
 const SMALLEST_TILE = 0.002
-/** Of one area: a country is asked for in larger tiles. */
+/** Maximum for one area: a country gets larger tiles. */
 const MOST_TILES = 400
 
-/** From the middle outwards, since people mean the middle of what they name; always in the same order. */
+/** Sorted from the centre outwards, because people mean the centre of what they name; the order is deterministic. */
 export function tilesOf({ box, lat, lon }: Pick<Area, 'box' | 'lat' | 'lon'>): Box[] {
   const [height, breadth] = [box.north - box.south, box.east - box.west]
   const edge = Math.max(LARGEST_TILE, Math.sqrt((height * breadth) / MOST_TILES))
@@ -19,7 +19,7 @@ export function tilesOf({ box, lat, lon }: Pick<Area, 'box' | 'lat' | 'lon'>): B
   return tiles.toSorted((a, b) => away(a) - away(b))
 }
 
-/** Four quarters; null when it is as small as tiles get. */
+/** Returns four quarters; null for the smallest tile. */
 export function quarters(box: Box): Box[] | null {
   if (Math.max(box.north - box.south, box.east - box.west) < SMALLEST_TILE) return null
   return cut(box, 2, 2)

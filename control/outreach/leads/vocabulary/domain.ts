@@ -1,8 +1,9 @@
-/** To whom an address of the web belongs: the name that was registered, not the host or the page below it. Pure. */
+/** Finds the registered domain of a web address, without the host and the page. Pure. */
 
 /**
- * Names below which anybody registers one: an own selection of the countries' second levels, and of hosts that give each
- * customer a subdomain. What is missing joins two customers of one suffix; what is too much keeps two hosts of one apart.
+ * Suffixes under which anyone can register a name: our own selection of countries' second-level domains, and of hosts
+ * that give each customer a subdomain. A missing suffix joins two customers of it; an extra one separates two hosts of
+ * the same owner.
  */
 const SUFFIXES = new Set(
   `co.uk org.uk me.uk ltd.uk plc.uk net.uk ac.uk gov.uk nhs.uk sch.uk com.au net.au org.au edu.au gov.au co.nz org.nz net.nz
@@ -19,7 +20,7 @@ const SUFFIXES = new Set(
   ),
 )
 
-/** `host` as in a URL: small letters, punycode. An IP address, or a name without a dot, is itself. */
+/** `host` as in a URL: lower case, punycode. An IP address, or a name without a dot, is returned as it is. */
 export function registrableDomain(host: string): string {
   const name = host.toLowerCase().replace(/\.$/, '')
   const labels = name.split('.')

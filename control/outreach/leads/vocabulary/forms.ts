@@ -1,9 +1,10 @@
 /**
- * All forms of a name's words, so that a name is found however it is inflected. Generated rather than cut off: a stemmer that
- * does not know its words makes one of `Киров` and `Кирова` only by making `кир` of the first. Too many forms harm nobody.
+ * All forms of the words of a name, so that a name is found in any inflection. Forms are generated because a stemmer
+ * without a dictionary maps `Киров` and `Кирова` to the same stem only by cutting the first to `кир`. Extra forms do no
+ * harm.
  */
 
-/** Small letters, `ё` as `е`, plain apostrophes. */
+/** Lower case, with `ё` as `е` and plain apostrophes. */
 export const folded = (word: string): string =>
   word.normalize('NFKC').toLowerCase().replaceAll('ё', 'е').replaceAll('’', "'")
 
@@ -23,7 +24,7 @@ const RULES: [RegExp, string][] = [
   [/(?<=[бвгджзклмнпрстфхцчшщ])$/, ' а у ом ем е ы и ов ев ей ам ами ах ою'],
 ]
 
-/** Of one word. */
+/** Returns all forms of one word. */
 export function formsOf(word: string): ReadonlySet<string> {
   const plain = folded(word)
   return new Set(/\p{Script=Cyrillic}/u.test(plain) ? russianForms(plain) : englishForms(plain))
@@ -31,7 +32,7 @@ export function formsOf(word: string): ReadonlySet<string> {
 
 function russianForms(word: string): string[] {
   const forms = [word]
-  // Shorter ones do not change, or are abbreviations.
+  // Shorter words do not change, or are abbreviations.
   if (word.length < 3) return forms
   for (const [ending, endings] of RULES) {
     const match = ending.exec(word)
@@ -45,7 +46,7 @@ function russianForms(word: string): string[] {
   return forms
 }
 
-/** The genitive plural without an ending: аптек, химчисток, моек, пекарен, кухонь, кофеен. */
+/** Genitive plural without an ending: аптек, химчисток, моек, пекарен, кухонь, кофеен. */
 function bareForms(base: string): string[] {
   const [last = '', before = ''] = [base.at(-1), base.at(-2)]
   const head = base.slice(0, -2)

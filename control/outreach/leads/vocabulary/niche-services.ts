@@ -1,4 +1,4 @@
-/** The second half of the kinds of businesses: travel, leisure, schools, offices, crafts. Written as in niche-trade.ts. */
+/** Kinds of businesses, second half: travel, leisure, schools, offices, crafts. Same format as niche-trade.ts. */
 export const services = `
 travel_agency: shop=travel_agency office=travel_agent
   travel agency, travel agent, tour operator, tour company / турагентство, туристическое агентство, турфирма, туроператор

@@ -1,6 +1,6 @@
 /**
- * Kinds of businesses: health, beauty, cars, food, shops; the others are in niche-services.ts. Of each: id and OpenStreetMap's
- * tags, then its names in English and Russian. A name in capitals is meant only in capitals.
+ * Kinds of businesses: health, beauty, cars, food, shops; the others are in niche-services.ts. Each entry has an id,
+ * OpenStreetMap tags, and names in English and Russian. A name in capitals matches only in capitals.
  */
 export const trade = `
 dentist: amenity=dentist healthcare=dentist

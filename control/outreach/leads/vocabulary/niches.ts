@@ -1,4 +1,4 @@
-/** Kinds of businesses, as they are called in Russian and English and as OpenStreetMap tags them. */
+/** Kinds of businesses with their Russian and English names and their OpenStreetMap tags. */
 import { folded, formsOf } from './forms.ts'
 import { services } from './niche-services.ts'
 import { trade } from './niche-trade.ts'
@@ -6,18 +6,18 @@ import { trade } from './niche-trade.ts'
 export interface Niche {
   /** Stable: `dentist`. */
   id: string
-  /** Any of them stands for it; value null: whatever it is. https://wiki.openstreetmap.org/wiki/Map_features */
+  /** Any one tag is enough; a null value matches every value. https://wiki.openstreetmap.org/wiki/Map_features */
   tags: { key: string; value: string | null }[]
-  /** In the singular, the usual one first. */
+  /** Singular, most common first. */
   names: { en: string[]; ru: string[] }
 }
 
 /** Words of a text that name a niche. */
 export interface NicheMatch {
   niche: Niche
-  /** Of `names`, the one that was found. */
+  /** The name that matched, from `names`. */
   name: string
-  /** Positions in the text, the end excluded. */
+  /** Positions in the text; the end is exclusive. */
   from: number
   to: number
 }
@@ -29,7 +29,7 @@ export const niches: readonly Niche[] = [trade, services].flatMap(table =>
     .map(readNiche),
 )
 
-/** `id: key=value key=value`, then `english, english / русский, русский`. */
+/** Parses `id: key=value key=value`, then `english, english / русский, русский`. */
 function readNiche(entry: string): Niche {
   const [, id, tags, names] = /^(\w+): (.+)\n([\s\S]+)$/.exec(entry)!
   const [en, ru] = names!.split('/').map(list => list.split(',').map(name => name.trim()))
@@ -40,16 +40,16 @@ function readNiche(entry: string): Niche {
   return { id: id!, tags: tags!.split(' ').map(read), names: { en: en!, ru: ru! } }
 }
 
-/** In a long text everything stands somewhere. */
+/** Limit of words for unordered matching: a long text contains every word somewhere. */
 const MOST_SCATTERED = 12
 const WORD = /[\p{L}\p{N}]+/gu
 
 interface Known {
   niche: Niche
   name: string
-  /** Of each word, all its forms. */
+  /** All forms of each word. */
   words: ReadonlySet<string>[]
-  /** `СТО` is a hundred when it is written small. */
+  /** True when only capitals match: lower-case `сто` means a hundred. */
   capitals: boolean
 }
 
@@ -61,7 +61,7 @@ const names: readonly Known[] = niches.flatMap(niche =>
     capitals: name === name.toUpperCase(),
   })),
 )
-/** By every form of the first word, the longest first. */
+/** Names by every form of their first word, longest first. */
 const known = new Map<string, Known[]>()
 for (const one of names.toSorted((a, b) => b.words.length - a.words.length)) {
   for (const form of one.words[0]!) {
@@ -71,7 +71,7 @@ for (const one of names.toSorted((a, b) => b.words.length - a.words.length)) {
   }
 }
 
-/** All that a text names, in its order, whatever the inflection; of names that overlap, the one of more words. */
+/** Returns all niches that a text names, in order, in any inflection; of overlapping names, the one with more words. */
 export function nichesIn(text: string): NicheMatch[] {
   const words = [...text.matchAll(WORD)].map(match => ({ from: match.index, as: match[0], word: folded(match[0]) }))
   const found: NicheMatch[] = []
@@ -80,7 +80,7 @@ export function nichesIn(text: string): NicheMatch[] {
     const fits = (one: Known) =>
       one.words.every((forms, i) => forms.has(words[at + i]?.word ?? '')) && (!one.capitals || as === as.toUpperCase())
     const fitting = (known.get(word) ?? []).filter(fits)
-    // `сантехник` is written like a form of `сантехника` too.
+    // `сантехник` also looks like a form of `сантехника`.
     const match =
       fitting.find(one => one.words.length === fitting[0]!.words.length && folded(one.name) === word) ?? fitting[0]
     if (!match) {
@@ -95,8 +95,8 @@ export function nichesIn(text: string): NicheMatch[] {
 }
 
 /**
- * What kind of business a text speaks of: where it names several, the one named in most words, then the first; where it names
- * none, one whose words all stand in it, in whatever order.
+ * Returns the niche that a text is about: the one named with the most words, then the first one; if none is named, one
+ * whose words all occur in the text, in any order.
  */
 export function findNiche(text: string): Niche | null {
   const length = (match: NicheMatch) => match.name.split(/[\s-]+/).length

@@ -1,7 +1,4 @@
-/**
- * Signals in the owner's own words, Russian or English: what is asked. What it takes to show it is in enrich/signals.ts.
- * Pure.
- */
+/** Parses signals in the owner's own words, Russian or English. enrich/signals.ts finds the evidence. Pure. */
 import { stemsOf, wordsOf } from './words.ts'
 
 export type KnownSignal =
@@ -37,19 +34,19 @@ export type Matter =
   | { type: 'open_after'; minute: number }
   | { type: 'branches'; over: number }
   | { type: 'languages'; languages: Language[] }
-  /** Stems that must stand in one sentence; numbers are at least so great where `least` says so. */
+  /** Stems that must occur in one sentence; `least` makes numbers a minimum. */
   | { type: 'words'; stems: string[]; least: number | null }
 
 export interface AskedSignal {
   /** In the owner's words. */
   signal: string
-  /** They want it absent: `no website`. */
+  /** True when the owner wants it to be absent: `no website`. */
   inverted: boolean
   matter: Matter
 }
 
 export type Language = 'en' | 'ru' | 'de' | 'es' | 'fr' | 'tr' | 'zh' | 'ar' | 'it'
-/** As it stands in Russian, English, and itself. */
+/** Names of the language in Russian, in English, and in itself. */
 export const LANGUAGES: Record<Language, RegExp> = {
   en: /англ|english|englisch/i,
   ru: /русск|russian|russisch/i,
@@ -120,12 +117,12 @@ const MORE = /(?:более|больше|свыше|от|не менее|over|mo
 export function readSignal(signal: string): AskedSignal {
   const text = signal.trim().toLowerCase().replaceAll('ё', 'е')
   const plain = text.replace(INVERTED, '')
-  // `без выходных` is no wish that something be absent.
+  // `без выходных` does not ask for something to be absent.
   const inverted = plain !== text && !/^без (?:выходных|перерыв|боли)/.test(text)
   return { signal, inverted, matter: matterOf(inverted ? genitiveAside(plain) : text) }
 }
 
-/** `нет сайта` asks for `сайт`. */
+/** `нет сайта` asks about `сайт`. */
 const genitiveAside = (text: string): string =>
   text.replace(/^(?:доставк|парковк)и$/, match => `${match.slice(0, -1)}а`)
 
@@ -156,7 +153,9 @@ function hoursOf(text: string): Matter | null {
   return null
 }
 
-/** At night it is the next day's hour; one minute before, as one that closes then is still open. */
+/**
+ * A time at night is on the next day. One minute less, because a company that closes at that time still counts as open.
+ */
 function lateMinute([whole, hour, minute, half]: RegExpExecArray): number {
   const isEvening = (half === 'вечера' || half === 'pm') && Number(hour) < 12
   const hours = Number(hour) + (isEvening ? 12 : 0)
@@ -170,7 +169,7 @@ function languagesOf(text: string): Language[] {
   return (Object.keys(LANGUAGES) as Language[]).filter(language => LANGUAGES[language].test(text))
 }
 
-/** Said of any company, so that it tells nothing. */
+/** Words that apply to any company and say nothing. */
 const FILLING = new Set(
   'есть имеет имеется наличие предлагает предоставляет работает работают работа делает оказывает возможность можно возможен они компания has have having offers offer offering provides provide is are there available they company that which company’s does do by more than over least not более больше свыше чем менее'.split(
     ' ',

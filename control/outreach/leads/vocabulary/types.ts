@@ -1,25 +1,25 @@
 /**
- * What the parts of the lead search say to each other: a brief becomes queries, sources answer them with candidates,
- * enrichment makes a lead of each or says why not.
+ * Types that the parts of lead search exchange: a brief becomes queries, sources return candidates, and enrichment
+ * makes a lead of each or rejects it.
  */
 import { z } from 'zod'
 
 const LONGEST_TEXT = 200
 const short = z.string().trim().min(1).max(LONGEST_TEXT)
 
-/** What the owner looks for, as they may see and change it before they pay. */
+/** The parsed request, which the owner can review and change before paying. */
 export const Brief = z.strictObject({
-  niche: z.string().trim().max(LONGEST_TEXT).describe('What kind of company, in the owner’s words: `dental clinics`'),
-  geo: z.string().trim().max(LONGEST_TEXT).describe('Where: a city, a district, a region'),
-  signals: z.array(short).max(20).describe('What would make a lead better: `online booking`, `open on Sundays`'),
-  exclusions: z.array(short).max(20).describe('What is not wanted: names, domains, kinds'),
-  target_leads: z.int().min(1).max(1000).describe('How many leads are wanted'),
-  queries: z.array(short).max(20).describe('What sources that take words are asked for'),
+  niche: z.string().trim().max(LONGEST_TEXT).describe('Kind of company, in your own words: `dental clinics`'),
+  geo: z.string().trim().max(LONGEST_TEXT).describe('Place: a city, a district or a region'),
+  signals: z.array(short).max(20).describe('Desired properties of a lead: `online booking`, `open on Sundays`'),
+  exclusions: z.array(short).max(20).describe('Companies to exclude: names, domains or kinds'),
+  target_leads: z.int().min(1).max(1000).describe('Number of leads to find'),
+  queries: z.array(short).max(20).describe('Queries for text-based sources'),
 })
 export type Brief = z.output<typeof Brief>
 
 export const briefParts = ['niche', 'geo', 'target_leads'] as const
-/** A part that the text did not say, so that somebody must. `target_leads` has a default then. */
+/** A part that the text does not mention. `target_leads` then has a default. */
 export type BriefPart = (typeof briefParts)[number]
 
 export interface ParsedBrief {
@@ -27,19 +27,19 @@ export interface ParsedBrief {
   missing: BriefPart[]
 }
 
-/** One place where companies are found. */
+/** A place where companies are found. */
 export interface LeadSource {
-  /** Stable, in the API: `openstreetmap`, `directory`, `web`. */
+  /** Stable, part of the API: `openstreetmap`, `directory`, `web`. */
   id: string
   name: string
-  /** What its terms ask to be shown with each lead; null: nothing. */
+  /** Attribution that the terms require for each lead; null: none. */
   attribution: string | null
-  /** Of the data, by its usual name or address: `ODbL-1.0`; null: the owner's own. */
+  /** Licence of the data by its usual name or address: `ODbL-1.0`; null: the owner's own data. */
   licence: string | null
   /**
-   * Candidates, best first, until the brief's area is exhausted; the caller stops when it has enough. Rejects with
-   * `LeadSourceError`. The same question gives the same keys in the same order as far as the source allows: a search
-   * that was broken off is asked again from the start and skips the keys it knows.
+   * Returns candidates, best first, until the area of the brief is exhausted; the caller stops when it has enough.
+   * Rejects with `LeadSourceError`. The same question gives the same keys in the same order as far as the source
+   * allows: an interrupted search starts again and skips the keys it has.
    */
   find(question: LeadQuestion, signal: AbortSignal): AsyncIterable<Candidate>
 }
@@ -47,25 +47,25 @@ export interface LeadSource {
 export interface LeadQuestion {
   ownerId: string
   brief: Brief
-  /** ISO 3166-1 alpha-2 of the account: what numbers without a country code belong to. */
+  /** Country of the account, ISO 3166-1 alpha-2, for numbers without a country code. */
   region: string | null
 }
 
-/** A company as a source tells of it, before anybody has looked closer. All texts are untrusted. */
+/** A company as the source describes it, before enrichment. All texts are untrusted. */
 export interface Candidate {
-  /** Unique and lasting within the source: `node/123`, a row's number. */
+  /** Unique and permanent within the source: `node/123`, the number of a row. */
   key: string
   company: string
-  /** As written; of several, the first is the main one. */
+  /** As written; the first one is the main number. */
   phones: string[]
   emails: string[]
   website: string | null
   address: string | null
   /** WGS 84 degrees. */
   geo: { lat: number; lon: number } | null
-  /** ISO 3166-1 alpha-2, of the place. */
+  /** Country of the place, ISO 3166-1 alpha-2. */
   country: string | null
-  /** Facts the source has in so many words, by name: `opening_hours`, `cuisine`, `wheelchair`. */
+  /** Facts that the source states, by name: `opening_hours`, `cuisine`, `wheelchair`. */
   facts: Record<string, string>
 }
 
@@ -79,23 +79,23 @@ export class LeadSourceError extends Error {
   }
 }
 
-/** A signal of the brief, and what shows it. */
+/** A signal of the brief with its evidence. */
 export interface FoundSignal {
   signal: string
   present: boolean
-  /** In the words of the page or the source, at most 300 characters; null when it is not present. */
+  /** Quote from the page or the source, at most 300 characters; null when the signal is absent. */
   evidence: string | null
-  /** Where it stands: the page's address, or the source's id. */
+  /** Location of the evidence: the address of the page or the id of the source. */
   where: string | null
 }
 
 export interface Reason {
-  /** What it added to the score, or took. */
+  /** Points added to the score; negative when subtracted. */
   points: number
   text: string
 }
 
-/** What became of a candidate. */
+/** Result of enriching a candidate. */
 export interface Enriched {
   company: string
   /** E.164, best first. */
@@ -107,26 +107,28 @@ export interface Enriched {
   signals: FoundSignal[]
   score: number
   reasons: Reason[]
-  /** Null: a lead. Otherwise why it is not: `excluded`, `closed`, `no_contact`, `duplicate`, `do_not_call`. */
+  /** Null for a lead; otherwise the reason: `excluded`, `closed`, `no_contact`, `duplicate`, `do_not_call`. */
   rejected: { code: RejectionCode; text: string } | null
-  /** Why the site could not be read, when there is one. */
+  /** Why the site could not be read, if there is one. */
   site_problem: string | null
 }
 export type RejectionCode = 'excluded' | 'closed' | 'no_contact' | 'duplicate' | 'do_not_call'
 
-/** Looks closer at a candidate: its site, its phones, the brief's signals. Never rejects but by `signal`. */
+/** Enriches a candidate with its site, phone numbers and the signals of the brief. Rejects only by `signal`. */
 export interface Enricher {
   enrich(candidate: Candidate, question: LeadQuestion, source: LeadSource, signal: AbortSignal): Promise<Enriched>
 }
 
-/** Understands a brief; null where it has nothing to say (a model that is away), and the next is asked. */
+/**
+ * Parses a brief. Returns null when it cannot (for example, the model is unreachable); then the next reader is used.
+ */
 export interface BriefReader {
   read(raw: string, signal: AbortSignal): Promise<ParsedBrief | null>
 }
 
-/** What lead search needs besides; built in infra. */
+/** Parts that lead search needs; built in infra. */
 export interface LeadParts {
-  /** Asked in order; the last one always answers. */
+  /** Used in order; the last one never returns null. */
   readers: BriefReader[]
   sources: LeadSource[]
   enricher: Enricher

@@ -1,4 +1,4 @@
-/** Words as people inflect them, in Russian and English: what two texts share whatever the case and number. Pure. */
+/** Stems words in Russian and English, to compare texts regardless of case and number. Pure. */
 import { folded, formsOf } from './forms.ts'
 
 const VOWELS = 'аеиоуыэюя'
@@ -10,7 +10,10 @@ const VERB =
   /(?:[иы]ла|ена|[еу]йте|ите|[иы]ли|[еу]й|[иы]л|[иы]м|ен|[иы]ло|ено|ят|у[ею]т|[иы]т|ены|[иы]ть|ишь|ую|ю|(?<=[ая])(?:[лн]а|ете|йте|ли|й|л|ем|н|[лн]о|[ею]т|ны|ть|ешь|нно))$/
 const NOUN = /(?:[иь]?е|и?ями|ами|[ео]в|[еи]?и|и?ей|[ои]й|й|и?я[мх]|и?ем|а[мх]|ом|[аоуыь]|и?ях|[иь]?ю|[иь]?я)$/
 
-/** The part of a word that inflection leaves alone. `word` in any case; what is of no known alphabet stays. */
+/**
+ * Returns the part of a word that inflection does not change. `word` may be in any case; words of other alphabets are
+ * returned unchanged.
+ */
 export function stem(word: string): string {
   const lower = word.toLowerCase().replaceAll('ё', 'е')
   return /[а-я]/.test(lower) ? russianStem(lower) : englishStem(lower)
@@ -25,7 +28,7 @@ function russianStem(word: string): string {
   return whole.slice(0, first + 1) + tail.replace(/[иь]$/, '').replace(/нн$/, 'н')
 }
 
-/** The vowel that comes and goes: `кофейня`, but `кофеен`; `химчистка`, but `химчисток`. Short words keep theirs. */
+/** Removes the fleeting vowel: `кофейня`, but `кофеен`; `химчистка`, but `химчисток`. Short words keep theirs. */
 function withoutFleeting(word: string): string {
   if (word.length < 6) return word
   return word
@@ -45,7 +48,7 @@ function cutRussian(tail: string): string {
   return verb !== plain ? verb : plain.replace(NOUN, '')
 }
 
-/** Plurals, possessives and the commonest verb forms: no more than names of trades and places need. */
+/** Handles plurals, possessives and the most common verb forms, which is enough for names of trades and places. */
 function englishStem(word: string): string {
   const plain = word.replace(/['’]s?$/, '')
   if (plain.length < 4) return plain
@@ -56,14 +59,14 @@ function englishStem(word: string): string {
     .replace(/(?<=[a-z]{4})ing$/, '')
 }
 
-/** Letters and digits of a text, in order; a hyphen divides. */
+/** Returns the words of a text (letters and digits) in order; a hyphen separates words. */
 export const wordsOf = (text: string): string[] =>
   text
     .normalize('NFKC')
     .toLowerCase()
     .match(/[\p{L}\p{N}]+(?:['’]\p{L}+)?/gu) ?? []
 
-/** Those that say something: not the prepositions of either language. */
+/** Returns the meaningful words, without the prepositions of either language. */
 const tellingWords = (text: string): string[] =>
   wordsOf(text)
     .filter(word => !LITTLE.has(word))
@@ -71,7 +74,7 @@ const tellingWords = (text: string): string[] =>
 
 export const stemsOf = (text: string): string[] => tellingWords(text).map(stem)
 
-/** Whether all words of `wanted` that say something stand in a text, in whatever form. */
+/** Returns a function that checks whether a text contains all meaningful words of `wanted`, in any form. */
 export function wordsFinder(wanted: string): (text: string) => boolean {
   const all = tellingWords(wanted).map(word => ({ word, stem: stem(word), forms: formsOf(word) }))
   return text => {
@@ -83,7 +86,7 @@ export function wordsFinder(wanted: string): (text: string) => boolean {
   }
 }
 
-/** So many letters all forms of a word have in common. */
+/** Number of letters that all forms of a word share. */
 const SAME = 2
 
 const LITTLE = new Set(

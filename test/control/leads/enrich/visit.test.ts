@@ -83,9 +83,9 @@ describe('a visit', () => {
     server.add('broken.example', { '*': { status: 500, headers: HTML } })
     const lead = await visit('broken.example')
     expect(lead).toMatchObject({ phones: ['+78432000909'], rejected: null })
-    expect(lead.site_problem).toMatch(/robots\.txt cannot be read/)
+    expect(lead.site_problem).toMatch(/robots\.txt of the site cannot be read/)
     expect(await enrichOn(server, { website: 'javascript:alert(1)', phones: ['8 843 200-09-09'] })).toMatchObject({
-      site_problem: 'Its address is none that can be read.',
+      site_problem: 'The address of the site is invalid.',
     })
   })
 
@@ -174,7 +174,7 @@ describe('a hostile site', () => {
     server.add('list.example', { '/': `<ul>${list}</ul>` })
     const lead = await visit('list.example')
     expect(lead.phones).toEqual(['+78432000909'])
-    expect(lead.reasons).toContainEqual({ points: -10, text: 'Its site lists the numbers of many others.' })
+    expect(lead.reasons).toContainEqual({ points: -10, text: 'The site lists numbers of many other companies.' })
   })
 
   it('nested a hundred thousand levels deep, or of bytes that are no text', async () => {
