@@ -1,5 +1,5 @@
 /**
- * How long a test file may take, in seconds with its imports and hooks. A file over its budget fails the run, so that a
+ * Time budgets of test files, in seconds including imports and hooks. A file over its budget fails the run, so that a
  * slow test is noticed when it is written.
  */
 
@@ -22,7 +22,7 @@ const BUDGETS: Record<ProjectName, ProjectBudget> = {
 /** Files that may take longer than the others of their project. */
 const FILES: Readonly<Record<string, number>> = {}
 
-/** Machines differ, and a file that waits for a real timer does not get faster on a quick one. */
+/** Machines differ, and a file that waits for a real timer does not get faster on a fast one. */
 const TOLERANCE = 2
 
 export interface FileTime {
@@ -32,8 +32,8 @@ export interface FileTime {
 }
 
 /**
- * One text for each file over its budget. Budgets are seconds of a quiet machine, so they grow with the slowness of the
- * run: how much longer all files of the project took together than they do on a quiet machine.
+ * Returns one text per file over its budget. Budgets apply to a quiet machine, so they grow with the slowness of the
+ * run: the ratio of the project's total time to its total on a quiet machine.
  */
 export function overBudget(times: readonly FileTime[]): string[] {
   return PROJECTS.flatMap(project => {

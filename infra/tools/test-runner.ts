@@ -12,20 +12,20 @@ export interface Outcome {
   passed: number
   failed: number
   skipped: number
-  /** One text each: a failed test with the first lines of its reason. */
+  /** One text per failed test, with the first lines of its reason. */
   failures: string[]
-  /** Failed beside other tests, passed alone: faults of the tests or of the product under load. */
+  /** Failed in parallel, passed alone: faults of the tests or of the product under load. */
   flaky: string[]
   /** The slowest files first, with their seconds. */
   slowest: FileTime[]
 }
 
 interface Options {
-  /** Where the reports go. */
+  /** Directory of the reports. */
   folder: string
-  /** Passed on to vitest. */
+  /** Arguments passed to vitest. */
   args: string[]
-  /** The long form of the tests that have one. */
+  /** Runs the long form of tests that have one. */
   full: boolean
 }
 
@@ -34,23 +34,23 @@ interface ProjectRun {
   skipped: number
   failures: Failure[]
   times: FileTime[]
-  /** Printed later: the lines of two that run at once would mix. */
+  /** Printed later, because the output of two parallel runs would be interleaved. */
   output: string
 }
 
 interface Failure {
   file: string
-  /** Null: the file itself could not be loaded or set up; its tests did not run. */
+  /** Null when the file itself could not be loaded or set up; its tests did not run. */
   test: string | null
   reason: string
 }
 
-/** The runner repeats no more failures than these: so many have a common cause. */
+/** Most failures that are repeated: more than that have a common cause. */
 const MOST_REPEATED = 8
 const SLOWEST = 20
 
 export async function runTests(options: Options): Promise<Outcome> {
-  // Stale entries pile up: the cache is keyed by the content of each source file.
+  // Stale entries accumulate, because the cache is keyed by the content of each source file.
   rmSync(compileCache(options.folder), { recursive: true, force: true })
   const wanted = await projectsWith(options)
   const runIf = (project: ProjectName, output: 'shown' | 'kept') =>
@@ -72,7 +72,7 @@ export async function runTests(options: Options): Promise<Outcome> {
     flaky: [],
     slowest: times.toSorted((a, b) => b.seconds - a.seconds).slice(0, SLOWEST),
   }
-  // Who names files or tests looks at them one by one.
+  // With arguments the caller examines files or tests one by one.
   if (failures.length === 0 || failures.length > MOST_REPEATED || options.args.length > 0) return outcome
   return repeatAlone(failures, slow, outcome, options)
 }
@@ -147,7 +147,7 @@ async function runProject(
   }
 }
 
-/** As test/support/run-report.ts writes it. */
+/** The format of test/support/run-report.ts. */
 interface Report {
   files: FileReport[]
   errors: string[]
@@ -167,7 +167,7 @@ function failuresOf({ file, errors, tests }: FileReport): Failure[] {
   return [...broken, ...failed.map(({ name, reason }) => ({ file, test: name, reason }))]
 }
 
-/** With the first lines of the reason, without those of vitest itself. */
+/** With the first lines of the reason, without vitest's own. */
 function described({ file, test, reason }: Failure): string {
   const lines = reason.split('\n').filter(line => !line.includes('node_modules'))
   const first = lines.slice(0, 12).map(line => `  ${line.slice(0, 300)}`)
@@ -184,18 +184,18 @@ function readReport(file: string): Report {
 
 interface Run {
   full: boolean
-  /** Whole calls are paced by real time, so the others give way to them. */
+  /** Whole calls are paced by real time, so the others yield to them. */
   background: boolean
   folder: string
-  /** File that test/support/run-report.ts writes. */
+  /** The file that test/support/run-report.ts writes. */
   report: string
 }
 
 const BACKGROUND = 10
-/** Of Node: tests start the product's programs hundreds of times. */
+/** Node's compile cache: tests start the product's programs hundreds of times. */
 const compileCache = (folder: string) => join(folder, 'test-compiled')
 
-/** `keep` gets the output instead of the terminal. */
+/** `keep` receives the output in place of the terminal. */
 function vitest(args: string[], run: Run, keep?: (text: string) => void): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn('vitest', args, {
