@@ -16,7 +16,7 @@ import { ensureDashboard } from '../tools/dashboard.ts'
 import { ensurePackages, LIVEKIT_CLIENT, SCHEMATHESIS } from '../tools/python.ts'
 import { runTests } from '../tools/test-runner.ts'
 
-/** The long form of the tests that have one; everything else is passed on to the test runner. */
+/** Runs the long form of tests that have one; other arguments are passed to the test runner. */
 const full = process.argv.includes('--full')
 const reporter = createReporter()
 const config = readConfig()
@@ -32,7 +32,7 @@ const TESTED_WITH: Record<string, string> = {
   unshare: "drachtio-srf's own tests in a network namespace",
   ip: "drachtio-srf's own tests in a network namespace",
 }
-/** Some distributions have no package of them. */
+/** Some distributions have no package for these. */
 const RARE: Record<string, string> = {
   rtpengine: 'media behind a foreign carrier',
   linphonec: 'calls with Linphone',

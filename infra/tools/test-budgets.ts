@@ -19,7 +19,7 @@ const BUDGETS: Record<ProjectName, ProjectBudget> = {
   e2e: { file: 60, total: 700 },
 }
 
-/** Files that may take longer than the others of their project. */
+/** Files with a larger budget than the others of their project. */
 const FILES: Readonly<Record<string, number>> = {}
 
 /** Machines differ, and a file that waits for a real timer does not get faster on a fast one. */

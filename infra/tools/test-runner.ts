@@ -62,7 +62,7 @@ export async function runTests(options: Options): Promise<Outcome> {
   const failures = runs.flatMap(run => run.failures)
   if (wanted.length === 0) failures.push({ file: '', test: null, reason: 'No test file matches the arguments.' })
   const times = runs.flatMap(run => run.times)
-  // Budgets are for the short form, with all files of a project.
+  // Budgets apply to the short form, with all files of a project.
   const slow = options.full || options.args.length > 0 ? [] : overBudget(times)
   const outcome: Outcome = {
     passed: runs.reduce((sum, run) => sum + run.passed, 0),
@@ -86,7 +86,7 @@ async function repeatAlone(failures: Failure[], slow: string[], outcome: Outcome
   const again = await runProject('alone', 'shown', { ...options, args: files })
   const still = (failure: Failure) =>
     again.failures.some(({ file, test }) => file === '' || (file === failure.file && (test === failure.test || !test)))
-  // The tests of a file that could not be loaded were not counted.
+  // Tests of a file that could not be loaded were not counted.
   const unloaded = failures.filter(failure => failure.test === null && !still(failure))
   const fresh = again.failures.filter(one => !failures.some(({ file, test }) => file === one.file && test === one.test))
   const kept = [...failures.filter(still), ...fresh]
@@ -100,7 +100,7 @@ async function repeatAlone(failures: Failure[], slow: string[], outcome: Outcome
   }
 }
 
-/** All of them, unless the arguments name files. */
+/** All projects, unless the arguments name files. */
 async function projectsWith({ args, full, folder }: Options): Promise<readonly ProjectName[]> {
   if (args.length === 0) return PROJECTS
   const command = ['list', '--config', 'test/vitest.config.ts', '--filesOnly', ...args]
@@ -110,7 +110,7 @@ async function projectsWith({ args, full, folder }: Options): Promise<readonly P
   return PROJECTS.filter(project => listed.includes(`[${project}] `))
 }
 
-/** One project in a process of its own, or the named files of all projects (`alone`). */
+/** Runs one project in its own process, or the named files of all projects (`alone`). */
 async function runProject(
   name: ProjectName | 'alone',
   output: 'shown' | 'kept',
