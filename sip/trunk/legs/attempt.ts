@@ -57,7 +57,7 @@ export type AttemptOutcome = {
 type Parts = {
   readonly trunk: TrunkPlan
   readonly place: NextHop
-  /** The same for every host (RFC 3263 §4.3): a carrier sees all of them as one attempt. */
+  /** Equal for every host (RFC 3263 §4.3): a carrier sees all of them as one attempt. */
   readonly callId: string
   /** True when another host is left to try. */
   readonly more: boolean
