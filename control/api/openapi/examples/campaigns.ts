@@ -101,7 +101,7 @@ export const campaignExamples = {
     answer: {
       would_dial: false,
       verdict: 'wait',
-      reasons: [{ code: 'outside_window', message: 'The window of the campaign is closed' }],
+      reasons: [{ code: 'outside_window', message: 'The time is outside the calling window of the campaign' }],
       until: '2026-03-03T07:00:00.000Z',
       status: 'pending',
       campaign_status: 'running',
