@@ -5,18 +5,22 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { serializerCompiler } from 'fastify-type-provider-zod'
 import { accountRoutes } from './access/accounts/routes.ts'
 import { auditRoutes } from './access/audit/routes.ts'
+import { createAuditLog } from './access/audit/service.ts'
+import { createAuthenticator } from './access/authentication/authenticate.ts'
 import { keyRoutes } from './access/keys/routes.ts'
-import { eraseClosed } from './access/login/leave.ts'
 import { authRoutes } from './access/login/routes.ts'
 import { projectRoutes, secretRoutes } from './agents/projects/routes.ts'
 import { mcpRoutes } from './api/mcp/routes.ts'
+import { registerOpenApi } from './api/openapi/openapi.ts'
 import { registerReference } from './api/openapi/reference.ts'
 import { registerPages } from './api/pages.ts'
-import { askHandlers, createReaper, every, handleEvent, sweepOld, sweepOverdue } from './background/engine.ts'
+import { askHandlers, createReaper, handleEvent, sweepOld, sweepOverdue } from './background/engine.ts'
 import { balanceRoutes } from './billing/balance/routes.ts'
 import { limitRoutes } from './billing/limits/routes.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
+import { eraseClosed } from './data/accounts/closed.ts'
 import { erasureRoutes } from './data/erasure/routes.ts'
+import { eraseCall } from './data/erasure/service.ts'
 import { retentionRoutes } from './data/retention/routes.ts'
 import { sweepRetention } from './data/retention/service.ts'
 import type { Deps } from './deps.ts'
@@ -35,12 +39,12 @@ import { endStreams } from './platform/http/event-stream.ts'
 import { registerHealth } from './platform/http/health.ts'
 import { readJson } from './platform/http/json.ts'
 import { collectMethods } from './platform/http/methods.ts'
-import { registerOpenApi } from './platform/http/openapi.ts'
 import { Problem } from './platform/http/problem.ts'
 import { takeToken } from './platform/http/rate-limit.ts'
 import { traceRequests } from './platform/http/tracing.ts'
 import { uuidv7 } from './platform/ids.ts'
 import { backgroundDone } from './platform/jobs/background.ts'
+import { every } from './platform/jobs/every.ts'
 import { startWorkers } from './platform/jobs/jobs.ts'
 import { rethrowBare } from './platform/log.ts'
 import { talkRoutes } from './talk/routes.ts'
@@ -87,6 +91,8 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
   readJson(app)
   app.decorateRequest('caller', null)
   app.decorate('operations', [])
+  app.decorate('authenticator', createAuthenticator(deps))
+  app.decorate('auditLog', createAuditLog(deps))
   app.addHook('onRequest', async (request, reply) => void reply.header('X-Request-Id', request.id))
   traceRequests(app, deps)
   await registerHealth(app, deps)
@@ -109,7 +115,7 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
     trunkRoutes(scope, deps)
     softphoneRoutes(scope, deps)
     numberRoutes(scope, deps)
-    callRoutes(scope, deps)
+    callRoutes(scope, deps, eraseCall)
     realtimeRoutes(scope, deps)
     contactRoutes(scope, deps)
     campaignRoutes(scope, deps)

@@ -17,6 +17,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     databaseUrl: string
     redisUrl: string
+    /** Of the test that asks, as test/vitest.config.ts names it. */
+    project: string
     /** Of the built page; another one than that of `npm test` where the environment names it. */
     dashboardFolder: string
     /** The long form of tests that have one: `npm run test:full`. */
@@ -53,11 +55,19 @@ export default async function setup(project: TestProject): Promise<() => Promise
     throwaway: true,
     tell,
   })
-  const [postgres, redis] = await Promise.all([
+  const fleet = readFleet(process.env['PARLEY_TEST_FLEET'] || '1x1')
+  const starts = await Promise.allSettled([
     PARLEY_TEST_DATABASE_URL ? null : startPostgres(options('postgres')),
     PARLEY_TEST_REDIS_URL ? null : startRedis(options('redis')),
   ])
+  const [postgres, redis] = starts.map(start => (start.status === 'fulfilled' ? start.value : null))
   const children = [postgres?.child, redis?.child].filter(child => child !== undefined)
+  const failed = starts.find(start => start.status === 'rejected')
+  if (failed) {
+    await Promise.all(children.map(child => child.stop()))
+    await rm(folder, { recursive: true, force: true })
+    throw failed.reason
+  }
   const watchdog =
     children.length > 0
       ? startCleanupWatchdog(
@@ -66,8 +76,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
         )
       : null
   project.provide('dashboardFolder', PARLEY_TEST_DASHBOARD ?? join(import.meta.dirname, '../control/dashboard/dist'))
-  project.provide('full', process.env['PARLEY_TEST_FULL'] === '1')
-  project.provide('fleet', readFleet(process.env['PARLEY_TEST_FLEET'] || '1x1'))
+  project.provide('project', project.name)
+  project.provide('fleet', fleet)
   project.provide('drachtio', process.env['PARLEY_TEST_DRACHTIO'] || null)
   const seed = process.env['PARLEY_CHAOS_SEED']
   project.provide('chaosSeed', seed ? Number(seed) : null)

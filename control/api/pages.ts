@@ -1,7 +1,7 @@
 /** Pages outside the API: the welcome page, the OpenAPI document, and a page for every error code. */
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import type { Deps } from '../deps.ts'
+import type { Deps } from '../platform/deps.ts'
 import { Problem, type ProblemCode, problems } from '../platform/http/problem.ts'
 
 const escapeHtml = (text: string) => text.replace(/[&<>"']/g, char => `&#${char.charCodeAt(0)};`)

@@ -7,11 +7,15 @@ import type { BusEvent, CallEvent, EngineEvent } from '../../media/contract/mess
 import { traced } from '../../media/shared/tracing.ts'
 import { sweepAuditEntries } from '../access/audit/service.ts'
 import { deleteExpired } from '../access/sessions/sql.ts'
-import { type Deps, wallDate } from '../deps.ts'
+import type { KnowledgeDeps } from '../knowledge/parts.ts'
 import { answerSearch } from '../knowledge/search.ts'
+import type { MeteredDeps } from '../metrics/meters.ts'
 import { noteAnswered } from '../outreach/campaigns/results-of-calls.ts'
+import { wallDate } from '../platform/deps.ts'
 import { forgetOldKeys } from '../platform/http/idempotency.ts'
-import { errorFields, rethrowBare } from '../platform/log.ts'
+import { rethrowBare } from '../platform/log.ts'
+import type { CallDeps } from '../telephony/call-setup/ended.ts'
+import type { CallStatus } from '../telephony/call-setup/schema.ts'
 import {
   type CallRow,
   deleteOldEvents,
@@ -29,14 +33,17 @@ import { admitCall, extendCall } from '../telephony/calls/admit.ts'
 import { bridgeCall } from '../telephony/calls/bridge.ts'
 import { finish, finishLost, finishUnanswered } from '../telephony/calls/finish.ts'
 import { noteRecording } from '../telephony/calls/recording.ts'
-import type { CallStatus } from '../telephony/calls/schema.ts'
+import type { RealtimeDeps } from '../telephony/realtime/livekit.ts'
 import { reconcileSoon } from '../telephony/realtime/look.ts'
 import { closeDialogue, deleteOldSessions } from '../telephony/realtime/sql.ts'
 import { deleteOldTraces } from '../telephony/trace/sql.ts'
 import { noteTrunkStatus } from '../telephony/trunks/service.ts'
 import { deleteOldDeliveries } from '../webhooks/sql.ts'
 
-export function askHandlers(deps: Deps): AskHandlers {
+/** The dependencies of control's side of the bus and of its sweeps. */
+export interface EngineDeps extends CallDeps, MeteredDeps, RealtimeDeps, KnowledgeDeps {}
+
+export function askHandlers(deps: EngineDeps): AskHandlers {
   return {
     'call.admit': async request => {
       const options = { kind: 'server', parent: request.traceparent } as const
@@ -57,7 +64,7 @@ export function askHandlers(deps: Deps): AskHandlers {
   }
 }
 
-export async function handleEvent(deps: Deps, event: BusEvent): Promise<void> {
+export async function handleEvent(deps: EngineDeps, event: BusEvent): Promise<void> {
   switch (event.type) {
     case 'engine.started':
       return closeEarlierBoots(deps, event)
@@ -72,7 +79,7 @@ export async function handleEvent(deps: Deps, event: BusEvent): Promise<void> {
   }
 }
 
-async function closeEarlierBoots(deps: Deps, { engine, boot, at }: EngineEvent): Promise<void> {
+async function closeEarlierBoots(deps: EngineDeps, { engine, boot, at }: EngineEvent): Promise<void> {
   // The last events of the previous boot may be in the same batch; they know more than we do.
   await new Promise<void>(resolve => deps.clock.after(deps.config.engine_lost_grace_ms, resolve))
   // If this event is late, its boot may already be over.
@@ -114,7 +121,7 @@ function changeOf(event: Exclude<CallEvent, { type: 'call.ended' }>): LiveChange
   }
 }
 
-async function handleCallEvent(deps: Deps, event: CallEvent): Promise<void> {
+async function handleCallEvent(deps: EngineDeps, event: CallEvent): Promise<void> {
   if (event.type === 'call.ended') {
     const { call_id, record, traceparent } = event
     if (await finish(deps, call_id, record, traceparent)) deps.meters?.calls.ended(record)
@@ -157,18 +164,18 @@ function storedEvent(event: Exclude<CallEvent, { type: 'call.ended' | 'dtmf.rece
  * Ends calls that no engine has claimed in time: one Lua script decides between us and an engine that claims the call
  * just then.
  */
-export async function sweepOverdue(deps: Deps): Promise<void> {
+export async function sweepOverdue(deps: EngineDeps): Promise<void> {
   for (const { id, direction } of await selectOverdue(deps.sql, wallDate(deps))) {
     if (!(await deps.bus.withdraw(id))) continue // an engine has it; its lease decides from here
     await finishUnclaimed(deps, { id, direction })
   }
 }
 
-const finishUnclaimed = (deps: Deps, { id, direction }: Pick<CallRow, 'id' | 'direction'>) =>
+const finishUnclaimed = (deps: EngineDeps, { id, direction }: Pick<CallRow, 'id' | 'direction'>) =>
   finishUnanswered(deps, id, 'failed', direction === 'in' ? 'engine_lost' : 'queue_expired')
 
 /** Calls that were claimed without an event so far: the engine may have died before its first event. */
-async function selectTaken(deps: Deps): Promise<{ id: string; direction: CallRow['direction']; taker: Taker }[]> {
+async function selectTaken(deps: EngineDeps): Promise<{ id: string; direction: CallRow['direction']; taker: Taker }[]> {
   const untold = await selectUntold(deps.sql)
   const takers = await deps.bus.takers(untold.map(call => call.id))
   return untold.flatMap(call => {
@@ -183,7 +190,7 @@ const LEASE_BATCH = 50
  * Ends calls whose engine has been silent for too long. Remembers since when a lease is missing; that is evidence only
  * while the sweeps run without a break, so an outage of Redis (or of this process) restarts the clock.
  */
-export function createReaper(deps: Deps): { sweep(): Promise<void> } {
+export function createReaper(deps: EngineDeps): { sweep(): Promise<void> } {
   const missing = new Map<string, number>()
   const longestBreak = deps.config.reap_after_ms / 2
   let lookedAt = deps.clock.now()
@@ -232,7 +239,7 @@ const TRACES_KEPT_MS = 30 * DAY_MS
 /** Kept beyond their expiry, because a dialogue may have started in the last minute. */
 const SESSIONS_KEPT_MS = DAY_MS
 
-export async function sweepOld(deps: Deps): Promise<void> {
+export async function sweepOld(deps: EngineDeps): Promise<void> {
   await forgetOldKeys(deps)
   await sweepAuditEntries(deps)
   await deleteExpired(deps.sql, wallDate(deps))
@@ -241,26 +248,4 @@ export async function sweepOld(deps: Deps): Promise<void> {
   const used = new Date(deps.clock.wall() - SESSIONS_KEPT_MS)
   await deleteOldSessions(deps.sql, { unused: wallDate(deps), used })
   await deleteOldDeliveries(deps.sql, new Date(deps.clock.wall() - DELIVERIES_KEPT_MS))
-}
-
-/** Runs `work` repeatedly with a pause in between; `stop` waits for the current run. */
-export function every(deps: Deps, ms: number, name: string, work: () => Promise<void>): { stop(): Promise<void> } {
-  let running = true
-  let current = Promise.resolve()
-  let cancel = () => {}
-  const round = () => {
-    current = work()
-      .catch(error => deps.log.error({ error: errorFields(error), name }, 'sweep failed'))
-      .then(() => {
-        if (running) cancel = deps.clock.after(ms, round)
-      })
-  }
-  round()
-  return {
-    async stop() {
-      running = false
-      cancel()
-      await current
-    },
-  }
 }

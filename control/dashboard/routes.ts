@@ -2,19 +2,23 @@
  * Serves the dashboard's page as it was built (infra/tools/dashboard.ts). It has no way in of its own: the page uses the same
  * REST as everybody, with the session's cookie.
  */
+
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { Deps } from '../deps.ts'
+import type { RealtimeDeps } from '../telephony/realtime/livekit.ts'
 import { NONCE_PLACE, PERMISSIONS, pagePolicy } from './policy.ts'
 
 const HTML = 'text/html; charset=utf-8'
 const NOT_BUILT =
   '<!doctype html><title>Parley</title><p>The dashboard is not built here: <code>npm start</code> builds it.</p>'
 
-export async function dashboardRoutes(app: FastifyInstance, deps: Pick<Deps, 'livekit' | 'config'>): Promise<void> {
+export async function dashboardRoutes(
+  app: FastifyInstance,
+  deps: Pick<RealtimeDeps, 'livekit' | 'config'>,
+): Promise<void> {
   const folder = deps.config.dashboard_folder
   const index = join(folder, 'index.html')
   const page = existsSync(index) ? readFileSync(index, 'utf8') : null

@@ -3,9 +3,9 @@
  * next one starts after the chunks if they are complete, or from the beginning. Each run has a number and writes only
  * while it is the latest, so that a run of a deleted source, or of a process that was taken for dead, stops.
  */
+
 import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
-import type { Deps, KnowledgeParts } from '../deps.ts'
 import type { Tx } from '../platform/db/connect.ts'
 import { enqueue } from '../platform/jobs/jobs.ts'
 import { errorFields } from '../platform/log.ts'
@@ -13,8 +13,8 @@ import { crawlSite } from './crawl/crawl.ts'
 import { type Embedder, type ExtractedPage, KnowledgeError, type Skipped } from './documents/types.ts'
 import { chunkAside } from './index/chunk-aside.ts'
 import { embedMissing, embedStale } from './index/embed.ts'
-import { ensureModel } from './index/sql.ts'
 import { chunkSteps } from './index/store.ts'
+import type { KnowledgeDeps, KnowledgeParts } from './parts.ts'
 import { claimSource, hasSomeReadySource, holdsClaim, type SourceRow, updateClaimed } from './sql.ts'
 import { contentKey, fetchContent, removeTemp, tempFile } from './storage.ts'
 
@@ -45,14 +45,14 @@ interface Run {
 
 const running = new WeakMap<object, Map<string, Run>>()
 
-function runsOf({ boss }: Pick<Deps, 'boss'>): Map<string, Run> {
+function runsOf({ boss }: Pick<KnowledgeDeps, 'boss'>): Map<string, Run> {
   const runs = running.get(boss) ?? new Map()
   running.set(boss, runs)
   return runs
 }
 
 /** Stops the run in this process at once. */
-export function stopIndexing(deps: Pick<Deps, 'boss'>, sourceId: string): void {
+export function stopIndexing(deps: Pick<KnowledgeDeps, 'boss'>, sourceId: string): void {
   runsOf(deps).get(sourceId)?.ending.abort(new Superseded())
 }
 
@@ -65,7 +65,7 @@ export interface Indexer {
   stop(): void
 }
 
-export function createIndexer(deps: Deps): Indexer {
+export function createIndexer(deps: KnowledgeDeps): Indexer {
   const closing = new AbortController()
   return {
     async run(job) {
@@ -73,12 +73,11 @@ export function createIndexer(deps: Deps): Indexer {
       await indexSource(deps, job)
     },
     async refresh() {
-      const { embedder, vectors } = deps.knowledge ?? {}
+      const { embedder } = deps.knowledge ?? {}
       const { signal } = closing
       if (!embedder || signal.aborted) return
       try {
-        const modelId = await ensureModel(deps.sql, embedder.model, embedder.dimensions)
-        await Promise.all([warm(deps, embedder, signal), vectors?.prepare(modelId, signal)])
+        await warm(deps, embedder, signal)
         await embedStale({ sql: deps.sql, embedder }, signal)
       } catch (error) {
         if (!closing.signal.aborted) throw error
@@ -91,11 +90,11 @@ export function createIndexer(deps: Deps): Indexer {
   }
 }
 
-async function warm({ sql }: Deps, embedder: Embedder, signal: AbortSignal): Promise<void> {
+async function warm({ sql }: KnowledgeDeps, embedder: Embedder, signal: AbortSignal): Promise<void> {
   if (embedder.warm && (await hasSomeReadySource(sql))) await embedder.warm(signal)
 }
 
-async function indexSource(deps: Deps, job: Job): Promise<void> {
+async function indexSource(deps: KnowledgeDeps, job: Job): Promise<void> {
   const parts = deps.knowledge
   if (!parts) throw new Error('knowledge base is not configured in this process')
   if (isBusyFor(deps, job)) return takeItsTurn(deps, job)
@@ -110,7 +109,7 @@ async function indexSource(deps: Deps, job: Job): Promise<void> {
 }
 
 async function runClaimed(
-  deps: Deps,
+  deps: KnowledgeDeps,
   parts: KnowledgeParts,
   source: SourceRow,
   ending: AbortController,
@@ -130,10 +129,10 @@ async function runClaimed(
 }
 
 /** The job queue runs one job of an owner at a time, except when two processes fetch at the same moment. */
-const isBusyFor = (deps: Deps, { owner_id, source_id }: Job): boolean =>
+const isBusyFor = (deps: KnowledgeDeps, { owner_id, source_id }: Job): boolean =>
   [...runsOf(deps)].some(([id, { ownerId }]) => ownerId === owner_id && id !== source_id)
 
-const takeItsTurn = (deps: Deps, job: Job): Promise<void> =>
+const takeItsTurn = (deps: KnowledgeDeps, job: Job): Promise<void> =>
   deps.sql.begin(tx =>
     enqueue(deps, tx, 'knowledge.index', job, { startAfter: TURN_SECONDS, group: { id: job.owner_id } }),
   )
@@ -141,7 +140,7 @@ const takeItsTurn = (deps: Deps, job: Job): Promise<void> =>
 const givenUp = () =>
   new KnowledgeError('internal', 'An internal error prevented indexing. Add the source again later.')
 
-async function settle(deps: Deps, source: SourceRow, error: unknown): Promise<void> {
+async function settle(deps: KnowledgeDeps, source: SourceRow, error: unknown): Promise<void> {
   if (error instanceof Superseded) return
   if (error instanceof Stopping) {
     await updateClaimed(deps.sql, source, { tries: source.tries - 1 })
@@ -159,7 +158,7 @@ async function settle(deps: Deps, source: SourceRow, error: unknown): Promise<vo
 const OURS: ReadonlySet<string> = new Set(['internal', 'embedding_failed'])
 
 async function readAndCut(
-  deps: Deps,
+  deps: KnowledgeDeps,
   parts: KnowledgeParts,
   source: SourceRow,
   ending: AbortController,
@@ -187,14 +186,19 @@ async function readAndCut(
 }
 
 /** Has no time limit: finished vectors are kept, whatever happens to the run. */
-async function embedAndShow(deps: Deps, parts: KnowledgeParts, source: SourceRow, signal: AbortSignal): Promise<void> {
+async function embedAndShow(
+  deps: KnowledgeDeps,
+  parts: KnowledgeParts,
+  source: SourceRow,
+  signal: AbortSignal,
+): Promise<void> {
   signal.throwIfAborted()
   if (parts.embedder) await embedMissing({ sql: deps.sql, embedder: parts.embedder }, source, signal, () => {})
   await claimed(deps, source, async tx => void (await updateClaimed(tx, source, { status: 'ready' })))
 }
 
 /** Runs a transaction only while this run holds the claim on the source; otherwise throws. */
-async function claimed(deps: Deps, source: SourceRow, write: (tx: Tx) => Promise<void>): Promise<void> {
+async function claimed(deps: KnowledgeDeps, source: SourceRow, write: (tx: Tx) => Promise<void>): Promise<void> {
   await deps.sql.begin(async tx => {
     if (!(await holdsClaim(tx, source, true))) throw new Superseded()
     await write(tx)
@@ -202,7 +206,7 @@ async function claimed(deps: Deps, source: SourceRow, write: (tx: Tx) => Promise
 }
 
 async function readPages(
-  deps: Deps,
+  deps: KnowledgeDeps,
   parts: KnowledgeParts,
   source: SourceRow,
   signal: AbortSignal,
@@ -223,7 +227,7 @@ async function readPages(
 }
 
 async function readContent(
-  deps: Deps,
+  deps: KnowledgeDeps,
   { extractor, temp }: KnowledgeParts,
   source: SourceRow,
   signal: AbortSignal,
@@ -242,7 +246,7 @@ async function readContent(
 
 const tempPrefix = ({ id }: SourceRow) => `index-${id}`
 
-function watch(deps: Deps, source: SourceRow, ending: AbortController): () => Promise<void> {
+function watch(deps: KnowledgeDeps, source: SourceRow, ending: AbortController): () => Promise<void> {
   let looking: Promise<void> = Promise.resolve()
   let cancel = () => {}
   const look = async () => {

@@ -2,12 +2,11 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { ProjectPath } from '../agents/projects/schema.ts'
 import { selectProject } from '../agents/projects/sql.ts'
-import type { Deps } from '../deps.ts'
 import { listOf, paging } from '../platform/http/paging.ts'
 import { notFound } from '../platform/http/problem.ts'
 import { route } from '../platform/http/route.ts'
 import { deleted } from '../platform/http/shapes.ts'
-import { knowledgeParts } from './parts.ts'
+import { type KnowledgeDeps, knowledgeParts } from './parts.ts'
 import { FileBody, SearchAnswer, SearchInput, SourceInput, SourcePath, SourceView } from './schema.ts'
 import { searchProject } from './search.ts'
 import { addFile, addSource, presentSource, removeSource } from './service.ts'
@@ -16,7 +15,7 @@ import { acceptUploads, assertForm, receiveUpload } from './upload.ts'
 
 const tag = 'Knowledge'
 
-export async function knowledgeRoutes(app: FastifyInstance, deps: Deps): Promise<void> {
+export async function knowledgeRoutes(app: FastifyInstance, deps: KnowledgeDeps): Promise<void> {
   route(app, deps, {
     id: 'list_knowledge',
     method: 'GET',
@@ -90,7 +89,7 @@ export async function knowledgeRoutes(app: FastifyInstance, deps: Deps): Promise
   })
 }
 
-async function fileRoute(app: FastifyInstance, deps: Deps): Promise<void> {
+async function fileRoute(app: FastifyInstance, deps: KnowledgeDeps): Promise<void> {
   await acceptUploads(app)
   route(app, deps, {
     id: 'add_knowledge_file',
@@ -122,6 +121,6 @@ async function fileRoute(app: FastifyInstance, deps: Deps): Promise<void> {
   })
 }
 
-async function assertProject(deps: Deps, ownerId: string, id: string): Promise<void> {
+async function assertProject(deps: KnowledgeDeps, ownerId: string, id: string): Promise<void> {
   if (!(await selectProject(deps.sql, ownerId, id))) throw notFound()
 }

@@ -1,9 +1,8 @@
 /** Knowledge search over REST, and for an agent in a call. */
 import type { AskAnswer, AskRequest } from '../../media/contract/messages.ts'
-import type { Deps } from '../deps.ts'
 import type { KnowledgeFound } from './documents/types.ts'
 import { searchKnowledge } from './index/search.ts'
-import { knowledgeParts } from './parts.ts'
+import { type KnowledgeDeps, knowledgeParts } from './parts.ts'
 
 /**
  * Milliseconds after which a search in a call returns what it has found, because the caller waits. The engine gives up
@@ -23,17 +22,18 @@ interface Wanted {
   limit: number
 }
 
-export const searchProject = (deps: Deps, wanted: Wanted): Promise<KnowledgeFound[]> => find(deps, wanted, REST_MS)
+export const searchProject = (deps: KnowledgeDeps, wanted: Wanted): Promise<KnowledgeFound[]> =>
+  find(deps, wanted, REST_MS)
 
 export async function answerSearch(
-  deps: Deps,
+  deps: KnowledgeDeps,
   { owner_id, project_id, query }: AskRequest<'knowledge.search'>,
 ): Promise<AskAnswer<'knowledge.search'>> {
   const wanted = { ownerId: owner_id, projectId: project_id, query, limit: FOR_A_CALL }
   return { found: await find(deps, wanted, CALL_MS) }
 }
 
-function find(deps: Deps, wanted: Wanted, deadlineMs: number): Promise<KnowledgeFound[]> {
+function find(deps: KnowledgeDeps, wanted: Wanted, deadlineMs: number): Promise<KnowledgeFound[]> {
   const { sql, clock, log } = deps
   const { embedder, vectors } = knowledgeParts(deps)
   const signal = AbortSignal.timeout(GIVE_UP_MS)

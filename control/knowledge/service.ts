@@ -1,9 +1,11 @@
 /** Adds, indexes, and deletes the knowledge sources of a project. */
+
 import { createHash, randomUUID } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
+import type { ProjectDeletedHandler } from '../agents/projects/service.ts'
 import { selectProject } from '../agents/projects/sql.ts'
-import { type Deps, wallDate } from '../deps.ts'
 import type { Db, Tx } from '../platform/db/connect.ts'
+import { wallDate } from '../platform/deps.ts'
 import { invalidField, notFound, Problem } from '../platform/http/problem.ts'
 import { uuidv7 } from '../platform/ids.ts'
 import { enqueue, withJobs } from '../platform/jobs/jobs.ts'
@@ -11,7 +13,7 @@ import { errorFields } from '../platform/log.ts'
 import { SKIP_REASONS } from './documents/types.ts'
 import { judge } from './extract/sniff.ts'
 import { stopIndexing } from './indexing.ts'
-import { knowledgeParts } from './parts.ts'
+import { type KnowledgeDeps, knowledgeParts } from './parts.ts'
 import type { SourceInput } from './schema.ts'
 import {
   deleteSource,
@@ -55,7 +57,13 @@ export function presentSource(row: SourceRow) {
 
 // ---- Adding ----
 
-export async function addSource(deps: Deps, ownerId: string, projectId: string, input: SourceInput, save: Save) {
+export async function addSource(
+  deps: KnowledgeDeps,
+  ownerId: string,
+  projectId: string,
+  input: SourceInput,
+  save: Save,
+) {
   if (input.type === 'url') return add(deps, ownerId, projectId, siteDraft(input), null, save)
   const content = input.content!
   const { temp } = knowledgeParts(deps)
@@ -68,7 +76,7 @@ export async function addSource(deps: Deps, ownerId: string, projectId: string, 
   }
 }
 
-export async function addFile(deps: Deps, ownerId: string, projectId: string, upload: Upload, save: Save) {
+export async function addFile(deps: KnowledgeDeps, ownerId: string, projectId: string, upload: Upload, save: Save) {
   const { file, name, bytes, sha256: content_hash } = upload
   const judged = await judge(upload)
   if (!judged.ok) throw invalidField('/file', judged.code, judged.message)
@@ -110,7 +118,7 @@ function textDraft(title: string | undefined, content: string): Draft {
  * without a row. Returns existing content as it is, and retries a source with an error.
  */
 async function add(
-  deps: Deps,
+  deps: KnowledgeDeps,
   ownerId: string,
   projectId: string,
   draft: Draft,
@@ -138,7 +146,7 @@ async function add(
  * Shows the source after its content is stored; null when the project is gone. Of concurrent requests with the same
  * content, all but one find it already shown.
  */
-async function showStored(deps: Deps, tx: Tx, made: SourceRow): Promise<SourceRow | null> {
+async function showStored(deps: KnowledgeDeps, tx: Tx, made: SourceRow): Promise<SourceRow | null> {
   const { owner_id, project_id, content_hash } = made
   const stored = await markStored(tx, owner_id, made.id)
   if (stored) {
@@ -153,7 +161,13 @@ async function showStored(deps: Deps, tx: Tx, made: SourceRow): Promise<SourceRo
   return showStored(deps, tx, made)
 }
 
-async function findOrInsert(deps: Deps, tx: Tx, ownerId: string, projectId: string, draft: Draft): Promise<SourceRow> {
+async function findOrInsert(
+  deps: KnowledgeDeps,
+  tx: Tx,
+  ownerId: string,
+  projectId: string,
+  draft: Draft,
+): Promise<SourceRow> {
   // Locked so that the project is not deleted meanwhile, and two requests cannot both take the last free source.
   if (!(await selectProject(tx, ownerId, projectId, true))) throw notFound()
   const there = await selectSourceOf(tx, ownerId, projectId, draft.content_hash)
@@ -177,10 +191,10 @@ async function findOrInsert(deps: Deps, tx: Tx, ownerId: string, projectId: stri
 
 const full = (detail: string) => new Problem('limit_reached', { detail })
 
-const startIndexing = (deps: Deps, tx: Tx, { id, owner_id }: SourceRow) =>
+const startIndexing = (deps: KnowledgeDeps, tx: Tx, { id, owner_id }: SourceRow) =>
   enqueue(deps, tx, 'knowledge.index', { owner_id, source_id: id }, { group: { id: owner_id } })
 
-async function storeContent(deps: Deps, source: SourceRow, file: string): Promise<void> {
+async function storeContent(deps: KnowledgeDeps, source: SourceRow, file: string): Promise<void> {
   const signal = AbortSignal.timeout(UPLOAD_MS)
   try {
     await deps.blobs.take(contentKey(source), file, { contentType: 'application/octet-stream', signal })
@@ -192,7 +206,7 @@ async function storeContent(deps: Deps, source: SourceRow, file: string): Promis
 
 // ---- Deleting ----
 
-export async function removeSource(deps: Deps, ownerId: string, projectId: string, id: string): Promise<void> {
+export async function removeSource(deps: KnowledgeDeps, ownerId: string, projectId: string, id: string): Promise<void> {
   const gone = await withJobs(deps, async tx => {
     const source = await deleteSource(tx, ownerId, projectId, id)
     if (source) await forgetLater(deps, tx, [source])
@@ -202,37 +216,32 @@ export async function removeSource(deps: Deps, ownerId: string, projectId: strin
   await forgetNow(deps, [gone])
 }
 
-/** Runs in the transaction that deletes a project. `forgetNow` deletes the content after the commit. */
-export async function removeSourcesOf(
-  deps: Pick<Deps, 'boss'>,
-  tx: Tx,
-  ownerId: string,
-  projectId: string,
-): Promise<SourceRow[]> {
+/** The content is deleted after the commit. */
+export const removeSourcesOf: ProjectDeletedHandler = async (deps, tx, ownerId, projectId) => {
   const gone = await deleteSourcesOf(tx, ownerId, projectId)
   if (gone.length > 0) await forgetLater(deps, tx, gone)
-  return gone
+  return () => forgetNow(deps, gone)
 }
 
 type Gone = Pick<SourceRow, 'id' | 'owner_id'>
 
-const forgetLater = (deps: Pick<Deps, 'boss'>, tx: Tx, gone: readonly Gone[]) =>
+const forgetLater = (deps: Pick<KnowledgeDeps, 'boss'>, tx: Tx, gone: readonly Gone[]) =>
   enqueue(deps, tx, 'knowledge.forget', { keys: gone.map(contentKey) }, { startAfter: FORGET_AGAIN_SECONDS })
 
 /** Stops runs in this process at once; other processes notice within a second. The job repeats a failed deletion. */
-export async function forgetNow(deps: Pick<Deps, 'boss' | 'blobs' | 'log'>, gone: readonly Gone[]): Promise<void> {
+async function forgetNow(deps: Pick<KnowledgeDeps, 'boss' | 'blobs' | 'log'>, gone: readonly Gone[]): Promise<void> {
   for (const { id } of gone) stopIndexing(deps, id)
   await forgetContent(deps, gone.map(contentKey)).catch(error =>
     deps.log.warn({ error: errorFields(error) }, 'content of a deleted source was not deleted; it will be retried'),
   )
 }
 
-export async function forgetContent({ blobs }: Pick<Deps, 'blobs'>, keys: readonly string[]): Promise<void> {
+export async function forgetContent({ blobs }: Pick<KnowledgeDeps, 'blobs'>, keys: readonly string[]): Promise<void> {
   for (const key of keys) await blobs.delete(key)
 }
 
 /** Deletes what killed processes have left: uploads that were never shown, and their files. */
-export async function sweepKnowledge(deps: Deps): Promise<void> {
+export async function sweepKnowledge(deps: KnowledgeDeps): Promise<void> {
   const before = new Date(deps.clock.wall() - UNSTORED_KEPT_MS)
   const gone = await withJobs(deps, async tx => {
     const rows = await deleteUnstored(tx, before)

@@ -1,6 +1,7 @@
 /** Metrics of control. */
 import { type AskAnswer, Refusal } from '../../media/contract/messages.ts'
 import type { Metrics } from '../../media/shared/metrics.ts'
+import type { Deps } from '../platform/deps.ts'
 import { problemCodes } from '../platform/http/problem.ts'
 import { createCallMeters } from './call-meters.ts'
 import { createStateMeters } from './state-meters.ts'
@@ -9,6 +10,11 @@ import { createStateMeters } from './state-meters.ts'
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 
 export type ControlMeters = ReturnType<typeof createControlMeters>
+
+export interface MeteredDeps extends Deps {
+  /** Omitted: nothing is measured. */
+  meters?: ControlMeters
+}
 
 export function createControlMeters(metrics: Metrics) {
   const admissions = metrics.counter({

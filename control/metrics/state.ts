@@ -1,7 +1,7 @@
 /** Monitors the installation as a whole: how long work waits, and whether the money is consistent. */
 import { readBusAges } from '../../media/bus/stream-ages.ts'
-import type { Deps } from '../deps.ts'
 import { countDrifted, selectQueues } from '../platform/db/state-sql.ts'
+import type { Deps } from '../platform/deps.ts'
 import { JOB_NAMES } from '../platform/jobs/job-names.ts'
 import { STREAMS, type StateMeters } from './state-meters.ts'
 

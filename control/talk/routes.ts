@@ -2,13 +2,14 @@
  * The page `/talk`: a project's agent in a browser, using only livekit-client. It shows that a client needs nothing but
  * `url` and `token`. It loads nothing from other hosts.
  */
+
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { PERMISSIONS, pagePolicy } from '../dashboard/policy.ts'
-import type { Deps } from '../deps.ts'
+import type { RealtimeDeps } from '../telephony/realtime/livekit.ts'
 
 const JAVASCRIPT = 'text/javascript; charset=utf-8'
 /** The browser revalidates a file at each visit and downloads it only after a change. */
@@ -34,7 +35,7 @@ function load(file: string, type: string, caching = ASK_ALWAYS): Asset {
   return { body, etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`, type, caching }
 }
 
-export function talkRoutes(app: FastifyInstance, deps: Pick<Deps, 'livekit'>): void {
+export function talkRoutes(app: FastifyInstance, deps: Pick<RealtimeDeps, 'livekit'>): void {
   const assets: Record<string, Asset> = {
     '/talk': load(own('talk.html'), 'text/html; charset=utf-8'),
     '/talk/talk.css': load(own('talk.css'), 'text/css; charset=utf-8'),

@@ -2,8 +2,8 @@
 
 import { FetchError } from '../../media/shared/fetch.ts'
 import { noTracing, type Span } from '../../media/shared/tracing.ts'
-import { type Deps, wallDate } from '../deps.ts'
 import { cleanText } from '../platform/db/text.ts'
+import { type Deps, wallDate } from '../platform/deps.ts'
 import { enqueue, type JobData } from '../platform/jobs/jobs.ts'
 import { openWebhookSecrets } from './service.ts'
 import { signatureHeaders } from './signature.ts'

@@ -1,5 +1,5 @@
-import { type Deps, wallDate } from '../deps.ts'
 import type { Tx } from '../platform/db/connect.ts'
+import { type Deps, wallDate } from '../platform/deps.ts'
 import { uuidv7 } from '../platform/ids.ts'
 import { enqueue } from '../platform/jobs/jobs.ts'
 import type { DeliveryEvent, WebhookEvent } from './schema.ts'

@@ -1,5 +1,5 @@
-import { type Deps, wallDate } from '../deps.ts'
 import type { Db, Tx } from '../platform/db/connect.ts'
+import { type Deps, wallDate } from '../platform/deps.ts'
 import { limitReached, notFound } from '../platform/http/problem.ts'
 import { time } from '../platform/http/shapes.ts'
 import { uuidv7 } from '../platform/ids.ts'

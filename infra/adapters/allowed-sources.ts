@@ -1,10 +1,10 @@
-/** The file from which the embedded SIP server knows whom to answer; it watches the file's folder. */
+/** Writes the file of allowed sources for the embedded SIP server, which watches the file's directory. */
 import { renameSync, writeFileSync } from 'node:fs'
 
-/** Programs on this machine are answered, if only with a refusal. */
+/** Programs on this machine always get an answer, if only a refusal. */
 const LOOPBACK = ['127.0.0.0/8', '::1/128']
 
-/** Whole or not at all: the server may read at any moment. */
+/** Writes the file atomically, because the server may read it at any moment. */
 export function writeAllowedSources(file: string, cidrs: readonly string[]): void {
   const draft = `${file}.${process.pid}`
   writeFileSync(draft, `${[...LOOPBACK, ...cidrs].join('\n')}\n`)

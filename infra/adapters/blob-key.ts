@@ -1,7 +1,7 @@
 const WORDS = /^[a-z0-9][a-z0-9._-]*(?:\/[a-z0-9][a-z0-9._-]*)*$/
 
-/** A key comes from the database in the end, and must lead nowhere else. */
+/** Rejects keys with unexpected characters: a key comes from the database and must not lead outside the store. */
 export function checkedKey(key: string): string {
-  if (!WORDS.test(key)) throw new Error('not a key of the blob store')
+  if (!WORDS.test(key)) throw new Error('Not a valid blob key')
   return key
 }

@@ -1,7 +1,7 @@
 /**
- * Files by key in a bucket of S3 or what is like it (MinIO, Ceph, Yandex Object Storage). The bucket's address is the
- * operator's, so no guard stands before it. Bodies are not signed: over https they need it not, and a hash would mean
- * reading each file twice.
+ * Stores blobs in a bucket of S3 or a compatible service (MinIO, Ceph, Yandex Object Storage). The operator sets the
+ * bucket's address, so the SSRF guard does not apply. Bodies are not signed: https protects them, and a hash would
+ * require reading each file twice.
  */
 import { createReadStream } from 'node:fs'
 import { rm, stat } from 'node:fs/promises'
@@ -12,7 +12,7 @@ import type { Blobs } from '../../media/shared/blobs.ts'
 import { checkedKey as checked } from './blob-key.ts'
 
 export interface S3Options {
-  /** Of the bucket, in either style. */
+  /** The bucket's URL, path-style or virtual-hosted. */
   url: string
   region: string
   accessKey: string
@@ -21,10 +21,10 @@ export interface S3Options {
 
 export class S3Error extends Error {
   readonly status: number
-  /** As the store names it: `AccessDenied`, `NoSuchBucket`, … */
+  /** The store's error code: `AccessDenied`, `NoSuchBucket`, … */
   readonly code: string
   constructor(status: number, code: string) {
-    super(`the blob store answered ${status} ${code}`.trim())
+    super(`The blob store answered ${status} ${code}`.trim())
     this.name = 'S3Error'
     this.status = status
     this.code = code
@@ -46,13 +46,13 @@ export function createS3Blobs({ url, region, accessKey, secretKey }: S3Options):
   const base = url.replace(/\/$/, '')
   const signing = { accessKeyId: accessKey, secretAccessKey: secretKey, region, service: 's3' }
 
-  /** Answers with what is not an error; 404 is none here. The body is the caller's to read. */
+  /** Sends a request. Resolves with a success or a 404; throws S3Error otherwise. The caller reads the body. */
   async function send(method: string, key: string, sent: Sent = {}): Promise<Response> {
     const { query = {}, headers = {}, body, signal, timeoutMs = ANSWER_MS } = sent
     const address = new URL(key === '' ? base : `${base}/${key}`)
     for (const [name, value] of Object.entries(query)) address.searchParams.set(name, value)
     const signed = await new AwsV4Signer({ ...signing, method, url: address.href, headers }).sign()
-    // The time is for the answer to begin: a long recording may be read for minutes.
+    // The timeout covers only the start of the answer: reading a long recording may take minutes.
     const patience = new AbortController()
     const timer = setTimeout(() => patience.abort(new S3Error(504, 'Timeout')), timeoutMs)
     try {
@@ -103,7 +103,7 @@ export function createS3Blobs({ url, region, accessKey, secretKey }: S3Options):
       await done(await send('DELETE', checked(key)))
     },
     async deleteAll(folder) {
-      // A page has up to a thousand; what was deleted is not on the next one.
+      // A page has up to 1000 keys; deleted keys are not on the next one.
       for (let keys = await list(checked(folder)); keys.length > 0; keys = await list(folder)) {
         for (const key of keys) await blobs.delete(key)
       }

@@ -1,4 +1,7 @@
-/** Files by key in a folder; whole or not at all, also when we are killed. On S3 when a bucket is named: blobs-s3.ts. */
+/**
+ * Stores blobs as files in a directory, written atomically even if the process is killed. Uses S3 when a bucket is
+ * configured (blobs-s3.ts).
+ */
 import { constants } from 'node:fs'
 import { copyFile, mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
@@ -16,7 +19,7 @@ export function createBlobs(config: Config): Blobs {
   return createFolderBlobs(resolve(config.BLOB_DIR ?? join(config.home, 'blobs')))
 }
 
-/** Each engine has its own: what lies there when it starts is of a dead one of its name. */
+/** Each engine has its own spool. Files found at start belong to a dead engine of the same name. */
 export const spoolFolder = (config: Config) =>
   join(resolve(config.SPOOL_DIR ?? join(config.home, 'spool')), config.ENGINE_NAME)
 

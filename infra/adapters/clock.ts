@@ -1,11 +1,11 @@
-/** The real clock. */
+/** The system clock. */
 import type { Clock } from '../../media/shared/clock.ts'
 
 export const systemClock: Clock = {
   now: () => performance.now(),
   wall: () => Date.now(),
   after(ms, run) {
-    // Node cuts fractions off; a timer must never fire before its time.
+    // Node truncates fractions, and a timer must never fire early.
     const timer = setTimeout(run, Math.ceil(ms))
     return () => clearTimeout(timer)
   },

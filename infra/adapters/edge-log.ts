@@ -1,6 +1,6 @@
 /**
- * Writes what crossed the edges of each call, for `npm run replay`. Off unless a folder is set: the files hold all that was
- * said, by both sides, and nobody but the operator deletes them.
+ * Records what crosses the edges of each call, for `npm run replay`. Off unless a directory is configured: the files
+ * contain everything both sides said, and only the operator deletes them.
  */
 import { createWriteStream, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,9 +12,9 @@ export function createEdgeLog(folder: string, log: Log): EdgeLog {
   return {
     open(callId) {
       const file = createWriteStream(join(folder, `${callId}.jsonl`), { mode: 0o600 })
-      file.on('error', error => log.error({ err: error }, 'edge log could not be written'))
+      file.on('error', error => log.error({ err: error }, 'writing edge log failed'))
       return {
-        // What was asked before the end may be answered after it.
+        // A request may be answered after the call has ended.
         write: line => void (file.writable && file.write(`${line}\n`)),
         close: () => file.end(),
       }

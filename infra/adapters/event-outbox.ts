@@ -1,6 +1,6 @@
 /**
- * Events that wait for Redis, a line each, in a file of this process; it is gone once all of them are told. It holds what was
- * said, so nobody else may read it.
+ * Stores events that wait for Redis, one per line, in a file of this process that is deleted once all are sent. The
+ * events contain transcripts, so only this user may read the file.
  */
 import { appendFile, mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,11 +10,11 @@ import { inOrder } from './in-order.ts'
 
 const ENDING = '.ndjson'
 
-/** `folder`: of engines of one name, of which there is one at a time. */
+/** `folder` belongs to one engine name, which one process uses at a time. */
 export function openEventOutbox(folder: string, startedMs: number, log: Log): EventOutbox {
   const name = `${String(startedMs).padStart(15, '0')}-${process.pid}${ENDING}`
   const file = join(folder, name)
-  const next = inOrder(log, 'events that are due cannot be kept on disk')
+  const next = inOrder(log, 'writing event outbox failed')
   return {
     append: events =>
       next(async () => {
@@ -36,5 +36,5 @@ export function openEventOutbox(folder: string, startedMs: number, log: Log): Ev
   }
 }
 
-/** The last one may be torn: its process was killed while it wrote. */
+/** The last line may be incomplete, when its process was killed while writing. */
 const wholeLines = (text: string) => text.split('\n').slice(0, -1)

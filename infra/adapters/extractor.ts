@@ -1,7 +1,8 @@
 /**
- * Documents are read by a process each, with an end to its memory and its time: a hostile one takes nothing with it. A
- * thread would not do: its limits see no buffers, and what kills it may kill control. Node's permission model keeps it from
- * files and programs; it has no secrets in its environment, and a low priority beside the calls.
+ * Extracts each document in its own process with limits on memory and time, so that a hostile document harms nothing
+ * else. A worker thread would not do: its limits exclude buffers, and exceeding them may kill control. Node's
+ * permission model denies the process access to files and programs; it has no secrets in its environment, and a lower
+ * priority than calls.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { realpathSync } from 'node:fs'
@@ -21,11 +22,11 @@ import type { WorkerJob } from '../../control/knowledge/extract/worker.ts'
 import { fromWorkerSchema } from '../../control/knowledge/extract/worker-messages.ts'
 
 export interface ExtractorOptions {
-  /** Documents read at once. */
+  /** Documents extracted at once; 2 by default. */
   atOnce: number
-  /** From its turn to its text. */
+  /** Milliseconds from the start of an extraction to its result; 180,000 by default. */
   timeMs: number
-  /** Resident, of the whole process. */
+  /** Resident memory of the process; 1 GiB by default. */
   memoryBytes: number
 }
 
@@ -34,9 +35,9 @@ export const EXTRACTOR_DEFAULTS: ExtractorOptions = { atOnce: 2, timeMs: 180_000
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const WORKER = join(ROOT, 'control/knowledge/extract/worker.ts')
-/** Code, and nothing of what lies beside it. */
+/** Only code, nothing beside it. */
 const READABLE = ['control/knowledge', 'package.json', 'node_modules'].map(name => join(ROOT, name))
-/** Beside the heap there are the document itself, code and buffers. */
+/** Besides the heap, memory holds the document, code and buffers. */
 const HEAP_SHARE = 0.75
 
 export function createExtractor(options: Partial<ExtractorOptions> = {}): Extractor {
@@ -51,14 +52,14 @@ export function createExtractor(options: Partial<ExtractorOptions> = {}): Extrac
       ended.addEventListener('abort', abandon)
       if (ended.aborted) abandon()
       try {
-        // The queue is not told: a place in it is free when the process is gone, whoever waits need not wait for that.
+        // The queue slot stays taken until the process has exited, but the caller need not wait for that.
         return await Promise.race([queue.add(() => extractOne(input, limits, ended)), abandoned.promise])
       } finally {
         ended.removeEventListener('abort', abandon)
       }
     },
     async close() {
-      closing.abort(new Error('the extractor is closed'))
+      closing.abort(new Error('The extractor is closed'))
       await queue.onIdle()
     },
   }
@@ -70,7 +71,7 @@ async function extractOne(input: DocumentInput, limits: ExtractorOptions, signal
   try {
     const child = start(file, limits)
     const done = outcome(child, limits, signal)
-    child.send(jobOf(input, limits), () => {}) // a worker that is gone is told by its exit
+    child.send(jobOf(input, limits), () => {}) // the exit of a dead worker is reported separately
     if (!('file' in input)) child.stdin!.on('error', () => {}).end(input.body)
     return await done
   } finally {
@@ -80,11 +81,11 @@ async function extractOne(input: DocumentInput, limits: ExtractorOptions, signal
 
 function start(file: FileHandle | null, { memoryBytes }: ExtractorOptions): ChildProcess {
   const heap = Math.floor((memoryBytes * HEAP_SHARE) / MB)
-  // Packages may be linked from elsewhere, and are read where they really are.
+  // Packages may be symlinks, and are read at their real path.
   const readable = [...READABLE, realpathSync(join(ROOT, 'node_modules'))].map(path => `--allow-fs-read=${path}`)
   const permissions = ['--permission', ...readable, '--allow-worker']
   const child = spawn(process.execPath, [...permissions, '--no-warnings', `--max-old-space-size=${heap}`, WORKER], {
-    // The document is its standard input: a file is never in our memory, and the worker opens none.
+    // The document is standard input: a file never enters our memory, and the worker opens none.
     stdio: [file ? file.fd : 'pipe', 'ignore', 'ignore', 'ipc'],
     env: {},
     cwd: ROOT,
@@ -97,9 +98,9 @@ function yieldToOthers(pid: number): void {
   try {
     setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL)
   } catch {
-    // it is gone already
+    // it has exited already
   }
-  // Linux alone: where memory ends, this process goes first, not the database.
+  // Linux only: when memory runs out, this process is killed before the database.
   writeFile(`/proc/${pid}/oom_score_adj`, '1000').catch(() => {})
 }
 
@@ -111,7 +112,7 @@ const jobOf = (input: DocumentInput, { memoryBytes }: ExtractorOptions): WorkerJ
   parent_pid: process.pid,
 })
 
-/** Settles when the process is gone, so that no more of them live than may. */
+/** Settles when the process has exited, so that no more than `atOnce` exist. */
 function outcome(child: ChildProcess, { timeMs }: ExtractorOptions, signal: AbortSignal): Promise<Extracted> {
   return new Promise((resolve, reject) => {
     const blocks: Block[] = []
@@ -122,15 +123,15 @@ function outcome(child: ChildProcess, { timeMs }: ExtractorOptions, signal: Abor
       child.kill('SIGKILL')
     }
     const timer = setTimeout(
-      () => end(new KnowledgeError('timeout', `The document could not be read within ${Math.ceil(timeMs / 1000)} s.`)),
+      () => end(new KnowledgeError('timeout', `Reading the document took longer than ${Math.ceil(timeMs / 1000)} s.`)),
       timeMs,
     )
     const abort = () => end(signal.reason as Error)
     signal.addEventListener('abort', abort, { once: true })
     child.on('message', message => {
-      if (result instanceof Error) return // it is being ended
+      if (result instanceof Error) return // it is being killed
       const parsed = fromWorkerSchema.safeParse(message)
-      if (!parsed.success) return end(new Error('a worker said what it should not'))
+      if (!parsed.success) return end(new Error('worker sent an invalid message'))
       const said = parsed.data
       if (said.type === 'ready') ready = true
       else if (said.type === 'blocks') for (const block of said.blocks) blocks.push(block)
@@ -149,8 +150,6 @@ function outcome(child: ChildProcess, { timeMs }: ExtractorOptions, signal: Abor
   })
 }
 
-/** Before it was ready it is our fault, and worth another try; after that the document's. */
+/** A failure before `ready` is ours and worth a retry; after that it is the document's. */
 const diedOf = (ready: boolean) =>
-  ready
-    ? new KnowledgeError('too_complex', 'The document is too complex to process.')
-    : new Error('a worker did not start')
+  ready ? new KnowledgeError('too_complex', 'The document is too complex to read.') : new Error('worker did not start')

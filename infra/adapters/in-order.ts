@@ -1,6 +1,6 @@
 import type { Log } from '../../media/shared/log.ts'
 
-/** Steps one after another, that nobody waits for: one that fails is logged as `words`, and the next is taken. */
+/** Runs steps one after another without waiting for them. A failed step is logged as `words`, and the next one runs. */
 export function inOrder(log: Log, words: string): (step: () => Promise<unknown>) => void {
   let work: Promise<unknown> = Promise.resolve()
   return step => {

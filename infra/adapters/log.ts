@@ -1,4 +1,4 @@
-/** Log as JSON lines on stderr; secrets and personal data are not put into fields, and redacted if they were. */
+/** Logs JSON lines to stderr. Secrets and personal data must not be fields, and are redacted if they are. */
 import pino, { type DestinationStream } from 'pino'
 import { errorFields } from '../../control/platform/log.ts'
 import type { Log } from '../../media/shared/log.ts'
@@ -17,10 +17,10 @@ const PRIVATE = [
   'text',
 ]
 
-/** `to`: where the lines go; standard error unless a test reads them. */
+/** `to` is the destination: standard error, unless a test reads the lines. */
 export function createLog(name: string, level: string, to: DestinationStream = standardError()): Log {
   const paths = PRIVATE.flatMap(field => [field, `*.${field}`])
-  // Libraries hang what they were doing on their errors: a model's the whole conversation, Redis' the command.
+  // Libraries attach their input to errors: a model its whole conversation, Redis its command.
   const serializers = { err: errorFields }
   return pino({ name, level, serializers, redact: { paths, censor: '[private]' } }, to) as Log
 }

@@ -1,9 +1,10 @@
 /**
- * Mail by SMTP (RFC 5321), a connection a message, as there are few. It goes by TLS, but to a server on this machine: what is
- * in it opens accounts. A server that is away, or says "later", is asked again for some minutes, from memory alone: a person
- * who waits for longer asks for another code.
+ * Sends mail over SMTP (RFC 5321) with one connection per message, since there are few. TLS is required except to a
+ * server on this machine, because the messages contain account codes. When the server is unreachable or reports a
+ * temporary failure, delivery is retried for some minutes, from memory only: a person who waits longer requests another
+ * code.
  *
- * What servers answer may quote the recipient, so of a failure only its codes leave this file.
+ * Server responses may quote the recipient, so only error codes leave this file.
  */
 import { getSystemErrorName } from 'node:util'
 import { createTransport } from 'nodemailer'
@@ -14,23 +15,23 @@ import { bareHost, isLoopback } from '../config/hosts.ts'
 import type { Mailbox, SmtpPlace } from '../config/mail.ts'
 import { systemClock } from './clock.ts'
 
-/** Before the second try and those after it, in ms. Servers that greylist want five minutes (RFC 6647, 5). */
+/** Delays before the second and later attempts, in ms. Greylisting servers require five minutes (RFC 6647 §5). */
 const AGAIN_MS = [15_000, 60_000, 300_000]
 
 export type SmtpFault =
-  /** Not reached, or it hung up. */
+  /** Unreachable, or the server closed the connection. */
   | 'away'
   | 'no_tls'
   | 'certificate'
   | 'login'
-  /** It was reached, and says no. */
+  /** The server was reached and refuses. */
   | 'refused'
 
 export interface SmtpFailure {
   fault: SmtpFault
-  /** As Node or nodemailer name it. */
+  /** The error code of Node or nodemailer. */
   code: string
-  /** RFC 5321, 4.2; null: no answer came. */
+  /** RFC 5321 §4.2; null when the server did not answer. */
   responseCode: number | null
 }
 
@@ -45,7 +46,7 @@ export class MailError extends Error {
 }
 
 export interface SmtpMail extends Mail {
-  /** Gives up what waits to be sent again. */
+  /** Cancels pending retries. */
   close(): void
 }
 
@@ -59,26 +60,29 @@ export interface SmtpOptions {
 
 type Message = Parameters<Mail['send']>[0]
 
-/** `send` resolves when the server has the message, or will be asked again; it rejects when the server will not have it. */
+/**
+ * `send` resolves when the server has accepted the message, or a retry is scheduled; it rejects when the server refuses
+ * it.
+ */
 export function createSmtpMail({ place, from, log, clock = systemClock, againMs = AGAIN_MS }: SmtpOptions): SmtpMail {
   const transport = createTransport(optionsFor(place))
-  /** What cancels each of those that wait. */
+  /** Functions that cancel pending retries. */
   const waiting = new Set<() => void>()
   let closed = false
 
   async function attempt(message: Message, tries: number): Promise<void> {
     const failure = await sendOnce(message)
     if (failure === null) {
-      if (tries > 1) log.info({ tries }, 'mail was sent at last')
+      if (tries > 1) log.info({ tries }, 'mail sent after retry')
       return
     }
     const gap = isTemporary(failure) && !closed ? againMs[tries - 1] : undefined
     if (gap === undefined) throw new MailError(failure)
-    log.warn({ ...fieldsOf(failure, tries), again_in_ms: gap }, 'mail was not taken, and is sent again')
+    log.warn({ ...fieldsOf(failure, tries), again_in_ms: gap }, 'sending mail failed, retry scheduled')
     const cancel = clock.after(gap, () => {
       waiting.delete(cancel)
       attempt(message, tries + 1).catch((error: MailError) =>
-        log.error({ code: error.code, reason: error.message, tries: tries + 1 }, 'mail was not sent'),
+        log.error({ code: error.code, reason: error.message, tries: tries + 1 }, 'sending mail failed'),
       )
     })
     waiting.add(cancel)
@@ -88,10 +92,10 @@ export function createSmtpMail({ place, from, log, clock = systemClock, againMs 
     try {
       await transport.sendMail({
         from,
-        to: { name: '', address: to }, // one address, whatever stands in it
+        to: { name: '', address: to }, // a single address, whatever the text contains
         subject,
         text,
-        headers: { 'Auto-Submitted': 'auto-generated' }, // RFC 3834: nobody's absence is to answer it
+        headers: { 'Auto-Submitted': 'auto-generated' }, // RFC 3834: prevents automatic replies
         xMailer: false,
         disableFileAccess: true,
         disableUrlAccess: true,
@@ -106,7 +110,7 @@ export function createSmtpMail({ place, from, log, clock = systemClock, againMs 
     send: message => attempt(message, 1),
     close() {
       closed = true
-      if (waiting.size > 0) log.warn({ messages: waiting.size }, 'mail that was to be sent again is given up')
+      if (waiting.size > 0) log.warn({ messages: waiting.size }, 'mail retries canceled')
       for (const cancel of waiting) cancel()
       waiting.clear()
       transport.close()
@@ -114,7 +118,7 @@ export function createSmtpMail({ place, from, log, clock = systemClock, againMs 
   }
 }
 
-/** Connects, and logs in, as for a message. Null: it can be sent to. Else why not. */
+/** Connects and logs in as for a message. Returns null on success, otherwise the failure. */
 export async function trySmtp(place: SmtpPlace, ms: number): Promise<SmtpFailure | null> {
   const limits = { connectionTimeout: ms, greetingTimeout: ms, socketTimeout: ms, dnsTimeout: ms }
   const transport = createTransport({ ...optionsFor(place), ...limits })
@@ -128,20 +132,20 @@ export async function trySmtp(place: SmtpPlace, ms: number): Promise<SmtpFailure
   }
 }
 
-/** Whether what is said to it crosses a network, and so must be encrypted. */
+/** Whether traffic to the server crosses a network and must be encrypted. */
 export const isRemote = ({ host }: SmtpPlace): boolean => !isLoopback(host)
 
 export function optionsFor(place: SmtpPlace) {
   const { host, port, tls, login } = place
   const remote = isRemote(place)
   return {
-    host: host === 'localhost' ? '127.0.0.1' : bareHost(host), // never a name server's answer (RFC 6761, 6.3)
+    host: host === 'localhost' ? '127.0.0.1' : bareHost(host), // never resolved by DNS (RFC 6761 §6.3)
     port,
     secure: tls,
     requireTLS: remote && !tls,
-    // Nobody is between us and this machine, and what runs here mostly has a certificate of its own making.
+    // On this machine nobody is in between, and a local server's certificate is often self-signed.
     tls: { rejectUnauthorized: remote },
-    // Forced: without a login that was asked for, mail would be refused later, and for another reason.
+    // Forced: otherwise mail would be refused later, for another reason than the missing login.
     ...(login ? { auth: { user: login.user, pass: login.password }, forceAuth: true } : {}),
     connectionTimeout: 10_000,
     greetingTimeout: 10_000,
@@ -152,7 +156,7 @@ export function optionsFor(place: SmtpPlace) {
   }
 }
 
-/** nodemailer gives all that befalls a socket one code; whose certificate is wrong is in the words of OpenSSL alone. */
+/** nodemailer uses one code for all socket errors; certificate errors are recognised by OpenSSL's message only. */
 export function smtpFailure(error: unknown): SmtpFailure {
   const { code, errno, responseCode, message } = (error ?? {}) as Record<string, unknown>
   const word = typeof code === 'string' && /^\w{1,40}$/.test(code) ? code : 'ECONNECTION'
@@ -173,7 +177,7 @@ function faultOf(code: string, responseCode: number | null, message: string): Sm
 
 const AWAY = new Set(['ECONNECTION', 'ETIMEDOUT', 'ESOCKET', 'EDNS', 'EPROTOCOL'])
 
-/** It may be taken later: the server says so (RFC 5321, 4.2.1: 4yz), or was not there. */
+/** Whether a retry may succeed: the server says so (RFC 5321 §4.2.1: 4yz), or was unreachable. */
 export const isTemporary = ({ fault, responseCode }: SmtpFailure): boolean =>
   responseCode === null ? fault === 'away' : responseCode >= 400 && responseCode < 500
 

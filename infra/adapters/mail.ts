@@ -1,6 +1,6 @@
 /**
- * Mail without a mail server: each message is a file that only this user can read, and `npm start` shows it on the terminal.
- * It never goes to the standard output of a process whose output is kept as a log.
+ * Mail without a mail server: each message is a file that only this user can read, and `npm start` prints it on the
+ * terminal. Messages never go to standard output, which may be kept as a log.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, watch } from 'node:fs'
@@ -19,12 +19,12 @@ export function createTerminalMail(folder: string): Mail {
       await removeOld(folder)
       const file = join(folder, `${new Date().toISOString().replaceAll(':', '-')}-${randomBytes(4).toString('hex')}`)
       await writeFile(`${file}.new`, `To: ${to}\nSubject: ${subject}\n\n${text}\n`, { mode: 0o600 })
-      await rename(`${file}.new`, `${file}.txt`) // whole when it is seen
+      await rename(`${file}.new`, `${file}.txt`) // atomic, because the watcher may read it at once
     },
   }
 }
 
-/** What was in them is of no use any more, and names people. */
+/** Deletes messages older than a day: their codes have expired, and they name people. */
 async function removeOld(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const file = join(folder, name)
@@ -33,7 +33,7 @@ async function removeOld(folder: string): Promise<void> {
   }
 }
 
-/** Shows what is sent from now on, by whichever process. */
+/** Prints messages sent from now on by any process. */
 export function showMail(folder: string, show: (text: string) => void): { stop(): Promise<void> } {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const watcher = watch(folder, (_, name) => {
@@ -41,7 +41,7 @@ export function showMail(folder: string, show: (text: string) => void): { stop()
     try {
       show(readFileSync(join(folder, name), 'utf8'))
     } catch {
-      // taken away meanwhile
+      // deleted meanwhile
     }
   })
   return { stop: async () => watcher.close() }

@@ -1,11 +1,11 @@
-/** What a process of ours counts, and the page that shows it. */
+/** The metrics of a process and the page that serves them. */
 import { createMetrics, type Metrics } from '../../media/shared/metrics.ts'
 import { countProcess, openMetricsPage } from '../../media/shared/metrics-page.ts'
 import type { Config } from '../config/config.ts'
 
 export interface ProcessMetrics {
   metrics: Metrics
-  /** Of the page; null: there is none. */
+  /** Port of the metrics page; null when disabled. */
   port: number | null
   close(): Promise<void>
 }

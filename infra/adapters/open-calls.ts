@@ -1,4 +1,4 @@
-/** What this engine has at the SIP server: a file each, in a folder that is gone with the last one. */
+/** This engine's open calls at the SIP server: one file each, in a directory that is removed with the last one. */
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,16 +8,19 @@ import { inOrder } from './in-order.ts'
 
 const lineOf = ({ endedBy, id }: OpenCall) => `${endedBy} ${id}\n`
 
-/** Null of a torn file: its process was killed while it wrote. */
+/** Returns null for an incomplete file, whose process was killed while writing. */
 function readLine(text: string): OpenCall | null {
   const [, endedBy, id] = /^(BYE|CANCEL) (.+)\n$/.exec(text) ?? []
   return id === undefined ? null : { endedBy: endedBy as OpenCall['endedBy'], id }
 }
 
-/** An id holds a Call-ID, which the caller made up. */
+/** The name is a hash, because the id contains a Call-ID chosen by the caller. */
 const fileOf = (folder: string, line: string) => join(folder, createHash('sha256').update(line).digest('hex'))
 
-/** `folder`: of engines of one name, of which there is one at a time; the next finds what a killed one left. */
+/**
+ * `folder` belongs to one engine name, which one process uses at a time; the next process finds the calls of a killed
+ * one.
+ */
 export async function keepOpenCalls(folder: string, log: Log): Promise<OpenCalls> {
   const names = await readdir(folder).catch(() => [])
   const read = async (name: string) => {
@@ -27,8 +30,8 @@ export async function keepOpenCalls(folder: string, log: Log): Promise<OpenCalls
   }
   const left = (await Promise.all(names.map(read))).filter(call => call !== null)
   const open = new Map(left.map(call => [lineOf(call), call]))
-  // What ends at once is not written after it has gone.
-  const next = inOrder(log, 'open calls cannot be kept on disk')
+  // Keeps the order, so that a call that ends at once is not written after its removal.
+  const next = inOrder(log, 'writing open calls failed')
   return {
     opened(call) {
       const line = lineOf(call)

@@ -1,7 +1,8 @@
 /**
- * The only way to an address that a customer gave. Guards against server-side request forgery: the address is checked
- * after resolution and pinned for the connection (no second look-up to rebind), again at each redirect; credentials are
- * dropped when a redirect leaves the origin. Exact `host:port` pairs can be allowed for what the operator runs himself.
+ * The only way to request a URL that a customer supplied. Guards against server-side request forgery: the address is
+ * checked after resolution and pinned for the connection (no second lookup to rebind), and again at each redirect.
+ * Credentials are dropped when a redirect leaves the origin. Exact `host:port` pairs can be allowed for the operator's
+ * own services.
  */
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
@@ -14,19 +15,19 @@ import { type Fetch, FetchError, type FetchRequest, type FetchResponse } from '.
 export { isPublic }
 
 export interface SafeFetchOptions {
-  /** `host:port`, matched exactly against what the URL says. */
+  /** `host:port`, matched exactly against the URL. */
   allow: readonly string[]
-  /** Injected in tests; all addresses of a name. */
+  /** Returns all addresses of a name; tests inject it. */
   resolve?: (host: string) => Promise<string[]>
 }
 
 const DEFAULT_PORTS: Record<string, string> = { 'http:': '80', 'https:': '443' }
-/** Headers that are not a secret, and may follow a redirect to another origin. */
+/** Headers that contain no secret and may follow a redirect to another origin. */
 const HARMLESS = new Set(['accept', 'accept-language', 'content-type', 'user-agent'])
 
 type Pin = (url: URL) => Promise<string>
 
-/** Resolves once and judges: the address that is returned is the one to connect to. */
+/** Resolves once and checks the addresses; connect only to the one returned. */
 function createPin(options: SafeFetchOptions): Pin {
   const allowed = new Set(options.allow.map(pair => pair.toLowerCase().replace(/[[\]]/g, '')))
   const resolve = options.resolve ?? (async host => (await lookup(host, { all: true })).map(found => found.address))
@@ -35,7 +36,7 @@ function createPin(options: SafeFetchOptions): Pin {
     const addresses = isIP(host) ? [host] : await resolveName(resolve, host)
     if (allowed.has(`${host}:${url.port || DEFAULT_PORTS[url.protocol]}`)) return addresses[0]!
     // One private address among several is enough to refuse: which one is connected to must not be a matter of luck.
-    if (!addresses.every(isPublic)) throw new FetchError('blocked_address', 'the address is not public')
+    if (!addresses.every(isPublic)) throw new FetchError('blocked_address', 'The address is not public')
     return addresses[0]!
   }
 }
@@ -53,12 +54,12 @@ function pinnedAgent(address: string, options: Agent.Options = {}): Agent {
   })
 }
 
-/** The same guard for libraries that want WHATWG fetch and read a stream; redirects are refused. */
+/** The same guard for libraries that use WHATWG fetch and read a stream. Redirects are refused. */
 export function createSafeWebFetch(options: SafeFetchOptions): typeof globalThis.fetch {
   const pin = createPin(options)
   return async (input, init) => {
     const url = parse(input instanceof Request ? input.url : String(input))
-    // For one request only: kept alive, its connection would stay as long as the other side likes.
+    // For one request only: a connection kept alive would stay open as long as the other side wants.
     const dispatcher = pinnedAgent(await pin(url), { pipelining: 0 })
     const answer = await undiciFetch(url.href, { ...(init as object), dispatcher, redirect: 'error' })
     if (!answer.body) return answer as unknown as Response
@@ -68,7 +69,7 @@ export function createSafeWebFetch(options: SafeFetchOptions): typeof globalThis
   }
 }
 
-/** Counted after decompression; more than any answer in a call, less than what hurts the calls of others. */
+/** Counted after decompression: more than any answer in a call needs, less than would affect other calls. */
 const MAX_WEB_BYTES = 8 * 1024 * 1024
 function atMost(maxBytes: number): TransformStream<Uint8Array, Uint8Array> {
   let size = 0
@@ -82,11 +83,11 @@ function atMost(maxBytes: number): TransformStream<Uint8Array, Uint8Array> {
 }
 
 /**
- * Connections that wait for the next request to the same server, at the address that was judged for it. Not for long: who
- * hangs up in the moment in which a request leaves has or has not carried it out, and nobody can tell.
+ * Milliseconds that a connection stays open for the next request to the same server, at the checked address. Kept
+ * short: a server that closes the connection while a request leaves may or may not have executed it.
  */
 const KEPT_MS = 2000
-/** Servers with waiting connections. */
+/** Most servers with idle connections. */
 const MOST_KEPT = 256
 
 interface Lent {
@@ -129,23 +130,23 @@ export function createSafeFetch(options: SafeFetchOptions): Fetch {
       const address = await raced(pin(url), signal)
       const response = await send(url, connections(url, address), hop, signal)
       if (!('location' in response)) return { ...response, url: url.href }
-      if (redirects >= request.maxRedirects) throw new FetchError('too_many_redirects', 'too many redirects')
+      if (redirects >= request.maxRedirects) throw new FetchError('too_many_redirects', 'Too many redirects')
       hop = follow(hop, url, response)
     }
   }
 }
 
 function parse(text: string): URL {
-  if (!URL.canParse(text)) throw new FetchError('bad_url', 'not a URL')
+  if (!URL.canParse(text)) throw new FetchError('bad_url', 'Not a valid URL')
   const url = new URL(text)
-  if (!(url.protocol in DEFAULT_PORTS)) throw new FetchError('bad_url', 'only http and https are allowed')
-  if (url.username || url.password) throw new FetchError('bad_url', 'credentials in a URL are not allowed')
+  if (!(url.protocol in DEFAULT_PORTS)) throw new FetchError('bad_url', 'Only http and https are allowed')
+  if (url.username || url.password) throw new FetchError('bad_url', 'Credentials in a URL are not allowed')
   return url
 }
 
 async function resolveName(resolve: (host: string) => Promise<string[]>, host: string): Promise<string[]> {
   const addresses = await resolve(host).catch(() => [])
-  if (addresses.length === 0) throw new FetchError('network', 'the name cannot be resolved')
+  if (addresses.length === 0) throw new FetchError('network', 'The host name cannot be resolved')
   return addresses
 }
 
@@ -166,7 +167,7 @@ async function send(
       headersTimeout: request.timeoutMs,
       bodyTimeout: request.timeoutMs,
       method: request.method,
-      // Some compress all the same; what they send is counted when it is unpacked.
+      // Some servers compress nevertheless; their bodies are counted after decompression.
       headers: { ...request.headers, 'accept-encoding': 'identity' },
       body: request.body,
       signal,
@@ -187,9 +188,9 @@ async function send(
   }
 }
 
-/** As browsers do: no body at all, and a missing last mark of the coding, are no error. */
+/** Like browsers, accepts an empty body and a missing end marker. */
 const unzip = () => createUnzip({ finishFlush: constants.Z_SYNC_FLUSH })
-/** What a server may send although it was asked for plain bytes; several codings, one in another, are nobody's custom. */
+/** Codings that servers use although plain bytes were requested. Nested codings do not occur in practice. */
 const CODINGS = new Map<string, () => Transform>([
   ['gzip', unzip],
   ['x-gzip', unzip],
@@ -203,9 +204,9 @@ function unpacked(body: Dispatcher.ResponseData['body'], headers: Record<string,
   const unpack = CODINGS.get(coding)
   if (!unpack) {
     drop(body)
-    throw new FetchError('network', 'the answer is in a content coding that was not asked for')
+    throw new FetchError('network', 'The server used an unsupported content encoding')
   }
-  // Its errors reach who reads, by the stream that is returned.
+  // Errors reach the reader through the returned stream.
   return pipeline(body, unpack(), () => {})
 }
 
@@ -234,10 +235,10 @@ function drop(body: Readable): Buffer {
 }
 
 function follow(request: FetchRequest, from: URL, { status, location }: Redirect): FetchRequest {
-  if (!URL.canParse(location, from.href)) throw new FetchError('bad_url', 'redirect to what is not a URL')
+  if (!URL.canParse(location, from.href)) throw new FetchError('bad_url', 'Redirect to an invalid URL')
   const url = new URL(location, from.href)
   const sameOrigin = url.origin === from.origin
-  // RFC 9110 §15.4: 303, and 301/302 after a POST, are followed by GET; 307 and 308 repeat the request.
+  // RFC 9110 §15.4: 303, and 301/302 after a POST, are followed with GET; 307 and 308 repeat the request.
   const becomesGet = status === 303 || (request.method === 'POST' && (status === 301 || status === 302))
   const headers = Object.fromEntries(
     Object.entries(request.headers).filter(
@@ -274,8 +275,8 @@ function toFetchError(error: unknown, callers: AbortSignal): FetchError {
     code === 'UND_ERR_BODY_TIMEOUT' ||
     code === 'UND_ERR_CONNECT_TIMEOUT'
   ) {
-    return new FetchError('timeout', 'no answer in time')
+    return new FetchError('timeout', 'No answer in time')
   }
-  if (callers.aborted || name === 'AbortError') return new FetchError('aborted', 'given up by the caller')
-  return new FetchError('network', `connection failed${code ? ` (${code})` : ''}`)
+  if (callers.aborted || name === 'AbortError') return new FetchError('aborted', 'Canceled by the caller')
+  return new FetchError('network', `Connection failed${code ? ` (${code})` : ''}`)
 }

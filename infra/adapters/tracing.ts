@@ -1,6 +1,6 @@
 /**
- * Traces to whoever collects them, by OTLP over HTTP: the only file that knows OpenTelemetry, and only where an address for
- * them is set. Spans wait in a queue that has an end; a receiver that is away costs them, and nothing else.
+ * Exports traces by OTLP over HTTP. The only file that uses OpenTelemetry, and only when an endpoint is configured.
+ * Spans wait in a bounded queue; while the receiver is unreachable they are lost, with no other effect.
  */
 import type { SpanKind as OtelKind, Tracer } from '@opentelemetry/api'
 import type { SpanExporter } from '@opentelemetry/sdk-trace'
@@ -18,19 +18,19 @@ import { type Config, readPairs } from '../config/config.ts'
 
 export interface ProcessTracing {
   tracing: Tracing
-  /** Sends what waits, for two seconds at most. */
+  /** Sends pending spans, within two seconds. */
   close(): Promise<void>
 }
 
 type Settings = Pick<Config, 'OTEL_EXPORTER_OTLP_ENDPOINT' | 'OTEL_EXPORTER_OTLP_HEADERS' | 'OTEL_SERVICE_NAME'>
 
-/** Of a busy engine some seconds' worth; what comes while it is full is lost. */
+/** Most spans in the queue: some seconds of a busy engine. Spans beyond that are dropped. */
 const MOST_WAITING = 4096
 const MOST_AT_ONCE = 512
 const EVERY_MS = 2000
 const SEND_MS = 5000
 const CLOSE_MS = 2000
-/** By the numbers of OpenTelemetry's API. */
+/** Values of OpenTelemetry's API. */
 const KINDS: Record<SpanKind, OtelKind> = { internal: 0, server: 1, client: 2, producer: 3, consumer: 4 }
 const SENT = 0
 
@@ -39,7 +39,7 @@ export async function openTracing(
   { name, instance, clock, log }: { name: string; instance: string; clock: Clock; log: Log },
 ): Promise<ProcessTracing> {
   if (endpoint === undefined) return { tracing: noTracing, close: async () => {} }
-  // Not loaded by who traces nothing.
+  // Loaded only when tracing is configured.
   const [api, sdk, otlp, { resourceFromAttributes }] = await Promise.all([
     import('@opentelemetry/api'),
     import('@opentelemetry/sdk-trace'),
@@ -52,7 +52,7 @@ export async function openTracing(
     timeoutMillis: SEND_MS,
   })
   const waiting = new sdk.BatchSpanProcessor({
-    exporter: telling(exporter, log),
+    exporter: reporting(exporter, log),
     maxQueueSize: MOST_WAITING,
     maxExportBatchSize: MOST_AT_ONCE,
     scheduledDelayMillis: EVERY_MS,
@@ -104,15 +104,15 @@ function tracingBy(tracer: Tracer, api: typeof import('@opentelemetry/api'), clo
   }
 }
 
-/** Says once that traces do not arrive, and once that they do again. */
-function telling(exporter: SpanExporter, log: Log): SpanExporter {
+/** Logs once when traces cannot be sent, and once when they can again. */
+function reporting(exporter: SpanExporter, log: Log): SpanExporter {
   let away = false
   return {
     export(spans, done) {
       exporter.export(spans, result => {
         const failed = result.code !== SENT
-        if (failed && !away) log.warn({ code: codeOf(result.error) }, 'traces cannot be sent, and are lost')
-        if (!failed && away) log.info({}, 'traces are sent again')
+        if (failed && !away) log.warn({ code: codeOf(result.error) }, 'exporting traces failed, traces are dropped')
+        if (!failed && away) log.info({}, 'exporting traces resumed')
         away = failed
         done(result)
       })
@@ -122,7 +122,7 @@ function telling(exporter: SpanExporter, log: Log): SpanExporter {
   }
 }
 
-/** Not the message, which may quote what the receiver answered. */
+/** Not the message, which may quote the receiver's response. */
 function codeOf(error: Error | undefined): string | number {
   const { code } = (error ?? {}) as { code?: string | number }
   return code ?? error?.name ?? 'unknown'

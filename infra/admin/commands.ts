@@ -1,4 +1,4 @@
-/** The commands of `npm run admin`. Each answers what a program reads with `--json` and what a person reads without. */
+/** The commands of `npm run admin`. Each result has a form for programs (`--json`) and one for people. */
 import { open, rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { ParseArgsOptionsConfig } from 'node:util'
@@ -12,7 +12,6 @@ import {
 } from '../../control/access/accounts/service.ts'
 import type { AccountRow } from '../../control/access/accounts/sql.ts'
 import { audited, noteDone } from '../../control/access/audit/service.ts'
-import { type Scope, scopes } from '../../control/access/keys/schema.ts'
 import { createKey, listKeys, revoke } from '../../control/access/keys/service.ts'
 import { selectKeyOwner } from '../../control/access/keys/sql.ts'
 import { createPerson } from '../../control/access/login/login.ts'
@@ -21,6 +20,7 @@ import { balanceOf, fromUnits } from '../../control/billing/money.ts'
 import { exportAccount } from '../../control/data/accounts/export.ts'
 import { byOperator, eraseAccount, findAccount, listAccounts, Refused } from '../../control/data/accounts/operator.ts'
 import type { Deps } from '../../control/deps.ts'
+import { type Scope, scopes } from '../../control/platform/http/caller.ts'
 import { Problem } from '../../control/platform/http/problem.ts'
 import { card, type Row, table } from './print.ts'
 
@@ -30,10 +30,10 @@ export class UsageError extends Error {}
 
 export interface Context {
   deps: AdminDeps
-  /** As many as the command names. */
+  /** Exactly the arguments that the command declares. */
   args: string[]
   options: Record<string, string | boolean | undefined>
-  /** From a prompt, or standard input. */
+  /** Reads from a prompt or standard input. */
   readPassword(): Promise<string>
 }
 
@@ -45,10 +45,10 @@ export interface Result {
 export interface Command {
   args: string[]
   options: ParseArgsOptionsConfig
-  /** How the options are written. */
+  /** The options as shown in the help. */
   usage: string
   about: string
-  /** It changes the account or the key that its first word names, or the account that it makes. */
+  /** True when the command changes the account or key named by its first argument, or creates an account. */
   changes?: true
   run(context: Context): Promise<Result>
 }
@@ -58,14 +58,14 @@ const MOST_MONEY = 100_000_000_000
 const PAGE = { limit: 200, offset: 0 }
 
 function amountOf(text: string): string {
-  if (!/^\d+(?:\.\d{1,4})?$/.test(text)) throw new UsageError(`${text} is no amount: write 150 or 150.50.`)
-  if (Number(text) > MOST_MONEY) throw new UsageError(`${text} is more than ${MOST_MONEY}.`)
+  if (!/^\d+(?:\.\d{1,4})?$/.test(text)) throw new UsageError(`"${text}" is not an amount. Write it as 150 or 150.50.`)
+  if (Number(text) > MOST_MONEY) throw new UsageError(`"${text}" exceeds the maximum of ${MOST_MONEY}.`)
   return text
 }
 
 function required(options: Context['options'], name: string): string {
   const value = options[name]
-  if (typeof value !== 'string' || value === '') throw new UsageError(`--${name} is needed.`)
+  if (typeof value !== 'string' || value === '') throw new UsageError(`Missing option --${name}.`)
   return value
 }
 
@@ -73,12 +73,12 @@ const optional = (options: Context['options'], name: string) => (options[name] a
 
 function dateOf(text: string): Date {
   const date = new Date(text)
-  // 31 February is a date to JavaScript, in March.
+  // JavaScript parses 31 February as a day in March.
   const isDay =
     !Number.isNaN(Date.parse(text.slice(0, 10))) &&
     new Date(text.slice(0, 10)).toISOString().startsWith(text.slice(0, 10))
   if (!/^\d{4}-\d\d-\d\d(?:T.+)?$/.test(text) || !isDay || Number.isNaN(date.getTime())) {
-    throw new UsageError(`${text} is no date: write 2027-01-31 or 2027-01-31T12:00:00Z.`)
+    throw new UsageError(`"${text}" is not a date. Write it as 2027-01-31 or 2027-01-31T12:00:00Z.`)
   }
   return date
 }
@@ -115,7 +115,7 @@ const accountCommands: Record<string, Command> = {
     args: [],
     options: {},
     usage: '',
-    about: 'List the accounts.',
+    about: 'List accounts.',
     async run({ deps }) {
       const rows = (await listAccounts(deps)).map(row => ({
         id: row.id,
@@ -133,7 +133,7 @@ const accountCommands: Record<string, Command> = {
     args: ['id|email'],
     options: {},
     usage: '',
-    about: 'Show one account.',
+    about: 'Show an account.',
     run: ({ deps, args }) => shown(deps, args[0]!),
   },
   'create-account': {
@@ -142,15 +142,15 @@ const accountCommands: Record<string, Command> = {
     usage: '--email <email> [--name <name>] [--password]',
     changes: true,
     about:
-      'Make an account with trial money and an example project, also while sign-up is off.\n' +
-      '--password asks for a password, or reads it from standard input; without it, a reset by mail sets one.',
+      'Create an account with a trial balance and an example project, even while sign-up is off.\n' +
+      'With --password, enter a password or pass it on standard input. Without it, the owner sets one by e-mail reset.',
     async run({ deps, options, readPassword }) {
       const email = Email.safeParse(required(options, 'email'))
-      if (!email.success) throw new UsageError(`${options['email']} is no e-mail.`)
+      if (!email.success) throw new UsageError(`"${options['email']}" is not an e-mail address.`)
       let password_hash: string | null = null
       if (options['password']) {
         const password = Password.safeParse(await readPassword())
-        if (!password.success) throw new UsageError('A password has 10 to 256 characters.')
+        if (!password.success) throw new UsageError('A password must have 10 to 256 characters.')
         password_hash = await hashPassword(password.data)
       }
       const name = options['name'] as string | undefined
@@ -163,10 +163,11 @@ const accountCommands: Record<string, Command> = {
     options: { reference: { type: 'string' } },
     usage: '[--reference <text>]',
     changes: true,
-    about: 'Add money. The owner sees the reference; it stays for ever, so name no person in it.',
+    about:
+      'Add money to an account. The owner sees the reference. It is stored permanently: do not put personal data in it.',
     async run({ deps, args, options }) {
       const amount = amountOf(args[1]!)
-      if (Number(amount) === 0) throw new UsageError('The amount is zero.')
+      if (Number(amount) === 0) throw new UsageError('The amount must be greater than zero.')
       const account = await findAccount(deps, args[0]!)
       await topUp(deps, account.id, amount, optional(options, 'reference'))
       return shown(deps, account.id)
@@ -177,10 +178,12 @@ const accountCommands: Record<string, Command> = {
     options: { until: { type: 'string' }, plan: { type: 'string' } },
     usage: '[--until <date>] [--plan <name>]',
     changes: true,
-    about: 'Switch the subscription. Without --until it has no end; without --plan the plan stays.',
+    about:
+      'Activate or deactivate a subscription. Without --until it never expires. Without --plan the plan is unchanged.',
     async run({ deps, args, options }) {
       const status = args[1]
-      if (status !== 'active' && status !== 'inactive') throw new UsageError('Say active or inactive.')
+      if (status !== 'active' && status !== 'inactive')
+        throw new UsageError('The status must be "active" or "inactive".')
       const until = optional(options, 'until')
       const ends_at = until === null ? null : dateOf(until)
       const account = await findAccount(deps, args[0]!)
@@ -193,7 +196,7 @@ const accountCommands: Record<string, Command> = {
     options: {},
     usage: '',
     changes: true,
-    about: 'What a minute costs this account from the next call on; "default" is what the installation charges.',
+    about: 'Set the price per minute, from the next call on. "default" restores the installation’s price.',
     async run({ deps, args }) {
       const price = args[1] === 'default' ? null : amountOf(args[1]!)
       const account = await findAccount(deps, args[0]!)
@@ -208,7 +211,7 @@ const keyCommands: Record<string, Command> = {
     args: ['id|email'],
     options: {},
     usage: '',
-    about: 'List the API keys of an account, the newest 200.',
+    about: 'List an account’s API keys, newest first (up to 200).',
     async run({ deps, args }) {
       const account = await findAccount(deps, args[0]!)
       const { items } = await listKeys(deps, account.id, PAGE)
@@ -220,12 +223,12 @@ const keyCommands: Record<string, Command> = {
     options: { name: { type: 'string' }, scopes: { type: 'string' } },
     usage: `--name <name> --scopes ${scopes.join(',')}`,
     changes: true,
-    about: 'Make an API key. It is shown this once.',
+    about: 'Create an API key. The key is shown only once.',
     async run({ deps, args, options }) {
       const name = required(options, 'name')
       const wanted = [...new Set(required(options, 'scopes').split(','))]
       const unknown = wanted.find(scope => !scopes.includes(scope as Scope))
-      if (unknown !== undefined) throw new UsageError(`There is no scope "${unknown}", only ${scopes.join(' and ')}.`)
+      if (unknown !== undefined) throw new UsageError(`Unknown scope "${unknown}". Use ${scopes.join(' or ')}.`)
       const account = await findAccount(deps, args[0]!)
       const key = await createKey(deps, account.id, { name, scopes: wanted as Scope[] })
       return { json: key, text: card({ ...key, scopes: key.scopes.join(',') }) }
@@ -236,12 +239,12 @@ const keyCommands: Record<string, Command> = {
     options: {},
     usage: '',
     changes: true,
-    about: 'Revoke an API key; it is refused everywhere within 5 seconds.',
+    about: 'Revoke an API key. It stops working everywhere within 5 seconds.',
     async run({ deps, args }) {
       const id = args[0]!
-      if (!isUuid(id)) throw new UsageError('Give the id of the key, as `keys` shows it.')
+      if (!isUuid(id)) throw new UsageError('Pass the key’s id, as shown by `keys`.')
       const ownerId = await selectKeyOwner(deps.sql, id)
-      if (ownerId === null || !(await revoke(deps, ownerId, id))) throw new Refused(`There is no key ${id}.`)
+      if (ownerId === null || !(await revoke(deps, ownerId, id))) throw new Refused(`Key ${id} not found.`)
       return { json: { id, revoked: true }, text: 'Revoked.' }
     },
   },
@@ -252,12 +255,12 @@ const dataCommands: Record<string, Command> = {
     args: ['id|email', 'file'],
     options: {},
     usage: '',
-    about: 'Write all data of an account into a new JSON file: calls with transcripts, contacts, money, settings.',
+    about: 'Export all data of an account to a new JSON file: calls with transcripts, contacts, ledger, settings.',
     async run({ deps, args }) {
       const account = await findAccount(deps, args[0]!, { deletedToo: true })
       const file = resolve(args[1]!)
       const bytes = await writeExport(deps, account.id, file)
-      return { json: { file, bytes }, text: `Written: ${file} (${bytes} bytes).` }
+      return { json: { file, bytes }, text: `Exported to ${file} (${bytes} bytes).` }
     },
   },
   delete: {
@@ -265,20 +268,21 @@ const dataCommands: Record<string, Command> = {
     options: { yes: { type: 'boolean' } },
     usage: '--yes',
     about:
-      'Erase the data of an account for ever: contacts, calls, recordings, settings, keys, e-mail and name.\n' +
-      'The ledger stays and names nobody. It takes a little more than 5 seconds.',
+      'Permanently erase an account’s data: contacts, calls, recordings, settings, keys, e-mail and name.\n' +
+      'The ledger is kept without personal data. This takes a little more than 5 seconds.',
     async run({ deps, args, options }) {
       const account = await findAccount(deps, args[0]!)
-      if (!options['yes']) throw new UsageError('Nothing was deleted. Say --yes if you mean it; `export` it before.')
+      if (!options['yes'])
+        throw new UsageError('Nothing was deleted. Run `export` first if you need the data, then repeat with --yes.')
       await deps.boss.start()
       const { balance } = await eraseAccount(deps, account.id)
       const left = { id: account.id, deleted: true, balance: fromUnits(balance), currency: deps.config.currency }
-      return { json: left, text: `Deleted. Its balance was ${left.balance} ${left.currency}.` }
+      return { json: left, text: `Deleted. The remaining balance was ${left.balance} ${left.currency}.` }
     },
   },
 }
 
-/** The command, in the audit log of the account that it changes. The erasure of an account writes down itself. */
+/** Runs the command with an audit entry for the account that it changes. Erasing an account writes its own entry. */
 export async function runAudited(name: string, command: Command, context: Context): Promise<Result> {
   if (!command.changes) return command.run(context)
   const { deps, args } = context
@@ -291,7 +295,7 @@ export async function runAudited(name: string, command: Command, context: Contex
   return result
 }
 
-/** Null: there is none, which the command itself says after what else is wrong about it. */
+/** Null when there is no such account; the command reports that itself, after its other checks. */
 async function idOf(deps: AdminDeps, who: string): Promise<string | null> {
   try {
     return (await findAccount(deps, who)).id
@@ -305,10 +309,10 @@ const ownerOfKey = async (deps: AdminDeps, id: string) => (isUuid(id) ? selectKe
 
 export const commands: Record<string, Command> = { ...accountCommands, ...keyCommands, ...dataCommands }
 
-/** Never over another file, and whole or not at all. */
+/** Never overwrites a file, and removes an incomplete one. */
 async function writeExport(deps: AdminDeps, ownerId: string, file: string): Promise<number> {
   const handle = await open(file, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
-    throw new Refused(error.code === 'EEXIST' ? `${file} is there already.` : `${file} cannot be written.`)
+    throw new Refused(error.code === 'EEXIST' ? `${file} already exists.` : `Couldn’t write ${file}.`)
   })
   let bytes = 0
   try {
@@ -325,14 +329,16 @@ async function writeExport(deps: AdminDeps, ownerId: string, file: string): Prom
   }
 }
 
-/** What may be said of a failure, and null when it is a fault of ours. */
+/** A message that is safe to show, or null when the failure is a bug. */
 export function inWords(error: unknown): string | null {
   if (error instanceof Refused) return error.message
   if (error instanceof Problem)
-    return error.code === 'email_taken' ? 'There is an account with this e-mail.' : error.message
+    return error.code === 'email_taken' ? 'An account with this e-mail already exists.' : error.message
   const code = (error as { code?: string }).code ?? ''
-  if (/^(?:ECONN|CONNECT|ENOTFOUND|28)/.test(code)) return 'The database cannot be reached (or does not let us in).'
-  if (/^(?:42P01|42703|3F000)$/.test(code)) return 'The database is not set up for this version: start Parley once.'
-  if (code === '40P01') return 'Something else changed the account at the same time: try again.'
+  if (/^(?:ECONN|CONNECT|ENOTFOUND|28)/.test(code))
+    return 'Couldn’t connect to the database. Check DATABASE_URL and that Postgres is running.'
+  if (/^(?:42P01|42703|3F000)$/.test(code))
+    return 'The database is not set up for this version. Start Parley once to migrate it.'
+  if (code === '40P01') return 'The account was changed at the same time. Try again.'
   return null
 }

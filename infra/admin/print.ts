@@ -1,9 +1,9 @@
-/** Tables for people: columns as wide as what stands in them. */
+/** Tables for the terminal, with columns as wide as their content. */
 
 export type Row = Record<string, string | number | boolean | null>
 
 const shown = (value: Row[string]) => (value === null ? '–' : String(value))
-/** Letters are counted, not bytes; marks that stand above one count with it. */
+/** Counts characters, not bytes; a combining mark counts with its letter. */
 const widthOf = (text: string) => [...new Intl.Segmenter().segment(text)].length
 const padded = (text: string, width: number) => text + ' '.repeat(Math.max(0, width - widthOf(text)))
 
@@ -22,7 +22,7 @@ export function table(rows: readonly Row[]): string {
     .join('\n')
 }
 
-/** One thing: a line for each of its fields. */
+/** Prints one object, one field per line. */
 export function card(row: Row): string {
   const width = Math.max(...Object.keys(row).map(widthOf))
   return Object.entries(row)

@@ -1,4 +1,4 @@
-/** `npm run admin`: what the operator of an installation does to accounts, beside a running Parley or on its database. */
+/** `npm run admin`: manages accounts of an installation, through a running Parley's database or DATABASE_URL. */
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { text as readAll } from 'node:stream/consumers'
@@ -31,18 +31,18 @@ function helpAll(): string {
   const list = Object.entries(commands).map(
     ([name, command]) => `  ${line(name, command)}\n      ${command.about.replaceAll('\n', '\n      ')}`,
   )
-  return `Accounts of this Parley, for its operator.
+  return `Manage the accounts of this Parley installation.
 
-${CALL} <command> [options]
+Usage: ${CALL} <command> [options]
 
 ${list.join('\n')}
 
-Options of all commands
-  --json   for programs: JSON on standard output (with npm run --silent)
-  --help   about one command
+Global options:
+  --json   Print JSON (combine with npm run --silent)
+  --help   Show help for a command
 
-It works on DATABASE_URL, or on the Parley that \`npm start\` runs in this folder.
-It ends with 0 when it is done, 1 when it could not be done, 2 when the command was not understood.`
+Connects to DATABASE_URL, or to the Parley started by \`npm start\` in this directory.
+Exit status: 0 success, 1 failure, 2 invalid usage.`
 }
 
 const helpOne = (name: string) => `${CALL} ${line(name, commands[name]!)}\n\n${commands[name]!.about}`
@@ -55,7 +55,7 @@ async function main(argv: string[]): Promise<number> {
   }
   const command = Object.hasOwn(commands, name) ? commands[name]! : null
   if (!command) {
-    console.error(name === '' ? helpAll() : `There is no command "${name}". See \`${CALL} --help\`.`)
+    console.error(name === '' ? helpAll() : `Unknown command "${name}". Run \`${CALL} --help\` for a list.`)
     return 2
   }
   try {
@@ -64,7 +64,7 @@ async function main(argv: string[]): Promise<number> {
       console.log(helpOne(name))
       return 0
     }
-    if (positionals.length !== command.args.length) throw new UsageError('Too few or too many words.')
+    if (positionals.length !== command.args.length) throw new UsageError('Wrong number of arguments.')
     const result = await withDeps(deps =>
       runAudited(name, command, { deps, args: positionals, options: values, readPassword }),
     )
@@ -76,8 +76,8 @@ async function main(argv: string[]): Promise<number> {
       return 2
     }
     const words = error instanceof ConfigError ? error.message : inWords(error)
-    // A message of Postgres may hold what was in the row.
-    console.error(words ?? `It failed: ${(error as { code?: string }).code ?? (error as Error).message}`)
+    // A Postgres error message may contain row data.
+    console.error(words ?? `Command failed: ${(error as { code?: string }).code ?? (error as Error).message}`)
     return 1
   }
 }
@@ -107,9 +107,9 @@ async function withDeps(use: (deps: AdminDeps) => Promise<Result>): Promise<Resu
 }
 
 const notRunning = (config: Config) =>
-  `Parley does not run in this folder (${config.PARLEY_HOME}): start it with \`npm start\`, or set DATABASE_URL.`
+  `Parley is not running in this directory (${config.PARLEY_HOME}). Start it with \`npm start\`, or set DATABASE_URL.`
 
-/** Typed without an echo, or all of standard input. */
+/** Reads the password without echo from a terminal, or all of standard input. */
 async function readPassword(): Promise<string> {
   if (!process.stdin.isTTY) return (await readAll(process.stdin)).replace(/\r?\n$/, '')
   process.stderr.write('Password: ')

@@ -1,6 +1,6 @@
 /**
- * `node infra/bin/backup.ts make <folder>`, beside a running Parley or on its database, and `restore <folder>`, into an empty
- * one. Needs no program of Postgres.
+ * `node infra/bin/backup.ts make <folder>` backs up a running Parley or its database; `restore <folder>` restores into
+ * an empty database. Needs no Postgres client programs.
  */
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -15,17 +15,19 @@ import { type Config, ConfigError, readConfig } from '../config/config.ts'
 import { HomeInUse, readConnections, takeHome } from '../embedded/home.ts'
 import { startPostgres } from '../embedded/postgres.ts'
 
-const USAGE = `node infra/bin/backup.ts make <folder>      all tables as they are at one moment, and recordings and documents
-node infra/bin/backup.ts restore <folder>   into an empty database; control and engines do not run meanwhile
+const USAGE = `Usage:
+  node infra/bin/backup.ts make <folder>      Back up all tables at one point in time, recordings and documents
+  node infra/bin/backup.ts restore <folder>   Restore into an empty database, while control and engines are stopped
 
-They work on DATABASE_URL, or on the Parley of this folder: \`make\` while it runs, \`restore\` while it does not.`
+Both use DATABASE_URL, or the Parley of this directory, which must be running for \`make\` and stopped for \`restore\`.`
 
 class UsageError extends Error {}
 
 async function make(config: Config, folder: string): Promise<string> {
-  if (existsSync(folder)) throw new UsageError(`${folder} is there already.`)
+  if (existsSync(folder)) throw new UsageError(`${folder} already exists.`)
   const url = config.DATABASE_URL ?? readConnections(config.home)?.database_url
-  if (url === undefined) throw new UsageError('Parley does not run in this folder: start it, or set DATABASE_URL.')
+  if (url === undefined)
+    throw new UsageError('Parley is not running in this directory. Start it with `npm start`, or set DATABASE_URL.')
   const sql = connect({ url, max: 1 })
   try {
     const sealer = createSealer(config.secret)
@@ -33,7 +35,7 @@ async function make(config: Config, folder: string): Promise<string> {
       { sql, sealer, blobs: createBlobs(config) },
       folder,
     )
-    const missing = missing_blobs.length === 0 ? '' : ` ${missing_blobs.length} files were not there any more.`
+    const missing = missing_blobs.length === 0 ? '' : ` ${missing_blobs.length} files no longer existed.`
     return `${folder}: ${tables.length} tables as of ${made_at}, ${blobs.length} files.${missing}`
   } finally {
     await sql.end({ timeout: 5 })
@@ -49,10 +51,10 @@ async function restore(config: Config, folder: string): Promise<string> {
     const parts = { database: { url: database.url }, sql, boss, blobs: createBlobs(config) }
     const done = await restoreBackup({ ...parts, sealer: createSealer(config.secret) }, folder)
     return [
-      `Restored as of ${done.made_at}: ${done.tables} tables, ${done.blobs} files.`,
-      `${done.missing_blobs.length} files were not in the backup.`,
-      `${done.paused_campaigns} campaigns are paused: whom they have called since, this database does not know.`,
-      'Empty Redis before the start. Keys revoked, passwords changed and persons erased since then are to be so again.',
+      `Restored ${done.tables} tables and ${done.blobs} files as of ${done.made_at}.`,
+      `${done.missing_blobs.length} files were missing from the backup.`,
+      `Paused ${done.paused_campaigns} campaigns: calls they made after the backup are unknown to this database.`,
+      'Before you start Parley, empty Redis. Then repeat all key revocations, password changes and erasures made since the backup.',
     ].join('\n')
   } finally {
     await boss.stop({ graceful: false })
@@ -61,7 +63,7 @@ async function restore(config: Config, folder: string): Promise<string> {
   }
 }
 
-/** The embedded one is started for it, and so cannot be running. */
+/** The embedded Postgres is started for the restore, so Parley cannot be running. */
 async function openDatabase(config: Config): Promise<{ url: string; close(): Promise<void> }> {
   if (config.DATABASE_URL) return { url: config.DATABASE_URL, close: async () => {} }
   const home = await takeHome(config.home)
@@ -91,9 +93,9 @@ async function main([command, folder, ...rest]: string[]): Promise<number> {
     return 0
   } catch (error) {
     const told = [UsageError, NotRestored, ConfigError, HomeInUse].some(kind => error instanceof kind)
-    // A message of Postgres may hold what was in the row.
+    // A Postgres error message may contain row data.
     const { code, name } = error as { code?: string; name?: string }
-    console.error(told ? (error as Error).message : `It failed: ${code ?? name}`)
+    console.error(told ? (error as Error).message : `Backup failed: ${code ?? name}`)
     return error instanceof UsageError ? 2 : 1
   }
 }

@@ -1,4 +1,4 @@
-/** A control process: REST, webhooks, jobs. Several may run side by side on one Postgres and one Redis. */
+/** A control process: REST, webhooks, jobs. Several may share one Postgres and one Redis. */
 import { hostname } from 'node:os'
 import { buildApp, startControl } from '../../control/app.ts'
 import { migrate } from '../../control/platform/db/migrate.ts'
@@ -28,7 +28,7 @@ await runUntilStopped('control', async hurry => {
     ready: { http: `${config.HTTP_HOST}:${config.HTTP_PORT}`, metrics: counted.port },
     drainMs: parts.config.drain_ms,
     async stop() {
-      await app.close() // no new requests, then no new work, then what both stand on
+      await app.close() // first stop new requests, then new work, then the stores
       await control.stop()
       await parts.boss.stop({ graceful: true, timeout: 5000 })
       await parts.close()

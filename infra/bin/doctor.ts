@@ -1,11 +1,11 @@
 /**
- * `npm run doctor`: looks at a whole installation, from its settings to its disks, and says in plain words what is wrong and
- * what to do. It changes nothing, works beside what runs and on what does not, and shows no secret.
+ * `npm run doctor`: checks a whole installation, from settings to disks, and reports problems and their fixes. It
+ * changes nothing, works whether Parley is running or not, and prints no secret.
  */
 import { parseArgs } from 'node:util'
 import { spoolFolder } from '../adapters/blobs.ts'
 import { type Config, ConfigError, readConfig } from '../config/config.ts'
-import { about, type Finding, failureOf, type Verdict } from '../doctor/finding.ts'
+import { about, type Finding, failureOf, many, type Verdict } from '../doctor/finding.ts'
 import { examineLiveKit } from '../doctor/livekit.ts'
 import { examineMail } from '../doctor/mail.ts'
 import { examinePostgres } from '../doctor/postgres.ts'
@@ -18,18 +18,18 @@ import { examineSpeech, judgeModels, lookAtModels } from '../doctor/speech.ts'
 import { examineBlobs, examineDisks } from '../doctor/storage.ts'
 import { examineControl, isOpen } from '../doctor/web.ts'
 import { readConnections } from '../embedded/home.ts'
-import { onPath } from '../tools/prepare.ts'
+import { findRedis } from '../embedded/redis-server.ts'
 
-const USAGE = `npm run doctor [-- --json]
+const USAGE = `Usage: npm run doctor [-- --json]
 
-Looks at the Parley of this folder, or at the one that the settings name, and says what is wrong and what to do.
-In a container it looks at what that container is told of: ask control and an engine.
+Check the Parley installation in this directory, or the one in the environment settings, and suggest fixes.
+In a container it checks what that container is configured for: run it in control and in an engine.
 
-  --json   for programs: JSON on standard output (with npm run --silent)
+  --json   Print JSON (combine with npm run --silent)
 
-It ends with 0 when nothing is bad, 1 when something is, 2 when it was not understood.`
+Exit status: 0 no errors, 1 errors found, 2 invalid usage.`
 
-type Look = { part: string; look(): Finding[] | Promise<Finding[]> }
+type Check = { part: string; check(): Finding[] | Promise<Finding[]> }
 
 interface Here {
   config: Config
@@ -46,38 +46,38 @@ function whereAreWe(env: NodeJS.ProcessEnv): Here {
   return { config, place: placeOfConfig(config, true, given), env }
 }
 
-/** In the order in which they are told: what others stand on comes first. */
-function looksOf({ config, place, env }: Here): Look[] {
+/** In order of dependency, which is also the order of the report. */
+function checksOf({ config, place, env }: Here): Check[] {
   const { allInOne, running, control, engine } = place
   const stopped = allInOne && !running
-  const some = (condition: boolean, ...looks: Look[]) => (condition ? looks : [])
+  const some = (condition: boolean, ...checks: Check[]) => (condition ? checks : [])
   return [
-    { part: 'Program', look: examineProgram },
-    { part: 'Secrets', look: () => judgeSecrets(lookAtSecrets(config, env)) },
-    ...some(stopped, { part: 'Parley', look: () => judgeStopped(config) }),
-    ...some(allInOne, { part: 'Models', look: () => judgeModels(lookAtModels(config)) }),
+    { part: 'Program', check: examineProgram },
+    { part: 'Secrets', check: () => judgeSecrets(lookAtSecrets(config, env)) },
+    ...some(stopped, { part: 'Parley', check: () => judgeStopped(config) }),
+    ...some(allInOne, { part: 'Models', check: () => judgeModels(lookAtModels(config)) }),
     {
       part: 'Disk',
-      look: () => examineDisks(foldersOf(config, place)),
+      check: () => examineDisks(foldersOf(config, place)),
     },
-    { part: 'Postgres', look: () => atPostgres(config, place) },
-    { part: 'Redis', look: () => atRedis(config, place) },
-    ...some(control && !stopped, { part: 'Control', look: () => examineControl(config) }),
-    { part: 'SIP server', look: () => atSignalling(config, place) },
-    ...some(!stopped, { part: 'LiveKit', look: () => atLiveKit(config) }),
+    { part: 'Postgres', check: () => atPostgres(config, place) },
+    { part: 'Redis', check: () => atRedis(config, place) },
+    ...some(control && !stopped, { part: 'Control', check: () => examineControl(config) }),
+    { part: 'SIP server', check: () => atSignalling(config, place) },
+    ...some(!stopped, { part: 'LiveKit', check: () => atLiveKit(config) }),
     ...some(engine && !stopped, {
       part: 'Speech',
-      look: () => examineSpeech(config.SPEECH_HOST, config.SPEECH_PORT ?? 9040),
+      check: () => examineSpeech(config.SPEECH_HOST, config.SPEECH_PORT ?? 9040),
     }),
-    { part: 'Sound', look: () => atSound(config, place) },
-    { part: 'Blob store', look: () => examineBlobs(config) },
-    ...some(control, { part: 'Mail', look: () => examineMail(config) }),
+    { part: 'RTP', check: () => atSound(config, place) },
+    { part: 'Blob store', check: () => examineBlobs(config) },
+    ...some(control, { part: 'Mail', check: () => examineMail(config) }),
   ]
 }
 
 const named = (folder: string | undefined) => (folder === undefined ? [] : [folder])
 
-/** What an engine alone writes to has names of its own; its home may be as small as it likes. */
+/** Directories that an engine alone writes to have their own settings; its home may be small. */
 function foldersOf(config: Config, { allInOne, control, engine }: Place): string[] {
   const { home, BLOB_DIR, BLOB_S3_URL } = config
   const keepsBlobs = BLOB_DIR === undefined && !BLOB_S3_URL
@@ -87,22 +87,22 @@ function foldersOf(config: Config, { allInOne, control, engine }: Place): string
 
 function judgeStopped(config: Config): Finding[] {
   const say = about('Parley')
-  const missing = config.REDIS_URL || onPath('redis-server') ? [] : ['redis-server']
+  const missing = config.REDIS_URL || findRedis(config.cache) ? [] : ['redis-server']
   const down = say.bad(
-    `None runs in ${config.home}: Postgres, Redis, control and engine are down.`,
-    'Start it by `npm start`.',
+    `Not running in ${config.home}: Postgres, Redis, control and engine are stopped.`,
+    'Start it with `npm start`.',
   )
   if (missing.length === 0) return [down]
-  return [down, say.bad('redis-server is not installed.', 'Install it, or set REDIS_URL.')]
+  return [down, say.bad('redis-server is not installed.', 'Run `npm start`, which downloads it, or set REDIS_URL.')]
 }
 
-const NOT_TOLD = 'not told of here; ask'
+const NOT_TOLD = 'not configured here. Run the doctor in'
 
 async function atPostgres(config: Config, { allInOne, control }: Place): Promise<Finding[]> {
   const say = about('Postgres')
   if (config.DATABASE_URL) return examinePostgres(config.DATABASE_URL, allInOne ? config.home : null)
   return allInOne || control
-    ? [say.skip('It is down, as all of it is.')]
+    ? [say.skip('Not running, because Parley is stopped.')]
     : [say.skip(`It is ${NOT_TOLD} a control process.`)]
 }
 
@@ -112,57 +112,54 @@ async function atRedis(config: Config, { allInOne }: Place): Promise<Finding[]> 
     const { REDIS_URL: url, REDIS_PREFIX: prefix, LIVEKIT_URL } = config
     return examineRedis({ url, prefix, secret: config.secret || null, wantsRooms: LIVEKIT_URL !== undefined })
   }
-  if (allInOne) return [say.skip('It is down, as all of it is.')]
-  return [say.bad('REDIS_URL is not set.', 'Set it for control and engines alike.')]
+  if (allInOne) return [say.skip('Not running, because Parley is stopped.')]
+  return [say.bad('REDIS_URL is not set.', 'Set it for control and all engines.')]
 }
 
 async function atSignalling(config: Config, { allInOne }: Place): Promise<Finding[]> {
   const { DRACHTIO_HOST: host, DRACHTIO_PORT: port, DRACHTIO_SECRET } = config
   if (host !== undefined) return examineSignalling({ host, port, secret: DRACHTIO_SECRET ?? 'cymru' })
-  return [about('SIP server').skip(allInOne ? 'It is down, as all of it is.' : `It is ${NOT_TOLD} an engine.`)]
+  return [
+    about('SIP server').skip(allInOne ? 'Not running, because Parley is stopped.' : `It is ${NOT_TOLD} an engine.`),
+  ]
 }
 
 async function atLiveKit(config: Config): Promise<Finding[]> {
   const { LIVEKIT_URL: url, LIVEKIT_PUBLIC_URL: publicUrl, LIVEKIT_ROOM_PREFIX: prefix } = config
   if (url === undefined)
-    return [about('LiveKit').skip('There is none: no sessions in browsers, calls over SIP all the same.')]
+    return [about('LiveKit').skip('Not configured. Browser sessions are unavailable; SIP calls work.')]
   const keys = { apiKey: config.LIVEKIT_API_KEY ?? '', apiSecret: config.LIVEKIT_API_SECRET ?? '' }
   return examineLiveKit({ url, publicUrl, prefix, ...keys })
 }
 
 async function atSound(config: Config, { engine }: Place): Promise<Finding[]> {
-  if (!engine) return [about('Sound').skip(`Its ports are ${NOT_TOLD} an engine.`)]
+  if (!engine) return [about('RTP').skip(`Its ports are ${NOT_TOLD} an engine.`)]
   const { RTP_PORT_MIN: min, RTP_PORT_MAX: max, ENGINE_CAPACITY: capacity } = config
   const host = config.RTP_HOST ?? config.SIP_HOST
   return examineSound({ host, publicHost: config.RTP_PUBLIC_HOST ?? null, min, max, capacity, isOpen: isOpen(config) })
 }
 
-/** One that could not be looked at takes no other along. */
-async function run({ part, look }: Look): Promise<Finding[]> {
+/** Reports a failed check as a finding, so that the others still run. */
+async function run({ part, check }: Check): Promise<Finding[]> {
   try {
-    return await look()
+    return await check()
   } catch (error) {
-    return [
-      about(part).bad(
-        `It could not be examined: ${failureOf(error)}.`,
-        'This is a fault of the doctor; please report it.',
-      ),
-    ]
+    return [about(part).bad(`The check failed: ${failureOf(error)}.`, 'This is a bug in the doctor. Please report it.')]
   }
 }
 
-const MARKS: Record<Verdict, string> = { ok: 'ok  ', warn: 'warn', bad: 'BAD ', skip: '–   ' }
+const MARKS: Record<Verdict, string> = { ok: 'ok   ', warn: 'warn ', bad: 'ERROR', skip: 'skip ' }
 
-function tell(name: string, findings: readonly Finding[]): string {
+function render(name: string, findings: readonly Finding[]): string {
   const width = Math.max(...findings.map(({ part }) => part.length))
   const lines = findings.flatMap(({ part, verdict, text, todo }) => [
     `  ${MARKS[verdict]}  ${part.padEnd(width)}  ${text}`,
-    ...(todo === null ? [] : [`  ${' '.repeat(4)}  ${' '.repeat(width)}  → ${todo}`]),
+    ...(todo === null ? [] : [`  ${' '.repeat(5)}  ${' '.repeat(width)}  → ${todo}`]),
   ])
   const count = (verdict: Verdict) => findings.filter(finding => finding.verdict === verdict).length
   const [bad, warn] = [count('bad'), count('warn')]
-  const sum = bad + warn === 0 ? 'Nothing is wrong.' : `${bad} bad, ${warn} to look at.`
-  return `The doctor looks at ${name}.\n\n${lines.join('\n')}\n\n${sum}`
+  const sum = bad + warn === 0 ? 'No problems found.' : `${many(bad, 'error')}, ${many(warn, 'warning')}.`
+  return `Checking ${name}\n\n${lines.join('\n')}\n\n${sum}`
 }
 
 async function main(argv: string[], env: NodeJS.ProcessEnv): Promise<number> {
@@ -182,20 +179,20 @@ async function main(argv: string[], env: NodeJS.ProcessEnv): Promise<number> {
     return 2
   }
   const { name, findings } = await examine(env)
-  console.log(json ? JSON.stringify({ place: name, findings }, null, 2) : tell(name, findings))
+  console.log(json ? JSON.stringify({ place: name, findings }, null, 2) : render(name, findings))
   return findings.some(({ verdict }) => verdict === 'bad') ? 1 : 0
 }
 
 async function examine(env: NodeJS.ProcessEnv): Promise<{ name: string; findings: Finding[] }> {
   try {
     const here = whereAreWe(env)
-    return { name: here.place.name, findings: (await Promise.all(looksOf(here).map(run))).flat() }
+    return { name: here.place.name, findings: (await Promise.all(checksOf(here).map(run))).flat() }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const say = about('Settings')
     const lines = error.message.split('\n')
     const wrong = lines.length > 1 ? lines.slice(1) : lines
-    const todo = 'README.md has a table of settings. Nothing starts before this is mended.'
+    const todo = 'Correct this setting; Parley does not start without it. docs/operating.md lists all settings.'
     return { name: 'the settings', findings: wrong.map(line => say.bad(line.trim(), todo)) }
   }
 }

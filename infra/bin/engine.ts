@@ -1,4 +1,7 @@
-/** An engine process: takes calls over SIP and holds their conversations. One a core, sharing nothing but the bus. */
+/**
+ * An engine process: handles SIP calls and runs their conversations. Run one per core; engines share nothing but the
+ * bus.
+ */
 
 import { join } from 'node:path'
 import { loadOpus } from '../../media/audio/opus.ts'
@@ -54,13 +57,13 @@ await runUntilStopped('engine', async hurry => {
   const onReady = bus.emitRecordingReady
   const recorder = createRecorder({ spool: spoolFolder(config), blobs: createBlobs(config), clock, log, onReady })
   void recorder.recover()
-  // Before the first call that speaks it, which would lose its first sounds.
-  loadOpus().catch(error => log.error({ err: error }, 'Opus could not be loaded'))
+  // Loaded before the first Opus call, which would otherwise lose its first audio.
+  loadOpus().catch(error => log.error({ err: error }, 'loading Opus failed'))
   const calls = await keepOpenCalls(join(spoolFolder(config), 'calls'), log)
   const rtpHost = config.RTP_HOST ?? config.SIP_HOST
   const ports = { min: config.RTP_PORT_MIN, max: config.RTP_PORT_MAX }
 
-  // Of this process and no longer: signalling tells each call which certificate to expect.
+  // The DTLS certificate of this process: signalling sends its fingerprint with each call.
   const identity = dtlsIdentity(selfSigned(clock.wall()))
 
   const drainMs = config.ENGINE_DRAIN_SECONDS * 1000
@@ -94,7 +97,7 @@ await runUntilStopped('engine', async hurry => {
       }))
       bus
         .emitTrunkStatus({ trunk_id: trunkId, owner_id: ownerId, registration, last_error: lastError, hosts })
-        .catch(error => log.warn({ err: error }, 'trunk status could not be sent'))
+        .catch(error => log.warn({ err: error }, 'sending trunk status failed'))
     },
     referSilenceMs: config.REFER_SILENCE_SECONDS * 1000,
     calls,
@@ -111,18 +114,21 @@ await runUntilStopped('engine', async hurry => {
   await Promise.race([
     Promise.all([speech.ready, until(() => edge.isUp())]),
     new Promise((_, reject) =>
-      setTimeout(() => reject(new Error('the SIP server or the speech process does not answer')), READY_MS),
+      setTimeout(
+        () => reject(new Error(`the SIP server or the speech process did not answer within ${READY_MS / 1000} s`)),
+        READY_MS,
+      ),
     ),
   ])
   const shed = counted.metrics.counter({
     name: 'parley_inbound_shed_total',
-    help: 'Calls that came in and were not taken for want of something on our side.',
+    help: 'Inbound calls shed for lack of resources, by reason.',
     labels: { why: SHED },
   })
   const gauge = (name: string, help: string, read: () => number) => counted.metrics.gaugeFrom({ name, help }, read)
-  gauge('parley_calls', 'Calls of this engine.', () => callManager?.calls() ?? 0)
-  gauge('parley_calls_capacity', 'Calls that it takes at once.', () => config.ENGINE_CAPACITY)
-  gauge('parley_signalling_up', '1 while the SIP server is there.', () => Number(edge.isUp()))
+  gauge('parley_calls', 'Calls in progress on this engine.', () => callManager?.calls() ?? 0)
+  gauge('parley_calls_capacity', 'Most concurrent calls of this engine.', () => config.ENGINE_CAPACITY)
+  gauge('parley_signalling_up', '1 while the SIP server is connected.', () => Number(edge.isUp()))
   const rooms = config.LIVEKIT_URL ? await openRooms({ clock, pacer, log }) : null
   goFirst(log)
   callManager = await openCallManager({
@@ -165,14 +171,14 @@ await runUntilStopped('engine', async hurry => {
   }
 })
 
-/** Loaded only where there is LiveKit: its native part does not exist for every system. */
+/** Loaded only with LiveKit: its native library does not exist for every platform. */
 async function openRooms(options: { clock: Clock; pacer: Pacer; log: Log }): Promise<Rooms | null> {
   try {
     const { createRooms, warmUp } = await import('../../media/room/rooms.ts')
     await warmUp()
     return createRooms(options)
   } catch (error) {
-    options.log.error({ err: error }, 'no WebRTC on this system: web calls fail, calls over SIP do not')
+    options.log.error({ err: error }, 'loading WebRTC library failed, web calls are unavailable')
     return null
   }
 }

@@ -1,6 +1,6 @@
 /**
- * `npm run replay -- call.jsonl`: feeds a recorded call through the real conversation again, tells whether it came out the
- * same, and with `--prompt` or `--plan` where it would have gone another way.
+ * `npm run replay -- call.jsonl`: replays a recorded call through the real conversation and reports whether the result
+ * is the same; with `--prompt` or `--plan`, shows what would differ.
  */
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -16,11 +16,11 @@ import { readConfig } from '../config/config.ts'
 
 const USAGE = `Usage: npm run replay -- <call.jsonl> [--prompt <file>] [--plan <file.json>] [--times <n>]
 
-  --prompt   a text file: what the project's prompt would be
-  --plan     a JSON file with any other parts of the call's plan
-  --times    play it so often and compare the hashes (default 2)
+  --prompt   Text file with a changed project prompt
+  --plan     JSON file with other changes to the call's plan
+  --times    Number of replays to compare (default 2)
 
-What was not asked in the call is answered by the operator's text model (LLM_BASE_URL), else by the scripted policy.`
+Requests that are not in the recording go to the text model at LLM_BASE_URL, or to the scripted policy.`
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -44,7 +44,7 @@ try {
   const [first] = runs as [Played]
   const same = runs.every(run => run.hash === first.hash)
   for (const turn of first.turns) console.log(`${turn.role.padEnd(7)} ${turn.heard_text || turn.text}`)
-  console.log(`\n${runs.length} times played, ${same ? 'always the same' : 'NOT the same'}: ${first.hash}`)
+  console.log(`\nReplayed ${runs.length} times, ${same ? 'identical' : 'NOT identical'}: ${first.hash}`)
   const changed = values.prompt !== undefined || values.plan !== undefined
   if (changed) await showChange(first)
   process.exit(same ? 0 : 1)
@@ -60,7 +60,7 @@ try {
       if (was) console.log(`${String(step).padStart(3)} - ${was}`)
       if (now) console.log(`${String(step).padStart(3)} + ${now}`)
     }
-    if (found.length === 0) console.log('  nothing that was said or done is different.')
+    if (found.length === 0) console.log('  no difference.')
   }
 } catch (error) {
   console.error((error as Error).message)

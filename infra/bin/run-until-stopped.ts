@@ -1,22 +1,27 @@
-/** What all our processes do alike: say ready in one line, end on a signal in order, end loudly on a bug. */
+/**
+ * The life cycle of every process: reports ready in one line, stops in order on a signal, and exits loudly on a bug.
+ */
 
 export interface Running {
   ready: Record<string, unknown>
-  /** How long the end may take beyond what it takes anyway. */
+  /** Milliseconds that stopping may take in addition to the usual limit. */
   drainMs?: number
   stop(): Promise<void>
 }
 
 const STOP_MS = 15_000
 
-/** `start` is told of a hurry: somebody asked a second time, or nobody is left whom it would help to wait. */
+/**
+ * `start` receives a signal that aborts when stopping must be fast: a second stop was requested, or the supervisor is
+ * gone.
+ */
 export async function runUntilStopped(name: string, start: (hurry: AbortSignal) => Promise<Running>): Promise<void> {
   const hurry = new AbortController()
   let running: Running
   try {
     running = await start(hurry.signal)
   } catch (error) {
-    console.error(`${name} cannot start: ${error instanceof Error ? error.message : String(error)}`)
+    console.error(`${name} failed to start: ${error instanceof Error ? error.message : String(error)}`)
     process.exit(1)
   }
   let stopping = false
@@ -38,7 +43,7 @@ export async function runUntilStopped(name: string, start: (hurry: AbortSignal) 
     )
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop({ now: false }))
-  // A state nobody foresaw: what the supervisor starts anew is sound, what goes on here may not be.
+  // An unforeseen state: a restarted process is sound, this one may not be.
   process.on('uncaughtException', error => {
     console.error(`${name} failed:`, error)
     process.exit(70)
@@ -47,7 +52,7 @@ export async function runUntilStopped(name: string, start: (hurry: AbortSignal) 
   orphaned(() => stop({ now: true }))
 }
 
-/** The supervisor was killed: nobody is left to stop us. */
+/** Runs `then` when the supervisor was killed, so that nobody is left to stop this process. */
 function orphaned(then: () => void): void {
   const parent = process.ppid
   const look = setInterval(() => {

@@ -1,6 +1,6 @@
 /**
- * All in one: finds or installs what is missing, starts everything in order of need, places the demo call, stays up, and
- * stops in reverse. A configured URL always wins over an embedded part.
+ * Starts everything on one machine: finds or installs what is missing, starts the parts in order of dependency, places
+ * the demo call, keeps running, and stops in reverse order. A configured URL replaces the embedded part.
  */
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -21,11 +21,12 @@ import { onFreePort } from '../embedded/ports.ts'
 import { startPostgres } from '../embedded/postgres.ts'
 import { startProcess, startSipServer, startSpeech } from '../embedded/programs.ts'
 import { startRedis } from '../embedded/redis.ts'
+import { ensureRedis } from '../embedded/redis-server.ts'
 import { ensureEmbeddingModel } from '../models/embedding/model.ts'
 import { ensureModels, modelsFolder } from '../models/offline-speech.ts'
 import { ensureWhisper, whisperPath } from '../models/whisper.ts'
+import { createReporter, ensurePrograms, inBackground } from '../setup/prepare.ts'
 import { ensureDashboard } from '../tools/dashboard.ts'
-import { createReporter, ensurePrograms } from '../tools/prepare.ts'
 import { buildControlParts } from '../wiring/parts.ts'
 import { planRooms } from '../wiring/rooms.ts'
 
@@ -34,13 +35,13 @@ const { values: options } = parseArgs({
 })
 
 const reporter = createReporter()
-/** One Ctrl-C comes from the terminal, from npm and from set-up. */
+/** Milliseconds: one Ctrl-C arrives several times, from the terminal, from npm and from set-up. */
 const SAME_SIGNAL_MS = 1000
 interface Part {
   stop(): Promise<void>
   hurry?(): void
 }
-/** What runs, newest last; stopped in reverse. */
+/** Running parts, newest last; stopped in reverse order. */
 const running: (Part & { name: string })[] = []
 let stopping: Promise<void> | null = null
 let hurried = false
@@ -63,11 +64,11 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     const again = performance.now() - signalledMs > SAME_SIGNAL_MS
     signalledMs = performance.now()
     if (!stopping) {
-      const most = drainSeconds > 0 ? `, which may take ${drainSeconds} s: Ctrl-C again ends them at once` : ''
-      console.log(`\n· Stopping; live calls are ended first${most}.`)
+      const most = drainSeconds > 0 ? `, for up to ${drainSeconds} s. Press Ctrl-C again to end them now` : ''
+      console.log(`\n· Stopping. Waiting for live calls to end${most}.`)
       void stopAll().then(() => process.exit(0))
     } else if (again) {
-      if (!hurried) console.log('\n· Ending them at once.')
+      if (!hurried) console.log('\n· Ending live calls now.')
       hurried = true
       for (const part of running) part.hurry?.()
     }
@@ -83,7 +84,7 @@ try {
 } catch (error) {
   if (!stopping) {
     const known = error instanceof ConfigError || error instanceof HomeInUse
-    console.log(`\n${known ? (error as Error).message : `Parley cannot start: ${(error as Error).message}`}`)
+    console.log(`\n${known ? (error as Error).message : `Couldn’t start Parley: ${(error as Error).message}`}`)
     await stopAll()
     process.exit(1)
   }
@@ -95,60 +96,62 @@ async function main(): Promise<boolean> {
   const home = await takeHome(config.home)
   running.push({ name: 'home', stop: async () => home.release() })
   await prepare(config)
+  // Files created from here on contain parts of calls, so only their owner may read them.
+  process.umask(0o077)
   const started = reporter.step('Starting')
   const stack = await startStack(config, home)
   started(stack.parts.join(', '))
   fetchRussianStt(config)
   console.log(
-    `· REST on ${stack.baseUrl}/v1/public, SIP on ${stack.sip.host}:${stack.sip.port}${stack.hears ? '' : '; it cannot hear (see above)'}`,
+    `· REST on ${stack.baseUrl}/v1/public, SIP on ${stack.sip.host}:${stack.sip.port}${stack.hears ? '' : '; speech-to-text is unavailable (see above)'}`,
   )
   const demo = !options['no-demo'] && mayReach(config.TRUNK_PRIVATE_HOSTS, '127.0.0.1')
   if (!demo && !options['no-demo'])
-    reporter.say('No demo call: trunks may not be on this machine (TRUNK_PRIVATE_HOSTS).')
+    reporter.say('Skipping the demo call: TRUNK_PRIVATE_HOSTS does not allow trunks on this machine.')
   const ok = !demo || (await runDemoCall(stack.demo, stack.world))
-  if (!ok) console.log(`\nThe demo call did not go as it should; ${home.logs} tells more.`)
+  if (!ok) console.log(`\nThe demo call failed. See the logs in ${home.logs}.`)
   if (!options['demo-only']) printAddresses(stack, config)
   return ok
 }
 
-// ---- what a fresh machine lacks ----
+// Downloads and system packages.
 
 async function prepare(config: Config): Promise<void> {
-  const needed = config.REDIS_URL ? [] : ['redis-server']
   const haveModels = existsSync(modelsFolder(config.cache))
+  // In one call, so that the system's package manager runs once.
   const missing = await ensurePrograms(
-    [...needed, 'espeak-ng', ...(haveModels || config.SPEECH_PORT ? [] : ['python3', 'pip3'])],
+    [
+      ...(config.REDIS_URL ? [] : ['redis-server']),
+      ...['espeak-ng', ...(haveModels || config.SPEECH_PORT ? [] : ['python3', 'pip3'])],
+    ],
     reporter,
   )
-  if (missing.includes('redis-server')) {
-    throw new Error('redis-server is not installed, and only root can install it here. Install it, or set REDIS_URL.')
-  }
+  const noRedis = config.REDIS_URL ? null : await ensureRedis(config.cache, reporter)
+  if (noRedis) throw new Error(`Redis is not available: ${noRedis}`)
   if (missing.includes('espeak-ng'))
     reporter.say('espeak-ng is not installed: languages other than English have no offline voice.')
   if (config.EMBEDDINGS === 'auto' && !config.EMBEDDINGS_URL) {
     const embeddingUnavailable = await ensureEmbeddingModel(config.cache, reporter)
     if (embeddingUnavailable)
-      reporter.say(`Knowledge is found by its words alone: the model is not here (${embeddingUnavailable}).`)
+      reporter.say(`Embedding model unavailable (${embeddingUnavailable}). Knowledge uses full-text search only.`)
   }
   const unbuilt = await ensureDashboard(reporter)
-  if (unbuilt) reporter.say(`The dashboard is not here: ${unbuilt}`)
+  if (unbuilt) reporter.say(`Dashboard unavailable: ${unbuilt}`)
   if (config.SPEECH_PORT) return
   const problem = await ensureModels(config.cache, reporter)
   if (problem) {
-    reporter.say(
-      `The speech models are not here (${problem}). Calls work, but the agent cannot hear; keys on the telephone do.`,
-    )
+    reporter.say(`Speech models unavailable (${problem}). Calls work, but the agent understands only the keypad.`)
   }
 }
 
-// ---- the parts, in order of need ----
+// The parts, in order of dependency.
 
 interface Stack {
   parts: string[]
   baseUrl: string
   sip: { host: string; port: number }
   hears: boolean
-  /** WebRTC works, too. */
+  /** True when browser sessions work too. */
   rooms: boolean
   demo: DemoFile
   world: DemoWorld
@@ -190,15 +193,15 @@ async function startStack(config: Config, home: Home): Promise<Stack> {
     redis_url: config.REDIS_URL ?? env['REDIS_URL']!,
   }
   home.tell(connections)
-  const mail = showMail(mailFolder(config.home), text => tell(`A mail was sent:\n\n${text}`))
+  const mail = showMail(mailFolder(config.home), text => tell(`New mail:\n\n${text}`))
   running.push({ name: 'mail', stop: () => mail.stop() })
   const sip = await startSip(config, env, { logFile: logFile('sip-server'), watch, keep })
   const hears = await startSpeechRecognition(config, env, { logFile: logFile('speech'), watch, keep })
   const world = await onFreePort(8090, startWorld)
   running.push({ name: 'demo world', stop: () => world.close() })
   const phone = await startPhone(config, logFile('phone'), watch)
-  keep('telephone', phone.child)
-  // The demo call needs none, and is not to wait for its build's end.
+  keep('phone', phone.child)
+  // The demo call does not need LiveKit, and must not wait for its build.
   const rooms = options['demo-only'] ? null : await planRooms({ config, logFile: logFile('livekit'), ...watch })
   if (rooms) running.push({ name: 'LiveKit', stop: () => rooms.stop() })
   Object.assign(env, rooms?.env)
@@ -221,7 +224,7 @@ async function startStack(config: Config, home: Home): Promise<Stack> {
   )
   keep('control', control.child)
   env['HTTP_PORT'] = String(control.port)
-  if (control.port !== config.HTTP_PORT) tell(`Port ${config.HTTP_PORT} is taken, REST is on ${control.port}.`)
+  if (control.port !== config.HTTP_PORT) tell(`Port ${config.HTTP_PORT} is in use. REST listens on ${control.port}.`)
   const baseUrl = `http://${config.HTTP_HOST}:${control.port}`
   const publicUrl = config.PUBLIC_URL ?? baseUrl
   const opened = rooms?.open({ control: localUrl(config.HTTP_HOST, control.port), talk: `${publicUrl}/talk` })
@@ -234,7 +237,7 @@ async function startStack(config: Config, home: Home): Promise<Stack> {
 
   const addresses = { baseUrl: publicUrl, sip, phone, worldPort: world.port }
   const demo = await withParts({ ...process.env, ...env }, controlParts =>
-    // Its trunk leads to a telephone on this machine, whatever others may.
+    // The demo's trunk leads to a phone on this machine, whatever the setting for other trunks.
     openDemoAccount(
       { ...controlParts, config: { ...controlParts.config, trunk_private_hosts: 'allow' } },
       join(config.home, 'demo.json'),
@@ -249,13 +252,13 @@ function hostPort(host: string, port: number | string): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-/** For our own children, also where control listens on all addresses. */
+/** Control's address for our own children, also when it listens on all addresses. */
 function localUrl(host: string, port: number): string {
   const own = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
   return `http://${hostPort(own, port)}`
 }
 
-/** Each process of one machine shows what it counts on a port of its own: control, engine, SIP server. */
+/** Each process serves its metrics on its own port: control, engine, SIP server. */
 function metricsPort({ METRICS_PORT }: Config, nth: number): Record<string, string> {
   return METRICS_PORT === undefined || METRICS_PORT === 0 ? {} : { METRICS_PORT: String(METRICS_PORT + nth) }
 }
@@ -298,7 +301,7 @@ async function startSip(config: Config, env: Record<string, string>, { logFile, 
     { host, udpToo: true },
   )
   const { port, admin } = server
-  if (port !== config.SIP_PORT) watch.tell(`Port ${config.SIP_PORT} is taken, SIP is on ${port}.`)
+  if (port !== config.SIP_PORT) watch.tell(`Port ${config.SIP_PORT} is in use. SIP listens on ${port}.`)
   keep('SIP server', server.child)
   Object.assign(env, {
     DRACHTIO_HOST: '127.0.0.1',
@@ -339,7 +342,7 @@ function startPhone(config: Config, logFile: string, watch: Watch) {
   const record = join(config.home, 'demo-call.wav')
   const start = async (port: number) => {
     const child = await startChild({
-      name: 'Telephone',
+      name: 'Phone',
       command: process.execPath,
       args: [file, '--port', String(port), '--record', record],
       logFile,
@@ -352,16 +355,16 @@ function startPhone(config: Config, logFile: string, watch: Watch) {
   return onFreePort(5070, start, { udpToo: true })
 }
 
-/** 130 MB that an English installation does without: nothing waits for them. */
+/** Downloads 130 MB in the background, which an English installation does not need. */
 function fetchRussianStt(config: Config): void {
   if (config.SPEECH_PORT || config.RUSSIAN_STT === 'off' || options['demo-only']) return
   if (existsSync(whisperPath(config.cache))) return
   const fetching = new AbortController()
-  running.push({ name: 'Russian ears', stop: async () => fetching.abort() })
-  void ensureWhisper(config.cache, fetching.signal).then(problem => {
+  running.push({ name: 'Russian speech-to-text', stop: async () => fetching.abort() })
+  void ensureWhisper(config.cache, fetching.signal, inBackground(reporter.say)).then(problem => {
     if (stopping) return
-    if (problem) reporter.say(`Russian is spoken but not understood: the model is not here (${problem}).`)
-    else reporter.say('Russian is understood now, too.')
+    if (problem) reporter.say(`Russian speech-to-text unavailable (${problem}).`)
+    else reporter.say('Russian speech-to-text is ready.')
   })
 }
 
@@ -383,17 +386,17 @@ async function withParts<T>(
 function printAddresses({ demo, rooms, sip }: Stack, config: Config): void {
   const file = join(config.home, 'demo.json')
   console.log(`
-Parley is up. Ctrl-C stops everything; what was said and paid is kept.
+Parley is up. Press Ctrl-C to stop it; data is kept.
 
-  REST       ${demo.base_url}/v1/public   (reference: ${demo.base_url}/docs)
-  SIP        call ${demo.sip_uri} from this machine, for example with baresip
-  Telephone  register as ${demo.softphone.username} at ${sip.host}:${sip.port}, password ${demo.softphone.password}, and dial agent
-  Talk       ${rooms ? `${demo.base_url}/talk   (in a browser, with the key)` : 'not in a browser: there is no LiveKit yet, see above'}
-  Dashboard  ${demo.dashboard_url}   (as ${demo.login.email}, password ${demo.login.password}${config.SIGN_UP === 'on' ? ', or sign up' : ''})
-  MCP        ${demo.mcp_url}   (with the key as bearer token)
-  Key        in ${file}, with all other addresses
+  REST       ${demo.base_url}/v1/public   (docs: ${demo.base_url}/docs)
+  SIP        ${demo.sip_uri}   (call it from this machine, for example with baresip)
+  Softphone  ${demo.softphone.username} at ${sip.host}:${sip.port}   (password ${demo.softphone.password}; dial "agent")
+  Talk       ${rooms ? `${demo.base_url}/talk   (in a browser, with the API key)` : 'unavailable until LiveKit is running, see above'}
+  Dashboard  ${demo.dashboard_url}   (log in as ${demo.login.email}, password ${demo.login.password}${config.SIGN_UP === 'on' ? ', or sign up' : ''})
+  MCP        ${demo.mcp_url}   (with the API key as bearer token)
+  API key    in ${file}, with all addresses
 
   Try        curl -H "X-API-Key: $(node -p "require('${file}').api_key")" ${demo.base_url}/v1/public/calls
-  Listen     ${join(config.home, 'demo-call.wav')} (caller left, agent right)
+  Recording  ${join(config.home, 'demo-call.wav')} (demo call; caller left, agent right)
 `)
 }

@@ -1,4 +1,4 @@
-/** Everything that can be set from outside; the only reader of process.env. A bad value ends the start with its name. */
+/** All settings; the only reader of process.env. An invalid value ends the start and names the setting. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { isIP } from 'node:net'
@@ -22,7 +22,7 @@ const list = z
       .filter(Boolean),
   )
 
-/** What `read` makes of it; null: it is refused, as not being what is named. */
+/** Parses a setting with `read`; null rejects it with the message `named`. */
 const readAs = <T>(read: (text: string) => T | null, named: string) =>
   z.string().transform((text, context) => {
     const value = read(text)
@@ -31,29 +31,29 @@ const readAs = <T>(read: (text: string) => T | null, named: string) =>
   })
 
 const Environment = z.object({
-  /** Data, logs and the demo's file; in the working folder unless set. */
+  /** Data, logs and the demo's file; `.parley` in the working directory by default. */
   PARLEY_HOME: z.string().default('.parley'),
   /** Downloaded models and built binaries, shared by all checkouts of this user. */
-  PARLEY_CACHE: z.string().default(join(homedir(), '.cache', 'parley')),
+  PARLEY_CACHE: z.string().optional(),
   PARLEY_SECRET: z.string().min(16).optional(),
   PARLEY_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
 
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
   REDIS_URL: z.url({ protocol: /^rediss?$/ }).optional(),
   REDIS_PREFIX: z.string().default('parley'),
-  /** How our servers reach LiveKit; it needs key and secret. */
+  /** LiveKit's address for our servers; requires the API key and secret. */
   LIVEKIT_URL: z.url({ protocol: /^wss?$/ }).optional(),
-  /** How clients reach it, where that is another address. */
+  /** LiveKit's address for clients, when it differs. */
   LIVEKIT_PUBLIC_URL: z.url({ protocol: /^wss?$/ }).optional(),
-  /** `off`: without WebRTC, and nothing is built for it. */
+  /** `off` disables WebRTC, and LiveKit is not built. */
   LIVEKIT_EMBEDDED: z.enum(['auto', 'off']).default('auto'),
-  /** A folder: what crosses the edges of each call is written there, for `npm run replay`. It holds all that was said. */
+  /** Directory for edge logs, which `npm run replay` reads. They contain everything said in calls. Off by default. */
   EDGE_LOG_DIR: z.string().optional(),
-  /** `off`: the model that understands Russian (130 MB) is not fetched. */
+  /** `off` skips the download of the Russian speech-to-text model (130 MB). */
   RUSSIAN_STT: z.enum(['auto', 'off']).default('auto'),
   LIVEKIT_API_KEY: z.string().optional(),
   LIVEKIT_API_SECRET: z.string().optional(),
-  /** Of the names of our rooms, where several installations share a LiveKit server. */
+  /** Prefix of our room names, for installations that share a LiveKit server. */
   LIVEKIT_ROOM_PREFIX: z
     .string()
     .regex(/^[\w-]{1,32}$/, 'up to 32 letters, digits, _ and -')
@@ -66,44 +66,45 @@ const Environment = z.object({
 
   HTTP_HOST: z.string().default('127.0.0.1'),
   HTTP_PORT: port.default(8080),
-  /** Where the built page of the dashboard is; set-up builds it where control looks unless this is set. */
+  /** Directory of the built dashboard; set-up builds it in the default one. */
   DASHBOARD_DIR: z.string().optional(),
-  /** What customers see; made from host and port unless set. */
+  /** The address that customers use; derived from host and port by default. */
   PUBLIC_URL: z.url().optional(),
   TRUST_PROXY: list,
   SIP_HOST: z.string().default('127.0.0.1'),
   SIP_PORT: port.default(5060),
-  /** What is typed into softphones as their server; made from the other addresses unless set. */
+  /** The server address for softphones; derived from the other addresses by default. */
   SIP_PUBLIC_HOST: z.string().optional(),
-  /** `off`: nobody registers here, and SIP is heard from trunks alone. */
+  /** `off` disables softphone registration; SIP is accepted only from trunks. */
   SOFTPHONES: z.enum(['on', 'off']).default('on'),
   /**
-   * Whether trunks may be at addresses that are not of the internet: `allow`, `deny`, or networks (CIDRs) beside it. Unless
-   * set, `deny` where strangers may sign up at a public address: they would examine our network through their trunks.
+   * Whether trunks may be at non-public addresses: `allow`, `deny`, or the allowed networks (CIDRs). By default `deny`
+   * when strangers can sign up at a public address, who could otherwise scan our network through their trunks; else
+   * `allow`.
    */
   TRUNK_PRIVATE_HOSTS: readAs(text => readPrivateHosts(text.trim()), 'allow, deny, or addresses and CIDRs').optional(),
-  /** Engines write here where calls may come from, for `--allow-file` of the SIP server; `npm start` sets it. */
+  /** File that engines write the allowed SIP sources to, for `--allow-file` of the SIP server; `npm start` sets it. */
   SIP_ALLOW_FILE: z.string().optional(),
-  /** A carrier that took a REFER and then says nothing is asked after so long whether the call is still there. */
+  /** Seconds of silence after an accepted REFER before we ask the carrier whether the call still exists. */
   REFER_SILENCE_SECONDS: z.coerce.number().int().min(2).max(60).default(20),
   RTP_HOST: z.string().optional(),
-  /** What carriers are told to send sound to, where a NAT gives RTP_HOST another address on the internet, port for port. */
+  /** The address that carriers send audio to, when a NAT maps RTP_HOST to a public address, port for port. */
   RTP_PUBLIC_HOST: z.union([z.ipv4(), z.ipv6()], { error: 'an IP address' }).optional(),
   RTP_PORT_MIN: port.default(20_000),
   RTP_PORT_MAX: port.default(29_999),
 
-  /** Where `/metrics` is, for Prometheus: a port of its own for each process, since it is not for customers. Unset: nowhere. */
+  /** Port of `/metrics` for Prometheus. Each process has its own, not exposed to customers. Off by default. */
   METRICS_PORT: port.optional(),
   METRICS_HOST: z.string().default('127.0.0.1'),
 
-  /** Where traces go, as OpenTelemetry names it: the address of an OTLP/HTTP receiver, before `/v1/traces`. Unset: nowhere. */
+  /** OTLP/HTTP receiver for traces, without `/v1/traces`. Off by default. */
   OTEL_EXPORTER_OTLP_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
-  /** Sent along to it, as `name=value,name=value` with percent-encoded values: usually a key. */
+  /** Headers for the receiver as `name=value,name=value` with percent-encoded values, usually a key. */
   OTEL_EXPORTER_OTLP_HEADERS: z
     .string()
     .refine(text => readPairs(text) !== null, 'name=value pairs, with commas between them')
     .optional(),
-  /** As traces name the process; `parley-control` and `parley-engine` unless set. */
+  /** Service name in traces; `parley-control` and `parley-engine` by default. */
   OTEL_SERVICE_NAME: z.string().max(200).optional(),
 
   ENGINE_NAME: z
@@ -111,16 +112,21 @@ const Environment = z.object({
     .regex(/^[\w.-]{1,64}$/)
     .default('engine-1'),
   ENGINE_CAPACITY: z.coerce.number().int().positive().default(50),
-  /** An engine that is stopped takes no call any more, and lets the live ones go on for so long; asked again, it ends them. */
+  /**
+   * Seconds that a stopping engine lets live calls continue while it accepts no new ones; a second signal ends them.
+   */
   ENGINE_DRAIN_SECONDS: z.coerce.number().int().min(0).max(86_400).default(0),
-  /** A control that is stopped says "leaving" at /readyz and serves on for so long, until its balancer has heard of it. */
+  /**
+   * Seconds that a stopping control process reports "leaving" at /readyz and keeps serving, until the load balancer has
+   * noticed.
+   */
   CONTROL_DRAIN_SECONDS: z.coerce.number().int().min(0).max(300).default(0),
-  /** The text model of projects that set none; without it the scripted policy speaks. */
+  /** The text model of projects that set none; without it the scripted policy answers. */
   LLM_BASE_URL: z.url().optional(),
   LLM_MODEL: z.string().optional(),
   LLM_API_KEY: z.string().optional(),
 
-  /** Where vendors are, for those who reach them by a gateway, in a region of their own, or run what speaks like them. */
+  /** Vendor addresses, for a gateway, a regional endpoint or a compatible service. */
   ANTHROPIC_URL: z.url({ protocol: /^https?$/ }).optional(),
   GOOGLE_URL: z.url({ protocol: /^https?$/ }).optional(),
   OPENAI_URL: z.url({ protocol: /^https?$/ }).optional(),
@@ -131,34 +137,37 @@ const Environment = z.object({
   YANDEX_TTS_URL: z.url({ protocol: /^https?$/ }).optional(),
 
   /**
-   * Where recordings go: a folder, in PARLEY_HOME unless set. Engines write it and control reads it: on several machines
-   * it must be a shared one, or an S3 bucket takes its place.
+   * Directory for recordings; in PARLEY_HOME by default. Engines write and control reads it: on several machines it
+   * must be shared, or replaced by an S3 bucket.
    */
   BLOB_DIR: z.string().optional(),
-  /** Address of a bucket on S3 or what is like it, as `https://bucket.host` or `https://host/bucket`; instead of a folder. */
+  /**
+   * URL of a bucket on S3 or a compatible service, `https://bucket.host` or `https://host/bucket`, in place of a
+   * directory.
+   */
   BLOB_S3_URL: z.url({ protocol: /^https?$/ }).optional(),
   BLOB_S3_REGION: z.string().default('us-east-1'),
   BLOB_S3_ACCESS_KEY: z.string().optional(),
   BLOB_S3_SECRET_KEY: z.string().optional(),
   /**
-   * Sound of calls under way, and what could not be stored yet; in PARLEY_HOME unless set. It must outlive an engine that
-   * dies, or the recordings of its calls die with it.
+   * Directory for audio of live calls and recordings not yet stored; in PARLEY_HOME by default. It must survive an
+   * engine that dies, or the recordings of its calls are lost.
    */
   SPOOL_DIR: z.string().optional(),
 
-  /** `off`: knowledge is found by full text alone, and the model for it (90 MB) is not fetched. */
+  /** `off` limits knowledge to full-text search, and the embedding model (90 MB) is not downloaded. */
   EMBEDDINGS: z.enum(['auto', 'off']).default('auto'),
-  /** An OpenAI-compatible endpoint, as `https://host/v1`, instead of the model on this machine. It needs a model's name. */
+  /** An OpenAI-compatible endpoint, `https://host/v1`, in place of the local model. Requires EMBEDDINGS_MODEL. */
   EMBEDDINGS_URL: z.url({ protocol: /^https?$/ }).optional(),
   EMBEDDINGS_KEY: z.string().optional(),
   EMBEDDINGS_MODEL: z.string().optional(),
   EMBEDDINGS_DIMENSIONS: z.coerce.number().int().min(1).max(8192).default(1536),
 
-  /** Where companies are looked for: OpenStreetMap by an Overpass interpreter, as `https://host/api/interpreter`, */
+  /** Lead search in OpenStreetMap: an Overpass interpreter, `https://host/api/interpreter`. Requires NOMINATIM_URL. */
   OVERPASS_URL: z.url({ protocol: /^https?$/ }).optional(),
-  /** which needs a geocoder that speaks as Nominatim does, before `/search`; */
+  /** Geocoder with Nominatim's API, without `/search`. Requires OVERPASS_URL. */
   NOMINATIM_URL: z.url({ protocol: /^https?$/ }).optional(),
-  /** and the web by a SearXNG server with JSON among its formats, before `/search`. */
+  /** Lead search on the web: a SearXNG server that returns JSON, without `/search`. */
   SEARXNG_URL: z.url({ protocol: /^https?$/ }).optional(),
 
   /** Exact `host:port` pairs that tools, webhooks and crawls may reach although they are not public. */
@@ -166,28 +175,31 @@ const Environment = z.object({
   MINUTE_PRICE: money.default('5.0000'),
   TRIAL_BALANCE: money.default('100.0000'),
   TRIAL_DAYS: z.coerce.number().int().min(0).default(14),
-  /** `off`: only the operator makes accounts. */
+  /** `off`: only the operator creates accounts. */
   SIGN_UP: z.enum(['on', 'off']).default('on'),
-  /** A dashboard session ends after so many days without use. */
+  /** Days without use after which a dashboard session ends. */
   SESSION_DAYS: z.coerce.number().int().min(1).max(365).default(30),
-  /** The server that mail goes to, as `smtp://user:password@host:587` (STARTTLS) or `smtps://…:465`; unset, it goes to a folder. */
+  /**
+   * Mail server, `smtp://user:password@host:587` (STARTTLS) or `smtps://…:465`; by default mail is written to a
+   * directory.
+   */
   SMTP_URL: readAs(
     readSmtpUrl,
     'smtp://user:password@host:port or smtps://…, user and password percent-encoded, both or none',
   ).optional(),
-  /** Who mail is from, as `Parley <parley@example.com>`. */
+  /** Sender of mail, `Parley <parley@example.com>`. */
   MAIL_FROM: readAs(readMailbox, 'one address, as Parley <parley@example.com>').optional(),
   CURRENCY: z.string().length(3).default('RUB'),
   MAX_CALLS_PER_OWNER: z.coerce.number().int().positive().default(50),
-  /** What an enriched lead costs. */
+  /** Price of an enriched lead. */
   LEAD_PRICE: money.default('10.0000'),
-  /** Lead searches that an account may start in a day, by UTC. */
+  /** Lead searches that an account may start per day (UTC). */
   LEAD_SEARCHES_PER_DAY: z.coerce.number().int().min(0).default(10),
-  /** Instead of the satellite, international and premium ranges that are blocked by default. */
+  /** Replaces the satellite, international and premium prefixes that are blocked by default. */
   BLOCKED_PREFIXES: list.pipe(z.array(prefix)),
-  /** Exceptions to what is blocked. */
+  /** Exceptions to the blocked prefixes. */
   ALLOWED_PREFIXES: list.pipe(z.array(prefix)),
-  /** An OpenAI-compatible moderation endpoint. An address that is not public must stand in FETCH_ALLOW too. */
+  /** An OpenAI-compatible moderation endpoint. A non-public address must also be in FETCH_ALLOW. */
   MODERATION_URL: z.url({ protocol: /^https?$/ }).optional(),
   MODERATION_KEY: z.string().optional(),
 })
@@ -200,7 +212,10 @@ export type Config = Omit<z.infer<typeof Environment>, 'TRUNK_PRIVATE_HOSTS'> & 
   speechThreads: number
 }
 
-/** What may come from a file instead, as `NAME_FILE`: an environment is shown by `docker inspect` and inherited by children. */
+/**
+ * Settings that can be read from a file named by `NAME_FILE`, since `docker inspect` shows the environment and children
+ * inherit it.
+ */
 export const SECRETS = [
   'PARLEY_SECRET',
   'DATABASE_URL',
@@ -217,10 +232,10 @@ export const SECRETS = [
   'SMTP_URL',
 ] as const satisfies readonly (keyof typeof Environment.shape)[]
 
-/** All that is read from the environment, for what is checked against it. */
+/** All names read from the environment, for comparison with documentation. */
 export const SETTINGS: readonly string[] = [...Object.keys(Environment.shape), ...SECRETS.map(name => `${name}_FILE`)]
 
-/** `name=value,name=value`, values percent-encoded. Null: that is something else. */
+/** Parses `name=value,name=value` with percent-encoded values; null when malformed. */
 export function readPairs(text: string): Record<string, string> | null {
   const parts = text.split(',').filter(part => part.trim() !== '')
   const read = parts.map(part => /^\s*([\w!#$%&'*+.^`|~-]+)\s*=\s*(\S*)\s*$/.exec(part))
@@ -228,20 +243,23 @@ export function readPairs(text: string): Record<string, string> | null {
   try {
     return Object.fromEntries(read.map(match => [match![1]!, decodeURIComponent(match![2]!)]))
   } catch {
-    return null // half of a letter, or a bare %
+    return null // a truncated character, or a bare %
   }
 }
 
 export class ConfigError extends Error {}
 
-/** `make: false`: who only looks makes neither the home nor a secret; without one it is empty. */
+/**
+ * Reads the settings. Throws ConfigError. `make: false` creates neither the home directory nor a secret, which is then
+ * empty.
+ */
 export function readConfig(env: NodeJS.ProcessEnv = process.env, { make = true } = {}): Config {
-  // `NAME=` in a compose file means that it is not set; as a number it would be port 0.
+  // `NAME=` in a compose file means unset; as a number it would be port 0.
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
   const parsed = Environment.safeParse({ ...given, ...readSecretFiles(given) })
   if (!parsed.success) {
     const lines = parsed.error.issues.map(issue => `  ${issue.path.join('.')}: ${issue.message}`)
-    throw new ConfigError(`These settings cannot be used:\n${lines.join('\n')}`)
+    throw new ConfigError(`Invalid settings:\n${lines.join('\n')}`)
   }
   const values = parsed.data
   checkLiveKit(values)
@@ -260,7 +278,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env, { make = true }
   if (values.BLOB_S3_URL && !(values.BLOB_S3_ACCESS_KEY && values.BLOB_S3_SECRET_KEY)) {
     throw new ConfigError('BLOB_S3_URL needs BLOB_S3_ACCESS_KEY and BLOB_S3_SECRET_KEY')
   }
-  // Two ports a call; with less the system would choose ports that no firewall was told of.
+  // Two ports per call; with fewer the system would choose ports that firewalls do not allow.
   if (values.RTP_PORT_MAX !== 0 && values.RTP_PORT_MAX <= values.RTP_PORT_MIN) {
     throw new ConfigError('RTP_PORT_MAX must be above RTP_PORT_MIN')
   }
@@ -270,13 +288,17 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env, { make = true }
     ...values,
     TRUNK_PRIVATE_HOSTS: values.TRUNK_PRIVATE_HOSTS ?? (isOpenToAll(values) ? 'deny' : 'allow'),
     home,
-    cache: resolve(values.PARLEY_CACHE),
+    cache: cacheFolder(values),
     secret: values.PARLEY_SECRET ?? keptSecret(join(home, 'secret'), make),
     speechThreads: Math.max(1, Math.floor(cpus().length / 2)),
   }
 }
 
-/** Of those that are named, without a look into them. */
+/** The directory of downloads and builds, shared by all checkouts of a user. */
+export const cacheFolder = ({ PARLEY_CACHE }: { PARLEY_CACHE?: string | undefined } = process.env): string =>
+  resolve(PARLEY_CACHE ?? join(homedir(), '.cache', 'parley'))
+
+/** The configured secret files, without reading them. */
 export const secretFiles = (env: NodeJS.ProcessEnv): { name: string; file: string }[] =>
   SECRETS.flatMap(name => {
     const file = env[`${name}_FILE`]
@@ -286,9 +308,9 @@ export const secretFiles = (env: NodeJS.ProcessEnv): { name: string; file: strin
 function readSecretFiles(given: NodeJS.ProcessEnv): Record<string, string> {
   const named = secretFiles(given).map(({ name, file }) => [name, readSecretFile(name, file)] as const)
   for (const [name, value] of named) {
-    // `npm start` gives its children by value what it had from a file.
+    // `npm start` passes values from files to its children as variables.
     if ((given[name] ?? value) !== value)
-      throw new ConfigError(`${name} is not what is in ${name}_FILE: set one of them`)
+      throw new ConfigError(`${name} differs from the content of ${name}_FILE. Set only one of them`)
   }
   return Object.fromEntries(named)
 }
@@ -298,13 +320,13 @@ function readSecretFile(name: string, file: string): string {
   try {
     value = readFileSync(file, 'utf8').replace(/\r?\n$/, '')
   } catch (error) {
-    throw new ConfigError(`${name}_FILE names ${file}, which cannot be read (${(error as NodeJS.ErrnoException).code})`)
+    throw new ConfigError(`${name}_FILE: cannot read ${file} (${(error as NodeJS.ErrnoException).code})`)
   }
-  if (value.trim() === '') throw new ConfigError(`${name}_FILE names ${file}, which is empty`)
+  if (value.trim() === '') throw new ConfigError(`${name}_FILE: ${file} is empty`)
   return value
 }
 
-/** Strangers may sign up, and find us by an address of the internet. */
+/** Strangers can sign up, and reach the installation at a public address. */
 function isOpenToAll({ SIGN_UP, PUBLIC_URL }: z.infer<typeof Environment>): boolean {
   if (SIGN_UP === 'off' || PUBLIC_URL === undefined) return false
   const host = bareHost(new URL(PUBLIC_URL).hostname)
@@ -312,7 +334,7 @@ function isOpenToAll({ SIGN_UP, PUBLIC_URL }: z.infer<typeof Environment>): bool
   return host.includes('.') && !/\.(?:localhost|local|internal|lan|test|home\.arpa)$/.test(host)
 }
 
-/** Browsers give a microphone to secure pages alone, and those reach nothing by `ws:` but their own machine. */
+/** Browsers allow the microphone only on secure pages, and those may use `ws:` only to this machine. */
 function checkLiveKit(values: z.infer<typeof Environment>): void {
   const { LIVEKIT_URL, LIVEKIT_PUBLIC_URL, LIVEKIT_API_KEY, LIVEKIT_API_SECRET } = values
   if (LIVEKIT_PUBLIC_URL && !LIVEKIT_URL) throw new ConfigError('LIVEKIT_PUBLIC_URL needs LIVEKIT_URL')
@@ -326,17 +348,17 @@ function checkLiveKit(values: z.infer<typeof Environment>): void {
   const { protocol, hostname } = new URL(url)
   if (protocol === 'wss:' || isLoopback(hostname)) return
   throw new ConfigError(
-    `${name} is what clients are told and must be wss unless it is a loopback address${
-      name === 'LIVEKIT_URL' ? '; set LIVEKIT_PUBLIC_URL if clients reach LiveKit elsewhere' : ''
+    `${name} is sent to clients and must be wss unless it is a loopback address${
+      name === 'LIVEKIT_URL' ? '. Set LIVEKIT_PUBLIC_URL if clients use another address' : ''
     }`,
   )
 }
 
-/** Made at the first start and kept: what was sealed yesterday must open today. */
+/** Creates the secret at the first start and keeps it, since sealed data depends on it. */
 function keptSecret(file: string, make: boolean): string {
   if (!existsSync(file)) {
     if (!make) return ''
-    // Whole or not at all, also when we are killed; a link that is there already is another process's, which was faster.
+    // Written atomically. An existing link belongs to another process that was faster.
     const draft = `${file}.${process.pid}`
     writeFileSync(draft, randomBytes(32).toString('base64url'), { mode: 0o600 })
     try {
@@ -348,6 +370,7 @@ function keptSecret(file: string, make: boolean): string {
     }
   }
   const secret = readFileSync(file, 'utf8').trim()
-  if (secret.length < 16) throw new ConfigError(`${file} is damaged: restore it, or remove it and what it has sealed`)
+  if (secret.length < 16)
+    throw new ConfigError(`${file} is damaged. Restore it, or remove it together with the data it sealed`)
   return secret
 }

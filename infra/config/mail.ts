@@ -1,16 +1,18 @@
 /** The mail settings: SMTP_URL and MAIL_FROM, parsed once. */
 import { z } from 'zod'
 
-/** Where a mail server is, and who we are there. */
+/** A mail server and our login there. */
 export interface SmtpPlace {
   host: string
   port: number
-  /** From the first byte (RFC 8314, 3.3); else by STARTTLS. */
+  /** TLS from the first byte (RFC 8314 §3.3); STARTTLS otherwise. */
   tls: boolean
   login: { user: string; password: string } | null
 }
 
-/** `smtp://user:password@host:587` or `smtps://…:465`, user and password percent-encoded. Null: that is something else. */
+/**
+ * Parses `smtp://user:password@host:587` or `smtps://…:465`, user and password percent-encoded. Null when malformed.
+ */
 export function readSmtpUrl(text: string): SmtpPlace | null {
   try {
     const { protocol, hostname, port, username, password, pathname, search, hash } = new URL(text)
@@ -26,20 +28,20 @@ export function readSmtpUrl(text: string): SmtpPlace | null {
       login: username ? login : null,
     }
   } catch {
-    return null // no URL, half of a letter, or a bare %
+    return null // not a URL, a truncated character, or a bare %
   }
 }
 
-/** A name, or an address; one of IPv6 in brackets. */
+/** A host name or an address; IPv6 in brackets. */
 const HOST = /^(?:[a-z\d](?:[\w.-]*[a-z\d])?|\[[\da-f:.]+\])$/i
 
 export interface Mailbox {
-  /** Empty: the address stands alone. */
+  /** Empty when the address stands alone. */
   name: string
   address: string
 }
 
-/** `Parley <parley@example.com>`, or the address alone (RFC 5322, 3.4). Null: that is none, or more than one. */
+/** Parses `Parley <parley@example.com>`, or the address alone (RFC 5322 §3.4). Null for none or more than one. */
 export function readMailbox(text: string): Mailbox | null {
   const match = /^\s*(?:"?([^"<>@\p{Cc}]*?)"?\s*<([^<>\s]+)>|([^<>\s]+))\s*$/u.exec(text)
   const address = z

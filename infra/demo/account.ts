@@ -1,4 +1,4 @@
-/** The demo's account: made at the first start, kept in `demo.json`, and its addresses brought up to date at each start. */
+/** The demo's account: created at the first start, stored in `demo.json`, with its addresses updated at each start. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createAccount, topUp } from '../../control/access/accounts/service.ts'
@@ -26,9 +26,9 @@ export interface DemoFile {
   callee_number: string
   webhook_id: string
   webhook_secret: string
-  /** To register a telephone with; its server is that of `sip_uri`. */
+  /** Credentials for registering a softphone; its server is that of `sip_uri`. */
   softphone: { id: string; username: string; password: string }
-  /** Of the dashboard. */
+  /** Login to the dashboard. */
   login: { email: string; password: string }
 }
 
@@ -48,10 +48,10 @@ export async function openDemoAccount(parts: ControlParts, file: string, address
   const kept = await readKept(parts, file)
   const demo = kept ?? (await createAll(parts, addresses))
   if (kept) await refresh(parts, kept, addresses)
-  // An installation of before has none.
+  // Added for installations that were created before softphones and logins existed.
   demo.softphone ??= await newSoftphone(parts, demo.owner_id, demo.project_id)
   demo.login ??= await newLogin(parts, demo.owner_id)
-  await publishTrunks(parts) // the call comes at once
+  await publishTrunks(parts) // the demo call follows at once
   const { baseUrl, sip } = addresses
   const whole: DemoFile = {
     ...demo,
@@ -64,7 +64,7 @@ export async function openDemoAccount(parts: ControlParts, file: string, address
   return whole
 }
 
-/** Null when there is none, or its database is not this one. */
+/** Null when there is no file, or it belongs to another database. */
 async function readKept(parts: ControlParts, file: string): Promise<DemoFile | null> {
   if (!existsSync(file)) return null
   try {
@@ -113,14 +113,14 @@ async function newSoftphone(parts: ControlParts, owner: string, project_id: stri
   return { id, username, password }
 }
 
-/** Nobody has this address elsewhere in the database, should there be another demo in it. */
+/** The address contains part of the account's id, to be unique if the database holds another demo. */
 async function newLogin(parts: ControlParts, owner: string): Promise<DemoFile['login']> {
   const login = { email: `demo-${owner.slice(-6)}@parley.example`, password: randomBytes(9).toString('base64url') }
   await giveLogin(parts, owner, login)
   return login
 }
 
-/** Ports may be others than last time. What the user changed of the agent stays, but for the tool's address. */
+/** Ports may differ from the last start. Changes by the user to the agent are kept, except the tool's address. */
 async function refresh(parts: ControlParts, demo: DemoFile, addresses: DemoAddresses): Promise<void> {
   await patchTrunk(parts, demo.owner_id, demo.trunk_id, trunkOf(addresses))
   await patchProject(parts, demo.owner_id, demo.project_id, { tools: agent(addresses.worldPort).tools as never })
@@ -144,7 +144,7 @@ const agent = (worldPort: number): Omit<ProjectInput, 'name' | 'language'> => ({
   disclosure: 'Hello, this is the automatic assistant of the Riverside restaurant.',
   greeting: 'You asked us to call you about a table. What can I do for you?',
   goal: 'A table is booked.',
-  // The demo's telephone waits for the agent.
+  // The demo's phone waits for the agent.
   voicemail: { action: 'ignore' },
   extraction: {
     type: 'object',

@@ -1,4 +1,4 @@
-/** Places the demo call through the public REST interface and shows it as it happens, from the same live events. */
+/** Places the demo call through the public REST API and prints it as it happens, from the live events. */
 import type { CallEvent, Turn, TurnLatency } from '../../media/contract/messages.ts'
 import type { DemoFile } from './account.ts'
 import type { DemoWorld } from './world.ts'
@@ -12,7 +12,7 @@ export async function runDemoCall(demo: DemoFile, world: DemoWorld): Promise<boo
   const signal = AbortSignal.timeout(CALL_TIMEOUT_MS)
   const headers = { authorization: `Bearer ${demo.api_key}`, 'content-type': 'application/json' }
   console.log(
-    `\n${bold('The demo call')}: POST /v1/public/calls to ${demo.callee_number}, a telephone of its own on loopback\n`,
+    `\n${bold('The demo call')}: POST /v1/public/calls to ${demo.callee_number}, a simulated phone on this machine\n`,
   )
   const placed = await fetch(`${demo.base_url}/v1/public/calls`, {
     method: 'POST',
@@ -22,7 +22,7 @@ export async function runDemoCall(demo: DemoFile, world: DemoWorld): Promise<boo
   })
   const call = (await placed.json()) as { id: string; detail?: string }
   if (placed.status !== 201) {
-    console.log(`The call was not accepted: ${placed.status} ${call.detail ?? ''}`)
+    console.log(`Couldn’t start the call: ${placed.status} ${call.detail ?? ''}`)
     return false
   }
   const show = createShow()
@@ -66,7 +66,7 @@ async function* liveEvents(
   signal: AbortSignal,
 ): AsyncIterable<CallEvent> {
   const response = await fetch(url, { headers, signal })
-  if (!response.ok || !response.body) throw new Error(`the live events answered ${response.status}`)
+  if (!response.ok || !response.body) throw new Error(`Live events failed with status ${response.status}`)
   let pending = ''
   for await (const part of response.body.pipeThrough(new TextDecoderStream())) {
     pending += part
@@ -93,21 +93,21 @@ function createShow(): (event: CallEvent) => void {
       case 'call.ringing':
         return line('', dim('ringing'))
       case 'call.started':
-        return line('', dim('answered; sound flows both ways over RTP'))
+        return line('', dim('answered, RTP audio in both directions'))
       case 'turn.finished':
         if (event.turn.role === 'tool') return
         line(
           event.turn.role,
-          event.turn.interrupted ? `${event.turn.heard_text} ${bold('— cut off by the caller')}` : event.turn.text,
+          event.turn.interrupted ? `${event.turn.heard_text} ${bold('— interrupted by the caller')}` : event.turn.text,
         )
         if (event.latency) line('', dim(waterfall(event.latency)))
         return
       case 'barge_in':
-        return line('', dim(`barge-in: the caller had heard ${event.heard_ms} ms of it`))
+        return line('', dim(`barge-in after ${event.heard_ms} ms of playback`))
       case 'tool.started':
-        return line('tool', `${event.name} is called`)
+        return line('tool', `${event.name} called`)
       case 'filler.spoken':
-        return line('', dim('the tool takes its time: a filler is spoken'))
+        return line('', dim('filler spoken while the tool runs'))
       case 'tool.finished':
         return line('tool', `${event.tool.name}: ${event.tool.verdict} after ${event.tool.ms} ms`)
       default:
@@ -116,22 +116,22 @@ function createShow(): (event: CallEvent) => void {
 }
 
 const waterfall = (latency: TurnLatency) =>
-  `${latency.filler ? 'filler' : 'answer'} after ${latency.total_ms} ms at the wire ` +
-  `(end of turn ${latency.endpointing_ms}, recognition ${latency.stt_ms}, model ${latency.llm_first_token_ms}, voice ${latency.tts_first_byte_ms})`
+  `${latency.filler ? 'filler' : 'response'} latency ${latency.total_ms} ms ` +
+  `(end-pointing ${latency.endpointing_ms}, STT ${latency.stt_ms}, LLM ${latency.llm_first_token_ms}, TTS ${latency.tts_first_byte_ms})`
 
 function showResult(detail: CallDetail, delivery: Awaited<ReturnType<DemoWorld['delivery']>>): void {
   const { cost, latency } = detail
-  console.log(`\n${bold('The record')}`)
+  console.log(`\n${bold('Call record')}`)
   console.log(
     `  status     ${detail.status}, ${detail.ended_reason}, goal ${detail.goal_reached ? 'reached' : 'not reached'}`,
   )
   console.log(`  summary    ${detail.summary}`)
   console.log(`  extracted  ${JSON.stringify(detail.extracted)}`)
-  console.log(`  latency    p50 ${latency.p50_ms} ms, p95 ${latency.p95_ms} ms, end of turn included`)
+  console.log(`  latency    p50 ${latency.p50_ms} ms, p95 ${latency.p95_ms} ms, end-pointing included`)
   console.log(`  cost       ${cost?.amount} ${cost?.currency} for ${detail.billed_seconds} s`)
   console.log(
     delivery
-      ? `  webhook    ${delivery.event} received, signature ${delivery.signatureOk ? 'verified' : 'WRONG'}`
-      : '  webhook    none came',
+      ? `  webhook    ${delivery.event} received, signature ${delivery.signatureOk ? 'verified' : 'INVALID'}`
+      : '  webhook    not received',
   )
 }

@@ -1,16 +1,19 @@
-/** When the demo's caller speaks: a person's two habits, from the loudness of what is heard. Pure; 20 ms a step. */
+/**
+ * Decides when the demo's caller speaks, from the level of the received audio: after a pause, or over the agent. Pure;
+ * one step per 20 ms frame.
+ */
 import { FRAME_MS } from '../../media/audio/frames.ts'
 import type { DemoLine } from './script.ts'
 
 const LOUD = 200
-/** Pauses inside a sentence are shorter. */
+/** Longer than pauses inside a sentence. */
 const PAUSE_MS = 900
 const SPOKEN_MS = 300
 
 export interface Cues {
-  /** One frame of the agent's sound; the number of the line to say now, or null. */
+  /** Processes one frame of the agent's audio; returns the index of the line to play now, or null. */
   hear(level: number): number | null
-  /** The line has been said. */
+  /** Call when the line has been played. */
   said(): void
 }
 

@@ -1,6 +1,6 @@
 /**
- * The demo's telephone: a process of its own that knows SIP and RTP and nothing else. It answers one call at a time,
- * plays the caller's recordings on their cues, and keeps what both sides said as a stereo WAV (caller left, agent right).
+ * The demo's phone: a separate process with only SIP and RTP. It answers one call at a time, plays the caller's
+ * recordings on their cues, and records both sides in a stereo WAV (caller left, agent right).
  */
 import { randomUUID } from 'node:crypto'
 import { createSocket, type RemoteInfo } from 'node:dgram'
@@ -29,7 +29,7 @@ const { values } = parseArgs({
   },
 })
 const log = createLog('phone', 'warn')
-const tell = (event: object) => process.stdout.write(`${JSON.stringify(event)}\n`)
+const report = (event: object) => process.stdout.write(`${JSON.stringify(event)}\n`)
 const pacer = createPacer(systemClock)
 const clips = demoLines.map(line => decodeWav(readFileSync(new URL(`voice/${line.file}`, import.meta.url))).pcm)
 const socket = createSocket('udp4')
@@ -52,7 +52,7 @@ socket.on('message', (bytes, from) => {
   void handle(parsed.message, from).catch(error => log.error({ err: error }, 'request failed'))
 })
 socket.bind(Number(values.port), values.host, () =>
-  tell({ ready: true, sip: `${socket.address().address}:${socket.address().port}` }),
+  report({ ready: true, sip: `${socket.address().address}:${socket.address().port}` }),
 )
 
 async function handle(request: SipRequest, from: RemoteInfo): Promise<void> {
@@ -120,7 +120,7 @@ async function ring(request: SipRequest, callId: string, from: RemoteInfo): Prom
     return
   }
   reply(180, 'Ringing', [contact])
-  tell({ event: 'ringing' })
+  report({ event: 'ringing' })
   live.cancelAnswer = systemClock.after(RING_MS, () => {
     rtp.configure({
       remote: answer.audio.remote,
@@ -152,7 +152,7 @@ const talking = new WeakSet<LiveCall>()
 function talk(live: LiveCall): void {
   if (talking.has(live)) return
   talking.add(live)
-  tell({ event: 'answered' })
+  report({ event: 'answered' })
   const cues = createCues(demoLines.map(line => line.cue))
   let clip: { pcm: Int16Array; at: number } | null = null
   live.rtp.attach({
@@ -174,7 +174,7 @@ function talk(live: LiveCall): void {
       const line = cues.hear(rms(pcm))
       if (line === null) return
       clip = { pcm: clips[line]!, at: 0 }
-      tell({ event: 'says', text: demoLines[line]!.text })
+      report({ event: 'says', text: demoLines[line]!.text })
     },
     dtmf() {},
   })
@@ -186,7 +186,7 @@ function hangUp(live: LiveCall): void {
   live.rtp.close()
   if (call === live) call = null
   if (values.record && live.heard.length > 0) writeFileSync(values.record, recording(live))
-  tell({ event: 'over' })
+  report({ event: 'over' })
 }
 
 function recording({ said, heard }: LiveCall): Buffer {

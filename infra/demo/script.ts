@@ -1,10 +1,10 @@
-/** What the demo's caller says, as recordings, and when. The phone knows the cues, not what the agent says. */
+/** The recordings of the demo's caller and their cues. The phone does not know what the agent says. */
 
 export interface DemoLine {
   file: string
-  /** For the terminal and the tests; the phone plays the file. */
+  /** Shown in the terminal and used by tests; the phone plays the file. */
   text: string
-  /** `pause`: when the agent has spoken and fallen silent. `over`: while the agent speaks, so many ms into it. */
+  /** `pause`: after the agent has spoken and fallen silent. `over`: `afterMs` milliseconds into the agent's speech. */
   cue: { type: 'pause' } | { type: 'over'; afterMs: number }
 }
 

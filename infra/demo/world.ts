@@ -1,4 +1,4 @@
-/** The customer's side of the demo: a tool's HTTP address that takes its time, and a receiver that checks signatures. */
+/** The customer's side of the demo: the HTTP endpoint of a slow tool, and a webhook receiver that checks signatures. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage } from 'node:http'
 
@@ -11,14 +11,14 @@ export interface Delivery {
 
 export interface DemoWorld {
   port: number
-  /** What the receiver checks signatures with. */
+  /** Sets the secret that the receiver checks signatures with. */
   setSecret(secret: string): void
-  /** The delivery for this call, whenever it comes. */
+  /** Waits for the delivery of this call; null after `timeoutMs`. */
   delivery(callId: string, timeoutMs: number): Promise<Delivery | null>
   close(): Promise<void>
 }
 
-/** Slow enough that a person would wonder whether the line is dead. */
+/** Milliseconds that the tool takes: long enough for a caller to wonder whether the line is dead. */
 const TOOL_MS = 2600
 const MAX_BODY = 1024 * 1024
 
@@ -76,7 +76,7 @@ export async function startWorld(port: number): Promise<DemoWorld> {
   }
 }
 
-/** As the interface asks: `sha256=` and the hexadecimal HMAC-SHA256 of the raw body. */
+/** Verifies the signature: `sha256=` and the hexadecimal HMAC-SHA256 of the raw body. */
 function verify(raw: Buffer, header: string, secret: string): boolean {
   const expected = Buffer.from(`sha256=${createHmac('sha256', secret).update(raw).digest('hex')}`)
   const given = Buffer.from(header)

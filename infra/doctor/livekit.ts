@@ -1,4 +1,4 @@
-/** LiveKit: reached, and whether it takes our key. */
+/** Findings about LiveKit: whether it answers and accepts our key. */
 import { createLiveKit } from '../../control/telephony/realtime/livekit.ts'
 import { about, type Finding, failureOf, inTime, many, placeOf } from './finding.ts'
 
@@ -23,7 +23,7 @@ export async function examineLiveKit(options: LiveKitOptions): Promise<Finding[]
   return judgeLiveKit({ place: placeOf(url, url.startsWith('wss') ? 443 : 80), answer, publicUrl, outside })
 }
 
-/** `outside`: why the address for clients is not reached from here; null: it is, or is the same. */
+/** `outside`: why the client address is unreachable from here; null when it is reachable, or the same. */
 export function judgeLiveKit(found: {
   place: string
   answer: LiveKitAnswer
@@ -33,20 +33,22 @@ export function judgeLiveKit(found: {
   const { place, answer, publicUrl, outside } = found
   const findings: Finding[] = []
   if ('failure' in answer) {
-    const todo = 'Start it, or look at LIVEKIT_URL. Calls over SIP work without it, sessions in browsers do not.'
+    const todo = 'Start LiveKit, or correct LIVEKIT_URL. Without it SIP calls work, browser sessions do not.'
     findings.push(say.bad(`${place}: ${answer.failure}.`, todo))
   } else if ('status' in answer) {
     const refused = answer.status === 401 || answer.status === 403
     const todo = refused
-      ? 'Give control the LIVEKIT_API_KEY and LIVEKIT_API_SECRET that stand in its configuration, and set both clocks by NTP.'
-      : 'Look at LIVEKIT_URL: something else answers there; or at the log of LiveKit.'
-    findings.push(say.bad(`${place} ${refused ? 'refuses our key' : `answers with status ${answer.status}`}.`, todo))
-  } else findings.push(say.ok(`${place} answers and takes our key; ${many(answer.rooms, 'room')} of ours open.`))
+      ? 'Set LIVEKIT_API_KEY and LIVEKIT_API_SECRET to the values in LiveKit’s configuration, and synchronize both clocks with NTP.'
+      : 'Check LIVEKIT_URL, another service may answer there, and LiveKit’s log.'
+    findings.push(
+      say.bad(`${place} ${refused ? 'rejects our API key' : `answered with status ${answer.status}`}.`, todo),
+    )
+  } else findings.push(say.ok(`${place} answers and accepts our API key; ${many(answer.rooms, 'open room')}.`))
   if (outside !== null && publicUrl !== undefined) {
     const todo =
-      'See that LIVEKIT_PUBLIC_URL leads to LiveKit, with a certificate. Some networks cannot reach themselves so.'
+      'Check that LIVEKIT_PUBLIC_URL leads to LiveKit with a valid certificate. Some networks cannot reach their own public address.'
     findings.push(
-      say.warn(`What clients are told, ${placeOf(publicUrl, 443)}, is not reached from here: ${outside}.`, todo),
+      say.warn(`The client address ${placeOf(publicUrl, 443)} is not reachable from here: ${outside}.`, todo),
     )
   }
   return findings

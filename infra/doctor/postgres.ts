@@ -1,4 +1,4 @@
-/** The database: reached, new enough, with the tables of this version, and money that agrees with itself. */
+/** Findings about Postgres: connection, version, migrations, and the ledger's consistency. */
 import { statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { selectContradictions } from '../../control/data/backup/sql.ts'
@@ -19,11 +19,11 @@ import { ANSWER_MS, about, bytes, type Finding, failureOf, inTime, judgeClock, m
 
 const PART = 'Postgres'
 const say = about(PART)
-/** The oldest that pg-boss takes. */
+/** The oldest version that pg-boss supports. */
 const OLDEST = 130_000
-/** What `npm start` and the images bring, and the tests run on. */
+/** The version of `npm start` and the images, and of the tests. */
 const TRIED = 180_000
-/** On a long ledger the sums take their time; nobody else waits for them. */
+/** Milliseconds for the ledger sums, which are slow on a long ledger; they block nobody. */
 const SUMS_MS = 60_000
 
 type MigratedRow = Pick<Migration, 'version' | 'name' | 'hash'>
@@ -31,15 +31,15 @@ type MigratedRow = Pick<Migration, 'version' | 'name' | 'hash'>
 export interface PostgresFound {
   place: string
   tookMs: number
-  /** Of its clock against ours. */
+  /** Milliseconds that its clock is ahead of ours. */
   skewMs: number
   server: ServerState
-  /** Null: there are no tables. */
+  /** Null when there are no tables. */
   migrated: readonly MigratedRow[] | null
   known: readonly MigratedRow[]
-  /** Sentences; null: the sums took too long. */
+  /** Contradictions found, as sentences; null when the sums timed out. */
   contradictions: readonly string[] | null
-  /** Of the disk it writes to, where that is one of this machine. */
+  /** Free bytes on its disk, when that is on this machine. */
   freeBytes: number | null
 }
 
@@ -68,16 +68,19 @@ function unreachable(place: string, error: unknown): Finding {
   const { code = '' } = error as { code?: string }
   const [why, todo] =
     code === '28P01' || code === '28000'
-      ? ['it refuses user or password', 'Look at user and password in DATABASE_URL.']
+      ? ['wrong user or password', 'Check the user and password in DATABASE_URL.']
       : code === '3D000'
-        ? ['it has no such database', 'Create the database that DATABASE_URL names; control makes the tables.']
+        ? ['the database does not exist', 'Create the database named in DATABASE_URL; control creates the tables.']
         : code === '53300'
-          ? ['all its connections are taken', 'Raise max_connections, or find who holds them (pg_stat_activity).']
+          ? ['all connections are in use', 'Raise max_connections, or find their users in pg_stat_activity.']
           : code === '57P03'
-            ? ['it is starting up or shutting down', 'Wait, and look at its log if that goes on.']
+            ? ['it is starting up or shutting down', 'Wait. If it persists, check its log.']
             : code === '42501'
-              ? ['its user may not read our tables', 'Give the user of DATABASE_URL the rights that control had.']
-              : [failureOf(error), 'Start it, or look at host and port in DATABASE_URL. Nothing works without it.']
+              ? ['its user may not read our tables', 'Grant the user in DATABASE_URL the same rights as control.']
+              : [
+                  failureOf(error),
+                  'Start Postgres, or correct the host and port in DATABASE_URL. Parley cannot work without it.',
+                ]
   return say.bad(`${place}: ${why}.`, todo)
 }
 
@@ -125,18 +128,18 @@ export function judgePostgres(found: PostgresFound): Finding[] {
   const { place, tookMs, server, contradictions, freeBytes } = found
   const findings = [...judgeServer(server), ...judgeTables(found)]
   findings.push(...judgeClock(PART, 'Its clock', found.skewMs, tookMs))
-  if (contradictions === null) findings.push(say.skip(`The sums of the ledger were given up after ${time(SUMS_MS)}.`))
+  if (contradictions === null) findings.push(say.skip(`The ledger check timed out after ${time(SUMS_MS)}.`))
   else if (contradictions.length > 0) {
-    const todo = 'Stop control, keep a backup of this moment, and look at who wrote to the tables by hand.'
-    findings.push(say.bad(`The money does not agree with itself: ${contradictions.join('; ')}.`, todo))
+    const todo = 'Stop control, make a backup now, and find out who changed the tables by hand.'
+    findings.push(say.bad(`The ledger is inconsistent: ${contradictions.join('; ')}.`, todo))
   }
   if (freeBytes !== null && freeBytes < 5e9) {
-    const text = `${bytes(freeBytes)} are left on its disk.`
-    const todo = 'Make room: without any it stops taking calls.'
+    const text = `${bytes(freeBytes)} left on its disk.`
+    const todo = 'Free disk space: without it Parley stops accepting calls.'
     findings.push(freeBytes < 5e8 ? say.bad(text, todo) : say.warn(text, todo))
   }
   if (findings.some(({ verdict }) => verdict === 'bad')) return findings
-  const tables = `${many(found.known.length, 'migration')} done, the ledger agrees with the balances`
+  const tables = `${many(found.known.length, 'migration')} applied, ledger and balances agree`
   const size = `${server.version}, ${bytes(server.bytes)}`
   const summed = contradictions === null ? '' : `; ${tables}`
   return [say.ok(`${place} answers in ${time(tookMs)}: ${size}${summed}.`), ...findings]
@@ -145,14 +148,14 @@ export function judgePostgres(found: PostgresFound): Finding[] {
 function judgeServer({ version, version_number, standby, connections, max_connections }: ServerState): Finding[] {
   const findings: Finding[] = []
   if (version_number < OLDEST)
-    findings.push(say.bad(`It is ${version}; 13 is the oldest that can be used.`, 'Upgrade.'))
+    findings.push(say.bad(`${version} is too old; 13 is the oldest supported version.`, 'Upgrade Postgres.'))
   else if (version_number < TRIED) {
-    findings.push(say.warn(`It is ${version}; Parley is tried with 18.`, 'Upgrade when you can.'))
+    findings.push(say.warn(`${version} is untested; Parley is tested with 18.`, 'Upgrade Postgres when you can.'))
   }
-  if (standby) findings.push(say.bad('It is a standby and takes no writes.', 'Name the primary in DATABASE_URL.'))
+  if (standby) findings.push(say.bad('This server is a read-only standby.', 'Use the primary in DATABASE_URL.'))
   if (connections > 0.9 * max_connections) {
-    const todo = 'Raise max_connections, or find who holds them (pg_stat_activity).'
-    findings.push(say.warn(`${connections} of ${max_connections} connections are taken.`, todo))
+    const todo = 'Raise max_connections, or find their users in pg_stat_activity.'
+    findings.push(say.warn(`${connections} of ${max_connections} connections are in use.`, todo))
   }
   return findings
 }
@@ -161,22 +164,22 @@ function judgeTables(found: PostgresFound): Finding[] {
   const { migrated, known } = found
   if (migrated === null) {
     return [
-      say.bad('It has no tables of Parley.', 'Start control, which makes them; or DATABASE_URL names another one.'),
+      say.bad('The database has no Parley tables.', 'Start control, which creates them, or correct DATABASE_URL.'),
     ]
   }
   const changed = migrated.filter((row, index) => known[index] && known[index].hash !== row.hash)
   if (changed.length > 0) {
-    const todo = 'Put the files of control/platform/db/migrations back as they were released: control will not start.'
-    return [say.bad(`Migration ${changed[0]!.name} was changed after it ran.`, todo)]
+    const todo = 'Restore the released files in control/platform/db/migrations. Control does not start until then.'
+    return [say.bad(`Migration ${changed[0]!.name} was changed after it was applied.`, todo)]
   }
   const pending = pendingOf(found)
   if (pending.length > 0) {
-    const text = `${many(pending.length, 'migration')} of this version ${pending.length === 1 ? 'is' : 'are'} missing, from ${pending[0]!.name} on.`
-    return [say.bad(text, 'Make a backup, then start control of this version: it brings the tables up to date.')]
+    const text = `${many(pending.length, 'migration')} of this version not applied, starting with ${pending[0]!.name}.`
+    return [say.bad(text, 'Make a backup, then start control of this version, which applies them.')]
   }
   if (migrated.length <= known.length) return []
-  const text = `Its tables are of a newer version (${migrated.at(-1)!.name}).`
-  return [say.warn(text, 'Bring all processes to that version.')]
+  const text = `The tables belong to a newer version (${migrated.at(-1)!.name}).`
+  return [say.warn(text, 'Upgrade all processes to that version.')]
 }
 
 const LATE_S = 60
@@ -186,30 +189,31 @@ export function judgeWork({ queues, webhooks, trunks }: WorkFound): Finding[] {
   const jobs = about('Jobs')
   const late = queues.filter(queue => queue.oldest_s > LATE_S)
   const findings: Finding[] = late.map(({ name, waiting, oldest_s }) => {
-    const text = `${many(waiting, 'job')} of ${name} ${waiting === 1 ? 'waits' : 'wait'}, the oldest for ${time(oldest_s * 1000)}.`
-    const todo = 'See that control runs; if it does, its log says what fails, and another process of it takes a share.'
+    const text = `${many(waiting, 'job')} pending in ${name}, the oldest for ${time(oldest_s * 1000)}.`
+    const todo =
+      'Check that control is running. If it is, check its log for failures, or start another control process.'
     return oldest_s > VERY_LATE_S ? jobs.bad(text, todo) : jobs.warn(text, todo)
   })
   if (late.length === 0) {
     const waiting = queues.reduce((sum, queue) => sum + queue.waiting, 0)
-    findings.push(jobs.ok(waiting === 0 ? 'None waits.' : `${waiting} wait, none for long.`))
+    findings.push(jobs.ok(waiting === 0 ? 'No pending jobs.' : `${many(waiting, 'pending job')}, none overdue.`))
   }
   return [...findings, judgeWebhooks(webhooks), judgeTrunks(trunks)]
 }
 
 function judgeWebhooks({ failed, delivered, disabled }: WebhookState): Finding {
   const hooks = about('Webhooks')
-  const told = `${delivered} delivered and ${failed} given up within a day`
-  const off = disabled === 0 ? '' : `; ${many(disabled, 'endpoint')} switched off, since they failed for too long`
+  const told = `${delivered} delivered and ${failed} failed in the last day`
+  const off = disabled === 0 ? '' : `; ${many(disabled, 'endpoint')} disabled after repeated failures`
   if (disabled === 0 && failed <= delivered / 10) return hooks.ok(`${told}.`)
-  const todo = 'The owners see why at GET /webhooks/{id}/deliveries, and can replay them.'
+  const todo = 'Owners see the reason at GET /webhooks/{id}/deliveries and can replay deliveries.'
   return hooks.warn(`${told}${off}.`, todo)
 }
 
 function judgeTrunks({ trunks, failed }: TrunkState): Finding {
   const line = about('Trunks')
-  if (trunks === 0) return line.ok('There are none yet.')
-  if (failed === 0) return line.ok(`${many(trunks, 'trunk')}, none that fails to register.`)
-  const todo = 'POST /v1/public/trunks/{id}/check, or the dashboard, says why.'
-  return line.warn(`${failed} of ${many(trunks, 'trunk')} cannot register.`, todo)
+  if (trunks === 0) return line.ok('No trunks yet.')
+  if (failed === 0) return line.ok(`${many(trunks, 'trunk')}, no registration failures.`)
+  const todo = 'Run POST /v1/public/trunks/{id}/check, or the check in the dashboard, to see the reason.'
+  return line.warn(`${failed} of ${many(trunks, 'trunk')} failed to register.`, todo)
 }

@@ -1,4 +1,4 @@
-/** The program itself, and what the settings of this place say it should look at. */
+/** Findings about the program itself, and the scope of the doctor according to the settings. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import type { Config } from '../config/config.ts'
@@ -7,9 +7,9 @@ import { about, type Finding } from './finding.ts'
 const root = join(import.meta.dirname, '../..')
 
 export interface Place {
-  /** In words, for the first line. */
+  /** Description for the first line of the report. */
   name: string
-  /** Everything is looked after by `npm start` here. */
+  /** True when `npm start` runs all components here. */
   allInOne: boolean
   running: boolean
   control: boolean
@@ -17,8 +17,8 @@ export interface Place {
 }
 
 /**
- * Where the doctor was called: containers know of themselves alone, and are told by what they are given. A folder in which
- * nothing is configured is that of `npm start`.
+ * The scope of the doctor: a container checks itself and what it is configured for. A directory without any
+ * configuration is that of `npm start`.
  */
 export function placeOfConfig(
   config: Config,
@@ -29,13 +29,13 @@ export function placeOfConfig(
   const engine = given.DRACHTIO_HOST !== undefined
   const allInOne = running || (!control && !engine)
   const home = relative(process.cwd(), config.home) || '.'
-  const part = control && engine ? 'control and engine' : control ? 'control' : 'an engine'
+  const part = control && engine ? 'control and engine' : control ? 'control' : 'engine'
   return {
     name: running
-      ? `the Parley that runs in ${home}`
+      ? `the running Parley in ${home}`
       : allInOne
-        ? `${home}, where no Parley runs`
-        : `${part}, as configured here`,
+        ? `${home} (Parley is not running)`
+        : `${part} (settings of this environment)`,
     ...{ allInOne, running, control: control || allInOne, engine: engine || allInOne },
   }
 }
@@ -49,8 +49,9 @@ export function examineProgram(): Finding[] {
   const wanted = Number(/\d+/.exec(devDependencies['node'] ?? '')?.[0] ?? 0)
   const have = Number(process.versions.node.split('.')[0])
   if (!existsSync(join(root, 'node_modules'))) {
-    return [say.bad('Its packages are not installed.', '`npm start` installs them.')]
+    return [say.bad('Packages are not installed.', 'Run `npm start`, which installs them.')]
   }
-  if (have < wanted) return [say.bad(`It runs on Node ${have} and needs ${wanted}.`, 'Call it by `npm run doctor`.')]
+  if (have < wanted)
+    return [say.bad(`Node ${have} is too old; Parley needs ${wanted}.`, 'Start the doctor with `npm run doctor`.')]
   return [say.ok(`Parley ${version} on Node ${process.versions.node}.`)]
 }

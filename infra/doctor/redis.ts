@@ -1,4 +1,4 @@
-/** Redis, and what waits on the bus in it. */
+/** Findings about Redis and the messages waiting on the bus. */
 import { Redis } from 'ioredis'
 import { createControlBus } from '../../media/bus/control-bus.ts'
 import { busKeys } from '../../media/bus/keys.ts'
@@ -11,30 +11,30 @@ import { ANSWER_MS, about, bytes, type Finding, failureOf, inTime, judgeClock, m
 
 const PART = 'Redis'
 const say = about(PART)
-/** XAUTOCLAIM and XTRIM MINID. */
+/** The first version with XAUTOCLAIM and XTRIM MINID. */
 const OLDEST = [6, 2] as const
 
 export interface RedisFound {
   place: string
   tookMs: number
   skewMs: number
-  /** What INFO tells, by name. */
+  /** Fields of INFO by name. */
   info: ReadonlyMap<string, string>
 }
 
 export interface BusFound {
   ages: BusAges
   engines: readonly Heartbeat[]
-  /** Its clock now; heartbeats are held against it. */
+  /** The time of Redis in ms, which heartbeats are compared with. */
   nowMs: number
-  /** What control tells engines of trunks: whether it is there, and whether our secret opens it. */
+  /** Whether control has published trunks, and whether our secret opens them. */
   trunks: 'none' | 'opened' | 'sealed otherwise'
 }
 
 export interface RedisOptions {
   url: string
   prefix: string
-  /** Null: not known here. */
+  /** Null when unknown here. */
   secret: string | null
   wantsRooms: boolean
 }
@@ -48,7 +48,7 @@ export async function examineRedis(options: RedisOptions): Promise<Finding[]> {
     retryStrategy: () => null,
   })
   let failure: unknown = null
-  redis.on('error', error => (failure ??= error)) // tells more than the command that failed of it
+  redis.on('error', error => (failure ??= error)) // this error says more than that of the failed command
   try {
     const findings = judgeRedis(await inTime(look(redis, place)))
     const bus = await inTime(lookAtBus(redis, options))
@@ -63,13 +63,14 @@ export async function examineRedis(options: RedisOptions): Promise<Finding[]> {
 function unreachable(place: string, error: unknown): Finding {
   const message = String((error as Error).message)
   if (/WRONGPASS|NOAUTH|invalid password/i.test(message)) {
-    return say.bad(`${place}: it refuses user or password.`, 'Look at user and password in REDIS_URL.')
+    return say.bad(`${place}: wrong user or password.`, 'Check the user and password in REDIS_URL.')
   }
   if (/NOPERM/.test(message)) {
-    return say.bad(`${place}: its user may not do what we need.`, 'Allow it all commands on our keys, and INFO.')
+    return say.bad(`${place}: its user lacks permissions.`, 'Allow it all commands on our keys, and INFO.')
   }
-  if (/LOADING/.test(message)) return say.warn(`${place}: it is still loading its data.`, 'Wait.')
-  const todo = 'Start it, or look at host and port in REDIS_URL. Control and engines cannot speak without it.'
+  if (/LOADING/.test(message)) return say.warn(`${place}: loading its data.`, 'Wait until it has started.')
+  const todo =
+    'Start Redis, or correct the host and port in REDIS_URL. Control and engines cannot communicate without it.'
   return say.bad(`${place}: ${failureOf(error)}.`, todo)
 }
 
@@ -111,10 +112,10 @@ export function judgeRedis({ place, tookMs, skewMs, info }: RedisFound): Finding
   const [major = 0, minor = 0] = version.split('.').map(Number)
   const findings = [...judgeMemory(info), ...judgePersistence(info), ...judgeClock(PART, 'Its clock', skewMs, tookMs)]
   if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
-    findings.push(say.bad(`It is ${version}; its streams can do what is needed from 6.2 on.`, 'Upgrade.'))
+    findings.push(say.bad(`${version} is too old; 6.2 is the oldest supported version.`, 'Upgrade Redis.'))
   }
   if (info.get('role') !== undefined && info.get('role') !== 'master') {
-    findings.push(say.bad('It is a replica and takes no writes.', 'Name the master in REDIS_URL.'))
+    findings.push(say.bad('This server is a read-only replica.', 'Use the master in REDIS_URL.'))
   }
   if (findings.some(({ verdict }) => verdict === 'bad')) return findings
   const used = bytes(Number(info.get('used_memory') ?? 0))
@@ -127,13 +128,13 @@ function judgeMemory(info: RedisFound['info']): Finding[] {
   const limit = Number(info.get('maxmemory') ?? 0)
   const used = Number(info.get('used_memory') ?? 0)
   if (policy !== 'noeviction') {
-    const text = `maxmemory-policy is ${policy}: when its memory is full it throws away commands, events and locks.`
+    const text = `maxmemory-policy is ${policy}: with full memory it evicts commands, events and locks.`
     const todo = 'Set maxmemory-policy noeviction.'
     findings.push(limit > 0 ? say.bad(text, todo) : say.warn(text, todo))
   }
   if (limit > 0 && used > 0.8 * limit) {
-    const text = `${bytes(used)} of ${bytes(limit)} are used.`
-    findings.push(say.warn(text, 'Raise maxmemory; when it is full, no call can be placed or taken.'))
+    const text = `${bytes(used)} of ${bytes(limit)} memory in use.`
+    findings.push(say.warn(text, 'Raise maxmemory: with full memory, calls cannot be placed or answered.'))
   }
   return findings
 }
@@ -145,11 +146,11 @@ function judgePersistence(info: RedisFound['info']): Finding[] {
     ...(info.get('rdb_last_bgsave_status') === 'err' ? ['its snapshot'] : []),
   ]
   if (failing.length > 0) {
-    const text = `It cannot write ${failing.join(' and ')}, and will refuse to be written to.`
-    return [say.bad(text, 'Look at its disk and its log.')]
+    const text = `It cannot write ${failing.join(' and ')} and will reject writes.`
+    return [say.bad(text, 'Check its disk and its log.')]
   }
   if (appends) return []
-  const text = 'It keeps nothing on disk as it is written: what engines have told is lost if it dies.'
+  const text = 'It does not persist each write: events from engines are lost if it crashes.'
   return [say.warn(text, 'Set appendonly yes.')]
 }
 
@@ -165,19 +166,24 @@ export function judgeBus({ ages, trunks }: Omit<BusFound, 'engines' | 'nowMs'>):
     findings.push(oldestMs > 10 * mostMs ? bus.bad(text, todo) : bus.warn(text, todo))
   }
   const { events, commands, asks, dead } = ages
-  const control = 'See that control runs, and what its log says.'
-  late(events, EVENTS_LATE_MS, 'What engines have told has been waiting for control for', control)
-  late(asks, COMMANDS_LATE_MS, 'A question of an engine has been waiting for control for', control)
-  late(commands, COMMANDS_LATE_MS, 'A call has been waiting for an engine for', 'Start engines, or more of them.')
+  const control = 'Check that control is running, and its log.'
+  late(events, EVENTS_LATE_MS, 'The oldest event from an engine has been waiting for control for', control)
+  late(asks, COMMANDS_LATE_MS, 'The oldest question from an engine has been waiting for control for', control)
+  late(
+    commands,
+    COMMANDS_LATE_MS,
+    'The oldest call has been waiting for an engine for',
+    'Start engines, or more of them.',
+  )
   if (dead > 0) {
-    const text = `${many(dead, 'event')} could not be taken in and ${dead === 1 ? 'was' : 'were'} put aside.`
-    findings.push(bus.warn(text, 'The log of control says why; they are kept for a week.'))
+    const text = `${many(dead, 'event')} could not be processed.`
+    findings.push(bus.warn(text, 'See control’s log for the reason. Unprocessed events are kept for a week.'))
   }
   if (trunks === 'sealed otherwise') {
-    const text = 'What control has sealed does not open with the secret here: processes have different ones.'
-    const todo = 'Give control and all engines the same PARLEY_SECRET, the one that the database was filled with.'
+    const text = 'Control and engines use different secrets: data sealed by control does not open here.'
+    const todo = 'Set PARLEY_SECRET of control and all engines to the secret that the database was created with.'
     findings.push(bus.bad(text, todo))
   }
-  if (trunks === 'none') findings.push(bus.warn('Control has not told engines of trunks yet.', 'Start control.'))
-  return findings.length > 0 ? findings : [bus.ok('Nothing waits for long between control and engines.')]
+  if (trunks === 'none') findings.push(bus.warn('Control has not published trunks to engines yet.', 'Start control.'))
+  return findings.length > 0 ? findings : [bus.ok('No delayed messages between control and engines.')]
 }

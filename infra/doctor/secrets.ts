@@ -1,4 +1,4 @@
-/** Whether what must stay secret could be guessed, or read by others on this machine. Nothing of it is ever shown. */
+/** Findings about secrets that can be guessed, or read by others on this machine. Prints no secret. */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Config, secretFiles } from '../config/config.ts'
@@ -7,18 +7,18 @@ import { about, type Finding } from './finding.ts'
 
 const say = about('Secrets')
 const MAKE = 'Make one with `openssl rand -base64 32`'
-/** drachtio's own default, which is written in its manual. */
+/** drachtio's default secret, which its manual publishes. */
 const KNOWN_DRACHTIO = 'cymru'
 const GUESSED = /^(?:.*(?:secret|password|passwd|change[-_ ]?me|example|test|qwerty|12345|parley).*)$/i
 
 export interface SecretsFound {
-  /** Null: none is made yet. */
+  /** Null when none has been generated yet. */
   secret: string | null
   database: URL | null
   redis: URL | null
   livekit: { secret: string; host: string } | null
   drachtio: { secret: string; host: string } | null
-  /** Files with a secret in them, and their mode. */
+  /** Files that contain a secret, with their mode. */
   files: readonly { path: string; mode: number }[]
 }
 
@@ -39,35 +39,41 @@ export function lookAtSecrets(config: Config, env: NodeJS.ProcessEnv): SecretsFo
   }
 }
 
-/** A password that a dictionary or a few tries would find. */
+/** True for a password that a dictionary attack or a few attempts would find. */
 export function isWeak(secret: string): boolean {
   return secret.length < 12 || new Set(secret).size < 8 || (secret.length < 32 && GUESSED.test(secret))
 }
 
 export function judgeSecrets(found: SecretsFound): Finding[] {
   const findings = [...judgeOwn(found), ...judgeServers(found), ...judgeFiles(found.files)]
-  return findings.length > 0 ? findings : [say.ok('Long enough, and readable by nobody else.')]
+  return findings.length > 0 ? findings : [say.ok('Strong, and not readable by other users.')]
 }
 
 function judgeOwn({ secret }: SecretsFound): Finding[] {
-  if (secret === null) return [say.skip('PARLEY_SECRET is not made yet: the first start does, and keeps it.')]
+  if (secret === null) return [say.skip('PARLEY_SECRET does not exist yet; the first start generates it.')]
   if (isWeak(secret)) {
-    const text = 'PARLEY_SECRET can be guessed: it opens all stored passwords and keys.'
-    return [say.bad(text, `${MAKE} before there is data; later, what the old one sealed must be entered anew.`)]
+    const text = 'PARLEY_SECRET is weak. It protects all stored passwords and keys.'
+    return [
+      say.bad(
+        text,
+        `${MAKE} before there is data. Afterwards all passwords and keys sealed with the old one must be entered again.`,
+      ),
+    ]
   }
   if (secret.length >= 32) return []
-  return [say.warn(`PARLEY_SECRET has ${secret.length} characters; 32 random ones are beyond any guess.`, `${MAKE}.`)]
+  return [say.warn(`PARLEY_SECRET has only ${secret.length} characters; use 32 random ones.`, `${MAKE}.`)]
 }
 
-/** A server that this machine alone can reach is another matter than one on a network. */
+/** A weak secret of a server on loopback is a smaller risk than one on a network. */
 function judgeServers({ database, redis, livekit, drachtio }: SecretsFound): Finding[] {
   const findings: Finding[] = []
   const judge = (name: string, host: string, secret: string, weak: boolean) => {
     if (!weak) return
-    const text = `${name} ${secret === '' ? 'has no password' : 'has a password that can be guessed'}`
-    if (!isLoopback(host)) findings.push(say.bad(`${text}, and is on a network.`, `${MAKE}, there and here.`))
+    const text = `${name} ${secret === '' ? 'has no password' : 'has a weak password'}`
+    if (!isLoopback(host))
+      findings.push(say.bad(`${text} and is reachable over a network.`, `${MAKE} and set it on both sides.`))
     else if (secret !== '')
-      findings.push(say.warn(`${text}; who is on this machine can use it.`, `${MAKE}, there and here.`))
+      findings.push(say.warn(`${text}; every user of this machine can access it.`, `${MAKE} and set it on both sides.`))
   }
   for (const [name, url] of [
     ['Postgres', database],
@@ -79,7 +85,9 @@ function judgeServers({ database, redis, livekit, drachtio }: SecretsFound): Fin
   if (livekit) {
     judge('LiveKit', livekit.host, livekit.secret, isWeak(livekit.secret))
     if (!isWeak(livekit.secret) && livekit.secret.length < 32) {
-      findings.push(say.warn('LIVEKIT_API_SECRET has less than the 32 characters that LiveKit asks for.', `${MAKE}.`))
+      findings.push(
+        say.warn('LIVEKIT_API_SECRET is shorter than the 32 characters that LiveKit recommends.', `${MAKE}.`),
+      )
     }
   }
   return findings
@@ -88,5 +96,5 @@ function judgeServers({ database, redis, livekit, drachtio }: SecretsFound): Fin
 function judgeFiles(files: SecretsFound['files']): Finding[] {
   return files
     .filter(({ mode }) => (mode & 0o007) !== 0)
-    .map(({ path }) => say.bad(`Everybody on this machine may read ${path}.`, `chmod o= ${path}`))
+    .map(({ path }) => say.bad(`${path} is readable by every user of this machine.`, `Run: chmod o= ${path}`))
 }

@@ -1,4 +1,4 @@
-/** The SIP server: asked as an application asks it, which then takes no calls and goes. */
+/** Findings about the SIP server. Connects as an application does, takes no calls and disconnects. */
 import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import { encodeFrame, FrameDecoder } from '../../sip/server/wire.ts'
@@ -6,7 +6,7 @@ import { bareHost, isLoopback } from '../config/hosts.ts'
 import { ANSWER_MS, about, type Finding, failureOf, inTime } from './finding.ts'
 
 const say = about('SIP server')
-/** Longer than any answer to `authenticate`. */
+/** Bytes; longer than any answer to `authenticate`. */
 const LONGEST = 64 * 1024
 
 export type Greeting = { accepted: true; addresses: string[]; version: string | null } | { accepted: false }
@@ -16,26 +16,27 @@ export async function examineSignalling(where: { host: string; port: number; sec
   try {
     return judgeSignalling(place, await inTime(greet(where)))
   } catch (error) {
-    const todo =
-      'Start it, or look at DRACHTIO_HOST and DRACHTIO_PORT. Without it nothing is called and nobody gets through.'
+    const todo = 'Start the SIP server, or correct DRACHTIO_HOST and DRACHTIO_PORT. Without it there are no SIP calls.'
     return [say.bad(`${place}: ${failureOf(error)}.`, todo)]
   }
 }
 
 export function judgeSignalling(place: string, greeting: Greeting): Finding[] {
   if (!greeting.accepted) {
-    const todo = 'Give engines as DRACHTIO_SECRET what the SIP server was started with.'
-    return [say.bad(`${place} refuses DRACHTIO_SECRET.`, todo)]
+    const todo = 'Set DRACHTIO_SECRET of the engines to the secret that the SIP server was started with.'
+    return [say.bad(`${place} rejects DRACHTIO_SECRET.`, todo)]
   }
   const { addresses, version } = greeting
   const named = version === null ? '' : ` (${version})`
   if (addresses.length === 0) {
-    return [say.bad(`${place} answers${named}, but listens to no SIP.`, 'Give it an address (--contact, --listen).')]
+    return [
+      say.bad(`${place} answers${named}, but has no SIP listener.`, 'Configure an address (--contact, --listen).'),
+    ]
   }
-  // `udp/192.0.2.1:5060` each.
+  // Each address has the form `udp/192.0.2.1:5060`.
   const local = addresses.every(address => isLoopback(hostOf(address)))
-  const heard = `${place} answers${named} and knows us; SIP at ${addresses.join(', ')}`
-  return [say.ok(`${heard}${local ? ': this machine alone can call' : ''}.`)]
+  const listening = `${place} answers${named} and accepts our secret; SIP on ${addresses.join(', ')}`
+  return [say.ok(`${listening}${local ? ', reachable only from this machine' : ''}.`)]
 }
 
 const hostOf = (address: string): string => bareHost(address.replace(/^\w+\//, '').replace(/:\d+$/, ''))
@@ -66,8 +67,8 @@ function greet({ host, port, secret }: { host: string; port: number; secret: str
   })
 }
 
-/** Older servers tell no version. */
-function read([verdict, hostports = '', version]: string[]): Greeting {
-  if (verdict !== 'OK') return { accepted: false }
+/** Older servers send no version. */
+function read([status, hostports = '', version]: string[]): Greeting {
+  if (status !== 'OK') return { accepted: false }
   return { accepted: true, addresses: hostports.split(',').filter(Boolean), version: version || null }
 }

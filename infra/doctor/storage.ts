@@ -1,4 +1,4 @@
-/** Where recordings and documents are kept: written, read and deleted once; and the room on the disks. */
+/** Findings about storage of recordings and documents: writes, reads and deletes a blob; checks free disk space. */
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { access, constants, mkdtemp, rm, stat, statfs, writeFile } from 'node:fs/promises'
@@ -14,24 +14,24 @@ const say = about('Blob store')
 const BUCKET_MS = 15_000
 
 export type BlobStep = 'written' | 'read' | 'deleted'
-/** `failed`: the step that did not work, and why. */
+/** `failed` is the failed step and its reason. */
 export type BlobsFound = { failed: { step: BlobStep; why: string } | null }
 
 export async function examineBlobs(config: Config): Promise<Finding[]> {
   const folder = resolve(config.BLOB_DIR ?? join(config.home, 'blobs'))
   if (config.BLOB_S3_URL) return [judgeBlobs(new URL(config.BLOB_S3_URL).host, await tryBlobs(createBlobs(config)))]
   if (!existsSync(folder)) {
-    // The first recording makes it; we would make it for another user.
-    return [say.ok(`${folder} is not there yet: what is stored first makes it.`)]
+    // The first write creates the directory; the doctor might create it as another user.
+    return [say.ok(`${folder} does not exist yet; the first write creates it.`)]
   }
   return [judgeBlobs(folder, await tryBlobs(createBlobs(config)))]
 }
 
 export function judgeBlobs(place: string, { failed }: BlobsFound): Finding {
-  if (failed === null) return say.ok(`${place} can be written, read and deleted.`)
+  if (failed === null) return say.ok(`${place}: write, read and delete work.`)
   const todo = place.startsWith('/')
-    ? 'Let the user of control and engines own that folder; recordings wait in the spool meanwhile.'
-    : 'Look at BLOB_S3_URL, region and keys, and what the keys are allowed; recordings wait in the spool meanwhile.'
+    ? 'Make the user of control and engines the owner of that directory. Until then recordings wait in the spool.'
+    : 'Check BLOB_S3_URL, region, keys and the keys’ permissions. Until then recordings wait in the spool.'
   return say.bad(`${place} cannot be ${failed.step}: ${failed.why}.`, todo)
 }
 
@@ -48,12 +48,12 @@ export async function tryBlobs(blobs: Blobs): Promise<BlobsFound> {
     step = 'read'
     const stream = await inTime(blobs.read(key), BUCKET_MS)
     const same = stream !== null && content.equals(await inTime(buffer(stream), BUCKET_MS))
-    if (!same) return { failed: { step, why: 'it gives back something else than it was given' } }
+    if (!same) return { failed: { step, why: 'it returned different data' } }
     step = 'deleted'
     await inTime(blobs.deleteAll(folder), BUCKET_MS)
     const left = await inTime(blobs.read(key), BUCKET_MS)
     left?.destroy()
-    return { failed: left === null ? null : { step, why: 'what was deleted is still there' } }
+    return { failed: left === null ? null : { step, why: 'a deleted blob still exists' } }
   } catch (error) {
     return { failed: { step, why: failureOf(error) } }
   } finally {
@@ -62,10 +62,10 @@ export async function tryBlobs(blobs: Blobs): Promise<BlobsFound> {
 }
 
 export interface Disk {
-  /** The folders on it that we write to. */
+  /** Directories on this disk that we write to. */
   folders: string[]
   freeBytes: number
-  /** Those that this user may not write to. */
+  /** Directories that this user cannot write to. */
   closed: string[]
 }
 
@@ -88,11 +88,12 @@ export async function examineDisks(folders: readonly string[]): Promise<Finding[
 export function judgeDisks(disks: readonly Disk[]): Finding[] {
   const line = about('Disk')
   return disks.flatMap(({ folders, freeBytes, closed }) => {
-    const text = `${bytes(freeBytes)} are free for ${folders.join(', ')}.`
-    const todo = 'Make room: a minute of a recorded call is 2 MB (4 in wideband), and what cannot be written is lost.'
+    const text = `${bytes(freeBytes)} free for ${folders.join(', ')}.`
+    const todo =
+      'Free disk space: a minute of recording takes 2 MB (4 MB in wideband), and without space recordings are lost.'
     const free = freeBytes < 5e8 ? line.bad(text, todo) : freeBytes < 5e9 ? line.warn(text, todo) : line.ok(text)
     const refused = closed.map(folder =>
-      line.bad(`This user may not write to ${folder}.`, 'Let the user that Parley runs as own it.'),
+      line.bad(`This user cannot write to ${folder}.`, 'Make the user that runs Parley its owner.'),
     )
     return [free, ...refused]
   })

@@ -1,4 +1,4 @@
-/** Control's REST, the page of the dashboard, and the address that customers know. */
+/** Findings about control's REST API, the dashboard, and the public address. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { isPublic } from '../../media/shared/addresses.ts'
@@ -24,25 +24,25 @@ export async function examineControl(config: Config): Promise<Finding[]> {
 
 export function judgeControl(own: string, answer: WebAnswer): Finding[] {
   if ('failure' in answer) {
-    const todo = 'Start it; if it ends at once, its log says why. HTTP_HOST and HTTP_PORT say where it should be.'
+    const todo = 'Start control, or correct HTTP_HOST and HTTP_PORT. If it exits at once, its log says why.'
     return [say.bad(`${own}: ${answer.failure}.`, todo)]
   }
   if (answer.status === 200) return [say.ok(`${own} answers and is ready.`)]
   const lacking = [...answer.text.matchAll(/"(postgres|redis)":false/g)].map(match => match[1])
   if (/"leaving"/.test(answer.text))
-    return [say.warn(`${own} is being stopped.`, 'Another process of it should be there.')]
+    return [say.warn(`${own} is draining.`, 'Check that another control process is running.')]
   if (lacking.length === 0) {
     return [
       say.bad(
-        `${own}/readyz answers with status ${answer.status}.`,
-        'Something else has this port, or its log says why.',
+        `${own}/readyz answered with status ${answer.status}.`,
+        'Another program may use this port. Otherwise see control’s log.',
       ),
     ]
   }
   return [
     say.bad(
-      `${own} runs, and does not reach ${lacking.join(' and ')}.`,
-      'Mend that first; it takes up work by itself.',
+      `${own} is running but cannot reach ${lacking.join(' and ')}.`,
+      'Fix that first; control then resumes on its own.',
     ),
   ]
 }
@@ -52,13 +52,13 @@ export function judgePublicUrl(url: string | undefined, answer: WebAnswer | null
   const { protocol, hostname } = new URL(url)
   const findings: Finding[] = []
   if (protocol === 'http:' && !isLoopback(hostname)) {
-    const todo = 'Put a proxy with a certificate before control, and https in PUBLIC_URL.'
+    const todo = 'Put a TLS proxy in front of control, and use https in PUBLIC_URL.'
     findings.push(say.warn(`PUBLIC_URL is ${protocol}//…: keys and passwords cross the network as plain text.`, todo))
   }
   if ('failure' in answer || answer.status !== 200) {
     const why = 'failure' in answer ? answer.failure : `status ${answer.status}`
-    const todo = 'See that its name and the proxy lead to control. Some networks cannot reach themselves so.'
-    findings.push(say.warn(`What customers are told, ${new URL(url).host}, is not reached from here: ${why}.`, todo))
+    const todo = 'Check that DNS and the proxy lead to control. Some networks cannot reach their own public address.'
+    findings.push(say.warn(`The public address ${new URL(url).host} is not reachable from here: ${why}.`, todo))
   }
   return findings
 }
@@ -66,10 +66,15 @@ export function judgePublicUrl(url: string | undefined, answer: WebAnswer | null
 function judgePage({ DASHBOARD_DIR }: Config): Finding[] {
   const folder = DASHBOARD_DIR ?? join(import.meta.dirname, '../../control/dashboard/dist')
   if (existsSync(join(folder, 'index.html'))) return []
-  return [about('Dashboard').warn('Its page is not built.', '`npm start` builds it; REST works without it.')]
+  return [
+    about('Dashboard').warn(
+      'The dashboard is not built.',
+      'Run `npm start` to build it. The REST API works without it.',
+    ),
+  ]
 }
 
-/** Whether strangers find this installation on the internet. */
+/** True when strangers can find this installation on the internet. */
 export function isOpen({ PUBLIC_URL }: Pick<Config, 'PUBLIC_URL'>): boolean {
   if (PUBLIC_URL === undefined) return false
   const host = bareHost(new URL(PUBLIC_URL).hostname)

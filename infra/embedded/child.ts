@@ -1,6 +1,6 @@
 /**
- * One supervised child process: started, waited for until it says that it is ready, restarted with back-off when it dies,
- * stopped with all its own children. A death is told once, in words.
+ * One supervised child process: started, awaited until ready, restarted with back-off when it exits, and stopped
+ * together with its own children. Each unexpected exit is reported once.
  */
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { createWriteStream } from 'node:fs'
@@ -12,28 +12,28 @@ export interface ChildOptions {
   args: string[]
   env?: NodeJS.ProcessEnv
   cwd?: string
-  /** Runs as this user (root only). */
+  /** User to run as (root only). */
   user?: { uid: number; gid: number }
   logFile: string
-  /** The line that says ready (stdout or stderr), or a check that resolves then. */
+  /** Matches the line that reports readiness (stdout or stderr), or resolves when the process is ready. */
   ready: ((line: string) => boolean) | (() => Promise<void>)
   readyTimeoutMs: number
   stopSignal?: NodeJS.Signals
   stopTimeoutMs?: number
-  /** False for what ends the whole when it dies. */
+  /** False for a process whose exit ends everything. */
   restart?: boolean
-  /** One sentence for people. */
+  /** Receives one sentence for people. */
   tell(text: string): void
-  /** Hears of every process that is started, the restarted ones too. */
+  /** Called with the PID of every started process, including restarted ones. */
   note?: ((pid: number) => void) | undefined
 }
 
 export interface Child {
   readonly pid: number
-  /** The line that matched `ready`, if that was a line. */
+  /** The line that matched `ready`; empty when a check was used. */
   readonly readyLine: string
   stop(): Promise<void>
-  /** The signal once more, if it is being stopped: what it waits for is not waited for any longer. */
+  /** Repeats the stop signal while stopping, which asks the process to stop waiting. */
   hurry(): void
 }
 
@@ -51,7 +51,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     current.process.once('exit', (code, signal) => {
       if (stopping) return
       options.tell(
-        `${options.name} died (${signal ?? `exit ${code}`})${options.restart === false ? '' : ', starting it again'}.`,
+        `${options.name} exited (${signal ?? `status ${code}`}).${options.restart === false ? '' : ' Restarting.'}`,
       )
       if (options.restart === false) return
       if (Date.now() - startedAt > STABLE_MS) deaths = 0
@@ -63,14 +63,14 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     timer = setTimeout(async () => {
       if (stopping) return
       try {
-        // Ours from its first moment, so that a stop in between ends it too.
+        // Set at once, so that a stop during the launch ends the new process too.
         current = await launch(options, process => (current = { ...current, process }))
         startedAt = Date.now()
         options.tell(`${options.name} is back.`)
         if (!stopping) watch()
       } catch (error) {
         if (stopping) return
-        options.tell(`${options.name} did not come back: ${(error as Error).message}`)
+        options.tell(`${options.name} could not be restarted: ${(error as Error).message}`)
         again()
       }
     }, delay)
@@ -99,11 +99,11 @@ async function launch(
   onSpawn: (process: ChildProcess) => void = () => {},
 ): Promise<{ process: ChildProcess; readyLine: string }> {
   const log = createWriteStream(options.logFile, { flags: 'a' })
-  log.on('error', () => {}) // a full disk takes the log, not the supervisor with all its children
+  log.on('error', () => {}) // a full disk loses the log, not the supervisor with its children
   const spawnOptions: SpawnOptions = {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: options.env ?? process.env,
-    // Its own group: Ctrl-C in the terminal is ours to pass on, in the right order.
+    // A process group of its own: we pass on Ctrl-C ourselves, in the right order.
     detached: true,
     ...(options.cwd ? { cwd: options.cwd } : {}),
     ...(options.user ?? {}),
@@ -119,7 +119,7 @@ async function launch(
       reject(new Error(`${options.name} ${why}${tail.length > 0 ? `\n${tail.join('\n')}` : ''}`))
     }
     const timeout = setTimeout(
-      () => fail(`was not ready after ${options.readyTimeoutMs / 1000} s`),
+      () => fail(`was not ready within ${options.readyTimeoutMs / 1000} s`),
       options.readyTimeoutMs,
     )
     const done = (readyLine: string) => {
@@ -129,7 +129,8 @@ async function launch(
       resolve({ process: child, readyLine })
     }
     child.on('error', error => fail(`could not be started: ${error.message}`))
-    const early = (code: number | null, signal: string | null) => fail(`ended at once (${signal ?? `exit ${code}`})`)
+    const early = (code: number | null, signal: string | null) =>
+      fail(`exited during start (${signal ?? `status ${code}`})`)
     child.once('exit', early)
     for (const stream of [child.stdout!, child.stderr!]) {
       createInterface({ input: stream }).on('line', line => {
@@ -159,6 +160,6 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL')
   } catch {
-    // gone already
+    // it has exited already
   }
 }

@@ -1,17 +1,18 @@
 /**
- * One Parley a folder: a lock with our process and its children, so that what a killed one left can be cleared away; and
- * where its servers are, for commands that work beside it.
+ * The home directory of one Parley: a lock with the PIDs of our process and its children, so that leftovers of a killed
+ * one can be stopped; and the addresses of its servers, for commands that run beside it.
  */
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { isRunning, startOf, takeLock } from '../setup/lock.mjs'
 
 export class HomeInUse extends Error {}
 
 export interface Home {
   logs: string
-  /** Remembers a child until the end. */
+  /** Records a child process, so that it can be stopped if we are killed. */
   note(pid: number): void
-  /** Tells other processes of this user where the servers are, until the end. */
+  /** Publishes the servers' addresses for other processes of this user, until release. */
   tell(connections: Connections): void
   release(): void
 }
@@ -19,17 +20,17 @@ export interface Home {
 export interface Connections {
   database_url: string
   redis_url: string
-  /** What its processes were given beyond that, once they are told; without the secret, which is in a file or the environment. */
+  /** Other settings of its processes, once known; without the secret, which is in a file or the environment. */
   settings?: Record<string, string>
 }
 
 const CONNECTIONS = 'connections.json'
 
-/** Of the Parley that runs in this folder; null when none does, or not yet so far. */
+/** Addresses of the Parley running in this directory; null when none is running, or not ready yet. */
 export function readConnections(folder: string): Connections | null {
   try {
     const running = JSON.parse(readFileSync(join(folder, 'running.json'), 'utf8'))
-    if (!isSame(running)) return null
+    if (!isRunning(running)) return null
     return JSON.parse(readFileSync(join(folder, CONNECTIONS), 'utf8')) as Connections
   } catch {
     return null
@@ -39,13 +40,24 @@ export function readConnections(folder: string): Connections | null {
 export async function takeHome(folder: string): Promise<Home> {
   const logs = join(folder, 'logs')
   mkdirSync(logs, { recursive: true })
+  closeToOthers(folder)
   const file = join(folder, 'running.json')
-  await clearLeftovers(file)
+  // Two processes that start at the same moment must see each other.
+  const release = await takeLock(join(folder, 'running.lock'))
+  try {
+    await clearLeftovers(file)
+    return take(folder, file, logs)
+  } finally {
+    release()
+  }
+}
+
+function take(folder: string, file: string, logs: string): Home {
   const connections = join(folder, CONNECTIONS)
   rmSync(connections, { force: true })
   const pids: { pid: number; started: string }[] = []
   const write = () => {
-    // Whole or not at all: half of it would leave a killed one's children running.
+    // Written atomically: an incomplete file would leave a killed Parley's children running.
     writeFileSync(`${file}.new`, JSON.stringify({ pid: process.pid, started: startOf(process.pid), children: pids }))
     renameSync(`${file}.new`, file)
   }
@@ -57,7 +69,7 @@ export async function takeHome(folder: string): Promise<Home> {
       write()
     },
     tell(values) {
-      // There is a password in it.
+      // The file contains a password.
       writeFileSync(`${connections}.new`, JSON.stringify(values), { mode: 0o600 })
       renameSync(`${connections}.new`, connections)
     },
@@ -68,6 +80,19 @@ export async function takeHome(folder: string): Promise<Home> {
   }
 }
 
+/** As root, Postgres runs as another user, who must be able to enter the directory, but not to list it. */
+const HOME_MODE = process.getuid?.() === 0 ? 0o711 : 0o700
+
+/** Files and directories that contain call content, traces or mail. */
+const PRIVATE = ['logs', 'redis', 'blobs', 'mail', 'spool', 'demo-call.wav']
+
+/** Closes files that an earlier version left readable; new ones are covered by the umask of `npm start`. */
+function closeToOthers(folder: string): void {
+  chmodSync(folder, HOME_MODE & statSync(folder).mode)
+  for (const file of PRIVATE.map(name => join(folder, name)).filter(existsSync))
+    chmodSync(file, statSync(file).isDirectory() ? 0o700 : 0o600)
+}
+
 const CLEAR_MS = 8000
 
 async function clearLeftovers(file: string): Promise<void> {
@@ -76,32 +101,20 @@ async function clearLeftovers(file: string): Promise<void> {
   try {
     before = JSON.parse(readFileSync(file, 'utf8'))
   } catch {
-    return // written half by a process that was killed
+    return // incomplete: its writer was killed
   }
-  if (isSame(before)) throw new HomeInUse(`Parley already runs in this folder (process ${before.pid}).`)
-  // SIGINT is a clean and quick end for all of them: to Postgres it means a fast shutdown.
-  for (const child of before.children) if (isSame(child)) signal(child.pid, 'SIGINT')
+  if (isRunning(before)) throw new HomeInUse(`Parley is already running in this directory (process ${before.pid}).`)
+  // SIGINT stops all of them cleanly and quickly: for Postgres it means a fast shutdown.
+  for (const child of before.children) if (isRunning(child)) signal(child.pid, 'SIGINT')
   const until = Date.now() + CLEAR_MS
-  while (before.children.some(isSame) && Date.now() < until) await new Promise(resolve => setTimeout(resolve, 50))
-  for (const child of before.children) if (isSame(child)) signal(child.pid, 'SIGKILL')
+  while (before.children.some(isRunning) && Date.now() < until) await new Promise(resolve => setTimeout(resolve, 50))
+  for (const child of before.children) if (isRunning(child)) signal(child.pid, 'SIGKILL')
 }
 
 function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
   } catch {
-    // gone meanwhile
-  }
-}
-
-const isSame = ({ pid, started }: { pid: number; started: string }) => started !== '' && startOf(pid) === started
-
-/** Process numbers are reused; with the start time (proc(5), field 22) they are not. Empty when it does not run. */
-function startOf(pid: number): string {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? ''
-  } catch {
-    return ''
+    // exited meanwhile
   }
 }

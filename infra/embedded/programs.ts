@@ -1,4 +1,7 @@
-/** Our own processes as supervised children: SIP server, speech, engine, control. They run on the Node that runs us. */
+/**
+ * Our own processes as supervised children: SIP server, speech, engine, control. They run on the same Node as this
+ * process.
+ */
 import { fileURLToPath } from 'node:url'
 import type { PrivateHosts } from '../../media/shared/addresses.ts'
 import { type Child, startChild } from './child.ts'
@@ -34,7 +37,7 @@ export async function startSipServer(
       ...(options.metrics === undefined ? [] : ['--metrics', options.metrics]),
       ...(options.logLevel === undefined ? [] : ['--log-level', options.logLevel]),
     ],
-    // Not as an argument, which everybody on the machine can read.
+    // Not an argument, which every user of the machine could read.
     env: { ...process.env, SIP_SERVER_SECRET: options.secret },
     logFile: options.logFile,
     ready: isReady,
@@ -76,7 +79,7 @@ export function startProcess(
     name: string
     file: 'engine.ts' | 'control.ts'
     env: Record<string, string>
-    /** How long its end may take beyond what it takes anyway. */
+    /** Seconds that stopping may take in addition to the usual limit. */
     drainSeconds?: number
   },
 ): Promise<Child> {
@@ -84,7 +87,7 @@ export function startProcess(
     name: options.name,
     command: process.execPath,
     args: [path(`../bin/${options.file}`)],
-    // Otherwise @livekit/rtc-node logs for its own developers.
+    // Without it @livekit/rtc-node logs for its own developers.
     env: { ...process.env, ...options.env, NODE_ENV: 'production' },
     logFile: options.logFile,
     ready: isReady,

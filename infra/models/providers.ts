@@ -1,6 +1,6 @@
 /**
- * Ears, voice and text model of a call, as its plan names them: the customer's vendors in their order, then what needs no
- * network. What a call learns of a vendor's health is known to all calls of this engine; so are phrases that were spoken.
+ * Builds the STT, TTS and text models of a call from its plan: the customer's vendors in their order, then the offline
+ * fallback. All calls of this engine share the vendors' health and the cached phrases.
  */
 import { createHash } from 'node:crypto'
 import type { CallDeps, OnSwitch } from '../../media/call/call.ts'
@@ -48,20 +48,20 @@ export interface ProvidersOptions {
     | 'YANDEX_STT_URL'
     | 'YANDEX_TTS_URL'
   >
-  /** The speech process: always last. */
+  /** The speech process, always last. */
   offline: { stt: Stt; tts: Tts }
   clock: Clock
   log: Log
 }
 
 export type Providers = Pick<CallDeps, 'sttFor' | 'ttsFor' | 'llmFor' | 'realtimeFor'> & {
-  /** For what is said where there is no call. */
+  /** Speaks announcements outside calls. */
   announcer: Tts
 }
 
-/** Among several: two that hang must not use up the patience of one turn (6 s). */
+/** Milliseconds per vendor when there are several: two hanging vendors must not use up one turn's limit (6 s). */
 const STT_DEADLINE_MS = 2000
-/** Vendors that failed and were not asked again since; the oldest are forgotten. */
+/** Most remembered vendors that failed and were not used since; the oldest are dropped. */
 const MOST_BREAKERS = 10_000
 
 export function createProviders(options: ProvidersOptions): Providers {
@@ -70,29 +70,29 @@ export function createProviders(options: ProvidersOptions): Providers {
   const keep = createPhraseCache({ clock })
   const spokenOffline = keep(offline.tts, 'offline')
 
-  const health = (plan: CallPlan, tell: OnSwitch) => {
+  const health = (plan: CallPlan, report: OnSwitch) => {
     for (const oldest of breakers.keys()) {
       if (breakers.size <= MOST_BREAKERS) break
       breakers.delete(oldest)
     }
     const onSwitch: OnSwitch = change => {
       options.log.warn({ call_id: plan.call_id, ...change }, 'provider failed')
-      tell(change)
+      report(change)
     }
     return { clock, breakers, onSwitch }
   }
 
   return {
     announcer: spokenOffline,
-    sttFor(plan, secrets, tell) {
+    sttFor(plan, secrets, report) {
       if (plan.stt.length === 0) return offline.stt
       const stt = plan.stt.map(one => sttOf(one, keyOf(secrets, one), options))
       return fallbackStt(
         distinct([...stt, { name: 'offline', id: 'offline/stt', stt: offline.stt }]),
-        health(plan, tell),
+        health(plan, report),
       )
     },
-    ttsFor(plan, secrets, tell) {
+    ttsFor(plan, secrets, report) {
       if (plan.tts.length === 0) return spokenOffline
       const voices = plan.tts.map(one => {
         const voice = voiceOf(one, keyOf(secrets, one), options)
@@ -100,20 +100,20 @@ export function createProviders(options: ProvidersOptions): Providers {
       })
       return fallbackTts(
         distinct([...voices, { name: 'offline', id: 'offline/tts', tts: spokenOffline }]),
-        health(plan, tell),
+        health(plan, report),
       )
     },
-    llmFor(plan, secrets, tell) {
+    llmFor(plan, secrets, report) {
       const models = modelsOf(plan, secrets, options)
-      // A read needs no confirmation; what may change something is read back first.
+      // A read needs no confirmation; a change is read back first.
       const scripted = createScripted({
         confirms: name => plan.tools.find(tool => tool.name === name)?.method === 'POST',
       })
       if (models.length === 0) return scripted
-      return fallbackLlm(distinct([...models, { name: 'scripted', llm: scripted }]), health(plan, tell))
+      return fallbackLlm(distinct([...models, { name: 'scripted', llm: scripted }]), health(plan, report))
     },
     realtimeFor({ llm, call_id }, { llm_api_key: apiKey }) {
-      // Without a key the call is held by the others.
+      // Without a key the other models hold the call.
       if (llm.provider !== 'openai_realtime' || apiKey === null) return null
       const { model, voice } = llm
       const log = options.log.child({ call_id })
@@ -125,7 +125,7 @@ export function createProviders(options: ProvidersOptions): Providers {
 const keyOf = (secrets: PlanSecrets, { key }: { key: string | null }): string | null =>
   key !== null && Object.hasOwn(secrets.vendor_keys, key) ? secrets.vendor_keys[key]! : null
 
-/** The second of a name is called so: on the record they must be told apart. */
+/** Numbers repeated names, so that the call record distinguishes them. */
 function distinct<P extends { name: string }>(list: readonly P[]): P[] {
   const seen = new Map<string, number>()
   return list.map(one => {
@@ -135,15 +135,15 @@ function distinct<P extends { name: string }>(list: readonly P[]): P[] {
   })
 }
 
-/** By key too: what one customer's account is refused for is not another's affair, nor is what its voice has said. */
+/** Includes the key: one customer's rejected account, and its cached audio, must not affect another customer. */
 const identify = (...parts: (string | null | undefined)[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
 
 const at = (baseUrl: string | undefined) => (baseUrl === undefined ? {} : { baseUrl })
 const withModel = (model: string | null) => (model === null ? {} : { model })
-const noKey = (name: string) => new VendorError(name, 'unauthorized', 'its key is not among the secrets')
+const noKey = (name: string) => new VendorError(name, 'unauthorized', 'its API key is not in the project’s secrets')
 
-// ---- speech-to-text ----
+// Speech-to-text.
 
 function sttOf(plan: SttPlan, apiKey: string | null, { config, clock, log }: ProvidersOptions): SttProvider {
   const name = plan.provider
@@ -166,7 +166,7 @@ const sttUnavailable = (name: string): Stt => ({
   open: () => ({ push() {}, close() {}, transcribe: () => Promise.reject(noKey(name)) }),
 })
 
-// ---- voices ----
+// Text-to-speech.
 
 function voiceOf(
   plan: TtsPlan,
@@ -175,7 +175,7 @@ function voiceOf(
 ): TtsProvider & { id: string } {
   const { provider: name, voice } = plan
   const known = { name, id: identify('tts', JSON.stringify(plan), apiKey), voice }
-  if (apiKey === null) return { ...known, tts: mute(name) }
+  if (apiKey === null) return { ...known, tts: ttsUnavailable(name) }
   const shared = { apiKey, clock, voice }
   switch (plan.provider) {
     case 'elevenlabs':
@@ -192,21 +192,21 @@ function voiceOf(
   }
 }
 
-const mute = (name: string): Tts => ({
+const ttsUnavailable = (name: string): Tts => ({
   speak() {
     throw noKey(name)
   },
 })
 
-// ---- text models ----
+// Text models.
 
-/** All but the scripted one. A project that chose none has the operator's. */
+/** All text models except the scripted one. A project without a model uses the operator's. */
 function modelsOf(plan: CallPlan, secrets: PlanSecrets, options: ProvidersOptions): LlmProvider[] {
   const { llm } = plan
   const further = plan.llm_fallback.map(one => ({ llm: one.llm, apiKey: keyOf(secrets, one) }))
   const operators = operatorsModel(options)
   if (llm.provider === 'scripted') {
-    // Nobody is asked after the scripted one, which never fails.
+    // The scripted model never fails, so nothing follows it.
     return operators ? [operators, ...modelChain(further, options)] : []
   }
   if (llm.provider === 'openai_realtime') {
@@ -222,7 +222,7 @@ interface KeyedLlm {
 }
 
 function modelChain(list: readonly KeyedLlm[], options: ProvidersOptions): LlmProvider[] {
-  // The last one may stumble once: what follows it is the scripted policy, which knows less.
+  // The last model may retry once: after it comes the scripted policy, which knows less.
   return list.map((one, i) => modelOf(one, i === list.length - 1 ? 1 : 0, options))
 }
 
@@ -230,7 +230,7 @@ function modelOf({ llm, apiKey }: KeyedLlm, retries: number, { config, clock }: 
   const { provider, model } = llm
   const name = `${provider}/${model}`
   const id = identify('llm', JSON.stringify(llm), apiKey)
-  if (provider !== 'openai_compatible' && apiKey === null) return { name, id, llm: thoughtless(name) }
+  if (provider !== 'openai_compatible' && apiKey === null) return { name, id, llm: llmUnavailable(name) }
   const shared = { provider, model, apiKey, clock, retries }
   switch (provider) {
     case 'openai_compatible': {
@@ -251,7 +251,7 @@ function operatorsModel({ config, clock }: ProvidersOptions): LlmProvider | null
   return { name: 'operator', llm: createTextModel({ provider: 'openai_compatible', baseUrl, model, apiKey, clock }) }
 }
 
-const thoughtless = (name: string): Llm => ({
+const llmUnavailable = (name: string): Llm => ({
   respond() {
     throw noKey(name)
   },

@@ -1,12 +1,12 @@
 /**
- * From a CTranslate2 Whisper model (binary version 6, float16) to whisper.cpp's ggml file with 8-bit weights (Q8_0), which
- * halves memory and reads as well. The package that holds the weights has only the first form.
+ * Converts a CTranslate2 Whisper model (binary version 6, float16) to whisper.cpp's ggml file with 8-bit weights
+ * (Q8_0), which halves memory without loss of accuracy. The package contains only the former format.
  */
 import { closeSync, openSync, writeSync } from 'node:fs'
 
 interface Tensor {
   dims: number[]
-  /** Of float16 or float32. */
+  /** True for float16, false for float32. */
   half: boolean
   bytes: Buffer
 }
@@ -36,7 +36,7 @@ export function writeWhisperFile(model: Buffer, vocabulary: string, file: string
   }
 }
 
-// ---- CTranslate2 ----
+// CTranslate2.
 
 function readTensors(data: Buffer): Map<string, Tensor> {
   let at = 0
@@ -44,7 +44,7 @@ function readTensors(data: Buffer): Map<string, Tensor> {
     at += 4
     return data.readUInt32LE(at - 4)
   }
-  /** With a length that counts the closing zero. */
+  /** The length includes the terminating zero. */
   const text = () => {
     const length = data.readUInt16LE(at)
     at += 2 + length
@@ -52,7 +52,7 @@ function readTensors(data: Buffer): Map<string, Tensor> {
   }
   u32() // version
   const spec = text()
-  if (spec !== 'WhisperSpec') throw new Error(`a Whisper model was expected, not ${spec}`)
+  if (spec !== 'WhisperSpec') throw new Error(`Expected a Whisper model, not ${spec}`)
   u32() // revision
   const tensors = new Map<string, Tensor>()
   for (let left = u32(); left > 0; left--) {
@@ -83,7 +83,7 @@ function rows(tensor: Tensor, from: number, to: number): Tensor {
   }
 }
 
-// ---- IEEE 754 half precision ----
+// IEEE 754 half precision.
 
 function fromHalf(half: number): number {
   const sign = half >> 15 ? -1 : 1
@@ -106,7 +106,7 @@ function toHalf(value: number): number {
   return sign | Math.min(rounded, 0x7bff)
 }
 
-// ---- ggml ----
+// ggml.
 
 const i32 = (...values: number[]) => {
   const data = Buffer.alloc(4 * values.length)
@@ -140,7 +140,7 @@ function encode(values: Float32Array, kind: Kind): Buffer {
 function* ggmlParts(tensors: Map<string, Tensor>, vocabulary: string): Generator<Buffer> {
   const get = (name: string): Tensor => {
     const tensor = tensors.get(name)
-    if (!tensor) throw new Error(`the Whisper model has no ${name}`)
+    if (!tensor) throw new Error(`The Whisper model has no tensor ${name}`)
     return tensor
   }
   const layers = (side: string) => {
@@ -177,7 +177,7 @@ function* ggmlParts(tensors: Map<string, Tensor>, vocabulary: string): Generator
     ...(bias ? [put(`${name}.bias`, bias, 'f32')] : []),
   ]
   const plain = (name: string, from: string) => linear(name, get(`${from}/weight`), get(`${from}/bias`))
-  /** CTranslate2 keeps query, key and value in one; Whisper's keys have no bias. */
+  /** CTranslate2 stores query, key and value in one tensor; Whisper's keys have no bias. */
   const selfAttention = (name: string, from: string) => {
     const [weight, bias] = [get(`${from}/linear_0/weight`), get(`${from}/linear_0/bias`)]
     return [
@@ -223,7 +223,7 @@ function* ggmlParts(tensors: Map<string, Tensor>, vocabulary: string): Generator
   }
 }
 
-/** Slaney's filter bank over a 400-point spectrum, as Whisper was trained with. */
+/** Slaney's filter bank over a 400-point spectrum, as used in Whisper's training. */
 function melFilters(mels: number): Float32Array {
   const toMel = (hz: number) => (hz < 1000 ? (hz * 3) / 200 : 15 + (Math.log(hz / 1000) * 27) / Math.log(6.4))
   const toHz = (mel: number) => (mel < 15 ? (mel * 200) / 3 : 1000 * Math.exp(((mel - 15) * Math.log(6.4)) / 27))
@@ -241,7 +241,7 @@ function melFilters(mels: number): Float32Array {
   return filters
 }
 
-/** Tokens are written in GPT-2's alphabet, in which each byte is a printable letter. */
+/** Tokens use GPT-2's alphabet, in which each byte is a printable character. */
 function* vocabularyParts(vocabulary: string, tokens: number): Generator<Buffer> {
   const printable = (byte: number) =>
     (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || (byte >= 174 && byte <= 255)

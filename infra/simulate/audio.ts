@@ -1,4 +1,4 @@
-/** Runs scenarios over real SIP and RTP against an installation, over its public interface and nothing else. */
+/** Runs scenarios over real SIP and RTP against an installation, through its public API only. */
 import { randomInt } from 'node:crypto'
 import { dirname } from 'node:path'
 import { fillVars } from '../../control/telephony/call-setup/plan.ts'
@@ -22,21 +22,21 @@ export interface AudioOptions {
   installation: Installation
   tools: ToolServer
   voices: Voices
-  /** Our address, as the installation sees it. */
+  /** Our address as the installation sees it; 127.0.0.1 by default. */
   host?: string
-  /** Calls at once. */
+  /** Concurrent calls; 1 by default. */
   lanes?: number
 }
 
 export interface AudioOutcome extends Outcome {
   outside: Measured
-  /** Voice to voice by the record. */
+  /** Voice-to-voice latencies in the call record, in ms. */
   recordMs: number[]
 }
 
 export interface AudioRunner {
   run(file: string, scenario: Scenario): Promise<AudioOutcome>
-  /** Takes away what it made. */
+  /** Deletes everything it created. */
   close(): Promise<void>
 }
 
@@ -45,7 +45,7 @@ interface Lane {
   number: string
 }
 
-/** Engines hear of a new trunk within moments; until then they refuse. */
+/** Milliseconds until every engine knows the new trunk; until then calls are refused. */
 const TRUNK_KNOWN_MS = 10_000
 const RECORD_MS = 30_000
 const POLL_MS = 200
@@ -68,7 +68,7 @@ export async function openAudio(options: AudioOptions): Promise<AudioRunner> {
   return {
     async run(file, scenario) {
       const lane = free.pop()
-      if (!lane) throw new Error('more calls at once than there are lanes')
+      if (!lane) throw new Error('More concurrent calls than lanes')
       try {
         return await runOne({ ...options, host }, rest, lane, file, scenario)
       } finally {
@@ -90,7 +90,7 @@ async function runOne(
   scenario: Scenario,
 ): Promise<AudioOutcome> {
   const { caller: steps, line, language } = scenario
-  if (!Array.isArray(steps)) throw new ScenarioError(`${file}: a caller played by a model is for text mode`)
+  if (!Array.isArray(steps)) throw new ScenarioError(`${file}: a model-played caller requires text mode`)
   const sounds = new Map<CallerStep, Int16Array>()
   for (const step of steps) {
     const speech = 'barge_in' in step ? step.barge_in : 'say' in step ? step : null
@@ -118,7 +118,7 @@ async function runOne(
   }
 }
 
-/** The day of a call that is made now, as its agent reckons it. */
+/** The date of a call made now, in the agent's time zone. */
 export const todayOf = (scenario: Scenario) =>
   new Date().toLocaleDateString('sv-SE', { timeZone: settingsOf(scenario).timezone })
 
@@ -130,7 +130,7 @@ function projectOf(scenario: Scenario, place: ToolPlace): object {
   return {
     ...settings,
     language: scenario.language,
-    // A call that comes in has neither vars nor a task of its own.
+    // An inbound call has neither vars nor a task of its own.
     prompt: [settings.prompt, scenario.task].map(fill).filter(Boolean).join('\n\n'),
     greeting: fill(settings.greeting),
     disclosure: fill(settings.disclosure),
@@ -139,9 +139,9 @@ function projectOf(scenario: Scenario, place: ToolPlace): object {
   }
 }
 
-type Heard = Pick<Timeline, 'said' | 'heard' | 'interruptedMs'>
+type Captured = Pick<Timeline, 'said' | 'heard' | 'interruptedMs'>
 
-function outcomeOf(detail: Detail, heard: Heard): Omit<AudioOutcome, 'bargeIns'> {
+function outcomeOf(detail: Detail, heard: Captured): Omit<AudioOutcome, 'bargeIns'> {
   const understood = detail.transcript.filter(({ role }) => role === 'caller').map(({ text }) => text)
   const ended = detail.ended_reason !== 'caller_hangup'
   return {
@@ -169,7 +169,7 @@ async function callWhenKnown(place: () => Promise<Phone>): Promise<Phone> {
   }
 }
 
-// ---- the public interface ----
+// The public API.
 
 interface Detail {
   id: string
@@ -210,12 +210,12 @@ async function recordOf(rest: Rest, projectId: string, from: string): Promise<{ 
       ])
       return { detail, events: eventsOf(stream) }
     }
-    if (Date.now() > untilMs) throw new Error('the record of the call never came')
+    if (Date.now() > untilMs) throw new Error('The call record did not appear in time')
     await new Promise(resolve => setTimeout(resolve, POLL_MS))
   }
 }
 
-/** Server-sent events (WHATWG HTML §9.2). */
+/** Parses server-sent events (WHATWG HTML §9.2). */
 function eventsOf(stream: string): CallEvent[] {
   return stream.split('\n\n').flatMap(block => {
     const field = (name: string) => new RegExp(`^${name}: ?(.*)$`, 'm').exec(block)?.[1]

@@ -1,4 +1,4 @@
-/** What audio scenarios need around them: an installation, answers for tools, voices for callers. */
+/** The environment of audio scenarios: an installation, a tool server, and voices for callers. */
 
 import { createSpeechClient } from '../../media/models/speech/client.ts'
 import type { Tts } from '../../media/ports/speech.ts'
@@ -51,12 +51,12 @@ async function installationOf(options: BenchOptions, toolsPort: number, closers:
     return { installation: stack as Installation, speechPort: async () => stack.speechPort }
   }
   const at = /^(.+):(\d{1,5})$/.exec(sip ?? '')
-  if (!baseUrl || !key || !at) throw new ScenarioError('--base-url, --key and --sip <host:port> belong together')
+  if (!baseUrl || !key || !at) throw new ScenarioError('--base-url, --key and --sip <host:port> must be given together')
   const installation = { baseUrl, key, sip: { host: at[1]!, port: Number(at[2]) } }
   return { installation, speechPort: () => startOwnSpeech(closers) }
 }
 
-/** Opened when the first line is not there as a recording. */
+/** Opened for the first line without a recording. */
 function lazyVoice(speechPort: () => Promise<number>, closers: (() => Promise<void>)[]): () => Promise<Tts> {
   let opened: Promise<Tts> | null = null
   const open = async () => {

@@ -1,15 +1,15 @@
-/** Plays a scenario's caller on a telephone: waits as people wait, speaks, talks over, presses keys, hangs up. */
+/** Plays a scenario's caller on a phone: waits as people do, speaks, interrupts, presses keys, hangs up. */
 import type { Phone } from './phone.ts'
 import type { CallerStep } from './scenario.ts'
 
-/** The agent has finished: longer than the pauses inside what it says. */
+/** Milliseconds of silence after which the agent has finished: longer than its pauses. */
 const QUIET_MS = 900
-/** Of the agent's sound, before it counts as having spoken. */
+/** Packets of audio before the agent counts as having spoken. */
 const SPOKE_PACKETS = 10
-/** A person says something by then, whether it was their turn or not. */
+/** Milliseconds after which a person speaks, whether it was their turn or not. */
 const PATIENCE_MS = 20_000
 const AGENT_AT_MOST_MS = 60_000
-/** After the caller's last step the agent may still say goodbye. */
+/** Milliseconds after the caller's last step in which the agent may still say goodbye. */
 const LAST_WORDS_MS = 15_000
 const SPEAKING_MS = 250
 
@@ -17,7 +17,9 @@ export interface Said {
   words: string
   fromMs: number
   toMs: number
-  /** `over`: while the agent spoke, to stop it; `aside`: while it spoke, and it should go on; `keys`: not spoken. */
+  /**
+   * `over`: speech that should stop the agent; `aside`: speech during which the agent should go on; `keys`: not spoken.
+   */
   kind: 'turn' | 'over' | 'aside' | 'keys'
 }
 
@@ -25,7 +27,7 @@ export interface CallerOptions {
   phone: Phone
   steps: readonly CallerStep[]
   sounds: ReadonlyMap<CallerStep, Int16Array>
-  /** The agent waits for a tool: nobody speaks into that. */
+  /** Whether the agent is waiting for a tool; the caller does not speak meanwhile. */
   tools: { waiting(): boolean; settled(): number }
 }
 
@@ -42,7 +44,7 @@ export async function playCaller(options: CallerOptions): Promise<Said[]> {
     } else if ('press' in step) {
       await agentFinished(options, sinceMs)
       await phone.press(step.press)
-      // What the agent says from now on is an answer to them.
+      // Whatever the agent says from now on answers these keys.
       said.push({ words: step.press, fromMs: phone.clock.now(), toMs: phone.clock.now(), kind: 'keys' })
     } else if ('silence_ms' in step) await phone.until(() => false, step.silence_ms)
     else await phone.hangUp()

@@ -1,4 +1,4 @@
-/** Whether a call came out as its scenario wants, and the report of many. Pure. */
+/** Compares a call with its scenario's expectations, and writes the JUnit report. Pure. */
 import type { EndedReason, ToolCall, Turn } from '../../media/contract/messages.ts'
 import type { Expectations } from './scenario.ts'
 
@@ -16,10 +16,10 @@ export interface Result {
   name: string
   file: string
   mode: 'text' | 'audio'
-  /** Of the machine, not of the call. */
+  /** Wall-clock duration of the run, not of the call. */
   seconds: number
   outcome: Outcome | null
-  /** In words; empty when all is well. */
+  /** Failed expectations in words; empty on success. */
   failures: string[]
 }
 
@@ -35,21 +35,27 @@ export function judge(expect: Expectations, outcome: Outcome, today: string): st
   const wants = (ok: boolean, text: string) => {
     if (!ok) failures.push(text)
   }
-  for (const words of expect.said) wants(found(words, agent), `the agent never said ${words}`)
-  for (const words of expect.not_said) wants(!found(words, agent), `the agent said ${words}`)
-  for (const words of expect.understood) wants(found(words, caller), `the agent did not understand ${words}`)
+  for (const words of expect.said) wants(found(words, agent), `agent did not say: ${words}`)
+  for (const words of expect.not_said) wants(!found(words, agent), `agent said: ${words}`)
+  for (const words of expect.understood) wants(found(words, caller), `agent did not understand: ${words}`)
   for (const tool of expect.tools) failures.push(...judgeTool(tool, outcome.tools, today))
   const { ended, goal_reached, extracted, latency_p95_ms: p95, barge_ins } = expect
-  wants(ended === undefined || ended === outcome.ended, `it ended by ${outcome.ended}, not by ${ended}`)
-  wants(goal_reached === undefined || goal_reached === outcome.goalReached, `goal_reached is ${outcome.goalReached}`)
+  wants(ended === undefined || ended === outcome.ended, `ended with ${outcome.ended}, expected ${ended}`)
+  wants(
+    goal_reached === undefined || goal_reached === outcome.goalReached,
+    `goal_reached is ${outcome.goalReached}, expected ${goal_reached}`,
+  )
   wants(
     barge_ins === undefined || barge_ins === outcome.bargeIns,
-    `the agent was interrupted ${outcome.bargeIns} times`,
+    `${outcome.bargeIns} barge-ins, expected ${barge_ins}`,
   )
   for (const [name, value] of Object.entries(extracted ?? {}))
     wants(equal(outcome.extracted?.[name], value), `extracted ${name} is ${JSON.stringify(outcome.extracted?.[name])}`)
   if (p95 !== undefined) {
-    wants(outcome.p95Ms !== null && outcome.p95Ms <= p95, `p95 of the answers is ${outcome.p95Ms ?? 'unknown'} ms`)
+    wants(
+      outcome.p95Ms !== null && outcome.p95Ms <= p95,
+      `p95 latency is ${outcome.p95Ms ?? 'unknown'} ms, expected at most ${p95} ms`,
+    )
   }
   return failures
 }
@@ -62,8 +68,8 @@ function judgeTool(want: Expectations['tools'][number], calls: readonly ToolCall
       Object.entries(want.arguments ?? {}).every(([name, value]) => equal(call.arguments[name], dated(value, today))),
   )
   if (want.times === undefined ? fits.length > 0 : fits.length === want.times) return []
-  const seen = named.map(call => `${JSON.stringify(call.arguments)} ${call.verdict}`).join('; ') || 'never'
-  return [`${want.name} was not called as wanted; it was called: ${seen}`]
+  const seen = named.map(call => `${JSON.stringify(call.arguments)} ${call.verdict}`).join('; ') || 'none'
+  return [`${want.name} was not called as expected; actual calls: ${seen}`]
 }
 
 const DAY_MS = 86_400_000
@@ -85,7 +91,7 @@ function found(words: string, text: string): boolean {
 const xml = (text: string) =>
   text.replace(/[<>&"']/g, letter => `&#${letter.charCodeAt(0)};`).replace(/[^\t\n\r\x20-\uFFFF]/g, '')
 
-/** As CI servers read it. */
+/** The format that CI servers read. */
 export function junit(results: readonly Result[]): string {
   const failed = results.filter(result => result.failures.length > 0).length
   const cases = results.map(({ name, file, mode, seconds, failures, outcome }) => {

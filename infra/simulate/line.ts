@@ -1,4 +1,4 @@
-/** What the network does to the caller's sound before it arrives: loss, lateness, noise. Pure; the same each time. */
+/** Simulates the network between caller and engine: loss, jitter, noise. Pure and reproducible. */
 
 export interface LineOptions {
   loss: number
@@ -7,15 +7,15 @@ export interface LineOptions {
 }
 
 export interface Line {
-  /** Something is said from now on. The same words lose the same packets each time, whenever they are said. */
+  /** Starts an utterance. The same utterance loses the same packets each time, whenever it is spoken. */
   begin(): void
-  /** What becomes of the next packet: how late it leaves, or null when it is lost. */
+  /** The next packet's delay in ms, or null when it is lost. */
   fate(): number | null
-  /** Sound with what the room adds to it. */
+  /** Adds background noise. */
   colour(pcm: Int16Array): Int16Array
 }
 
-/** Nobody's line is silent: some −70 dBFS. */
+/** Background level of a quiet line, about −70 dBFS. */
 const ROOM_RMS = 10
 const FULL_SCALE = 32_768
 
@@ -24,7 +24,7 @@ export function createLine({ loss, jitter_ms, noise_dbfs }: LineOptions, seed = 
   let fates = createRandom(seed)
   let said = 0
   const level = noise_dbfs === null ? ROOM_RMS : FULL_SCALE * 10 ** (noise_dbfs / 20)
-  // Evenly spread between ±1 is 1/√3 strong.
+  // A uniform distribution over ±1 has an RMS of 1/√3.
   const peak = level * Math.sqrt(3)
   return {
     begin() {
@@ -39,7 +39,7 @@ export function createLine({ loss, jitter_ms, noise_dbfs }: LineOptions, seed = 
   }
 }
 
-/** Mulberry32. */
+/** The Mulberry32 generator. */
 export function createRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {

@@ -1,4 +1,4 @@
-/** `npm run simulate -- scenario.yaml…`: calls an agent as its scenarios want, and tells whether it did as they expect. */
+/** `npm run simulate -- scenario.yaml…`: runs scenarios against agents and checks their expectations. */
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -11,21 +11,21 @@ import { parseScenario, type Scenario, ScenarioError } from './scenario.ts'
 import { details, type SpokenResult, summary } from './table.ts'
 import { runText } from './text.ts'
 
-const USAGE = `Usage: npm run simulate -- <scenario.yaml or folder>… [options]
+const USAGE = `Usage: npm run simulate -- <scenario.yaml or directory>… [options]
 
-  --junit <file.xml>   writes the results as JUnit XML
-  --verbose            prints every transcript, not only those of failed scenarios
+  --junit <file.xml>   Write results as JUnit XML
+  --verbose            Print all transcripts, not only those of failures
 
-Scenarios with "mode: audio" are real calls. They start an installation of their own for it, unless told of one:
-  --base-url <url>     its REST, with
-  --key <key>          an API key that may write, and
-  --sip <host:port>    where it takes calls; it must allow its engines the tools' answers: FETCH_ALLOW=127.0.0.1:<port>
-  --tools-port <port>  where the answers of tools come from (default: any)
-  --host <address>     our own address, as it sees us (default 127.0.0.1)
-  --parallel <n>       calls at once (default 1)
-  --table <file.md>    writes what was measured
+Scenarios with "mode: audio" place real calls. They start a temporary installation, unless you name one:
+  --base-url <url>     REST base URL
+  --key <key>          API key with write scope
+  --sip <host:port>    SIP address; its engines need FETCH_ALLOW=127.0.0.1:<tools-port>
+  --tools-port <port>  Port of the tool server (default: any free port)
+  --host <address>     Our address as the installation sees it (default 127.0.0.1)
+  --parallel <n>       Concurrent calls (default 1)
+  --table <file.md>    Write measurements as a Markdown table
 
-Exit code 0: all as expected; 1: not; 2: a scenario cannot be read. Examples: examples/scenarios.`
+Exit status: 0 all passed, 1 some failed, 2 invalid scenario or usage. Examples: examples/scenarios.`
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -77,7 +77,7 @@ try {
   results.push(...(await runSpoken(spoken)))
   if (values.junit) writeFileSync(values.junit, junit(results))
   const failed = results.filter(result => result.failures.length > 0).length
-  console.log(`\n${results.length - failed} of ${results.length} scenarios as expected`)
+  console.log(`\n${results.length - failed} of ${results.length} scenarios passed`)
   process.exit(failed === 0 ? 0 : 1)
 } catch (error) {
   await stopBench()
@@ -90,7 +90,7 @@ function read(file: string): Scenario {
   try {
     return parseScenario(file, readFileSync(file, 'utf8'))
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw new ScenarioError(`${file}: there is no such file`)
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw new ScenarioError(`${file}: no such file`)
     throw error
   }
 }
@@ -110,7 +110,7 @@ async function runSpoken(entries: readonly Entry[]): Promise<SpokenResult[]> {
   const waiting = [...entries]
   const oneAfterAnother = async () => {
     for (let entry = waiting.shift(); entry; entry = waiting.shift()) {
-      if (stopped) await new Promise(() => {}) // the signal's handler ends us
+      if (stopped) await new Promise(() => {}) // the signal handler ends the process
       const call = async ({ file, scenario }: Entry) => {
         const today = todayOf(scenario)
         return { outcome: await runner.run(file, scenario), today }
@@ -146,7 +146,7 @@ async function run(
     result.failures = judge(scenario.expect, outcome, today)
   } catch (error) {
     if (error instanceof ScenarioError) throw error
-    result.failures = [`it broke off: ${(error as Error).message}`]
+    result.failures = [`error: ${(error as Error).message}`]
   }
   result.seconds = (performance.now() - startedAt) / 1000
   if (!stopped) show(result)
@@ -154,7 +154,7 @@ async function run(
 }
 
 function show({ name, seconds, failures, outcome }: Result): void {
-  const p95 = outcome?.p95Ms ? `, answers within ${outcome.p95Ms} ms` : ''
+  const p95 = outcome?.p95Ms ? `, p95 latency ${outcome.p95Ms} ms` : ''
   console.log(`${failures.length === 0 ? 'ok  ' : 'FAIL'} ${name}  (${seconds.toFixed(1)} s${p95})`)
   for (const failure of failures) console.log(`       ${failure}`)
   if (outcome && (values.verbose || failures.length > 0)) console.log(transcript(outcome).replace(/^/gm, '       | '))

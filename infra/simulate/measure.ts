@@ -1,22 +1,22 @@
-/** What a call was like for its caller, from the times of packets and the words of the record. Pure. */
+/** Measures a call from the caller's side: packet times and the words in the record. Pure. */
 import type { Said } from './caller.ts'
 
-/** A longer silence of the agent parts two stretches of its sound. */
+/** Milliseconds of silence that separate two utterances of the agent. */
 const GAP_MS = 250
-/** Nearer to either end of the caller's words it is no cut-off: people overlap by so much. */
+/** Milliseconds at either end of the caller's speech in which an overlap is no cut-off: people overlap that much. */
 const EDGE_MS = 150
-/** An interruption that follows the caller's words so late was still theirs. */
+/** Milliseconds after the caller's words in which an interruption is still attributed to them. */
 const AFTER_MS = 1500
 
-/** The engine counts from its answer, we from when it reached us. */
+/** The engine counts from when it sent its answer, we from when it arrived. */
 const SKEW_MS = 50
 
 export interface Measured {
-  /** Last loud packet of the caller to the first of the agent, for each turn that was answered. */
+  /** Milliseconds from the caller's last loud packet to the agent's first, for each answered turn. */
   answers: number[]
-  /** Turns after which nothing was heard until the caller spoke again. */
+  /** Turns without any answer before the caller spoke again. */
   unanswered: number
-  /** The agent began in the middle of the caller's words. */
+  /** Times the agent started to speak during the caller's speech. */
   cutOffs: number
   bargeIns: { wanted: number; missed: number; false: number; stoppedMs: number[] }
   words: { said: number; wrong: number }
@@ -24,12 +24,12 @@ export interface Measured {
 
 export interface Timeline {
   said: readonly Said[]
-  /** When each loud packet of the agent came. */
+  /** When each loud packet of the agent arrived. */
   heard: readonly number[]
-  /** When the agent's sound was cut, by the record. */
+  /** When the agent's speech was interrupted, according to the record. */
   interruptedMs: readonly number[]
   understood: string
-  /** By the agent: after the caller's goodbye nothing need come. */
+  /** True when the agent ended the call: no answer is expected after the caller's goodbye. */
   ended: boolean
 }
 
@@ -39,7 +39,7 @@ interface Utterance {
 }
 
 export function measure({ said, heard, interruptedMs, understood, ended }: Timeline): Measured {
-  const stretches = utterancesOf(heard)
+  const utterances = utterancesOf(heard)
   const spoken = said.filter(({ kind }) => kind !== 'keys')
   const answers: number[] = []
   let unanswered = 0
@@ -48,10 +48,10 @@ export function measure({ said, heard, interruptedMs, understood, ended }: Timel
     if (one.kind === 'aside') continue
     const untilMs = spoken[i + 1]?.fromMs ?? Number.POSITIVE_INFINITY
     const begins = (fromMs: number, toMs: number) =>
-      stretches.find(stretch => stretch.fromMs > fromMs && stretch.fromMs < toMs)
+      utterances.find(utterance => utterance.fromMs > fromMs && utterance.fromMs < toMs)
     const into = begins(one.fromMs + EDGE_MS, one.toMs - EDGE_MS)
     if (into) cutOffs++
-    const over = stretches.some(stretch => stretch.fromMs < one.toMs && stretch.toMs > one.toMs - GAP_MS)
+    const over = utterances.some(utterance => utterance.fromMs < one.toMs && utterance.toMs > one.toMs - GAP_MS)
     if (over) continue
     const answer = begins(one.toMs, untilMs)
     if (answer) answers.push(Math.round(answer.fromMs - one.toMs))
@@ -61,7 +61,7 @@ export function measure({ said, heard, interruptedMs, understood, ended }: Timel
     answers,
     unanswered,
     cutOffs,
-    bargeIns: bargeIns(spoken, stretches, interruptedMs),
+    bargeIns: bargeIns(spoken, utterances, interruptedMs),
     words: wordErrors(
       said
         .filter(({ kind }) => kind !== 'aside')
@@ -72,7 +72,7 @@ export function measure({ said, heard, interruptedMs, understood, ended }: Timel
   }
 }
 
-function bargeIns(said: readonly Said[], stretches: readonly Utterance[], interruptedMs: readonly number[]) {
+function bargeIns(said: readonly Said[], utterances: readonly Utterance[], interruptedMs: readonly number[]) {
   const wanted = said.filter(({ kind }) => kind === 'over')
   const during = (one: Said) => (atMs: number) => atMs >= one.fromMs - SKEW_MS && atMs <= one.toMs + AFTER_MS
   const theirs = said.filter(({ kind }) => kind !== 'aside')
@@ -81,23 +81,23 @@ function bargeIns(said: readonly Said[], stretches: readonly Utterance[], interr
     missed: wanted.filter(one => !interruptedMs.some(during(one))).length,
     false: interruptedMs.filter(atMs => !theirs.some(one => during(one)(atMs))).length,
     stoppedMs: wanted.flatMap(one => {
-      const stretch = stretches.find(({ fromMs, toMs }) => fromMs <= one.fromMs && toMs >= one.fromMs)
-      return stretch ? [Math.round(stretch.toMs - one.fromMs)] : []
+      const utterance = utterances.find(({ fromMs, toMs }) => fromMs <= one.fromMs && toMs >= one.fromMs)
+      return utterance ? [Math.round(utterance.toMs - one.fromMs)] : []
     }),
   }
 }
 
 export function utterancesOf(heard: readonly number[]): Utterance[] {
-  const stretches: Utterance[] = []
+  const utterances: Utterance[] = []
   for (const atMs of heard) {
-    const last = stretches.at(-1)
+    const last = utterances.at(-1)
     if (last && atMs - last.toMs < GAP_MS) last.toMs = atMs
-    else stretches.push({ fromMs: atMs, toMs: atMs })
+    else utterances.push({ fromMs: atMs, toMs: atMs })
   }
-  return stretches
+  return utterances
 }
 
-// ---- words ----
+// Words.
 
 const UNDER_20 =
   'zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen'.split(
@@ -105,7 +105,7 @@ const UNDER_20 =
   )
 const TENS = ['', '', 'twenty', 'thirty', 'forty', 'fifty', 'sixty', 'seventy', 'eighty', 'ninety']
 
-/** Figures and addresses are written as they are said; punctuation and case do not count. */
+/** Spells out digits and addresses as spoken; ignores punctuation and case. */
 export function plainWords(text: string): string[] {
   return text
     .toLowerCase()
@@ -131,7 +131,7 @@ function spokenFigures(figures: string): string {
   return `${TENS[Math.floor(value / 10)]}${unit === 0 ? '' : ` ${UNDER_20[unit]}`}`
 }
 
-/** Edits (Levenshtein) from what was said to what was understood. */
+/** Edit distance (Levenshtein) in words between the spoken and the understood text. */
 export function wordErrors(said: string, understood: string): Measured['words'] {
   const [a, b] = [plainWords(said), plainWords(understood)]
   let row = Array.from({ length: b.length + 1 }, (_, i) => i)

@@ -1,6 +1,6 @@
 /**
- * A telephone that calls: one SIP call over UDP (RFC 3261) with RTP of its own, which writes down when sound left and when
- * the agent's came in. It shares no state with the engine, so what it measures is what a caller hears.
+ * A calling phone: one SIP call over UDP (RFC 3261) with its own RTP, which records when audio was sent and when the
+ * agent's audio arrived. It shares no state with the engine, so it measures what a caller hears.
  */
 import { randomBytes } from 'node:crypto'
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
@@ -22,18 +22,18 @@ import type { Line } from './line.ts'
 export const PHONE_RATE = 8000
 export const PHONE_FRAME = frameSamples(PHONE_RATE)
 const FRAME = PHONE_FRAME
-/** RFC 3261 §17.1.1.1. */
+/** T1 (RFC 3261 §17.1.1.1). */
 const T1_MS = 500
 const ANSWER_TIMEOUT_MS = 15_000
 const BYE_TIMEOUT_MS = 2000
-/** The agent's sound, against silence or comfort noise. */
+/** Sample level above which a packet counts as the agent's speech, not silence or comfort noise. */
 const LOUD = 300
 const PCM: Record<number, G711> = { 0: 'PCMU', 8: 'PCMA' }
 
 export interface PhoneOptions {
-  /** Where the installation listens for SIP. */
+  /** SIP address of the installation. */
   sip: { host: string; port: number }
-  /** Our own address, as the installation sees it. */
+  /** Our own address as the installation sees it. */
   host: string
   from: string
   to: string
@@ -44,7 +44,7 @@ export interface PhoneOptions {
 export class CallRefused extends Error {
   readonly status: number
   constructor(status: number, reason: string) {
-    super(`the call was refused: ${status} ${reason}`)
+    super(`The call was refused: ${status} ${reason}`)
     this.status = status
   }
 }
@@ -56,7 +56,7 @@ export interface Spoken {
 
 const pacer: Pacer = createPacer(systemClock)
 
-/** Rings, and resolves when the other side has answered. */
+/** Places a call; resolves when it is answered. Throws CallRefused. */
 export async function call(options: PhoneOptions): Promise<Phone> {
   const [sip, rtp] = await Promise.all([bind(options.host), bind(options.host)])
   const phone = new Phone(options, sip, rtp)
@@ -71,7 +71,7 @@ export async function call(options: PhoneOptions): Promise<Phone> {
 
 export class Phone {
   readonly clock: Clock = systemClock
-  /** When each loud packet of the agent came. */
+  /** When each loud packet of the agent arrived. */
   readonly heard: number[] = []
   readonly answered: { atMs: number } = { atMs: 0 }
   readonly #options: PhoneOptions
@@ -108,14 +108,15 @@ export class Phone {
     }
     sip.on('message', (bytes, from) => this.#receive(bytes, from))
     rtp.on('message', data => this.#hear(data))
-    for (const socket of [sip, rtp]) socket.on('error', () => {}) // a port that is closed already; time-outs tell
+    // the socket may be closed already; timeouts report it
+    for (const socket of [sip, rtp]) socket.on('error', () => {})
   }
 
   get over(): boolean {
     return this.#over
   }
 
-  /** Says it from the next packet on; settles when the last has left, or the call is over. */
+  /** Speaks from the next packet on; settles when the last packet has left, or the call has ended. */
   say(pcm: Int16Array): Promise<Spoken> {
     const spoken = { fromMs: this.clock.now(), toMs: this.clock.now() }
     if (this.#over) return Promise.resolve(spoken)
@@ -127,18 +128,18 @@ export class Phone {
     return this.#over ? Promise.resolve() : this.#keys.press(keys)
   }
 
-  /** Looks every 20 ms; false when the time is up or the call is over. */
+  /** Checks every 20 ms; resolves to false when the time is up or the call has ended. */
   until(condition: () => boolean, mostMs: number): Promise<boolean> {
     const untilMs = this.clock.now() + mostMs
     return new Promise(resolve => {
-      const look = () => {
+      const check = () => {
         const holds = condition()
         if (!holds && !this.#over && this.clock.now() < untilMs) return
-        this.#ticks.delete(look)
+        this.#ticks.delete(check)
         resolve(holds)
       }
-      this.#ticks.add(look)
-      look()
+      this.#ticks.add(check)
+      check()
     })
   }
 
@@ -165,7 +166,7 @@ export class Phone {
     }
   }
 
-  // ---- SIP ----
+  // SIP.
 
   async ring(): Promise<void> {
     const { to, sip } = this.#options
@@ -267,18 +268,18 @@ export class Phone {
     this.#stopTicks()
     this.#keys.close()
     this.#speaking?.done(this.#speaking.spoken)
-    for (const look of [...this.#ticks]) look()
+    for (const check of [...this.#ticks]) check()
     this.#ended()
   }
 
-  // ---- sound ----
+  // Audio.
 
   #tick(): void {
     this.#timestamp = (this.#timestamp + FRAME) >>> 0
     const key = this.#keys.next(this.#timestamp, this.#agreed!.dtmf !== null)
     if (key?.kind === 'event') this.#packet(this.#agreed!.dtmf!.send, key.payload, key.timestamp, key.marker)
     else this.#sendSound(key?.kind === 'tone' ? key.pcm : this.#nextFrame())
-    for (const look of [...this.#ticks]) look()
+    for (const check of [...this.#ticks]) check()
   }
 
   #nextFrame(): Int16Array {

@@ -1,4 +1,4 @@
-/** A scenario file: an agent, what its tools answer, what the caller does, and what must come of it. */
+/** The format of a scenario file: an agent, its tools' answers, the caller's steps, and the expected outcome. */
 import { LineCounter, parseDocument } from 'yaml'
 import { z } from 'zod'
 import { defaultSettings, ProjectSettings } from '../../control/agents/projects/schema.ts'
@@ -11,35 +11,42 @@ const speech = {
   say: z.string().min(1).max(4000).describe('`…` is a pause of `pause_ms`'),
   file: z
     .string()
-    .regex(/\.(?:wav|ul)$/, 'must be a WAVE file or one of bare µ-law (.ul)')
+    .regex(/\.(?:wav|ul)$/, 'must be a WAV file or raw µ-law (.ul)')
     .optional()
-    .describe('Audio only: a recording of these words, beside the scenario; without one a voice is synthesised'),
-  pause_ms: z.int().min(0).max(10_000).default(700).describe('Audio only'),
+    .describe('Audio only: a recording of these words, next to the scenario file. Synthesised when left out'),
+  pause_ms: z.int().min(0).max(10_000).default(700).describe('Audio only. Length of each `…` in milliseconds'),
 }
 export const Speech = z.strictObject(speech)
 export type Speech = z.output<typeof Speech>
 
-/** The caller waits for the agent's silence before each, but for `barge_in`. */
+/** Before each step except `barge_in`, the caller waits until the agent is silent. */
 export const CallerStep = z.union([
-  Speech.describe('Says this when the agent has finished'),
+  Speech.describe('Say this when the agent has finished'),
   z
     .strictObject({
       barge_in: z.strictObject({
         after_ms: Ms,
         ...speech,
-        stops: z.boolean().default(true).describe('False for an "uh-huh" or a cough: the agent should go on'),
+        stops: z
+          .boolean()
+          .default(true)
+          .describe('False for an "uh-huh" or a cough, during which the agent should continue'),
       }),
     })
-    .describe("Talks over the agent's next turn, so long after it began"),
-  z.strictObject({ press: z.string().regex(/^[0-9*#A-D]{1,64}$/) }).describe('Presses keys'),
-  z.strictObject({ silence_ms: Ms }).describe('Says nothing for so long'),
+    .describe('Interrupt the agent’s next turn, `after_ms` milliseconds after it begins'),
+  z.strictObject({ press: z.string().regex(/^[0-9*#A-D]{1,64}$/) }).describe('Press keys'),
+  z.strictObject({ silence_ms: Ms }).describe('Stay silent for this many milliseconds'),
   z.strictObject({ hang_up: z.literal(true) }),
 ])
 export type CallerStep = z.output<typeof CallerStep>
 
 const Persona = z
   .strictObject({
-    persona: z.string().min(1).max(8000).describe('Who the caller is and what they want; a text model plays them'),
+    persona: z
+      .string()
+      .min(1)
+      .max(8000)
+      .describe('Who the caller is and what they want. A text model plays the caller'),
     model: z.strictObject({
       base_url: z.url(),
       model: z.string().min(1),
@@ -53,7 +60,7 @@ export const ToolAnswer = z.strictObject({
   status: z.int().min(100).max(599).default(200),
   body: z.unknown().default({}),
   delay_ms: Ms.default(0),
-  fails: z.enum(['timeout', 'network']).optional().describe('Instead of an answer'),
+  fails: z.enum(['timeout', 'network']).optional().describe('Fail in place of an answer'),
 })
 
 export type ToolAnswer = z.output<typeof ToolAnswer>
@@ -66,20 +73,22 @@ const Expectations = z.strictObject({
         arguments: z
           .record(z.string(), z.unknown())
           .optional()
-          .describe('Those named must be equal; `today+1` is the day after the call'),
+          .describe('Arguments that must be equal; others are ignored. `today+1` is the day after the call'),
         verdict: z.string().optional(),
         times: z.int().min(0).optional(),
       }),
     )
     .default([]),
-  said: Words.default([]).describe('Each is found in what was heard of the agent; /…/ is a regular expression'),
+  said: Words.default([]).describe(
+    'Texts that the agent must have said, as far as it was heard; /…/ is a regular expression',
+  ),
   not_said: Words.default([]),
-  understood: Words.default([]).describe('Each is found in what the agent understood of the caller'),
+  understood: Words.default([]).describe('Texts that the agent must have understood'),
   ended: EndedReason.optional(),
   goal_reached: z.boolean().optional(),
-  extracted: z.record(z.string(), z.unknown()).optional().describe('Those named must be equal'),
-  latency_p95_ms: z.int().optional().describe('From the end of the caller’s words to the agent’s, at most'),
-  barge_ins: z.int().min(0).optional().describe('So often the agent’s speech was cut'),
+  extracted: z.record(z.string(), z.unknown()).optional().describe('Fields that must be equal; others are ignored'),
+  latency_p95_ms: z.int().optional().describe('Maximum p95 of voice-to-voice latency in milliseconds'),
+  barge_ins: z.int().min(0).optional().describe('Number of times the agent was interrupted'),
 })
 export type Expectations = z.output<typeof Expectations>
 
@@ -88,32 +97,32 @@ export const Scenario = z.strictObject({
   name: z.string().min(1).max(200),
   language: z.string().default('en'),
   mode: z.enum(['text', 'audio']).default('text'),
-  agent: z.strictObject(agentKeys).partial().default({}).describe('As in a project'),
+  agent: z.strictObject(agentKeys).partial().default({}).describe('Project settings of the agent'),
   vars: z.record(z.string(), z.string()).default({}),
   task: z.string().nullable().default(null),
-  tools: z.record(z.string(), ToolAnswer).default({}).describe('What the tools of the agent answer, by name'),
+  tools: z.record(z.string(), ToolAnswer).default({}).describe('Answers of the agent’s tools, by tool name'),
   caller: z.union([z.array(CallerStep).min(1), Persona]),
   line: z
     .strictObject({
       codec: z.enum(['PCMU', 'PCMA']).default('PCMU'),
-      loss: z.number().min(0).max(0.5).default(0).describe('Share of packets that never come'),
+      loss: z.number().min(0).max(0.5).default(0).describe('Fraction of packets lost'),
       jitter_ms: z
         .int()
         .min(0)
         .max(200)
         .default(0)
-        .describe('Each packet is late by up to this; it may overtake others'),
+        .describe('Maximum delay of each packet in milliseconds; packets may be reordered'),
       noise_dbfs: z
         .number()
         .min(-90)
         .max(-10)
         .nullable()
         .default(null)
-        .describe('White noise under the caller’s voice'),
+        .describe('Level of white noise added to the caller’s audio, in dBFS'),
     })
     .prefault({})
-    .describe('Audio only: what the network does to the caller’s sound'),
-  today: z.iso.date().default('2026-11-21').describe('In text mode, the day of the call'),
+    .describe('Audio only: simulated network conditions of the caller'),
+  today: z.iso.date().default('2026-11-21').describe('The date of the call in text mode'),
   expect: Expectations.default(Expectations.parse({})),
 })
 export type Scenario = z.output<typeof Scenario>
@@ -122,7 +131,7 @@ export const settingsOf = ({ agent }: Scenario): ProjectSettings => ({ ...defaul
 
 export class ScenarioError extends Error {}
 
-/** Throws a `ScenarioError` that names file, line and field. */
+/** Parses a scenario. Throws a `ScenarioError` that names file, line and field. */
 export function parseScenario(file: string, text: string): Scenario {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines })
@@ -139,7 +148,7 @@ export function parseScenario(file: string, text: string): Scenario {
   throw new ScenarioError(`${file}:${lines.linePos(offset).line}: ${where}: ${issue.message}`)
 }
 
-/** Of several shapes that do not fit, what is wrong with the one that fits best. */
+/** For a union that matches nothing, returns the error of the closest variant. */
 function innermost(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   if (issue.code !== 'invalid_union' || issue.errors.length === 0) return issue
   const best = issue.errors

@@ -1,4 +1,7 @@
-/** An installation for one run: everything embedded, on free ports, in a folder that is removed afterwards. */
+/**
+ * A temporary installation for one run: all components embedded, on free ports, in a directory that is deleted
+ * afterwards.
+ */
 import { spawn } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
@@ -25,7 +28,7 @@ export interface OwnStack extends Installation {
 
 const HOST = '127.0.0.1'
 const RTP_PORTS = 200
-/** Below the range that the kernel hands out, and another part of it each time. */
+/** Below the kernel's ephemeral port range, at a random offset. */
 const somePort = (udpToo = false) => freePort(10_000 + randomInt(8000), HOST, udpToo)
 
 export async function startOwnStack(options: { toolsPort: number; tell(text: string): void }): Promise<OwnStack> {
@@ -71,7 +74,7 @@ async function start(
   const models = { models: modelsFolder(cache), whisper: whisperPath(cache), threads }
   const speech = await startSpeech({ port: speechPort, ...models, logFile: logFile('speech'), ...watch })
   keep(speech.child)
-  if (!speech.hears) throw new Error('the speech models are not here: `npm start` fetches them')
+  if (!speech.hears) throw new Error('Speech models are missing. Run `npm start` to download them.')
 
   const rtpMin = 18_000 + RTP_PORTS * randomInt(60)
   const env: Record<string, string> = {
@@ -99,7 +102,7 @@ async function start(
   }
 }
 
-/** A voice for callers, where the installation is another's. */
+/** Starts a speech process for callers' voices, when the installation is an existing one. */
 export async function startOwnSpeech(closers: (() => Promise<void>)[]): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'parley-voice-'))
   const { cache, speechThreads: threads } = readConfig({ PARLEY_HOME: folder })
@@ -113,7 +116,7 @@ export async function startOwnSpeech(closers: (() => Promise<void>)[]): Promise<
   return port
 }
 
-/** Takes along what we started when we are killed: the end of its standard input tells. */
+/** Stops our processes when this one is killed, which closes the watchdog's standard input. */
 function startCleanupWatchdog(folder: string) {
   const script = `pids=; while read pid; do pids="$pids $pid"; done; kill -INT $pids 2>/dev/null; sleep 2; rm -rf '${folder}'`
   const child = spawn('sh', ['-c', script], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })

@@ -1,4 +1,4 @@
-/** What came of many spoken calls, as a table for people. Pure. */
+/** Markdown tables of many audio calls. Pure. */
 import type { AudioOutcome } from './audio.ts'
 import type { Result } from './judge.ts'
 import { percentile } from './measure.ts'
@@ -50,8 +50,8 @@ export function totals(results: readonly SpokenResult[]): Totals {
 const spread = (ms: readonly number[]) => (ms.length === 0 ? '–' : `${percentile(ms, 50)} / ${percentile(ms, 95)} ms`)
 
 const HEAD = [
-  ...['calls', 'as expected', 'word errors', 'barge-ins', 'missed', 'false', 'stopped after p50 / p95', 'turns'],
-  ...['cut-offs', 'unanswered', 'voice to voice p50 / p95', 'by the record'],
+  ...['calls', 'passed', 'word errors', 'barge-ins', 'missed', 'false', 'stopped after p50 / p95', 'turns'],
+  ...['cut-offs', 'unanswered', 'voice to voice p50 / p95', 'in the record'],
 ]
 
 const cells = (all: Totals) => [
@@ -62,7 +62,7 @@ const cells = (all: Totals) => [
 
 const row = (items: readonly unknown[]) => `| ${items.join(' | ')} |`
 
-/** Markdown: all together, then by language and by loss. */
+/** Markdown summary: all calls, then by language and by loss. */
 export function summary(results: readonly SpokenResult[]): string {
   const lossOf = ({ scenario }: SpokenResult) => `${scenario.line.loss * 100} % loss`
   const groups = new Map<string, SpokenResult[]>([['all', [...results]]])
@@ -74,9 +74,9 @@ export function summary(results: readonly SpokenResult[]): string {
   return [row(['', ...HEAD]), row(['---', ...HEAD.map(() => '--:')]), ...lines].join('\n')
 }
 
-/** Markdown: a line a call. */
+/** Markdown with one row per call. */
 export function details(results: readonly SpokenResult[]): string {
-  const head = ['call', 'line', 'came out', 'word errors', 'missed / false barge-ins', 'cut-offs', 'voice to voice p50']
+  const head = ['call', 'line', 'result', 'word errors', 'missed / false barge-ins', 'cut-offs', 'voice to voice p50']
   const lines = results.map(({ name, scenario: { line }, failures, outcome }) => {
     const network = [
       line.codec,
@@ -84,11 +84,11 @@ export function details(results: readonly SpokenResult[]): string {
       ...(line.jitter_ms > 0 ? [`${line.jitter_ms} ms jitter`] : []),
       ...(line.noise_dbfs === null ? [] : [`noise ${line.noise_dbfs} dBFS`]),
     ].join(', ')
-    const verdict = failures.length === 0 ? 'as expected' : failures.map(cell).join('<br>')
-    if (!outcome) return row([cell(name), network, verdict, '', '', '', ''])
+    const result = failures.length === 0 ? 'passed' : failures.map(cell).join('<br>')
+    if (!outcome) return row([cell(name), network, result, '', '', '', ''])
     const { words, bargeIns, cutOffs, answers } = outcome.outside
     return row([
-      ...[cell(name), network, verdict, `${words.wrong} of ${words.said}`],
+      ...[cell(name), network, result, `${words.wrong} of ${words.said}`],
       ...[`${bargeIns.missed} / ${bargeIns.false}`, cutOffs, percentile(answers, 50) ?? '–'],
     ])
   })

@@ -1,6 +1,7 @@
-/** Runs a scenario in text mode: no sound, no network but a model's, in a fraction of the call's time. */
+/** Runs a scenario in text mode: without audio, and without network except for models, much faster than real time. */
 import { randomUUID } from 'node:crypto'
-import { fillVars, toolPlan } from '../../control/telephony/call-setup/plan.ts'
+import { toolPlan } from '../../control/agents/projects/tool-plan.ts'
+import { fillVars } from '../../control/telephony/call-setup/plan.ts'
 import type { Turn } from '../../media/contract/messages.ts'
 import { CallPlan } from '../../media/contract/plan.ts'
 import { createScripted } from '../../media/models/scripted/scripted.ts'
@@ -19,7 +20,7 @@ export interface TextOptions {
   env: NodeJS.ProcessEnv
 }
 
-/** After the caller's last step, the agent may still say goodbye. */
+/** Milliseconds after the caller's last step in which the agent may still say goodbye. */
 const LAST_WORDS_MS = 15_000
 
 export async function runText(scenario: Scenario, { fetch, log, env }: TextOptions): Promise<Outcome> {
@@ -94,7 +95,7 @@ async function playPersona(
   }
 }
 
-/** The call as its caller knows it: the agent is who speaks to them. */
+/** The transcript from the caller's point of view, with the roles swapped. */
 const otherSide = (turns: readonly Turn[]): ChatMessage[] =>
   turns.flatMap((turn): ChatMessage[] => {
     if (turn.role === 'agent') return [{ role: 'caller', text: turn.heard_text }]
@@ -152,6 +153,6 @@ function llmOf(scenario: Scenario, plan: CallPlan, env: NodeJS.ProcessEnv): Llm 
         apiKey: secret(llm.api_key_secret) ?? '',
       })
     case 'openai_realtime':
-      throw new ScenarioError(`${scenario.name}: a model that hears cannot be simulated in text`)
+      throw new ScenarioError(`${scenario.name}: speech-to-speech models cannot be simulated in text mode`)
   }
 }

@@ -1,4 +1,4 @@
-/** Answers the agents' tools over HTTP as their scenarios say, and knows which of them are still waited for. */
+/** Answers the agents' tools over HTTP as their scenarios define, and tracks pending requests. */
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Tool } from '../../control/agents/projects/schema.ts'
@@ -6,28 +6,28 @@ import type { ToolAnswer } from './scenario.ts'
 
 export interface ToolServer {
   port: number
-  /** A place of its own for one call. */
+  /** Registers the answers of one call under their own path. */
   place(answers: Record<string, ToolAnswer>): ToolPlace
   close(): Promise<void>
 }
 
 export interface ToolPlace {
-  /** The tool as it is, but asking here, if the scenario has an answer for it. */
+  /** Redirects the tool to this server if the scenario has an answer for it. */
   here(tool: Tool): Tool
   waiting(): boolean
-  /** How many answers were given, or given up. */
+  /** Number of requests answered or aborted. */
   settled(): number
   leave(): void
 }
 
-interface Place {
+interface CallAnswers {
   answers: Record<string, ToolAnswer>
   open: Set<ServerResponse>
   settled: number
 }
 
 export async function startToolServer(port = 0, host = '127.0.0.1'): Promise<ToolServer> {
-  const places = new Map<string, Place>()
+  const places = new Map<string, CallAnswers>()
   let last = 0
   const server = createServer((request, response) => {
     request.resume()
@@ -40,7 +40,7 @@ export async function startToolServer(port = 0, host = '127.0.0.1'): Promise<Too
       place.open.delete(response)
       place.settled++
     })
-    if (answer.fails === 'timeout') return // until it is given up
+    if (answer.fails === 'timeout') return // until the client gives up
     setTimeout(() => {
       if (answer.fails === 'network') return void response.destroy()
       response.writeHead(answer.status, { 'content-type': 'application/json' }).end(JSON.stringify(answer.body))
@@ -55,7 +55,7 @@ export async function startToolServer(port = 0, host = '127.0.0.1'): Promise<Too
     port: at,
     place(answers) {
       const name = `call-${++last}`
-      const place: Place = { answers, open: new Set(), settled: 0 }
+      const place: CallAnswers = { answers, open: new Set(), settled: 0 }
       places.set(name, place)
       return {
         here: tool =>

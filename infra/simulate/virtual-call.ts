@@ -1,6 +1,6 @@
 /**
- * A call without sound or time: the real conversation, its turns, tools and model, on a clock that moves in steps of 20 ms
- * and stands still while a model thinks. Words stand for sound: they take as long as it would take to say them.
+ * A call without audio or real time: the real conversation, turns, tools and model, on a simulated clock that advances
+ * in steps of 20 ms and stops while a model computes. Words take as long as they would take to speak.
  */
 import { Conversation } from '../../media/agent/conversation.ts'
 import { type CheckedWrapUp, wrapUpCall } from '../../media/agent/wrap-up.ts'
@@ -17,15 +17,15 @@ import type { ToolAnswer } from './scenario.ts'
 const FRAME_MS = 20
 const RATE = 8000
 const FRAME = (RATE * FRAME_MS) / 1000
-/** Some seventeen letters a second. */
+/** Milliseconds per character: about seventeen characters per second. */
 const LETTER_MS = 60
 
 export interface VirtualOptions {
   plan: CallPlan
   llm: Llm
-  /** Of tools whose answers are not given. */
+  /** Used for tools without a defined answer. */
   fetch: Fetch
-  /** By the tool's name. */
+  /** Answers by tool name. */
   answers: Record<string, ToolAnswer>
   log: Log
   wallMs: number
@@ -56,7 +56,7 @@ export class VirtualCall {
   #nowMs = 1000
   #ended: EndedReason | null = null
   #outstanding = 0
-  /** Of the agent's sound: in this frame, and for how long it has been quiet. */
+  /** Whether the agent's audio is present in this frame, and for how long it has been silent. */
   #speaking = false
   #quietMs = 0
   #spokeSince = false
@@ -97,7 +97,7 @@ export class VirtualCall {
     },
   }
 
-  /** Waits for the agent's silence, then says it. */
+  /** Waits until the agent is silent, then speaks. */
   async say(text: string): Promise<void> {
     await this.agentSilent()
     await this.#speak(text)
@@ -126,7 +126,7 @@ export class VirtualCall {
     for (let done = 0; done < ms && !this.#ended; done += FRAME_MS) await this.#step(false)
   }
 
-  /** Until the agent has spoken since the caller last did, and is quiet; or has nothing to say. */
+  /** Waits until the agent has spoken since the caller last did and is silent, or says nothing for 45 s. */
   async agentSilent(): Promise<void> {
     await this.#until(() => this.#spokeSince && this.#quietMs >= 600, 45_000)
   }
@@ -193,7 +193,7 @@ export class VirtualCall {
     } else this.#quietMs += FRAME_MS
   }
 
-  /** Everything that was promised gets its turn; who answers over a network takes no time on this clock. */
+  /** Lets all pending work finish; requests over a network take no time on this clock. */
   async #settle(): Promise<void> {
     do await new Promise(resolve => setImmediate(resolve))
     while (this.#outstanding > 0 && !this.#ended)
@@ -204,7 +204,7 @@ export class VirtualCall {
     return work.finally(() => this.#outstanding--)
   }
 
-  /** What the scenario has this tool answer, in the time it has it take; null for a tool it says nothing of. */
+  /** The scenario's answer for this tool, after its delay; null for a tool that the scenario does not define. */
   #answer(request: FetchRequest): Promise<FetchResponse> | null {
     const { plan, answers } = this.#options
     const tool = plan.tools.find(({ url, method }) => method === request.method && fitsTemplate(url, request.url))
@@ -212,15 +212,15 @@ export class VirtualCall {
     if (!answer) return null
     return new Promise((resolve, reject) => {
       const give = (ms: number, run: () => void) => this.clock.after(ms, run)
-      if (answer.fails === 'network') give(answer.delay_ms, () => reject(new FetchError('network', 'no connection')))
+      if (answer.fails === 'network') give(answer.delay_ms, () => reject(new FetchError('network', 'No connection')))
       else if (answer.fails === 'timeout' || answer.delay_ms > request.timeoutMs)
-        give(request.timeoutMs, () => reject(new FetchError('timeout', 'no answer in time')))
+        give(request.timeoutMs, () => reject(new FetchError('timeout', 'No answer in time')))
       else {
         const headers = { 'content-type': 'application/json' }
         const body = Buffer.from(JSON.stringify(answer.body))
         give(answer.delay_ms, () => resolve({ status: answer.status, headers, body, url: request.url }))
       }
-      request.signal.addEventListener('abort', () => reject(new FetchError('aborted', 'given up')))
+      request.signal.addEventListener('abort', () => reject(new FetchError('aborted', 'Canceled')))
     })
   }
 
@@ -247,9 +247,9 @@ export class VirtualCall {
     }
   }
 
-  /** Hears the words that were said between two times, so far as they were said by then. */
+  /** Recognises the words spoken between two times. */
   #stt(): Stt {
-    const heard = (fromMs: number, toMs: number) =>
+    const transcript = (fromMs: number, toMs: number) =>
       this.#said
         .flatMap(({ words, startMs, endMs }) => {
           const each = (endMs - startMs) / words.length
@@ -260,20 +260,20 @@ export class VirtualCall {
       open: () => ({
         push() {},
         close() {},
-        transcribe: async (fromMs, toMs) => ({ text: heard(fromMs, toMs), confidence: 1 }),
+        transcribe: async (fromMs, toMs) => ({ text: transcript(fromMs, toMs), confidence: 1 }),
       }),
     }
   }
 }
 
-/** Whether a URL is made from this template: `{param}` is anything but a slash. */
+/** Whether a URL matches this template, where `{param}` matches anything but a slash. */
 function fitsTemplate(template: string, url: string): boolean {
   const [path] = template.split('?')
   const pattern = path!.split(/\{\w+\}/).map(part => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
   return new RegExp(`^${pattern.join('[^/?#]*')}(?:[?#].*)?$`).test(url)
 }
 
-/** Not a tone, and with gaps, as speech has them. */
+/** Noise with gaps, like speech; not a tone. */
 function murmur(atMs: number): Int16Array {
   let noise = Math.round(atMs) + 1
   const level = atMs % 240 < FRAME_MS ? 500 : 6000

@@ -1,4 +1,4 @@
-/** The caller's words as sound: a recording where the scenario names one, else the offline voice. */
+/** The caller's audio: a recording when the scenario names one, otherwise the offline voice. */
 import { readFileSync } from 'node:fs'
 import { extname, resolve } from 'node:path'
 import { concatPcm, createChunker, rms } from '../../media/audio/frames.ts'
@@ -9,17 +9,17 @@ import type { Tts } from '../../media/ports/speech.ts'
 import { PHONE_FRAME, PHONE_RATE } from './phone.ts'
 import { ScenarioError, type Speech } from './scenario.ts'
 
-/** Frames 26 dB below a clip's loudest are cut off both ends: what is left begins and ends with voice. */
+/** Level relative to the peak (−26 dB) below which frames are trimmed from both ends of a clip. */
 const UNDER_PEAK = 0.05
 const ULAW = 7
 const PCM16 = 1
 
 export interface Voices {
-  /** Of these words, with the pauses that are asked for, as whole frames. */
+  /** The words as whole frames, with the requested pauses. */
   sound(speech: Partial<Speech>, language: string, folder: string): Promise<Int16Array>
 }
 
-/** `tts` is asked for when the first line has no recording. */
+/** `tts` is called for the first line without a recording. */
 export function createVoices(tts: () => Promise<Tts>): Voices {
   const part = async (words: string, language: string) => trimmed(await synthesise(await tts(), words, language))
   return {
@@ -55,13 +55,13 @@ export function readClip(file: string): Int16Array {
     if (extname(file) === '.ul') return decodeG711('PCMU', bytes)
     const format = bytes.readUInt16LE(20)
     if (format === ULAW) return decodeG711('PCMU', bytes.subarray(bytes.indexOf('data') + 8))
-    if (format !== PCM16) throw new Error('neither 16-bit PCM nor µ-law')
+    if (format !== PCM16) throw new Error('not 16-bit PCM or µ-law')
     const { pcm, sampleRate, channels } = decodeWav(bytes)
     if (channels !== 1) throw new Error('not mono')
     const resampler = createResampler(sampleRate, PHONE_RATE)
     return concatPcm([resampler.push(pcm).slice(), resampler.flush().slice()])
   } catch (error) {
-    throw new ScenarioError(`${file}: cannot be played: ${(error as Error).message}`)
+    throw new ScenarioError(`${file}: cannot play the file: ${(error as Error).message}`)
   }
 }
 

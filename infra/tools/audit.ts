@@ -1,6 +1,7 @@
 /**
- * Known holes in what we depend on, as the registry tells them (`npm audit`). What cannot be mended yet is let pass by
- * infra/tools/audit-allowed.json, for a reason and until a day.
+ * `npm run audit`: checks our dependencies for known vulnerabilities (`npm audit`). infra/tools/audit-allowed.json
+ * exempts those that have no fix yet, each with a reason and an expiry date. The result is a report and does not fail a
+ * build, because not every registry supports it.
  */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -9,11 +10,11 @@ import { z } from 'zod'
 
 const Allowed = z.array(
   z.strictObject({
-    /** As GitHub names the advisory. */
+    /** The advisory's id at GitHub. */
     id: z.string().regex(/^GHSA(?:-[0-9a-z]{4}){3}$/),
     package: z.string().min(1),
     reason: z.string().min(20),
-    /** The last day on which it passes. */
+    /** The last day of the exemption. */
     until: z.iso.date(),
   }),
 )
@@ -22,7 +23,7 @@ export type Allowed = z.output<typeof Allowed>
 const Advisory = z.object({ name: z.string(), title: z.string(), url: z.string(), severity: z.string() })
 const Report = z.object({
   auditReportVersion: z.literal(2),
-  /** By package; `via` names advisories of its own, and packages whose holes are its too. */
+  /** By package; `via` names its own advisories, and packages whose vulnerabilities affect it. */
   vulnerabilities: z.record(z.string(), z.object({ via: z.array(z.union([z.string(), Advisory])) })),
 })
 
@@ -31,13 +32,13 @@ const ANSWERS_WITHIN_MS = 60_000
 
 export type Audit =
   | { readonly kind: 'judged'; readonly complaints: readonly string[] }
-  /** The registry tells nothing of holes, or nothing at all. */
+  /** The registry has no advisories, or did not answer. */
   | { readonly kind: 'unanswered'; readonly why: string }
 
 export const allowedIn = (folder: string): Allowed =>
   Allowed.parse(JSON.parse(readFileSync(join(folder, 'infra', 'tools', 'audit-allowed.json'), 'utf8')))
 
-/** `folder` holds package.json and its lock; `args` are for npm besides. */
+/** `folder` holds package.json and its lock file; `args` are extra arguments for npm. */
 export async function auditPackages(
   folder: string,
   allowed: Allowed,
@@ -50,11 +51,11 @@ export async function auditPackages(
 function npmAudit(folder: string, args: string[]): Promise<string> {
   const command = ['audit', '--omit=dev', '--audit-level=high', '--json', '--fetch-retries=1', ...args]
   const options = { cwd: folder, timeout: ANSWERS_WITHIN_MS, maxBuffer: 64 * 1024 * 1024 }
-  // Its status tells of holes and of failures alike; what it prints tells them apart.
+  // npm's exit status does not distinguish vulnerabilities from failures; its output does.
   return new Promise(resolve => execFile('npm', command, options, (_error, printed) => resolve(printed)))
 }
 
-/** Of what npm printed. `today` as 2026-11-22. */
+/** Judges npm's output. `today` as 2026-11-22. */
 export function judgeAudit(printed: string, allowed: Allowed, today: string): Audit {
   const report = Report.safeParse(readJson(printed))
   if (!report.success) return { kind: 'unanswered', why: failureIn(printed) }
@@ -69,7 +70,7 @@ export function judgeAudit(printed: string, allowed: Allowed, today: string): Au
     .map(({ name, severity, title, url }) => `${name}: ${title} (${severity}, ${url})`)
   const stale = allowed
     .filter(({ until }) => until < today)
-    .map(({ id, until }) => `infra/tools/audit-allowed.json: ${id} was allowed until ${until}`)
+    .map(({ id, until }) => `infra/tools/audit-allowed.json: ${id} exemption expired on ${until}`)
   return { kind: 'judged', complaints: [...holes, ...stale] }
 }
 
@@ -81,8 +82,15 @@ function readJson(text: string): unknown {
   }
 }
 
-/** npm tells a failure as JSON too. The address of the registry is nobody's business. */
+/** npm reports failures as JSON too. The registry's address is removed. */
 function failureIn(printed: string): string {
   const { message } = (readJson(printed) ?? {}) as { message?: unknown }
   return typeof message === 'string' ? message.replace(/ - .*/s, '') : 'no answer'
+}
+
+if (import.meta.main) {
+  const folder = join(import.meta.dirname, '../..')
+  const audit = await auditPackages(folder, allowedIn(folder), new Date().toISOString().slice(0, 10))
+  if (audit.kind === 'unanswered') console.log(`Not known: the registry does not tell (${audit.why}).`)
+  else console.log(audit.complaints.join('\n') || 'No known vulnerabilities of high or critical severity.')
 }

@@ -1,32 +1,34 @@
-/** What comes from Python's index: pinned packages, each set in a folder of the cache, beside those of the system. */
+/** Pinned packages from PyPI, each installed in a cache directory, separate from the system's. */
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { type ProgressReporter, run } from './prepare.ts'
+import { asStep, type ProgressReporter, run } from '../setup/prepare.ts'
+import { whyNot } from '../setup/registry.ts'
+import { makeOnce } from '../setup/shared-folder.ts'
 
 export interface Packages {
-  /** For people. */
+  /** Shown to people. */
   name: string
   pins: readonly string[]
-  /** Of all of it, when it is not about 60. */
+  /** Download size in MB; about 60 by default. */
   megabytes?: number
 }
 
-/** So many characters of pins still fit the name of a folder. */
+/** Characters of pins that still fit into a directory name. */
 const LONGEST_NAME = 200
 
-/** With what finds the test cases, so that a seed gives the same ones everywhere. */
+/** Includes the test-case generator, so that a seed produces the same cases everywhere. */
 export const SCHEMATHESIS: Packages = {
   name: 'schemathesis',
   pins: ['schemathesis==4.32.5', 'hypothesis==6.170.15'],
 }
-/** A client that shares nothing with ours, for the example in Python. */
+/** A client that shares no code with ours, for the Python example. */
 export const LIVEKIT_CLIENT: Packages = {
   name: "LiveKit's Python client",
   pins: ['livekit==1.2.1'],
 }
 
-/** Compiled packages fit one Python. Null: there is none. */
+/** Depends on the Python version, because compiled packages do. Null without Python. */
 async function folderOf(cache: string, { pins }: Packages): Promise<string | null> {
   const { code, output } = await run('python3', ['-c', 'import sys; print("%d.%d" % sys.version_info[:2])'])
   const joined = pins.join('-').replaceAll('==', '-')
@@ -35,46 +37,43 @@ async function folderOf(cache: string, { pins }: Packages): Promise<string | nul
   return code === 0 ? join(cache, `${name}-python-${output.trim()}`) : null
 }
 
-/** The folder, or null when they are not installed, see `ensurePackages`. */
+/** The directory, or null when they are not installed, see `ensurePackages`. */
 export async function findPackages(cache: string, packages: Packages): Promise<string | null> {
   const folder = await folderOf(cache, packages)
   return folder !== null && existsSync(folder) ? folder : null
 }
 
-/** For a Python that is to find them. */
+/** Environment for a Python that uses these packages. */
 export const withPackages = (folder: string): NodeJS.ProcessEnv => ({
   ...process.env,
   PYTHONPATH: folder,
   PYTHONDONTWRITEBYTECODE: '1',
 })
 
-/** Null when they are there now, else why not, in words. Told when there is a progress reporter. */
+/** Installs the packages. Returns null on success, otherwise the reason. Reports progress to `reporter`. */
 export async function ensurePackages(
   cache: string,
   packages: Packages,
   reporter?: ProgressReporter,
+  signal?: AbortSignal,
 ): Promise<string | null> {
   const folder = await folderOf(cache, packages)
-  if (folder === null) return 'there is no Python'
+  if (folder === null) return 'Python is not installed'
   if (existsSync(folder)) return null
-  mkdirSync(cache, { recursive: true })
-  const work = mkdtempSync(join(cache, 'python-work-'))
-  const done = reporter?.step(`Installing ${packages.name} (about ${packages.megabytes ?? 60} MB, once)`)
   try {
-    // Into a folder: asks neither for python3-venv nor to change what the system manages.
-    const pip = ['-m', 'pip', 'install', '--quiet', '--target', work]
-    const { code, output } = await run('python3', [...pip, ...packages.pins])
-    if (code !== 0) throw new Error(output.trim().split('\n').at(-1) ?? '')
-    renameSync(work, folder)
-    done?.()
+    await makeOnce(folder, { name: packages.name, reporter, signal, make: draft => install(packages, draft, reporter) })
     return null
   } catch (error) {
-    done?.('failed')
-    // Another checkout may have been faster.
-    return existsSync(folder) ? null : (error as Error).message
-  } finally {
-    rmSync(work, { recursive: true, force: true })
+    return (error as Error).message
   }
+}
+
+function install({ name, pins, megabytes }: Packages, folder: string, reporter?: ProgressReporter): Promise<void> {
+  return asStep(reporter, `Installing ${name} (about ${megabytes ?? 60} MB, once)`, async () => {
+    // `--target` needs neither python3-venv nor changes to a system-managed Python (PEP 668).
+    const { code, output } = await run('python3', ['-m', 'pip', 'install', '--quiet', '--target', folder, ...pins])
+    if (code !== 0) throw new Error(whyNot(name, output))
+  })
 }
 
 export interface PythonProgram {

@@ -1,4 +1,4 @@
-/** What makes vectors of texts: the endpoint that is configured, else the model on this machine, else nothing. */
+/** Chooses the embedder: the configured endpoint, or the local model, or none. */
 import type { Embedder } from '../../control/knowledge/documents/types.ts'
 import { systemClock } from '../adapters/clock.ts'
 import type { Config } from '../config/config.ts'
@@ -11,7 +11,7 @@ type Settings = Pick<
   'cache' | 'EMBEDDINGS' | 'EMBEDDINGS_URL' | 'EMBEDDINGS_KEY' | 'EMBEDDINGS_MODEL' | 'EMBEDDINGS_DIMENSIONS'
 >
 
-/** Null: full text alone finds what agents know. */
+/** Null limits knowledge to full-text search. */
 export function createEmbedder(config: Settings): Embedder | null {
   if (config.EMBEDDINGS === 'off') return null
   if (config.EMBEDDINGS_URL && config.EMBEDDINGS_MODEL) {

@@ -1,4 +1,4 @@
-/** Where companies are found: what is configured, and the owner's own directories. */
+/** Lead sources: the configured services and the owner's own directories. */
 import { createDirectorySource, type DirectoryRows } from '../../control/outreach/leads/sources/directory.ts'
 import { createGeocoder } from '../../control/outreach/leads/sources/nominatim.ts'
 import { createOverpassSource } from '../../control/outreach/leads/sources/overpass.ts'
@@ -12,9 +12,9 @@ export interface LeadSourceOptions {
   config: Pick<Config, 'OVERPASS_URL' | 'NOMINATIM_URL' | 'SEARXNG_URL'>
   directories: DirectoryRows
   clock: Clock
-  /** What customers see: told to public servers, which want to know who asks. */
+  /** Sent in the User-Agent, because public servers want to know their clients. */
   publicUrl: string
-  /** Between two requests to a server, in ms; each has its own usual pause. */
+  /** Milliseconds between two requests to a server; each source has its own default. */
   pauseMs?: number
   retryMs?: readonly number[]
 }
@@ -37,7 +37,7 @@ export function createLeadSources({ config, directories, clock, publicUrl, ...mo
   return sources
 }
 
-/** The operator's own server may be anywhere, and nothing else beside it. */
+/** The operator's own server may have any address; the allowance covers only that server. */
 function hostAndPort(text: string): string {
   const { hostname, port, protocol } = new URL(text)
   return `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`

@@ -1,4 +1,4 @@
-/** What lead search is built of: who reads a brief, where companies are found, and who looks closer at them. */
+/** Builds lead search: brief readers, company sources and the enricher. */
 
 import { createModelReader } from '../../control/outreach/leads/brief/model.ts'
 import { plainReader } from '../../control/outreach/leads/brief/parse.ts'
@@ -13,7 +13,7 @@ import type { Config } from '../config/config.ts'
 import { createBriefModel } from '../models/brief-model.ts'
 import { createLeadSources } from './lead-sources.ts'
 
-/** A page that takes longer is not worth it: a search has hundreds. */
+/** Milliseconds per page: a search reads hundreds, so a slower page is skipped. */
 const PAGE_TIMEOUT_MS = 30_000
 
 export function createLeads(
@@ -21,9 +21,9 @@ export function createLeads(
   { sql, clock, publicUrl }: { sql: Sql; clock: Clock; publicUrl: string },
 ): LeadParts & { close(): Promise<void> } {
   const model = createBriefModel({ config, clock })
-  // Not the one of uploads, which would wait behind hundreds of sites.
+  // Separate from the extractor of uploads, which would wait behind hundreds of sites.
   const extractor = createExtractor({ timeMs: PAGE_TIMEOUT_MS })
-  // Strangers' sites: what the operator allows for tools is not for them.
+  // Sites of strangers: addresses that the operator allows for tools are not allowed here.
   const fetch = createSafeFetch({ allow: [] })
   return {
     readers: [...(model ? [createModelReader({ model })] : []), plainReader],

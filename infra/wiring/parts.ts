@@ -1,8 +1,10 @@
-/** Builds what control needs from the settings; used by the control process and by the demo's set-up. */
+/** Builds control's dependencies from the settings, for the control process and the demo's set-up. */
+
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { type ControlConfig, type Deps, defaultConfig } from '../../control/deps.ts'
-import { createVectors } from '../../control/knowledge/index/pgvector.ts'
+import { handlers } from '../../control/handlers.ts'
+import { createVectorIndex } from '../../control/knowledge/index/vectors.ts'
 import { createControlMeters } from '../../control/metrics/meters.ts'
 import { connect } from '../../control/platform/db/connect.ts'
 import { createBoss } from '../../control/platform/jobs/jobs.ts'
@@ -22,42 +24,43 @@ import type { Config } from '../config/config.ts'
 import { createEmbedder } from './embedder.ts'
 import { createLeads } from './leads.ts'
 
-/** Where control listens, as customers write it. */
+/** Control's address as customers use it. */
 export const publicUrl = (config: Config) =>
   (config.PUBLIC_URL ?? `http://${config.HTTP_HOST}:${config.HTTP_PORT}`).replace(/\/$/, '')
 
 export function required(value: string | undefined, name: string): string {
-  if (value === undefined) throw new Error(`${name} is not set: \`npm start\` sets it, or give it yourself`)
+  if (value === undefined)
+    throw new Error(`${name} is not set. Start with \`npm start\`, which sets it, or set it yourself.`)
   return value
 }
 
-/** Longer than any command takes; readers block for two seconds. */
+/** Milliseconds without an answer; longer than any command takes, as readers block for two seconds. */
 const REDIS_SILENT_MS = 6000
 
 export function openRedis(url: string, log: Log): Redis {
   const redis = new Redis(url, {
     maxRetriesPerRequest: null,
     enableReadyCheck: true,
-    // A server that vanished without a word (power, firewall) would else be waited for until TCP gives up, for minutes.
+    // A server that vanished silently (power, firewall) would otherwise block us for minutes, until TCP gives up.
     socketTimeout: REDIS_SILENT_MS,
   })
   let away = false
   redis.on('error', error => {
-    if (!away) log.warn({ err: error }, 'redis is away')
+    if (!away) log.warn({ err: error }, 'connection to redis lost')
     away = true
   })
   redis.on('ready', () => {
-    if (away) log.info({}, 'redis is back')
+    if (away) log.info({}, 'connection to redis restored')
     away = false
   })
   return redis
 }
 
-/** Where telephones find us: as told, as bound, or the machine that customers reach us at. */
+/** The SIP address for phones: as configured, as bound, or the host of the public URL. */
 function sipAddress(config: Config): ControlConfig['sip'] {
-  const { SIP_HOST: bound, SIP_PORT: port, SIP_PUBLIC_HOST: told } = config
+  const { SIP_HOST: bound, SIP_PORT: port, SIP_PUBLIC_HOST: configured } = config
   const anywhere = bound === '0.0.0.0' || bound === '::'
-  const host = told ?? (anywhere ? new URL(publicUrl(config)).hostname : bound)
+  const host = configured ?? (anywhere ? new URL(publicUrl(config)).hostname : bound)
   return { host, port, transports: ['udp', 'tcp'] }
 }
 
@@ -96,7 +99,7 @@ function openLiveKit(config: Config): LiveKit | null {
   })
 }
 
-/** Into a folder, unless there is a server for it. */
+/** Mail goes to a directory unless a server is configured. */
 function openMail({ SMTP_URL: place, MAIL_FROM: from, home }: Config, log: Log): SmtpMail {
   if (place === undefined || from === undefined) return { ...createTerminalMail(mailFolder(home)), close() {} }
   return createSmtpMail({ place, from, log })
@@ -112,7 +115,7 @@ interface ControlOptions {
   hurry?: AbortSignal
 }
 
-/** The job queue is built, not started. */
+/** Builds everything; the job queue is not started. */
 export function buildControlParts(
   config: Config,
   log: Log,
@@ -125,11 +128,12 @@ export function buildControlParts(
   const sql = connect({ url })
   const boss = createBoss({ url, log })
   const embedder = createEmbedder(config)
-  const vectors = embedder ? createVectors({ sql, log }) : null
+  const vectors = embedder ? createVectorIndex({ sql, log }) : null
   const leads = createLeads(config, { sql, clock: systemClock, publicUrl: publicUrl(config) })
   const knowledge = { extractor: createExtractor(), embedder, vectors, temp: join(config.home, 'knowledge') }
   const mail = openMail(config, log)
   return {
+    ...handlers,
     sql,
     redis,
     sealer,

@@ -1,6 +1,6 @@
 /**
- * The embedded WebRTC server of `npm start`. Control and engines are told its address and keys before it runs: its first
- * build takes minutes, and may fail. Nothing waits for it, and calls over SIP need none of it.
+ * The embedded LiveKit server of `npm start`. Control and engines receive its address and keys before it runs, because
+ * its first build takes minutes and may fail. Nothing waits for it, and SIP calls do not need it.
  */
 import type { Config } from '../config/config.ts'
 import { buildLiveKit, embeddedKeys, findLiveKit, startLiveKit } from '../embedded/livekit.ts'
@@ -9,9 +9,9 @@ import { type HeldPort, holdPort } from '../embedded/ports.ts'
 const PORT = 7880
 
 export interface Rooms {
-  /** For control and engines. */
+  /** Environment for control and engines. */
   env: Record<string, string>
-  /** Resolves with whether it is up now; if not, it is being built, or it was told why there will be none. */
+  /** Starts LiveKit. Resolves to whether it is running; if not, it is being built, or the failure was reported. */
   open(addresses: { control: string; talk: string }): Promise<boolean>
   stop(): Promise<void>
 }
@@ -23,7 +23,7 @@ interface Options {
   note(pid: number): void
 }
 
-/** Null where another server is configured, or none is wanted. */
+/** Null when another server is configured, or LiveKit is disabled. */
 export async function planRooms({ config, logFile, tell, note }: Options): Promise<Rooms | null> {
   if (config.LIVEKIT_URL || config.LIVEKIT_EMBEDDED === 'off') return null
   const keys = embeddedKeys(config.secret)
@@ -31,30 +31,30 @@ export async function planRooms({ config, logFile, tell, note }: Options): Promi
   const stopping = new AbortController()
   const closers: (() => Promise<void>)[] = [() => held.release()]
   const start = async (binary: string, control: string) => {
-    await closers.shift()!() // the port, at the last moment
+    await closers.shift()!() // releases the port at the last moment
     const webhookUrl = `${control}/livekit/webhook`
     const { child } = await startLiveKit({ binary, port: held.port, ...keys, webhookUrl, logFile, tell, note })
     if (stopping.signal.aborted) await child.stop()
     else closers.push(() => child.stop())
   }
   const failed = (error: Error) => {
-    tell(`LiveKit did not start (${error.message.split('\n')[0]}): WebRTC sessions do not work, calls over SIP do.`)
+    tell(`Couldn’t start LiveKit (${error.message.split('\n')[0]}). Browser sessions are unavailable; SIP calls work.`)
     return false
   }
   const buildAndStart = async (control: string, talk: string) => {
-    const result = await buildLiveKit(config.cache, logFile, stopping.signal)
+    const result = await buildLiveKit(config.cache, logFile, stopping.signal, { say: tell })
     if (stopping.signal.aborted) return
     if (typeof result !== 'string')
-      return tell(`No LiveKit (${result.missing}): WebRTC sessions do not work, calls over SIP do.`)
+      return tell(`LiveKit is unavailable (${result.missing}). Browser sessions are unavailable; SIP calls work.`)
     await start(result, control)
-    tell(`LiveKit is built: WebRTC sessions work now, at ${talk} for example.`)
+    tell(`LiveKit is ready. Browser sessions are available, for example at ${talk}`)
   }
   return {
     env: envOf(held, keys),
     async open({ control, talk }) {
       const binary = findLiveKit(config.cache)
       if (binary) return start(binary, control).then(() => true, failed)
-      tell('LiveKit is being built in the background (WebRTC only); calls over SIP do not wait for it.')
+      tell('Building LiveKit in the background, once (some minutes). Browser sessions need it; SIP calls do not.')
       void buildAndStart(control, talk).catch(failed)
       return false
     },

@@ -1,37 +1,37 @@
-/** What a call has of its agent, whoever does the thinking. */
+/** The agent of a call, as the call uses it, whichever model it runs on. */
 import type { AnsweredBy, EndedReason } from '../contract/messages.ts'
 import type { LegSink } from '../ports/leg.ts'
 import type { LlmRequest } from '../ports/llm.ts'
 import type { Phrases } from './phrases.ts'
 import type { CallTranscript } from './transcript.ts'
 
-/** What people who follow a call do to its agent. */
+/** Operations that operators of a live call perform on its agent. */
 export type Operated = Pick<AgentSession, 'stepAside' | 'stepIn' | 'operatorSaid' | 'instruct'>
 
 export interface AgentSession extends LegSink {
   readonly transcript: CallTranscript
   readonly phrases: Phrases
-  /** The caller asked never to be called again. */
+  /** True when the caller asked never to be called again. */
   readonly doNotCall: boolean
   readonly answeredBy: AnsweredBy
-  /** Talked milliseconds by now. */
+  /** Milliseconds talked so far. */
   readonly talkedMs: number
-  /** Begins to speak, at once or when it is known who answered. */
+  /** Begins to speak: at once, or when answering detection knows who answered. */
   start(): void
-  /** Stops whatever is being said, says this one thing, and hangs up for that reason. */
+  /** Stops the current speech, speaks `text`, and hangs up with `reason`. */
   endWith(text: string, reason: EndedReason): void
-  /** A person speaks in the agent's place: it is silent, listens and writes down. False: the call is ending. */
+  /** Yields to a person: the agent is silent, but listens and transcribes. Returns false when the call is ending. */
   stepAside(): boolean
-  /** That person has left. */
+  /** Resumes after that person has left. */
   stepIn(): void
-  /** Words of that person to the caller. */
+  /** Adds that person's speech to the transcript. */
   operatorSaid(said: { text: string; startMs: number; endMs: number }): void
-  /** What the agent alone is told; it knows it from its next answer on. */
+  /** Adds an instruction for the agent alone, which applies from its next answer on. */
   instruct(text: string): void
-  /** The far end is gone, since `atMs` if that is longer ago: whatever runs is given up. */
+  /** Stops everything, because the far end is gone: since `atMs`, or now. */
   stop(atMs?: number): void
-  /** After `stop`: what was running is in the transcript. */
+  /** After `stop`, waits until running work is in the transcript. */
   settled(): Promise<void>
-  /** For a text model: what was said, and in what circumstances. */
+  /** Returns the conversation and its circumstances as a request to a text model. */
   request(): LlmRequest
 }

@@ -1,6 +1,7 @@
 /**
- * What the agent answers: asks the model, speaks its sentences, runs its tools, bridges waits, and apologises when a model
- * fails. An answer may be prepared before the caller's turn is sure; it is heard, and has effects, only after `commit`.
+ * Produces the agent's answers: queries the model, speaks its sentences, runs its tools, plays fillers during waits,
+ * and apologises when a model fails. An answer may be prepared before the caller's turn is certain; it is played, and
+ * has effects, only after `commit`.
  */
 import type { CallEventBody, EndedReason } from '../contract/messages.ts'
 import type { Llm, LlmRequest } from '../ports/llm.ts'
@@ -24,9 +25,9 @@ export interface AnswersOptions {
   log: Log
   request(): LlmRequest
   emit(body: CallEventBody): void
-  /** Nothing more is said or done about this turn. */
+  /** Called when nothing more will be said or done about this turn. */
   onDone(): void
-  /** Says this last thing and hangs up. */
+  /** Speaks this text as the last one and hangs up. */
   endWith(text: string, reason: EndedReason): void
   onHangup(reason: EndedReason): void
 }
@@ -34,27 +35,30 @@ export interface AnswersOptions {
 export const TAKEN_OVER = 'A colleague has taken the call over.'
 export const MAX_TOOL_ROUNDS = 6
 const MAX_FAILURES = 2
-/** After the caller's turn; then "one moment" is said once. */
+/** Milliseconds after the caller's turn until the agent says "one moment", once per turn. */
 export const THINKING_MS = 2500
-/** A moment after the last word, so that it is not cut off in the far end's buffer. */
+/** Milliseconds between the last word and the hang-up, so that the word is not cut off in the far end's buffer. */
 export const LAST_WORD_MS = 200
-/** Whoever speaks then has something to say, and is heard; noise is not waited for. */
-const STAYS_MOST_MS = 4000
+/**
+ * Longest wait in ms for sound before hanging up: a caller who speaks cancels the hang-up, noise does not delay it
+ * further.
+ */
+const HANGUP_WAIT_MS = 4000
 
 export class Answers {
   doNotCall = false
   readonly #options: AnswersOptions
   #speculative: Reply | null = null
   #reply: Reply | null = null
-  /** Its tools run, or more of them may come. */
+  /** Its tools are running, or more of them may follow. */
   #step: ToolStep | null = null
-  /** The last that was spoken: the model may be done with it, the voice not yet. */
+  /** The reply spoken last: the model may have finished it while TTS has not. */
   #voiced: Reply | null = null
-  /** The caller talked over it: what it still says is not wanted, what it does is. */
+  /** The caller interrupted this reply: its further text is dropped, its tool calls still run. */
   #muted: Reply | null = null
   #failures = 0
-  /** About to hang up of its own accord; words of the caller in between take that back. */
-  #leaving: { step: ToolStep; quietMs: number | null } | null = null
+  /** A pending hang-up by the agent; speech of the caller cancels it. */
+  #pendingHangup: { step: ToolStep; quietMs: number | null } | null = null
   #waiting: { sinceMs: number; bridged: boolean } | null = null
   #finished: Promise<unknown> = Promise.resolve()
   #over = false
@@ -64,7 +68,7 @@ export class Answers {
     this.#options = options
   }
 
-  /** An answer is being worked on. */
+  /** True while an answer is in progress. */
   get busy(): boolean {
     return this.#reply !== null || this.#step !== null
   }
@@ -79,33 +83,33 @@ export class Answers {
     this.#speculative = null
   }
 
-  /** The caller's turn is in the transcript and wants an answer. */
+  /** Answers the caller's turn, which is now in the transcript. */
   commit(): void {
     const prepared = this.#speculative
     this.#speculative = null
-    // A running tool is not cut short by words: its result and the words are answered together.
+    // A running tool is not interrupted by speech: its result and the new words get one answer.
     if (this.#step?.running) {
       prepared?.abort()
       return
     }
     this.#step = null
-    this.#stay('The caller spoke; the call goes on.')
-    this.#giveUp()
-    this.#options.speechOutput.cut() // an answer that had not begun to sound
+    this.#cancelHangup('The caller spoke; the call goes on.')
+    this.#abortReplies()
+    this.#options.speechOutput.cut() // an answer that was not audible yet
     this.#wait()
     void this.#speak(prepared ?? this.#start(null), 0)
   }
 
-  /** The caller took the floor. What has effects goes on. */
+  /** The caller took the turn: stops the speech; operations with effects continue. */
   cut(): void {
     if (this.#step) this.#muted = this.#reply
-    else this.#giveUp()
-    this.#stay('The caller spoke; the call goes on.')
+    else this.#abortReplies()
+    this.#cancelHangup('The caller spoke; the call goes on.')
     this.#options.speechOutput.cut()
     this.#options.speechOutput.settle()
   }
 
-  /** Somebody else speaks: what runs is finished and noted, and nothing is said of it. */
+  /** Another person speaks: running tools finish and are recorded, but the agent says nothing about them. */
   hold(): void {
     this.#held = true
     this.discard()
@@ -121,19 +125,19 @@ export class Answers {
     this.discard()
     this.#reply?.abort()
     this.#voiced?.abort()
-    this.#stay('The call was over.')
+    this.#cancelHangup('The call was over.')
   }
 
-  /** After `abort`: a tool that was running is in the transcript. The customer's side has been asked, so it belongs there. */
+  /** After `abort`, waits until a running tool is in the transcript: the customer's server has received the request. */
   async settled(): Promise<void> {
     await this.#finished
   }
 
-  /** `soundBusy`: the agent or the caller is talking. */
+  /** `soundBusy`: the agent or the caller is speaking. */
   tick(nowMs: number, soundBusy: boolean): void {
     if (this.#held) return
     const { speechOutput, phrases, emit } = this.#options
-    this.#leaveIfDue(nowMs, soundBusy)
+    this.#hangUpIfDue(nowMs, soundBusy)
     if (this.#step?.running) {
       const filler = this.#step.takeFiller(soundBusy)
       if (!filler) return
@@ -149,7 +153,7 @@ export class Answers {
     speechOutput.finish()
   }
 
-  #giveUp(): void {
+  #abortReplies(): void {
     this.#reply?.abort()
     this.#voiced?.abort()
     this.#reply = null
@@ -166,7 +170,7 @@ export class Answers {
     return startReply(llm, { ...request, messages }, voice, clock)
   }
 
-  /** Reads a reply to its end: what it says is queued, what it wants done is done. */
+  /** Consumes a reply to its end: queues its text for speech and starts its tools. */
   async #speak(reply: Reply, round: number): Promise<void> {
     const { speechOutput, toolbox, disclosure, phrases, log } = this.#options
     this.#reply = reply
@@ -182,7 +186,7 @@ export class Answers {
           if (round >= MAX_TOOL_ROUNDS) continue
           step.start(item)
           if (!step.empty) this.#step = step
-          // Noted here, since a hang-up ends the answer before its end.
+          // Recorded here, since a hang-up ends the reply before its end.
           this.#finished = step.finished().then(() => {
             this.doNotCall ||= step.doNotCall
           })
@@ -192,13 +196,13 @@ export class Answers {
         }
       }
       if (reply.signal.aborted) return
-      // A caller who has spoken is not left in silence.
-      if (!spoke && step.empty && !step.leaving) throw new Error('the text model gave no answer')
+      // Never leave a caller who has spoken without an answer.
+      if (!spoke && step.empty && !step.leaving) throw new Error('the text model returned no answer')
       if (!spoke && step.empty) speechOutput.say(phrases.goodbye)
       if (spoke) this.#failures = 0
     } catch (error) {
       if (step.empty) return this.#fail(reply, error)
-      log.warn({ err: error }, 'text model broke off after calling a tool')
+      log.warn({ err: error }, 'text model failed after calling a tool')
     }
     if (step.empty) this.#end(step)
     else await this.#afterTools(step, spoke, round)
@@ -224,8 +228,9 @@ export class Answers {
       return
     }
     step.stay('Not hung up: tell the caller the result first.')
-    // The model thinks while the filler ends; the answer is spoken after it. With no tool left to run it is like any other:
-    // words of the caller's take its place.
+    // The model works while the filler plays out; its answer follows. Without a running tool it is an ordinary answer,
+    // which new
+    // speech of the caller replaces.
     const next = this.#start(null)
     this.#reply = next
     this.#step = null
@@ -235,33 +240,33 @@ export class Answers {
     await this.#speak(next, round + 1)
   }
 
-  /** All was said and done. */
+  /** Ends the answer after everything was said and done. */
   #end(step: ToolStep): void {
     const { speechOutput, clock, onDone } = this.#options
     this.#reply = null
     this.#step = null
     speechOutput.finish()
     if (step.leaving) {
-      const leaving: { step: ToolStep; quietMs: number | null } = { step, quietMs: null }
-      this.#leaving = leaving
+      const pending: { step: ToolStep; quietMs: number | null } = { step, quietMs: null }
+      this.#pendingHangup = pending
       speechOutput.whenQuiet(() => {
-        leaving.quietMs = clock.now()
+        pending.quietMs = clock.now()
       })
     }
     if (!speechOutput.active) onDone()
   }
 
-  #leaveIfDue(nowMs: number, soundBusy: boolean): void {
-    const { step, quietMs } = this.#leaving ?? { quietMs: null }
-    if (!step || quietMs === null || nowMs < quietMs + (soundBusy ? STAYS_MOST_MS : LAST_WORD_MS)) return
-    this.#leaving = null
+  #hangUpIfDue(nowMs: number, soundBusy: boolean): void {
+    const { step, quietMs } = this.#pendingHangup ?? { quietMs: null }
+    if (!step || quietMs === null || nowMs < quietMs + (soundBusy ? HANGUP_WAIT_MS : LAST_WORD_MS)) return
+    this.#pendingHangup = null
     step.leave()
     this.#options.onHangup('agent_hangup')
   }
 
-  #stay(why: string): void {
-    this.#leaving?.step.stay(why)
-    this.#leaving = null
+  #cancelHangup(why: string): void {
+    this.#pendingHangup?.step.stay(why)
+    this.#pendingHangup = null
   }
 
   #fail(reply: Reply, error: unknown): void {

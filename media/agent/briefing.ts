@@ -1,4 +1,4 @@
-/** What a model is told of a call: its circumstances, what people behind the agent add to them, and what was said. */
+/** The model's context for a call: its circumstances, instructions that operators add, and the conversation so far. */
 import type { CallPlan } from '../contract/plan.ts'
 import type { LlmRequest, LlmTool } from '../ports/llm.ts'
 import type { Clock } from '../shared/clock.ts'
@@ -22,7 +22,7 @@ export class Briefing {
     this.#system = systemPrompt(options.plan, options.clock.wall())
   }
 
-  /** The agent knows it from its next answer on. */
+  /** Adds an instruction that applies from the agent's next answer on. */
   add(instruction: string): void {
     this.#added.push(instruction)
   }

@@ -1,6 +1,6 @@
 /**
- * Holds the spoken conversation of one call: runs what `turn.ts` decides. The leg pulls 20 ms of the agent's sound and
- * pushes the caller's; everything else follows from that, so no timer of its own is needed.
+ * Runs the spoken conversation of one call by performing the effects of `turn.ts`. The leg pulls 20 ms of the agent's
+ * audio and pushes the caller's, which drives everything else, so no timer is needed.
  */
 
 import { FRAME_MS } from '../audio/frames.ts'
@@ -43,11 +43,11 @@ export interface ConversationOptions {
   fetch: Fetch
   abilities: Abilities
   emit(body: CallEventBody): void
-  /** The agent has said its last word. */
+  /** Called after the agent's last word. */
   onHangup(reason: EndedReason): void
-  /** What the far end sees of the conversation while it goes on. */
+  /** Sends live updates to a far end with a screen. */
   show?(shown: Shown): void
-  /** A conversation of this call that another agent had begun. */
+  /** State of this call's conversation that another agent had begun. */
   continues?: {
     transcript: CallTranscript
     briefing: Briefing
@@ -57,15 +57,15 @@ export interface ConversationOptions {
   }
 }
 
-/** In a row. */
+/** Consecutive failures of STT or TTS after which the call ends. */
 const MAX_FAILURES = 3
-/** A recording may be taken for one turn, hardly for two. */
+/** A recording may pass for one turn, hardly for two. */
 const TURNS_OF_A_PERSON = 2
-/** No stall of ours lasts so long: the far end had put the call on hold, or was away, and nothing was pulled. */
+/** Milliseconds without a pull after which the far end had the call on hold or was away; our own stalls are shorter. */
 const HELD_MS = 1000
-/** Without packets there are no voice windows; then the clock alone tells silence. */
+/** Milliseconds without VAD windows (no packets) after which the clock alone counts as silence. */
 const NO_SOUND_MS = 400
-/** So long after the agent's last frame its echo may still come. */
+/** Milliseconds after the agent's last frame in which its echo may still arrive. */
 const ECHO_TAIL_MS = 800
 
 export class Conversation implements AgentSession {
@@ -77,7 +77,7 @@ export class Conversation implements AgentSession {
   readonly #toolbox: Toolbox
   readonly #answers: Answers
   readonly #echo: EchoDetector
-  /** Of what the caller says to what the speech-to-text take. */
+  /** Converts the caller's audio to the rate that STT accepts. */
   readonly #narrow: (frame: AudioFrame) => AudioFrame
   readonly #vad: VadStream
   readonly #stt: SttStream
@@ -93,7 +93,7 @@ export class Conversation implements AgentSession {
   #voiceFailures = 0
   #stoppedMs: number | null = null
   #ending = false
-  /** A person speaks in our place. */
+  /** A person speaks instead of the agent. */
   #aside = false
   readonly #subtitles: Subtitles
   #opening: Opening | null = null
@@ -110,9 +110,9 @@ export class Conversation implements AgentSession {
     this.#lastWindowMs = clock.now()
     this.#tickedMs = clock.now()
     this.#turn = initialTurn(clock.now())
-    const earRate = narrowRate(sampleRate)
+    const sttRate = narrowRate(sampleRate)
     this.#narrow = createNarrower(sampleRate)
-    this.#echo = new EchoDetector(sampleRate, earRate)
+    this.#echo = new EchoDetector(sampleRate, sttRate)
     this.#subtitles = continues?.subtitles ?? new Subtitles(options.show)
     const disclosure = continues?.disclosure ?? new Disclosure(plan.disclosure)
     const shared = { clock, transcript, answeredMs: this.#answeredMs, signal: this.#stopped.signal }
@@ -157,14 +157,14 @@ export class Conversation implements AgentSession {
       endWith: (text, reason) => this.endWith(text, reason),
       onHangup: reason => options.onHangup(reason),
     })
-    this.#stt = stt.open({ sampleRate: earRate, language: plan.language })
+    this.#stt = stt.open({ sampleRate: sttRate, language: plan.language })
     this.#reader = new Reader({ stt: this.#stt, clock, log, signal: this.#stopped.signal })
     const dialed = plan.direction === 'out' && !continues
     if (dialed && plan.voicemail.action !== 'ignore') this.#opening = this.#waitForAnswer()
-    this.#vad = vad.open({ sampleRate: earRate, onVoice: frame => this.#onVoice(frame) })
+    this.#vad = vad.open({ sampleRate: sttRate, onVoice: frame => this.#onVoice(frame) })
   }
 
-  /** Begins to speak, at once or when it is known who answered. */
+  /** Begins to speak: at once, or when answering detection knows who answered. */
   start(): void {
     this.#turn = { ...this.#turn, agent: 'busy' }
     if (this.#opening)
@@ -172,7 +172,7 @@ export class Conversation implements AgentSession {
     else this.#greet()
   }
 
-  /** Goes on where another agent had to stop; without words, it listens. */
+  /** Continues for another agent that had to stop. Null words: listens. */
   takeOver(words: string | null): void {
     this.#turn = { ...this.#turn, agent: 'busy' }
     if (words !== null) this.#sayAside(words)
@@ -192,7 +192,8 @@ export class Conversation implements AgentSession {
       clock,
       stt: this.#stt,
       signal: this.#stopped.signal,
-      note: ({ verdict, rule, atMs }) => log.info({ verdict, rule, ms: this.#fromAnswer(atMs) }, 'who answered'),
+      note: ({ verdict, rule, atMs }) =>
+        log.info({ verdict, rule, ms: this.#fromAnswer(atMs) }, 'answering machine detection finished'),
       onHeard: ({ text, startMs, endMs }) => this.#note({ text, keys: false, startMs, endMs }),
       greet: () => this.#greet(),
       listen: () => this.#settle(),
@@ -202,7 +203,7 @@ export class Conversation implements AgentSession {
     })
   }
 
-  /** A machine talks: what it has said by now is no turn, and wants no answer. */
+  /** A machine speaks: what it has said so far is not a turn and gets no answer. */
   #hush(): void {
     this.#answers.discard()
     this.#answers.cut()
@@ -251,7 +252,6 @@ export class Conversation implements AgentSession {
 
   // ---- the call's side ----
 
-  /** The caller asked never to be called again. */
   get doNotCall(): boolean {
     return this.#answers.doNotCall
   }
@@ -260,12 +260,10 @@ export class Conversation implements AgentSession {
     return this.#answeredBy
   }
 
-  /** Talked milliseconds by now. */
   get talkedMs(): number {
     return Math.round((this.#stoppedMs ?? this.#options.clock.now()) - this.#answeredMs)
   }
 
-  /** Stops whatever is being said, says this one thing, and calls `onHangup(reason)`. */
   endWith(text: string, reason: EndedReason): void {
     if (this.#ending) return
     this.#ending = true
@@ -294,7 +292,7 @@ export class Conversation implements AgentSession {
     this.#forgetOwnTurn()
   }
 
-  /** What the caller is saying goes on. */
+  /** Resets the turn but keeps what the caller is saying now. */
   #forgetOwnTurn(): void {
     const { caller, keys } = this.#turn
     this.#turn = { ...initialTurn(this.#options.clock.now()), caller, keys }
@@ -307,10 +305,9 @@ export class Conversation implements AgentSession {
 
   instruct(text: string): void {
     this.#briefing.add(text)
-    this.#answers.discard() // it was prepared without knowing this
+    this.#answers.discard() // it was prepared without this instruction
   }
 
-  /** The far end is gone: whatever runs is given up. */
   stop(atMs?: number): void {
     if (this.#stopped.signal.aborted) return
     this.#stoppedMs = atMs ?? this.#options.clock.now()
@@ -323,7 +320,6 @@ export class Conversation implements AgentSession {
     this.#stt.close()
   }
 
-  /** After `stop`: what was running is in the transcript. */
   settled(): Promise<void> {
     return this.#answers.settled()
   }
@@ -363,7 +359,7 @@ export class Conversation implements AgentSession {
         return
       case 'cut':
         this.#answers.cut()
-        // The turn machine knows that the agent is silent; that it works on is news to it.
+        // The turn machine assumes that the agent is now silent and idle; report that it is still working.
         if (this.#answers.busy) this.#feed({ type: 'agent_busy', atMs: this.#options.clock.now() })
         return
       case 'unclear':
@@ -373,7 +369,7 @@ export class Conversation implements AgentSession {
     }
   }
 
-  /** Nobody is asked for words who talks to somebody else. */
+  /** Do not prompt a caller who is talking to an operator. */
   #onNothingSaid(why: 'unclear' | 'prompt' | 'give_up'): void {
     const { outage, unclear, stillThere, noAnswer } = this.phrases
     if (this.#aside) this.#feed({ type: 'agent_idle', atMs: this.#options.clock.now() })
@@ -389,7 +385,7 @@ export class Conversation implements AgentSession {
   }
 
   async #transcribe(fromMs: number, toMs: number): Promise<void> {
-    // Who repeats our words after us confirms them; an echo ends with our sound, or little later.
+    // A caller who repeats our words afterwards confirms them; an echo ends with our audio or shortly after.
     const mayEcho = toMs - POSTROLL_MS - this.#lastSoundMs < ECHO_TAIL_MS
     const { text, failed } = await this.#reader.read(fromMs, toMs)
     const echo = mayEcho && isOwnWords(text, this.#speechOutput.saying)
@@ -398,7 +394,7 @@ export class Conversation implements AgentSession {
   }
 
   #commit(turn: Extract<TurnEffect, { type: 'commit' }>): void {
-    // Who talks with us is no machine, whatever is said later.
+    // A far end that takes turns with us is not a machine, whatever it says later.
     if (++this.#turns === TURNS_OF_A_PERSON && !this.#opening?.holding) this.#opening = null
     this.#note(turn)
     if (this.#aside) {
@@ -421,14 +417,14 @@ export class Conversation implements AgentSession {
 
   // ---- the end of speaking ----
 
-  /** The agent has fallen silent: whoever waited for it goes on, and the turn machine is told. */
+  /** The agent has fallen silent: resolves waiters and reports it to the turn machine. */
   #settle(): void {
     this.#speechOutput.settle()
     const busy = this.#answers.busy || this.#speechOutput.active
     this.#feed({ type: busy ? 'agent_busy' : 'agent_idle', atMs: this.#options.clock.now() })
   }
 
-  /** With no voice left there is nothing to apologise with. */
+  /** Without working TTS the agent cannot apologise, so it hangs up. */
   #onVoiceFailed(): void {
     if (!this.#stopped.signal.aborted && ++this.#voiceFailures === MAX_FAILURES) this.#options.onHangup('model_error')
   }
@@ -437,10 +433,10 @@ export class Conversation implements AgentSession {
 
   #tick(nowMs: number): void {
     if (this.#ending) return
-    // What nobody could hear was not left unanswered.
+    // Silence during a hold does not count as unanswered.
     if (nowMs - this.#tickedMs > HELD_MS) this.#turn = { ...this.#turn, quietSinceMs: nowMs }
     this.#tickedMs = nowMs
-    this.#listenForMachine(nowMs)
+    this.#detectMachine(nowMs)
     if (this.#turn.caller && nowMs - this.#lastWindowMs > NO_SOUND_MS) {
       this.#feed({ type: 'voice', voiced: false, atMs: nowMs, windowMs: 0, loudMs: this.#loudness.lastMs })
     }
@@ -449,7 +445,7 @@ export class Conversation implements AgentSession {
     this.#answers.tick(nowMs, this.#speechOutput.active || (caller !== null && !caller.wordless))
   }
 
-  #listenForMachine(nowMs: number): void {
+  #detectMachine(nowMs: number): void {
     this.#opening?.tick(nowMs)
     if (!this.#opening) return
     this.#answeredBy = this.#opening.answeredBy

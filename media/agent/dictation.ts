@@ -1,4 +1,4 @@
-/** Words of somebody who speaks without being answered: utterances between pauses, read one after the other. */
+/** Transcribes a speaker who is not answered: utterances between pauses, in order. */
 import type { AudioFrame } from '../ports/leg.ts'
 import type { Stt, SttStream, Vad, VadStream, VoiceFrame } from '../ports/speech.ts'
 import type { Clock } from '../shared/clock.ts'
@@ -7,7 +7,7 @@ import { hear, silent, type VoiceState } from './voice.ts'
 
 export interface Dictated {
   text: string
-  /** Wire times. */
+  /** Arrival times in ms. */
   startMs: number
   endMs: number
 }
@@ -22,13 +22,13 @@ export interface DictationOptions {
   onSaid(said: Dictated): void
 }
 
-/** A pause that ends a utterance. */
+/** Milliseconds of silence that end an utterance. */
 const PAUSE_MS = 700
-/** So late may windows of a voice come. */
+/** Milliseconds without VAD windows that end an utterance; windows may arrive this late. */
 const NO_SOUND_MS = PAUSE_MS + 500
-/** Recognition takes no more at a time; the words so far are read then. */
+/** Longest utterance in ms that STT accepts at once; a longer one is split. */
 const LONGEST_MS = 15_000
-/** The detector hears a voice some time after its beginning, and words have soft ends. */
+/** Padding in ms: VAD reports speech some time after its start, and words fade out. */
 const AROUND_MS = 250
 
 export class Dictation {
@@ -38,7 +38,7 @@ export class Dictation {
   readonly #closed = new AbortController()
   #voice: VoiceState = silent
   #utterance: { startMs: number; lastMs: number } | null = null
-  /** Read in the order they were said. */
+  /** Transcriptions finish in the order of the utterances. */
   #reading: Promise<void> = Promise.resolve()
 
   constructor(options: DictationOptions) {
@@ -54,17 +54,17 @@ export class Dictation {
     this.#vad.push(frame)
   }
 
-  /** Without sound there are no voice windows either: a microphone that was switched off ends what was said. */
+  /** Ends the utterance when VAD windows stop arriving, as when a microphone is muted. */
   tick(nowMs: number): void {
-    if (this.#utterance && nowMs - this.#utterance.lastMs > NO_SOUND_MS) this.#read()
+    if (this.#utterance && nowMs - this.#utterance.lastMs > NO_SOUND_MS) this.#transcribe()
   }
 
-  /** Reads what was said till now. */
+  /** Transcribes what was said so far. */
   end(): void {
-    if (this.#utterance) this.#read()
+    if (this.#utterance) this.#transcribe()
   }
 
-  /** Waits no longer than that for words that are being read. */
+  /** Waits at most `patienceMs` for pending transcriptions. */
   async close(patienceMs: number): Promise<void> {
     const { clock } = this.#options
     this.end()
@@ -87,14 +87,14 @@ export class Dictation {
     }
     if (!this.#utterance) return
     const { startMs, lastMs } = this.#utterance
-    if (atMs - lastMs >= PAUSE_MS || atMs - startMs >= LONGEST_MS) this.#read()
+    if (atMs - lastMs >= PAUSE_MS || atMs - startMs >= LONGEST_MS) this.#transcribe()
   }
 
-  #read(): void {
+  #transcribe(): void {
     const { startMs, lastMs: endMs } = this.#utterance!
     this.#utterance = null
     const { signal } = this.#closed
-    // Asked for now: the sound is kept for a while only.
+    // Request it now: STT keeps the audio only for a while.
     const words = this.#stt.transcribe(startMs - AROUND_MS, endMs + AROUND_MS, signal)
     this.#reading = this.#reading
       .then(() => words)
@@ -102,8 +102,8 @@ export class Dictation {
         if (text.trim() !== '' && !signal.aborted) this.#options.onSaid({ text: text.trim(), startMs, endMs })
       })
       .catch(error => {
-        if (!signal.aborted) this.#options.log.warn({ err: error }, "an operator's words could not be read")
+        if (!signal.aborted) this.#options.log.warn({ err: error }, "could not transcribe an operator's speech")
       })
-    words.catch(() => {}) // told above
+    words.catch(() => {}) // logged above
   }
 }

@@ -1,4 +1,7 @@
-/** The sentence that says it is an AI: owed until it was heard to its end. A caller's early words may cut it off. */
+/**
+ * The sentence that says that the agent is an AI. It stays due until it was played in full: early speech may cut it
+ * off.
+ */
 import type { CallEventBody } from '../contract/messages.ts'
 
 export class Disclosure {
@@ -8,7 +11,7 @@ export class Disclosure {
     this.#owed = text
   }
 
-  /** To be said before anything else, or null. */
+  /** The text to speak before anything else, or null once it was played. */
   get owed(): string | null {
     return this.#owed
   }

@@ -1,24 +1,25 @@
 /**
- * Whether what comes in is the agent's own voice, sent back by the far end (ITU-T G.168 calls it echo). A delayed copy
- * of what was played correlates with it sample by sample, a person does not. Loudspeakers and mobile codecs bend the
- * copy; what gets through is known by its words. Pure arithmetic over what was played and heard.
+ * Detects the agent's own voice returned by the far end (acoustic or line echo, ITU-T G.168). A delayed copy of the
+ * played audio correlates with it sample by sample; another person's speech does not. Loudspeakers and mobile codecs
+ * distort the copy; what escapes correlation is recognised by its words. Pure arithmetic over played and received
+ * audio.
  */
 
 const RATE = 4000
 const PLAYED_MS = 1400
 const HEARD_MS = 160
-/** Longest way there and back that is looked at. */
+/** Longest round-trip delay in ms that is searched. */
 const DELAY_MS = 800
 const PER_MS = RATE / 1000
-/** Of an unknown delay; by chance, speech of two people reaches about 0.5 somewhere. */
+/** Minimum correlation at an unknown delay; by chance, the speech of two people reaches about 0.5 somewhere. */
 const SURE = 0.65
-/** Near the delay that was found before. */
+/** Minimum correlation near the delay found before. */
 const LIKELY = 0.4
-/** Packets come early and late. */
+/** Search range in ms around the known delay, for packet jitter. */
 const NEAR_MS = 30
-/** What comes back is hardly louder than what went out: 3 dB at the most. */
+/** Minimum energy of the played audio relative to the received: an echo is at most 3 dB louder than its source. */
 const MIN_RETURN = 0.5
-/** An echo that was not met for so long may have another delay. */
+/** Milliseconds without an echo after which the known delay is discarded. */
 const FORGET_MS = 5000
 
 export class EchoDetector {
@@ -28,23 +29,23 @@ export class EchoDetector {
   readonly #heard = new Track(HEARD_MS * PER_MS)
   #lag: { samples: number; seenMs: number } | null = null
 
-  /** Rates in Hz of the sound that goes out and of what comes in. */
+  /** `playedRate`, `heardRate`: sample rates in Hz of the sent and the received audio. */
   constructor(playedRate: number, heardRate = playedRate) {
     this.#playedStep = playedRate / RATE
     this.#heardStep = heardRate / RATE
   }
 
-  /** What goes on the wire at `atMs`; null is silence. */
+  /** Adds audio sent at `atMs`; null is silence. */
   played(pcm: Int16Array | null, atMs: number): void {
     this.#played.write(pcm === null ? null : thin(pcm, this.#playedStep), atMs, (pcm?.length ?? 0) / this.#playedStep)
   }
 
-  /** What came off the wire: its last sample at `atMs`. */
+  /** Adds received audio whose last sample arrived at `atMs`. */
   heard(pcm: Int16Array, atMs: number): void {
     this.#heard.write(thin(pcm, this.#heardStep), atMs, pcm.length / this.#heardStep)
   }
 
-  /** Of the last 160 ms that came in. */
+  /** True when the last 160 ms received are an echo. */
   isEcho(atMs: number): boolean {
     const heard = this.#heard.last(HEARD_MS * PER_MS)
     const offset = Math.round((this.#heard.endMs - this.#played.endMs) * PER_MS)
@@ -56,7 +57,7 @@ export class EchoDetector {
   }
 }
 
-/** Every n-th sample of the difference to the sample before: without it, any two voices of one pitch look alike. */
+/** Downsamples by `step` and applies pre-emphasis: without it, any two voices of one pitch correlate. */
 function thin(pcm: Int16Array, step: number): Float32Array {
   const out = new Float32Array(Math.floor(pcm.length / step))
   for (let i = 0; i < out.length; i++) {
@@ -68,7 +69,7 @@ function thin(pcm: Int16Array, step: number): Float32Array {
   return out
 }
 
-/** The last utterance of a sound, and when its end is. */
+/** The latest samples of one direction, and the time of the last one. */
 class Track {
   endMs = 0
   readonly #samples: Float32Array
@@ -91,8 +92,8 @@ class Track {
   }
 
   /**
-   * By how many samples `sound` follows this track where their normalised correlation is highest, or null when it is
-   * nowhere `atLeast` that. `offset`: by how much the end of `sound` is later than this track's.
+   * Returns the lag in samples by which `sound` follows this track where their normalised correlation is highest, or
+   * null when it reaches `atLeast` nowhere. `offset`: samples by which the end of `sound` is later than this track's.
    */
   bestMatch(sound: Float32Array, offset: number, from: number, to: number, atLeast: number): number | null {
     const energy = power(sound)
@@ -112,7 +113,7 @@ class Track {
       if (own < energy * MIN_RETURN) continue
       const whole = Math.sqrt(own * energy)
       const loud = product(samples, start, sound, first, first + half)
-      // The other half can add no more than this (Cauchy and Schwarz): most lags need not be looked at further.
+      // By Cauchy-Schwarz the other half can add no more than this; the bound skips most lags.
       const firstOwn = powers[start + first + half]! - powers[start + first]!
       if (Math.abs(loud) + Math.sqrt(Math.max(0, own - firstOwn) * restEnergy) < best * whole) continue
       const correlation = Math.abs(loud + product(samples, start, sound, half - first, 2 * half - first)) / whole
@@ -124,7 +125,7 @@ class Track {
   }
 }
 
-/** Four sums side by side: one would wait for itself. It is asked for a million times a window, on the loop of RTP. */
+/** Four independent sums avoid a serial dependency. It runs about a million times per window, on the RTP event loop. */
 function product(samples: Float32Array, start: number, sound: Float32Array, from: number, to: number): number {
   let [a, b, c, d] = [0, 0, 0, 0]
   for (let i = from; i + 3 < to; i += 4) {
@@ -138,7 +139,7 @@ function product(samples: Float32Array, start: number, sound: Float32Array, from
 
 const power = (sound: Float32Array) => sound.reduce((sum, sample) => sum + sample * sample, 0)
 
-/** Of all samples before the n-th. */
+/** Prefix sums of the energy: entry n covers all samples before the n-th. */
 function runningPower(sound: Float32Array): Float64Array {
   const sums = new Float64Array(sound.length + 1)
   for (let i = 0; i < sound.length; i++) sums[i + 1] = sums[i]! + sound[i]! * sound[i]!
@@ -147,10 +148,12 @@ function runningPower(sound: Float32Array): Float64Array {
 
 const MANY_WORDS = 3
 const MOSTLY = 0.75
-/** Words of the agent's that the recogniser may have missed. */
+/** Words of the agent that STT may have missed. */
 const SKIPPED = 2
 
-/** Whether these words are what the agent is saying, in its order. One or two may be said by anybody. */
+/**
+ * True when these words follow the agent's current text in order. One or two words prove nothing: anybody may say them.
+ */
 export function isOwnWords(text: string, said: string): boolean {
   const words = wordsOf(text)
   if (words.length < MANY_WORDS) return false
@@ -158,7 +161,7 @@ export function isOwnWords(text: string, said: string): boolean {
   return own.some((_, start) => inOrder(words, own.slice(start, start + words.length + SKIPPED)) >= MOSTLY)
 }
 
-/** Share of the words that come in this order. */
+/** Share of `words` found in `own` in the same order. */
 function inOrder(words: readonly string[], own: readonly string[]): number {
   let at = 0
   let found = 0

@@ -1,4 +1,7 @@
-/** What the agent's last words ask the caller for: a number is waited for longer than a yes. Pure; English and Russian. */
+/**
+ * The kind of answer that the agent's last words ask for: a number needs a longer pause than a yes. Pure; English and
+ * Russian.
+ */
 
 export type Expectation = 'anything' | 'yes_no' | 'digits' | 'email' | 'spelling' | 'key'
 
@@ -7,13 +10,13 @@ const EMAIL = /\be-?mail\b|электронн\p{L}* (?:почт|адрес)|\bи
 const SPELLING = /\bspell(?:ed|ing)?\b|по буквам/i
 const DIGITS =
   /\b(?:numbers?|digits?|codes?|pin|zip|post ?code|phone|telephone)\b|номер|телефон|\bкод|(?:^|[^\p{L}])код(?!\p{L})|цифр|индекс/iu
-/** What asks for a value, not for a yes: "Is this the number?" wants a yes. */
+/** Requests a value, not a yes: "Is this the number?" expects a yes. */
 const ASKS_FOR =
   /\b(?:what|which|tell|give|say|enter|repeat|may i have|can i have|could you (?:tell|give|repeat|spell)|please)\b|как(?:ой|ая|ие|ов)|назовите|скажите|продиктуйте|введите|повторите|подскажите|сообщите/i
 const YES_NO =
   /^(?:and |so |then |well,? |okay,? |а |и |ну )?(?:is|are|am|was|were|do|does|did|can|could|would|will|shall|should|may|have|has|had)\b|\b(?:right|correct|okay|ok|yes|is that so)\?$|(?:верно|правильно|так|да|хорошо|согласны|подходит|удобно)\?$|(?:^|[^\p{L}])(?:ли|хотите|можно|могу|нужно|будете|подтверждаете|вы (?:готовы|согласны|хотите))(?!\p{L})/iu
 
-/** By the last sentence that was heard. */
+/** Classifies the last sentence that was played. */
 export function expectationOf(text: string): Expectation {
   const last =
     text

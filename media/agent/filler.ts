@@ -1,17 +1,17 @@
-/** When to say something while a tool runs. No clock, no sound. */
+/** Decides when to speak a filler while a tool runs. Pure: time is an argument. */
 import type { FillerStage } from '../contract/plan.ts'
 
 export interface Filler {
   readonly stages: readonly FillerStage[]
   readonly startedMs: number
-  /** Stages that are past, spoken or covered by another phrase. */
+  /** Number of stages that are past, spoken or covered by another phrase. */
   past: number
   spokenMs: number | null
 }
 
-/** Two phrases closer together sound like a stutter. */
+/** Minimum distance in ms between two phrases; closer ones sound like a stutter. */
 const APART_MS = 1500
-/** After the last stage, so that nobody thinks the line is dead. */
+/** Interval in ms of the progress phrase after the last stage, so that the line does not seem dead. */
 export const PROGRESS_EVERY_MS = 8000
 
 export const startFiller = (stages: readonly FillerStage[], startedMs: number): Filler => ({
@@ -22,8 +22,8 @@ export const startFiller = (stages: readonly FillerStage[], startedMs: number): 
 })
 
 /**
- * The phrase that is due, or null; `progress` is said again and again after the last stage. Never over other sound: a
- * stage that falls due while the agent still speaks waits for its end, and only the last of several is said.
+ * Returns the phrase that is due, or null; `progress` repeats after the last stage. Never overlaps other speech: a
+ * stage that falls due while somebody speaks waits for the end, and only the last of several due stages is spoken.
  */
 export function dueFiller(filler: Filler, atMs: number, soundBusy: boolean, progress: string): string | null {
   const { stages, startedMs, past, spokenMs } = filler
@@ -35,7 +35,7 @@ export function dueFiller(filler: Filler, atMs: number, soundBusy: boolean, prog
   return past >= stages.length && waited ? progress : null
 }
 
-/** A phrase was said: what was due by now is covered by it. */
+/** Records that a phrase was spoken; it covers all stages due by now. */
 export function coverFiller(filler: Filler, atMs: number): void {
   filler.past = filler.stages.filter(stage => atMs - filler.startedMs >= stage.after_ms).length
   filler.spokenMs = atMs

@@ -1,27 +1,27 @@
-/** How much of a sentence was heard when its sound was cut. Pure. */
+/** Estimates how much of a sentence was played when its audio was cut. Pure. */
 import type { SpokenWord } from '../ports/speech.ts'
 
-/** For sound that was not made to its end yet, until the voice has shown its own pace: milliseconds for a letter. */
+/** Default pace in ms per letter for speech that is still being synthesised, until the voice's own pace is known. */
 export const USUAL_PACE = 1000 / 17
-/** No voice speaks so much faster; sound that is shorter broke off, whatever the vendor says of it. */
+/** Minimum share of the estimated length. Shorter audio was truncated, even if the vendor reports it as complete. */
 export const SHORTEST = 0.4
-/** Below that the estimate itself says little. */
+/** Estimates below this length in ms are unreliable. */
 const SURELY_MS = 1500
 
 export interface PlayedSpeech {
   text: string
   playedMs: number
-  /** Length of the whole sound, or null while it is still being made. */
+  /** Length of the whole audio in ms; null while it is still being synthesised. */
   totalMs: number | null
-  /** As the vendor timed them, in order; empty when it does not. */
+  /** Word timings of the vendor, in order; empty when it sends none. */
   words?: readonly SpokenWord[]
-  /** Of this voice, from `paceOf`. */
+  /** Pace of this voice in ms per letter, from `paceOf`; `USUAL_PACE` by default. */
   pace?: number
 }
 
 /**
- * The words that were played, by the share of the sound; a word counts when more than half of it was heard. Pauses at
- * punctuation are weighed as letters, since they take time but no words.
+ * Returns the words that were played, by the share of the audio; a word counts when more than half of it was played.
+ * Pauses at punctuation weigh as letters, since they take time but no words.
  */
 export function heardText({ text, playedMs, totalMs, words: timed = [], pace = USUAL_PACE }: PlayedSpeech): string {
   if (playedMs <= 0) return ''
@@ -46,17 +46,17 @@ export function heardText({ text, playedMs, totalMs, words: timed = [], pace = U
 
 const wordsOf = (text: string) => text.match(/\S+\s*/g) ?? []
 
-/** Milliseconds for a letter, of a sentence that was spoken to its end. */
+/** Milliseconds per letter of a sentence that was spoken to its end. */
 export const paceOf = (text: string, totalMs: number) =>
   totalMs / wordsOf(text).reduce((sum, word) => sum + weigh(word), 0)
 
-/** To the last word of which more than half was played, in the letters of the text. */
+/** Returns the text up to the last word of which more than half was played. */
 function upTo(text: string, timed: readonly SpokenWord[], playedMs: number): string {
   const lower = text.toLowerCase()
   let end = 0
   for (const word of timed) {
     if ((word.startMs + word.endMs) / 2 > playedMs) break
-    // A vendor may time words that are written otherwise ("42" as "forty-two"): those are passed over.
+    // A vendor may time words that are written differently ("42" as "forty-two"); those are skipped.
     const letters = word.text.toLowerCase().replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, '')
     const at = letters === '' ? -1 : lower.indexOf(letters, end)
     if (at >= 0 && at - end <= 24) end = at + letters.length
@@ -67,7 +67,7 @@ function upTo(text: string, timed: readonly SpokenWord[], playedMs: number): str
 
 function weigh(word: string): number {
   const pause = /[.!?…]\s*$/.test(word) ? 5 : /[,;:—-]\s*$/.test(word) ? 3 : 0
-  // A digit is spoken as a word.
+  // A digit is spoken as a whole word.
   const letters = [...word.trim()].reduce((sum, char) => sum + (/\d/.test(char) ? 4 : 1), 0)
   return letters + 1 + pause
 }

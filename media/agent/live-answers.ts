@@ -1,6 +1,6 @@
 /**
- * The answers of a model that speaks itself: each has its voice, its turn in the transcript, and the tools it calls. They
- * are heard one after the other; what the caller talks over is cut, and the model is told how much of it was heard.
+ * Answers of a speech-to-speech model: each has its audio, its turn in the transcript, and its tool calls. They play
+ * one after the other. When the caller interrupts, the audio is cut and the model learns how much of it was played.
  */
 import type { CallEventBody, EndedReason, TurnLatency } from '../contract/messages.ts'
 import type { RealtimeEvent, RealtimeStream } from '../ports/realtime-model.ts'
@@ -24,20 +24,20 @@ export interface LiveAnswersOptions {
   clock: Clock
   log: Log
   answeredMs: number
-  /** The session that is open now. */
+  /** Returns the session that is open now. */
   stream(): RealtimeStream
   emit(body: CallEventBody): void
-  /** An answer came to nothing; `null`: for no reason the vendor told. */
+  /** An answer failed; `null`: the vendor gave no reason. */
   onFailed(error: unknown): void
-  /** An answer was heard or has an effect: all is well. */
+  /** An answer was played or has an effect: the session works. */
   onAnswered(): void
-  /** Nothing comes any more. */
+  /** The model has stopped responding. */
   onStalled(): void
   endWith(text: string, reason: EndedReason): void
   onHangup(reason: EndedReason): void
 }
 
-/** What the next answer is measured from. */
+/** Reference times for the latency of the next answer. */
 export interface Asked {
   endMs: number
   committedMs: number
@@ -53,32 +53,32 @@ interface Answer {
   voice: LiveVoice
   step: ToolStep
   called: string[]
-  /** Tools whose results the session knows by its history. */
+  /** Ids of tool calls whose results a new session already has in its history. */
   known: ReadonlySet<string>
   turn: OpenTurn | null
   latency: TurnLatency | null
   spoke: boolean
-  /** What it still says is not wanted. */
+  /** Its further audio is dropped. */
   muted: boolean
 }
 
-/** Such a model begins within a second; a new session is tried while the caller still waits. */
+/** Milliseconds without an answer after which a new session is opened: such a model normally starts within a second. */
 const STALLED_MS = 8000
 const CALLER_SPOKE = 'The caller spoke; the call goes on.'
 
 export class LiveAnswers {
   doNotCall = false
   readonly #options: LiveAnswersOptions
-  /** Being given, or with tools that run. */
+  /** Answers that are in progress or whose tools run. */
   readonly #open = new Map<string, Answer>()
-  /** Heard one after the other. */
+  /** Answers with audio, played one after the other. */
   #speaking: Answer[] = []
   readonly #working = new Set<Answer>()
   #waiting: { sinceMs: number; bridged: boolean } | null = null
   #asked: Asked | null = null
-  /** About to hang up; words of the caller in between take that back. */
-  #leaving: Answer | null = null
-  #goingAway = false
+  /** An answer that will hang up; speech of the caller cancels it. */
+  #pendingHangup: Answer | null = null
+  #hangingUp = false
   #rounds = 0
   #finished: Promise<unknown> = Promise.resolve()
   #over = false
@@ -88,27 +88,27 @@ export class LiveAnswers {
     this.#options = options
   }
 
-  /** Sound of the model is to be heard, now or when more of it has come. */
+  /** True while model audio is playing, or expected by an answer that has begun. */
   get speaking(): boolean {
     return this.#speaking.length > 0
   }
 
-  /** An answer is being heard, not only waiting to be. */
+  /** True when the first answer's audio has started playing. */
   get begun(): boolean {
     return this.#speaking[0]?.voice.begun ?? false
   }
 
-  /** An answer is expected, being given, or tools run. */
+  /** True while an answer is expected or in progress, or tools run. */
   get busy(): boolean {
-    return this.#waiting !== null || this.#open.size > 0 || this.#working.size > 0 || this.#leaving !== null
+    return this.#waiting !== null || this.#open.size > 0 || this.#working.size > 0 || this.#pendingHangup !== null
   }
 
-  /** Nothing was heard of the answer that the caller waits for. */
+  /** True until something of the awaited answer is played. */
   get owed(): boolean {
     return this.#waiting !== null
   }
 
-  /** The caller's turn is over. */
+  /** Called when the caller's turn is over. */
   expect(asked: Asked): void {
     this.#rounds = 0
     this.#asked = asked
@@ -156,18 +156,18 @@ export class LiveAnswers {
     return this.pull(atMs)
   }
 
-  /** The caller took the floor. What has effects goes on. */
+  /** The caller took the turn: stops the speech; operations with effects continue. */
   cut(): void {
-    this.#stay(CALLER_SPOKE)
+    this.#cancelHangup(CALLER_SPOKE)
     this.#waiting = null
     for (const answer of this.#open.values()) answer.muted = true
     for (const answer of [...this.#speaking]) this.#close(answer, true)
   }
 
-  /** The session is gone, with what it had not said yet. True when the caller has lost something by it. */
+  /** Handles the loss of the session with its unspoken output. Returns true when the caller lost an answer by it. */
   lost(): boolean {
     const lost = this.owed || this.#open.size > 0
-    this.#stay('The call goes on.')
+    this.#cancelHangup('The call goes on.')
     const known = new Set(this.#options.transcript.messages().flatMap(one => (one.role === 'tool' ? [one.id] : [])))
     for (const answer of [...this.#open.values(), ...this.#working]) answer.known = known
     for (const answer of this.#open.values()) {
@@ -176,13 +176,13 @@ export class LiveAnswers {
     }
     this.#open.clear()
     for (const answer of [...this.#speaking]) {
-      if (answer.muted) this.#close(answer, true, false) // what came in full is heard to its end
+      if (answer.muted) this.#close(answer, true, false) // complete answers play to their end
     }
     this.#waiting = null
     return lost
   }
 
-  /** Somebody else speaks: what runs is finished and noted, and nothing is said of it. */
+  /** Another person speaks: running tools finish and are recorded, but the agent says nothing about them. */
   hold(): void {
     this.#held = true
     this.lost()
@@ -194,13 +194,13 @@ export class LiveAnswers {
 
   abort(): void {
     this.#over = true
-    this.#stay('The call was over.')
+    this.#cancelHangup('The call was over.')
     this.#waiting = null
     for (const answer of [...this.#speaking]) this.#close(answer, true)
     this.#open.clear()
   }
 
-  /** After `abort`: a tool that was running is in the transcript. */
+  /** After `abort`, waits until a running tool is in the transcript. */
   async settled(): Promise<void> {
     await this.#finished
   }
@@ -208,7 +208,7 @@ export class LiveAnswers {
   tick(nowMs: number, callerTalks: boolean): void {
     const { speechOutput } = this.#options
     const soundBusy = callerTalks || speechOutput.active || this.speaking
-    if (this.#leaving && !this.#goingAway && !soundBusy) this.#goAway(this.#leaving)
+    if (this.#pendingHangup && !this.#hangingUp && !soundBusy) this.#hangUp(this.#pendingHangup)
     if (this.#working.size > 0) this.#bridgeTools(soundBusy)
     else this.#bridgeThinking(nowMs, soundBusy)
   }
@@ -250,7 +250,7 @@ export class LiveAnswers {
     this.#waiting = null
     answer.called.push(id)
     answer.step.start({ id, name, arguments: args, ...(problem === undefined ? {} : { problem }) })
-    if (answer.step.empty) return // it only wants to hang up
+    if (answer.step.empty) return // its only tool is the hang-up
     this.#working.add(answer)
     this.#finished = Promise.all([this.#finished, answer.step.finished()])
   }
@@ -264,7 +264,7 @@ export class LiveAnswers {
       return
     }
     if (step.leaving && (muted || broken)) this.#refuse(answer, CALLER_SPOKE)
-    else if (step.leaving) this.#leaving = answer
+    else if (step.leaving) this.#pendingHangup = answer
     else if (!spoke && !muted && !broken) {
       this.#waiting = null
       this.#options.onFailed(null)
@@ -292,7 +292,7 @@ export class LiveAnswers {
     else if (answer.muted) step.stay(CALLER_SPOKE)
     this.#giveResults(answer)
     if (!wanted) {
-      if (step.leaving) this.#leaving = answer
+      if (step.leaving) this.#pendingHangup = answer
     } else if (++this.#rounds > MAX_TOOL_ROUNDS) this.#options.onFailed(new Error('the model only calls tools'))
     else {
       this.#wait()
@@ -300,7 +300,7 @@ export class LiveAnswers {
     }
   }
 
-  /** Those that are in the transcript by now; a new session learns of the call too. */
+  /** Sends the results that are in the transcript by now; a new session receives them as messages with their calls. */
   #giveResults({ stream: caller, called, known }: Answer): void {
     const stream = this.#options.stream()
     for (const message of this.#options.transcript.messages()) {
@@ -310,7 +310,7 @@ export class LiveAnswers {
     }
   }
 
-  /** Ends the agent's turn: whole, or where it was cut. */
+  /** Closes the agent's turn, complete or interrupted. */
   #close(answer: Answer, interrupted: boolean, byCaller = interrupted): void {
     const { clock, transcript, emit, stream } = this.#options
     this.#speaking = this.#speaking.filter(other => other !== answer)
@@ -388,25 +388,25 @@ export class LiveAnswers {
 
   // ---- hanging up ----
 
-  #goAway(answer: Answer): void {
+  #hangUp(answer: Answer): void {
     const { clock, onHangup } = this.#options
-    this.#goingAway = true
+    this.#hangingUp = true
     clock.after(LAST_WORD_MS, () => {
-      this.#goingAway = false
-      if (this.#leaving !== answer) return
-      this.#leaving = null
+      this.#hangingUp = false
+      if (this.#pendingHangup !== answer) return
+      this.#pendingHangup = null
       answer.step.leave()
       onHangup('agent_hangup')
     })
   }
 
-  #stay(why: string): void {
-    const answer = this.#leaving
-    this.#leaving = null
+  #cancelHangup(why: string): void {
+    const answer = this.#pendingHangup
+    this.#pendingHangup = null
     if (answer) this.#refuse(answer, why)
   }
 
-  /** The model is told that it has not hung up. */
+  /** Tells the model that it has not hung up. */
   #refuse(answer: Answer, why: string): void {
     const before = new Set(this.#options.transcript.messages().flatMap(one => (one.role === 'tool' ? [one.id] : [])))
     answer.step.stay(why)

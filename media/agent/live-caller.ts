@@ -1,6 +1,7 @@
 /**
- * What the caller says to a model that hears by itself: the vendor tells when a voice begins and a turn ends, our own speech-to-text
- * when exactly, and the words come later. A turn keeps its place in the transcript until then.
+ * The caller's turns for a speech-to-speech model. The vendor reports the start of speech and the end of a turn; our
+ * own energy measurement gives the exact times. The text arrives later; the call's transcript reserves the turn's
+ * position until then.
  */
 import type { CallEventBody } from '../contract/messages.ts'
 import type { AudioFrame } from '../ports/leg.ts'
@@ -18,15 +19,15 @@ export interface LiveCallerOptions {
   emit(body: CallEventBody): void
 }
 
-/** The vendor tells of a voice some time after it began. */
+/** Milliseconds by which the vendor may report speech after its start. */
 const BEFORE_VOICE_MS = 600
-/** A turn that is kept for a session that must hear it again. */
+/** Milliseconds for which a turn's audio is kept, for a new session that must receive it again. */
 const KEEP_TURN_MS = 15_000
-/** Silence in between makes it a new utterance of voice. */
+/** Silence in ms that separates two utterances. */
 const GAP_MS = 500
-/** The vendor forgot to say that the voice is over. */
+/** Milliseconds of silence after which a missing end-of-speech event is assumed. */
 const VOICE_GONE_MS = 5000
-/** The far end sends nothing: no model hears that a turn has ended. */
+/** Milliseconds without packets after which no model can detect the end of a turn. */
 const NO_SOUND_MS = 400
 
 export class LiveCaller {
@@ -47,7 +48,7 @@ export class LiveCaller {
     return this.#talking !== null
   }
 
-  /** Turns whose words are not known yet. */
+  /** True while the transcript of a turn is pending. */
   get unread(): boolean {
     return this.#unread.size > 0
   }
@@ -56,12 +57,12 @@ export class LiveCaller {
     return this.#loudness.lastMs
   }
 
-  /** Sound of what no session has answered, and of the moment before. */
+  /** Audio that no session has answered, and the moment before it. */
   get recent(): readonly AudioFrame[] {
     return this.#recent
   }
 
-  /** In the middle of a turn no packets come: a far end that suppresses silence. */
+  /** True when packets stop in the middle of a turn, as with a far end that suppresses silence. */
   isMissing(nowMs: number): boolean {
     return this.talking && nowMs - this.#frameMs >= NO_SOUND_MS
   }
@@ -102,19 +103,19 @@ export class LiveCaller {
     const heard = this.#unread.get(item)
     this.#unread.delete(item)
     if (!heard) return
-    if (text === null) log.warn({}, "the caller's words could not be read")
+    if (text === null) log.warn({}, "could not transcribe the caller's speech")
     if (!text) return
     const times = { started_ms: this.#fromAnswer(heard.startMs), ended_ms: this.#fromAnswer(heard.endMs) }
     emit({ type: 'turn.finished', turn: transcript.closeCaller(heard.slot, { text, ...times }), latency: null })
   }
 
-  /** Known without the model. */
+  /** Adds a turn that is known without the model. */
   note({ text, keys, startMs, endMs }: { text: string; keys: boolean; startMs: number; endMs: number }): void {
     const said = { text, started_ms: this.#fromAnswer(startMs), ended_ms: this.#fromAnswer(endMs) }
     this.#options.emit({ type: 'turn.finished', turn: this.#options.transcript.caller(said, keys), latency: null })
   }
 
-  /** The session that was to read it is gone. */
+  /** Drops pending turns of a session that is gone. */
   forget(): void {
     this.#talking = null
     this.#unread.clear()

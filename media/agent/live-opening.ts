@@ -1,4 +1,7 @@
-/** Who answered a call that we placed, for an agent whose model does not listen yet: by speech-to-text of its own. */
+/**
+ * Answering machine detection of an outbound call for a speech-to-speech agent, with separate STT before the model
+ * listens.
+ */
 import type { AnsweredBy } from '../contract/messages.ts'
 import type { AudioFrame } from '../ports/leg.ts'
 import type { Stt, SttStream, Vad, VadStream } from '../ports/speech.ts'
@@ -6,51 +9,51 @@ import { Opening, type OpeningOptions } from './opening.ts'
 import { hear, silent } from './voice.ts'
 
 export class LiveOpening {
-  readonly #judge: Opening
+  readonly #opening: Opening
   readonly #stt: SttStream
   readonly #vad: VadStream
 
-  /** `lastLoudMs`: when the caller's sound was last loud. */
+  /** `lastLoudMs` returns the time when the caller's audio was last loud. */
   constructor(stt: { stt: Stt; vad: Vad }, options: Omit<OpeningOptions, 'stt'>, lastLoudMs: () => number) {
     const { plan, sampleRate } = options
     this.#stt = stt.stt.open({ sampleRate, language: plan.language })
-    this.#judge = new Opening({ ...options, stt: this.#stt })
+    this.#opening = new Opening({ ...options, stt: this.#stt })
     let voice = silent
     this.#vad = stt.vad.open({
       sampleRate,
       onVoice: frame => {
         const { state, reading } = hear(voice, frame)
         voice = state
-        this.#judge.voice(reading, lastLoudMs())
+        this.#opening.voice(reading, lastLoudMs())
       },
     })
   }
 
   get holding(): boolean {
-    return this.#judge.holding
+    return this.#opening.holding
   }
 
   get done(): boolean {
-    return this.#judge.done
+    return this.#opening.done
   }
 
   get answeredBy(): AnsweredBy {
-    return this.#judge.answeredBy
+    return this.#opening.answeredBy
   }
 
   push(frame: AudioFrame): void {
-    this.#judge.sound(frame)
+    this.#opening.sound(frame)
     this.#stt.push(frame)
     this.#vad.push(frame)
   }
 
   tick(nowMs: number): void {
-    this.#judge.tick(nowMs)
+    this.#opening.tick(nowMs)
   }
 
-  /** Somebody else speaks from now on. */
+  /** Stops deciding: another person speaks from now on. */
   giveWay(): void {
-    this.#judge.giveWay()
+    this.#opening.giveWay()
   }
 
   close(): void {

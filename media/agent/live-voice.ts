@@ -1,6 +1,6 @@
 /**
- * One answer of a model that speaks itself, as a queue that the leg pulls from: it alone knows what was played of it. µ-law
- * bytes stay beside the samples, so that a leg that speaks µ-law can send them as they came.
+ * One answer of a speech-to-speech model as a queue that the leg pulls from. It alone knows what was played. It keeps
+ * µ-law bytes beside the samples, so that a PCMU leg can send them unchanged.
  */
 import { FRAME_MS, frameSamples } from '../audio/frames.ts'
 import { SILENCE } from '../audio/g711.ts'
@@ -21,14 +21,14 @@ export interface LiveFrame {
   ulaw: Uint8Array | null
 }
 
-/** What was heard of an answer. */
+/** The played part of an answer. */
 export interface LiveSpoken {
   text: string
   heardText: string
   heardMs: number
   startedMs: number
   endedMs: number
-  /** Items that were not played to their end, and how much of each was. */
+  /** Items that were not played to their end, with the milliseconds played. */
   unheard: { item: string; heardMs: number }[]
 }
 
@@ -42,7 +42,7 @@ export class LiveVoice {
   #startedMs: number | null = null
   #endedMs = 0
   #audible = false
-  /** The answer has no more to say. */
+  /** No more output of this answer follows. */
   #complete = false
 
   constructor(sampleRate: number, onAudible: (atMs: number) => void) {
@@ -51,7 +51,7 @@ export class LiveVoice {
     this.#onAudible = onAudible
   }
 
-  /** From the first sound or word until it was closed. */
+  /** True from the first audio or text until `close`. */
   get active(): boolean {
     return this.#items.length > 0
   }
@@ -60,7 +60,7 @@ export class LiveVoice {
     return this.#startedMs !== null
   }
 
-  /** All that came was played, and no more will come. */
+  /** True when everything received was played and no more follows. */
   get finished(): boolean {
     return this.active && this.#complete && this.#items.every(item => item.buffered === 0)
   }
@@ -76,7 +76,7 @@ export class LiveVoice {
     this.#item(id).text += words
   }
 
-  /** No more sound of this item comes. */
+  /** Marks an item as complete: no more audio of it follows. */
   endItem(id: string): void {
     const item = this.#items.find(candidate => candidate.id === id)
     if (item) item.complete = true
@@ -100,7 +100,7 @@ export class LiveVoice {
     return frame
   }
 
-  /** Tells what was heard of it, and forgets the rest; null when nothing had come. */
+  /** Returns what was played and drops the rest; null when nothing was received. */
   close(nowMs: number): LiveSpoken | null {
     const items = this.#items
     if (items.length === 0) return null

@@ -1,27 +1,31 @@
 /**
- * When the caller's sound was last loud. A voice detector says "speech" for some 150 ms after its end (measured with
- * Silero v5), which would flatter every latency and lengthen every answer; the sound itself tells the end to a frame. Pure.
+ * Tracks when the caller's audio was last loud. A VAD reports speech for some 150 ms after its end (measured with
+ * Silero v5). That would flatter every latency and delay every answer; the energy gives the end to within one frame.
+ * Pure.
  */
 import { rms } from '../audio/frames.ts'
 import type { AudioFrame } from '../ports/leg.ts'
 
-/** About −52 dBFS. */
+/** RMS of about −52 dBFS. */
 const MIN_LEVEL = 80
 const OVER_FLOOR = 2.2
-/** 26 dB below the loudest of the last seconds is breath and room. */
+/** Share of the peak of the last seconds (26 dB below it); quieter sound is breath and background noise. */
 const UNDER_PEAK = 0.05
-/** Speech has a gap within so long; the quietest frame of the last two utterances is the room (minimum statistics). */
+/**
+ * Window in ms that contains a gap in speech; the quietest frame of the last two windows is the noise floor (minimum
+ * statistics).
+ */
 const UTTERANCE_MS = 1500
-/** Halves in about three seconds of 20 ms frames. */
+/** Decay per 20 ms frame; halves in about three seconds. */
 const PEAK_DECAY = 0.9954
 
 export interface LoudnessState {
   peak: number
-  /** Quietest of the utterance before, and of the one that ends at `untilMs`. */
+  /** Quietest level of the previous window, and of the one that ends at `untilMs`. */
   before: number
   lowest: number
   untilMs: number
-  /** Wire time of the last loud frame's end; 0 before any. */
+  /** Arrival time of the last loud frame's end; 0 before the first. */
   lastMs: number
 }
 

@@ -1,6 +1,7 @@
 /**
- * How a call that we placed begins: who answered is told first, so that the agent neither talks over a "hello" nor to a
- * machine. A person is greeted, a screening is told who calls and why, a voicemail gets its message after the beep.
+ * The beginning of an outbound call: detects who answered before the agent speaks, so that it neither interrupts a
+ * "hello" nor talks to a machine. It greets a person, tells a call screening who calls and why, and leaves a voicemail
+ * message after the beep.
  */
 import { type AnsweringEffect, answeredBy, type Evidence, type Verdict } from '../answering/detector.ts'
 import { AnsweringListener } from '../answering/listener.ts'
@@ -17,33 +18,33 @@ export interface OpeningOptions {
   clock: Clock
   stt: Pick<SttStream, 'transcribe'>
   signal: AbortSignal
-  /** What was said before the agent spoke. */
+  /** Receives what was said before the agent spoke. */
   onHeard(words: { text: string; startMs: number; endMs: number }): void
-  /** Says that it is an AI where it must, and greets. */
+  /** Speaks the disclosure if there is one, then the greeting. */
   greet(): void
-  /** Listens on without a word: a menu speaks first. */
+  /** Listens without speaking: a menu speaks first. */
   listen(): void
-  /** Stops talking, if it does: a machine listens, or will. */
+  /** Stops speaking, because a machine answered. */
   hush(): void
-  /** All of it: who must say that it is an AI says so first. */
+  /** Speaks the message, which includes the disclosure if there is one. */
   leaveMessage(text: string): void
   hangUp(): void
   note(evidence: Evidence): void
 }
 
 const PAUSE_MS = 400
-/** A recording goes on with no regard to us; it pauses for less than that, and begins no later. */
+/** Milliseconds of silence before speech that may be an answer to us; a recording pauses for less. */
 const BREATH_MS = 700
 const TALKS_ANYWAY_MS = 1000
 const WAIT_MOST_MS = 6000
 
-/** The disclosure, that it is recorded, and the greeting. */
+/** Returns the disclosure, the recording notice and the greeting. */
 export function firstWords(plan: CallPlan, phrases: Phrases): string[] {
   const notice = plan.recording ? plan.recording_notice : null
   return [plan.disclosure, notice, plan.greeting ?? phrases.greeting].filter(text => text !== null)
 }
 
-/** Has what is said first made before it is due; a voice keeps it (`phrase-cache.ts`). */
+/** Synthesises the first sentence before it is due, into the phrase cache (`phrase-cache.ts`). */
 export async function voiceAhead(plan: CallPlan, tts: Tts, signal: AbortSignal): Promise<void> {
   const { language, voice } = plan
   const [text] = firstWords(plan, phrasesFor(language))
@@ -57,11 +58,11 @@ export class Opening {
   #heard: { text: string; startMs: number; endMs: number } | null = null
   #greeted = false
   #voicedMs = 0
-  /** Whoever it is still talks: the greeting waits for a pause, but not for ever. */
+  /** Latest time for the greeting, which otherwise waits for a pause in the speech of whoever answered. */
   #greetBy: number | null = null
   #greetedMs: number | null = null
   #answeredUs = false
-  /** The voice is for this to judge, not yet for the turns of the conversation. */
+  /** True while the speech belongs to the detection, not yet to the conversation's turns. */
   #holding = true
   #closed = false
 
@@ -87,11 +88,11 @@ export class Opening {
   }
 
   get answeredBy(): AnsweredBy {
-    const told = answeredBy(this.#listener.verdict)
-    return this.#answeredUs && told === 'unknown' ? 'human' : told
+    const detected = answeredBy(this.#listener.verdict)
+    return this.#answeredUs && detected === 'unknown' ? 'human' : detected
   }
 
-  /** Somebody else speaks from now on: who answered is theirs to hear. */
+  /** Stops deciding: another person speaks from now on. */
   giveWay(): void {
     this.#closed = true
     this.#release()
@@ -106,7 +107,8 @@ export class Opening {
     if (reading.voiced) {
       const begins = reading.atMs - this.#voicedMs >= BREATH_MS
       const late = this.#greetedMs !== null && reading.atMs >= this.#greetedMs + TALKS_ANYWAY_MS
-      // Who waited for our greeting and then speaks answers it, whatever the words are: "What are your opening hours?"
+      // A far end that waits for our greeting and then speaks is answering it, whatever the words: "What are your
+      // opening hours?"
       if (begins && late && !this.#holding) this.#answeredUs = true
       this.#voicedMs = reading.atMs
     }
@@ -133,7 +135,8 @@ export class Opening {
     note(found)
     switch (actionFor(found.verdict, plan)) {
       case 'greet':
-        // Greeted before and hushed since, when it seemed to be a voicemail: it has heard half a greeting.
+        // Greeted before and stopped since, when it seemed to be a voicemail: half of the greeting was played, so greet
+        // again.
         if (this.#greeted && !this.#holding) return
         if (found.talking) this.#greetBy = found.atMs + WAIT_MOST_MS
         else this.#greet()
@@ -177,7 +180,7 @@ export class Opening {
   }
 }
 
-/** A menu is for a model that can press keys; the scripted policy would talk to it in vain. */
+/** A menu suits a model that can press keys; the scripted policy cannot. */
 function actionFor(verdict: Verdict, { voicemail, llm }: CallPlan): 'greet' | 'listen' | 'message' | 'hang_up' {
   switch (verdict) {
     case 'human':

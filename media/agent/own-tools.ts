@@ -1,4 +1,4 @@
-/** What an agent can do besides speaking, without a tool of the customer's: what the model is told of it, and how it is done. */
+/** Built-in tools of an agent: their declarations for the model, and their execution. */
 import { OWN_TOOLS, type OwnTool } from '../contract/own-tools.ts'
 import { ABOUT, type CallPlan, type TransferTarget } from '../contract/plan.ts'
 import type { KnowledgeHit, SearchKnowledge } from '../ports/knowledge.ts'
@@ -6,10 +6,10 @@ import type { Leg } from '../ports/leg.ts'
 import type { LlmTool } from '../ports/llm.ts'
 import { MAX_RESULT_CHARS, type ToolOutcome } from '../tools/http-tool.ts'
 
-/** What the call can do for its agent; what is absent is not offered to the model. */
+/** Operations that the call offers its agent; absent ones are not offered to the model. */
 export interface Abilities {
   sendDtmf?: Leg['sendDtmf']
-  /** `about`: of the caller, for who takes the call. `reason`: words for the model. */
+  /** `about`: a summary of the caller for the transfer target. `reason`: text for the model. */
   transfer?(target: TransferTarget, about: string): Promise<{ ok: true } | { ok: false; reason: string }>
   searchKnowledge?: SearchKnowledge
 }
@@ -65,7 +65,9 @@ const DECLARED: Record<OwnTool, (plan: CallPlan) => Omit<LlmTool, 'name'>> = {
 
 const tellsAbout = ({ announce }: TransferTarget) => announce?.includes(ABOUT) ?? false
 
-/** Those of this call. A customer's tool of the same name, from before the name was taken, goes first. */
+/**
+ * Built-in tools available in this call. A customer's tool of the same name, older than the built-in, takes precedence.
+ */
 export function ownTools(plan: CallPlan, abilities: Abilities): LlmTool[] {
   const possible: Partial<Record<OwnTool, boolean>> = {
     send_digits: abilities.sendDtmf !== undefined,
@@ -82,7 +84,9 @@ const failed = (result: string): ToolOutcome => ({ verdict: 'failed', http_statu
 
 const KEYS = /^[0-9*#A-D,]+$/
 
-/** A leg that is gone may never answer: the end of the call does not wait for it. */
+/**
+ * Rejects when the signal aborts, since a leg that is gone may never settle: the end of the call must not wait for it.
+ */
 async function orGone<T>(work: Promise<T> | undefined, signal: AbortSignal): Promise<T | undefined> {
   let leave = () => {}
   const gone = new Promise<never>((_, reject) => {
@@ -90,7 +94,7 @@ async function orGone<T>(work: Promise<T> | undefined, signal: AbortSignal): Pro
     if (signal.aborted) leave()
     else signal.addEventListener('abort', leave)
   })
-  gone.catch(() => {}) // when the work was done first
+  gone.catch(() => {}) // unhandled when the work settles first
   try {
     return await Promise.race([work, gone])
   } finally {
@@ -100,18 +104,18 @@ async function orGone<T>(work: Promise<T> | undefined, signal: AbortSignal): Pro
 
 const passage = ({ source, heading, text }: KnowledgeHit) => ({ source, ...(heading ? { heading } : {}), text })
 
-/** As many as fit into what a model is told; of the first, as much as does. */
-function tellable(hits: readonly KnowledgeHit[]): KnowledgeHit[] {
-  const told: KnowledgeHit[] = []
+/** Returns as many hits as fit into a tool result; if the first alone is too long, its beginning. */
+function fitting(hits: readonly KnowledgeHit[]): KnowledgeHit[] {
+  const fit: KnowledgeHit[] = []
   for (const hit of hits) {
-    if (JSON.stringify([...told, hit].map(passage)).length > MAX_RESULT_CHARS) break
-    told.push(hit)
+    if (JSON.stringify([...fit, hit].map(passage)).length > MAX_RESULT_CHARS) break
+    fit.push(hit)
   }
   const [first] = hits
-  return told.length > 0 || !first ? told : [{ ...first, text: first.text.slice(0, MAX_RESULT_CHARS / 2) }]
+  return fit.length > 0 || !first ? fit : [{ ...first, text: first.text.slice(0, MAX_RESULT_CHARS / 2) }]
 }
 
-/** Never throws. `end_call` is done by who speaks, since it waits for the last word. */
+/** Never throws. The caller of this function performs `end_call`, because the hang-up waits for the last word. */
 export async function runOwnTool(
   name: OwnTool,
   args: Record<string, unknown>,
@@ -143,9 +147,9 @@ export async function runOwnTool(
       case 'search_knowledge': {
         const hits = (await orGone(abilities.searchKnowledge?.(String(args['query']), signal), signal)) ?? []
         if (hits.length === 0) return done('Nothing was found. Say that you do not know.')
-        const told = tellable(hits)
-        const knowledge = told.map(({ chunk_id, source_id, source }) => ({ chunk_id, source_id, source }))
-        return { ...done(JSON.stringify(told.map(passage))), knowledge }
+        const fit = fitting(hits)
+        const knowledge = fit.map(({ chunk_id, source_id, source }) => ({ chunk_id, source_id, source }))
+        return { ...done(JSON.stringify(fit.map(passage))), knowledge }
       }
     }
   } catch {

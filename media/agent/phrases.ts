@@ -1,4 +1,4 @@
-/** The few sentences that the platform itself may have to say, when no model can be asked in time. */
+/** Sentences that the platform speaks when no model can provide one in time. */
 import type { EndedReason } from '../contract/messages.ts'
 
 export interface Phrases {
@@ -9,9 +9,9 @@ export interface Phrases {
   outOfTime: string
   goodbye: string
   trouble: string
-  /** The second failure in a row, before the call is ended. */
+  /** Spoken after the second consecutive failure, before the call ends. */
   outage: string
-  /** Something was said that could not be understood. */
+  /** Spoken when STT returned no text for what the caller said. */
   unclear: string
   oneMoment: string
   stillWorking: string
@@ -47,7 +47,7 @@ const RUSSIAN: Phrases = {
 
 export const phrasesFor = (language: string): Phrases => (language.toLowerCase().startsWith('ru') ? RUSSIAN : ENGLISH)
 
-/** What is said before the call is ended so. */
+/** Sentence to speak before the call ends for this reason. */
 export function lastWords({ outOfMoney, outOfTime, goodbye }: Phrases, reason: EndedReason): string {
   if (reason === 'balance_exhausted') return outOfMoney
   return reason === 'max_duration' ? outOfTime : goodbye

@@ -1,20 +1,20 @@
 /**
- * What the agent is saying, as a queue that the leg pulls from: the only place that knows what was really played.
- * Speech is a run of sentences; each is written while it is being made.
+ * The agent's speech as a queue that the leg pulls from: the only module that knows what was played. A run of speech
+ * consists of sentences, each of which is written while it is being synthesised.
  */
 import { FRAME_MS, frameSamples } from '../audio/frames.ts'
 import { PendingSound } from '../audio/pending.ts'
 import type { SpokenWord } from '../ports/speech.ts'
 import { heardText, paceOf, SHORTEST, USUAL_PACE } from './heard.ts'
 
-/** One sentence on its way. */
+/** A sentence that is being synthesised. */
 export interface Sentence {
   readonly text: string
-  /** `sampleRate`: its own, in Hz. */
+  /** Adds audio; `sampleRate` is its own, in Hz. */
   write(pcm: Int16Array, sampleRate: number): void
-  /** As they are timed from the first sample written. */
+  /** Adds word timings, counted from the first sample written. */
   time(words: readonly SpokenWord[]): void
-  /** No more sound will come. `failed`: it broke off before its end. False: nobody waited for it any more. */
+  /** Ends the sentence. `failed`: its audio is incomplete. Returns false when it was already given up. */
   end(failed?: boolean): boolean
 }
 
@@ -22,7 +22,7 @@ export interface Spoken {
   text: string
   heardText: string
   heardMs: number
-  /** Wire time of the first frame, null when none was played. */
+  /** Time of the first frame on the wire; null when none was played. */
   startedMs: number | null
   endedMs: number | null
 }
@@ -37,18 +37,18 @@ interface Entry {
 }
 
 export interface PlayoutEvents {
-  /** First frame of a run of speech, at its wire time. */
+  /** First frame of a run of speech, with its time on the wire. */
   onStarted(atMs: number): void
-  /** All that was queued has been played, and the run was closed. */
+  /** Everything queued was played, and the run was closed. */
   onFinished(atMs: number): void
-  /** A sentence was given up, since its sound did not come. */
+  /** A sentence was given up because its audio did not arrive. */
   onStalled(): void
 }
 
-/** Longer than the deadlines of the voices themselves: what they do not notice. */
+/** Milliseconds without audio after which a sentence is given up. Longer than the deadlines of the TTS adapters. */
 const STALLED_MS = 12_000
 
-/** A shorter sentence tells little of a voice's pace. */
+/** Minimum length in letters of a sentence that updates the voice's pace. */
 const PACED_LETTERS = 30
 
 export class Playout {
@@ -63,10 +63,10 @@ export class Playout {
   #open = false
   #running = false
   #paused = false
-  /** For the next sound of the sentence. */
+  /** Milliseconds waited for the next audio of the sentence. */
   #waitedMs = 0
   #pace = USUAL_PACE
-  /** Frames that were due in mid-sentence and not made yet. */
+  /** Number of frames that were due within a sentence and not synthesised in time. */
   starved = 0
 
   constructor(sampleRate: number, events: PlayoutEvents) {
@@ -81,12 +81,12 @@ export class Playout {
     return this.#running
   }
 
-  /** Its first frame was played, and it is not held. */
+  /** True after the first frame was played, unless paused. */
   get sounding(): boolean {
     return this.#running && !this.#paused && this.#startedMs !== null
   }
 
-  /** A run stays open between sentences; `finish` says that no more will come. */
+  /** Starts a sentence. The run stays open between sentences until `finish` closes it. */
   add(text: string): Sentence {
     this.#open = true
     this.#running = true
@@ -156,7 +156,7 @@ export class Playout {
     return pcm
   }
 
-  /** What of this run has been heard by now. */
+  /** Returns what was played of this run so far. */
   spoken(): Spoken {
     const entries = [...this.#done, ...this.#queue]
     const heard = entries.map(entry =>
@@ -177,9 +177,9 @@ export class Playout {
     }
   }
 
-  /** Forgets the run; the next `add` starts a new one. */
+  /** Drops the run; the next `add` starts a new one. */
   clear(): void {
-    for (const entry of this.#queue) entry.complete = true // late sound of it is not wanted
+    for (const entry of this.#queue) entry.complete = true // ignore audio that arrives late
     this.#queue = []
     this.#done = []
     this.#open = false

@@ -1,4 +1,4 @@
-/** What the text model is told before the first word. Pure; the one place where it is put together. */
+/** Builds the system prompt of a call. Pure. */
 
 import type { CallPlan } from '../contract/plan.ts'
 import { markUntrusted, UNTRUSTED_RULE } from '../shared/untrusted.ts'
@@ -19,13 +19,19 @@ const WHO_CALLED: Record<CallPlan['direction'], string> = {
   web: 'This person talks with you from an app or a web page.',
 }
 
-/** What people who follow the call told the agent, after its prompt: they are of its side, no mark of untrusted content is needed. */
+/**
+ * Appends operators' instructions to the prompt. Operators belong to the agent's side, so the text is not marked
+ * untrusted.
+ */
 export function withInstructions(system: string, instructions: readonly string[]): string {
   if (instructions.length === 0) return system
   return `${system}\n\nYour supervisor listens and tells you, unheard by the caller:\n${instructions.join('\n')}`
 }
 
-/** `startedMs`: epoch milliseconds of the answer. One text for the whole call, so that a vendor's prompt cache holds. */
+/**
+ * `startedMs`: epoch milliseconds of the answer. The text stays constant during a call, so that a vendor's prompt cache
+ * hits.
+ */
 export function systemPrompt(plan: CallPlan, startedMs: number): string {
   return [
     plan.prompt,
@@ -54,14 +60,14 @@ function aboutContact({ contact, timezone }: CallPlan): string {
 const spokenTime = (atMs: number, timeZone: string) =>
   new Intl.DateTimeFormat('en-GB', { timeZone, dateStyle: 'full', timeStyle: 'short' }).format(atMs)
 
-/** The date and time there, as if it were UTC: `getUTCDate()` is the day that people of the zone call today. */
+/** Local date and time in the zone, stored as if it were UTC: `getUTCDate()` is the zone's current day. */
 export function localDate(atMs: number, timeZone: string): Date {
   const parts = formatIn(timeZone).formatToParts(atMs)
   const part = (type: Intl.DateTimeFormatPartTypes) => Number(parts.find(entry => entry.type === type)!.value)
   return new Date(Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'), part('second')))
 }
 
-/** Made once: to make one takes twenty times as long as to use it, and each answer of the agent begins with the date. */
+/** Caches formatters: constructing one takes twenty times as long as using it, and every request contains the date. */
 function formatIn(timeZone: string): Intl.DateTimeFormat {
   const known = formats.get(timeZone)
   if (known) return known

@@ -1,4 +1,4 @@
-/** Has utterances of the caller's sound read, by speech-to-text that may fail or hang. */
+/** Transcribes utterances of the caller by STT that may fail or hang. */
 
 import type { SttStream } from '../ports/speech.ts'
 import type { Clock } from '../shared/clock.ts'
@@ -8,17 +8,17 @@ export interface ReaderOptions {
   stt: Pick<SttStream, 'transcribe'>
   clock: Clock
   log: Log
-  /** The call is over. */
+  /** Aborts when the call is over. */
   signal: AbortSignal
 }
 
-/** A recogniser that has no answer by then has failed. */
+/** Milliseconds after which a pending transcription counts as failed. */
 const RECOGNISE_MS = 6000
 
 export class Reader {
-  /** In a row. */
+  /** Number of consecutive failures. */
   failures = 0
-  /** What the last utterance took. */
+  /** Milliseconds that the last transcription took. */
   tookMs = 0
   readonly #options: ReaderOptions
 
@@ -31,7 +31,7 @@ export class Reader {
     const { stt, clock, log, signal } = this.#options
     const startedMs = clock.now()
     const patience = new AbortController()
-    const cancel = clock.after(RECOGNISE_MS, () => patience.abort(new Error('no answer in time')))
+    const cancel = clock.after(RECOGNISE_MS, () => patience.abort(new Error('transcription timed out')))
     const gaveUp = new Promise<never>((_, reject) => {
       patience.signal.addEventListener('abort', () => reject(patience.signal.reason))
     })
@@ -44,7 +44,7 @@ export class Reader {
       return { text, failed: false }
     } catch (error) {
       this.failures++
-      if (!signal.aborted) log.warn({ err: error }, 'recognition failed')
+      if (!signal.aborted) log.warn({ err: error }, 'transcription failed')
       return { text: '', failed: true }
     } finally {
       cancel()

@@ -1,8 +1,8 @@
 /**
- * Holds the spoken conversation of one call with a model that hears and speaks itself. What must be said word for word
- * (the disclosure, the greeting, fillers, apologies, the goodbye) is said by the project's own voice: such a model does not
- * promise words, and is not there when it is apologised for. When its session breaks off, a new one is opened with what was
- * said so far; when that is lost too, an ordinary conversation goes on in the same call, with the same transcript.
+ * Runs the spoken conversation of one call on a speech-to-speech model. TTS speaks the texts that must be verbatim (the
+ * disclosure, the greeting, fillers, apologies, the goodbye): such a model does not guarantee wording, and may be
+ * unavailable when the agent must apologise. When the session is lost, a new one is opened with the conversation so
+ * far. When that is lost, too, a `Conversation` continues the same call with the same transcript.
  */
 import type { AnsweredBy, CallEventBody, EndedReason } from '../contract/messages.ts'
 import type { AudioFrame } from '../ports/leg.ts'
@@ -27,13 +27,13 @@ import { SILENCE_PROMPT_MS, SILENCE_PROMPTS } from './turn.ts'
 export type RealtimeConversationOptions = Omit<ConversationOptions, 'continues'> & { realtime: RealtimeModel }
 
 const MAX_FAILURES = 2
-/** A session that is lost again so soon is not opened once more. */
+/** Milliseconds within which a second loss of the session switches to the pipeline instead of reopening it. */
 const REOPEN_AGAIN_MS = 60_000
-/** No stall of ours lasts so long: the call was on hold. */
+/** Milliseconds without a pull after which the call was on hold; our own stalls are shorter. */
 const HELD_MS = 1000
 const KEYS_END_MS = 1800
 const KEYS_MOST = 64
-/** After the hang-up, for the words that were said before it. */
+/** Milliseconds after the hang-up in which the last transcripts may arrive. */
 const LAST_WORDS_MS = 1500
 export class RealtimeConversation implements AgentSession {
   readonly transcript = new CallTranscript()
@@ -50,11 +50,14 @@ export class RealtimeConversation implements AgentSession {
   #stream: RealtimeStream
   #reopenedMs = Number.NEGATIVE_INFINITY
   #failures = 0
-  /** The ordinary conversation, once no session can be had, or while a person speaks in our place. */
+  /**
+   * The pipeline conversation: after the session is lost for the second time, or while a person speaks instead of the
+   * agent.
+   */
   #next: Conversation | null = null
   #aside: 'no' | 'session closed' | 'as ordinary' = 'no'
   readonly #subtitles: Subtitles
-  /** No session can be had, and it is not known yet who answered. */
+  /** The session is lost, but answering detection has not finished: switch to the pipeline afterwards. */
   #fallbackPending: ProviderError['code'] | null = null
   #opening: LiveOpening | null = null
   #answeredBy: AnsweredBy = 'unknown'
@@ -91,7 +94,7 @@ export class RealtimeConversation implements AgentSession {
         emit(body)
       },
       onStarted: () => {},
-      onVoiceFailed: () => {}, // the model may still be heard
+      onVoiceFailed: () => {}, // the model may still be audible
       onSaid: text => this.#tellOwnWords(text),
       onFinished: () => this.#speechOutput.settle(),
     })
@@ -134,7 +137,7 @@ export class RealtimeConversation implements AgentSession {
     this.#ulaw = null
     if (!this.#next) this.#showState()
     if (!this.#next) this.#tick(this.#options.clock.now())
-    // Read anew: the tick may have handed the call over. What was begun to be said is said to its end.
+    // Check again: the tick may have handed the call over. Speech that has started plays to its end.
     if (this.#speechOutput.active && !this.#answers.begun) return this.#speechOutput.pull(atMs)
     const frame = this.#answers.pull(atMs)
     this.#ulaw = frame?.ulaw ?? null
@@ -164,7 +167,7 @@ export class RealtimeConversation implements AgentSession {
     const { emit, clock } = this.#options
     emit({ type: 'dtmf.received', digit })
     if (this.#ending || this.#opening?.holding) return
-    this.#takeFloor()
+    this.#takeTurn()
     this.#stream.cancel()
     const digits = (this.#keys?.digits ?? '') + (digit === '#' ? '' : digit)
     this.#keys = { digits, lastMs: clock.now() }
@@ -178,7 +181,7 @@ export class RealtimeConversation implements AgentSession {
     }
     if (this.#ending || this.#opening?.holding) return
     const atMs = this.#options.clock.now()
-    this.#takeFloor()
+    this.#takeTurn()
     this.#stream.cancel()
     this.#note({ text, keys: false, startMs: atMs, endMs: atMs })
     this.#prompts = 0
@@ -227,10 +230,10 @@ export class RealtimeConversation implements AgentSession {
     return this.#next ? this.#next.stepAside() : this.#listenOn()
   }
 
-  /** Without the session: its model would answer. */
+  /** Listens without the session, because its model would answer. */
   #listenOn(): boolean {
     const unheard = this.#caller.talking || this.#caller.unread ? [...this.#caller.recent] : []
-    this.#takeFloor()
+    this.#takeTurn()
     this.#stream.close()
     this.#answers.hold()
     this.#caller.forget()
@@ -298,7 +301,7 @@ export class RealtimeConversation implements AgentSession {
     this.#options.emit(body)
   }
 
-  /** The caller's last words are known, or will not be. */
+  /** The caller's last words are transcribed, or will not be. */
   #endReading(): void {
     this.#cancelReading()
     this.#caller.forget()
@@ -324,7 +327,7 @@ export class RealtimeConversation implements AgentSession {
     if (this.#next) return
     if (event.type === 'caller_said') this.#caller.said(event.item, event.text)
     if (this.#stopped.signal.aborted && (event.type === 'ended' || !this.#caller.unread)) this.#endReading()
-    // While it is not known who answered, nobody is talked to.
+    // Until answering detection has finished, the model does not talk to anybody.
     if (this.#ending || (this.#opening?.holding && event.type !== 'ended')) return
     switch (event.type) {
       case 'ready':
@@ -332,7 +335,7 @@ export class RealtimeConversation implements AgentSession {
         return
       case 'caller_started':
         this.#caller.started()
-        this.#takeFloor()
+        this.#takeTurn()
         return
       case 'caller_done':
         this.#prompts = 0
@@ -346,10 +349,10 @@ export class RealtimeConversation implements AgentSession {
     }
   }
 
-  /** The answer came to nothing: said once, then somebody else is asked. */
+  /** An answer failed: the first time the agent apologises, then the pipeline takes over. */
   #onFailed(error: unknown): void {
     const { log } = this.#options
-    log.warn({ err: error }, 'realtime model gave no answer')
+    log.warn({ err: error }, 'realtime model returned no answer')
     const failure = error as Partial<ProviderError> | null
     if (++this.#failures >= MAX_FAILURES || failure?.code === 'unauthorized') {
       this.#stream.close()
@@ -363,7 +366,7 @@ export class RealtimeConversation implements AgentSession {
 
   #onStalled(): void {
     this.#stream.close()
-    const error = Object.assign(new Error('the realtime model is silent'), {
+    const error = Object.assign(new Error('the realtime model stopped responding'), {
       code: 'timeout',
       retryable: true,
     } as const)
@@ -384,13 +387,13 @@ export class RealtimeConversation implements AgentSession {
     this.#reopenedMs = nowMs
     this.#caller.forget()
     this.#stream = this.#openSession()
-    // Words that were not read are in no history: they are heard again, and answered as any turn.
+    // Untranscribed speech is in no history: send it again, and the model answers it as any turn.
     if (unheard) for (const frame of this.#caller.recent) this.#stream.push(frame)
     else if (unanswered) this.#stream.respond()
     if (unanswered) this.#answers.expect({ endMs: this.#caller.lastLoudMs || nowMs, committedMs: nowMs })
   }
 
-  /** `apologise`: something was lost that the caller waits for. */
+  /** `apologise`: the caller is waiting for something that was lost. */
   #handOver(code: ProviderError['code'], apologise: boolean): void {
     const { emit, realtime } = this.#options
     if (this.#next || this.#ending) return
@@ -421,7 +424,7 @@ export class RealtimeConversation implements AgentSession {
 
   // ---- the caller's turn ----
 
-  #takeFloor(): void {
+  #takeTurn(): void {
     this.#answers.cut()
     this.#speechOutput.cut()
     this.#speechOutput.settle()
@@ -437,19 +440,17 @@ export class RealtimeConversation implements AgentSession {
     this.#stream.respond()
   }
 
-  /** Said or pressed past the model, which is told of it. */
+  /** Adds what the caller typed or pressed to the transcript and to the model's context. */
   #note(said: Parameters<LiveCaller['note']>[0]): void {
     this.#caller.note(said)
     this.#stream.tell({ role: 'caller', text: said.text, ...(said.keys ? { keys: true } : {}) })
   }
 
-  /** What was heard of a phrase that the model did not say. */
+  /** Adds to the model's context what was played of a phrase spoken by TTS. */
   #tellOwnWords(text: string): void {
     const said = this.transcript.messages().findLast(message => message.role === 'agent' && message.text === text)
     if (said) this.#stream.tell(said)
   }
-
-  // ---- who answered ----
 
   #greet(): void {
     for (const text of firstWords(this.#options.plan, this.phrases)) this.#speechOutput.say(text)
@@ -465,14 +466,14 @@ export class RealtimeConversation implements AgentSession {
       clock,
       signal: this.#stopped.signal,
       note: ({ verdict, rule, atMs }) =>
-        log.info({ verdict, rule, ms: Math.round(atMs - this.#answeredMs) }, 'who answered'),
+        log.info({ verdict, rule, ms: Math.round(atMs - this.#answeredMs) }, 'answering machine detection finished'),
       onHeard: words => this.#note({ ...words, keys: false }),
       greet: () => this.#greet(),
       listen: () => {
         if (this.#fallbackPending) this.#handOver(this.#fallbackPending, false)
       },
       hush: () => {
-        this.#takeFloor()
+        this.#takeTurn()
         this.#stream.cancel()
       },
       leaveMessage: text => this.endWith(text, 'voicemail_left'),
@@ -481,7 +482,7 @@ export class RealtimeConversation implements AgentSession {
     return new LiveOpening(this.#options, options, () => this.#caller.lastLoudMs)
   }
 
-  #listenForMachine(nowMs: number): void {
+  #detectMachine(nowMs: number): void {
     this.#opening?.tick(nowMs)
     if (!this.#opening) return
     this.#answeredBy = this.#opening.answeredBy
@@ -505,7 +506,7 @@ export class RealtimeConversation implements AgentSession {
     if (this.#ending) return
     if (nowMs - this.#tickedMs > HELD_MS) this.#quietSinceMs = nowMs
     this.#tickedMs = nowMs
-    this.#listenForMachine(nowMs)
+    this.#detectMachine(nowMs)
     if (this.#ending || this.#next) return
     this.#hearSilence(nowMs)
     if (this.#keys && nowMs - this.#keys.lastMs >= KEYS_END_MS) this.#commitKeys()
@@ -526,7 +527,7 @@ export class RealtimeConversation implements AgentSession {
     this.#speechOutput.finish()
   }
 
-  /** A far end that suppresses silence sends nothing for it; the vendor's speech-to-text wait for sound. */
+  /** Sends silence to the session when the far end suppresses it, since the vendor's turn detection needs audio. */
   #hearSilence(nowMs: number): void {
     if (!this.#caller.isMissing(nowMs)) return
     const pcm = new Int16Array(this.#options.sampleRate / 50)

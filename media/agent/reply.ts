@@ -1,6 +1,6 @@
 /**
- * One answer of the agent on its way from the model to speech. It starts before the turn is sure; until its items are read, no
- * tool runs and nothing is heard, and `abort` leaves no trace.
+ * One answer of the agent, from the model to speech. It may start before the turn is certain: until its items are read,
+ * no tool runs and nothing is played, and `abort` has no side effects.
  */
 
 import type { Llm, LlmEvent, LlmRequest } from '../ports/llm.ts'
@@ -20,7 +20,10 @@ export interface ReplyTimes {
 
 export interface Reply {
   readonly times: ReplyTimes
-  /** In order. Reading them commits: who reads, speaks and runs. Ends quietly when aborted. */
+  /**
+   * Items in order. Reading them commits: the reader speaks the sentences and runs the tools. Ends without error on
+   * abort.
+   */
   items(): AsyncIterable<ReplyItem>
   abort(): void
   readonly signal: AbortSignal
@@ -32,9 +35,9 @@ export interface Voice {
   language: string
 }
 
-/** Some five minutes of speech: a model that has not come to an end by then will not. */
+/** About five minutes of speech, as characters; a longer answer is cut, since such a model will not finish. */
 const MAX_CHARS = 4000
-/** A model that says nothing for so long has failed: the caller must not listen to silence until the call's time is up. */
+/** Milliseconds without output after which a model has failed, so that the caller does not wait in silence. */
 export const MODEL_SILENT_MS = 15_000
 
 export function startReply(llm: Llm, request: LlmRequest, voice: Voice, clock: Clock): Reply {
@@ -55,7 +58,7 @@ export function startReply(llm: Llm, request: LlmRequest, voice: Voice, clock: C
   const waitForModel = () => {
     cancelWait()
     cancelWait = clock.after(MODEL_SILENT_MS, () => {
-      queue.fail(new Error('the text model does not answer'))
+      queue.fail(new Error('the text model does not respond'))
       patience.abort()
     })
   }
@@ -70,7 +73,7 @@ export function startReply(llm: Llm, request: LlmRequest, voice: Voice, clock: C
         if (signal.aborted) break
         waitForModel()
         if (event.type === 'text') {
-          // What is beyond is not even begun: each sentence is a request to the voice.
+          // Cut before speaking: each sentence is a TTS request.
           const delta = event.delta.slice(0, MAX_CHARS + 1 - chars)
           chars += delta.length
           for (const sentence of splitter.push(delta)) speak(sentence)
@@ -95,7 +98,7 @@ export function startReply(llm: Llm, request: LlmRequest, voice: Voice, clock: C
   return { times, signal, items: () => queue.read(signal), abort: () => controller.abort() }
 }
 
-/** Begins to make the sound at once, whoever reads it later. */
+/** Consumes `source` at once, so that synthesis starts before anybody reads the chunks. */
 export function buffered(
   source: AsyncIterable<SpeechChunk>,
   onFirst: () => void = () => {},
@@ -129,7 +132,7 @@ function createQueue<T>(): Queue<T> {
   let state: { done: false } | { done: true; error?: unknown } = { done: false }
   let wake = () => {}
   const change = (next: () => void) => {
-    if (state.done) return // the first end counts
+    if (state.done) return // only the first end has an effect
     next()
     wake()
   }

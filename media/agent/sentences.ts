@@ -1,8 +1,8 @@
-/** Cuts a model's stream of text into pieces worth speaking: the first as early as it makes sense, all at natural pauses. */
+/** Splits a model's text stream into pieces to speak: the first as early as possible, each at a natural pause. */
 
 const SENTENCE_END = /[.!?…]+["')\]»”]*\s+|\n+/g
 const MIN_LETTERS = 2
-/** A sentence that goes on for so long is cut at a clause, so that the listener does not wait for its end. */
+/** Length in characters from which a sentence is split at a clause, so that the listener does not wait for its end. */
 const LONG = 160
 const TOO_LONG = 400
 const CLAUSE_END = /[,;:—]\s+/g
@@ -10,7 +10,7 @@ const ABBREVIATION = /(?:^|\s)(?:[A-ZА-Я]|Mr|Mrs|Ms|Dr|St|No|vs|etc|e\.g|i\.e|
 
 export interface SentenceSplitter {
   push(delta: string): string[]
-  /** What is left at the end of the stream. */
+  /** Returns the rest at the end of the stream, or null. */
   flush(): string | null
 }
 
@@ -35,7 +35,7 @@ export function createSplitter(): SentenceSplitter {
   }
 }
 
-/** No piece is longer; to search on would block the loop for seconds when a model writes thousands of dots. */
+/** Limits the search to the longest piece: searching on would block the loop for seconds on thousands of dots. */
 const head = (text: string) => text.slice(0, TOO_LONG)
 
 function findCut(text: string): number {
@@ -48,11 +48,11 @@ function findCut(text: string): number {
   if (text.length < LONG) return 0
   let last = 0
   for (const match of text.matchAll(CLAUSE_END)) if (match.index < LONG) last = match.index + match[0].length
-  // Without a pause for long, between two words; a piece must not grow with the text.
+  // Without a pause, split between two words; a piece must not grow with the text.
   return last > 0 || text.length < TOO_LONG ? last : text.lastIndexOf(' ', TOO_LONG - 1) + 1 || TOO_LONG
 }
 
-/** Marks that are not for speaking: Markdown emphasis, list bullets, headings. */
+/** Removes markup that must not be spoken: Markdown emphasis, list bullets, headings. */
 function clean(text: string): string {
   return text
     .replace(/^[\s]*[-*•#]+\s+/gm, '')

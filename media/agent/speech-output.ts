@@ -1,6 +1,6 @@
 /**
- * The agent's voice: sentences become sound, sound becomes turns of the transcript with what was heard of them. A run is
- * what is said in one breath, from the first sentence queued to the last frame played, or to the cut.
+ * The agent's speech: turns sentences into audio, and the audio into turns of the transcript with what was played of
+ * them. A run is continuous speech, from the first sentence queued to the last frame played or to the cut.
  */
 import type { CallEventBody, TurnLatency } from '../contract/messages.ts'
 import type { SpeechChunk, SpokenWord, Tts } from '../ports/speech.ts'
@@ -19,19 +19,19 @@ export interface SpeechOutputOptions {
   log: Log
   transcript: CallTranscript
   answeredMs: number
-  /** Ends all speaking for good. */
+  /** Abort ends all speech. */
   signal: AbortSignal
   emit(body: CallEventBody): void
   onStarted(atMs: number): void
-  /** A sentence was not spoken, or not to its end. */
+  /** A sentence was not spoken, or not completely. */
   onVoiceFailed(): void
-  /** What was heard of a run, before `onFinished`. */
+  /** Text of a run that was played; called before `onFinished`. */
   onSaid(text: string): void
   /** A run was played to its end. */
   onFinished(): void
 }
 
-/** What the next run's first frame is measured from. */
+/** Reference times for the latency of the next run's first frame. */
 export interface Awaited {
   endMs: number
   committedMs: number
@@ -40,10 +40,10 @@ export interface Awaited {
 
 const AUDIBLE = 150
 const LEAD_MS = 10
-/** Of anything else, no sound is no failure. */
+/** Text without letters or digits may have no audio; that is not a failure. */
 const SPEAKABLE = /[\p{L}\p{N}]/u
 
-/** Without the silence at its beginning, but for a few milliseconds, so that no onset is clipped. */
+/** Removes leading silence except for 10 ms, so that no onset is clipped. */
 export function fromFirstSound(pcm: Int16Array, sampleRate: number): Int16Array {
   const first = pcm.findIndex(sample => Math.abs(sample) > AUDIBLE)
   if (first < 0) return pcm.subarray(pcm.length)
@@ -63,7 +63,7 @@ interface Run {
 }
 
 export class SpeechOutput {
-  /** Of the reply that is being spoken. */
+  /** Timings of the reply that is being spoken. */
   times: ReplyTimes | null = null
   readonly #options: SpeechOutputOptions
   readonly #playout: Playout
@@ -84,7 +84,7 @@ export class SpeechOutput {
         options.onFinished()
       },
       onStalled: () => {
-        options.log.error({}, 'speech synthesis hangs')
+        options.log.error({}, 'speech synthesis stalled')
         options.onVoiceFailed()
       },
     })
@@ -94,17 +94,17 @@ export class SpeechOutput {
     return this.#playout.active
   }
 
-  /** All of what is being said, or was last. */
+  /** Full text of the current run, or of the last one. */
   get saying(): string {
     return this.#saying
   }
 
-  /** Sound of the run has begun to leave, and goes on. */
+  /** True while audio of the run is being played. */
   get sounding(): boolean {
     return this.#playout.sounding
   }
 
-  /** What was heard by now of the run. */
+  /** Text of the run that was played so far. */
   get heard(): string {
     return this.#playout.spoken().heardText
   }
@@ -121,22 +121,22 @@ export class SpeechOutput {
     this.#playout.resume()
   }
 
-  /** The caller's turn that the next run answers. */
+  /** Sets the caller's turn that the next run answers. */
   expect(awaited: Awaited): void {
     this.#awaited = awaited
   }
 
-  /** A fixed phrase: greeting, filler, apology. */
+  /** Speaks a fixed phrase: greeting, filler, apology. */
   say(text: string, filler = false): void {
     this.queue(text, buffered(this.#voicePhrase(text)), filler)
   }
 
-  /** It may be said soon, and is then to begin at once. */
+  /** Synthesises a phrase into the cache, so that it can start without delay. */
   async warm(text: string): Promise<void> {
     try {
       for await (const _ of this.#voicePhrase(text));
     } catch {
-      // told when it is to be said
+      // reported when the phrase is spoken
     }
   }
 
@@ -145,7 +145,7 @@ export class SpeechOutput {
     return tts.speak({ text, voice, language, keep: true }, signal)
   }
 
-  /** A sentence whose sound is being made already. */
+  /** Queues a sentence that is already being synthesised. */
   queue(text: string, sound: AsyncIterable<SpeechChunk>, filler = false): void {
     if (this.#run) this.#run.filler &&= filler
     else {
@@ -156,12 +156,12 @@ export class SpeechOutput {
     void this.#voiceOver(text, sound, !this.#playout.active)
   }
 
-  /** No more sentences come in this run. */
+  /** Ends the run: no more sentences follow. */
   finish(): void {
     this.#playout.finish()
   }
 
-  /** Stops at once; what was heard by now stays, the rest was never said. */
+  /** Stops at once. The transcript keeps what was played. */
   cut(): void {
     this.#playout.resume()
     if (this.#playout.active) this.#close(true)
@@ -176,14 +176,14 @@ export class SpeechOutput {
     return new Promise(resolve => this.whenQuiet(resolve))
   }
 
-  /** Lets those go on who waited for silence. */
+  /** Resolves those who wait for silence. */
   settle(): void {
     const waiters = this.#waiters
     this.#waiters = []
     for (const resume of waiters) resume()
   }
 
-  /** `first`: the run begins with it, and a listener waits: silence before its first sound is left out. */
+  /** `first`: the sentence begins a run, and a listener waits for it, so leading silence is removed. */
   async #voiceOver(text: string, sound: AsyncIterable<SpeechChunk>, first: boolean): Promise<void> {
     const sentence = this.#playout.add(text)
     let trim = first
@@ -223,7 +223,7 @@ export class SpeechOutput {
     this.#options.transcript.latencies.push(run.latency)
   }
 
-  /** Ends the agent's turn: whole, or at the word where it was cut. */
+  /** Closes the agent's turn, complete or up to the word where it was cut. */
   #close(interrupted: boolean): void {
     const { clock, transcript, emit, signal } = this.#options
     const spoken = this.#playout.spoken()

@@ -1,16 +1,16 @@
-/** What the far end sees of a conversation: who is at it, and the words of each turn as they become known. */
+/** Live updates for a far end with a screen: the agent's state, and the text of each turn as it becomes known. */
 import type { CallEventBody } from '../contract/messages.ts'
 import type { Shown } from '../ports/leg.ts'
 
-/** Of what speaks. */
+/** The audio source that is speaking. */
 export interface Speaking {
   readonly active: boolean
   readonly sounding: boolean
-  /** Words heard by now of what is being said. */
+  /** Text of the current run that was played so far. */
   readonly heard: string
 }
 
-/** In pulled frames: five times a second. */
+/** Interval between updates in pulled frames: five updates per second. */
 const EVERY = 10
 
 export class Subtitles {
@@ -26,7 +26,7 @@ export class Subtitles {
     this.#show = show ?? (() => {})
   }
 
-  /** Every 20 ms. `busy`: an answer is being worked on. */
+  /** Call it every 20 ms. `busy`: an answer is in progress. */
   tick(speechOutput: Speaking, busy: boolean): void {
     if (!this.#watched) return
     const { sounding } = speechOutput
@@ -36,7 +36,7 @@ export class Subtitles {
     if (sounding && ++this.#frames % EVERY === 0) this.#words('agent', speechOutput.heard, false)
   }
 
-  /** The caller's words so far, by their parts. */
+  /** Shows the caller's text so far, given in parts. */
   heard(parts: readonly string[]): void {
     this.#words('caller', parts.filter(part => part !== '').join(' '), false)
   }
@@ -44,7 +44,7 @@ export class Subtitles {
   note(body: CallEventBody): void {
     if (body.type !== 'turn.finished') return
     const { role, heard_text } = body.turn
-    // Whoever speaks in the agent's place is heard in its voice's place.
+    // An operator takes the agent's part, so the text is shown as the agent's.
     if (role !== 'tool') this.#words(role === 'operator' ? 'agent' : role, heard_text, true)
   }
 

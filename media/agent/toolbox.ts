@@ -1,6 +1,6 @@
 /**
- * The tools that one answer of the model calls: they run side by side, each is written down with its arguments, time and
- * verdict, and while they run it is told what may be said to bridge the wait.
+ * Tool calls of one model answer: runs them concurrently, records each with arguments, duration and result, and
+ * provides fillers while they run.
  */
 import { FRAME_MS } from '../audio/frames.ts'
 import type { CallEventBody, ToolCall } from '../contract/messages.ts'
@@ -24,10 +24,10 @@ export interface ToolboxOptions {
   fetch: Fetch
   transcript: CallTranscript
   answeredMs: number
-  /** The call is over: what runs is given up. */
+  /** Aborts running tools when the call is over. */
   signal: AbortSignal
   emit(body: CallEventBody): void
-  /** This phrase may be said soon. */
+  /** Prepares a phrase that may be spoken soon. */
   warm(text: string): void
 }
 
@@ -38,12 +38,14 @@ export interface CalledTool {
   problem?: string
 }
 
-/** More in one answer is a model that has lost its way. */
+/** Maximum of tool calls in one answer; a model that makes more is out of control. */
 const MOST_CALLS = 8
 const OWN_FILLER_MS = 1200
-/** Nothing to tell of: when something was said beside them, the model is not asked again. */
+/** Tools without a result worth telling: if the model spoke beside them, it is not queried again. */
 const QUIET: ReadonlySet<string> = new Set(['do_not_call', 'take_message'])
-/** Of our own tools: they ask somebody. Over the keys of a menu nothing is said. */
+/**
+ * Built-in tools that wait for an answer and so get a filler. `send_digits` gets none: it must not speak over a menu.
+ */
 const BRIDGED: ReadonlySet<string> = new Set(['search_knowledge', 'transfer_call'])
 
 interface Run {
@@ -64,7 +66,7 @@ export class Toolbox {
     this.#own = ownTools(options.plan, options.abilities)
   }
 
-  /** For the model. */
+  /** Declarations for the model. */
   get declared(): LlmTool[] {
     const { tools } = this.#options.plan
     return [...tools.map(({ name, description, parameters }) => ({ name, description, parameters })), ...this.#own]
@@ -76,9 +78,9 @@ export class Toolbox {
 }
 
 export class ToolStep {
-  /** The caller asked never to be called again. */
+  /** True when the caller asked never to be called again. */
   doNotCall = false
-  /** Set by `end_call`; done after the last word, or taken back. */
+  /** Set by `end_call`; performed after the last word, or withdrawn. */
   leaving: { called: CalledTool; startedMs: number } | null = null
   readonly #id: string
   readonly #options: ToolboxOptions
@@ -99,12 +101,12 @@ export class ToolStep {
     return this.#runs.length === 0
   }
 
-  /** Of one who is never to be called again, and was told nothing yet. */
+  /** True when the only tool was `do_not_call` and the caller has had no reply yet. */
   get onlyGoodbyeLeft(): boolean {
     return this.doNotCall && this.#runs.every(run => run.called.name === 'do_not_call')
   }
 
-  /** Whether the model has to hear of a result. */
+  /** True when the model must receive a result and answer again. */
   needsAnswer(spoke: boolean): boolean {
     return this.#runs.some(run => !spoke || !QUIET.has(run.called.name))
   }
@@ -140,10 +142,10 @@ export class ToolStep {
     await Promise.all(this.#runs.map(run => run.done))
   }
 
-  /** The phrase to say now while tools run, noted as said; or null. */
+  /** Returns the filler to speak now while tools run, and records it as spoken; null when none is due. */
   takeFiller(soundBusy: boolean): { name: string; text: string } | null {
     const { clock, phrases } = this.#options
-    // What is said now leaves with the next frame.
+    // Speech that starts now is sent with the next frame.
     const atMs = clock.now() + FRAME_MS
     const waiting = this.#runs.filter(run => run.running && run.filler)
     for (const run of waiting) {
@@ -156,12 +158,12 @@ export class ToolStep {
     return null
   }
 
-  /** `end_call` is done. */
+  /** Records that `end_call` was performed. */
   leave(): void {
     this.#left({ verdict: 'ok', http_status: null, result: 'Hung up.' })
   }
 
-  /** `end_call` is not done after all. */
+  /** Records that `end_call` was withdrawn. */
   stay(why: string): void {
     this.#left(failure('aborted', why))
   }
@@ -223,5 +225,5 @@ const failure = (verdict: ToolOutcome['verdict'], result: string): ToolOutcome =
   result,
 })
 
-/** As a model writes them twice: keys in the same order. */
+/** Equality for duplicates as a model writes them, with keys in the same order. */
 const equal = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)

@@ -1,11 +1,11 @@
 /**
- * What happened in a conversation, in the order it was said: the model's context and the transcript are two views of
- * it, so they cannot disagree. Agent turns hold what was heard.
+ * The conversation in the order in which it was spoken. The model's context and the transcript are two views of it, so
+ * they cannot disagree. Agent turns contain what was played.
  */
 import type { ToolCall, Turn, TurnLatency } from '../contract/messages.ts'
 import type { ChatMessage } from '../ports/llm.ts'
 
-/** An agent's turn that is being spoken; its words are known when it ends. */
+/** An agent's turn that is being spoken; its text is known when it ends. */
 export interface OpenTurn {
   readonly message: { role: 'agent'; text: string; interrupted: boolean }
 }
@@ -15,8 +15,8 @@ export interface OpenCaller {
 }
 
 /**
- * Words of the caller with nothing heard in between are one thing said: the agent took a pause in it for its end. Answered
- * one by one, half an order would be carried out, and then the other half.
+ * Joins consecutive caller messages: nothing was played between them, so the agent took a pause for the end of the
+ * turn. Answered one by one, half an order would be carried out, and then the other half.
  */
 export function joinCallers(messages: readonly ChatMessage[]): ChatMessage[] {
   const joined: ChatMessage[] = []
@@ -35,7 +35,7 @@ export class CallTranscript {
   readonly latencies: TurnLatency[] = []
   readonly #messages: ChatMessage[] = []
 
-  /** For the model: turns nobody heard are left out. */
+  /** Messages for the model; turns of which nothing was played are omitted. */
   messages(): ChatMessage[] {
     return joinCallers(this.#messages.filter(message => message.role === 'tool' || message.text !== ''))
   }
@@ -47,7 +47,7 @@ export class CallTranscript {
     return whole
   }
 
-  /** The caller has said something whose words are not known yet: it keeps its place among what is said meanwhile. */
+  /** Reserves the position of a caller's turn whose text is not known yet. */
   openCaller(): OpenCaller {
     const message = { role: 'caller' as const, text: '' }
     this.#messages.push(message)
@@ -62,7 +62,7 @@ export class CallTranscript {
     return whole
   }
 
-  /** A person in the agent's place: for the model it is our side that spoke. */
+  /** A person who speaks instead of the agent; to the model it is our side that spoke. */
   operator(turn: Omit<Turn, 'role' | 'heard_text' | 'interrupted'>): Turn {
     const whole: Turn = { role: 'operator', ...turn, heard_text: turn.text, interrupted: false }
     this.turns.push(whole)
@@ -70,14 +70,14 @@ export class CallTranscript {
     return whole
   }
 
-  /** Takes the place in the model's context where the turn begins. */
+  /** Reserves the position in the model's context at which the turn begins. */
   openAgent(): OpenTurn {
     const message = { role: 'agent' as const, text: '', interrupted: false }
     this.#messages.push(message)
     return { message }
   }
 
-  /** Null when nothing was heard: then it never happened. */
+  /** Returns null when nothing was played; the turn is then dropped. */
   closeAgent(open: OpenTurn, turn: Omit<Turn, 'role'>): Turn | null {
     open.message.text = turn.heard_text
     open.message.interrupted = turn.interrupted
@@ -87,7 +87,7 @@ export class CallTranscript {
     return whole
   }
 
-  /** `inTranscript`: false for what readers see anyway, such as a hang-up. */
+  /** `inTranscript`: false for events that readers see anyway, such as a hang-up. */
   tool(called: { id: string; step: string; call: ToolCall; endedMs: number; inTranscript: boolean }): void {
     const { id, step, call, endedMs, inTranscript } = called
     this.toolCalls.push(call)
@@ -113,7 +113,7 @@ export class CallTranscript {
   }
 }
 
-/** Nearest rank. */
+/** Percentile by the nearest-rank method. */
 function percentile(sorted: readonly number[], share: number): number | null {
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? null
 }

@@ -1,97 +1,99 @@
 /**
- * Whose turn it is, as a pure function. Time comes with the inputs (wire milliseconds). The caller's words become a
- * turn when silence has lasted as long as what was said asks for; work is started before that is sure, and thrown away
- * when the caller goes on. Sound stops at the first sign of a voice over it, and goes on where it stopped when that was
- * an "uh-huh", a cough, or noise.
+ * Turn detection as a pure function. Time comes with the inputs (arrival times in ms). The caller's words become a turn
+ * when the silence has lasted as long as those words require; the answer is prepared before that is certain, and
+ * discarded when the caller continues. The agent's audio pauses at the first sign of speech over it, and resumes where
+ * it stopped when that was a backchannel ("uh-huh"), a cough or noise.
  */
 import { endpointMs, isBackchannel } from './endpointing.ts'
 import { type Expectation, expectationOf } from './expectation.ts'
 
 export const SPECULATE_AFTER_MS = 200
-/** Voice over the agent is read sooner: its sound is held meanwhile. */
+/** Speech over the agent is transcribed sooner, because the agent's audio is paused meanwhile. */
 export const DECIDE_AFTER_MS = 120
-/** Two windows of a detector. To stop is cheap, since what was no objection lets the sound go on where it stopped. */
+/** Two VAD windows. A pause is cheap, since after a false alarm the audio resumes where it stopped. */
 export const BARGE_IN_VOICE_MS = 60
-/** Talking over the agent for so long is read without waiting for its end. */
+/** Transcribe an interruption after this long, without waiting for its end. */
 export const DECIDE_VOICE_MS = 640
-/** An "okay" that goes on may become a sentence: looked at again. */
-const LOOK_AGAIN_MS = 400
-/** So is noise: a voice may come out of it. */
-const LOOK_AT_NOISE_MS = 1500
-/** The agent's sound is held no longer than that for a recogniser that does not answer. */
+/** Repeat the transcription of an "okay" that continues: it may become a sentence. */
+const INTERIM_AGAIN_MS = 400
+/** Repeat the transcription of noise: it may contain speech later. */
+const INTERIM_NOISE_MS = 1500
+/** Longest pause in ms of the agent's audio while STT does not answer. */
 const HELD_MOST_MS = 1500
 export const PREROLL_MS = 320
 export const POSTROLL_MS = 160
-/** Speech without a pause is read in parts of about this length. */
+/** Speech without a pause is transcribed in parts of about this length in ms. */
 export const PART_MS = 20_000
 export const SILENCE_PROMPT_MS = 9000
 export const SILENCE_PROMPTS = 2
-/** Shorter sounds without a word in them are noise; longer ones were meant to be heard. */
+/** Shorter sounds without words are noise; longer ones were meant to be understood. */
 const MEANT_VOICE_MS = 500
 const UNCLEAR_AFTER_MS = 1000
 const UNCLEAR_MOST = 2
-/** A "yes" over the last words of a question answers it. */
+/** A "yes" within this time before the end of a question answers it. */
 const EARLY_ANSWER_MS = 1500
 const KEYS_END_MS = 1800
-/** For one of a menu. */
+/** Milliseconds after the last key when the agent asked for one key of a menu. */
 const KEY_END_MS = 600
 const KEYS_MOST = 64
-/** A detector of voices may take a key's tone for one, till so long after it. */
+/** Milliseconds for which a VAD may take a key's tone for speech. */
 const KEY_TONE_MS = 300
 
 export interface Utterance {
   startMs: number
   lastVoiceMs: number
   voicedMs: number
-  /** Words of its earlier parts, and where the part that was not read begins. */
+  /** Words of its transcribed parts; `fromMs` is the start of the rest. */
   said: string
   fromMs: number
-  /** The last moment without voice in that part. */
+  /** Last time without speech in the current part. */
   lastPauseMs: number
-  /** What recognition was asked for: all to its `end`, a `part` of long speech, or a `look` at what goes on. */
-  ask: { toMs: number; kind: 'end' | 'part' | 'look' } | null
-  lookMs: number
-  /** All of its words, once read to its end. */
+  /**
+   * Pending transcription: `end` of the utterance, a `part` of long speech, or an `interim` result of ongoing speech.
+   */
+  ask: { toMs: number; kind: 'end' | 'part' | 'interim' } | null
+  interimMs: number
+  /** All of its words, once it is transcribed to its end. */
   text: string | null
-  /** The recogniser could not tell. */
+  /** STT failed. */
   failed: boolean
-  /** No word was found in it: it does not hold the agent's sound, nor the silence prompts. */
+  /** No word was found in it: it neither pauses the agent's audio nor delays the silence prompts. */
   wordless: boolean
 }
 
 export interface TurnState {
-  /** What the caller has begun to say and that is not a turn yet. */
+  /** Speech of the caller that is not a turn yet. */
   caller: Utterance | null
-  /** `speaking`: sound is leaving. `busy`: a committed answer is being thought or a tool runs. */
+  /** `speaking`: audio is being sent. `busy`: a committed answer is in progress or a tool runs. */
   agent: 'idle' | 'busy' | 'speaking'
-  /** The agent's sound is held while it is unclear whether the caller objects. */
+  /** The agent's audio is paused until it is clear whether the caller interrupts. */
   paused: boolean
-  /** An answer to `caller.text` is being prepared and may be thrown away. */
+  /** An answer to `caller.text` is being prepared and may be discarded. */
   speculative: boolean
   keys: { digits: string; startMs: number; lastMs: number } | null
   quietSinceMs: number
   prompts: number
-  /** Times in a row that the caller was not understood. */
+  /** Number of consecutive turns that could not be transcribed. */
   unclear: number
-  /** What the agent's last words ask for. */
+  /** The kind of answer that the agent's last words ask for. */
   expects: Expectation
-  /** A "yes" said over the agent. */
+  /** A backchannel such as "yes" spoken over the agent. */
   nod: { text: string; startMs: number; endMs: number } | null
 }
 
 export type TurnInput =
-  /** `loudMs`: when the sound was last loud; the detector lags behind the end of speech, the sound does not. */
+  /** `loudMs`: when the audio was last loud; VAD lags behind the end of speech, the energy does not. */
   | { type: 'voice'; voiced: boolean; atMs: number; windowMs: number; loudMs: number }
-  /** `failed`: the recogniser could not tell. `echo`: the words are the agent's own. */
+  /** `failed`: STT failed. `echo`: the words are the agent's own. */
   | { type: 'hypothesis'; toMs: number; text: string; atMs: number; failed?: boolean; echo?: boolean }
-  /** A committed answer is being worked on, or is not any more. */
+  /** A committed answer is in progress; `agent_idle` ends it. */
   | { type: 'agent_busy'; atMs: number }
   | { type: 'agent_started'; atMs: number }
-  /** What was heard of the agent's turn; comes before `agent_idle`. */
+  /** Text of the agent's turn that was played; sent before `agent_idle`. */
   | { type: 'agent_said'; text: string }
   | { type: 'agent_idle'; atMs: number }
   | { type: 'key'; digit: string; atMs: number }
-  /** Words that were typed: a whole turn. */
+  /** Typed text, which is a complete turn. */
   | { type: 'typed'; text: string; atMs: number }
   | { type: 'tick'; atMs: number }
 
@@ -102,9 +104,9 @@ export type TurnEffect =
   | { type: 'commit'; text: string; keys: boolean; startMs: number; endMs: number; atMs: number }
   | { type: 'pause' }
   | { type: 'resume' }
-  /** The caller took the floor: what is left of the agent's answer is not said. */
+  /** The caller took the turn: the rest of the agent's answer is dropped. */
   | { type: 'cut' }
-  /** Something was said that could not be understood. */
+  /** Something was said that could not be transcribed. */
   | { type: 'unclear' }
   | { type: 'prompt'; count: number }
   | { type: 'give_up' }
@@ -164,7 +166,7 @@ function begin(atMs: number, windowMs: number, loudMs: number): Utterance {
     fromMs: startMs,
     lastPauseMs: startMs,
     ask: null,
-    lookMs: 0,
+    interimMs: 0,
     text: null,
     failed: false,
     wordless: false,
@@ -186,7 +188,7 @@ function onVoice(
     : begin(atMs, windowMs, loudMs)
   let { speculative, paused } = state
   if (caller.text !== null || caller.ask?.kind === 'end') {
-    // The caller went on: what was read and prepared was half a sentence.
+    // The caller continued: the transcribed and prepared text was half a sentence.
     caller.ask = null
     caller.text = null
     if (speculative) effects.push({ type: 'discard' })
@@ -197,7 +199,7 @@ function onVoice(
     effects.push({ type: 'pause' })
   }
   if (caller.ask === null) {
-    const toMs = partOf(caller, atMs) ?? lookOf(state, caller, paused, atMs)
+    const toMs = partOf(caller, atMs) ?? interimOf(state, caller, paused, atMs)
     if (toMs !== null) {
       caller.ask = toMs
       effects.push({ type: 'transcribe', fromMs: caller.fromMs - PREROLL_MS, toMs: toMs.toMs })
@@ -211,16 +213,16 @@ function partOf(caller: Utterance, atMs: number): Utterance['ask'] {
   return { kind: 'part', toMs: caller.lastPauseMs > caller.fromMs + PART_MS / 2 ? caller.lastPauseMs : atMs }
 }
 
-function lookOf(state: TurnState, caller: Utterance, paused: boolean, atMs: number): Utterance['ask'] {
+function interimOf(state: TurnState, caller: Utterance, paused: boolean, atMs: number): Utterance['ask'] {
   const over = paused || state.agent === 'speaking'
-  return over && caller.voicedMs >= DECIDE_VOICE_MS && atMs >= caller.lookMs ? { kind: 'look', toMs: atMs } : null
+  return over && caller.voicedMs >= DECIDE_VOICE_MS && atMs >= caller.interimMs ? { kind: 'interim', toMs: atMs } : null
 }
 
 function onSilence(state: TurnState, atMs: number): TurnStep {
   if (!state.caller) return same(state)
   const caller = { ...state.caller, lastPauseMs: atMs }
   const silenceMs = atMs - caller.lastVoiceMs
-  const mayAsk = caller.text === null && (caller.ask === null || caller.ask.kind === 'look')
+  const mayAsk = caller.text === null && (caller.ask === null || caller.ask.kind === 'interim')
   if (mayAsk && silenceMs >= (state.paused ? DECIDE_AFTER_MS : SPECULATE_AFTER_MS)) {
     const toMs = caller.lastVoiceMs + Math.min(POSTROLL_MS, silenceMs)
     return {
@@ -237,85 +239,83 @@ function onSilence(state: TurnState, atMs: number): TurnStep {
   return commitIfDue({ ...state, caller }, atMs)
 }
 
-// ---- what recognition says ----
-
 type Hypothesis = Extract<TurnInput, { type: 'hypothesis' }>
 
 function onHypothesis(state: TurnState, input: Hypothesis): TurnStep {
   const { caller } = state
-  if (!caller?.ask || caller.ask.toMs !== input.toMs) return same(state) // of a utterance that went on
+  if (!caller?.ask || caller.ask.toMs !== input.toMs) return same(state) // the utterance has continued since
   const words = input.echo ? '' : input.text.trim()
   switch (caller.ask.kind) {
     case 'part':
       return onPart(state, caller, words, input.toMs)
-    case 'look':
-      return onLook(state, { ...caller, ask: null }, words, input.atMs)
+    case 'interim':
+      return onInterim(state, { ...caller, ask: null }, words, input.atMs)
     case 'end':
       return onEnd(state, { ...caller, ask: null }, join(caller.said, words), input)
   }
 }
 
-/** Words, not sound: a dog must not keep the agent from asking whether anybody is there. */
+/** Only words prove presence: a barking dog must not keep the agent from asking whether anybody is there. */
 const present = (state: TurnState, atMs: number): TurnState => ({ ...state, quietSinceMs: atMs, prompts: 0 })
 
 const join = (before: string, after: string) => [before, after].filter(text => text !== '').join(' ')
 
-/** The floor is the caller's. */
-function takeFloor(state: TurnState): TurnStep {
+/** Gives the turn to the caller. */
+function takeTurn(state: TurnState): TurnStep {
   if (state.agent !== 'speaking') return same(state)
   return { state: { ...state, agent: 'idle', paused: false }, effects: [{ type: 'cut' }] }
 }
 
-function letGoOn(state: TurnState): TurnStep {
+function resume(state: TurnState): TurnStep {
   return { state: { ...state, paused: false }, effects: state.paused ? [{ type: 'resume' }] : [] }
 }
 
 function onPart(state: TurnState, caller: Utterance, words: string, toMs: number): TurnStep {
   const said = join(caller.said, words)
   const next = { ...caller, ask: null, said, fromMs: toMs, lastPauseMs: toMs, wordless: said === '' }
-  const { state: after, effects } = said === '' ? letGoOn(state) : takeFloor(state)
+  const { state: after, effects } = said === '' ? resume(state) : takeTurn(state)
   return { state: { ...(said === '' ? after : present(after, toMs)), caller: next }, effects }
 }
 
-/** Read while still talking: it decides about the agent's sound; the words are read again at their end. */
-function onLook(state: TurnState, caller: Utterance, words: string, atMs: number): TurnStep {
+/** Decides about the agent's audio while the caller is still talking; the final transcription follows at the end. */
+function onInterim(state: TurnState, caller: Utterance, words: string, atMs: number): TurnStep {
   if (words === '' && caller.said === '') {
-    const { state: after, effects } = letGoOn(state)
-    return { state: { ...after, caller: { ...caller, wordless: true, lookMs: atMs + LOOK_AT_NOISE_MS } }, effects }
+    const { state: after, effects } = resume(state)
+    return { state: { ...after, caller: { ...caller, wordless: true, interimMs: atMs + INTERIM_NOISE_MS } }, effects }
   }
-  const next = { ...caller, wordless: false, lookMs: atMs + LOOK_AGAIN_MS }
+  const next = { ...caller, wordless: false, interimMs: atMs + INTERIM_AGAIN_MS }
   const here = present(state, atMs)
   if (isBackchannel(words)) return same({ ...here, caller: next })
-  const { state: after, effects } = takeFloor(here)
+  const { state: after, effects } = takeTurn(here)
   return { state: { ...after, caller: next }, effects }
 }
 
 function onEnd(state: TurnState, caller: Utterance, text: string, { atMs, failed, echo }: Hypothesis): TurnStep {
   if (state.agent !== 'idle' && (text === '' || isBackchannel(text))) {
     const nod = text === '' ? state.nod : { text, startMs: caller.startMs, endMs: caller.lastVoiceMs }
-    return letGoOn({ ...(text === '' ? state : present(state, atMs)), caller: null, nod })
+    return resume({ ...(text === '' ? state : present(state, atMs)), caller: null, nod })
   }
   if (text === '') {
     const meant = !echo && (failed || caller.voicedMs >= MEANT_VOICE_MS)
     return commitIfDue({ ...state, caller: meant ? { ...caller, text, failed: failed === true } : null }, atMs)
   }
-  const floor = takeFloor(present(state, atMs))
-  const idle = floor.state.agent === 'idle'
-  const effects = idle ? [...floor.effects, { type: 'prepare', text } as const] : floor.effects
-  const next = commitIfDue({ ...floor.state, caller: { ...caller, text }, speculative: idle }, atMs)
+  const taken = takeTurn(present(state, atMs))
+  const idle = taken.state.agent === 'idle'
+  const effects = idle ? [...taken.effects, { type: 'prepare', text } as const] : taken.effects
+  const next = commitIfDue({ ...taken.state, caller: { ...caller, text }, speculative: idle }, atMs)
   return { state: next.state, effects: [...effects, ...next.effects] }
 }
 
 function commitIfDue(state: TurnState, atMs: number): TurnStep {
   const { caller } = state
   if (!caller || caller.text === null || state.agent === 'speaking') return same(state)
-  if (state.keys) return same(state) // answered together
+  if (state.keys) return same(state) // speech and keys get one answer
   const silenceMs = atMs - caller.lastVoiceMs
   if (caller.text === '') {
     if (silenceMs < UNCLEAR_AFTER_MS) return same(state)
     const next = { ...state, caller: null }
     const enough = state.unclear >= UNCLEAR_MOST && !caller.failed
-    if (state.agent !== 'idle' || enough) return letGoOn(next)
+    if (state.agent !== 'idle' || enough) return resume(next)
     return {
       state: { ...next, agent: 'busy', unclear: state.unclear + 1, quietSinceMs: atMs },
       effects: [{ type: 'unclear' }],
@@ -326,7 +326,7 @@ function commitIfDue(state: TurnState, atMs: number): TurnStep {
 }
 
 function commit(state: TurnState, turn: Omit<Extract<TurnEffect, { type: 'commit' }>, 'type'>): TurnStep {
-  const { state: free, effects } = letGoOn(state)
+  const { state: free, effects } = resume(state)
   return {
     state: {
       ...free,
@@ -343,7 +343,7 @@ function commit(state: TurnState, turn: Omit<Extract<TurnEffect, { type: 'commit
   }
 }
 
-/** Somebody speaks besides pressing keys; what the detector made of the tones themselves is nobody. */
+/** True when the caller speaks besides pressing keys; what VAD made of the tones themselves is not speech. */
 function goesOn({ caller, keys }: TurnState): boolean {
   if (!caller || !keys || caller.wordless) return false
   const words = caller.said !== '' || (caller.text ?? '') !== ''
@@ -354,7 +354,7 @@ function goesOn({ caller, keys }: TurnState): boolean {
 
 function onAgentIdle(state: TurnState, atMs: number): TurnStep {
   const { nod } = state
-  const { state: free, effects } = letGoOn({ ...state, agent: 'idle', quietSinceMs: atMs, nod: null })
+  const { state: free, effects } = resume({ ...state, agent: 'idle', quietSinceMs: atMs, nod: null })
   const answered = nod !== null && state.expects === 'yes_no' && nod.endMs >= atMs - EARLY_ANSWER_MS
   if (!answered || state.agent !== 'speaking' || state.caller) return { state: free, effects }
   const next = commit(free, { ...nod, keys: false, atMs })
@@ -362,21 +362,21 @@ function onAgentIdle(state: TurnState, atMs: number): TurnStep {
 }
 
 function onKey(state: TurnState, { digit, atMs }: { digit: string; atMs: number }): TurnStep {
-  const floor = takeFloor(state)
+  const taken = takeTurn(state)
   const ends = digit === '#'
   const digits = (state.keys?.digits ?? '') + (ends ? '' : digit)
   const startMs = state.keys?.startMs ?? atMs
-  const next = { ...floor.state, keys: { digits, startMs, lastMs: atMs }, quietSinceMs: atMs, prompts: 0 }
-  if (!ends && digits.length < KEYS_MOST) return { state: next, effects: floor.effects }
+  const next = { ...taken.state, keys: { digits, startMs, lastMs: atMs }, quietSinceMs: atMs, prompts: 0 }
+  if (!ends && digits.length < KEYS_MOST) return { state: next, effects: taken.effects }
   const done = commitKeys(next, atMs)
-  return { state: done.state, effects: [...floor.effects, ...done.effects] }
+  return { state: done.state, effects: [...taken.effects, ...done.effects] }
 }
 
 function onTyped(state: TurnState, { text, atMs }: { text: string; atMs: number }): TurnStep {
-  const floor = takeFloor(state)
+  const taken = takeTurn(state)
   const prepared: TurnEffect[] = state.speculative ? [{ type: 'discard' }] : []
-  const done = commit(floor.state, { text, keys: false, startMs: atMs, endMs: atMs, atMs })
-  return { state: done.state, effects: [...floor.effects, ...prepared, ...done.effects] }
+  const done = commit(taken.state, { text, keys: false, startMs: atMs, endMs: atMs, atMs })
+  return { state: done.state, effects: [...taken.effects, ...prepared, ...done.effects] }
 }
 
 function commitKeys(state: TurnState, atMs: number): TurnStep {
@@ -388,7 +388,7 @@ function commitKeys(state: TurnState, atMs: number): TurnStep {
 
 function onTick(state: TurnState, atMs: number): TurnStep {
   const { keys, caller } = state
-  // A detector tells windows, a tick comes with each frame: half a window sooner. While there is voice, `text` is null.
+  // VAD reports windows, ticks come with each frame: half a window sooner. While there is voice, `text` is null.
   if (caller && caller.text !== null) {
     const due = commitIfDue(state, atMs)
     if (due.effects.length > 0) return due

@@ -1,14 +1,14 @@
-/** From probabilities of speech to "the caller speaks": hysteresis over Silero's or any other windows. Pure. */
+/** VAD hysteresis: converts speech probabilities of windows (Silero or any other) to "the caller speaks". Pure. */
 import type { VoiceFrame } from '../ports/speech.ts'
 
 export const ONSET = 0.5
 export const OFFSET = 0.35
-/** Shorter bursts are clicks. */
+/** Consecutive windows above the onset that start speech; shorter bursts are clicks. */
 const ONSET_WINDOWS = 2
 
 export interface VoiceState {
   speaking: boolean
-  /** Windows in a row above the onset. */
+  /** Consecutive windows above the onset. */
   above: number
 }
 
@@ -20,7 +20,7 @@ export interface VoiceReading {
 
 export const silent: VoiceState = { speaking: false, above: 0 }
 
-/** `speaking` falls as soon as a window is below the offset; how long silence must last is the turn's business. */
+/** `speaking` ends with the first window below the offset; turn detection decides how long silence must last. */
 export function hear(state: VoiceState, frame: VoiceFrame): { state: VoiceState; reading: VoiceReading } {
   const above = frame.probability >= ONSET ? state.above + 1 : 0
   const voiced = state.speaking ? frame.probability >= OFFSET : above >= ONSET_WINDOWS

@@ -1,4 +1,4 @@
-/** The record of a finished call: what the model says of it, checked against what was said in it. */
+/** The record of a finished call: the model's summary, verified against the conversation. */
 
 import type { ChatMessage, Llm, WrapUpRequest } from '../ports/llm.ts'
 import { argumentProblem } from '../tools/http-tool.ts'
@@ -6,15 +6,15 @@ import { argumentProblem } from '../tools/http-tool.ts'
 export interface CheckedWrapUp {
   summary: string
   extracted: Record<string, unknown> | null
-  /** Why nothing was extracted, or null. */
+  /** The reason why nothing was extracted, or null. */
   extractionProblem: string | null
   goalReached: boolean
-  /** Words of the call that show it. */
+  /** Words of the call that prove it. */
   goalEvidence: string | null
   contactName: string | null
 }
 
-/** Asked once more when the answer does not fit; a claim that still cannot be shown is not made. */
+/** Asks the model once more when the answer fails validation; drops claims that still cannot be verified. */
 export async function wrapUpCall(
   llm: Llm,
   request: Omit<WrapUpRequest, 'repair'>,
@@ -58,15 +58,18 @@ function extractionProblemOf({ extraction }: Pick<WrapUpRequest, 'extraction'>, 
 const MOSTLY = 0.7
 const wordsOf = (text: string) => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
 
-/** Said by somebody, or told by a tool: as a whole, or most of its words in one place, since models mend what they quote. */
+/**
+ * True when somebody said it or a tool returned it: verbatim, or most of its words in one message, since models edit
+ * quotes.
+ */
 export function isShown(evidence: string | null, messages: readonly ChatMessage[]): boolean {
   const words = wordsOf(evidence ?? '')
   if (words.length === 0) return false
-  const places = messages.map(message =>
+  const texts = messages.map(message =>
     message.role === 'tool' ? `${message.name} ${JSON.stringify(message.arguments)} ${message.result}` : message.text,
   )
-  return places.some(place => {
-    const there = wordsOf(place)
+  return texts.some(text => {
+    const there = wordsOf(text)
     if (` ${there.join(' ')} `.includes(` ${words.join(' ')} `)) return true
     const known = new Set<string>(there)
     return words.length > 2 && words.filter(word => known.has(word)).length / words.length >= MOSTLY

@@ -1,7 +1,7 @@
 /**
- * Who answered: a person, or a machine and which. A pure function; time comes with the inputs (wire milliseconds).
- * Words decide where there are any, cadence where there are none: a person says a word or two and waits, a recording
- * goes on. A person taken for a machine is hung up on, so every doubt speaks for the person.
+ * Answering machine detection: a person, or a machine and its kind. A pure function; time comes with the inputs
+ * (arrival times in ms). Words decide where there are any, cadence where there are none: a person says a word or two
+ * and waits, a recording continues. A person mistaken for a machine is hung up on, so every doubt favours the person.
  */
 import { type MachineKind, readWords, type Words } from './phrases.ts'
 import {
@@ -21,65 +21,65 @@ export type Verdict = 'human' | MachineKind | 'fax' | 'unknown'
 
 export type Rule =
   | 'words'
-  /** A short greeting, then silence. */
+  /** A short greeting, followed by silence. */
   | 'short_greeting'
-  /** The end of a longer one, which held nothing of a machine. */
+  /** The end of a longer greeting that contained nothing typical of a machine. */
   | 'waits'
-  /** Nobody on the line talks so long without a pause. */
+  /** Speech without a pause that is too long for a person. */
   | 'long_greeting'
-  /** Words that a machine may say, said without end. */
+  /** Words that a machine may use, in continuous speech. */
   | 'likely_words'
   | 'fax_tone'
-  /** The notes before a carrier's announcement. */
+  /** Special information tones before a carrier's announcement. */
   | 'sit'
   /** A beep after a greeting that sounded like a person's. */
   | 'beep'
-  /** Nobody has said anything: the agent had better speak. */
+  /** Nobody has spoken: the agent should speak first. */
   | 'silence'
   | 'undecided'
 
 export interface Evidence {
   verdict: Verdict
   rule: Rule
-  /** The phrase or the tone. */
+  /** The phrase or tone that decided. */
   found: string | null
   atMs: number
 }
 
 export type AnsweringInput =
-  /** As `agent/voice.ts` reads it; `loudMs`: when the sound was last loud (`agent/loudness.ts`). */
+  /** From `agent/voice.ts`; `loudMs`: when the audio was last loud (`agent/loudness.ts`). */
   | { type: 'voice'; voiced: boolean; atMs: number; windowMs: number; loudMs: number }
-  /** Every 20 ms frame, measured by `measureTone`. */
+  /** One per 20 ms frame, measured by `measureTone`. */
   | { type: 'sound'; measure: ToneMeasure; atMs: number }
-  /** What was read between two times; null when recognition failed. */
+  /** Text between two times; null when transcription failed. */
   | { type: 'transcript'; fromMs: number; toMs: number; text: string | null; atMs: number }
   | { type: 'tick'; atMs: number }
 
 export type AnsweringEffect =
-  /** May come again with better knowledge: `unknown` becomes anything, a "person" may turn out to be a recording. */
+  /** May be revised: `unknown` becomes any other, and a "person" may turn out to be a recording. */
   | ({
       type: 'verdict'
       before: Verdict | null
-      /** Whoever it is has not finished yet: what the agent has to say waits for the pause. */
+      /** The far end is still speaking: the agent waits for a pause. */
       talking: boolean
     } & Evidence)
   | { type: 'transcribe'; fromMs: number; toMs: number }
-  /** A voicemail listens from now on. */
+  /** A voicemail records from now on. */
   | { type: 'speak'; rule: 'beep' | 'silence' | 'timeout'; atMs: number }
-  /** A voicemail that takes no message. */
+  /** The voicemail takes no message. */
   | { type: 'no_message'; atMs: number }
 
 export interface Greeting {
   startMs: number
   lastVoiceMs: number
   voicedMs: number
-  /** When the present utterance without a pause began. */
+  /** Start of the current speech without a pause. */
   runMs: number
-  /** The newest end that was asked for. */
+  /** Latest end for which a transcription was requested. */
   askedToMs: number
-  /** Asked for the silence that lasts now. */
+  /** A transcription was requested in the current pause. */
   askedInPause: boolean
-  /** What was read, and how far; null and 0 before anything was. */
+  /** Latest transcription and its end; null and 0 before the first. */
   words: Words | null
   readToMs: number
 }
@@ -89,13 +89,13 @@ export interface AnsweringState {
   greeting: Greeting | null
   tones: ToneState
   sit: boolean
-  /** Recognition has answered at least once, or failed. */
+  /** True after the first transcription, false after a failed one, null before. */
   hears: boolean | null
   decided: Evidence | null
-  /** The end of the last beep after a voice. */
+  /** End of the last beep after speech. */
   beepMs: number | null
   machineSinceMs: number | null
-  /** Nothing more is to come. */
+  /** Detection is complete. */
   done: boolean
 }
 
@@ -104,39 +104,39 @@ export interface AnsweringStep {
   effects: AnsweringEffect[]
 }
 
-/** A pause inside a sentence is shorter. */
+/** Silence in ms that is a pause; one within a sentence is shorter. */
 const PAUSE_MS = 350
-/** Shorter is a click or a note of music; the detector of voices lags by 150 ms, so a "yes" is always longer. */
+/** Shorter sounds are clicks or notes of music. VAD lags by 150 ms, so a "yes" is always longer. */
 const MIN_VOICED_MS = 160
 const ASK_IN_PAUSE_MS = 180
-/** While it talks on: early enough that the answer is there within three seconds. */
+/** Transcription times in ms during continuous speech: early enough for a result within three seconds. */
 const ASK_AT_MS = [900, 1300, 1700, 2100, 2450, 2800, 3500, 4500, 6000, 8000, 11_000]
-/** Recognisers read the newest seconds best, and the oldest have been judged. */
+/** Window in ms: STT transcribes the latest seconds best, and older ones were evaluated before. */
 const READ_MS = 8000
 const PREROLL_MS = 320
 const POSTROLL_MS = 160
-/** How long a person's silence lasts before the agent may be sure of it. */
+/** `SHORT_MS`: longest short greeting; the pauses are those after which a person is certain. */
 const SHORT_MS = 1600
 const SHORT_PAUSE_MS = 450
 const LONG_PAUSE_MS = 600
-/** Without words. */
+/** Limits without a transcription. */
 const DEAF_PAUSE_MS = 600
 const DEAF_LONG_PAUSE_MS = 1000
 const DEAF_LONGEST_MS = 2600
 const DEAF_MACHINE_MS = 6000
 const LIKELY_PAUSE_MS = 1500
-/** Talking on for so long with what is likely a machine's; receptionists welcome and thank too, but then they stop. */
+/** Duration in ms of continuous speech that confirms likely words; receptionists use the same words, but then stop. */
 const LIKELY_MS: Record<MachineKind, number> = { voicemail: 2300, screening: 2300, ivr: 4800 }
 const LONG_GREETING_MS = 6500
 const DECIDE_MS = 2950
 const NO_VOICE_MS = 2500
-/** A recogniser that is away must not hold up a person. */
+/** Longest wait in ms for a transcription, so that unavailable STT does not delay a call with a person. */
 const WAIT_FOR_WORDS_MS = 900
-/** So long after the answer, words or a beep may still show that a "person" is a recording. */
+/** Time in ms after the answer in which words or a beep may still show that a "person" is a recording. */
 const REVISE_MS = 12_000
 const REFINE_MS = 4000
 const BEEP_AFTER_PERSON_MS = 8000
-/** A greeting without a beep ends in silence. */
+/** Silence in ms that ends a voicemail greeting without a beep. */
 const NO_BEEP_MS = 2500
 const GREETING_LIMIT_MS = 45_000
 
@@ -154,7 +154,7 @@ export const initialAnswering = (atMs: number): AnsweringState => ({
   done: false,
 })
 
-/** As the call's record has it. */
+/** Maps the result to `answered_by` of the call record. */
 export function answeredBy(verdict: Verdict | null): 'human' | 'machine' | 'screening' | 'unknown' {
   if (verdict === null || verdict === 'unknown') return 'unknown'
   return verdict === 'human' || verdict === 'screening' ? verdict : 'machine'
@@ -164,18 +164,16 @@ export function stepAnswering(state: AnsweringState, input: AnsweringInput): Ans
   if (state.done) return { state, effects: [] }
   if (settled(state, input.atMs)) return { state: { ...state, done: true }, effects: [] }
   const heard = take(state, input)
-  const judged = judge(heard.state, input.atMs)
-  const waited = awaitBeep(judged.state, input.atMs)
-  return { state: waited.state, effects: [...heard.effects, ...judged.effects, ...waited.effects] }
+  const evaluated = evaluate(heard.state, input.atMs)
+  const waited = awaitBeep(evaluated.state, input.atMs)
+  return { state: waited.state, effects: [...heard.effects, ...evaluated.effects, ...waited.effects] }
 }
 
-/** After that, listening costs and says nothing more; a voicemail has its own end. */
+/** True when further detection is useless; a voicemail has an end of its own. */
 function settled({ decided, answeredMs, machineSinceMs }: AnsweringState, atMs: number): boolean {
   if (machineSinceMs !== null) return false
   return atMs - answeredMs >= (decided?.verdict === 'human' ? REVISE_MS : GREETING_LIMIT_MS)
 }
-
-// ---- what comes in ----
 
 function take(state: AnsweringState, input: AnsweringInput): AnsweringStep {
   switch (input.type) {
@@ -193,7 +191,7 @@ function take(state: AnsweringState, input: AnsweringInput): AnsweringStep {
 type VoiceInput = Extract<AnsweringInput, { type: 'voice' }>
 
 function onVoice(state: AnsweringState, { atMs, windowMs, loudMs }: VoiceInput): AnsweringStep {
-  // The detector takes some tones for voices.
+  // VAD takes some tones for speech.
   if (sounding(state.tones)) return { state, effects: [] }
   const before = state.greeting
   const startMs = atMs - 2 * windowMs
@@ -233,7 +231,7 @@ function onSilence(state: AnsweringState, atMs: number): AnsweringStep {
 }
 
 function ask(state: AnsweringState, greeting: Greeting, toMs: number): AnsweringStep {
-  // What a machine said has been judged: the question is what it says now.
+  // The machine's earlier words were evaluated: only what it says now matters.
   const judgedMs = state.decided?.verdict === 'screening' || state.decided?.verdict === 'ivr' ? state.decided.atMs : 0
   const fromMs = Math.max(greeting.startMs - PREROLL_MS, toMs - READ_MS, judgedMs - PREROLL_MS)
   return {
@@ -242,7 +240,9 @@ function ask(state: AnsweringState, greeting: Greeting, toMs: number): Answering
   }
 }
 
-/** A fax says nothing; a voicemail's later words may say that it is full; anybody else is read while it may matter. */
+/**
+ * A fax says nothing; a voicemail's later words may say that it is full; others are transcribed while it may matter.
+ */
 function listening({ decided, answeredMs }: AnsweringState, atMs: number): boolean {
   if (decided === null || decided.verdict === 'unknown') return true
   return decided.verdict !== 'fax' && atMs - answeredMs < REVISE_MS
@@ -281,26 +281,24 @@ function onToneEnd(state: AnsweringState, tone: Tone, atMs: number): AnsweringSt
     return isFaxCall(tone) ? conclude(state, 'fax', 'fax_tone', hz, atMs) : { state, effects: [] }
   }
   if (!isBeep(tone) || tone.startMs < greeting.startMs) return { state, effects: [] }
-  // What the detector of voices had made of the beep itself is no voice.
+  // VAD took the beep for speech: exclude it.
   const lastVoiceMs = Math.min(greeting.lastVoiceMs, Math.max(greeting.startMs, tone.startMs))
   const next = { ...state, beepMs: tone.endMs, greeting: { ...greeting, lastVoiceMs } }
   const taken = decided === null || decided.verdict === 'human' || decided.verdict === 'unknown'
-  // A person's line may beep too, later: a waiting call, a recorder.
+  // A person's line may beep, too, but later: call waiting, a recorder.
   const latestMs = decided?.verdict === 'human' ? BEEP_AFTER_PERSON_MS : GREETING_LIMIT_MS
   if (!taken || tone.startMs - lastVoiceMs > NO_BEEP_MS || tone.endMs - state.answeredMs > latestMs)
     return { state: next, effects: [] }
   return conclude(next, 'voicemail', 'beep', hz, atMs)
 }
 
-// ---- who it is ----
-
-function judge(state: AnsweringState, atMs: number): AnsweringStep {
+function evaluate(state: AnsweringState, atMs: number): AnsweringStep {
   const { greeting, decided, answeredMs } = state
   if (!greeting) {
     if (decided || sounding(state.tones) || atMs - answeredMs < NO_VOICE_MS) return { state, effects: [] }
     return conclude(state, 'unknown', 'silence', null, atMs)
   }
-  // Of a voicemail the end of the greeting must stay known: it is what its message waits for.
+  // For a voicemail keep the end of its greeting: the message waits for it.
   if (state.machineSinceMs === null && greeting.voicedMs < MIN_VOICED_MS && atMs - greeting.lastVoiceMs >= PAUSE_MS)
     return { state: { ...state, greeting: null }, effects: [] }
   const words = greeting.words ?? NO_WORDS
@@ -312,13 +310,13 @@ function judge(state: AnsweringState, atMs: number): AnsweringStep {
       return { state: { ...state, done: true }, effects: [{ type: 'no_message', atMs }] }
     return { state, effects: [] }
   }
-  const cadence = judgeCadence(state, greeting, words, atMs)
+  const cadence = evaluateCadence(state, greeting, words, atMs)
   if (cadence) return conclude(state, cadence.verdict, cadence.rule, words.found, atMs)
   if (decided || atMs - greeting.startMs < DECIDE_MS) return { state, effects: [] }
   return conclude(state, 'unknown', 'undecided', words.found, atMs)
 }
 
-/** Sure words take back a person and a lesser machine. */
+/** Certain words may revise a person, or a less specific machine. */
 function mayBecome({ decided, answeredMs }: AnsweringState, kind: MachineKind, atMs: number): boolean {
   switch (decided?.verdict) {
     case undefined:
@@ -331,14 +329,14 @@ function mayBecome({ decided, answeredMs }: AnsweringState, kind: MachineKind, a
     case 'ivr':
       return kind === 'voicemail' || (kind === 'screening' && atMs - decided!.atMs < REFINE_MS)
     case 'voicemail':
-      // "The person you are calling" may be either; it takes a message only if it does not ask who we are.
+      // "The person you are calling" may be either; a voicemail would not ask who is calling.
       return kind === 'screening' && decided!.rule === 'words' && atMs - decided!.atMs < REFINE_MS
     default:
       return false
   }
 }
 
-function judgeCadence(
+function evaluateCadence(
   state: AnsweringState,
   greeting: Greeting,
   words: Words,
@@ -347,7 +345,7 @@ function judgeCadence(
   const silenceMs = atMs - greeting.lastVoiceMs
   const spokenMs = greeting.lastVoiceMs - greeting.startMs
   const read = greeting.words !== null && greeting.readToMs >= greeting.lastVoiceMs - 60
-  if (silenceMs >= PAUSE_MS) return judgePause(state, words, { silenceMs, spokenMs, read })
+  if (silenceMs >= PAUSE_MS) return evaluatePause(state, words, { silenceMs, spokenMs, read })
   const runMs = atMs - greeting.runMs
   if (greeting.words === null) return runMs >= DEAF_MACHINE_MS ? { verdict: 'voicemail', rule: 'long_greeting' } : null
   // Somebody speaks to us, or has said hello in a noisy place.
@@ -358,7 +356,7 @@ function judgeCadence(
   return runMs >= LONG_GREETING_MS ? { verdict: 'voicemail', rule: 'long_greeting' } : null
 }
 
-function judgePause(
+function evaluatePause(
   { hears }: AnsweringState,
   words: Words,
   { silenceMs, spokenMs, read }: { silenceMs: number; spokenMs: number; read: boolean },
@@ -366,7 +364,7 @@ function judgePause(
   const short = spokenMs <= SHORT_MS
   const rule: Rule = short ? 'short_greeting' : 'waits'
   if (!read) {
-    // Words are on their way, or there is nobody to read them.
+    // A transcription is pending, or STT is unavailable.
     const patience = hears === false ? 0 : WAIT_FOR_WORDS_MS
     if (spokenMs > DEAF_LONGEST_MS) return null
     return silenceMs >= Math.max(patience, short ? DEAF_PAUSE_MS : DEAF_LONG_PAUSE_MS)
@@ -402,8 +400,6 @@ function conclude(
   }
 }
 
-// ---- when a voicemail listens ----
-
 function awaitBeep(state: AnsweringState, atMs: number): AnsweringStep {
   const { greeting, machineSinceMs, beepMs, tones } = state
   if (state.done || machineSinceMs === null || !greeting) return { state, effects: [] }
@@ -411,7 +407,7 @@ function awaitBeep(state: AnsweringState, atMs: number): AnsweringStep {
     state: { ...state, done: true },
     effects: [{ type: 'speak', rule, atMs }],
   })
-  // Another voice after the beep: it was a sound of the greeting.
+  // Speech after the beep: the beep was part of the greeting.
   if (beepMs !== null && beepMs >= greeting.lastVoiceMs - 60) return speak('beep')
   if (atMs - machineSinceMs >= GREETING_LIMIT_MS) return speak('timeout')
   if (sounding(tones)) return { state, effects: [] }

@@ -1,4 +1,4 @@
-/** Runs the detector for one call: measures its sound, has utterances read, and tells what was found. */
+/** Runs answering machine detection for one call: measures its audio, requests transcriptions, and reports results. */
 import type { AudioFrame } from '../ports/leg.ts'
 import type { SttStream } from '../ports/speech.ts'
 import type { Clock } from '../shared/clock.ts'
@@ -19,9 +19,9 @@ export interface ListenerOptions {
   stt: Pick<SttStream, 'transcribe'>
   signal: AbortSignal
   onVerdict(found: Extract<AnsweringEffect, { type: 'verdict' }>): void
-  /** A voicemail listens from now on. */
+  /** A voicemail records from now on. */
   onSpeak(rule: 'beep' | 'silence' | 'timeout'): void
-  /** A voicemail that takes no message. */
+  /** The voicemail takes no message. */
   onNoMessage(): void
 }
 
@@ -42,17 +42,17 @@ export class AnsweringListener {
     return this.#state.decided
   }
 
-  /** Nothing more will be found: the caller of this may forget it. */
+  /** True when detection is complete, and the listener may be dropped. */
   get done(): boolean {
     return this.#state.done || this.#options.signal.aborted
   }
 
-  /** Every frame of the far end. */
+  /** Takes every 20 ms frame of the far end. */
   sound({ pcm, atMs }: AudioFrame): void {
     if (!this.done) this.#feed({ type: 'sound', measure: measureTone(pcm, this.#options.sampleRate), atMs })
   }
 
-  /** Every window of the voice detector, without the agent's echo. */
+  /** Takes every VAD window, without the agent's echo. */
   voice(reading: { voiced: boolean; atMs: number; windowMs: number }, loudMs: number): void {
     this.#feed({ type: 'voice', ...reading, loudMs })
   }
@@ -90,7 +90,7 @@ export class AnsweringListener {
     try {
       text = (await stt.transcribe(fromMs, toMs, signal)).text
     } catch {
-      // No words, then: the detector goes by cadence.
+      // Without words, the detector uses cadence.
     }
     this.#feed({ type: 'transcript', fromMs, toMs, text, atMs: clock.now() })
   }

@@ -1,27 +1,27 @@
 /**
- * What the first words give away, in English and Russian, as a small recogniser writes them down from a telephone
- * line. `sure` phrases are said by machines alone; `likely` ones count only together with a machine's cadence. What
- * only a person says takes back what is likely, and what is sure too where secretaries say the same.
+ * Classifies the first words of the far end, in English and Russian, as small STT models transcribe them from telephone
+ * audio. Only machines use `sure` phrases; `likely` ones count only together with a machine's cadence. A phrase that
+ * only a person uses overrides likely ones, and sure ones too where secretaries use the same words.
  */
 
 export type MachineKind = 'voicemail' | 'screening' | 'ivr'
 
 export interface Words {
-  /** Words that nobody but such a machine says. */
+  /** The kind of machine that alone uses these words. */
   sure: MachineKind | null
   likely: MachineKind | null
-  /** Somebody who answers a telephone in person says this; a talking menu may too. */
+  /** A phrase of a person who answers the telephone; a conversational menu may use it as well. */
   person: boolean
-  /** Nothing but a hello, a yes, a "who is it". */
+  /** Contains only greetings, such as a hello, a yes or a "who is it". */
   greetingOnly: boolean
   /** The machine takes no message. */
   noMessage: boolean
-  /** The phrase that was found. */
+  /** The matched phrase. */
   found: string | null
   count: number
 }
 
-/** Lower case, no punctuation, one space between words and at both ends: `\b` knows no Cyrillic. */
+/** Lower case, without punctuation, one space between words and at both ends: `\b` does not match Cyrillic. */
 export function plainWords(text: string): string {
   const words = text
     .toLowerCase()
@@ -53,7 +53,7 @@ const PERSON = any(
   'can you (?:hold|please hold|wait|call)',
   'i cant (?:really )?talk',
   'one (?:second|sec|moment)',
-  // A recording thanks for the call too, but nobody in it has a name.
+  // A recording thanks for the call as well, but does not introduce anybody by name.
   '(?:welcome to|thank(?:s| you) for calling)(?: \\w+){1,9} (?:this is|my name is|speaking|you are speaking)',
   'чем (?:я )?(?:могу|можем) (?:вам )?помочь',
   'слушаю(?: вас)?',
@@ -63,7 +63,7 @@ const PERSON = any(
   'что передать|передать что',
 )
 
-/** A secretary's questions, which hold a machine's words. */
+/** A secretary's questions, which contain a machine's words. */
 const ASKED_BY_A_PERSON = any(
   '(?:would|do|did) you (?:like|want|care|wish) to (?:leave|speak|hold|record)',
   '(?:can|may|could|shall) i (?:take|pass|ask|have|get|give)',
@@ -250,7 +250,7 @@ const first = (patterns: RegExp[], plain: string) => {
   return null
 }
 
-/** Screening before voicemail: "record your name after the tone" is a question, not an offer to take a message. */
+/** Screening precedes voicemail: "record your name after the tone" is a question, not an offer to take a message. */
 const SURE: readonly [MachineKind, RegExp[]][] = [
   ['screening', SCREENING],
   ['voicemail', VOICEMAIL],
@@ -259,7 +259,7 @@ const SURE: readonly [MachineKind, RegExp[]][] = [
 
 const OTHERS = new Set('person party number subscriber customer caller user wireless mailbox'.split(' '))
 
-/** Nobody takes up a telephone with a "please", or with news of somebody else. */
+/** Nobody answers a telephone with a "please", or with a statement about somebody else. */
 function opening([first, second = '']: string[]): { kind: MachineKind; found: string } | null {
   if (first === 'please' && second !== '') return { kind: 'ivr', found: first }
   return first === 'the' && OTHERS.has(second) ? { kind: 'voicemail', found: `the ${second}` } : null

@@ -1,15 +1,15 @@
 /**
- * Single tones in a caller's sound: a voicemail's beep, a fax (ITU-T T.30: CED, CNG), the three notes before a
- * carrier's announcement (ITU-T E.180 SIT). A frame is measured by Goertzel filters; runs of like frames are tones.
+ * Detects single tones: a voicemail's beep, a fax (ITU-T T.30: CED, CNG), and the special information tones before a
+ * carrier's announcement (ITU-T E.180 SIT). Goertzel filters measure each frame; runs of similar frames are tones.
  */
 import { rms } from '../audio/frames.ts'
 
-/** What one 20 ms frame sounds like. */
+/** Measurement of one 20 ms frame. */
 export interface ToneMeasure {
   level: number
-  /** The strongest frequency within the searched band; 0 when the frame is too quiet to tell. */
+  /** Strongest frequency within the searched band in Hz; 0 when the frame is too quiet. */
   hz: number
-  /** How much of the frame's power is that one frequency: 0 to 1. */
+  /** Share of the frame's power at that frequency, 0 to 1. */
   purity: number
 }
 
@@ -21,38 +21,36 @@ export interface Tone {
 
 interface Run extends Tone {
   level: number
-  /** Frames in a row that did not belong. A fax turns its tone's phase around every 450 ms. */
+  /** Consecutive frames that did not fit. A fax reverses the phase of its tone every 450 ms. */
   odd: number
 }
 
 export interface ToneState {
   run: Run | null
-  /** The last tones that ended, newest last; enough for the three of a SIT. */
+  /** The latest tones that ended, newest last; enough for the three of a SIT. */
   past: readonly Tone[]
 }
 
 export type ToneEvent =
-  /** A steady tone has lasted long enough not to be speech. */
+  /** The tone has lasted too long to be speech. */
   { type: 'tone'; tone: Tone } | { type: 'ended'; tone: Tone }
 
 export const noTones: ToneState = { run: null, past: [] }
 
 const LOWEST_HZ = 380
 const HIGHEST_HZ = 2260
-/** The width of a 20 ms frame's filter. */
+/** Filter spacing in Hz: the bandwidth of a 20 ms frame. */
 const STEP_HZ = 50
-/** About −48 dBFS. */
+/** RMS of about −48 dBFS. */
 const MIN_LEVEL = 130
 const PURE = 0.8
 const SAME_HZ = 20
-/** A tone is steady: 3 dB up or down. Vowels and notes of music are not, for so long. */
+/** Maximum change of level: 3 dB up or down. Vowels and musical notes vary more over this time. */
 const STEADY = 1.42
 export const MIN_TONE_MS = 100
-/** A frame into which a tone begins or ends is half one; its sound still belongs to it. */
+/** A frame in which a tone begins or ends contains only part of it, but belongs to it. */
 const MAX_ODD = 1
 const KEPT = 4
-
-// ---- one frame ----
 
 /** Share of the power of `pcm` at `hz`; 1 for a pure tone of that frequency. */
 function share(pcm: Int16Array, power: number, hz: number, sampleRate: number): number {
@@ -81,23 +79,21 @@ export function measureTone(pcm: Int16Array, sampleRate: number): ToneMeasure {
       hz = f
     }
   }
-  // A tone halfway between two filters still gives each 0.4 of its power.
+  // A tone halfway between two filters still has 0.4 of its power in each.
   if (purity < 0.3) return { level, hz, purity }
   for (let step = STEP_HZ / 2; step > 6; step /= 2) {
     const centre = share(pcm, power, hz, sampleRate)
     const below = share(pcm, power, hz - step, sampleRate)
     const above = share(pcm, power, hz + step, sampleRate)
     const bend = below - 2 * centre + above
-    // A parabola through the three: exact enough after two rounds.
+    // A parabola through the three points; two rounds are precise enough.
     const shift = bend < 0 ? (step * (below - above)) / (2 * bend) : above > below ? step : -step
     hz += Math.max(-step, Math.min(step, shift))
   }
   return { level, hz, purity: Math.min(1, share(pcm, power, hz, sampleRate)) }
 }
 
-// ---- runs of frames ----
-
-/** `atMs` is the end of the frame, `frameMs` its length. */
+/** `atMs` is the end of the frame, `frameMs` its length in ms. */
 export function stepTones(
   state: ToneState,
   measure: ToneMeasure,
@@ -136,32 +132,30 @@ function belongs(run: Run, { hz, purity, level }: ToneMeasure): boolean {
     purity >= PURE &&
     Math.abs(hz - run.hz) <= SAME_HZ &&
     level < run.level * STEADY &&
-    // The first frame may hold only the tone's beginning.
+    // The first frame may contain only the beginning of the tone.
     (level > run.level / STEADY || run.endMs - run.startMs <= 40)
   )
 }
 
 const plain = ({ hz, startMs, endMs }: Tone): Tone => ({ hz, startMs, endMs })
 
-/** While a tone sounds, whatever the voice detector says is no voice. */
+/** True while a tone sounds; VAD results are then not speech. */
 export const sounding = (state: ToneState) =>
   state.run !== null && state.run.endMs - state.run.startMs >= MIN_TONE_MS - 40
-
-// ---- what a tone means ----
 
 const lasts = ({ startMs, endMs }: Tone) => endMs - startMs
 const near = (tone: Tone, hz: number, by: number) => Math.abs(tone.hz - hz) <= by
 
-/** T.30: 2100 ± 15 Hz for 2.6 to 4 s. No beep is known that stays there for half a second. */
+/** T.30: 2100 ± 15 Hz for 2.6 to 4 s. No known beep stays there for half a second. */
 export const isFaxAnswer = (tone: Tone) => near(tone, 2100, 25) && lasts(tone) >= 500
-/** T.30: 1100 ± 38 Hz, half a second on, three off. */
+/** T.30: 1100 ± 38 Hz, half a second on, three seconds off. */
 export const isFaxCall = (tone: Tone) => near(tone, 1100, 45) && lasts(tone) >= 400 && lasts(tone) <= 600
 
 export const isBeep = (tone: Tone) => lasts(tone) >= 140 && lasts(tone) <= 1700
 
 const SIT_HZ = [950, 1400, 1790] as const
 
-/** Three rising notes in a row. */
+/** True for three rising tones in a row. */
 export function isSit(past: readonly Tone[]): boolean {
   const notes = past.slice(-3)
   return (

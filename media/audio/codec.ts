@@ -1,4 +1,4 @@
-/** What a call's sound may be coded as on the wire, and what turns it into samples and back (RFC 3551, RFC 7587). */
+/** Codecs of a call's audio: encoders, decoders and their rates (RFC 3551, RFC 7587). */
 
 import type { CodecName } from '../contract/plan.ts'
 import type { Decoder, Encoder, OpusSending } from './coder.ts'
@@ -8,9 +8,9 @@ import { G722Decoder, G722Encoder } from './g722.ts'
 import { createOpusDecoder, createOpusEncoder, OPUS_SAMPLE_RATE } from './opus.ts'
 
 export interface CodecFacts {
-  /** Of RTP timestamps, in Hz. G.722 counts half of its samples, by an error that became the rule (RFC 3551 §4.5.2). */
+  /** Clock rate of RTP timestamps in Hz. G.722 counts half of its samples, a historical error (RFC 3551 §4.5.2). */
   clockRate: number
-  /** Of the samples, in Hz. */
+  /** Sample rate in Hz. */
   sampleRate: number
 }
 

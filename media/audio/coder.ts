@@ -1,26 +1,26 @@
-/** What turns sound into packets and back, of whatever codec. */
+/** The interface of encoders and decoders of all codecs. */
 
 export interface OpusSending {
-  /** The far end uses redundancy against loss (`useinbandfec`). */
+  /** The far end uses in-band FEC (`useinbandfec`). */
   fec: boolean
-  /** In bit/s (`maxaveragebitrate`); null: it did not say. */
+  /** Maximum in bit/s (`maxaveragebitrate`); null when the far end did not limit it. */
   maxBitrate: number | null
 }
 
 export interface Encoder {
-  /** One packet of a length that the codec knows; null while the codec is not there yet. */
+  /** Encodes one packet of a length that the codec supports; null while the codec is still loading. */
   encode(pcm: Int16Array): Uint8Array | null
-  /** What the far end said it loses, 0 to 1. */
+  /** Sets the loss that the far end reported, 0 to 1. */
   expectLoss(fraction: number): void
   close(): void
 }
 
 export interface Decoder {
-  /** Never throws; what can't be read is empty. */
+  /** Never throws; invalid data decodes to an empty array. */
   decode(payload: Uint8Array): Int16Array
-  /** Sound for a packet that is lost, of so many samples. `next`: the packet behind it, where it is the last of the hole. */
+  /** Returns `samples` samples for a lost packet. `next`: the packet after it, if it is the last of the gap. */
   conceal(samples: number, next: Uint8Array | null): Int16Array
-  /** The sender has fallen silent on purpose with this packet, and sends no more for a while (DTX). */
+  /** True when the sender starts DTX with this packet: it sends no more for a while. */
   pauses(payload: Uint8Array): boolean
   close(): void
 }

@@ -1,21 +1,21 @@
 /**
- * Sound for packets that are lost, after ITU-T G.711 Appendix I: the last pitch period goes on, more of them the longer
- * the hole lasts, and fades; what comes behind the hole is blended in. The Appendix delays all sound by a quarter of a
- * period so that it can blend at the beginning too; here a ramp takes up the step instead, and nothing is delayed. Pure.
+ * Packet loss concealment after ITU-T G.711 Appendix I: repeats the last pitch period, more of them the longer the gap
+ * lasts, and fades; the audio after the gap is blended in. The Appendix delays all audio by a quarter of a period so
+ * that it can blend at the start as well; here a ramp covers the step instead, without delay. Pure.
  */
 
 export interface Concealer {
-  /** Sound that came; blended when it follows a hole. */
+  /** Takes received audio; blends it when it follows a gap. */
   good(pcm: Int16Array): Int16Array
-  /** As many samples as were lost. */
+  /** Returns concealment for as many samples as were lost. */
   lost(samples: number): Int16Array
 }
 
-/** Of the voice: 200 Hz and 66 Hz. */
+/** Pitch range of the voice: 200 Hz to 66 Hz. */
 const SHORTEST_MS = 5
 const LONGEST_MS = 15
 const COMPARED_MS = 20
-/** One period more is repeated after each of these; the sound fades from the first on, until it is gone. */
+/** Interval after which one more period is repeated. The audio fades from the first interval on, until `GONE_MS`. */
 const STEP_MS = 10
 const GONE_MS = 60
 const PERIODS = 3
@@ -62,7 +62,7 @@ export function createConcealer(sampleRate: number): Concealer {
   }
 }
 
-/** The sound of one hole, as long as it may be. */
+/** The concealment of one gap. */
 class Hole {
   samples = 0
   readonly #past: Float32Array
@@ -70,10 +70,10 @@ class Hole {
   readonly #step: number
   readonly #gone: number
   readonly #ramp: number
-  /** Periods that are repeated now, and where in them. */
+  /** Number of periods repeated now, and the position in them. */
   #periods = 1
   #at = 0
-  /** What is still missing to the last sample before the hole, fading. */
+  /** Remaining step to the last sample before the gap, fading. */
   #jump: number
   #jumpLeft: number
 
@@ -110,7 +110,7 @@ class Hole {
     return sample + (this.#jump * this.#jumpLeft--) / this.#ramp
   }
 
-  /** A hole that lasts would hum if one period went round and round. */
+  /** Adds periods with time, since a single repeated period would hum. */
   #again(): void {
     this.#periods = Math.min(PERIODS, 1 + Math.floor(this.samples / this.#step))
     this.#at = 0
@@ -118,14 +118,14 @@ class Hole {
     this.#jumpLeft = this.#ramp
   }
 
-  /** From where the periods begin to where the sound stands that they follow. */
+  /** Step from the last sample to the start of the repeated periods. */
   #gapBefore(periods: number): number {
     const end = this.#past.length
     return this.#past[end - 1]! - this.#past[end - periods * this.#period - 1]!
   }
 }
 
-/** The lag in samples at which the end of the sound is most like itself. */
+/** Returns the lag in samples at which the end of the audio correlates best with itself. */
 function pitchOf(history: Int16Array, sampleRate: number): number {
   const shortest = (sampleRate * SHORTEST_MS) / 1000
   const longest = (sampleRate * LONGEST_MS) / 1000

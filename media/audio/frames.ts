@@ -1,10 +1,10 @@
-/** Cutting sound into the 20 ms frames that a call is made of. */
+/** Frames of 20 ms, the unit of a call's audio, and helpers for PCM. */
 
 export const FRAME_MS = 20
 
 export const frameSamples = (sampleRate: number) => (sampleRate * FRAME_MS) / 1000
 
-/** Root mean square of a stretch, 0 to 32768. */
+/** Root mean square, 0 to 32768. */
 export function rms(pcm: Int16Array): number {
   let sum = 0
   for (const sample of pcm) sum += sample * sample
@@ -22,9 +22,9 @@ export function concatPcm(parts: readonly Int16Array[]): Int16Array {
 }
 
 export interface Chunker {
-  /** Whole chunks that are complete now. */
+  /** Returns the chunks that are complete now. */
   push(pcm: Int16Array): Int16Array[]
-  /** Less than a chunk, or null. */
+  /** Returns the incomplete chunk, or null. */
   rest(): Int16Array | null
 }
 

@@ -1,4 +1,4 @@
-/** G.711 (ITU-T G.711): µ-law and A-law bytes ↔ 16-bit linear PCM, by table. */
+/** G.711 (ITU-T G.711): conversion between µ-law or A-law bytes and 16-bit linear PCM, by table. */
 
 export type G711 = 'PCMU' | 'PCMA'
 
@@ -27,7 +27,7 @@ function alawToLinear(byte: number): number {
 }
 
 function linearToAlaw(sample: number): number {
-  // G.711 works on 13 bits; the sign's complement keeps −0 and +0 apart as the tables of the standard do.
+  // G.711 uses 13 bits; the complement of a negative sample keeps −0 and +0 apart, as in the tables of the standard.
   const sign = sample >= 0 ? 0x80 : 0
   const magnitude = Math.min(sample >= 0 ? sample >> 3 : ~sample >> 3, 0xfff)
   const exponent = magnitude < 32 ? 0 : 31 - Math.clz32(magnitude) - 4
@@ -44,7 +44,7 @@ const ENCODE: Record<G711, Uint8Array> = {
   PCMA: Uint8Array.from({ length: 65_536 }, (_, i) => linearToAlaw(i - 32_768)),
 }
 
-/** The byte that means silence. */
+/** The byte that encodes silence. */
 export const SILENCE: Record<G711, number> = { PCMU: 0xff, PCMA: 0xd5 }
 
 export function decodeG711(codec: G711, payload: Uint8Array): Int16Array {
@@ -54,7 +54,7 @@ export function decodeG711(codec: G711, payload: Uint8Array): Int16Array {
   return pcm
 }
 
-/** Writes into `into` at `offset`, which must have room for one byte a sample. */
+/** Writes one byte per sample into `into`, from `offset` on. */
 export function encodeG711(codec: G711, pcm: Int16Array, into: Uint8Array, offset = 0): void {
   const table = ENCODE[codec]
   for (let i = 0; i < pcm.length; i++) into[offset + i] = table[pcm[i]! + 32_768]!

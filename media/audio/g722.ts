@@ -1,10 +1,11 @@
 /**
- * G.722 (ITU-T G.722, 64 kbit/s, mode 1): 16 kHz sound in two bands of ADPCM, one byte for two samples. The names of the
- * steps are those of the Recommendation's blocks (clause 5.2 and 6.2); arithmetic is 16-bit with saturation, as there.
+ * G.722 (ITU-T G.722, 64 kbit/s, mode 1): 16 kHz audio in two bands of ADPCM, one byte for two samples. The steps are
+ * named after the Recommendation's blocks (clauses 5.2 and 6.2); arithmetic is 16-bit with saturation, as specified
+ * there.
  */
 
 const QMF = Int32Array.of(3, -11, 12, 32, -210, 951, 3876, -805, 362, -156, 53, -11)
-/** Samples that the filters see beside the two of now. */
+/** Past samples that the filters need besides the two current ones. */
 const QMF_PAST = 22
 
 /** Decision levels of the lower band's 6-bit quantizer. */
@@ -20,7 +21,7 @@ const CODE_POSITIVE = [
   0, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48, 47, 46, 45, 44, 43, 42, 41, 40, 39, 38, 37, 36, 35, 34, 33,
   32,
 ]
-/** Inverse quantizers: 6 and 4 bits of the lower band, 2 of the higher. */
+/** Inverse quantizers: 6 and 4 bits of the lower band, 2 of the higher band. */
 const INVERSE_6 = [
   -136, -136, -136, -136, -24808, -21904, -19008, -16704, -14984, -13512, -12280, -11192, -10232, -9360, -8576, -7856,
   -7192, -6576, -6000, -5456, -4944, -4464, -4008, -3576, -3168, -2776, -2400, -2032, -1688, -1360, -1040, -728, 24808,
@@ -39,9 +40,9 @@ const ANTILOG = [
 
 interface BandKind {
   steps: readonly number[]
-  /** Bound of the log scale factor. */
+  /** Upper bound of the log scale factor. */
   most: number
-  /** Of the antilogarithm. */
+  /** Shift of the antilogarithm. */
   shift: number
   firstScale: number
 }
@@ -51,11 +52,11 @@ const HIGH: BandKind = { steps: STEP_HIGH, most: 22_528, shift: 10, firstScale: 
 const saturate = (value: number) => (value > 32_767 ? 32_767 : value < -32_768 ? -32_768 : value)
 const clamp = (value: number, low: number, high: number) => (value > high ? high : value < low ? low : value)
 
-/** One band's adaptive quantizer scale and predictor, the same in encoder and decoder. */
+/** One band's adaptive quantizer scale and predictor, identical in encoder and decoder. */
 class Band {
   /** DETL, DETH. */
   scale: number
-  /** SL, SH: what the predictor expects. */
+  /** SL, SH: the predicted sample. */
   expected = 0
   readonly #kind: BandKind
   #logScale = 0
@@ -66,7 +67,7 @@ class Band {
   #rebuilt2 = 0
   #partial1 = 0
   #partial2 = 0
-  /** Difference signals and the six zeros; index 0 is of now. */
+  /** Difference signals and the six zeros; index 0 is the current sample. */
   readonly #differences = new Int32Array(7)
   readonly #zeros = new Int32Array(7)
 
@@ -75,7 +76,7 @@ class Band {
     this.scale = kind.firstScale
   }
 
-  /** The quantized difference that a code stands for. */
+  /** Returns the quantized difference of a code. */
   difference(inverse: readonly number[], code: number): number {
     return (this.scale * inverse[code]!) >> 15
   }
@@ -108,7 +109,7 @@ class Band {
     this.expected = saturate(poles + this.#poleSum)
   }
 
-  /** UPPOL2, UPPOL1: kept where the filter is stable. */
+  /** UPPOL2, UPPOL1: limited to the range in which the filter is stable. */
   #adaptPoles(partial: number): void {
     const like1 = partial < 0 === this.#partial1 < 0
     const like2 = partial < 0 === this.#partial2 < 0
@@ -133,7 +134,7 @@ class Band {
   }
 }
 
-/** Frames of an even number of samples at 16 kHz to bytes; a lonely last sample is left out. */
+/** Encodes frames of an even number of samples at 16 kHz; drops an odd last sample. */
 export class G722Encoder {
   readonly #low = new Band(LOW)
   readonly #high = new Band(HIGH)
@@ -165,7 +166,7 @@ export class G722Encoder {
     let i = 1
     while (i < 30 && size >= (Q6[i]! * band.scale) >> 12) i++
     const code = (error < 0 ? CODE_NEGATIVE : CODE_POSITIVE)[i]!
-    // The predictor sees four of the six bits, so that a network may steal the rest.
+    // The predictor uses four of the six bits, so that a network may use the others.
     band.adapt(code >> 2, band.difference(INVERSE_4, code >> 2))
     return code
   }
@@ -181,7 +182,7 @@ export class G722Encoder {
   }
 }
 
-/** Bytes to two samples each, at 16 kHz. */
+/** Decodes each byte to two samples at 16 kHz. */
 export class G722Decoder {
   readonly #low = new Band(LOW)
   readonly #high = new Band(HIGH)

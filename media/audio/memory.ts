@@ -1,4 +1,4 @@
-/** The last minute of a caller's sound, by wire time: what a recogniser may be asked to read again. */
+/** The caller's latest audio (one minute by default) by arrival time, for repeated transcriptions. */
 
 import type { AudioFrame } from '../ports/leg.ts'
 import { concatPcm } from './frames.ts'
@@ -14,11 +14,11 @@ export class SoundMemory {
   push(frame: AudioFrame): void {
     this.#frames.push(frame)
     const oldest = frame.atMs - this.#keepMs
-    // In steps, so that the array is not moved for every frame.
+    // Remove in batches, so that the array is not copied for every frame.
     if (this.#frames.length % 500 === 0) this.#frames = this.#frames.filter(kept => kept.atMs >= oldest)
   }
 
-  /** Frames that arrived within the stretch, joined. */
+  /** Returns the frames that arrived between the two times, joined. */
   slice(fromMs: number, toMs: number): Int16Array {
     return concatPcm(this.#frames.filter(frame => frame.atMs >= fromMs && frame.atMs <= toMs).map(frame => frame.pcm))
   }

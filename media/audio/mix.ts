@@ -1,4 +1,4 @@
-/** Two voices in one; null is silence. */
+/** Adds two signals with saturation; null is silence. */
 export function mix(a: Int16Array | null, b: Int16Array | null): Int16Array | null {
   if (!a || !b) return a ?? b
   const both = new Int16Array(Math.max(a.length, b.length))

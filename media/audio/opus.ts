@@ -1,31 +1,34 @@
 /**
- * Opus (RFC 6716, RFC 7587), one voice. The only file that knows the package: libopus as WebAssembly, which is loaded
- * with the first call that speaks Opus.
+ * Opus (RFC 6716, RFC 7587), mono. The only file that knows the package: libopus as WebAssembly, loaded with the first
+ * call that uses Opus.
  */
 import type { OpusDecoderHandle, OpusEncoderHandle } from 'libopus-wasm'
 import type { Decoder, Encoder, OpusSending } from './coder.ts'
 
 /**
- * Opus takes any rate. At 16 kHz it is what speech-to-text use, one rate with G.722, and its own redundancy (FEC) works there: above
- * wideband it codes by transform, which has none.
+ * Opus supports any rate. STT uses 16 kHz, G.722 has the same rate, and Opus' in-band FEC works there: above wideband
+ * it switches to a transform codec without FEC.
  */
 export const OPUS_SAMPLE_RATE = 16_000
-/** RFC 7587 §3.1.1 has 16–20 kbit/s for wideband speech; redundancy takes some of ours. */
+/** Bit/s. RFC 7587 §3.1.1 recommends 16–20 kbit/s for wideband speech; FEC takes a part of ours. */
 const BITRATE = 28_000
 const LEAST_BITRATE = 6000
-/** Of 10. With redundancy, 20 ms take 0.2 ms of a core at 1 and 0.5 ms at 5 (measured): one thread codes for all calls. */
+/**
+ * From 0 to 10. With FEC, 20 ms take 0.2 ms of a core at 1 and 0.5 ms at 5 (measured); one thread encodes for all
+ * calls.
+ */
 const COMPLEXITY = 1
-/** Without any expectation of loss libopus sends no redundancy; reports of the far end raise it. */
+/** libopus sends no FEC unless it expects loss; reports of the far end raise this percentage. */
 const LEAST_LOSS_PERCENT = 5
 const MOST_LOSS_PERCENT = 30
-/** RFC 6716 §3.2.1: 120 ms. */
+/** Longest packet: 120 ms (RFC 6716 §3.2.1). */
 const MOST_MS = 120
-/** A packet without a frame's content, from a sender that pauses (RFC 7587 §3.1.3). */
+/** Maximum size of a packet without audio data, which starts DTX (RFC 7587 §3.1.3). */
 const PAUSE_BYTES = 2
 
 let loading: Promise<typeof import('libopus-wasm')> | null = null
 
-/** May be called early, so that the first call that speaks Opus loses nothing; rejects when the package is not there. */
+/** Call it early, so that the first Opus call loses no audio; rejects when the package is missing. */
 export function loadOpus(): Promise<typeof import('libopus-wasm')> {
   loading ??= import('libopus-wasm').then(async libopus => {
     await libopus.loadLibopus()
@@ -68,16 +71,16 @@ export function createOpusDecoder(): Decoder {
     try {
       return slot.handle ? decode(slot.handle).slice() : new Int16Array(0)
     } catch {
-      return new Int16Array(0) // no Opus packet; what a peer sends is not ours to vouch for
+      return new Int16Array(0) // invalid packets of a peer decode to nothing
     }
   }
   const step = OPUS_SAMPLE_RATE / 400
   return {
     decode: payload => (payload.length === 0 ? new Int16Array(0) : run(handle => handle.decode(payload))),
     conceal(samples, next) {
-      // Whole steps of 2.5 ms, no more than a packet can hold.
+      // Whole steps of 2.5 ms, not more than a packet can contain.
       const frameSize = Math.min(maxFrameSize, Math.max(step, samples - (samples % step)))
-      // A packet without redundancy is concealed as if there were none (RFC 6716 §2.1.7).
+      // A packet without FEC data is concealed like a missing one (RFC 6716 §2.1.7).
       return run(handle =>
         next ? handle.decode(next, { decodeFec: true, frameSize }) : handle.decodePacketLoss(frameSize),
       )
@@ -87,7 +90,7 @@ export function createOpusDecoder(): Decoder {
   }
 }
 
-/** Made in the background, as WebAssembly wants it; freed also when it is closed before it was made. */
+/** Creates the codec asynchronously, as WebAssembly requires; frees it also when `close` comes first. */
 function createSlot<T extends { free(): void }>(make: () => Promise<T>): { readonly handle: T | null; close(): void } {
   let handle: T | null = null
   let closed = false
@@ -96,7 +99,7 @@ function createSlot<T extends { free(): void }>(make: () => Promise<T>): { reado
       if (closed) made.free()
       else handle = made
     },
-    () => {}, // the call goes on in silence; `loadOpus` at the start tells why
+    () => {}, // the call continues without audio; `loadOpus` at startup reports the reason
   )
   return {
     get handle() {

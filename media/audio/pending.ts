@@ -1,6 +1,6 @@
 /**
- * Sound that is made faster than it is played: it comes in pieces of any rate and is taken in frames of one. Converted as
- * it is taken, since a whole sentence at once would hold up the frames of all other calls.
+ * Audio that is produced faster than it is played: written in pieces of any rate and read in frames of one rate. It is
+ * resampled when it is read, since converting a whole sentence at once would delay the frames of all other calls.
  */
 import { concatPcm, frameSamples } from './frames.ts'
 import { createResampler, type Resampler, resamplerLag } from './resample.ts'
@@ -16,7 +16,7 @@ export class PendingSound {
   #resampler: Resampler | null = null
   #pieceRate = 0
   #converted: Int16Array = new Int16Array(0)
-  /** In samples of our rate, fractional: of all that was written. */
+  /** Total written, as fractional samples of our rate. */
   #written = 0
   #taken = 0
   #ended = false
@@ -31,26 +31,26 @@ export class PendingSound {
     this.#written += (pcm.length * this.#rate) / sampleRate
   }
 
-  /** No more is written: what the filter holds back can be taken. */
+  /** Ends the input: the samples that the filter holds back become available. */
   end(): void {
     this.#ended = true
   }
 
-  /** Of all that was written, in samples. */
+  /** Total written, in samples. */
   get length(): number {
     return Math.floor(this.#written)
   }
 
-  /** Samples that can be taken now. */
+  /** Number of samples that can be taken now. */
   get available(): number {
     const last = this.#pieces.at(-1)?.sampleRate ?? this.#pieceRate
     const lag = last === 0 ? 0 : (resamplerLag(last, this.#rate) * this.#rate) / last
-    // One more: where the filter stands between two samples is its own business.
+    // One more, since the filter may be between two samples.
     const held = this.#ended || lag === 0 ? 0 : Math.ceil(lag + this.#rate / last)
     return Math.max(0, this.length - held - this.#taken)
   }
 
-  /** The next `samples`, no more than are available. */
+  /** Returns the next `samples` samples; must not exceed `available`. */
   take(samples: number): Int16Array {
     while (this.#converted.length < samples && this.#convert());
     const frame = new Int16Array(samples)
@@ -60,7 +60,7 @@ export class PendingSound {
     return frame
   }
 
-  /** A frame's worth of the next piece; false when there is none. */
+  /** Converts a frame of the next piece; false when there is none. */
   #convert(): boolean {
     const [piece] = this.#pieces
     if (!piece && !this.#ended) return false

@@ -1,11 +1,11 @@
 /**
- * The sound of one leg on its way into another, whose frames go by another clock and maybe another rate. Some is kept
- * against jitter and no more, since it is delay: what a faster clock brings too much is let go.
+ * Carries the audio of one leg to another with its own clock and sample rate. Buffers a little against jitter, and no
+ * more, since buffering is delay: it drops the surplus of a faster clock.
  */
 import { FRAME_MS, frameSamples } from './frames.ts'
 import { createResampler, type Resampler } from './resample.ts'
 
-/** Before the first frame is taken, and again after a gap. */
+/** Milliseconds buffered before the first frame, and again after a gap. */
 const START_MS = 2 * FRAME_MS
 const MOST_MS = 6 * FRAME_MS
 
@@ -17,7 +17,7 @@ export class SoundPipe {
   #length = 0
   #flowing = false
 
-  /** Rates in Hz. */
+  /** Sample rates in Hz. */
   constructor(fromRate: number, toRate: number) {
     this.#resampler = createResampler(fromRate, toRate)
     this.#perMs = toRate / 1000
@@ -31,7 +31,7 @@ export class SoundPipe {
     if (this.#length > MOST_MS * this.#perMs) this.#take(this.#length - START_MS * this.#perMs)
   }
 
-  /** 20 ms; null: there are none. */
+  /** Returns 20 ms, or null when there is too little audio. */
   pull(): Int16Array | null {
     this.#flowing ||= this.#length >= START_MS * this.#perMs
     if (!this.#flowing || this.#length < this.#frame) {

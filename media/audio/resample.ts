@@ -1,13 +1,13 @@
 /** Streaming sample-rate conversion by a windowed-sinc polyphase filter (Crochiere and Rabiner, 1983, ch. 4). */
 
 const LOBES = 12
-/** Of the narrower Nyquist band; the rest is the filter's slope. */
+/** Share of the narrower Nyquist band that passes; the rest is the filter's slope. */
 const PASS_BAND = 0.92
 
 export interface Resampler {
-  /** Converts the next samples; what comes out lags by the filter's half length. */
+  /** Converts the next samples; the output lags by half the filter's length. */
   push(pcm: Int16Array): Int16Array
-  /** The tail that still lies in the filter. */
+  /** Returns the samples that the filter holds back. */
   flush(): Int16Array
 }
 
@@ -38,7 +38,7 @@ function filterFor(fromHz: number, toHz: number): Filter {
       taps[phase * 2 * half + k] = tap
       sum += tap
     }
-    // Each phase passes a constant unchanged, so that silence with an offset does not hum.
+    // Normalise each phase, so that a constant offset does not become a hum.
     for (let k = 0; k < 2 * half; k++) taps[phase * 2 * half + k]! /= sum
   }
   const filter = { up, down: fromHz / divisor, half, taps }
@@ -46,7 +46,7 @@ function filterFor(fromHz: number, toHz: number): Filter {
   return filter
 }
 
-/** Samples of the source that a resampler holds back until more come. */
+/** Number of source samples that a resampler holds back. */
 export const resamplerLag = (fromHz: number, toHz: number): number =>
   fromHz === toHz ? 0 : filterFor(fromHz, toHz).half
 
@@ -78,7 +78,7 @@ export function createResampler(fromHz: number, toHz: number): Resampler {
   return { push, flush: () => push(new Int16Array(half)) }
 }
 
-/** Four sums side by side, since one would wait for itself. */
+/** Four independent sums avoid a serial dependency. */
 function product(taps: Float32Array, row: number, input: Float32Array, base: number, width: number): number {
   let a = 0
   let b = 0

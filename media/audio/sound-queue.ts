@@ -1,10 +1,10 @@
-/** Sound that comes in pieces of any length and is taken in pieces of another; its µ-law bytes go along where they count. */
+/** Audio queue that takes and returns pieces of different lengths, with their µ-law bytes if `keepsUlaw`. */
 import { concatPcm } from './frames.ts'
 import { encodeG711 } from './g711.ts'
 
 export interface Sound {
   pcm: Int16Array
-  /** Null unless the queue keeps them. */
+  /** Null unless the queue keeps µ-law bytes. */
   ulaw: Uint8Array | null
 }
 
@@ -17,7 +17,7 @@ export class SoundQueue {
     this.#keepsUlaw = keepsUlaw
   }
 
-  /** `ulaw`: the same sound, where it came or was made as such. */
+  /** `ulaw`: the same audio as µ-law, when it was received or created as such; otherwise it is encoded. */
   push(pcm: Int16Array, ulaw: Uint8Array | null): void {
     this.#pcm = this.#pcm.length === 0 ? pcm : concatPcm([this.#pcm, pcm])
     if (!this.#keepsUlaw) return
@@ -25,7 +25,7 @@ export class SoundQueue {
     this.#ulaw = this.#ulaw.length === 0 ? bytes : Buffer.concat([this.#ulaw, bytes])
   }
 
-  /** Null: there is less. */
+  /** Returns null when fewer samples are queued. */
   take(samples: number): Sound | null {
     if (this.#pcm.length < samples) return null
     const sound = {

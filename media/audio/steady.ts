@@ -1,4 +1,4 @@
-/** Frames of one rate as frames of another, one for one: the filter's lag is filled with silence at the start. */
+/** Resamples frames one for one: the filter's lag is filled with silence at the start. */
 import { createResampler, resamplerLag } from './resample.ts'
 
 export function createSteadyResampler(fromHz: number, toHz: number): (pcm: Int16Array) => Int16Array {

@@ -1,24 +1,22 @@
 /**
- * What a caller hears who waits for somebody: music, made here of a few sines, so that it is nobody's; or the ringing of
- * their telephone, in the cadence of their country (ITU-T E.180 and its supplement of national tones).
+ * Audio for a waiting caller: hold music or a ringing tone. The music is synthesised from a few sines and thus free of
+ * rights. The ringing tone has the cadence of the country called (ITU-T E.180 and its supplement of national tones).
  */
 import { frameSamples } from './frames.ts'
 import { PendingSound } from './pending.ts'
 
-/** Endless; a frame of 20 ms each time. */
+/** Endless audio; each call of `next` returns 20 ms. */
 export interface WaitingSound {
   next(): Int16Array
 }
 
-/** Well below speech: they may say something over it. About −22 dBm0. */
+/** About −22 dBm0: well below speech, since the caller may speak over it. */
 const MUSIC_AMPLITUDE = 1800
-/** E.180 recommends −10 dBm0 and less; people hold the phone to their speech-to-text. */
+/** E.180 recommends at most −10 dBm0; the caller holds the receiver to the ear. */
 const RINGING_AMPLITUDE = 1400
 
-// ---- music ----
-
 const BEAT_MS = 480
-/** Chords of four beats, broken: A minor, F, C, G, in Hz. */
+/** Arpeggiated chords of four beats: A minor, F, C, G, in Hz. */
 const CHORDS = [
   [220, 261.63, 329.63, 440],
   [174.61, 261.63, 349.23, 440],
@@ -27,16 +25,16 @@ const CHORDS = [
 ] as const
 const ORDER = [0, 1, 2, 3, 2, 1, 3, 2]
 const NOTE_MS = BEAT_MS / 2
-/** A struck string: at once there, slowly gone. */
+/** Envelope of a plucked string: immediate attack, slow decay. */
 const ATTACK_MS = 8
 const DECAY_MS = 260
 const LOOP_MS = CHORDS.length * ORDER.length * NOTE_MS
 
 const MUSIC_RATE = 8000
-/** Made once, at the start of the process: it takes as long as a frame lasts. */
+/** Synthesised once at the start of the process, because it takes as long as a frame lasts. */
 const LOOP = musicLoop()
 
-/** One round of the music, eight seconds. */
+/** Synthesises one loop of the music, eight seconds. */
 function musicLoop(): Int16Array {
   const sum = new Float32Array((LOOP_MS * MUSIC_RATE) / 1000)
   CHORDS.forEach((chord, bar) => {
@@ -49,7 +47,7 @@ function musicLoop(): Int16Array {
   return Int16Array.from(sum, sample => Math.round((sample / peak) * MUSIC_AMPLITUDE))
 }
 
-/** What sounds beyond the end sounds on at the beginning, so that the loop has no seam. */
+/** Notes that end after the loop continue at its start, so that the loop has no seam. */
 function strike(sum: Float32Array, hz: number, atMs: number): void {
   const first = Math.round((atMs * MUSIC_RATE) / 1000)
   const length = Math.round((4 * DECAY_MS * MUSIC_RATE) / 1000)
@@ -62,7 +60,7 @@ function strike(sum: Float32Array, hz: number, atMs: number): void {
   }
 }
 
-/** From the first bar. */
+/** Starts with the first bar. */
 export function createMusic(sampleRate: number): WaitingSound {
   const frame = frameSamples(MUSIC_RATE)
   const sound = new PendingSound(sampleRate)
@@ -78,15 +76,13 @@ export function createMusic(sampleRate: number): WaitingSound {
   }
 }
 
-// ---- ringing ----
-
 interface Ringing {
   hz: readonly number[]
-  /** Sound, silence, sound, … in ms. */
+  /** Alternating durations of sound and silence in ms. */
   cadence: readonly number[]
 }
 
-/** By the beginning of the number; what E.180 recommends for all others. */
+/** By the prefix of the number; all others use E.180's recommendation. */
 const COUNTRIES: readonly (readonly [string, Ringing])[] = [
   ['+1', { hz: [440, 480], cadence: [2000, 4000] }],
   ['+44', { hz: [400, 450], cadence: [400, 200, 400, 2000] }],
@@ -96,13 +92,13 @@ const COUNTRIES: readonly (readonly [string, Ringing])[] = [
 ]
 const RECOMMENDED: Ringing = { hz: [425], cadence: [1000, 4000] }
 
-/** As it sounds to who has dialled `to`. */
+/** The ringing tone of the country of `to` (E.164). */
 export function createRinging(sampleRate: number, to: string): WaitingSound {
   const { hz, cadence } = COUNTRIES.find(([prefix]) => to.startsWith(prefix))?.[1] ?? RECOMMENDED
   const frame = frameSamples(sampleRate)
   const period = cadence.reduce((sum, ms) => sum + ms, 0)
   let at = 0
-  /** When each part of the cadence ends. */
+  /** End of each part of the cadence in ms. */
   const ends = cadence.map((_, i) => cadence.slice(0, i + 1).reduce((sum, ms) => sum + ms, 0))
   const sounds = (ms: number): boolean => ends.findIndex(end => ms < end) % 2 === 0
   return {

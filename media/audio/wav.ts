@@ -1,4 +1,4 @@
-/** RIFF WAVE files with 16-bit PCM: enough to keep and read recordings. */
+/** RIFF WAVE files with 16-bit PCM, as recordings use them. */
 
 export interface Wav {
   sampleRate: number
@@ -24,10 +24,10 @@ export function encodeWav({ sampleRate, channels, pcm }: Wav): Buffer {
   return Buffer.concat([header, Buffer.from(pcm.buffer, pcm.byteOffset, bytes)])
 }
 
-/** Throws with a plain word when the file is something else. */
+/** Throws an Error when the file is not 16-bit PCM WAVE. */
 export function decodeWav(file: Buffer): Wav {
   if (file.toString('latin1', 0, 4) !== 'RIFF' || file.toString('latin1', 8, 12) !== 'WAVE')
-    throw new Error('not a WAVE file')
+    throw new Error('The file is not a WAVE file')
   let format: { sampleRate: number; channels: number } | null = null
   for (let at = 12; at + 8 <= file.length; ) {
     const id = file.toString('latin1', at, at + 4)
@@ -35,7 +35,7 @@ export function decodeWav(file: Buffer): Wav {
     const body = at + 8
     if (id === 'fmt ') {
       if (file.readUInt16LE(body) !== 1 || file.readUInt16LE(body + 14) !== 16)
-        throw new Error('WAVE is not 16-bit PCM')
+        throw new Error('The WAVE file is not 16-bit PCM')
       format = { channels: file.readUInt16LE(body + 2), sampleRate: file.readUInt32LE(body + 4) }
     } else if (id === 'data' && format) {
       const end = Math.min(file.length, body + size)
@@ -45,5 +45,5 @@ export function decodeWav(file: Buffer): Wav {
     }
     at = body + size + (size & 1)
   }
-  throw new Error('WAVE has no sound')
+  throw new Error('The WAVE file has no audio data')
 }

@@ -17,27 +17,27 @@ export type AskHandlers = { [N in AskName]: (request: AskRequest<N>) => Promise<
 export type Taker = 'control' | { engine: string; boot: string }
 
 export interface ControlBus {
-  /** Offers a call to the engines. Nobody takes it after the deadline. */
+  /** Offers a call to the engines. No engine claims it after the deadline. */
   place(command: PlaceCommand): Promise<void>
-  /** True when no engine had taken this queued call, and now none will. */
+  /** Resolves to true when no engine had claimed this queued call; none can claim it afterwards. */
   withdraw(callId: string): Promise<boolean>
-  /** Who has claimed these calls, whether or not anybody was told: us, by `withdraw`, an engine, or nobody yet. */
+  /** Claimants of these calls: control (by `withdraw`) or an engine. An unclaimed call is absent. */
   takers(callIds: readonly string[]): Promise<Map<string, Taker>>
-  /** Tells the engine that holds the call; false when no live one does. */
+  /** Sends a command to the engine that holds the call; false when no live engine holds it. */
   command(command: CallCommand): Promise<boolean>
-  /** `engine|boot` of who holds the call, or null. */
+  /** The engine that holds the call, or null. */
   holder(callId: string): Promise<{ engine: string; boot: string } | null>
   engines(): Promise<Heartbeat[]>
   publishTrunks(snapshot: NewTrunksSnapshot): Promise<void>
   readonly softphones: SoftphoneBook
-  /** Has an engine examine a trunk now; null when none could in time. */
+  /** Has an engine check a trunk now; null when none could in time. */
   checkTrunk(trunk: NewTrunk, timeoutMs: number): Promise<TrunkCheckReport | null>
-  /** Acknowledged when the handler resolves; when it throws, delivered again, in the end to the dead-letter stream. */
+  /** Acknowledges an event when the handler resolves. When it throws, redelivers up to 20 times, then dead-letters. */
   onEvents(handle: (event: BusEvent) => Promise<void>): Reader
   onAsks(handlers: AskHandlers): Reader
-  /** Forgets events that are handled and some minutes old. */
+  /** Deletes events that are handled and older than ten minutes. */
   trim(): Promise<void>
-  /** Live events of one call (or of all), for those who watch. */
+  /** Streams live events of one call, or of all when null, from the stream id `from`; new ones only by default. */
   follow(callId: string | null, handle: (event: CallEvent) => void, from?: string): Reader
 }
 
@@ -113,7 +113,7 @@ export function createControlBus(options: {
   }
 }
 
-/** Drops what is old and handled. What nobody has handled stays, however old: a control that was away takes it up. */
+/** Deletes old handled events. Unhandled ones stay, however old, for a control that was down. */
 async function trimEvents(redis: Redis, keys: BusKeys): Promise<void> {
   const [seconds] = await redis.time()
   const nowMs = Number(seconds) * 1000
@@ -147,7 +147,7 @@ async function holderOf(redis: Redis, keys: BusKeys, callId: string) {
   return engine && boot ? { engine, boot } : null
 }
 
-/** One call's events in their order, different calls side by side. */
+/** Handles the events of one call in order and different calls concurrently. */
 async function handleEvents(
   redis: Redis,
   keys: BusKeys,
@@ -159,8 +159,8 @@ async function handleEvents(
   for (const entry of entries) {
     const parsed = BusEvent.safeParse(jsonOf(entry, 'event'))
     if (!parsed.success) {
-      log.error({ id: entry.id, issues: parsed.error.issues.length }, 'event does not fit the contract')
-      await bury(redis, keys, entry)
+      log.error({ id: entry.id, issues: parsed.error.issues.length }, 'event does not match the schema')
+      await moveToDeadLetters(redis, keys, entry)
       continue
     }
     const lane = 'call_id' in parsed.data ? parsed.data.call_id : parsed.data.type
@@ -173,9 +173,9 @@ async function handleEvents(
           await handle(event)
           await redis.xack(keys.events, 'control', entry.id)
         } catch (error) {
-          log.error({ err: error, type: event.type, id: entry.id }, 'event handler failed, will be delivered again')
-          if ((await deliveries(redis, keys, entry.id)) >= MAX_DELIVERIES) await bury(redis, keys, entry)
-          return // later events of this call wait for it
+          log.error({ err: error, type: event.type, id: entry.id }, 'event handler failed, event will be redelivered')
+          if ((await deliveries(redis, keys, entry.id)) >= MAX_DELIVERIES) await moveToDeadLetters(redis, keys, entry)
+          return // later events of this call wait for this one
         }
       }
     }),
@@ -187,7 +187,7 @@ async function deliveries(redis: Redis, keys: BusKeys, id: string): Promise<numb
   return pending[0]?.[3] ?? 0
 }
 
-async function bury(redis: Redis, keys: BusKeys, entry: StreamEntry): Promise<void> {
+async function moveToDeadLetters(redis: Redis, keys: BusKeys, entry: StreamEntry): Promise<void> {
   await redis.xadd(keys.deadEvents, 'MAXLEN', '~', 10_000, '*', 'event', entry.fields['event'] ?? '', 'id', entry.id)
   await redis.xack(keys.events, 'control', entry.id)
 }
@@ -195,14 +195,14 @@ async function bury(redis: Redis, keys: BusKeys, entry: StreamEntry): Promise<vo
 async function answerAsk(redis: Redis, keys: BusKeys, log: Log, entry: StreamEntry, handlers: AskHandlers) {
   const { id, name, reply_to, deadline, body } = entry.fields
   try {
-    if (!id || !name || !reply_to || !body || !(name in asks)) throw new Error('ask does not fit the contract')
-    if (Date.now() > Number(deadline)) return // nobody waits any more
+    if (!id || !name || !reply_to || !body || !(name in asks)) throw new Error('request does not match the schema')
+    if (Date.now() > Number(deadline)) return // the engine has stopped waiting
     const contract = asks[name as AskName]
     const request = contract.request.parse(JSON.parse(body))
     const answer = await (handlers[name as AskName] as (r: unknown) => Promise<unknown>)(request)
     await reply(redis, reply_to, id, { answer: contract.answer.parse(answer) })
   } catch (error) {
-    log.error({ err: error, name }, 'ask failed')
+    log.error({ err: error, name }, 'could not answer a request of an engine')
     if (reply_to && id) await reply(redis, reply_to, id, { failed: true })
   } finally {
     await redis.multi().xack(keys.asks, 'control', entry.id).xdel(keys.asks, entry.id).exec()

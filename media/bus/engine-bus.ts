@@ -29,7 +29,7 @@ import { jsonOf, type Reader, readAll, readGroup, readNew } from './streams.ts'
 import { answerCheck, type Examine } from './trunk-check.ts'
 import { createTrunkLeases, type TrunkLeases } from './trunk-leases.ts'
 
-/** Control gave no answer in time, or could not: not a refusal. */
+/** Control did not answer in time, or failed to. This is not a refusal. */
 export class AskUnanswered extends Error {
   constructor(name: AskName) {
     super(`no answer to ${name}`)
@@ -40,40 +40,50 @@ export class AskUnanswered extends Error {
 export interface EngineBus {
   readonly engine: string
   readonly boot: string
-  /** Calls that this engine now owns, alone. `wanted` says how many more it can take; freer engines go first, if they are quick. */
+  /**
+   * Delivers calls that this engine alone owns. `wanted`: how many more it can hold; engines with lower load claim
+   * first.
+   */
   onPlace(wanted: () => number, handle: (plan: CallPlan) => void): Reader
   onCommand(handle: (command: CallCommand) => void): Reader
-  /** Who examines trunks when control asks for it; heard by `onCommand`'s reader. */
+  /** Sets the function that checks a trunk at control's request; `onCommand`'s reader receives the request. */
   onTrunkCheck(examine: Examine): void
-  /** Also for inbound calls, whose id control made: the call is ours and nobody else's. */
+  /** Claims a call for this engine alone; also used for inbound calls, whose id control assigned. */
   claim(callId: string): Promise<boolean>
   renewLease(callId: string): Promise<void>
   dropLease(callId: string): Promise<void>
-  /** Events of one call, numbered from 1 in the order of the calls of this, sent in that order. */
+  /**
+   * Returns a function that numbers one call's events from 1 in the order of its invocations and sends them in order.
+   */
   emitter(call: { call_id: string; owner_id: string }): (body: CallEventBody) => Promise<void>
   emitEngine(type: EngineEvent['type']): Promise<void>
   emitTrunkStatus(status: Omit<TrunkStatusEvent, 'v' | 'type' | 'at'>): Promise<void>
   emitRecordingReady(ready: Omit<RecordingReadyEvent, 'v' | 'type' | 'at'>): Promise<void>
   ask<N extends AskName>(name: N, request: AskRequest<N>, timeoutMs: number): Promise<AskAnswer<N>>
-  /** Tells of this engine, then hears of the others: of two that fill up at once, one at least knows of both. */
+  /**
+   * Publishes this engine's load, then reads the others': of two engines that fill up together, one at least sees both.
+   */
   heartbeat(state: Omit<Heartbeat, 'engine' | 'boot' | 'since' | 'at'>): Promise<readonly Heartbeat[]>
-  /** Another engine has told of more or less room than before, or of its door; from when this resolves on. */
+  /** Resolves once it watches for other engines that change their load level, draining state or SIP server. */
   onEngines(handle: () => void): Promise<Reader>
-  /** Follows the trunks that control publishes. */
+  /** Subscribes to the trunks that control publishes. */
   trunks(): Promise<TrunkDirectory & { stop(): Promise<void> }>
   softphones(): Promise<Softphones & { stop(): Promise<void> }>
-  /** Agrees with the other engines on who looks after which of the trunks that are `wanted`. */
+  /** Divides the `wanted` trunks among the engines by leases. */
   trunkLeases(options: { wanted(): readonly string[]; onChange(): void }): TrunkLeases
-  /** Holds a dial back until its trunk may be dialled. */
+  /** Delays a dial until its trunk's rate limit permits it. */
   readonly pace: Pace
-  /** What an earlier process of this engine could not tell; before anything is told that follows from its end. */
+  /**
+   * Sends events that an earlier process of this engine left unsent. Call it before emitting anything that follows
+   * them.
+   */
   recover(): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * A command that was given to an engine in the moment of its death waits so long for another one. Should the first be only
- * slow, both ask for the call, and one has it.
+ * Milliseconds after which another engine takes over a command whose engine died right after reading it. If that engine
+ * is only slow, both try to claim the call and one of them gets it.
  */
 const TAKE_OVER_MS = 2000
 
@@ -84,7 +94,7 @@ export function createEngineBus(options: {
   clock: Clock
   log: Log
   prefix?: string
-  /** Where events wait while Redis is away; without it in memory alone. */
+  /** Keeps unsent events while Redis is unavailable; without it they are in memory only. */
   outbox?: EventOutbox
 }): EngineBus {
   const { redis, sealer, engine, clock, log } = options
@@ -92,7 +102,7 @@ export function createEngineBus(options: {
   const since = clock.wall()
   const keys = busKeys(options.prefix)
   const waiting = new Map<string, (body: unknown) => void>()
-  let examine: Examine = () => Promise.reject(new Error('nobody here examines trunks'))
+  let examine: Examine = () => Promise.reject(new Error('this engine has no trunk check'))
   const replies = readAll({
     redis,
     stream: keys.replies(engine, boot),
@@ -106,7 +116,7 @@ export function createEngineBus(options: {
   const sender = createEventSender({ add, outbox: options.outbox ?? null, clock, log })
   let capacity = 0
   let others: readonly Heartbeat[] = []
-  let lastTold = ''
+  let lastPublished = ''
   const placesWith = (wanted: number): Places => {
     const most = Math.max(capacity, wanted)
     return { calls: most - wanted, capacity: most }
@@ -130,14 +140,14 @@ export function createEngineBus(options: {
           for (const entry of entries) {
             const command = PlaceCommand.safeParse(jsonOf(entry, 'command'))
             if (!command.success) {
-              log.error({ id: entry.id, issues: command.error.issues.length }, 'command does not fit the contract')
+              log.error({ id: entry.id, issues: command.error.issues.length }, 'command does not match the schema')
               await redis.multi().xack(keys.commands, 'engines', entry.id).xdel(keys.commands, entry.id).exec()
               continue
             }
-            // The read was asked for while there was place; another engine takes over what is left here.
+            // The read was requested while there was capacity; another engine takes over what is left here.
             if (wanted() <= 0) return
             const { plan, deadline } = command.data
-            // Gone from the stream before anything is dialled: a redelivered dial would ring a person twice.
+            // Delete the entry before dialling: a redelivered dial would ring a person twice.
             const wish = { callId: plan.call_id, who: `${engine}|${boot}`, deadline, entryId: entry.id }
             if (await claimCall(redis, keys, { ...wish, leaseMs: LEASE_MS })) {
               handle(plan)
@@ -149,7 +159,7 @@ export function createEngineBus(options: {
       readAll({
         redis,
         stream: keys.engineCommands(engine),
-        // From the beginning: what is older than this boot names calls that we don't have.
+        // From the beginning: commands older than this boot name calls that this engine does not have.
         from: '0-0',
         log,
         handle: entries => {
@@ -159,7 +169,7 @@ export function createEngineBus(options: {
             const check = TrunkCheckCommand.safeParse(said)
             if (command.success) handle(command.data)
             else if (check.success) void answerCheck({ redis, keys, sealer, clock, log }, check.data, examine)
-            else log.error({ id: entry.id }, 'command does not fit the contract')
+            else log.error({ id: entry.id }, 'command does not match the schema')
           }
         },
       }),
@@ -179,7 +189,7 @@ export function createEngineBus(options: {
       return async body => send(CallEvent.parse(stamped({ call_id, owner_id, seq: ++seq, ...body })))
     },
     async emitEngine(type) {
-      // Never out of the event outbox: a later process must not say of an earlier one that it has just started.
+      // Bypasses the event outbox: a later process must not report that an earlier one has just started.
       await add(JSON.stringify(stamped({ type, engine, boot } satisfies Omit<EngineEvent, 'v' | 'at'>)))
     },
     async emitTrunkStatus(status) {
@@ -201,7 +211,7 @@ export function createEngineBus(options: {
           resolve(body)
         })
       })
-      // Not waited for: while Redis is away it is not sent either, and the deadline must hold all the same.
+      // Not awaited: while Redis is unavailable the command waits, and the deadline must still hold.
       void redis
         .xadd(
           keys.asks,
@@ -220,7 +230,7 @@ export function createEngineBus(options: {
           'body',
           JSON.stringify(request),
         )
-        .catch(error => log.warn({ err: error, name }, 'ask could not be sent'))
+        .catch(error => log.warn({ err: error, name }, 'could not send request to control'))
       const body = (await answered) as { answer?: unknown }
       if (body.answer === undefined) throw new AskUnanswered(name)
       return asks[name].answer.parse(body.answer) as AskAnswer<typeof name>
@@ -228,14 +238,14 @@ export function createEngineBus(options: {
     async heartbeat(state) {
       const beat: Heartbeat = { engine, boot, since, at: clock.wall(), ...state }
       capacity = state.capacity
-      const told = `${roomOf(state)} ${state.open} ${state.signalling}`
+      const published = `${roomOf(state)} ${state.open} ${state.signalling}`
       const all = redis
         .multi()
         .set(keys.heartbeat(engine), JSON.stringify(beat), 'PX', HEARTBEAT_TTL_MS)
         .sadd(keys.heartbeats, engine)
-      if (told !== lastTold) all.xadd(keys.engineChanges, 'MAXLEN', 100, '*', 'engine', engine)
+      if (published !== lastPublished) all.xadd(keys.engineChanges, 'MAXLEN', 100, '*', 'engine', engine)
       await all.exec()
-      lastTold = told
+      lastPublished = published
       others = (await aliveEngines(redis, keys)).filter(other => other.engine !== engine)
       return others
     },

@@ -1,4 +1,4 @@
-/** The engines that are alive, as they say themselves. */
+/** Live engines, from their heartbeats. */
 import type { Redis } from 'ioredis'
 import { Heartbeat } from '../contract/messages.ts'
 import type { BusKeys } from './keys.ts'

@@ -1,7 +1,7 @@
 /**
- * What an engine tells control, until Redis has it. What is due for longer than a moment lies in the event outbox as well, since
- * the process may end before Redis is back; the next one of that name tells it first of all. Told twice is told once: events
- * of a call are numbered, and control knows which it has.
+ * Sends an engine's events to control until Redis has accepted them. An event that is due for more than 300 ms is also
+ * written to the event outbox, since the process may end before Redis is back. The next process of that name sends it
+ * first. Duplicates are harmless: a call's events are numbered, and control knows which it has.
  */
 
 import type { EventOutbox } from '../ports/event-outbox.ts'
@@ -9,11 +9,11 @@ import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
 
 export interface EventSender {
-  /** Due from now on, in this order; resolves once Redis has it. Rejects when Redis would not have it for two minutes. */
+  /** Queues an event; resolves once Redis has it. Rejects when Redis refuses it for two minutes. */
   send(event: object): Promise<void>
-  /** One after the other: an event that is refused for a while holds up those behind it. */
+  /** Returns a sender that delivers one after the other: a refused event holds up those behind it. */
   inOrder(): (event: object) => Promise<void>
-  /** What an earlier process of this name left untold. */
+  /** Sends the events that an earlier process of this name left unsent. */
   recover(): Promise<void>
 }
 
@@ -23,7 +23,9 @@ interface Due {
 
 const SEND_TRIES = 120
 const SEND_PAUSE_MS = 1000
-/** Redis takes a fraction of a millisecond; what is due for longer waits for one that is away. */
+/**
+ * Redis normally accepts an event in a fraction of a millisecond; one that is due longer waits for a lost connection.
+ */
 const AWAY_MS = 300
 
 export function createEventSender(options: {
@@ -55,7 +57,7 @@ export function createEventSender(options: {
       if (due.size === 0) return
       if (first !== undefined && !due.has(first)) return watch(to)
       away = true
-      log.warn({ events: due.size }, 'events are due and kept on disk')
+      log.warn({ events: due.size }, 'redis does not accept events, keeping them on disk')
       to.append([...due].map(({ text }) => text))
     })
   }
@@ -66,9 +68,9 @@ export function createEventSender(options: {
         await add(one.text)
         break
       } catch (error) {
-        // Redis is there and says no (its disk is full, it fails over): that passes, and the record must not be lost.
+        // Redis is reachable and refuses (disk full, failover): that passes, and the call record must not be lost.
         if (tries >= SEND_TRIES) throw error
-        if (tries === 1) log.warn({ err: error }, 'event is refused, will be sent again')
+        if (tries === 1) log.warn({ err: error }, 'redis refused an event, will retry')
         await new Promise<void>(resolve => clock.after(SEND_PAUSE_MS, resolve))
       }
     }
@@ -92,7 +94,7 @@ export function createEventSender(options: {
     async recover() {
       const left = await outbox?.left()
       if (left === undefined || left.events.length === 0) return
-      log.warn({ events: left.events.length }, 'events of an earlier process are told now')
+      log.warn({ events: left.events.length }, 'sending events that an earlier process left')
       for (const text of left.events) await deliver({ text })
       await left.told()
     },

@@ -1,9 +1,10 @@
 /**
- * The Redis contract between control and engines: names of keys and streams, and the one script that decides who owns
- * a dial. `bus-control.ts` and `bus-engine.ts` are its two ends.
+ * The Redis contract between control and engines: names of keys and streams, and the one script that decides which
+ * engine owns a dial. `control-bus.ts` and `engine-bus.ts` are its two ends.
  *
- * At most once: a command is a call only for who wins `claim:<call>`; control expires or cancels a queued call with
- * the same key, so exactly one of the two happens. At least once: events are acknowledged after the handler's commit.
+ * At most once: a command becomes a call only for the winner of `claim:<call>`; control expires or cancels a queued
+ * call with the same key, so exactly one of the two happens. At least once: events are acknowledged after the handler's
+ * commit.
  */
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
@@ -21,14 +22,14 @@ export interface BusKeys {
   heartbeats: string
   trunks: string
   trunkChanges: string
-  /** An engine has more or less room than it said, or its door is not as it was. */
+  /** Signals that an engine changed its load level, draining state or SIP server. */
   engineChanges: string
   trunkLease(trunkId: string): string
-  /** When a trunk was and will be dialled. */
+  /** Time of a trunk's next rate token. */
   trunkTurn(trunkId: string): string
-  /** The report of one examination. */
+  /** Report of one trunk check. */
   trunkCheck(id: string): string
-  /** By user name. */
+  /** Hash of softphones by user name. */
   softphones: string
   softphoneChanges: string
   softphoneState(id: string): string
@@ -66,16 +67,17 @@ export const LEASE_MS = 60_000
 export const LEASE_RENEW_MS = 15_000
 export const HEARTBEAT_MS = 2000
 export const HEARTBEAT_TTL_MS = 7000
-/** Handled events are kept so long for those who follow along, and no longer: what was said is in them. */
+/** Milliseconds for which handled events are kept for followers. They contain what was said, hence the short time. */
 export const EVENTS_KEPT_MS = 10 * 60_000
 export const DEAD_EVENTS_KEPT_MS = 7 * 24 * 3600 * 1000
 const CLAIM_KEPT_MS = 24 * 3600 * 1000
 
 /**
- * KEYS claim, lease, commands; ARGV who and which try, deadline (epoch ms, 0 = none), ms that the claim is kept, ms of the
- * lease (0: none), the command's entry in the stream (empty: none). 1 when this try owns the call now, also when it is sent
- * again because the connection broke before the answer. Redis' own clock judges. All of it in one step: an engine may die
- * before it, and another takes the command; or after it, and the lease shows who is missing.
+ * KEYS claim, lease, commands. ARGV claimant with a random id of the attempt, deadline (epoch ms, 0 = none), lifetime
+ * of the claim in ms, lifetime of the lease in ms (0 = none), id of the command's stream entry (empty = none). Returns
+ * 1 when this attempt owns the call, also when it is repeated because the connection broke before the answer. Redis'
+ * own clock decides about the deadline. One atomic step: an engine that dies before it leaves the command to another
+ * engine; one that dies after it leaves a lease that shows which engine is missing.
  */
 const CLAIM_SCRIPT = `
 local function claimed()
@@ -98,17 +100,17 @@ return mine and 1 or 0`
 
 export interface ClaimWish {
   callId: string
-  /** `engine|boot`, or control. */
+  /** `engine|boot`, or `control`. */
   who: string
-  /** Epoch ms; 0: none. */
+  /** Epoch milliseconds; 0 is none. */
   deadline: number
-  /** With its lease. */
+  /** Lifetime of the lease in milliseconds; no lease by default. */
   leaseMs?: number
-  /** Which is gone from the stream then, whoever has the call. */
+  /** Stream entry to delete, whichever claimant owns the call. */
   entryId?: string
 }
 
-/** True for exactly one of all who ever ask for this call. */
+/** Resolves to true for exactly one of all attempts on this call. */
 export async function claimCall(redis: Redis, keys: BusKeys, wish: ClaimWish): Promise<boolean> {
   const { callId, who, deadline, leaseMs = 0, entryId = '' } = wish
   const known = [keys.claim(callId), keys.lease(callId), keys.commands]
@@ -116,7 +118,7 @@ export async function claimCall(redis: Redis, keys: BusKeys, wish: ClaimWish): P
   return (await redis.eval(CLAIM_SCRIPT, 3, ...known, mine, deadline, CLAIM_KEPT_MS, leaseMs, entryId)) === 1
 }
 
-/** Who has claimed each of these calls: `engine|boot`, control, or nobody. */
+/** Claimant of each call: `engine|boot`, `control` or null. */
 export async function claimants(redis: Redis, keys: BusKeys, callIds: readonly string[]): Promise<(string | null)[]> {
   if (callIds.length === 0) return []
   const claims = await redis.mget(callIds.map(keys.claim))

@@ -1,24 +1,30 @@
-/** How fast a trunk is dialled, over all engines: its turns are in Redis, evenly spaced, and an INVITE waits for its own. */
+/**
+ * Dial rate limit of a trunk across all engines: Redis issues evenly spaced rate tokens, and each INVITE waits for its
+ * own.
+ */
 import type { Redis } from 'ioredis'
 import type { Clock } from '../shared/clock.ts'
 import { within } from '../shared/within.ts'
 
-/** A dial leaves so long after the beginning of its turn, or waits for another one: its process may have stood still. */
+/**
+ * Maximum delay in ms between a token's time and the dial. A later dial (its process stalled) waits for another token.
+ */
 export const LATE_MS = 25
-/** From its turn to the wire: a socket for its sound, the way to the SIP server; and what rounding takes. */
+/** Milliseconds from the token to the wire: opening a media socket, reaching the SIP server, and rounding. */
 const SENDING_MS = 10
 
 /**
- * Ms between two turns. Each dial is at most `LATE_MS` and `SENDING_MS` late, so that those of any second have turns within a
- * second and that: with turns so far apart there are never more than `maxCps`. It costs 3.4 % of the pace. Turns that were
- * missed are lost: to give them to those who follow was tried, and where processes stand still often enough to miss many
- * those who follow do too.
+ * Milliseconds between two rate tokens. Each dial is at most `LATE_MS` + `SENDING_MS` late, so the dials of any second
+ * have tokens from a window of one second plus that delay. With this spacing a window never contains more than
+ * `maxCps`. The cost is 3.4 % of the rate. Missed tokens are lost. Passing them to later dials was tried: where
+ * processes stall often enough to miss many, the later dials miss them, too.
  */
 export const turnMs = (maxCps: number): number => (1000 + LATE_MS + SENDING_MS) / maxCps
 
 /**
- * KEYS when the next turn is; ARGV ms between two turns, ms that one waits at most, and the time in ms (empty: Redis' own).
- * Answers how many ms are left until the turn that was given, or -1 when it would be too long; then none was.
+ * KEYS time of the next token. ARGV ms between two tokens, longest wait in ms, the time in ms (empty: Redis' own
+ * clock). Returns the milliseconds until the issued token, or -1 when the wait would be too long; then no token is
+ * issued.
  */
 export const TAKE_TURN = `
 local now = tonumber(ARGV[3])
@@ -35,15 +41,15 @@ return string.format('%.3f', at - now)`
 export interface DialTurn {
   trunkId: string
   maxCps: number
-  /** How long the dial may wait; then it is not made. */
+  /** Milliseconds that the dial may wait; afterwards it is not made. */
   patienceMs: number
   signal: AbortSignal
 }
 
-/** True when it is this dial's turn now; false when it took too long, or the signal came first. */
+/** Resolves to true when this dial may go out now; false when the wait was too long or the signal aborted first. */
 export type Pace = (dial: DialTurn) => Promise<boolean>
 
-/** `key`: of a trunk's next turn. */
+/** `key` returns the Redis key of a trunk's next token. */
 export function createPace(options: { redis: Redis; key(trunkId: string): string; clock: Clock }): Pace {
   const { redis, key, clock } = options
   return async ({ trunkId, maxCps, patienceMs, signal }) => {
@@ -55,7 +61,7 @@ export function createPace(options: { redis: Redis; key(trunkId: string): string
       const asked = redis.eval(TAKE_TURN, 1, key(trunkId), turnMs(maxCps), leftMs, '')
       const waitMs = Number(await within<unknown>(clock, leftMs, -1, asked))
       if (waitMs < 0) return false
-      // Redis gave the turn at some time since it was asked: it begins no later than this, and may have begun already.
+      // Redis issued the token at some time after `askedAtMs`: it is due no later than this, and may be due already.
       if (await waited(clock, waitMs, signal)) return false
       if (clock.now() - askedAtMs - waitMs <= LATE_MS) return true
     }
@@ -63,7 +69,7 @@ export function createPace(options: { redis: Redis; key(trunkId: string): string
   }
 }
 
-/** True when the signal came first. */
+/** Resolves to true when the signal aborted first. */
 function waited(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
   if (ms <= 0 || signal.aborted) return Promise.resolve(signal.aborted)
   return new Promise(resolve => {

@@ -1,6 +1,6 @@
 /**
- * What control and engines share of softphones in Redis: who may register (one sealed entry a user name, so that an engine
- * reads only what it is asked about), where each can be reached now, and which sources are shut out for a while.
+ * Softphones in Redis, shared by control and engines: credentials, current contacts, and sources that are blocked for a
+ * while. There is one sealed entry per user name, so that an engine reads only the one that it needs.
  */
 import type { Redis } from 'ioredis'
 import type { Sealer } from '../contract/seal.ts'
@@ -11,19 +11,22 @@ import type { Log } from '../shared/log.ts'
 import type { BusKeys } from './keys.ts'
 import { readNew } from './streams.ts'
 
-/** So long after its last registration a telephone is remembered. */
+/** Milliseconds for which a softphone's state is kept after its last registration: 90 days. */
 const STATE_KEPT_MS = 90 * 24 * 3600 * 1000
 const MOST_BANS = 1000
 const CHANGES_KEPT = 100
 const TRIES = 5
 
-/** KEYS state; ARGV what it was (empty: nothing), what it becomes, ms. 1 when nobody came in between. */
+/**
+ * KEYS state. ARGV expected value (empty: none), new value, lifetime in ms. Returns 1 when no other writer came
+ * between.
+ */
 const REPLACE = `
 if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return 1`
 
-/** KEYS nonce; ARGV count, ms. 1 when the count is higher than all before. */
+/** KEYS nonce. ARGV count, lifetime in ms. Returns 1 when the count is higher than all before. */
 const COUNT = `
 local last = tonumber(redis.call('GET', KEYS[1]) or '0')
 if tonumber(ARGV[1]) <= last then return 0 end
@@ -33,17 +36,20 @@ return 1`
 type Parts = { readonly redis: Redis; readonly keys: BusKeys; readonly sealer: Sealer }
 
 const sealedFor = (username: string) => `softphone:${username}`
-const tell = ({ redis, keys }: Omit<Parts, 'sealer'>) =>
+const notifyChange = ({ redis, keys }: Omit<Parts, 'sealer'>) =>
   redis.xadd(keys.softphoneChanges, 'MAXLEN', CHANGES_KEPT, '*', 'changed', '1')
 
-/** Control's end. Who registered by a password that is void, or under a name that is gone, is forgotten. */
+/**
+ * Control's side. Publishing drops the contacts of a softphone whose password changed; `remove` drops its entry as
+ * well.
+ */
 export interface SoftphoneBook {
-  /** All there are; whoever is not among them can register no more. */
+  /** Replaces the whole set; a softphone that is not in it can no longer register. */
   publish(softphones: readonly SoftphonePlan[]): Promise<void>
-  /** Who may register by that name from now on. */
+  /** Adds or replaces one softphone. */
   put(softphone: SoftphonePlan): Promise<void>
   remove(username: string, id: string): Promise<void>
-  /** In the order of `ids`; null for one that never registered, or long ago. */
+  /** In the order of `ids`; null for one that did not register in the last 90 days. */
   states(ids: readonly string[]): Promise<(SoftphoneState | null)[]>
 }
 
@@ -53,7 +59,7 @@ export function createSoftphoneBook({ redis, keys, sealer }: Parts): SoftphoneBo
     try {
       return SoftphonePlan.parse(sealer.open(known, sealedFor(username))).ha1.md5 !== ha1.md5
     } catch {
-      return true // of an installation before, with another secret
+      return true // sealed by an earlier installation with another secret
     }
   }
   const write = async (plans: readonly SoftphonePlan[], before: Record<string, string | null>) => {
@@ -70,15 +76,15 @@ export function createSoftphoneBook({ redis, keys, sealer }: Parts): SoftphoneBo
       const gone = Object.keys(before).filter(username => !kept.has(username))
       if (gone.length > 0) await redis.hdel(keys.softphones, ...gone)
       await write(softphones, before)
-      await tell({ redis, keys })
+      await notifyChange({ redis, keys })
     },
     async put(plan) {
       await write([plan], { [plan.username]: await redis.hget(keys.softphones, plan.username) })
-      await tell({ redis, keys })
+      await notifyChange({ redis, keys })
     },
     async remove(username, id) {
       await redis.multi().hdel(keys.softphones, username).del(keys.softphoneState(id)).exec()
-      await tell({ redis, keys })
+      await notifyChange({ redis, keys })
     },
     async states(ids) {
       if (ids.length === 0) return []
@@ -91,7 +97,7 @@ function stateOf(text: string | null): SoftphoneState | null {
   return text === null ? null : SoftphoneState.parse(JSON.parse(text))
 }
 
-/** An engine's end. */
+/** The engine's side. */
 export async function followSoftphones(
   options: Parts & { readonly clock: Clock; readonly log: Log },
 ): Promise<Softphones & { stop(): Promise<void> }> {
@@ -113,7 +119,7 @@ export async function followSoftphones(
     const next = Math.min(...bans.values())
     cancelExpiry = Number.isFinite(next) ? clock.after(Math.max(0, next - now) + 1, () => void reload()) : () => {}
   }
-  const reload = () => load().catch(error => log.warn({ err: error }, 'softphones could not be read'))
+  const reload = () => load().catch(error => log.warn({ err: error }, 'could not read softphones'))
   const reader = await readNew({ redis, stream: keys.softphoneChanges, log, handle: load })
   await load()
   return {
@@ -134,7 +140,7 @@ export async function followSoftphones(
         const replaced = await redis.eval(REPLACE, 1, key, before ?? '', JSON.stringify(outcome), STATE_KEPT_MS)
         if (replaced === 1) return
       }
-      throw new Error('a softphone registers too often')
+      throw new Error('softphone state changed during every attempt to write it')
     },
     async countUp(nonce, count, keptMs) {
       return (await redis.eval(COUNT, 1, keys.softphoneNonce(nonce), count, keptMs)) === 1
@@ -148,7 +154,7 @@ export async function followSoftphones(
         .zremrangebyscore(keys.softphoneBans, '-inf', clock.wall())
         .zremrangebyrank(keys.softphoneBans, 0, -MOST_BANS - 1)
         .exec()
-      await tell({ redis, keys })
+      await notifyChange({ redis, keys })
     },
     onChange(run) {
       listeners.add(run)

@@ -1,26 +1,26 @@
 /**
- * How calls are spread over engines, by what each says of itself in its heartbeats. Pure.
+ * Spreads calls over engines by the load in their heartbeats. Pure.
  *
- * Dials are pulled, and nobody can be told to take one: who is fuller than the freest engine leaves a call to it for a
- * moment, and takes it when it is still there. Calls that come in are given out in turn by the SIP server, which knows
- * nothing of places: who has less room than another engine there takes itself out of the turn.
+ * Outbound calls are pulled, and no engine can be told to take one: an engine with more load than the least loaded one
+ * waits a moment before it claims a call. Inbound calls are distributed round-robin by the SIP server, which knows
+ * nothing of capacity: an engine with less free capacity than another one at that server drains itself.
  */
 import type { Heartbeat } from '../contract/messages.ts'
 
-/** Calls now, and at once; a capacity of 0 takes none. */
+/** Current calls and the maximum of concurrent calls; a capacity of 0 accepts none. */
 export type Places = Pick<Heartbeat, 'calls' | 'capacity'>
 
-/** So long at most a call waits for an engine that has died a moment ago, and whose heartbeat still lives. */
+/** Longest wait in ms, as after the death of an engine whose heartbeat has not expired yet. */
 export const MOST_HESITATION_MS = 200
-/** Who is fuller than the freest by so much of its places hesitates so long. */
+/** Difference in load, as a share of capacity, at which an engine waits the longest time. */
 const MUCH_FULLER = 1 / 2
-/** Of its free places, in one reading: what one engine has read the others cannot have. */
+/** Share of its free capacity that an engine claims in one read: other engines cannot have what it has read. */
 const READ_SHARE = 1 / 16
 
 export const hasRoom = ({ calls, capacity }: Places): boolean => calls < capacity
 const loadOf = ({ calls, capacity }: Places): number => calls / capacity
 
-/** For how long this engine leaves a call that is to be placed to freer ones, ms. */
+/** Milliseconds for which this engine leaves an outbound call to engines with lower load. */
 export function hesitation(own: Places, others: readonly Places[]): number {
   if (!hasRoom(own)) return MOST_HESITATION_MS
   const freest = Math.min(...others.filter(hasRoom).map(loadOf))
@@ -28,17 +28,17 @@ export function hesitation(own: Places, others: readonly Places[]): number {
   return Math.round(MOST_HESITATION_MS * Math.min(1, fuller / MUCH_FULLER))
 }
 
-/** How many calls it reads at once: all that it can take where it is alone. */
+/** Number of calls to read at once: the whole free capacity when no other engine has any. */
 export function mostAtOnce(own: Places, others: readonly Places[]): number {
   const free = Math.max(0, own.capacity - own.calls)
   return others.some(hasRoom) ? Math.min(free, Math.max(1, Math.floor(free * READ_SHARE))) : free
 }
 
-/** Of an engine's places: for calls that the SIP server has sent before it knew better. Never all of them. */
+/** Share of capacity reserved for calls that the SIP server sent before it learnt of the draining. Never all of it. */
 const MARGIN_SHARE = 1 / 20
 const marginOf = (capacity: number): number => Math.min(Math.ceil(capacity * MARGIN_SHARE), Math.max(0, capacity - 1))
 
-/** What the others go by. */
+/** Level of free capacity, which the other engines compare. */
 export function roomOf({ calls, capacity }: Places): 'none' | 'margin' | 'plenty' {
   const free = capacity - calls
   if (free <= 0) return 'none'
@@ -46,42 +46,47 @@ export function roomOf({ calls, capacity }: Places): 'none' | 'margin' | 'plenty
 }
 const RANK = { none: 0, margin: 1, plenty: 2 } as const
 
-/** `signalling`: which SIP server it is at, undefined while that is away; `open`: its door is, and it means to leave it so. */
+/**
+ * `signalling`: the engine's SIP server, undefined while unreachable; `open`: it accepts inbound calls and will
+ * continue to.
+ */
 export type AtServer = Places & Partial<Pick<Heartbeat, 'signalling' | 'open'>>
 
 /**
- * Whether calls that come in shall come here: unless an open engine at the same SIP server has more room. Who is open says
- * that he is about to shut before he asks about the others, and stays when nobody of them is better: so of those who
- * would shut at the same time one at least knows of the rest, and callers are answered in any case.
+ * Returns true when this engine should accept inbound calls: unless an accepting engine at the same SIP server has more capacity.
+ * An accepting engine announces that it will drain before it reads the others' state, and continues when none of them
+ * is better. So of engines that would drain at the same time at least one knows of the rest, and callers are always
+ * answered.
  */
 export function isInTurn(own: AtServer, others: readonly AtServer[]): boolean {
   return own.signalling === undefined || openWith(own, others).every(other => RANK[roomOf(other)] <= RANK[roomOf(own)])
 }
 
-/** No engine that is open has a place for a call that comes in now. */
+/** True when this engine has capacity and no other accepting engine does. */
 const isMissed = (own: AtServer, others: readonly AtServer[]): boolean =>
   hasRoom(own) && !openWith(own, others).some(hasRoom)
 
 const openWith = (own: AtServer, others: readonly AtServer[]): readonly AtServer[] =>
   others.filter(({ signalling, open }) => open === true && signalling === own.signalling)
 
-/** Whether the SIP server sends calls here; `sinceMs` by any clock that never goes back. */
+/** `open`: the SIP server sends calls to this engine; `sinceMs` is a time of any monotonic clock. */
 export interface Door {
   readonly open: boolean
   readonly sinceMs: number
 }
 
 /**
- * Not opened sooner by who has few places: having the last one taken and given back all the time it would tell the server
- * each time. Who has more than twice the margin opens at once, and who has any place while the others are full.
+ * Minimum time in ms for which an engine with little free capacity drains: one whose last slot is taken and released
+ * all the time would otherwise notify the server each time. An engine with more than twice the margin accepts again at
+ * once, and so does one with any capacity while the others are full.
  */
 export const SHUT_AT_LEAST_MS = 1000
-/** What the server has sent by then may still arrive. */
+/** Milliseconds after draining starts in which calls that the server sent before may still arrive. */
 export const ON_THE_WAY_MS = 250
 
 export const DOOR_AT_FIRST: Door = { open: false, sinceMs: Number.NEGATIVE_INFINITY }
 
-/** The same door when nothing is to be done now. */
+/** Returns the same object when nothing changes. */
 export function moveDoor(door: Door, open: boolean, nowMs: number, own: AtServer, others: readonly AtServer[]): Door {
   if (open === door.open) return door
   const hasFew = own.capacity - own.calls <= 2 * marginOf(own.capacity)

@@ -1,22 +1,22 @@
-/** How long what is on the bus has been waiting, by the clock of Redis. */
+/** Measures how long messages have been waiting on the bus, by Redis' clock. */
 import type { Redis } from 'ioredis'
 import { busKeys } from './keys.ts'
 
 export interface StreamAge {
-  /** Entries that were taken and are not done. */
+  /** Entries that were delivered and not acknowledged. */
   pending: number
-  /** The oldest that is not done, taken or not; 0: there is none. */
+  /** Milliseconds since the oldest unacknowledged entry was added, delivered or not; 0 when there is none. */
   oldestMs: number
 }
 
 export interface BusAges {
   /** Calls that wait for an engine. */
   commands: StreamAge
-  /** What engines have told, and control has not taken in. */
+  /** Events of engines that control has not handled. */
   events: StreamAge
-  /** Questions of engines that control has not answered. */
+  /** Requests of engines that control has not answered. */
   asks: StreamAge
-  /** Events that could not be taken in, and were put aside. */
+  /** Number of events in the dead-letter stream. */
   dead: number
 }
 
@@ -43,7 +43,7 @@ async function ageOf(redis: Redis, stream: string, group: string, nowMs: number)
   return { pending, oldestMs: ids.length === 0 ? 0 : Math.max(0, nowMs - Math.min(...ids.map(msOf))) }
 }
 
-/** Taken and not done, the oldest of them, and the last that was taken; a group that nobody made has taken nothing. */
+/** Pending count, oldest pending id and last delivered id. A group that does not exist has delivered nothing. */
 async function stateOf(redis: Redis, stream: string, group: string): Promise<[number, string | null, string | null]> {
   const groups = (await redis.xinfo('GROUPS', stream).catch(ifMissing([]))) as unknown[][]
   const fields = groups
@@ -54,7 +54,7 @@ async function stateOf(redis: Redis, stream: string, group: string): Promise<[nu
   return [pending, pending > 0 ? oldest : null, String(fields.get('last-delivered-id'))]
 }
 
-/** A stream that nobody has written to does not exist; whatever else is wrong is not to be taken for that. */
+/** A stream that was never written to does not exist; every other error is rethrown. */
 const ifMissing =
   <T>(instead: T) =>
   (error: Error): T => {

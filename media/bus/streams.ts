@@ -1,4 +1,6 @@
-/** Reading Redis Streams: one blocking loop per reader, with take-over of what a dead consumer left unacknowledged. */
+/**
+ * Readers of Redis Streams: one blocking loop per reader, with take-over of entries that a dead consumer left pending.
+ */
 import type { Redis } from 'ioredis'
 import type { Log } from '../shared/log.ts'
 
@@ -10,8 +12,9 @@ const RETRY_PAUSE_MS = 250
 
 export function toEntries(raw: unknown): StreamEntry[] {
   const entries: StreamEntry[] = []
-  for (const [id, flat] of (raw ?? []) as [string, string[] | null][]) {
-    if (!flat) continue // deleted between delivery and claim
+  for (const entry of (raw ?? []) as ([string, string[] | null] | null)[]) {
+    const [id, flat] = entry ?? []
+    if (!id || !flat) continue // deleted between delivery and claim; Redis 6.2 then answers XAUTOCLAIM with null
     const fields: Record<string, string> = {}
     for (let i = 0; i + 1 < flat.length; i += 2) fields[flat[i]!] = flat[i + 1]!
     entries.push({ id, fields })
@@ -19,7 +22,7 @@ export function toEntries(raw: unknown): StreamEntry[] {
   return entries
 }
 
-/** Undefined for what is no JSON: one broken entry must not hold up those after it. */
+/** Returns undefined for invalid JSON: one broken entry must not hold up those after it. */
 export function jsonOf(entry: StreamEntry, field: string): unknown {
   try {
     return JSON.parse(entry.fields[field] ?? 'null')
@@ -37,11 +40,11 @@ export async function ensureGroup(redis: Redis, stream: string, group: string): 
 }
 
 export interface Reader {
-  /** Resolves when the loop has left its last batch. */
+  /** Resolves when the loop has finished its last batch. */
   stop(): Promise<void>
 }
 
-/** Runs `round` again and again until stopped; an error (Redis away) is told once and tried again after a pause. */
+/** Runs `round` until stopped. Errors (Redis unavailable) are logged once and retried after 250 ms. */
 function loop(log: Log, round: () => Promise<void>, unblock: () => void): Reader {
   let running = true
   let failing = false
@@ -52,7 +55,7 @@ function loop(log: Log, round: () => Promise<void>, unblock: () => void): Reader
         failing = false
       } catch (error) {
         if (!running) break
-        if (!failing) log.warn({ err: error }, 'stream reader waits for redis')
+        if (!failing) log.warn({ err: error }, 'stream reader failed, waiting for redis')
         failing = true
         await new Promise(resolve => setTimeout(resolve, RETRY_PAUSE_MS))
       }
@@ -73,20 +76,20 @@ export interface GroupOptions {
   group: string
   consumer: string
   log: Log
-  /** Entries that another consumer took and left for so long come here; 0 never takes over. */
+  /** Milliseconds after which this consumer takes over entries that another one left pending; 0 never takes over. */
   takeOverAfterMs: number
-  /** How many entries this consumer wants now; 0 reads nothing. */
+  /** Number of entries that this consumer wants now; 0 reads nothing. 64 by default. */
   wanted?: () => number
-  /** For how long an entry is left to other consumers, ms; asked anew for each. Left out: not at all. */
+  /** Milliseconds for which an entry is left to other consumers, asked before each read. None by default. */
   patience?: () => number
   handle(entries: StreamEntry[]): Promise<void>
 }
 
-/** Reads as a consumer of a group. Acknowledging is the handler's business. */
+/** Reads as a consumer of a group. The handler acknowledges the entries. */
 export function readGroup(options: GroupOptions): Reader {
   const { stream, group, consumer, log, takeOverAfterMs, handle } = options
   const redis = options.redis.duplicate({ maxRetriesPerRequest: null })
-  redis.on('error', () => {}) // told by the loop
+  redis.on('error', () => {}) // the loop logs it
   let ready = false
   let lastTakeOver = 0
   return loop(
@@ -111,8 +114,8 @@ export function readGroup(options: GroupOptions): Reader {
         if (left.length > 0) return await handle(left)
       }
       const read = options.patience
-        ? takeAged(redis, options, wanted, options.patience())
-        : takeNext(redis, options, wanted)
+        ? readAged(redis, options, wanted, options.patience())
+        : readNext(redis, options, wanted)
       const entries = await read.catch(error => {
         if (/NOGROUP|no such key/.test(String(error))) ready = false // Redis was emptied
         throw error
@@ -123,11 +126,15 @@ export function readGroup(options: GroupOptions): Reader {
   )
 }
 
-type Place = Pick<GroupOptions, 'stream' | 'group' | 'consumer'>
+type GroupConsumer = Pick<GroupOptions, 'stream' | 'group' | 'consumer'>
 type Read = [string, unknown][] | null
 const entriesOf = (read: Read) => (read ? toEntries(read[0]![1]) : [])
 
-async function takeNext(redis: Redis, { stream, group, consumer }: Place, most: number): Promise<StreamEntry[]> {
+async function readNext(
+  redis: Redis,
+  { stream, group, consumer }: GroupConsumer,
+  most: number,
+): Promise<StreamEntry[]> {
   const last = ['STREAMS', stream, '>'] as const
   return entriesOf(
     (await redis.xreadgroup('GROUP', group, consumer, 'COUNT', most, 'BLOCK', BLOCK_MS, ...last)) as Read,
@@ -135,10 +142,11 @@ async function takeNext(redis: Redis, { stream, group, consumer }: Place, most: 
 }
 
 /**
- * KEYS stream; ARGV group, consumer, most entries, ms. How far the group has read, for how many ms the next entry is still
- * left to others (-1: there is none), and what was taken. By Redis' own clock, which numbered the entries.
+ * KEYS stream. ARGV group, consumer, most entries, age in ms. Returns the last id delivered to the group, the ms for
+ * which the next entry is still left to others (-1: there is none), and the entries read. Uses Redis' clock, which
+ * assigned the ids.
  */
-const TAKE_AGED = `
+const READ_AGED = `
 local last
 for _, fields in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
   local group = {}
@@ -154,14 +162,15 @@ if age >= 0 and age < tonumber(ARGV[4]) then return { last, ARGV[4] - age } end
 return { last, 0, redis.call('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', ARGV[3], 'STREAMS', KEYS[1], '>') }`
 
 /**
- * What others have left for so long, or nothing: then there is a reason to look again. Nobody waits in line for the next
- * entry, since Redis would give it to who has waited longest, whatever he has become since.
+ * Reads entries that others have left for `ms`; returns nothing when there is a reason to check again. It never blocks
+ * on the group for the next entry, since Redis would deliver it to the longest-waiting consumer, whatever its load is
+ * by then.
  */
-async function takeAged(redis: Redis, place: Place, most: number, ms: number): Promise<StreamEntry[]> {
-  const { stream, group, consumer } = place
-  // The younger ones behind the first are left to others, too.
+async function readAged(redis: Redis, reader: GroupConsumer, most: number, ms: number): Promise<StreamEntry[]> {
+  const { stream, group, consumer } = reader
+  // Leave the entries behind the first to others as well.
   const count = ms > 0 ? 1 : most
-  const [last, leftMs, taken] = (await redis.eval(TAKE_AGED, 1, stream, group, consumer, count, Math.round(ms))) as [
+  const [last, leftMs, taken] = (await redis.eval(READ_AGED, 1, stream, group, consumer, count, Math.round(ms))) as [
     string,
     number,
     Read?,
@@ -180,16 +189,16 @@ interface ReadAll {
   handle(entries: StreamEntry[]): Promise<void> | void
 }
 
-/** Where a stream ends now. */
+/** Id of the newest entry. */
 async function newestId(redis: Redis, stream: string): Promise<string> {
   return toEntries(await redis.xrevrange(stream, '+', '-', 'COUNT', 1))[0]?.id ?? '0-0'
 }
 
-/** Reads what comes from now on: what is looked up once this has resolved misses no change in between. */
+/** Reads entries added from now on. State that is read after this resolved misses no change in between. */
 export const readNew = async (options: Omit<ReadAll, 'from'>): Promise<Reader> =>
   readAll({ ...options, from: await newestId(options.redis, options.stream) })
 
-/** Reads everything after `from` (`$`: from about now on), without a group. */
+/** Reads everything after `from` (`$`: new entries only), without a group. */
 export function readAll(options: ReadAll): Reader {
   const redis = options.redis.duplicate({ maxRetriesPerRequest: null })
   redis.on('error', () => {})

@@ -1,4 +1,6 @@
-/** How control has an engine examine a trunk: a command to one engine, and a key of its own for the report. */
+/**
+ * Control's request that an engine check a trunk: a command on the engine's stream, and a separate key for the report.
+ */
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
@@ -11,11 +13,11 @@ import { aliveEngines } from './engines.ts'
 import type { BusKeys } from './keys.ts'
 import { jsonOf, toEntries } from './streams.ts'
 
-/** An engine examines as many trunks as it can; `owner`: as many of this owner's as it may. */
+/** The engine runs its maximum of trunk checks; `owner`: the maximum for this owner. */
 export class ExaminersBusy extends Error {
   readonly owner: boolean
   constructor(owner: boolean) {
-    super('too many trunks are being examined')
+    super('Too many trunk checks are running. Try again later.')
     this.name = 'ExaminersBusy'
     this.owner = owner
   }
@@ -29,7 +31,7 @@ type Parts = { readonly redis: Redis; readonly keys: BusKeys; readonly sealer: S
 
 const REPORT_KEPT_MS = 60_000
 
-/** Control's end. Null when no engine could do it in time; rejects with `ExaminersBusy` when one could, but not now. */
+/** Control's side. Null when no engine answered in time; rejects with `ExaminersBusy` when the engine is busy. */
 export async function askForCheck(
   { redis, keys, sealer }: Parts,
   trunk: NewTrunk,
@@ -46,7 +48,7 @@ export async function askForCheck(
   }
   await redis.xadd(keys.engineCommands(engine), 'MAXLEN', '~', 10_000, '*', 'command', JSON.stringify(command))
   const reader = redis.duplicate({ maxRetriesPerRequest: null })
-  reader.on('error', () => {}) // the answer is missing then
+  reader.on('error', () => {}) // the report is then missing
   try {
     const streams = await reader.xread('COUNT', 1, 'BLOCK', timeoutMs, 'STREAMS', keys.trunkCheck(id), '0-0')
     const [entry] = toEntries((streams as [string, unknown][] | null)?.[0]?.[1])
@@ -60,7 +62,9 @@ export async function askForCheck(
   }
 }
 
-/** Who looks after the trunk knows most of it; else who has least to do. */
+/**
+ * Prefers the engine that holds the trunk's lease, since it knows most of it; otherwise the one with the fewest calls.
+ */
 async function examinerOf(redis: Redis, keys: BusKeys, trunkId: string): Promise<string | null> {
   const [engines, lease] = await Promise.all([aliveEngines(redis, keys), redis.get(keys.trunkLease(trunkId))])
   const ready = engines.filter(({ capacity }) => capacity > 0).sort((one, other) => one.calls - other.calls)
@@ -68,24 +72,24 @@ async function examinerOf(redis: Redis, keys: BusKeys, trunkId: string): Promise
   return (owner ?? ready[0])?.engine ?? null
 }
 
-/** Told at once: who waits for nothing waits too long. */
+/** Reports the busy engine at once, so that control does not wait for the timeout. */
 function busyReport(error: unknown): BusyReport {
   if (error instanceof ExaminersBusy) return { busy: error.owner ? 'owner' : 'engine' }
   throw error
 }
 
-/** The engine's end. */
+/** The engine's side. */
 export async function answerCheck(
   { redis, keys, sealer, clock, log }: Parts & { readonly clock: Clock; readonly log: Log },
   { id, sealed, deadline }: TrunkCheckCommand,
   examine: Examine,
 ): Promise<void> {
-  if (clock.wall() > deadline) return // nobody waits any more
+  if (clock.wall() > deadline) return // control has stopped waiting
   try {
     const report = await examine(TrunkPlan.parse(sealer.open(sealed, id))).catch(busyReport)
     const key = keys.trunkCheck(id)
     await redis.multi().xadd(key, '*', 'report', JSON.stringify(report)).pexpire(key, REPORT_KEPT_MS).exec()
   } catch (error) {
-    log.warn({ err: error }, 'trunk could not be examined')
+    log.warn({ err: error }, 'trunk check failed')
   }
 }

@@ -1,23 +1,23 @@
-/** Which engine looks after which trunk (registers it, tells of it): one at a time, by a lease in Redis. */
+/** Assigns each trunk to one engine, which registers it and reports its status, by a lease in Redis. */
 import type { Redis } from 'ioredis'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
 
 export interface TrunkLeases {
-  /** Also false when Redis has been silent for so long that another engine may have it by now. */
+  /** False also when Redis has not answered for so long that another engine may hold the lease. */
   holds(trunkId: string): boolean
-  /** Takes what has become wanted without waiting for the next round. */
+  /** Takes leases of newly wanted trunks without waiting for the next round. */
   sync(): Promise<void>
-  /** Gives all back, for others to take at their next round. */
+  /** Releases all leases, for other engines to take in their next round. */
   stop(): Promise<void>
 }
 
-/** A dead engine's trunks are with another after this and a round more. */
+/** Lifetime of a lease in ms: another engine has a dead engine's trunks after this and one more round. */
 export const TRUNK_LEASE_MS = 12_000
 const ROUND_MS = 2000
 const BATCH = 500
 
-/** KEYS leases; ARGV who, ms. Takes what is free, renews what is ours; 1 for each that is ours now. */
+/** KEYS leases. ARGV holder, lifetime in ms. Takes free leases and renews ours; returns 1 for each that is ours now. */
 const TAKE = `
 local held = {}
 for i, key in ipairs(KEYS) do
@@ -39,7 +39,7 @@ end`
 export function createTrunkLeases(options: {
   redis: Redis
   key(trunkId: string): string
-  /** Engine and boot: the lease of a process that was replaced is not ours. */
+  /** Engine and boot: the lease of an earlier process of this engine is not ours. */
   who: string
   clock: Clock
   log: Log
@@ -50,17 +50,17 @@ export function createTrunkLeases(options: {
 }): TrunkLeases {
   const { redis, key, who, clock, log, wanted, onChange } = options
   const leaseMs = options.leaseMs ?? TRUNK_LEASE_MS
-  /** Until when each is ours, by our own clock, from before Redis was asked. */
+  /** Expiry of each of our leases by our own clock, counted from before the request to Redis. */
   const until = new Map<string, number>()
-  let open = true
+  let running = true
   let known = ''
   let cancelRound = () => {}
   let current: Promise<void> = Promise.resolve()
 
-  const holds = (trunkId: string) => open && (until.get(trunkId) ?? 0) > clock.now()
+  const holds = (trunkId: string) => running && (until.get(trunkId) ?? 0) > clock.now()
   const compare = () => {
     const held = [...until.keys()].filter(holds).sort().join()
-    if (held === known || !open) return
+    if (held === known || !running) return
     known = held
     onChange()
   }
@@ -81,7 +81,7 @@ export function createTrunkLeases(options: {
         }
       }
     } catch (error) {
-      log.warn({ err: error }, 'leases of trunks could not be renewed')
+      log.warn({ err: error }, 'could not renew trunk leases')
     }
     compare()
   }
@@ -90,14 +90,14 @@ export function createTrunkLeases(options: {
     if (ids.length > 0) await redis.eval(GIVE_BACK, ids.length, ...ids.map(key), who)
   }
 
-  /** While Redis is away its commands wait: the leases run out all the same. */
+  /** Commands to Redis wait while it is unavailable, but the leases must expire on time. */
   const watch = () => {
     compare()
     cancelRound = clock.after(options.roundMs ?? ROUND_MS, round)
   }
   let asking = false
   function round(): void {
-    if (!open) return
+    if (!running) return
     watch()
     if (asking) return
     asking = true
@@ -111,15 +111,15 @@ export function createTrunkLeases(options: {
     holds,
     async sync() {
       await current
-      if (!open) return
+      if (!running) return
       current = take()
       await current
     },
     async stop() {
-      if (!open) return
+      if (!running) return
       cancelRound()
-      open = false
-      // Redis may be away: then they run out by themselves.
+      running = false
+      // Without Redis the leases expire.
       if (redis.status !== 'ready') return
       await current
       await giveBack([...until.keys()]).catch(() => {})

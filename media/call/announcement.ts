@@ -1,4 +1,4 @@
-/** What is said once to somebody who is on a leg of their own, before they are connected to the caller. */
+/** An announcement spoken once to a person on a separate leg, before that person is connected to the caller. */
 import { frameSamples } from '../audio/frames.ts'
 import { PendingSound } from '../audio/pending.ts'
 import type { Tts } from '../ports/speech.ts'
@@ -9,16 +9,16 @@ export interface AnnouncementOptions {
   text: string
   voice: string | null
   language: string
-  /** Of the leg, in Hz. */
+  /** Sample rate of the leg in Hz. */
   sampleRate: number
   tts: Tts
   clock: Clock
   log: Log
-  /** All was said; or there is no voice to say it: nobody is kept apart for that. */
+  /** Called when everything was spoken, or TTS failed: the connection must not wait for it. */
   onSaid(): void
 }
 
-/** The caller waits meanwhile. */
+/** Longest announcement in ms, because the caller waits meanwhile. */
 const LONGEST_MS = 30_000
 
 export class Announcement {
@@ -35,7 +35,7 @@ export class Announcement {
     void this.#voice()
   }
 
-  /** 20 ms; null is silence. */
+  /** Returns 20 ms; null is silence. */
   pull(): Int16Array | null {
     const frame = frameSamples(this.#options.sampleRate)
     const { available } = this.#sound
@@ -50,7 +50,7 @@ export class Announcement {
     return last
   }
 
-  /** Nobody hears it any more. */
+  /** Stops: there is no listener any more. */
   stop(): void {
     this.#cancelWait()
     this.#stopped.abort()
@@ -70,7 +70,7 @@ export class Announcement {
         this.#sound.write(pcm, sampleRate)
       }
     } catch (error) {
-      if (!signal.aborted) log.warn({ err: error }, 'an announcement could not be voiced')
+      if (!signal.aborted) log.warn({ err: error }, 'could not synthesise an announcement')
     }
     this.#sound.end()
     this.#made = true

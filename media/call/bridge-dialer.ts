@@ -1,4 +1,4 @@
-/** Dials the second line of a call, where its trunk has one left; control counts it until it is given back. */
+/** Dials the second leg of a call when its trunk has a free line; control counts the line until it is released. */
 import { AskUnanswered, type EngineBus } from '../bus/engine-bus.ts'
 import type { CallEventBody } from '../contract/messages.ts'
 import type { CallPlan } from '../contract/plan.ts'
@@ -6,16 +6,19 @@ import type { Dialer, DialResult } from '../ports/dialer.ts'
 import type { Line } from '../ports/leg.ts'
 import type { Log } from '../shared/log.ts'
 
-/** The caller waits: longer than this for the trunk's next turn, and the agent rather says that no line is free. */
+/**
+ * Longest wait in ms for a rate token of the trunk: the caller is waiting, so the agent rather says that no line is
+ * free.
+ */
 const PATIENCE_MS = 3000
-/** Silence of control for so long is no answer. */
+/** Milliseconds to wait for control's answer. */
 const ASK_MS = 2000
 const NO_LINE: DialResult = { ok: false, failure: { status: 'failed', reason: 'no_capacity', sipCode: null } }
 
 export function createBridgeDialer(options: {
   plan: Pick<CallPlan, 'call_id' | 'owner_id'>
   dialer: Dialer
-  /** The trunk that the caller is on, and so that of the second line. Left out: there is none. */
+  /** The trunk line of the caller, used for the second leg as well; undefined when there is none. */
   line: Line | undefined
   bus: Pick<EngineBus, 'ask'>
   log: Log
@@ -25,14 +28,16 @@ export function createBridgeDialer(options: {
   const { call_id, owner_id } = plan
   let attempts = 0
 
-  /** Without an answer a trunk that has no limit is dialled all the same: people are helped before they are counted. */
+  /**
+   * Without an answer, a trunk without a call limit is dialled nevertheless: the caller matters more than the count.
+   */
   async function granted(trunk_id: string, attempt: number): Promise<boolean> {
     try {
       return (await bus.ask('call.bridge', { call_id, owner_id, trunk_id, attempt }, ASK_MS)).granted
     } catch (error) {
       if (!(error instanceof AskUnanswered)) log.warn({ err: error }, 'call.bridge failed')
       if (!line?.limited) return true
-      emit({ type: 'bridge.closed', attempt }) // it may be granted yet
+      emit({ type: 'bridge.closed', attempt }) // it may still be granted
       return false
     }
   }

@@ -1,4 +1,6 @@
-/** Takes calls for this engine: commands from the bus, offers from trunks. Knows every live call, and closes them all. */
+/**
+ * Accepts calls for this engine: commands from the bus, offers from trunks. Owns every live call and closes them all.
+ */
 import type { EngineBus } from '../bus/engine-bus.ts'
 import type { Reader } from '../bus/streams.ts'
 import type { AskAnswer } from '../contract/messages.ts'
@@ -9,47 +11,53 @@ import { Presence } from './presence.ts'
 import { Refusals } from './refusals.ts'
 import { CallSpans } from './spans.ts'
 
-/** `full`: as many calls as the engine takes; `leaving`: it waits for its last ones to end; `silence`: control did not answer in time; `late`: it had given the call up. */
+/**
+ * The reason why an inbound call was rejected. `full`: at capacity. `leaving`: the engine drains. `silence`: control did not
+ * answer in time. `late`: control had given the call up.
+ */
 export const SHED = ['full', 'leaving', 'silence', 'late'] as const
 export type Shed = (typeof SHED)[number]
 
 export interface CallManagerOptions extends CallDeps {
   bus: EngineBus
-  /** Calls at once. */
+  /** Maximum of concurrent calls. */
   capacity: number
   hears(): boolean
-  /** Tells callers why they are refused, where their trunk has words for it; left out: nobody does. */
+  /** TTS for refusal announcements, on trunks that have them; when omitted, none are played. */
   announcer?: Tts
-  /** Told of each call that comes in and is not taken for want of something on our side. */
+  /** Called for each inbound call that is rejected for a reason on our side. */
   onShed?(why: Shed): void
-  /** False while there is nothing to dial over: other engines shall take the calls then. */
+  /** False while there is nothing to dial over; other engines then take the calls. */
   ready(): boolean
-  /** Which SIP server this engine is at, null while it is away; left out: none that other engines are at. */
+  /** Identifies the engine's SIP server; null while unreachable. When omitted, no other engine shares a server. */
   signalling?(): string | null
-  /** Whether calls that come in shall come here or go to other engines, at first and whenever it changes. */
+  /** Reports whether inbound calls should come to this engine or go to others, at the start and at each change. */
   onDoor?(open: boolean): void
 }
 
 export interface CallManager {
-  /** An INVITE with a known shape; the call manager asks control and answers or rejects it. */
+  /** Handles an INVITE that passed validation: asks control, then answers or rejects it. */
   offer(offer: InboundOffer): void
   calls(): number
-  /** `ready` or `signalling` say something else now. */
+  /** Re-evaluates `ready` and `signalling` after a change. */
   look(): void
-  /** Takes no new calls from now on, and waits until the live ones have ended by themselves, `mostMs` have passed, or `hurry`. */
+  /**
+   * Accepts no new calls, and waits until the live ones have ended, `mostMs` milliseconds have passed, or `hurry`
+   * aborts.
+   */
   drain(mostMs: number, hurry: AbortSignal): Promise<void>
-  /** Takes no new calls; ends the live ones, politely when there is time. */
+  /** Accepts no new calls and ends the live ones, with a goodbye if `graceMs` milliseconds suffice. */
   close(graceMs: number): Promise<void>
 }
 
-/** Silence of control for so long is a refusal (design: two seconds). */
+/** Milliseconds without an answer of control after which a call is refused. */
 const ADMIT_TIMEOUT_MS = 2000
 
 export async function openCallManager(options: CallManagerOptions): Promise<CallManager> {
   const { bus, clock, log } = options
   const calls = new Map<string, Call>()
-  let open = true
-  let leaving = false
+  let running = true
+  let draining = false
 
   const keep = (call: Call) => {
     calls.set(call.plan.call_id, call)
@@ -60,34 +68,34 @@ export async function openCallManager(options: CallManagerOptions): Promise<Call
     })
   }
   const admissions = new Set<Promise<void>>()
-  /** Control is being asked about them: they have a place already. */
-  const asked = new Set<InboundOffer>()
-  const ready = () => open && options.ready()
-  const taken = () => calls.size + asked.size
-  const takes = () => ready() && !leaving
-  const free = () => (takes() ? options.capacity - taken() : 0)
+  /** Offers that wait for control's decision; each already occupies capacity. */
+  const pending = new Set<InboundOffer>()
+  const ready = () => running && options.ready()
+  const occupied = () => calls.size + pending.size
+  const accepts = () => ready() && !draining
+  const free = () => (accepts() ? options.capacity - occupied() : 0)
   const { signalling = () => null, onDoor = () => {} } = options
   const presence = new Presence({
     ...{ bus, clock, log, signalling, onDoor, hears: options.hears, rooms: options.rooms !== undefined },
-    places: () => ({ calls: taken(), capacity: takes() ? options.capacity : 0 }),
+    places: () => ({ calls: occupied(), capacity: accepts() ? options.capacity : 0 }),
   })
 
   const { announcer, capacity } = options
   const refusals = new Refusals({ announcer, clock, log, capacity, free })
 
   async function admit(offer: InboundOffer): Promise<void> {
-    // It goes elsewhere now; what the SIP server sent before it knew is nobody else's.
-    if (leaving && !presence.isJustShut()) {
+    // The SIP server now routes calls elsewhere; those that it sent before it learnt of the draining are still ours.
+    if (draining && !presence.isJustShut()) {
       options.onShed?.('leaving')
       offer.reject('not_ready')
       return
     }
-    if (!ready() || taken() >= capacity) {
+    if (!ready() || occupied() >= capacity) {
       options.onShed?.('full')
       offer.reject('too_many_calls')
       return
     }
-    asked.add(offer)
+    pending.add(offer)
     presence.changed()
     const spans = new CallSpans(options, 'in', null)
     let answer: AskAnswer<'call.admit'>
@@ -110,14 +118,14 @@ export async function openCallManager(options: CallManagerOptions): Promise<Call
       spans.refused(answer.refusal)
       return
     }
-    // Control may have given the admission up meanwhile; then the call is not ours.
-    if (!open || !(await bus.claim(answer.plan.call_id))) {
+    // Control may have given up the admission meanwhile; the call is then not ours.
+    if (!running || !(await bus.claim(answer.plan.call_id))) {
       options.onShed?.('late')
       offer.reject('not_ready')
       spans.refused('not_ready')
       return
     }
-    asked.delete(offer)
+    pending.delete(offer)
     keep(Call.answer(answer.plan, offer, options, spans))
   }
 
@@ -138,14 +146,14 @@ export async function openCallManager(options: CallManagerOptions): Promise<Call
         })
         .finally(() => {
           admissions.delete(admission)
-          if (asked.delete(offer)) presence.changed()
+          if (pending.delete(offer)) presence.changed()
         })
       admissions.add(admission)
     },
     calls: () => calls.size,
     look: () => presence.changed(),
     async drain(mostMs, hurry) {
-      leaving = true
+      draining = true
       presence.changed()
       const over = new Promise<void>(resolve => {
         clock.after(mostMs, resolve)
@@ -154,20 +162,20 @@ export async function openCallManager(options: CallManagerOptions): Promise<Call
       })
       const idle = async () => {
         await presence.settled()
-        // Who is being asked about may yet become a call.
+        // A pending admission may still become a call.
         await Promise.all(admissions)
         while (calls.size > 0) await Promise.all([...calls.values()].map(call => call.done))
       }
       await Promise.race([idle(), over])
     },
     async close(graceMs) {
-      open = false
+      running = false
       presence.close()
       await Promise.all([...readers.map(reader => reader.stop()), ...admissions, refusals.close()])
       for (const call of calls.values()) call.end('engine_shutdown')
       const all = Promise.all([...calls.values()].map(call => call.done))
       await Promise.race([all, new Promise<void>(resolve => clock.after(graceMs, resolve))])
-      // Second wish: without waiting for the goodbye.
+      // The second end skips the goodbye.
       for (const call of calls.values()) call.end('engine_shutdown')
       await Promise.race([all, new Promise<void>(resolve => clock.after(2000, resolve))])
       await bus.emitEngine('engine.stopping').catch(() => {})

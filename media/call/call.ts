@@ -1,6 +1,6 @@
 /**
- * One call on this engine: feeds `machine.ts` and runs its effects; the only place that assigns the call's state. It
- * owns the leg and the conversation and closes both. `done` settles when `call.ended` is on the bus.
+ * One call on this engine: feeds `machine.ts` and performs its effects; the only place that assigns the call's state.
+ * It owns the leg and the conversation and closes both. `done` settles when `call.ended` is on the bus.
  */
 
 import type { AgentSession } from '../agent/agent-session.ts'
@@ -47,12 +47,12 @@ import { Transfers } from './transfers.ts'
 export type { CallDeps, EdgeLog, OnSwitch }
 
 const PROGRESS_MS = 5000
-/** An answer is wanted before the wait needs a phrase to bridge it, see agent/toolbox.ts. */
+/** Milliseconds for a knowledge search; it must answer before the wait needs a filler, see agent/toolbox.ts. */
 const SEARCH_TIMEOUT_MS = 800
 const SEARCH_CHARS = 400
 const GOODBYE_MS = 10_000
 const WRAP_UP_MS = 15_000
-/** Why an offer got no leg: the caller gave up first, or the answer could not be made (the peer was told). */
+/** Results of an offer that produced no leg: the caller gave up first, or no answer could be made (the peer was answered). */
 const CALLER_GONE: DialFailure = { status: 'canceled', reason: 'caller_canceled', sipCode: 487 }
 const NO_ROOMS: DialFailure = { status: 'failed', reason: 'room_unreachable', sipCode: null }
 const NOT_ANSWERED: DialFailure = { status: 'failed', reason: 'internal_error', sipCode: null }
@@ -82,7 +82,7 @@ export class Call {
   #recorded: RecordingInfo | null = null
   #monitors: Monitors | null = null
   #transfers: Transfers | null = null
-  /** When the far end was last there, where that was before the leg's end. */
+  /** When the far end was last known to be there, if that was before the leg's end. */
   #goneMs: number | undefined
 
   private constructor(plan: CallPlan, deps: CallDeps, state: CallState, spans: CallSpans) {
@@ -107,7 +107,7 @@ export class Call {
     return call
   }
 
-  /** The offer was admitted and the plan is this call's; `spans` began with the offer. */
+  /** The offer was admitted with this plan; `spans` started with the offer. */
   static answer(plan: CallPlan, offer: InboundOffer, deps: CallDeps, spans = new CallSpans(deps, 'in', null)): Call {
     const call = new Call(plan, deps, answering, spans)
     offer.admitted?.(plan.call_id)
@@ -131,7 +131,7 @@ export class Call {
     }
   }
 
-  /** Where the far end is: on the telephone, or in a room. */
+  /** Reaches the far end, over SIP or in a room. */
   async #reach(): Promise<DialResult> {
     const { plan } = this
     const { dialer, rooms, sealer } = this.#deps
@@ -143,16 +143,16 @@ export class Call {
       this.#voiceGreeting()
       return await rooms.join({ plan, token, signal })
     } catch (error) {
-      this.#log.error({ err: error }, 'the seat of a room could not be read')
+      this.#log.error({ err: error }, 'could not open the sealed room token')
       return { ok: false, failure: NOT_ANSWERED }
     }
   }
 
-  /** The caller waits in the room already: what is said first is made while we join. */
+  /** Synthesises the first sentence while the engine joins the room, because the caller is already waiting there. */
   #voiceGreeting(): void {
     this.#openSecrets()
     const tts = this.#deps.ttsFor(this.plan, this.#secrets, () => {})
-    void voiceAhead(this.plan, tts, this.#dialAbort.signal).catch(() => {}) // told when it is to be said
+    void voiceAhead(this.plan, tts, this.#dialAbort.signal).catch(() => {}) // reported when it is spoken
   }
 
   #openSecrets(): void {
@@ -251,7 +251,7 @@ export class Call {
         ? new RealtimeConversation({ ...options, realtime })
         : new Conversation({ ...options, ...this.#recorder?.edges })
     } catch (error) {
-      this.#log.error({ err: error }, 'conversation could not start')
+      this.#log.error({ err: error }, 'could not start conversation')
       this.#feed({ type: 'end', reason: 'internal_error' })
       return
     }
@@ -289,17 +289,24 @@ export class Call {
     return recordingSink(sink, this.#recording, sampleRate)
   }
 
-  /** Those who may take the caller from the agent: operators, and who the call is given to. */
+  /** Adds operators and transfer targets, who may speak to the caller instead of the agent. */
   #withOthers(leg: Leg, sink: LegSink, { stt, tts }: { stt: Stt; tts: Tts }): LegSink {
     const { rooms, sealer, clock, vad, dialer, bus } = this.#deps
     const { call_id: callId, language } = this.plan
-    const floor = new SpeakerControl(this.#recorder?.operated(this.#conversation!) ?? this.#conversation!)
+    const speakers = new SpeakerControl(this.#recorder?.operated(this.#conversation!) ?? this.#conversation!)
     const shared = { clock, log: this.#log, vad, stt, emit: (body: CallEventBody) => this.#events.emit(body) }
     const second = createBridgeDialer({ ...shared, plan: this.plan, dialer, line: leg.line, bus })
-    this.#transfers = new Transfers({ ...shared, plan: this.plan, leg, dialer: second, tts, talk: floor.for('target') })
+    this.#transfers = new Transfers({
+      ...shared,
+      plan: this.plan,
+      leg,
+      dialer: second,
+      tts,
+      talk: speakers.for('target'),
+    })
     const whole = this.#transfers.sink(sink)
     if (!rooms) return whole
-    const talk = floor.for('operator', () => this.#transfers?.cancel(TAKEN_OVER))
+    const talk = speakers.for('operator', () => this.#transfers?.cancel(TAKEN_OVER))
     const onSpoken = (pcm: Int16Array) => this.#transfers?.operatorSpeaks(pcm)
     const { sampleRate } = leg
     this.#monitors = new Monitors({ ...shared, callId, language, sampleRate, rooms, sealer, talk, onSpoken })
@@ -311,7 +318,7 @@ export class Call {
     return this.plan.transfers.filter(({ to }) => (to === BROWSER ? rooms : leg.line) !== undefined)
   }
 
-  /** What this call can do for its agent. */
+  /** Operations that this call offers its agent. */
   #abilities(leg: Leg): Abilities {
     return {
       ...(leg.sendDtmf ? { sendDtmf: keys => leg.sendDtmf!(keys) } : {}),
@@ -329,7 +336,7 @@ export class Call {
   async #give(target: TransferTarget, about: string): Promise<TransferResult> {
     const [transfers, monitors] = [this.#transfers!, this.#monitors]
     if (target.to === BROWSER) return transfers.waitFor(() => monitors!.waitForOperator(target.name))
-    // An answer may go on for a while after that.
+    // An operator may still speak for a while after a transfer was answered.
     if (monitors?.taken) return { ok: false, code: 'busy', reason: TAKEN_OVER }
     return transfers.give(target, about)
   }
@@ -365,7 +372,7 @@ export class Call {
         const request = { ...conversation.request(), goal, extraction }
         this.#wrapUp = await wrapUpCall(llm, request, AbortSignal.timeout(WRAP_UP_MS))
       } catch (error) {
-        this.#log.warn({ err: error }, 'wrap-up failed, the call is closed without a summary')
+        this.#log.warn({ err: error }, 'wrap-up failed, closing the call without a summary')
       }
     }
     this.#recorded = await recorded
@@ -387,7 +394,7 @@ export class Call {
     })
     this.#events.emit({ type: 'call.ended', record })
     void this.#events.sent.then(async () => {
-      await bus.dropLease(this.plan.call_id).catch(() => {}) // it runs out by itself
+      await bus.dropLease(this.plan.call_id).catch(() => {}) // the lease expires
       this.#finished()
     })
   }

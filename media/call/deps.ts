@@ -1,4 +1,4 @@
-/** What a call is given of the world. */
+/** Dependencies of a call. */
 import type { EngineBus } from '../bus/engine-bus.ts'
 import type { ProviderSwitch } from '../contract/messages.ts'
 import type { CallPlan, PlanSecrets } from '../contract/plan.ts'
@@ -14,10 +14,10 @@ import type { Fetch } from '../shared/fetch.ts'
 import type { Log } from '../shared/log.ts'
 import type { Tracing } from '../shared/tracing.ts'
 
-/** Tells of a vendor that failed and of the one that takes its place; for the record of the call. */
+/** Reports a vendor that failed and the one that replaces it, for the record of the call. */
 export type OnSwitch = (change: ProviderSwitch) => void
 
-/** Where what crosses the edges of a call is kept for a replay. */
+/** Stores the inputs and outputs of a conversation for replay. */
 export interface EdgeLog {
   open(callId: string): { write(line: string): void; close(): void }
 }
@@ -26,23 +26,23 @@ export interface CallDeps {
   bus: EngineBus
   sealer: Sealer
   dialer: Dialer
-  /** Without it no call has a SIP trace. */
+  /** SIP traces of calls; without it records contain none. */
   traces?: CallTraces
-  /** Spans of each call. Left out: nothing is traced. */
+  /** Spans of each call; without it nothing is traced. */
   tracing?: Tracing
-  /** Without LiveKit there are no web calls, and nobody can follow a call. */
+  /** LiveKit rooms; without them there are no web calls and no monitoring. */
   rooms?: Rooms
   clock: Clock
   log: Log
   vad: Vad
-  /** Ears, voice and text model of this plan; their keys come from its sealed part. */
+  /** STT, TTS and text model of the plan; their API keys come from its sealed part. */
   sttFor(plan: CallPlan, secrets: PlanSecrets, onSwitch: OnSwitch): Stt
   ttsFor(plan: CallPlan, secrets: PlanSecrets, onSwitch: OnSwitch): Tts
   llmFor(plan: CallPlan, secrets: PlanSecrets, onSwitch: OnSwitch): Llm
-  /** Where the plan's language model hears and speaks itself. */
+  /** Speech-to-speech model, when the plan's `llm` is one; otherwise null. */
   realtimeFor?(plan: CallPlan, secrets: PlanSecrets): RealtimeModel | null
   fetch: Fetch
-  /** Without one nothing is recorded. */
+  /** Without it nothing is recorded. */
   recorder?: Recorder
   edgeLog?: EdgeLog
 }

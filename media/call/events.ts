@@ -1,7 +1,7 @@
 import type { CallEventBody } from '../contract/messages.ts'
 import type { Log } from '../shared/log.ts'
 
-/** Events of a call; the bus sends them one after the other, in the order they were made. */
+/** Events of a call; the bus sends them in the order in which they were emitted. */
 export class CallEvents {
   readonly #send: (body: CallEventBody) => Promise<void>
   readonly #log: Log
@@ -14,12 +14,12 @@ export class CallEvents {
 
   emit(body: CallEventBody): void {
     const sent = this.#send(body).catch(error =>
-      this.#log.error({ err: error, type: body.type }, 'event could not be sent'),
+      this.#log.error({ err: error, type: body.type }, 'could not send event'),
     )
     this.#last = Promise.all([this.#last, sent])
   }
 
-  /** All of those so far have left, or never will. */
+  /** Settles when all events so far were sent or have failed. */
   get sent(): Promise<unknown> {
     return this.#last
   }

@@ -1,6 +1,6 @@
-/** Frames on their way between two clocks of 20 ms: a few are kept against jitter, and no more, since they are delay. */
+/** Frames between two 20 ms clocks: keeps a few to absorb jitter, and no more, since each adds delay. */
 
-/** 60 ms. */
+/** Maximum of frames: 60 ms. */
 const MOST = 3
 
 export class FrameQueue {
@@ -11,7 +11,7 @@ export class FrameQueue {
     if (this.#frames.length > MOST) this.#frames.shift()
   }
 
-  /** Null: there is none. */
+  /** Returns null when the queue is empty. */
   take(): Int16Array | null {
     return this.#frames.shift() ?? null
   }

@@ -4,7 +4,7 @@ import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
 import type { Timers } from './timers.ts'
 
-/** Without Redis for so long, the call ends itself before control may reap it (lease 60 s, reaped at 75 s). */
+/** Milliseconds without Redis after which the call ends, before control may reap it (lease 60 s, reaped at 75 s). */
 const LEASE_LOST_MS = 50_000
 
 export interface LeaseOptions {
@@ -16,7 +16,7 @@ export interface LeaseOptions {
   onLost(): void
 }
 
-/** That the call is this engine's: renewed from now on. */
+/** Renews this engine's ownership of the call. */
 export class Lease {
   readonly #options: LeaseOptions
   #okMs: number
@@ -36,7 +36,7 @@ export class Lease {
       await bus.renewLease(callId)
       this.#okMs = clock.now()
     } catch (error) {
-      log.warn({ err: error }, 'lease could not be renewed')
+      log.warn({ err: error }, 'could not renew call lease')
     }
   }
 

@@ -1,18 +1,18 @@
 /**
- * The life of a call as a pure function: `dialing → ringing → opening → talking → closing → ended`. Inbound calls
- * enter at `ringing`, web calls at `opening`. Whatever comes after `ended` changes nothing.
+ * The life of a call as a pure function: `dialing → ringing → opening → talking → closing → ended`. Inbound calls enter
+ * at `ringing`, web calls at `opening`. Inputs after `ended` have no effect.
  */
 import type { EndedReason, FinalStatus } from '../contract/messages.ts'
 import type { DialFailure } from '../ports/dialer.ts'
 
 export type CallState =
   | { phase: 'dialing' | 'ringing'; cancel: EndedReason | null }
-  /** A leg is there; the agent has not been asked to speak yet. */
+  /** The leg is connected; the agent has not been asked to speak yet. */
   | { phase: 'opening' }
   | { phase: 'talking' }
   /**
-   * `goodbye`: the last words are being said. `wrapping`: the leg is gone, the summary is being made. `handedOver`: what
-   * ended it befell somebody else whom the caller was given to.
+   * `goodbye`: the last words are being spoken. `wrapping`: the leg has ended, the summary is being written.
+   * `handedOver`: the reason for the end concerns the transfer target to whom the caller was given.
    */
   | { phase: 'closing'; stage: 'goodbye' | 'hanging_up' | 'wrapping'; reason: EndedReason; handedOver?: boolean }
   | { phase: 'ended'; outcome: Outcome }
@@ -29,9 +29,9 @@ export type CallInput =
   | { type: 'dial_failed'; failure: DialFailure }
   | { type: 'started' }
   | { type: 'leg_ended'; reason: EndedReason; handedOver?: boolean }
-  /** Somebody wants the call over: the API, the agent, a limit, the engine's shutdown. */
+  /** A request to end the call: the API, the agent, a limit, the engine's shutdown. */
   | { type: 'end'; reason: EndedReason }
-  /** The last words were said, or took too long. */
+  /** The last words were spoken, or took too long. */
   | { type: 'goodbye_over' }
   | { type: 'wrapped_up' }
 
@@ -50,18 +50,18 @@ export interface CallStep {
 }
 
 export const dialing: CallState = { phase: 'dialing', cancel: null }
-/** An inbound call whose answer is on its way; whoever ends it meanwhile ends it like a dial. */
+/** An inbound call whose answer is in progress; ending it meanwhile works as for a dial. */
 export const answering: CallState = { phase: 'ringing', cancel: null }
 export const opening: CallState = { phase: 'opening' }
 
-/** These ends are spoken first, so that the far end is not cut off in silence. */
+/** Reasons that are announced by the agent first, so that the far end is not cut off in silence. */
 const POLITE: ReadonlySet<EndedReason> = new Set([
   'max_duration',
   'balance_exhausted',
   'engine_shutdown',
   'connection_lost',
 ])
-/** An answered call that ended so was broken, not completed. */
+/** Reasons that make an answered call `failed` instead of `completed`. */
 const BROKEN: ReadonlySet<EndedReason> = new Set([
   'media_timeout',
   'connection_lost',
@@ -93,7 +93,7 @@ function onDialing(state: Extract<CallState, { phase: 'dialing' | 'ringing' }>, 
       if (state.phase === 'ringing') return same(state)
       return { state: { ...state, phase: 'ringing' }, effects: [{ type: 'emit_ringing' }] }
     case 'answered':
-      // The answer crossed our CANCEL: it is hung up at once and never talked.
+      // The answer crossed our CANCEL: hang up at once without a conversation.
       if (state.cancel) {
         return {
           state: { phase: 'closing', stage: 'hanging_up', reason: state.cancel },
@@ -147,7 +147,7 @@ function onClosing(state: Extract<CallState, { phase: 'closing' }>, input: CallI
     case 'goodbye_over':
       return state.stage === 'goodbye' ? hangUp(state.reason) : same(state)
     case 'end':
-      // A second wish to end does not wait for the goodbye.
+      // A second request to end does not wait for the goodbye.
       return state.stage === 'goodbye' ? hangUp(state.reason) : same(state)
     case 'leg_ended':
       return state.stage === 'wrapping' ? same(state) : wrap(state.reason)

@@ -1,6 +1,6 @@
 /**
- * The people who follow a live call in a room of their own: they hear it, whisper to its agent, or speak in its place.
- * Their room is opened for the first of them and left after the last.
+ * Operators who monitor a live call in a separate room: they hear it, whisper to its agent, or speak instead of the
+ * agent. The room is joined for the first operator and left after the last.
  */
 
 import type { Operated } from '../agent/agent-session.ts'
@@ -21,7 +21,7 @@ type Admission = Extract<CallCommand, { type: 'call.monitor' }>
 export interface MonitorsOptions {
   callId: string
   language: string
-  /** Of the call's leg, in Hz. */
+  /** Sample rate of the call's leg in Hz. */
   sampleRate: number
   rooms: Rooms
   sealer: Sealer
@@ -30,7 +30,7 @@ export interface MonitorsOptions {
   vad: Vad
   stt: Stt
   talk: Operated
-  /** 20 ms of who took over, as the caller hears it. */
+  /** 20 ms of the operator who took over, as the caller hears it. */
   onSpoken?(pcm: Int16Array): void
   emit(body: CallEventBody): void
 }
@@ -44,25 +44,27 @@ interface Operator {
   cancelWait(): void
 }
 
-/** An operator who has a token and does not come, or lost the connection and does not come back, is forgotten. */
+/** Milliseconds after which an operator who has a token but does not join or rejoin is removed. */
 export const SHOWS_UP_MS = 60_000
-/** Between two attempts to join their room. */
+/** Milliseconds between two attempts to join the room. */
 const REJOIN_MS = 2000
-/** For an operator's last words to be read: when the mode changes, and when the call is over. */
+/**
+ * Milliseconds to wait for pending transcriptions: after a change of mode, and (`CLOSING_MS`) at the end of the call.
+ */
 const LAST_WORDS_MS = 6000
 const CLOSING_MS = 1000
-/** A caller who is to be taken over waits so long for somebody. */
+/** Milliseconds that a caller waits for an operator to take over. */
 export const TRANSFER_WAIT_MS = 45_000
 
 export class Monitors {
   readonly #options: MonitorsOptions
   readonly #operators = new Map<string, Operator>()
-  /** Of the caller, for the operators; of who took over, for the caller. */
+  /** The caller's audio for the operators; the active operator's audio for the caller. */
   readonly #caller = new FrameQueue()
-  readonly #floor = new FrameQueue()
+  readonly #takeover = new FrameQueue()
   #room: MonitorRoom | null = null
   #entering = false
-  /** Of whoever has the floor. */
+  /** The operator who speaks to the caller. */
   #taken: Operator | null = null
   readonly #over = new AbortController()
   #waiting: { settle(taken: boolean): void } | null = null
@@ -79,7 +81,7 @@ export class Monitors {
       known.mode = mode
       void this.#endDictation(known, LAST_WORDS_MS)
       if (known.present) this.#options.emit({ type: 'monitor.changed', monitor_id, mode })
-      this.#judge(known)
+      this.#updateSpeaker(known)
       return
     }
     const operator: Operator = { id: monitor_id, identity, mode, present: false, dictation: null, cancelWait() {} }
@@ -95,21 +97,21 @@ export class Monitors {
     this.#forget(operator)
   }
 
-  /** An operator speaks to the caller in the agent's place. */
+  /** True while an operator speaks to the caller instead of the agent. */
   get taken(): boolean {
     return this.#taken !== null
   }
 
-  /** The leg's view of a call that may be followed. */
+  /** Wraps the leg's sink for monitoring. */
   sink(sink: LegSink): LegSink {
     return {
       pull: atMs => {
         const agent = sink.pull(atMs)
-        // An agent that stepped aside says its last words only, when the call must end.
-        const spoken = this.#taken ? this.#floor.take() : null
+        // An agent that stepped aside speaks only its last words, when the call must end.
+        const spoken = this.#taken ? this.#takeover.take() : null
         if (spoken) this.#options.onSpoken?.(spoken)
         const said = this.#taken ? mix(spoken, agent) : agent
-        // Operators hear each other without us.
+        // Operators hear each other through the room itself.
         this.#room?.play(mix(this.#caller.take(), agent))
         if (this.#operators.size > 0) this.#tick()
         return said
@@ -124,7 +126,7 @@ export class Monitors {
     }
   }
 
-  /** Settles when somebody has taken the call over, or nobody wants to. */
+  /** Settles when an operator has taken the call over, or none did in time. */
   waitForOperator(name: string): Promise<TransferResult> {
     const { emit, clock } = this.#options
     if (this.#taken) return Promise.resolve({ ok: true })
@@ -142,7 +144,7 @@ export class Monitors {
     })
   }
 
-  /** The call is over: who was there has left it, with what was said by then. */
+  /** Ends monitoring with the call, after pending transcriptions. */
   async close(): Promise<void> {
     if (this.#over.signal.aborted) return
     this.#over.abort()
@@ -164,7 +166,7 @@ export class Monitors {
 
   // ---- the room ----
 
-  /** Tries for as long as somebody is expected there. */
+  /** Retries for as long as an operator is expected. */
   async #enter(room: RoomPlan): Promise<void> {
     const { clock, log } = this.#options
     if (this.#room || this.#entering) return
@@ -176,7 +178,7 @@ export class Monitors {
         for (const identity of opened.identities()) this.#onJoined(identity)
       } catch (error) {
         if (this.#over.signal.aborted) break
-        log.warn({ err: error }, 'the room for operators could not be joined')
+        log.warn({ err: error }, 'could not join the monitoring room')
         await new Promise<void>(resolve => void clock.after(REJOIN_MS, resolve))
       }
     }
@@ -219,7 +221,7 @@ export class Monitors {
     operator.present = true
     operator.cancelWait()
     this.#options.emit({ type: 'monitor.joined', monitor_id: operator.id, mode: operator.mode })
-    this.#judge(operator)
+    this.#updateSpeaker(operator)
   }
 
   #onLeft(identity: string): void {
@@ -247,7 +249,7 @@ export class Monitors {
     operator.present = false
     void this.#endDictation(operator, LAST_WORDS_MS)
     this.#options.emit({ type: 'monitor.left', monitor_id: operator.id })
-    this.#judge(operator)
+    this.#updateSpeaker(operator)
   }
 
   #forget(operator: Operator): void {
@@ -258,22 +260,22 @@ export class Monitors {
 
   // ---- who speaks ----
 
-  /** After a change of this operator: whoever took over last has the floor, and the agent has it back after him. */
-  #judge(changed: Operator): void {
+  /** After a change of an operator: the last one to take over speaks; after that one the agent speaks again. */
+  #updateSpeaker(changed: Operator): void {
     const takes = changed.present && changed.mode === 'takeover'
-    if (takes && this.#taken !== changed) this.#giveFloor(changed)
+    if (takes && this.#taken !== changed) this.#startTakeover(changed)
     else if (!takes && this.#taken === changed) {
       this.#taken = null
       this.#options.talk.stepIn()
     }
   }
 
-  #giveFloor(operator: Operator): void {
+  #startTakeover(operator: Operator): void {
     const { talk, emit } = this.#options
     const before = this.#taken
-    if (!before && !talk.stepAside()) return // the call is ending, and its last words are being said
+    if (!before && !talk.stepAside()) return // the call is ending, and the agent is speaking its last words
     this.#taken = operator
-    this.#floor.clear()
+    this.#takeover.clear()
     if (before) {
       before.mode = 'listen'
       void this.#endDictation(before, LAST_WORDS_MS)
@@ -285,7 +287,7 @@ export class Monitors {
   #onSound(identity: string, frame: AudioFrame): void {
     const operator = this.#byIdentity(identity)
     if (!operator?.present || this.#over.signal.aborted) return
-    if (operator === this.#taken) this.#floor.add(frame.pcm)
+    if (operator === this.#taken) this.#takeover.add(frame.pcm)
     else if (operator.mode !== 'whisper') return
     operator.dictation ??= this.#dictation(operator)
     operator.dictation.push(frame)
@@ -293,7 +295,7 @@ export class Monitors {
 
   #onText(identity: string, text: string): void {
     const operator = this.#byIdentity(identity)
-    // What is typed goes to the agent, whoever speaks; who may only listen says nothing.
+    // Typed text goes to the agent, whoever speaks; an operator who may only listen cannot send any.
     if (!operator?.present || operator.mode === 'listen' || text.trim() === '' || this.#over.signal.aborted) return
     this.#whisper(operator, text.trim())
   }

@@ -3,7 +3,7 @@ import type { CallPlan } from '../contract/plan.ts'
 import type { Log } from '../shared/log.ts'
 import type { Timers } from './timers.ts'
 
-/** Asked for this long before the paid time ends: half a minute without Redis or Postgres must not cut anybody off. */
+/** Milliseconds before the paid time ends: half a minute without Redis or Postgres must not cut off a call. */
 const EXTEND_BEFORE_MS = 45_000
 const EXTEND_PAUSE_MS = 1000
 const EXTEND_TIMEOUT_MS = 5000
@@ -13,14 +13,14 @@ export interface PaidTimeOptions {
   bus: EngineBus
   log: Log
   timers: Timers
-  /** The last words have to fit into what is paid: so long before its end the call is to end. */
+  /** Milliseconds before the end of the paid time at which the call ends, so that the last words are paid for. */
   reserveMs: number
   talkedMs(): number
   talking(): boolean
   onExhausted(): void
 }
 
-/** How long may be talked for what is held of the owner's money; more is asked for in time. */
+/** Limits a call to the talking time that the owner's hold covers, and extends the hold in time. */
 export class PaidTime {
   readonly #options: PaidTimeOptions
   #paidMs: number
@@ -51,7 +51,7 @@ export class PaidTime {
         return
       }
     } catch (error) {
-      // No answer is not a refusal: what is held may be talked, and it is asked again meanwhile.
+      // No answer is not a refusal: talking continues within the hold, and the request is repeated.
       if (!(error instanceof AskUnanswered)) log.warn({ err: error }, 'call.extend failed')
       if (this.#leftMs > EXTEND_TIMEOUT_MS) {
         timers.after(EXTEND_PAUSE_MS, () => void this.#extend())

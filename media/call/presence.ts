@@ -1,4 +1,4 @@
-/** What this engine says of itself to the others, what it hears of them, and whether calls that come in shall come here. */
+/** Publishes this engine's state, reads the others', and decides whether inbound calls should come here. */
 
 import type { EngineBus } from '../bus/engine-bus.ts'
 import { HEARTBEAT_MS, HEARTBEAT_TTL_MS } from '../bus/keys.ts'
@@ -23,71 +23,76 @@ export interface PresenceOptions {
   places(): Places
   hears(): boolean
   rooms: boolean
-  /** Which SIP server it is at, null while that is away. */
+  /** Identifies the engine's SIP server; null while unreachable. */
   signalling(): string | null
   onDoor(open: boolean): void
 }
 
-/** A burst of calls is told of at once, not one by one. */
+/** Milliseconds after a change, so that a burst of calls causes one heartbeat. */
 const SOON_MS = 100
-/** Who waits for its turn, or for somebody to hand it on to, looks more often. */
+/** Heartbeat interval in ms of an engine that waits to accept again, or for another one to take over. */
 const WAITING_BEAT_MS = 500
 
 export class Presence {
   readonly #options: PresenceOptions
   #door = DOOR_AT_FIRST
   #others: readonly Heartbeat[] = []
-  #heardAtMs = Number.NEGATIVE_INFINITY
+  #readAtMs = Number.NEGATIVE_INFINITY
   #cancel = () => {}
-  #toldRoom: ReturnType<typeof roomOf> | null = null
-  /** The next beat is due sooner than by itself. */
+  #publishedLevel: ReturnType<typeof roomOf> | null = null
+  /** The next heartbeat is due sooner than its interval. */
   #soon = false
-  /** While Redis is silent the one beat waits, and no other is sent after it. */
+  /** A heartbeat is being sent; without Redis it waits, and no other is sent after it. */
   #beating = false
-  /** What the beat under way tells is not so any more. */
+  /** The state has changed since the current heartbeat was sent. */
   #isStale = false
   #closed = false
-  /** It has told of it, and hears in a moment whether it may: until then the SIP server sends calls here. */
-  #shutting = false
+  /**
+   * It has announced that it will drain, and waits for the others' state: until then the SIP server sends calls here.
+   */
+  #announcedDraining = false
 
   constructor(options: PresenceOptions) {
     this.#options = options
   }
 
-  /** Resolves when the others know of it, and the SIP server may. */
+  /** Resolves when the other engines know of this one, and the SIP server may. */
   async start(): Promise<void> {
     this.#again()
     await this.#beat()
   }
 
-  /** Another engine has news, which only who waits for it asks for: the others hear of it soon enough. */
+  /**
+   * Another engine changed its state. Only an engine that waits for it reads it at once; the next heartbeat suffices
+   * otherwise.
+   */
   heard(): void {
-    if (!this.#closed && (!this.#door.open || this.#isFullAndOpen())) this.#round()
+    if (!this.#closed && (!this.#door.open || this.#isFullAndAccepting())) this.#round()
   }
 
-  /** Places, speech-to-text or the SIP server are not what they were. */
+  /** Call it when the load, the STT or the SIP server have changed. */
   changed(): void {
-    this.#openIfDue()
+    this.#acceptIfDue()
     if (this.#closed) return
-    // The others may wait for it: as long as they don't know, they are shut.
-    const isNews = roomOf(this.#options.places()) !== this.#toldRoom
-    // Who is full asks at once who is not: by what it knows the others may all be shut.
-    const hurries = (this.#wantsToShut() && !this.#shutting) || this.#isFullAndOpen() || isNews
+    // Other engines may wait for this: they drain for as long as they do not know.
+    const isNews = roomOf(this.#options.places()) !== this.#publishedLevel
+    // A full engine reads the others' state at once: by what it knows, all of them may be draining.
+    const hurries = (this.#shouldDrain() && !this.#announcedDraining) || this.#isFullAndAccepting() || isNews
     if (hurries) this.#round()
     else if (!this.#soon) this.#beatSoon()
   }
 
-  /** The SIP server may have sent a call before it knew. */
+  /** True while the SIP server may have sent a call before it knew of the draining. */
   isJustShut(): boolean {
-    return this.#shutting || isJustShut(this.#door, this.#options.clock.now())
+    return this.#announcedDraining || isJustShut(this.#door, this.#options.clock.now())
   }
 
-  /** Resolves when nothing that was sent here is on its way any more. */
+  /** Resolves when no call that was sent here can still arrive. */
   async settled(): Promise<void> {
     if (this.isJustShut()) await new Promise<void>(resolve => this.#options.clock.after(ON_THE_WAY_MS, resolve))
   }
 
-  /** Says so, without waiting for Redis. */
+  /** Announces the end without waiting for Redis. */
   close(): void {
     this.#closed = true
     this.#cancel()
@@ -95,7 +100,7 @@ export class Presence {
   }
 
   #round(): void {
-    this.#openIfDue()
+    this.#acceptIfDue()
     void this.#beat()
     this.#again()
   }
@@ -104,7 +109,7 @@ export class Presence {
     if (this.#closed) return
     this.#soon = false
     this.#cancel()
-    const ms = this.#door.open && !this.#isFullAndOpen() ? HEARTBEAT_MS : WAITING_BEAT_MS
+    const ms = this.#door.open && !this.#isFullAndAccepting() ? HEARTBEAT_MS : WAITING_BEAT_MS
     this.#cancel = this.#options.clock.after(ms, () => this.#round())
   }
 
@@ -123,25 +128,25 @@ export class Presence {
     }
     this.#beating = true
     this.#isStale = false
-    const shuts = this.#wantsToShut()
-    this.#shutting = shuts
-    const told = { ...this.#own(), open: this.#door.open && !shuts }
-    this.#toldRoom = roomOf(told)
+    const drains = this.#shouldDrain()
+    this.#announcedDraining = drains
+    const published = { ...this.#own(), open: this.#door.open && !drains }
+    this.#publishedLevel = roomOf(published)
     try {
-      this.#others = await bus.heartbeat({ ...told, hears: hears(), rooms })
-      this.#heardAtMs = clock.now()
-      // By what the others were told: what has changed since is for the next time.
-      if (shuts && !isInTurn(told, this.#others)) this.#move(false)
+      this.#others = await bus.heartbeat({ ...published, hears: hears(), rooms })
+      this.#readAtMs = clock.now()
+      // Decided by what the others were sent; later changes wait for the next heartbeat.
+      if (drains && !isInTurn(published, this.#others)) this.#setAccepting(false)
     } catch (error) {
       log.warn({ err: error }, 'heartbeat failed')
     }
     this.#beating = false
-    this.#shutting = false
-    if (!this.#closed) this.#openIfDue()
-    // What it has just heard: it says so, and is heard out, before it shuts.
-    if (!shuts && this.#wantsToShut()) this.#round()
-    else if (told.open !== this.#door.open || this.#isStale) this.#beatSoon()
-    else if (shuts && !this.#soon) this.#again() // sooner than who is open
+    this.#announcedDraining = false
+    if (!this.#closed) this.#acceptIfDue()
+    // It should drain, by what it has just read: announce it and read the others' state first.
+    if (!drains && this.#shouldDrain()) this.#round()
+    else if (published.open !== this.#door.open || this.#isStale) this.#beatSoon()
+    else if (drains && !this.#soon) this.#again() // sooner than an accepting engine
   }
 
   #own() {
@@ -151,34 +156,34 @@ export class Presence {
     return { calls, capacity, ...(server === null ? {} : { signalling: server }) }
   }
 
-  /** While Redis is away nobody is known to be there. */
+  /** Without Redis no other engine counts as alive. */
   #known(): readonly Heartbeat[] {
-    return this.#options.clock.now() - this.#heardAtMs < HEARTBEAT_TTL_MS ? this.#others : []
+    return this.#options.clock.now() - this.#readAtMs < HEARTBEAT_TTL_MS ? this.#others : []
   }
 
   #isInTurn(): boolean {
     return isInTurn(this.#own(), this.#known())
   }
 
-  #isFullAndOpen(): boolean {
+  #isFullAndAccepting(): boolean {
     const places = this.#options.places()
     return this.#door.open && places.capacity > 0 && !hasRoom(places)
   }
 
-  #wantsToShut(): boolean {
+  #shouldDrain(): boolean {
     return this.#door.open && !this.#isInTurn()
   }
 
-  #openIfDue(): void {
-    if (!this.#door.open && this.#isInTurn()) this.#move(true)
+  #acceptIfDue(): void {
+    if (!this.#door.open && this.#isInTurn()) this.#setAccepting(true)
   }
 
-  #move(open: boolean): void {
+  #setAccepting(open: boolean): void {
     const { clock, log, onDoor } = this.#options
     const door = moveDoor(this.#door, open, clock.now(), this.#own(), this.#known())
     if (door === this.#door) return
     this.#door = door
-    log.info({ open }, 'calls that come in: come here, or go to other engines')
+    log.info({ open }, 'inbound routing changed')
     onDoor(open)
   }
 }

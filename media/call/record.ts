@@ -1,4 +1,4 @@
-/** What is kept of a call that is over. Pure. */
+/** Builds the record of a finished call. Pure. */
 import type { AgentSession } from '../agent/agent-session.ts'
 import type { CheckedWrapUp } from '../agent/wrap-up.ts'
 import type { CallRecord, MediaStats, RecordingInfo } from '../contract/messages.ts'
@@ -7,10 +7,10 @@ import type { Outcome } from './machine.ts'
 
 export interface Past {
   outcome: Outcome
-  /** Null: it was never talked. */
+  /** Null when the call was never answered. */
   conversation: AgentSession | null
   wrapUp: CheckedWrapUp | null
-  /** Epoch milliseconds; null: never. */
+  /** Epoch milliseconds; null when the call was never answered. */
   answeredAt: number | null
   endedAt: number
   talkedMs: number

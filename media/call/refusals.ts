@@ -1,4 +1,6 @@
-/** Calls that are refused in words: the caller hears why before the refusal, which nobody pays for. */
+/**
+ * Refusals with an announcement: the caller hears the reason as early media, which is not billed, before the refusal.
+ */
 import { FRAME_MS } from '../audio/frames.ts'
 import type { Refusal } from '../contract/messages.ts'
 import type { EarlySound, InboundOffer, RefusalAnnouncement } from '../ports/inbound.ts'
@@ -8,23 +10,23 @@ import type { Log } from '../shared/log.ts'
 import { Announcement } from './announcement.ts'
 
 export interface RefusalsOptions {
-  /** Left out: nothing is said. */
+  /** TTS for announcements; without it none are played. */
   announcer?: Tts | undefined
   clock: Clock
   log: Log
-  /** Of the engine: calls at once. */
+  /** The engine's maximum of concurrent calls. */
   capacity: number
-  /** How many more calls it would take now. */
+  /** Number of calls that the engine could accept now. */
   free(): number
 }
 
-/** Made and said in so long, or cut off. */
+/** Longest announcement in ms, including its synthesis. */
 export const LONGEST_MS = 15_000
-/** Some open the way back only when they have seen where the sound comes from. */
+/** Leading silence in ms: some carriers open the return path only after they have seen the source of the audio. */
 const LEAD_MS = 200
-/** What is on its way would be dropped by the refusal. */
+/** Trailing silence in ms: the refusal would drop audio that is in transit. */
 const TAIL_MS = 200
-/** They are no calls, and take no call's place: at most that part of the engine, and one trunk half of it. */
+/** Maximum share of the capacity for announcements, since they must not displace calls; half of it per trunk. */
 const SHARE = 1 / 4
 const TRUNK_SHARE = SHARE / 2
 
@@ -37,16 +39,16 @@ export class Refusals {
     this.#options = options
   }
 
-  /** Refuses the call; after the words that are set for it, where there is room to say them. */
+  /** Refuses the call, after its announcement if there is one and the engine has capacity to play it. */
   refuse(offer: InboundOffer, refusal: Refusal): void {
     const { announcer } = this.#options
-    const words = announcer && offer.early && this.#hasRoom(offer) ? offer.announcementOf?.(refusal) : null
+    const words = announcer && offer.early && this.#hasCapacity(offer) ? offer.announcementOf?.(refusal) : null
     if (!announcer || !words) {
       offer.reject(refusal)
       return
     }
     const said = this.#say(offer, words, announcer)
-      .catch(error => this.#options.log.error({ err: error }, 'a refusal could not be said'))
+      .catch(error => this.#options.log.error({ err: error }, 'could not play a refusal announcement'))
       .finally(() => {
         this.#speaking.delete(offer)
         offer.reject(refusal)
@@ -54,13 +56,13 @@ export class Refusals {
     this.#speaking.set(offer, said)
   }
 
-  /** Whoever is being told is refused now. */
+  /** Ends running announcements, so that their calls are refused now. */
   async close(): Promise<void> {
     this.#closed.abort()
     await Promise.all(this.#speaking.values())
   }
 
-  #hasRoom({ trunkId }: InboundOffer): boolean {
+  #hasCapacity({ trunkId }: InboundOffer): boolean {
     const { capacity, free } = this.#options
     const all = [...this.#speaking.keys()]
     const ofTrunk = all.filter(other => other.trunkId === trunkId).length
@@ -69,7 +71,7 @@ export class Refusals {
     return all.length < most(SHARE) && ofTrunk < most(TRUNK_SHARE)
   }
 
-  /** Settles when all was said, or nobody listens, or it takes too long. */
+  /** Settles when the announcement was played, the caller gave up, or it took too long. */
   async #say(offer: InboundOffer, words: RefusalAnnouncement, announcer: Tts): Promise<void> {
     const { clock } = this.#options
     const { promise: over, resolve: end } = Promise.withResolvers<void>()
@@ -89,7 +91,7 @@ export class Refusals {
     }
   }
 
-  /** Returns what stops it. */
+  /** Returns a function that stops it. */
   #play(sound: EarlySound, words: RefusalAnnouncement, announcer: Tts, onSaid: () => void): () => void {
     const { clock, log } = this.#options
     const { sampleRate } = sound

@@ -1,6 +1,7 @@
 /**
- * A call as spans, made of what it tells: `call`, and below it `INVITE` (or `join`, of a room) until the final answer, each
- * `turn` from the caller's last sound to the agent's first, each tool, `BYE` (or `leave`) where we hang up, and `wrap_up`.
+ * Tracing spans of a call, derived from its events. Below `call` are: `INVITE` (`join` for a room) until the final
+ * answer, each `turn` from the caller's last audio to the agent's first, each tool, `BYE` (or `leave`) when we hang up,
+ * and `wrap_up`.
  */
 import type { CallEventBody, CallRecord, Refusal, ToolCall, Turn, TurnLatency } from '../contract/messages.ts'
 import type { Direction } from '../contract/plan.ts'
@@ -21,12 +22,12 @@ export class CallSpans {
   readonly #clock: Clock
   readonly #direction: Direction
   readonly #call: Span
-  /** What goes on now, besides the talk. */
+  /** The current phase: setup, hang-up or wrap-up. */
   #part: Span | null = null
-  /** Epoch milliseconds. */
+  /** Time of the answer in epoch milliseconds. */
   #answeredMs = 0
 
-  /** Of a call that came in: as soon as its INVITE is there, before anybody knows whose it is. */
+  /** An inbound call's span starts with its INVITE, before its owner is known. */
   constructor({ tracing = noTracing, clock }: Ports, direction: Direction, parent: string | null) {
     this.#tracing = tracing
     this.#clock = clock
@@ -40,13 +41,13 @@ export class CallSpans {
     return this.#call.traceparent
   }
 
-  /** For what is asked or told of it. */
+  /** Trace context for requests and events of the call. */
   get told(): { traceparent?: string } {
     const { traceparent } = this
     return traceparent === null ? {} : { traceparent }
   }
 
-  /** The servers that its tools ask are told where they belong, unless the customer tells them of another trace. */
+  /** Adds `traceparent` to requests of the call's tools, unless the customer sets that header. */
   fetching(fetch: Fetch): Fetch {
     const { traceparent } = this
     if (traceparent === null) return fetch
@@ -56,14 +57,14 @@ export class CallSpans {
     }
   }
 
-  /** It has become no call. */
+  /** Ends the span of an inbound call that was refused. */
   refused(refusal: Refusal): void {
     this.#call.set({ 'parley.refusal': refusal })
     this.#endPart()
     this.#call.end({ endMs: this.#clock.wall() })
   }
 
-  /** Everything that is told of the call passes here from now on; its end takes along where it belongs. */
+  /** Wraps `send` to observe the call's events, and adds `traceparent` to `call.ended`. */
   watching(callId: string, send: (body: CallEventBody) => Promise<void>): (body: CallEventBody) => Promise<void> {
     this.#call.set({ 'parley.call.id': callId })
     return body => {
@@ -72,7 +73,7 @@ export class CallSpans {
     }
   }
 
-  /** We end the connection. */
+  /** Starts the span of our hang-up. */
   leaving(): void {
     this.#begin(this.#direction === 'web' ? 'leave' : 'BYE', 'client')
   }
@@ -111,7 +112,7 @@ export class CallSpans {
     this.#part = null
   }
 
-  /** The parts of a latency overlap where work began early, so that they are told as numbers and not as spans. */
+  /** Latency parts overlap when work started early, so they are attributes and not spans. */
   #turn({ started_ms }: Turn, latency: TurnLatency): void {
     const endMs = this.#answeredMs + started_ms
     const attributes = {
@@ -125,7 +126,7 @@ export class CallSpans {
     this.#tracing.start('turn', { parent: this.traceparent, startMs, attributes }).end({ endMs })
   }
 
-  /** By the semantic conventions for generative AI. A name that no tool has is the model's own words. */
+  /** Follows the semantic conventions for generative AI. An unknown tool's name is model output, so it is omitted. */
   #tool({ name, started_ms, ms, verdict, http_status }: ToolCall): void {
     const startMs = this.#answeredMs + started_ms
     const named = verdict === 'unknown_tool' ? null : name

@@ -1,4 +1,4 @@
-/** Who speaks to the caller in the agent's place: an operator, who the call was given to, or both; the agent has it after the last. */
+/** Turn ownership between the agent, operators and a transfer target: the agent speaks again after the last of them. */
 import type { Operated } from '../agent/agent-session.ts'
 
 export class SpeakerControl {
@@ -9,7 +9,7 @@ export class SpeakerControl {
     this.#talk = talk
   }
 
-  /** The agent, as one of those has it who may take its place. */
+  /** The agent as seen by `who`, one of those who may speak instead of it. `onTaken` runs when `who` starts to. */
   for(who: string, onTaken: () => void = () => {}): Operated {
     return {
       stepAside: () => {

@@ -1,6 +1,6 @@
 import type { Clock } from '../shared/clock.ts'
 
-/** What a call waits for, forgotten all at once at its end. */
+/** Timers of a call, cancelled together at its end. */
 export class Timers {
   readonly #clock: Clock
   readonly #cancels: (() => void)[] = []

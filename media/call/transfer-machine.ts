@@ -1,45 +1,47 @@
 /**
- * How a call is given to somebody else, as a pure function. The carrier is asked to do it where it may (REFER); where it
- * will not, or where we have something to say to them first, we call them ourselves and join the two. Whatever goes wrong
- * before the two are joined, the caller is still with the agent.
+ * A call transfer as a pure function. The carrier is asked to do it when possible (REFER). When it refuses, or when the
+ * target is to hear an announcement first, the engine dials the target and joins the two. If anything fails before they
+ * are joined, the caller is still with the agent.
  */
 
 import type { EndedReason } from '../contract/messages.ts'
 
-/** What is asked for. */
+/** The requested transfer. */
 export interface Wish {
-  /** The carrier may be asked. */
+  /** The carrier may be asked (REFER). */
   refer: boolean
-  /** Who answers is told something before they are joined. */
+  /** The target hears an announcement before they are joined. */
   announces: boolean
 }
 
 export type TransferState =
   | { phase: 'idle' }
-  /** The carrier was asked, and says how it goes. `dropped`: why nobody else is asked when it fails. */
+  /** The carrier was asked and reports progress. `dropped`: why no other way is tried when it fails. */
   | { phase: 'referring'; wish: Wish; dropped: string | null }
-  /** `rings`: theirs does. */
+  /** `rings`: the target's telephone is ringing. */
   | { phase: 'dialing'; wish: Wish; rings: boolean }
-  /** They are told who calls. */
+  /** The target hears who is calling. */
   | { phase: 'announcing'; wish: Wish }
-  /** `replacing`: the carrier was asked to connect them without us. `alone`: how their leg has ended meanwhile. */
+  /**
+   * `replacing`: the carrier was asked to connect the two directly. `alone`: how the target's leg has ended meanwhile.
+   */
   | { phase: 'joined'; replacing: boolean; alone: EndedReason | null }
   | { phase: 'over' }
 
 export type TransferInput =
   | { type: 'wish'; wish: Wish }
-  /** What came of the REFER; `elsewhere`: the carrier does not do it, another way may work. */
+  /** Result of the REFER; `elsewhere`: the carrier does not do it, another way may work. */
   | { type: 'referred'; ok: true }
   | { type: 'referred'; ok: false; elsewhere: boolean; reason: string }
   | { type: 'ringing' }
   | { type: 'answered' }
   | { type: 'not_answered'; reason: string }
   | { type: 'announced' }
-  /** `broken`: nobody hung up, their line failed. */
+  /** `broken`: nobody hung up, the connection failed. */
   | { type: 'target_ended'; broken?: EndedReason }
-  /** Whom they are `alone` with does not say in time whether it has replaced us. */
+  /** The target's leg has ended, and the carrier does not report in time whether it has replaced us. */
   | { type: 'carrier_silent' }
-  /** Somebody else has taken the caller, or the agent can't let go of it. */
+  /** An operator has taken the caller over, or the agent cannot release the caller. */
   | { type: 'cancel'; reason: string }
   | { type: 'caller_ended' }
 
@@ -48,14 +50,14 @@ export type TransferEffect =
   | { type: 'dial' }
   | { type: 'cancel_dial' }
   | { type: 'announce' }
-  /** The agent steps aside; `replace`: the carrier is asked to connect the two by itself. */
+  /** The agent steps aside; `replace`: the carrier is asked to connect the two directly. */
   | { type: 'join'; replace: boolean }
   | { type: 'hang_up_target' }
-  /** `reason`: of the end of the call. */
+  /** `reason` becomes the reason for the end of the call. */
   | { type: 'hang_up_caller'; reason: EndedReason }
-  /** For `carrier_silent`. */
+  /** Starts the timeout for `carrier_silent`. */
   | { type: 'await_carrier' }
-  /** The agent is told, in words. */
+  /** Reports the result to the agent; `reason` is text for the model. */
   | { type: 'settle'; ok: true }
   | { type: 'settle'; ok: false; reason: string }
 
@@ -85,19 +87,19 @@ export function stepTransfer(state: TransferState, input: TransferInput): Transf
   }
 }
 
-/** The caller waits for somebody, and hears that. */
+/** True while the caller waits for the target and hears music or ringing. */
 export const waits = (state: TransferState): boolean =>
   state.phase === 'referring' ? state.dropped === null : state.phase === 'dialing' || state.phase === 'announcing'
 
-/** No ringing tone has a longer pause (ITU-T E.180: 3 to 5 s). */
+/** Milliseconds of silence in early media; no ringing tone has a longer pause (ITU-T E.180: 3 to 5 s). */
 const EARLY_SILENT_MS = 6000
 
 /**
- * What they hear meanwhile. `silentMs`: since anything was heard of the line of who is called, which has not answered; null:
- * nothing was, and then its ringing is made here (RFC 3960 §3.2).
+ * Selects the audio for the waiting caller. `silentMs`: milliseconds since the target's early media was last audible;
+ * null when it never was, and ringing is then generated locally (RFC 3960 §3.2).
  */
 export function heardBy(state: TransferState, silentMs: number | null): 'music' | 'ringing' | 'early' {
-  // After the ringing of who is told something first, music would sound like a step back.
+  // The caller still waits during an announcement to the target; music after ringing would sound like a step back.
   if (state.phase !== 'dialing' || !state.rings || state.wish.announces) return 'music'
   return silentMs !== null && silentMs < EARLY_SILENT_MS ? 'early' : 'ringing'
 }
@@ -105,13 +107,16 @@ export function heardBy(state: TransferState, silentMs: number | null): 'music' 
 function onIdle(state: TransferState, input: TransferInput): TransferStep {
   if (input.type === 'caller_ended') return { state: { phase: 'over' }, effects: [] }
   if (input.type !== 'wish') return same(state)
-  // Who is told something first is called by us: nobody else could tell it.
+  // Only the engine can play the announcement, so it dials the target itself.
   return input.wish.refer && !input.wish.announces
     ? { state: { phase: 'referring', wish: input.wish, dropped: null }, effects: [{ type: 'refer' }] }
     : dial(input.wish)
 }
 
-/** A REFER cannot be taken back; and when the call ends, its result says whether by that. What failed is not tried anew then. */
+/**
+ * A REFER cannot be cancelled. When the call ends, the result tells whether the transfer ended it; a failed one is not
+ * retried.
+ */
 function onReferring(state: Extract<TransferState, { phase: 'referring' }>, input: TransferInput): TransferStep {
   switch (input.type) {
     case 'cancel':
@@ -164,7 +169,7 @@ function onJoined(state: Extract<TransferState, { phase: 'joined' }>, input: Tra
   switch (input.type) {
     case 'target_ended': {
       const reason = input.broken ?? 'transferred'
-      // Replaced by the caller, it may be: the carrier says so next.
+      // The caller may have replaced our leg: the carrier reports it next.
       return state.replacing
         ? { state: { ...state, alone: reason }, effects: [{ type: 'await_carrier' }] }
         : hangUpCaller(reason)
@@ -194,7 +199,7 @@ const join = ({ refer }: Wish): TransferStep => ({
     { type: 'settle', ok: true },
   ],
 })
-/** Back to the agent. */
+/** Returns the caller to the agent. */
 const give = (reason: string, ...before: TransferEffect[]): TransferStep => ({
   state: noTransfer,
   effects: [...before, { type: 'settle', ok: false, reason }],

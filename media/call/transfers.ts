@@ -1,6 +1,6 @@
 /**
- * Gives the caller of a live call to somebody else: runs what `transfer-machine.ts` decides. It owns the second leg, where
- * there is one, and closes it; while the two talk to each other their sound and their keys go through here.
+ * Transfers the caller of a live call: performs the effects of `transfer-machine.ts`. It owns the second leg, if there
+ * is one, and closes it; while the two parties are joined it relays their audio and keys.
  */
 
 import type { Operated } from '../agent/agent-session.ts'
@@ -28,7 +28,7 @@ import {
 
 export interface TransfersOptions {
   plan: CallPlan
-  /** The caller's. */
+  /** The caller's leg. */
   leg: Leg
   dialer: Dialer
   clock: Clock
@@ -40,16 +40,16 @@ export interface TransfersOptions {
   emit(body: CallEventBody): void
 }
 
-/** For their last words to be read, when the call is over. */
+/** Milliseconds to wait for pending transcriptions at the end of the call. */
 const LAST_WORDS_MS = 1000
-/** For the other line to be closed, when the call is over. */
+/** Milliseconds to wait for the second leg to close at the end of the call. */
 const CLOSING_MS = 1000
-/** Who was replaced by the carrier is hung up, and the carrier says so, within moments of each other. */
+/** Milliseconds for the carrier's report after it replaced and hung up our leg; the two arrive within moments. */
 const CARRIER_SILENT_MS = 4000
 const ENDING = 'The call is ending.'
 const BUSY: TransferResult = { ok: false, code: 'busy', reason: 'The call is being transferred already.' }
 
-/** What came of the call to them, for the model. */
+/** Results of dialling the target, as text for the model. */
 const WORDS: Partial<Record<EndedReason, string>> = {
   no_answer: 'They do not answer.',
   busy: 'Their line is busy.',
@@ -61,22 +61,22 @@ const WORDS: Partial<Record<EndedReason, string>> = {
 }
 const NOT_REACHED = 'They could not be reached.'
 
-/** One wish of the agent's, from its beginning to its result. */
+/** One transfer request of the agent until its result. */
 interface Run {
   target: TransferTarget
-  /** What the agent says of the caller. */
+  /** The agent's summary of the caller. */
   about: string
   abort: AbortController
   resolve(result: TransferResult): void
 }
 
-/** The other side of a caller who was given away. */
+/** The second leg. */
 interface Second {
   leg: Leg
-  /** What the caller says, at their rate; what they say, at the caller's. */
+  /** The caller's audio at the target's rate; the target's at the caller's. */
   toTarget: SoundPipe
   fromTarget: SoundPipe
-  /** Of an operator who speaks to both. */
+  /** Audio of an operator who speaks to both. */
   fromOperator: SoundPipe
   announcement: Announcement | null
   dictation: Dictation | null
@@ -88,9 +88,9 @@ export class Transfers {
   #run: Run | null = null
   #second: Second | null = null
   #hold: HoldSound | null = null
-  /** For an operator. */
+  /** The caller waits for an operator. */
   #waitsElsewhere = false
-  /** Dials and hang-ups of ours that are under way. */
+  /** Our pending dials and hang-ups. */
   readonly #open = new Set<Promise<unknown>>()
   #cancelWait = () => {}
   #parted = false
@@ -99,21 +99,21 @@ export class Transfers {
     this.#options = options
   }
 
-  /** The caller talks to somebody else: the agent has no part in the call any more. */
+  /** True while the caller talks to the target: the agent no longer takes part. */
   get joined(): boolean {
     return this.#state.phase === 'joined'
   }
 
-  /** They were talking until the other side left, which ended the call: whatever ended it, the agent's part was done. */
+  /** True when the target ended a joined call: whatever the reason, the agent's part was complete. */
   get parted(): boolean {
     return this.#parted
   }
 
-  /** Settles when they have the caller, or the caller is with the agent again. */
+  /** Settles when the target has the caller, or the caller is back with the agent. */
   give(target: TransferTarget, about: string): Promise<TransferResult> {
     const { line } = this.#options.leg
     if (!line) return Promise.resolve({ ok: false, code: 'invalid', reason: 'The call cannot be handed over.' })
-    // The call would come back as another one, to an agent that may give it away again.
+    // The call would return as a new one, to an agent that may transfer it again.
     if (target.to === line.number) {
       return Promise.resolve({ ok: false, code: 'invalid', reason: 'That is the number that this call is on.' })
     }
@@ -126,7 +126,7 @@ export class Transfers {
     })
   }
 
-  /** Somebody else is looked for elsewhere; the caller hears music until that is done. */
+  /** Plays music to the caller while `look` finds an operator. */
   async waitFor(look: () => Promise<TransferResult>): Promise<TransferResult> {
     if (this.#busy) return BUSY
     this.#waitsElsewhere = true
@@ -142,22 +142,22 @@ export class Transfers {
     return this.#state.phase !== 'idle' || this.#waitsElsewhere
   }
 
-  /** An operator has the caller: nobody else is looked for. Those who are connected already stay. */
+  /** An operator took the caller over: cancels a pending transfer. A joined target stays connected. */
   cancel(reason: string): void {
     if (!this.joined) this.#feed({ type: 'cancel', reason })
   }
 
-  /** The caller's leg is gone. */
+  /** Reports the end of the caller's leg. */
   callerEnded(): void {
     this.#feed({ type: 'caller_ended' })
   }
 
-  /** What an operator says who has the caller, 20 ms at the caller's rate: who they are joined to hears it too. */
+  /** Relays 20 ms of an operator who took over, at the caller's rate, to a joined target. */
   operatorSpeaks(pcm: Int16Array): void {
     if (this.joined) this.#second?.fromOperator.push(pcm)
   }
 
-  /** The call is over: the other line is closed, and what they said last is written down. */
+  /** Closes the second leg at the end of the call, and waits for pending transcriptions. */
   async close(): Promise<void> {
     this.callerEnded()
     this.#cancelWait()
@@ -182,7 +182,7 @@ export class Transfers {
     work.then(done, done)
   }
 
-  /** The leg's view of a call that may be given away. */
+  /** Wraps the leg's sink for transfers. */
   sink(inner: LegSink): LegSink {
     return {
       pull: atMs => this.#pull(inner.pull(atMs)),
@@ -192,7 +192,8 @@ export class Transfers {
         inner.push(frame)
       },
       dtmf: (digit, inSound) => {
-        // Tones in the sound get there with it; and what is pressed for somebody else is nothing for a transcript.
+        // In-band tones reach the target with the audio, and keys pressed for the target do not belong in the
+        // transcript.
         if (!this.joined) inner.dtmf(digit, inSound)
         else if (!inSound) void this.#second?.leg.sendDtmf?.(digit)
       },
@@ -219,7 +220,7 @@ export class Transfers {
   #feed(input: TransferInput): void {
     const { state, effects } = stepTransfer(this.#state, input)
     if (effects.some(({ type }) => type === 'join') && !this.#options.talk.stepAside()) {
-      // The agent is saying its last words.
+      // The agent is speaking its last words.
       this.#hangUp()
       this.#feed({ type: 'cancel', reason: ENDING })
       return
@@ -283,7 +284,7 @@ export class Transfers {
 
   // ---- by the carrier ----
 
-  /** `consulted`: who answered our own call to them. */
+  /** `consulted`: our own leg to the target, for an attended transfer. */
   async #refer(consulted?: Leg): Promise<void> {
     const { leg } = this.#options
     const result = await leg.transfer!(consulted ? '' : this.#run!.target.to, consulted)
@@ -300,7 +301,7 @@ export class Transfers {
       signal: run.abort.signal,
       onRinging: () => run === this.#run && this.#feed({ type: 'ringing' }),
       onEarlySound: (frame, sampleRate) => run === this.#run && this.#hold?.early(frame, sampleRate),
-      // Who is called may see why a number of ours calls; of a call that we placed there is nothing to tell.
+      // Diversion tells the target why our number calls; an outbound call of ours has none.
       ...(plan.direction === 'in' ? { divertedFrom: line.number } : {}),
     })
     this.#onDialed(run, result)
@@ -360,7 +361,7 @@ export class Transfers {
     const { target, about } = this.#run!
     const second = this.#second!
     second.announcement = new Announcement({
-      // As a function: `$` means nothing in it.
+      // A replacer function: in a string, `$` would be special.
       text: target.announce!.replaceAll(ABOUT, () => about),
       voice: plan.voice,
       language: plan.language,
@@ -370,7 +371,7 @@ export class Transfers {
     })
   }
 
-  /** For the transcript: they speak in our place. */
+  /** Adds the target's speech to the transcript. */
   #write(second: Second, frame: AudioFrame): void {
     const { vad, stt, plan, clock, log, talk } = this.#options
     second.dictation ??= new Dictation({

@@ -1,6 +1,7 @@
 /**
- * Everything that crosses Redis between control and the engines. Times are epoch milliseconds, `seq` counts the
- * events of one call from 1. Commands run at most once, events arrive at least once, asks have a deadline.
+ * Every message that crosses Redis between control and the engines. Times are epoch milliseconds; `seq` counts the
+ * events of one call from 1. Commands run at most once, events arrive at least once, and asks (requests) have a
+ * deadline.
  */
 import { z } from 'zod'
 import { CallPlan, CONTRACT_VERSION, RoomPlan, TrunkHostStatus } from './plan.ts'
@@ -9,7 +10,7 @@ import { SipTrace } from './sip-trace.ts'
 export const FinalStatus = z.enum(['completed', 'no_answer', 'busy', 'failed', 'canceled'])
 export type FinalStatus = z.infer<typeof FinalStatus>
 
-/** Closed list; published in the API. */
+/** Closed list; part of the public API. */
 export const EndedReason = z.enum([
   // answered calls
   'caller_hangup',
@@ -51,7 +52,7 @@ export const EndedReason = z.enum([
 ])
 export type EndedReason = z.infer<typeof EndedReason>
 
-/** A passage that was found in what the project knows, and given to the agent. */
+/** A knowledge passage that was given to the agent. */
 export const KnowledgeUse = z.object({ chunk_id: z.uuid(), source_id: z.uuid(), source: z.string() })
 export type KnowledgeUse = z.infer<typeof KnowledgeUse>
 
@@ -59,8 +60,9 @@ export const AnsweredBy = z.enum(['human', 'machine', 'screening', 'unknown'])
 export type AnsweredBy = z.infer<typeof AnsweredBy>
 
 /**
- * A turn of the transcript. Offsets are from the answer. `heard_text` is what was really played (for a caller: `text`).
- * `operator`: a person who speaks in the agent's place.
+ * A turn of the transcript. Offsets count from the answer. `heard_text` is what was played; for a caller it equals
+ * `text`.
+ * `operator`: a person who speaks instead of the agent.
  */
 export const Turn = z.object({
   role: z.enum(['agent', 'caller', 'tool', 'operator']),
@@ -69,14 +71,14 @@ export const Turn = z.object({
   started_ms: z.int(),
   ended_ms: z.int(),
   interrupted: z.boolean(),
-  /** Of a tool's turn that looked something up. */
+  /** Passages that the turn's tool found; set for knowledge searches. */
   knowledge: z.array(KnowledgeUse).optional(),
 })
 export type Turn = z.infer<typeof Turn>
 
 /**
- * Voice to voice at the wire for one answer: from the last RTP packet of the caller's speech to the first RTP packet
- * of the agent's, with where the time went. Parts overlap when work was started early, so they need not add up.
+ * Voice-to-voice latency of one answer on the wire: from the last RTP packet of the caller's speech to the first RTP
+ * packet of the agent's, with its parts. Parts overlap when work started early, so they need not add up.
  */
 export const TurnLatency = z.object({
   total_ms: z.int(),
@@ -84,7 +86,7 @@ export const TurnLatency = z.object({
   stt_ms: z.int(),
   llm_first_token_ms: z.int(),
   tts_first_byte_ms: z.int(),
-  /** True when a filler was what was heard first. */
+  /** True when the first audio was a filler. */
   filler: z.boolean(),
 })
 export type TurnLatency = z.infer<typeof TurnLatency>
@@ -110,11 +112,11 @@ export const ToolCall = z.object({
   ms: z.int(),
   verdict: ToolVerdict,
   http_status: z.int().nullable(),
-  /** What the model was told, cut to 4 KB. */
+  /** Result that the model received, cut to 4 KB. */
   result: z.string(),
   /** Filler phrases that were spoken while waiting. */
   filler: z.array(z.string()),
-  /** What was looked up, the best first. */
+  /** Passages that the search found, the best first. */
   knowledge: z.array(KnowledgeUse).optional(),
 })
 export type ToolCall = z.infer<typeof ToolCall>
@@ -130,7 +132,7 @@ export const MediaStats = z.object({
 })
 export type MediaStats = z.infer<typeof MediaStats>
 
-/** A stereo WAV in the blob store: caller left, agent right, from the answer on. */
+/** A stereo WAV in the blob store: caller left, agent right, starting at the answer. */
 export const RecordingInfo = z.object({
   key: z.string(),
   duration_ms: z.int().nonnegative(),
@@ -138,7 +140,7 @@ export const RecordingInfo = z.object({
 })
 export type RecordingInfo = z.infer<typeof RecordingInfo>
 
-/** The whole of a finished call, so that a lost or late earlier event loses nothing. */
+/** The complete result of a finished call, so that a lost or late event loses nothing. */
 export const CallRecord = z.object({
   status: FinalStatus,
   ended_reason: EndedReason,
@@ -146,30 +148,30 @@ export const CallRecord = z.object({
   sip_code: z.int().nullable(),
   answered_at: z.int().nullable(),
   ended_at: z.int(),
-  /** From answer to end; what is paid for. */
+  /** Milliseconds from answer to end; the billed time. */
   talked_ms: z.int().nonnegative(),
   transcript: z.array(Turn),
   tool_calls: z.array(ToolCall),
   latency: z.object({ p50_ms: z.int().nullable(), p95_ms: z.int().nullable(), turns: z.array(TurnLatency) }),
   summary: z.string().nullable(),
   extracted: z.record(z.string(), z.unknown()).nullable(),
-  /** Why `extracted` is null although it was asked for. */
+  /** The reason why `extracted` is null although extraction was requested. */
   extraction_problem: z.string().nullable().default(null),
   goal_reached: z.boolean(),
-  /** Words of the call that show it. */
+  /** Words of the call that prove `goal_reached`. */
   goal_evidence: z.string().nullable().default(null),
-  /** As the caller gave it. */
+  /** The name as the caller gave it. */
   contact_name: z.string().nullable().default(null),
   do_not_call: z.boolean(),
   media: MediaStats.nullable(),
-  /** Null: it was no call over SIP, or its engine is gone. */
+  /** Null when the call did not use SIP, or its engine died. */
   sip: SipTrace.nullable().default(null),
-  /** Null: not recorded, or not stored yet; then `recording.ready` comes. */
+  /** Null when the call was not recorded, or is not stored yet; `recording.ready` then follows. */
   recording: RecordingInfo.nullable().default(null),
 })
 export type CallRecord = z.infer<typeof CallRecord>
 
-/** A vendor failed, and the next one was asked for the same; `to` is null when there was none left. */
+/** A vendor failed and the next one in the fallback order took over; `to` is null when none was left. */
 export const ProviderSwitch = z.object({
   kind: z.enum(['stt', 'tts', 'llm']),
   from: z.string(),
@@ -178,11 +180,13 @@ export const ProviderSwitch = z.object({
 })
 export type ProviderSwitch = z.infer<typeof ProviderSwitch>
 
-/** `listen`: hear the call; `whisper`: speak to its agent alone; `takeover`: speak to the caller in the agent's place. */
+/**
+ * `listen`: hear the call. `whisper`: speak to its agent alone. `takeover`: speak to the caller instead of the agent.
+ */
 export const MonitorMode = z.enum(['listen', 'whisper', 'takeover'])
 export type MonitorMode = z.infer<typeof MonitorMode>
 
-/** Somebody who follows a live call, by id. */
+/** Id of an operator who monitors a live call. */
 const monitor = { monitor_id: z.uuid() }
 
 const head = {
@@ -208,26 +212,26 @@ export const CallEvent = z.discriminatedUnion('type', [
   z.object({ ...head, type: z.literal('monitor.joined'), ...monitor, mode: MonitorMode }),
   z.object({ ...head, type: z.literal('monitor.changed'), ...monitor, mode: MonitorMode }),
   z.object({ ...head, type: z.literal('monitor.left'), ...monitor }),
-  /** What an operator told the agent. */
+  /** An operator's instruction to the agent. */
   z.object({ ...head, type: z.literal('monitor.whispered'), ...monitor, text: z.string() }),
-  /** Somebody is wanted who takes the call over in a browser; `name` is that of the transfer's target. */
+  /** A transfer waits for an operator to take the call over in a browser; `name` is the name of the transfer target. */
   z.object({ ...head, type: z.literal('transfer.waiting'), name: z.string() }),
   z.object({ ...head, type: z.literal('transfer.settled'), name: z.string(), taken: z.boolean() }),
-  /** Of a transfer to a telephone, at each beginning: the carrier is asked to do it, or we call them ourselves. */
+  /** Start of a transfer to a telephone: the carrier is asked (`refer`), or the engine dials the target (`bridge`). */
   z.object({ ...head, type: z.literal('transfer.started'), name: z.string(), by: z.enum(['refer', 'bridge']) }),
-  /** The second line for which `call.bridge` was asked is not needed any more. */
+  /** Releases the second line that `call.bridge` reserved. */
   z.object({ ...head, type: z.literal('bridge.closed'), attempt: z.int().positive() }),
-  /** Nobody talks any more; the record follows as `call.ended`. */
+  /** The conversation is over; the record follows as `call.ended`. */
   z.object({ ...head, type: z.literal('call.closing'), reason: EndedReason }),
-  /** `traceparent`: of the engine's span for this call. */
+  /** `traceparent`: the engine's span for this call. */
   z.object({ ...head, type: z.literal('call.ended'), record: CallRecord, traceparent: z.string().optional() }),
 ])
 export type CallEvent = z.infer<typeof CallEvent>
 type WithoutHead<T> = T extends unknown ? Omit<T, 'v' | 'call_id' | 'owner_id' | 'seq' | 'at'> : never
-/** An event as the call makes it; the bus adds the head. */
+/** An event as the call produces it; the bus adds the head. */
 export type CallEventBody = WithoutHead<CallEvent>
 
-/** About an engine itself. `started` tells control that calls of an earlier boot of that engine are gone. */
+/** An event of the engine itself. After `engine.started`, calls of that engine's earlier boots are lost. */
 export const EngineEvent = z.object({
   v: z.literal(CONTRACT_VERSION),
   type: z.enum(['engine.started', 'engine.stopping']),
@@ -244,13 +248,13 @@ export const TrunkStatusEvent = z.object({
   owner_id: z.uuid(),
   registration: z.enum(['none', 'registering', 'registered', 'failed']),
   last_error: z.string().nullable(),
-  /** In the order they are tried. */
+  /** In the order in which they are tried. */
   hosts: z.array(TrunkHostStatus).default([]),
   at: z.int(),
 })
 export type TrunkStatusEvent = z.infer<typeof TrunkStatusEvent>
 
-/** Stored after the end of its call was told: the upload took long, or the engine had died meanwhile. */
+/** The recording was stored after `call.ended` was sent: the upload took long, or the engine had died meanwhile. */
 export const RecordingReadyEvent = z.object({
   v: z.literal(CONTRACT_VERSION),
   type: z.literal('recording.ready'),
@@ -264,29 +268,29 @@ export type RecordingReadyEvent = z.infer<typeof RecordingReadyEvent>
 export const BusEvent = z.union([CallEvent, EngineEvent, TrunkStatusEvent, RecordingReadyEvent])
 export type BusEvent = z.infer<typeof BusEvent>
 
-/** Shared stream: any engine may take it, one does. After `deadline` nobody does. */
+/** Sent on the shared stream: exactly one engine claims it, and none after `deadline` (epoch ms). */
 export const PlaceCommand = z.object({ type: z.literal('call.place'), plan: CallPlan, deadline: z.int() })
 export type PlaceCommand = z.infer<typeof PlaceCommand>
 
-/** An engine's own stream. */
+/** Commands on an engine's own stream. */
 export const CallCommand = z.discriminatedUnion('type', [
   z.object({ type: z.literal('call.hangup'), call_id: z.uuid(), reason: EndedReason }),
-  /** Lets an operator in, or changes what one who is there already does. */
+  /** Adds an operator, or changes the mode of one who is connected. */
   z.object({
     type: z.literal('call.monitor'),
     call_id: z.uuid(),
     ...monitor,
     mode: MonitorMode,
-    /** Where operators of this call meet the engine; `identity` is this operator's there. */
+    /** The room that connects operators of this call with the engine; `identity` is this operator's identity in it. */
     room: RoomPlan,
     identity: z.string(),
   }),
-  /** Shows an operator out. */
+  /** Disconnects an operator. */
   z.object({ type: z.literal('call.unmonitor'), call_id: z.uuid(), ...monitor }),
 ])
 export type CallCommand = z.infer<typeof CallCommand>
 
-/** Why an inbound call is not taken; `sip/trunk/requests/outcome.ts` turns it into a SIP answer. */
+/** The reason why an inbound call is refused; `sip/trunk/requests/outcome.ts` maps it to a SIP response. */
 export const Refusal = z.enum([
   'unknown_number',
   'unknown_source',
@@ -299,20 +303,20 @@ export const Refusal = z.enum([
 ])
 export type Refusal = z.infer<typeof Refusal>
 
-/** In-call questions of an engine to control: request and answer, by name. */
+/** Requests of an engine to control during a call: request and answer, by name. */
 export const asks = {
   'call.admit': {
     request: z.object({
       engine: z.string(),
       boot: z.string(),
-      /** Null when the trunk could not be told by its source. */
+      /** Null when no trunk matches the source. */
       trunk_id: z.uuid().nullable(),
-      /** Who calls is this softphone, and has proved it. */
+      /** The authenticated softphone that calls. */
       softphone_id: z.uuid().optional(),
       called: z.string(),
       caller: z.string(),
       source: z.string(),
-      /** Of the engine's span for this call. */
+      /** The engine's span for this call. */
       traceparent: z.string().optional(),
     }),
     answer: z.discriminatedUnion('admitted', [
@@ -322,7 +326,7 @@ export const asks = {
   },
   'call.extend': {
     request: z.object({ call_id: z.uuid(), owner_id: z.uuid(), talked_ms: z.int().nonnegative() }),
-    /** `paid_ms`: talking time held for in all. When it did not grow, the money is at its end. */
+    /** `paid_ms`: total talking time that the holds cover. When it does not grow, the balance is exhausted. */
     answer: z.object({ paid_ms: z.int().nonnegative() }),
   },
   'knowledge.search': {
@@ -332,13 +336,13 @@ export const asks = {
       found: z.array(KnowledgeUse.extend({ heading: z.string(), text: z.string() })),
     }),
   },
-  /** Whether the trunk has a line left for who a caller is given to. It is kept until `bridge.closed`, or the call's end. */
+  /** Reserves a trunk line for the leg to a transfer target, until `bridge.closed` or the end of the call. */
   'call.bridge': {
     request: z.object({
       call_id: z.uuid(),
       owner_id: z.uuid(),
       trunk_id: z.uuid(),
-      /** Of this call, from 1. */
+      /** Number of the attempt within this call, from 1. */
       attempt: z.int().positive(),
     }),
     answer: z.object({ granted: z.boolean() }),
@@ -348,21 +352,21 @@ export type AskName = keyof typeof asks
 export type AskRequest<N extends AskName> = z.infer<(typeof asks)[N]['request']>
 export type AskAnswer<N extends AskName> = z.infer<(typeof asks)[N]['answer']>
 
-/** Published by each engine every few seconds; gone from Redis when it stops renewing. */
+/** Published by each engine every two seconds; expires in Redis when the engine stops renewing it. */
 export const Heartbeat = z.object({
   engine: z.string(),
   boot: z.string(),
-  /** When this boot began; an older engine does not tell. */
+  /** Start of this boot in epoch milliseconds. Older engines omit it. */
   since: z.int().optional(),
   at: z.int(),
   calls: z.int().nonnegative(),
   capacity: z.int().nonnegative(),
   hears: z.boolean(),
-  /** Whether it can sit in LiveKit rooms. */
+  /** True when the engine can join LiveKit rooms. */
   rooms: z.boolean().default(false),
-  /** Which SIP server it is at: the same words for the same one. Left out while that is away. */
+  /** Identifies the engine's SIP server: equal values mean the same server. Omitted while the server is unreachable. */
   signalling: z.string().optional(),
-  /** Whether that sends it calls, and shall go on to. */
+  /** True when the SIP server sends inbound calls to this engine and should continue to. */
   open: z.boolean().optional(),
 })
 export type Heartbeat = z.infer<typeof Heartbeat>

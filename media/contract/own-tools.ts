@@ -1,4 +1,4 @@
-/** What every agent can do without a tool of the customer's. A customer's tool may not have one of these names. */
+/** Built-in tools of every agent. A customer's tool must not use these names. */
 export const OWN_TOOLS = [
   'end_call',
   'do_not_call',

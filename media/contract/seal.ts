@@ -1,4 +1,4 @@
-/** AES-256-GCM with associated data, so that what was sealed for one call cannot be opened as another's. */
+/** AES-256-GCM with associated data, so that a value sealed for one call cannot be opened for another. */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 
 const NONCE_BYTES = 12
@@ -7,7 +7,7 @@ const TAG_BYTES = 16
 export interface Sealer {
   /** Base64url of nonce ‖ tag ‖ ciphertext. */
   seal(value: unknown, associated: string): string
-  /** Throws when the text was changed, or sealed under another key or for something else. */
+  /** Throws when the text was changed, or was sealed under another key or for another purpose. */
   open(sealed: string, associated: string): unknown
 }
 

@@ -1,11 +1,11 @@
-/** What was spoken over SIP and what it shows, as engines tell control. Secrets are masked before it comes here. */
+/** SIP traces and their diagnosis, as engines send them to control. Secrets are masked before they reach this type. */
 import { z } from 'zod'
 
-/** One message, or (`made_up`) the signalling server's word that none came. */
+/** One message; `made_up`: a substitute that our SIP server generated because no message arrived. */
 export const SipSeen = z.object({
   /** Epoch milliseconds. */
   at: z.int(),
-  /** By us. */
+  /** True when we sent it. */
   sent: z.boolean(),
   /** `host:port` */
   source: z.string(),
@@ -17,9 +17,9 @@ export const SipSeen = z.object({
 })
 export type SipSeen = z.infer<typeof SipSeen>
 
-/** Closed list; published in the API. */
+/** Closed list; part of the public API. */
 export const DiagnosisCode = z.enum([
-  // the way to the carrier
+  // reaching the carrier
   'dns_failed',
   'address_not_allowed',
   'transport_refused',
@@ -29,7 +29,7 @@ export const DiagnosisCode = z.enum([
   'tls_untrusted',
   'tls_expired',
   'tls_failed',
-  // who we are
+  // our identity
   'wrong_password',
   'wrong_realm',
   'credentials_missing',
@@ -37,7 +37,7 @@ export const DiagnosisCode = z.enum([
   'user_unknown',
   'register_loop',
   'clock_skew',
-  // what was asked for
+  // the request
   'caller_id_refused',
   'number_format',
   'number_unknown',
@@ -47,7 +47,7 @@ export const DiagnosisCode = z.enum([
   'carrier_overloaded',
   'session_timer',
   'carrier_refused',
-  // the sound
+  // the media
   'codec_refused',
   'srtp_required',
   'srtp_refused',
@@ -55,7 +55,7 @@ export const DiagnosisCode = z.enum([
   'one_way_audio',
   'nat_address',
   'no_ack',
-  // nothing is wrong with the trunk
+  // no fault of the trunk
   'busy',
   'no_answer',
   'declined',
@@ -67,16 +67,16 @@ export const Diagnosis = z.object({
   code: DiagnosisCode,
   /** The cause. */
   words: z.string(),
-  /** What to do about it; null where there is nothing to do. */
+  /** Instructions to fix it; null when there is nothing to do. */
   advice: z.string().nullable(),
-  /** Indexes of the messages that show it. */
+  /** Indexes of the messages that prove it. */
   evidence: z.array(z.int().nonnegative()),
 })
 export type Diagnosis = z.infer<typeof Diagnosis>
 
 export const SipTrace = z.object({
   messages: z.array(SipSeen),
-  /** So many more were there, between the first and the last ones. */
+  /** Number of messages omitted between the first and the last ones. */
   left_out: z.int().nonnegative(),
   diagnosis: Diagnosis.nullable(),
 })
@@ -99,7 +99,7 @@ export const TrunkCheckReport = z.object({
 })
 export type TrunkCheckReport = z.infer<typeof TrunkCheckReport>
 
-/** To one engine: examine this trunk now. Nobody reads the report after the deadline. */
+/** Sent to one engine: check this trunk now. The report is ignored after the deadline. */
 export const TrunkCheckCommand = z.object({
   type: z.literal('trunk.check'),
   id: z.uuid(),

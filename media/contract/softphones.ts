@@ -1,28 +1,28 @@
-/** Telephones that register with us, as control and engines both know them. */
+/** Softphones that register with us, as control and engines share them. */
 import { z } from 'zod'
 
-/** The protection space of all softphones (RFC 3261 §22.1); part of what is kept of each password. */
+/** The protection space of all softphones (RFC 3261 §22.1); part of each stored password hash. */
 export const SOFTPHONE_REALM = 'parley'
 
-/** `phone-` and eight characters without those that look alike. */
+/** `phone-` and eight characters, without those that look alike. */
 export const SOFTPHONE_USERNAME = /^phone-[a-hjkmnp-tv-z2-9]{8}$/
 
 export const SoftphonePlan = z.object({
   id: z.uuid(),
   owner_id: z.uuid(),
   username: z.string(),
-  /** H(username:realm:password) of RFC 7616 §3.4.2, in hexadecimal. Whoever has it can register: it travels sealed. */
+  /** H(username:realm:password) of RFC 7616 §3.4.2, in hexadecimal. It suffices to register, so it travels sealed. */
   ha1: z.object({ md5: z.string(), sha256: z.string() }),
 })
 export type SoftphonePlan = z.infer<typeof SoftphonePlan>
 
-/** One place where a telephone can be reached (RFC 3261 §10). */
+/** One contact address of a softphone (RFC 3261 §10). */
 export const SoftphoneContact = z.object({
-  /** As the telephone gave it: the Request-URI of what is sent to it. */
+  /** Contact URI as the softphone sent it: the Request-URI of requests to it. */
   uri: z.string(),
-  /** `+sip.instance` of RFC 5626 §4.1: what stays the same when its address changes. */
+  /** `+sip.instance` (RFC 5626 §4.1), which stays the same when the address changes. */
   instance: z.string().nullable(),
-  /** Where the REGISTER came from, which is where requests go: behind NAT the URI leads nowhere. */
+  /** Source address of the REGISTER. Requests go there, because behind NAT the URI is unreachable. */
   host: z.string(),
   port: z.int(),
   transport: z.enum(['udp', 'tcp', 'tls']),
@@ -34,9 +34,9 @@ export const SoftphoneContact = z.object({
 export type SoftphoneContact = z.infer<typeof SoftphoneContact>
 
 export const SoftphoneState = z.object({
-  /** Epoch ms of the last REGISTER that was believed. */
+  /** Epoch milliseconds of the last authenticated REGISTER. */
   seen_at: z.int(),
-  /** Some may have run out. */
+  /** Some of them may have expired. */
   contacts: z.array(SoftphoneContact),
 })
 export type SoftphoneState = z.infer<typeof SoftphoneState>

@@ -1,8 +1,8 @@
 /**
- * Cartesia's speech behind `Tts`: one WebSocket for all sentences of all calls that share the adapter, a context each;
- * `cancel` stops one. The socket is opened by the first sentence and let go after a while without any.
+ * Cartesia TTS: one WebSocket for all sentences of all calls that share the adapter, with a context for each sentence;
+ * `cancel` stops one. The first sentence opens the socket, and it closes after a minute without any.
  *
- * Made from docs.cartesia.ai/2026-03-01/api-reference/tts/websocket (messages), use-the-api/tts-websocket/contexts,
+ * Sources: docs.cartesia.ai/2026-03-01/api-reference/tts/websocket (messages), use-the-api/tts-websocket/contexts,
  * use-the-api/api-conventions (version and key in headers), use-the-api/api-errors and concurrency-limits-and-timeouts.
  */
 import { randomUUID } from 'node:crypto'
@@ -24,13 +24,15 @@ const VERSION = '2026-03-01'
 const SAMPLE_RATE = 16_000
 const CONNECT_TIMEOUT_MS = 3000
 const IDLE_MS = 60_000
-/** Sound may be this much shorter than its words say. More: it was cut, or has another rate than was asked for. */
+/**
+ * Milliseconds by which audio may be shorter than its word timings. If more is missing, it was cut or has a wrong rate.
+ */
 const MISSING_SOUND_MS = 250
 
 export interface CartesiaOptions {
   apiKey: string
   clock: Clock
-  /** Id of the voice where the call names none. */
+  /** Default voice id, when the call names none. */
   voice: string
   baseUrl?: string
   model?: string
@@ -38,7 +40,7 @@ export interface CartesiaOptions {
 }
 
 export interface CartesiaTts extends Tts {
-  /** Sentences on their way fail. */
+  /** Closes the socket; pending sentences fail. */
   close(): void
 }
 
@@ -60,7 +62,7 @@ const AnyMessage = z.object({ type: z.string() })
 interface Context {
   queue: SpeechQueue
   readPcm(bytes: Uint8Array): Int16Array
-  /** Come, but not yet given with sound. */
+  /** Word timings that wait for the next chunk. */
   words: SpokenWord[]
   soundMs: number
   wordsMs: number
@@ -89,7 +91,7 @@ export function createCartesiaTts(options: CartesiaOptions): CartesiaTts {
 class Connection {
   readonly #options: CartesiaOptions
   readonly #contexts = new Map<string, Context>()
-  /** Requests that wait for the handshake. */
+  /** Requests that wait for the socket to open. */
   readonly #unsent = new Map<string, string>()
   #socket: VendorSocket | null = null
   #open = false
@@ -107,24 +109,24 @@ class Connection {
     else this.#unsent.set(id, request)
   }
 
-  /** `whole`: the vendor has said that nothing more comes. */
+  /** `whole`: the vendor has finished the context. */
   leave(id: string, whole: boolean): void {
     this.#contexts.delete(id)
     if (!this.#unsent.delete(id) && !whole) this.#socket?.send(JSON.stringify({ context_id: id, cancel: true }))
     if (this.#contexts.size > 0) return
     this.#cancelIdle()
-    if (this.#open) this.#cancelIdle = this.#options.clock.after(IDLE_MS, () => this.#letGo())
-    else this.#letGo() // nobody waits for the handshake any more
+    if (this.#open) this.#cancelIdle = this.#options.clock.after(IDLE_MS, () => this.#disconnect())
+    else this.#disconnect() // no request waits for the handshake
   }
 
-  /** Of all sentences on their way, and of the socket. */
+  /** Fails all pending sentences and closes the socket. */
   fail(error: VendorError): void {
-    this.#letGo()
+    this.#disconnect()
     this.#unsent.clear()
     for (const { queue } of this.#contexts.values()) queue.fail(error)
   }
 
-  #letGo(): void {
+  #disconnect(): void {
     this.#cancelIdle()
     this.#socket?.close()
     this.#socket = null
@@ -152,10 +154,10 @@ class Connection {
   #onText(text: string): void {
     const json = parseJson(text)
     const type = AnyMessage.safeParse(json).data?.type
-    if (type !== undefined && !KNOWN.has(type)) return // flush_done and what comes later
+    if (type !== undefined && !KNOWN.has(type)) return // flush_done and future types
     const message = Message.safeParse(json)
     if (!message.success) {
-      this.fail(new VendorError(VENDOR, 'bad_answer', 'sent what is not understood', { retryable: true }))
+      this.fail(new VendorError(VENDOR, 'bad_answer', 'sent an invalid message', { retryable: true }))
     } else if (message.data.type === 'error') {
       const { context_id, status_code } = message.data
       const error = errorOfStatus(VENDOR, status_code, null, this.#options.clock.wall())
@@ -163,7 +165,7 @@ class Connection {
       else this.#contexts.get(context_id)?.queue.fail(error)
     } else {
       const context = this.#contexts.get(message.data.context_id)
-      if (context) receive(context, message.data) // else of one that was cancelled
+      if (context) receive(context, message.data) // otherwise the context was cancelled
     }
   }
 }
@@ -198,7 +200,7 @@ function onWords(context: Context, { words, start, end }: { words: string[]; sta
 
 function onChunk(context: Context, bytes: Uint8Array): void {
   if (context.soundMs === 0 && isContainer(bytes)) {
-    context.queue.fail(new VendorError(VENDOR, 'bad_answer', 'sent a file, not samples'))
+    context.queue.fail(new VendorError(VENDOR, 'bad_answer', 'sent a file instead of raw samples'))
     return
   }
   const pcm = context.readPcm(bytes)
@@ -208,7 +210,7 @@ function onChunk(context: Context, bytes: Uint8Array): void {
 
 function onDone(context: Context): void {
   if (context.soundMs > 0 && context.wordsMs - context.soundMs > MISSING_SOUND_MS) {
-    context.queue.fail(new VendorError(VENDOR, 'bad_answer', 'sound is shorter than its words'))
+    context.queue.fail(new VendorError(VENDOR, 'bad_answer', 'sent less audio than its word timings cover'))
     return
   }
   const rest = takeWords(context)

@@ -1,11 +1,11 @@
 /**
- * Deepgram's live transcription behind `Stt`: a WebSocket a call, all of the caller's sound goes up it, words with their
- * times come back; `Finalize` forces the last ones out when the conversation asks for a utterance.
+ * Deepgram live transcription: one WebSocket per call receives all of the caller's audio and returns words with their
+ * times; `Finalize` flushes the last ones when the conversation requests an utterance.
  *
- * Made from developers.deepgram.com: reference/speech-to-text/listen-streaming (parameters, `Results`), docs/finalize,
+ * Sources on developers.deepgram.com: reference/speech-to-text/listen-streaming (parameters, `Results`), docs/finalize,
  * docs/audio-keep-alive (a text frame every 3–5 s, or NET-0001 after 10 s), docs/close-stream,
  * docs/stt-troubleshooting-websocket-data-and-net-errors (close codes), docs/recovering-from-connection-errors…
- * (sound that was not answered is sent again, times begin anew with a connection).
+ * (unanswered audio is sent again, and times restart with a connection).
  */
 import { z } from 'zod'
 import { encodeG711 } from '../audio/g711.ts'
@@ -22,14 +22,14 @@ const VENDOR = 'deepgram'
 export interface DeepgramOptions {
   apiKey: string
   clock: Clock
-  /** Gets constants and numbers, never the key or words. */
+  /** Receives constants and numbers, never the key or transcripts. */
   log: Log
   /** `wss://api.eu.deepgram.com` for the EU. */
   baseUrl?: string
   model?: string
-  /** µ-law halves the traffic of an 8 kHz leg; linear16 loses nothing. */
+  /** Audio encoding; `linear16` by default. `mulaw` halves the traffic of an 8 kHz leg, `linear16` is lossless. */
   encoding?: 'linear16' | 'mulaw'
-  /** For an answer to `transcribe`, in ms. */
+  /** Milliseconds to wait for the answer to `transcribe`; 3000 by default. */
   deadlineMs?: number
 }
 
@@ -38,12 +38,14 @@ const CONNECT_TIMEOUT_MS = 3000
 const KEEP_ALIVE_MS = 4000
 const FIRST_BACKOFF_MS = 200
 const MAX_BACKOFF_MS = 5000
-/** A final's end is a rounded number of seconds, and may be short of the last frame. */
+/**
+ * Milliseconds that a final result may lack: its end is a rounded number of seconds, and may precede the last frame.
+ */
 const COVERED_MS = 100
-/** `Finalize` is not always answered when little is buffered (docs/finalize): so short a rest is waited for briefly. */
+/** `Finalize` is not always answered when little is buffered (docs/finalize), so a short rest is waited for briefly. */
 const SMALL_REST_MS = 300
 const SMALL_REST_WAIT_MS = 300
-/** Resent after a drop. Deepgram reads faster than real time, but not without end. */
+/** Audio in ms sent again after a reconnect. Deepgram reads faster than real time, but not arbitrarily. */
 const MAX_RESEND_MS = 20_000
 const KEEP_WORDS_MS = 60_000
 
@@ -74,7 +76,7 @@ const AnyMessage = z.object({ type: z.string() })
 
 interface Word {
   text: string
-  /** Samples of the call. */
+  /** Positions in samples of the call. */
   middle: number
   end: number
   confidence: number
@@ -83,7 +85,7 @@ interface Word {
 interface Waiter {
   fromMs: number
   toMs: number
-  /** Sample up to which finals are needed. */
+  /** Sample up to which final results are needed. */
   target: number
   cancelRest: (() => void) | null
   settle(outcome: Transcript | Error): void
@@ -101,7 +103,7 @@ class DeepgramStream implements SttStream {
   readonly #waiters = new Set<Waiter>()
   #socket: VendorSocket | null = null
   #open = false
-  /** Sample of the call at which the connection's time is zero. */
+  /** Sample of the call at which the connection's time starts. */
   #base = 0
   #finalEnd = 0
   #finals: Word[] = []
@@ -109,7 +111,7 @@ class DeepgramStream implements SttStream {
   #finalizesOpen = 0
   #lastSentMs = 0
   #failures = 0
-  /** Why there is no connection; null while one is there or being made after a drop. */
+  /** The reason for having no connection; null while one is open, or being restored after a drop. */
   #refused: VendorError | null = null
   #closed = false
   #cancelTimer = () => {}
@@ -140,7 +142,7 @@ class DeepgramStream implements SttStream {
   transcribe(fromMs: number, toMs: number, signal: AbortSignal): Promise<Transcript> {
     const { clock, deadlineMs = DEADLINE_MS } = this.#options
     return new Promise((resolve, reject) => {
-      if (signal.aborted || this.#closed) return reject(new Error('recognition aborted'))
+      if (signal.aborted || this.#closed) return reject(new Error('transcription aborted'))
       if (this.#refused) return reject(this.#refused)
       const waiter: Waiter = {
         fromMs,
@@ -156,11 +158,11 @@ class DeepgramStream implements SttStream {
           else resolve(outcome)
         },
       }
-      const abort = () => waiter.settle(new Error('recognition aborted'))
+      const abort = () => waiter.settle(new Error('transcription aborted'))
       const cancelDeadline = clock.after(deadlineMs, () => {
-        const error = new VendorError(VENDOR, 'timeout', 'did not finalise in time')
+        const error = new VendorError(VENDOR, 'timeout', 'did not finalize in time')
         waiter.settle(error)
-        this.#abandon(error) // what does not answer may be a dead connection that nobody has noticed
+        this.#abandon(error) // the connection may be dead without notice
       })
       signal.addEventListener('abort', abort)
       this.#waiters.add(waiter)
@@ -174,7 +176,7 @@ class DeepgramStream implements SttStream {
     this.#closed = true
     this.#cancelTimer()
     this.#socket?.close('{"type":"CloseStream"}')
-    this.#rejectWaiters(new Error('recognition aborted'))
+    this.#rejectWaiters(new Error('transcription aborted'))
   }
 
   #connect(): void {
@@ -224,13 +226,13 @@ class DeepgramStream implements SttStream {
   #onText(text: string): void {
     const json = parseJson(text)
     const type = AnyMessage.safeParse(json).data?.type
-    if (type !== undefined && type !== 'Results' && type !== 'Error') return // Metadata, SpeechStarted, what comes later
+    if (type !== undefined && type !== 'Results' && type !== 'Error') return // Metadata, SpeechStarted, future types
     const results = Results.safeParse(json)
     if (results.success) this.#onResults(results.data)
-    else this.#abandon(new VendorError(VENDOR, 'bad_answer', 'sent what is not understood', { retryable: true }))
+    else this.#abandon(new VendorError(VENDOR, 'bad_answer', 'sent an invalid message', { retryable: true }))
   }
 
-  /** The connection is worth nothing any more; a new one gets the same sound again. */
+  /** Replaces the connection; the new one receives the unanswered audio again. */
   #abandon(error: VendorError): void {
     if (!this.#open) return
     this.#socket?.close()
@@ -251,7 +253,7 @@ class DeepgramStream implements SttStream {
       this.#interim = []
       this.#finalEnd = Math.max(this.#finalEnd, Math.round(this.#base + (start + duration) * this.#rate))
     } else this.#interim = words
-    // Of two that are open, the first one's answer must not pass for the second one's.
+    // With two pending Finalize requests, the answer to the first must not count for the second.
     const flushed = from_finalize && this.#finalizesOpen === 1
     if (from_finalize) this.#finalizesOpen = Math.max(0, this.#finalizesOpen - 1)
     this.#settleWaiters(flushed && is_final)
@@ -287,8 +289,9 @@ class DeepgramStream implements SttStream {
     this.#open = false
     this.#interim = []
     this.#failures++
-    log.warn({ vendor: VENDOR, code: error.code, status: error.status, opened }, 'recogniser is away')
-    // A drop is mended while they wait; a refusal is told at once, so that another recogniser can be asked.
+    log.warn({ vendor: VENDOR, code: error.code, status: error.status, opened }, 'stt connection lost')
+    // Requests wait while a dropped connection is restored; a refusal fails them at once, so that another STT can take
+    // over.
     if (!opened || !error.retryable) {
       this.#refused = error
       this.#rejectWaiters(error)

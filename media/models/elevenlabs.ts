@@ -1,9 +1,9 @@
 /**
- * ElevenLabs' speech behind `Tts`: a WebSocket a sentence to `stream-input`, base64 sound and times of characters back.
+ * ElevenLabs TTS: one WebSocket per sentence to `stream-input`, which returns base64 audio and character timings.
  *
- * Made from elevenlabs.io/docs/api-reference/text-to-speech/v-1-text-to-speech-voice-id-stream-input (parameters, messages,
- * alignment "relative to the returned chunk") and help.elevenlabs.io's articles on the error codes 400, 401 and 429. There is
- * no message that cancels: closing the socket is how the vendor is told to stop.
+ * Sources: elevenlabs.io/docs/api-reference/text-to-speech/v-1-text-to-speech-voice-id-stream-input (parameters,
+ * messages, alignment "relative to the returned chunk") and help.elevenlabs.io's articles on the error codes 400, 401
+ * and 429. The API has no message for cancelling: closing the socket stops the vendor.
  */
 import { z } from 'zod'
 import { decodeG711 } from '../audio/g711.ts'
@@ -24,25 +24,25 @@ const VENDOR = 'elevenlabs'
 export interface ElevenLabsOptions {
   apiKey: string
   clock: Clock
-  /** Where the call names no voice. */
+  /** Default voice id, when the call names none. */
   voice: string
   /** `wss://api.eu.residency.elevenlabs.io` for the EU. */
   baseUrl?: string
   model?: string
-  /** `pcm_16000` unless the leg is G.711 and its traffic counts. */
+  /** `pcm_16000` by default; another format reduces the traffic of a G.711 leg. */
   outputFormat?: keyof typeof RATES
   deadlines?: SpeechDeadlines
 }
 
 const RATES = { pcm_8000: 8000, pcm_16000: 16_000, pcm_22050: 22_050, pcm_24000: 24_000, ulaw_8000: 8000 } as const
 const CONNECT_TIMEOUT_MS = 3000
-/** Sound may be this much shorter than its characters say. More: it was cut, or has another rate than was asked for. */
+/** Milliseconds by which audio may be shorter than its timings. If more is missing, it was cut or has a wrong rate. */
 const MISSING_SOUND_MS = 250
 
 const Times = z.array(z.number().nonnegative())
 const Alignment = z
   .object({ chars: z.array(z.string()), charStartTimesMs: Times, charDurationsMs: Times.optional() })
-  // The reference and what is sent differ in an s; both are seen.
+  // The reference and the service differ in an s; both spellings occur.
   .extend({ charsDurationsMs: Times.optional() })
   .transform(({ chars, charStartTimesMs: starts, charDurationsMs, charsDurationsMs }) => {
     const durations = charDurationsMs ?? charsDurationsMs ?? []
@@ -53,7 +53,7 @@ type TimedChar = z.output<typeof Alignment>[number]
 const Message = z.object({
   audio: z.base64().nullish(),
   isFinal: z.boolean().nullish(),
-  alignment: Alignment.nullish().catch(null), // sound without times is better than none
+  alignment: Alignment.nullish().catch(null), // audio without timings is better than none
   error: z.string().nullish(),
   code: z.number().nullish(),
 })
@@ -73,7 +73,7 @@ export function createElevenLabsTts(options: ElevenLabsOptions): Tts {
         connectTimeoutMs: CONNECT_TIMEOUT_MS,
         onOpen: () => {
           socket.send('{"text":" "}')
-          // Ends with a space, as the reference demands; flush: there is no more to wait for.
+          // The reference requires a space at the end; `flush` starts synthesis without waiting for more text.
           socket.send(JSON.stringify({ text: `${text} `, flush: true }))
           socket.send('{"text":""}')
         },
@@ -100,7 +100,7 @@ function urlOf(
     sync_alignment: 'true',
     auto_mode: 'true',
   })
-  // Other models refuse it.
+  // Other models reject the parameter.
   if (model.endsWith('_v2_5')) query.set('language_code', language.split('-')[0]!.toLowerCase())
   return `${baseUrl ?? 'wss://api.elevenlabs.io'}/v1/text-to-speech/${encodeURIComponent(voice)}/stream-input?${query}`
 }
@@ -113,7 +113,7 @@ function createReceiver(format: keyof typeof RATES, queue: SpeechQueue): (text: 
   let wordsMs = 0
   return text => {
     const message = Message.safeParse(parseJson(text))
-    if (!message.success) return queue.fail(new VendorError(VENDOR, 'bad_answer', 'sent what is not understood'))
+    if (!message.success) return queue.fail(new VendorError(VENDOR, 'bad_answer', 'sent an invalid message'))
     const { audio, alignment, isFinal } = message.data
     const failure = failureOf(message.data)
     if (failure) return queue.fail(failure)
@@ -122,7 +122,7 @@ function createReceiver(format: keyof typeof RATES, queue: SpeechQueue): (text: 
     if (audio) {
       const bytes = Buffer.from(audio, 'base64')
       if (soundMs === 0 && isContainer(bytes)) {
-        return queue.fail(new VendorError(VENDOR, 'bad_answer', 'sent a file, not samples'))
+        return queue.fail(new VendorError(VENDOR, 'bad_answer', 'sent a file instead of raw samples'))
       }
       const pcm = format === 'ulaw_8000' ? decodeG711('PCMU', bytes) : readPcm(bytes)
       soundMs += (pcm.length / sampleRate) * 1000
@@ -130,7 +130,7 @@ function createReceiver(format: keyof typeof RATES, queue: SpeechQueue): (text: 
     }
     if (!isFinal) return
     if (wordsMs - soundMs > MISSING_SOUND_MS)
-      queue.fail(new VendorError(VENDOR, 'bad_answer', 'sound is shorter than its words'))
+      queue.fail(new VendorError(VENDOR, 'bad_answer', 'sent less audio than its word timings cover'))
     else {
       const rest = readWords([{ char: ' ', startMs: 0, endMs: 0 }], soundMs)
       if (rest.length > 0) queue.push(chunkOf(new Int16Array(0), sampleRate, rest))
@@ -142,7 +142,9 @@ function createReceiver(format: keyof typeof RATES, queue: SpeechQueue): (text: 
 const chunkOf = (pcm: Int16Array, sampleRate: number, words: SpokenWord[]): SpeechChunk =>
   words.length > 0 ? { pcm, sampleRate, words } : { pcm, sampleRate }
 
-/** Characters to words; a word may begin in one chunk and end in another, and is given when its end is known. */
+/**
+ * Joins characters to words. A word may start in one chunk and end in another; it is returned once its end is known.
+ */
 export function createWordReader(): (chars: readonly TimedChar[], offsetMs: number) => SpokenWord[] {
   let open: SpokenWord | null = null
   return (chars, offsetMs) => {
@@ -160,8 +162,8 @@ export function createWordReader(): (chars: readonly TimedChar[], offsetMs: numb
 }
 
 /**
- * What the vendor says before it closes with 1008, which alone could mean anything. The names are those of the help articles;
- * the message around them (`message`, `error`, `code`) is in no document and is as recorded from the service.
+ * Error names that the vendor sends before it closes with 1008, a code that alone is ambiguous. The names come from the
+ * help articles; the message format (`message`, `error`, `code`) is undocumented and was recorded from the service.
  */
 const CODES: Record<string, VendorErrorCode> = {
   invalid_api_key: 'unauthorized',
@@ -173,11 +175,13 @@ const CODES: Record<string, VendorErrorCode> = {
 
 function failureOf({ error, code }: Message): VendorError | null {
   if (!error) return null
-  return new VendorError(VENDOR, CODES[error] ?? 'bad_answer', 'refused in the stream', { status: code ?? null })
+  return new VendorError(VENDOR, CODES[error] ?? 'bad_answer', 'rejected the request in the stream', {
+    status: code ?? null,
+  })
 }
 
-/** A close by the vendor, a polite one too, before it said that the sound is whole. */
+/** Error for a close by the vendor, also a normal one, before the audio was complete. */
 function endedEarly(error: VendorError): VendorError {
   if (error.status !== 1000 && error.status !== 1005) return error
-  return new VendorError(VENDOR, 'unavailable', 'ended in the middle', { status: error.status })
+  return new VendorError(VENDOR, 'unavailable', 'ended before the audio was complete', { status: error.status })
 }

@@ -1,11 +1,11 @@
 /**
- * Voice activity by loudness over a floor that follows the noise: what remains when no model is there, and a detector
- * without delays for tests. It can't tell speech from music.
+ * VAD by energy over an adaptive noise floor: the fallback without a model, and a VAD without delay for tests. It
+ * cannot distinguish speech from music.
  */
 import { rms } from '../audio/frames.ts'
 import type { Vad } from '../ports/speech.ts'
 
-/** About −50 dBFS: quieter is never speech on a telephone. */
+/** RMS of about −50 dBFS: quieter sound on a telephone is never speech. */
 const MIN_RMS = 100
 const OVER_FLOOR = 4
 const FLOOR_RISE = 0.002

@@ -1,7 +1,8 @@
 /**
- * Several providers behind one port, in the project's order: when one fails before its first sound or word, the next is
- * asked for the same within the turn. After it nothing is begun anew, since the caller would hear the words twice: another
- * voice goes on with the words that were not heard; what a text model has begun to say nobody else can end.
+ * Combines several providers behind one port, in the project's order. When one fails before its first audio or word,
+ * the next gets the same request within the turn. Afterwards nothing is repeated, since the caller would hear the words
+ * twice. Another TTS continues with the words that were not played; no other text model can complete an answer that one
+ * has begun.
  */
 import { heardText } from '../agent/heard.ts'
 import type { ProviderSwitch } from '../contract/messages.ts'
@@ -16,25 +17,25 @@ export type Switch = ProviderSwitch
 
 export interface FallbackOptions {
   clock: Clock
-  /** For the record of the call. */
+  /** Reports a switch for the call record. */
   onSwitch(event: Switch): void
-  /** By provider; the same map for all calls lets each learn from the others. */
+  /** Circuit breakers by provider; calls that share the map learn from each other. */
   breakers?: Map<string, Breaker>
-  /** A provider with nothing to show by then has failed, unless it is the last. In ms. */
+  /** Milliseconds to the first item after which a provider has failed, unless it is the last one. */
   firstMs?: number
 }
 
 const FIRST_SOUND_MS = 2500
 const FIRST_WORD_MS = 6000
-/** For a record of the call, of which nothing is seen before it is whole. */
+/** Timeout in ms for a call record, which is returned as a whole. */
 const WHOLE_ANSWER_MS = 7000
 
-/** Of anything else, no sound is an answer too. */
+/** Text without letters or digits may have no audio. */
 const SPEAKABLE = /[\p{L}\p{N}]/u
 
-/** `id`: what it is known by to the breakers, where names are not enough, since one may work with one key only. */
+/** `id`: key of its breaker, when the name does not suffice because the vendor may work with one API key only. */
 type Provider = { name: string; id?: string }
-/** `voice`: the voice's name at this vendor, instead of the call's. */
+/** `voice`: the voice's name at this vendor, which replaces the call's. */
 export type TtsProvider = Provider & { tts: Tts; voice?: string | null }
 export type SttProvider = Provider & { stt: Stt }
 export type LlmProvider = Provider & { llm: Llm }
@@ -45,7 +46,7 @@ export function fallbackTts(list: readonly TtsProvider[], options: FallbackOptio
   return {
     async *speak(asked, signal) {
       let soundMs = 0
-      /** Where the sound of the one that speaks now begins. */
+      /** Start of the current provider's audio in ms. */
       let fromMs = 0
       const words: SpokenWord[] = []
       const rest = () => asked.text.slice(givenText(asked.text, soundMs, words).length).trim()
@@ -56,8 +57,8 @@ export function fallbackTts(list: readonly TtsProvider[], options: FallbackOptio
       }
       const afterBreak = () => (rest() === '' ? 'done' : 'go on')
       const how = { firstMs, stallMs: firstMs, mustSay: SPEAKABLE.test(asked.text), afterBreak }
-      for await (const { pcm, sampleRate, words: told } of chain.stream(begin, signal, how)) {
-        const timed = told?.map(({ text, startMs, endMs }) => ({
+      for await (const { pcm, sampleRate, words: timings } of chain.stream(begin, signal, how)) {
+        const timed = timings?.map(({ text, startMs, endMs }) => ({
           text,
           startMs: startMs + fromMs,
           endMs: endMs + fromMs,
@@ -70,7 +71,7 @@ export function fallbackTts(list: readonly TtsProvider[], options: FallbackOptio
   }
 }
 
-/** What was said in so much sound: by the vendor's times as far as they go, else estimated. */
+/** Text covered by that much audio: by the vendor's timings where there are any, else estimated. */
 function givenText(text: string, soundMs: number, words: readonly SpokenWord[]): string {
   const timedMs = Math.min(soundMs, (words.at(-1)?.endMs ?? 0) - 1)
   const sure = timedMs > 0 ? heardText({ text, playedMs: timedMs, totalMs: null, words }) : ''
@@ -89,32 +90,32 @@ export function fallbackLlm(list: readonly LlmProvider[], options: FallbackOptio
   }
 }
 
-/** Stays with the provider it switched to for the rest of the call: what was said is known there. */
+/** Stays with the provider that it switched to for the rest of the call, because that one has the audio so far. */
 export function fallbackStt(list: readonly SttProvider[], options: FallbackOptions): Stt {
   const chain = createChain('stt', list, options)
   return { open: settings => new FallbackStream(chain, settings) }
 }
 
-/** One broke off after its first sound or word. `done`: nothing was left to be said. */
+/** The continuation of a failure after the first audio or word. `done`: nothing was left to say. */
 type AfterBreak = 'go on' | 'done' | 'fail'
 
 interface StreamOptions {
   firstMs: number
-  /** So long between one item and the next is a failure too. */
+  /** Milliseconds between two items after which the provider has failed. */
   stallMs?: number
   afterBreak?: () => AfterBreak
-  /** Nothing at all is no answer. */
+  /** An empty answer is a failure. */
   mustSay?: boolean
 }
 
 type Chain<P extends Provider> = ReturnType<typeof createChain<P>>
 
 function createChain<P extends Provider>(kind: Switch['kind'], list: readonly P[], options: FallbackOptions) {
-  if (list.length === 0) throw new RangeError(`no ${kind} provider`)
+  if (list.length === 0) throw new RangeError(`No ${kind} provider is configured`)
   const { clock, breakers = new Map<string, Breaker>(), onSwitch } = options
   const order = () => inOrder(list, breakers, clock.now())
   const succeeded = ({ name, id = name }: P) => void breakers.delete(id)
-  /** Returns the error as it is thrown. */
+  /** Records the failure and returns the error to throw. */
   const failed = ({ name, id = name }: P, thrown: unknown, next: P | undefined): VendorError => {
     const error = toVendorError(name, thrown, clock.wall())
     breakers.set(id, afterFailure(breakers.get(id) ?? { failures: 0, openUntilMs: 0 }, error, clock.now()))
@@ -130,7 +131,7 @@ function createChain<P extends Provider>(kind: Switch['kind'], list: readonly P[
     const providers = order()
     for (const [i, provider] of providers.entries()) {
       let begun = false
-      // There is nobody to give the last one's time to.
+      // The last provider has no time limit, since there is none to switch to.
       const patience = providers[i + 1] ? { firstMs, stallMs: stallMs ?? null } : { firstMs: null, stallMs: null }
       try {
         const begin = (inner: AbortSignal) => start(provider, inner)
@@ -140,7 +141,7 @@ function createChain<P extends Provider>(kind: Switch['kind'], list: readonly P[
           yield item
         }
         if (signal.aborted) return
-        if (!begun && mustSay) throw new VendorError(provider.name, 'bad_answer', 'said nothing')
+        if (!begun && mustSay) throw new VendorError(provider.name, 'bad_answer', 'returned an empty answer')
         succeeded(provider)
         return
       } catch (thrown) {
@@ -168,12 +169,12 @@ function createChain<P extends Provider>(kind: Switch['kind'], list: readonly P[
         if (!providers[i + 1]) throw error
       }
     }
-    throw new RangeError(`no ${kind} provider`)
+    throw new RangeError(`No ${kind} provider is configured`)
   }
   return { order, succeeded, failed, stream, ask }
 }
 
-/** The iteration, or a `timeout` when an item does not come; what was started is aborted whenever it is left. */
+/** Iterates; throws a `timeout` when an item does not arrive in time. Aborts the source whenever the iteration ends. */
 async function* startInTime<T>(
   name: string,
   start: (signal: AbortSignal) => AsyncIterable<T>,
@@ -191,7 +192,7 @@ async function* startInTime<T>(
     })
     const result = await Promise.race([iterator.next(), late])
     cancel()
-    if (result === null) throw new VendorError(name, 'timeout', 'nothing came in time')
+    if (result === null) throw new VendorError(name, 'timeout', 'did not answer in time')
     return result
   }
   try {
@@ -199,12 +200,12 @@ async function* startInTime<T>(
   } finally {
     cancel()
     controller.abort()
-    // Not awaited: one that hangs would hold the next provider up. It ends by the abort.
+    // Not awaited: a stalled source would delay the next provider. The abort ends it.
     void iterator.return?.()?.catch(() => {})
   }
 }
 
-/** One answer, or a `timeout` and its abort. */
+/** Runs a request; on timeout rejects with `timeout` and aborts it. */
 async function inTime<T>(
   name: string,
   run: (signal: AbortSignal) => Promise<T>,
@@ -215,7 +216,7 @@ async function inTime<T>(
   const controller = new AbortController()
   let cancel = () => {}
   const late = new Promise<never>((_, reject) => {
-    const giveUp = () => reject(new VendorError(name, 'timeout', 'nothing came in time'))
+    const giveUp = () => reject(new VendorError(name, 'timeout', 'did not answer in time'))
     if (patienceMs !== null) cancel = clock.after(patienceMs, giveUp)
   })
   try {
@@ -227,7 +228,7 @@ async function inTime<T>(
 }
 
 const KEEP_MS = 60_000
-/** Sound before the utterance that the next recogniser gets too: an onset is easier to read with what was before it. */
+/** Milliseconds of audio before the utterance that the next STT receives as well, to recognise the onset. */
 const LEAD_MS = 500
 
 class FallbackStream implements SttStream {
@@ -264,7 +265,7 @@ class FallbackStream implements SttStream {
         return transcript
       } catch (thrown) {
         if (signal.aborted || this.#closed) throw thrown
-        // Another utterance may have failed before this one and have switched already.
+        // Another utterance may have failed before and switched already.
         if (this.#stream === stream) this.#switch(thrown, fromMs, tried)
         else if (tried.has(this.#provider.name)) throw thrown
       }
@@ -276,7 +277,7 @@ class FallbackStream implements SttStream {
     this.#stream.close()
   }
 
-  /** Throws when all were tried. */
+  /** Throws when all providers were tried. */
   #switch(thrown: unknown, fromMs: number, tried: ReadonlySet<string>): void {
     const next = this.#chain.order().find(({ name }) => !tried.has(name))
     const error = this.#chain.failed(this.#provider, thrown, next)

@@ -1,10 +1,10 @@
-/** Which vendors to leave alone for a while: a circuit breaker each. Pure: time is an argument, in ms. */
+/** Circuit breakers for vendors. Pure: time is an argument, in ms. */
 import { errorOfStatus, VendorError } from './vendor-error.ts'
 
 export interface Breaker {
-  /** In a row. */
+  /** Number of consecutive failures. */
   failures: number
-  /** Until then the vendor is asked only when there is no other. */
+  /** Until this time the vendor is used only when no other is available. */
   openUntilMs: number
 }
 
@@ -12,10 +12,10 @@ export const CLOSED: Breaker = { failures: 0, openUntilMs: Number.NEGATIVE_INFIN
 
 const FIRST_REST_MS = 5000
 const MAX_REST_MS = 120_000
-/** A wrong key is not mended by itself; somebody may have mended it, though. */
+/** Pause in ms after a rejected API key: it stays invalid until somebody replaces it. */
 const REFUSED_REST_MS = 300_000
 
-/** The rest doubles with every failure in a row, and is never shorter than what Retry-After asks for. */
+/** The pause doubles with each consecutive failure, and is never shorter than Retry-After. */
 export function afterFailure(breaker: Breaker, error: VendorError, nowMs: number): Breaker {
   const failures = breaker.failures + 1
   const growing = Math.min(MAX_REST_MS, FIRST_REST_MS * 2 ** (failures - 1))
@@ -23,7 +23,9 @@ export function afterFailure(breaker: Breaker, error: VendorError, nowMs: number
   return { failures, openUntilMs: Math.max(breaker.openUntilMs, nowMs + restMs) }
 }
 
-/** Those to be asked, best first: the healthy in the owner's order, then the resting, soonest awake first. */
+/**
+ * Returns providers in the order to try: healthy ones in the owner's order, then paused ones by the end of their pause.
+ */
 export function inOrder<T extends { name: string; id?: string }>(
   list: readonly T[],
   breakers: ReadonlyMap<string, Breaker>,
@@ -34,10 +36,10 @@ export function inOrder<T extends { name: string; id?: string }>(
   return [...list.filter(entry => restUntil(entry) <= nowMs), ...resting]
 }
 
-/** Whatever a provider threw, without its message, which may hold what was said. */
+/** Converts any error without its message, which may contain what was said. */
 export function toVendorError(name: string, error: unknown, wallMs: number): VendorError {
   if (error instanceof VendorError) return error
-  const status = (error as { statusCode?: unknown } | null)?.statusCode // of the AI SDK's APICallError
+  const status = (error as { statusCode?: unknown } | null)?.statusCode // the AI SDK's APICallError
   if (typeof status === 'number') {
     const headers = (error as { responseHeaders?: Record<string, string> }).responseHeaders
     return errorOfStatus(name, status, headers?.['retry-after'] ?? null, wallMs)

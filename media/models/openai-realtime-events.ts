@@ -1,4 +1,4 @@
-/** What goes over the wire of OpenAI's Realtime API: the server's events that we read, the conversation as items. */
+/** Messages of OpenAI's Realtime API: the server events that we parse, and conversation items. */
 import { z } from 'zod'
 import type { ChatMessage } from '../ports/llm.ts'
 import { markUntrusted } from '../shared/untrusted.ts'
@@ -42,7 +42,7 @@ export const ServerEvent = z.discriminatedUnion('type', [
 ])
 export type ServerEvent = z.infer<typeof ServerEvent>
 
-/** A message of the conversation as the API's items. */
+/** Converts a message of the conversation to the API's items. */
 export function toItems(message: ChatMessage): object[] {
   switch (message.role) {
     case 'caller': {

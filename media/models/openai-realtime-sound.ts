@@ -1,11 +1,11 @@
-/** Sound as OpenAI's Realtime API has it, µ-law or PCM at 24 kHz, from and to the frames of a leg. */
+/** Converts between a leg's frames and the audio formats of OpenAI's Realtime API: µ-law, or PCM at 24 kHz. */
 import { decodeG711 } from '../audio/g711.ts'
 import { createResampler } from '../audio/resample.ts'
 import type { AudioFrame } from '../ports/leg.ts'
 
 const API_RATE = 24_000
 
-/** Base64 of what comes out of the resampler for each frame; empty while it fills. */
+/** Returns the resampled frame in base64; empty while the resampler fills. */
 export function toPcm24(sampleRate: number): (frame: AudioFrame) => string {
   const resampler = createResampler(sampleRate, API_RATE)
   return ({ pcm }) => {
@@ -25,7 +25,7 @@ export interface SpeechDecoder {
   flush(): Sound
 }
 
-/** Of one spoken item. */
+/** Creates a decoder for one spoken item. */
 export function createSpeechDecoder(to: 'ulaw' | { sampleRate: number }): SpeechDecoder {
   if (to === 'ulaw') {
     return {

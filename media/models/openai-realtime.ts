@@ -1,10 +1,10 @@
 /**
- * OpenAI's Realtime API behind `RealtimeModel`: one WebSocket a session. A leg of 8 kHz is spoken to in µ-law, whose bytes
- * are passed on untouched both ways; any other rate by way of 24 kHz PCM, the API's other format.
+ * OpenAI's Realtime API as a `RealtimeModel`: one WebSocket per session. An 8 kHz leg uses µ-law, whose bytes pass
+ * unchanged in both directions; other rates use 24 kHz PCM, the API's other format.
  *
- * Made from the API's reference of client and server events (general availability) as typed in openai-node
- * `resources/realtime`. The vendor detects the caller's turns, answers each by itself and gives an answer up when the
- * caller begins to speak; what is asked for besides waits until no answer is being given.
+ * Sources: the API's reference of client and server events (general availability) as typed in openai-node
+ * `resources/realtime`. The vendor detects the caller's turns, answers each automatically, and cancels an answer when
+ * the caller starts to speak; our own requests wait until no answer is in progress.
  */
 import { encodeG711 } from '../audio/g711.ts'
 import type { AudioFrame } from '../ports/leg.ts'
@@ -18,24 +18,24 @@ import { VendorError } from './vendor-error.ts'
 import { openVendorSocket, parseJson, type VendorSocket } from './vendor-socket.ts'
 
 export interface OpenAiRealtimeOptions {
-  /** With its version, `wss://api.openai.com/v1`; `https` is taken for the same. */
+  /** Base URL with its version, such as `wss://api.openai.com/v1`; `https` is accepted as well. */
   url?: string | undefined
   apiKey: string
   model: string
-  /** Null: the vendor's default. */
+  /** Null selects the vendor's default. */
   voice: string | null
   clock: Clock
-  /** Gets constants and numbers, never the key or words. */
+  /** Receives constants and numbers, never the key or transcripts. */
   log: Log
 }
 
 const CONNECT_TIMEOUT_MS = 4000
-/** From the open socket to `session.updated`. */
+/** Timeout in ms from the open socket to `session.updated`. */
 const READY_TIMEOUT_MS = 4000
-/** What the caller says before the session is ready: 10 s of frames. */
+/** Limit for audio received before the session is ready: 10 s of frames. */
 const MAX_EARLY = 500
 const MAX_BAD_MESSAGES = 5
-/** Some 90 seconds of speech. */
+/** About 90 seconds of speech. */
 const MAX_ANSWER_TOKENS = 2048
 const TRANSCRIBER = 'gpt-4o-mini-transcribe'
 
@@ -61,13 +61,13 @@ class OpenAiRealtimeStream implements RealtimeStream {
   #ready = false
   #over = false
   #cancelReady = () => {}
-  /** The answer that is being given. */
+  /** Id of the answer in progress. */
   #answer: string | null = null
-  /** An answer is on its way that was not told to have begun. */
+  /** An answer was requested or is expected, but has not started. */
   #asked = false
-  /** One more is asked for when this one is done. */
+  /** Another answer is requested when the current one is done. */
   #wanted = false
-  /** Between the caller's first voice and the end of the turn, which brings an answer. */
+  /** True from the start of the caller's speech to the end of the turn, which triggers an answer. */
   #hearing = false
   #requests = 0
   #bad = 0
@@ -114,7 +114,7 @@ class OpenAiRealtimeStream implements RealtimeStream {
   }
 
   respond(): void {
-    if (this.#hearing) return // the answer to what is being said knows all
+    if (this.#hearing) return // the answer to the current turn will include it
     if (this.#answer !== null || this.#asked || !this.#ready) this.#wanted = true
     else this.#ask()
   }
@@ -133,8 +133,6 @@ class OpenAiRealtimeStream implements RealtimeStream {
     this.#cancelReady()
     this.#socket.close()
   }
-
-  // ---- to the vendor ----
 
   #onOpen(): void {
     const { clock } = this.#options
@@ -160,7 +158,7 @@ class OpenAiRealtimeStream implements RealtimeStream {
         input: {
           format,
           transcription: { model: TRANSCRIBER, language: language.split('-')[0] },
-          // An unfinished sentence is waited for, but no longer than 2 s: more is dead air on a telephone.
+          // Waits for an unfinished sentence, but at most 2 s: more is dead air on a telephone.
           turn_detection: { type: 'semantic_vad', eagerness: 'high', create_response: true, interrupt_response: true },
         },
         output: { format, ...(voice === null ? {} : { voice }) },
@@ -189,8 +187,6 @@ class OpenAiRealtimeStream implements RealtimeStream {
     if (!this.#over) this.#socket.send(JSON.stringify(event))
   }
 
-  // ---- from the vendor ----
-
   #onText(text: string): void {
     if (this.#over) return
     const json = parseJson(text)
@@ -202,10 +198,10 @@ class OpenAiRealtimeStream implements RealtimeStream {
     }
     const type = (json as { type?: unknown } | null | undefined)?.type
     const known = ServerEvent.options.some(option => option.shape.type.value === type)
-    // Event types are added without notice; one we know must look as we know it.
+    // Vendors add event types without notice, so unknown types are ignored; known types must match their schema.
     if (typeof type === 'string' && !known) return
-    this.#options.log.warn({ vendor: VENDOR }, 'message of the vendor could not be read')
-    if (++this.#bad >= MAX_BAD_MESSAGES) this.#end(new VendorError(VENDOR, 'bad_answer', 'sent what cannot be read'))
+    this.#options.log.warn({ vendor: VENDOR }, 'could not parse a message of the vendor')
+    if (++this.#bad >= MAX_BAD_MESSAGES) this.#end(new VendorError(VENDOR, 'bad_answer', 'sent invalid messages'))
   }
 
   readonly #handlers: Handlers = {
@@ -256,7 +252,7 @@ class OpenAiRealtimeStream implements RealtimeStream {
       const isObject = typeof args === 'object' && args !== null && !Array.isArray(args)
       const read = isObject
         ? { arguments: args as Record<string, unknown> }
-        : { arguments: {}, problem: 'The arguments were no JSON object.' }
+        : { arguments: {}, problem: 'The arguments were not a JSON object.' }
       this.#session.onEvent({ type: 'tool', answer, id, name, ...read })
     },
     'response.done': ({ response }) => this.#onAnswerDone(response),
@@ -278,20 +274,23 @@ class OpenAiRealtimeStream implements RealtimeStream {
     const { log } = this.#options
     const ofRequest = typeof request === 'string' && request.startsWith('ask-')
     if (code === 'conversation_already_has_active_response') {
-      // The vendor began one by itself before it read this request.
+      // The vendor started an answer before it read this request.
       this.#asked = false
       if (!this.#hearing) this.#wanted = true
       return
     }
     const error = errorOf(code, type)
-    log.warn({ vendor: VENDOR, code: error.code, ready: this.#ready, of_request: ofRequest }, 'error of the vendor')
+    log.warn(
+      { vendor: VENDOR, code: error.code, ready: this.#ready, of_request: ofRequest },
+      'vendor reported an error',
+    )
     if (code === 'session_expired' || !this.#ready || error.code === 'unauthorized') {
       this.#end(error)
     } else if (ofRequest) {
       this.#asked = false
       this.#session.onEvent({ type: 'answer_failed', answer: null, error })
     }
-    // The session goes on after any other.
+    // After any other error the session continues.
   }
 
   #end(error: VendorError): void {
@@ -319,17 +318,17 @@ function ulawOf({ pcm, ulaw }: AudioFrame): string {
   return bytes.toString('base64')
 }
 
-/** Its messages are left out: they may hold what was said. */
+/** Omits the vendor's messages, which may contain what was said. */
 function errorOf(code: string | null | undefined, type: string | null | undefined): VendorError {
   switch (code) {
     case 'session_expired':
-      return new VendorError(VENDOR, 'unavailable', 'the session has reached its longest time')
+      return new VendorError(VENDOR, 'unavailable', 'the session reached its maximum duration')
     case 'rate_limit_exceeded':
-      return new VendorError(VENDOR, 'rate_limited', 'too much was asked at once')
+      return new VendorError(VENDOR, 'rate_limited', 'rate limit exceeded')
     case 'insufficient_quota':
     case 'invalid_api_key':
-      return new VendorError(VENDOR, 'unauthorized', 'the key or its quota was refused')
+      return new VendorError(VENDOR, 'unauthorized', 'rejected the API key or its quota')
   }
-  if (type === 'server_error') return new VendorError(VENDOR, 'unavailable', 'failed by itself')
-  return new VendorError(VENDOR, 'bad_answer', 'refused the request')
+  if (type === 'server_error') return new VendorError(VENDOR, 'unavailable', 'internal server error')
+  return new VendorError(VENDOR, 'bad_answer', 'rejected the request')
 }

@@ -1,8 +1,8 @@
 /**
- * OpenAI's speech, and of servers that speak its protocol, behind `Tts`: POST /audio/speech, `response_format: pcm`, which
- * is 24 kHz 16-bit little-endian mono without a header, sent while it is made. It gives no times of words.
+ * TTS of OpenAI and of servers with its API: POST /audio/speech with `response_format: pcm`, which is 24 kHz 16-bit
+ * little-endian mono without a header, streamed during synthesis. It returns no word timings.
  *
- * Made from platform.openai.com/docs/api-reference/audio/createSpeech (input up to 4096 characters, `stream_format`),
+ * Sources: platform.openai.com/docs/api-reference/audio/createSpeech (input up to 4096 characters, `stream_format`),
  * docs/guides/text-to-speech (formats) and docs/guides/error-codes.
  */
 
@@ -14,15 +14,15 @@ import { speakOverHttp } from './vendor-http.ts'
 export interface OpenAiTtsOptions {
   apiKey: string | null
   clock: Clock
-  /** Where the call names no voice. */
+  /** Default voice, when the call names none. */
   voice?: string
-  /** With `/v1`. */
+  /** Base URL with `/v1`. */
   baseUrl?: string
   model?: string
-  /** How to speak, for models that take it (not tts-1). */
+  /** Speaking style, for models that support it (not tts-1). */
   instructions?: string
   deadlines?: SpeechDeadlines
-  /** Guards against SSRF where the address came from a customer. */
+  /** Replaces `fetch` to guard against SSRF when a customer chose the address. */
   fetch?: typeof globalThis.fetch
 }
 

@@ -1,13 +1,13 @@
 /**
- * Keeps the sound of phrases that are said again and again (fillers, greetings, apologies), so that they begin at once and
- * are paid for once. In memory only; the least lately used go first. One cache serves all voices of an engine.
+ * Caches the audio of repeated phrases (fillers, greetings, apologies), so that they start without delay and are paid
+ * for once. In memory only; evicts the least recently used. One cache serves all voices of an engine.
  */
 
 import type { SpeechChunk, Tts } from '../ports/speech.ts'
 import type { Clock } from '../shared/clock.ts'
 
 const MOST_BYTES = 24 * 1024 * 1024
-/** One phrase of more than that would push out many. */
+/** Maximum size of one phrase, since a longer one would evict many. */
 const LONGEST_BYTES = 2 * 1024 * 1024
 
 interface Phrase {
@@ -18,16 +18,16 @@ interface Phrase {
   wake: Set<() => void>
 }
 
-/** `maker`: whose sound it is; what one has made is never given out for another's. */
+/** `maker` identifies the source of the audio: phrases are never shared between makers. */
 export type PhraseCache = (tts: Tts, maker: string) => Tts
 
-/** What hangs for so long is given up, or no call would ever hear this phrase again. */
+/** Milliseconds after which stalled synthesis is given up; otherwise no later call could play this phrase. */
 const HANGS_MS = 12_000
 
 async function inTime<T>(clock: Pick<Clock, 'after'>, work: Promise<T>): Promise<T> {
   let cancel = () => {}
   const late = new Promise<never>((_, reject) => {
-    cancel = clock.after(HANGS_MS, () => reject(new Error('the voice hangs')))
+    cancel = clock.after(HANGS_MS, () => reject(new Error('speech synthesis stalled')))
   })
   try {
     return await Promise.race([work, late])
@@ -50,12 +50,12 @@ export function createPhraseCache({ mostBytes = MOST_BYTES, clock }: PhraseCache
     phrases.delete(key)
     bytes -= phrase.bytes
   }
-  const tell = (phrase: Phrase) => {
+  const notify = (phrase: Phrase) => {
     for (const wake of phrase.wake) wake()
     phrase.wake.clear()
   }
 
-  /** Made to its end, whoever stops listening: the next one wants it too. */
+  /** Synthesises to the end, even when the listener stops: the next one needs it, too. */
   async function make(tts: Tts, key: string, phrase: Phrase, options: Parameters<Tts['speak']>[0]): Promise<void> {
     const controller = new AbortController()
     try {
@@ -66,7 +66,7 @@ export function createPhraseCache({ mostBytes = MOST_BYTES, clock }: PhraseCache
         phrase.chunks.push(chunk)
         phrase.bytes += chunk.pcm.byteLength
         if (phrases.get(key) === phrase) bytes += chunk.pcm.byteLength
-        tell(phrase)
+        notify(phrase)
       }
       phrase.state = 'made'
       if (phrase.bytes > LONGEST_BYTES || phrase.bytes === 0) drop(key, phrase)
@@ -77,7 +77,7 @@ export function createPhraseCache({ mostBytes = MOST_BYTES, clock }: PhraseCache
     } finally {
       controller.abort()
     }
-    tell(phrase)
+    notify(phrase)
     for (const [oldest, old] of phrases) {
       if (bytes <= mostBytes) break
       if (old.state === 'made') drop(oldest, old)
@@ -103,7 +103,7 @@ export function createPhraseCache({ mostBytes = MOST_BYTES, clock }: PhraseCache
       const key = JSON.stringify([maker, options.voice, options.language, options.text])
       let phrase = phrases.get(key)
       if (phrase)
-        phrases.delete(key) // to the end of the line
+        phrases.delete(key) // moves it to the most recent position
       else {
         phrase = { chunks: [], bytes: 0, state: 'making', error: null, wake: new Set() }
         void make(tts, key, phrase, options)

@@ -1,24 +1,24 @@
 /**
- * A caller's sound as a recogniser sees it, samples in a row, beside the wire times of its frames: packets that never
- * came leave a gap in time but none in the stream, so that a time in the stream is found through its frame only.
+ * A caller's audio as STT receives it, as continuous samples with the arrival times of its frames. A lost packet leaves
+ * a gap in time but none in the samples, so a time must be mapped through its frame.
  */
 import type { AudioFrame } from '../ports/leg.ts'
 
 interface PlacedFrame {
   pcm: Int16Array
   atMs: number
-  /** Sample of the call at which it begins. */
+  /** Position of its first sample in the call. */
   start: number
 }
 
-/** How much may be asked about or sent again. */
+/** Milliseconds of audio that may be requested or sent again. */
 const KEEP_MS = 60_000
 
 export class SoundTimeline {
   #frames: PlacedFrame[] = []
   #end = 0
 
-  /** Samples so far. */
+  /** Number of samples so far. */
   get end(): number {
     return this.#end
   }
@@ -26,24 +26,24 @@ export class SoundTimeline {
   push(frame: AudioFrame): void {
     this.#frames.push({ pcm: frame.pcm, atMs: frame.atMs, start: this.#end })
     this.#end += frame.pcm.length
-    // In steps, so that the array is not moved for every frame.
+    // Remove in batches, so that the array is not copied for every frame.
     if (this.#frames.length % 500 !== 0) return
     this.#frames = this.#frames.filter(kept => kept.atMs >= frame.atMs - KEEP_MS)
   }
 
-  /** The sample behind the last frame that had come by then. */
+  /** Position after the last frame that had arrived by `atMs`. */
   endAt(atMs: number): number {
     const last = this.#frames.findLast(frame => frame.atMs <= atMs)
     return last ? last.start + last.pcm.length : (this.#frames[0]?.start ?? 0)
   }
 
-  /** Wire time of the frame that holds the sample; beyond the ends, of the nearest frame. Null before any sound. */
+  /** Arrival time of the frame that contains the sample, or of the nearest frame. Null before any audio. */
   atMs(sample: number): number | null {
     const frame = this.#frames.findLast(placed => placed.start <= sample) ?? this.#frames[0]
     return frame?.atMs ?? null
   }
 
-  /** Frames that are not wholly before the sample, and where the first begins. */
+  /** Returns the frames that end after the sample, and the position of the first. */
   since(sample: number): { start: number; pcm: Int16Array[] } {
     const frames = this.#frames.filter(frame => frame.start + frame.pcm.length > sample)
     return { start: frames[0]?.start ?? this.#end, pcm: frames.map(frame => frame.pcm) }

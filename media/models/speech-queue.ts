@@ -1,12 +1,15 @@
-/** Sound on its way from a vendor's callbacks to the one who iterates: in order, with deadlines, ended by abort. */
+/** Queue between a vendor's callbacks and an async iterator of audio: ordered, with deadlines, ended by abort. */
 
 import type { SpeechChunk } from '../ports/speech.ts'
 import type { Clock } from '../shared/clock.ts'
 import { VendorError } from './vendor-error.ts'
 
-/** Until the first sound, connecting included: a caller listens to silence, and another vendor may be asked. */
+/**
+ * Milliseconds to the first audio, including the connection: the caller hears silence, and another vendor may take
+ * over.
+ */
 const FIRST_SOUND_MS = 4000
-/** Between two pieces. A sentence that is never finished would keep the agent from ever hanging up. */
+/** Milliseconds between two chunks. A sentence that never ends would keep the agent from hanging up. */
 const NEXT_SOUND_MS = 5000
 
 export interface SpeechDeadlines {
@@ -16,11 +19,11 @@ export interface SpeechDeadlines {
 
 export interface SpeechQueue {
   push(chunk: SpeechChunk): void
-  /** The utterance is whole. Without any sound it is a `bad_answer`. */
+  /** Ends the utterance. Without any audio the reader gets a `bad_answer`. */
   end(): void
-  /** What was pushed before is still given out. */
+  /** Chunks pushed before are still returned. */
   fail(error: VendorError): void
-  /** Throws the failure, a `timeout`, or ends quietly when aborted. Once. */
+  /** Throws the failure or a `timeout`; ends without error on abort. Call it once. */
   read(): AsyncIterable<SpeechChunk>
 }
 
@@ -41,7 +44,7 @@ export function createSpeechQueue(
   }
   const change = async (): Promise<void> => {
     const waitMs = given === 0 ? (deadlines.firstSoundMs ?? FIRST_SOUND_MS) : (deadlines.nextSoundMs ?? NEXT_SOUND_MS)
-    const cancel = clock.after(waitMs, () => finish(new VendorError(vendor, 'timeout', 'no sound in time')))
+    const cancel = clock.after(waitMs, () => finish(new VendorError(vendor, 'timeout', 'sent no audio in time')))
     await new Promise<void>(resolve => (wake = resolve))
     cancel()
   }
@@ -66,7 +69,7 @@ export function createSpeechQueue(
           } else if (end?.error) throw end.error
           else if (!end) await change()
           else if (sounded) return
-          else throw new VendorError(vendor, 'bad_answer', 'ended without sound', { retryable: true })
+          else throw new VendorError(vendor, 'bad_answer', 'ended without audio', { retryable: true })
         }
       } finally {
         signal.removeEventListener('abort', onAbort)
@@ -75,7 +78,7 @@ export function createSpeechQueue(
   }
 }
 
-/** Little-endian 16-bit samples from pieces that may be cut anywhere. */
+/** Reads little-endian 16-bit samples from chunks that may be split anywhere. */
 export function createPcmReader(): (bytes: Uint8Array) => Int16Array {
   let odd: number | null = null
   return bytes => {
@@ -86,7 +89,7 @@ export function createPcmReader(): (bytes: Uint8Array) => Int16Array {
   }
 }
 
-/** True for a file (WAV, Ogg, MP3 with ID3) where bare samples were asked for: played, it would be noise. */
+/** True for a file (WAV, Ogg, MP3 with ID3) instead of raw samples; played as samples it would be noise. */
 export function isContainer(bytes: Uint8Array): boolean {
   const magic = Buffer.from(bytes.subarray(0, 4)).toString('latin1')
   return magic === 'RIFF' || magic === 'OggS' || magic.startsWith('ID3')

@@ -1,6 +1,7 @@
 /**
- * Text models of any vendor, through the AI SDK (its only importer): OpenAI's chat completions and what is like it,
- * Anthropic's messages, Google's Gemini. Whatever goes wrong is a `VendorError`: the messages of vendors hold what was said.
+ * Text models of several vendors through the AI SDK (imported only here): OpenAI's chat completions and compatible
+ * APIs, Anthropic's messages, Google's Gemini. Every error becomes a `VendorError`, since vendors' messages contain
+ * what was said.
  */
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createGoogle } from '@ai-sdk/google'
@@ -26,19 +27,21 @@ export interface TextModelOptions {
   model: string
   apiKey: string | null
   clock: Clock
-  /** With its version, such as `/v1`. Needed for `openai_compatible`. */
+  /** Base URL with its version, such as `/v1`. Required for `openai_compatible`. */
   baseUrl?: string | undefined
-  /** Guards against SSRF where the address came from a customer. */
+  /** Replaces `fetch` to guard against SSRF when a customer chose the address. */
   fetch?: typeof globalThis.fetch
-  /** So often the same is asked again, when nothing was said yet; none where another model can be asked instead. */
+  /** Number of retries while nothing was said yet; 1 by default, 0 when another model can take over. */
   retries?: number
 }
 
 const MAX_TOKENS = 400
-/** The SDK would print what it warns of, with words of the call in it. */
+/** The SDK would print warnings that contain words of the call. */
 ;(globalThis as { AI_SDK_LOG_WARNINGS?: boolean }).AI_SDK_LOG_WARNINGS = false
 
-/** The SDK would wait for seconds, and as long as the vendor asks for; a caller hears silence meanwhile. */
+/**
+ * Pause in ms before a retry, and its limit. The SDK's own retries wait for seconds, while the caller hears silence.
+ */
 const RETRY_MS = 300
 const LONGEST_RETRY_MS = 1000
 
@@ -60,7 +63,7 @@ export function createTextModel(options: TextModelOptions): Llm {
     let said = false
     for await (const part of result.fullStream) {
       if (part.type === 'text-delta') {
-        if (part.text === '') continue // no beginning: another model may still be asked
+        if (part.text === '') continue // not an answer yet: another model may still take over
         said = true
         yield { type: 'text', delta: part.text }
       } else if (part.type === 'tool-call') {
@@ -108,7 +111,7 @@ export function createTextModel(options: TextModelOptions): Llm {
       system:
         `You write the record of a telephone call. Use only what was said in it; leave out what was not. ${UNTRUSTED_RULE} ` +
         `Goal of the call: ${request.goal ?? 'none was set'}. It began in this context: ${request.system}` +
-        (request.repair ? `\n\nYour last answer was refused: ${request.repair}. Mend it.` : ''),
+        (request.repair ? `\n\nYour last answer was rejected: ${request.repair}. Correct it.` : ''),
       prompt: markUntrusted('call', transcriptOf(request.messages)),
       output: Output.object({ schema: jsonSchema<unknown>(wrapUpSchema(request.extraction)) }),
       abortSignal: signal,
@@ -126,7 +129,7 @@ export function createTextModel(options: TextModelOptions): Llm {
   return { respond, wrapUp }
 }
 
-/** False: it is not worth asking again, or not so soon. */
+/** Waits before a retry; resolves to false when a retry is useless or would be too late. */
 async function paused(failure: VendorError, signal: AbortSignal, clock: Clock): Promise<boolean> {
   const ms = Math.max(RETRY_MS, failure.retryAfterMs ?? 0)
   if (!failure.retryable || ms > LONGEST_RETRY_MS) return false
@@ -140,14 +143,14 @@ async function paused(failure: VendorError, signal: AbortSignal, clock: Clock): 
   return !signal.aborted
 }
 
-/** A redirect would carry the key and the words to wherever it says. */
+/** Rejects redirects, which would carry the key and the conversation to another server. */
 const straight: typeof globalThis.fetch = (input, init) => globalThis.fetch(input, { ...init, redirect: 'error' })
 
 function modelOf({ provider, model, apiKey, baseUrl, fetch = straight }: TextModelOptions): LanguageModel {
   const shared = { fetch, ...(baseUrl === undefined ? {} : { baseURL: baseUrl }) }
   switch (provider) {
     case 'openai_compatible': {
-      if (baseUrl === undefined) throw new TypeError('base URL is missing')
+      if (baseUrl === undefined) throw new TypeError('The base URL is missing. Set it for openai_compatible models.')
       const key = apiKey ? { apiKey } : {}
       return createOpenAICompatible({
         ...shared,
@@ -157,7 +160,7 @@ function modelOf({ provider, model, apiKey, baseUrl, fetch = straight }: TextMod
         supportsStructuredOutputs: true,
       })(model)
     }
-    // What is left out here the SDK would look for in the environment.
+    // The SDK would read omitted options from the environment.
     case 'anthropic':
       return createAnthropic({ baseURL: 'https://api.anthropic.com/v1', ...shared, apiKey: apiKey ?? '' })(model)
     case 'google':
@@ -169,18 +172,18 @@ function modelOf({ provider, model, apiKey, baseUrl, fetch = straight }: TextMod
   }
 }
 
-// ---- what goes wrong ----
-
-/** A stream that ended politely, but too early. */
+/** Error for a stream that ended without an error, but too early. */
 function brokenOff(provider: string, reason: string, raw: string | undefined, said: boolean): VendorError | null {
-  if (reason === 'content-filter' && !said) return new VendorError(provider, 'bad_answer', 'refused to say anything')
+  if (reason === 'content-filter' && !said) return new VendorError(provider, 'bad_answer', 'refused to answer')
   if (reason === 'error' || reason === 'interrupted' || (reason === 'other' && raw === undefined)) {
-    return new VendorError(provider, 'unavailable', 'ended in the middle')
+    return new VendorError(provider, 'unavailable', 'ended before the answer was complete')
   }
   return null
 }
 
-/** Without a status: Anthropic's types, Google's statuses and OpenAI's codes in a stream, our guard's refusal of an address. */
+/**
+ * Errors without a status: Anthropic's types, Google's statuses and OpenAI's codes in a stream, our SSRF guard's codes.
+ */
 const IN_STREAM: [RegExp, VendorErrorCode][] = [
   [/overloaded|api_error|unavailable|internal|server_error/i, 'unavailable'],
   [/rate_limit|resource_exhausted/i, 'rate_limited'],
@@ -189,7 +192,7 @@ const IN_STREAM: [RegExp, VendorErrorCode][] = [
   [/timeout|deadline/i, 'timeout'],
 ]
 
-/** Loose: of the SDK's errors, of what `fetch` throws, and of bodies that vendors send in a stream. */
+/** Accepts the SDK's errors, those of `fetch`, and error bodies in a stream. */
 const Thrown = z.looseObject({
   statusCode: z.int().nullish().catch(null),
   responseHeaders: z.record(z.string(), z.string()).nullish().catch(null),
@@ -204,15 +207,13 @@ function failureOf(provider: string, error: unknown, wallMs: number): VendorErro
   if (status !== null && status >= 400) {
     return errorOfStatus(provider, status, thrown?.responseHeaders?.['retry-after'] ?? null, wallMs)
   }
-  const told = [thrown?.type, thrown?.code].filter(one => typeof one === 'string').join(' ')
-  const code = IN_STREAM.find(([pattern]) => pattern.test(told))?.[1] ?? 'unavailable'
+  const reasons = [thrown?.type, thrown?.code].filter(one => typeof one === 'string').join(' ')
+  const code = IN_STREAM.find(([pattern]) => pattern.test(reasons))?.[1] ?? 'unavailable'
   return new VendorError(provider, code, 'failed in the stream')
 }
 
-// ---- to and from the SDK ----
-
 const Arguments = z.record(z.string(), z.unknown())
-/** Many servers take a schema as a hint only; what does not fit must not spoil the whole record of the call. */
+/** Many servers treat a schema as a hint only; one invalid field must not spoil the whole call record. */
 const WrapUpAnswer = z.object({
   summary: z.string().catch(''),
   goal_reached: z.boolean().catch(false),
@@ -242,7 +243,7 @@ function wrapUpSchema(extraction: Record<string, unknown> | null) {
 function toEvent(id: string, name: string, input: unknown): LlmEvent {
   const args = Arguments.safeParse(input)
   if (args.success) return { type: 'tool', id, name, arguments: args.data }
-  // Cut off in the middle, or no object: a tool must not run with less than the model meant.
+  // Truncated or not an object: a tool must not run with less than the model intended.
   return { type: 'tool', id, name, arguments: {}, problem: 'The arguments were not a whole JSON object.' }
 }
 
@@ -256,7 +257,7 @@ function toTools(request: LlmRequest): ToolSet {
 
 type ToolMessage = Extract<ChatMessage, { role: 'tool' }>
 
-/** Calls of one step belong into one message, or some servers refuse the conversation. */
+/** Tool calls of one step form one message; some servers reject the conversation otherwise. */
 function stepMessages(calls: readonly ToolMessage[]): ModelMessage[] {
   return [
     {
@@ -280,7 +281,7 @@ function stepMessages(calls: readonly ToolMessage[]): ModelMessage[] {
   ]
 }
 
-/** Words that were said while tools of a step ran come after the whole step. */
+/** Moves words that were said while a step's tools ran behind the whole step. */
 function stepsTogether(messages: readonly ChatMessage[]): (ChatMessage | ToolMessage[])[] {
   const steps = new Map<string, ToolMessage[]>()
   const together: (ChatMessage | ToolMessage[])[] = []
@@ -300,7 +301,7 @@ function stepsTogether(messages: readonly ChatMessage[]): (ChatMessage | ToolMes
 }
 
 function toMessages(messages: readonly ChatMessage[]): ModelMessage[] {
-  // Some servers refuse a conversation without a user's turn; the agent opened this one.
+  // Some servers reject a conversation without a user turn, as when the agent speaks first.
   const opening: ModelMessage[] =
     messages[0]?.role === 'caller' ? [] : [{ role: 'user', content: '(the call is connected)' }]
   const all = [
@@ -321,7 +322,7 @@ function toMessages(messages: readonly ChatMessage[]): ModelMessage[] {
       return []
     }),
   ]
-  // Words of the agent at the end would be taken for the beginning of the answer, which some models refuse.
+  // A final agent message would count as the beginning of the answer, which some models reject.
   return all.at(-1)?.role === 'assistant' ? [...all, { role: 'user', content: '(go on)' }] : all
 }
 

@@ -1,11 +1,11 @@
 /**
- * What goes wrong at a vendor of speech or text, as one type: what happened, and whether the same may be tried again.
- * Its message is made of constants and numbers only, since vendors echo keys and spoken text in theirs.
+ * Errors of STT, TTS and LLM vendors as one type: the kind, and whether a retry may succeed. Messages consist of
+ * constants and numbers only, since vendors echo keys and spoken text in theirs.
  */
 
 /**
- * `unauthorized`: key, plan or quota refused. `rate_limited`: too much at once. `unavailable`: no connection, 5xx, dropped.
- * `bad_answer`: not what the protocol says, or our request refused. `timeout`: nothing came in time.
+ * `unauthorized`: key, plan or quota rejected. `rate_limited`: too many requests. `unavailable`: no connection, 5xx,
+ * dropped. `bad_answer`: a protocol violation, or our request was rejected. `timeout`: no answer in time.
  */
 export type VendorErrorCode = 'unauthorized' | 'rate_limited' | 'unavailable' | 'bad_answer' | 'timeout'
 
@@ -18,18 +18,18 @@ const RETRYABLE: Record<VendorErrorCode, boolean> = {
 }
 
 export interface VendorErrorDetails {
-  /** Overrides what the code implies. */
+  /** Overrides the code's default. */
   retryable?: boolean
   /** HTTP status or WebSocket close code. */
   status?: number | null
-  /** What the vendor asked for by Retry-After. */
+  /** Milliseconds from the vendor's Retry-After. */
   retryAfterMs?: number | null
 }
 
 export class VendorError extends Error {
   readonly vendor: string
   readonly code: VendorErrorCode
-  /** The same request may succeed later; false: only after somebody changed something. */
+  /** True when the same request may succeed later; false when something must be changed first. */
   readonly retryable: boolean
   readonly status: number | null
   readonly retryAfterMs: number | null
@@ -45,23 +45,23 @@ export class VendorError extends Error {
   }
 }
 
-/** An HTTP answer other than 2xx, of a request or of a WebSocket handshake. */
+/** Creates the error for an HTTP status other than 2xx, of a request or of a WebSocket handshake. */
 export function errorOfStatus(vendor: string, status: number, retryAfter: string | null, wallMs: number): VendorError {
-  return new VendorError(vendor, codeOfStatus(status), `refused with HTTP ${status}`, {
+  return new VendorError(vendor, codeOfStatus(status), `rejected with HTTP ${status}`, {
     status,
     retryAfterMs: parseRetryAfter(retryAfter, wallMs),
   })
 }
 
 function codeOfStatus(status: number): VendorErrorCode {
-  // 402 is an account without money: as little to be helped by asking again as a wrong key.
+  // 402 means an account without credit, which a retry does not help, as with a wrong key.
   if (status === 401 || status === 402 || status === 403) return 'unauthorized'
   if (status === 429) return 'rate_limited'
   if (status === 408) return 'timeout'
   return status >= 500 ? 'unavailable' : 'bad_answer'
 }
 
-/** Seconds or an HTTP date (RFC 9110, 10.2.3); anything else is null. */
+/** Parses seconds or an HTTP date (RFC 9110, 10.2.3) to milliseconds; anything else is null. */
 export function parseRetryAfter(value: string | null, wallMs: number): number | null {
   if (!value) return null
   if (/^\d{1,6}$/.test(value.trim())) return Number(value.trim()) * 1000

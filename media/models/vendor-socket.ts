@@ -1,4 +1,4 @@
-/** A WebSocket to a vendor: everything that ends it becomes one `VendorError`, told once. The only importer of `ws`. */
+/** A WebSocket to a vendor: its end is reported as one `VendorError`. `ws` is imported only here. */
 import WebSocket from 'ws'
 import type { Clock } from '../shared/clock.ts'
 import { errorOfStatus, VendorError } from './vendor-error.ts'
@@ -8,24 +8,24 @@ export interface VendorSocketOptions {
   url: string
   headers: Record<string, string>
   clock: Clock
-  /** For the handshake, in ms. */
+  /** Timeout for the handshake in ms. */
   connectTimeoutMs: number
   onOpen(): void
   onText(text: string): void
-  /** Once, whoever ended it, except after `close`. `opened`: the handshake had been done. */
+  /** Called once, whoever closed the socket, but not after `close`. `opened`: the handshake had succeeded. */
   onEnd(error: VendorError, opened: boolean): void
 }
 
 export interface VendorSocket {
-  /** False when it is not open: the data went nowhere. */
+  /** Returns false when the socket is not open: the data was not sent. */
   send(data: string | Uint8Array): boolean
-  /** Says the vendor's farewell if it can still be heard, and lets go of the socket. No callback follows. */
+  /** Sends the vendor's closing message if possible, and closes the socket. No callback follows. */
   close(farewell?: string): void
 }
 
-/** One message: longer than any chunk of speech, short enough for a server gone mad. */
+/** Maximum size of a message: larger than any chunk of speech. */
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024
-/** A vendor that does not answer our close frame must not hold the socket. */
+/** Timeout in ms for the vendor's close frame. */
 const CLOSE_TIMEOUT_MS = 1000
 
 export function openVendorSocket(options: VendorSocketOptions): VendorSocket {
@@ -47,7 +47,7 @@ export function openVendorSocket(options: VendorSocketOptions): VendorSocket {
     options.onEnd(error, opened)
   }
   const cancelConnect = clock.after(options.connectTimeoutMs, () => {
-    end(new VendorError(vendor, 'timeout', 'no connection in time'))
+    end(new VendorError(vendor, 'timeout', 'connection timed out'))
   })
   socket.on('open', () => {
     if (over) return
@@ -57,14 +57,16 @@ export function openVendorSocket(options: VendorSocketOptions): VendorSocket {
   })
   socket.on('message', (data, isBinary) => {
     if (over) return
-    if (isBinary) end(new VendorError(vendor, 'bad_answer', 'sent bytes where text belongs'))
+    if (isBinary) end(new VendorError(vendor, 'bad_answer', 'sent a binary message instead of text'))
     else options.onText(data.toString())
   })
   socket.on('unexpected-response', (_request, response) => {
     response.resume()
     end(errorOfStatus(vendor, response.statusCode ?? 0, response.headers['retry-after'] ?? null, clock.wall()))
   })
-  socket.on('error', () => end(new VendorError(vendor, 'unavailable', opened ? 'connection lost' : 'no connection')))
+  socket.on('error', () =>
+    end(new VendorError(vendor, 'unavailable', opened ? 'connection lost' : 'could not connect')),
+  )
   socket.on('close', code => end(errorOfClose(vendor, code)))
   return {
     send(data) {
@@ -83,7 +85,7 @@ export function openVendorSocket(options: VendorSocketOptions): VendorSocket {
   }
 }
 
-/** RFC 6455, 7.4.1. What the peer says is our fault (1002, 1003, 1007, 1008, 1009) would be said again. */
+/** RFC 6455, 7.4.1. A close that blames our message (1002, 1003, 1007, 1008, 1009) would occur again on retry. */
 function errorOfClose(vendor: string, code: number): VendorError {
   const ours = [1002, 1003, 1007, 1008, 1009].includes(code)
   return new VendorError(vendor, ours ? 'bad_answer' : 'unavailable', `connection closed with ${code}`, {
@@ -91,7 +93,7 @@ function errorOfClose(vendor: string, code: number): VendorError {
   })
 }
 
-/** Text of the vendor as JSON, or undefined. */
+/** Parses JSON; returns undefined when it is invalid. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -1,9 +1,9 @@
 /**
- * Yandex SpeechKit's recognition behind `Stt`: API v1's synchronous recognition, one POST for a utterance. Streaming (v2, v3) is
- * gRPC, for which we take no dependency: so the text comes a request after the utterance's end, not with it.
+ * Yandex SpeechKit STT: synchronous recognition of API v1, one POST per utterance. Streaming (v2, v3) requires gRPC,
+ * which is not worth the dependency: so the text arrives one request after the utterance's end.
  *
- * Made from yandex.cloud/en/docs/speechkit/stt/api/request-api (query, `result`), stt/request (30 s, 1 MB, mono) and
- * concepts/response (error codes). Not over the Fetch port: its body is a string, and samples are none.
+ * Sources: yandex.cloud/en/docs/speechkit/stt/api/request-api (query, `result`), stt/request (30 s, 1 MB, mono) and
+ * concepts/response (error codes). It does not use the Fetch port, whose body is a string.
  */
 import { z } from 'zod'
 import { SoundMemory } from '../audio/memory.ts'
@@ -16,21 +16,21 @@ import { yandexLanguage } from './yandex-speechkit-tts.ts'
 const VENDOR = 'yandex-stt'
 
 export interface YandexSttOptions {
-  /** Of a service account, which implies the folder. */
+  /** API key of a service account, which implies the folder. */
   apiKey: string
   clock: Clock
   baseUrl?: string
-  /** For an answer to `transcribe`, in ms. */
+  /** Milliseconds to wait for the answer to `transcribe`; 5000 by default. */
   deadlineMs?: number
   fetch?: typeof globalThis.fetch
 }
 
 const DEADLINE_MS = 5000
 const MIN_UTTERANCE_MS = 80
-/** Of the 30 s and the 1 MB allowed, whichever is less: at 48 kHz the bytes are. */
+/** Longest piece: the API allows 30 s and 1 MB; at 48 kHz the bytes are the tighter limit. */
 const MAX_PIECE_MS = 25_000
 const MAX_PIECE_SAMPLES = 500_000
-/** How far before that a pause is looked for, so that no word is cut. */
+/** Milliseconds before the limit in which a pause is searched, so that no word is cut. */
 const PAUSE_WINDOW_MS = 5000
 const PAUSE_MS = 100
 const Answer = z.object({ result: z.string() })
@@ -63,7 +63,7 @@ export function createYandexStt(options: YandexSttOptions): Stt {
   }
 }
 
-/** Throws `VendorError`, or a plain error when aborted. */
+/** Throws a `VendorError`, or a plain Error when aborted. */
 async function recognise(options: YandexSttOptions, url: string, pcm: Int16Array, stop: AbortSignal): Promise<string> {
   const { apiKey, clock, fetch = globalThis.fetch, deadlineMs = DEADLINE_MS } = options
   const late = new AbortController()
@@ -74,19 +74,19 @@ async function recognise(options: YandexSttOptions, url: string, pcm: Int16Array
       headers: { authorization: `Api-Key ${apiKey}`, 'content-type': 'application/octet-stream' },
       body: bytesOf(pcm),
       signal: AbortSignal.any([stop, late.signal]),
-      redirect: 'error', // it would carry the key and the sound to wherever it says
+      redirect: 'error', // it would carry the key and the audio to another server
     })
     const text = await response.text()
     if (!response.ok) {
       throw errorOfStatus(VENDOR, response.status, response.headers.get('retry-after'), clock.wall())
     }
     const answer = Answer.safeParse(parseJson(text))
-    if (!answer.success) throw new VendorError(VENDOR, 'bad_answer', 'sent what is not understood')
+    if (!answer.success) throw new VendorError(VENDOR, 'bad_answer', 'sent an invalid answer')
     return answer.data.result.trim()
   } catch (error) {
-    if (stop.aborted) throw new Error('recognition aborted')
+    if (stop.aborted) throw new Error('transcription aborted')
     if (error instanceof VendorError) throw error
-    if (late.signal.aborted) throw new VendorError(VENDOR, 'timeout', 'no answer in time')
+    if (late.signal.aborted) throw new VendorError(VENDOR, 'timeout', 'did not answer in time')
     throw new VendorError(VENDOR, 'unavailable', 'connection lost')
   } finally {
     cancelDeadline()
@@ -100,7 +100,7 @@ function bytesOf(pcm: Int16Array): Uint8Array<ArrayBuffer> {
   return bytes
 }
 
-/** Pieces of at most 25 s and 1 MB, each cut where its last 5 s are quietest. */
+/** Splits audio into pieces of at most 25 s and 1 MB, each cut where its last 5 s are quietest. */
 export function cutAtPauses(pcm: Int16Array, sampleRate: number): Int16Array[] {
   const perMs = sampleRate / 1000
   const most = Math.min(MAX_PIECE_MS * perMs, MAX_PIECE_SAMPLES)

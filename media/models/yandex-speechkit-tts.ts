@@ -1,8 +1,8 @@
 /**
- * Yandex SpeechKit's speech behind `Tts`: API v1, one POST a sentence, `lpcm` without a header sent back as it is made.
- * API v3's streaming is gRPC, which is not worth a dependency for a sentence. It gives no times of words.
+ * Yandex SpeechKit TTS: API v1, one POST per sentence, which streams `lpcm` without a header. API v3's streaming
+ * requires gRPC, which is not worth the dependency for a sentence. It returns no word timings.
  *
- * Made from yandex.cloud/en/docs/speechkit/tts/request (form fields, up to 5000 characters) and
+ * Sources: yandex.cloud/en/docs/speechkit/tts/request (form fields, up to 5000 characters) and
  * yandex.cloud/en/docs/speechkit/concepts/response (error codes).
  */
 
@@ -12,10 +12,10 @@ import type { SpeechDeadlines } from './speech-queue.ts'
 import { speakOverHttp } from './vendor-http.ts'
 
 export interface YandexTtsOptions {
-  /** Of a service account, which implies the folder. */
+  /** API key of a service account, which implies the folder. */
   apiKey: string
   clock: Clock
-  /** Where the call names no voice; the voice must speak the call's language. */
+  /** Default voice, when the call names none; it must support the call's language. */
   voice?: string
   baseUrl?: string
   sampleRate?: 8000 | 16_000 | 48_000
@@ -55,10 +55,10 @@ export function createYandexTts(options: YandexTtsOptions): Tts {
   }
 }
 
-/** SpeechKit wants a region; calls often have none. */
+/** Default regions: SpeechKit requires one, and calls often have none. */
 const REGIONS: Record<string, string> = { en: 'US', kk: 'KZ', uz: 'UZ', he: 'IL', sv: 'SE' }
 
-/** `ru` → `ru-RU`, `en` → `en-US`; what has a region keeps it. */
+/** `ru` → `ru-RU`, `en` → `en-US`; a given region is kept. */
 export function yandexLanguage(language: string): string {
   const [name = '', region] = language.split('-')
   return `${name.toLowerCase()}-${region?.toUpperCase() ?? REGIONS[name.toLowerCase()] ?? name.toUpperCase()}`

@@ -1,20 +1,20 @@
-/** Outbound legs. */
+/** Port for outbound legs. */
 
 import type { EndedReason, FinalStatus, MediaStats } from '../contract/messages.ts'
 import type { CallPlan } from '../contract/plan.ts'
 import type { SipTrace } from '../contract/sip-trace.ts'
 import type { AudioFrame, Leg } from './leg.ts'
 
-/** Why a dial got no leg. */
+/** The result of a dial attempt that produced no leg. */
 export interface DialFailure {
   status: Exclude<FinalStatus, 'completed'>
   reason: EndedReason
   sipCode: number | null
 }
 
-/** What was spoken over SIP for the calls of this engine. */
+/** The SIP messages that this engine exchanged, by call. */
 export interface CallTraces {
-  /** All of a call, and what it shows; once. Null when nothing was spoken. */
+  /** Removes and returns the trace of a call with its diagnosis; null when no SIP message was exchanged. */
   take(call: { callId: string; media: MediaStats | null; reason: EndedReason }): SipTrace | null
 }
 
@@ -22,18 +22,21 @@ export type DialResult = { ok: true; leg: Leg } | { ok: false; failure: DialFail
 
 export interface DialOptions {
   plan: CallPlan
-  /** Abort cancels the attempt: the result is then `canceled`, or a leg that was answered first and already hung up. */
+  /** Abort cancels the attempt. The result is then `canceled`, or a leg that was answered first and already hung up. */
   signal: AbortSignal
   onRinging(): void
-  /** What its line sounds like before it is answered, at `sampleRate` (Hz). Left out: nobody listens. */
+  /** Receives the early media at `sampleRate` (Hz). When omitted, early media is discarded. */
   onEarlySound?(frame: AudioFrame, sampleRate: number): void
-  /** The number of ours that this call had come to, where it is one that was sent on (RFC 5806). */
+  /** Our number that the original inbound call reached, when this dial forwards that call (Diversion, RFC 5806). */
   divertedFrom?: string
-  /** How long it may wait for its turn, where the trunk takes so many calls a second; left out: as long as a call may. */
+  /**
+   * Milliseconds to wait for a rate token on a trunk with `max_cps`. When omitted, the dial waits as long as a call
+   * may.
+   */
   patienceMs?: number
 }
 
-/** Makes legs. Never throws: everything that goes wrong is a `DialFailure`. */
+/** Makes outbound legs. Never throws: every problem is a `DialFailure`. */
 export interface Dialer {
   dial(options: DialOptions): Promise<DialResult>
 }

@@ -1,11 +1,11 @@
-/** The engine's event outbox on disk. */
+/** Port for the engine's event outbox on disk. */
 
-/** Events that could not be told yet, on disk: they outlive the process, but not what their disk does not. */
+/** Events that could not be sent yet, kept on disk. They survive the process, but not the loss of the disk. */
 export interface EventOutbox {
-  /** Written behind what is there, at once or soon; a disk that says no is logged and costs no more than that. */
+  /** Appends events behind the existing ones, now or soon. A write error is logged and has no other effect. */
   append(events: readonly string[]): void
-  /** All that was appended has been told. */
+  /** Removes everything: all appended events have been sent. */
   clear(): void
-  /** What earlier processes of this engine left, oldest first; `told`: now it has been. */
+  /** Events that earlier processes of this engine left, oldest first. Call `told` once they have been sent. */
   left(): Promise<{ events: string[]; told(): Promise<void> }>
 }

@@ -1,42 +1,42 @@
-/** Inbound calls before they are answered. */
+/** Port for inbound calls before they are answered. */
 
 import type { Refusal } from '../contract/messages.ts'
 import type { Leg } from './leg.ts'
 
 export interface RefusalAnnouncement {
   text: string
-  /** BCP 47. */
+  /** BCP 47 language tag. */
   language: string
 }
 
-/** The sound of a call that is not answered (RFC 3960): nobody pays for it. */
+/** Early media of a call that is not answered (RFC 3960). It is not billed. */
 export interface EarlySound {
-  /** Of the PCM, in Hz. */
+  /** Sample rate of the PCM in Hz. */
   sampleRate: number
-  /** Once. What the caller says isn't heard. */
+  /** Starts the sound; call it once. The caller's audio is discarded. */
   attach(pull: () => Int16Array | null): void
-  /** Aborted when nobody hears it any more: the caller gave up, or it can't be encrypted. */
+  /** Aborted when the sound cannot be delivered: the caller gave up, or the media cannot be encrypted. */
   signal: AbortSignal
 }
 
-/** A call that came in and waits for an answer. Exactly one of `answer` and `reject` is called. */
+/** An inbound call that waits for an answer. Exactly one of `answer` and `reject` is called. */
 export interface InboundOffer {
   called: string
   caller: string
-  /** Address that the INVITE came from. */
+  /** IP address that the INVITE came from. */
   source: string
   trunkId: string | null
-  /** Of the softphone that proved to be who calls; then there is no trunk. */
+  /** Id of the authenticated softphone that calls; `trunkId` is then null. */
   softphoneId?: string
   /** Aborted when the caller gave up (CANCEL) or the transport died before the answer. */
   signal: AbortSignal
-  /** Null when the caller gave up meanwhile, or the media could not be agreed (the peer was told). */
+  /** Resolves to null when the caller gave up meanwhile or no media was agreed (the peer was answered). */
   answer(): Promise<Leg | null>
   reject(refusal: Refusal): void
-  /** What its caller is to hear before that refusal. Null: nothing. */
+  /** Announcement to play before that refusal; null when there is none. */
   announcementOf?(refusal: Refusal): RefusalAnnouncement | null
-  /** Sound to the caller without an answer; once, and then nothing but `reject`, which ends it. Null: it can't be had. */
+  /** Opens early media; call it once, then only `reject`, which ends it. Null when early media is not possible. */
   early?(): Promise<EarlySound | null>
-  /** It has become this call. */
+  /** Reports the id of the call that this offer became. */
   admitted?(callId: string): void
 }

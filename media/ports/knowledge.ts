@@ -1,15 +1,15 @@
-/** Knowledge-base search during a call. */
+/** Port for knowledge-base search during a call. */
 
-/** A passage that was found. */
+/** A passage found in the knowledge base. */
 export interface KnowledgeHit {
   chunk_id: string
   source_id: string
-  /** Name of the source, for the transcript. */
+  /** Name of the source, shown in the transcript. */
   source: string
-  /** The headings above it; empty when there are none. */
+  /** Headings above the passage; empty when there are none. */
   heading: string
   text: string
 }
 
-/** The best first. Rejects when there is no answer in time. */
+/** Returns the best hit first. Rejects when no answer arrives in time. */
 export type SearchKnowledge = (query: string, signal: AbortSignal) => Promise<KnowledgeHit[]>

@@ -1,90 +1,94 @@
 /**
- * One end of a call. Audio is 16-bit linear PCM, mono. Times named `ms` are milliseconds of the injected monotonic clock
- * unless their name says otherwise.
+ * Port for one end of a call. Audio is 16-bit linear PCM, mono. Times named `ms` are milliseconds of the injected
+ * monotonic clock unless their name says otherwise.
  */
 import type { EndedReason, MediaStats } from '../contract/messages.ts'
 import type { TrunkPlan } from '../contract/plan.ts'
 
-/** 20 ms of what the far end said. */
+/** 20 ms of the far end's audio. */
 export interface AudioFrame {
   pcm: Int16Array
-  /** The same as µ-law bytes, where the leg speaks µ-law: as they came. */
+  /** The frame as the received µ-law bytes, when the leg's codec is PCMU. */
   ulaw?: Uint8Array
-  /** When its packet came off the wire. */
+  /** Arrival time of the frame's packet. */
   atMs: number
-  /** True when this is made up: its packet was lost, or none was sent because the far end is silent. */
+  /** True when the frame was synthesised: its packet was lost, or the far end sent none because it is silent. */
   concealed: boolean
 }
 
-/** The call's side of a leg: the leg pulls a frame every 20 ms and pushes what it hears. */
+/** The call's side of a leg: the leg pulls a frame every 20 ms and pushes the frames it receives. */
 export interface LegSink {
-  /** Exactly 20 ms at the leg's rate, or null for silence. `atMs`: when it goes on the wire. */
+  /** Returns exactly 20 ms at the leg's rate, or null for silence. `atMs` is the time at which the frame is sent. */
   pull(atMs: number): Int16Array | null
-  /** µ-law bytes of the frame pulled last, where its maker gave them: a leg that speaks µ-law sends them untouched. */
+  /**
+   * Returns the µ-law bytes of the frame pulled last, when its source provided them. A PCMU leg sends them unchanged.
+   */
   ulaw?(): Uint8Array | null
   push(frame: AudioFrame): void
-  /** In place of `push` while the far end has put us on hold: its music, if any, and nobody's words. */
+  /** Replaces `push` while the far end has put us on hold: the audio may be hold music, never the caller's speech. */
   held?(frame: AudioFrame): void
-  /** A key of the far end, once a press: `0-9*#A-D`. `inSound`: its tones were in the frames that were pushed. */
+  /** One key press of the far end: `0-9*#A-D`. `inSound`: the pushed frames contained its tones. */
   dtmf(digit: string, inSound?: boolean): void
-  /** Words of the far end that were typed, not said. */
+  /** Text that the far end typed. */
   text?(text: string): void
 }
 
 export interface LegEnd {
   by: 'remote' | 'local' | 'network'
   reason: EndedReason
-  /** When the far end was last there, where that is longer ago. */
+  /** When the far end was last known to be there, if that was earlier than now. */
   atMs?: number
 }
 
-/** What a leg with a screen at its far end may show of the conversation while it goes on. */
+/** Live updates for a far end that has a screen. */
 export type Shown =
-  /** As LiveKit names them in `lk.agent.state`. */
+  /** Values of LiveKit's `lk.agent.state`. */
   | { type: 'state'; state: 'listening' | 'thinking' | 'speaking' }
-  /** The words of a turn so far; the same `segment` again replaces them. Of the agent: those that were heard. */
+  /** Text of a turn so far; an update with the same `segment` replaces it. The agent's text is what was played. */
   | { type: 'words'; who: 'caller' | 'agent'; segment: string; text: string; final: boolean }
 
-/** One end of the call, connected, sound both ways. Who opened it must `hangup` it; a second hangup is a no-op. */
+/**
+ * One connected end of the call with two-way audio. Whoever opened it must call `hangup`; a second hangup is a no-op.
+ */
 export interface Leg {
   readonly kind: 'sip' | 'room'
-  /** Of the PCM that crosses `LegSink`, in Hz. */
+  /** Sample rate in Hz of the PCM that crosses `LegSink`. */
   readonly sampleRate: number
-  /** Starts sound in both directions; once. */
+  /** Starts audio in both directions; call it once. */
   attach(sink: LegSink): void
-  /** Settles once, whoever ended it. */
+  /** Settles once, whichever side ended the leg. */
   readonly ended: Promise<LegEnd>
   hangup(reason: EndedReason): Promise<void>
-  /** Presses keys (`0-9*#A-D`, `,` waits half a second); settles when the last was sent. Absent: it can't. */
+  /** Sends DTMF keys (`0-9*#A-D`; `,` pauses half a second) and settles after the last. Absent when the leg cannot. */
   sendDtmf?(keys: string): Promise<void>
   /**
-   * Has the far end's side connect it to somebody else, or to who `consulted` leads to; the leg ends as `transferred` when
-   * that worked. Absent: it can't.
+   * Asks the far end's side to connect it to `to`, or to the far end of `consulted` (attended transfer). On success the
+   * leg ends as `transferred`. Absent when the leg cannot transfer.
    */
   transfer?(to: string, consulted?: Leg): Promise<TransferResult>
-  /** From where a second leg may be dialled to. Absent: from nowhere. */
+  /** Trunk line for dialling a second leg. Absent when none can be dialled. */
   readonly line?: Line
-  /** Absent: nobody looks. */
+  /** Sends a live update to the far end's screen. Absent when it has none. */
   show?(shown: Shown): void
   stats(): MediaStats
 }
 
-/** The trunk that a leg runs over. */
+/** The trunk line that a leg uses. */
 export interface Line {
   trunkId: string
-  /** Ours in this call. */
+  /** Our number in this call. */
   number: string
   transfer: TrunkPlan['transfer']
-  /** It takes so many calls at once, and no more. */
+  /** True when the trunk limits its concurrent calls. */
   limited?: boolean
 }
 
 /**
- * `refused`: the carrier does no transfers, or not this one, so a second leg of ours may reach who is asked for; `failed`:
- * the carrier tried, and who is asked for did not answer; `unknown`: it took the order and never said what came of it;
- * `invalid`: that is nobody who can be called; `busy`: one at a time; `gone`: the call is over.
+ * `refused`: the carrier rejects this transfer or all of them, so a second leg of ours may reach the target. `failed`:
+ * the carrier tried and the target did not answer. `unknown`: the carrier accepted the request and never reported the
+ * result. `invalid`: the target cannot be dialled. `busy`: another transfer is in progress. `gone`: the call has ended.
  */
 export type TransferFailure = 'refused' | 'failed' | 'unknown' | 'invalid' | 'busy' | 'gone'
 
-/** `reason`: words for the model. */
+/** `reason` is text for the language model. */
 export type TransferResult = { ok: true } | { ok: false; code: TransferFailure; reason: string }

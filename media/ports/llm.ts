@@ -1,11 +1,11 @@
-/** Text language models. */
+/** Port for text language models. */
 
 export type ChatMessage =
-  /** `keys`: pressed, not said. */
+  /** `keys`: the text is DTMF keys, not speech. */
   | { role: 'caller'; text: string; keys?: true }
-  /** What was heard, not what was generated. */
+  /** `text` is what was played to the caller, not everything that the model generated. */
   | { role: 'agent'; text: string; interrupted: boolean }
-  /** `step`: calls of one answer of the model have the same. */
+  /** Tool calls of one model answer share the same `step`. */
   | {
       role: 'tool'
       id: string
@@ -19,7 +19,7 @@ export type ChatMessage =
 export interface LlmTool {
   name: string
   description: string
-  /** JSON Schema of an object. */
+  /** JSON Schema of type object. */
   parameters: Record<string, unknown>
 }
 
@@ -29,27 +29,27 @@ export interface LlmRequest {
   language: string
   messages: readonly ChatMessage[]
   tools: readonly LlmTool[]
-  /** Today in the project's timezone, for "tomorrow at ten". */
+  /** Current date in the project's timezone, to resolve expressions such as "tomorrow at ten". */
   today: Date
 }
 
 export type LlmEvent =
   | { type: 'text'; delta: string }
-  /** One of the request's tools; several may be called in one answer. */
+  /** A call of one of the request's tools; one answer may contain several. */
   | {
       type: 'tool'
       id: string
       name: string
       arguments: Record<string, unknown>
-      /** Why the arguments could not be read at all; the tool is then not run, and the model is told. */
+      /** The reason why the arguments could not be parsed. The tool then does not run, and the model receives this text. */
       problem?: string
     }
 
 export interface WrapUpRequest extends LlmRequest {
   goal: string | null
-  /** JSON Schema of an object. */
+  /** JSON Schema of type object. */
   extraction: Record<string, unknown> | null
-  /** What was wrong with the answer before; null the first time. */
+  /** The problem with the previous answer; null on the first attempt. */
   repair: string | null
 }
 
@@ -57,13 +57,13 @@ export interface WrapUp {
   summary: string
   extracted: Record<string, unknown> | null
   goalReached: boolean
-  /** Words of the conversation that show it. */
+  /** Words of the conversation that prove it. */
   goalEvidence: string | null
-  /** As the caller said it. */
+  /** The name as the caller said it. */
   contactName: string | null
 }
 
-/** Holds no state of a call: the same request may be asked twice and thrown away once. */
+/** Keeps no state between requests: the caller may send the same request twice and discard one of the answers. */
 export interface Llm {
   respond(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmEvent>
   wrapUp(request: WrapUpRequest, signal: AbortSignal): Promise<WrapUp>

@@ -1,69 +1,69 @@
-/** Speech-to-speech models. */
+/** Port for speech-to-speech models. */
 
 import type { ProviderSwitch } from '../contract/messages.ts'
 import type { AudioFrame } from './leg.ts'
 import type { ChatMessage, LlmTool } from './llm.ts'
 
 export interface RealtimeOptions {
-  /** Of the leg, in Hz. */
+  /** Sample rate of the leg in Hz. */
   sampleRate: number
   /** Prompt, task and rules of the call. */
   instructions: string
   language: string
   tools: readonly LlmTool[]
-  /** What was said before, in a session that broke off. */
+  /** Conversation so far, when this session replaces one that was lost. */
   history: readonly ChatMessage[]
-  /** In order; none after `ended`, nor after `close`. */
+  /** Called in order; never after `ended` or after `close`. */
   onEvent(event: RealtimeEvent): void
 }
 
 export interface ProviderError extends Error {
   code: ProviderSwitch['code']
-  /** The same may work when it is tried again. */
+  /** True when the same request may succeed on retry. */
   retryable: boolean
 }
 
-/** `answer` and `item` are the vendor's ids: an answer has spoken items and tool calls. */
+/** `answer` and `item` are the vendor's ids: an answer consists of spoken items and tool calls. */
 export type RealtimeEvent =
   | { type: 'ready' }
   | { type: 'caller_started' }
-  /** The caller's turn is over; an answer follows by itself. Its words come later, as `caller_said`. */
+  /** The caller's turn is over; the model answers without a request. The transcript follows later as `caller_said`. */
   | { type: 'caller_done'; item: string }
-  /** Null: they could not be read. */
+  /** `text` is null when the speech could not be transcribed. */
   | { type: 'caller_said'; item: string; text: string | null }
   | { type: 'answer_started'; answer: string }
   | { type: 'speech'; answer: string; item: string; pcm: Int16Array; ulaw: Uint8Array | null }
   | { type: 'words'; answer: string; item: string; delta: string }
-  /** No more sound of it comes. */
+  /** No more audio of this item follows. */
   | { type: 'speech_done'; answer: string; item: string }
   | { type: 'tool'; answer: string; id: string; name: string; arguments: Record<string, unknown>; problem?: string }
-  /** `broken`: by the caller's voice, or by us. */
+  /** `broken`: the caller's voice or our `cancel` interrupted the answer. */
   | { type: 'answer_done'; answer: string; broken: boolean }
-  /** Null: it had not begun. */
+  /** `answer` is null when the answer had not started. */
   | { type: 'answer_failed'; answer: string | null; error: ProviderError }
   /** The session is lost. */
   | { type: 'ended'; error: ProviderError }
 
 export interface RealtimeStream {
-  /** The caller's sound. */
+  /** Sends 20 ms of the caller's audio. */
   push(frame: AudioFrame): void
-  /** What was said or done without the model: noted, not answered. */
+  /** Adds something that was said or done without the model to its context; it does not answer. */
   tell(message: ChatMessage): void
-  /** For its next answers, beside its instructions; the caller does not hear it. */
+  /** Adds instructions for the next answers; the caller does not hear them. */
   instruct(text: string): void
-  /** What a tool gave that it has called. */
+  /** Returns the result of a tool that the model called. */
   giveResult(result: Extract<ChatMessage, { role: 'tool' }>): void
-  /** Asks for an answer; when one is being given, after it. */
+  /** Requests an answer, after the current one if there is one. */
   respond(): void
-  /** The caller took the floor by other means than voice: what is being said is given up. */
+  /** Cancels the current answer because the caller took the turn by other means than voice. */
   cancel(): void
-  /** So much of a spoken item was heard. */
+  /** Reports how many milliseconds of a spoken item were played. */
   truncate(item: string, heardMs: number): void
   close(): void
 }
 
 export interface RealtimeModel {
-  /** For the record, such as `openai_realtime/gpt-realtime`. */
+  /** Provider and model for the call record, such as `openai_realtime/gpt-realtime`. */
   readonly name: string
   open(options: RealtimeOptions): RealtimeStream
 }

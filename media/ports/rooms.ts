@@ -1,46 +1,46 @@
-/** LiveKit rooms, as the engine uses them. */
+/** Port for LiveKit rooms. */
 
 import type { CallPlan } from '../contract/plan.ts'
 import type { Log } from '../shared/log.ts'
 import type { DialResult } from './dialer.ts'
 import type { AudioFrame } from './leg.ts'
 
-/** How the engine gets into a room. */
+/** Credentials for joining a room. */
 export interface RoomSeat {
   /** `ws:` or `wss:`. */
   url: string
   token: string
 }
 
-/** Legs and other seats in LiveKit rooms. */
+/** Joins LiveKit rooms as a call leg or for monitoring. */
 export interface Rooms {
-  /** The leg of a web call, whose caller waits in the plan's room. Never throws. */
+  /** Joins the plan's room, where the caller of a web call waits. Never throws. */
   join(options: { plan: CallPlan; token: string; signal: AbortSignal }): Promise<DialResult>
-  /** Rejects when the room can't be had. */
+  /** Rejects when the room cannot be joined. */
   openMonitor(options: MonitorRoomOptions): Promise<MonitorRoom>
 }
 
 export interface MonitorRoomOptions {
   seat: RoomSeat
-  /** Of the sound both ways, in Hz. */
+  /** Sample rate in Hz of the audio in both directions. */
   sampleRate: number
   log: Log
-  /** Abort gives up joining. */
+  /** Abort stops joining. */
   signal?: AbortSignal
   onJoined(identity: string): void
   onLeft(identity: string): void
   onSound(identity: string, frame: AudioFrame): void
-  /** Typed, not said. */
+  /** Text that a participant typed. */
   onText(identity: string, text: string): void
-  /** The room is lost; no more events come. */
+  /** The room is lost; no more events follow. */
   onClosed(): void
 }
 
-/** Where operators hear a live call and are heard. */
+/** The room in which operators listen to a live call and speak to it. */
 export interface MonitorRoom {
-  /** Who is there already. */
+  /** Identities of the participants present. */
   identities(): string[]
-  /** 20 ms for them to hear; null is silence. */
+  /** Plays 20 ms to the operators; null is silence. */
   play(pcm: Int16Array | null): void
   close(): Promise<void>
 }

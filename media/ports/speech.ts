@@ -1,10 +1,10 @@
-/** Voice activity detection, speech-to-text and text-to-speech. Audio is 16-bit linear PCM, mono. */
+/** Ports for voice activity detection, speech-to-text and text-to-speech. Audio is 16-bit linear PCM, mono. */
 import type { AudioFrame } from './leg.ts'
 
 /** Probability of speech in one window of the caller's audio. */
 export interface VoiceFrame {
   probability: number
-  /** Wire time of the window's last sample. */
+  /** Arrival time of the window's last sample. */
   atMs: number
   windowMs: number
 }
@@ -20,7 +20,7 @@ export interface VadStream {
 
 export interface Transcript {
   text: string
-  /** 0–1 where the recogniser tells it, else null. */
+  /** Confidence from 0 to 1; null when the recogniser does not report it. */
   confidence: number | null
 }
 
@@ -28,17 +28,17 @@ export interface Stt {
   open(options: { sampleRate: number; language: string }): SttStream
 }
 
-/** All of the caller's sound goes in; the conversation says which utterance to read. */
+/** Receives all of the caller's audio; the conversation chooses which utterance to transcribe. */
 export interface SttStream {
   push(frame: AudioFrame): void
-  /** Text of what came in between two wire times. May be asked again for a longer utterance (speculation). */
+  /** Transcribes the audio between two arrival times. May be called again for a longer utterance (speculation). */
   transcribe(fromMs: number, toMs: number, signal: AbortSignal): Promise<Transcript>
   close(): void
 }
 
 export interface SpokenWord {
   text: string
-  /** From the utterance's first sample. */
+  /** Milliseconds from the utterance's first sample. */
   startMs: number
   endMs: number
 }
@@ -47,16 +47,16 @@ export interface SpeechChunk {
   pcm: Int16Array
   sampleRate: number
   /**
-   * Words that the vendor has timed since the chunk before; their sound may lie in this chunk or in others, and `pcm` is
-   * empty when there is none left.
+   * Word timings that the vendor sent since the previous chunk. Their audio may lie in this chunk or in others; `pcm`
+   * is empty when there is no more audio.
    */
   words?: readonly SpokenWord[]
 }
 
 export interface Tts {
-  /** Chunks in order, the first as early as it can be had. Abort ends the iteration without an error. */
+  /** Yields chunks in order, the first as early as possible. Abort ends the iteration without an error. */
   speak(
-    /** `keep`: a fixed phrase that will be said again. */
+    /** `keep`: cache this fixed phrase, because it will be spoken again. */
     options: { text: string; voice: string | null; language: string; keep?: boolean },
     signal: AbortSignal,
   ): AsyncIterable<SpeechChunk>

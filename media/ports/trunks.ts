@@ -1,29 +1,32 @@
-/** Trunks and softphones, as engines know them. */
+/** Ports for trunks and softphones, as engines know them. */
 import type { TrunkPlan } from '../contract/plan.ts'
 import type { SoftphonePlan, SoftphoneState } from '../contract/softphones.ts'
 
-/** What engines must know of trunks without being asked. */
+/** The trunks that control published; reading them needs no request. */
 export interface TrunkDirectory {
   all(): readonly TrunkPlan[]
-  /** Calls back at each change; returns what stops it. */
+  /** Calls `run` at each change; returns a function that unsubscribes. */
   onChange(run: () => void): () => void
 }
 
-/** Telephones that register with us. While Redis is away promises may take as long as it does. */
+/** Softphones that register with us. Without Redis the promises stay pending until it returns. */
 export interface Softphones {
-  /** Whether there are any, as last heard. */
+  /** True when there are softphones, as of the last update. */
   any(): boolean
-  /** Null: nobody has that name. */
+  /** Resolves to null when no softphone has that user name. */
   find(username: string): Promise<SoftphonePlan | null>
-  /** Null: it never registered. */
+  /** Resolves to null when the softphone never registered. */
   state(id: string): Promise<SoftphoneState | null>
-  /** `next` makes the new state of the old one, more than once when others do so too; null leaves it. */
+  /** Replaces the state by `next(before)`, which runs again when another writer came first; null changes nothing. */
   change(id: string, next: (before: SoftphoneState | null) => SoftphoneState | null): Promise<void>
-  /** Whether `count` is higher than every count told of that nonce before. */
+  /** Resolves to true when `count` exceeds every count reported for that nonce before. */
   countUp(nonce: string, count: number, keptMs: number): Promise<boolean>
-  /** Addresses and CIDRs that are shut out for now. */
+  /** Addresses and CIDRs that are blocked at present. */
   banned(): string[]
   ban(network: string, forMs: number): Promise<void>
-  /** Calls back when there are some or none any more, or who is banned changes; returns what stops it. */
+  /**
+   * Calls `run` when the first softphone appears, the last one goes, or the bans change; returns a function that
+   * unsubscribes.
+   */
   onChange(run: () => void): () => void
 }

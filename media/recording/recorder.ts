@@ -1,7 +1,7 @@
 /**
- * Records calls: sound → spool file → blob store. Writing never waits in the loop that paces RTP, and holds a few seconds
- * of sound at most; a disk that is full, away or slow costs the recording and nothing else. What a dead engine has left
- * in its spool is mended and stored by the next one of its name. Who makes it must close it.
+ * Records calls: audio → spool file → blob store. Writing never blocks the loop that paces RTP, and buffers a few
+ * seconds of audio at most; a disk that is full, slow or missing costs the recording and nothing else. The next engine
+ * of the same name repairs and stores what a dead engine left in its spool. Whoever creates a recorder must close it.
  */
 import { mkdirSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
@@ -19,24 +19,24 @@ import { Tape } from './tape.ts'
 import { repairWav, WavError, WavFile, type WavSize } from './wav-file.ts'
 
 export interface RecorderOptions {
-  /** This engine's alone. */
+  /** Spool directory, used by this engine alone. */
   spool: string
   blobs: Blobs
   clock: Clock
   log: Log
-  /** What was stored after `finish` had given up waiting, or was found in the spool. */
+  /** Reports a recording that was stored after `finish` had stopped waiting, or found in the spool. */
   onReady(ready: { call_id: string; owner_id: string; recording: RecordingInfo }): Promise<void>
 }
 
 export interface OpenRecorder extends Recorder {
-  /** Stores what an earlier process has left; the call of each is told by `onReady`. */
+  /** Stores recordings of an earlier process; reports each by `onReady`. */
   recover(): Promise<void>
-  /** Lets go of uploads under way. What is not stored stays in the spool. */
+  /** Aborts uploads. Recordings that are not stored stay in the spool. */
   close(): Promise<void>
 }
 
 const WRITE_EVERY_MS = 500
-/** The record of a call waits no longer than this for its recording. */
+/** Milliseconds that the call record waits for its recording. */
 const STORE_WITHIN_MS = 5000
 const UPLOADS_AT_ONCE = 4
 const RETRY_MS = [5000, 30_000, 120_000, 600_000]
@@ -55,16 +55,16 @@ export function createRecorder(options: RecorderOptions): OpenRecorder {
   const uploads = new PQueue({ concurrency: UPLOADS_AT_ONCE })
   const closing = new AbortController()
   const { signal } = closing
-  /** Spooled by this process. */
+  /** Names of files spooled by this process. */
   const own = new Set<string>()
   try {
     mkdirSync(spool, { recursive: true, mode: 0o700 })
   } catch (error) {
-    log.error({ err: error }, 'there is no spool for recordings, none will be kept')
+    log.error({ err: error }, 'could not create the recording spool, calls will not be recorded')
   }
 
-  /** Again and again, until it is done or we close; then it is null. */
-  async function insist<T>(callId: string, failure: string, work: () => Promise<T>): Promise<T | null> {
+  /** Retries until success; resolves to null when the recorder closes. */
+  async function retryUntilClosed<T>(callId: string, failure: string, work: () => Promise<T>): Promise<T | null> {
     for (let tries = 0; !signal.aborted; tries++) {
       try {
         return await work()
@@ -79,15 +79,15 @@ export function createRecorder(options: RecorderOptions): OpenRecorder {
 
   function store({ owner_id, call_id, file }: Spooled, size: WavSize): Promise<RecordingInfo | null> {
     const key = recordingKey(owner_id, call_id)
-    return insist(call_id, 'recording could not be stored, will be tried again', async () => {
+    return retryUntilClosed(call_id, 'could not store recording, will retry', async () => {
       await uploads.add(() => blobs.take(key, file, { contentType: CONTENT_TYPE, signal }))
       return { key, ...size }
     })
   }
 
-  async function tell({ owner_id, call_id }: Spooled, recording: RecordingInfo | null): Promise<void> {
+  async function report({ owner_id, call_id }: Spooled, recording: RecordingInfo | null): Promise<void> {
     if (!recording) return
-    await insist(call_id, 'recording is stored, but could not be told, will be tried again', () =>
+    await retryUntilClosed(call_id, 'could not report stored recording, will retry', () =>
       onReady({ call_id, owner_id, recording }),
     )
   }
@@ -98,10 +98,10 @@ export function createRecorder(options: RecorderOptions): OpenRecorder {
     if (!owner_id || !call_id || own.has(name)) return
     try {
       const size = await repairWav(file)
-      log.info({ call_id, duration_ms: size.duration_ms }, 'recording was left in the spool')
-      await tell({ owner_id, call_id, file }, await store({ owner_id, call_id, file }, size))
+      log.info({ call_id, duration_ms: size.duration_ms }, 'found recording in the spool')
+      await report({ owner_id, call_id, file }, await store({ owner_id, call_id, file }, size))
     } catch (error) {
-      log.warn({ err: error, call_id }, 'recording in the spool cannot be mended')
+      log.warn({ err: error, call_id }, 'could not repair recording in the spool')
       if (error instanceof WavError) await rm(file, { force: true })
     }
   }
@@ -120,7 +120,7 @@ export function createRecorder(options: RecorderOptions): OpenRecorder {
           void stored.then(() => own.delete(name))
           const inTime = await within(clock, STORE_WITHIN_MS, LATE, stored)
           if (inTime !== LATE) return inTime
-          void stored.then(recording => tell(spooled, recording))
+          void stored.then(recording => report(spooled, recording))
           return null
         },
       }
@@ -156,7 +156,7 @@ interface LiveOptions {
   log: Log
 }
 
-/** From the sound to a whole file in the spool. */
+/** Writes a call's audio to a complete file in the spool. */
 class LiveRecording {
   readonly #options: LiveOptions
   readonly #tape: Tape
@@ -169,7 +169,7 @@ class LiveRecording {
     this.#options = options
     this.#tape = new Tape({ sampleRate, startedMs })
     this.#wav = new WavFile(file, { sampleRate, channels: 2 })
-    // Calls that were answered together do not write together.
+    // Random offset, so that calls answered together do not write together.
     this.#again(Math.random() * WRITE_EVERY_MS)
   }
 
@@ -181,7 +181,7 @@ class LiveRecording {
     if (!this.#over) this.#tape.agent(pcm, atMs)
   }
 
-  /** Null when it could not be kept. */
+  /** Null when the recording failed. */
   async finish(): Promise<WavSize | null> {
     const { file, clock, log } = this.#options
     if (!this.#over) this.#wav.write(this.#tape.finish(clock.now()))
@@ -189,7 +189,7 @@ class LiveRecording {
     try {
       return await this.#wav.finish()
     } catch (error) {
-      log.warn({ err: error }, 'recording is lost')
+      log.warn({ err: error }, 'recording failed')
       await rm(file, { force: true }).catch(() => {})
       return null
     }
@@ -199,7 +199,7 @@ class LiveRecording {
     const { clock } = this.#options
     this.#cancel = clock.after(afterMs, () => {
       this.#wav.write(this.#tape.take(clock.now()))
-      // Nothing more is kept of a recording that cannot be.
+      // Stop recording after a write error.
       if (this.#wav.failure) this.#end()
       else this.#again()
     })

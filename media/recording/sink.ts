@@ -4,7 +4,7 @@ import { createResampler } from '../audio/resample.ts'
 import type { LegSink } from '../ports/leg.ts'
 import type { Recording } from '../ports/recording.ts'
 
-/** The leg's view of a call that is recorded: what crosses the leg's edge is told, and nothing is changed. */
+/** Wraps the leg's sink to record the audio in both directions, unchanged. */
 export function recordingSink(sink: LegSink, recording: Recording, sampleRate: number): LegSink {
   const rate = narrowRate(sampleRate)
   const narrow = createNarrower(sampleRate)

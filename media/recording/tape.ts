@@ -1,8 +1,8 @@
-/** Both voices of a call as one run of stereo samples: the far end left, the agent right. Pure: time is an argument. */
+/** Both sides of a call as stereo samples: the far end left, the agent right. Pure: time is an argument. */
 import type { AudioFrame } from '../ports/leg.ts'
 import { Track, type TrackOptions } from './track.ts'
 
-/** So long after its time a frame is placed for good; see track.ts for what the wait is good for. */
+/** Milliseconds after which a frame's position is final; see track.ts for the reason. */
 export const SETTLE_MS = 3000
 const FRAMES_A_SECOND = 50
 
@@ -26,17 +26,17 @@ export class Tape {
     this.#caller.push(pcm, atMs, concealed)
   }
 
-  /** Null: a frame of silence went out. When nothing was asked for, nothing is told here, and that is silence too. */
+  /** Null: silence was sent. When nothing was pulled, this is not called, and that is silence, too. */
   agent(pcm: Int16Array | null, atMs: number): void {
     this.#agent.push(pcm ?? this.#silence, atMs)
   }
 
-  /** Left and right in turns: what is settled by now and was not taken yet. */
+  /** Returns interleaved left and right samples that are final by now and were not taken yet. */
   take(nowMs: number): Int16Array {
     return this.#until(nowMs - SETTLE_MS)
   }
 
-  /** The rest, up to the end of the call. */
+  /** Returns the rest, up to the end of the call. */
   finish(endMs: number): Int16Array {
     return this.#until(endMs)
   }

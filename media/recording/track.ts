@@ -1,38 +1,38 @@
 /**
- * One voice of a recording: frames with the times of the wire in, one unbroken run of samples out. Sound that belongs
- * together stays together, however its packets came; the track as a whole follows the arrivals, so that it drifts with
- * neither the sender's clock nor the network's delay. Frames are looked at some seconds after they came: only what came
- * later tells a pause (the rest is late too) from a stall (the rest is in time again). Pure: time is in the frames.
+ * One side of a recording: takes frames with arrival times and returns continuous samples. Consecutive audio stays
+ * continuous, however its packets arrived; the track as a whole follows the arrivals, so that it drifts with neither
+ * the sender's clock nor the network's delay. Frames are evaluated some seconds after they arrived: only later frames
+ * distinguish a pause (the rest is late, too) from a stall (the rest is in time again). Pure: time is in the frames.
  */
 import { rms } from '../audio/frames.ts'
 
 export interface TrackOptions {
   sampleRate: number
-  /** Sample 0. */
+  /** Time of sample 0. */
   startedMs: number
 }
 
 interface Held {
   pcm: Int16Array
-  /** Where its first sample came, less where it stands in the sound of this sender; in samples. */
+  /** Arrival time of its first sample minus its position in the sender's audio, in samples. */
   offset: number
-  /** False where the time of arrival tells nothing: sound made up for a loss, or the rest of a longer packet. */
+  /** False when the arrival time has no meaning: concealed audio, or the rest of a longer packet. */
   measured: boolean
-  /** It came later after the one before than its length explains. */
+  /** True when it arrived later after its predecessor than its length explains. */
   late: boolean
 }
 
-/** Frames that are looked at together: three seconds. */
+/** Number of frames evaluated together: three seconds. */
 const WINDOW = 150
 const MEASURE_EVERY = 10
-/** More than this of a flood of packets is not kept. */
+/** Maximum number of held frames; a flood of packets beyond it is dropped. */
 const MAX_HELD = 1000
 const GAP_MS = 10
 const JUMP_MS = 20
-/** The bent frames begin when the track is off by the first and end when it is off by the second. */
+/** Offset in ms at which stretching starts, and at which it ends. */
 const BEND_FROM_MS = 4
 const BEND_TO_MS = 0.5
-/** So far off, for so many frames without a quiet one among them: a loud one goes. */
+/** After this offset for this many frames without a quiet one, a loud frame is dropped. */
 const CUT_MS = 100
 const CUT_AFTER_FRAMES = 250
 const QUIET_RMS = 100
@@ -43,9 +43,9 @@ export class Track {
   readonly #startedMs: number
   readonly #ramp: number
   readonly #held: Held[] = []
-  /** Samples given out so far. */
+  /** Number of samples returned so far. */
   #position = 0
-  /** Samples of the sender: that came, and that are no more held. */
+  /** Samples of the sender: received, and no longer held. */
   #came = 0
   #gone = 0
   #lastAtMs: number | null = null
@@ -54,12 +54,12 @@ export class Track {
   #sinceMeasured = 0
   #bending = false
   #offFrames = 0
-  /** What did not fit into what was asked for. */
+  /** Samples that exceeded the last request. */
   #rest = new Int16Array(0)
   #lastSample = 0
-  /** Samples of silence since the last sound, no more than the ramp has; null before any sound. */
+  /** Samples of silence since the last audio, at most the ramp's length; null before any audio. */
   #silent: number | null = null
-  /** What comes next does not go on where the last sound ended. */
+  /** The next audio does not continue where the last one ended. */
   #cut = false
 
   constructor({ sampleRate, startedMs }: TrackOptions) {
@@ -81,7 +81,7 @@ export class Track {
     if (this.#held.length > MAX_HELD) this.#drop()
   }
 
-  /** The samples from where the last take ended to this one; where nothing came there is silence. */
+  /** Returns the samples from the end of the last take to `until`; missing audio is silence. */
   take(until: number): Int16Array {
     const out = new Int16Array(Math.max(0, until - this.#position))
     let at = Math.min(this.#rest.length, out.length)
@@ -93,7 +93,7 @@ export class Track {
         at = this.#silence(out, at, out.length)
         break
       }
-      // Right behind the sound before it is where it belongs, but for this much.
+      // A frame belongs right behind the audio before it, except for this offset.
       const place = this.#position + at - this.#gone
       const off = this.#measure(frame) - place
       if (this.#shouldWait(frame, off, place)) {
@@ -127,7 +127,7 @@ export class Track {
     this.#sinceMeasured++
   }
 
-  /** The middle of the offsets from here on. Half of the packets may be late, for whatever reason, and it stays. */
+  /** Median of the offsets from here on; it stays stable while up to half of the packets are late. */
   #measure(head: Held): number {
     if (this.#median !== null && !head.late && this.#sinceMeasured < MEASURE_EVERY) return this.#median
     const offsets: number[] = []
@@ -143,14 +143,14 @@ export class Track {
     return this.#median ?? head.offset
   }
 
-  /** A pause was before it; or the track runs ahead, and here nobody hears it wait. */
+  /** True when a pause preceded the frame, or the track is ahead and waiting is inaudible here. */
   #shouldWait(frame: Held, off: number, place: number): boolean {
     if (frame.late) return off >= (this.#silent === 0 ? this.#samples(GAP_MS) : 1)
     const jump = this.#samples(JUMP_MS)
     return off >= jump && frame.measured && frame.offset - place >= jump && rms(frame.pcm) < QUIET_RMS
   }
 
-  /** The track lags behind, and here nobody hears it skip; or it has done so for too long. */
+  /** True when the track is behind and skipping is inaudible here, or it has been behind for too long. */
   #shouldGo(frame: Held, off: number, place: number): boolean {
     const jump = this.#samples(JUMP_MS)
     this.#offFrames = off <= -this.#samples(CUT_MS) ? this.#offFrames + 1 : 0
@@ -159,8 +159,8 @@ export class Track {
   }
 
   /**
-   * One sample more or less, spread over the frame: no step in the sound, and a tenth of a semitone for 20 ms. Not before
-   * the frame itself is off: what comes after a pause to come says nothing about the sound before it.
+   * Adds or removes one sample, spread over the frame: no step in the audio, and a tenth of a semitone for 20 ms. Only
+   * when the frame itself is off: what arrives after a later pause says nothing about the audio before it.
    */
   #bend({ pcm, measured, offset }: Held, off: number, place: number): Int16Array {
     this.#bending = Math.abs(off) > this.#samples(this.#bending ? BEND_TO_MS : BEND_FROM_MS)
@@ -180,7 +180,7 @@ export class Track {
     return to
   }
 
-  /** Sound after a silence or a cut begins where that ended. */
+  /** Audio after a silence or a cut starts at the level where that ended. */
   #join(pcm: Int16Array): Int16Array {
     let sound = pcm
     if (this.#cut) {
@@ -199,7 +199,7 @@ export class Track {
   }
 }
 
-/** The same sound in another number of samples, by cubic Hermite interpolation; first and last stay. */
+/** Resamples to another number of samples by cubic Hermite interpolation; first and last sample stay. */
 export function stretched(pcm: Int16Array, length: number): Int16Array {
   const out = new Int16Array(length)
   const last = pcm.length - 1

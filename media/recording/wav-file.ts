@@ -1,7 +1,8 @@
 /**
- * A WAVE file that grows while its call goes on. 16-bit PCM, not µ-law: twice the size (115 MB an hour in stereo), but
- * every player, browser, recogniser and script reads it, and what was decoded, concealed or fitted in is kept as it was
- * heard. Until it is finished its header says "as long as there is": players take that, and `repairWav` puts it right.
+ * A WAVE file that grows during its call. It contains 16-bit PCM instead of µ-law. That is twice the size (115 MB an
+ * hour in stereo), but every player, browser, STT and script reads it, and decoded and concealed audio is kept as it
+ * was heard. Until the file is finished, its header states an unknown length: players accept that, and `repairWav`
+ * corrects it.
  */
 import { type FileHandle, open } from 'node:fs/promises'
 
@@ -12,16 +13,16 @@ export interface WavFormat {
 
 export interface WavSize {
   duration_ms: number
-  /** Of the whole file. */
+  /** Size of the whole file. */
   bytes: number
 }
 
 const HEADER_BYTES = 44
 const SAMPLE_BYTES = 2
 const UNKNOWN = 0xffff_ffff
-/** A RIFF length has 32 bits; many readers take it as signed. */
+/** A RIFF length has 32 bits; many readers treat it as signed. */
 export const MAX_BYTES = 2 ** 31 - 1
-/** The disk is that far behind: half a minute of a telephone call. */
+/** Limit of unwritten data: half a minute of a telephone call. */
 const MAX_WAITING_BYTES = 1_048_576
 
 export class WavError extends Error {
@@ -59,13 +60,13 @@ export class WavFile {
   readonly #format: WavFormat
   readonly #maxBytes: number
   readonly #opened: Promise<FileHandle>
-  /** Settles when all that was given is written; rejects with what went wrong first. */
+  /** Settles when everything is written; rejects with the first error. */
   #written: Promise<unknown>
   #waitingBytes = 0
   #dataBytes = 0
   #failure: Error | null = null
 
-  /** Opens a new file; what goes wrong is told by `failure` and by `finish`. */
+  /** Opens a new file; errors appear in `failure` and reject `finish`. */
   constructor(file: string, format: WavFormat, maxBytes = MAX_BYTES) {
     this.#format = format
     this.#maxBytes = maxBytes
@@ -78,7 +79,7 @@ export class WavFile {
     return this.#failure
   }
 
-  /** Never waits. Beyond the largest size there is no more sound, and the file is whole. */
+  /** Never waits. Beyond the maximum size, audio is dropped, and the file stays valid. */
   write(pcm: Int16Array): void {
     if (this.#failure) return
     const room = this.#maxBytes - HEADER_BYTES - this.#dataBytes
@@ -86,7 +87,7 @@ export class WavFile {
     const bytes = Buffer.from(pcm.buffer, pcm.byteOffset, Math.min(pcm.byteLength, room - (room % frameBytes)))
     if (bytes.length === 0) return
     if (this.#waitingBytes + bytes.length > MAX_WAITING_BYTES) {
-      this.#fail(new WavError('too_slow', 'the disk is too slow for the sound'))
+      this.#fail(new WavError('too_slow', 'The disk is too slow for the recording'))
       return
     }
     this.#waitingBytes += bytes.length
@@ -101,7 +102,7 @@ export class WavFile {
     this.#waitingBytes -= bytes.length
   }
 
-  /** Rejects with what went wrong, now or before. The file is closed in any case. */
+  /** Completes and closes the file. Rejects with the first error; the file is closed nevertheless. */
   async finish(): Promise<WavSize> {
     const handle = await this.#opened
     try {
@@ -120,7 +121,7 @@ export class WavFile {
   }
 }
 
-/** Of a file that was never finished: its header gets the length that there is. */
+/** Completes the header of an unfinished file. Throws a `WavError` when it is not a recording or contains no audio. */
 export async function repairWav(file: string): Promise<WavSize> {
   const handle = await open(file, 'r+')
   try {
@@ -129,11 +130,11 @@ export async function repairWav(file: string): Promise<WavSize> {
     await handle.read(start, 0, HEADER_BYTES, 0)
     const format = { channels: start.readUInt16LE(22), sampleRate: start.readUInt32LE(24) }
     if (start.toString('latin1', 0, 4) !== 'RIFF' || format.channels === 0 || format.sampleRate === 0) {
-      throw new WavError(size < HEADER_BYTES ? 'empty' : 'not_wav', 'not a WAVE file of ours')
+      throw new WavError(size < HEADER_BYTES ? 'empty' : 'not_wav', 'The file is not a recording')
     }
     const frameBytes = format.channels * SAMPLE_BYTES
     const frames = Math.floor((size - HEADER_BYTES) / frameBytes)
-    if (frames <= 0) throw new WavError('empty', 'the file holds no sound')
+    if (frames <= 0) throw new WavError('empty', 'The file contains no audio')
     await handle.truncate(HEADER_BYTES + frames * frameBytes)
     await handle.write(header(format, frames * frameBytes), 0, HEADER_BYTES, 0)
     await handle.sync()

@@ -1,14 +1,14 @@
-/** Where two runs of a call differ, in words. Pure. */
+/** Compares two runs of a call. Pure. */
 import type { CallEventBody } from '../contract/messages.ts'
 
 export interface Difference {
-  /** Of the turns and tools, counted from 1. */
+  /** Number of the turn or tool, from 1. */
   step: number
   before: string | null
   after: string | null
 }
 
-/** What people would notice: words, tools, and how it ended; not milliseconds. */
+/** Lists the differences that people would notice: words, tools and the end; not milliseconds. */
 export function differences(before: readonly CallEventBody[], after: readonly CallEventBody[]): Difference[] {
   const [a, b] = [steps(before), steps(after)]
   const found: Difference[] = []

@@ -1,6 +1,6 @@
 /**
- * What crossed the edges of a conversation, in the order it was delivered: sound, voice windows, answers of models and
- * tools, timers, keys. One JSON object a line. It holds what people said; whoever writes one answers for it.
+ * The inputs of a conversation in the order of their delivery: audio, VAD windows, answers of models and tools, timers,
+ * keys. One JSON object per line. The log contains what people said; whoever writes one is responsible for it.
  */
 import { z } from 'zod'
 import { CallPlan } from '../contract/plan.ts'
@@ -8,7 +8,7 @@ import { CallPlan } from '../contract/plan.ts'
 export const LOG_VERSION = 1
 
 const pcm = z.string()
-/** Of a request; its answers carry it. In the order the conversation asked. */
+/** Id of a request, also in its answers. Ids follow the order of the requests. */
 const id = z.int()
 const SpokenWords = z.array(z.object({ text: z.string(), startMs: z.number(), endMs: z.number() })).readonly()
 
@@ -16,19 +16,19 @@ export const LogHeader = z.object({
   v: z.literal(LOG_VERSION),
   plan: CallPlan,
   sampleRate: z.int(),
-  /** What the call could do for its agent. */
+  /** Operations that the call offered its agent. */
   abilities: z.array(z.enum(['sendDtmf', 'transfer', 'searchKnowledge'])),
-  /** The clock at the answer. */
+  /** Clock readings at the answer. */
   nowMs: z.number(),
   wallMs: z.number(),
 })
 export type LogHeader = z.infer<typeof LogHeader>
 
-/** `at`: the clock that the conversation saw. */
+/** `at`: the clock reading that the conversation saw. */
 export const LogEntry = z.discriminatedUnion('type', [
   z.object({ type: z.literal('start'), at: z.number() }),
   z.object({ type: z.literal('push'), at: z.number(), pcm, atMs: z.number(), concealed: z.boolean() }),
-  /** `joined`: in one breath with the entry before, as a leg does that catches up. */
+  /** `joined`: in the same event loop turn as the entry before, as when a leg catches up. */
   z.object({ type: z.literal('pull'), at: z.number(), atMs: z.number(), joined: z.boolean() }),
   z.object({ type: z.literal('dtmf'), at: z.number(), digit: z.string() }),
   z.object({ type: z.literal('text'), at: z.number(), text: z.string() }),
@@ -40,7 +40,7 @@ export const LogEntry = z.discriminatedUnion('type', [
     windowMs: z.number(),
   }),
   z.object({ type: z.literal('timer'), at: z.number(), id }),
-  /** What the conversation asked for; nothing is delivered by it. */
+  /** A request of the conversation; it delivers nothing. */
   z.object({
     type: z.literal('ask'),
     at: z.number(),
@@ -48,11 +48,11 @@ export const LogEntry = z.discriminatedUnion('type', [
     port: z.enum(['stt', 'tts', 'llm', 'fetch', 'keys', 'transfer', 'knowledge']),
     request: z.string(),
   }),
-  /** One part of an answer: a chunk, an event, or all of it. */
+  /** One part of an answer: a chunk, an event, or the whole. */
   z.object({ type: z.literal('answer'), at: z.number(), id, value: z.unknown() }),
   z.object({ type: z.literal('done'), at: z.number(), id }),
   z.object({ type: z.literal('failed'), at: z.number(), id, code: z.string().nullable(), message: z.string() }),
-  /** What people who follow the call did to its agent, as `AgentSession` names it. */
+  /** Operations of operators on the agent, named as in `AgentSession`. */
   z.object({ type: z.literal('stepAside'), at: z.number() }),
   z.object({ type: z.literal('stepIn'), at: z.number() }),
   z.object({
@@ -72,21 +72,21 @@ export interface CallLog {
   entries: LogEntry[]
 }
 
-/** Throws with the line that cannot be read. */
+/** Throws an Error with the number of the invalid line. */
 export function parseLog(text: string): CallLog {
   const lines = text.split('\n').filter(line => line.trim() !== '')
   const read = (line: string, number: number): unknown => {
     try {
       return JSON.parse(line)
     } catch {
-      throw new Error(`line ${number} of the log is no JSON`)
+      throw new Error(`Line ${number} of the log is not valid JSON`)
     }
   }
   const header = LogHeader.safeParse(read(lines[0] ?? '', 1))
-  if (!header.success) throw new Error(`line 1 is not the header of a log: ${z.prettifyError(header.error)}`)
+  if (!header.success) throw new Error(`Line 1 is not a valid log header: ${z.prettifyError(header.error)}`)
   const entries = lines.slice(1).map((line, i) => {
     const entry = LogEntry.safeParse(read(line, i + 2))
-    if (!entry.success) throw new Error(`line ${i + 2} of the log: ${z.prettifyError(entry.error)}`)
+    if (!entry.success) throw new Error(`Line ${i + 2} of the log is invalid: ${z.prettifyError(entry.error)}`)
     return entry.data
   })
   return { header: header.data, entries }
@@ -102,7 +102,7 @@ export function textToPcm(text: string): Int16Array {
   return samples
 }
 
-/** Sound as text, buffers as text, the rest as it is. */
+/** Codecs to and from JSON: audio and buffers as base64, other fields unchanged. */
 const Chunk = z.object({ pcm, sampleRate: z.int(), words: SpokenWords.optional() })
 export const chunkCodec = {
   write: (chunk: { pcm: Int16Array; sampleRate: number; words?: z.infer<typeof SpokenWords> }) => ({

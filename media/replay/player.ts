@@ -1,6 +1,6 @@
 /**
- * Feeds a recorded log through the real conversation on a clock that only the log moves. The same log gives the same events,
- * to the bit; with another plan it shows where the conversation takes another way.
+ * Replays a recorded log through the real conversation, on a clock that only the log advances. The same log gives the
+ * same events, bit by bit; another plan shows where the conversation diverges.
  */
 import { createHash } from 'node:crypto'
 import { Conversation } from '../agent/conversation.ts'
@@ -17,11 +17,11 @@ import { type CallLog, chunkCodec, type LogEntry, responseCodec, textToPcm } fro
 import { createMailbox, type Edges, type Mailbox, requestKey } from './recorder.ts'
 
 export interface PlayOptions {
-  /** Instead of the recorded one. */
+  /** Fields that replace those of the recorded plan. */
   plan?: Partial<CallPlan>
-  /** Answers what was asked otherwise than in the log; without it such a request fails. */
+  /** Answers requests that are not in the log; without it they fail. */
   llm?: Llm
-  /** Speaks what was not spoken in the log; without it a silent voice of usual pace. */
+  /** Speaks texts that are not in the log; without it a silent voice of usual pace does. */
   tts?: Tts
   log?: Log
 }
@@ -30,9 +30,9 @@ export interface Played {
   events: CallEventBody[]
   turns: Turn[]
   ended: EndedReason[]
-  /** SHA-256 of the events and of all sound that was given to the leg. */
+  /** SHA-256 of the events and of all audio given to the leg. */
   hash: string
-  /** Requests that the log does not know. */
+  /** Requests that are not in the log. */
   divergences: { port: string; request: string }[]
 }
 
@@ -126,10 +126,10 @@ class Player {
   readonly divergences: { port: string; request: string }[] = []
   readonly #log: CallLog
   readonly #options: PlayOptions
-  /** Recorded requests that were not made yet, in their order. */
+  /** Recorded requests that were not made yet, in order. */
   readonly #asked: Extract<LogEntry, { type: 'ask' }>[]
   readonly #pending = new Map<number, Pending>()
-  /** Numbered as the recorder numbers them, together with the requests. */
+  /** Timers share the numbering of requests, as in the recorder. */
   readonly #timers = new Map<number, { dueMs: number; run(): void }>()
   #lastId = 0
   readonly #live = new Set<Promise<void>>()
@@ -145,7 +145,7 @@ class Player {
     this.#pending.get(entry.id)?.deliver(entry)
   }
 
-  /** Everything that was promised gets its turn; whoever answers live takes no time on the log's clock. */
+  /** Lets pending promises run; live answers take no time on the log's clock. */
   async settle(): Promise<void> {
     do {
       await Promise.all(this.#live)
@@ -153,7 +153,7 @@ class Player {
     } while (this.#live.size > 0)
   }
 
-  /** Where the log has them; once the conversation has gone another way, at their time, as far as the log tells time. */
+  /** Runs timers where the log has them; after a divergence, at their due time by the log's clock. */
   runTimers(entry: LogEntry): void {
     if (this.divergences.length === 0) {
       if (entry.type === 'timer') this.#run(entry.id)
@@ -213,7 +213,7 @@ class Player {
             if (!this.#options.llm) throw new Error('not in the log')
             return this.#options.llm.respond(request, signal)
           }),
-        wrapUp: () => Promise.reject(new Error('a replay has no record')),
+        wrapUp: () => Promise.reject(new Error('a replay has no call record')),
       },
       fetch,
       abilities: this.#abilities(),
@@ -233,7 +233,7 @@ class Player {
     }
   }
 
-  /** The recorded request that this is, or null when the conversation went another way. */
+  /** Returns the id of the matching recorded request, or null when the conversation diverged. */
   #match(port: Port, request: string): number | null {
     this.#lastId++
     const index = this.#asked.findIndex(ask => ask.port === port && ask.request === request)
@@ -297,7 +297,7 @@ const errorOf = (port: Port, { code, message }: Extract<LogEntry, { type: 'faile
   port === 'fetch' ? new FetchError((code ?? 'network') as FetchErrorCode, message) : new Error(message)
 
 const LETTER_MS = 60
-/** Says nothing that can be heard, in the time that it would take. */
+/** Inaudible audio of the usual length. */
 const usualVoice: Tts = {
   async *speak({ text }) {
     yield { pcm: new Int16Array(8 * LETTER_MS * text.length).fill(200), sampleRate: 8000 }

@@ -1,6 +1,6 @@
 /**
- * Records a conversation at its edges. Everything that comes in is delivered one at a time, each in a turn of the event
- * loop of its own and at one reading of the clock, so that a replay, which does the same, cannot differ by chance.
+ * Records the inputs of a conversation. Every input is delivered separately, in an event loop turn of its own and at
+ * one reading of the clock. A replay does the same, so it cannot differ by chance.
  */
 
 import type { Operated } from '../agent/agent-session.ts'
@@ -15,7 +15,7 @@ export type Edges = Pick<ConversationOptions, 'clock' | 'vad' | 'stt' | 'tts' | 
 
 type WithoutTime<T> = T extends unknown ? Omit<T, 'at'> : never
 
-/** What a request was, so that a replay can tell whether it is asked the same. */
+/** Text that identifies a request, so that a replay can match it. */
 export const requestKey = {
   stt: (fromMs: number, toMs: number) => `${fromMs} ${toMs}`,
   tts: ({ text, voice, language }: { text: string; voice: string | null; language: string }) =>
@@ -38,7 +38,7 @@ export class EdgeRecorder {
   #nowMs: number
   #lastId = 0
 
-  /** `write` gets one line at a time, without its end. The plan is written without its sealed part. */
+  /** `write` receives one line at a time, without the newline. The plan is written without its sealed part. */
   constructor(options: ConversationOptions, write: (line: string) => void) {
     this.#real = options
     this.#write = write
@@ -80,7 +80,7 @@ export class EdgeRecorder {
     }
   }
 
-  /** At once, since the agent must be silent from the next frame on; their makers are events of their own. */
+  /** Delivered at once, since the agent must be silent from the next frame on; the callers are separate events. */
   operated(talk: Operated): Operated {
     return {
       stepAside: () => this.#deliver({ type: 'stepAside' }, () => talk.stepAside()),
@@ -90,7 +90,7 @@ export class EdgeRecorder {
     }
   }
 
-  /** Sets the clock, and writes. */
+  /** Reads the clock and writes the entry. */
   #log(entry: WithoutTime<LogEntry>): void {
     this.#nowMs = this.#real.clock.now()
     this.#write(JSON.stringify({ ...entry, at: this.#nowMs }))
@@ -198,7 +198,7 @@ export class EdgeRecorder {
     })
   }
 
-  /** Read as fast as it comes; handed on one by one. */
+  /** Reads the source without waiting; delivers the values one by one. */
   #many<T>(id: number, source: AsyncIterable<T>, write: (value: T) => unknown): AsyncIterable<T> {
     const mailbox = createMailbox<T>()
     void (async () => {
@@ -228,7 +228,7 @@ export interface Mailbox<T> {
   read(): AsyncIterable<T>
 }
 
-/** From deliveries to an iteration. */
+/** Converts deliveries to an async iterable. */
 export function createMailbox<T>(): Mailbox<T> {
   const values: T[] = []
   let over: { error?: unknown } | null = null

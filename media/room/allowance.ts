@@ -1,4 +1,4 @@
-/** How often something may happen: so many at once, then so many a second. Pure. */
+/** Rate limiter (token bucket): `atOnce` events in a burst, then `perSecond`. Pure. */
 export class Allowance {
   readonly #most: number
   readonly #perMs: number
@@ -11,7 +11,7 @@ export class Allowance {
     this.#left = atOnce
   }
 
-  /** False: too often. */
+  /** Takes a token; false when the limit is reached. */
   take(nowMs: number): boolean {
     this.#left = Math.min(this.#most, this.#left + (nowMs - this.#lastMs) * this.#perMs)
     this.#lastMs = nowMs

@@ -1,4 +1,4 @@
-/** What is shown of the conversation's words: the newest state of each turn, one after the other. */
+/** Sends captions one after the other; only the latest text of each segment is sent. */
 
 import type { Shown } from '../ports/leg.ts'
 import type { Log } from '../shared/log.ts'
@@ -7,10 +7,10 @@ import type { RoomLink } from './link.ts'
 type Words = Extract<Shown, { type: 'words' }>
 
 export interface CaptionsOptions {
-  /** Identities in the room. */
+  /** Participant identities in the room. */
   caller: string
   agent: string
-  /** Of all segments here: LiveKit's components take the same segment for the same words, whoever said them and when. */
+  /** Prefix of all segment ids: LiveKit's components treat equal segments as the same text, whoever said it. */
   prefix: string
   language: string
   log: Log
@@ -19,7 +19,7 @@ export interface CaptionsOptions {
 export class Captions {
   readonly #link: Pick<RoomLink, 'caption'>
   readonly #options: CaptionsOptions
-  /** By segment, in the order they came. */
+  /** Pending captions by segment, in order of arrival. */
   readonly #waiting = new Map<string, Words>()
   #sending: Promise<void> | null = null
   #failed = false
@@ -35,7 +35,7 @@ export class Captions {
     this.#sending ??= this.#send()
   }
 
-  /** Resolves when what was said is shown. */
+  /** Resolves when pending captions were sent. */
   async close(): Promise<void> {
     await this.#sending
   }
@@ -54,7 +54,7 @@ export class Captions {
       try {
         await this.#link.caption({ identity, segment: `${prefix}-${segment}`, text, final, language })
       } catch (error) {
-        if (!this.#failed) log.warn({ err: error }, 'words could not be shown')
+        if (!this.#failed) log.warn({ err: error }, 'could not send captions')
         this.#failed = true
       }
     }

@@ -1,4 +1,4 @@
-/** What a room of rtc-node 1.1 listens to: by itself, all that happens in the process, sound of all calls included. */
+/** Filters the events of rooms in rtc-node 1.1, which by default receive every event of the process, audio included. */
 import { Room } from '@livekit/rtc-node'
 
 interface FfiEvent {
@@ -8,10 +8,10 @@ interface Internals {
   onFfiEvent?: (event: FfiEvent) => unknown
 }
 
-/** All that a room acts upon. */
+/** All events that a room acts on. */
 const HEEDED = new Set(['roomEvent', 'rpcMethodInvocation'])
 
-/** A room that is not woken by each frame of sound of every other: with n calls, that is n² times 150 a second. */
+/** Creates a room that ignores other rooms' audio frames: with n calls those are n² × 150 events a second. */
 export function newRoom(): Room {
   const room = new Room()
   const internals = room as unknown as Internals
@@ -20,7 +20,7 @@ export function newRoom(): Room {
   return room
 }
 
-/** It keeps its listener when it ended without our doing. */
+/** Removes the room's listener, which it keeps when it was disconnected from outside. */
 export function forget(room: Room): void {
   const { onFfiEvent } = room as unknown as Internals
   const client = globalThis._ffiClientInstance as { off?(event: string, listener: unknown): void } | undefined

@@ -1,6 +1,6 @@
 /**
  * A leg over a LiveKit room: its far end is the participant who talks to the agent. The leg ends when that participant
- * leaves, or is away for longer than a client needs to come back; meanwhile nothing is pulled, so the agent waits.
+ * leaves, or is away for longer than a client needs to reconnect; meanwhile nothing is pulled, so the agent waits.
  */
 import { FRAME_MS } from '../audio/frames.ts'
 import type { EndedReason, MediaStats } from '../contract/messages.ts'
@@ -24,17 +24,20 @@ export interface RoomLegOptions {
   signal: AbortSignal
 }
 
-/** A client that lost its network has so long to be back (ICE restart, or a new connection). */
+/** Milliseconds for a client that lost its network to reconnect (ICE restart, or a new connection). */
 export const AWAY_MS = 15_000
-/** A client whose sound is lost leaves and joins anew, which takes it a few round trips; who hangs up does not come back. */
+/**
+ * Milliseconds to rejoin: a client that loses its media leaves and joins again within a few round trips; one that hangs
+ * up does not.
+ */
 const REJOINS_MS = 1000
-/** The caller was seen in the room before we were sent for. */
+/** Milliseconds to wait for the caller, who was in the room before the engine was asked to join. */
 const SHOWS_UP_MS = 3000
-/** Until the client has our track; its first word must not be lost. */
+/** Milliseconds to wait until the client has subscribed to our track, so that it misses no word. */
 const HEARD_MS = 1500
-/** For what is still in the client's buffer. */
+/** Milliseconds for audio that is still in the client's buffer. */
 const LAST_SOUND_MS = 250
-/** A client whose connection is bad may not get the last words shown. */
+/** Milliseconds to wait for the last captions, which a bad connection may delay. */
 const LAST_WORDS_MS = 500
 
 const failure = (status: 'failed' | 'canceled', reason: EndedReason): DialResult => ({
@@ -42,10 +45,10 @@ const failure = (status: 'failed' | 'canceled', reason: EndedReason): DialResult
   failure: { status, reason, sipCode: null },
 })
 
-/** Nobody says more in one turn. */
+/** Maximum characters of a typed turn. */
 const MOST_TYPED = 4000
 
-/** Never throws. */
+/** Joins the plan's room as the leg of a web call. Never throws. */
 export async function joinRoom(options: RoomLegOptions): Promise<DialResult> {
   const { signal, log } = options
   const leg = new RoomLeg(options)
@@ -54,7 +57,7 @@ export async function joinRoom(options: RoomLegOptions): Promise<DialResult> {
     const there = await leg.open()
     if (there && !signal.aborted) return { ok: true, leg }
   } catch (error) {
-    if (!signal.aborted) log.warn({ err: error }, 'room could not be joined')
+    if (!signal.aborted) log.warn({ err: error }, 'could not join room')
     reason = 'room_unreachable'
   }
   await leg.close()
@@ -76,9 +79,9 @@ export class RoomLeg implements Leg {
   #stopTicks = () => {}
   #state = ''
   #over = false
-  /** Since when the caller, or we, are not in the room; null: both are. */
+  /** Time since when the caller or the engine is not in the room; null while both are. */
   #awaySinceMs: number | null = null
-  /** The caller left without being told to. */
+  /** The caller left without having been removed. */
   #hungUp = false
   #linkWhole = true
   #callerThere = false
@@ -95,7 +98,7 @@ export class RoomLeg implements Leg {
     this.#end = end
   }
 
-  /** False when the caller is not there any more. Rejects when the room can't be had. */
+  /** Resolves to false when the caller has left. Rejects when the room cannot be joined. */
   async open(): Promise<boolean> {
     const { plan, log, signal } = this.#options
     const link = await this.#join()
@@ -131,14 +134,14 @@ export class RoomLeg implements Leg {
         },
         connected: whole => {
           this.#linkWhole = whole
-          this.#judgeAway()
+          this.#updateAway()
         },
         closed: shown => this.#onClosed(shown),
       },
     })
   }
 
-  /** No longer than that, nor than the call is wanted. */
+  /** Waits for `awaited`, at most `ms` milliseconds, and no longer than the call is wanted. */
   async #within(ms: number, awaited: Promise<unknown>): Promise<void> {
     const { clock, signal } = this.#options
     let done = () => {}
@@ -214,11 +217,11 @@ export class RoomLeg implements Leg {
   #onCaller(there: boolean): void {
     this.#callerThere = there
     if (there) this.#onThere()
-    this.#judgeAway()
+    this.#updateAway()
   }
 
   #onClosed(shown: boolean): void {
-    // A room that closes over an empty chair was closed for it.
+    // A room that closes while the caller is away closed because of that.
     if (this.#awaySinceMs === null && shown) this.#finish({ by: 'network', reason: 'caller_hangup' })
     else this.#lose(this.#awaySinceMs ?? this.#options.clock.now())
   }
@@ -228,13 +231,13 @@ export class RoomLeg implements Leg {
     else this.#finish({ by: 'network', reason: 'connection_lost', atMs })
   }
 
-  #judgeAway(): void {
+  #updateAway(): void {
     const { clock, log } = this.#options
     const away = !this.#linkWhole || !this.#callerThere
     if (away === (this.#awaySinceMs !== null) || this.#over) return
     this.#cancelAway()
     if (!away) {
-      log.info({ ms: Math.round(clock.now() - this.#awaySinceMs!) }, 'room connection is back')
+      log.info({ ms: Math.round(clock.now() - this.#awaySinceMs!) }, 'room connection restored')
       this.#awaySinceMs = null
       this.#hungUp = false
       return

@@ -1,6 +1,6 @@
 /**
- * One seat in a LiveKit room, by @livekit/rtc-node, which nothing else imports: sound in and out, who is there, keys,
- * text, and how the connection is.
+ * The engine as one participant of a LiveKit room, on @livekit/rtc-node, which no other file imports: audio in both
+ * directions, participants, keys, text, and the state of the connection.
  */
 import {
   AudioSource,
@@ -21,55 +21,55 @@ import { Allowance } from './allowance.ts'
 import { forget, newRoom } from './events.ts'
 import { Microphones } from './microphones.ts'
 
-/** Of Opus in a room (RFC 7587). */
+/** Sample rate in Hz of Opus in a room (RFC 7587). */
 export const ROOM_RATE = 48_000
-/** What WebRTC takes at a time. */
+/** Frame length in ms that WebRTC processes. */
 const PART_MS = 10
-/** Signalling, ICE and DTLS; rtc-node alone would try for 16 s at an address that says nothing. */
+/** Timeout in ms for signalling, ICE and DTLS; rtc-node alone would try an unresponsive address for 16 s. */
 const JOIN_MS = 10_000
-/** A server that is gone does not see us off. */
+/** Timeout in ms for leaving, since a lost server does not answer. */
 const LEAVE_MS = 2000
 
 export interface LinkOptions {
   url: string
   token: string
-  /** Of the sound both ways, in Hz. */
+  /** Sample rate in Hz of the audio in both directions. */
   sampleRate: number
-  /** What our track is called. */
+  /** Name of our track. */
   trackName: string
-  /** What our participant says of itself, from the beginning. */
+  /** Initial attributes of our participant. */
   attributes?: Record<string, string>
-  /** Whose microphone is heard. */
+  /** Selects the participants whose microphones are received. */
   hears(identity: string): boolean
   clock: Clock
   log: Log
-  /** Abort gives up joining. */
+  /** Abort stops joining. */
   signal?: AbortSignal
   events: LinkEvents
 }
 
 /**
- * On its own account (or to join anew at once, which looks the same), by somebody's order, or by the network, which may
- * give it back.
+ * A participant leaves by its own decision (`left`, also when it rejoins at once), removed (`shown_out`), or by a
+ * network failure (`lost`), after which it may return.
  */
 export type Leaving = 'left' | 'shown_out' | 'lost'
 
 export interface LinkEvents {
   joined?(identity: string): void
   left(identity: string, how: Leaving): void
-  /** 20 ms. */
+  /** 20 ms of a participant's audio. */
   sound(identity: string, pcm: Int16Array): void
   dtmf?(identity: string, digit: string): void
-  /** A text stream of its topic. */
+  /** Text that a participant sent on the chat topic. */
   text?(identity: string, text: string): void
-  /** Our own connection broke (`false`) and was mended (`true`). */
+  /** Our own connection was interrupted (`false`) or restored (`true`). */
   connected?(whole: boolean): void
-  /** We are out of the room for good. `shown`: somebody put us out. */
+  /** The engine has left the room. `shown`: it was removed. */
   closed(shown: boolean): void
 }
 
 export interface Caption {
-  /** Whose words these are. */
+  /** Identity of the speaker. */
   identity: string
   segment: string
   text: string
@@ -83,19 +83,19 @@ const SHOWN_OUT: ReadonlySet<DisconnectReason | undefined> = new Set([
   DisconnectReason.ROOM_CLOSED,
 ])
 
-/** Of one text that somebody sends. */
+/** Maximum size of one text message. */
 const MOST_TEXT_BYTES = 16_384
-/** Faster than people press and write; more is neither, and costs. */
+/** Limits for keys and texts: faster than people press and type. */
 const KEYS = { atOnce: 32, perSecond: 10 }
 const TEXTS = { atOnce: 8, perSecond: 1 }
-/** LiveKit's own names, which its components know. */
+/** LiveKit's names for topics and attributes, which its components use. */
 const CHAT_TOPIC = 'lk.chat'
 const TRANSCRIPTION_TOPIC = 'lk.transcription'
 const SEGMENT_ATTRIBUTE = 'lk.segment_id'
 const TRACK_ATTRIBUTE = 'lk.transcribed_track_id'
 const FINAL_ATTRIBUTE = 'lk.transcription_final'
 
-/** Starts what all rooms of a process share, its threads above all. */
+/** Starts what all rooms of a process share, above all native threads. */
 export async function warmUp(): Promise<void> {
   await new AudioSource(ROOM_RATE, 1, 0).close()
 }
@@ -107,13 +107,13 @@ export class RoomLink {
   readonly #microphones: Microphones
   readonly #keys = new Allowance(KEYS)
   readonly #texts = new Allowance(TEXTS)
-  /** One half of a frame; rtc-node copies it before `captureFrame` returns. */
+  /** Half a frame; rtc-node copies it before `captureFrame` returns. */
   readonly #part: RtcFrame
   #track: LocalAudioTrack | null = null
   #trackSid = ''
   #attributes: Record<string, string>
-  #telling: Promise<void> | null = null
-  #untold = false
+  #sendingAttributes: Promise<void> | null = null
+  #attributesChanged = false
   #open = true
   #closing: Promise<void> | null = null
   #sent = 0
@@ -125,11 +125,11 @@ export class RoomLink {
     this.#part = RtcFrame.create(sampleRate, 1, (sampleRate * PART_MS) / 1000)
     const onSound = this.#safely((identity: string, pcm: Int16Array) => events.sound(identity, pcm))
     this.#microphones = new Microphones(sampleRate, onSound)
-    // No queue: what is given leaves now, so that a cut is heard at the next frame.
+    // No queue: frames are sent at once, so that a cut is audible with the next frame.
     this.#source = new AudioSource(sampleRate, 1, 0)
   }
 
-  /** Rejects when the room can't be had in time, or is not wanted any more; nobody of ours is in it then, or stays. */
+  /** Rejects when joining fails, times out or is aborted; the engine is then not in the room. */
   static async open(options: LinkOptions): Promise<RoomLink> {
     const link = new RoomLink(options)
     const entering = link.#enter()
@@ -146,41 +146,41 @@ export class RoomLink {
     return [...this.#room.remoteParticipants.keys()]
   }
 
-  /** Our own. */
+  /** Our own identity. */
   get identity(): string {
     return this.#room.localParticipant?.identity ?? ''
   }
 
-  /** Frames of 20 ms that were given. */
+  /** Number of 20 ms frames sent. */
   get sent(): number {
     return this.#sent
   }
 
-  /** Settles when somebody hears our track. */
+  /** Settles when a participant has subscribed to our track. */
   async heard(): Promise<void> {
     await this.#room.localParticipant?.trackPublications.get(this.#trackSid)?.waitForSubscription()
   }
 
-  /** 20 ms of sound; null is silence. */
+  /** Sends 20 ms of audio; null is silence. */
   speak(pcm: Int16Array | null): void {
     if (!this.#open) return
     const { data } = this.#part
     for (let at = 0; at < (data.length * FRAME_MS) / PART_MS; at += data.length) {
       if (pcm) data.set(pcm.subarray(at, at + data.length))
       else data.fill(0)
-      this.#source.captureFrame(this.#part).catch(() => {}) // it is being closed
+      this.#source.captureFrame(this.#part).catch(() => {}) // the source is being closed
     }
     this.#sent++
   }
 
-  /** What our participant says of itself, beside what it said before. */
+  /** Adds attributes to our participant. */
   show(attributes: Record<string, string>): void {
     this.#attributes = { ...this.#attributes, ...attributes }
-    this.#untold = true
-    this.#telling ??= this.#tell()
+    this.#attributesChanged = true
+    this.#sendingAttributes ??= this.#sendAttributes()
   }
 
-  /** By a text stream, and by the older packet that some components still read. */
+  /** Sends a caption as a text stream, and as the older packet that some components still read. */
   async caption({ identity, segment, text, final, language }: Caption): Promise<void> {
     const local = this.#room.localParticipant
     if (!local || !this.#open) return
@@ -213,7 +213,7 @@ export class RoomLink {
     this.#microphones.close()
     let cancel = () => {}
     const late = new Promise<void>(resolve => (cancel = clock.after(LEAVE_MS, resolve)))
-    const left = this.#room.disconnect().catch(error => log.warn({ err: error }, 'room was not left cleanly'))
+    const left = this.#room.disconnect().catch(error => log.warn({ err: error }, 'could not leave the room cleanly'))
     await Promise.race([left, late])
     cancel()
     forget(this.#room)
@@ -221,19 +221,17 @@ export class RoomLink {
     else await this.#source.close()
   }
 
-  // ---- joining ----
-
   async #inTime(entering: Promise<void>): Promise<void> {
     const { clock, signal } = this.#options
     let [cancel, forgetAbort] = [() => {}, () => {}]
     const given = new Promise<never>((_, reject) => {
       const abort = () => reject(signal!.reason)
-      cancel = clock.after(JOIN_MS, () => reject(new Error(`the room did not let us in within ${JOIN_MS} ms`)))
+      cancel = clock.after(JOIN_MS, () => reject(new Error(`joining the room timed out after ${JOIN_MS} ms`)))
       forgetAbort = () => signal?.removeEventListener('abort', abort)
       if (signal?.aborted) abort()
       else signal?.addEventListener('abort', abort)
     })
-    entering.catch(() => {}) // told here, or too late for anybody
+    entering.catch(() => {}) // reported by the race, or too late
     try {
       await Promise.race([given, entering])
     } finally {
@@ -251,7 +249,7 @@ export class RoomLink {
       dataStream: { maxPayloadByteLength: MOST_TEXT_BYTES },
     })
     if (!this.#open) {
-      // It was given up meanwhile, and there was nothing to leave yet.
+      // It was closed meanwhile, before there was a connection to close.
       await this.#room.disconnect()
       return
     }
@@ -304,7 +302,7 @@ export class RoomLink {
       .on(
         RoomEvent.Reconnected,
         safely(() => {
-          // The server may be another, which knows nothing of us; what was asked for meanwhile is lost.
+          // The server may be another one without our state, and requests made meanwhile are lost.
           this.show({})
           this.#wantAll()
           events.connected?.(true)
@@ -320,14 +318,14 @@ export class RoomLink {
     if (events.text) this.#listenForText(events.text)
   }
 
-  /** What a handler throws would be nobody's, and end the process with all its calls. */
+  /** Catches errors of handlers: an uncaught one would end the process with all its calls. */
   readonly #safely =
     <A extends unknown[]>(handle: (...args: A) => unknown) =>
     (...args: A): void => {
       try {
         handle(...args)
       } catch (error) {
-        this.#options.log.error({ err: error }, 'news of a room could not be handled')
+        this.#options.log.error({ err: error }, 'room event handler failed')
       }
     }
 
@@ -342,7 +340,7 @@ export class RoomLink {
       const allowed = this.#options.hears(identity) && this.#texts.take(this.#options.clock.now())
       void reader.readAll().then(
         this.#safely(text => this.#open && allowed && onText(identity, text)),
-        () => {}, // too long, or who sent it left meanwhile
+        () => {}, // too long, or its sender has left
       )
     })
   }
@@ -360,17 +358,17 @@ export class RoomLink {
     publication.setSubscribed(true)
   }
 
-  /** One at a time: two on their way may overtake each other. What was overtaken here is not told. */
-  async #tell(): Promise<void> {
+  /** Sends attributes one request at a time, since two may overtake each other; skips intermediate values. */
+  async #sendAttributes(): Promise<void> {
     try {
-      while (this.#untold && this.#open && this.#room.localParticipant) {
-        this.#untold = false
+      while (this.#attributesChanged && this.#open && this.#room.localParticipant) {
+        this.#attributesChanged = false
         await this.#room.localParticipant.setAttributes(this.#attributes)
       }
     } catch {
-      // the room is being left, or joined anew: then it is told again
+      // the connection is lost; after a reconnect the attributes are sent again
     }
-    this.#telling = null
+    this.#sendingAttributes = null
   }
 
   #microphoneOf(identity: string): string {

@@ -1,9 +1,9 @@
-/** Who is heard in a room: of each participant the track that was switched on last, as frames of 20 ms. */
+/** The received microphones of a room: of each participant the track that was published last, as frames of 20 ms. */
 import { AudioStream, type RemoteTrack } from '@livekit/rtc-node'
 import { FRAME_MS } from '../audio/frames.ts'
 
 interface Participant {
-  /** In the order they came. */
+  /** Tracks in the order in which they were subscribed. */
   tracks: RemoteTrack[]
   heard: { track: RemoteTrack; stop(): void } | null
 }
@@ -64,7 +64,7 @@ export class Microphones {
         this.#onSound(identity, value.data)
       }
     }
-    void listen().catch(() => {}) // the track went away before or while it was read
+    void listen().catch(() => {}) // the track ended before or while it was read
     return () => stop()
   }
 }

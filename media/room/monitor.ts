@@ -1,11 +1,11 @@
-/** A room in which operators follow a call: the call is one track, each of them another. */
+/** A room in which operators monitor a call: the call is one track, each operator another. */
 
 import type { MonitorRoom, MonitorRoomOptions } from '../ports/rooms.ts'
 import type { Clock } from '../shared/clock.ts'
 import { RoomLink } from './link.ts'
 import { SoundClock } from './sound-clock.ts'
 
-/** A caller who is being talked to hears nothing meanwhile: so long we try to be back. */
+/** Milliseconds to restore our connection: meanwhile a caller who talks to an operator hears nothing. */
 const BROKEN_MS = 5000
 
 export async function openMonitorRoom(options: MonitorRoomOptions, clock: Clock): Promise<MonitorRoom> {
@@ -56,7 +56,7 @@ export async function openMonitorRoom(options: MonitorRoomOptions, clock: Clock)
   }
   if (lost) {
     await close()
-    throw new Error('the room was lost while it was joined')
+    throw new Error('the room was lost while the engine was joining it')
   }
   return { identities: () => link.identities(), play: pcm => link.speak(pcm), close }
 }

@@ -1,4 +1,4 @@
-/** The engine's way into LiveKit rooms. */
+/** Implements the `Rooms` port on LiveKit. */
 
 import type { Rooms } from '../ports/rooms.ts'
 import type { Pacer } from '../rtp/pacer.ts'

@@ -1,28 +1,28 @@
 /**
- * When sound was made that arrives in bunches: frames of 20 ms follow each other, and the one that came with the least
- * delay says when. Pure.
+ * Restores the timing of audio that arrives in bursts: frames of 20 ms follow each other, and the least delayed one
+ * sets the time. Pure.
  */
 import { FRAME_MS } from '../audio/frames.ts'
 
-/** A stream that stopped for so long begins anew. */
+/** Pause in ms after which the timing restarts. */
 const GAP_MS = 200
 /**
- * In frames. When all of these come late, it is not that they were delayed: the sender's clock is slower, or sound was
- * lost, and the time that is told goes after it.
+ * Number of frames. When all of these are late, they were not delayed: the sender's clock is slower, or audio was lost,
+ * and the time is adjusted.
  */
 const WINDOW = 50
-/** As RFC 3550 §6.4.1 smooths it. */
+/** Smoothing factor of RFC 3550 §6.4.1. */
 const SMOOTH = 16
 
 export class SoundClock {
-  /** How late frames come, on average. */
+  /** Average delay of frames in ms. */
   jitterMs = 0
   #nextMs = 0
   #lastMs = Number.NEGATIVE_INFINITY
   #windowed = 0
   #leastLateMs = Number.POSITIVE_INFINITY
 
-  /** Time of the end of the frame that came at `nowMs`; never later than that, and never turning back. */
+  /** Time of the end of the frame that arrived at `nowMs`: never later than that, and monotonic. */
   at(nowMs: number): number {
     if (nowMs - this.#lastMs > GAP_MS) this.#begin(nowMs)
     this.#lastMs = nowMs

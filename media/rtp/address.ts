@@ -1,4 +1,4 @@
-/** Addresses of datagrams, in one way of writing each, so that they can be compared. */
+/** Canonical forms of IP addresses, so that the addresses of datagrams can be compared. */
 import ipaddr from 'ipaddr.js'
 
 export interface Address {
@@ -6,21 +6,23 @@ export interface Address {
   port: number
 }
 
-/** IPv6 in its shortest form (RFC 5952), and as IPv4 where it only stands for it; null for what is no address, such as a name. */
+/**
+ * IPv6 in its shortest form (RFC 5952); an IPv4-mapped address as IPv4. Returns null for anything else, such as a name.
+ */
 export function canonicalAddress(text: string): string | null {
   const known = canonical.get(text)
   if (known !== undefined) return known
   const address = ipaddr.isValid(text) ? ipaddr.process(text).toString() : null
-  // Strangers send from as many as they like.
+  // Limit the cache: anybody can send from many addresses.
   if (canonical.size >= MOST_KNOWN) canonical.clear()
   canonical.set(text, address)
   return address
 }
 
-/** Asked for with every packet, and parsing takes longer than all else that is done with one's addresses. */
+/** Cache: the function runs for every packet, and parsing would take longer than the rest of the address checks. */
 const canonical = new Map<string, string | null>()
 const MOST_KNOWN = 10_000
 
-/** As a socket of one family takes it: one of IPv6 reaches IPv4 by mapped addresses (RFC 4291 §2.5.5.2). */
+/** Converts for a socket's family: an IPv6 socket reaches IPv4 by mapped addresses (RFC 4291 §2.5.5.2). */
 export const forFamily = (address: string, family: 'udp4' | 'udp6') =>
   family === 'udp6' && !address.includes(':') ? `::ffff:${address}` : address

@@ -1,4 +1,4 @@
-/** One DTLS association with one address: records, flights and their repetition around a handshake (RFC 6347 §4.2.4). */
+/** One DTLS association with one address: records, flights and retransmission of the handshake (RFC 6347 §4.2.4). */
 import type { Clock } from '../shared/clock.ts'
 import {
   ClientHandshake,
@@ -20,10 +20,10 @@ import {
   writeRecord,
 } from './dtls-wire.ts'
 
-/** The second that RFC 6347 §4.2.4.1 recommends would be heard as a second of nothing. */
+/** First retransmission in ms. The second that RFC 6347 §4.2.4.1 recommends would be an audible gap. */
 const FIRST_REPEAT_MS = 200
 const MAX_REPEAT_MS = 3200
-/** What fits into a datagram on every path. */
+/** Datagram size that fits every path MTU. */
 const DATAGRAM_BYTES = 1200
 const FATAL = 2
 
@@ -31,7 +31,7 @@ export interface AssociationOptions extends HandshakeOptions {
   clock: Clock
   send(datagram: Buffer): void
   onKeys(keys: SrtpKeys): void
-  /** Once, and never after `onKeys`. */
+  /** Called once, and never after `onKeys`. `words` is the reason for the log. */
   onFailed(words: string): void
 }
 
@@ -40,7 +40,7 @@ export class DtlsAssociation {
   readonly #role: DtlsRole
   readonly #handshake: ClientHandshake | ServerHandshake
   readonly #incoming: Reassembly
-  /** Of the next record of each epoch. */
+  /** Sequence number of the next record of each epoch. */
   readonly #sequences: [number, number]
   #flight: Flight | null = null
   #cancel: () => void = () => {}
@@ -60,7 +60,7 @@ export class DtlsAssociation {
     return association
   }
 
-  /** `hello`: the numbers of the record and the message that brought the cookie back. Give it that datagram next. */
+  /** `hello`: numbers of the record and the message that returned the cookie. Pass that datagram to `receive` next. */
   static asServer(options: AssociationOptions, hello: { record: number; message: number }): DtlsAssociation {
     return new DtlsAssociation(options, 'server', hello)
   }
@@ -72,11 +72,11 @@ export class DtlsAssociation {
   receive(datagram: Buffer): void {
     try {
       const repeated = parseRecords(datagram).map(record => this.#take(record))
-      // The far end has not got what we said last, and after the end no timer of ours says it again.
+      // The far end missed our last flight; after the handshake no timer of ours retransmits it.
       if (this.#state === 'secured' && repeated.includes(true)) this.#send()
     } catch (error) {
       if (!(error instanceof DtlsError)) throw error
-      // After the handshake there is nothing left to break.
+      // An error after the handshake has no effect.
       if (this.#state === 'shaking') this.#fail(error)
     }
   }
@@ -86,7 +86,7 @@ export class DtlsAssociation {
     this.#cancel()
   }
 
-  /** True when it held a handshake message from before. */
+  /** Returns true when the record contains a retransmitted handshake message. */
   #take(record: DtlsRecord): boolean {
     if (this.#state === 'over' || record.epoch > 1) return false
     const body = record.epoch === 0 ? record.body : this.#decrypt(record)
@@ -101,13 +101,13 @@ export class DtlsAssociation {
 
   #takeAlert(body: Buffer): void {
     if (this.#state !== 'shaking' || body[0] !== FATAL) return
-    this.#over(`the far end broke the handshake off (alert ${body[1] ?? '?'})`)
+    this.#over(`the far end aborted the DTLS handshake (alert ${body[1] ?? '?'})`)
   }
 
   #takeFragments(body: Buffer, encrypted: boolean): boolean {
     let repeated = false
     for (const fragment of parseFragments(body)) {
-      // A Finished in the clear is nobody's: it must not take the place of the true one.
+      // An unencrypted Finished is forged: it must not take the place of the real one.
       if ((fragment.type === HANDSHAKE.finished) !== encrypted) continue
       repeated ||= this.#incoming.isOld(fragment)
       this.#incoming.add(fragment)
@@ -140,7 +140,7 @@ export class DtlsAssociation {
     })
   }
 
-  /** The last flight, in new records. */
+  /** Sends the last flight in new records. */
   #send(): void {
     if (!this.#flight) return
     const { plain, finished } = this.#flight

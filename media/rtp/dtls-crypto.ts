@@ -1,4 +1,4 @@
-/** The cryptography of DTLS 1.2 as DTLS-SRTP needs it: PRF, one AEAD, signatures, the exporter. By node:crypto alone. */
+/** The cryptography that DTLS-SRTP needs from DTLS 1.2, on node:crypto: PRF, one AEAD, signatures, the exporter. */
 import {
   constants,
   createCipheriv,
@@ -14,30 +14,31 @@ import {
 import { ALERT, DtlsError, type DtlsRecord, uint } from './dtls-wire.ts'
 import { MasterKey, SUITES, type SuiteName } from './srtp-keys.ts'
 
-/** Our certificate, with which the far end is to meet us. */
+/** Our certificate and key. */
 export interface DtlsIdentity {
-  /** DER. */
+  /** DER encoding. */
   readonly certificate: Buffer
-  /** ECDSA on P-256. */
+  /** ECDSA key on P-256. */
   readonly key: KeyObject
-  /** SHA-256 of the certificate as in a=fingerprint (RFC 8122 §5): `AB:CD:…`. */
+  /** SHA-256 of the certificate, as in a=fingerprint (RFC 8122 §5): `AB:CD:…`. */
   readonly fingerprint: string
 }
 
-/** From PEM. Throws when the key is not one of P-256. */
+/** Parses PEM. Throws a TypeError when the key is not on P-256. */
 export function dtlsIdentity(pem: { cert: string; key: string }): DtlsIdentity {
   const certificate = new X509Certificate(pem.cert).raw
   const key = createPrivateKey(pem.key)
-  if (key.asymmetricKeyDetails?.namedCurve !== 'prime256v1') throw new TypeError('DTLS wants a key on P-256')
+  if (key.asymmetricKeyDetails?.namedCurve !== 'prime256v1')
+    throw new TypeError('The DTLS key must be on P-256. Create an ECDSA key with the curve prime256v1.')
   return { certificate, key, fingerprint: fingerprintOf(certificate, 'sha-256') }
 }
 
 export type FingerprintHash = 'sha-256' | 'sha-384' | 'sha-512'
 
-/** A certificate that signalling has named (RFC 8122). */
+/** A certificate fingerprint from signalling (RFC 8122). */
 export interface Fingerprint {
   readonly hash: FingerprintHash
-  /** Upper case, with colons. */
+  /** Upper-case hexadecimal with colons. */
   readonly value: string
 }
 
@@ -46,7 +47,7 @@ export function fingerprintOf(certificate: Buffer, hash: FingerprintHash): strin
   return digest.match(/../g)!.join(':')
 }
 
-/** RFC 5246 §5, with SHA-256. */
+/** The TLS PRF with SHA-256 (RFC 5246 §5). */
 export function prf(secret: Buffer, label: string, seed: Buffer, bytes: number): Buffer {
   const hmac = (...data: Buffer[]) => createHmac('sha256', secret).update(Buffer.concat(data)).digest()
   const seeded = Buffer.concat([Buffer.from(label), seed])
@@ -81,7 +82,7 @@ export class RecordCipher {
     return Buffer.concat([explicit, sealed, cipher.getAuthTag()])
   }
 
-  /** Null when the record is not authentic. */
+  /** Returns null when the record is not authentic. */
   open(record: DtlsRecord): Buffer | null {
     const { body } = record
     const length = body.length - NONCE_BYTES - TAG_BYTES
@@ -111,7 +112,7 @@ export interface Secrets {
   readonly serverRandom: Buffer
 }
 
-/** Of the records that the client and the server write (RFC 5246 §6.3). */
+/** Record ciphers of the client and the server (RFC 5246 §6.3). */
 export function recordCiphers({
   master,
   clientRandom,
@@ -126,7 +127,7 @@ export function recordCiphers({
   }
 }
 
-/** What the client and the server protect SRTP with (RFC 5764 §4.2, RFC 5705). */
+/** SRTP master keys of the client and the server (RFC 5764 §4.2, RFC 5705). */
 export function exportSrtp(secrets: Secrets, suite: SuiteName): Record<'client' | 'server', MasterKey> {
   const { keyBytes, saltBytes } = SUITES[suite]
   const seed = Buffer.concat([secrets.clientRandom, secrets.serverRandom])
@@ -138,7 +139,7 @@ export function exportSrtp(secrets: Secrets, suite: SuiteName): Record<'client' 
 }
 
 export const ECDSA_SHA256 = 0x0403
-/** SignatureScheme (RFC 5246 §7.4.1.4.1, RFC 8446 §4.2.3): what a signature of the far end may be. */
+/** Signature schemes accepted from the far end (RFC 5246 §7.4.1.4.1, RFC 8446 §4.2.3). */
 const SCHEMES: ReadonlyMap<number, { hash: string; type: 'ec' | 'rsa'; padding?: number; saltLength?: number }> =
   new Map([
     [ECDSA_SHA256, { hash: 'sha256', type: 'ec' }],
@@ -150,17 +151,17 @@ export const SIGNATURE_SCHEMES = [...SCHEMES.keys()]
 
 export const signWith = (key: KeyObject, data: Buffer): Buffer => sign('sha256', data, key)
 
-/** Throws unless the holder of the certificate's key has signed `data`. */
+/** Throws a `DtlsError` unless the holder of the certificate's key has signed `data`. */
 export function checkSignature(certificate: Buffer, scheme: number, data: Buffer, signature: Buffer): void {
   const known = SCHEMES.get(scheme)
-  if (!known) throw new DtlsError(ALERT.illegalParameter, 'a signature is of a kind that was not offered')
+  if (!known) throw new DtlsError(ALERT.illegalParameter, 'the far end used a signature scheme that was not offered')
   const { hash, type, ...how } = known
   const key = publicKeyOf(certificate)
   if (key.asymmetricKeyType !== type || !verifies(() => verify(hash, data, { key, ...how }, signature)))
-    throw new DtlsError(ALERT.decryptError, 'a signature is wrong')
+    throw new DtlsError(ALERT.decryptError, 'the signature of the far end is invalid')
 }
 
-/** A key of an odd size makes OpenSSL throw instead of saying no. */
+/** Returns false when OpenSSL throws, as it does for a key of an unusual size. */
 function verifies(check: () => boolean): boolean {
   try {
     return check()
@@ -173,6 +174,6 @@ function publicKeyOf(certificate: Buffer): KeyObject {
   try {
     return new X509Certificate(certificate).publicKey
   } catch {
-    throw new DtlsError(ALERT.badCertificate, 'the certificate can not be read')
+    throw new DtlsError(ALERT.badCertificate, 'could not parse the certificate of the far end')
   }
 }

@@ -1,7 +1,7 @@
 /**
- * The handshake of DTLS 1.2 for SRTP (RFC 6347 §4.2, RFC 5246 §7, RFC 5764), message by message, as client or server:
- * ECDHE on P-256 with AES_128_GCM, extended master secret (RFC 7627), both sides with a certificate that signalling has
- * named (RFC 5763). No resumption, no renegotiation. It knows neither records nor time.
+ * The DTLS 1.2 handshake for SRTP (RFC 6347 §4.2, RFC 5246 §7, RFC 5764), message by message, as client or server. It
+ * uses ECDHE on P-256 with AES_128_GCM and the extended master secret (RFC 7627). Both sides have a certificate that
+ * signalling has named (RFC 5763). No resumption, no renegotiation. Records and timers are the caller's task.
  */
 import { createECDH, type ECDH, randomBytes, timingSafeEqual } from 'node:crypto'
 import {
@@ -40,28 +40,28 @@ import type { MasterKey, SuiteName } from './srtp-keys.ts'
 
 export type DtlsRole = 'client' | 'server'
 
-/** What SRTP is keyed with once the handshake is over. */
+/** SRTP master keys that the handshake produced. */
 export interface SrtpKeys {
   send: MasterKey
   receive: MasterKey
 }
 
-/** Messages that go out together and are repeated together (RFC 6347 §4.2.4). */
+/** Messages that are sent and retransmitted together (RFC 6347 §4.2.4). */
 export interface Flight {
   plain: Buffer[]
-  /** After the change of cipher; null: that comes later. */
+  /** The Finished, sent after the change of cipher; null when a later flight contains it. */
   finished: Buffer | null
 }
 
 export interface Step {
   flight: Flight | null
-  /** Set once, at the end. */
+  /** Set once, when the handshake is complete. */
   keys: SrtpKeys | null
 }
 
 export interface HandshakeOptions {
   identity: DtlsIdentity
-  /** The far end must show a certificate that is one of these. */
+  /** The far end's certificate must match one of these. */
   fingerprints: readonly Fingerprint[]
 }
 
@@ -75,7 +75,7 @@ const EXTENSION = { groups: 10, pointFormats: 11, signatures: 13, srtp: 14, exte
 const VERIFY_BYTES = 12
 const MASTER_BYTES = 48
 
-/** Best first: what everybody has, and only then what is a little faster (RFC 5764 §4.1.2, RFC 7714 §14.2). */
+/** Preferred first: the most widely supported profile, then slightly faster ones (RFC 5764 §4.1.2, RFC 7714 §14.2). */
 const PROFILES: ReadonlyMap<number, SuiteName> = new Map([
   [0x0001, 'AES_CM_128_HMAC_SHA1_80'],
   [0x0007, 'AEAD_AES_128_GCM'],
@@ -86,7 +86,7 @@ const PROFILES: ReadonlyMap<number, SuiteName> = new Map([
 const WAIT: Step = { flight: null, keys: null }
 
 abstract class Handshake {
-  /** Of the records of either side, once they are agreed. */
+  /** Record ciphers of both sides, once agreed. */
   ciphers: Record<DtlsRole, RecordCipher> | null = null
   protected readonly options: HandshakeOptions
   protected readonly random = randomBytes(32)
@@ -97,7 +97,7 @@ abstract class Handshake {
   protected extended = false
   protected peer: Buffer | null = null
   protected secrets: Secrets | null = null
-  /** What the next message must be. */
+  /** Message types that may come next. */
   protected expected: readonly number[] = []
 
   constructor(options: HandshakeOptions) {
@@ -105,10 +105,10 @@ abstract class Handshake {
     this.ecdh.generateKeys()
   }
 
-  /** `encrypted`: it came under the new cipher. Throws a `DtlsError` for what must not be. */
+  /** `encrypted`: the message came under the new cipher. Throws a `DtlsError` on a protocol violation. */
   receive(message: HandshakeMessage, encrypted: boolean): Step {
     if (!this.expected.includes(message.type) || encrypted !== (message.type === HANDSHAKE.finished))
-      throw new DtlsError(ALERT.unexpectedMessage, `a handshake message came out of turn (${message.type})`)
+      throw new DtlsError(ALERT.unexpectedMessage, `unexpected handshake message (type ${message.type})`)
     return this.take(message)
   }
 
@@ -128,20 +128,21 @@ abstract class Handshake {
     return this.make(HANDSHAKE.certificate, vector(3, vector(3, this.options.identity.certificate)))
   }
 
-  /** RFC 5763 §5: the certificate must be the one that signalling has named. */
+  /** The certificate must match a fingerprint from signalling (RFC 5763 §5). */
   protected takeCertificate(message: HandshakeMessage): void {
     const reader = new Reader(new Reader(message.body).vector(3))
     const certificate = reader.left === 0 ? null : Buffer.from(reader.vector(3))
-    if (certificate === null) throw new DtlsError(ALERT.handshakeFailure, 'the far end shows no certificate')
+    if (certificate === null) throw new DtlsError(ALERT.handshakeFailure, 'the far end sent no certificate')
     const named = this.options.fingerprints.some(({ hash, value }) => fingerprintOf(certificate, hash) === value)
     if (!named)
-      throw new DtlsError(ALERT.badCertificate, 'the certificate of the far end is not the one of its fingerprint')
+      throw new DtlsError(ALERT.badCertificate, 'the certificate of the far end does not match its fingerprint')
     this.peer = certificate
     this.note(message)
   }
 
   protected checkPeer(scheme: number, data: Buffer, signature: Buffer): void {
-    if (this.peer === null) throw new DtlsError(ALERT.unexpectedMessage, 'a signature came before its certificate')
+    if (this.peer === null)
+      throw new DtlsError(ALERT.unexpectedMessage, 'the far end sent a signature before its certificate')
     checkSignature(this.peer, scheme, data, signature)
   }
 
@@ -165,7 +166,7 @@ abstract class Handshake {
   protected takeFinished(role: DtlsRole, message: HandshakeMessage): void {
     const wanted = this.verifyData(role)
     if (message.body.length !== VERIFY_BYTES || !timingSafeEqual(message.body, wanted))
-      throw new DtlsError(ALERT.decryptError, 'the handshake was tampered with')
+      throw new DtlsError(ALERT.decryptError, 'the Finished message of the far end does not match the handshake')
     this.note(message)
     this.expected = []
   }
@@ -184,7 +185,7 @@ function sharedSecret(ecdh: ECDH, point: Buffer): Buffer {
   try {
     return ecdh.computeSecret(point)
   } catch {
-    throw new DtlsError(ALERT.illegalParameter, 'the key share of the far end is no point of the curve')
+    throw new DtlsError(ALERT.illegalParameter, 'the key share of the far end is not on the curve')
   }
 }
 
@@ -199,12 +200,12 @@ function signed(scheme: number, signature: Buffer): Buffer {
 
 function srtpProfiles(extensions: Extensions): number[] {
   const data = extensions.get(EXTENSION.srtp)
-  if (!data) throw new DtlsError(ALERT.handshakeFailure, 'the far end wants no SRTP')
+  if (!data) throw new DtlsError(ALERT.handshakeFailure, 'the far end does not offer SRTP')
   return uint16s(new Reader(data).vector(2))
 }
 
 function checkVersion(version: number): void {
-  if (version !== DTLS_1_2) throw new DtlsError(ALERT.protocolVersion, 'the far end has no DTLS 1.2')
+  if (version !== DTLS_1_2) throw new DtlsError(ALERT.protocolVersion, 'the far end does not support DTLS 1.2')
 }
 
 export class ClientHandshake extends Handshake {
@@ -212,7 +213,7 @@ export class ClientHandshake extends Handshake {
   #point = Buffer.alloc(0)
   #certificateWanted = false
 
-  /** The first flight. */
+  /** Returns the first flight. */
   start(): Flight {
     this.expected = [HANDSHAKE.helloVerifyRequest, HANDSHAKE.serverHello]
     return this.#hello(Buffer.alloc(0))
@@ -257,7 +258,7 @@ export class ClientHandshake extends Handshake {
     }
   }
 
-  /** Neither that request nor the hello before it counts in the transcript (RFC 6347 §4.2.1). */
+  /** The HelloVerifyRequest and the ClientHello before it are excluded from the transcript (RFC 6347 §4.2.1). */
   #takeVerifyRequest(message: HandshakeMessage): Step {
     const reader = new Reader(message.body)
     reader.uint(2)
@@ -286,7 +287,8 @@ export class ClientHandshake extends Handshake {
   #takeKeyExchange(message: HandshakeMessage): Step {
     const reader = new Reader(message.body)
     const [type, curve, point] = [reader.uint(1), reader.uint(2), reader.vector(1)]
-    if (type !== 3 || curve !== P256) throw new DtlsError(ALERT.illegalParameter, 'the far end chose another curve')
+    if (type !== 3 || curve !== P256)
+      throw new DtlsError(ALERT.illegalParameter, 'the far end chose a curve that was not offered')
     const params = message.body.subarray(0, 4 + point.length)
     const [scheme, signature] = [reader.uint(2), reader.vector(2)]
     reader.end()
@@ -313,7 +315,7 @@ export class ClientHandshake extends Handshake {
 export class ServerHandshake extends Handshake {
   #clientRandom = Buffer.alloc(0)
 
-  /** Begins with the hello that brought the cookie; ours are numbered as it is (RFC 6347 §4.2.2). */
+  /** Starts with the ClientHello that returned the cookie and continues its message numbers (RFC 6347 §4.2.2). */
   constructor(options: HandshakeOptions, firstSequence: number) {
     super(options)
     this.sequence = firstSequence
@@ -343,16 +345,17 @@ export class ServerHandshake extends Handshake {
 
   #takeHello(message: HandshakeMessage): Step {
     const hello = parseClientHello(message.body)
-    // A client that has DTLS 1.3 as well says so in an extension, and 1.2 here.
+    // A client that also supports DTLS 1.3 says so in an extension, and sends 1.2 here.
     if (hello.version > DTLS_1_2) checkVersion(hello.version)
     if (!hello.suites.includes(SUITES.ecdsa))
-      throw new DtlsError(ALERT.handshakeFailure, 'the far end has no cipher suite of ours')
+      throw new DtlsError(ALERT.handshakeFailure, 'the far end offers no cipher suite that we support')
     const groups = hello.extensions.get(EXTENSION.groups)
     if (groups && !uint16s(new Reader(groups).vector(2)).includes(P256))
-      throw new DtlsError(ALERT.handshakeFailure, 'the far end does not know the curve P-256')
+      throw new DtlsError(ALERT.handshakeFailure, 'the far end does not support the curve P-256')
     const offered = srtpProfiles(hello.extensions)
     const profile = [...PROFILES.keys()].find(known => offered.includes(known))
-    if (profile === undefined) throw new DtlsError(ALERT.handshakeFailure, 'the far end has no SRTP profile of ours')
+    if (profile === undefined)
+      throw new DtlsError(ALERT.handshakeFailure, 'the far end offers no SRTP profile that we support')
     this.suite = PROFILES.get(profile)!
     this.extended = hello.extensions.has(EXTENSION.extendedMaster)
     this.#clientRandom = Buffer.from(hello.random)

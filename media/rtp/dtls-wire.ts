@@ -1,6 +1,6 @@
 /** DTLS 1.2 on the wire (RFC 6347 §4, RFC 5246 §7.4): records, handshake fragments, hellos. Pure. */
 
-/** What the far end did wrong, with the alert that says so (RFC 5246 §7.2). */
+/** A protocol error of the far end, with the alert to send (RFC 5246 §7.2). */
 export class DtlsError extends Error {
   readonly alert: number
 
@@ -37,10 +37,10 @@ export const HANDSHAKE = {
   finished: 20,
 } as const
 
-/** RFC 7983 §7. */
+/** True for a DTLS record by its first byte (RFC 7983 §7). */
 export const looksLikeDtls = (data: Buffer): boolean => data.length > 0 && data[0]! >= 20 && data[0]! <= 63
 
-/** Reads fields in their order; throws `decodeError` where there is less than it should be. */
+/** Reads fields in order; throws a `decodeError` when the data is too short. */
 export class Reader {
   readonly #data: Buffer
   #at = 0
@@ -58,18 +58,18 @@ export class Reader {
   }
 
   take(bytes: number): Buffer {
-    if (bytes > this.left) throw new DtlsError(ALERT.decodeError, 'a message is cut short')
+    if (bytes > this.left) throw new DtlsError(ALERT.decodeError, 'the message is truncated')
     this.#at += bytes
     return this.#data.subarray(this.#at - bytes, this.#at)
   }
 
-  /** What follows its own length. */
+  /** Reads a length and as many bytes. */
   vector(lengthBytes: 1 | 2 | 3): Buffer {
     return this.take(this.uint(lengthBytes))
   }
 
   end(): void {
-    if (this.left > 0) throw new DtlsError(ALERT.decodeError, 'a message is too long')
+    if (this.left > 0) throw new DtlsError(ALERT.decodeError, 'the message is too long')
   }
 }
 
@@ -88,14 +88,14 @@ export interface DtlsRecord {
   type: number
   version: number
   epoch: number
-  /** 48 bits. */
+  /** 48-bit sequence number. */
   sequence: number
   body: Buffer
 }
 
 const RECORD_HEADER_BYTES = 13
 
-/** As many as are whole; what can't be a record ends the list (RFC 6347 §4.1.2.7: silently). */
+/** Returns the complete records; anything else ends the list silently (RFC 6347 §4.1.2.7). */
 export function parseRecords(datagram: Buffer): DtlsRecord[] {
   const records: DtlsRecord[] = []
   for (let at = 0; at + RECORD_HEADER_BYTES <= datagram.length; ) {
@@ -121,7 +121,7 @@ export interface HandshakeMessage {
   body: Buffer
 }
 
-/** As one fragment, which is also how it counts in the transcript (RFC 6347 §4.2.6). */
+/** Writes one fragment, the form in which a message enters the transcript (RFC 6347 §4.2.6). */
 export function writeHandshake({ type, sequence, body }: HandshakeMessage): Buffer {
   const head = [uint(type, 1), uint(body.length, 3), uint(sequence, 2), uint(0, 3)]
   return Buffer.concat([...head, vector(3, body)])
@@ -135,41 +135,41 @@ export interface Fragment {
   body: Buffer
 }
 
-/** The fragments of one handshake record. */
+/** Returns the fragments of one handshake record. */
 export function parseFragments(body: Buffer): Fragment[] {
   const reader = new Reader(body)
   const fragments: Fragment[] = []
   while (reader.left > 0) {
     const [type, length, sequence, offset] = [reader.uint(1), reader.uint(3), reader.uint(2), reader.uint(3)]
     const part = reader.vector(3)
-    if (offset + part.length > length) throw new DtlsError(ALERT.decodeError, 'a fragment is longer than its message')
+    if (offset + part.length > length) throw new DtlsError(ALERT.decodeError, 'the fragment is longer than its message')
     fragments.push({ type, length, sequence, offset, body: part })
   }
   return fragments
 }
 
-/** Certificate chains are the longest of what comes. */
+/** Limit for a message; certificate chains are the longest. */
 const MAX_MESSAGE_BYTES = 32_768
 const MAX_AHEAD = 8
 
-/** Puts messages together and in their order (RFC 6347 §4.2.3). */
+/** Reassembles messages and restores their order (RFC 6347 §4.2.3). */
 export class Reassembly {
   #next: number
   readonly #parts = new Map<number, { fragment: Fragment; data: Buffer; got: Uint8Array }>()
 
-  /** `next`: the number of the message that is expected first. */
+  /** `next`: number of the first expected message. */
   constructor(next: number) {
     this.#next = next
   }
 
-  /** True when the fragment is of a message that was taken before. */
+  /** True when the fragment belongs to a message that was returned before. */
   isOld(fragment: Fragment): boolean {
     return fragment.sequence < this.#next
   }
 
   add(fragment: Fragment): void {
     if (this.isOld(fragment) || fragment.sequence >= this.#next + MAX_AHEAD) return
-    if (fragment.length > MAX_MESSAGE_BYTES) throw new DtlsError(ALERT.decodeError, 'a handshake message is too long')
+    if (fragment.length > MAX_MESSAGE_BYTES) throw new DtlsError(ALERT.decodeError, 'the handshake message is too long')
     const known = this.#parts.get(fragment.sequence)
     const part = known ?? { fragment, data: Buffer.alloc(fragment.length), got: new Uint8Array(fragment.length) }
     if (part.fragment.length !== fragment.length || part.fragment.type !== fragment.type) return
@@ -178,7 +178,7 @@ export class Reassembly {
     part.got.fill(1, fragment.offset, fragment.offset + fragment.body.length)
   }
 
-  /** The next message, once it is whole. */
+  /** Returns the next message once it is complete, or null. */
   take(): HandshakeMessage | null {
     const part = this.#parts.get(this.#next)
     if (!part || part.got.includes(0)) return null
@@ -202,7 +202,7 @@ export function parseClientHello(body: Buffer): ClientHello {
   const reader = new Reader(body)
   const [version, random, session, cookie] = [reader.uint(2), reader.take(32), reader.vector(1), reader.vector(1)]
   const suites = uint16s(reader.vector(2))
-  reader.vector(1) // compression methods, of which null must be one
+  reader.vector(1) // compression methods, which must include null
   return { version, random, session, cookie, suites, extensions: readExtensions(reader) }
 }
 
@@ -224,9 +224,10 @@ export interface ServerHello {
 export function parseServerHello(body: Buffer): ServerHello {
   const reader = new Reader(body)
   const [version, random] = [reader.uint(2), reader.take(32)]
-  reader.vector(1) // a session to resume, which we never do
+  reader.vector(1) // session id; we never resume
   const [suite, compression] = [reader.uint(2), reader.uint(1)]
-  if (compression !== 0) throw new DtlsError(ALERT.illegalParameter, 'compression was not offered')
+  if (compression !== 0)
+    throw new DtlsError(ALERT.illegalParameter, 'the far end chose a compression method that was not offered')
   return { version, random, suite, extensions: readExtensions(reader) }
 }
 
@@ -242,7 +243,7 @@ function readExtensions(reader: Reader): Extensions {
   reader.end()
   while (list.left > 0) {
     const type = list.uint(2)
-    if (extensions.has(type)) throw new DtlsError(ALERT.decodeError, 'an extension comes twice')
+    if (extensions.has(type)) throw new DtlsError(ALERT.decodeError, 'the message contains an extension twice')
     extensions.set(type, list.vector(2))
   }
   return extensions
@@ -253,6 +254,6 @@ function writeExtensions(extensions: Extensions): Buffer {
 }
 
 export function uint16s(data: Buffer): number[] {
-  if (data.length % 2 !== 0) throw new DtlsError(ALERT.decodeError, 'a list is cut short')
+  if (data.length % 2 !== 0) throw new DtlsError(ALERT.decodeError, 'the list is truncated')
   return Array.from({ length: data.length / 2 }, (_, i) => data.readUInt16BE(i * 2))
 }

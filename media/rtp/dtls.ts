@@ -1,7 +1,7 @@
 /**
- * Keys for SRTP by DTLS on the socket of the sound itself (RFC 5764), without ICE. Who is met is decided by the certificate,
- * not by the address: a client behind a NAT comes from another one than signalling named, and a stranger who also knocks
- * gets a cookie to bring back, then fails by himself without harm to the call.
+ * Keys for SRTP by DTLS on the media socket (RFC 5764), without ICE. The certificate identifies the peer, not the
+ * address: a client behind NAT has another address than signalling named. Any other address first receives a cookie to
+ * return; its handshake then fails without affecting the call.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../shared/clock.ts'
@@ -27,18 +27,18 @@ export interface DtlsOptions {
   identity: DtlsIdentity
   role: DtlsRole
   fingerprints: readonly Fingerprint[]
-  /** As signalled. */
+  /** Remote address from signalling. */
   target: Address
   clock: Clock
   send(datagram: Buffer, to: Address): void
   onKeys(keys: SrtpKeys): void
-  /** In words; once, and never after `onKeys`. */
+  /** Called once, and never after `onKeys`. `words` is the reason for the log. */
   onFailed(words: string): void
 }
 
 const DEADLINE_MS = 10_000
 const COOKIE_BYTES = 16
-/** Handshakes at once with addresses that signalling did not name. */
+/** Maximum of concurrent handshakes with addresses that signalling did not name. */
 const MAX_STRANGERS = 3
 
 type Hello = { record: number; message: number; random: Buffer; cookie: Buffer }
@@ -53,7 +53,9 @@ export class Dtls {
 
   constructor(options: DtlsOptions) {
     this.#options = options
-    this.#cancelDeadline = options.clock.after(DEADLINE_MS, () => this.#fail('no DTLS handshake came about in 10 s'))
+    this.#cancelDeadline = options.clock.after(DEADLINE_MS, () =>
+      this.#fail('the DTLS handshake did not complete within 10 s'),
+    )
     if (options.role === 'client') this.#named = DtlsAssociation.asClient(this.#associationOptions(options.target))
   }
 
@@ -70,7 +72,7 @@ export class Dtls {
     for (const stranger of this.#strangers.values()) stranger.close()
   }
 
-  /** A first hello costs nothing here but an answer that is shorter (RFC 6347 §4.2.1). */
+  /** A first ClientHello creates no state: it only receives a shorter answer (RFC 6347 §4.2.1). */
   #meet(data: Buffer, from: Address): void {
     const hello = readHello(data)
     if (hello === null) return
@@ -114,7 +116,7 @@ export class Dtls {
 
   #secure(keys: SrtpKeys): void {
     if (this.#over) return
-    // The association lives on, in case that its last flight is lost; whoever else still knocks is not heard any more.
+    // Keep the secured association, because its last flight may be lost; ignore all others.
     this.#over = true
     this.#cancelDeadline()
     for (const association of [this.#named, ...this.#strangers.values()])
@@ -137,7 +139,7 @@ const nameOf = ({ address, port }: Address) => `${canonicalAddress(address) ?? a
 
 export const sameAddress = (a: Address, b: Address): boolean => nameOf(a) === nameOf(b)
 
-/** The client hello that a datagram begins with, in one piece; null for anything else. */
+/** Returns the unfragmented ClientHello at the start of a datagram; null for anything else. */
 function readHello(data: Buffer): Hello | null {
   const [record] = parseRecords(data)
   if (record?.type !== CONTENT.handshake || record.epoch !== 0) return null
@@ -152,7 +154,7 @@ function readHello(data: Buffer): Hello | null {
   }
 }
 
-/** Its record is numbered as the hello that it answers, so nothing need be kept (RFC 6347 §4.2.1). */
+/** The record takes the number of the hello that it answers, so the server keeps no state (RFC 6347 §4.2.1). */
 function verifyRequest(hello: Hello, cookie: Buffer): Buffer {
   const message = Buffer.concat([uint(DTLS_1_0, 2), vector(1, cookie)])
   const body = writeHandshake({ type: HANDSHAKE.helloVerifyRequest, sequence: hello.message, body: message })

@@ -1,16 +1,16 @@
 /**
- * Keys to press: RFC 4733 telephone-events, or the two tones themselves (ITU-T Q.23) when the far end takes no events.
- * One answer for each 20 ms of RTP; no socket, no clock.
+ * Sends DTMF as RFC 4733 telephone-events, or as in-band tones (ITU-T Q.23) when the far end does not accept events.
+ * Called once per 20 ms of RTP; no socket, no clock.
  */
 import { FRAME_MS, frameSamples } from '../audio/frames.ts'
 
 const TONE_MS = 160
 const GAP_MS = 100
-/** A comma. */
+/** Pause for a comma. */
 const PAUSE_MS = 500
-/** RFC 4733 §2.5.1.4: the last packet is sent three times. */
+/** The last packet of an event is sent three times (RFC 4733 §2.5.1.4). */
 const END_REPEATS = 3
-/** −10 dBm0. */
+/** Event volume: −10 dBm0. */
 const VOLUME = 10
 const END_BIT = 0x80
 const KEYS = '0123456789*#ABCD'
@@ -25,10 +25,10 @@ export type DtmfFrame =
   | { kind: 'silence' }
 
 interface Press {
-  /** Null is a pause. */
+  /** Null for a pause. */
   key: string | null
   elapsedMs: number
-  /** RTP time of its beginning. */
+  /** RTP timestamp of its start. */
   timestamp: number
   onDone: (() => void) | null
 }
@@ -42,7 +42,7 @@ export class DtmfSender {
     this.#rate = rate
   }
 
-  /** `0-9*#A-D` and `,`; settles when the last was sent, or the session is closed. */
+  /** Queues `0-9*#A-D` and `,`; settles when the last key was sent or the session was closed. */
   press(keys: string): Promise<void> {
     return new Promise(resolve => {
       const presses = [...keys.toUpperCase()]
@@ -61,8 +61,8 @@ export class DtmfSender {
   }
 
   /**
-   * What to send now instead of sound, or null. `events`: whether the far end takes telephone-events. `clockRate`: what
-   * their durations are counted in, where it is not the sound's rate.
+   * Returns what to send now instead of audio, or null. `events`: the far end accepts telephone-events. `clockRate`:
+   * clock rate of event durations in Hz; the audio's by default.
    */
   next(timestamp: number, events: boolean, clockRate = this.#rate): DtmfFrame | null {
     const press = this.#queue[0]

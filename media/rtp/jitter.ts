@@ -1,7 +1,7 @@
 /**
- * Puts the caller's packets in order for a listener that has no loudspeaker: what comes in order goes on at once, so a
- * clean network costs no delay. Only behind a hole do packets wait, for as long as this stream's own jitter suggests
- * that the missing one may still come. Pure: time is an argument.
+ * Jitter buffer for STT, which needs no playout clock: packets in order pass at once, so a clean network adds no delay.
+ * Packets wait only behind a gap, for as long as the stream's measured jitter suggests that the missing packet may
+ * still arrive. Pure: time is an argument.
  */
 import { sequenceDelta } from './packet.ts'
 
@@ -9,19 +9,19 @@ export interface JitterPacket {
   sequence: number
   timestamp: number
   payload: Uint8Array
-  /** Of RTP: the first after silence. */
+  /** RTP marker bit: the first packet after silence. */
   marker?: boolean
 }
 
 export type JitterOutput<P extends JitterPacket = JitterPacket> =
   | { kind: 'packet'; packet: P; atMs: number }
-  /** A packet that will not come any more; as long as its neighbour. */
+  /** A lost packet; its length is taken from its neighbour. */
   | { kind: 'lost'; atMs: number }
 
 export interface JitterStats {
   received: number
   lost: number
-  /** Came after its place was given up. */
+  /** Packets that arrived after their gap was given up. */
   late: number
   duplicate: number
   /** Interarrival jitter of RFC 3550 §6.4.1 / A.8, in ms. */
@@ -32,7 +32,7 @@ export interface JitterStats {
 
 export const MIN_WAIT_MS = 30
 export const MAX_WAIT_MS = 160
-/** A larger step than this is a new stream of the same sender, not a loss (RFC 3550 A.1 MAX_DROPOUT). */
+/** A larger step is a restart of the stream, not a loss (RFC 3550 A.1 MAX_DROPOUT). */
 const MAX_DROPOUT = 300
 const MAX_HELD = 64
 
@@ -50,14 +50,14 @@ export class JitterBuffer<P extends JitterPacket = JitterPacket> {
     this.#clockRate = clockRate
   }
 
-  /** Another codec may count its timestamps otherwise (RFC 7160). */
+  /** Another codec may have another clock rate (RFC 7160). */
   setClockRate(clockRate: number): void {
     if (clockRate === this.#clockRate) return
     this.#clockRate = clockRate
     this.#lastTransit = null
   }
 
-  /** How long a hole is waited for now: four times the jitter, within bounds. */
+  /** Milliseconds for which a gap is waited for: four times the jitter, within bounds. */
   get waitMs(): number {
     return Math.min(MAX_WAIT_MS, Math.max(MIN_WAIT_MS, 4 * this.stats.jitterMs))
   }
@@ -83,7 +83,7 @@ export class JitterBuffer<P extends JitterPacket = JitterPacket> {
     return this.#accept(packet, atMs)
   }
 
-  /** Another stream begins (a new SSRC), whose numbers say nothing about these; what is still held of the old one. */
+  /** Resets for another stream (a new SSRC) with unrelated numbers; returns the packets held of the old one. */
   startAnew(atMs: number): JitterOutput<P>[] {
     const rest = this.#next === null ? [] : this.#giveUpAll(atMs)
     this.#held.clear()
@@ -92,7 +92,7 @@ export class JitterBuffer<P extends JitterPacket = JitterPacket> {
     return rest
   }
 
-  /** What is due although nothing arrived. */
+  /** Returns output that is due without a new packet. */
   poll(nowMs: number): JitterOutput<P>[] {
     const out: JitterOutput<P>[] = []
     while (this.#holeSinceMs !== null && (nowMs - this.#holeSinceMs >= this.waitMs || this.#held.size > MAX_HELD)) {
@@ -124,7 +124,7 @@ export class JitterBuffer<P extends JitterPacket = JitterPacket> {
     }
   }
 
-  /** Since when something waits behind the hole, or null when nothing does. */
+  /** Arrival time of the oldest packet behind the gap; null when none is waiting. */
   #oldestHeldMs(): number | null {
     let oldest: number | null = null
     for (const { atMs } of this.#held.values()) if (oldest === null || atMs < oldest) oldest = atMs
@@ -143,7 +143,7 @@ export class JitterBuffer<P extends JitterPacket = JitterPacket> {
     this.#lastTransit = null
   }
 
-  /** Everything still held, in order, holes left out: the stream they belong to is over. */
+  /** Returns all held packets in order and skips the gaps, because their stream has ended. */
   #giveUpAll(atMs: number): JitterOutput<P>[] {
     const base = this.#next!
     return [...this.#held.values()]
@@ -161,7 +161,7 @@ export class JitterBuffer<P extends JitterPacket = JitterPacket> {
 
   #noteJitter(packet: P, atMs: number): void {
     const transit = atMs - (packet.timestamp / this.#clockRate) * 1000
-    // After silence some senders go on counting where they stopped.
+    // After silence, some senders continue their timestamps where they stopped.
     if (this.#lastTransit !== null && !packet.marker) {
       const d = Math.abs(transit - this.#lastTransit)
       // A jump of the timestamp (new stream, 32-bit wrap) is not jitter.

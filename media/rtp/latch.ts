@@ -1,20 +1,20 @@
 /**
- * Whose packets are taken (symmetric RTP, RFC 4961), against those who would take a call over by sending first (RFC 7362
- * §5). The address that signalling named is taken at once and always. While it is silent, a newcomer is (a caller behind
- * NAT) who has shown a run of one stream: a short one from a host that signalling has shown, a long one from elsewhere.
- * A better newcomer displaces a worse, never the other way; and who was taken may move to another port of its host when
- * its stream, told by SSRC and numbers, breaks off here and goes on there. Pure.
+ * Source address latching (symmetric RTP, RFC 4961), protected against hijacking by early packets (RFC 7362 §5).
+ * Packets from the signalled address are always accepted. While it is silent, another address (a caller behind NAT) is
+ * latched after a run of packets of one stream. The run is short from a host known from signalling, and long from
+ * elsewhere. A better known address replaces a less known one, never the reverse. The latched host may move to another
+ * port when its stream, by SSRC and sequence numbers, stops on the old port and continues on the new one. Pure.
  */
 import { type Address, canonicalAddress } from './address.ts'
 import { sequenceDelta } from './packet.ts'
 
-/** Packets in a row, from a host that signalling has shown: its own or that of the sound. */
+/** Consecutive packets needed from a host known from signalling: that of the SIP messages or of the SDP. */
 const KNOWN_PACKETS = 4
-/** From any other: half a second, in which the right one will mostly have spoken. */
+/** Consecutive packets needed from other hosts: half a second, in which the right one has usually sent. */
 const UNKNOWN_PACKETS = 25
-/** A run that pauses for so long is none. */
+/** A pause of this length in ms breaks a run. */
 const RUN_GAP_MS = 500
-/** Silence of who was taken before its stream may go on elsewhere; and how far its numbers may have come. */
+/** Silence in ms before a latched stream may move, and the largest step of its sequence numbers. */
 const MOVE_AFTER_MS = 1000
 const MOVE_SEQUENCES = 1500
 
@@ -31,14 +31,14 @@ interface Stream {
   atMs: number
 }
 
-/** How well an address is known. */
+/** Rank of an address. */
 const NAMED = 2
 const KNOWN = 1
 const UNKNOWN = 0
 
 export class Latch {
   #signalled: Address
-  /** Who was taken, how well it was known, and where its stream is. */
+  /** The latched address, its rank, and the position of its stream. */
   #latched: { from: Address; rank: number; stream: Stream } | null = null
   #run: Run | null = null
   readonly #knownHosts = new Set<string>()
@@ -47,12 +47,12 @@ export class Latch {
     this.#signalled = canonical(signalled)
   }
 
-  /** Where to send. */
+  /** Address to send to. */
   get target(): Address {
     return this.#latched?.from ?? this.#signalled
   }
 
-  /** A host that takes part in the signalling of this call: behind NAT its sound comes from there too. */
+  /** Adds a host that takes part in the call's signalling: behind NAT, its media comes from there, too. */
   trust(address: string): void {
     this.#knownHosts.add(canonicalAddress(address) ?? address)
   }
@@ -69,7 +69,8 @@ export class Latch {
   accepts(source: Address, packet: { ssrc: number; sequence: number }, nowMs: number): boolean {
     const from = canonical(source)
     const latched = this.#latched
-    // The named address always has its place, also after a newcomer took it: or a stranger's few packets would shut it out.
+    // The signalled address is accepted even after another was latched; otherwise a few forged packets would exclude
+    // it.
     if (same(from, this.#signalled) || (latched !== null && same(from, latched.from))) {
       this.#take(from, this.#rankOf(from), packet, nowMs)
       return true
@@ -95,7 +96,7 @@ export class Latch {
     return goesOn && from.address === latched.from.address && nowMs - atMs > MOVE_AFTER_MS
   }
 
-  /** How many packets in a row this one is. */
+  /** Number of consecutive packets up to this one. */
   #runOf(from: Address, { ssrc, sequence }: { ssrc: number; sequence: number }, nowMs: number): number {
     const run = this.#run
     const goesOn =
@@ -104,7 +105,7 @@ export class Latch {
       run.ssrc === ssrc &&
       sequenceDelta(sequence, run.sequence) === 1 &&
       nowMs - run.atMs < RUN_GAP_MS
-    // One newcomer at a time; a better known one goes before.
+    // One candidate at a time; a better known one takes precedence.
     const keeps = run !== null && !goesOn && nowMs - run.atMs < RUN_GAP_MS && this.#rankOf(run) > this.#rankOf(from)
     if (keeps) return 0
     const count = goesOn ? run.count + 1 : 1

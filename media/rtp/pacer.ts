@@ -1,6 +1,6 @@
 /**
- * One timer for all calls of a process. Each call gets one of a few slots of the 20 ms, the emptiest, so that packets
- * leave spread out; deadlines are absolute, so being late once does not shift what follows.
+ * One timer for all calls of a process. It assigns each call to the emptiest of a few slots within the 20 ms, so that
+ * packets are spread out. Deadlines are absolute, so one late tick does not shift the following ones.
  */
 
 import { FRAME_MS } from '../audio/frames.ts'
@@ -8,18 +8,20 @@ import type { Clock } from '../shared/clock.ts'
 
 const SLOTS = 4
 const SLOT_MS = FRAME_MS / SLOTS
-/** After a longer stall (a suspended machine) the missed ticks are dropped, not sent in a burst. */
+/** After a longer stall (a suspended machine), missed ticks are dropped instead of sent in a burst. */
 const MAX_BEHIND_MS = 200
 
 export interface Pacer {
-  /** Calls back every 20 ms with the tick's due time; returns what stops it. */
+  /** Calls `tick` every 20 ms with its due time; returns a function that stops it. */
   add(tick: (dueMs: number) => void): () => void
 }
 
 export function createPacer(clock: Clock): Pacer {
   const slots: Set<(dueMs: number) => void>[] = Array.from({ length: SLOTS }, () => new Set())
   let startedMs = 0
-  /** The slot that is waited for, and the first that was not run yet: between them lie empty ones. */
+  /**
+   * `index`: the slot that the timer waits for; `unrun`: the first that did not run yet. Slots between them are empty.
+   */
   let index = 0
   let unrun = 0
   let cancel: (() => void) | null = null
@@ -55,7 +57,7 @@ export function createPacer(clock: Clock): Pacer {
       slot.add(tick)
       cancel?.()
       cancel = null
-      // The newcomer's slot may lie before the one that was waited for.
+      // The new call's slot may be earlier than the one that the timer waits for.
       index = Math.max(unrun, Math.min(index, Math.ceil((clock.now() - startedMs) / SLOT_MS)))
       schedule()
       return () => {

@@ -3,9 +3,9 @@
 export interface RtpPacket {
   payloadType: number
   marker: boolean
-  /** 16 bits. */
+  /** 16-bit sequence number. */
   sequence: number
-  /** 32 bits, in samples of the payload's clock. */
+  /** 32-bit timestamp, in units of the payload's clock. */
   timestamp: number
   ssrc: number
   payload: Uint8Array
@@ -14,7 +14,7 @@ export interface RtpPacket {
 export const RTP_HEADER_BYTES = 12
 const VERSION_2 = 0x80
 
-/** Null for anything that is not RTP version 2, or whose lengths don't fit. The payload is a view into `data`. */
+/** Returns null unless the data is valid RTP version 2. The payload is a view into `data`. */
 export function parseRtp(data: Buffer): RtpPacket | null {
   if (data.length < RTP_HEADER_BYTES || (data[0]! & 0xc0) !== VERSION_2) return null
   let start = RTP_HEADER_BYTES + (data[0]! & 0x0f) * 4
@@ -48,8 +48,8 @@ export function writeRtpHeader(into: Buffer, packet: Omit<RtpPacket, 'payload'>)
   into.writeUInt32BE(packet.ssrc >>> 0, 8)
 }
 
-/** Signed distance from `b` to `a` on the 16-bit circle (RFC 1982). */
+/** Signed distance from `b` to `a` modulo 2^16 (RFC 1982). */
 export const sequenceDelta = (a: number, b: number) => ((a - b) << 16) >> 16
 
-/** RTCP shares the first byte's layout; its packet types fall in this range (RFC 5761 §4). */
+/** True for RTCP, whose packet types are in this range of the second byte (RFC 5761 §4). */
 export const looksLikeRtcp = (data: Buffer) => data.length >= 8 && data[1]! >= 192 && data[1]! <= 223

@@ -1,38 +1,38 @@
-/** What signalling has agreed for one stream of sound. */
+/** The parameters that signalling has negotiated for one audio stream. */
 import type { OpusSending } from '../audio/coder.ts'
 import type { CodecName } from '../contract/plan.ts'
 import type { Address } from './address.ts'
 import type { RtpSecurity } from './srtp-session.ts'
 
 export interface RtpParams {
-  /** As signalled (SDP c= and m=). */
+  /** Remote address from SDP (c= and m=). */
   remote: Address
-  /** Where the far end takes RTCP (a=rtcp); the port above `remote` unless given. */
+  /** Remote address for RTCP (a=rtcp); the port above `remote` by default. */
   rtcp?: Address
-  /** What we send. */
+  /** Codec that we send. */
   codec: CodecName
   payloadType: number
-  /** Of the telephone-events that we send; null: the far end takes none. */
+  /** Payload type of the telephone-events that we send; null when the far end does not accept them. */
   dtmfPayloadType: number | null
-  /** Of those events, in Hz; the codec's unless given. */
+  /** Clock rate of those events in Hz; the codec's by default. */
   dtmfClockRate?: number
-  /** What the far end may send, by payload type; the same as we do unless given. */
+  /** Formats that the far end may send, by payload type; by default the ones that we send. */
   receive?: { formats: ReadonlyMap<number, CodecName>; dtmfPayloadTypes: readonly number[] }
-  /** Of the packets that we send; 20 unless given. */
+  /** Milliseconds of audio per packet that we send; 20 by default. */
   ptimeMs?: number
   opus?: OpusSending
-  /** From our side: `recvonly` and `inactive` send nothing. */
+  /** Direction from our side: `recvonly` and `inactive` send nothing. */
   direction: 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive'
-  /** None unless given. */
+  /** No encryption by default. */
   security?: RtpSecurity
-  /** RTCP goes over the socket of the sound (RFC 5761); not unless given. */
+  /** RTCP shares the RTP socket (RFC 5761); false by default. */
   rtcpMux?: boolean
 }
 
 export const maySend = ({ direction }: RtpParams) => direction === 'sendrecv' || direction === 'sendonly'
 export const mayReceive = ({ direction }: RtpParams) => direction === 'sendrecv' || direction === 'recvonly'
 
-/** What a packet of this number is to us. */
+/** Codec of a payload type, `dtmf` for telephone-events, or null when it was not negotiated. */
 export function kindOf(params: RtpParams, payloadType: number): CodecName | 'dtmf' | null {
   const { receive } = params
   const dtmf = receive ? receive.dtmfPayloadTypes.includes(payloadType) : payloadType === params.dtmfPayloadType

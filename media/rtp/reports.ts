@@ -1,15 +1,17 @@
-/** What our RTCP says of the far end's stream, and what the far end's says of ours (RFC 3550 §6.4, A.3). No socket. */
+/**
+ * Contents of RTCP reports: our report about the far end's stream, and the far end's about ours (RFC 3550 §6.4, A.3).
+ */
 import type { JitterStats } from './jitter.ts'
 import type { ReportBlock, RtcpReport } from './rtcp.ts'
 
 export class Reports {
   #lastSr: { middle: number; atMs: number } | null = null
-  /** When the block before was made. */
+  /** Totals at the previous report block. */
   #before = { received: 0, lost: 0 }
-  /** Fraction of ours that the far end last said it did not get, 0 to 1; null: it said nothing. */
+  /** Fraction of our packets that the far end last reported as lost, 0 to 1; null before its first report. */
   peerLoss: number | null = null
 
-  /** `ssrc`: of our own stream. */
+  /** `ssrc`: our own stream's. */
   noteReport(report: RtcpReport, ssrc: number, nowMs: number): void {
     if (report.ntpMiddle !== null) this.#lastSr = { middle: report.ntpMiddle, atMs: nowMs }
     const block = report.blocks.find(block => block.ssrc === ssrc)

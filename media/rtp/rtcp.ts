@@ -1,12 +1,15 @@
-/** RTCP sender and receiver reports (RFC 3550 §6.4), enough for peers that watch for them and for loss seen by the peer. */
+/**
+ * RTCP sender and receiver reports (RFC 3550 §6.4): enough for peers that require them, and for the loss that peers
+ * report.
+ */
 
 export interface ReportBlock {
   ssrc: number
-  /** Since the last report, 0–255 of 256. */
+  /** Loss since the last report, in units of 1/256. */
   fractionLost: number
   cumulativeLost: number
   highestSequence: number
-  /** Timestamp units. */
+  /** Jitter in timestamp units. */
   jitter: number
   lastSr: number
   delaySinceLastSr: number
@@ -14,7 +17,7 @@ export interface ReportBlock {
 
 export interface RtcpReport {
   ssrc: number
-  /** Only in a sender report: the middle 32 bits of its NTP time, to be echoed as `lastSr`. */
+  /** The middle 32 bits of the NTP time of a sender report, to be returned as `lastSr`; null for a receiver report. */
   ntpMiddle: number | null
   blocks: ReportBlock[]
   bye: boolean
@@ -26,7 +29,7 @@ const SDES = 202
 const BYE = 203
 const NTP_EPOCH_OFFSET_S = 2_208_988_800
 
-/** Null when the compound packet is malformed; unknown packet types in it are skipped. */
+/** Returns null when the compound packet is malformed; skips unknown packet types. */
 export function parseRtcp(data: Buffer): RtcpReport | null {
   const report: RtcpReport = { ssrc: 0, ntpMiddle: null, blocks: [], bye: false }
   for (let at = 0; at < data.length; ) {
@@ -71,7 +74,7 @@ export interface SenderInfo {
   bye: boolean
 }
 
-/** SR + SDES CNAME (+ BYE), the least that RFC 3550 §6.1 allows. */
+/** Builds SR + SDES CNAME (+ BYE), the minimum that RFC 3550 §6.1 requires. */
 export function buildRtcp(info: SenderInfo): Buffer {
   const sr = Buffer.alloc(28 + info.blocks.length * 24)
   sr[0] = 0x80 | info.blocks.length

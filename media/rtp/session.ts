@@ -1,6 +1,6 @@
 /**
- * One call's RTP over UDP (RFC 3550, RFC 3551, symmetric by RFC 4961): two sockets, whose packets are taken, reports.
- * What becomes of sound is the receiver's and the sender's business. A SIP leg owns one; who opens it must close it.
+ * One call's RTP over UDP (RFC 3550, RFC 3551, symmetric by RFC 4961): two sockets, source latching, RTCP reports. The
+ * receiver and the sender process the audio. A SIP leg owns one session; whoever opens a session must close it.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -27,43 +27,43 @@ import { type Channel, NO_SECURITY, SrtpSession } from './srtp-session.ts'
 
 export type { RtpParams } from './params.ts'
 
-/** Of telephone sound, in Hz. */
+/** Sample rate of narrowband telephone audio in Hz. */
 export const RTP_RATE = 8000
 const RTCP_EVERY_MS = 5000
 const CNAME_BYTES = 8
 const LAST_PORT = 65_535
-/** A replayed or forged burst must not become minutes of sound. */
+/** Limit in bytes: a replayed or forged burst must not become minutes of audio. */
 const MAX_PAYLOAD_BYTES = 2400
 
 export interface RtpSession {
   readonly local: Address
-  /** Settles, in words, when the sound that must be secured can't be. */
+  /** Resolves to the reason when media that must be encrypted cannot be. */
   readonly insecure: Promise<string>
-  /** A host that takes part in the signalling: behind NAT the sound may come from there. */
+  /** Adds a host that takes part in the signalling: behind NAT, its media may come from there. */
   trust(address: string): void
-  /** Signalling has agreed, first or anew. */
+  /** Applies negotiated parameters, the first or new ones. */
   configure(params: RtpParams): void
-  /** Sound begins, both ways. `sampleRate` of the frames stays, whatever codec is agreed later; the codec's unless given. */
+  /** Starts audio in both directions. `sampleRate` in Hz of the frames stays fixed; the codec's by default. */
   attach(sink: LegSink, sampleRate?: number): void
-  /** Until then the far end is heard, and silence sent: what is between may wait for a packet of ours. */
+  /** Receives audio and sends silence until `attach`: a device in between may wait for a packet of ours. */
   listen(onFrame: (frame: AudioFrame) => void, sampleRate: number): void
-  /** Presses keys instead of sound; settles when the last was sent, or at the end of the session. */
+  /** Sends keys instead of audio; settles when the last was sent or the session was closed. */
   sendDtmf(keys: string): Promise<void>
-  /** Clock time of the last packet that was taken, or null. */
+  /** Clock time of the last accepted packet, or null. */
   lastReceivedMs(): number | null
   stats(): MediaStats
   close(): void
 }
 
 export interface RtpOptions {
-  /** Address to bind. */
+  /** Local address to bind. */
   host: string
-  /** Even ports of this range, inclusive; 0–0 lets the system choose. */
+  /** Inclusive range of which even ports are used; 0–0 lets the system choose. */
   ports: { min: number; max: number }
   clock: Clock
   pacer: Pacer
   log: Log
-  /** For DTLS-SRTP; without it there is none. */
+  /** Certificate for DTLS-SRTP; without it DTLS is unavailable. */
   identity?: DtlsIdentity
 }
 
@@ -72,7 +72,7 @@ export async function openRtp(options: RtpOptions): Promise<RtpSession> {
   return new Session(rtp, rtcp, options)
 }
 
-/** What there is from the moment that sound begins. */
+/** Audio state, which exists from `attach` or `listen` on. */
 interface Sound {
   sink: LegSink
   receiver: SoundReceiver
@@ -89,26 +89,26 @@ class Session implements RtpSession {
   readonly #reports = new Reports()
   readonly #srtp: SrtpSession
   readonly #ssrc = randomBytes(4).readUInt32BE(0)
-  /** Of the first sample. */
+  /** RTP timestamp of the first sample. */
   #timestamp = randomBytes(4).readUInt32BE(0)
   readonly #cname = randomBytes(CNAME_BYTES).toString('hex')
   readonly #trusted: string[] = []
   #params: RtpParams | null = null
   #latch: Latch | null = null
-  /** Waiting for the first agreement, or running. */
+  /** The sink; waiting for the first parameters, or running. */
   #attached: { sink: LegSink; sampleRate: number | undefined } | null = null
-  /** Who is attached does so, and no more. */
+  /** The sink was set by `listen`, so `attach` may replace it. */
   #listens = false
   #sound: Sound | null = null
   #stopTicks: (() => void) | null = null
-  /** In the lower half, so that a loss at the start can't hide the first rollover (RFC 3711 §3.3.1). */
+  /** In the lower half, so that a loss at the start cannot hide the first rollover (RFC 3711 §3.3.1). */
   #sequence = randomBytes(2).readUInt16BE(0) & 0x7fff
   #sent = 0
   #octets = 0
   #rejected = 0
   #lastReceivedMs: number | null = null
   #rtcpDueMs = 0
-  /** Where the far end's reports come from, once one has come from where its sound does. */
+  /** Source of the far end's reports, once one came from the host of its audio. */
   #rtcpSource: Address | null = null
   #closed = false
 
@@ -124,7 +124,7 @@ class Session implements RtpSession {
     rtp.on('message', (data, from) => this.#receive(data, from, 'rtp'))
     rtcp.on('message', (data, from) => this.#receive(data, from, 'rtcp'))
     for (const socket of [rtp, rtcp]) {
-      // ICMP "port unreachable" of a peer that is gone surfaces here; the call's own timers decide what it means.
+      // ICMP "port unreachable" of a lost peer arrives here; the call's own timers decide what it means.
       socket.on('error', error => options.log.debug({ err: error }, 'media socket error'))
     }
   }
@@ -157,7 +157,7 @@ class Session implements RtpSession {
     if (this.#take({ pull: () => null, push: onFrame, dtmf() {} }, sampleRate)) this.#listens = true
   }
 
-  /** False when it is too late for it. */
+  /** Returns false when a sink is already attached or the session is closed. */
   #take(sink: LegSink, sampleRate: number | undefined): boolean {
     if (this.#closed || (this.#attached && !this.#listens)) return false
     this.#stop()
@@ -167,7 +167,7 @@ class Session implements RtpSession {
     return true
   }
 
-  /** Once there is somebody to hear and something agreed. */
+  /** Starts audio once there are a sink and parameters. */
   #begin(): void {
     if (this.#sound || !this.#attached || !this.#params) return
     const { sink, sampleRate } = this.#attached
@@ -222,8 +222,6 @@ class Session implements RtpSession {
     this.#sound?.receiver.close()
   }
 
-  // ---- in ----
-
   #receive(data: Buffer, from: Address, channel: Channel): void {
     if (this.#closed) return
     const isRtcp = channel === 'rtcp' || looksLikeRtcp(data)
@@ -243,7 +241,7 @@ class Session implements RtpSession {
     }
     this.#lastReceivedMs = nowMs
     const sound = this.#sound
-    // Before the answer: somebody speaks, and nobody listens.
+    // Before the answer, nobody receives the audio.
     if (!sound) return
     if (kindOf(this.#params!, packet.payloadType) === 'dtmf') {
       const key = this.#dtmf.receive(packet)
@@ -256,7 +254,7 @@ class Session implements RtpSession {
     const params = this.#params
     if (!params || !this.#latch || packet.payload.length > MAX_PAYLOAD_BYTES) return false
     const kind = kindOf(params, packet.payloadType)
-    // Comfort noise has a number by itself, and gateways send it unasked.
+    // Comfort noise has a static payload type, and gateways send it without negotiation.
     if (kind === null && packet.payloadType !== COMFORT_NOISE) return false
     return this.#latch.accepts(from, packet, nowMs)
   }
@@ -271,7 +269,7 @@ class Session implements RtpSession {
       this.#rejected++
       return
     }
-    // Reports of strangers say nothing of this call.
+    // Ignore reports from other hosts.
     const address = canonicalAddress(from.address)
     if (!this.#latch || address !== this.#latch.target.address) return
     this.#rtcpSource = { address, port: from.port }
@@ -279,20 +277,18 @@ class Session implements RtpSession {
     if (this.#reports.peerLoss !== null) this.#sound?.sender.expectLoss(this.#reports.peerLoss)
   }
 
-  // ---- out ----
-
   #tick(dueMs: number): void {
     const { sink, receiver, sender } = this.#sound!
     const nowMs = this.#options.clock.now()
     this.#deliver(receiver.tick(nowMs))
     if (this.#closed) return
-    // What is pulled counts as heard: until it can be secured, nothing is.
+    // Pulled audio counts as played: pull nothing until it can be encrypted.
     if (!this.#srtp.ready) return
     const packets = sender.tick(() => {
       const pcm = sink.pull(dueMs)
       return pcm && { pcm, ulaw: sink.ulaw?.() ?? null }
     })
-    // The last word may have been said just now, and the call hung up.
+    // `pull` may have ended the call.
     if (this.#closed) return
     for (const packet of packets) this.#sendRtp(packet)
     if (nowMs < this.#rtcpDueMs) return
@@ -335,7 +331,7 @@ class Session implements RtpSession {
     else sent()
   }
 
-  /** Where reports came from (RFC 4961 §4), else where signalling said, else one above where the sound goes. */
+  /** The source of the far end's reports (RFC 4961 §4), else the signalled address, else the port above the audio's. */
   #rtcpTarget(): Address | null {
     if (!this.#latch || !this.#params) return null
     const { address, port } = this.#latch.target
@@ -346,12 +342,12 @@ class Session implements RtpSession {
     return above({ address, port })
   }
 
-  /** The one way out. Nothing goes to a name: who it belongs to is known when its sound comes. */
+  /** The only function that sends. It never sends to a host name: the address is known once its audio arrives. */
   #transmit(channel: Channel, data: Buffer, to: Address, sent: () => void = () => {}): void {
     const socket = channel === 'rtp' ? this.#rtp : this.#rtcp
     const address = canonicalAddress(to.address)
     const family = familyOf(this.#options.host)
-    // The last port has no next one, and `send` throws for what is no port.
+    // The highest port has no next one, and `send` throws for an invalid port.
     const reachable = address !== null && to.port > 0 && to.port <= LAST_PORT
     if (reachable && (family === 'udp6' || !address.includes(':')))
       socket.send(data, to.port, forFamily(address, family), sent)
@@ -359,7 +355,7 @@ class Session implements RtpSession {
   }
 }
 
-/** Where the reports belong when nothing else is said (RFC 3550 §11). */
+/** Default address for reports (RFC 3550 §11). */
 const above = ({ address, port }: Address): Address => ({ address, port: port + 1 })
 
 const NOTHING = { received: 0, lost: 0, late: 0, jitterMs: 0 }

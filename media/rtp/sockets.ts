@@ -1,4 +1,4 @@
-/** A pair of UDP sockets for one stream: RTP on an even port and RTCP on the next (RFC 3550 §11). */
+/** A pair of UDP sockets for one stream: RTP on an even port and RTCP on the next one (RFC 3550 §11). */
 import { createSocket, type Socket } from 'node:dgram'
 
 export interface SocketPair {
@@ -6,7 +6,7 @@ export interface SocketPair {
   rtcp: Socket
 }
 
-/** `ports`: even ones of this range, inclusive; 0–0 lets the system choose. Rejects when none is free. */
+/** `ports`: inclusive range of which even ports are used; 0–0 lets the system choose. Rejects when none is free. */
 export async function bindPair(host: string, ports: { min: number; max: number }): Promise<SocketPair> {
   const first = ports.min + (ports.min & 1)
   const pairs = ports.max === 0 ? 0 : Math.floor((ports.max - first + 1) / 2)
@@ -21,7 +21,7 @@ export async function bindPair(host: string, ports: { min: number; max: number }
     if (rtcp) return { rtp, rtcp }
     rtp.close()
   }
-  throw new Error('no free pair of RTP ports')
+  throw new Error('No free pair of RTP ports. Extend the RTP port range.')
 }
 
 function bind(host: string, port: number): Promise<Socket | null> {

@@ -1,6 +1,6 @@
 /**
- * From the far end's packets to frames of 20 ms at the leg's rate: order, codec, concealment of what is lost, noise where
- * the far end is silent on purpose. No socket; time is an argument.
+ * Converts the far end's packets to 20 ms frames at the leg's rate: order, decoding, concealment of losses, and comfort
+ * noise while the far end suppresses silence. No socket; time is an argument.
  */
 
 import { CODECS, type CodecFacts, createDecoder } from '../audio/codec.ts'
@@ -15,18 +15,18 @@ import { JitterBuffer, type JitterOutput, type JitterStats } from './jitter.ts'
 import type { RtpPacket } from './packet.ts'
 import { kindOf, mayReceive, type RtpParams } from './params.ts'
 
-/** When nothing at all has come for so long, that is what a listener hears: longer than a packet is waited for. */
+/** Milliseconds without packets after which silence is emitted; longer than the jitter buffer waits. */
 const SILENT_AFTER_MS = 300
-/** Longer stalls of our own are not made up for. */
+/** Longest own stall in ms for which frames are caught up. */
 const MAX_BEHIND_MS = 200
-/** Of a hole, for the time that a listener would have heard it. */
+/** Longest concealment of a gap in ms. */
 const MAX_CONCEALED_MS = 500
-/** −127 dBov, which is none. */
+/** Noise level in −dBov that means silence. */
 const NO_NOISE = 127
 
-/** How the sound goes on while nothing is sent. */
+/** Audio to emit while the far end sends nothing. */
 interface Pause {
-  /** When the next frame of it is due. */
+  /** Time at which its next frame is due. */
   dueMs: number
   make(): Int16Array
   rate: number
@@ -41,14 +41,14 @@ export class SoundReceiver {
   #params: RtpParams
   #decoder: { codec: CodecName; facts: CodecFacts; decoder: Decoder } | null = null
   #ssrc: number | null = null
-  /** Of the last packet with sound; a lost one is taken to be as long. */
+  /** Samples of the last audio packet; a lost one is assumed to be as long. */
   #packetSamples = 0
-  /** Made up since the last packet that came. */
+  /** Milliseconds concealed since the last packet. */
   #concealedMs = 0
   #pause: Pause | null = null
   #lastArrivalMs: number | null = null
 
-  /** `sampleRate`: of the frames that come out. `random`: 0 to 1, for noise. */
+  /** `sampleRate`: Hz of the emitted frames. `random`: 0 to 1, for noise. */
   constructor(params: RtpParams, sampleRate: number, random: () => number = Math.random) {
     this.#params = params
     this.#rate = sampleRate
@@ -61,12 +61,12 @@ export class SoundReceiver {
     return this.#jitter.stats
   }
 
-  /** Of the stream that is heard; null before the first packet. */
+  /** SSRC of the current stream; null before the first packet. */
   get ssrc(): number | null {
     return this.#ssrc
   }
 
-  /** Of its timestamps, in Hz. */
+  /** Clock rate of its timestamps in Hz. */
   get clockRate(): number {
     return (this.#decoder?.facts ?? CODECS[this.#params.codec]).clockRate
   }
@@ -77,12 +77,12 @@ export class SoundReceiver {
     if (!mayReceive(params)) this.#pause = null
   }
 
-  /** A packet of sound, noise or keys. */
+  /** Takes a packet of audio, comfort noise or telephone-events. */
   receive(packet: RtpPacket, nowMs: number): AudioFrame[] {
     const frames: AudioFrame[] = []
     const isKey = kindOf(this.#params, packet.payloadType) === 'dtmf'
     if (packet.ssrc !== this.#ssrc) {
-      if (isKey) return frames // Some gateways number keys apart.
+      if (isKey) return frames // some gateways send events with another SSRC
       this.#ssrc = packet.ssrc
       this.#deliver(this.#jitter.startAnew(nowMs), frames)
     }
@@ -91,7 +91,7 @@ export class SoundReceiver {
     return frames
   }
 
-  /** Every 20 ms: what is due although nothing came. */
+  /** Call it every 20 ms; returns frames that are due without a packet. */
   tick(nowMs: number): AudioFrame[] {
     const frames: AudioFrame[] = []
     this.#deliver(this.#jitter.poll(nowMs), frames)
@@ -126,7 +126,7 @@ export class SoundReceiver {
     const kind = kindOf(this.#params, packet.payloadType)
     this.#concealedMs = 0
     if (kind === null || kind === 'dtmf') {
-      // A key replaces sound. What is of no kind is noise: others were not let in.
+      // An event replaces audio. A packet without a kind is comfort noise: all others were rejected before.
       this.#packetSamples = 0
       if (kind === null && packet.payloadType === COMFORT_NOISE)
         this.#pause = this.#noise(noiseLevel(packet.payload), atMs)
@@ -140,7 +140,7 @@ export class SoundReceiver {
     this.#pause = decoder.pauses(packet.payload) ? this.#dtx(decoder, facts, pcm.length, atMs) : null
   }
 
-  /** RFC 7587 §3.1.3: the decoder itself knows how the background sounded. */
+  /** During DTX the decoder itself reproduces the background noise (RFC 7587 §3.1.3). */
   #dtx(decoder: Decoder, { sampleRate }: CodecFacts, samples: number, atMs: number): Pause {
     const make = () => decoder.conceal(frameSamples(sampleRate), null)
     return { dueMs: atMs + (samples * 1000) / sampleRate, make, rate: sampleRate }
@@ -163,7 +163,7 @@ export class SoundReceiver {
     return this.#decoder !== null && kindOf(this.#params, packet.payloadType) === this.#decoder.codec
   }
 
-  /** The far end may change between what was agreed with any packet (RFC 3264 §6.1). */
+  /** The far end may change between negotiated codecs with any packet (RFC 3264 §6.1). */
   #decoderFor(codec: CodecName): { facts: CodecFacts; decoder: Decoder } {
     if (this.#decoder?.codec === codec) return this.#decoder
     this.#decoder?.decoder.close()

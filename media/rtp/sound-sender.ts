@@ -1,6 +1,6 @@
 /**
- * From frames of 20 ms at the leg's rate to packets for the far end: codec, the packet time it asked for, keys. No
- * socket, no clock; times are those of RTP.
+ * Converts 20 ms frames at the leg's rate to packets for the far end: encoding, the requested packet time, keys. No
+ * socket, no clock; times are RTP timestamps.
  */
 
 import { CODECS, createEncoder } from '../audio/codec.ts'
@@ -15,7 +15,7 @@ import { maySend, type RtpParams } from './params.ts'
 
 export type OutgoingPacket = Pick<RtpPacket, 'payloadType' | 'marker' | 'timestamp' | 'payload'>
 
-/** What is to be said in the next 20 ms; null is silence. */
+/** Returns the next 20 ms to send; null is silence. */
 export type Pull = () => { pcm: Int16Array; ulaw: Uint8Array | null } | null
 
 interface Stream {
@@ -30,13 +30,13 @@ export class SoundSender {
   readonly #keys: DtmfSender
   #params: RtpParams
   #stream: Stream
-  /** RTP time of the sample that is pulled next. */
+  /** RTP timestamp of the sample that is pulled next. */
   #timestamp: number
-  /** RTP time of the first sample that waits to be sent. */
+  /** RTP timestamp of the first sample that waits to be sent. */
   #packetTimestamp: number
   #marker = true
 
-  /** `sampleRate`: of what is pulled. `timestamp`: of the first sample, at random (RFC 3550 §5.1). */
+  /** `sampleRate`: Hz of the pulled frames. `timestamp`: that of the first sample, random (RFC 3550 §5.1). */
   constructor(params: RtpParams, sampleRate: number, timestamp: number) {
     this.#params = params
     this.#rate = sampleRate
@@ -46,7 +46,7 @@ export class SoundSender {
     this.#stream = this.#open(params)
   }
 
-  /** RTP time of now. */
+  /** Current RTP timestamp. */
   get timestamp(): number {
     return this.#timestamp
   }
@@ -72,7 +72,10 @@ export class SoundSender {
     this.#stream.encoder.expectLoss(fraction)
   }
 
-  /** The packets of the next 20 ms. What is pulled counts as heard: on hold nothing is sent, so nothing is pulled. */
+  /**
+   * Returns the packets of the next 20 ms. Pulled audio counts as played: on hold nothing is sent, so nothing is
+   * pulled.
+   */
   tick(pull: Pull): OutgoingPacket[] {
     const params = this.#params
     const startsAt = this.#timestamp
@@ -90,7 +93,7 @@ export class SoundSender {
       return [{ payloadType: params.dtmfPayloadType!, marker, timestamp, payload }]
     }
     const sound = key ? { pcm: key.kind === 'tone' ? key.pcm : null, ulaw: null } : pull()
-    // Silence is sent too: it keeps NAT bindings open and tells the far end that we live.
+    // Silence is sent as well: it keeps NAT bindings open and shows the far end that the stream is alive.
     return this.#send(sound?.pcm ?? new Int16Array(frameSamples(this.#rate)), sound?.ulaw ?? null)
   }
 
@@ -117,7 +120,7 @@ export class SoundSender {
     return packets
   }
 
-  /** Less than a packet, and of no more use. */
+  /** Drops buffered audio of less than one packet. */
   #drop(): void {
     this.#stream.queue.clear()
     this.#packetTimestamp = this.#timestamp
@@ -133,5 +136,5 @@ export class SoundSender {
   }
 }
 
-/** µ-law goes out as it was made. */
+/** Sends µ-law bytes unchanged. */
 const encoded = ({ pcm, ulaw }: Sound, encoder: Encoder) => ulaw ?? encoder.encode(pcm)

@@ -1,4 +1,4 @@
-/** What SRTP is keyed with: suites (RFC 4568 §6.2, RFC 6188, RFC 7714) and the derivation of session keys (RFC 3711 §4.3). */
+/** SRTP key material: suites (RFC 4568 §6.2, RFC 6188, RFC 7714) and session key derivation (RFC 3711 §4.3). */
 import { createCipheriv, randomBytes } from 'node:crypto'
 
 export type SuiteName =
@@ -12,10 +12,10 @@ export type SuiteName =
 export interface Suite {
   readonly keyBytes: 16 | 32
   readonly saltBytes: 12 | 14
-  /** GCM authenticates by itself; counter mode has HMAC-SHA1 beside it. */
+  /** `gcm` is authenticated encryption; `cm` (counter mode) is combined with HMAC-SHA1. */
   readonly mode: 'cm' | 'gcm'
   readonly rtpTagBytes: number
-  /** A short tag is never that of SRTCP (RFC 3711 §4.2, RFC 5764 §4.1.2). */
+  /** SRTCP never uses the short tag (RFC 3711 §4.2, RFC 5764 §4.1.2). */
   readonly rtcpTagBytes: number
 }
 
@@ -37,16 +37,16 @@ export const SUITES: Readonly<Record<SuiteName, Suite>> = {
   AEAD_AES_256_GCM: gcm(32),
 }
 
-/** A master key with its salt. Whoever prints or serialises it sees the suite alone. */
+/** A master key with its salt. Printing or serialising it shows only the suite. */
 export class MasterKey {
   readonly suite: SuiteName
   readonly #bytes: Buffer
 
-  /** `bytes`: key and salt, as SDES writes them; throws a RangeError when their number is not that of the suite. */
+  /** `bytes`: key and salt as in SDES. Throws a RangeError when their length does not fit the suite. */
   constructor(suite: SuiteName, bytes: Uint8Array) {
     const { keyBytes, saltBytes } = SUITES[suite]
     if (bytes.length !== keyBytes + saltBytes)
-      throw new RangeError(`${suite} takes ${keyBytes + saltBytes} bytes of key`)
+      throw new RangeError(`${suite} requires ${keyBytes + saltBytes} bytes of key and salt`)
     this.suite = suite
     this.#bytes = Buffer.from(bytes)
   }
@@ -55,7 +55,7 @@ export class MasterKey {
     return new MasterKey(suite, randomBytes(SUITES[suite].keyBytes + SUITES[suite].saltBytes))
   }
 
-  /** Key and salt, for SDES. */
+  /** Key and salt in base64, for SDES. */
   base64(): string {
     return this.#bytes.toString('base64')
   }
@@ -71,14 +71,14 @@ export class MasterKey {
 
 export interface SessionKeys {
   readonly cipher: Buffer
-  /** Empty with GCM. */
+  /** Empty for GCM. */
   readonly auth: Buffer
   readonly salt: Buffer
 }
 
 const AUTH_BYTES = 20
 
-/** RFC 3711 §4.3.1 with a key derivation rate of 0, which is the only one that anybody uses. */
+/** RFC 3711 §4.3.1 with a key derivation rate of 0, the only one in use. */
 function deriveKeys(suite: Suite, master: Buffer, kind: 'rtp' | 'rtcp'): SessionKeys {
   const first = kind === 'rtp' ? 0 : 3
   const derive = (label: number, bytes: number) => pseudoRandom(suite, master, first + label, bytes)
@@ -89,9 +89,9 @@ function deriveKeys(suite: Suite, master: Buffer, kind: 'rtp' | 'rtcp'): Session
   }
 }
 
-/** AES in counter mode over the salt with the label in it (RFC 3711 §4.3.3, RFC 6188 §3). */
+/** AES in counter mode over the salt combined with the label (RFC 3711 §4.3.3, RFC 6188 §3). */
 function pseudoRandom({ keyBytes }: Suite, master: Buffer, label: number, bytes: number): Buffer {
-  // A salt of 96 bits is followed by zeros (RFC 7714 §11, erratum 4938).
+  // A 96-bit salt is padded with zeros (RFC 7714 §11, erratum 4938).
   const iv = Buffer.alloc(16)
   master.copy(iv, 0, keyBytes)
   iv[7]! ^= label

@@ -1,6 +1,6 @@
 /**
- * What stands between the sockets of one call and its RTP: opens and seals packets with the keys that signalling has
- * agreed, or that DTLS agrees on the sockets themselves. Without an agreement on keys everything passes as it is.
+ * Encryption between the sockets of one call and its RTP: opens and seals packets with keys from signalling (SDES), or
+ * from DTLS on the sockets themselves. Without keys, packets pass unchanged.
  */
 import type { Clock } from '../shared/clock.ts'
 import type { Address } from './address.ts'
@@ -14,20 +14,20 @@ import type { MasterKey } from './srtp-keys.ts'
 export type RtpSecurity =
   | { kind: 'none' }
   | { kind: 'sdes'; send: MasterKey; receive: MasterKey }
-  /** RTCP that has a socket of its own has a handshake of its own (RFC 5764 §4.1). */
+  /** Without rtcp-mux, RTCP has a DTLS handshake of its own (RFC 5764 §4.1). */
   | { kind: 'dtls'; role: DtlsRole; fingerprints: readonly Fingerprint[] }
 
 export const NO_SECURITY: RtpSecurity = { kind: 'none' }
 
-/** Which of the two sockets. */
+/** One of the two sockets. */
 export type Channel = 'rtp' | 'rtcp'
 
 export interface SrtpSessionOptions {
-  /** Null: no DTLS here. */
+  /** Null disables DTLS. */
   identity: DtlsIdentity | null
   clock: Clock
   send(channel: Channel, datagram: Buffer, to: Address): void
-  /** The sound can't be secured, and never will be. */
+  /** Called when the media cannot be encrypted. `words` is the reason for the log. */
   onFailed(words: string): void
 }
 
@@ -45,12 +45,12 @@ export class SrtpSession {
     this.#options = options
   }
 
-  /** False while sound that must be secured can't be yet: nothing may be sent. */
+  /** False while required keys are missing: nothing may be sent. */
   get ready(): boolean {
     return this.#security.kind === 'none' || this.#contexts.rtp !== null
   }
 
-  /** Signalling has agreed, first or anew. The same keys or fingerprints go on as they are. `muxed`: RFC 5761. */
+  /** Applies negotiated security. Unchanged keys or fingerprints keep their state. `muxed`: rtcp-mux (RFC 5761). */
   configure(security: RtpSecurity, remote: Record<Channel, Address>, muxed: boolean): void {
     const remuxed = muxed !== this.#muxed
     this.#muxed = muxed
@@ -66,17 +66,17 @@ export class SrtpSession {
         return
       case 'sdes':
         this.#key('rtp', security)
-        // One key has one index of reports, whatever way they go.
+        // One key has one SRTCP index, whatever socket carries the reports.
         this.#contexts.rtcp = this.#contexts.rtp
         return
       case 'dtls':
-        // RFC 8842 §4: without ICE, another address means another association; its keys replace those of the last.
+        // Without ICE, a new address requires a new association (RFC 8842 §4); its keys replace the previous ones.
         if (before.kind !== 'dtls' || moved || remuxed || !sameFingerprints(before, security))
           this.#openDtls(security, remote)
     }
   }
 
-  /** A datagram as RTP or RTCP in the clear; null when it was DTLS, or is to be rejected. */
+  /** Returns a datagram as plain RTP or RTCP; `clear` is null for DTLS and rejected datagrams. */
   open(data: Buffer, from: Address, channel: Channel, rtcp: boolean): { clear: Buffer | null; rejected: boolean } {
     if (this.#security.kind === 'none') return { clear: data, rejected: false }
     if (looksLikeDtls(data)) {
@@ -89,7 +89,7 @@ export class SrtpSession {
     return { clear, rejected: clear === null }
   }
 
-  /** What may go on the wire in place of `packet`; null: nothing. */
+  /** Returns the packet to send instead of `packet`; null when nothing may be sent. */
   sealRtp(packet: Buffer): Buffer | null {
     return this.#security.kind === 'none' ? packet : (this.#contexts.rtp?.sender.rtp(packet) ?? null)
   }
@@ -117,14 +117,14 @@ export class SrtpSession {
   #openDtls(security: RtpSecurity & { kind: 'dtls' }, remote: Record<Channel, Address>): void {
     this.#closeDtls()
     const { identity } = this.#options
-    if (identity === null) throw new Error('DTLS was agreed without a certificate')
+    if (identity === null) throw new Error('DTLS was negotiated without a local certificate')
     const { role, fingerprints } = security
     for (const channel of this.#muxed ? (['rtp'] as const) : (['rtp', 'rtcp'] as const)) {
       this.#dtls[channel] = new Dtls({
         ...{ identity, role, fingerprints, target: remote[channel], clock: this.#options.clock },
         send: (datagram, to) => this.#options.send(channel, datagram, to),
         onKeys: keys => this.#key(channel, keys),
-        // Sound goes without reports, if it must.
+        // A failure for RTCP is tolerated: media continues without reports.
         onFailed: words => channel === 'rtp' && this.#options.onFailed(words),
       })
     }

@@ -1,4 +1,4 @@
-/** The ciphers of SRTP, one for each direction and kind of packet: AES-CM with HMAC-SHA1 (RFC 3711 §4), AES-GCM (RFC 7714). */
+/** SRTP ciphers, one per direction and kind of packet: AES-CM with HMAC-SHA1 (RFC 3711 §4), AES-GCM (RFC 7714). */
 import {
   type Cipheriv,
   createCipheriv,
@@ -10,12 +10,15 @@ import {
 } from 'node:crypto'
 import { type MasterKey, SUITES } from './srtp-keys.ts'
 
-/** Where a packet is cut: clear header, then what is encrypted up to the end. */
+/** Encrypts the body of a packet and authenticates it together with its clear header. */
 export interface Transform {
   readonly tagBytes: number
-  /** Ciphertext of `body` and its tag. `index`: 48 bits for RTP, 31 for RTCP. `trailer`: authenticated after the body. */
+  /**
+   * Returns the encrypted body and its tag. `index`: 48 bits for RTP, 31 for RTCP. `trailer` is authenticated after the
+   * body.
+   */
   seal(header: Buffer, body: Buffer, trailer: Buffer, ssrc: number, index: number): { body: Buffer; tag: Buffer }
-  /** The clear body, or null when it is not authentic. */
+  /** Returns the clear body, or null when it is not authentic. */
   open(header: Buffer, body: Buffer, trailer: Buffer, tag: Buffer, ssrc: number, index: number): Buffer | null
 }
 
@@ -35,7 +38,10 @@ class CounterMode implements Transform {
   readonly #auth: KeyObject
   readonly #salt: Buffer
   readonly #iv = Buffer.alloc(BLOCK)
-  /** Counter mode is ECB over counters: so one cipher serves all packets; a new one for each costs many times as much. */
+  /**
+   * Counter mode is ECB over counters, so one cipher serves all packets; a new cipher per packet costs many times as
+   * much.
+   */
   readonly #ecb: Cipheriv
   #counters = Buffer.alloc(0)
 
@@ -60,7 +66,7 @@ class CounterMode implements Transform {
     return hmac.update(header).update(body).update(trailer).digest().subarray(0, this.tagBytes)
   }
 
-  /** RFC 3711 §4.1.1. */
+  /** Applies the AES-CM keystream (RFC 3711 §4.1.1). */
   #xor(body: Buffer, ssrc: number, index: number): Buffer {
     const iv = this.#iv
     iv.fill(0)
@@ -75,7 +81,7 @@ class CounterMode implements Transform {
     return stream.subarray(0, body.length)
   }
 
-  /** The last two bytes of each block are its number, for good. */
+  /** Enlarges the counter blocks. The last two bytes of each are its constant block number. */
   #grow(blocks: number): void {
     if (this.#counters.length >= blocks * BLOCK) return
     this.#counters = Buffer.alloc(blocks * BLOCK)
@@ -118,12 +124,14 @@ class GaloisMode implements Transform {
     return clear
   }
 
-  /** The rollover counter is in the IV already (RFC 7714 §9.1); the word that ends SRTCP is not (§9.2). */
+  /**
+   * For RTP the IV contains the rollover counter (RFC 7714 §9.1); for RTCP the trailer word is authenticated (§9.2).
+   */
   #associated(header: Buffer, trailer: Buffer): Buffer {
     return this.#kind === 'rtp' ? header : Buffer.concat([header, trailer])
   }
 
-  /** RFC 7714 §8.1 and §9.1. */
+  /** Builds the IV (RFC 7714 §8.1 and §9.1). */
   #iv(ssrc: number, index: number): Buffer {
     const iv = Buffer.alloc(12)
     iv.writeUInt32BE(ssrc, 2)

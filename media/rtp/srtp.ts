@@ -1,4 +1,4 @@
-/** SRTP and SRTCP of one direction (RFC 3711): protect what is sent, unprotect what comes, each packet once. */
+/** SRTP and SRTCP for one direction (RFC 3711): protects sent packets, and unprotects each received packet once. */
 import { sequenceDelta } from './packet.ts'
 import type { MasterKey } from './srtp-keys.ts'
 import { createTransform, type Transform } from './srtp-transform.ts'
@@ -9,12 +9,12 @@ const RTCP_WORD_BYTES = 4
 const ENCRYPTED = 0x8000_0000
 const MAX_RTP_INDEX = 2 ** 48 - 1
 const MAX_RTCP_INDEX = 2 ** 31 - 1
-/** RFC 3711 §3.3.2 wants at least 64. */
+/** Replay window; RFC 3711 §3.3.2 requires at least 64. */
 const WINDOW = 128
-/** A peer that changes its source for each announcement is fine; one that does it for each packet is not. */
+/** Maximum of SSRCs: a peer may change its SSRC for each announcement, but not for each packet. */
 const MAX_STREAMS = 256
 
-/** Which indices were there already (RFC 3711 §3.3.2). */
+/** Remembers the indices received (RFC 3711 §3.3.2). */
 class ReplayWindow {
   highest = -1
   readonly #seen = new Float64Array(WINDOW).fill(-1)
@@ -29,12 +29,12 @@ class ReplayWindow {
   }
 }
 
-/** The index of 48 bits whose sequence number this is, nearest to `highest`; below zero: none (RFC 3711 §3.3.1). */
+/** Returns the 48-bit index with this sequence number nearest to `highest`; negative: none (RFC 3711 §3.3.1). */
 export function indexNear(sequence: number, highest: number): number {
   return highest < 0 ? sequence : highest + sequenceDelta(sequence, highest & 0xffff)
 }
 
-/** Fixed header, contributing sources and extension stay clear; null when they don't fit. */
+/** Length of the clear part: fixed header, contributing sources, extension. Null when the packet is malformed. */
 function rtpHeaderBytes(data: Buffer): number | null {
   if (data.length < RTP_HEADER_BYTES || data[0]! >> 6 !== 2) return null
   let bytes = RTP_HEADER_BYTES + (data[0]! & 0x0f) * 4
@@ -57,7 +57,7 @@ function rtcpWord(index: number): Buffer {
   return bytes
 }
 
-/** One per master key and source: a key that meets the same index twice gives both packets away. */
+/** Use one per master key and SSRC: encrypting two packets with the same index reveals both. */
 export class SrtpSender {
   readonly key: MasterKey
   readonly #rtp: Transform
@@ -65,7 +65,7 @@ export class SrtpSender {
   #index: number
   #rtcpIndex = 0
 
-  /** A new key for the same source goes on with its rollover counter (RFC 3711 §3.3.1). */
+  /** A new key for the same SSRC continues the rollover counter (RFC 3711 §3.3.1). */
   constructor(key: MasterKey, previous: SrtpSender | null = null) {
     this.key = key
     this.#rtp = createTransform(key, 'rtp')
@@ -73,7 +73,7 @@ export class SrtpSender {
     this.#index = previous ? previous.#index : -1
   }
 
-  /** Packets come in the order of their sequence numbers. Null when the key has no index left. */
+  /** Takes packets in the order of their sequence numbers. Returns null when the key has no index left. */
   rtp(packet: Buffer): Buffer | null {
     const bytes = rtpHeaderBytes(packet)
     const index = indexNear(packet.readUInt16BE(2), this.#index)
@@ -84,14 +84,14 @@ export class SrtpSender {
     return Buffer.concat([header, sealed.body, sealed.tag])
   }
 
-  /** Null when the key has no index left. */
+  /** Returns null when the key has no index left. */
   rtcp(packet: Buffer): Buffer | null {
     if (packet.length < RTCP_HEADER_BYTES || this.#rtcpIndex > MAX_RTCP_INDEX) return null
     const index = this.#rtcpIndex++
     const header = packet.subarray(0, RTCP_HEADER_BYTES)
     const word = rtcpWord(index)
     const { body, tag } = this.#rtcp.seal(header, packet.subarray(8), word, packet.readUInt32BE(4), index)
-    // GCM has its tag before the word, counter mode behind it (RFC 7714 §9.2, RFC 3711 §3.4).
+    // GCM has its tag before the word, counter mode after it (RFC 7714 §9.2, RFC 3711 §3.4).
     return Buffer.concat(this.#rtcp.tagBytes === 16 ? [header, body, tag, word] : [header, body, word, tag])
   }
 }
@@ -99,15 +99,15 @@ export class SrtpSender {
 type Stream = { readonly rtp: ReplayWindow; readonly rtcp: ReplayWindow }
 
 /**
- * What one master key of the far end opens. Null from `rtp` and `rtcp`: not authentic, seen before, too old, or malformed;
- * such a packet changes nothing.
+ * Unprotects packets of one master key of the far end. `rtp` and `rtcp` return null for a packet that is not authentic,
+ * repeated, too old or malformed; such a packet changes no state.
  */
 export class SrtpReceiver {
   readonly key: MasterKey
   readonly #rtp: Transform
   readonly #rtcp: Transform
   readonly #streams = new Map<number, Stream>()
-  /** Until something came under the new key, what was sent before the far end changed to it is still good. */
+  /** The previous key remains valid for packets in transit until the first packet under the new key. */
   #previous: SrtpReceiver | null
   readonly #earlier: ReadonlyMap<number, number>
 
@@ -150,7 +150,7 @@ export class SrtpReceiver {
     return null
   }
 
-  /** With a new key some go on with the rollover counter, as they should, and some begin anew. */
+  /** After a new key some senders continue the rollover counter, as required, and some restart it. */
   #indices(ssrc: number, sequence: number): number[] {
     const stream = this.#streams.get(ssrc)
     if (stream && stream.rtp.highest >= 0) return [indexNear(sequence, stream.rtp.highest)]
@@ -167,7 +167,7 @@ export class SrtpReceiver {
     const tag = data.subarray(tagFirst ? end : end + RTCP_WORD_BYTES).subarray(0, tagBytes)
     const index = word.readUInt32BE(0) - ENCRYPTED
     const ssrc = data.readUInt32BE(4)
-    // To leave it unencrypted is a matter of agreement (RFC 4568 §6.3.3), and we never agree to it.
+    // Unencrypted SRTCP requires agreement (RFC 4568 §6.3.3), and we never agree to it.
     if (index < 0 || this.#streams.get(ssrc)?.rtcp.isFresh(index) === false) return null
     const header = data.subarray(0, RTCP_HEADER_BYTES)
     const clear = this.#rtcp.open(header, data.subarray(RTCP_HEADER_BYTES, end), word, tag, ssrc, index)
@@ -177,7 +177,7 @@ export class SrtpReceiver {
     return Buffer.concat([header, clear])
   }
 
-  /** Only what is authentic makes a stream, so a stranger can't fill the table. */
+  /** Only an authentic packet creates a stream, so that forged ones cannot fill the table. */
   #admit(ssrc: number): Stream | null {
     this.#previous = null
     const known = this.#streams.get(ssrc)

@@ -1,24 +1,27 @@
-/** Which addresses are of the internet, and which of those that are not a trunk may name. */
+/** Tells public addresses from private ones, and decides which private ones a trunk may name. */
 import ipaddr from 'ipaddr.js'
 
-/** Public by its number, yet answered by the host of the machine we may run on: Azure's wire server. */
+/** Public by its number, yet answered by the host of the virtual machine: Azure's wire server. */
 const CLOUD_INSIDE = new Set(['168.63.129.16'])
 
-/** Neither loopback, private, link-local, carrier-grade NAT, multicast, reserved nor a form that embeds such a one. */
+/**
+ * False for loopback, private, link-local, carrier-grade NAT, multicast and reserved addresses, and forms that embed
+ * one.
+ */
 export function isPublic(address: string): boolean {
   const parsed = ipaddr.parse(address.replace(/%.*$/, ''))
   if (parsed instanceof ipaddr.IPv6) {
     if (parsed.isIPv4MappedAddress()) return isPublic(parsed.toIPv4Address().toString())
-    // Only 2000::/3 is given out as global unicast (RFC 4291 §2.4, IANA); `::7f00:1` and its like lie outside.
+    // Only 2000::/3 is allocated as global unicast (RFC 4291 §2.4, IANA); `::7f00:1` and similar forms lie outside.
     if ((parsed.parts[0]! & 0xe000) !== 0x2000) return false
   }
   return parsed.range() === 'unicast' && !CLOUD_INSIDE.has(parsed.toString())
 }
 
-/** `allow`: trunks may be anywhere; `deny`: on the internet alone; CIDRs: there, and in these networks. */
+/** `allow`: trunks may be anywhere. `deny`: public addresses only. CIDRs: public addresses and these networks. */
 export type PrivateHosts = 'allow' | 'deny' | readonly string[]
 
-/** Null for what is no list of addresses and CIDRs. */
+/** Returns null when the text is not a list of addresses and CIDRs. */
 export function readPrivateHosts(text: string): PrivateHosts | null {
   if (text === 'allow' || text === 'deny') return text
   const cidrs = text
@@ -30,7 +33,7 @@ export function readPrivateHosts(text: string): PrivateHosts | null {
 
 const isNetwork = (text: string): boolean => ipaddr.isValidCIDR(text) || ipaddr.isValid(text)
 
-/** Whether a trunk may be at an address, written in whatever way a resolver reads it (`127.1`, `0x7f000001`). */
+/** True when a trunk may use this address, in any notation that a resolver accepts (`127.1`, `0x7f000001`). */
 export function mayReach(hosts: PrivateHosts, address: string): boolean {
   if (hosts === 'allow') return true
   const bare = address.replace(/^\[|\]$/g, '').replace(/%.*$/, '')
@@ -45,7 +48,7 @@ function holds(network: string, address: ReturnType<typeof ipaddr.process>): boo
   return address.match(base, bits ?? (base.kind() === 'ipv4' ? 32 : 128))
 }
 
-/** Of a host as it was set: false for an address, or a name of this machine's own, that no trunk may have. */
+/** Checks a configured host before DNS: false for an address or a name of this machine that no trunk may have. */
 export function mayName(hosts: PrivateHosts, host: string): boolean {
   if (hosts === 'allow') return true
   const bare = host.replace(/^\[|\]$/g, '').replace(/%.*$/, '')

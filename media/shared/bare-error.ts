@@ -1,6 +1,6 @@
 /**
- * What of an error may be logged: what went wrong and where. Libraries hang on their errors what they were doing, and the
- * parser of JSON quotes what it could not read: neither is kept.
+ * Returns the fields of an error that may be logged: name, code, message and stack frames. Libraries attach request
+ * data to their errors, and JSON's parser quotes its input in the message; both are dropped.
  */
 export function bareError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { name: typeof error }

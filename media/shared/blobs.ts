@@ -1,14 +1,16 @@
-/** The blob store port: recordings and uploaded files, by key. */
+/** Port for the blob store: recordings and uploaded files, by key. */
 import type { Readable } from 'node:stream'
 
-/** Files by key, such as `recordings/<owner>/<call>.wav`: lower-case words of `a-z0-9._-` between slashes. */
+/** Files by key, such as `recordings/<owner>/<call>.wav`: lower-case words of `a-z0-9._-` separated by slashes. */
 export interface Blobs {
-  /** Takes the file over: it is whole under its key, and gone from where it was; or nothing has happened. */
+  /**
+   * Moves the file into the store, atomically: it is complete under its key and gone from its path, or nothing changed.
+   */
   take(key: string, file: string, options: { contentType: string; signal: AbortSignal }): Promise<void>
-  /** Null: there is none. `end` is the last byte that is wanted. */
+  /** Resolves to null when the key does not exist. `end` is the last byte, inclusive. */
   read(key: string, range?: { start: number; end: number }): Promise<Readable | null>
-  /** What is not there is deleted already. */
+  /** Succeeds when the key does not exist. */
   delete(key: string): Promise<void>
-  /** Everything below a folder, named without a slash at its end. */
+  /** Deletes everything below a folder, named without a trailing slash. */
   deleteAll(folder: string): Promise<void>
 }

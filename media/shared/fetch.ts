@@ -1,4 +1,4 @@
-/** The HTTP client port for addresses that a customer chose. */
+/** Port of the HTTP client for addresses that a customer chose. */
 
 export interface FetchRequest {
   url: string
@@ -9,19 +9,19 @@ export interface FetchRequest {
   maxBytes: number
   maxRedirects: number
   signal: AbortSignal
-  /** What is beyond `maxBytes` is left out, instead of refused as `too_large`. */
+  /** Truncates the body at `maxBytes`; without it a longer body fails as `too_large`. */
   cut?: true
-  /** Whether the body is read at all, by what came before it; without this it always is. */
+  /** Decides from status and headers whether to read the body. When omitted, the body is always read. */
   wants?(answer: { status: number; headers: Record<string, string> }): boolean
 }
 
 export interface FetchResponse {
   status: number
-  /** Lower-case names. */
+  /** Header names in lower case. */
   headers: Record<string, string>
-  /** Without any content coding; empty when it was not wanted. */
+  /** Body after content decoding; empty when `wants` declined it. */
   body: Buffer
-  /** Where the answer came from, after redirects. */
+  /** Final URL after redirects. */
   url: string
 }
 
@@ -34,7 +34,7 @@ export type FetchErrorCode =
   | 'network'
   | 'aborted'
 
-/** Thrown by `Fetch`, and nothing else is. */
+/** The only error that `Fetch` throws. */
 export class FetchError extends Error {
   readonly code: FetchErrorCode
   constructor(code: FetchErrorCode, message: string) {
@@ -44,5 +44,5 @@ export class FetchError extends Error {
   }
 }
 
-/** The only way to a URL that a customer gave: guards against SSRF at connect. */
+/** The only way to request a URL that a customer gave: it guards against SSRF when it connects. */
 export type Fetch = (request: FetchRequest) => Promise<FetchResponse>

@@ -1,4 +1,4 @@
-/** Where a process shows what it counts: `GET /metrics` on a port of its own, which is for who runs it and for nobody else. */
+/** Serves `GET /metrics` on a separate port, which only the operator of the machine should be able to reach. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { METRICS_TYPE, type Metrics } from './metrics.ts'
@@ -8,7 +8,7 @@ export interface MetricsPage {
   close(): Promise<void>
 }
 
-/** Rejects when the port can't be had. */
+/** Rejects when the port cannot be opened. */
 export async function openMetricsPage(metrics: Metrics, { host, port }: { host: string; port: number }) {
   const server = createServer((request, response) => {
     const found = request.url?.split('?')[0] === '/metrics'
@@ -33,14 +33,14 @@ export async function openMetricsPage(metrics: Metrics, { host, port }: { host: 
   return page
 }
 
-/** Of the process itself, by the names that Prometheus' own clients give them. */
+/** Registers process metrics under the names that Prometheus' own clients use. */
 export function countProcess(metrics: Metrics): void {
   const startedAt = Date.now() / 1000 - process.uptime()
   const gauge = (name: string, help: string, read: () => number) => metrics.gaugeFrom({ name, help }, read)
-  metrics.counterFrom({ name: 'process_cpu_seconds_total', help: 'Processor time used.' }, () => {
+  metrics.counterFrom({ name: 'process_cpu_seconds_total', help: 'CPU time used, in seconds.' }, () => {
     const { user, system } = process.cpuUsage()
     return (user + system) / 1e6
   })
-  gauge('process_resident_memory_bytes', 'Memory in use.', () => process.memoryUsage.rss())
-  gauge('process_start_time_seconds', 'When the process began, in seconds since 1970.', () => startedAt)
+  gauge('process_resident_memory_bytes', 'Resident memory in bytes.', () => process.memoryUsage.rss())
+  gauge('process_start_time_seconds', 'Start time of the process, in seconds since 1970.', () => startedAt)
 }

@@ -1,10 +1,10 @@
 /**
- * What a process counts of itself, as Prometheus reads it (text format 0.0.4). Every value of a label is named in advance, so
- * that nothing a stranger sends makes a series, and no number, address or name gets out; what is not named is `other`.
+ * Metrics of a process in Prometheus' text format 0.0.4. Every label value is declared in advance, so that no remote
+ * input creates a series and no number, address or name leaks. An undeclared value counts as `other`.
  */
 
 export interface MetricOptions<L extends string = string> {
-  /** `parley_…`, with its unit, and `_total` where it only grows. */
+  /** `parley_…` with its unit; ends in `_total` when it only grows. */
   name: string
   help: string
   /** All values of each label. */
@@ -24,13 +24,13 @@ export interface Histogram<L extends string = never> {
 
 export interface Metrics {
   counter<L extends string = never>(options: MetricOptions<L>): Counter<L>
-  /** One that is counted elsewhere, and read when it is asked for. */
+  /** A counter whose value is maintained elsewhere and read at each scrape. */
   counterFrom(options: MetricOptions<never>, read: () => number): void
   gauge<L extends string = never>(options: MetricOptions<L>): Gauge<L>
   gaugeFrom(options: MetricOptions<never>, read: () => number): void
-  /** `buckets`: upper bounds, rising; one without a bound is added. */
+  /** `buckets`: rising upper bounds; `+Inf` is added. */
   histogram<L extends string = never>(options: MetricOptions<L> & { buckets: readonly number[] }): Histogram<L>
-  /** The whole page. */
+  /** Returns the whole exposition. */
   text(): string
 }
 
@@ -45,13 +45,13 @@ type Family = { readonly kind: Kind; readonly help: string; lines(): string[] }
 const escapeHelp = (text: string): string => text.replace(/\\/g, '\\\\').replace(/\n/g, '\\n')
 const escapeLabel = (text: string): string => escapeHelp(text).replace(/"/g, '\\"')
 const pair = (name: string, value: string): string => `${name}="${escapeLabel(value)}"`
-/** As Go's parser reads it, which knows no `Infinity`. */
+/** Formats as Go's parser expects, which does not accept `Infinity`. */
 const number = (value: number): string =>
   value === Number.POSITIVE_INFINITY ? '+Inf' : value === Number.NEGATIVE_INFINITY ? '-Inf' : String(value)
 const line = (name: string, labels: string, value: number): string =>
   `${name}${labels === '' ? '' : `{${labels}}`} ${number(value)}`
 
-/** One value for each way to combine the labels, there from the beginning: a counter that appears at 1 has no rate. */
+/** Creates every combination of label values at the start: a counter that first appears at 1 has no rate. */
 class Series<T> {
   readonly all = new Map<string, T>()
   private readonly labels: readonly (readonly [string, readonly string[]])[]
@@ -60,7 +60,7 @@ class Series<T> {
   constructor(labels: Readonly<Record<string, readonly string[]>>, make: () => T) {
     this.labels = Object.entries(labels)
     this.make = make
-    for (const [name] of this.labels) if (!LABEL.test(name)) throw new Error(`no name of a label: ${name}`)
+    for (const [name] of this.labels) if (!LABEL.test(name)) throw new Error(`Invalid label name: ${name}`)
     for (const key of this.labels.reduce(
       (keys, [name, values]) => keys.flatMap(key => values.map(value => join(key, pair(name, value)))),
       [''],
@@ -85,7 +85,7 @@ class Series<T> {
 
 const join = (key: string, more: string): string => (key === '' ? more : `${key},${more}`)
 
-/** `(value)` and `(labels, value)` alike. */
+/** Parses both `(value)` and `(labels, value)`. */
 function split(args: readonly unknown[], fallback?: number): { labels: Record<string, string>; value: number } {
   const labelled = typeof args[0] === 'object' && args[0] !== null
   const value = (labelled ? args[1] : args[0]) ?? fallback
@@ -107,12 +107,11 @@ export function createMetrics(): Metrics {
   const families = new Map<string, Family>()
 
   function add(kind: Kind, { name, help }: MetricOptions<never>, lines: () => string[]): void {
-    if (!NAME.test(name)) throw new Error(`no name of a metric: ${name}`)
-    if (families.has(name)) throw new Error(`there is a metric ${name} already`)
+    if (!NAME.test(name)) throw new Error(`Invalid metric name: ${name}`)
+    if (families.has(name)) throw new Error(`Metric ${name} is already registered`)
     families.set(name, { kind, help, lines })
   }
 
-  /** Counters and gauges are one number a series. */
   function numbers(kind: Kind, options: MetricOptions): Series<{ value: number }> {
     const series = new Series(options.labels ?? {}, () => ({ value: 0 }))
     add(kind, options as MetricOptions<never>, () =>
@@ -127,7 +126,7 @@ export function createMetrics(): Metrics {
       return {
         add(...args) {
           const { labels, value } = split(args, 1)
-          if (!(value >= 0)) throw new Error(`a counter does not go back: ${options.name}`)
+          if (!(value >= 0)) throw new Error(`A counter cannot decrease: ${options.name}`)
           series.of(labels).value += value
         },
       }
@@ -146,7 +145,7 @@ export function createMetrics(): Metrics {
     histogram(options) {
       const bounds = [...options.buckets, Number.POSITIVE_INFINITY]
       if (bounds.some((bound, index) => index > 0 && !(bound > bounds[index - 1]!))) {
-        throw new Error(`buckets must rise: ${options.name}`)
+        throw new Error(`Buckets must be in rising order: ${options.name}`)
       }
       const make = (): Buckets => ({ counts: bounds.map(() => 0), sum: 0 })
       const series = new Series<Buckets>(options.labels ?? {}, make)

@@ -1,26 +1,27 @@
 /**
- * Spans, as rooms make them, without knowing who collects them; and the one text that crosses processes, `traceparent` of
- * W3C Trace Context (level 1). Names and attributes hold no number, no name and nothing that was said.
+ * Port for tracing spans, independent of who collects them, and `traceparent` of W3C Trace Context (level 1), the one
+ * text that crosses processes. Names and attributes contain no phone number, no person's name and nothing that was
+ * said.
  */
 
-/** As OpenTelemetry has them: who answers and who asks at once, who leaves work behind and who takes it up later. */
+/** OpenTelemetry's kinds: `client` and `server` are synchronous, `producer` and `consumer` are queued work. */
 export type SpanKind = 'internal' | 'server' | 'client' | 'producer' | 'consumer'
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>
 
 export interface SpanOptions {
   kind?: SpanKind
-  /** A `traceparent`; null, left out or malformed: a trace begins here. */
+  /** A `traceparent`. When null, omitted or malformed, a new trace starts. */
   parent?: string | null | undefined
-  /** Epoch milliseconds; left out: now. */
+  /** Epoch milliseconds; now by default. */
   startMs?: number
   attributes?: SpanAttributes
 }
 
 export interface Span {
-  /** For what follows from it. Null where nothing is traced. */
+  /** Value to pass on to child spans; null when tracing is off. */
   readonly traceparent: string | null
   set(attributes: SpanAttributes): void
-  /** Once; a second time changes nothing. `error`: a word for what went wrong, never its message. */
+  /** Ends the span; a second call has no effect. `error`: a word for what went wrong, never the error's message. */
   end(how?: { endMs?: number; error?: string | undefined }): void
 }
 
@@ -31,7 +32,7 @@ export interface Tracing {
 const noSpan: Span = { traceparent: null, set() {}, end() {} }
 export const noTracing: Tracing = { start: () => noSpan }
 
-/** What `work` does is the span; what it throws is its error, by its kind. */
+/** Runs `work` in a span and records the name of the error that it throws. */
 export async function traced<T>(
   tracing: Tracing | undefined,
   name: string,
@@ -52,7 +53,7 @@ export async function traced<T>(
 export interface TraceContext {
   /** 32 hexadecimal digits. */
   traceId: string
-  /** Of the span that is the parent, 16 of them. */
+  /** Id of the parent span, 16 hexadecimal digits. */
   spanId: string
   sampled: boolean
 }
@@ -61,7 +62,7 @@ const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(
 const NOTHING = /^0+$/
 const SAMPLED = 0x01
 
-/** Null for what is none. A version that is not known yet is read by its beginning, as the standard has it. */
+/** Returns null for a malformed value. An unknown version is parsed by its first fields, as the standard requires. */
 export function readTraceparent(text: unknown): TraceContext | null {
   if (typeof text !== 'string') return null
   const [, version, traceId, spanId, flags, more] = TRACEPARENT.exec(text) ?? []

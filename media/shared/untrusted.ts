@@ -1,6 +1,6 @@
 /**
- * What came from outside (tools, knowledge, callers, contacts) is marked as such before a model reads it, so that words in it
- * are not taken for ours. The mark cannot be closed from inside.
+ * Marks external text (tools, knowledge, callers, contacts) before a model reads it, so that the model does not take it
+ * for instructions. The text cannot close the mark.
  */
 
 const MARK = /<(\/?)\s*(data)\b/gi

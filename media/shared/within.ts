@@ -1,7 +1,7 @@
-/** A wait that has an end. */
+/** Waits for a promise with a timeout. */
 import type { Clock } from './clock.ts'
 
-/** Settles as `late` when `work` takes longer; what comes of it then is nobody's business. */
+/** Resolves to `late` when `work` takes longer than `ms` milliseconds; its later result or error is ignored. */
 export async function within<T, L = T>(clock: Clock, ms: number, late: L, work: Promise<T>): Promise<T | L> {
   let cancel = (): void => {}
   const waited = new Promise<L>(resolve => {

@@ -1,4 +1,7 @@
-/** A HTTP tool of a customer, for the engine that calls it and for control that tries it out: from arguments to a request, from the answer to words for the model. */
+/**
+ * A customer's HTTP tool, used by the engine and by control's trial run: builds the request and turns the response into
+ * text for the model.
+ */
 import { z } from 'zod'
 import type { ToolCall } from '../contract/messages.ts'
 import type { ToolPlan } from '../contract/plan.ts'
@@ -14,7 +17,7 @@ type Arguments = Record<string, unknown>
 
 const DOT_SEGMENT = /^[^?#]*\/\.\.?(?:[/?#]|$)/
 
-/** Runs the tool; never throws. What went wrong becomes text, so that the agent can say it. */
+/** Runs the tool; never throws. An error becomes text, so that the agent can say it. */
 export async function runTool(
   tool: ToolPlan,
   args: Arguments,
@@ -31,7 +34,7 @@ export async function runTool(
   }
 }
 
-/** `{param}` goes into the URL, percent-encoded; the rest to the query of a GET or the JSON body of a POST. */
+/** `{param}` is filled into the URL, percent-encoded; other arguments go to the query (GET) or the JSON body (POST). */
 export function buildRequest(
   tool: ToolPlan,
   args: Arguments,
@@ -46,7 +49,7 @@ export function buildRequest(
     return encodeURIComponent(toText(args[name]).toWellFormed())
   })
   const url = parseUrl(filled)
-  // A parameter may fill the path or the query, never choose the host, nor climb out of its place by "..".
+  // A parameter may fill the path or the query, but must not change the host or leave its place by "..".
   if (!url || DOT_SEGMENT.test(filled) || url.origin !== parseUrl(tool.url.replace(/\{(\w+)\}/g, 'x'))?.origin) {
     return { problem: 'The address of the tool is not valid.' }
   }
@@ -65,7 +68,7 @@ export function buildRequest(
   }
 }
 
-/** Parts of the schema times parts of the arguments; at most some 40 ms on the loop that paces sound. */
+/** Limit for schema parts times argument parts: at most some 40 ms on the event loop that paces audio. */
 const MOST_STEPS = 20_000
 
 const partsOf = (value: unknown): number =>
@@ -73,9 +76,9 @@ const partsOf = (value: unknown): number =>
     ? Object.values(value).reduce<number>((sum, inner) => sum + partsOf(inner), 1)
     : 1
 
-/** What is wrong with the arguments by the tool's JSON Schema, in words for the model; or null. */
+/** Validates arguments by the tool's JSON Schema; returns the problems as text for the model, or null. */
 export function argumentProblem(schema: Record<string, unknown>, args: Arguments): string | null {
-  if (partsOf(schema) * partsOf(args) > MOST_STEPS) return null // the tool itself will judge
+  if (partsOf(schema) * partsOf(args) > MOST_STEPS) return null // left to the tool's server
   const result = validator(schema).safeParse(args)
   if (result.success) return null
   return result.error.issues
@@ -89,9 +92,9 @@ function validator(schema: Record<string, unknown>): z.ZodType {
   let known = validators.get(schema)
   if (!known) {
     try {
-      known = z.fromJSONSchema(judgeable(schema) as Parameters<typeof z.fromJSONSchema>[0])
+      known = z.fromJSONSchema(supported(schema) as Parameters<typeof z.fromJSONSchema>[0])
     } catch {
-      known = z.record(z.string(), z.unknown()) // keywords that zod does not know: the tool itself will judge
+      known = z.record(z.string(), z.unknown()) // keywords that zod does not support are left to the tool's server
     }
     validators.set(schema, known)
   }
@@ -99,21 +102,22 @@ function validator(schema: Record<string, unknown>): z.ZodType {
 }
 
 /**
- * `format` only annotates (JSON Schema 2020-12 §7.2.1): whether "19:30" is a time is for the tool to say. A customer's
- * `pattern` may take minutes, and so may references that name one another twice; they too are left to the tool.
+ * `format` is an annotation (JSON Schema 2020-12 §7.2.1): the tool's server decides whether "19:30" is a time. A
+ * customer's `pattern` may take minutes to match, and so may references that name one another twice; the server checks
+ * these as well.
  */
-const NOT_JUDGED: Record<string, string> = {
+const NOT_VALIDATED: Record<string, string> = {
   format: 'string',
   pattern: 'string',
   patternProperties: 'object',
   $ref: 'string',
   $dynamicRef: 'string',
 }
-function judgeable(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(judgeable)
+function supported(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(supported)
   if (typeof schema !== 'object' || schema === null) return schema
-  const entries = Object.entries(schema).filter(([key, value]) => typeof value !== NOT_JUDGED[key])
-  return Object.fromEntries(entries.map(([key, value]) => [key, judgeable(value)]))
+  const entries = Object.entries(schema).filter(([key, value]) => typeof value !== NOT_VALIDATED[key])
+  return Object.fromEntries(entries.map(([key, value]) => [key, supported(value)]))
 }
 
 function readAnswer(response: FetchResponse): ToolOutcome {

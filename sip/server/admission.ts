@@ -1,4 +1,4 @@
-/** Whether a request from the network can be taken at all (RFC 3261 §8.2), before anybody is asked. Pure. */
+/** Checks that a request from the network is acceptable (RFC 3261 §8.2) before an application sees it. Pure. */
 import { type Header, headerOf, listOf, type SipRequest } from '../text/message.ts'
 import { parseUri } from '../text/uri.ts'
 import { parseVia } from '../text/validate.ts'
@@ -12,12 +12,12 @@ export const ALLOW =
   'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, SUBSCRIBE, NOTIFY, PUBLISH, INFO, REFER, MESSAGE, PRACK, UPDATE'
 const KNOWN = new Set(ALLOW.split(', '))
 
-/** Of no use outside a dialog (RFC 3261 §15.1.2, RFC 3262 §3, RFC 3311 §5.2). */
+/** Methods that are meaningless outside a dialog (RFC 3261 §15.1.2, RFC 3262 §3, RFC 3311 §5.2). */
 const ONLY_IN_DIALOG = new Set(['BYE', 'PRACK', 'UPDATE'])
 
 /**
- * Extensions that may be required of us: what the server does itself, and what is only a matter of headers that the
- * application sees.
+ * Option tags that a peer may list in Require: those that the server implements, and those that only concern headers
+ * which the application reads.
  */
 const UNDERSTOOD = new Set([
   ...['100rel', 'timer', 'replaces', 'path', 'norefersub', 'histinfo', 'privacy', 'from-change', 'tdialog', '199'],
@@ -28,13 +28,13 @@ const refusal = (status: number, reason: string, ...headers: Header[]): Refusal 
 export const NO_DIALOG = refusal(481, 'Call/Transaction Does Not Exist')
 export const NOT_ALLOWED = refusal(405, 'Method Not Allowed', ['Allow', ALLOW])
 
-/** Of RFC 2543, where Contact could be left out. */
+/** True for an RFC 2543 request, which may omit Contact. */
 const isOld = (request: SipRequest): boolean =>
   !parseVia(listOf(request, 'Via')[0] ?? '')
     ?.params.get('branch')
     ?.startsWith(COOKIE)
 
-/** Null when it may go on. CANCEL and ACK are not asked about. */
+/** Returns the refusal, or null when the request is acceptable. Not called for CANCEL and ACK. */
 export function refuseRequest(request: SipRequest): Refusal | null {
   if (!KNOWN.has(request.method)) return refusal(501, 'Not Implemented', ['Allow', ALLOW])
   const scheme = parseUri(request.uri)?.scheme

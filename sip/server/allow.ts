@@ -1,8 +1,9 @@
 import { BlockList, isIP } from 'node:net'
 
 /**
- * Sources that may send us requests. Null lets everybody in. `strangers` may be a telephone of ours, and are heard as far as
- * it takes to find out; `denied` are those among them who tried too much.
+ * Sources that may send us requests; null admits everybody. A source in `strangers` may be one of our softphones: its
+ * requests are examined just far enough to find out. `denied` lists strangers that are blocked after too many failed
+ * attempts.
  */
 export type AllowList = {
   readonly known: BlockList
@@ -10,17 +11,20 @@ export type AllowList = {
   readonly denied: BlockList
 } | null
 
-/** What the list says of an address; `unrestricted` where there is no list. */
+/** How the list classifies an address; `unrestricted` when there is no list. */
 export type Standing = 'unrestricted' | 'known' | 'stranger' | 'out'
 
 export class CidrError extends Error {
   constructor(cidr: string) {
-    super(`not an address or network: ${cidr}`)
+    super(`Not an IP address or a CIDR network: ${cidr}`)
     this.name = 'CidrError'
   }
 }
 
-/** Builds the list from addresses and `address/bits`; `?` before one makes strangers of it, `!` shuts out strangers. Throws CidrError. */
+/**
+ * Builds the list from addresses and `address/bits`. The prefix `?` marks strangers, `!` denied strangers. Throws
+ * CidrError.
+ */
 export function allowList(cidrs: readonly string[] | null): AllowList {
   if (cidrs === null) return null
   const list = { known: new BlockList(), strangers: new BlockList(), denied: new BlockList() }
@@ -37,7 +41,7 @@ export function allowList(cidrs: readonly string[] | null): AllowList {
   return list
 }
 
-/** Who is known stays so: a trunk must not be shut out for what somebody else in its network does. */
+/** A known source stays known: a trunk must not be blocked for what another host in its network does. */
 export function standingOf(list: AllowList, address: string): Standing {
   if (list === null) return 'unrestricted'
   const family = address.includes(':') ? 'ipv6' : 'ipv4'
@@ -45,7 +49,7 @@ export function standingOf(list: AllowList, address: string): Standing {
   return list.strangers.check(address, family) && !list.denied.check(address, family) ? 'stranger' : 'out'
 }
 
-/** One CIDR a line; empty lines and what follows a `#` are skipped. */
+/** Reads one CIDR per line. Empty lines and text after `#` are skipped. */
 export function readCidrLines(text: string): string[] {
   return text
     .split('\n')

@@ -1,4 +1,7 @@
-/** RFC 3261 §13.3.1.4: the user repeats its 2xx to an INVITE at T1, 2*T1 … T2 until the ACK, and gives up after 64*T1. Pure. */
+/**
+ * RFC 3261 §13.3.1.4: the UAS core repeats its 2xx to an INVITE at T1, 2*T1 … T2 until the ACK, and gives up after
+ * 64*T1. Pure.
+ */
 export type RepeatState = {
   readonly interval: number
   readonly nextAt: number

@@ -21,7 +21,9 @@ export class Answers {
     return this.open.size
   }
 
-  /** The 2xx went out as `bytes`: repeats it, and without an ACK after 64*T1 ends the call by a BYE of ours. */
+  /**
+   * Starts to repeat the 2xx that went out as `bytes`. Without an ACK within 64*T1 the server ends the call with a BYE.
+   */
   sent(txn: ServerTxn, dialog: Dialog, bytes: Buffer): void {
     const wanted = (): boolean => {
       if (dialog.phase === 'ended') this.open.delete(dialog.id)
@@ -38,7 +40,10 @@ export class Answers {
     this.open.set(dialog.id, { txnId: txn.id, seq, stop })
   }
 
-  /** The ACK came. Returns the transaction id of the INVITE it is for; null when none awaits it (any more). */
+  /**
+   * Handles the ACK. Returns the transaction id of the INVITE that it acknowledges; null when no answer awaits it (any
+   * more).
+   */
   acknowledged(dialog: Dialog, seq: number | null): string | null {
     const answer = this.open.get(dialog.id)
     if (answer === undefined || answer.seq !== seq) return null

@@ -9,13 +9,15 @@ export type App = {
   readonly id: string
   readonly routes: Set<string>
   alive(): boolean
-  /** It reads more slowly than it is sent to: the kernel's buffers are full, which is seconds of work. */
+  /**
+   * True when the application reads more slowly than we write: the kernel's buffers are full, which is seconds of work.
+   */
   behind(): boolean
   send(leader: string, message?: Buffer): void
 }
 
 export type AppEvents = {
-  /** A frame that asks for SIP: everything but authentication, routes and pings. */
+  /** A frame that asks for SIP: every frame except authentication, routes and pings. */
   frame(app: App, frame: AppFrame & { type: 'sip' | 'proxy' }): void
   gone(app: App): void
 }
@@ -31,9 +33,15 @@ type Options = {
 const AUTH_TIMEOUT_MS = 10_000
 const FRAME_LIMIT_STRANGER = 4096
 const FRAME_LIMIT = 1_048_576
-/** An application that reads nothing must not fill our memory. */
+/**
+ * Bytes waiting for one application at which it is disconnected: an application that stops reading must not fill our
+ * memory.
+ */
 const BACKLOG_LIMIT = 16_777_216
-/** Far from it, so that there is room for what live calls say, however many new ones come. */
+/**
+ * Bytes waiting at which an application counts as behind. Far below the limit, so that messages of live calls still fit
+ * however many new calls arrive.
+ */
 const BEHIND = BACKLOG_LIMIT / 64
 
 /** The admin port: connections of applications, their authentication and their routes. */
@@ -63,7 +71,10 @@ export class Apps {
     return { host: at.host, port: typeof address === 'object' && address !== null ? address.port : at.port }
   }
 
-  /** Round robin among the applications that asked for that method, those that keep up first; null when nobody did. */
+  /**
+   * Picks round robin among the applications that asked for the method, those that keep up first; null when none asked
+   * for it.
+   */
   pick(method: string): App | null {
     const verb = method.toLowerCase()
     const all = [...this.apps.values()].filter(app => app.routes.has(verb))
@@ -140,7 +151,7 @@ export class Apps {
         app.send(leader.reply(frame.msgId, 'OK'))
         return
       case 'remove_route':
-        // All of them, as drachtio-server has it: who relied on less would be wrong there.
+        // Removes all routes, as drachtio-server does: an application that relies on less would fail there.
         app.routes.clear()
         app.send(leader.reply(frame.msgId, 'OK'))
         return

@@ -1,30 +1,38 @@
-/** One request sent to the first of several places that takes it (RFC 3263 §4.3), over TCP where it is too long for UDP. */
+/** Sends one request to the first next hop that accepts it (RFC 3263 §4.3), over TCP when it is too long for UDP. */
 import { headerOf, type SipRequest, type SipResponse, serialise } from '../text/message.ts'
 import type { Core } from './core.ts'
 import type { ClientTxn, FailedWhy } from './transactions.ts'
 import type { Flow } from './transport.ts'
 
-/** The request as it leaves by `flow`, Via and all: the same request each time, but for what tells where we are. */
+/**
+ * Builds the request as it leaves by `flow`, Via included. Only the fields that name our own address differ between
+ * calls.
+ */
 export type Build = (flow: Flow) => SipRequest
 
 export type AttemptUser = {
   response(response: SipResponse, flow: Flow): void
   failed(why: FailedWhy, error: Error | null): void
-  /** The next place is tried. */
+  /** The next hop is tried. */
   moved?(request: SipRequest, flow: Flow): void
-  /** False when no other place is to be tried any more, as after a CANCEL. */
+  /** False when no other hop must be tried, for example after a CANCEL. */
   wanted?(): boolean
-  /** A response of a place that was given up. */
+  /** A response from a hop that was given up. */
   late?(response: SipResponse, txn: ClientTxn, flow: Flow): void
 }
 
-/** With another place to try, silence of 8*T1 (four sendings) is enough; RFC 3261's 64*T1 would outlast the caller. */
+/**
+ * With another hop to try, silence for 8*T1 (four transmissions) is enough; RFC 3261's 64*T1 would outlast the caller.
+ */
 const PATIENCE_T1 = 8
 
-/** RFC 3261 §18.1.1: above this, and with the path's MTU unknown, a request must not go by UDP. */
+/** RFC 3261 §18.1.1: when the path's MTU is unknown, a request longer than this must not use UDP. */
 export const UDP_MOST = 1300
 
-/** Who takes no TCP will hardly begin to within a call; a firewall that is silent about it costs a try its patience. */
+/**
+ * A peer without TCP will hardly start it within a call, and a firewall that drops SYNs silently costs each attempt its
+ * full patience.
+ */
 const NO_TCP_MS = 300_000
 
 export class Attempt {
@@ -35,13 +43,13 @@ export class Attempt {
   private current: ClientTxn
   private timer: NodeJS.Timeout | null = null
 
-  /** `flows` are tried in their order; there must be one. */
+  /** Tries `flows` in order. Throws when there are none. */
   constructor(core: Core, flows: readonly Flow[], build: Build, user: AttemptUser, onFirst: (txn: First) => void) {
     this.core = core
     this.build = build
     this.user = user
     const [first, ...left] = fitted(core, flows, build)
-    if (first === undefined) throw new Error('an attempt without a place to try')
+    if (first === undefined) throw new Error('Attempt needs at least one flow')
     this.left = left
     const request = build(first)
     onFirst({ request, flow: first })
@@ -88,13 +96,13 @@ export class Attempt {
   }
 
   private next(txn: ClientTxn, deadMs?: number): boolean {
-    // What alone was tried is not passed over the next time: there is nothing else.
+    // The only hop is not marked dead, because there is no alternative next time.
     const flow = this.user.wanted?.() === false ? undefined : this.left.shift()
     if (flow === undefined) return false
     const switched = txn.flow.protocol === 'tcp' && flow.protocol === 'udp' && flow.remote === txn.flow.remote
     this.core.dead.mark(txn.flow, Date.now(), switched ? NO_TCP_MS : deadMs)
     const request = this.build(flow)
-    this.core.log.info({ from: txn.flow.remote.host, to: flow.remote.host }, 'next place is tried')
+    this.core.log.info({ from: txn.flow.remote.host, to: flow.remote.host }, 'trying next hop')
     this.user.moved?.(request, flow)
     this.current = this.start(request, flow)
     return true
@@ -103,7 +111,7 @@ export class Attempt {
 
 type First = { readonly request: SipRequest; readonly flow: Flow }
 
-/** §18.1.1: a request too long for UDP goes by TCP first, and by UDP all the same when nobody takes it there. */
+/** §18.1.1: a request too long for UDP is tried over TCP first, then over UDP in case nothing listens on TCP. */
 function fitted(core: Core, flows: readonly Flow[], build: Build): Flow[] {
   const dead = (flow: Flow): boolean => !core.dead.alive(flow, Date.now())
   return flows.flatMap(flow => {

@@ -1,9 +1,9 @@
-/** Call detail records, as drachtio-server tells them: each to one of the applications that asked for its kind. */
+/** Call detail records in drachtio-server's format. Each goes to one of the applications that asked for its kind. */
 import { type SipMessage, serialise } from '../text/message.ts'
 import type { Apps } from './apps.ts'
 import { leader, timeOfDay } from './wire.ts'
 
-/** Who sent the message that the record is about. */
+/** The side that sent the message that the record is about. */
 export type CdrSource = 'network' | 'application'
 export type CdrRole = 'uac' | 'uas' | 'proxy-uac' | 'proxy-uas'
 export type CdrReason =
@@ -32,7 +32,7 @@ export class Cdr {
     this.post('stop', source, message, reason)
   }
 
-  /** A final response to an INVITE: the call begins, or has come to nothing. */
+  /** Reports a final response to an INVITE: a 2xx starts the call, anything else ends the attempt. */
   settled(source: CdrSource, role: CdrRole, response: SipMessage & { kind: 'response' }): void {
     if (response.status < 300) this.start(source, role, response)
     else this.stop(source, response.status === 487 ? 'call-canceled' : 'call-rejected', response)

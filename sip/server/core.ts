@@ -14,7 +14,7 @@ import type { ReplyFlow, Transactions } from './transactions.ts'
 import type { Flow } from './transport.ts'
 import { type Stamp, timeOfDay } from './wire.ts'
 
-/** What the parts of the server share. Built once, by server.ts. */
+/** State shared by the parts of the server. Built once, by server.ts. */
 export type Core = {
   readonly log: Log
   readonly network: Network
@@ -23,14 +23,14 @@ export type Core = {
   /** Whether requests outside a dialog may go to an address. */
   readonly mayReach: (address: string) => boolean
   readonly counters: { unhandled: number; shed: number; blocked: number }
-  /** Longer requests leave UDP for TCP. */
+  /** Bytes above which a request leaves over TCP in place of UDP. */
   readonly udpMost: number
   readonly txns: Transactions
   readonly dialogs: DialogStore
   readonly apps: Apps
   readonly cdr: Cdr
   readonly timers: Timers
-  /** A telephone of ours was at that address. */
+  /** Records that one of our softphones uses that address. */
   readonly proved: (address: string) => void
 }
 
@@ -39,7 +39,7 @@ export function stamp(flow: Flow, bytes: number, side: 'local' | 'remote'): Stam
   return { bytes, protocol: flow.protocol, address: at.host, port: at.port, time: timeOfDay(new Date()) }
 }
 
-/** Gives a message from the network to the application. It is written anew, so that the client's parser can read it. */
+/** Passes a message from the network to the application, serialised anew so that the client's parser can read it. */
 export function forward(app: App, leaderText: string, message: SipMessage): void {
   app.send(leaderText, serialise(message))
 }
@@ -55,7 +55,7 @@ export type Route =
   | { readonly ok: true; readonly flows: readonly [Flow, ...Flow[]] }
   | { readonly ok: false; readonly reason: 'DNS Error' | 'Service Unavailable' }
 
-/** From a URI to the flows to try, in their order. Throws PolicyError for what is no SIP URI. */
+/** Resolves a URI to the flows to try, in order. Throws PolicyError for anything but a SIP URI. */
 export async function routeTo(core: Core, text: string, random: () => number = Math.random): Promise<Route> {
   const uri = sipUri(text)
   const { network, resolver, dead } = core
@@ -71,7 +71,10 @@ export async function routeTo(core: Core, text: string, random: () => number = M
   return first === undefined ? { ok: false, reason: 'Service Unavailable' } : { ok: true, flows: [first, ...others] }
 }
 
-/** The port of its Via, on the host that it came from (RFC 3261 §18.2.2): for when its connection is gone. */
+/**
+ * The reply flow when the request's connection is gone: the port in its Via, on the host it came from (RFC 3261
+ * §18.2.2).
+ */
 export function replyFlow(network: Network): ReplyFlow {
   return ({ flow, request }) => {
     const port = parseVia(listOf(request, 'Via')[0] ?? '')?.port ?? usualPort(flow.protocol)

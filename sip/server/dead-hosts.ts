@@ -1,7 +1,9 @@
-/** Hosts that did not answer, or said they can't serve now: passed over for a while (RFC 3263 §4.3). Time is in ms. */
+/**
+ * Hosts that did not answer, or reported that they are unavailable: skipped for a while (RFC 3263 §4.3). Time is in ms.
+ */
 import type { HostPortOf, Protocol } from './transport.ts'
 
-type Place = { readonly protocol: Protocol; readonly remote: HostPortOf }
+type Endpoint = { readonly protocol: Protocol; readonly remote: HostPortOf }
 
 const USUAL_MS = 32_000
 const LONGEST_MS = 300_000
@@ -10,25 +12,27 @@ const MOST = 1000
 export class DeadHosts {
   private readonly until = new Map<string, number>()
 
-  /** `forMs` is what the host itself asked for (Retry-After), when it did. */
-  mark(place: Place, now: number, forMs: number = USUAL_MS): void {
+  /** `forMs` is the host's own Retry-After, when it sent one; 32 s by default, at most 300 s. */
+  mark(endpoint: Endpoint, now: number, forMs: number = USUAL_MS): void {
     if (this.until.size >= MOST) this.sweep(now)
-    this.until.set(key(place), now + Math.min(forMs, LONGEST_MS))
+    this.until.set(key(endpoint), now + Math.min(forMs, LONGEST_MS))
   }
 
-  alive(place: Place, now: number): boolean {
-    return (this.until.get(key(place)) ?? 0) <= now
+  alive(endpoint: Endpoint, now: number): boolean {
+    return (this.until.get(key(endpoint)) ?? 0) <= now
   }
 
-  /** It spoke to us. */
-  revive(place: Place): void {
-    if (this.until.size > 0) this.until.delete(key(place))
+  /** The host answered, so it counts as alive again. */
+  revive(endpoint: Endpoint): void {
+    if (this.until.size > 0) this.until.delete(key(endpoint))
   }
 
-  /** The dead last, since nothing else may be left to try; the order is kept otherwise. */
-  order<T extends Place>(places: readonly T[], now: number): T[] {
-    const alive = places.filter(place => this.alive(place, now))
-    return alive.length === places.length ? [...places] : [...alive, ...places.filter(place => !alive.includes(place))]
+  /** Moves dead hosts to the end, since nothing else may be left to try; otherwise keeps the order. */
+  order<T extends Endpoint>(endpoints: readonly T[], now: number): T[] {
+    const alive = endpoints.filter(endpoint => this.alive(endpoint, now))
+    return alive.length === endpoints.length
+      ? [...endpoints]
+      : [...alive, ...endpoints.filter(endpoint => !alive.includes(endpoint))]
   }
 
   private sweep(now: number): void {
@@ -37,4 +41,4 @@ export class DeadHosts {
   }
 }
 
-const key = ({ protocol, remote }: Place): string => `${protocol} ${remote.host} ${remote.port}`
+const key = ({ protocol, remote }: Endpoint): string => `${protocol} ${remote.host} ${remote.port}`

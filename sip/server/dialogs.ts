@@ -24,28 +24,31 @@ export type Dialog = {
   remoteSeq: number | null
   routeSet: readonly string[]
   remoteTarget: string
-  /** It was asked for by a SIPS URI (§12.1). */
+  /** The dialog was created by a request to a SIPS URI (§12.1). */
   readonly secure: boolean
   phase: 'early' | 'confirmed' | 'ended'
-  /** Where the peer was last heard from with a target refresh; requests go there when there is no route set (NAT). */
+  /** The flow of the peer's latest target refresh. Requests use it when there is no route set (NAT). */
   flow: Flow
   owner: App
-  /** Our INVITE that was sent last, for the ACK that the application is to ask for. */
+  /** Our latest INVITE, for the ACK that the application will ask for. */
   invite: SentInvite | null
-  /** Our INVITE has no final response yet. */
+  /** True while our INVITE has no final response. */
   inviting: boolean
-  /** Their INVITE that has no final response yet. */
+  /** The peer's INVITE that has no final response yet. */
   answering: ServerTxn | null
-  /** The session timer that runs (RFC 4028), and what a refresh needs: the peer takes UPDATE, our last description. */
+  /**
+   * The running session timer (RFC 4028). A refresh also needs `takesUpdate` (the peer accepts UPDATE) and `localSdp`
+   * (our last description).
+   */
   session: { readonly agreed: Agreed; readonly timer: NodeJS.Timeout } | null
   takesUpdate: boolean
   localSdp: Buffer | null
-  /** When a subscription is forgotten. */
+  /** Removes a subscription when it expires. */
   expiry: NodeJS.Timeout | null
 }
 
 const FRESH = { session: null, takesUpdate: false, localSdp: null, expiry: null }
-/** setTimeout can't count further. */
+/** setTimeout cannot count further. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 export type SentInvite = {
@@ -126,7 +129,7 @@ export function sentInvite(request: SipRequest, seq: number): SentInvite | null 
   return { seq, credentials, answered: false, ack: null }
 }
 
-/** A response to the request that made the dialog (§12.1.2). The route set is fixed by the first 2xx. */
+/** Applies a response to the request that created the dialog (§12.1.2). The first 2xx fixes the route set. */
 export function learnFromResponse(dialog: Dialog, response: SipResponse, flow: Flow): void {
   const tag = tagIn(response, 'To')
   if (dialog.phase === 'early' && tag !== null) {
@@ -137,7 +140,7 @@ export function learnFromResponse(dialog: Dialog, response: SipResponse, flow: F
   if (response.status >= 200 && response.status < 300 && dialog.phase === 'early') dialog.phase = 'confirmed'
 }
 
-/** §12.2.1.2, §12.2.2: Contact of a target refresh becomes the remote target. */
+/** §12.2.1.2, §12.2.2: the Contact of a target refresh becomes the remote target. */
 export function refreshTarget(dialog: Dialog, message: SipRequest | SipResponse, flow: Flow): void {
   const target = contactUri(message)
   if (target !== null) {
@@ -146,7 +149,9 @@ export function refreshTarget(dialog: Dialog, message: SipRequest | SipResponse,
   } else if (!dialog.flow.usable()) dialog.flow = flow
 }
 
-/** A request inside the dialog (§12.2.1.1), all but its Via. `extra` is what the application added. */
+/**
+ * Builds a request inside the dialog (§12.2.1.1) without its Via. `extra` holds the headers that the application added.
+ */
 export function dialogRequest(
   dialog: Dialog,
   method: string,
@@ -171,7 +176,7 @@ export function dialogRequest(
   return { kind: 'request', method, uri, headers, body }
 }
 
-/** §12.2.1.1: a first route without lr is a strict router and takes the place of the Request-URI. */
+/** §12.2.1.1: a first route without `lr` is a strict router and replaces the Request-URI. */
 function routing(dialog: Dialog): { readonly uri: string; readonly routes: readonly string[] } {
   const first = dialog.routeSet[0]
   const uri = parseNameAddr(first ?? '')?.uri
@@ -182,14 +187,14 @@ function routing(dialog: Dialog): { readonly uri: string; readonly routes: reado
   return { uri, routes: [...dialog.routeSet.slice(1), `<${dialog.remoteTarget}>`] }
 }
 
-/** The URI to resolve for the next request, or null when the flow of old is to be used. */
+/** The URI to resolve for the next request, or null to reuse the existing flow. */
 export function nextHopUri(dialog: Dialog): string | null {
   const first = dialog.routeSet[0]
   if (first !== undefined) return parseNameAddr(first)?.uri ?? dialog.remoteTarget
   return dialog.flow.usable() ? null : dialog.remoteTarget
 }
 
-/** How long what a 2xx to SUBSCRIBE grants lasts, in seconds, with time to spare for what is under way then. */
+/** Seconds that a 2xx to SUBSCRIBE grants, plus 64 s for messages still in transit when it expires. */
 export function subscriptionSeconds(request: SipRequest, response: SipResponse): number {
   const granted = headerOf(response, 'Expires') ?? headerOf(request, 'Expires') ?? '3600'
   return (/^\d{1,9}$/.test(granted) ? Number(granted) : 3600) + 64
@@ -212,7 +217,7 @@ export class DialogStore {
     return this.byId.get(id) ?? null
   }
 
-  /** The dialog that a request from the network is in (§12.2.2). */
+  /** Finds the dialog that a request from the network belongs to (§12.2.2). */
   match(request: SipRequest): Dialog | null {
     const dialog = this.byTag.get(`${tagIn(request, 'To') ?? ''} ${headerOf(request, 'Call-ID') ?? ''}`)
     if (dialog === undefined) return null
@@ -230,7 +235,7 @@ export class DialogStore {
     if (this.byTag.get(key) === dialog) this.byTag.delete(key)
   }
 
-  /** A subscription that nobody renews or ends is forgotten (RFC 6665 §4.1.2.2), some while after its time. */
+  /** Removes a subscription that is neither renewed nor ended, after a grace period (RFC 6665 §4.1.2.2). */
   keepFor(dialog: Dialog, ms: number): void {
     if (dialog.phase === 'ended') return
     if (dialog.expiry !== null) clearTimeout(dialog.expiry)

@@ -1,6 +1,6 @@
 /**
- * How much of each source is taken, so that who floods us harms nobody else: what is too much gets no answer, and costs no
- * more than to be counted. Pure, in memory that is bounded whatever comes; time is an argument, in ms.
+ * Rate limits per source, so that a flood from one source harms nobody else. A message over its limit gets no answer
+ * and costs only a counter. Pure; memory is bounded under any load; time is an argument, in ms.
  */
 import { Recent } from '../text/recent.ts'
 import { networkOf } from '../text/source-network.ts'
@@ -8,22 +8,22 @@ import type { Standing } from './allow.ts'
 import { Buckets, type Rate } from './rate.ts'
 
 export type GateLimits = {
-  /** Requests that open something, of one known address. */
+  /** Dialog-opening requests from one known address. */
   readonly knownOpening: Rate
-  /** What it says inside of its calls. */
+  /** Requests inside dialogs from one known address. */
   readonly knownInside: Rate
-  /** Whatever one network of strangers asks. */
+  /** All requests from one network of strangers. */
   readonly stranger: Rate
-  /** The same of one that has proved to hold a telephone of ours. */
+  /** All requests from one network that has proved to hold one of our softphones. */
   readonly proven: Rate
-  /** All strangers together that have proved nothing; sources of datagrams can be forged, those of streams not. */
+  /** All unproven strangers together. Datagrams, whose source can be forged, and streams have separate buckets. */
   readonly strangers: Rate
-  /** Responses of one network from which no requests are expected, and of all of them. */
+  /** Responses from one network that no request was expected from, and from all such networks together. */
   readonly responses: Rate
   readonly allResponses: Rate
 }
 
-/** An office of telephones behind one address is within what a stranger may ask; a carrier is within what is known. */
+/** An office of telephones behind one address stays within the stranger limits, a carrier within the known ones. */
 export const GATE_LIMITS: GateLimits = {
   knownOpening: { perSecond: 200, burst: 200 },
   knownInside: { perSecond: 2000, burst: 2000 },
@@ -34,7 +34,7 @@ export const GATE_LIMITS: GateLimits = {
   allResponses: { perSecond: 1000, burst: 1000 },
 }
 
-/** As long as a telephone's registration lasts at most, and then some. */
+/** Longer than the longest softphone registration. */
 const PROVEN_MS = 2 * 3_600_000
 const LEAST_PROVEN = 10_000
 
@@ -52,7 +52,7 @@ export class Gate {
     this.together = new Buckets()
   }
 
-  /** Whether a request is taken. `opening`: it is inside of nothing yet. */
+  /** True when the request is within its limits. `opening`: it belongs to no dialog yet. */
   request(standing: Standing, address: string, kind: { reliable: boolean; opening: boolean }, nowMs: number): boolean {
     const { limits } = this
     if (standing === 'unrestricted') return true
@@ -63,19 +63,19 @@ export class Gate {
     }
     const network = networkOf(address)
     const proven = this.isProven(address, nowMs)
-    // Its own share first: who floods must not use up that of all.
+    // The source's own share is charged first, so that a flood cannot use up the shared one.
     if (!this.strangers.take(network, proven ? limits.proven : limits.stranger, nowMs)) return false
     return proven || this.together.take(kind.reliable ? 'stream' : 'datagram', limits.strangers, nowMs)
   }
 
-  /** Whether a response is looked at: they come from wherever we have asked, which need not be on any list. */
+  /** True when the response is within its limits. Responses come from any host that we called, listed or not. */
   response(standing: Standing, address: string, nowMs: number): boolean {
     if (standing === 'unrestricted' || standing === 'known') return true
     if (!this.strangers.take(`r ${networkOf(address)}`, this.limits.responses, nowMs)) return false
     return this.together.take('response', this.limits.allResponses, nowMs)
   }
 
-  /** A telephone of ours was there. */
+  /** Records that one of our softphones registered or called from this address. */
   prove(address: string, nowMs: number): void {
     this.proven.set(networkOf(address), nowMs)
   }
@@ -85,17 +85,20 @@ export class Gate {
     return atMs !== undefined && nowMs - atMs < PROVEN_MS
   }
 
-  /** What is remembered of sources. */
+  /** Number of sources in memory. */
   get size(): number {
     return this.known.size + this.strangers.size + this.together.size + this.proven.size
   }
 }
 
 const IN_DIALOG = /^(?:to|t)[ \t]*:[^\r\n]*;[ \t]*tag[ \t]*=/im
-/** More of a head than anybody needs before its To. */
+/** Bytes of the head that are searched for To: more than any real request needs before it. */
 const LOOKED_AT = 4096
 
-/** Of a request not yet parsed. What is wrong about it is found out later, within the share of its source. */
+/**
+ * True for a request, not yet parsed, that opens a dialog or transaction. A wrong guess is caught by the parser later,
+ * within the limits of its source.
+ */
 export function opensSomething(bytes: Buffer): boolean {
   const head = bytes.toString('latin1', 0, LOOKED_AT)
   return !/^(?:ACK|CANCEL) /.test(head) && !IN_DIALOG.test(head)

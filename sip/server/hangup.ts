@@ -6,7 +6,7 @@ import { selfOf, tagIn, withVia } from './headers.ts'
 import type { Flow } from './transport.ts'
 import { leader } from './wire.ts'
 
-/** The flows to try for the dialog's next request; none when its route can't be resolved. */
+/** The flows to try for the dialog's next request; empty when its route cannot be resolved. */
 export async function dialogFlows(core: Core, dialog: Dialog): Promise<readonly Flow[]> {
   const uri = nextHopUri(dialog)
   if (uri === null) return [dialog.flow]
@@ -24,7 +24,10 @@ export async function dialogFlow(core: Core, dialog: Dialog): Promise<Flow | nul
 
 const ignore = { response: (): void => {}, failed: (): void => {} }
 
-/** The server's own BYE, told to the application as `unsolicited` (drachtio's "ACK timeout" and its like). */
+/**
+ * Sends the server's own BYE and reports it to the application as `unsolicited` (drachtio's "ACK timeout" and the
+ * like).
+ */
 export async function hangUp(
   core: Core,
   dialog: Dialog,
@@ -36,7 +39,7 @@ export async function hangUp(
   const why: Header = ['Reason', `SIP ;cause=200 ;text="${reason}"`]
   dialog.localSeq += 1
   const bye = dialogRequest(dialog, 'BYE', dialog.localSeq, [why], Buffer.alloc(0))
-  // Whoever owns it must hear; when the owner is gone, any of the others may be its successor.
+  // The owner must be informed. When the owner is gone, any other application may be its successor.
   const audience = dialog.owner.alive() ? [dialog.owner] : core.apps.all()
   for (const app of audience) forward(app, leader.unsolicited(stamp(dialog.flow, 0, 'remote'), dialog.id), bye)
   core.cdr.stop('application', record, bye)
@@ -44,7 +47,10 @@ export async function hangUp(
   if (flow !== null) core.txns.startClient(withVia(bye, selfOf(flow)), flow, ignore)
 }
 
-/** A 2xx nobody wants: from a second fork (RFC 3261 §13.2.2.4), or for an application that is gone. Acknowledged, then ended. */
+/**
+ * Acknowledges and then ends an unwanted 2xx: from a second fork (RFC 3261 §13.2.2.4), or for an application that is
+ * gone.
+ */
 export async function declineAnswer(core: Core, dialog: Dialog, response: SipResponse, seq: number): Promise<void> {
   const stray: Dialog = { ...dialog, remoteTag: tagIn(response, 'To'), phase: 'confirmed', localSeq: seq + 1 }
   const flow = await dialogFlow(core, stray)

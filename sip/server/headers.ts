@@ -1,4 +1,7 @@
-/** Header policy: which headers are the application's, which the server's, and what is filled in. Pure but for random ids. */
+/**
+ * Header policy: which headers the application sets, which the server sets, and which are filled in. Pure except for
+ * random ids.
+ */
 import { randomBytes, randomInt, randomUUID } from 'node:crypto'
 import { formatHostPort } from '../text/grammar.ts'
 import { type Header, headerOf, listOf, type SipRequest, type SipResponse } from '../text/message.ts'
@@ -6,7 +9,7 @@ import { formatNameAddr, parseNameAddr, tagOf } from '../text/uri.ts'
 import { formatVia, parseCSeq, parseVia } from '../text/validate.ts'
 import type { Flow, HostPortOf, Protocol } from './transport.ts'
 
-/** An application's message that can't be sent; `message` goes back to it behind NOK. */
+/** An application's message that cannot be sent. `message` is returned to the application with NOK. */
 export class PolicyError extends Error {
   constructor(message: string) {
     super(message)
@@ -22,7 +25,7 @@ const WITH_CONTACT = new Set(['INVITE', 'SUBSCRIBE'])
 export const newTag = (): string => randomBytes(6).toString('base64url').replace(/[-_]/g, 'x')
 export const newBranch = (): string => `z9hG4bK${randomBytes(10).toString('hex')}`
 
-/** Where we are, as the peer should see it. */
+/** Our address as the peer sees it. */
 export type Self = { readonly local: HostPortOf; readonly protocol: Protocol }
 
 export function selfOf(flow: Flow): Self {
@@ -31,13 +34,16 @@ export function selfOf(flow: Flow): Self {
 
 const overStream = (self: Self): string => (self.protocol === 'udp' ? '' : `;transport=${self.protocol}`)
 
-/** `secure` where all has to be SIPS (RFC 3261 §12.1.1): the scheme says TLS by itself. */
+/** `secure` makes a SIPS URI (RFC 3261 §12.1.1), whose scheme implies TLS. */
 export function contactOf(self: Self, secure = false): string {
   if (secure) return `<sips:${formatHostPort(self.local)}>`
   return `<sip:${formatHostPort(self.local)}${overStream(self)}>`
 }
 
-/** `user@localhost` is the application's way to say "us" (From, To, Contact and P-Asserted-Identity only). */
+/**
+ * Replaces `user@localhost`, the application's placeholder for our address (From, To, Contact and P-Asserted-Identity
+ * only).
+ */
 export function localise(value: string, self: Self): string {
   return value.replace(LOCALHOST, `$1${formatHostPort(self.local)}`)
 }
@@ -60,7 +66,10 @@ export function tagIn(message: { readonly headers: readonly Header[] }, name: 'F
   return addr === null ? null : tagOf(addr)
 }
 
-/** What the application may add: everything that isn't ours, with `@localhost` rewritten where it is allowed. */
+/**
+ * Headers that the application may add: every one that the server does not manage, with `@localhost` rewritten where
+ * allowed.
+ */
 export function appHeaders(message: SipRequest | SipResponse, self: Self): Header[] {
   const kept = message.headers
     .filter(([name]) => !MANAGED.has(name))
@@ -68,7 +77,7 @@ export function appHeaders(message: SipRequest | SipResponse, self: Self): Heade
   return typed(kept, message.body)
 }
 
-/** What the application adds to a request that is only passed on. */
+/** Headers that the application adds to a request that is only forwarded. */
 export function appExtras(message: SipRequest): Header[] {
   return message.headers.filter(([name]) => !MANAGED.has(name))
 }
@@ -79,7 +88,7 @@ function typed(headers: Header[], body: Buffer): Header[] {
   return [...headers, ['Content-Type', 'application/sdp']]
 }
 
-/** Contact for the wire: the application's, its addr-spec bracketed, else ours where the method needs one. */
+/** Contact for the wire: the application's with its addr-spec bracketed, otherwise ours where the method needs one. */
 function contactHeader(app: SipRequest | SipResponse, self: Self, needed: boolean, secure: boolean): Header[] {
   const given = headerOf(app, 'Contact')
   if (given === null) return needed ? [['Contact', contactOf(self, secure)]] : []
@@ -90,7 +99,7 @@ function contactHeader(app: SipRequest | SipResponse, self: Self, needed: boolea
   return [['Contact', formatNameAddr({ ...single, uri })]]
 }
 
-/** A Contact of ours has to lead back by the transport that the peer knows us by. */
+/** Adds the transport to a Contact of ours, so that the peer can reach us by the transport it knows. */
 function reachable(uri: string, self: Self, secure: boolean): string {
   if (secure) return uri.replace(/^sip:/i, 'sips:')
   return /;transport=|^sips:/i.test(uri) ? uri : `${uri}${overStream(self)}`
@@ -98,12 +107,12 @@ function reachable(uri: string, self: Self, secure: boolean): string {
 
 const isSecure = (uri: string): boolean => /^sips:/i.test(uri)
 
-/** The same for a request inside a dialog, where Contact may be given but is never made up here. */
+/** Like appHeaders, for a request inside a dialog: an application's Contact is kept, but none is invented. */
 export function appDialogHeaders(app: SipRequest, self: Self, secure: boolean): Header[] {
   return [...contactHeader(app, self, false, secure), ...appHeaders(app, self)]
 }
 
-/** A request outside any dialog (RFC 3261 §8.1.1), all but its Via. */
+/** Builds a request outside any dialog (RFC 3261 §8.1.1) without its Via. */
 export function newRequest(app: SipRequest, self: Self): SipRequest {
   const contact = contactHeader(app, self, WITH_CONTACT.has(app.method), isSecure(app.uri))
   const from = headerOf(app, 'From') ?? contact[0]?.[1] ?? contactOf(self)
@@ -165,7 +174,7 @@ export function cancelOf(invite: SipRequest, extra: readonly Header[]): SipReque
   }
 }
 
-/** RFC 3261 §18.2.1 and RFC 3581: where the request really came from is noted in its topmost Via; rport always (NAT). */
+/** RFC 3261 §18.2.1 and RFC 3581: records the real source address in the topmost Via, and rport in every case (NAT). */
 export function stampVia(request: SipRequest, remote: HostPortOf): SipRequest {
   const vias = listOf(request, 'Via')
   const top = parseVia(vias[0] ?? '')
@@ -179,7 +188,7 @@ export function stampVia(request: SipRequest, remote: HostPortOf): SipRequest {
 
 const ECHOED = new Set(['Via', 'From', 'Call-ID', 'CSeq'])
 
-/** A response made by the server itself (§8.2.6). */
+/** Builds a response of the server itself (§8.2.6). */
 export function plainResponse(
   request: SipRequest,
   status: number,
@@ -187,7 +196,7 @@ export function plainResponse(
   toTag: string | null,
   extra: readonly Header[] = [],
 ): SipResponse {
-  // A malformed request may have none, and is answered all the same.
+  // A malformed request may have no To and is answered nevertheless.
   const to = headerOf(request, 'To')
   return {
     kind: 'response',
@@ -204,7 +213,9 @@ export function plainResponse(
 
 const CONTACT_METHODS = new Set(['INVITE', 'SUBSCRIBE', 'UPDATE', 'REFER', 'NOTIFY'])
 
-/** The application's response made whole (§8.2.6, §12.1.1: Record-Route and Contact in what makes a dialog). */
+/**
+ * Completes the application's response (§8.2.6, §12.1.1: Record-Route and Contact in responses that create a dialog).
+ */
 export function fullResponse(app: SipResponse, request: SipRequest, toTag: string, self: Self): SipResponse {
   const { status, reason } = app
   const dialogForming = status > 100 && status < 300 && (request.method === 'INVITE' || request.method === 'SUBSCRIBE')

@@ -21,15 +21,15 @@ import type { ServerTxn } from './transactions.ts'
 import type { Flow } from './transport.ts'
 import { type AppFrame, leader, type ProxyFrame } from './wire.ts'
 
-/** A request of the network that an application has to answer. */
+/** A request from the network that an application has to answer. */
 type Asked = {
   readonly txn: ServerTxn
   readonly app: App
-  /** drachtio's dialog id; empty for what is in no dialog and makes none. */
+  /** drachtio's dialog id; empty for a request that is in no dialog and creates none. */
   readonly dialogId: string
   toTag: string
   dialog: Dialog | null
-  /** What it is kept under in `open`; nothing inside a dialog. */
+  /** Keys of this request in `open`; empty inside a dialog. */
   readonly names: readonly string[]
   readonly initial: boolean
 }
@@ -38,11 +38,11 @@ const DIALOG_MAKERS = new Set(['INVITE', 'SUBSCRIBE'])
 const PROOFS = new Set(['REGISTER', 'INVITE'])
 const REFRESHERS = new Set(['INVITE', 'UPDATE', 'SUBSCRIBE', 'NOTIFY', 'REFER'])
 
-/** Requests that come from the network, and what applications answer to them. */
+/** Handles requests from the network and the applications' responses to them. */
 export class Incoming {
   private readonly core: Core
   private readonly asked = new Map<string, Asked>()
-  /** Requests without a final response, by what names them on every path (§8.2.2.2). */
+  /** Initial requests without a final response, by the key that is the same on every path (§8.2.2.2). */
   private readonly open = new Set<string>()
   private readonly answers: Answers
   private readonly reliable: Reliable
@@ -57,7 +57,7 @@ export class Incoming {
     this.proxies = new Proxies(core, secret)
   }
 
-  /** Requests kept, for whatever reason. */
+  /** Number of requests held for any reason. */
   get size(): number {
     return this.asked.size + this.answers.size + this.reliable.size + this.proxies.size + this.open.size
   }
@@ -97,14 +97,14 @@ export class Incoming {
       ? dialogId(headerOf(request, 'Call-ID') ?? '', tagIn(request, 'From') ?? '')
       : ''
     const names = id === '' ? [mergeKey(request)] : [mergeKey(request), id]
-    // The same request by another path, the same call once more, or our own coming back.
+    // The same request by another path, the same call a second time, or our own request coming back.
     if (names.some(name => this.open.has(name)) || this.core.dialogs.get(id) !== null) {
       this.refuse(txn, 482, 'Loop Detected')
       return
     }
     const app = this.core.apps.pick(method)
     if (app?.behind()) {
-      // Each more would be late, and in the end cost the application its connection, and its live calls with it.
+      // Another request would be late, and in the end cost the application its connection and its live calls.
       this.core.counters.shed += 1
       this.refuse(txn, 503, 'Service Unavailable', [['Retry-After', RETRY_SECONDS]])
       return
@@ -123,7 +123,7 @@ export class Incoming {
 
   private unhandled(txn: ServerTxn): void {
     this.core.counters.unhandled += 1
-    // Nobody is there to be transferred by a stranger; all else may be taken again when an application is back.
+    // A stranger has nobody to transfer, so REFER gets 405; any other request may succeed once an application is back.
     const { status, reason, headers } = txn.request.method === 'REFER' ? NOT_ALLOWED : NOBODY
     const response = plainResponse(txn.request, status, reason, newTag(), headers)
     this.core.txns.respond(txn, response)
@@ -150,7 +150,7 @@ export class Incoming {
     }
     dialog.remoteSeq = seq
     if (request.method === 'PRACK' && !this.reliable.acknowledged(dialog.answering, request)) {
-      // RFC 3262 §3: for no response that awaits it.
+      // RFC 3262 §3: the PRACK matches no response that awaits one.
       this.refuse(txn, 481, 'Call/Transaction Does Not Exist')
       return
     }
@@ -193,7 +193,7 @@ export class Incoming {
     app.send(leader.network(stamp(flow, bytes.length, 'remote'), txn.id, dialog.id), bytes)
   }
 
-  /** §15.1.2: a BYE ends the dialog and whatever INVITE is open in it. */
+  /** §15.1.2: a BYE ends the dialog and any INVITE pending in it. */
   private ended(dialog: Dialog, bye: SipRequest): void {
     this.core.dialogs.remove(dialog)
     if (dialog.usage === 'INVITE') this.core.cdr.stop('network', 'normal-release', bye)
@@ -229,7 +229,7 @@ export class Incoming {
     dialog.owner.send(leader.network(stamp(flow, bytes.length, 'remote'), txnId, dialog.id), bytes)
   }
 
-  /** An application's response. Throws PolicyError when there is nothing (more) to answer. */
+  /** Sends an application's response. Throws PolicyError when there is nothing (more) to answer. */
   respond(app: App, frame: AppFrame & { type: 'sip' }, message: SipResponse): void {
     const asked = this.asked.get(frame.txnId)
     if (asked === undefined || asked.txn.status >= 200)
@@ -253,12 +253,12 @@ export class Incoming {
     if (answered && asked.dialog !== null) this.answers.sent(txn, asked.dialog, bytes)
   }
 
-  /** Applications let nobody register or call who has not proved to be somebody. */
+  /** A 2xx to REGISTER or INVITE proves the source, because applications accept these only from authenticated peers. */
   private noteProof({ request, flow }: ServerTxn, status: number): void {
     if (status >= 200 && status < 300 && PROOFS.has(request.method)) this.core.proved(flow.remote.host)
   }
 
-  /** An application sends a request on instead of answering it. Throws PolicyError when it can't be. */
+  /** Forwards a request for an application that proxies it. Throws PolicyError when it cannot be forwarded. */
   proxy(app: App, frame: ProxyFrame, message: SipMessage): void {
     const asked = this.asked.get(frame.txnId)
     if (asked === undefined || asked.txn.status >= 200) throw new PolicyError('unknown transaction')
@@ -280,7 +280,7 @@ export class Incoming {
     this.core.dialogs.add(asked.dialog)
   }
 
-  /** What a final response does to the dialog. */
+  /** Updates the dialog after a final response. */
   private concluded(asked: Asked, response: SipResponse): void {
     const { dialog, txn } = asked
     const { status } = response
@@ -319,7 +319,7 @@ export class Incoming {
     if (dialog?.phase === 'early' && asked.initial) this.core.dialogs.remove(dialog)
   }
 
-  /** Answers for an application that is gone. */
+  /** Answers pending requests of an application that is gone. */
   abandon(app: App): void {
     for (const asked of [...this.asked.values()]) {
       if (asked.app !== app || asked.txn.status >= 200) continue
@@ -337,7 +337,7 @@ export class Incoming {
 const RETRY_SECONDS = '1'
 const NOBODY = { status: 503, reason: 'Service Unavailable', headers: [] }
 
-/** §8.2.2.2: what is the same in a request that came by two ways. */
+/** §8.2.2.2: a key that is the same for copies of one request that arrive by different paths. */
 function mergeKey(request: SipRequest): string {
   return [headerOf(request, 'Call-ID'), tagIn(request, 'From'), headerOf(request, 'CSeq')].join(' ')
 }

@@ -11,11 +11,11 @@ import { noteSession, type SessionTimers } from './session-timers.ts'
 import type { ClientTxn } from './transactions.ts'
 import type { Flow } from './transport.ts'
 
-/** An INVITE of ours, first or repeated inside its dialog. */
+/** An INVITE of ours, initial or re-INVITE. */
 export type Call = Sent & {
   readonly dialog: Dialog
   readonly invite: SentInvite
-  /** It makes the dialog; a re-INVITE does not. */
+  /** True for the INVITE that creates the dialog; false for a re-INVITE. */
   readonly initial: boolean
 }
 type Pending = { readonly attempt: Attempt; readonly call: Call; waitingCancel: WaitingCancel | null }
@@ -23,10 +23,10 @@ type WaitingCancel = { readonly request: SipRequest; readonly txnId: string }
 
 const ignore = { response: (): void => {}, failed: (): void => {} }
 
-/** INVITEs that applications send: their responses, their CANCELs, and what becomes of the dialog. */
+/** INVITEs that applications send: their responses, their CANCELs, and the state of their dialogs. */
 export class Invites {
   private readonly core: Core
-  /** Those without a final response, by transaction id. */
+  /** INVITEs without a final response, by transaction id. */
   private readonly pending = new Map<string, Pending>()
 
   private readonly sessions: SessionTimers
@@ -40,7 +40,7 @@ export class Invites {
     return this.pending.size
   }
 
-  /** `open` is told of the first request as it leaves, and makes the call of it. */
+  /** Sends an INVITE. `open` receives the first request as it leaves and creates the call. */
   start(flows: readonly Flow[], build: Build, open: (first: { request: SipRequest; flow: Flow }) => Call): void {
     let opened: Call | null = null
     const call = (): Call => opened!
@@ -64,7 +64,7 @@ export class Invites {
     this.pending.set(call().txnId, { attempt, call: call(), waitingCancel: null })
   }
 
-  /** Whom we gave up for another place rings after all, or answers: one too many. */
+  /** A hop that was given up rings or answers after all: its call is cancelled, or acknowledged and ended. */
   private late(call: Call, response: SipResponse, txn: ClientTxn, flow: Flow): void {
     const { dialog, invite } = call
     if (response.status < 200) {
@@ -113,7 +113,7 @@ export class Invites {
   private answered(call: Call, response: SipResponse, flow: Flow): void {
     const { app, dialog, invite, initial } = call
     if (invite.answered) {
-      // The 2xx again: its ACK was lost (§13.2.2.4). With another tag it is a second fork's.
+      // A repeated 2xx means that its ACK was lost (§13.2.2.4). A different tag means a second fork.
       const forked = tagIn(response, 'To') !== dialog.remoteTag
       if (forked) void declineAnswer(this.core, { ...dialog, flow }, response, invite.seq)
       else invite.ack?.flow.send(invite.ack.bytes, () => {})
@@ -126,7 +126,8 @@ export class Invites {
     this.sessions.answered(dialog, 'INVITE', response)
     if (initial) this.core.cdr.settled('network', 'uac', response)
     if (app.alive()) deliver(call, response, flow)
-    // Nobody is there to talk; or drachtio-srf makes no dialog of it, for want of a Contact, and would leave it open.
+    // End the call when its application is gone, or when the 2xx has no Contact: drachtio-srf creates no dialog from it
+    // and would leave it open.
     const usable = app.alive() && (!initial || headerOf(response, 'Contact') !== null)
     if (usable) return
     this.core.dialogs.remove(dialog)
@@ -141,7 +142,7 @@ export class Invites {
     this.cancelSoon(pending, { request: cancel, txnId: confirmSent(app, msgId, cancel, flow) })
   }
 
-  /** §9.1: not before a provisional response has come. */
+  /** §9.1: a CANCEL waits for the first provisional response. */
   private cancelSoon(pending: Pending, cancel: WaitingCancel): void {
     if (pending.attempt.txn.status === 0) pending.waitingCancel = cancel
     else this.sendCancel(pending, cancel)
@@ -153,7 +154,7 @@ export class Invites {
     this.core.txns.canceled(txn)
   }
 
-  /** CANCELs what an application that is gone had under way. */
+  /** Cancels the pending INVITEs of an application that is gone. */
   abandon(app: App): void {
     for (const pending of this.pending.values()) {
       if (pending.call.app !== app || pending.waitingCancel !== null) continue

@@ -1,4 +1,7 @@
-/** The part of pino the server uses. Messages are constant, values are fields; bodies and credentials are never logged. */
+/**
+ * The subset of pino's interface that the server uses. Messages are constant, values are fields; bodies and credentials
+ * are never logged.
+ */
 export type Log = {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void

@@ -21,9 +21,9 @@ const USAGE = `usage: sip-server --admin HOST:PORT --secret SECRET --listen {udp
                   [--tls-cert FILE --tls-key FILE] [--tls-ca FILE ...] [--allow CIDR ...] [--allow-file PATH]
                   [--private-hosts {allow|deny|CIDR,...}] [--external-ip ADDRESS ...] [--metrics HOST:PORT]
                   [--log-level LEVEL]
-IPv6 addresses are written in brackets. Port 0 takes any free port; the line on standard output says which. The secret
-may also come by SIP_SERVER_SECRET. On loopback TLS needs no certificate: one is made. --tls-ca names certificates
-believed beside those of the public authorities.`
+Write IPv6 addresses in brackets. Port 0 selects a free port, printed on standard output. The secret
+can also be set in SIP_SERVER_SECRET. On loopback, TLS needs no certificate: one is generated. --tls-ca adds CA
+certificates to the system's trusted ones.`
 
 class UsageError extends Error {}
 
@@ -43,9 +43,9 @@ type Settings = {
 function readSettings(args: string[]): Settings {
   const { values } = parse(args)
   if (values.help === true) throw new UsageError(USAGE)
-  if (values.listen === undefined) throw new UsageError(`--listen is missing\n${USAGE}`)
+  if (values.listen === undefined) throw new UsageError(`--listen is required\n${USAGE}`)
   const secret = values.secret ?? process.env['SIP_SERVER_SECRET']
-  if (secret === undefined || secret === '') throw new UsageError(`--secret is missing\n${USAGE}`)
+  if (secret === undefined || secret === '') throw new UsageError(`--secret is required\n${USAGE}`)
   const listen = values.listen.map(listenSpec)
   return {
     admin: hostPort(values.admin ?? '127.0.0.1:9022', '--admin'),
@@ -88,25 +88,25 @@ function parse(args: string[]) {
 
 function hostPort(text: string, option: string): HostPortOf {
   const at = parseHostPort(text)
-  if (at?.port === undefined) throw new UsageError(`${option} takes HOST:PORT, not "${text}"`)
+  if (at?.port === undefined) throw new UsageError(`${option} must be HOST:PORT, not "${text}"`)
   return { host: at.host, port: at.port }
 }
 
 function listenSpec(text: string): ListenSpec {
   const parts = /^(udp|tcp|tls):(.+)$/.exec(text)
   if (parts === null)
-    throw new UsageError(`--listen takes udp:HOST:PORT, tcp:HOST:PORT or tls:HOST:PORT, not "${text}"`)
+    throw new UsageError(`--listen must be udp:HOST:PORT, tcp:HOST:PORT or tls:HOST:PORT, not "${text}"`)
   return { protocol: parts[1] as Protocol, ...hostPort(parts[2]!, '--listen') }
 }
 
 function privateHosts(text: string): PrivateHosts {
   const hosts = readPrivateHosts(text)
-  if (hosts === null) throw new UsageError(`--private-hosts takes allow, deny or CIDRs, not "${text}"`)
+  if (hosts === null) throw new UsageError(`--private-hosts must be allow, deny or a list of CIDRs, not "${text}"`)
   return hosts
 }
 
 function externalIp(text: string): string {
-  if (isIP(text) === 0) throw new UsageError(`--external-ip takes an address, not "${text}"`)
+  if (isIP(text) === 0) throw new UsageError(`--external-ip must be an IP address, not "${text}"`)
   return text
 }
 
@@ -118,9 +118,10 @@ function tlsSettings(
 ): TlsSettings | null {
   const secure = listen.filter(({ protocol }) => protocol === 'tls')
   if (secure.length === 0) return null
-  if ((cert === undefined) !== (key === undefined)) throw new UsageError('--tls-cert and --tls-key go together')
+  if ((cert === undefined) !== (key === undefined))
+    throw new UsageError('--tls-cert and --tls-key must be given together')
   if (cert === undefined && !secure.every(({ host }) => isLoopback(host)))
-    throw new UsageError('TLS beyond loopback needs --tls-cert and --tls-key')
+    throw new UsageError('TLS on a public address needs --tls-cert and --tls-key')
   const pair = cert === undefined || key === undefined ? selfSigned(Date.now()) : readPair(cert, key)
   return { ...pair, ca: ca.map(file => readFileSync(file, 'utf8')) }
 }
@@ -130,12 +131,12 @@ function readPair(certFile: string, keyFile: string): { cert: string; key: strin
   try {
     if (new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) return { cert, key }
   } catch (error) {
-    throw new UsageError(`the certificate or its key is of no use: ${(error as Error).message}`)
+    throw new UsageError(`Cannot read the certificate or its key: ${(error as Error).message}`)
   }
-  throw new UsageError(`the key in ${keyFile} is not that of the certificate in ${certFile}`)
+  throw new UsageError(`The key in ${keyFile} does not match the certificate in ${certFile}`)
 }
 
-/** Null when no restriction was asked for. A file that is there but empty lets nobody in. */
+/** Null when no restriction is configured. An allow file that exists but is empty admits nobody. */
 function allowedSources(settings: Settings): string[] | null {
   if (settings.allowFile === null) return settings.allow.length === 0 ? null : settings.allow
   const cidrs = [...settings.allow, ...readCidrLines(readFileSync(settings.allowFile, 'utf8'))]
@@ -143,7 +144,7 @@ function allowedSources(settings: Settings): string[] | null {
   return cidrs
 }
 
-/** The folder is watched, not the file, so that a list replaced by rename is noticed too. */
+/** Watches the directory, not the file, to notice a list that is replaced by rename. */
 function watchAllowFile(path: string, reload: () => void): () => void {
   const watcher = watch(dirname(path), (_event, name) => {
     if (name === null || name === basename(path)) reload()
@@ -153,9 +154,9 @@ function watchAllowFile(path: string, reload: () => void): () => void {
 
 function inWords(error: unknown): string {
   const { code, syscall, address, port, message } = error as NodeJS.ErrnoException & { address?: string; port?: number }
-  if (code === 'EADDRINUSE') return `port ${port} on ${address} is taken by another program`
-  if (code === 'EADDRNOTAVAIL') return `this machine has no address ${address}`
-  if (code === 'EACCES') return `not permitted: ${syscall} ${address ?? ''} ${port ?? ''}`.trim()
+  if (code === 'EADDRINUSE') return `port ${port} on ${address} is in use by another program`
+  if (code === 'EADDRNOTAVAIL') return `this machine does not have the address ${address}`
+  if (code === 'EACCES') return `permission denied: ${syscall} ${address ?? ''} ${port ?? ''}`.trim()
   if (code === 'ENOENT') return `no such file: ${(error as NodeJS.ErrnoException).path}`
   return message
 }
@@ -180,7 +181,7 @@ async function main(): Promise<void> {
       server.setAllowedSources(allowedSources(settings))
       log.info({}, 'allowed sources reloaded')
     } catch (error) {
-      log.error({ reason: inWords(error) }, 'allowed sources kept as they were')
+      log.error({ reason: inWords(error) }, 'reload of allowed sources failed')
     }
   }
   const unwatch = allowFile === null ? (): void => {} : watchAllowFile(allowFile, reload)

@@ -1,25 +1,28 @@
-/** What the signalling server counts, by the names of its statistics. */
+/** Metrics of the signalling server, by the names of its statistics. */
 import type { Metrics } from '../../media/shared/metrics.ts'
 import type { SipServer, SipServerStats } from './server.ts'
 
 const COUNTERS = {
-  disallowed: ['dropped', 'Messages of sources that may not call, dropped without an answer.'],
-  flooded: ['flooded', 'Messages beyond what their source, or all strangers together, may send, dropped.'],
-  scanned: ['scanned', 'Requests of strangers that are of no telephone of ours, dropped without an answer.'],
-  malformed: ['malformed', 'Messages that could not be read.'],
-  strayResponses: ['stray_responses', 'Responses to nothing that was asked.'],
-  unhandled: [
-    'untaken',
-    'Requests that no application takes: SUBSCRIBE and MESSAGE of strangers, and all while none is there.',
+  disallowed: ['dropped', 'Messages from sources that are not allowed, dropped without an answer.'],
+  flooded: [
+    'flooded',
+    'Messages dropped because their source, or all unknown sources together, exceeded a rate limit.',
   ],
-  shed: ['shed', 'Requests outside of calls, refused with 503, since the applications did not keep up.'],
-  blocked: ['barred', 'Requests of applications that were held back, since their address is not allowed.'],
-  faults: ['faults', 'Messages that the server failed at: each is a bug.'],
+  scanned: ['scanned', 'Requests from unknown sources that cannot be from a softphone, dropped without an answer.'],
+  malformed: ['malformed', 'Messages that could not be parsed.'],
+  strayResponses: ['stray_responses', 'Responses that match no transaction.'],
+  unhandled: [
+    'unhandled',
+    'Requests that no connected application handles, such as SUBSCRIBE, or any while none is connected.',
+  ],
+  shed: ['shed', 'Initial requests refused with 503 because the applications did not keep up.'],
+  blocked: ['blocked', 'Outgoing requests blocked because their destination address is not allowed.'],
+  faults: ['faults', 'Messages that made the server fail. Each is a bug.'],
 } as const satisfies Partial<Record<keyof SipServerStats, readonly [string, string]>>
 
 const GAUGES = {
-  dialogs: 'Calls and subscriptions.',
-  transactions: 'Transactions.',
+  dialogs: 'Open dialogs (calls and subscriptions).',
+  transactions: 'Open transactions.',
   pending: 'Requests without a final response.',
   apps: 'Connected applications.',
   connections: 'Open TCP and TLS connections.',

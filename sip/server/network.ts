@@ -20,9 +20,9 @@ import { listenUdp } from './transport-udp.ts'
 export type ListenSpec = { readonly protocol: Protocol; readonly host: string; readonly port: number }
 
 export type NetworkOptions = {
-  /** Addresses shown to peers that are on no private network, at most one of each family. */
+  /** Addresses shown to peers outside private networks, at most one per family. */
   readonly externalIps: readonly string[]
-  /** Needed to listen on TLS. */
+  /** Required to listen on TLS. */
   readonly tls: TlsSettings | null
   readonly limits: StreamLimits
 }
@@ -30,7 +30,10 @@ export type NetworkOptions = {
 const LINK_LOCAL = /^(169\.254\.|fe80:)/i
 const PRIVATE = /^(10\.|127\.|169\.254\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|::1$|f[cd]|fe80:)/i
 
-/** Leading octets (or IPv6 groups) two addresses have in common: drachtio's way to find the interface nearest to a peer. */
+/**
+ * Number of leading octets (or IPv6 groups) two addresses share: drachtio's way to find the interface nearest to a
+ * peer.
+ */
 export function commonOctets(a: string, b: string): number {
   const separator = a.includes(':') ? ':' : '.'
   const left = a.split(separator)
@@ -40,10 +43,10 @@ export function commonOctets(a: string, b: string): number {
   return count
 }
 
-/** To ask the kernel takes 0.1 ms, which for every datagram would be a sixth of the server's work. */
+/** Querying the kernel takes 0.1 ms, a sixth of the server's work if done for every datagram. */
 const INTERFACES_MS = 1000
 
-/** This machine's addresses of one family, at most a second old. `now` in ms. */
+/** Returns this machine's addresses of one family, at most a second old. `now` is in ms. */
 export function interfaceAddresses(read: typeof networkInterfaces, now: () => number): (ipv6: boolean) => string[] {
   let readAt = Number.NEGATIVE_INFINITY
   let known = { IPv4: [] as string[], IPv6: [] as string[] }
@@ -58,7 +61,7 @@ export function interfaceAddresses(read: typeof networkInterfaces, now: () => nu
   }
 }
 
-/** The best of `addresses` to show `remote`: longest common prefix, loopback last unless the peer is on loopback itself. */
+/** The best of `addresses` to show to `remote`: longest common prefix, loopback last unless the peer is on loopback. */
 export function bestLocal(addresses: readonly string[], remote: string): string | null {
   const score = (address: string): number => {
     if (isLoopback(address) && !isLoopback(remote)) return -2
@@ -70,7 +73,7 @@ export function bestLocal(addresses: readonly string[], remote: string): string 
   return best
 }
 
-/** Our side of the network: what we listen on, and which of it faces a given peer. */
+/** The server's listeners, and the choice of the one that faces a given peer. */
 export class Network {
   private readonly listeners: Listener[] = []
   private readonly options: NetworkOptions
@@ -95,7 +98,7 @@ export class Network {
     const { tls: settings, limits } = this.options
     if (protocol === 'udp') return listenUdp({ host, port }, sink)
     if (protocol === 'tcp') return listenStream(tcp, { host, port }, sink, limits)
-    if (settings === null) throw new Error('TLS needs a certificate')
+    if (settings === null) throw new Error('TLS needs a certificate; set tls')
     return listenStream(tls(settings), { host, port }, sink, limits)
   }
 
@@ -107,8 +110,8 @@ export class Network {
   }
 
   /**
-   * A flow to `remote`, from the listener that faces it best; null when none speaks that protocol or family. Over TLS the
-   * peer must prove to be `name`.
+   * Returns a flow to `remote` from the listener that faces it best; null when none has that protocol and family. Over
+   * TLS the peer's certificate must name `name`.
    */
   flowTo(protocol: Protocol, remote: HostPortOf, name: string = remote.host): Flow | null {
     const fitting = this.listeners.filter(
@@ -123,7 +126,7 @@ export class Network {
     return this.listeners.some(listener => listener.protocol === protocol)
   }
 
-  /** True for an address that one of our own listeners has: drachtio refuses to send requests to itself. */
+  /** True for the address of one of our listeners: drachtio refuses to send requests to itself. */
   isSelf(protocol: Protocol, remote: HostPortOf): boolean {
     return this.listeners.some(({ protocol: ours, bound }) => {
       if (ours !== protocol || bound.port !== remote.port) return false
@@ -132,7 +135,7 @@ export class Network {
     })
   }
 
-  /** True for a URI's host that is one of ours, at one of our ports (RFC 3261 §16.4). */
+  /** True when a URI names one of our hosts at one of our ports (RFC 3261 §16.4). */
   isOurs(at: HostPortOf): boolean {
     return this.listeners.some(({ bound }) => {
       if (bound.port !== at.port) return false
@@ -141,7 +144,7 @@ export class Network {
     })
   }
 
-  /** `udp/1.2.3.4:5060` for each address we can be reached at; a wildcard counts once per interface. */
+  /** Lists `udp/1.2.3.4:5060` for each address we can be reached at; a wildcard counts once per interface. */
   hostports(external: boolean): string[] {
     return this.listeners.flatMap(({ protocol, bound }) => {
       const ipv6 = isIPv6(bound.host)

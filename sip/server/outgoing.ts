@@ -30,11 +30,11 @@ type First = { readonly request: SipRequest; readonly flow: Flow }
 const DIALOG_MAKERS = new Set(['INVITE', 'SUBSCRIBE'])
 const REFRESHERS = new Set(['UPDATE', 'SUBSCRIBE'])
 
-/** Requests that applications send. */
+/** Sends the applications' requests. */
 export class Outgoing {
   private readonly core: Core
   private readonly invites: Invites
-  /** By dialog: what has to be done before the next. */
+  /** The last queued operation of each dialog, by dialog id. */
   private readonly turns = new Map<string, Promise<void>>()
 
   private readonly sessions: SessionTimers
@@ -58,7 +58,10 @@ export class Outgoing {
     else await this.inTurn(frame, () => this.sendInDialog(app, frame, message))
   }
 
-  /** What an application asks for in a dialog leaves in that order, however long a name takes to resolve. */
+  /**
+   * Sends the requests of one dialog in the order in which the application made them, however long a name takes to
+   * resolve.
+   */
   private async inTurn(frame: Frame, act: () => Promise<void>): Promise<void> {
     const { dialogId: id } = frame
     const turn = (this.turns.get(id) ?? Promise.resolve()).then(act)
@@ -77,7 +80,7 @@ export class Outgoing {
   private async sendNew(app: App, frame: Frame, message: SipRequest): Promise<void> {
     if (parseUri(message.uri) === null) throw new PolicyError(`invalid request-uri: ${message.uri}`)
     const nextHop = frame.nextHop.replace(/^<|>$/g, '')
-    // The answer to a challenge has to find who made it, and a refreshed registration its registrar.
+    // The retry after a challenge must reach the host that sent it, and a refreshed registration its registrar.
     const random = chanceOf(headerOf(message, 'Call-ID') ?? randomUUID())
     const route = await routeTo(this.core, nextHop === '' ? message.uri : nextHop, random)
     if (!app.alive()) return
@@ -85,7 +88,7 @@ export class Outgoing {
       this.refuse(app, frame, message, route.reason)
       return
     }
-    // What a name stands for is known here alone for sure: whoever looked it up before may have been told otherwise.
+    // Only this lookup decides which addresses a name has: an earlier one may have had a different answer.
     const [first, ...others] = route.flows.filter(flow => this.core.mayReach(flow.remote.host))
     if (first === undefined) {
       this.core.counters.blocked += 1
@@ -150,7 +153,7 @@ export class Outgoing {
     })
   }
 
-  /** The application is told the request went out, and then at once that it failed: drachtio's way. */
+  /** Reports the request as sent and then as failed, as drachtio does. */
   private refuse(app: App, frame: Frame, message: SipRequest, reason: string): void {
     const bound = this.core.network.bound()[0]
     const local = { host: bound?.host ?? '127.0.0.1', port: bound?.port ?? 5060 }
@@ -170,7 +173,7 @@ export class Outgoing {
     this.core.dialogs.keepFor(dialog, subscriptionSeconds(request, response) * this.core.timers.second)
   }
 
-  /** The ACK of a 2xx is the application's to ask for: it may carry an answer (RFC 3261 §13.2.2.4). */
+  /** The application asks for the ACK of a 2xx, because it may carry an SDP answer (RFC 3261 §13.2.2.4). */
   private async acknowledge(app: App, frame: Frame, message: SipRequest): Promise<void> {
     const dialog = this.core.dialogs.get(frame.dialogId)
     const invite = dialog?.invite
@@ -194,7 +197,7 @@ export class Outgoing {
     const routed = await dialogFlows(this.core, dialog)
     const flows = routed.length > 0 ? routed : [dialog.flow]
     dialog.owner = app
-    // A digest retry brings its own number, one above the last.
+    // A digest retry has its own number, one above the last.
     dialog.localSeq = Math.max(parseCSeq(headerOf(message, 'CSeq') ?? '')?.seq ?? 0, dialog.localSeq + 1)
     const seq = dialog.localSeq
     const build: Build = flow => {
@@ -257,18 +260,18 @@ export class Outgoing {
       dialog.usage === 'SUBSCRIBE' &&
       /^\s*terminated/i.test(listOf(request, 'Subscription-State')[0] ?? '')
     if (request.method !== 'BYE' && !unsubscribed) return
-    // A challenged BYE comes again with credentials; should it not, the dialog must not stay for ever.
+    // A challenged BYE is repeated with credentials; the timer removes the dialog if it never is.
     if (status === 401 || status === 407) setTimeout(() => dialogs.remove(dialog), 64 * timers.t1).unref()
     else dialogs.remove(dialog)
   }
 
-  /** CANCELs what an application that is gone had under way. */
+  /** Cancels the pending requests of an application that is gone. */
   abandon(app: App): void {
     this.invites.abandon(app)
   }
 }
 
-/** Makes the same request for each place it is tried at: only Via and what names our side of the flow differ. */
+/** Builds the same request for each hop: only Via and the fields that name our address differ. */
 function sameRequest(message: SipRequest): Build {
   let first: SipRequest | null = null
   const fixed = new Set(['From', 'To', 'Call-ID', 'CSeq'])

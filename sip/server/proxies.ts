@@ -1,4 +1,4 @@
-/** Requests that go through us: those that an application sends on, and the later ones of the same dialogs. */
+/** Proxied requests: those that an application forwards, and later requests of the same dialogs. */
 import { type Header, headerOf, listOf, type SipRequest, type SipResponse, serialise } from '../text/message.ts'
 import { parseNameAddr, parseUri } from '../text/uri.ts'
 import type { App } from './apps.ts'
@@ -13,7 +13,7 @@ import { leader, type ProxyFrame } from './wire.ts'
 export class Proxies {
   private readonly core: Core
   private readonly secret: string
-  /** By the id of the transaction that came in. */
+  /** Runs by the id of the incoming transaction. */
   private readonly runs = new Map<string, Run>()
 
   constructor(core: Core, secret: string) {
@@ -25,10 +25,10 @@ export class Proxies {
     return this.runs.size
   }
 
-  /** An application sends a request on. Throws PolicyError when that can't be begun. */
+  /** Forwards a request for an application. Throws PolicyError when it cannot be started. */
   begin(app: App, frame: ProxyFrame, txn: ServerTxn, extra: SipRequest): void {
     const { request } = txn
-    if (frame.destinations.length === 0) throw new PolicyError('no destination to proxy to')
+    if (frame.destinations.length === 0) throw new PolicyError('no destination given')
     for (const destination of frame.destinations) sipUri(destination)
     const refused = refusal(request)
     if (refused !== null) {
@@ -46,11 +46,11 @@ export class Proxies {
         ...{ targets, simultaneous, followRedirects, provisionalMs, finalMs },
         forwarding: { ...this.unrouted(request), extra: appExtras(extra), mark, cameBy: selfOf(txn.flow) },
       },
-      this.teller(app, frame, request),
+      this.reporter(app, frame, request),
     )
   }
 
-  private teller(app: App, frame: ProxyFrame, { method }: SipRequest): RunUser {
+  private reporter(app: App, frame: ProxyFrame, { method }: SipRequest): RunUser {
     const { cdr } = this.core
     const invite = method === 'INVITE'
     return {
@@ -70,7 +70,7 @@ export class Proxies {
     }
   }
 
-  /** True for a request of a dialog that we stay in the path of (§16.12): its first Route is ours, and bears our mark. */
+  /** True for a request of a dialog that we record-routed (§16.12): its first Route is ours and carries our mark. */
   passes(request: SipRequest): boolean {
     const target = routeTarget(listOf(request, 'Route')[0] ?? '')
     return target !== null && target.mark === this.mark(request) && this.core.network.isOurs(target.at)
@@ -92,7 +92,7 @@ export class Proxies {
     if (request.method === 'BYE') cdr.stop('network', 'normal-release', request)
   }
 
-  /** The ACK of a 2xx is in no transaction: it just goes on (§16.11). */
+  /** Forwards the ACK of a 2xx, which belongs to no transaction (§16.11). */
   async passAck(ack: SipRequest, flow: Flow): Promise<void> {
     if (maxForwards(ack) <= 0) return
     const forwarding = { ...this.unrouted(ack), uri: null, extra: [], mark: null, cameBy: selfOf(flow) }
@@ -108,7 +108,7 @@ export class Proxies {
     run.start()
   }
 
-  /** False when that transaction is none of ours. */
+  /** Returns false when the transaction is not proxied. */
   cancel(txnId: string): boolean {
     const run = this.runs.get(txnId)
     run?.cancel()
@@ -134,7 +134,9 @@ export class Proxies {
     return uri !== null && (uri.scheme === 'sip' || uri.scheme === 'sips') && this.core.network.isOurs(hostPortOf(uri))
   }
 
-  /** §16.4: without the Routes that led to us, of which there are two when we have two doors. */
+  /**
+   * §16.4: removes the Routes that led to us; there are two when a request enters and leaves by different transports.
+   */
   private unrouted(request: SipRequest): { readonly request: SipRequest } {
     const routes = listOf(request, 'Route')
     const ours = (value: string | undefined): boolean => {
@@ -152,7 +154,7 @@ function nextHop(request: SipRequest): string {
   return first === undefined ? request.uri : (parseNameAddr(first)?.uri ?? request.uri)
 }
 
-/** §16.3: what is not sent on. We know no extension of proxies. */
+/** §16.3: refuses requests that must not be forwarded. We support no proxy extensions. */
 function refusal(request: SipRequest): SipResponse | null {
   if (maxForwards(request) <= 0) return plainResponse(request, 483, 'Too Many Hops', newTag())
   const unknown = listOf(request, 'Proxy-Require')

@@ -1,4 +1,4 @@
-/** One request on its way through us (RFC 3261 §16): its branches, and the one final response it ends with. */
+/** One proxied request (RFC 3261 §16): its branches, and its single final response. */
 import { listOf, type SipRequest, type SipResponse } from '../text/message.ts'
 import { parseNameAddr } from '../text/uri.ts'
 import { Attempt, type AttemptUser } from './attempt.ts'
@@ -9,7 +9,7 @@ import type { ClientTxn, ServerTxn } from './transactions.ts'
 import type { Flow } from './transport.ts'
 
 export type RunOrder = {
-  /** Next hops, and what becomes of the Request-URI for each. */
+  /** Next hops, each with the Request-URI to use. */
   readonly targets: readonly Target[]
   readonly forwarding: Omit<Forwarding, 'uri'>
   readonly simultaneous: boolean
@@ -21,7 +21,7 @@ export type RunOrder = {
 export type Target = { readonly nextHop: string; readonly uri: string | null }
 
 export type RunUser = {
-  /** A request left for another place. */
+  /** A request left for another hop. */
   sent(request: SipRequest): void
   /** A final response of a branch. */
   branch(response: SipResponse, flow: Flow): void
@@ -65,7 +65,7 @@ export class Run {
     while (this.order.simultaneous && this.waiting.length > 0) this.launch()
   }
 
-  /** §16.10: the branches are canceled, and their 487 is the answer. */
+  /** §16.10: cancels the branches; their 487 becomes the answer. */
   cancel(): void {
     this.stopped = true
     this.waiting.length = 0
@@ -121,7 +121,7 @@ export class Run {
   private response(branch: Branch, response: SipResponse, flow: Flow): void {
     const first = !branch.rang
     branch.rang = true
-    // §9.1: only now may it be canceled.
+    // §9.1: a branch can be cancelled only after its first response.
     if (first && branch.canceled && response.status < 200) this.sendCancel(branch)
     if (response.status === 100) return
     if (response.status < 200) {
@@ -181,7 +181,7 @@ export class Run {
     for (const uri of contacts) if (!known.has(uri)) this.waiting.push({ nextHop: uri, uri })
   }
 
-  /** The next branch, or the best of what came (§16.7 step 6). */
+  /** Starts the next branch, or answers with the best response received (§16.7 step 6). */
   private advance(): void {
     if (this.answered) return
     if (this.order.simultaneous) while (this.waiting.length > 0) this.launch()
@@ -199,7 +199,7 @@ export class Run {
     this.user.done()
   }
 
-  /** What we made up has no Via of ours to take off. */
+  /** A response that we generated has no Via of ours to remove. */
   private addressed(response: SipResponse): SipResponse {
     return this.own.has(response.headers) ? response : upstream(response)
   }
@@ -226,7 +226,7 @@ export class Run {
     this.core.txns.canceled(txn)
   }
 
-  /** Gives a branch up after `ms`, should `still` hold then. */
+  /** Gives up the branch after `ms` if `still` returns true then. */
   private limit(branch: Branch, ms: number | null, still: () => boolean): void {
     if (ms === null) return
     const timer = setTimeout(() => {
@@ -235,7 +235,7 @@ export class Run {
     branch.timers.add(timer)
   }
 
-  /** Timer C (§16.6 step 11, §16.7 step 2): an INVITE that makes no progress is not waited for for ever. */
+  /** Timer C (§16.6 step 11, §16.7 step 2): ends an INVITE that makes no progress. */
   private progress(branch: Branch): void {
     if (branch.timerC !== null) {
       clearTimeout(branch.timerC)
@@ -251,7 +251,7 @@ export class Run {
     this.over(branch, this.made(408, 'Request Timeout'))
   }
 
-  /** The caller's transaction is over, whatever the branches do. */
+  /** Ends the run when the caller's transaction is over, whatever the branches do. */
   close(): void {
     this.waiting.length = 0
     for (const branch of this.branches) {

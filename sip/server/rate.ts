@@ -1,4 +1,4 @@
-/** Token buckets by name, in memory that is bounded: who has not been seen for longest is forgotten first. Pure. */
+/** Token buckets by name in bounded memory: the least recently used is forgotten first. Pure. */
 import { Recent } from '../text/recent.ts'
 
 export type Rate = { readonly perSecond: number; readonly burst: number }

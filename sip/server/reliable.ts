@@ -11,10 +11,10 @@ type Series = { rseq: number; open: { readonly rseq: number; readonly stop: () =
 const has100rel = (message: SipRequest | SipResponse, name: string): boolean =>
   listOf(message, name).some(option => option.toLowerCase() === '100rel')
 
-/** Reliable provisional responses (RFC 3262 §3): numbered, and repeated until their PRACK comes. */
+/** Reliable provisional responses (RFC 3262 §3): numbered, and repeated until their PRACK arrives. */
 export class Reliable {
   private readonly timers: Timers
-  /** By the INVITE's transaction id. */
+  /** Series by the INVITE's transaction id. */
   private readonly series = new Map<string, Series>()
 
   constructor(timers: Timers) {
@@ -25,7 +25,10 @@ export class Reliable {
     return this.series.size
   }
 
-  /** The RSeq header, when the application asked for reliability. Throws PolicyError when the peer can't have it. */
+  /**
+   * Returns the RSeq header when the application asked for reliability. Throws PolicyError when the peer does not
+   * support it.
+   */
   number(txn: ServerTxn, response: SipResponse): Header[] {
     const wanted = response.status > 100 && response.status < 200 && has100rel(response, 'Require')
     if (!wanted || txn.request.method !== 'INVITE') return []
@@ -38,7 +41,10 @@ export class Reliable {
     return [['RSeq', String(series.rseq)]]
   }
 
-  /** The numbered response went out as `bytes`. `onGiveUp`: no PRACK came in 64*T1. */
+  /**
+   * Starts to repeat the numbered response that went out as `bytes`. `onGiveUp` runs when no PRACK arrives within
+   * 64*T1.
+   */
   sent(txn: ServerTxn, bytes: Buffer, onGiveUp: () => void): void {
     const series = this.series.get(txn.id)
     if (series === undefined) return
@@ -47,7 +53,7 @@ export class Reliable {
     series.open = { rseq: series.rseq, stop }
   }
 
-  /** True when the PRACK is about a response of ours that awaits it. */
+  /** True when the PRACK matches a response of ours that awaits it. */
   acknowledged(invite: ServerTxn | null, prack: SipRequest): boolean {
     const [rseq, seqOf, method] = (headerOf(prack, 'RAck') ?? '').trim().split(/\s+/)
     const series = invite === null ? undefined : this.series.get(invite.id)

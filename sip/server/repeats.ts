@@ -1,16 +1,22 @@
-/** Responses the server itself repeats until the peer acknowledges them: a 2xx to INVITE, and a reliable provisional one. */
+/**
+ * Responses that the server repeats until the peer acknowledges them: a 2xx to INVITE, and a reliable provisional
+ * response.
+ */
 import { repeatDue, startRepeat, stepRepeat } from './answer-repeat.ts'
 import type { Flow } from './transport.ts'
 
 export type Repeat = {
   readonly bytes: Buffer
   readonly flow: Flow
-  /** False ends it without a word. */
+  /** Returning false stops the repetition silently. */
   readonly wanted: () => boolean
   readonly onGiveUp: () => void
 }
 
-/** First after `t1`, then at twice the distance up to `t2`, given up after 64*`t1`. Returns what stops it. */
+/**
+ * Repeats after `t1`, then at doubling intervals up to `t2`, and gives up after 64*`t1`. Returns the function that
+ * stops it.
+ */
 export function repeatResponse(repeat: Repeat, t1: number, t2: number): () => void {
   let state = startRepeat(t1, t2, Date.now())
   let timer = setTimeout(check, t1)

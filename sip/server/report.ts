@@ -1,4 +1,4 @@
-/** What an application is told about the requests it sent. */
+/** Reports to an application about the requests it sent. */
 import { randomUUID } from 'node:crypto'
 import { type Header, type SipRequest, type SipResponse, serialise } from '../text/message.ts'
 import type { App } from './apps.ts'
@@ -9,7 +9,7 @@ import type { Flow } from './transport.ts'
 import { transportWords } from './transport-tls.ts'
 import { leader, timeOfDay } from './wire.ts'
 
-/** A request of an application, by the ids under which it hears of it. `dialogId` is empty outside dialogs. */
+/** A request of an application and the ids used in reports about it. `dialogId` is empty outside dialogs. */
 export type Sent = {
   readonly app: App
   readonly txnId: string
@@ -17,7 +17,7 @@ export type Sent = {
   readonly request: SipRequest
 }
 
-/** Confirms that the request went out as it is given here; returns its transaction id. */
+/** Reports that the request went out as given here; returns its transaction id. */
 export function confirmSent(app: App, msgId: string, request: SipRequest, flow: Flow): string {
   const txnId = randomUUID()
   const bytes = serialise(request)
@@ -30,7 +30,10 @@ export function deliver(sent: Sent, response: SipResponse, flow: Flow): void {
   sent.app.send(leader.network(stamp(flow, bytes.length, 'remote'), sent.txnId, sent.dialogId), bytes)
 }
 
-/** A response made up by the server, for want of one from the network. `words` say why, for people (RFC 3261 §20.43). */
+/**
+ * Reports a response that the server generates because the network sent none. `words` explain why, for people (RFC 3261
+ * §20.43).
+ */
 export function synthesise(sent: Sent, status: number, reason: string, words: string | null = null): void {
   const head = leader.synthetic(timeOfDay(new Date()), sent.txnId, sent.dialogId)
   const why: Header[] = words === null ? [] : [['Warning', `399 sip-server "${words.replace(/["\\\r\n]/g, ' ')}"`]]

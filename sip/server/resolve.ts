@@ -1,11 +1,11 @@
-/** Where a URI leads (RFC 3263 §4): NAPTR, SRV and addresses, as an ordered list of places to try. */
+/** Resolves a URI (RFC 3263 §4) through NAPTR, SRV and address records to an ordered list of next hops. */
 import { createHash } from 'node:crypto'
 import { promises as dns } from 'node:dns'
 import { isIP } from 'node:net'
 import type { SipUri } from '../text/uri.ts'
 import type { HostPortOf, Protocol } from './transport.ts'
 
-/** A place to try. `name` is whom its certificate has to name: the domain asked for, never what DNS made of it. */
+/** A next hop. `name` must appear in its certificate: the domain that was asked for, never a name that DNS returned. */
 export type Hop = { readonly protocol: Protocol; readonly remote: HostPortOf; readonly name: string }
 
 export type SrvRecord = {
@@ -22,9 +22,9 @@ export type NaptrRecord = {
 }
 
 export type Resolver = {
-  /** A and AAAA. Rejects when there is no such host. */
+  /** A and AAAA records. Rejects when there is no such host. */
   addresses(host: string): Promise<readonly string[]>
-  /** Empty when there are none. Rejects when DNS does not say. */
+  /** Empty when there are no records. Rejects when DNS does not answer. */
   srv(name: string): Promise<readonly SrvRecord[]>
   naptr(domain: string): Promise<readonly NaptrRecord[]>
 }
@@ -35,7 +35,7 @@ const SERVICES: Readonly<Record<string, Protocol>> = { 'SIP+D2U': 'udp', 'SIP+D2
 const SRV_PREFIX: Readonly<Record<Protocol, string>> = { udp: '_sip._udp', tcp: '_sip._tcp', tls: '_sips._tcp' }
 const ORDER: readonly Protocol[] = ['udp', 'tcp', 'tls']
 
-/** There is no such name, or nothing of that type: an answer. */
+/** No such name, or no record of that type: a valid, empty answer. */
 const NONE = new Set(['ENOTFOUND', 'ENODATA'])
 
 function orNone(error: NodeJS.ErrnoException): [] {
@@ -44,8 +44,8 @@ function orNone(error: NodeJS.ErrnoException): [] {
 }
 
 /**
- * `lookup` heeds /etc/hosts, as people expect of a host name in a trunk. With `servers` (`address:port`) those alone are
- * asked, for everything.
+ * `lookup` uses /etc/hosts, as people expect of a host name in a trunk. With `servers` (`address:port`), only those are
+ * asked.
  */
 export function systemResolver(servers: readonly string[] | null = null): Resolver {
   const resolver = new dns.Resolver({ timeout: TIMEOUT_MS, tries: 1 })
@@ -70,7 +70,7 @@ async function bothFamilies(resolver: dns.Resolver, host: string): Promise<strin
   return found
 }
 
-/** Chance by which the same text draws the same: what is asked anew in a call goes where it was asked first. */
+/** A random source seeded by `text`: repeated requests of one call reach the same host. */
 export function chanceOf(text: string): () => number {
   let drawn = 0
   return () => {
@@ -79,7 +79,7 @@ export function chanceOf(text: string): () => number {
   }
 }
 
-/** RFC 2782: by priority, and within one by chance in proportion to weight. */
+/** RFC 2782: by priority, and within one priority at random in proportion to weight. */
 export function orderSrv(records: readonly SrvRecord[], random: () => number): SrvRecord[] {
   const left = [...records].sort(
     (a, b) => a.priority - b.priority || a.weight - b.weight || (a.name < b.name ? -1 : Number(a.name > b.name)),
@@ -104,7 +104,7 @@ function drawn(group: readonly SrvRecord[], chance: number): SrvRecord | null {
   return null
 }
 
-/** §4.1: what we can't speak is skipped; a SIPS URI takes only what is secure. */
+/** §4.1: skips protocols that we do not support; a SIPS URI accepts only TLS. */
 export function orderNaptr(
   records: readonly NaptrRecord[],
   speaks: (protocol: Protocol) => boolean,
@@ -123,11 +123,11 @@ export type Question = {
   readonly speaks: (protocol: Protocol) => boolean
   readonly resolver: Resolver
   readonly random: () => number
-  /** Places beyond these are left out. */
+  /** Maximum number of hops; 16 by default. */
   readonly most?: number
 }
 
-/** Places to try, best first. Rejects when the name leads nowhere. */
+/** Resolves to the hops to try, best first. Rejects when the name does not resolve. */
 export async function resolveUri(uri: SipUri, question: Question): Promise<Hop[]> {
   const host = (uri.params.get('maddr') ?? uri.host).replace(/^\[|\]$/g, '')
   const asked = askedProtocol(uri)
@@ -135,7 +135,7 @@ export async function resolveUri(uri: SipUri, question: Question): Promise<Hop[]
   const { most = MOST_HOPS } = question
   const port = uri.port ?? usualPort(protocol)
   if (isIP(host) !== 0) return [{ protocol, remote: { host, port }, name: host }]
-  // A name of one label is in /etc/hosts or the local network, where nobody keeps SRV records.
+  // A single-label name is in /etc/hosts or the local network, where SRV records are not used.
   if (uri.port === null && host.includes('.')) {
     const hops = await byRecords(uri, host, asked, question)
     if (hops.length > 0) return hops.slice(0, most)
@@ -162,7 +162,7 @@ async function byRecords(uri: SipUri, domain: string, asked: Protocol | null, qu
   return lists.flat()
 }
 
-/** A target that can't be resolved is one to try less. `.` says that there is no such service (RFC 2782). */
+/** Skips a target that does not resolve. `.` means that the service does not exist (RFC 2782). */
 async function targets(record: SrvRecord, protocol: Protocol, name: string, resolver: Resolver): Promise<Hop[]> {
   if (record.name === '' || record.name === '.') return []
   const addresses = await resolver.addresses(record.name).catch(() => [])
@@ -184,13 +184,13 @@ function usual(uri: SipUri, speaks: (protocol: Protocol) => boolean): Protocol {
 export const usualPort = (protocol: Protocol): number => (protocol === 'tls' ? 5061 : 5060)
 
 const KEEP_MS = 30_000
-/** RFC 8767 §5: while DNS does not say, what it said before is better than nothing, for so long. */
+/** RFC 8767 §5: while DNS does not answer, its last answer is used for this long. */
 const STALE_MS = 86_400_000
 const MOST_KEPT = 2000
 
 /**
- * Remembers answers for a while: every INVITE asks the same few names, and an unreachable DNS costs a second each time. Where
- * there is no new answer, the last one holds.
+ * Caches answers for 30 s: every INVITE asks for the same few names, and an unreachable DNS server costs a second each
+ * time. Without a new answer the last one stays valid for up to a day.
  */
 export function remembering(resolver: Resolver, now: () => number = Date.now): Resolver {
   const kept = new Map<string, { readonly until: number; readonly answer: Promise<unknown>; goodAt: number }>()

@@ -1,4 +1,4 @@
-/** A certificate for loopback, made on the spot: X.509 (RFC 5280) as DER, signed by its own key. */
+/** Generates a certificate for loopback: X.509 (RFC 5280) in DER, signed by its own key. */
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 
 const SEQUENCE = 0x30
@@ -16,7 +16,7 @@ function der(tag: number, ...parts: readonly Buffer[]): Buffer {
   return Buffer.concat([Buffer.from([tag, ...size]), content])
 }
 
-/** GeneralizedTime, without fractions (RFC 5280 §4.1.2.5.2). */
+/** GeneralizedTime without fractions (RFC 5280 §4.1.2.5.2). */
 function time(ms: number): Buffer {
   const digits = new Date(ms).toISOString().replace(/\D/g, '').slice(0, 14)
   return der(0x18, Buffer.from(`${digits}Z`))
@@ -36,13 +36,13 @@ function altNames(): Buffer {
   return der(SEQUENCE, ALT_NAMES, der(0x04, der(SEQUENCE, ...names)))
 }
 
-/** Valid for `localhost`, 127.0.0.1 and ::1, from a day ago on and for a year. */
+/** Valid for `localhost`, 127.0.0.1 and ::1, from one day ago and for a year. */
 export function selfSigned(now: number): { readonly cert: string; readonly key: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
   const algorithm = der(SEQUENCE, ECDSA_SHA256)
   const name = der(SEQUENCE, der(SET, der(SEQUENCE, COMMON_NAME, der(0x0c, Buffer.from('localhost')))))
   const serial = randomBytes(16)
-  // The first bit would make it negative, and an all-zero octet would not be minimal.
+  // A set first bit would make the number negative, and a leading zero octet would not be minimal.
   serial[0] = ((serial[0] ?? 0) & 0x3f) | 0x40
   const authority = der(SEQUENCE, BASIC_CONSTRAINTS, der(0x04, der(SEQUENCE, der(0x01, Buffer.from([0xff])))))
   const body = der(

@@ -34,21 +34,21 @@ export type SipServerOptions = {
   readonly admin: HostPortOf
   readonly secret: string
   readonly listen: readonly ListenSpec[]
-  /** Addresses shown to peers that are on no private network, at most one of each family. */
+  /** Addresses shown to peers outside private networks, at most one per family. */
   readonly externalIps?: readonly string[]
-  /** Needed to listen on TLS. */
+  /** Required to listen on TLS. */
   readonly tls?: TlsSettings
   readonly limits?: Partial<StreamLimits>
-  /** Addresses that are not of the internet, and requests outside a dialog may go to all the same; left out: all. */
+  /** Non-public addresses that requests outside a dialog may be sent to; all when left out. */
   readonly privateHosts?: PrivateHosts
-  /** Requests longer than this leave UDP for TCP (RFC 3261 §18.1.1). */
+  /** Bytes above which a request leaves over TCP in place of UDP (RFC 3261 §18.1.1). */
   readonly udpMost?: number
-  /** Addresses and networks that may send requests; null or absent lets everybody. */
+  /** Addresses and networks that may send requests; null or absent admits everybody. */
   readonly allow?: readonly string[] | null
-  /** How much of each source is taken, where there is a list of them. */
+  /** Rate limits per source; they apply only with an allow list. */
   readonly gate?: Partial<GateLimits>
   readonly timers?: Partial<Timers>
-  /** How long the calls of an application that is gone live on, in ms. */
+  /** Milliseconds before the calls of a disconnected application are ended; 2000 by default. */
   readonly orphanGraceMs?: number
   readonly log?: Log
   readonly resolver?: Resolver
@@ -57,34 +57,34 @@ export type SipServerOptions = {
 export type SipServerCounters = {
   malformed: number
   disallowed: number
-  /** Messages that were more than their source, or all strangers together, may send. */
+  /** Messages over the rate limit of their source, or of all strangers together. */
   flooded: number
-  /** Requests of strangers that no telephone of ours would begin with. */
+  /** Requests from strangers that no softphone of ours would start with. */
   scanned: number
   strayResponses: number
   faults: number
-  /** Requests for which there was no application. */
+  /** Requests that no application handles. */
   unhandled: number
-  /** Requests outside of calls that were refused, since all applications that take them were behind. */
+  /** Initial requests refused because all applications that handle them were behind. */
   shed: number
   /** Requests of applications to addresses that are not allowed. */
   blocked: number
 }
 
-/** What has been counted, and what is held at the moment. */
+/** Counters, and the number of objects held now. */
 export type SipServerStats = Readonly<SipServerCounters> & {
   readonly dialogs: number
   readonly transactions: number
   readonly pending: number
   readonly apps: number
-  /** Open streams. */
+  /** Open TCP and TLS connections. */
   readonly connections: number
 }
 
 const RESPONSE_START = 'SIP/2.0 '
 const ORPHAN_GRACE_MS = 2000
 
-/** The embedded signalling server: SIP on one side, drachtio's protocol on the other. */
+/** The embedded signalling server: SIP to the network, drachtio's protocol to applications. */
 export class SipServer {
   readonly counters: SipServerCounters = {
     ...{ malformed: 0, disallowed: 0, flooded: 0, scanned: 0, strayResponses: 0, faults: 0 },
@@ -127,7 +127,7 @@ export class SipServer {
     this.outgoing = new Outgoing(this.core, sessions)
   }
 
-  /** Rejects, with everything closed again, when a port can't be had. */
+  /** Starts the server. Rejects, with everything closed again, when a port is not available. */
   async start(): Promise<{ readonly admin: HostPortOf; readonly listen: readonly string[] }> {
     const { network, apps } = this.core
     try {
@@ -144,7 +144,9 @@ export class SipServer {
     }
   }
 
-  /** Replaces the list of allowed sources at once. Throws CidrError and keeps the old list when one is malformed. */
+  /**
+   * Replaces the list of allowed sources at once. Throws CidrError and keeps the old list when an entry is malformed.
+   */
   setAllowedSources(cidrs: readonly string[] | null): void {
     this.allowed = allowList(cidrs)
   }
@@ -156,7 +158,7 @@ export class SipServer {
     return { ...this.counters, ...held, pending, connections: network.connections }
   }
 
-  /** Where it listens. */
+  /** The addresses it listens on. */
   bound(): readonly ListenSpec[] {
     return this.core.network.bound()
   }
@@ -176,10 +178,10 @@ export class SipServer {
     return standing !== 'out'
   }
 
-  /** What is not taken costs no more than this. */
+  /** True when the message is within its limits. A rejected message costs no more than this check. */
   private takes(bytes: Buffer, { remote, reliable }: Flow, standing: Standing): boolean {
     const nowMs = performance.now()
-    // Answers to our own requests are matched by branch and come from wherever we called.
+    // Responses are matched by branch and come from any host that we called.
     const isResponse = bytes.toString('latin1', 0, RESPONSE_START.length) === RESPONSE_START
     if (!isResponse && !this.admits(standing)) return false
     if (standing === 'unrestricted') return true
@@ -190,12 +192,12 @@ export class SipServer {
     return taken
   }
 
-  /** Who has not proved to hold a telephone of ours. */
+  /** True for a stranger that has not proved to be one of our softphones. */
   private isUnproven(standing: Standing, address: string): boolean {
     return standing === 'stranger' && !this.gate.isProven(address, performance.now())
   }
 
-  /** Scanners get no answer from which they could learn that somebody is here. */
+  /** Scanners get no answer, so that they cannot detect the server. */
   private isScan(request: SipRequest): boolean {
     const { dialogs, txns } = this.core
     const hasDialog = (asked: SipRequest): boolean => dialogs.match(asked) !== null
@@ -205,18 +207,18 @@ export class SipServer {
     return scan
   }
 
-  /** One message must never bring the server down, whatever we have overlooked. */
+  /** Catches every error: no message may bring the server down. */
   private guarded(bytes: Buffer, flow: Flow): boolean {
     try {
       return this.message(bytes, flow)
     } catch (error) {
       this.counters.faults += 1
-      this.core.log.error({ err: error, remote: flow.remote.host }, 'message could not be handled')
+      this.core.log.error({ err: error, remote: flow.remote.host }, 'message handling failed')
       return true
     }
   }
 
-  /** False for what is no SIP at all. */
+  /** Returns false for bytes that are not SIP. */
   private message(bytes: Buffer, flow: Flow): boolean {
     const { host } = flow.remote
     const standing = standingOf(this.allowed, host)
@@ -234,7 +236,10 @@ export class SipServer {
     return true
   }
 
-  /** RFC 3261 §21.4.1 and RFC 4475 §3.1.2: a request that can be answered at all gets its 400 (505), without a transaction. */
+  /**
+   * RFC 3261 §21.4.1 and RFC 4475 §3.1.2: a malformed request that can be answered gets 400 (505), without a
+   * transaction.
+   */
   private malformed(error: SipParseError, flow: Flow, answered: boolean): void {
     this.counters.malformed += 1
     this.core.log.debug({ code: error.code, remote: flow.remote.host }, 'malformed message')
@@ -255,14 +260,14 @@ export class SipServer {
       else await this.outgoing.send(app, frame, parsed.message)
     } catch (error) {
       const known = error instanceof PolicyError
-      if (!known) this.core.log.error({ err: error, incident: randomUUID() }, 'request of an application failed')
+      if (!known) this.core.log.error({ err: error, incident: randomUUID() }, 'application request failed')
       app.send(leader.reply(frame.msgId, 'NOK', `Server error: ${known ? error.message : 'internal error'}`))
     }
   }
 
   /**
-   * drachtio-srf can't end the calls of a connection it lost, so after a grace the server does: better than a caller who
-   * listens to silence. An application that came back meanwhile and spoke for a call owns it again.
+   * drachtio-srf cannot end the calls of a connection that it lost, so the server ends them after a grace period: the
+   * caller would hear only silence. An application that reconnected and took over a call owns it and keeps it.
    */
   private gone(app: App): void {
     this.incoming.abandon(app)

@@ -1,9 +1,9 @@
-/** Session timers (RFC 4028) as decisions: who refreshes, how often, and when a session is taken for dead. Pure. */
+/** Session timer decisions (RFC 4028): who refreshes, how often, and when a session is considered dead. Pure. */
 
 import { parseParams } from '../text/grammar.ts'
 import { type Header, headerOf, listOf, type SipRequest, type SipResponse } from '../text/message.ts'
 
-/** §4: shorter ones are a load and no help. */
+/** §4: the shortest session interval accepted; shorter ones only add load. */
 export const MIN_SESSION_SECONDS = 90
 
 export type Refresher = 'uac' | 'uas'
@@ -21,7 +21,7 @@ export function sessionExpires(message: SipRequest | SipResponse): SessionExpire
 const knowsTimers = (message: SipRequest | SipResponse): boolean =>
   [...listOf(message, 'Supported'), ...listOf(message, 'Require')].some(option => option.toLowerCase() === 'timer')
 
-/** §9: to be refused with 422, which only a caller that knows timers can make something of. */
+/** §9: true for an interval to refuse with 422, which only a caller that supports timers can act on. */
 export function tooShort(request: SipRequest): boolean {
   if (request.method !== 'INVITE' && request.method !== 'UPDATE') return false
   const asked = sessionExpires(request)
@@ -31,8 +31,8 @@ export function tooShort(request: SipRequest): boolean {
 export type Agreed = { readonly seconds: number; readonly weRefresh: boolean }
 
 /**
- * What our 2xx to `request` says of the session: the application's words, else what the caller offered (drachtio-server
- * does the same). `headers` are to be added to the answer.
+ * Negotiates the session for our 2xx to `request`: the application's Session-Expires, otherwise the caller's offer (as
+ * drachtio-server does). `headers` are added to the answer.
  */
 export function agreeAsServer(
   request: SipRequest,
@@ -43,7 +43,7 @@ export function agreeAsServer(
   const basis = chosen ?? offered
   if (basis === null) return { agreed: null, headers: [] }
   const known = knowsTimers(request)
-  // §9, table 2: who doesn't know timers can't refresh.
+  // §9, table 2: a peer that does not support timers cannot refresh.
   const refresher: Refresher = known ? (chosen?.refresher ?? offered?.refresher ?? 'uac') : 'uas'
   const seconds = Math.max(basis.seconds, MIN_SESSION_SECONDS)
   const required = refresher === 'uac' && !listOf(response, 'Require').some(option => option.toLowerCase() === 'timer')
@@ -54,13 +54,13 @@ export function agreeAsServer(
   return { agreed: { seconds, weRefresh: refresher === 'uas' }, headers }
 }
 
-/** What a 2xx to a request of ours says of the session (§7.2). */
+/** The session that a 2xx to our request agrees to (§7.2). */
 export function agreeAsClient(response: SipResponse): Agreed | null {
   const told = sessionExpires(response)
   return told === null ? null : { seconds: told.seconds, weRefresh: told.refresher !== 'uas' }
 }
 
-/** What a re-INVITE or UPDATE of the application is given, lest it switch the timer off (§7.4). */
+/** Headers added to the application's re-INVITE or UPDATE, which would otherwise switch the timer off (§7.4). */
 export function keepHeaders(agreed: Agreed | null, request: SipRequest): Header[] {
   if (agreed === null || headerOf(request, 'Session-Expires') !== null) return []
   return [
@@ -69,9 +69,9 @@ export function keepHeaders(agreed: Agreed | null, request: SipRequest): Header[
   ]
 }
 
-/** §10: half of it passes, then it is time; `jitter` in 0…1 keeps calls that began together apart. */
+/** §10: refresh after half the interval; `jitter` in 0…1 spreads calls that started together. */
 export const refreshAfter = (seconds: number, jitter: number): number =>
   seconds / 2 - Math.min(5, seconds / 20) * jitter
 
-/** §10: when nobody refreshed, the session is over a little before it would expire. */
+/** §10: without a refresh, the session ends a little before it would expire. */
 export const deadAfter = (seconds: number): number => seconds - Math.min(32, seconds / 3)

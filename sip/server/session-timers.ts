@@ -1,4 +1,4 @@
-/** Runs the session timers of dialogs (RFC 4028) the way drachtio-server does: by itself, behind the application's back. */
+/** Runs the session timers of dialogs (RFC 4028) as drachtio-server does: without involving the application. */
 import { type Header, headerOf, listOf, type SipRequest, type SipResponse } from '../text/message.ts'
 import type { Core } from './core.ts'
 import { type Dialog, dialogRequest, refreshTarget } from './dialogs.ts'
@@ -8,7 +8,7 @@ import { type Agreed, agreeAsClient, agreeAsServer, deadAfter, keepHeaders, refr
 import type { Flow } from './transport.ts'
 
 const SESSION_METHODS = new Set(['INVITE', 'UPDATE'])
-/** An open re-INVITE, or glare (RFC 3261 §14.1): looked at again so many seconds later. */
+/** Seconds until the next attempt after an open re-INVITE or glare (RFC 3261 §14.1). */
 const AGAIN_SECONDS = 4
 
 export class SessionTimers {
@@ -18,7 +18,7 @@ export class SessionTimers {
     this.core = core
   }
 
-  /** Headers for our 2xx, from which on the timer runs. */
+  /** Starts the timer for our 2xx and returns the headers to add to it. */
   answering(dialog: Dialog, request: SipRequest, response: SipResponse): readonly Header[] {
     if (!SESSION_METHODS.has(request.method) || !isSuccess(response)) return []
     const { agreed, headers } = agreeAsServer(request, response)
@@ -26,10 +26,10 @@ export class SessionTimers {
     return headers
   }
 
-  /** A 2xx to a request of ours. */
+  /** Handles a 2xx to our request. */
   answered(dialog: Dialog, method: string, response: SipResponse): void {
     if (!SESSION_METHODS.has(method) || !isSuccess(response)) return
-    // Who leaves Session-Expires out of the answer to an UPDATE doesn't end what was agreed: it is refreshed.
+    // An answer to UPDATE without Session-Expires does not end the agreed session: it counts as a refresh.
     const kept = method === 'UPDATE' ? (dialog.session?.agreed ?? null) : null
     const agreed = agreeAsClient(response) ?? kept
     if (agreed !== null || method === 'INVITE') this.agree(dialog, agreed)
@@ -52,7 +52,7 @@ export class SessionTimers {
   private after(dialog: Dialog, agreed: Agreed, seconds: number, act: () => void): void {
     if (dialog.phase === 'ended') return
     if (dialog.session !== null) clearTimeout(dialog.session.timer)
-    // Longer than a day and a half is not worth a timer, and setTimeout can't count beyond 24 days.
+    // A timer longer than a day and a half is not useful, and setTimeout cannot exceed 24 days.
     const ms = Math.min(seconds, 131_072) * this.core.timers.second
     const timer = setTimeout(() => {
       if (dialog.phase !== 'ended') act()
@@ -72,7 +72,7 @@ export class SessionTimers {
   }
 
   private async refresh(dialog: Dialog, agreed: Agreed): Promise<void> {
-    // Should nothing come of it, the session ends when the other side would end it.
+    // If the refresh gets no response, the session ends when the peer would end it.
     this.after(dialog, agreed, deadAfter(agreed.seconds) - agreed.seconds / 2, () => this.expired(dialog))
     const flow = await dialogFlow(this.core, dialog)
     if (flow === null || dialog.phase === 'ended') return
@@ -101,12 +101,12 @@ export class SessionTimers {
     if (isSuccess(response)) {
       refreshTarget(dialog, response, flow)
       if (invite) void this.acknowledge(dialog, sent.seq)
-      // Who leaves Session-Expires out of the answer doesn't end what was agreed: drachtio refreshes on.
+      // An answer without Session-Expires does not end the agreed session: drachtio keeps refreshing.
       this.agree(dialog, agreeAsClient(response) ?? agreed)
     } else if (status === 491) this.after(dialog, agreed, AGAIN_SECONDS, () => this.due(dialog))
     else if (status === 422) this.agreeOnLonger(dialog, agreed, response)
     else if (status === 481 || status === 408) this.expired(dialog)
-    else this.core.log.warn({ status, callId: dialog.callId }, 'session could not be refreshed')
+    else this.core.log.warn({ status, callId: dialog.callId }, 'session refresh failed')
   }
 
   private agreeOnLonger(dialog: Dialog, agreed: Agreed, response: SipResponse): void {
@@ -126,7 +126,7 @@ type Refresh = { readonly request: SipRequest; readonly seq: number }
 
 const isSuccess = ({ status }: SipResponse): boolean => status >= 200 && status < 300
 
-/** What the peer says it takes, and what we last said of our side, for a refresh. */
+/** Records whether the peer allows UPDATE and our latest description, both needed for a refresh. */
 export function noteSession(dialog: Dialog, message: SipRequest | SipResponse, ours: boolean): void {
   const type = headerOf(message, 'Content-Type') ?? ''
   if (ours && message.body.length > 0 && /^application\/sdp\b/i.test(type)) dialog.localSdp = message.body

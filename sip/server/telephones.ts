@@ -1,14 +1,17 @@
-/** Whether what a stranger sends can be of a telephone of ours; all else is not worth a word (RFC 3261 §26.3.2.4). Pure. */
+/**
+ * Decides whether a stranger's request can come from one of our softphones; any other gets no answer (RFC 3261
+ * §26.3.2.4). Pure.
+ */
 import { SOFTPHONE_USERNAME } from '../../media/contract/softphones.ts'
 import { headerOf, type SipRequest } from '../text/message.ts'
 import { parseNameAddr, parseUri } from '../text/uri.ts'
 import { tagIn } from './headers.ts'
 
-/** What a telephone may begin with before it has proved who it is. */
+/** Methods that a softphone may start with before it is authenticated. */
 const FIRST = new Set(['REGISTER', 'INVITE'])
 
 type Known = {
-  /** Whether it belongs to a call, or to a request, that there is. */
+  /** True when the request belongs to an existing dialog; `hasTransaction`: to an existing transaction. */
   readonly hasDialog: (request: SipRequest) => boolean
   readonly hasTransaction: (request: SipRequest) => boolean
 }

@@ -1,7 +1,7 @@
 /**
- * RFC 3261 §17 transactions with RFC 6026 (Accepted state), as pure machines: `step` takes a state, an input and the
- * time in ms, and returns the next state with the effects to carry out. Deadlines are part of the state; whoever runs
- * the machine sends `tick` when the earliest is due.
+ * RFC 3261 §17 transactions with RFC 6026 (Accepted state), as pure state machines: `step` takes a state, an input and
+ * the time in ms, and returns the next state and the effects to carry out. Deadlines are part of the state; the caller
+ * sends `tick` when the earliest is due.
  */
 
 export type TimerName = 'A' | 'B' | 'D' | 'E' | 'F' | 'G' | 'H' | 'I' | 'J' | 'K' | 'L' | 'M' | 'N'
@@ -11,11 +11,13 @@ export type Timers = {
   readonly t1: number
   readonly t2: number
   readonly t4: number
-  /** An application that never answers holds a request no longer than this (ours; the RFC leaves it open). */
+  /**
+   * Milliseconds that an application may leave a request unanswered; 600,000 by default (ours; the RFC sets no limit).
+   */
   readonly patience: number
-  /** Timer C of a proxy: over three minutes (§16.6 step 11). */
+  /** Timer C of a proxy in ms: over three minutes (§16.6 step 11). */
   readonly c: number
-  /** A second of the session timers, in ms: shorter where an hour is to pass in a minute. */
+  /** Milliseconds in a second of the session timers; tests shorten it. */
   readonly second: number
 }
 export const RFC_TIMERS: Timers = { t1: 500, t2: 4000, t4: 5000, patience: 600_000, c: 185_000, second: 1000 }
@@ -28,7 +30,7 @@ export type TxnState = {
   readonly phase: Phase
   readonly reliable: boolean
   readonly timers: Timers
-  /** Current retransmission interval. */
+  /** Current retransmission interval in ms. */
   readonly interval: number
   readonly deadlines: Deadlines
 }
@@ -38,7 +40,7 @@ export type Input =
   | { readonly type: 'tick' }
   /** A response from the network (client) or from the user (server). */
   | { readonly type: 'response'; readonly status: number }
-  /** The same request once more (server). */
+  /** A retransmission of the same request (server). */
   | { readonly type: 'repeat' }
   | { readonly type: 'ack' }
   /** A CANCEL went out for this INVITE (client). */
@@ -53,7 +55,7 @@ export type Effect =
   /** Give the response (client) or request (server) to the user. */
   | { readonly type: 'deliver' }
   | { readonly type: 'fail'; readonly reason: 'timeout' | 'transport' }
-  /** The user let an INVITE lie: it has to be answered now, by whoever runs the machine. */
+  /** The user left an INVITE unanswered: the caller of the machine has to answer it now. */
   | { readonly type: 'neglected' }
   | { readonly type: 'terminated' }
 
@@ -101,7 +103,7 @@ function end(state: TxnState, ...effects: Effect[]): Step {
   return { state: { ...state, phase: 'terminated', deadlines: {} }, effects: [...effects, { type: 'terminated' }] }
 }
 
-/** Deadlines of the retransmission timers are left out on reliable transports (§17.1.1.2). */
+/** Reliable transports have no retransmission timers (§17.1.1.2). */
 function repeating(state: TxnState, name: TimerName, now: number): Deadlines {
   return state.reliable ? {} : { [name]: now + state.timers.t1 }
 }
@@ -135,7 +137,7 @@ function inviteClient(state: TxnState, input: Signal, now: number): Step {
   }
 }
 
-/** In proceeding, B runs only since a CANCEL (§9.1: a final response is awaited for 64*T1 after it). */
+/** In proceeding, timer B runs only after a CANCEL (§9.1: the final response may take 64*T1 after it). */
 function keepB(state: TxnState): Deadlines {
   return state.phase === 'proceeding' && state.deadlines.B !== undefined ? { B: state.deadlines.B } : {}
 }
@@ -184,7 +186,7 @@ function inviteServer(state: TxnState, input: Signal, now: number): Step {
       if (input.type === 'ack') return enter(state, 'confirmed', { I: now + (state.reliable ? 0 : state.timers.t4) })
       return input.type === 'transportError' ? end(state) : stay(state)
     case 'accepted':
-      // The user repeats the 2xx itself (§13.3.1.4); repeats of the INVITE are swallowed (RFC 6026 §7.1).
+      // The user repeats the 2xx itself (§13.3.1.4); retransmitted INVITEs are absorbed (RFC 6026 §7.1).
       return input.type === 'response' && input.status >= 200 && input.status < 300 ? stay(state, SEND) : stay(state)
     case 'trying':
     case 'confirmed':
@@ -198,7 +200,7 @@ function nonInviteServer(state: TxnState, input: Signal, now: number): Step {
   switch (state.phase) {
     case 'initial':
       if (input.type !== 'start') return stay(state)
-      // RFC 4320 §4.2: when the client has given up, no answer is of use.
+      // RFC 4320 §4.2: an answer is useless once the client has given up.
       return enter(state, 'trying', { N: now + life(state) }, DELIVER)
     case 'trying':
     case 'proceeding':
@@ -217,7 +219,7 @@ function nonInviteServer(state: TxnState, input: Signal, now: number): Step {
   }
 }
 
-/** Fires every timer that is due, in the order of their deadlines. */
+/** Fires every due timer, in the order of their deadlines. */
 function tick(state: TxnState, now: number): Step {
   const due = (Object.entries(state.deadlines) as [TimerName, number][])
     .filter(([, at]) => at <= now)

@@ -17,14 +17,14 @@ export type FailedWhy = 'timeout' | 'transport'
 
 export type ClientUser = {
   response(response: SipResponse, flow: Flow): void
-  /** No answer came, or the request could not be sent; `error` is what the transport said. */
+  /** No response arrived, or the request could not be sent; `error` comes from the transport. */
   failed(why: FailedWhy, error: Error | null): void
 }
 
 export type ServerUser = {
-  /** The transaction is over, however it came to that. */
+  /** The transaction has ended, for any reason. */
   ended(txn: ServerTxn): void
-  /** Nobody answered this INVITE for far too long. */
+  /** The INVITE was left unanswered for too long (`Timers.patience`). */
   neglected(txn: ServerTxn): void
 }
 
@@ -42,7 +42,7 @@ export type ServerTxn = {
   readonly flow: Flow
   /** Bytes of the last response, repeated on demand. */
   last: Buffer | null
-  /** Status of that response; 0 before any. */
+  /** Status of that response; 0 before the first. */
   status: number
 }
 
@@ -51,7 +51,7 @@ type ServerEntry = { kind: 'server'; txn: ServerTxn; user: ServerUser; key: stri
 type Entry = (ClientEntry | ServerEntry) & {
   state: TxnState
   timer: NodeJS.Timeout | null
-  /** What the timer waits for. */
+  /** Time in ms that the timer is set for. */
   due: number | null
   incoming: Incoming | null
   error: Error | null
@@ -61,29 +61,29 @@ type Incoming = { readonly response: SipResponse; readonly flow: Flow }
 export const COOKIE = 'z9hG4bK'
 const FRESH = { timer: null, due: null, incoming: null, error: null }
 
-/** Where a response goes when the connection that its request came by is gone (RFC 3261 §18.2.2); null for nowhere. */
+/** The flow for a response when its request's connection is gone (RFC 3261 §18.2.2); null when there is none. */
 export type ReplyFlow = (txn: ServerTxn) => Flow | null
 
-/** §17.1.3: branch and CSeq method name the client transaction. */
+/** §17.1.3: branch and CSeq method identify the client transaction. */
 function clientKey(message: SipRequest | SipResponse): string {
   const branch = parseVia(listOf(message, 'Via')[0] ?? '')?.params.get('branch') ?? ''
   return `${branch} ${parseCSeq(headerOf(message, 'CSeq') ?? '')?.method ?? ''}`
 }
 
-/** §17.2.3; `method` is INVITE when an ACK or CANCEL looks for what it belongs to. */
+/** §17.2.3; `method` is INVITE when an ACK or CANCEL is matched to its INVITE. */
 function serverKey(request: SipRequest, method: string): string {
   const via = parseVia(listOf(request, 'Via')[0] ?? '')
   const branch = via?.params.get('branch') ?? ''
-  // The cookie alone tells nothing apart (RFC 4475 §3.2.1).
+  // The cookie alone identifies nothing (RFC 4475 §3.2.1).
   if (branch.startsWith(COOKIE) && branch.length > COOKIE.length)
     return `${branch} ${via?.host}:${via?.port ?? 5060} ${method}`
-  // RFC 2543 peers: the fields that name the request, all alike in its ACK and CANCEL.
+  // RFC 2543 peers: the fields that identify the request, equal in its ACK and CANCEL.
   const from = parseNameAddr(headerOf(request, 'From') ?? '')
   const seq = parseCSeq(headerOf(request, 'CSeq') ?? '')?.seq
   return `2543 ${headerOf(request, 'Call-ID')} ${from && tagOf(from)} ${seq} ${via?.host}:${via?.port} ${method}`
 }
 
-/** Runs the transaction machines: keeps them by key, feeds them, and does what they ask. */
+/** Runs the transaction state machines: stores them by key, feeds them input and carries out their effects. */
 export class Transactions {
   private readonly entries = new Map<string, Entry>()
   private readonly byId = new Map<string, Entry>()
@@ -107,7 +107,7 @@ export class Transactions {
     return txn
   }
 
-  /** Null for a repeated request, also a repeated CANCEL, which has been dealt with. */
+  /** Returns null for a retransmitted request, including a repeated CANCEL, which is handled here. */
   startServer(request: SipRequest, flow: Flow, user: ServerUser): ServerTxn | null {
     const key = `s ${serverKey(request, request.method)}`
     const known = this.server(key)
@@ -128,7 +128,7 @@ export class Transactions {
     this.feed(entry, { type: 'start' })
   }
 
-  /** True when the response belongs to a transaction of ours. */
+  /** True when the response matches one of our transactions. */
   response(response: SipResponse, flow: Flow): boolean {
     const entry = this.entries.get(`c ${clientKey(response)}`)
     if (entry?.kind !== 'client') return false
@@ -137,13 +137,13 @@ export class Transactions {
     return true
   }
 
-  /** The INVITE that an ACK or CANCEL is about, or the request that this one repeats. */
+  /** The INVITE that an ACK or CANCEL refers to, or the transaction that this request repeats. */
   find(request: SipRequest): ServerTxn | null {
     const method = request.method === 'ACK' || request.method === 'CANCEL' ? 'INVITE' : request.method
     return this.server(`s ${serverKey(request, method)}`)?.txn ?? null
   }
 
-  /** The ACK of a final response other than 2xx. False when it must be for a 2xx. */
+  /** Handles the ACK of a final response other than 2xx. Returns false when the ACK must be for a 2xx. */
   acknowledged(txn: ServerTxn): boolean {
     const entry = this.byId.get(txn.id)
     if (entry === undefined || entry.state.phase === 'accepted') return false
@@ -156,7 +156,7 @@ export class Transactions {
     return entry?.kind === 'server' ? entry : null
   }
 
-  /** Returns the response's bytes. Nothing is sent in a transaction that is over. */
+  /** Sends the response and returns its bytes. Sends nothing when the transaction has ended. */
   respond(txn: ServerTxn, response: SipResponse): Buffer {
     const bytes = serialise(response)
     const entry = this.byId.get(txn.id)
@@ -167,7 +167,10 @@ export class Transactions {
     return bytes
   }
 
-  /** An ACK for a 2xx is in no transaction (§13.2.2.4). Returns the bytes, for when the 2xx comes again. */
+  /**
+   * Sends an ACK for a 2xx, which belongs to no transaction (§13.2.2.4). Returns the bytes, to repeat them when the 2xx
+   * is repeated.
+   */
   sendOnce(request: SipRequest, flow: Flow): Buffer {
     const bytes = serialise(request)
     flow.send(bytes, () => {})
@@ -201,7 +204,7 @@ export class Transactions {
   }
 
   private tick(entry: Entry): void {
-    // A timer may be early by a millisecond: then it is set again.
+    // A timer may fire a millisecond early; then it is set again.
     entry.due = null
     this.feed(entry, { type: 'tick' })
   }
@@ -249,11 +252,11 @@ export class Transactions {
     const { txn } = entry
     const flow = txn.flow.usable() ? txn.flow : this.replyFlow(txn)
     if (txn.last !== null && flow !== null) flow.send(txn.last, () => this.feed(entry, { type: 'transportError' }))
-    // In a turn of its own: whoever answers has not finished yet.
+    // Deferred to a microtask, because the caller of respond has not finished yet.
     else if (flow === null) queueMicrotask(() => this.feed(entry, { type: 'transportError' }))
   }
 
-  /** No answer to the first attempt: perhaps nobody is there at all (RFC 3261 §8.1.3.1, ICMP errors). */
+  /** No answer to the first transmission: probe whether the port is closed (RFC 3261 §8.1.3.1, ICMP errors). */
   private countSend(entry: ClientEntry, failed: (error: Error) => void): void {
     entry.sends += 1
     if (entry.sends !== 2) return

@@ -1,30 +1,36 @@
-/** What TCP and TLS have in common: connections that are read into messages, kept for reuse, and limited. */
+/** The common part of TCP and TLS: connections that are framed into messages, kept for reuse, and limited. */
 import type { Server, Socket } from 'node:net'
 import { StreamFramer } from '../text/framer.ts'
 import { type Flow, type HostPortOf, isIPv6, isWildcard, type Listener, plainAddress, type Sink } from './transport.ts'
 
-/** How one of the two differs from the other. */
+/** The differences between TCP and TLS. */
 export type StreamKind = {
   readonly protocol: 'tcp' | 'tls'
-  /** The event of `server` at which a connection may be read. */
+  /** The `server` event after which a connection can be read. */
   readonly ready: 'connection' | 'secureConnection'
   serve(): Server
-  /** `name` is whom the peer must prove to be. */
+  /** The peer's certificate must name `name`. */
   dial(remote: HostPortOf, localAddress: string | undefined, name: string): Socket
 }
 
 export type StreamLimits = {
   readonly connections: number
-  /** From one address, so that one peer can't take all. */
+  /** Connections from one address, so that one peer cannot use them all; 1000 by default. */
   readonly perAddress: number
-  /** With no byte either way for so long, a connection is closed (RFC 3261 §18 leaves the length to us). */
+  /**
+   * Milliseconds without a byte either way before a connection is closed (RFC 3261 §18 leaves the value open); 30 min
+   * by default.
+   */
   readonly idleMs: number
-  /** The same for one that never carried a message. */
+  /** Milliseconds before an idle connection that never carried a message is closed; 60,000 by default. */
   readonly unprovenMs: number
-  /** A message must be complete so long after its first byte. */
+  /** Milliseconds from a message's first byte until it must be complete; 15,000 by default. */
   readonly partialMs: number
   readonly connectMs: number
-  /** A peer that doesn't read must not fill our memory. */
+  /**
+   * Bytes waiting for a peer at which it is disconnected, so that a peer that stops reading cannot fill our memory; 4
+   * MiB by default.
+   */
   readonly backlog: number
 }
 
@@ -47,10 +53,10 @@ type Context = {
   readonly sink: Sink
   readonly limits: StreamLimits
   readonly sockets: Set<Socket>
-  /** Connections by peer, and by name where one was asked for (RFC 3261 §18.1.1). */
+  /** Connections by peer, and by name where one was requested (RFC 3261 §18.1.1). */
   readonly open: Map<string, Socket>
   readonly counts: Map<string, number>
-  /** Why a connection was closed, for those who wrote to it. */
+  /** The error that closed a connection, for reports to its writers. */
   readonly reasons: WeakMap<Socket, Error>
 }
 
@@ -68,7 +74,7 @@ export async function listenStream(
     ...{ kind, at: { host: bound.host, port }, sink, limits },
     ...{ sockets: new Set<Socket>(), open: new Map(), counts: new Map(), reasons: new WeakMap() },
   }
-  // Before a handshake costs us anything.
+  // Checked before the TLS handshake costs any work.
   server.prependListener('connection', (socket: Socket) => {
     if (!welcome(context, socket)) socket.destroy()
   })
@@ -119,7 +125,10 @@ function welcome({ sink, limits, sockets, counts }: Context, socket: Socket): bo
 
 const keyOf = (remote: HostPortOf, name: string | null): string => `${remote.host} ${remote.port} ${name ?? ''}`
 
-/** Reads messages off the connection and keeps it for reuse. `name` is null for one that the peer opened. */
+/**
+ * Starts to read messages from the connection and keeps it for reuse. `name` is null for a connection that the peer
+ * opened.
+ */
 function adopt(context: Context, socket: Socket, remote: HostPortOf, name: string | null): void {
   const { limits, sockets, open, reasons, sink } = context
   const key = keyOf(remote, name)
@@ -159,7 +168,7 @@ function reader(context: Context, socket: Socket, remote: HostPortOf): (chunk: B
       if (event.type === 'ping') socket.write(PONG)
       else if (event.type === 'broken') lost(event.code)
       else if (sink.message(event.bytes, flow)) socket.setTimeout(limits.idleMs)
-      else lost('no SIP')
+      else lost('not SIP')
       if (slow !== null) clearTimeout(slow)
       slow = null
     }
@@ -183,11 +192,11 @@ function localOf({ sink, at }: Context, remote: HostPortOf): HostPortOf {
   return { host: sink.localFor(at, remote.host), port: at.port }
 }
 
-/** A flow that uses the connection there already is, or dials when written to. */
+/** A flow that uses the existing connection, or dials when written to. */
 function outgoing(context: Context, remote: HostPortOf, name: string): Flow {
   const connection = (): Socket => {
     const ours = context.open.get(keyOf(remote, name))
-    // One that came from that very address proves as much as its address does.
+    // Without a name, a connection that the peer opened from that address proves as much as the address.
     const theirs = name === remote.host ? context.open.get(keyOf(remote, null)) : undefined
     return ours ?? theirs ?? dial(context, remote, name)
   }
@@ -224,14 +233,15 @@ function write(context: Context, socket: Socket, bytes: Buffer, onError: (error:
     if (!told) onError(error)
     told = true
   }
-  // While a connect is pending, its failure destroys the socket without telling the write callback in every Node version.
+  // While a connect is pending, its failure destroys the socket without calling the write callback in some Node
+  // versions.
   const onClose = (): void => fail(reason())
   socket.once('close', onClose)
   socket.write(bytes, error => {
     socket.off('close', onClose)
     if (error) fail(context.reasons.get(socket) ?? error)
   })
-  if (socket.writableLength > context.limits.backlog) socket.destroy(new Error('the peer does not read'))
+  if (socket.writableLength > context.limits.backlog) socket.destroy(new Error('the peer reads too slowly'))
 }
 
 function close(server: Server, sockets: ReadonlySet<Socket>): Promise<void> {

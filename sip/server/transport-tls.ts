@@ -1,20 +1,20 @@
-/** SIP over TLS (RFC 3261 §26.3.1, RFC 5922): our certificate, and whom we believe. */
+/** SIP over TLS (RFC 3261 §26.3.1, RFC 5922): our certificate, and the authorities we trust. */
 import { isIP } from 'node:net'
 import { checkServerIdentity, connect, createServer, type PeerCertificate, rootCertificates } from 'node:tls'
 import type { StreamKind } from './transport-stream.ts'
 
-/** All PEM. */
+/** All values are PEM. */
 export type TlsSettings = {
   readonly cert: string
   readonly key: string
-  /** Certificates believed beside those of the public authorities. */
+  /** CA certificates trusted in addition to the public authorities. */
   readonly ca?: readonly string[]
 }
 
 const HANDSHAKE_MS = 10_000
 const OLDEST = 'TLSv1.2'
 
-/** Undefined when the certificate names `name`: by host as usual, or by `sip:name` as RFC 5922 §7.1 has it. */
+/** Returns undefined when the certificate names `name`, as a host or as `sip:name` (RFC 5922 §7.1). */
 export function nameError(name: string, certificate: PeerCertificate): Error | undefined {
   const error = checkServerIdentity(name, certificate)
   if (error === undefined) return undefined
@@ -35,7 +35,7 @@ export function tls(settings: TlsSettings): StreamKind {
       connect({
         ...{ host, port, ca, cert, key, minVersion: OLDEST },
         ...(localAddress === undefined ? {} : { localAddress }),
-        // An address is never sent as a server name (RFC 6066 §3).
+        // An IP address is never sent as a server name (RFC 6066 §3).
         servername: isIP(name) === 0 ? name : '',
         checkServerIdentity: (_host, certificate) => nameError(name, certificate),
       }),
@@ -43,20 +43,20 @@ export function tls(settings: TlsSettings): StreamKind {
 }
 
 const WORDS: Readonly<Record<string, string>> = {
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is self-signed and not among those believed',
-  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate is of an authority that is not believed',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate is of an authority that is not believed',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate is of an authority that is not believed',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is self-signed and not trusted',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate is signed by an authority that is not trusted',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate is signed by an authority that is not trusted',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate is signed by an authority that is not trusted',
   CERT_HAS_EXPIRED: 'the certificate has expired',
   CERT_NOT_YET_VALID: 'the certificate is not valid yet',
-  ECONNREFUSED: 'nobody listens there',
+  ECONNREFUSED: 'connection refused',
   ECONNRESET: 'the connection was reset',
   EHOSTUNREACH: 'there is no route to that host',
   ENETUNREACH: 'there is no route to that network',
-  EPROTO: 'the peer does not speak TLS as we do',
+  EPROTO: 'TLS protocol error',
 }
 
-/** Why a message could not be handed over, for people. */
+/** Explains, for people, why the transport could not send a message. */
 export function transportWords(error: Error): string {
   return WORDS[(error as NodeJS.ErrnoException).code ?? ''] ?? error.message
 }

@@ -2,9 +2,12 @@ import { createSocket, type Socket } from 'node:dgram'
 import { probeUdp } from './probe-udp.ts'
 import { type Flow, type HostPortOf, isIPv6, type Listener, plainAddress, type Sink } from './transport.ts'
 
-/** RFC 5626 §3.5.2 and plain NAT keep-alives: datagrams of line ends or zero bytes are no messages. */
+/** Bytes of the longest keep-alive (RFC 5626 §3.5.2 and plain NAT keep-alives): such datagrams are not messages. */
 const KEEP_ALIVE_MAX = 4
-/** What comes while we are busy waits there; the kernel's usual 208 kB hold some 90 messages. It gives what it allows. */
+/**
+ * Receive buffer in bytes: the kernel's default of 208 kB holds only about 90 messages. The kernel caps it at its own
+ * limit.
+ */
 const RECEIVE_BYTES = 1_048_576
 
 export async function listenUdp(bound: HostPortOf, sink: Sink): Promise<Listener> {

@@ -1,18 +1,18 @@
-/** What the server asks of a transport (RFC 3261 §18): UDP, and streams with or without TLS. */
+/** The interface of a transport (RFC 3261 §18): UDP, and streams with or without TLS. */
 export type Protocol = 'udp' | 'tcp' | 'tls'
 export type HostPortOf = { readonly host: string; readonly port: number }
 
-/** One way to one peer, on which messages come and go. */
+/** A channel to one peer for messages in both directions. */
 export type Flow = {
   readonly protocol: Protocol
   readonly reliable: boolean
   readonly local: HostPortOf
   readonly remote: HostPortOf
-  /** False once the connection under it is gone. */
+  /** False once the underlying connection is closed. */
   usable(): boolean
-  /** `onError` is called, at most once and later, when the bytes could not be handed to the network. */
+  /** `onError` is called asynchronously, at most once, when the bytes could not be handed to the network. */
   send(bytes: Buffer, onError: (error: Error) => void): void
-  /** Asks whether anybody listens over there, where the transport doesn't tell by itself. */
+  /** Checks whether anything listens at the peer, on transports that do not report it. */
   probe(onRefused: (error: Error) => void): void
 }
 
@@ -20,23 +20,23 @@ export type Listener = {
   readonly protocol: Protocol
   /** As bound: the host may be a wildcard. */
   readonly bound: HostPortOf
-  /** A flow to that address, opened when first written to. `name` is whom a certificate has to name (RFC 5922 §4). */
+  /** A flow to that address, opened on the first send. The peer's certificate must name `name` (RFC 5922 §4). */
   open(remote: HostPortOf, name: string): Flow
   connections(): number
   close(): Promise<void>
 }
 
 export type Sink = {
-  /** Bytes of one whole message. False says that they are no SIP at all: a stream has lost its framing. */
+  /** Receives the bytes of one message. Returns false when they are not SIP: a stream has then lost its framing. */
   message(bytes: Buffer, flow: Flow): boolean
-  /** False refuses the peer before a byte of it is read (stream transports). */
+  /** False rejects the peer before anything is read from it (stream transports). */
   admits(address: string): boolean
-  /** The concrete address of ours that `remote` should see, for a listener bound to `bound`. */
+  /** Our concrete address that `remote` should see, for a listener bound to `bound`. */
   localFor(bound: HostPortOf, remote: string): string
   broken(code: string, remote: HostPortOf): void
 }
 
-/** ::ffff:1.2.3.4 → 1.2.3.4 */
+/** Converts ::ffff:1.2.3.4 to 1.2.3.4. */
 export function plainAddress(address: string): string {
   return address.startsWith('::ffff:') ? address.slice(7) : address
 }

@@ -1,5 +1,8 @@
-/** What this server says it is: the drachtio-server whose protocol it speaks (drachtio-srf pings from v0.8.2 on), and not it. */
+/**
+ * The version reported to applications: the drachtio-server release whose protocol this is (drachtio-srf pings from
+ * v0.8.2 on), with a suffix.
+ */
 export const VERSION = 'v0.9.10-parley'
 
-/** Of a server that ends the calls of an application that is gone, which a drachtio-server does not. */
+/** True for this server, which ends the calls of an application that is gone; a drachtio-server does not. */
 export const isEmbedded = (version: string): boolean => version.endsWith('-parley')

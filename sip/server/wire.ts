@@ -1,4 +1,4 @@
-/** drachtio's admin protocol as bytes: `length#uuid|type|…` frames, with a SIP message behind the first CRLF. Pure. */
+/** drachtio's admin protocol as bytes: `length#uuid|type|…` frames, with a SIP message after the first CRLF. Pure. */
 
 export type AppFrame =
   | { readonly type: 'authenticate'; readonly msgId: string; readonly secret: string; readonly tags: readonly string[] }
@@ -15,7 +15,7 @@ export type AppFrame =
   | ProxyFrame
   | { readonly type: 'unknown'; readonly msgId: string; readonly verb: string }
 
-/** Forward that request to the destinations, in turn or all at once; `message` holds headers to add. */
+/** Forwards the request to the destinations, one after the other or all at once; `message` holds headers to add. */
 export type ProxyFrame = {
   readonly type: 'proxy'
   readonly msgId: string
@@ -24,7 +24,9 @@ export type ProxyFrame = {
   readonly fullResponse: boolean
   readonly followRedirects: boolean
   readonly simultaneous: boolean
-  /** How long a destination may be silent, and how long it may take; null for as long as the RFC lets it. */
+  /**
+   * Milliseconds until a destination must send its first response, and its final response; null for the RFC's limits.
+   */
   readonly provisionalMs: number | null
   readonly finalMs: number | null
   readonly destinations: readonly string[]
@@ -50,7 +52,7 @@ export function encodeFrame(msgId: string, leader: string, message?: Buffer): Bu
   return Buffer.concat(message === undefined ? [prefix, head] : [prefix, head, message])
 }
 
-/** Collects chunks and yields whole frames. Throws FrameError, after which the connection is of no more use. */
+/** Collects chunks and returns whole frames. Throws FrameError, after which the connection is unusable. */
 export class FrameDecoder {
   private chunks: Buffer = Buffer.alloc(0)
   limit: number
@@ -88,7 +90,7 @@ export function parseAppFrame(frame: Buffer): AppFrame {
   const type = tokens[1] ?? ''
   switch (type) {
     case 'authenticate': {
-      // The secret went out as UTF-8.
+      // The secret is encoded as UTF-8.
       const secret = Buffer.from(tokens[2] ?? '', 'latin1').toString('utf8')
       return { type, msgId, secret, tags: (tokens[3] ?? '').split(',').filter(tag => tag !== '') }
     }
@@ -127,7 +129,7 @@ function duration(text: string): number | null {
   return parts === null ? null : Number(parts[1]) * (parts[2] === 's' ? 1000 : 1)
 }
 
-/** `HH:MM:SS.uuuuuu`, as drachtio stamps its frames. */
+/** `HH:MM:SS.uuuuuu`, the time format of drachtio's frames. */
 export function timeOfDay(at: Date): string {
   return `${at.toISOString().slice(11, 23)}000`
 }
@@ -146,10 +148,10 @@ function stamped(stamp: Stamp): string {
 
 export type Where = { readonly host: string; readonly port: number }
 
-/** Leaders of the frames we send; drachtio-srf counts the tokens, so each place matters. */
+/** Leaders of the frames we send. drachtio-srf reads the tokens by position. */
 export const leader = {
-  reply: (toMsgId: string, verdict: 'OK' | 'NO' | 'NOK', text?: string): string =>
-    `response|${toMsgId}|${verdict}${text === undefined ? '' : `|${text}`}`,
+  reply: (toMsgId: string, status: 'OK' | 'NO' | 'NOK', text?: string): string =>
+    `response|${toMsgId}|${status}${text === undefined ? '' : `|${text}`}`,
   authenticated: (toMsgId: string, hostports: string, version: string, local: string): string =>
     `response|${toMsgId}|OK|${hostports}|${version}|${local}`,
   requestSent: (toMsgId: string, stamp: Stamp, txnId: string): string =>

@@ -1,67 +1,70 @@
-/** Which codecs two descriptions have in common, and how they are written (RFC 3264, 3551, 4733, 7587). Pure. */
+/**
+ * Codec negotiation: the formats that two descriptions have in common, and how they are written (RFC 3264, 3551, 4733,
+ * 7587). Pure.
+ */
 import type { CodecName } from '../../media/contract/plan.ts'
 import { attributesOf, type MediaSection, type SdpAttribute } from './sdp.ts'
 
 export type { CodecName }
 
-/** A codec under a number. */
+/** A codec with its payload type. */
 export type CodecFormat = { readonly codec: CodecName; readonly payloadType: number }
 
-/** How the far end wants Opus (RFC 7587 §6.1). */
+/** The far end's preferences for Opus (RFC 7587 §6.1). */
 export type OpusWishes = { readonly fec: boolean; readonly maxBitrate: number | null }
 
 export type AgreedCodecs = {
-  /** What we send, under the far end's number. */
+  /** The codec we send, under the far end's payload type. */
   readonly codec: CodecName
   readonly payloadType: number
-  /** All that the far end may send. */
+  /** All formats that the far end may send. */
   readonly receive: readonly CodecFormat[]
-  /** telephone-event for each way, and what its durations are counted in, in Hz; null when the far end has none. */
+  /** telephone-event for each direction and its clock rate in Hz; null when the far end has none. */
   readonly dtmf: AgreedDtmf | null
-  /** Packet time in ms that the far end would like to receive: 10 to 60, and one that the codec has. */
+  /** Packet time in ms that the far end prefers to receive: 10 to 60, and supported by the codec. */
   readonly ptime: number
   readonly opus: OpusWishes
 }
 
 export type AgreedDtmf = {
   readonly send: number
-  /** The first is the one to write into an answer. */
+  /** Payload types to receive; the first is the one to write into an answer. */
   readonly receive: readonly number[]
   readonly clockRate: number
 }
 
 type Encoding = {
   readonly payloadType: number
-  /** In capitals. */
+  /** Upper case. */
   readonly name: string
   readonly clockRate: number
   readonly channels: number
 }
 
 type Written = { readonly payloadType: number; readonly rtpmap: string; readonly clockRate: number }
-/** Numbers of our own offers, and the names that go with them. */
+/** Payload types of our offers, and their rtpmap values. */
 const OURS: Readonly<Record<CodecName, Written>> = {
   PCMU: { payloadType: 0, rtpmap: 'PCMU/8000', clockRate: 8000 },
   PCMA: { payloadType: 8, rtpmap: 'PCMA/8000', clockRate: 8000 },
   G722: { payloadType: 9, rtpmap: 'G722/8000', clockRate: 8000 },
   opus: { payloadType: 111, rtpmap: 'opus/48000/2', clockRate: 48_000 },
 }
-/** What a number means without rtpmap (RFC 3551 table 4). */
+/** Codecs of payload types without rtpmap (RFC 3551 table 4). */
 const STATIC: Readonly<Record<number, CodecName>> = { 0: 'PCMU', 8: 'PCMA', 9: 'G722' }
-/** Ours for telephone-event, by clock rate: it is that of the codec (RFC 4733 §2.1). */
+/** Our payload types for telephone-event by clock rate, which equals that of the codec (RFC 4733 §2.1). */
 const OUR_EVENTS: Readonly<Record<number, number>> = { 8000: 101, 48000: 110 }
-/** We hear no more than 16 kHz of it, so nobody need send more; and we say one voice, which is the default. */
+/** We process at most 16 kHz, so the peer need not send more. We send mono, which is the default. */
 const OPUS_PARAMETERS = 'maxplaybackrate=16000;sprop-maxcapturerate=16000;useinbandfec=1'
 const EVENTS = 'TELEPHONE-EVENT'
 
 const DEFAULT_PTIME = 20
 const MOST_PTIME = 60
-/** RFC 6716 §2.1.4, of what we send. */
+/** Packet times that Opus supports (RFC 6716 §2.1.4), for what we send. */
 const OPUS_PTIMES = [60, 40, 20, 10]
 
 type Formats = { readonly formats: readonly number[]; readonly attributes: readonly SdpAttribute[] }
 
-/** Ours, best first, with telephone-event at each of their clock rates. */
+/** Formats of our offer, best first, with telephone-event at each of their clock rates. */
 export function offeredFormats(codecs: readonly CodecName[], dtmf: boolean): Formats {
   const own = codecs.map((codec): CodecFormat => ({ codec, payloadType: OURS[codec].payloadType }))
   return written(own, dtmf ? ourEvents(codecs) : [])
@@ -75,7 +78,7 @@ const ourEvents = (codecs: readonly CodecName[]): EventFormat[] =>
     clockRate,
   }))
 
-/** One codec and its telephone-event, under the numbers of the offer. */
+/** Formats of our answer: one codec and its telephone-event, under the payload types of the offer. */
 export function answeredFormats({ codec, payloadType, dtmf }: AgreedCodecs): Formats {
   const events = dtmf === null ? [] : [{ payloadType: dtmf.receive[0]!, clockRate: dtmf.clockRate }]
   return written([{ codec, payloadType }], events)
@@ -96,8 +99,8 @@ function written(codecs: readonly CodecFormat[], events: readonly EventFormat[])
 }
 
 /**
- * What is left of the far end's section when it meets ours; its order of preference decides (RFC 3264 §6.1). Null: no
- * codec in common. `offered`: the section answers an offer of ours, so that what we receive has our numbers.
+ * Intersects the far end's section with our codecs; its order of preference decides (RFC 3264 §6.1). Returns null when
+ * there is no codec in common. `offered`: the section answers an offer of ours, so we receive under our payload types.
  */
 export function agreeCodecs(
   section: MediaSection,
@@ -120,14 +123,17 @@ export function agreeCodecs(
   }
 }
 
-/** Some answer under numbers of their own, and send under them. */
+/** Adds the peer's own payload types: some peers answer with their own numbers and send under them. */
 function withOurNumbers(common: readonly CodecFormat[]): CodecFormat[] {
   const formats = common.map(({ codec }): CodecFormat => ({ codec, payloadType: OURS[codec].payloadType }))
   const taken = new Set(formats.map(({ payloadType }) => payloadType))
   return [...formats, ...common.filter(({ payloadType }) => !taken.has(payloadType))]
 }
 
-/** Those of the codec's clock; else those there are, for softphones that write 8000 beside Opus and mean it. */
+/**
+ * Prefers the telephone-event with the codec's clock rate; otherwise takes any, for softphones that write 8000 beside
+ * Opus and use it.
+ */
 function agreeEvents(
   encodings: readonly Encoding[],
   clockRate: number,
@@ -146,7 +152,7 @@ function agreeEvents(
 function codecOf({ name, clockRate, channels }: Encoding): CodecName | null {
   if (name === 'OPUS') return clockRate === 48_000 ? 'opus' : null
   if (channels !== 1) return null
-  // Some write the rate of its samples, which is the rule's own error.
+  // Some peers write the sample rate, 16,000; RFC 3551 assigns 8000 by mistake.
   if (name === 'G722') return clockRate === 8000 || clockRate === 16_000 ? 'G722' : null
   return clockRate === 8000 && (name === 'PCMU' || name === 'PCMA') ? name : null
 }
@@ -170,13 +176,13 @@ function ptimeOf(section: MediaSection, codec: CodecName): number {
   return codec === 'opus' ? OPUS_PTIMES.find(ptime => ptime <= wished)! : wished
 }
 
-/** 10 to 60; null for what is no length. */
+/** Clamps to 10…60 ms in steps of 10; null for an invalid value. */
 function tens(text: string | undefined): number | null {
   const ms = Number(text)
   return text === undefined || !(ms > 0) ? null : Math.min(MOST_PTIME, Math.max(10, Math.floor(ms / 10) * 10))
 }
 
-/** RFC 7587 §6.1. */
+/** Reads fmtp parameters for Opus (RFC 7587 §6.1). */
 function opusWishes(section: MediaSection, payloadType: number): OpusWishes {
   const parameters = attributesOf(section, 'fmtp').find(text => text.split(/\s/, 1)[0] === String(payloadType)) ?? ''
   const numberAt = (name: string): string | undefined =>

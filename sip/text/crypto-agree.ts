@@ -1,6 +1,6 @@
 /**
- * Whether and how the sound of a call is encrypted, out of two descriptions: SDES (RFC 4568) and DTLS-SRTP (RFC 5763, 5764)
- * under the profiles of RFC 3711, 5124 and 5764, and opportunistically under RTP/AVP (RFC 8643). Pure, but for random keys.
+ * Negotiates media encryption from two descriptions: SDES (RFC 4568) and DTLS-SRTP (RFC 5763, 5764) under the profiles
+ * of RFC 3711, 5124 and 5764, and opportunistically under RTP/AVP (RFC 8643). Pure except for random keys.
  */
 import type { Fingerprint } from '../../media/rtp/dtls-crypto.ts'
 import type { DtlsRole } from '../../media/rtp/dtls-handshake.ts'
@@ -10,13 +10,13 @@ import { attributesOf, type MediaSection, type Sdp, type SdpAttribute } from './
 
 export type SrtpPolicy = 'off' | 'optional' | 'required'
 
-/** Our side, which stays for a call. */
+/** Our side, constant for a call. */
 export type LocalSecurity = {
   readonly policy: SrtpPolicy
   readonly keys: Readonly<Record<SuiteName, MasterKey>>
-  /** SHA-256 of our certificate; null: no DTLS. */
+  /** SHA-256 of our certificate; null disables DTLS. */
   readonly fingerprint: string | null
-  /** As agreed before in this call: to change it would begin another association (RFC 8842 §4). */
+  /** The role agreed earlier in this call: changing it would start another association (RFC 8842 §4). */
   readonly role: DtlsRole | null
 }
 
@@ -30,7 +30,9 @@ export type SecurityProblem = 'unsupported_profile' | 'not_secured'
 const PLAIN = new Set(['RTP/AVP', 'RTP/AVPF'])
 const SECURE = new Set(['RTP/SAVP', 'RTP/SAVPF'])
 const OVER_TLS = new Set(['UDP/TLS/RTP/SAVP', 'UDP/TLS/RTP/SAVPF'])
-/** Whoever knows a short tag knows the long one too, and each line makes the INVITE longer: so these are enough to offer. */
+/**
+ * Suites to offer. A peer that supports a short tag also supports the long one, and each line makes the INVITE longer.
+ */
 const OFFERED: readonly SuiteName[] = ['AES_CM_128_HMAC_SHA1_80', 'AES_256_CM_HMAC_SHA1_80']
 const NONE: AgreedSecurity = { kind: 'none' }
 
@@ -43,8 +45,9 @@ export function localSecurity(policy: SrtpPolicy, fingerprint: string | null): L
 export type SecurityLines = { readonly protocol: string; readonly attributes: readonly SdpAttribute[] }
 
 /**
- * Optional is RTP/AVP with keys (RFC 8643): who knows nothing of them answers as ever, where RTP/SAVP would be refused, and
- * two streams, one of each, are taken for two calls by some. Who knows both kinds of keys takes DTLS, whose are not signalled.
+ * `optional` offers RTP/AVP with keys (RFC 8643): a peer that does not know them answers as usual, while it would
+ * refuse RTP/SAVP, and some peers take two streams, one of each, for two calls. A peer that supports both key exchanges
+ * should use DTLS, whose keys are not signalled.
  */
 export function offeredSecurity(local: LocalSecurity | undefined): SecurityLines {
   if (local === undefined || local.policy === 'off') return { protocol: 'RTP/AVP', attributes: [] }
@@ -55,7 +58,7 @@ export function offeredSecurity(local: LocalSecurity | undefined): SecurityLines
   return { protocol: local.policy === 'required' ? 'RTP/SAVP' : 'RTP/AVP', attributes: [...lines, ...dtls] }
 }
 
-/** Of an answer, under the profile of the offer. `muxed`: RTCP goes with the sound. */
+/** Attributes of an answer, under the profile of the offer. `muxed`: RTCP shares the RTP socket. */
 export function answeredSecurity(
   agreed: AgreedSecurity,
   local: LocalSecurity | undefined,
@@ -74,7 +77,7 @@ export function answeredSecurity(
   }
 }
 
-/** So that one handshake does for sound and reports (RFC 5764 §4.1). */
+/** With rtcp-mux, one DTLS handshake covers RTP and RTCP (RFC 5764 §4.1). */
 const MUX: SdpAttribute = ['rtcp-mux', null]
 
 function dtlsLines(fingerprint: string, setup: string): SdpAttribute[] {
@@ -84,7 +87,7 @@ function dtlsLines(fingerprint: string, setup: string): SdpAttribute[] {
   ]
 }
 
-/** `offered`: the section answers one of ours. */
+/** Negotiates encryption for one section. `offered`: the section answers an offer of ours. */
 export function agreeSecurity(
   sdp: Sdp,
   section: MediaSection,
@@ -111,8 +114,8 @@ function byDtls(sdp: Sdp, section: MediaSection, local: LocalSecurity): AgreedSe
 }
 
 /**
- * Where we may choose we wait (RFC 4145 §4.1), although RFC 5763 §5 would have us begin: a phone behind a NAT can be reached
- * only where it has sent from.
+ * When the choice is ours we take the passive role (RFC 4145 §4.1), although RFC 5763 §5 recommends active: a phone
+ * behind a NAT can be reached only at an address it has sent from.
  */
 function ourRole(setup: string | undefined, before: DtlsRole | null): DtlsRole | null {
   switch (setup) {
@@ -128,7 +131,9 @@ function ourRole(setup: string | undefined, before: DtlsRole | null): DtlsRole |
   }
 }
 
-/** RTCP over the socket of the sound (RFC 5761 §5.1.1). As an answerer we take it for DTLS alone, where it saves a handshake. */
+/**
+ * RTCP over the RTP socket (RFC 5761 §5.1.1). As the answerer we accept it only for DTLS, where it saves a handshake.
+ */
 export function agreeMux(
   section: MediaSection,
   security: AgreedSecurity,
@@ -141,7 +146,10 @@ export function agreeMux(
     : security.kind === 'dtls'
 }
 
-/** Of an offer: the first line that we know (RFC 4568 §5.1.2). Of an answer: the one that is of ours (§5.1.3). */
+/**
+ * In an offer, takes the first supported line (RFC 4568 §5.1.2). In an answer, takes the line that matches one of ours
+ * (§5.1.3).
+ */
 function bySdes(section: MediaSection, local: LocalSecurity, offered: boolean): AgreedSecurity | null {
   for (const value of attributesOf(section, 'crypto')) {
     const answer = parseCrypto(value)

@@ -1,13 +1,13 @@
 /**
- * Cuts a byte stream into SIP messages by Content-Length (RFC 3261 §18.3) and spots keep-alives (RFC 5626 §3.5.1: a
- * double CRLF is a ping, to be answered with a single one).
+ * Splits a byte stream into SIP messages by Content-Length (RFC 3261 §18.3) and detects keep-alives (RFC 5626 §3.5.1: a
+ * double CRLF is a ping, answered with a single one).
  */
 export type StreamEvent =
   | { readonly type: 'message'; readonly bytes: Buffer }
   | { readonly type: 'ping' }
   | { readonly type: 'broken'; readonly code: FramingErrorCode }
 
-/** After any of these the stream can't be read on: nobody knows where the next message begins. */
+/** After any of these errors the stream is unusable: the start of the next message is unknown. */
 export type FramingErrorCode = 'head_too_large' | 'body_too_large' | 'bad_content_length'
 
 const MAX_HEAD = 65_536
@@ -17,14 +17,14 @@ const CONTENT_LENGTH = /(?:^|\r\n)(?:content-length|l)[ \t]*:[ \t]*([^\r\n]*?)[ 
 export class StreamFramer {
   private buffer: Buffer = Buffer.alloc(0)
   private broken = false
-  /** Where the search for the blank line goes on, so that a slow sender costs no second scan. */
+  /** Offset at which the search for the blank line continues, so that a slow sender causes no second scan. */
   private scanned = 0
-  /** Bytes of the message under way, once its head is read; until they are here nothing is joined or looked at. */
+  /** Bytes of the current message, once its head is read. Until they have arrived, chunks are not joined or scanned. */
   private needed = 0
   private readonly waiting: Buffer[] = []
   private waitingBytes = 0
 
-  /** True in the middle of a message: a peer that stays there holds our memory. */
+  /** True in the middle of a message. A peer that stops there occupies memory. */
   get partial(): boolean {
     return this.buffer.length + this.waitingBytes > 0
   }
@@ -71,11 +71,11 @@ export class StreamFramer {
     return { type: 'message', bytes }
   }
 
-  /** True when a ping (CRLF CRLF) was taken off the front; a lone CRLF between messages is dropped. */
+  /** Returns true when it removed a ping (CRLF CRLF). A lone CRLF between messages is dropped. */
   private skipLineEnds(): boolean {
     while (this.buffer[0] === 13 && this.buffer[1] === 10) {
       const ping = this.buffer[2] === 13 && this.buffer[3] === 10
-      // A lone CRLF may be the first half of a ping, or a pong: wait for what follows.
+      // A lone CRLF may be the first half of a ping, or a pong: wait for more bytes.
       if (!ping && this.buffer.length < 4 && (this.buffer.length === 2 || this.buffer[2] === 13)) return false
       this.take(ping ? 4 : 2)
       if (ping) return true
@@ -90,7 +90,9 @@ export class StreamFramer {
   }
 }
 
-/** RFC 3261 §20.14: mandatory on streams; none is read as 0, as a request without body from a sloppy peer. */
+/**
+ * RFC 3261 §20.14: mandatory on streams. A missing one counts as 0, for peers that omit it in a request without body.
+ */
 function contentLength(head: string): number | null {
   const values = [...head.matchAll(CONTENT_LENGTH)].map(match => match[1]!)
   if (values.length === 0) return 0

@@ -1,6 +1,6 @@
 /**
- * The small pieces of RFC 3261 §25 grammar shared by header and URI parsing. Pure; strings hold one byte a
- * character (latin1), so that what came in goes out byte for byte whatever its encoding.
+ * Grammar of RFC 3261 §25 shared by header and URI parsing. Pure. Strings hold one byte per character (latin1), so that
+ * bytes pass through unchanged in any encoding.
  */
 
 export type Params = ReadonlyMap<string, string | null>
@@ -41,7 +41,10 @@ export function splitOutside(text: string, separator: string): string[] {
   }
 }
 
-/** Parses `;name=value;flag` (leading semicolon optional). Names are lower-cased, quoted values keep their quotes. */
+/**
+ * Parses `;name=value;flag` (leading semicolon optional). Names are lower-cased, quoted values keep their quotes.
+ * Returns null when malformed.
+ */
 export function parseParams(text: string): Params | null {
   const params = new Map<string, string | null>()
   for (const part of splitOutside(text, ';')) {
@@ -64,7 +67,10 @@ export type HostPort = { readonly host: string; readonly port?: number }
 const IPV6_REFERENCE = /^\[[0-9A-Fa-f:.]+(%[A-Za-z0-9]+)?\]/
 const HOST_NAME = /^[A-Za-z0-9_](?:[A-Za-z0-9\-_.]*[A-Za-z0-9_.])?$/
 
-/** `host[:port]`, where an IPv6 address is bracketed (RFC 3261 §25.1, RFC 5118 §4). The brackets are not part of `host`. */
+/**
+ * Parses `host[:port]`, where an IPv6 address is bracketed (RFC 3261 §25.1, RFC 5118 §4). The brackets are not part of
+ * `host`.
+ */
 export function parseHostPort(text: string): HostPort | null {
   const trimmed = text.trim()
   const bracketed = IPV6_REFERENCE.exec(trimmed)

@@ -35,7 +35,7 @@ export type ParseErrorCode =
   | 'cseq_mismatch'
   | 'bad_address'
 
-/** What is wrong with a message. `request` is there when enough was read to answer it, with `status` (RFC 3261 §21.4.1). */
+/** The error in a message. `request` is set when enough was parsed to answer it with `status` (RFC 3261 §21.4.1). */
 export class SipParseError extends Error {
   readonly code: ParseErrorCode
   readonly status: number
@@ -82,13 +82,13 @@ const LONG = new Map(
   ].map(name => [name.toLowerCase(), name] as const),
 )
 
-/** Long form in the usual spelling; a name not known here stays as it was written. */
+/** The long form in the usual spelling; an unknown name is returned unchanged. */
 export function canonicalName(name: string): string {
   const lower = name.toLowerCase()
   return LONG.get(lower) ?? (lower.length === 1 ? COMPACT[lower] : undefined) ?? name
 }
 
-/** Bytes for the wire. Content-Length is always ours and last. */
+/** Serialises a message for the wire. Content-Length is always computed here and comes last. */
 export function serialise(message: SipMessage): Buffer {
   const first =
     message.kind === 'request'
@@ -102,7 +102,7 @@ export function serialise(message: SipMessage): Buffer {
 
 type WithHeaders = { readonly headers: readonly Header[] }
 
-/** First value of that header, by canonical name. */
+/** The first value of the header, by canonical name; null when absent. */
 export function headerOf(message: WithHeaders, name: string): string | null {
   return message.headers.find(([known]) => known === name)?.[1] ?? null
 }

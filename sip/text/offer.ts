@@ -25,15 +25,15 @@ export type { CodecName }
 export type LocalAudio = {
   readonly address: string
   readonly port: number
-  /** Ours, best first. */
+  /** Our codecs, best first. */
   readonly codecs: readonly CodecName[]
-  /** o= of our side: the id stays for the call, the version grows by one with each new description (RFC 3264 §8). */
+  /** The session id in o=, constant for the call; the version grows by one with each new description (RFC 3264 §8). */
   readonly sessionId: string
   readonly version: number
-  /** What we are willing to do; sendrecv unless given. */
+  /** The direction we are willing to use; sendrecv by default. */
   readonly direction?: Direction
   readonly dtmf?: boolean
-  /** No encryption unless given. */
+  /** No encryption when left out. */
   readonly security?: LocalSecurity
 }
 
@@ -42,14 +42,14 @@ export type Endpoint = { readonly address: string; readonly port: number }
 export type AgreedAudio = AgreedCodecs & {
   readonly remote: Endpoint
   readonly rtcp: Endpoint
-  /** RTCP goes over the socket of the sound (RFC 5761). */
+  /** True when RTCP shares the RTP socket (RFC 5761). */
   readonly rtcpMux: boolean
-  /** What we do from now on. */
+  /** Our direction from now on. */
   readonly direction: Direction
   readonly security: AgreedSecurity
 }
 
-/** `not_secured`: encryption is required by one of the two, and there is none that both know. */
+/** `not_secured`: one side requires encryption, and no method is common to both. */
 export type SdpErrorCode = 'malformed' | 'no_audio' | 'no_common_codec' | SecurityProblem
 export type AnswerResult =
   | { readonly ok: true; readonly audio: AgreedAudio; readonly sdp: string }
@@ -65,7 +65,10 @@ export function makeOffer(local: LocalAudio): string {
   return describe(local, [audioSection(local.port, protocol, formats, lines)])
 }
 
-/** Answers the peer's offer: the first audio stream we can take is taken, every other m-line gets port 0 (§6); an encrypted first. */
+/**
+ * Answers the peer's offer: accepts the first usable audio stream, preferring an encrypted one, and refuses every other
+ * m-line with port 0 (§6).
+ */
 export function answerOffer(offerText: string, local: LocalAudio): AnswerResult {
   const offer = parseSdp(offerText)
   if (offer === null) return { ok: false, code: 'malformed' }
@@ -88,7 +91,7 @@ type Picked =
   | { readonly ok: true; readonly section: MediaSection; readonly audio: AgreedAudio }
   | { readonly ok: false; readonly code: SdpErrorCode }
 
-/** `offered`: this answers an offer of ours. */
+/** Chooses the audio section. `offered`: `sdp` answers an offer of ours. */
 function pick(sdp: Sdp, local: LocalAudio, offered: boolean): Picked {
   let code: SdpErrorCode = 'no_audio'
   let plain: Picked | null = null
@@ -126,14 +129,16 @@ function agree(sdp: Sdp, section: MediaSection, address: string, codecs: AgreedC
   }
 }
 
-/** a=rtcp (RFC 3605), else the port above; where rtcp-mux is not agreed, the peer falls back to these (RFC 5761 §5.1.1). */
+/**
+ * a=rtcp (RFC 3605), or else the RTP port plus one. Without rtcp-mux the peer falls back to these (RFC 5761 §5.1.1).
+ */
 function rtcpOf(section: MediaSection, remote: Endpoint): Endpoint {
   const parts = /^(\d{1,5})(?:\s+IN\s+IP[46]\s+(\S+))?$/.exec(attributesOf(section, 'rtcp')[0] ?? '')
   if (parts === null || Number(parts[1]) > 65535) return { address: remote.address, port: remote.port + 1 }
   return { address: parts[2] ?? remote.address, port: Number(parts[1]) }
 }
 
-/** §6.1 and §8.4: what is left of our wish when the peer sends or receives less; 0.0.0.0 is the old way to hold. */
+/** §6.1 and §8.4: our direction, reduced by what the peer sends and receives. 0.0.0.0 is the old way to hold. */
 function ourDirection(sdp: Sdp, section: MediaSection, address: string, wish: Direction): Direction {
   const theirs = directionOf(sdp, section)
   const unheld = address !== '0.0.0.0' && address !== '::'
@@ -169,19 +174,19 @@ function describe(local: LocalAudio, media: readonly MediaSection[]): string {
   return formatSdp({ origin, address: local.address, attributes: [], media })
 }
 
-/** Our side for the rest of the call. */
+/** Our parameters for the rest of the call: fixes the DTLS role. */
 export function settled(local: LocalAudio, { security }: AgreedAudio): LocalAudio {
   if (local.security === undefined || security.kind !== 'dtls') return local
   return { ...local, security: { ...local.security, role: security.role } }
 }
 
-/** Why a call ends whose description can't be used. */
+/** The reason with which a call ends when its description is unusable. */
 export function reasonOf(code: SdpErrorCode): 'bad_sdp' | 'no_common_codec' | 'encryption_failed' {
   if (code === 'malformed') return 'bad_sdp'
   return code === 'not_secured' || code === 'unsupported_profile' ? 'encryption_failed' : 'no_common_codec'
 }
 
-/** Our side where encryption is not a choice any more. */
+/** Our parameters once encryption is no longer optional. */
 export function insisting(local: LocalAudio): LocalAudio {
   return local.security === undefined ? local : { ...local, security: { ...local.security, policy: 'required' } }
 }

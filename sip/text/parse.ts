@@ -7,9 +7,12 @@ export type ParseResult =
   | { readonly ok: false; readonly error: SipParseError }
 
 export type ParseOptions = {
-  /** Take everything behind the blank line as the body, whatever Content-Length says: drachtio's frames count it in characters. */
+  /**
+   * Treats everything after the blank line as the body, whatever Content-Length says: drachtio's frames count it in
+   * characters.
+   */
   readonly bodyIsRest?: boolean
-  /** Skip the checks of mandatory headers: an application's frames leave most of them to the server. */
+  /** Skips the checks of mandatory headers: an application's frames leave most of them to the server. */
   readonly lax?: boolean
 }
 
@@ -17,7 +20,7 @@ const MAX_BYTES = 262_144
 const CR = 13
 const LF = 10
 
-/** Parses one whole message: a datagram, a framed piece of a stream, or the message of an application's frame. */
+/** Parses one whole message: a datagram, a framed part of a stream, or the message of an application's frame. */
 export function parseMessage(bytes: Buffer, options: ParseOptions = {}): ParseResult {
   try {
     const message = read(bytes, options)
@@ -65,17 +68,17 @@ function startLine(line: string): StartLine {
   const request = /^([^ ]+) ([^ ]+) SIP\/(\d+)\.(\d+) *$/i.exec(line)
   if (request !== null && isToken(request[1]!))
     return { kind: 'request', method: request[1]!, uri: versioned(request[2]!, request[3]!, request[4]!) }
-  // Blanks where none may be: still a request, to be answered once its headers are read.
+  // Misplaced blanks: still a request, answered once its headers are read.
   const method = /^(\S+)\s.*\sSIP\/\d+\.\d+\s*$/i.exec(line)?.[1]
   if (method === undefined || !isToken(method))
     throw new SipParseError('bad_start_line', 'neither request nor response')
   return { kind: 'request', method, uri: MISPLACED_BLANKS }
 }
 
-/** No URI at all, so that `validate` refuses it and the server can answer. */
+/** An invalid URI, so that the request is refused after its headers are read. */
 const MISPLACED_BLANKS = ' '
 
-/** A wrong version must still be answered with 505, so it is told in `uri` until the headers are read. */
+/** A wrong version must be answered with 505, so it is marked in `uri` until the headers are read. */
 function versioned(uri: string, major: string, minor: string): string {
   return Number(major) === 2 && Number(minor) === 0 ? uri : `${WRONG_VERSION}${uri}`
 }
@@ -90,7 +93,7 @@ function readHeaders(lines: readonly string[], draft: StartLine): Header[] {
     if (line === '') continue
     const colon = line.indexOf(':')
     const name = colon < 0 ? '' : line.slice(0, colon).trimEnd()
-    if (!isToken(name)) bad = 'a line is no header field'
+    if (!isToken(name)) bad = 'a line is not a header field'
     else headers.push([canonicalName(name), line.slice(colon + 1).trim()])
   }
   if (bad !== null) throw new SipParseError('bad_header', bad, answerable())
@@ -103,7 +106,10 @@ function readHeaders(lines: readonly string[], draft: StartLine): Header[] {
   return headers
 }
 
-/** RFC 3261 §18.3: bytes beyond Content-Length are dropped, too few are an error, none given means the rest of the datagram. */
+/**
+ * RFC 3261 §18.3: drops bytes beyond Content-Length; too few are an error; without the header the body is the rest of
+ * the datagram.
+ */
 function cutBody(rest: Buffer, headers: readonly Header[], request: SipRequest | null): Buffer {
   const given = headers.filter(([name]) => name === 'Content-Length').map(([, value]) => value)
   if (given.length === 0) return rest

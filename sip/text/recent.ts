@@ -1,6 +1,6 @@
 /**
- * A map that remembers at least the last `least` names that were set, and no more than twice as many. Two generations, since
- * to delete the oldest of one Map again and again takes it longer and longer: what is deleted is skipped at each look.
+ * A map that keeps at least the `least` most recently set names, and at most twice as many. It uses two generations:
+ * deleting the oldest entry of one Map gets ever slower, because iteration skips every deleted entry.
  */
 export class Recent<V> {
   private readonly least: number
@@ -27,7 +27,7 @@ export class Recent<V> {
     this.old.delete(name)
   }
 
-  /** Names that were set anew are counted twice. */
+  /** The number of entries; names that were set again may count twice. */
   get size(): number {
     return this.young.size + this.old.size
   }

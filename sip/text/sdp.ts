@@ -1,4 +1,4 @@
-/** Session descriptions (RFC 8866): as much as one call needs, read leniently and written strictly. Pure. */
+/** Session descriptions (RFC 8866): the subset that a call needs, read leniently and written strictly. Pure. */
 
 export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive'
 
@@ -9,7 +9,7 @@ export type MediaSection = {
   readonly port: number
   readonly protocol: string
   readonly formats: readonly string[]
-  /** From c= of this section, else null. */
+  /** The address in this section's c=, or null. */
   readonly address: string | null
   readonly attributes: readonly SdpAttribute[]
 }
@@ -26,7 +26,9 @@ type MediaDraft = Omit<MediaSection, 'address' | 'attributes'> & { address: stri
 
 const MAX_LINES = 500
 
-/** Null when it is no session description. Bare LF as a line end is common enough to be taken (RFC 8866 §5). */
+/**
+ * Returns null when the text is not a session description. Accepts bare LF as line end, which is common (RFC 8866 §5).
+ */
 export function parseSdp(text: string): Sdp | null {
   const lines = text.split(/\r\n|\n|\r/).filter(line => line !== '')
   if (lines.length > MAX_LINES || lines[0] !== 'v=0') return null
@@ -84,7 +86,7 @@ export function attributesOf(section: { readonly attributes: readonly SdpAttribu
 
 const DIRECTIONS: readonly Direction[] = ['sendrecv', 'sendonly', 'recvonly', 'inactive']
 
-/** The section's own direction, else the session's, else sendrecv (RFC 8866 §6.7). */
+/** The section's own direction, or the session's, or sendrecv (RFC 8866 §6.7). */
 export function directionOf(sdp: Sdp, media: MediaSection): Direction {
   const find = (attributes: readonly SdpAttribute[]): Direction | undefined =>
     DIRECTIONS.find(direction => attributes.some(([name]) => name === direction))
@@ -95,7 +97,7 @@ export function formatAddress(address: string): string {
   return `IN ${address.includes(':') ? 'IP6' : 'IP4'} ${address}`
 }
 
-/** Writes a description with CRLF line ends, c= at session level and wherever a section differs. */
+/** Writes a description with CRLF line ends, and c= at session level and wherever a section differs. */
 export function formatSdp(sdp: Sdp): string {
   const lines = ['v=0', `o=${sdp.origin}`, 's=-']
   if (sdp.address !== null) lines.push(`c=${formatAddress(sdp.address)}`)

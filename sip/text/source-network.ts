@@ -1,6 +1,8 @@
 import { isIPv6 } from 'node:net'
 
-/** Whom to hold to account for what an address does: with IPv6 everybody has a /64 of them. */
+/**
+ * The network that an address is rate-limited by: itself for IPv4, its /64 for IPv6, where every host has a whole /64.
+ */
 export function networkOf(address: string): string {
   if (!isIPv6(address)) return address
   const [head = '', tail] = address.split('%')[0]!.split('::')

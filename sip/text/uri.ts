@@ -1,6 +1,6 @@
 import { formatHostPort, formatParams, type HostPort, type Params, parseHostPort, parseParams } from './grammar.ts'
 
-/** SIP and SIPS URIs (RFC 3261 §19.1), tel URIs (RFC 3966) and, opaque, whatever other scheme comes (RFC 4475 §3.3.2). */
+/** SIP and SIPS URIs (RFC 3261 §19.1), tel URIs (RFC 3966) and, as opaque text, any other scheme (RFC 4475 §3.3.2). */
 export type SipUri = {
   readonly scheme: 'sip' | 'sips'
   readonly user: string | null
@@ -17,7 +17,7 @@ export type Uri = SipUri | TelUri | OtherUri
 const SCHEME = /^([A-Za-z][A-Za-z0-9+\-.]*):/
 const FORBIDDEN = /[\s<>"]/
 
-/** Null when `text` is no URI of the grammar. */
+/** Returns null when `text` is not a valid URI. */
 export function parseUri(text: string): Uri | null {
   if (FORBIDDEN.test(text)) return null
   const scheme = SCHEME.exec(text)
@@ -58,7 +58,7 @@ function parseSip(scheme: 'sip' | 'sips', rest: string): SipUri | null {
 }
 
 function firstOf(text: string, stop: string): number {
-  // '?' is a legal character of the user part (RFC 3261 §25.1 user-unreserved), so only one behind the '@' counts.
+  // '?' is legal in the user part (RFC 3261 §25.1 user-unreserved), so only one after the '@' counts.
   const at = text.indexOf('@')
   const found = text.indexOf(stop, Math.max(at, 0))
   return found < 0 ? text.length : found
@@ -87,10 +87,10 @@ export function formatUri(uri: Uri): string {
   }
 }
 
-/** The value of From, To, Contact, Route and their like (RFC 3261 §20.10): `uri` is kept as text. */
+/** The value of From, To, Contact, Route and similar headers (RFC 3261 §20.10). `uri` is kept as text. */
 export type NameAddr = { readonly display: string | null; readonly uri: string; readonly params: Params }
 
-/** Null when malformed. Without angle brackets, parameters belong to the header, not to the URI (§20.10). */
+/** Returns null when malformed. Without angle brackets, parameters belong to the header, not to the URI (§20.10). */
 export function parseNameAddr(text: string): NameAddr | null {
   const trimmed = text.trim()
   const open = openBracket(trimmed)

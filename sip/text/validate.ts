@@ -21,7 +21,7 @@ export function formatVia(via: Via): string {
 
 export type CSeq = { readonly seq: number; readonly method: string }
 
-/** RFC 3261 §8.1.1.5: below 2**31, and a method. */
+/** RFC 3261 §8.1.1.5: a number below 2**31, and a method. */
 export function parseCSeq(text: string): CSeq | null {
   const parts = /^(\d{1,10})\s+([^\s]+)$/.exec(text.trim())
   if (parts === null || Number(parts[1]) >= 2 ** 31) return null
@@ -33,7 +33,7 @@ const MANDATORY = ['Via', 'From', 'To', 'Call-ID', 'CSeq'] as const
 
 const DOUBLED = /[;,]\s*[;,]/
 
-/** RFC 3261 §8.1.1 and §20: what every message must have. Throws SipParseError only. */
+/** Checks the fields every message must have (RFC 3261 §8.1.1, §20). Throws only SipParseError. */
 export function validate(message: SipMessage): void {
   const request = message.kind === 'request' ? message : null
   const fail = (code: ConstructorParameters<typeof SipParseError>[0], detail: string): never => {
@@ -41,7 +41,7 @@ export function validate(message: SipMessage): void {
   }
   const uri = request === null ? null : parseUri(request.uri)
   if (request !== null && uri === null) fail('bad_uri', 'request-URI')
-  // RFC 3261 §19.1.1, table 1: headers are for URIs that a request is to be made of, not for one's own.
+  // RFC 3261 §19.1.1, table 1: a Request-URI must not contain headers.
   if ((uri?.scheme === 'sip' || uri?.scheme === 'sips') && uri.headers !== null)
     fail('bad_uri', 'headers in request-URI')
   for (const name of MANDATORY) if (!headerOf(message, name)) fail('missing_header', name)
@@ -50,7 +50,7 @@ export function validate(message: SipMessage): void {
   }
   const vias = listOf(message, 'Via')
   if (vias.length === 0 || parseVia(vias[0]!) === null) fail('bad_via', 'topmost Via')
-  if (DOUBLED.test(headerOf(message, 'Via') ?? '')) fail('bad_via', 'separators without anything between')
+  if (DOUBLED.test(headerOf(message, 'Via') ?? '')) fail('bad_via', 'empty list element')
   const cseq = parseCSeq(headerOf(message, 'CSeq') ?? '')
   if (cseq === null) {
     fail('bad_cseq', 'CSeq')
@@ -60,7 +60,7 @@ export function validate(message: SipMessage): void {
   for (const name of ['From', 'To']) {
     if (parseNameAddr(headerOf(message, name) ?? '') === null) fail('bad_address', name)
   }
-  // §20.10: a URI with a question mark has to be in brackets.
+  // §20.10: a URI with a question mark must be in brackets.
   for (const value of listOf(message, 'Contact')) {
     if (!value.includes('<') && value.includes('?')) fail('bad_address', 'Contact')
   }

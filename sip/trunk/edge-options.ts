@@ -1,4 +1,4 @@
-/** What an engine gives its end of signalling, and hears from it. */
+/** Options and interface of the engine's SIP edge. */
 
 import type { Pace } from '../../media/bus/pace.ts'
 import type { TrunkPlan } from '../../media/contract/plan.ts'
@@ -16,7 +16,7 @@ import type { OpenCalls } from './requests/open-calls.ts'
 import type { HostStatus } from './routing/hosts.ts'
 
 export type EdgeOptions = {
-  /** The signalling server's admin port: ours, or a real drachtio-server's. */
+  /** The admin port of the signalling server: ours, or a real drachtio-server's. */
   readonly host: string
   readonly port: number
   readonly secret: string
@@ -24,57 +24,70 @@ export type EdgeOptions = {
   readonly media: MediaOptions
   readonly clock: Clock
   readonly log: Log
-  /** A call came in that could be answered. */
+  /** Called for an inbound call that can be answered. */
   onOffer(offer: InboundOffer): void
-  /** Left out: calls may come in as soon as it is connected; false: once `listen` says so. */
+  /** Whether calls may arrive as soon as it is connected; true by default. False waits for `listen`. */
   readonly listening?: boolean
-  /** The signalling server is there, or not. Calls of a lost connection end as `connection_lost`. */
+  /** Reports whether the signalling server is connected. Calls of a lost connection end as `connection_lost`. */
   onState?(up: boolean): void
   onTrunkStatus?(status: TrunkStatus): void
-  /** Telephones that register with us, and the secret of the installation; left out: there are none. */
+  /** The softphone directory and the installation's secret; no softphones when left out. */
   readonly softphones?: { readonly directory: Softphones; readonly secret: string }
-  /** Left out: nobody reads what is counted. */
+  /** No metrics when left out. */
   readonly metrics?: Metrics
-  /** The CIDRs that calls may come from changed, `?` before strangers, `!` before those of them that are shut out: news for the embedded server's `--allow-file`, or a firewall. */
+  /**
+   * Called when the allowed source CIDRs change, with `?` before strangers and `!` before denied strangers, in the
+   * format of the embedded server's `--allow-file`; a firewall may use it too.
+   */
   onAllowedSources?(cidrs: readonly string[]): unknown
-  /** Whether this engine is the one to register the trunk and to tell of it; call `syncRegistrations` when that changes. */
+  /**
+   * Whether this engine registers the trunk and reports its status. Call `syncRegistrations` when the answer changes.
+   */
   mayRegister?(trunkId: string): boolean
   readonly mediaTimeoutMs?: number
-  /** A carrier that took a REFER and then says nothing is asked after so long whether the call is still there. */
+  /**
+   * Milliseconds of silence after an accepted REFER before we ask the carrier whether the call still exists; 20,000 by
+   * default.
+   */
   readonly referSilenceMs?: number
-  /** A call that is to be placed while the signalling server is away waits for so long. */
+  /** Milliseconds that an outbound call waits for the signalling server to reconnect; 10,000 by default. */
   readonly reconnectWaitMs?: number
-  /** Holds a call back until its trunk may be dialled; left out: it always may. */
+  /** Delays a call until its trunk may be dialled; no limit when left out. */
   readonly pace?: Pace
-  /** How long a call waits for news of its trunk. */
+  /** Milliseconds that a call waits for its trunk's configuration; 3000 by default. */
   readonly trunkWaitMs?: number
   /**
-   * A drachtio-server keeps the calls of an engine that has died or lost its connection, with a caller who hears nothing:
-   * they are ended at the next connection. Left out: only by the embedded server, which does so by itself.
+   * Store of open calls. A drachtio-server keeps the calls of an engine that died or lost its connection, with a caller
+   * who hears silence; they are ended at the next connection. May be left out with the embedded server, which ends them
+   * on its own.
    */
   readonly calls?: OpenCalls
-  /** Of names; left out: the system's. */
+  /** DNS resolver; the system's by default. */
   readonly resolver?: Resolver
-  /** Whether a trunk may be at an address; left out: at any. What is sent is the SIP server's to hold back. */
+  /** Whether a trunk may be at an address; any by default. The SIP server enforces the same rule for requests. */
   mayReach?(address: string): boolean
 }
 
-/** All that is known of a trunk's far end. */
+/** Status of a trunk's registration and hosts. */
 export type TrunkStatus = RegistrationStatus & { readonly hosts: readonly HostStatus[] }
 
 export type Edge = {
   readonly dialer: Dialer
   readonly traces: CallTraces
   isUp(): boolean
-  /** Which signalling server this is, in words that other engines at it use too; null while it is away. */
+  /**
+   * Identifies the connected signalling server, in the same words as the other engines use; null while disconnected.
+   */
   server(): string | null
-  /** Whether the server shall send us calls. What belongs to one of ours comes in any case. */
+  /** Sets whether the server sends us new calls. Requests of our own calls arrive in any case. */
   listen(on: boolean): void
-  /** Examines a trunk now, within some 14 s. Rejects when the signalling server is away. */
+  /** Checks a trunk now, in about 14 s at most. Rejects when the signalling server is not connected. */
   check(trunk: TrunkPlan): Promise<TrunkCheckReport>
-  /** CIDRs that calls may come from, as of now. */
+  /** CIDRs that calls may come from now. */
   allowedSources(): string[]
   syncRegistrations(): void
-  /** Takes no more calls, unregisters, and leaves the signalling server. Legs are their owners' to hang up first. */
+  /**
+   * Stops accepting calls, unregisters, and disconnects from the signalling server. The owners of legs hang up first.
+   */
   close(): Promise<void>
 }

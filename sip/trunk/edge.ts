@@ -37,21 +37,23 @@ import { Traces } from './trace/trace.ts'
 
 export type { Edge, EdgeOptions, TrunkStatus } from './edge-options.ts'
 
-/** Trunks that one engine alone looks after. */
+/** True for trunks that exactly one engine looks after. */
 export const needsOwner = (trunk: TrunkPlan): boolean => registers(trunk) || trunk.options_interval_seconds !== null
 
 const MEDIA_TIMEOUT_MS = 60_000
-/** The first NOTIFY is due at once (RFC 3515 §2.4.4); the caller hears music meanwhile. */
+/** Milliseconds: the first NOTIFY is due at once (RFC 3515 §2.4.4), and the caller hears music meanwhile. */
 const REFER_SILENCE_MS = 20_000
 const RECONNECT_MAX_MS = 2000
-/** A restart of the server takes a second or two. */
+/** Milliseconds: a restart of the server takes one or two seconds. */
 const RECONNECT_WAIT_MS = 10_000
-/** Longer than control takes to tell the engines of a new trunk. */
+/** Milliseconds: longer than control takes to inform the engines of a new trunk. */
 const TRUNK_WAIT_MS = 3000
-/** Trunks' host names may move. */
+/** Milliseconds between lookups of the trunks' host names, which may change address. */
 const RESOLVE_EVERY_MS = 60_000
 
-/** The engine's end of signalling: connects, keeps connected, and makes and takes legs. */
+/**
+ * Opens the engine's SIP edge, which keeps a connection to the signalling server and creates inbound and outbound legs.
+ */
 export function openEdge(options: EdgeOptions): Edge {
   return new SipEdge(options)
 }
@@ -70,19 +72,19 @@ class SipEdge implements Edge {
   private readonly pinger: Pinger
   private readonly context: TrunkContext
   private readonly registrations = new Map<string, RegistrationStatus>()
-  /** Transports of the signalling server; empty: not known. */
+  /** Transports of the signalling server; empty while unknown. */
   private spoken = new Set<string>()
   private where = ''
-  /** Legs, attempts and offers, to be told when the server is lost. */
+  /** Legs, attempts and offers to notify when the server is lost. */
   private readonly tracked = new Set<Tracked>()
   private readonly stopWatching: () => void
   private cancelResolve: () => void = () => {}
   private up = false
-  /** How many were lost. */
+  /** Number of connections lost so far. */
   private connection = 0
   private serverEndsCalls = false
   private closing = false
-  /** Calls to be placed that wait for the server to come back. */
+  /** Outbound calls that wait for the server to reconnect. */
   private readonly waiting = new Set<() => void>()
 
   constructor(options: EdgeOptions) {
@@ -91,7 +93,7 @@ class SipEdge implements Edge {
     const { log, clock, media, directory, mediaTimeoutMs } = options
     const resolver = options.resolver ?? remembering(systemResolver(), () => clock.now())
     const places = new NextHopResolver(resolver, protocol => this.spoken.size === 0 || this.spoken.has(protocol))
-    this.trunks = new Trunks(directory, { places, clock, log }, () => this.tellSources())
+    this.trunks = new Trunks(directory, { places, clock, log }, () => this.publishSources())
     this.health = new HostHealth(clock)
     const meters = createSipMeters(options.metrics ?? createMetrics())
     this.seen = new Traces(clock)
@@ -122,7 +124,7 @@ class SipEdge implements Edge {
       mayRegister: id => this.keeps(id),
       onStatus: status => {
         this.registrations.set(status.trunkId, status)
-        this.tell(status)
+        this.reportStatus(status)
       },
     })
     this.pinger = new Pinger({
@@ -131,7 +133,7 @@ class SipEdge implements Edge {
       all: () => this.trunks.all(),
       onHosts: ({ id, owner_id: ownerId }) => {
         const unregistered = { trunkId: id, ownerId, registration: 'none', lastError: null } as const
-        if (this.keeps(id)) this.tell(this.registrations.get(id) ?? unregistered)
+        if (this.keeps(id)) this.reportStatus(this.registrations.get(id) ?? unregistered)
       },
     })
     const mayReach = (address: string): boolean => options.mayReach?.(address) ?? true
@@ -144,11 +146,14 @@ class SipEdge implements Edge {
       phones === undefined
         ? null
         : new SoftphoneRegistrar({ ...known, softphones: phones.directory, secret: phones.secret })
-    const stops = [directory.onChange(() => this.trunksChanged()), phones?.directory.onChange(() => this.tellSources())]
+    const stops = [
+      directory.onChange(() => this.trunksChanged()),
+      phones?.directory.onChange(() => this.publishSources()),
+    ]
     this.stopWatching = () => {
       for (const stop of stops) stop?.()
     }
-    if (phones?.directory.any()) this.tellSources()
+    if (phones?.directory.any()) this.publishSources()
     this.resolveAgain()
     this.connect()
   }
@@ -157,7 +162,7 @@ class SipEdge implements Edge {
     return this.options.mayRegister?.(trunkId) ?? true
   }
 
-  private tell(status: RegistrationStatus): void {
+  private reportStatus(status: RegistrationStatus): void {
     const trunk = this.trunks.byId(status.trunkId)
     const statusOf = (host: TrunkHost): HostStatus => this.health.statusOf(host, this.context.places.behind(host))
     const hosts = trunk === null ? [] : hostsOf(trunk).map(statusOf)
@@ -190,8 +195,8 @@ class SipEdge implements Edge {
       if (this.up && !this.closing) log.warn({}, 'signalling server lost')
       this.changed(false)
     })
-    // drachtio-srf tries again by itself, provided that somebody listens to its errors.
-    agent.on('error', error => log.debug({ err: error }, 'signalling server not reached'))
+    // drachtio-srf reconnects on its own, provided that its errors have a listener.
+    agent.on('error', error => log.debug({ err: error }, 'connection to signalling server failed'))
     agent.invite((req, res) => this.onInvite(req, res))
     agent.options((req, res) => this.onOptions(req, res))
     agent.bye((req, res) => this.onEarlyBye(req, res))
@@ -207,7 +212,7 @@ class SipEdge implements Edge {
     if (!up) this.connection++
     if (!up) for (const thing of [...this.tracked]) thing.lost()
     if (!up) this.tracked.clear()
-    if (up) this.endLeft()
+    if (up) this.endOrphanedCalls()
     if (up) this.wake()
     this.registrar.connected(up)
     this.pinger.connected(up)
@@ -220,19 +225,21 @@ class SipEdge implements Edge {
     if (calls === undefined || this.serverEndsCalls) return () => {}
     calls.opened(call)
     return () => {
-      // What was lost with the connection stays open at the server.
+      // A call that was lost with its connection stays open at the server.
       if (connection === this.connection) calls.ended(call)
     }
   }
 
-  /** A server that was started anew, or ended them itself, knows none of them. */
-  private endLeft(): void {
+  /**
+   * Ends calls left open by an earlier connection. A server that restarted, or ended them itself, does not know them.
+   */
+  private endOrphanedCalls(): void {
     const { calls, log } = this.options
     const left = calls?.all() ?? []
-    if (left.length > 0) log.warn({ calls: left.length }, 'calls of a connection before are ended')
+    if (left.length > 0) log.warn({ calls: left.length }, 'ending calls of an earlier connection')
     for (const call of left) {
       endCall(this.agent, call, error => {
-        if (error) log.debug({}, 'a call of a connection before was gone')
+        if (error) log.debug({}, 'call of an earlier connection no longer exists')
         calls?.ended(call)
       })
     }
@@ -257,17 +264,17 @@ class SipEdge implements Edge {
     req.on('cancel', () => {
       canceled = true
     })
-    const verdict = await phones.prove(req)
+    const result = await phones.prove(req)
     if (canceled) return
-    if (!verdict.ok) {
-      res.send(verdict.status, { headers: verdict.headers })
+    if (!result.ok) {
+      res.send(result.status, { headers: result.headers })
       return
     }
-    const offer = takeFromSoftphone(this.context, verdict.softphone, req, res)
+    const offer = takeFromSoftphone(this.context, result.softphone, req, res)
     if (offer !== null) this.options.onOffer(offer)
   }
 
-  /** A caller may leave so too while it rings (RFC 3261 §15); the SIP server has ended the INVITE (487). */
+  /** A caller may also cancel with BYE while it rings (RFC 3261 §15); the SIP server has ended the INVITE (487). */
   private onEarlyBye(req: IncomingRequest, res: Reply): void {
     const offer = this.context.unanswered.get(req.get('Call-ID') ?? '')
     res.send(offer === undefined ? 481 : 200)
@@ -275,7 +282,7 @@ class SipEdge implements Edge {
   }
 
   private onOptions(req: IncomingRequest, res: Reply): void {
-    // Strangers get in for the sake of telephones alone; what asks what we are is mostly no telephone.
+    // Strangers are admitted only for softphones, and a stranger that sends OPTIONS is usually not one.
     if (this.options.softphones?.directory.any() && !this.fromTrunk(req.source_address)) this.phones?.refuse(req, res)
     else res.send(200, { headers: { Allow: ALLOW, Accept: 'application/sdp' } })
   }
@@ -284,7 +291,7 @@ class SipEdge implements Edge {
     return this.trunks.match(address, []).kind !== 'unknown'
   }
 
-  private tellSources(): void {
+  private publishSources(): void {
     this.options.onAllowedSources?.(this.allowedSources())
   }
 
@@ -293,10 +300,10 @@ class SipEdge implements Edge {
     const toPhone = phones !== undefined && request.plan.softphone_id !== null && request.plan.trunk_id === null
     const trunk = toPhone ? null : await this.trunkOf(request)
     if (trunk === null && !toPhone) {
-      const verdict = request.signal.aborted
+      const result = request.signal.aborted
         ? ({ status: 'canceled', reason: 'canceled_by_api' } as const)
         : ({ status: 'failed', reason: 'trunk_unknown' } as const)
-      return { ok: false, failure: { ...verdict, sipCode: null } }
+      return { ok: false, failure: { ...result, sipCode: null } }
     }
     await this.whenUp(request.signal)
     if (!request.signal.aborted && (!this.up || this.closing)) {
@@ -308,7 +315,7 @@ class SipEdge implements Edge {
     return failure(NO_RATE_TOKEN, null)
   }
 
-  /** A call may be here sooner than the news of the trunk that it goes over. */
+  /** A call may arrive before the configuration of its trunk. */
   private async trunkOf({ plan, signal }: DialOptions): Promise<TrunkPlan | null> {
     const id = plan.trunk_id
     if (id === null) return null
@@ -350,7 +357,7 @@ class SipEdge implements Edge {
   }
 
   check(trunk: TrunkPlan): Promise<TrunkCheckReport> {
-    if (!this.up || this.closing) return Promise.reject(new Error('the signalling server is away'))
+    if (!this.up || this.closing) return Promise.reject(new Error('The signalling server is not connected.'))
     return this.examiner.examine(trunk)
   }
 

@@ -1,4 +1,4 @@
-/** What each route is held against: the same rows by one SQL statement, and nothing else of what a public API needs. */
+/** The reference for each route: the same rows by one SQL statement, without anything else that a public API needs. */
 import type { FastifyInstance } from 'fastify'
 import type { Sql } from '../../control/platform/db/connect.ts'
 import { uuidv7 } from '../../control/platform/ids.ts'
@@ -34,7 +34,7 @@ export function bareRoutes(app: FastifyInstance, sql: Sql, livekit: LiveKit): vo
   })
 }
 
-/** The columns of a listed call, the newest fifty of an owner, and how many there are. */
+/** The newest fifty calls of an owner with the columns of a list, and their total. */
 const page = (db: Sql, owner: string) => db`
   select id, project_id, direction, status, from_phone, to_phone, contact_id, campaign_id, created_at, answered_at,
     ended_at, talked_ms, billed_seconds, cost::text, goal_reached, ended_reason, answered_by, sip_code,

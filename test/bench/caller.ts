@@ -1,6 +1,6 @@
 /**
- * The far ends of the conversation's benchmark, in a process of their own: they send RTP every 20 ms, speak recordings,
- * and write down when sound left and when the agent's came in. How late their own packets were is told too.
+ * The callers of the conversation benchmark, in a separate process: they send RTP every 20 ms, speak recordings, and
+ * record when audio left and when the agent's arrived. They also report how late their own packets were.
  */
 import { createSocket, type Socket } from 'node:dgram'
 import { decodeG711 } from '../../media/audio/g711.ts'
@@ -9,25 +9,28 @@ import { FRAME, loadClips, makeRoom } from './clips.ts'
 import { monotonicMs, percentile, serve } from './rpc.ts'
 
 const FRAME_MS = 20
-/** The agent's sound, against silence or comfort noise. */
+/** Sample level above which audio counts as speech, not silence or comfort noise. */
 const VOICE = 300
-/** A longer silence ends a utterance of the agent's sound. */
+/** Milliseconds of silence that end an utterance of the agent. */
 const GAP_MS = 120
-/** The agent has finished. */
+/** Milliseconds of silence after which the agent has finished. */
 const QUIET_MS = 300
 const PATIENCE_MS = 15_000
 
 interface Said {
   firstSentMs: number
   lastSentMs: number
-  /** The agent's first sound after the last of the caller's, and the last of what it was saying when the caller began. */
+  /**
+   * When the agent's first audio after the caller's last packet arrived, and the last audio of its interrupted
+   * utterance.
+   */
   answeredMs: number | null
   stoppedMs: number | null
 }
 
 interface Order {
   frames: Uint8Array[]
-  /** Speaks so long after the agent began; null: when it is silent. */
+  /** Milliseconds after the agent began at which the caller interrupts; null waits for silence. */
   overMs: number | null
   said: Said
   sent: number
@@ -44,7 +47,7 @@ class Caller {
   #sequence = 0
   #roomAt = Math.floor(Math.random() * room.length)
   #order: Order | null = null
-  /** The utterance of the agent's sound that is heard, or was last. */
+  /** The current or latest utterance of the agent. */
   #begunMs = 0
   #lastMs = 0
   dueMs = 0
@@ -111,7 +114,7 @@ class Caller {
     if (begins) this.#begunMs = nowMs
     const order = this.#order
     if (order && order.sent > 0) {
-      // What was being said when the caller began goes on until its first gap.
+      // An utterance that was in progress when the caller began lasts until its first gap.
       if (!begins && this.#begunMs < order.said.firstSentMs) order.said.stoppedMs = nowMs
       else if (order.sent === order.frames.length) order.said.answeredMs ??= nowMs
     }
@@ -138,7 +141,7 @@ const clips = loadClips()
 const callers = new Map<number, Caller>()
 let lateness: number[] = []
 
-/** One timer for all; each caller has deadlines of its own. */
+/** One timer for all callers; each has its own deadlines. */
 function run(): void {
   const nowMs = monotonicMs()
   let nextMs = nowMs + FRAME_MS
@@ -178,7 +181,7 @@ const handlers = {
     callers.get(id)?.close()
     callers.delete(id)
   },
-  /** Of its own packets since it was asked before. */
+  /** Lateness of its own packets since the last query, in ms. */
   lateness(): { p95: number; most: number } {
     const told = { p95: percentile(lateness, 95), most: percentile(lateness, 100) }
     lateness = []

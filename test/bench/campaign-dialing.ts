@@ -1,4 +1,7 @@
-/** Attempts a second that control alone begins, with everything real but the engines: claims, money, jobs, plans, bus. */
+/**
+ * Attempts per second that control alone can start, with everything real except the engines: claims, money, jobs,
+ * plans, bus.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -8,7 +11,7 @@ import { fillCampaign, openCampaignWorld, startCampaigns } from './campaign-worl
 import type { Line } from './report.ts'
 
 export interface DialingBench {
-  /** Contacts of the campaign that memory is measured with. */
+  /** Contacts of the campaign used to measure memory. */
   large: number
   tell(text: string): void
 }
@@ -16,7 +19,7 @@ export interface DialingBench {
 const CAMPAIGNS = 120
 const CONCURRENCY = 100
 const WANTED_A_SECOND = 500
-/** What a larger campaign may take more of the heap, in MB. */
+/** Most additional heap for a larger campaign, in MB. */
 const WANTED_GROWTH_MB = 16
 
 export async function benchDialing({ large, tell }: DialingBench): Promise<Line[]> {
@@ -38,12 +41,12 @@ export async function benchDialing({ large, tell }: DialingBench): Promise<Line[
   }
   const control = await startControl(deps)
   try {
-    tell(`Dialling ${CAMPAIGNS} campaigns of ${CONCURRENCY} places`)
+    tell(`Dialing ${CAMPAIGNS} campaigns with a concurrency of ${CONCURRENCY}`)
     const same = { contacts: CONCURRENCY, concurrency: CONCURRENCY, status: 'draft' } as const
     for (let index = 0; index < CAMPAIGNS; index++) await fillCampaign(deps, { ...same, index })
     await startCampaigns(deps)
     await until(() => placed.length >= CAMPAIGNS * CONCURRENCY)
-    // Begin and end lie where all of it is under way.
+    // Excludes ramp-up and ramp-down.
     const middle = placed.slice(Math.floor(placed.length * 0.1), Math.floor(placed.length * 0.9))
     const rate = ((middle.length - 1) * 1000) / (middle.at(-1)! - middle[0]!)
     const small = heapMb()
@@ -68,7 +71,7 @@ export async function benchDialing({ large, tell }: DialingBench): Promise<Line[
 
 async function until(look: () => boolean): Promise<void> {
   for (const endAt = performance.now() + 120_000; !look(); await sleep(20)) {
-    if (performance.now() > endAt) throw new Error('the dialer does not get on')
+    if (performance.now() > endAt) throw new Error('the dialer made no progress within 120 s')
   }
 }
 

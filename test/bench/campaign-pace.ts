@@ -1,6 +1,6 @@
 /**
- * Attempts a minute against what the narrowest limit of a campaign allows: control with its pacer and jobs in this process,
- * an engine without telephones in another. One campaign for each limit, all at the same time, each with a trunk of its own.
+ * Attempts per minute against the narrowest limit of a campaign: control with its pacer and jobs in this process, an
+ * engine without phones in another. One campaign per limit, all at the same time, each with its own trunk.
  */
 import { fileURLToPath } from 'node:url'
 import { startControl } from '../../control/app.ts'
@@ -12,7 +12,7 @@ import type { Line } from './report.ts'
 import { forkRemote } from './rpc.ts'
 
 export interface PaceBench {
-  /** How long is counted, after all places are open. */
+  /** Seconds of measurement, after all slots are open. */
   seconds: number
   tell(text: string): void
 }
@@ -20,9 +20,9 @@ export interface PaceBench {
 interface Case {
   name: string
   wish: Partial<CampaignWish>
-  /** How long its calls take, in ms. */
+  /** Duration of its calls, in ms. */
   lastsMs: number
-  /** Attempts a second that the limit allows. */
+  /** Attempts per second that the limit allows. */
   allowed: number
 }
 
@@ -31,11 +31,11 @@ const LINES = 10
 const PAID = 10
 const LONG_MS = 3000
 const SHORT_MS = 50
-/** Places are opened over 5 s; then the rest evens out. */
+/** Milliseconds to settle: slots open over 5 s. */
 const SETTLES_MS = 8000
-/** Of what is allowed; never more of what a carrier counts. */
+/** Smallest acceptable fraction of the limit; a carrier's limit must never be exceeded. */
 const WANTED = 0.9
-/** So that they differ. */
+/** Different concurrencies for the cases. */
 const MOST = 100
 
 const cps = (max_cps: number): Case => ({

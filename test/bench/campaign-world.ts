@@ -1,4 +1,4 @@
-/** Control with accounts that call, and campaigns that are written as if uploaded. */
+/** Control with accounts that place calls, and campaigns inserted as if uploaded. */
 import { createAccount, topUp } from '../../control/access/accounts/service.ts'
 import { createProject } from '../../control/agents/projects/service.ts'
 import type { Deps } from '../../control/deps.ts'
@@ -21,8 +21,8 @@ export async function openCampaignWorld(
 }
 
 /**
- * An installation that has called before: on empty tables Postgres plans to read them from end to end, and keeps to it
- * until its autovacuum has looked, within a minute.
+ * Inserts call history: on empty tables Postgres plans sequential scans, until autovacuum analyses them within a
+ * minute.
  */
 async function fillPast(deps: Deps): Promise<void> {
   const past = await createAccount(deps, { name: 'Past' })
@@ -35,18 +35,18 @@ async function fillPast(deps: Deps): Promise<void> {
 }
 
 export interface CampaignWish {
-  /** Tells owners and numbers apart. */
+  /** Makes owners and numbers distinct. */
   index: number
   contacts: number
   concurrency: number
   status: 'draft' | 'running'
-  /** What the owner is topped up with. */
+  /** Top-up of the owner. */
   money?: string
   max_cps?: number
   max_calls?: number
 }
 
-/** An owner with a campaign of its own; answers the id of its trunk. */
+/** Creates an owner with a campaign; returns the id of its trunk. */
 export async function fillCampaign(
   deps: Deps,
   { index, contacts, concurrency, status, money = '100000', max_cps, max_calls }: CampaignWish,
@@ -81,7 +81,7 @@ export async function fillCampaign(
   return trunk.id
 }
 
-/** All that wait begin now. */
+/** Starts all draft campaigns. */
 export async function startCampaigns({ sql }: Pick<Deps, 'sql'>): Promise<void> {
   await sql`analyze`
   await sql`update campaigns set status = 'running', consent = '{}', updated_at = now()`

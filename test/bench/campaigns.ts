@@ -1,4 +1,6 @@
-/** A campaign of 100,000 contacts over HTTP: its upload, and its pages against those of a small one, in one run. */
+/**
+ * A campaign of 100,000 contacts over HTTP: its upload, and its pages compared with those of a small one, in one run.
+ */
 import { randomInt } from 'node:crypto'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -82,7 +84,7 @@ const rows = (from: number, count: number) =>
     vars: { order: `A-${from + i}`, city: `City ${(from + i) % 500}` },
   }))
 
-/** A key is good for a hundred requests; the limit of a minute is not what is measured. */
+/** A key is used for a hundred requests, because the rate limit is not part of the measurement. */
 function createAsk(address: string, newKey: () => Promise<string>): Ask {
   let key = ''
   let left = 0
@@ -120,7 +122,7 @@ async function uploadAll(ask: Ask, id: string, tell: (text: string) => void): Pr
 
 const ASKED_A_ROUND = 100
 
-/** In turns; of each round the middle answer counts, and of the rounds the middle one. */
+/** Alternates between both; takes the median of each round, and the median of the rounds. */
 async function comparePages(
   ask: Ask,
   { small, large }: { small: string; large: string },
@@ -145,7 +147,7 @@ async function comparePages(
         taken.few.push((await ask('GET', few)).ms)
         taken.many.push((await ask('GET', many)).ms)
       }
-      if (round === 0) continue // warms up
+      if (round === 0) continue // warm-up
       times.few.push(median(taken.few))
       times.many.push(median(taken.many))
     }

@@ -1,4 +1,4 @@
-/** What the benchmarks' callers say, as µ-law frames of 20 ms: the demo's recordings, and a room between them. */
+/** The benchmarks' recordings as µ-law frames of 20 ms: those of the demo, with room noise between them. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { demoLines } from '../../infra/demo/script.ts'
@@ -6,13 +6,13 @@ import { createChunker, rms } from '../../media/audio/frames.ts'
 import { encodeG711 } from '../../media/audio/g711.ts'
 import { decodeWav } from '../../media/audio/wav.ts'
 
-/** Samples, and bytes, of a frame. */
+/** Samples, and bytes, per frame. */
 export const FRAME = 160
-/** Frames 26 dB below a recording's loudest are cut off both ends: what is left begins and ends with voice. */
+/** Level relative to the peak (−26 dB) below which frames are trimmed from both ends of a recording. */
 const UNDER_PEAK = 0.05
 const ROOM_LEVEL = 12
 
-/** By the file's name. */
+/** Recordings by file name. */
 export const loadClips = () => new Map(demoLines.map(({ file }) => [file, loadClip(file)]))
 
 function loadClip(file: string): Uint8Array[] {
@@ -24,7 +24,7 @@ function loadClip(file: string): Uint8Array[] {
   return frames.slice(levels.findIndex(loud), levels.findLastIndex(loud) + 1).map(encoded)
 }
 
-/** Nobody's line is silent: a room's rumble, ten seconds of it. */
+/** Room noise of a quiet line: ten seconds of rumble. */
 export function makeRoom(): Uint8Array[] {
   const pcm = new Int16Array(FRAME * 500)
   let last = 0

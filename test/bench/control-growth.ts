@@ -1,4 +1,6 @@
-/** How answers that look at an owner's past grow with it: each asked alone, of ours and of the bare statement in turns. */
+/**
+ * How response times grow with an owner's history: each route measured alone, ours and the bare statement alternately.
+ */
 import type { Sql } from '../../control/platform/db/connect.ts'
 import { fillCalls } from '../support/calls.ts'
 import type { Reader, Server } from './control-world.ts'
@@ -10,12 +12,12 @@ export const SIZES = [62_500, 250_000, 1_000_000]
 const CALLS_A_CONTACT = 4
 const SURNAMES = 1000
 
-/** Calls from the `from`th on, what they cost, and a contact for every fourth. */
+/** Inserts calls `from` … `to`, their cost, and a contact for every fourth. */
 export async function fillPast(sql: Sql, { ownerId, projectId }: Reader, from: number, to: number): Promise<void> {
   await withoutIndexes(sql, async () => {
     await fillCalls(sql, ownerId, projectId, { rows: to - from, from })
     await sql.begin(async tx => {
-      // Counters and sums are kept by triggers, a row at a time: minutes of what is written here at once.
+      // Triggers keep counters and sums row by row, which would take minutes for this bulk insert.
       await tx`set local session_replication_role = replica`
       await tx`
         insert into ledger_entries (id, transaction_id, owner_id, account, kind, amount, call_id, created_at)
@@ -36,13 +38,15 @@ export async function fillPast(sql: Sql, { ownerId, projectId }: Reader, from: n
         on conflict (owner_id, project_id, channel, lead_status) do update set contacts = excluded.contacts`
     })
   })
-  // As autovacuum would within minutes: statistics, and which pages an index alone may answer for.
+  // As autovacuum would within minutes: statistics, and the visibility map for index-only scans.
   for (const table of TABLES) await sql`vacuum (analyze) ${sql(table)}`
 }
 
 const TABLES = ['calls', 'ledger_entries', 'contacts']
 
-/** What is written meanwhile gets into the indexes at once, by sorting: row by row, most of the bench would be this. */
+/**
+ * Drops the indexes during a bulk insert and rebuilds them by sorting: row by row, this would take most of the bench.
+ */
 async function withoutIndexes(sql: Sql, work: () => Promise<void>): Promise<void> {
   const indexes = await sql<{ name: string; definition: string }[]>`
     select indexrelid::regclass::text as name, pg_get_indexdef(indexrelid) as definition from pg_index
@@ -64,16 +68,16 @@ const questions = [
   { name: 'spend of thirty days', ours: '/balance/spend', bare: '/spend?' },
 ]
 
-/** Each question, however long one takes or how much time there is. */
+/** Most and fewest requests per question, whatever the time. */
 const ASKED = { most: 200, least: 10 }
 
 export interface Sized {
   calls: number
-  /** By question and kind, in ms. */
+  /** Times by question and kind, in ms. */
   times: Record<'ours' | 'bare', number[]>[]
 }
 
-/** For so long each question. */
+/** Measures each question for `seconds`. */
 export async function askAt(
   calls: number,
   servers: Record<'ours' | 'bare', Server>,

@@ -1,4 +1,5 @@
-/** Control with a database and a Redis of its own, accounts with keys, and a server of either kind in front of them. */
+/** Control with its own database and Redis, accounts with keys, and a server of either kind. */
+
 import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
@@ -10,6 +11,7 @@ import { createAccount, topUp } from '../../control/access/accounts/service.ts'
 import { createKey } from '../../control/access/keys/service.ts'
 import { createProject } from '../../control/agents/projects/service.ts'
 import { type Deps, defaultConfig } from '../../control/deps.ts'
+import { handlers } from '../../control/handlers.ts'
 import { connect } from '../../control/platform/db/connect.ts'
 import { migrate } from '../../control/platform/db/migrate.ts'
 import { createBoss, installQueues } from '../../control/platform/jobs/jobs.ts'
@@ -27,7 +29,7 @@ import type { ServerArguments } from './server.ts'
 export const SECRET = 'the bench has no secrets'
 
 export interface ControlWorld {
-  /** With the real bus. */
+  /** Includes the real bus. */
   deps: Deps
   databaseUrl: string
   redisUrl: string
@@ -53,6 +55,7 @@ export async function openControlWorld(
   const redis = new Redis(started.url, { maxRetriesPerRequest: null })
   const sealer = createSealer(SECRET)
   const deps: Deps = {
+    ...handlers,
     ...{ sql, redis, boss, sealer, clock: systemClock, log: quietLog, mail: { send: async () => {} } },
     fetch: () => Promise.reject(new Error('the bench reaches nobody')),
     blobs: createFolderBlobs(folder),
@@ -90,7 +93,7 @@ export async function startServer(args: ServerArguments): Promise<Server> {
   return { url: `http://127.0.0.1:${JSON.parse(line).port}`, pid: child.pid!, stop: () => void child.kill() }
 }
 
-/** Who has many rows, and enough keys for each to stay within its requests a minute. */
+/** An owner with many rows, and enough keys for each to stay within its rate limit. */
 export interface Reader {
   ownerId: string
   projectId: string
@@ -115,7 +118,7 @@ export interface Caller {
   keys: string[]
 }
 
-/** Owners that can call, with keys that may write. */
+/** Owners that can call, with keys with write scope. */
 export async function seedCallers(deps: Deps, count: number, keysEach: number): Promise<Caller[]> {
   const callers: Caller[] = []
   for (let i = 0; i < count; i++) {

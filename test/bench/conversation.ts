@@ -1,6 +1,6 @@
 /**
  * The spoken conversation over RTP: how long after the caller's last word the agent is heard, how fast it stops, when a
- * filler comes, what an idle call costs. The agent, the detector and the callers each have a process of their own.
+ * filler starts, what an idle call costs. Agent, VAD and callers each have a separate process.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
@@ -19,26 +19,27 @@ export interface ConversationBench {
   tell(text: string): void
 }
 
-/** At once: they measure one another's company too, and the bench is over sooner. */
+/** Concurrent calls: they include each other's load, and the bench is faster. */
 const CALLS = 6
 const TURNS_A_ROUND = 3
 const OVER_CALLS = 4
 const IDLE_CALLS = 50
 const IDLE_MS = 20_000
-/** Then a call has all the sound that its recogniser may be asked for again (`audio/memory.ts`). */
+/** Milliseconds after which a call holds all the audio that its recogniser may request again (`audio/memory.ts`). */
 const FULL_MS = 65_000
 const SETTLE_MS = 1000
 const OFFLINE_CALLS = 3
 /**
- * Two of Silero's windows, which an onset takes (`agent/voice.ts`). The model alone, asked about every window, needs 76 to
- * 106 ms from the first loud frame of four of these recordings, and up to 154 ms for `name.wav`, which begins with an M.
+ * Two of Silero's windows, the duration of an onset (`agent/voice.ts`). The model alone, asked about every window,
+ * needs 76 to 106 ms from the first loud frame of four of these recordings, and up to 154 ms for `name.wav`, which
+ * begins with an M.
  */
 const ONSET_MS = 64
 const STOP_MS = 60
-/** Packets that leave so late are the generator's fault, and what was measured with them is worth nothing. */
+/** Milliseconds of lateness at which the generator is at fault and the measurement is invalid. */
 const LATE_MS = 10
 
-/** What the scripted speech-to-text hear, whatever is said: they differ in how long silence must last. */
+/** What scripted STT returns for any audio; the sentences differ in how long a silence must be. */
 const WORDS = ['I would like to book a table.', 'My name is John Miller', 'That is what we said.']
 
 interface Stage {
@@ -57,12 +58,12 @@ export async function benchConversation({ rounds, tell }: ConversationBench): Pr
     await engine.ask.connect({ port: speech.port })
     return [
       ...(await measured(stage, 'echo', () => benchEcho(stage))),
-      // First, while no process has room left over from busier calls.
+      // First, while no process has spare memory from busier calls.
       ...(await measured(stage, 'idle calls', () => benchIdle(stage, rounds))),
       ...(await measured(stage, 'turns', () => benchTurns(stage, rounds))),
       ...(await measured(stage, 'barge-ins', () => benchBargeIns(stage, rounds))),
       ...(await measured(stage, 'fillers', () => benchFillers(stage, rounds))),
-      ...(await measured(stage, 'offline llm', () => benchOffline(stage))),
+      ...(await measured(stage, 'offline models', () => benchOffline(stage))),
     ]
   } finally {
     engine.stop()
@@ -71,7 +72,7 @@ export async function benchConversation({ rounds, tell }: ConversationBench): Pr
   }
 }
 
-/** Says so when the generator itself was late. */
+/** Reports when the generator itself was late. */
 async function measured({ caller, tell }: Stage, name: string, run: () => Promise<Line[]>): Promise<Line[]> {
   await caller.ask.lateness()
   const lines = await run()
@@ -91,7 +92,7 @@ const bound = (name: string, value: number, most: number, unit = 'ms'): Line => 
   ok: value <= most,
 })
 
-/** What is wanted of each of them, not of most. */
+/** The limit applies to each value, not to a percentile. */
 function within(stage: Stage, name: string, values: readonly number[], most: number): Line[] {
   tellSpread(stage, name, values)
   return [
@@ -106,7 +107,7 @@ function tellSpread({ tell }: Stage, name: string, values: readonly number[]): v
   tell(`${name}: ${values.length} of them, p5 ${at(5)}, p50 ${at(50)}, p95 ${at(95)}, most ${at(100)} ms`)
 }
 
-// ---- what is measured ----
+// Measurements.
 
 async function benchEcho(stage: Stage): Promise<Line[]> {
   const trips = await stage.caller.ask.echo({ port: await stage.engine.ask.echo(), packets: 150 })
@@ -173,10 +174,10 @@ async function benchOffline(stage: Stage): Promise<Line[]> {
         waits.push(answeredMs! - lastSentMs)
         mine.push(`${file} ${waits.at(-1)!.toFixed(0)}`)
       }
-      stage.tell(`offline llm: ${mine.join(', ')} ms`)
+      stage.tell(`offline models: ${mine.join(', ')} ms`)
     })
   }
-  const name = 'offline llm, voice to voice'
+  const name = 'offline models, voice to voice'
   tellSpread(stage, name, waits)
   return [bound(`${name}, p50`, median(waits), 650)]
 }
@@ -186,7 +187,7 @@ async function benchIdle(stage: Stage, rounds: number): Promise<Line[]> {
   const usage = () => ({ engine: usageOf(engine.pid), speech: usageOf(speechPid) })
   const cpu: number[] = []
   let grownMb = 0
-  await withCalls(stage, 1, 'short', () => wait(2 * SETTLE_MS)) // the first call loads what all share
+  await withCalls(stage, 1, 'short', () => wait(2 * SETTLE_MS)) // the first call loads what all calls share
   for (let round = 0; round < rounds; round++) {
     const empty = usage()
     await withCalls(stage, IDLE_CALLS, 'short', async (_, nth) => {
@@ -199,7 +200,7 @@ async function benchIdle(stage: Stage, rounds: number): Promise<Line[]> {
         ((after[part].cpuMs - before[part].cpuMs) / IDLE_MS / IDLE_CALLS) * 100
       cpu.push(share('engine') + share('speech'))
       tell(`idle call: engine ${share('engine').toFixed(2)} %, speech ${share('speech').toFixed(2)} % of a core`)
-      // Of the first calls: later ones find room that these have left.
+      // Only from the first calls: later ones reuse memory that these have freed.
       if (round > 0) return
       await wait(FULL_MS - IDLE_MS)
       const full = usage()
@@ -214,11 +215,11 @@ async function benchIdle(stage: Stage, rounds: number): Promise<Line[]> {
   ]
 }
 
-// ---- how ----
+// Helpers.
 
 let lastId = 0
 
-/** Opens so many calls, does something with each at once, closes them. */
+/** Opens calls, runs an action on each, and closes them. */
 async function withCalls(
   { engine, caller }: Stage,
   calls: number,

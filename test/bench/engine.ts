@@ -1,6 +1,6 @@
 /**
- * The agent's side of the conversation's benchmark, in a process of its own: real RTP sessions, conversations and detector;
- * speech-to-text, voice and language model that take no time, or the offline ones.
+ * The agent's side of the conversation benchmark, in a separate process: real RTP sessions, conversations and VAD, with
+ * STT, TTS and language model that take no time, or the offline ones.
  */
 import { createSocket, type Socket } from 'node:dgram'
 import { systemClock } from '../../infra/adapters/clock.ts'
@@ -21,16 +21,16 @@ import { monotonicMs, serve } from './rpc.ts'
 export type Agent = 'short' | 'long' | 'tool' | 'offline'
 
 const LONG = 'This answer goes on for much longer than anybody who has something to say would ever listen to it.'
-/** So that its due times fall everywhere between two frames. */
+/** Chosen so that due times are spread between two frames. */
 const FILLER_AFTER_MS = [400, 433, 467, 511, 554]
 const TOOL_MS = 1000
 
 interface Talk {
   rtp: RtpSession
   conversation: Conversation
-  /** What the scripted speech-to-text hear. */
+  /** The text that scripted STT returns. */
   text: string
-  /** When the fillers of the tools that were started are due. */
+  /** When the fillers of started tools are due. */
   fillerDueMs: number[]
   ended: string | null
 }
@@ -98,7 +98,7 @@ const handlers = {
   async connect({ port }: { port: number }): Promise<void> {
     speech = createSpeechClient({ host: '127.0.0.1', port, clock, log: quietLog })
     await speech.ready
-    if (!speech.hears()) throw new Error('the speech models are not installed')
+    if (!speech.hears()) throw new Error('Speech models are not installed')
   },
   async open({ id, port, agent }: { id: number; port: number; agent: Agent }): Promise<number> {
     const rtp = await openRtp({ host: '127.0.0.1', ports: { min: 0, max: 0 }, clock, pacer, log: quietLog })

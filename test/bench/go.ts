@@ -1,11 +1,11 @@
-/** The benchmarks' programs in Go: built once into the cache, under the hash of their source. */
+/** The benchmarks' Go programs, built once into the cache, under the hash of their source. */
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { findGo } from '../../infra/embedded/livekit.ts'
-import { run } from '../../infra/tools/prepare.ts'
+import { run } from '../../infra/setup/prepare.ts'
 
-/** `name`: of the folder beside this file. Resolves with the program. */
+/** `name` is the directory next to this file. Resolves with the program's path. */
 export async function ensureBuilt(cache: string, name: 'room-load' | 'sip-peers'): Promise<string> {
   const source = join(import.meta.dirname, name)
   const hash = createHash('sha256')

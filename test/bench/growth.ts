@@ -1,8 +1,8 @@
-/** How a figure grows with its load: the exponent of the power law that fits it best. */
+/** How a figure grows with its load: the exponent of the best-fitting power law. */
 import type { Series } from './report.ts'
 
 export interface Growth {
-  /** 0: the same at any load; 1: in proportion; above 1: it does not scale. */
+  /** 0: independent of the load; 1: proportional; above 1: does not scale. */
   exponent: number
   from: number
   to: number
@@ -10,7 +10,10 @@ export interface Growth {
 
 const LEAST_SPAN = 4
 
-/** Least squares over the logarithms of what is valid. Null where fewer than three loads, or too near ones, were measured. */
+/**
+ * Least squares over the logarithms of valid points. Null with fewer than three loads, or with loads too close
+ * together.
+ */
 export function growthOf({ points }: Series): Growth | null {
   const valid = points.filter(({ load, value, valid }) => valid && load > 0 && value > 0)
   const loads = valid.map(({ load }) => load)

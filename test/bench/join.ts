@@ -1,4 +1,4 @@
-/** The whole product as `npm start` runs it: how long after a client has joined its session the agent is heard. */
+/** The whole product as `npm start` runs it: time from a client joining its session to the agent's first audio. */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,10 +10,10 @@ import type { RoomCallerHandlers } from './room-caller.ts'
 import { forkRemote, median, percentile } from './rpc.ts'
 
 const BOUND_MS = 1000
-/** The first joins load what all share. */
+/** The first joins load what all sessions share. */
 const WARM_UP = 2
 const UP_MS = 120_000
-/** Between two joins: the one before is wrapped up meanwhile. */
+/** Milliseconds between two joins, in which the previous call is wrapped up. */
 const PAUSE_MS = 1500
 
 export async function benchJoins({ joins, tell }: { joins: number; tell(text: string): void }): Promise<Line[]> {

@@ -1,6 +1,6 @@
 /**
- * How well what agents know is found: Debian's history and its FAQ, our own prose and the Universal Declaration, of
- * test/corpus/knowledge.
+ * Retrieval quality of agents' knowledge: Debian's history and its FAQ, our own text and the Universal Declaration,
+ * from test/corpus/knowledge.
  */
 import { randomUUID } from 'node:crypto'
 import type { Chunk, Embedder } from '../../control/knowledge/documents/types.ts'
@@ -148,7 +148,7 @@ function lineOf(of: string, tried: readonly Tried[]): Line {
   }
 }
 
-/** Both ways against the better one of them alone, in recall or in rank, whichever gains less. */
+/** Hybrid search against the better of both methods alone, in recall or in rank, whichever gains less. */
 function lineOfGain(of: string, tried: readonly Tried[]): Line {
   const held = tried.filter(({ question }) => question.split === 'test')
   const gains = [recallAt5, reciprocal].flatMap(judge => {
@@ -165,7 +165,7 @@ function lineOfGain(of: string, tried: readonly Tried[]): Line {
   }
 }
 
-/** Of the half that was held back, or of all questions. */
+/** Figures for the held-out half, or for all questions. */
 function tellFigures(setting: string, tried: readonly Tried[], tell: Tell, of: 'test' | 'all' = 'test'): void {
   for (const language of ['en', 'ru', null] as const) {
     const some = tried.filter(

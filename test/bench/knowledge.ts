@@ -1,7 +1,7 @@
 /**
- * What agents know: how well it is found (knowledge-retrieval.ts), and how fast in a project of 100 000 chunks, the
- * question's own vector included. Words of the large project are drawn by Zipf's law; its vectors are those of real
- * passages with noise, since the search reads all of them whatever they hold.
+ * Agents' knowledge: retrieval quality (knowledge-retrieval.ts), and speed in a project of 100,000 chunks, including
+ * the question's embedding. The large project's words follow Zipf's law; its vectors are those of real passages with
+ * noise, since the search reads all of them whatever they contain.
  */
 
 import { randomInt } from 'node:crypto'
@@ -65,9 +65,9 @@ export async function benchKnowledge(options: KnowledgeBench): Promise<Measured>
   }
 }
 
-// ---- how fast ----
+// Speed.
 
-/** At a sixteenth of the size, at a quarter, and whole. */
+/** Measured at a sixteenth, a quarter and the full size. */
 async function benchSpeed(deps: RetrievalDeps, options: KnowledgeBench): Promise<Pick<Measured, 'lines' | 'series'>> {
   const random = mulberry32(42)
   const words = createWords(random)
@@ -106,8 +106,8 @@ async function searchP95(
   }
   const started = performance.now()
   await whole(questions[0]!)
-  tell(`the first question, for which all vectors are loaded: ${seconds(started)} s`)
-  for (const query of questions.slice(0, 20)) await whole(query) // the first ones warm up
+  tell(`first question, including loading all vectors: ${seconds(started)} s`)
+  for (const query of questions.slice(0, 20)) await whole(query) // warm-up
   const arms = { ...deps, embedder: null, vectors: null }
   const text = await timed(questions, query =>
     rankedLists(arms, { ...project, query, limit: 4, signal, deadlineMs: 60_000 }),
@@ -135,7 +135,7 @@ async function timed(questions: readonly string[], ask: (query: string) => Promi
   return times
 }
 
-/** Each call goes on until the project has so many chunks. */
+/** Each call continues until the project has `count` chunks. */
 async function createFiller(
   deps: RetrievalDeps,
   project: Project,
@@ -207,7 +207,7 @@ const SPOKEN = {
   ru: ['сколько стоит', 'подскажите пожалуйста', 'а есть ли у вас', 'хотел узнать про'],
 }
 
-/** Two languages of made-up words; a question's words are of the same law, but none of the 100 that are everywhere. */
+/** Two languages of invented words. A question's words follow the same law, but exclude the 100 most frequent ones. */
 function createWords(random: () => number): Words {
   const pick = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)]!
   const vocabulary = (language: 'en' | 'ru') =>

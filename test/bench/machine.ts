@@ -1,4 +1,4 @@
-/** The machine that a run was made on, as far as it explains the figures; nothing that names it. */
+/** The machine of a run, as far as it explains the figures; nothing that identifies it. */
 import { execFileSync } from 'node:child_process'
 import { availableParallelism, cpus, release, totalmem } from 'node:os'
 
@@ -22,7 +22,7 @@ export function machine(): Machine {
   }
 }
 
-/** Of the tree that ran, with a plus where it has changes. */
+/** Commit of the tree that ran, with a plus for uncommitted changes. */
 function commit(): string {
   const git = (...args: string[]) =>
     execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()

@@ -1,7 +1,7 @@
 /**
- * `npm run bench`: each figure beside a reference that was measured in the same run, or beside its bound, as a ratio.
- * `--full` takes longer; `--only sip,media` is a part of it; `--report FOLDER` writes the table, the curves and the machine, and
- * leaves in them what other parts have measured before.
+ * `npm run bench`: prints each figure next to a reference measured in the same run, or next to its bound, as a ratio.
+ * `--full` measures longer; `--only sip,media` runs some parts; `--report FOLDER` writes the table, the curves and the
+ * machine, and keeps the results of parts that did not run.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -51,7 +51,7 @@ const parts: Record<string, (() => Promise<Measured | Line[]>)[]> = {
   knowledge: [() => benchKnowledge({ chunks: 100_000, questions: full ? 1000 : 300, tell })],
 }
 cleanUpAtExit()
-// Otherwise LiveKit's packages log for their own developers.
+// Without it LiveKit's packages log for their own developers.
 process.env['NODE_ENV'] ??= 'production'
 const wanted = options.only?.split(',') ?? Object.keys(parts)
 for (const name of wanted) if (!parts[name]) throw new Error(`--only ${Object.keys(parts).join(' | ')}`)
@@ -63,7 +63,7 @@ for (const name of wanted) {
   const results: Measured[] = why ? [nothing(name, why)] : []
   if (!why) for (const run of parts[name]!) results.push(await runPart(name, run))
   measured.push({ name, ...joined(results) })
-  // Also of a run that is stopped after an hour, what it has measured is there.
+  // Written after each part, so that a stopped run keeps its results.
   write(options.json, jsonOf(reportNow()))
 }
 process.stdout.write(tableOf(reportNow()))
@@ -89,7 +89,7 @@ function jsonOf(report: Report): string {
   return `${JSON.stringify(report, null, 2)}\n`
 }
 
-/** A part that breaks is told and named in the table, and the others are measured all the same. */
+/** A failed part is reported and listed in the table; the others still run. */
 async function runPart(name: string, run: () => Promise<Measured | Line[]>): Promise<Measured> {
   try {
     const result = await run()

@@ -1,4 +1,4 @@
-/** Who places the calls with sound, `sip-peers media`: one process, a socket a call, each packet at a time of its own. */
+/** Places calls with audio (`sip-peers media`): one process, one socket per call, each packet at its own time. */
 import { nextLine, type Peer, startPeer } from './sip-peers.ts'
 
 /** Calls over SIP, or packets to bare echoes at these ports. */
@@ -6,35 +6,35 @@ export type Calls =
   | { target: string; to: string; calls: number; rate: number; talk: boolean }
   | { ports: readonly number[] }
 
-/** What happened on all calls between two moments. */
+/** Measurements over all calls between two moments. */
 export interface WindowReport {
   sent: number
   received: number
-  /** Of packets with marks: never came back; came back more than 60 ms later. */
+  /** Marked packets: never returned; returned more than 60 ms later. */
   lost: number
   late: number
-  /** Of the other side's packets: missing numbers; more than 40 ms between two. */
+  /** The other side's packets: missing sequence numbers; gaps of more than 40 ms. */
   holes: number
   gaps: number
-  /** How long after their time the caller's own packets left. */
+  /** How late the caller's own packets left. */
   own_late_p99_ms: number
   own_late_max_ms: number
-  /** Between two packets of the other side's. */
+  /** Between two packets of the other side. */
   between_std_ms: number
   between_p99_ms: number
-  /** From the wire to the wire, of packets with marks. */
+  /** Wire to wire, from marked packets. */
   ear_p50_ms: number
   ear_p95_ms: number
-  /** From each caller's last voiced packet to the answer's first. */
+  /** From each caller's last voiced packet to the first of the answer. */
   turn_ms: number[]
-  /** Turns that were answered before they were over, or not within six seconds. */
+  /** Turns answered before they ended, or not within six seconds. */
   interrupted: number
   unheard: number
 }
 
 export interface MediaCaller {
   readonly pid: number
-  /** Files of raw µ-law, whole frames: what callers who talk say, and the room around them. */
+  /** Files of raw µ-law in whole frames: the callers' clips and their room noise. */
   sound(sound: { clips: string[]; room: string }): Promise<void>
   open(calls: Calls): Promise<{ open: number; failed: Record<string, number> }>
   begin(): Promise<void>

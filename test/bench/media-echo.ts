@@ -1,4 +1,4 @@
-/** The limit of Node: sends back what comes, and knows nothing of it. A socket a call, as sound has. */
+/** Node's limit: returns packets without parsing them, one socket per call, as RTP has. */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { serve } from './rpc.ts'
@@ -6,7 +6,7 @@ import { serve } from './rpc.ts'
 let sockets: Socket[] = []
 
 const handlers = {
-  /** The ports of new sockets, which take the place of those before. */
+  /** Opens new sockets in place of the previous ones and returns their ports. */
   async open({ calls }: { calls: number }): Promise<number[]> {
     for (const socket of sockets) socket.close()
     sockets = Array.from({ length: calls }, () => createSocket('udp4'))

@@ -1,6 +1,6 @@
 /**
- * The answering end of the sound's benchmark, in a process of its own: calls come over SIP and have real RTP sessions. Their
- * callers hear themselves, or hold a conversation with speech-to-text, voice and language model that take no time and the real detector.
+ * The answering side of the media benchmark, in a separate process: SIP calls with real RTP sessions. Callers hear an
+ * echo, or hold a conversation with STT, TTS and language model that take no time, and the real VAD.
  */
 import { randomUUID } from 'node:crypto'
 import { systemClock } from '../../infra/adapters/clock.ts'
@@ -14,17 +14,17 @@ import { quietLog } from '../support/world.ts'
 import { serve } from './rpc.ts'
 import { connectEdge, type EdgeOrder } from './sip-edge.ts'
 
-/** Two seconds of the agent's sound: half of what is said in a call is its. */
+/** Two seconds of speech: half of what is said in a call is the agent's. */
 const REPLY = 'I see, let me look at that for you.'
-/** Between two clocks of 20 ms a frame or two wait; more is delay. */
+/** One or two frames may wait between two 20 ms clocks; more adds delay. */
 const MOST_WAITING = 3
 
 const clock = systemClock
 let speech: SpeechClient | null = null
-/** Calls that the agent ended, by its reason: it is not meant to. */
+/** Calls ended by the agent, by reason; none is expected. */
 const hungUp: Record<string, number> = {}
 
-/** Sends back what it hears, µ-law bytes as they came. */
+/** Returns the received audio, as unchanged µ-law bytes. */
 class Echo implements LegSink {
   #waiting: AudioFrame[] = []
   #last: AudioFrame | undefined
@@ -71,12 +71,14 @@ function converse(leg: Leg, speech: SpeechClient, heard: string): void {
 }
 
 const handlers = {
-  /** `talk`: the port of the speech process, and what the scripted speech-to-text hear whatever is said; without it, an echo. */
+  /**
+   * `talk`: the port of the speech process, and the text that scripted STT returns for any audio; without it, an echo.
+   */
   async connect({ edge, talk }: { edge: EdgeOrder; talk: { port: number; heard: string } | null }): Promise<void> {
     if (talk) {
       speech = createSpeechClient({ host: '127.0.0.1', port: talk.port, clock, log: quietLog })
       await speech.ready
-      if (!speech.hears()) throw new Error('the speech models are not installed')
+      if (!speech.hears()) throw new Error('Speech models are not installed')
     }
     await connectEdge(edge, async offer => {
       offer.admitted?.(randomUUID())

@@ -1,4 +1,4 @@
-/** What was measured of the sound, as lines and curves; a figure of several windows is their median. */
+/** Turns media measurements into lines and curves; a figure of several windows is their median. */
 import type { Point, Window } from './media.ts'
 import { DIAGO, ECHO, NODE, TALK } from './media-sides.ts'
 import type { Line, Series } from './report.ts'
@@ -8,7 +8,7 @@ const MOST_CPU = 0.6
 const MOST_MB = 3
 const BEYOND_MS = 45
 
-/** Of all processes of the system: CPU seconds of a call's minute. */
+/** CPU seconds per minute of a call, over all processes of the system. */
 const cpuOf = ({ windows }: Point) =>
   median(windows.map(({ cpu }) => Object.values(cpu).reduce((sum, part) => sum + part, 0)))
 const of = ({ windows }: Point, figure: (report: Window['report']) => number) =>
@@ -17,7 +17,7 @@ const turnsOf = ({ windows }: Point) => windows.flatMap(({ report }) => report.t
 const sumOf = ({ windows }: Point, figure: (report: Window['report']) => number) =>
   windows.reduce((sum, { report }) => sum + figure(report), 0)
 
-/** `silenceMs`: how long the agent waits before it takes a turn to be over. */
+/** `silenceMs`: silence after which the agent considers a turn ended. */
 export function linesOf(points: readonly Point[], silenceMs: number): Line[] {
   const at = (system: string) => points.filter(point => point.system === system)
   const echoes = at(ECHO).flatMap(ours =>
@@ -29,7 +29,7 @@ export function linesOf(points: readonly Point[], silenceMs: number): Line[] {
   return [...echoes, ...at(TALK).flatMap(point => talkLines(point, silenceMs))]
 }
 
-/** Told as a multiple; nothing is wanted of it. */
+/** A ratio for information, without a bound. */
 function beside(ours: Point, other: Point): Line {
   const [value, reference] = [cpuOf(ours), cpuOf(other)]
   const name = `echo of ${ours.calls} calls: CPU of a call beside ${other.system.replace(/, echo$/, '')}`
@@ -87,7 +87,7 @@ export function seriesOf(points: readonly Point[], silenceMs: number): Series[] 
   ]
 }
 
-/** One for each system that has the figure. */
+/** One curve for each system that has the figure. */
 function curves(
   points: readonly Point[],
   figure: string,

@@ -1,4 +1,4 @@
-/** The systems whose sound is measured, each with the processes that are counted, and what its caller calls. */
+/** The systems of the media benchmark, each with the processes to measure and the address to call. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,14 +17,14 @@ export const NODE = 'bare UDP echo in Node'
 export const GO = 'bare UDP echo in Go'
 export const TALK = 'Parley, conversation'
 
-/** Calls a second while they are set up. */
+/** Calls per second during set-up. */
 const RATE = 100
 
 export interface System {
   readonly name: string
   readonly pids: Readonly<Record<string, number>>
   calls(count: number): Promise<Calls>
-  /** Of all calls so far those that it ended itself, by its reason: none is wanted. */
+  /** Calls that the system ended itself, by reason; none is expected. */
   hungUp?(): Promise<Record<string, number>>
 }
 
@@ -36,7 +36,7 @@ export interface Systems {
 type Tell = (text: string) => void
 type Stops = (() => unknown)[]
 
-/** Ours, an application on emiago/diago, and what bare sockets can do. */
+/** Parley, an application on emiago/diago, and the limit of bare sockets. */
 export const startEchoes = (cache: string, tell: Tell): Promise<Systems> =>
   started(async stops => [
     await startParley(ECHO, null, tell, stops),
@@ -45,7 +45,7 @@ export const startEchoes = (cache: string, tell: Tell): Promise<Systems> =>
     await startGoEcho(cache, stops),
   ])
 
-/** Ours alone. `heard`: what the scripted speech-to-text hear, whatever is said. */
+/** Parley alone. `heard`: the text that scripted STT returns for any audio. */
 export const startTalk = (caller: MediaCaller, heard: string, tell: Tell): Promise<Systems> =>
   started(async stops => {
     const folder = makeFolder(stops)
@@ -71,7 +71,7 @@ async function started(start: (stops: Stops) => Promise<System[]>): Promise<Syst
   }
 }
 
-/** The embedded server and an engine's edge with real RTP sessions; in a conversation the speech process too. */
+/** The embedded server and an engine's edge with real RTP sessions; in a conversation also the speech process. */
 async function startParley(name: string, heard: string | null, tell: Tell, stops: Stops): Promise<System> {
   const server = await startServer(makeFolder(stops), tell, stops)
   const engine = forkRemote<MediaEngineHandlers>(join(import.meta.dirname, 'media-engine.ts'))

@@ -1,7 +1,7 @@
 /**
- * Sound of many calls at once: what a call costs, how evenly its packets leave, how long they take, from 10 calls to 400.
- * Echoes over SIP, ours and diago's, beside bare UDP echoes of the same packets; and whole conversations of ours. The same
- * caller for all, in turns, its packets spread over the 20 ms as those of real calls.
+ * Audio of many concurrent calls, from 10 to 400: cost per call, regularity of packets, and latency. SIP echoes of
+ * Parley and diago, next to bare UDP echoes of the same packets; and whole conversations of Parley. All use the same
+ * caller alternately, with packets spread over the 20 ms as in real calls.
  */
 import { readConfig } from '../../infra/config/config.ts'
 import { endpointMs } from '../../media/agent/endpointing.ts'
@@ -24,26 +24,32 @@ const FULL: Plan = {
   echo: { loads: [10, 50, 100, 200, 400], rounds: 3, seconds: 4 },
   talk: { loads: [10, 50, 100, 200], windows: 4, seconds: 10, fullFrom: 50 },
 }
-/** Until the last that answered is sent to as the others are; and until all who talk have begun to. */
+/** Milliseconds until every answered call is in steady state, and every talking caller has begun. */
 const SETTLE_MS = 1000
 const TALK_SETTLE_MS = 5000
-/** The first call loads what all share; then many, until V8 has compiled what calls run, as in an engine that is a day old. */
+/**
+ * Milliseconds for the first call, which loads what all share, and then for many, until V8 has compiled the hot paths,
+ * as in an engine that has run for a day.
+ */
 const FIRST_MS = 1000
 const WARM_UP = { calls: 50, echoMs: 5000, talkMs: 30_000 }
-/** Then a conversation has all the sound that its recogniser may be asked for again (`audio/memory.ts`). */
+/**
+ * Milliseconds after which a conversation holds all the audio that its recogniser may request again
+ * (`audio/memory.ts`).
+ */
 const FULL_MS = 65_000
-/** What needs more of a core measures the caller. */
+/** Above this fraction of a core the benchmark measures the caller. */
 const MOST_CORES = 0.9
-/** With less it is late because the machine was held up, and not because it had too much to do. */
+/** Below this fraction, lateness is due to the machine, not to load. */
 const EASY_CORES = 0.5
-/** Of packets and of turns; with more, what they cost is not what a call costs. */
+/** Largest fraction of missing packets or turns; with more, the cost is not that of a call. */
 const MOST_MISSING = 0.02
-/** One pause of the machine is not a limit. */
+/** A single pause of the machine is not a limit. */
 const MOST_TRIES = 3
-/** What the scripted speech-to-text hear: a sentence that is over. */
+/** What scripted STT returns: a complete sentence. */
 const HEARD = 'I would like to book a table.'
 
-/** One window: of each process the CPU seconds of a call's minute. */
+/** One window: CPU seconds per minute of a call, for each process. */
 export interface Window {
   cpu: Record<string, number>
   report: WindowReport
@@ -55,9 +61,9 @@ export interface Point {
   system: string
   calls: number
   windows: Window[]
-  /** Of a call, grown over the idle processes; null: not looked at. */
+  /** Memory per call beyond the idle processes; null when not measured. */
   memoryMb: number | null
-  /** Why it is not valid. */
+  /** Why the point is invalid; null when valid. */
   flaw: string | null
 }
 
@@ -86,7 +92,7 @@ export async function benchMedia({ full, tell }: BenchOptions): Promise<Measured
   return { lines: linesOf(points, silenceMs), series: seriesOf(points, silenceMs), unmeasured }
 }
 
-/** From load to load, until what is measured is worth nothing. */
+/** Increases the load until the measurement is invalid. */
 async function benchEchoes(stage: Stage, systems: System[], plan: Plan['echo']): Promise<void> {
   const idle = new Map<System, number>()
   for (const system of systems) idle.set(system, await warmUp(stage.caller, system, WARM_UP.echoMs))
@@ -102,7 +108,7 @@ async function benchEchoes(stage: Stage, systems: System[], plan: Plan['echo']):
   }
 }
 
-/** Each in its turn, the first of a round another each time. */
+/** Alternates between systems, starting each round with another one. */
 async function rounds(
   { caller }: Stage,
   systems: readonly System[],
@@ -117,7 +123,7 @@ async function rounds(
       const point = points.get(system)!
       await withCalls(caller, system, point, async () => {
         point.windows.push(await measureInTime(caller, system, calls, plan.seconds))
-        // Fewer do not fill what the warm-up has grown.
+        // Fewer calls do not fill the memory that the warm-up has allocated.
         if (calls >= WARM_UP.calls) point.memoryMb ??= (residentMb(system) - idle.get(system)!) / calls
       })
     }
@@ -160,7 +166,7 @@ const newPoint = ({ name }: System, calls: number): Point => ({
   ...{ system: name, calls, windows: [], memoryMb: null, flaw: null },
 })
 
-/** Its memory before there was more than one call. */
+/** Returns its memory before there was more than one call. */
 async function warmUp(caller: MediaCaller, system: System, ms: number): Promise<number> {
   const callFor = async (calls: number, ms: number) => {
     await caller.open(await system.calls(calls))
@@ -184,13 +190,13 @@ async function withCalls(caller: MediaCaller, system: System, point: Point, run:
     await wait(system.name === TALK ? TALK_SETTLE_MS : SETTLE_MS)
     await run()
     const hungUp = (await system.hungUp?.()) ?? {}
-    if (Object.keys(hungUp).length > 0) point.flaw = `it hung up itself: ${JSON.stringify(hungUp)}`
+    if (Object.keys(hungUp).length > 0) point.flaw = `calls ended by the system: ${JSON.stringify(hungUp)}`
   } finally {
     await caller.close()
   }
 }
 
-/** Again, a few times, when the caller was late; then the least late. */
+/** Repeats a few times when the caller was late, and keeps the least late run. */
 async function measureInTime(caller: MediaCaller, system: System, calls: number, seconds: number): Promise<Window> {
   let best = await measure(caller, system, calls, seconds)
   for (let tries = 1; tries < MOST_TRIES && lateOf([best]) > LATE_MS; tries++) {
@@ -217,7 +223,7 @@ const cpuOf = ({ pids }: System): Record<string, number> =>
   Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, usageOf(pid).cpuMs]))
 const residentMb = ({ pids }: System) => Object.values(pids).reduce((sum, pid) => sum + usageOf(pid).residentMb, 0)
 
-/** Keeps the point; false: higher loads would be worth nothing, which is said of each of them. */
+/** Keeps the point. Returns false when higher loads would be invalid, and records that for each of them. */
 function conclude({ points, tell, unmeasured }: Stage, point: Point, loads: readonly number[]): boolean {
   point.flaw = flawOf(point)
   if (point.windows.length > 0) {
@@ -239,11 +245,11 @@ function conclude({ points, tell, unmeasured }: Stage, point: Point, loads: read
 
 const lateOf = (windows: readonly Window[]) => median(windows.map(({ report }) => report.own_late_p99_ms))
 const coresOf = (windows: readonly Window[]) => median(windows.map(({ callerCores }) => callerCores))
-/** Windows of a machine that held everybody up were measured again already. */
+/** Windows in which the machine was held up have been repeated already. */
 const deservesAnother = (point: Point) => flawOf(point) !== null && !wasHeldUp(point)
 const wasHeldUp = ({ windows }: Point) => lateOf(windows) > LATE_MS && coresOf(windows) < EASY_CORES
 
-/** A figure is worth nothing when the caller measured itself, or when the system did not do what was asked of it. */
+/** A figure is invalid when the benchmark measured its own caller, or when the system did not do what was asked. */
 function flawOf({ system, windows, flaw }: Point): string | null {
   if (flaw) return flaw
   const sum = (figure: (report: WindowReport) => number) =>
@@ -251,7 +257,7 @@ function flawOf({ system, windows, flaw }: Point): string | null {
   const lateMs = lateOf(windows)
   if (lateMs > LATE_MS) return `the caller's own packets were late by ${lateMs.toFixed(1)} ms (p99)`
   const cores = coresOf(windows)
-  if (cores > MOST_CORES) return `the caller itself took ${cores.toFixed(2)} of a core`
+  if (cores > MOST_CORES) return `the caller used ${cores.toFixed(2)} of a core`
   const sent = sum(report => report.sent)
   const missing = Math.max(
     sum(report => report.lost),

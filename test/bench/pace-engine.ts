@@ -1,6 +1,6 @@
 /**
- * The engine's side of the measure of pace, in a process of its own: the real bus and the real turns of trunks, and nothing
- * behind them. A call is refused or given up after so many ms; that is all that becomes of it.
+ * The engine's side of the pace benchmark, in a separate process: the real bus and the real rate tokens of trunks,
+ * without calls. A call ends as refused or unanswered after some milliseconds.
  */
 import { Redis } from 'ioredis'
 import { systemClock } from '../../infra/adapters/clock.ts'
@@ -15,7 +15,7 @@ const CAPACITY = 1000
 const BEAT_MS = 1000
 const PATIENCE_MS = 60_000
 
-/** When calls left, in ms of the machine's one clock, by trunk. */
+/** When calls left, in ms of the machine's monotonic clock, by trunk. */
 const dialed = new Map<string, number[]>()
 const never = new AbortController().signal
 let live = 0
@@ -23,7 +23,7 @@ let live = 0
 interface Options {
   redisUrl: string
   secret: string
-  /** How long a call of a trunk takes on average, in ms. */
+  /** Average duration of a trunk's calls, in ms. */
   lasts: Map<string, number>
 }
 
@@ -44,7 +44,7 @@ const handlers = {
       },
     )
   },
-  /** Those since the last time that this was asked. */
+  /** Calls dialed since the last query. */
   dialed(): Map<string, number[]> {
     const found = new Map(dialed)
     dialed.clear()
@@ -52,7 +52,7 @@ const handlers = {
   },
 }
 
-/** From half of it to one and a half, in turns: calls of one length would end together, and count in lumps. */
+/** Durations from half to one and a half times the average: equal ones would end together and distort the rate. */
 const lengths = new Map<string, number>()
 function lengthOf(trunkId: string, ms: number): number {
   const calls = lengths.get(trunkId) ?? 0
@@ -66,7 +66,7 @@ async function call(bus: EngineBus, plan: CallPlan, maxCps: number | null, ms: n
   const emit = bus.emitter({ call_id, owner_id })
   await emit({ type: 'call.dialing', engine: bus.engine, boot: bus.boot })
   if (maxCps !== null && !(await bus.pace({ trunkId, maxCps, patienceMs: PATIENCE_MS, signal: never }))) {
-    throw new Error('a call had no turn')
+    throw new Error('a call had no rate token')
   }
   const at = dialed.get(trunkId) ?? []
   dialed.set(trunkId, at)

@@ -130,7 +130,7 @@ describe('the page', () => {
   })
 
   it('refuses a page without a place for it', () => {
-    expect(() => pageOf(report(curve), 'nothing here')).toThrow('no place')
+    expect(() => pageOf(report(curve), 'nothing here')).toThrow('The page has no marks for the report')
   })
 
   it('names what was missed and what was not measured in the terminal too', () => {

@@ -1,17 +1,17 @@
-/** What the bench has measured as text: for the terminal, and as the utterance of a page that is written anew by each run. */
+/** The bench's results as text: for the terminal, and for the generated section of a page. */
 import { type Growth, growthOf } from './growth.ts'
 import type { Machine } from './machine.ts'
 import type { Line, Measured, Series } from './report.ts'
 
 export interface Run {
-  /** ISO 8601, when it began. */
+  /** Start of the run, ISO 8601. */
   at: string
   minutes: number
   full: boolean
   machine: Machine
 }
 
-/** Each part has its references beside it: it stands as it is when another is measured anew. */
+/** Each part contains its references, so it stays valid when another is measured again. */
 export interface Part extends Measured {
   name: string
   run: Run
@@ -19,7 +19,7 @@ export interface Part extends Measured {
 
 export type Report = readonly Part[]
 
-/** `report` with the parts that were measured since in the place of theirs, in the order of `names`. */
+/** Replaces the parts of `report` that were measured since, in the order of `names`. */
 export function renewed(report: Report, since: Report, names: readonly string[]): Report {
   const all = [...report.filter(({ name }) => !since.some(part => part.name === name)), ...since]
   return names.flatMap(name => all.filter(part => part.name === name))
@@ -36,7 +36,7 @@ const END = '<!-- /bench -->'
 
 const digits = (value: number) => (Math.abs(value) < 100 ? value.toFixed(2) : value.toFixed(0))
 
-const LINES = ['', 'Parley', 'reference', 'unit', 'ratio', 'wanted', '']
+const LINES = ['', 'Parley', 'reference', 'unit', 'ratio', 'target', '']
 const rowOf = ({ name, value, reference, unit, ratio, wanted, ok }: Line) => [
   name,
   digits(value),
@@ -84,11 +84,11 @@ function columns(rows: readonly string[][]): string {
     .join('')
 }
 
-/** `page` with what is between its marks replaced by this report. */
+/** Replaces the section between the marks of `page` with this report. */
 export function pageOf(report: Report, page: string): string {
   const [before, rest] = page.split(BEGIN)
   const after = rest?.split(END)[1]
-  if (after === undefined) throw new Error('the page has no place for the run')
+  if (after === undefined) throw new Error('The page has no marks for the report')
   return [before, BEGIN, '\n', bodyOf(report), END, after].join('')
 }
 
@@ -108,7 +108,7 @@ function bodyOf(report: Report): string {
   ].join('')
 }
 
-/** A line a run; where there were several, with the parts that are of each. */
+/** One line per run, with its parts when there were several runs. */
 function runsOf(report: Report): string[] {
   const runs = [...new Map(report.map(({ run }) => [run.at, run])).values()]
   return runs.map(({ at, minutes, full, machine }) => {

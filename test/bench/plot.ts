@@ -1,9 +1,9 @@
-/** Curves of the bench as one SVG: a panel a figure, the load along a logarithmic axis, a colour a system. */
+/** Draws the bench's curves as one SVG: one panel per figure, the load on a logarithmic axis, one colour per system. */
 import type { Series } from './report.ts'
 
 const PANEL = { width: 460, height: 300, left: 58, right: 16, top: 40, bottom: 64 }
 const COLUMNS = 2
-/** Okabe and Ito (2008): told apart by colour-blind people too. */
+/** Okabe and Ito (2008): distinguishable by colour-blind people. */
 const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000']
 const TICKS = 4
 
@@ -71,7 +71,7 @@ function curve(
   ].join('')
 }
 
-/** Loads whose labels would touch are left out. */
+/** Omits labels that would overlap. */
 function labelled(loads: readonly number[], x: (load: number) => number): number[] {
   const kept: number[] = []
   for (const load of loads) if (kept.length === 0 || x(load) - x(kept.at(-1)!) > 34) kept.push(load)

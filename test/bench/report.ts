@@ -1,6 +1,6 @@
-/** What the parts of the bench hand over, and main.ts shows: a figure beside its reference, and a figure against the load. */
+/** The results of the bench's parts, printed by main.ts: a figure next to its reference, and a figure over the load. */
 
-/** A figure beside what was measured of something else in the same run, or beside its bound. */
+/** A figure next to a reference measured in the same run, or next to its bound. */
 export interface Line {
   name: string
   value: number
@@ -11,20 +11,20 @@ export interface Line {
   ok: boolean
 }
 
-/** One figure of one system at several loads or sizes: a curve of the plot, and what growth is reckoned from. */
+/** One figure of one system at several loads or sizes: a curve of the plot, and the input of the growth estimate. */
 export interface Series {
   /** Curves of the same figure are drawn together: `media: CPU of a call`. */
   figure: string
   system: string
-  /** Of the figure: `CPU s/min`, `ms`, `MB`. */
+  /** Unit of the figure: `CPU s/min`, `ms`, `MB`. */
   unit: string
-  /** Of the load: `calls`, `calls/s`, `chunks`. */
+  /** Unit of the load: `calls`, `calls/s`, `chunks`. */
   load: string
-  /** In order of the load. What was measured while the generator itself was late is not valid. */
+  /** In order of the load. A point is invalid when the generator itself was late. */
   points: { load: number; value: number; valid: boolean }[]
 }
 
-/** A peer that is not here, or a load that could not be made: said, never filled in. */
+/** A peer that is not installed, or a load that could not be generated: reported, never estimated. */
 export interface Unmeasured {
   name: string
   why: string
@@ -36,7 +36,7 @@ export interface Measured {
   unmeasured: Unmeasured[]
 }
 
-/** What the program is told of a run. */
+/** Command-line options of a run. */
 export interface BenchOptions {
   full: boolean
   tell(text: string): void

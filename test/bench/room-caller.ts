@@ -1,6 +1,6 @@
 /**
- * The clients of the rooms' benchmark, in a process of its own: each speaks bursts into its room, and writes down when sound
- * left and when other sound came back.
+ * The clients of the rooms benchmark, in a separate process: each plays bursts into its room, and records when audio
+ * left and when other audio returned.
  */
 import {
   AudioFrame,
@@ -19,7 +19,7 @@ const RATE = 48_000
 const PART_MS = 10
 const PART = (RATE * PART_MS) / 1000
 const LOUD = 800
-/** Of silence before a sound counts as a new one, in parts. */
+/** Parts of silence after which audio counts as a new burst. */
 const QUIET = 20
 const PATIENCE_MS = 4000
 
@@ -45,13 +45,13 @@ class Client {
     this.dueMs = monotonicMs() + Math.random() * PART_MS
   }
 
-  /** When the first sound of somebody else comes. */
+  /** Resolves with the time of the first audio of another participant. */
   sound(): Promise<number> {
     this.#quiet = QUIET
     return new Promise(resolve => (this.#onSound = resolve))
   }
 
-  /** Milliseconds from the first sample given to the first loud one that came back; null: none came. */
+  /** Milliseconds from the first sample sent to the first loud one that returned; null when none did. */
   async burst(pcm: Int16Array): Promise<number | null> {
     const sent = new Promise<number>(resolve => (this.#firstSent = resolve))
     const back = new Promise<number>(resolve => (this.#onSound = resolve))

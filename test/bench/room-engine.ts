@@ -1,6 +1,6 @@
 /**
- * The agents' side of the rooms' benchmark, in a process of its own: a bare echo of @livekit/rtc-node, or our own legs, with
- * a tone agent or with the real conversation behind them.
+ * The agents' side of the rooms benchmark, in a separate process: a bare echo of @livekit/rtc-node, or our own legs,
+ * with a tone agent or with the real conversation.
  */
 import {
   AudioSource,
@@ -50,7 +50,7 @@ let speech: SpeechClient
 
 const tone = Int16Array.from({ length: RATE / 50 }, (_, i) => 9000 * Math.sin((2 * Math.PI * 450 * i) / RATE))
 
-/** Answers a burst of sound by one of its own, from the next frame on: what a model of no time at all would do. */
+/** Answers a burst with its own burst from the next frame on, as a model without latency would. */
 function toneAgent(): LegSink {
   let quiet = 0
   let left = 0
@@ -65,7 +65,7 @@ function toneAgent(): LegSink {
   }
 }
 
-/** How late each frame is asked for. */
+/** Records how late each frame is requested. */
 const timed = (sink: LegSink): LegSink => ({
   pull(dueMs) {
     late.push(clock.now() - dueMs)
@@ -105,7 +105,7 @@ const handlers = {
     await speech.ready
     await warmUp()
     goFirst(quietLog) // as infra/bin/engine.ts does
-    if (!speech.hears()) throw new Error('the speech models are not installed')
+    if (!speech.hears()) throw new Error('Speech models are not installed')
   },
   async open({ id, seat, agent }: { id: number; seat: Seat; agent: RoomAgent }): Promise<void> {
     const { url, token, room, caller } = seat
@@ -129,7 +129,7 @@ const handlers = {
     await leg.hangup('agent_hangup')
     legs.delete(id)
   },
-  /** As their examples write it. */
+  /** Written as in their examples. */
   async echo({ id, seat }: { id: number; seat: Seat }): Promise<void> {
     const room = new Room()
     const source = new AudioSource(RATE, 1)
@@ -145,7 +145,7 @@ const handlers = {
     await echoes.get(id)!.disconnect()
     echoes.delete(id)
   },
-  /** Since it was asked before, in ms. */
+  /** Lateness since the last query, in ms. */
   lateness(): number[] {
     const told = late
     late = []

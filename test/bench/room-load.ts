@@ -1,4 +1,4 @@
-/** Many clients of rooms that cost next to nothing: `room-load/`, a program in Go, and what they say as packets of Opus. */
+/** Many room clients at almost no cost: `room-load/`, a Go program, and its audio as Opus packets. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,15 +17,15 @@ const FRAME = RATE / 50
 export interface RoomLoad {
   readonly pid: number
   join(client: { id: number; url: string; token: string }): Promise<void>
-  /** The nth of some recordings. */
+  /** Plays the nth recording. */
   say(words: { id: number; clip: number }): Promise<void>
   leave(client: { id: number }): Promise<void>
-  /** Of their frames since it was asked before, in ms. */
+  /** Lateness of their frames since the last query, in ms. */
   lateness(): Promise<{ p95: number; p99: number }>
   stop(): void
 }
 
-/** `folder`: for the sounds, which must stay. */
+/** `folder` holds the recordings, which must remain there. */
 export async function startRoomLoad(cache: string, folder: string): Promise<RoomLoad> {
   const binary = await ensureBuilt(cache, 'room-load')
   const files = await encodeClips(folder)
@@ -41,7 +41,7 @@ export async function startRoomLoad(cache: string, folder: string): Promise<Room
   }
 }
 
-/** Answers come in the order of the questions. */
+/** Answers arrive in the order of the requests. */
 export function asker(child: ChildProcess): <T>(order: object) => Promise<T> {
   const waiting: ((line: string | null) => void)[] = []
   createInterface({ input: child.stdout! }).on('line', line => waiting.shift()?.(line))
@@ -51,7 +51,7 @@ export function asker(child: ChildProcess): <T>(order: object) => Promise<T> {
   return <T>(order: object) =>
     new Promise<T>((resolve, reject) => {
       waiting.push(line => {
-        const answer = line === null ? { error: 'the clients have ended' } : JSON.parse(line)
+        const answer = line === null ? { error: 'the clients have exited' } : JSON.parse(line)
         if (answer.error) reject(new Error(answer.error))
         else resolve(answer as T)
       })
@@ -82,7 +82,7 @@ async function encode(pcm: Int16Array): Promise<Buffer> {
   const parts: Buffer[] = []
   for (const frame of createChunker(FRAME).push(pcm)) {
     const packet = encoder.encode(frame)
-    if (!packet) throw new Error('there is no Opus here')
+    if (!packet) throw new Error('Opus is not available')
     const length = Buffer.alloc(2)
     length.writeUInt16BE(packet.length)
     parts.push(length, Buffer.from(packet))

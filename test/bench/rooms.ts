@@ -1,6 +1,6 @@
 /**
- * Voice over LiveKit rooms: what our leg adds to a bare echo by @livekit/rtc-node in the same run, what a session takes of
- * memory and processor, and how late frames are with many of them. Server, agents, detector and clients have a process each.
+ * Voice over LiveKit rooms: what our leg adds to a bare echo by @livekit/rtc-node in the same run, memory and CPU per
+ * session, and lateness of frames with many sessions. Server, agents, VAD and clients have a process each.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -27,7 +27,7 @@ const PAUSE_MS = 900
 const SESSIONS = 15
 const TALK_MS = 20_000
 const TURN_MS = 5000
-/** A generator that is later than a frame measures itself. */
+/** Milliseconds; a generator later than one frame measures itself. */
 const LATE_MS = 20
 
 interface Stage {
@@ -77,7 +77,7 @@ async function benchLegs({ rounds, tell }: RoomsBench): Promise<Line[]> {
 }
 
 let lastId = 0
-/** Our leg and the bare echo in turn, in one room each: both see the same machine. */
+/** Our leg and the bare echo alternately, in one room each, on the same machine. */
 async function benchEcho(stage: Stage, rounds: number): Promise<Line[]> {
   const trips = { bare: [] as number[], leg: [] as number[] }
   for (let round = 0; round < rounds; round++) {
@@ -115,8 +115,8 @@ async function bursts({ url, engine, caller, token }: Stage, kind: 'bare' | 'leg
 }
 
 /**
- * Whole conversations, in which each client says something every few seconds. What they say is encoded already, and they
- * don't take in what the agents say: on two cores, that would take the time that is measured here.
+ * Whole conversations in which each client speaks every few seconds. Their audio is encoded in advance and they ignore
+ * the agents' audio: on two cores that work would distort the measurement.
  */
 async function benchMany(stage: Stage): Promise<Line[]> {
   const { engine, load, tell } = stage

@@ -1,4 +1,4 @@
-/** The main routes as requests: of ours with keys in turns, and of the bare server for the same rows. */
+/** The main routes as requests: ours with alternating keys, and the bare server's for the same rows. */
 import type autocannon from 'autocannon'
 import type { Caller, Reader } from './control-world.ts'
 
@@ -6,9 +6,9 @@ export type Kind = 'ours' | 'bare'
 
 export interface RouteLoad {
   name: string
-  /** What share of the bare rate is wanted; null: it is told. */
+  /** Wanted fraction of the bare rate; null for information only. */
   wanted: number | null
-  /** Is in every good answer. */
+  /** Text contained in every valid response. */
   answers: string
   load: Record<Kind, autocannon.Request[]>
 }
@@ -84,7 +84,7 @@ const send = (method: 'POST' | 'PATCH', path: string, headers: Record<string, st
   ...{ method, path, headers: { 'content-type': 'application/json', ...headers } },
 })
 
-/** Each request gets a body of its own when it is sent. */
+/** Gives each request its own body. */
 const made = (request: autocannon.Request, next: () => unknown): autocannon.Request => ({
   ...request,
   setupRequest: one => ({ ...one, body: body(next()) }),

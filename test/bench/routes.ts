@@ -1,6 +1,6 @@
 /**
- * Control's main routes against a bare Fastify that runs one equivalent SQL statement, webhooks against a bare loop, and how
- * what looks at the past grows with it, in one run.
+ * Control's main routes against a bare Fastify that runs one equivalent SQL statement, webhooks against a bare loop,
+ * and how routes over history grow with it, in one run.
  */
 import autocannon from 'autocannon'
 import { createKey } from '../../control/access/keys/service.ts'
@@ -23,7 +23,7 @@ import { median, percentile } from './rpc.ts'
 import { benchWebhooks } from './webhooks.ts'
 
 const CONNECTIONS = 16
-/** Enough for each to stay within its 120 requests a minute. */
+/** Enough for each key to stay within its 120 requests per minute. */
 const READ_KEYS = 1500
 const CALLERS = 100
 const KEYS_A_CALLER = 6
@@ -60,7 +60,7 @@ async function grow(
   for (const [index, size] of SIZES.entries()) {
     tell(`Writing calls up to ${size.toLocaleString('en')}`)
     await fillPast(deps.sql, reader, SIZES[index - 1] ?? 0, size)
-    await askAt(size, servers, reader, 0) // warms up: statements are prepared, pages are in memory
+    await askAt(size, servers, reader, 0) // warm-up: prepares statements and loads pages
     sized.push(await askAt(size, servers, reader, askedMs))
   }
   return sized
@@ -68,7 +68,7 @@ async function grow(
 
 const CAMPAIGN_CONTACTS = 100
 
-/** What the routes are asked for, beside the reader's calls: a campaign, owners that call, and an engine with a free place. */
+/** Rows for the routes, besides the reader's calls: a campaign, owners that call, and an engine with a free slot. */
 async function seedRows({ deps }: ControlWorld, ours: Server, reader: Reader): Promise<Rows> {
   const { value: key } = await createKey(deps, reader.ownerId, { name: 'bench', scopes: ['write'] })
   const post = async (path: string, body: unknown) => {
@@ -102,7 +102,7 @@ async function seedRows({ deps }: ControlWorld, ours: Server, reader: Reader): P
 
 const TURNS = 20
 
-/** Some of the reader's calls, from all over the table, and in each what was said in two minutes. */
+/** Gives some of the reader's calls, spread over the table, a transcript of two minutes. */
 async function talkedCalls({ sql }: ControlWorld['deps'], { ownerId }: Reader): Promise<string[]> {
   const transcript: Turn[] = Array.from({ length: TURNS }, (_, n) => {
     const text = 'A table for four on Friday at eight, by the window if you can.'
@@ -127,11 +127,11 @@ async function talkedCalls({ sql }: ControlWorld['deps'], { ownerId }: Reader): 
 
 interface Taken {
   rates: number[]
-  /** Of each round. */
+  /** p99 of each round. */
   p99: number[]
 }
 
-/** In turns, so that what else the machine does falls on both alike; the middle of the rounds counts. */
+/** Alternates, so that other load on the machine affects both alike; takes the median of the rounds. */
 async function compare(
   { name, wanted, answers, load }: RouteLoad,
   servers: Record<Kind, Server>,
@@ -142,7 +142,7 @@ async function compare(
   for (let round = 0; round <= rounds; round++) {
     for (const kind of kinds) {
       const { rate, times } = await fire(`${name}, ${kind}`, servers[kind].url, load[kind], round === 0 ? 1 : seconds)
-      if (round === 0) continue // warms up
+      if (round === 0) continue // warm-up
       taken[kind].rates.push(rate)
       taken[kind].p99.push(percentile(times, 99))
     }
@@ -178,7 +178,8 @@ async function assertAnswers(url: string, request: autocannon.Request, answers: 
 async function fire(name: string, url: string, requests: autocannon.Request[], duration: number) {
   const times: number[] = []
   const result = await new Promise<autocannon.Result>((resolve, reject) => {
-    // Each connection has a share of them: then none waits for what another one has locked, and no key gets most of it.
+    // Each connection has its own share of keys, so that none waits for a lock of another one, and no key gets most of
+    // the load.
     let connected = 0
     const setupClient = (client: autocannon.Client) => {
       const share = connected++ % CONNECTIONS
@@ -189,7 +190,7 @@ async function fire(name: string, url: string, requests: autocannon.Request[], d
     const run = autocannon({ url, connections: CONNECTIONS, duration, requests: one, setupClient }, (error, done) =>
       error ? reject(error) : resolve(done),
     )
-    // Its own percentiles are whole milliseconds.
+    // autocannon's own percentiles are whole milliseconds.
     run.on('response', (_client, _status, _bytes, ms) => void times.push(ms))
   })
   if (result.non2xx > 0 || result.errors > 0) {

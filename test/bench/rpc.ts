@@ -1,8 +1,8 @@
-/** Asks between the bench and the processes it forks; and the one clock that all of them share. */
+/** Requests between the bench and its forked processes, and their common clock. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
-/** Milliseconds of CLOCK_MONOTONIC: the same in every process of the machine. */
+/** Milliseconds of CLOCK_MONOTONIC, the same in every process of the machine. */
 export const monotonicMs = () => Number(process.hrtime.bigint()) / 1e6
 
 export const wait = (ms: number) => new Promise<void>(resolve => setTimeout(resolve, ms))
@@ -18,7 +18,7 @@ interface Answer {
   error?: string
 }
 
-/** Answers what the parent asks; ends with it. */
+/** Answers the parent's requests and exits with it. */
 export function serve(handlers: Handlers): void {
   process.on('message', async ({ n, name, args }: { n: number; name: string; args: never }) => {
     try {
@@ -61,17 +61,17 @@ export function forkRemote<H extends Handlers>(file: string, args: readonly stri
   return { ask, pid: child.pid!, stop: () => void child.kill() }
 }
 
-/** Linux counts a process's time in hundredths of a second. */
+/** Linux counts a process's CPU time in hundredths of a second. */
 const TICK_MS = 10
 
 export function usageOf(pid: number): { cpuMs: number; residentMb: number } {
-  // The name in brackets may hold spaces; the fields after it are numbered from 3.
+  // The name in brackets may contain spaces; the fields after it are numbered from 3.
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
   const kb = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]!
   return { cpuMs: (Number(fields[11]) + Number(fields[12])) * TICK_MS, residentMb: Number(kb) / 1024 }
 }
 
-/** Of what a generator of load sends, 99 of 100 leave within so long of their time, or it measures itself, or the machine. */
+/** A load generator is valid when 99 of 100 packets leave within this many milliseconds of their time. */
 export const LATE_MS = 5
 export const lateness = (ms: readonly number[]) => percentile(ms, 99)
 

@@ -1,13 +1,15 @@
-/** Nothing of a run outlives it, however it ends: neither processes nor files. */
+/** Deletes processes and files of a run, however it ends. */
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { descendantsOf, signalEach } from '../support/processes.ts'
 
-/** From now on temporary files have a folder of their own, which goes with the process; so do its children and theirs. */
+/**
+ * Gives temporary files their own directory from now on, which is deleted with the process, its children and theirs.
+ */
 export function cleanUpAtExit(): void {
   const folder = mkdtempSync(join(tmpdir(), 'parley-bench-'))
-  chmodSync(folder, 0o755) // Postgres runs as somebody else
+  chmodSync(folder, 0o755) // Postgres runs as another user
   process.env.TMPDIR = folder
   process.once('exit', () => {
     signalEach(descendantsOf(process.pid), 'SIGKILL')

@@ -1,13 +1,15 @@
 /**
- * One server of the control benchmark, in a process of its own: `ours` is the whole app, `bare` a Fastify without anything,
- * whose routes run one SQL statement each that reads or writes the same rows. Arguments come as JSON.
+ * One server of the control benchmark, in a separate process: `ours` is the whole app, `bare` a plain Fastify whose
+ * routes run one SQL statement each over the same rows. Arguments are JSON.
  */
+
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { Redis } from 'ioredis'
 import { buildApp } from '../../control/app.ts'
 import { type Deps, defaultConfig } from '../../control/deps.ts'
+import { handlers } from '../../control/handlers.ts'
 import { connect } from '../../control/platform/db/connect.ts'
 import { createBoss } from '../../control/platform/jobs/jobs.ts'
 import { createLiveKit } from '../../control/telephony/realtime/livekit.ts'
@@ -38,7 +40,7 @@ const { port } = app.server.address() as { port: number }
 process.stdout.write(`${JSON.stringify({ ready: true, port })}\n`)
 process.on('SIGTERM', () => process.exit(0))
 
-/** Sessions are made without the media server; it is only asked, every few seconds, whether it is there. */
+/** Sessions need no media server; it is only asked, every few seconds, whether it is available. */
 async function startRooms(): Promise<string> {
   const rooms = createServer((_, response) => {
     response.setHeader('content-type', 'application/json')
@@ -55,6 +57,7 @@ async function ours(): Promise<FastifyInstance> {
   const sealer = createSealer('the bench has no secrets')
   const bus = createControlBus({ redis, sealer, consumer: 'bench', log: quietLog, prefix: 'bench' })
   const deps: Deps = {
+    ...handlers,
     ...{ sql, redis, bus, sealer, boss, livekit, clock: systemClock, log: quietLog },
     config: { ...defaultConfig, redis_prefix: 'bench', max_calls_per_owner: 1_000_000, max_event_loop_delay_ms: 0 },
     fetch: () => Promise.reject(new Error('the bench reaches nobody')),

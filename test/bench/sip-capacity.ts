@@ -1,7 +1,7 @@
 /**
- * How many calls a second the signalling takes, ours beside diago: rates twice as high each time until one is not clean, then
- * halvings between the last that was and the first that was not. The same caller as in sip.ts, but one that repeats what is
- * not answered in time, as carriers do.
+ * Calls per second that the signalling can handle, Parley next to diago: doubles the rate until it fails, then bisects
+ * between the last clean and the first failed rate. Uses the caller of sip.ts, but with retransmissions, as carriers
+ * do.
  */
 import type { BenchOptions, Line, Measured, Series, Unmeasured } from './report.ts'
 import { LATE_MS, lateness, percentile, wait } from './rpc.ts'
@@ -18,20 +18,20 @@ import {
   startSides,
 } from './sip-sides.ts'
 
-/** Of its calls a clean rate has fewer than this that failed, and no more whose INVITE was repeated. */
+/** A clean rate has fewer failed or retransmitted calls than this fraction. */
 const FLAWED = 0.001
 /**
- * T1 (RFC 3261 §17.1.1.1): a 200 after that counts as failed. A 100 that comes at once, as ours does, would otherwise hide
- * a queue behind it that grows, and no such rate is sustained.
+ * T1 (RFC 3261 §17.1.1.1): a 200 after that counts as failed. An immediate 100, which we send, would otherwise hide a
+ * growing queue, and such a rate is not sustainable.
  */
 const SLOW_MS = 500
-/** So that one in a thousand can be seen. */
+/** Enough calls to detect one in a thousand. */
 const LEAST_CALLS = 3000
 const LATE_TRIES = 3
-/** Until the compiler has settled, and the heap is as large as it gets. */
+/** Until the JIT has settled and the heap has reached its size. */
 const WARM_UP = { rate: 100, calls: 1500 }
 const QUICK = { from: 250, seconds: 5, halvings: 3, tries: 1 }
-/** What fails once is tried again: one pause of the machine is not a limit. */
+/** A failed rate is tried again: a single pause of the machine is not a limit. */
 const FULL = { from: 100, seconds: 10, halvings: 4, tries: 2 }
 const MOST = 10_000
 
@@ -45,13 +45,13 @@ export interface Step {
   slow: number
   repeated: number
   answered: number[]
-  /** Of one core, each process, while calls were placed. */
+  /** CPU use of each process as a fraction of one core, while calls were placed. */
   busy: Record<string, number>
 }
 
 interface Capacity {
   steps: Step[]
-  /** The highest clean rate; 0: none was. */
+  /** The highest clean rate; 0 when there was none. */
   top: number
   /** Set when the search ended because the caller was late, or had no higher rate to try. */
   stopped: string | null
@@ -84,7 +84,7 @@ export async function benchCapacity({ full, tell }: BenchOptions): Promise<Measu
 const place = (caller: SipCaller, { target }: Side, { rate, calls }: { rate: number; calls: number }) =>
   caller.place({ target, to: NUMBER, rate, calls, hold_ms: HOLD_MS, resend: true })
 
-/** Upwards by doubling, then by halving the distance; nothing is tried above a rate that the caller cannot keep. */
+/** Doubles, then bisects. Never tries a rate above one that the caller cannot keep. */
 export async function findTop(step: (rate: number) => Promise<Step>, { from, halvings }: Search): Promise<Capacity> {
   const steps: Step[] = []
   let [top, bad, stopped] = [0, 0, null as string | null]
@@ -93,15 +93,15 @@ export async function findTop(step: (rate: number) => Promise<Step>, { from, hal
     steps.push(taken)
     if (taken.verdict === 'clean') top = rate
     else bad = rate
-    if (taken.verdict === 'late') stopped = `the caller itself was late at ${rate} a second`
+    if (taken.verdict === 'late') stopped = `the caller was late at ${rate} calls per second`
   }
   for (let rate = from; bad === 0 && rate <= MOST; rate *= 2) await attempt(rate)
-  if (bad === 0) stopped = `nothing above ${top} a second was tried`
+  if (bad === 0) stopped = `no rate above ${top} calls per second was tried`
   for (let i = 0; i < halvings && bad > 0 && stopped === null; i++) await attempt(Math.round((top + bad) / 2))
   return { steps, top, stopped }
 }
 
-/** The last of its tries counts. What was late, also by what else the machine did, says nothing yet. */
+/** The last try counts. A late run, for whatever reason, is inconclusive. */
 async function measure(
   caller: SipCaller,
   side: Side,
@@ -132,7 +132,7 @@ function stepOf(rate: number, calls: number, report: RoundReport, cpuMs: Record<
   return { rate, calls, verdict, failed, slow, repeated: report.resent, answered: report.answered_ms, busy }
 }
 
-/** An overload leaves work behind, of calls that are given up; half a second with next to none of it ends the wait. */
+/** Waits for half a second with almost no CPU use, because an overload leaves work for calls that were given up. */
 async function untilQuiet(side: Side): Promise<void> {
   const [every, idleMs] = [500, 25]
   for (let waited = 0; waited < REST_MS; waited += every) {

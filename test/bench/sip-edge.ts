@@ -1,4 +1,4 @@
-/** The engine's edge as the benchmarks of signalling and sound run it: drachtio-srf, a trunk by source and number, RTP. */
+/** The engine's edge for the signalling and media benchmarks: drachtio-srf, a trunk by source and number, RTP. */
 import { systemClock } from '../../infra/adapters/clock.ts'
 import type { InboundOffer } from '../../media/ports/inbound.ts'
 import { dtlsIdentity } from '../../media/rtp/dtls-crypto.ts'
@@ -12,14 +12,14 @@ import { quietLog } from '../support/world.ts'
 const PORTS = { min: 20_000, max: 29_999 }
 
 export interface EdgeOrder {
-  /** Of the signalling server's admin. */
+  /** Admin port of the signalling server. */
   port: number
   secret: string
-  /** Who is called. */
+  /** The called number. */
   number: string
 }
 
-/** Resolves once the signalling server has let it in. */
+/** Resolves once the signalling server has accepted it. */
 export function connectEdge(
   { port, secret, number }: EdgeOrder,
   onOffer: (offer: InboundOffer) => void,

@@ -1,7 +1,7 @@
 /**
- * The answering end of the signalling's benchmark, in a process of its own: the engine's edge with drachtio-srf in it. A
- * call gets what a call of the engine gets up to its 200: trunk by source and number, trace, 180, a pair of RTP ports, the
- * codec agreed, a leg. It has no plan from control, no sound and no conversation.
+ * The answering side of the signalling benchmark, in a separate process: the engine's edge with drachtio-srf. A call
+ * gets the same treatment as in an engine up to its 200: trunk by source and number, trace, 180, a pair of RTP ports,
+ * codec negotiation, a leg. It has no plan from control, no audio and no conversation.
  */
 import { randomUUID } from 'node:crypto'
 import { serve } from './rpc.ts'

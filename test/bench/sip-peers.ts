@@ -1,35 +1,37 @@
-/** The Go ends of the signalling's benchmark, `sip-peers/`: who calls, and an application on emiago/diago to compare with. */
+/**
+ * The Go peers of the signalling benchmark, `sip-peers/`: a caller, and an application on emiago/diago for comparison.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface, type Interface } from 'node:readline'
 import { ensureBuilt } from './go.ts'
 
-/** One call in each slot of a second's `rate`th part, at a random time within it; a BYE `hold_ms` after the ACK. */
+/** One call in each 1/`rate` of a second, at a random time within it; a BYE `hold_ms` after the ACK. */
 export interface Round {
-  /** `host:port` of whom is called. */
+  /** `host:port` to call. */
   target: string
   to: string
   rate: number
   calls: number
   hold_ms: number
-  /** Whether requests without an answer are repeated as RFC 3261 has it; otherwise what is lost has failed. */
+  /** Whether unanswered requests are retransmitted per RFC 3261; otherwise a lost one counts as failed. */
   resend?: boolean
 }
 
-/** Milliseconds from the INVITE of each call that went as it should; of the others, how many for which reason. */
+/** Milliseconds from the INVITE for successful calls; counts by reason for the others. */
 export interface RoundReport {
   ringing_ms: number[]
   answered_ms: number[]
-  /** How long after their time the INVITEs left: the caller's own fault. */
+  /** How late the INVITEs left, which is the caller's own fault. */
   late_ms: number[]
-  /** 200s that came again. */
+  /** Retransmitted 200s. */
   repeats: number
-  /** Calls whose INVITE was sent more than once. */
+  /** Calls whose INVITE was retransmitted. */
   resent: number
   failed: Record<string, number>
 }
 
 export interface SipCaller {
-  /** One round at a time; its answer comes when the last call is over. */
+  /** One round at a time; resolves when the last call has ended. */
   place(round: Round): Promise<RoundReport>
   stop(): void
 }
@@ -65,7 +67,7 @@ export interface Peer {
 
 export async function startPeer(cache: string, task: DiagoTask | 'call' | 'media' | 'udp-echo'): Promise<Peer> {
   const program = await ensureBuilt(cache, 'sip-peers')
-  // The caller goes before who is measured, as one on a machine of its own would: late, it measures itself.
+  // Runs the caller at a higher priority, as if on its own machine: when late, it would measure itself.
   const command = task === 'call' ? ['nice', '-n', '-10', program] : [program]
   const child = spawn(command[0]!, [...command.slice(1), task], { stdio: ['pipe', 'pipe', 'inherit'] })
   return { child, lines: createInterface(child.stdout) }
@@ -73,7 +75,7 @@ export async function startPeer(cache: string, task: DiagoTask | 'call' | 'media
 
 export function nextLine({ child, lines }: Peer): Promise<string> {
   return new Promise((resolve, reject) => {
-    const over = () => reject(new Error('the SIP peer has ended'))
+    const over = () => reject(new Error('the SIP peer has exited'))
     child.once('exit', over)
     lines.once('line', line => {
       child.off('exit', over)

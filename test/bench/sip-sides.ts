@@ -1,4 +1,6 @@
-/** The two that the benchmarks of signalling compare, and who calls both: ours as `npm start` runs it, and diago. */
+/**
+ * The two systems that the signalling benchmarks compare, and their caller: Parley as `npm start` runs it, and diago.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,10 +24,10 @@ export interface SipSides {
   stop(): Promise<void>
 }
 
-/** Whom every call is for. */
+/** The called number. */
 export const NUMBER = '+12025550100'
 export const HOLD_MS = 500
-/** Beyond 64*T1 (RFC 3261 §17): then nothing is left of the calls before. */
+/** Milliseconds; beyond 64*T1 (RFC 3261 §17), when nothing is left of earlier calls. */
 export const REST_MS = 33_000
 
 export async function startSides(tell: (text: string) => void): Promise<SipSides> {
@@ -47,7 +49,7 @@ export async function startSides(tell: (text: string) => void): Promise<SipSides
   }
 }
 
-/** The server and the engine's edge: a process each. */
+/** The server and the engine's edge, one process each. */
 async function startOurs(folder: string, tell: (text: string) => void, stops: (() => unknown)[]): Promise<Side> {
   const server = await startServer(folder, tell, stops)
   const engine = forkRemote<SipEngineHandlers>(join(import.meta.dirname, 'sip-engine.ts'))
@@ -56,7 +58,7 @@ async function startOurs(folder: string, tell: (text: string) => void, stops: ((
   return { target: server.target, pids: { server: server.pid, srf: engine.pid } }
 }
 
-/** Ours, embedded: where it is called, and how an engine's edge is let in. */
+/** The embedded server: its SIP address, and how an engine's edge connects. */
 export async function startServer(
   folder: string,
   tell: (text: string) => void,
@@ -72,7 +74,7 @@ export async function startServer(
   return { target: at[0]!.split('/')[1]!, pid: child.pid, edge }
 }
 
-/** Of each process, beyond what it had taken before. */
+/** CPU seconds of each process since `before`. */
 export const cpuOf = ({ pids }: Side, before: Record<string, number> = {}): Record<string, number> =>
   Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, usageOf(pid).cpuMs - (before[name] ?? 0)]))
 

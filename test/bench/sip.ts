@@ -1,7 +1,7 @@
 /**
- * Signalling: INVITE → 18x → 200 → ACK → BYE through the embedded server and the engine's edge, beside an application on
- * emiago/diago that does the same, from the same caller, in turns. What each process takes for a call is counted until
- * the last of its transactions is forgotten, 32 s after the call.
+ * Signalling: INVITE → 18x → 200 → ACK → BYE through the embedded server and the engine's edge, next to an equivalent
+ * application on emiago/diago, alternately from the same caller. CPU per call is counted until the last transaction is
+ * forgotten, 32 s after the call.
  */
 import type { Line } from './report.ts'
 import { LATE_MS, lateness, percentile, wait } from './rpc.ts'
@@ -19,17 +19,17 @@ import {
 } from './sip-sides.ts'
 
 export interface SipBench {
-  /** Rounds of each rate against each of the two. */
+  /** Rounds of each rate against each system. */
   rounds: number
   secondsARound: number
   tell(text: string): void
 }
 
 const RATES = [10, 100]
-/** Until the compiler has settled, and the heap is as large as it gets. */
+/** Until the JIT has settled and the heap has reached its size. */
 const WARM_UP = { rate: 100, calls: 1500 }
 const RINGING_MS = 20
-/** A round in which the caller was late is done again. */
+/** A round in which the caller was late is repeated. */
 const MOST_TRIES = 3
 
 interface Measured {
@@ -87,7 +87,7 @@ async function benchRate(
 
 const nothing = (): Measured => ({ calls: 0, ringing: [], answered: [], late: [], failed: 0, cpuMs: {} })
 
-/** What they took of the CPU, and whether they worked, counts of all. */
+/** Sums CPU use and failures of all rounds. */
 function count(to: Measured, { failed }: RoundReport, calls: number): void {
   to.calls += calls
   to.failed += failuresOf(failed)
@@ -119,7 +119,7 @@ function linesOf(rate: number, ours: Measured, diago: Measured): Line[] {
   const lines: Line[] = [
     setUp(50),
     setUp(99),
-    // Idle is what an engine is with ten calls a second that have no sound.
+    // Idle means an engine with ten calls per second without audio.
     ...(rate === RATES[0] ? [bound(`${at}: INVITE → 18x, p99`, ringing, RINGING_MS, 'ms', '≤ 20 ms')] : []),
     bound(`${at}: CPU of a call, server beside drachtio-srf's process`, server, srf, 'ms', '≤ 1'),
     beside(`${at}: CPU of a call, server beside diago`, server, go),
@@ -139,7 +139,7 @@ const bound = (name: string, value: number, reference: number, unit: string, wan
   ok: value <= reference,
 })
 
-/** Told as a multiple of diago's; nothing is wanted of it. */
+/** A ratio to diago for information, without a bound. */
 const beside = (name: string, value: number, reference: number): Line => ({
   ...bound(name, value, reference, 'ms', '-'),
   ok: true,

@@ -1,11 +1,12 @@
 /**
- * The spoken conversation beside Pipecat and LiveKit Agents: the same recordings into each, one judge, speech-to-text, voice and language model
- * that take no time. Parley has its own silence, which its words choose; theirs is in their names.
+ * The spoken conversation next to Pipecat and LiveKit Agents: the same recordings into each, one judge, and STT, TTS
+ * and language model that take no time. Parley's end-pointing silence depends on the words; the others' is part of
+ * their names.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { readConfig } from '../../infra/config/config.ts'
 import { demoLines } from '../../infra/demo/script.ts'
-import type { ProgressReporter } from '../../infra/tools/prepare.ts'
+import type { ProgressReporter } from '../../infra/setup/prepare.ts'
 import type { BenchOptions, Line, Measured, Series } from './report.ts'
 import { type Forked, forkRemote, median, percentile } from './rpc.ts'
 import type { CallersHandlers } from './talk-peers/callers.ts'
@@ -24,22 +25,22 @@ import {
 import type { Said } from './talk-peers/turn.ts'
 import { usageOfTrees } from './talk-peers/usage.ts'
 
-/** Packets that leave so late are the generator's fault, and what was measured with them is worth nothing. */
+/** Milliseconds of lateness at which the generator is at fault and the measurement is invalid. */
 const LATE_MS = 10
 const SETTLE_MS = 1000
 const PATIENCE_MS = 30_000
 const OVER_MS = { least: 500, most: 1200 }
-/** One alone says little in a few turns. */
+/** A single session has few turns, so it gets more of them. */
 const FEW = 5
 
 interface Plan {
   levels: number[]
-  /** Turns, and words over an answer, of each session; more where there are few. */
+  /** Turns, and interruptions, of each session; more when there are few sessions. */
   turns: number
   over: number
 }
 
-/** Of one system at one number of sessions. */
+/** One system with one number of sessions. */
 interface Cell {
   sessions: number
   /** In ms. */
@@ -47,9 +48,9 @@ interface Cell {
   stops: number[]
   cutIns: number
   missed: number
-  /** CPU seconds of a session's minute, by process. */
+  /** CPU seconds per minute of a session, by process. */
   cpu: Record<string, number>
-  /** MB of a session, of all but the server. */
+  /** MB per session, over all processes except the server. */
   memory: number
   valid: boolean
 }
@@ -121,13 +122,13 @@ async function inRooms(stage: Stage, cache: string, talk: (rooms: Rooms) => Prom
   }
 }
 
-/** One system at all numbers of sessions; what it fails at is said, and ends it. */
+/** One system with all numbers of sessions; a failure is reported and ends it. */
 async function talked(stage: Stage, name: string, start: () => Promise<System>): Promise<void> {
   const cells: Cell[] = []
   let system: System | null = null
   try {
     system = await start()
-    await withSessions(system, 1, 'short', () => pause(2 * SETTLE_MS)) // what all sessions share is loaded with the first
+    await withSessions(system, 1, 'short', () => pause(2 * SETTLE_MS)) // loads what all sessions share
     const emptyMb = memoryOf(system)
     for (const sessions of stage.plan.levels) {
       const cell = await measure(stage, system, sessions, emptyMb)
@@ -249,9 +250,9 @@ function told({ name }: System, cell: Cell): string {
   return [`${name}, ${cell.sessions} sessions: ${heard}; ${cost}`, ...odd].join('; ')
 }
 
-// ---- the report ----
+// The report.
 
-/** Without the server of rooms, which both sides share. */
+/** Without the LiveKit server, which both sides share. */
 const ownCpu = ({ cpu }: Cell) =>
   Object.entries(cpu).reduce((sum, [part, seconds]) => sum + (part === 'server' ? 0 : seconds), 0)
 
@@ -284,13 +285,16 @@ function seriesOf(results: Result[]): Series[] {
         valid: cell.valid && cell.missed === 0,
       }))
       const measured = points.filter(({ value }) => Number.isFinite(value))
-      const series = { figure: `talk: ${name}`, system: result.system, unit, load: 'sessions', points: measured }
+      const series = { figure: `peers: ${name}`, system: result.system, unit, load: 'sessions', points: measured }
       return measured.length > 0 ? [series] : []
     }),
   )
 }
 
-/** Against the shortest only what lies beyond the silence: ours waits for longer where words may go on. */
+/**
+ * The shortest setting is compared only by the latency beyond the silence: Parley waits longer when the words may
+ * continue.
+ */
 const AGAINST: Record<Kind, Figure[]> = {
   shortest: [beyond(50), STOP, CPU, MEMORY],
   stock: [WHOLE, beyond(50), STOP, CPU, MEMORY],
@@ -308,7 +312,7 @@ function linesOf(results: Result[]): Line[] {
   })
 }
 
-/** At the most sessions that both were measured with. */
+/** At the largest number of sessions that both were measured with. */
 function against(own: Result, their: Result): Line[] {
   const at = (result: Result, sessions: number) =>
     result.cells.find(cell => cell.sessions === sessions && cell.answers.length > 0)

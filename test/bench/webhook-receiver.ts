@@ -1,9 +1,9 @@
-/** Takes webhooks in a process of its own, and looks at each signature as a customer would. */
+/** Receives webhooks in a separate process, and checks each signature as a customer would. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { createServer } from 'node:http'
 import { monotonicMs, serve } from './rpc.ts'
 
-/** By the last part of the address. */
+/** Secrets by the last part of the URL. */
 let secrets: Record<string, string> = {}
 let arrived: number[] = []
 let waiting: { count: number; resolve(times: number[]): void; reject(error: Error): void } | undefined
@@ -17,7 +17,7 @@ const server = createServer((request, response) => {
     const good =
       secret !== undefined && isSigned(secret, Buffer.concat(parts), String(request.headers['x-svc-signature']))
     response.writeHead(good ? 204 : 401).end()
-    if (!good) return waiting?.reject(new Error('a webhook came with a signature that is not good'))
+    if (!good) return waiting?.reject(new Error('received a webhook with an invalid signature'))
     arrived.push(at)
     if (waiting && arrived.length >= waiting.count) waiting.resolve(arrived)
   })
@@ -38,7 +38,7 @@ const handlers = {
     secrets = known
     arrived = []
   },
-  /** When each of them came, once all have. */
+  /** Arrival times, once all have arrived. */
   arrived: (count: number) =>
     new Promise<number[]>((resolve, reject) => {
       waiting = { count, resolve, reject }

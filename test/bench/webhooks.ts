@@ -1,4 +1,7 @@
-/** Webhooks a second: real delivery jobs, from the queue to the log, against a loop that signs and sends as many at once. */
+/**
+ * Webhooks per second: real delivery jobs, from the queue to the log, against a loop that signs and sends equally many
+ * at once.
+ */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { createAccount } from '../../control/access/accounts/service.ts'
@@ -12,12 +15,12 @@ import type { Line } from './report.ts'
 import { type Forked, forkRemote } from './rpc.ts'
 import type { ReceiverHandlers } from './webhook-receiver.ts'
 
-/** So many are under way at once in a process of control (`jobs.ts`), and of each owner a quarter. */
+/** Concurrent deliveries in one control process (`jobs.ts`); each owner gets at most a quarter. */
 const AT_ONCE = 16
 const OWNERS = 16
 const A_TRANSACTION = 50
 
-/** As long as that of a call of some turns. */
+/** As long as the body of a call with several turns. */
 const bodyOf = (n: number) =>
   JSON.stringify({ event: 'call.completed', call: { id: randomUUID(), n, summary: 'A table for four. '.repeat(60) } })
 
@@ -39,7 +42,7 @@ export async function benchWebhooks(deps: Deps, count: number, tell: (text: stri
   }
 }
 
-/** Written before anybody looks for them, so that the queue never runs dry. */
+/** Written before control starts, so that the queue never runs empty. */
 async function deliverOurs(deps: Deps, receiver: Receiver, port: number, count: number): Promise<number> {
   const secrets: Record<string, string> = {}
   for (let owner = 0; owner < OWNERS; owner++) {
@@ -85,7 +88,7 @@ async function deliverBare(receiver: Receiver, port: number, count: number): Pro
   return rateOf(await all)
 }
 
-/** Begin and end lie where all of it is under way. */
+/** Excludes ramp-up and ramp-down. */
 function rateOf(times: readonly number[]): number {
   const middle = times.slice(Math.floor(times.length * 0.1), Math.floor(times.length * 0.9))
   return ((middle.length - 1) * 1000) / (middle.at(-1)! - middle[0]!)

@@ -1,5 +1,6 @@
 /** Calls with baresip, both ways: real SIP, RTP and speech against the running product. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { type Baresip, startBaresip } from '../support/stack-baresip.ts'
 import { expectCost, expectHeard, expectSettled, expectWebhook, WORD_ERRORS } from '../support/stack-checks.ts'
@@ -7,6 +8,8 @@ import { wordErrors } from '../support/stack-speech.ts'
 import { isLoud, isSound, soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
 import { json } from '../support/stack-world.ts'
 import { until } from '../support/world.ts'
+
+const { describe, it } = needs('baresip', 'tcpdump')
 
 let stack: Stack
 let tap: Tap

@@ -2,13 +2,16 @@
  * Campaigns whose processes are killed again and again. What rang is told by the telephones alone: sipp notes every INVITE.
  * One sink answers, one is busy, one rings until it is given up.
  */
-import { afterAll, beforeAll, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, expect, inject } from 'vitest'
 import { contradictions } from '../control/campaigns/dialing.ts'
+import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { expectSettled } from '../support/stack-checks.ts'
 import type { Owner } from '../support/stack-owner.ts'
 import { answer, canceled, refusing, ringing, type Sipp, startSipp, taken } from '../support/stack-sipp.ts'
 import { until } from '../support/world.ts'
+
+const { it } = needs('sipp')
 
 const full = inject('full')
 const CONTACTS = full ? 40 : 4

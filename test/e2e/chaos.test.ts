@@ -2,13 +2,16 @@
  * Each process killed, frozen and restarted at random in the middle of calls, campaigns and webhooks, by a seed that is
  * printed. At the end every call has its end, every hold is settled, and nobody was rung twice or told nothing.
  */
-import { describe, expect, inject, it } from 'vitest'
+import { expect, inject } from 'vitest'
 import { type Aftermath, chaos } from '../support/chaos.ts'
 import { planBlows, VICTIMS } from '../support/chaos-plan.ts'
+import { needs } from '../support/needs.ts'
+
+const { describe, it } = needs('sipp')
 
 const full = inject('full')
 const given = inject('chaosSeed')
-const SIZE = full ? { stormMs: 45_000, blows: 16 } : { stormMs: 16_000, blows: 6 }
+const SIZE = full ? { stormMs: 45_000, blows: 16 } : { stormMs: 10_000, blows: 4 }
 const SEEDS = given !== null ? [given] : full ? Array.from({ length: 10 }, (_, n) => 1001 + n) : [7]
 const LIMIT_MS = 600_000
 

@@ -1,11 +1,14 @@
 /** Processes killed in the middle of a call: who talks is not robbed, who pays is not cheated, and the next call works. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { type Baresip, startBaresip } from '../support/stack-baresip.ts'
 import { expectCost, expectSettled, expectWebhook } from '../support/stack-checks.ts'
 import type { Owner } from '../support/stack-owner.ts'
 import { isLoud, type Tap, tapRtp } from '../support/stack-wire.ts'
 import { until } from '../support/world.ts'
+
+const { describe, it } = needs('baresip', 'tcpdump')
 
 const CALLEE = '+14155550166'
 let stack: Stack
@@ -54,7 +57,7 @@ describe('kill -9 in mid-call', () => {
     await until(async () => (await progressOf(call.id)) >= 5000, 'the first progress report', 15_000)
     const engine = await stack.engineOf(call.id)
     process.kill(engine.child.pid, 'SIGKILL')
-    await told(`${engine.title} died (SIGKILL), starting it again.`)
+    await told(`${engine.title} exited (SIGKILL). Restarting.`)
     await phone.wait('CALL_CLOSED')
     await call.ended()
     await back(engine.title)
@@ -105,7 +108,7 @@ describe('kill -9 in mid-call', () => {
     const words = await stack.speech.say('Please wake me up very early in the morning.')
     const call = await talk()
     process.kill(stack.children.control.pid, 'SIGKILL')
-    await told('Control died (SIGKILL), starting it again.')
+    await told('Control exited (SIGKILL). Restarting.')
     const before = loud()
     await phone.speak(words)
     await tap.wait(() => loud() > before + 50, 'the answer of an agent without control')
@@ -125,7 +128,7 @@ describe('kill -9 in mid-call', () => {
     // This time the call ends while nobody is there to store it.
     const second = await talk()
     process.kill(stack.children.control.pid, 'SIGKILL')
-    await told('Control died (SIGKILL), starting it again.')
+    await told('Control exited (SIGKILL). Restarting.')
     await phone.command('hangup')
     await back('Control')
     await (await owner.follow(second.id)).ended()

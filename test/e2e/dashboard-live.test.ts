@@ -5,13 +5,14 @@
 import { join } from 'node:path'
 import { RoomServiceClient } from 'livekit-server-sdk'
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
 import { SESSION_COOKIE } from '../../control/access/authentication/authenticate.ts'
 import { openSession as openDashboard } from '../../control/access/sessions/sessions.ts'
 import { chromiumPath, openBrowser, type TestBrowser, type TestPage } from '../support/chromium.ts'
 import { openWith, overflow, seriousViolations } from '../support/dashboard.ts'
 import { look, loudest, unexpected } from '../support/live-page.ts'
 import { livekitBinary } from '../support/livekit.ts'
+import { lacks } from '../support/needs.ts'
 import { type Baresip, startBaresip } from '../support/stack-baresip.ts'
 import { expectSettled } from '../support/stack-checks.ts'
 import type { Owner } from '../support/stack-owner.ts'
@@ -29,7 +30,7 @@ const LEAD_MS = 5000
 /** On a busy machine the recogniser takes words for others; another sentence would be all wrong. */
 const TWO_HOPS = 0.5
 const XSS = ['<img src=x onerror="window.pwned=1">', '"><script>window.pwned=1</script>', 'javascript:window.pwned=1']
-const canRun = livekitBinary !== null && chromiumPath !== null
+const canRun = livekitBinary !== null && chromiumPath !== null && !lacks('baresip', 'tcpdump')
 
 let stack: RoomStack
 let tap: Tap
@@ -114,9 +115,9 @@ const expectWords = (wanted: string, heard: string) =>
 
 /** By the form of the page; resolves when the telephone rings and the page is that of the call. */
 async function place(page: Page, rings: number): Promise<string> {
-  await button(page, 'Call').click()
+  await button(page, 'New call').click()
   const form = page.getByRole('dialog')
-  await form.getByLabel('Telephone number').fill('+1 (415) 555-0178')
+  await form.getByLabel('Phone number').fill('+1 (415) 555-0178')
   await form.getByLabel('Task for this call').fill('Ask {{guest}} about breakfast.')
   await form.getByLabel('{{guest}}').fill('Anna')
   await form.getByRole('button', { name: 'Call', exact: true }).click()
@@ -143,7 +144,7 @@ describe.skipIf(!canRun)('a live call in the dashboard', () => {
     )
     const { page, complaints } = await openPage('/calls')
     const id = await place(page, 1)
-    await page.getByText('One can listen, whisper and take over when the call is answered.').waitFor()
+    await page.getByText('You can listen, whisper and take over once the call is answered.').waitFor()
     await phone.command('accept')
     const call = await owner.follow(id)
     await shown(() => lines(page, 'agent').allTextContents()).toEqual([GREETING])
@@ -151,7 +152,7 @@ describe.skipIf(!canRun)('a live call in the dashboard', () => {
 
     // Listening: both sides are heard, nothing is sent.
     await button(page, 'Listen').click()
-    await page.getByText('You hear both. Nobody hears you.').waitFor()
+    await page.getByText('You hear both sides. Nobody hears you.').waitFor()
     await phone.speak(question!)
     await shown(() => loudest(page, 1000)).toBeGreaterThan(0.02)
     await shown(() => answers(page).count()).toBe(1)
@@ -166,17 +167,17 @@ describe.skipIf(!canRun)('a live call in the dashboard', () => {
     expectWords('Who built the old lighthouse?', (await lines(page, 'caller').last().textContent())!)
     expect(asked.at(-1)).toContain('Ask Anna about breakfast.')
     expect(await tracksOfOperators(id)).toEqual([0])
-    await page.getByText(/answered after .*\(end of speech/).waitFor()
+    await page.getByText(/response latency .*\(end-pointing/).waitFor()
 
     // Whispering: the agent is told, the caller hears nothing of it; at most that the agent asks who is still there.
     const before = tap.packets({ to: phone.isMedia }).length
     await button(page, 'Whisper').click()
-    await page.getByText('Only the agent hears you, as an instruction.').waitFor()
+    await page.getByText('Only the agent hears you. Your words are instructions.').waitFor()
     await shown(() => lines(page, 'whisper').count()).toBe(1)
     const whispered = (await lines(page, 'whisper').first().textContent())!
     expectWords(OPERATOR, whispered)
-    await page.getByLabel('Write an instruction to the agent').fill('Offer tea.')
-    await page.getByLabel('Write an instruction to the agent').press('Enter')
+    await page.getByLabel('Instruction for the agent').fill('Offer tea.')
+    await page.getByLabel('Instruction for the agent').press('Enter')
     await shown(() => lines(page, 'whisper').last().textContent()).toBe('Offer tea.')
     const meanwhile = await stack.speech.read(soundOf(tap.packets({ to: phone.isMedia }).slice(before)))
     expect(wordErrors(OPERATOR, meanwhile.map(({ text }) => text).join(' '))).toBeGreaterThan(0.8)
@@ -193,7 +194,7 @@ describe.skipIf(!canRun)('a live call in the dashboard', () => {
     const from = tap.packets({ to: phone.isMedia }).length
     const asks = asked.length
     await button(page, 'Take over').click()
-    await page.getByText('The caller hears you. The agent is silent.').waitFor()
+    await page.getByText('The caller hears you. The agent is muted.').waitFor()
     await shown(() => lines(page, 'operator').count()).toBe(1)
     const onWire = await stack.speech.read(soundOf(tap.packets({ to: phone.isMedia }).slice(from)))
     expectWords(OPERATOR, onWire.map(({ text }) => text).join(' '))
@@ -202,17 +203,17 @@ describe.skipIf(!canRun)('a live call in the dashboard', () => {
     await look(page, 'live-takeover')
 
     // Handing back: the agent answers, and nothing is sent any more.
-    await button(page, 'Hand back to the agent').click()
-    await page.getByText('You hear both. Nobody hears you.').waitFor()
+    await button(page, 'Return to agent').click()
+    await page.getByText('You hear both sides. Nobody hears you.').waitFor()
     expect(await tracksOfOperators(id)).toEqual([0])
     await phone.speak(question!)
     await shown(() => answers(page).count()).toBe(3)
 
     // The agent gives the caller away, and whoever is there takes them.
     await phone.speak(wish!)
-    const wanted = page.getByRole('alert').filter({ hasText: '“manager” is wanted' })
+    const wanted = page.getByRole('alert').filter({ hasText: 'transferring the caller to “manager”' })
     await wanted.getByRole('button', { name: 'Take over' }).click({ timeout: 120_000 })
-    await page.getByText('The caller hears you. The agent is silent.').waitFor()
+    await page.getByText('The caller hears you. The agent is muted.').waitFor()
     await wanted.waitFor({ state: 'detached' })
     await page.getByText(/Tool transfer_call/).waitFor({ timeout: 60_000 })
 
@@ -227,6 +228,7 @@ describe.skipIf(!canRun)('a live call in the dashboard', () => {
   })
 
   it('shows what came from outside as text, in Russian and the dark on a narrow screen', {
+    skip: !inject('full'),
     timeout: 400_000,
   }, async () => {
     answer = XSS[0]!
@@ -246,8 +248,8 @@ describe.skipIf(!canRun)('a live call in the dashboard', () => {
     await phone.command('accept')
     await shown(() => lines(page, 'agent').count()).toBe(1)
     await button(page, 'Подсказывать').click()
-    await page.getByText('Вас слышит только агент — как указание.').waitFor()
-    await page.getByLabel('Написать указание агенту').fill(XSS[0]!)
+    await page.getByText('Вас слышит только агент. Ваши слова — указания для него.').waitFor()
+    await page.getByLabel('Указание для агента').fill(XSS[0]!)
     await page.getByRole('button', { name: 'Отправить' }).click()
     await shown(() => lines(page, 'whisper').allTextContents()).toContain(XSS[0])
     await phone.speak(await stack.speech.say('When do you open in the morning?'))
@@ -267,26 +269,26 @@ describe.skipIf(!canRun)('a live call in the dashboard', () => {
     expect(unexpected(complaints)).toEqual([])
   })
 
-  it('is refused in words, with the way to mend it', { timeout: 200_000 }, async () => {
+  it('is refused in words, with the way to mend it', { skip: !inject('full'), timeout: 200_000 }, async () => {
     const stranger = '+14155550179'
     await owner.rest('POST', '/do-not-call', { phone: stranger })
     const { page } = await openPage('/calls')
-    await button(page, 'Call').click()
+    await button(page, 'New call').click()
     const form = page.getByRole('dialog')
-    const number = form.getByLabel('Telephone number')
+    const number = form.getByLabel('Phone number')
     await number.fill('tomorrow')
     await number.press('Enter')
-    await form.getByText('A plus and 7 to 15 digits, or the user name of a softphone').waitFor()
+    await form.getByText("Enter + and 7 to 15 digits, or a softphone's user name").waitFor()
     expect(await number.getAttribute('aria-invalid')).toBe('true')
     await number.fill(stranger)
     await number.press('Enter')
-    await form.getByRole('alert').getByRole('link', { name: 'See the list' }).waitFor()
+    await form.getByRole('alert').getByRole('link', { name: 'Open the list' }).waitFor()
     expect(await seriousViolations(page)).toEqual([])
     await look(page, 'place-call')
     await form.getByLabel('Project').selectOption('Example')
     await number.fill(CALLEE)
     await number.press('Enter')
-    await form.getByRole('alert').getByRole('link', { name: 'Bind a number' }).click()
+    await form.getByRole('alert').getByRole('link', { name: 'Bind number' }).click()
     await page.waitForURL('**/trunks')
   })
 })

@@ -2,12 +2,15 @@
  * An engine that is told to go: its calls end as people end them, and what is asked for meanwhile waits for the next engine.
  * A control that is told to: whoever has not heard yet is still served.
  */
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { type Baresip, startBaresip } from '../support/stack-baresip.ts'
 import { expectSettled } from '../support/stack-checks.ts'
 import type { Owner } from '../support/stack-owner.ts'
 import { until } from '../support/world.ts'
+
+const { it } = needs('baresip')
 
 const CALLEE = '+14155550177'
 let stack: Stack
@@ -78,6 +81,6 @@ it('serves on after it has said that it goes, until it is asked a second time', 
   expect(await owner.rest('GET', '/balance')).toMatchObject({ status: 200 })
   process.kill(pid, 'SIGTERM')
   // In order: by force it would be exit 1.
-  await told('Control died (exit 0), starting it again.')
+  await told('Control exited (status 0). Restarting.')
   await told('Control is back.')
 })

@@ -2,10 +2,11 @@
  * Two engines at one SIP server: calls are spread over both, limits hold across them, one at a time can be restarted, and
  * what they share may be away. LiveKit is, all the time: nobody listens where these processes look for it.
  */
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, expect, inject } from 'vitest'
 import { freePort } from '../../infra/embedded/ports.ts'
 import type { EngineProcess } from '../support/fleet.ts'
 import { livekitBinary, startTestLiveKit } from '../support/livekit.ts'
+import { needs } from '../support/needs.ts'
 import { HOST, type Stack, startStack } from '../support/stack.ts'
 import { expectSettled } from '../support/stack-checks.ts'
 import type { CallStream, Owner } from '../support/stack-owner.ts'
@@ -25,6 +26,8 @@ import {
   taken,
 } from '../support/stack-sipp.ts'
 import { until } from '../support/world.ts'
+
+const { describe, it } = needs('sipp')
 
 const CALLEE = '+14155550177'
 /** Of one engine. */

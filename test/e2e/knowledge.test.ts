@@ -1,12 +1,15 @@
 /**
  * A customer adds what the agent should know over REST; a caller asks over SIP, and hears it. The record says from where.
  */
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { startBaresip } from '../support/stack-baresip.ts'
 import { expectCost, expectHeard, expectSettled } from '../support/stack-checks.ts'
 import { soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
 import { until } from '../support/world.ts'
+
+const { it } = needs('baresip', 'tcpdump')
 
 const HOUSE = `# Breakfast
 

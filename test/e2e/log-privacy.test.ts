@@ -4,8 +4,9 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, expect, inject } from 'vitest'
 import { createKey } from '../../control/access/keys/service.ts'
+import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import type { Detail, Owner } from '../support/stack-owner.ts'
 import {
@@ -26,6 +27,8 @@ import { silence } from '../support/stack-speech.ts'
 import { pcap } from '../support/stack-wire.ts'
 import { json } from '../support/stack-world.ts'
 import { until } from '../support/world.ts'
+
+const { it } = needs('sipp')
 
 const CALLEE = '+14155550177'
 const CALLER = '+12125550111'

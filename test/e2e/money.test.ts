@@ -1,6 +1,7 @@
 /** Limits of time and money: nobody talks on credit, and who is cut off is told so. */
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, inject } from 'vitest'
+import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { expectCost, expectHeard, expectSettled, expectWebhook, WORD_ERRORS } from '../support/stack-checks.ts'
 import {
@@ -18,6 +19,8 @@ import {
 } from '../support/stack-sipp.ts'
 import { silence, wordErrors } from '../support/stack-speech.ts'
 import { type Played, pcap, soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
+
+const { describe, it } = needs('sipp', 'tcpdump')
 
 const CALLEE = '+14155550177'
 let stack: Stack
@@ -110,7 +113,10 @@ describe.concurrent('limits', () => {
     await expectSettled(stack, owner)
   })
 
-  it('money for one minute: a spoken goodbye before it is over', { timeout: 300_000 }, async () => {
+  it('money for one minute: a spoken goodbye before it is over', {
+    skip: !inject('full'),
+    timeout: 300_000,
+  }, async () => {
     const sentences = [
       'The garden needs a lot of water in the summer.',
       'The apples are almost ripe in the old orchard.',

@@ -3,10 +3,11 @@
  * a real LiveKit room on the other.
  */
 import { RoomServiceClient } from 'livekit-server-sdk'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { concatPcm } from '../../media/audio/frames.ts'
 import { createResampler } from '../../media/audio/resample.ts'
 import { livekitBinary } from '../support/livekit.ts'
+import { needs } from '../support/needs.ts'
 import { joinRoom, ROOM_RATE, type RoomPeer } from '../support/room-peer.ts'
 import { type Baresip, startBaresip } from '../support/stack-baresip.ts'
 import { expectSettled, WORD_ERRORS } from '../support/stack-checks.ts'
@@ -16,6 +17,8 @@ import { RATE, wordErrors } from '../support/stack-speech.ts'
 import { isLoud, soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
 import { json } from '../support/stack-world.ts'
 import { until } from '../support/world.ts'
+
+const { describe, it } = needs('baresip', 'tcpdump')
 
 const CALLEE = '+14155550177'
 const ANSWER = 'The answer is in the library.'

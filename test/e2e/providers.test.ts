@@ -2,7 +2,7 @@
  * A call over SIP with vendors that its project chose by REST: recogniser, text model and voice are local servers that speak
  * their protocols. Then the same with the first of each dead.
  */
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { type FakeCartesia, startFakeCartesia } from '../fakes/vendors/cartesia.ts'
 import { type FakeElevenLabs, startFakeElevenLabs } from '../fakes/vendors/elevenlabs.ts'
 import { type HttpAnswer, type HttpVendor, startHttpVendor } from '../fakes/vendors/http-vendor.ts'
@@ -17,12 +17,15 @@ import {
   whole,
 } from '../fakes/vendors/text-models.ts'
 import { startWsVendor, type WsVendor } from '../fakes/vendors/ws-vendor.ts'
+import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { type Baresip, startBaresip } from '../support/stack-baresip.ts'
 import { expectCost, expectSettled } from '../support/stack-checks.ts'
 import type { Owner } from '../support/stack-owner.ts'
 import { soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
 import { until } from '../support/world.ts'
+
+const { it } = needs('baresip', 'tcpdump')
 
 const QUESTION = 'Who built the lighthouse?'
 const READ = 'Tell me about the old lighthouse'

@@ -1,14 +1,17 @@
 /** A recorded call over SIP: its file against what went over the wire, voice by voice and to the millisecond. */
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { decodeWav } from '../../media/audio/wav.ts'
+import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import type { CallStream, Owner } from '../support/stack-owner.ts'
 import { play, type Sipp, startSipp, taken } from '../support/stack-sipp.ts'
 import { silence } from '../support/stack-speech.ts'
 import { isLoud, pcap, soundOf, type Tap, tapRtp, type WirePacket } from '../support/stack-wire.ts'
 import { until } from '../support/world.ts'
+
+const { describe, it } = needs('sipp', 'tcpdump')
 
 const CALLEE = '+14155550188'
 const RATE = 8000
@@ -175,7 +178,7 @@ it('a spool that cannot be written costs the recording, not the call', { timeout
     const detail = await owner.detail(call.id)
     expect(detail).toMatchObject({ status: 'completed', ended_reason: 'api_hangup', recording_url: null })
     expect(detail.transcript[0]!.heard_text).toBe('Hello, what can I do for you?')
-    expect(other.logged('engine').map(line => line['msg'])).toContain('recording is lost')
+    expect(other.logged('engine').map(line => line['msg'])).toContain('recording failed')
   } finally {
     await other.stop()
   }

@@ -2,9 +2,10 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { parseLog } from '../../media/replay/log.ts'
 import { play as playAgain } from '../../media/replay/player.ts'
+import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { expectCost, expectHeard, expectSettled, expectWebhook, WORD_ERRORS } from '../support/stack-checks.ts'
 import {
@@ -26,6 +27,8 @@ import {
 import { silence, wordErrors } from '../support/stack-speech.ts'
 import { type Played, pcap, soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
 import { until } from '../support/world.ts'
+
+const { describe, it } = needs('sipp', 'tcpdump')
 
 const CALLEE = '+14155550155'
 const edges = mkdtempSync(join(tmpdir(), 'parley-edges-'))

@@ -1,5 +1,6 @@
 /** Softphones against the running product: baresip registers, talks to its agent, and is called by it. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { type Baresip, startBaresip } from '../support/stack-baresip.ts'
 import { expectCost, expectHeard, expectSettled, WORD_ERRORS } from '../support/stack-checks.ts'
@@ -7,6 +8,8 @@ import type { Owner } from '../support/stack-owner.ts'
 import { wordErrors } from '../support/stack-speech.ts'
 import { soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
 import { until } from '../support/world.ts'
+
+const { describe, it } = needs('baresip', 'tcpdump')
 
 let stack: Stack
 let tap: Tap

@@ -47,7 +47,7 @@ async function run(id: string): Promise<SpokenResult> {
     const failures = judge(scenario.expect, outcome, todayOf(scenario))
     return { ...result, outcome, failures }
   } catch (error) {
-    return { ...result, outcome: null, failures: [`it broke off: ${(error as Error).message}`] }
+    return { ...result, outcome: null, failures: [`error: ${(error as Error).message}`] }
   }
 }
 

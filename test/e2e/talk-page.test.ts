@@ -131,23 +131,23 @@ describe.skipIf(chromiumPath === null)('the page in a browser', () => {
   it('tells what stands against a dialogue: the key, the microphone, the server', async () => {
     const { page } = await open('', { permissions: [] })
     const key = page.getByLabel('API key')
-    await shown(() => button(page, 'Talk').isDisabled()).toBe(true)
+    await shown(() => button(page, 'Start call').isDisabled()).toBe(true)
     await key.fill('svc_wrong')
     await key.press('Enter')
-    await shown(() => alert(page).textContent()).toBe('This key is not valid.')
+    await shown(() => alert(page).textContent()).toBe('This API key is invalid. Check it and try again.')
     await key.fill(tenant.key)
     await key.press('Tab')
     await shown(() => page.getByLabel('Project').inputValue()).toBe(tenant.projectId)
     expect(await alert(page).isVisible()).toBe(false)
-    await button(page, 'Talk').press('Enter')
-    await shown(() => alert(page).textContent()).toContain('not allowed to use the microphone')
-    expect(await button(page, 'Talk again').isEnabled()).toBe(true)
+    await button(page, 'Start call').press('Enter')
+    await shown(() => alert(page).textContent()).toContain('Microphone access is blocked')
+    expect(await button(page, 'Call again').isEnabled()).toBe(true)
   })
 
   it.each([
-    [402, 'insufficient_balance', 'The balance does not cover one minute.'],
-    [409, 'project_not_ready', 'The project is not ready for a dialogue.'],
-    [503, 'no_capacity', 'No agent is free just now. Try again in a moment.'],
+    [402, 'insufficient_balance', "The balance doesn't cover one minute. Top up to make calls."],
+    [409, 'project_not_ready', "The project isn't ready for calls. Check its prompt and models."],
+    [503, 'no_capacity', 'All engines are busy. Try again in a minute.'],
     [503, 'something_new', 'In words of the server.'],
   ])('says in words what %i %s means', async (code, name, text) => {
     const { page } = await open()
@@ -155,7 +155,7 @@ describe.skipIf(chromiumPath === null)('the page in a browser', () => {
     await page.route('**/realtime/session', answer => answer.fulfill({ status: code, body }))
     await page.getByLabel('API key').fill(tenant.key)
     await page.getByLabel('API key').press('Tab')
-    await button(page, 'Talk').click()
+    await button(page, 'Start call').click()
     await shown(() => alert(page).textContent()).toBe(text)
   })
 })
@@ -182,9 +182,9 @@ describe.skipIf(chromiumPath === null || livekitBinary === null)('a dialogue', (
     const { page, complaints, requests } = await open(fragment)
     expect(page.url()).toBe(`${address}/talk`)
     expect(await page.getByLabel('API key').isVisible()).toBe(false)
-    await button(page, 'Talk').click()
-    await shown(() => status(page).textContent()).toBe('The agent listens.')
-    await shown(() => status(page).textContent()).toBe('The agent speaks.')
+    await button(page, 'Start call').click()
+    await shown(() => status(page).textContent()).toBe('Listening')
+    await shown(() => status(page).textContent()).toBe('Speaking')
     expect(agent.answered()).toBeGreaterThan(24_000) // more than half a second of speech came through
     expect(await loudest(page, 2000)).toBeGreaterThan(0.02)
     const said = page.getByRole('log').locator('p')
@@ -195,7 +195,7 @@ describe.skipIf(chromiumPath === null || livekitBinary === null)('a dialogue', (
     expect(await button(page, 'Mute').getAttribute('aria-pressed')).toBe('true')
     await button(page, 'Hang up').click()
     await agent.wait(() => agent.room.remoteParticipants.size === 0, 'the caller to leave')
-    await shown(() => status(page).textContent()).toBe('The dialogue has ended.')
+    await shown(() => status(page).textContent()).toBe('Call ended')
     expect(await alert(page).isVisible()).toBe(false)
     expect(await said.count()).toBe(2) // still there to read
     expect(complaints).toEqual([])
@@ -210,32 +210,32 @@ describe.skipIf(chromiumPath === null || livekitBinary === null)('a dialogue', (
     await page.getByLabel('Project').selectOption('Front desk')
     const [answer] = await Promise.all([
       page.waitForResponse(response => response.url().endsWith('/v1/public/realtime/session')),
-      button(page, 'Talk').click(),
+      button(page, 'Start call').click(),
     ])
     expect(answer.status()).toBe(201)
     const agent = await joinEchoAgent(livekit!, roomOf(((await answer.json()) as { token: string }).token))
     agents.push(agent)
     const typed: string[] = []
     agent.room.registerTextStreamHandler('lk.chat', reader => void reader.readAll().then(text => typed.push(text)))
-    await shown(() => status(page).textContent()).toBe('The agent listens.')
-    await page.getByLabel('Or type').fill('Friday at seven')
-    await page.getByLabel('Or type').press('Enter')
+    await shown(() => status(page).textContent()).toBe('Listening')
+    await page.getByLabel('Type a message').fill('Friday at seven')
+    await page.getByLabel('Type a message').press('Enter')
     await shown(() => typed).toEqual(['Friday at seven'])
   })
 
   it.each([
-    [{ 'parley.problem': 'insufficient_balance' }, 'The balance does not cover one minute.'],
+    [{ 'parley.problem': 'insufficient_balance' }, "The balance doesn't cover one minute. Top up to make calls."],
     [{ 'parley.ended': 'engine_lost' }, 'The connection to the agent was lost.'],
     [{ 'parley.ended': 'agent_hangup' }, null],
   ])('that is ended with %j is told so', async (attributes, text) => {
     const { room, fragment } = await ticket()
     const { page } = await open(fragment)
-    await button(page, 'Talk').click()
+    await button(page, 'Start call').click()
     await button(page, 'Hang up').waitFor()
     const server = new RoomServiceClient(livekit!.url.replace('ws', 'http'), livekit!.apiKey, livekit!.apiSecret)
     await server.updateParticipant(room, 'caller-1', { attributes: attributes as Record<string, string> })
     await server.removeParticipant(room, 'caller-1')
-    await shown(() => status(page).textContent()).toBe('The dialogue has ended.')
+    await shown(() => status(page).textContent()).toBe('Call ended')
     if (text === null) expect(await alert(page).isVisible()).toBe(false)
     else expect(await alert(page).textContent()).toBe(text)
   })
@@ -244,9 +244,9 @@ describe.skipIf(chromiumPath === null || livekitBinary === null)('a dialogue', (
     const { url } = livekit!
     const fragment = `#${new URLSearchParams({ url, token: 'not.a.token' })}`
     const { page } = await open(fragment)
-    await button(page, 'Talk').click()
-    await shown(() => alert(page).textContent()).toContain('could not be joined')
-    expect(await button(page, 'Talk again').isEnabled()).toBe(true)
+    await button(page, 'Start call').click()
+    await shown(() => alert(page).textContent()).toContain("Couldn't join the call")
+    expect(await button(page, 'Call again').isEnabled()).toBe(true)
   })
 })
 

@@ -3,14 +3,18 @@
  * the carriers.
  */
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { freeUdpPort, Kamailio, REALM } from '../sip/trunk/kamailio.ts'
 import { examine } from '../support/doctor.ts'
+import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { freeSipPort, play, refusing, startSipp, taken } from '../support/stack-sipp.ts'
 import { silence } from '../support/stack-speech.ts'
 import { pcap } from '../support/stack-wire.ts'
 import { until } from '../support/world.ts'
+
+const { it } = needs('sipp')
+const { it: test } = needs('kamailio')
 
 let stack: Stack
 beforeAll(async () => {
@@ -33,7 +37,7 @@ it('a call that sipp refuses is explained, with the messages as they were', { ti
   expect(body.diagnosis).toMatchObject({ code: 'codec_refused', evidence: [0, 1] })
 })
 
-it('Kamailio with the right password is found fine, with a wrong one it is told', { timeout: 180_000 }, async () => {
+test('Kamailio with the right password is found fine, with a wrong one it is told', { timeout: 180_000 }, async () => {
   const port = await freeUdpPort()
   const kamailio = await Kamailio.start(port, { peerPort: await freeSipPort(), algorithm: 'MD5', password: 'right' })
   try {

@@ -1,7 +1,8 @@
 /** Whole calls over all processes, and what a receiver of OTLP gets of them: one trace each, from request or INVITE to webhook. */
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { createKey } from '../../control/access/keys/service.ts'
+import { needs } from '../support/needs.ts'
 import { type OtlpReceiver, type SentSpan, startOtlp } from '../support/otlp.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import type { Owner } from '../support/stack-owner.ts'
@@ -21,6 +22,8 @@ import {
 import { silence } from '../support/stack-speech.ts'
 import { pcap } from '../support/stack-wire.ts'
 import { until } from '../support/world.ts'
+
+const { describe, it } = needs('sipp')
 
 const CALLEE = '+14155550166'
 const CALLER = '2125550111'

@@ -1,15 +1,18 @@
 /**
  * A whole conversation over Opus, encrypted: speech-to-text, agent, voice and recording at 16 kHz, with baresip. Not over G.722, for which
- * baresip 1.0 brings 8 kHz of sound to 16 by a filter that leaves nothing above 2 kHz: test/sip/trunk/wideband.test.ts has that.
+ * baresip 1.0 brings 8 kHz of sound to 16 by a filter that leaves nothing above 2 kHz: test/sip/trunk/wideband.integration.test.ts has that.
  */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { createResampler } from '../../media/audio/resample.ts'
 import { decodeWav } from '../../media/audio/wav.ts'
+import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { startBaresip } from '../support/stack-baresip.ts'
 import { expectSettled, WORD_ERRORS } from '../support/stack-checks.ts'
 import { wordErrors } from '../support/stack-speech.ts'
 import { until } from '../support/world.ts'
+
+const { describe, it } = needs('baresip')
 
 let stack: Stack
 beforeAll(async () => {

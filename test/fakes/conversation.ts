@@ -1,4 +1,4 @@
-/** A conversation on a line without a network, with scripted speech-to-text, voice and language model. */
+/** A conversation over a simulated line, with scripted STT, TTS and language model. */
 
 import { Conversation } from '../../media/agent/conversation.ts'
 import type { Abilities } from '../../media/agent/own-tools.ts'
@@ -16,7 +16,7 @@ import { plan } from './plan.ts'
 import { fakeLlm, fakeStt, fakeTts } from './speech.ts'
 
 export interface FakeTalk {
-  /** What the caller says, in turn. */
+  /** The caller's utterances, in order. */
   says?: string[]
   replies?: (request: LlmRequest) => LlmEvent[] | Promise<LlmEvent[]>
   fetch?: (clock: FakeClock) => Fetch
@@ -78,7 +78,7 @@ export const call = (name: string, args: Record<string, unknown> = {}, id = name
   arguments: args,
 })
 
-/** A passage that was found. */
+/** A search result. */
 export const hit = (changes: Partial<KnowledgeHit> & Pick<KnowledgeHit, 'text'>): KnowledgeHit => ({
   chunk_id: '0195f2c4-7a10-7c3e-9b1d-000000000001',
   source_id: '0195f2c4-7a10-7c3e-9b1d-000000000002',
@@ -97,7 +97,7 @@ export const toolPlan = (changes: Partial<ToolPlan> = {}): ToolPlan => ({
   ...changes,
 })
 
-/** Answers by the last part of the path, after so many ms of the line's own clock; `asked` counts. */
+/** Answers tools by the last part of the path, after a delay in ms of the simulated clock; `asked` counts requests. */
 export const answering =
   (answers: Record<string, { ms: number; body?: string }>, asked: string[] = []) =>
   (clock: FakeClock): Fetch =>

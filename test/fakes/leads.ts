@@ -1,4 +1,4 @@
-/** Parts of the lead search that do as a test tells them. */
+/** Scripted parts of the lead search. */
 import {
   type Brief,
   type BriefReader,
@@ -21,7 +21,7 @@ export const brief = (part: Partial<Brief> = {}): Brief => ({
   ...part,
 })
 
-/** `+1 510 …`, one for each number. */
+/** A distinct `+1 510 …` number for each `n`. */
 export const phoneOf = (n: number) => `+1510${2_000_000 + n}`
 
 export const candidate = (n: number, part: Partial<Candidate> = {}): Candidate => ({
@@ -40,7 +40,7 @@ export const candidate = (n: number, part: Partial<Candidate> = {}): Candidate =
 export const candidates = (count: number, part: (n: number) => Partial<Candidate> = () => ({})) =>
   Array.from({ length: count }, (_, n) => candidate(n, part(n)))
 
-/** `before` each candidate may wait, or throw. */
+/** `before` runs before each candidate and may wait or throw. */
 export function fakeSource(
   found: readonly Candidate[],
   { id = 'web', before = () => {} }: { id?: string; before?: (n: number, signal: AbortSignal) => unknown } = {},
@@ -86,7 +86,7 @@ export const fakeEnricher = (
   of: (one: Candidate, signal: AbortSignal) => Promise<Partial<Enriched>> | Partial<Enriched> = () => ({}),
 ): Enricher => ({ enrich: async (one, _question, _source, signal) => enriched(one, await of(one, signal)) })
 
-/** Says what was said: nothing is understood. */
+/** A brief reader that understands nothing. */
 const plainReader: BriefReader = {
   read: async raw => ({
     brief: { ...brief({ signals: [], queries: [] }), niche: raw.slice(0, 200), geo: '', target_leads: 50 },

@@ -1,6 +1,6 @@
 /**
- * A telephone line without a network, in steps of 20 ms on a clock of its own: what the caller says goes in, what the agent
- * says comes out. Between steps everything that was promised gets its turn.
+ * A phone line without a network, in steps of 20 ms on a simulated clock: the caller's audio goes in, the agent's comes
+ * out. All pending work finishes between steps.
  */
 
 import type { LegSink } from '../../media/ports/leg.ts'
@@ -35,11 +35,11 @@ export function fakeClock(startMs = 1000): FakeClock {
   }
 }
 
-/** Lets every microtask and resolved promise run. */
+/** Lets all microtasks and resolved promises run. */
 export const settle = () => new Promise<void>(resolve => setImmediate(resolve))
 
 const FRAME = 160
-/** No tone, and with a syllable's gap now and then: a sound that never changes is the room's. */
+/** Noise with a gap per syllable; a constant sound would count as background noise. */
 const loud = (frame: number) => {
   const level = frame % 12 === 11 ? 500 : 7000
   let noise = frame + 1
@@ -51,9 +51,9 @@ const loud = (frame: number) => {
 const quiet = () => new Int16Array(FRAME)
 
 export class FakeLine {
-  /** One entry a frame: did the agent's sound leave in it? */
+  /** One entry per frame: true when the frame contained the agent's audio. */
   readonly agent: boolean[] = []
-  /** The far end sends the agent's voice back. */
+  /** Set to return the agent's audio to it as an echo. */
   echo: { delayMs: number; gain: number } | null = null
   readonly #sent: (Int16Array | null)[] = []
   #playing: Int16Array | null = null
@@ -86,7 +86,7 @@ export class FakeLine {
     return sent ? own.map((sample, i) => Math.max(-32_768, Math.min(32_767, sample + sent[i]! * this.echo!.gain))) : own
   }
 
-  /** Sound of the far end as it is, at 8 kHz. */
+  /** Plays audio of the far end unchanged, at 8 kHz. */
   async play(pcm: Int16Array): Promise<void> {
     for (let at = 0; at < pcm.length; at += FRAME) {
       const frame = new Int16Array(FRAME)
@@ -109,7 +109,7 @@ export class FakeLine {
     this.#sink.dtmf(digit)
   }
 
-  /** Silence until the agent has spoken and stopped; fails when that takes too long. */
+  /** Stays silent until the agent has spoken and stopped; throws when that takes longer than `maxMs`. */
   async agentTurn(maxMs = 30_000): Promise<void> {
     let spoke = false
     let silentMs = 0

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { CallPlan } from '../../media/contract/plan.ts'
 
-/** A plan that asks for nothing special. */
+/** A minimal call plan. */
 export const plan = (changes: Partial<CallPlan> = {}): CallPlan => ({
   v: 1,
   call_id: randomUUID(),

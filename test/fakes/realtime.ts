@@ -1,6 +1,6 @@
 /**
- * A conversation with a model that speaks itself, on a line without a network. The model's socket and its server are real:
- * after each frame of the line all that was sent over it is read, so that the clock of the line rules there too.
+ * A conversation with a speech-to-speech model over a simulated line. The model's socket and server are real: after
+ * each frame all their messages are read, so that the simulated clock applies to them too.
  */
 import { RealtimeConversation } from '../../media/agent/realtime.ts'
 import type { CallEventBody, EndedReason } from '../../media/contract/messages.ts'
@@ -16,7 +16,7 @@ import { startFakeRealtime } from './vendors/openai-realtime.ts'
 import { until } from './vendors/ws-vendor.ts'
 
 class SyncedLine extends FakeLine {
-  /** Of each frame: which bytes left as the model made them. */
+  /** For each frame, the µ-law bytes that passed unchanged from the model, or null. */
   readonly ulaw: (Uint8Array | null)[] = []
   readonly #sync: () => Promise<void>
   readonly #talk: RealtimeConversation

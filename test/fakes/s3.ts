@@ -1,6 +1,6 @@
 /**
- * A bucket as S3 serves it, from the documents: SigV4 in the header is reckoned anew by other code than that which signs,
- * a PUT must say its length, ranges, listings by prefix in pages, deletes of what is not there. It can be told to fail.
+ * An S3 bucket built from the documentation: independent verification of SigV4 in the header, mandatory Content-Length
+ * for PUT, ranges, paged listings by prefix, deletes of missing keys, and scripted failures.
  */
 import { createHash, createHmac } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -8,13 +8,13 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 
 export interface FakeS3 {
-  /** Of the bucket. */
+  /** The bucket's URL. */
   url: string
   region: string
   accessKey: string
   secretKey: string
   objects: Map<string, { body: Buffer; contentType: string | undefined }>
-  /** Answers the next requests so, one each. */
+  /** Fails the next requests, one entry each. */
   failures: { status: number; code: string }[]
   close(): Promise<void>
 }
@@ -81,7 +81,7 @@ const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).u
 const encode = (text: string) =>
   encodeURIComponent(text).replace(/[!'()*]/g, c => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
 
-/** AWS Signature Version 4, "Authenticating requests: using the Authorization header". */
+/** Verifies AWS Signature Version 4, "Authenticating requests: using the Authorization header". */
 function isSigned(
   request: IncomingMessage,
   url: URL,

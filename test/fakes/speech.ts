@@ -1,8 +1,8 @@
-/** Scripted speech-to-text, voice and language model for the conversation: they run the real paths, without models. */
+/** Scripted STT, TTS and language model, which run the conversation's real paths without models. */
 import type { Llm, LlmEvent, LlmRequest, WrapUp } from '../../media/ports/llm.ts'
 import type { Stt, Tts } from '../../media/ports/speech.ts'
 
-/** Every letter takes 60 ms at the leg's rate, loud enough for a detector. */
+/** Milliseconds per character at the leg's rate, loud enough for a detector. */
 export const LETTER_MS = 60
 
 export function fakeTts(rate = 8000): Tts & { spoken: string[] } {
@@ -19,7 +19,7 @@ export function fakeTts(rate = 8000): Tts & { spoken: string[] } {
   }
 }
 
-/** Says the next line of its list whenever it is asked about a utterance that begins later than the one before. */
+/** Transcribes the next line of its list for each utterance that begins later than the one before. */
 export function fakeStt(lines: string[]): Stt & { asked: { fromMs: number; toMs: number }[] } {
   const asked: { fromMs: number; toMs: number }[] = []
   let lastFrom = -1

@@ -1,4 +1,4 @@
-/** Spans that are kept, for tests to look at. */
+/** Records spans for tests. */
 import { randomBytes } from 'node:crypto'
 import {
   readTraceparent,
@@ -13,10 +13,10 @@ export interface KeptSpan {
   kind: SpanKind
   traceId: string
   spanId: string
-  /** Null: the trace begins here. */
+  /** Null for the root of a trace. */
   parentId: string | null
   traceparent: string
-  /** Epoch milliseconds; the end is null while it goes on. */
+  /** Epoch milliseconds; the end is null while the span is open. */
   startMs: number
   endMs: number | null
   attributes: SpanAttributes
@@ -25,7 +25,7 @@ export interface KeptSpan {
 
 export interface KeptTracing extends Tracing {
   spans: KeptSpan[]
-  /** The only one of that name. */
+  /** The only span of that name. */
   one(name: string, fits?: (span: KeptSpan) => boolean): KeptSpan
 }
 

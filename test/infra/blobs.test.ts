@@ -80,7 +80,7 @@ describe.each([
         () => blobs.delete(key),
         () => blobs.deleteAll(key),
       ]) {
-        await expect((async () => attempt())()).rejects.toThrow('not a key')
+        await expect((async () => attempt())()).rejects.toThrow('Not a valid blob key')
       }
       expect(existsSync(from)).toBe(true)
     },
@@ -118,7 +118,7 @@ describe('a bucket', () => {
     const blobs = createS3Blobs(s3)
     const from = file()
     s3.failures.push({ status: 503, code: 'SlowDown' })
-    await expect(blobs.take('b', from, wav)).rejects.toThrow('the blob store answered 503 SlowDown')
+    await expect(blobs.take('b', from, wav)).rejects.toThrow('The blob store answered 503 SlowDown')
     await blobs.take('b', from, wav)
     expect(s3.objects.get('b')).toMatchObject({ contentType: 'audio/wav', body: { length: bytes.length } })
     const other = createS3Blobs({ ...s3, url: s3.url.replace('/calls', '/other') })

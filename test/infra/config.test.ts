@@ -60,11 +60,11 @@ describe('a secret from a file', () => {
     const at = file('both', 'sixteen letters and more')
     expect(read({ PARLEY_SECRET: 'sixteen letters and more', PARLEY_SECRET_FILE: at }).secret).toHaveLength(24)
     const said = refusal({ PARLEY_SECRET: 'another secret altogether', PARLEY_SECRET_FILE: at })
-    expect(said).toBe('PARLEY_SECRET is not what is in PARLEY_SECRET_FILE: set one of them')
+    expect(said).toBe('PARLEY_SECRET differs from the content of PARLEY_SECRET_FILE. Set only one of them')
   })
 
   it('must be there, and hold something', () => {
-    expect(refusal({ LLM_API_KEY_FILE: join(folder, 'nowhere') })).toMatch(/^LLM_API_KEY_FILE names .*ENOENT/)
+    expect(refusal({ LLM_API_KEY_FILE: join(folder, 'nowhere') })).toMatch(/^LLM_API_KEY_FILE: cannot read .*ENOENT/)
     expect(refusal({ LLM_API_KEY_FILE: folder })).toMatch(/EISDIR/)
     expect(refusal({ LLM_API_KEY_FILE: file('empty', ' \n') })).toMatch(/is empty$/)
   })

@@ -157,7 +157,7 @@ describe('the table', () => {
   const results = [result('en', 0, [], [500, 700]), result('ru', 0.05, ['no | good'], [900])]
 
   it('adds up all calls, those that broke off too', () => {
-    const broken = { ...results[0]!, outcome: null, failures: ['it broke off: x'] }
+    const broken = { ...results[0]!, outcome: null, failures: ['error: x'] }
     expect(totals([...results, broken])).toMatchObject({
       ...{ calls: 3, succeeded: 1, wordErrors: '10.0 %', bargeIns: 2, missed: 0, falseOnes: 2, cutOffs: 2 },
       ...{ outside: '700 / 900 ms', turns: 3 },
@@ -337,6 +337,6 @@ describe('the telephone', () => {
 describe('an audio scenario', () => {
   it('is refused when its recording is no sound', () => {
     const text = 'name: x\nmode: audio\ncaller:\n  - { say: hi, file: hi.mp3 }\n'
-    expect(() => parseScenario('x.yaml', text)).toThrow(/x\.yaml:4: .*WAVE/)
+    expect(() => parseScenario('x.yaml', text)).toThrow(/x\.yaml:4: .*WAV file/)
   })
 })

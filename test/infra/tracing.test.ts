@@ -95,7 +95,7 @@ describe('a receiver', () => {
   it('gets them by itself after some seconds, and is named once while it refuses them', async () => {
     const { tracing } = await open({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url })
     receiver.answer(response => response.writeHead(400).end('Ivan is not welcome'))
-    const refused = 'traces cannot be sent, and are lost'
+    const refused = 'exporting traces failed, traces are dropped'
     for (const round of [1, 2]) {
       tracing.start('refused').end()
       await until(() => receiver.headers.length === round, `request ${round}`)
@@ -103,10 +103,10 @@ describe('a receiver', () => {
     await until(() => log.lines.length > 0, 'the warning')
     receiver.answer(response => response.writeHead(200, { 'content-type': 'application/json' }).end('{}'))
     tracing.start('taken').end()
-    await until(() => log.lines.at(-1)?.message === 'traces are sent again', 'the word that it is back')
+    await until(() => log.lines.at(-1)?.message === 'exporting traces resumed', 'the word that it is back')
     expect(log.lines.map(({ level, message }) => [level, message])).toEqual([
       ['warn', refused],
-      ['info', 'traces are sent again'],
+      ['info', 'exporting traces resumed'],
     ])
     expect(JSON.stringify(log.lines)).not.toContain('Ivan')
   })

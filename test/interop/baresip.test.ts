@@ -2,6 +2,7 @@
 import { expect } from 'vitest'
 import type { CodecName } from '../../media/contract/plan.ts'
 import { callPlan } from '../sip/trunk/bench.ts'
+import { lacks } from '../support/needs.ts'
 import { until } from '../support/world.ts'
 import { type BaresipOptions, type BaresipPhone, baresipPhone } from './baresip.ts'
 import { interop } from './interop.ts'
@@ -14,6 +15,7 @@ function row(peer: Extract<PeerName, `baresip-${string}`>, options: BaresipOptio
   let phone: BaresipPhone
   const codec: CodecName = options.codec ?? 'PCMU'
   interop(peer, {
+    lacks: lacks('baresip', 'openssl') ? 'baresip or openssl is not there' : null,
     async open() {
       line = await Line.open()
       phone = await baresipPhone(line, options)

@@ -1,5 +1,5 @@
 /** A row of the interop table as tests: one a cell, by the name of its column. */
-import { afterAll, beforeAll, describe, it } from 'vitest'
+import { afterAll, beforeAll, describe, inject, it } from 'vitest'
 import { featuresOf, PEERS, type PeerName, type Tried } from './list.ts'
 
 export type Cell = () => Promise<void>
@@ -15,8 +15,12 @@ export interface Row<P extends PeerName> {
 
 const CELL_MS = 30_000
 
+/** The rows that `npm test` runs; `npm run test:full` runs all. */
+const SMOKE: ReadonlySet<PeerName> = new Set(['sipp', 'baresip-udp'])
+
 /** Its cells run one after the other, rows of a file side by side: they mostly wait. */
-export function interop<P extends PeerName>(peer: P, { cells, open, close, lacks = null }: Row<P>): void {
+export function interop<P extends PeerName>(peer: P, { cells, open, close, lacks: missing = null }: Row<P>): void {
+  const lacks = missing ?? (inject('full') || SMOKE.has(peer) ? null : 'npm run test:full has it')
   const title = `interop: ${PEERS[peer].name}`
   // A program that this system has no package of: its row says so, and the others are tested.
   const suite = lacks === null ? describe.concurrent : describe.skip

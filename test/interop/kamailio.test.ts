@@ -1,7 +1,7 @@
 /** A carrier made of Kamailio and rtpengine, with baresip as who is called through it. */
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
-import { onPath } from '../../infra/tools/prepare.ts'
+import { onPath } from '../../infra/setup/prepare.ts'
 import type { TrunkPlan } from '../../media/contract/plan.ts'
 import { trunkPlan } from '../sip/trunk/bench.ts'
 import { until } from '../support/world.ts'
@@ -82,7 +82,7 @@ async function early(): Promise<void> {
   phone.say('quit')
 }
 
-const LACKING = { rtpengine: 'rtpengine-daemon', linphonec: 'linphone-cli' }
+const LACKING = { kamailio: 'kamailio', openssl: 'openssl', rtpengine: 'rtpengine-daemon', linphonec: 'linphone-cli' }
 
 interop('kamailio', {
   lacks:

@@ -1,7 +1,7 @@
 /** Linphone, driven by its command line. */
 import { expect } from 'vitest'
-import { onPath } from '../../infra/tools/prepare.ts'
 import { callPlan } from '../sip/trunk/bench.ts'
+import { lacks } from '../support/needs.ts'
 import { until } from '../support/world.ts'
 import { interop } from './interop.ts'
 import { answered, Line, legOf, SOFTPHONE } from './line.ts'
@@ -58,7 +58,7 @@ const cells = phoneCells({
 })
 
 interop('linphone', {
-  lacks: onPath('linphonec') ? null : 'linphone-cli is not there',
+  lacks: lacks('linphonec', 'openssl') ? 'linphone-cli or openssl is not there' : null,
   async open() {
     line = await Line.open()
     phone = await linphonePhone(line)

@@ -1,17 +1,17 @@
-/** What is tried with whom: tests and the README's table both come from this list, so that neither has a cell the other lacks. */
+/** Which features are tested with which peer. The tests and the table of docs/interop.md are both made from this list. */
 
-/** Of a call between us and a peer, as the table heads them; and what a tick says. */
+/** Headings of the table, and what each tick means. */
 export const FEATURES = {
-  inbound: 'the peer calls, sound goes both ways, the peer hangs up',
-  outbound: 'we call, sound goes both ways, we hang up',
-  digest: 'who is asked for proof gives it, and calls go on: the peer registers with us, or we with it',
-  DTMF: 'keys, both ways',
-  hold: 'the peer holds, and no sound goes either way; it resumes, and sound does too',
-  're-INVITE': 'the peer offers anew inside the call, and sound goes on',
-  transfer: 'it takes our REFER, calls whom we name, tells us by NOTIFY, and our call ends',
-  'early media': 'its sound before the answer to a call of ours crosses the wire, and is not taken for speech',
-  CANCEL: 'by us while it rings there, and by the peer before we answer',
-  timeouts: 'it never answers, and is canceled; its sound stops, and the call is ended',
+  inbound: 'the peer calls, audio flows in both directions, the peer hangs up',
+  outbound: 'Parley calls, audio flows in both directions, Parley hangs up',
+  digest: 'the challenged side authenticates and calls continue: the peer registers with Parley, or Parley with it',
+  DTMF: 'keys in both directions',
+  hold: 'the peer holds and no audio flows in either direction; it resumes and audio flows again',
+  're-INVITE': 'the peer sends a new offer within the call, and audio continues',
+  transfer: 'the peer accepts a REFER, calls the target, reports by NOTIFY, and the original call ends',
+  'early media': 'audio of the peer before it answers arrives and is not taken for speech',
+  CANCEL: 'from Parley while the peer rings, and from the peer before Parley answers',
+  timeouts: 'a peer that never answers is canceled; a call whose audio stops is ended',
 } as const
 export type Feature = keyof typeof FEATURES
 
@@ -26,7 +26,7 @@ interface PeerRow {
 
 const BARESIP = {
   file: 'interop/baresip.test.ts',
-  not: { 'early media': 'it answers 183, and sends no sound until 200' },
+  not: { 'early media': 'it answers 183 and sends no audio before 200' },
 } as const
 
 export const PEERS = {
@@ -43,7 +43,7 @@ export const PEERS = {
   'drachtio-srf': {
     name: "drachtio-srf's own tests",
     file: 'sip/srf-suite.test.ts',
-    not: { DTMF: 'it has no test of keys', hold: 'it has no test of hold' },
+    not: { DTMF: 'it has no test of DTMF', hold: 'it has no test of hold' },
   },
 } as const satisfies Record<string, PeerRow>
 export type PeerName = keyof typeof PEERS

@@ -5,6 +5,7 @@ import type { TrunkPlan } from '../../media/contract/plan.ts'
 import type { Leg } from '../../media/ports/leg.ts'
 import { tone } from '../media/audio/sound.ts'
 import { trunkPlan } from '../sip/trunk/bench.ts'
+import { lacks } from '../support/needs.ts'
 import type { Stack } from '../support/stack.ts'
 import * as words from '../support/stack-sipp.ts'
 import { pcap, tapRtp } from '../support/stack-wire.ts'
@@ -229,6 +230,7 @@ async function timeouts(): Promise<void> {
 }
 
 interop('sipp', {
+  lacks: lacks('sipp', 'openssl') ? 'sipp or openssl is not there' : null,
   open: async () => {
     line = await Line.open({ t1: T1_MS })
   },

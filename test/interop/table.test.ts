@@ -1,14 +1,14 @@
-/** The README's table says what the suite has: no cell without a test, no test without a cell. */
+/** The table of docs/interop.md matches the suite: no cell without a test, no test without a cell. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { featuresOf, PEERS, type PeerName } from './list.ts'
-import { README, withTable } from './table.ts'
+import { PAGE, withTable } from './table.ts'
 
 const names = Object.keys(PEERS) as PeerName[]
 
-it('stands in the README as the list has it', () => {
-  const readme = readFileSync(README, 'utf8')
-  expect(withTable(readme)).toBe(readme)
+it('stands in docs/interop.md as the list has it', () => {
+  const page = readFileSync(PAGE, 'utf8')
+  expect(withTable(page)).toBe(page)
 })
 
 describe('each row', () => {

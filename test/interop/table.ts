@@ -1,11 +1,11 @@
-/** Writes the interop table into the README: `node test/interop/table.ts`. A test holds that it is there as the list has it. */
+/** Writes the interop table into docs/interop.md: `node test/interop/table.ts`. A test checks that it matches the list. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { FEATURES, type Feature, PEERS, type PeerName } from './list.ts'
 
 const BEGIN = '<!-- interop: written by test/interop/table.ts -->'
 const END = '<!-- /interop -->'
-export const README = fileURLToPath(new URL('../../README.md', import.meta.url))
+export const PAGE = fileURLToPath(new URL('../../docs/interop.md', import.meta.url))
 
 export function table(): string {
   const features = Object.keys(FEATURES) as Feature[]
@@ -26,11 +26,11 @@ export function table(): string {
   ].join('\n\n')
 }
 
-/** The README with the table as it should be. Throws when it has no place for it. */
-export function withTable(readme: string): string {
-  const [before, after] = [readme.indexOf(BEGIN), readme.indexOf(END)]
-  if (before < 0 || after < before) throw new Error(`the README has no ${BEGIN} … ${END}`)
-  return `${readme.slice(0, before + BEGIN.length)}\n${table()}\n${readme.slice(after)}`
+/** The page with the table of the list. Throws if the page has no place for it. */
+export function withTable(page: string): string {
+  const [before, after] = [page.indexOf(BEGIN), page.indexOf(END)]
+  if (before < 0 || after < before) throw new Error(`the page has no ${BEGIN} … ${END}`)
+  return `${page.slice(0, before + BEGIN.length)}\n${table()}\n${page.slice(after)}`
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(README, withTable(readFileSync(README, 'utf8')))
+if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(PAGE, withTable(readFileSync(PAGE, 'utf8')))

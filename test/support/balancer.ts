@@ -1,16 +1,16 @@
-/** What stands before several controls, as in a deployment: TCP, one connection after the other to the next of them. */
+/** A TCP load balancer in front of several control processes, round robin. */
 import { connect, createServer, type Socket } from 'node:net'
 
 const HOST = '127.0.0.1'
 
 export interface Balancer {
   port: number
-  /** Connections given to each so far, in the order of `ports`. */
+  /** Connections given to each process so far, in the order of `ports`. */
   given(): readonly number[]
   close(): Promise<void>
 }
 
-/** A process that does not accept is left out, until it does again; who hangs is the client's to give up. */
+/** Skips a process that does not accept, until it does again; a client must give up on a hanging one itself. */
 export async function startBalancer(port: number, ports: readonly number[]): Promise<Balancer> {
   const open = new Set<Socket>()
   const given = ports.map(() => 0)
@@ -33,7 +33,7 @@ export async function startBalancer(port: number, ports: readonly number[]): Pro
       join(client, keep(server))
       return
     }
-    client.destroy() // nobody is there
+    client.destroy() // no process accepts
   }
 
   const server = createServer({ pauseOnConnect: true }, client => {
@@ -63,10 +63,10 @@ function connected(port: number): Promise<Socket | null> {
   })
 }
 
-/** Whoever goes takes the other along: who waits for an answer must learn that none will come. */
+/** Closes both sides together: a client must learn that no answer will come. */
 function join(client: Socket, server: Socket): void {
   client.once('close', () => server.destroy())
-  server.once('close', () => client.destroySoon()) // what was answered may still be on its way
+  server.once('close', () => client.destroySoon()) // the answer may still be in transit
   client.pipe(server)
   server.pipe(client)
   client.resume()

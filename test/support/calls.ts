@@ -1,15 +1,15 @@
-/** Many ended calls at once, with their counters. */
+/** Inserts many ended calls with their counters. */
 import type { Sql } from '../../control/platform/db/connect.ts'
 
 interface Filling {
   rows: number
-  /** Number of the first: ids and times rise with it. */
+  /** Number of the first call: ids and times grow with it. */
   from?: number
   status?: string
   direction?: string
 }
 
-/** One a second, the last just now; mostly completed, a fifth came in. */
+/** One call per second, the last one now; mostly completed, a fifth of them inbound. */
 export async function fillCalls(sql: Sql, ownerId: string, projectId: string, filling: Filling): Promise<void> {
   const { rows, from = 0, status = null, direction = null } = filling
   await sql.begin(async tx => {

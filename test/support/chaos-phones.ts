@@ -1,20 +1,20 @@
 /**
- * Telephones behind one trunk, which nobody strikes: they answer by the number that was called, and note every INVITE. Plain
- * UDP and nothing of ours, so that what is judged by them was seen from outside. RFC 3261 §13.3.1 and §17.2, as far as a
- * telephone needs it: answers are repeated until the ACK, and a repeated request gets the same answer again.
+ * Phones behind one trunk, which are never disturbed: they answer by the called number and record every INVITE. Plain
+ * UDP without our code, so that the verdict comes from outside. Implements RFC 3261 §13.3.1 and §17.2 as far as a phone
+ * needs it: answers are repeated until the ACK, and a retransmitted request gets the same answer.
  */
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 
-/** The last digit of a number says what its telephone does. */
+/** The last digit of a number selects its phone's behaviour. */
 export type Manner = 'hangs up' | 'stays' | 'busy' | 'rings'
 const MANNERS: readonly Manner[] = ['hangs up', 'hangs up', 'stays', 'hangs up', 'busy', 'hangs up', 'rings']
 export const mannerOf = (number: string): Manner => MANNERS[Number(number.at(-1)) % MANNERS.length]!
 
-/** One INVITE; a repeated one of the same transaction is none of its own. */
+/** One INVITE, without retransmissions. */
 export interface Ring {
   number: string
   sipCallId: string
-  /** Epoch ms. */
+  /** Epoch milliseconds. */
   atMs: number
 }
 
@@ -27,11 +27,11 @@ export interface Phones {
 const HOST = '127.0.0.1'
 const T1_MS = 500
 const T2_MS = 4000
-/** 64*T1: nobody answers any more. */
+/** 64*T1, after which no answer can arrive. */
 const GIVE_UP_MS = 64 * T1_MS
 const RING_MS = 150
 const ANSWER_MS = 500
-/** Nobody told us that it is over: its server is gone. */
+/** Forgets a call whose server disappeared without ending it. */
 const FORGET_MS = 60_000
 const FRAME_MS = 20
 const FRAME_BYTES = 160
@@ -59,13 +59,13 @@ const all = (message: Message, name: string) =>
 const one = (message: Message, name: string) => all(message, name)[0] ?? ''
 const uriIn = (value: string) => /<([^>]+)>/.exec(value)?.[1] ?? value.split(';')[0]!.trim()
 
-/** A call at a telephone, from its INVITE to its end. */
+/** A call at a phone, from its INVITE to its end. */
 interface Line {
   invite: Message
   from: RemoteInfo
-  /** The last answer to the INVITE, for when that is repeated. */
+  /** The last answer to the INVITE, for retransmissions. */
   answered: string
-  /** Where its sound goes, once it is answered. */
+  /** The RTP port of the other side, once answered. */
   soundPort: number | null
   sequence: number
   timers: Set<NodeJS.Timeout>
@@ -83,7 +83,7 @@ class Switchboard implements Phones {
   readonly #sip: Socket
   readonly #sound: Socket
   readonly #lines = new Map<string, Line>()
-  /** Requests of ours that wait for their answer, by branch. */
+  /** Our requests that await an answer, by branch. */
   readonly #asked = new Map<string, NodeJS.Timeout>()
   readonly #frames: NodeJS.Timeout
   #branches = 0
@@ -147,7 +147,7 @@ class Switchboard implements Phones {
     this.#send(line.answered, line.from)
   }
 
-  /** A final answer is repeated until it is acknowledged. */
+  /** Repeats a final answer until it is acknowledged. */
   #sayFinally(line: Line, status: string, body = '', waitMs = T1_MS, sinceMs = 0): void {
     this.#say(line, status, body)
     if (sinceMs >= GIVE_UP_MS) {
@@ -196,7 +196,7 @@ class Switchboard implements Phones {
     if (!line || line.isOver) return
     stopTimers(line)
     if (line.soundPort === null) {
-      // of a refusal
+      // the ACK of a refusal
       end(line)
       return
     }
@@ -243,7 +243,7 @@ class Switchboard implements Phones {
     return [...this.#lines.values()].find(({ invite }) => one(invite, 'call-id') === callId)
   }
 
-  /** One packet of silence to each who is listened to. */
+  /** Sends one packet of silence to each active call. */
   #speak(): void {
     for (const line of this.#lines.values())
       if (line.soundPort && !line.isOver) this.#sound.send(frame(line.sequence++), line.soundPort, HOST)
@@ -271,12 +271,12 @@ function end(line: Line): void {
 const numberOf = (invite: Message) => /^INVITE sip:(\+?\d+)@/.exec(invite.start)?.[1] ?? ''
 const branchOf = (message: Message) => /branch=([^;,\s]+)/.exec(one(message, 'via'))?.[1] ?? ''
 
-/** Of an INVITE and of its CANCEL (RFC 3261 §9.1: they have the same branch). */
+/** Identifies an INVITE and its CANCEL (RFC 3261 §9.1: they share the branch). */
 const transactionOf = (request: Message) => `${one(request, 'call-id')} ${branchOf(request)}`
 
 function bound(): Promise<Socket> {
   const socket = createSocket('udp4')
-  socket.on('error', () => {}) // who is called may be gone
+  socket.on('error', () => {}) // the other side may be gone
   return new Promise(resolve => socket.bind(0, HOST, () => resolve(socket)))
 }
 
@@ -286,7 +286,7 @@ const describe = (sound: Socket) =>
     ...[`m=audio ${sound.address().port} RTP/AVP ${PCMA}`, `a=rtpmap:${PCMA} PCMA/8000`, ''],
   ].join('\r\n')
 
-/** Of silence (RFC 3550 §5.1). */
+/** A packet of silence (RFC 3550 §5.1). */
 function frame(sequence: number): Buffer {
   const packet = Buffer.alloc(12 + FRAME_BYTES, PCMA_SILENCE)
   packet.writeUInt16BE(0x8000 | PCMA, 0)

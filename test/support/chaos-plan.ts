@@ -1,4 +1,4 @@
-/** What is struck when in a chaos test: a pure function of its seed, so that a failure can be had again. */
+/** The schedule of a chaos test: a pure function of its seed, so that a failure can be reproduced. */
 import { mulberry32 } from './retrieval.ts'
 
 export const VICTIMS = [
@@ -13,7 +13,7 @@ export const VICTIMS = [
 ] as const
 export type Victim = (typeof VICTIMS)[number]
 
-/** `kill`: SIGKILL; `restart`: asked to end, in order; either is started again by its supervisor. `freeze`: SIGSTOP for a time. */
+/** `kill`: SIGKILL; `restart`: a graceful stop; the supervisor restarts either. `freeze`: SIGSTOP for some time. */
 export type Blow = { atMs: number; victim: Victim } & (
   | { kind: 'kill' }
   | { kind: 'restart' }
@@ -21,16 +21,19 @@ export type Blow = { atMs: number; victim: Victim } & (
 )
 
 export interface StormSize {
-  /** From its first call to its last blow. */
+  /** Milliseconds from the first call to the last strike. */
   stormMs: number
   blows: number
 }
 
-/** The storm has begun by then, and there is something to break. */
+/** Milliseconds before the first strike, so that there are calls to disturb. */
 const CALM_MS = 3000
 const FREEZE_MS = { least: 200, most: 8000 }
 
-/** In order of time. Everybody is struck once before anybody is twice, so that a storm of eight blows leaves nobody out. */
+/**
+ * In order of time. Every process is struck once before any is struck twice, so that a storm of eight strikes covers
+ * all.
+ */
 export function planBlows(seed: number, { stormMs, blows }: StormSize): Blow[] {
   const random = mulberry32(seed)
   const below = (most: number) => Math.floor(random() * most)

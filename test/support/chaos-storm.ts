@@ -1,6 +1,6 @@
 /**
- * What customers do while processes are struck: calls by REST from careful clients, calls that come in, a campaign each, and
- * receivers of webhooks that fail now and then. Two accounts, and one of them has hardly any money.
+ * Simulated customers during a chaos test: calls by REST from careful clients, inbound calls, a campaign each, and
+ * webhook receivers that sometimes fail. Two accounts, one of them with hardly any money.
  */
 import { randomUUID } from 'node:crypto'
 import type { Phones } from './chaos-phones.ts'
@@ -9,13 +9,13 @@ import type { Owner } from './stack-owner.ts'
 import { expectAnswer, maybeAnswer, pause, request, sdp, startSipp } from './stack-sipp.ts'
 import type { Got } from './stack-world.ts'
 
-/** A call that a client wants to be made, once. */
+/** A call that a client wants to place exactly once. */
 export interface Wish {
   phone: string
-  /** `placed`: 201; `refused`: a verdict of the interface; `open`: no verdict yet. */
+  /** `placed`: 201; `refused`: rejected by the API; `open`: no final answer yet. */
   outcome: 'placed' | 'refused' | 'open'
   callId: string | null
-  /** What was answered instead. */
+  /** The answer, when the call was not placed. */
   why: string | null
 }
 
@@ -24,29 +24,29 @@ export interface Customer {
   owner: Owner
   wishes: Wish[]
   campaignId: string
-  /** Of the campaign. */
+  /** Phone numbers of the campaign. */
   contacts: string[]
 }
 
 export interface Storm {
   customers: readonly Customer[]
   hooks: Hooks
-  /** Until then clients go on asking; campaigns and deliveries never wait for their minutes. */
+  /** Clients keep sending requests for `stormMs`; waiting times of campaigns and deliveries are skipped. */
   rage(stormMs: number): Promise<void>
-  /** Clients have their answers, or have given up. */
+  /** Resolves when all clients have their answers or have given up. */
   settled(): Promise<void>
   stop(): Promise<void>
 }
 
-/** What a receiver of webhooks saw. */
+/** What a webhook receiver recorded. */
 export interface Hooks {
   path: string
-  /** Deliveries that were taken with 204: the requests. */
+  /** Requests answered with 204. */
   taken: Got[]
 }
 
 const CLIENT_TIMEOUT_MS = 5000
-/** An Idempotency-Key whose process was killed is free again after a minute. */
+/** Longer than a minute, after which the Idempotency-Key of a killed process is free again. */
 const CLIENT_PATIENCE_MS = 90_000
 const INBOUND_EVERY_MS = 4000
 const HURRY_MS = 500
@@ -56,9 +56,9 @@ interface Kind {
   name: 'rich' | 'poor'
   money: string
   retries: number
-  /** Between the wishes of its client. */
+  /** Milliseconds between two calls of the client. */
   everyMs: number
-  /** Of its numbers; one number a call, one number a contact. */
+  /** First phone number; each call and each contact has its own. */
   numbersFrom: number
 }
 const KINDS: readonly Kind[] = [
@@ -122,7 +122,7 @@ async function started(owner: Owner, id: string): Promise<void> {
   if (body.status !== 'running') throw new Error(`POST …/start: ${status} ${JSON.stringify(body)}`)
 }
 
-// ---- clients ----
+// Clients.
 
 async function keepAsking(
   customer: Customer,
@@ -138,7 +138,9 @@ async function keepAsking(
   }
 }
 
-/** As the interface tells clients to do: the same key and body until there is a verdict, each time a little later. */
+/**
+ * Retries as the API documentation advises: the same key and body, with growing delays, until there is a final answer.
+ */
 async function ask(owner: Owner, wish: Wish): Promise<void> {
   const headers = { 'idempotency-key': randomUUID() }
   const body = { project_id: owner.projectId, phone: wish.phone }
@@ -161,7 +163,7 @@ async function ask(owner: Owner, wish: Wish): Promise<void> {
   }
 }
 
-/** sipp calls one after the other, and whatever comes of it is right for it. */
+/** sipp places one call after the other and accepts any outcome. */
 async function callIn(stack: Stack, customers: readonly Customer[], isOn: () => boolean): Promise<void> {
   const steps = [
     ...[request('INVITE', sdp()), maybeAnswer(100), maybeAnswer(180), maybeAnswer(183)],
@@ -174,23 +176,23 @@ async function callIn(stack: Stack, customers: readonly Customer[], isOn: () => 
   }
 }
 
-// ---- what is waited for in minutes, at once ----
+// Waiting times that the test skips.
 
-/** The minute between two attempts to call somebody, and to deliver something, is not waited for. */
+/** Skips the minute between two attempts to call a contact or to deliver a webhook. */
 async function hurry({ parts: { sql } }: Stack, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
     await Promise.all([
       sql`update campaign_contacts set next_attempt_at = now() where status = 'pending' and next_attempt_at > now()`,
       sql`update parley_jobs.job set start_after = now()
         where name = 'webhook.deliver' and state < 'active' and start_after > now()`,
-    ]).catch(() => {}) // the database is away
+    ]).catch(() => {}) // the database is unavailable
     await wait(HURRY_MS)
   }
 }
 
-// ---- receivers ----
+// Webhook receivers.
 
-/** The first attempt of some deliveries fails: an error, or no answer at all. */
+/** Fails the first attempt of some deliveries: with an error, or without an answer. */
 function receiveHooks(stack: Stack): Hooks {
   const hooks: Hooks = { path: '/hook', taken: [] }
   const seen = new Set<string>()
@@ -199,7 +201,7 @@ function receiveHooks(stack: Stack): Hooks {
     const isFirst = !seen.has(id)
     seen.add(id)
     if (isFirst && seen.size % 5 === 0) return void response.writeHead(500).end()
-    if (isFirst && seen.size % 17 === 0) return // it hangs until it is given up
+    if (isFirst && seen.size % 17 === 0) return // hangs until the client gives up
     hooks.taken.push(got)
     response.writeHead(204).end()
   })

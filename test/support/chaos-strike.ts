@@ -1,4 +1,4 @@
-/** Strikes the processes of a stack as planned, and has them all back at the end. */
+/** Strikes the processes of a stack on schedule, and waits until all are running again. */
 import { readFileSync } from 'node:fs'
 import type { Child } from '../../infra/embedded/child.ts'
 import type { Blow, Victim } from './chaos-plan.ts'
@@ -23,7 +23,7 @@ export function victimsOf(stack: Stack, servers: OwnServers): Victims {
   }
 }
 
-/** Whether it runs, as a child of ours: its number may be another process's by now. */
+/** Whether the process runs as our child: its PID may have been reused. */
 export function isAlive(pid: number): boolean {
   try {
     const [state, parent] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ')
@@ -33,7 +33,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** All that have been stopped and not let go on yet. */
+/** Processes that are stopped and not yet continued. */
 const frozen = new Set<{ thaw(): void }>()
 
 function freeze(pid: number): { thaw(): void } {
@@ -42,7 +42,7 @@ function freeze(pid: number): { thaw(): void } {
   const one = {
     thaw() {
       frozen.delete(one)
-      // Who was started in the moment of the blow is stopped with its parent and not in the list.
+      // A process started during the strike is stopped with its parent, but not in the list.
       if (isAlive(pid)) signalEach([...pids, ...descendantsOf(pid)], 'SIGCONT')
       else signalEach(pids, 'SIGCONT')
     },
@@ -51,10 +51,10 @@ function freeze(pid: number): { thaw(): void } {
   return one
 }
 
-/** Postgres waits for its clients unless it is told not to. */
+/** Postgres waits for its clients on SIGTERM, but not on SIGINT. */
 const politely = (victim: Victim): NodeJS.Signals => (victim === 'Postgres' ? 'SIGINT' : 'SIGTERM')
 
-/** Resolves when the last blow has fallen and whoever was frozen goes on. Tells what it did. */
+/** Resolves when the last strike is done and all frozen processes continue. Reports each strike. */
 export async function strike(victims: Victims, blows: readonly Blow[], tell: (blow: Blow, how: string) => void) {
   const startedMs = performance.now()
   const thaws: Promise<void>[] = []
@@ -62,7 +62,7 @@ export async function strike(victims: Victims, blows: readonly Blow[], tell: (bl
     await pause(startedMs + blow.atMs - performance.now())
     const { pid } = victims[blow.victim]
     if (!isAlive(pid)) {
-      tell(blow, 'it was down already')
+      tell(blow, 'was already down')
       continue
     }
     tell(blow, `process ${pid}`)
@@ -78,7 +78,7 @@ export const thawAll = () => {
   for (const one of [...frozen]) one.thaw()
 }
 
-/** Every process runs and serves: what a supervisor and a load balancer would ask. */
+/** Whether every process runs and serves, as a supervisor and a load balancer would check. */
 export async function allBack(stack: Stack, victims: Victims): Promise<void> {
   for (const [name, child] of Object.entries(victims))
     await until(() => isAlive(child.pid), `${name} to be back`, 30_000)

@@ -1,4 +1,4 @@
-/** What must be true when a storm is over: from Postgres, from Redis, and from those who were called and told. */
+/** Checks after a storm: in Postgres, in Redis, and at the called phones and webhook receivers. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { contradictions } from '../control/campaigns/dialing.ts'
@@ -18,7 +18,7 @@ export interface Scene {
   victims: Victims
 }
 
-/** Waits until nothing is under way any more: calls, deliveries, campaigns. Answers what still is. */
+/** Waits until no call, delivery or campaign is in progress. Returns what still is. */
 export async function quiet({ parts }: Stack, ms: number): Promise<string[]> {
   let left: string[] = ['the database does not answer']
   const look = async () => {
@@ -42,7 +42,7 @@ async function underWay(sql: Stack['parts']['sql']): Promise<string[]> {
   return rows.map(({ what }) => what)
 }
 
-/** Everything that is wrong, in words. */
+/** All inconsistencies, in words. */
 export async function judge(scene: Scene): Promise<string[]> {
   const { stack, storm, phones, victims } = scene
   const found = [
@@ -89,7 +89,10 @@ async function wrongMoney({ parts: { sql } }: Stack): Promise<string[]> {
   return rows.map(({ what }) => what)
 }
 
-/** What a client was answered is what happened: one call for a 201, none for a refusal, one at most where it never knew. */
+/**
+ * Compares answers to clients with what happened: one call for a 201, none for a refusal, at most one without a final
+ * answer.
+ */
 async function wrongWishes({ parts: { sql } }: Stack, { name, owner, wishes }: Customer): Promise<string[]> {
   const rows = await sql<{ id: string; to_phone: string }[]>`
     select id, to_phone from calls where owner_id = ${owner.id} and direction = 'out' and campaign_id is null`
@@ -105,8 +108,8 @@ async function wrongWishes({ parts: { sql } }: Stack, { name, owner, wishes }: C
 }
 
 /**
- * Seen from outside: until any moment a number has rung at most as often as calls to it had been made by then. One number is
- * one wish of a client or one contact, so that none has rung twice for one attempt.
+ * Checked from outside: at any moment a number has rung at most as often as calls to it had been created. Each number
+ * belongs to one client request or one contact, so none has rung twice for one attempt.
  */
 async function wrongRings({ parts: { sql } }: Stack, { rings }: Phones): Promise<string[]> {
   const calls = await sql<{ to_phone: string; created_at: Date; answered_at: Date | null }[]>`
@@ -126,7 +129,7 @@ async function wrongRings({ parts: { sql } }: Stack, { rings }: Phones): Promise
   return found
 }
 
-/** Of each call's end there is one event, delivered at least once, signed with the owner's secret. */
+/** The end of each call produces one event, delivered at least once and signed with the owner's secret. */
 async function wrongDeliveries({ parts: { sql } }: Stack, { hooks }: Storm, customer: Customer): Promise<string[]> {
   const { name, owner } = customer
   const ended = await sql<
@@ -157,7 +160,7 @@ async function wrongDeliveries({ parts: { sql } }: Stack, { hooks }: Storm, cust
   })
 }
 
-// ---- what processes leave behind ----
+// Leftovers of processes.
 
 function zombies(victims: Victims): string[] {
   return Object.entries(victims).flatMap(([name, { pid }]) =>
@@ -175,7 +178,7 @@ function stateOf(pid: number): string | null {
   }
 }
 
-/** Sockets for the sound of calls that are over. */
+/** RTP sockets of ended calls. */
 async function heldPorts({ title, child, rtp }: EngineProcess): Promise<string[]> {
   const held = () => udpPortsOf(child.pid).filter(port => port >= rtp.min && port <= rtp.max)
   await until(() => held().length === 0, 'its ports to be free').catch(() => {})
@@ -183,7 +186,7 @@ async function heldPorts({ title, child, rtp }: EngineProcess): Promise<string[]
   return ports.length > 0 ? [`${title} holds the ports ${ports.join(' ')} without a call`] : []
 }
 
-/** proc(5): sockets among its open files, by their inodes in the table of UDP. */
+/** proc(5): sockets among its open files, by their inodes in the UDP table. */
 function udpPortsOf(pid: number): number[] {
   const inodes = new Set(
     readdirSync(`/proc/${pid}/fd`).map(fd => {
@@ -202,7 +205,7 @@ function udpPortsOf(pid: number): number[] {
     .map(fields => Number.parseInt(fields[1]!.split(':')[1]!, 16))
 }
 
-/** Events that an engine could not tell, and still has not. */
+/** Events in an engine's outbox that are still unsent. */
 function untold(stack: Stack, { title, name }: EngineProcess): string[] {
   const folder = join(stack.folder, 'spool', name, 'events')
   try {

@@ -1,4 +1,4 @@
-/** A storm over two engines and two controls with servers of their own, blow by blow, and what it left wrong. */
+/** Runs a storm over two engines and two controls with their own servers, and reports what it broke. */
 
 import { startPhones } from './chaos-phones.ts'
 import { type Blow, inWords, planBlows, type StormSize } from './chaos-plan.ts'
@@ -10,15 +10,15 @@ import { startOwnServers } from './own-servers.ts'
 import { type Stack, startStack } from './stack.ts'
 
 export interface Aftermath {
-  /** Empty: all is well. */
+  /** Empty on success. */
   wrong: string[]
-  /** For people: the blows, what was under way, and what the processes had to say. */
+  /** For people: the strikes, the work in progress, and the processes' logs. */
   tale: string
   calls: number
   rings: number
 }
 
-/** Leases of engines that are gone are waited for, and a minute more by control: both together are the longest of all. */
+/** Milliseconds; longer than the leases of dead engines plus a minute of control. */
 const QUIET_MS = 80_000
 const ERROR_LEVEL = 50
 const ERRORS_TOLD = 15
@@ -39,7 +39,7 @@ export async function chaos(seed: number, size: StormSize): Promise<Aftermath> {
     const wrong = await aftermath({ stack, storm, phones, victims })
     const supervisors = [...stack.told, ...servers.told]
     const tale = [
-      `Seed ${seed} (PARLEY_CHAOS_SEED=${seed} has it again):`,
+      `Seed ${seed} (PARLEY_CHAOS_SEED=${seed} reproduces it):`,
       ...struck,
       ...summary(storm, phones.rings.length),
       ...(wrong.length > 0 ? ['Supervisors told:', ...supervisors, ...errorsOf(stack)] : []),
@@ -61,7 +61,7 @@ async function aftermath(scene: Scene): Promise<string[]> {
     const left = await quiet(scene.stack, QUIET_MS)
     return left.length > 0 ? left.map(what => `still under way: ${what}`) : await judge(scene)
   } catch (error) {
-    return [String((error as Error).stack)] // a time-out is something wrong, whose blows are to be told
+    return [String((error as Error).stack)] // a timeout is a failure, reported together with the strikes
   }
 }
 

@@ -1,4 +1,4 @@
-/** A whole control plane for one test file: own database, own Redis prefix, and an engine's end of the bus. */
+/** A control plane for one test file: with its own database, Redis prefix, and an engine's end of the bus. */
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,11 +7,13 @@ import type { FastifyInstance, InjectOptions } from 'fastify'
 import { Redis } from 'ioredis'
 import { inject } from 'vitest'
 import { createAccount, topUp } from '../../control/access/accounts/service.ts'
-import { createKey, type Scope } from '../../control/access/keys/service.ts'
+import { createKey } from '../../control/access/keys/service.ts'
 import { createProject } from '../../control/agents/projects/service.ts'
 import { buildApp } from '../../control/app.ts'
 import { type ControlConfig, type Deps, defaultConfig, type Mail } from '../../control/deps.ts'
+import { handlers } from '../../control/handlers.ts'
 import { connect } from '../../control/platform/db/connect.ts'
+import type { Scope } from '../../control/platform/http/caller.ts'
 import { UNDOCUMENTED } from '../../control/platform/http/errors.ts'
 import { createBoss } from '../../control/platform/jobs/jobs.ts'
 import { bindNumber } from '../../control/telephony/numbers/service.ts'
@@ -36,7 +38,7 @@ export interface TestControl {
   deps: Deps & { clock: TestClock; log: ReturnType<typeof recordingLog>; mail: ReturnType<typeof recordingMail> }
   app: FastifyInstance
   databaseUrl: string
-  /** Another process' end of the same bus. */
+  /** Another process's end of the same bus. */
   engine(name?: string): EngineBus
   close(): Promise<void>
 }
@@ -70,6 +72,7 @@ export async function createControl(
   const blobs = createFolderBlobs(folder)
   const knowledge = { extractor: createExtractor(), embedder: null, vectors: null, temp: join(folder, 'temp') }
   const deps = {
+    ...handlers,
     sql,
     redis,
     bus,
@@ -116,7 +119,7 @@ export interface Tenant {
   key: string
   number: string
   trunkId: string
-  /** A request with this owner's key. */
+  /** Sends a request with this owner's key. */
   call(
     method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
     path: string,
@@ -133,7 +136,7 @@ export interface Answer {
 }
 
 let phones = 0
-/** `+1 415 555 …`, another one each time. */
+/** A new `+1 415 555 …` number on each call. */
 export const nextPhone = () => `+1415555${String(1000 + phones++).padStart(4, '0')}`
 
 export async function request(app: FastifyInstance, options: InjectOptions): Promise<Answer> {

@@ -1,4 +1,4 @@
-/** The dashboard in a real Chromium, against a real control: who signs up, who is logged in, and what every page owes. */
+/** The dashboard in a real Chromium, against a real control: sign-up, login, and checks that apply to every page. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -11,10 +11,10 @@ export const PASSWORD = 'correct horse battery'
 let people = 0
 export const nextEmail = () => `person-${process.pid}-${people++}@example.com`
 
-/** A page takes its time on a busy machine. */
+/** Polls for a minute, because a page is slow on a busy machine. */
 export const shown = <T>(look: () => Promise<T> | T) => expect.poll(look, { timeout: 60_000 })
 
-/** Signs up by REST and hands the session to a new profile of the browser; the page is the one at `path`. */
+/** Signs up by REST and opens `path` in a new browser profile with that session. */
 export async function openAs(
   browser: TestBrowser,
   address: string,
@@ -27,7 +27,7 @@ export async function openAs(
   return { ...opened, email }
 }
 
-/** The session's cookie, as `name=value`. */
+/** Signs up and returns the session's cookie as `name=value`. */
 export async function signUp(address: string, email = nextEmail()): Promise<string> {
   const answer = await fetch(`${address}/auth/sign-up`, {
     method: 'POST',
@@ -59,10 +59,13 @@ const axe = () => {
   return join(dirname(resolve('axe-core')), 'axe.min.js')
 }
 
-/** What axe-core finds serious or critical on the page as it stands (WCAG 2.2 A and AA). Our policy lets no script in, axe comes past it. */
+/**
+ * The serious and critical findings of axe-core on the current page (WCAG 2.2 A and AA). axe is injected past our
+ * content security policy.
+ */
 export async function seriousViolations(page: Page): Promise<string[]> {
   if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(readFileSync(axe(), 'utf8'))
-  // What fades in has less contrast on its way.
+  // An element that fades in has lower contrast meanwhile.
   await page.evaluate(
     `Promise.race([
       Promise.allSettled(document.getAnimations().map(animation => animation.finished)),
@@ -77,14 +80,16 @@ export async function seriousViolations(page: Page): Promise<string[]> {
     .map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(' | ')}`)
 }
 
-/** What was done is told in a corner, over what stands there: closed as people close it, or the next click waits for seconds. */
+/**
+ * Waits for a toast with this text and closes it as a person would; otherwise the next click would wait for seconds.
+ */
 export async function toldAndClosed(page: Page, text: string): Promise<void> {
   const word = page.getByRole('alert').filter({ has: page.getByText(text, { exact: true }) })
   await word.getByRole('button', { name: 'Close' }).click()
   await word.waitFor({ state: 'detached' })
 }
 
-/** Nothing but tables and logs, which scroll by themselves, may be wider than the screen. */
+/** Pixels by which the page is wider than the screen, ignoring tables and logs, which scroll. */
 export async function overflow(page: Page): Promise<number> {
   return page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
 }
@@ -93,15 +98,15 @@ export interface Dashboard {
   readonly control: TestControl
   readonly address: string
   readonly browser: TestBrowser
-  /** Closes with the test. */
+  /** Closes the page with the test. */
   kept<T extends TestPage>(opened: T): T
-  /** The page at `path` for who has this session; closes with the test. */
+  /** Opens `path` with this session; closes with the test. */
   open(cookie: string, path?: string, options?: BrowserContextOptions): Promise<TestPage>
 }
 
 /**
- * For the file that calls it: a control that listens, a Chromium, and pages that close after each test. `start`: what
- * runs beside them; answers how each is stopped, and the last is stopped first.
+ * For the calling file: a listening control, a Chromium, and pages that close after each test. `start` runs additional
+ * servers and returns their stop functions, called in reverse order.
  */
 export function dashboardRig({
   start = () => [],
@@ -147,7 +152,7 @@ export function dashboardRig({
 
 type Closers = (() => unknown)[]
 
-/** As control's own tests: a REST answer with the session of the page. */
+/** Sends a REST request with the page's session. */
 export async function rest(address: string, cookie: string, method: string, path: string, body?: unknown) {
   const response = await fetch(`${address}/v1/public${path}`, {
     method,
@@ -163,7 +168,7 @@ export async function rest(address: string, cookie: string, method: string, path
   return { status: response.status, body: (await response.json()) as any }
 }
 
-/** Where `PARLEY_SCREENSHOTS` names a folder, what the page looks like is kept there for people to look at. */
+/** Saves a screenshot to the directory in `PARLEY_SCREENSHOTS`, if set. */
 export async function screenshot(page: Page, name: string): Promise<void> {
   const folder = process.env['PARLEY_SCREENSHOTS']
   if (!folder) return

@@ -1,4 +1,4 @@
-/** A database of its own for each test file, copied from one that was migrated once. */
+/** A database for each test file, copied from a template that is migrated once. */
 import { randomUUID } from 'node:crypto'
 import postgres from 'postgres'
 import { inject } from 'vitest'
@@ -32,12 +32,12 @@ async function ensureTemplate(admin: postgres.Sql): Promise<void> {
   await admin.unsafe(`alter database ${TEMPLATE} is_template true`)
 }
 
-/** `empty`: not even migrated. */
+/** `empty`: without migrations. */
 export async function createDatabase({ empty = false } = {}): Promise<TestDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`
   const admin = postgres(inject('databaseUrl'), { max: 1, onnotice: () => {} })
   try {
-    // Copying wants the template to itself, so test files take turns.
+    // Copying needs exclusive use of the template, so test files take turns.
     await admin`select pg_advisory_lock(727274)`
     if (!empty) await ensureTemplate(admin)
     await admin.unsafe(`create database ${name}${empty ? '' : ` template ${TEMPLATE}`}`)

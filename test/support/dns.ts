@@ -1,4 +1,4 @@
-/** A little DNS server of the test's own, on UDP: A, AAAA, SRV and NAPTR of the names that it is told (RFC 1035, 2782, 3403). */
+/** A small DNS server for tests, on UDP: A, AAAA, SRV and NAPTR records of given names (RFC 1035, 2782, 3403). */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
@@ -51,7 +51,7 @@ function addressBytes(text: string): Buffer {
   return numbers(...left, ...Array<number>(8 - left.length - right.length).fill(0), ...right)
 }
 
-/** What a record says to a question of that type; null: nothing. */
+/** The record's data for a question of that type; null when it has none. */
 function dataFor(record: DnsRecord, asked: Type): Buffer | null {
   switch (record.type) {
     case 'address':
@@ -80,11 +80,11 @@ function readName(bytes: Buffer): { readonly text: string; readonly end: number 
 }
 
 export class DnsServer {
-  /** By name; may be changed at any time. */
+  /** Records by name; may be changed at any time. */
   readonly records = new Map<string, readonly DnsRecord[]>()
-  /** `type name`, each time that it was asked. */
+  /** `type name` of each question. */
   readonly asked: string[] = []
-  /** While true every question is answered by SERVFAIL, as of a zone that is out of reach. */
+  /** When true, every question is answered with SERVFAIL, as for an unreachable zone. */
   failing = false
   readonly at: string
   private readonly socket: Socket

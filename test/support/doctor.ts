@@ -1,4 +1,4 @@
-/** `node infra/bin/doctor.ts` as a process of its own. */
+/** Runs `node infra/bin/doctor.ts` as a separate process. */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { expect } from 'vitest'
@@ -13,7 +13,7 @@ export interface Told {
   err: string
 }
 
-/** With these settings and no other. */
+/** With exactly these settings. */
 export function callDoctor(args: string[], given: Record<string, string>): Promise<Told> {
   const { PATH = '', HOME = '' } = process.env
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', program, ...args], {
@@ -30,7 +30,7 @@ export interface Examined {
   findings: Finding[]
 }
 
-/** What was found; nothing else is told, and no secret of what was given. */
+/** Runs the doctor and returns its findings; checks that it prints nothing else, and no secret of `given`. */
 export async function examine(given: Record<string, string>): Promise<Examined> {
   const { code, out, err } = await callDoctor(['--json'], given)
   expect(err).toBe('')
@@ -53,7 +53,7 @@ export function worst(findings: readonly Finding[], part: string): Verdict | 'ab
   return (['bad', 'warn', 'ok', 'skip'] as const).find(verdict => verdicts.includes(verdict)) ?? 'absent'
 }
 
-/** That one thing is said, with what to do. */
+/** Expects one finding with a fix. */
 export async function expectFinding(
   given: Record<string, string>,
   part: string,
@@ -68,5 +68,5 @@ export async function expectFinding(
   return findings
 }
 
-/** A port at which nobody listens. */
+/** A port without a listener. */
 export const closedPort = async (): Promise<string> => String(await freePort(30_000))

@@ -1,6 +1,6 @@
 /**
- * A real drachtio-server, as `infra/deploy/docker` runs it, in place of the embedded SIP server: where the run names its program
- * (PARLEY_TEST_DRACHTIO), since no registry has it.
+ * A real drachtio-server, run as in `infra/deploy/docker`, in place of the embedded SIP server. PARLEY_TEST_DRACHTIO
+ * names the program, because no registry has it.
  */
 import { join } from 'node:path'
 import { startChild } from '../../infra/embedded/child.ts'
@@ -13,7 +13,7 @@ const READY_MS = 20_000
 
 type SipServer = Awaited<ReturnType<typeof startSipServer>>
 
-/** `admin` and `sip`: host and port. */
+/** `admin` and `sip` are host and port. */
 export async function startDrachtio(
   options: ProgramOptions & { program: string; admin: string; secret: string; sip: string },
 ): Promise<SipServer> {

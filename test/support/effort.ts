@@ -1,6 +1,6 @@
 /**
- * How much work something is, as CPU time of this thread: unlike the clock it does not tell of what else the machine did
- * meanwhile, so that bounds on it hold on a loaded one too.
+ * Measures work as CPU time of this thread. Unlike wall-clock time it excludes other processes, so that bounds hold on
+ * a loaded machine too.
  */
 
 const cpuMs = (): number => {
@@ -14,14 +14,14 @@ export function effortOf(run: () => unknown): number {
   return cpuMs() - from
 }
 
-/** Of all that this thread does until then, the work of others in it too. */
+/** CPU time of this thread until `done`, including other work on the thread. */
 export async function effortUntil(done: Promise<unknown>): Promise<number> {
   const from = cpuMs()
   await done
   return cpuMs() - from
 }
 
-/** The longest work of the loop without a pause for others, until then. */
+/** The longest time in which the event loop was blocked until `done`. */
 export async function longestWork(done: Promise<unknown>): Promise<number> {
   let worst = 0
   let before = cpuMs()

@@ -1,4 +1,4 @@
-/** Engines and controls of one installation, side by side: processes of their own, the controls behind one address. */
+/** Engines and controls of one installation, each a separate process, the controls behind one address. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Child } from '../../infra/embedded/child.ts'
@@ -10,11 +10,11 @@ export interface FleetSize {
   controls: number
 }
 
-/** Ports of one engine: two a call. */
+/** Ports of one engine: two per call. */
 export const RTP_PORTS = 400
 
 interface FleetProcess {
-  /** What the supervisor calls it: `Engine 2 is back.` */
+  /** The supervisor's name for it: `Engine 2 is back.` */
   title: string
   child: Child
   logFile: string
@@ -35,32 +35,34 @@ export interface Fleet {
   controls: readonly ControlProcess[]
 }
 
-/** `2x2`: engines, then controls. */
+/** Parses `2x2`: engines, then controls. */
 export function readFleet(text: string): FleetSize {
   const [, engines, controls] = /^([1-9])x([1-9])$/.exec(text) ?? []
-  if (!engines || !controls) throw new Error(`PARLEY_TEST_FLEET is engines x controls, as 2x2, and not ${text}`)
+  if (!engines || !controls) throw new Error(`PARLEY_TEST_FLEET must be <engines>x<controls>, such as 2x2, not ${text}`)
   return { engines: Number(engines), controls: Number(controls) }
 }
 
 export interface FleetOptions {
   size: FleetSize
-  /** Of all of them; HTTP_PORT is where customers find control, ENGINE_NAME that of the first engine. */
+  /**
+   * Settings of all processes; HTTP_PORT is the customers' address of control, ENGINE_NAME that of the first engine.
+   */
   env: Readonly<Record<string, string>>
   folder: string
   tell(text: string): void
-  /** Of every process that is started, also of one whose neighbour fails to start. */
+  /** Called for every started process, even when another one fails to start. */
   note(pid: number): void
-  /** Stops it at the end. */
+  /** Registers a process to be stopped at the end. */
   keep(child: Child): Child
   onStop(close: () => unknown): void
   freePort(): Promise<number>
 }
 
-/** The first is called by its kind alone, as where there is but one. */
+/** The first process has no number, as when it is the only one. */
 const nth = (name: string, index: number, between: string) => (index === 0 ? name : `${name}${between}${index + 1}`)
 
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
-  // Engines ask control as soon as they are there.
+  // Engines ask control as soon as they are running.
   const controls = await startControls(options)
   const engines = await Promise.all(
     Array.from({ length: options.size.engines }, (_, index) => startEngine(options, index)),
@@ -74,7 +76,7 @@ async function startControls({ size, env, folder, tell, note, keep, onStop, free
   const start = async (port: number, index: number): Promise<ControlProcess> => {
     const title = nth('Control', index, ' ')
     const logFile = join(folder, `${nth('control', index, '-')}.log`)
-    // What customers are told is where all of them are.
+    // The public address is the balancer's.
     const told: Record<string, string> = size.controls === 1 ? {} : { PUBLIC_URL: `http://127.0.0.1:${address}` }
     const own = { ...told, ...env, HTTP_PORT: String(port) }
     const child = await startProcess({ name: title, file: 'control.ts', env: own, logFile, tell, note })
@@ -99,14 +101,14 @@ async function startEngine({ env, folder, tell, note, keep }: FleetOptions, inde
   return { name, title, child: keep(child), logFile, rtp }
 }
 
-/** Free ones, none of them twice: each is looked for from another place on, and may be found at the same. */
+/** Free ports, all different: each search starts at another port and may find the same one. */
 async function different(count: number, freePort: () => Promise<number>): Promise<number[]> {
   const found = new Set<number>()
   while (found.size < count) found.add(await freePort())
   return [...found]
 }
 
-/** What processes have logged so far, one JSON object a line. */
+/** Log lines of processes so far, one JSON object per line. */
 export const logged = (files: readonly string[]): Record<string, unknown>[] =>
   files.flatMap(file =>
     readFileSync(file, 'utf8')

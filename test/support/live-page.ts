@@ -1,8 +1,8 @@
-/** Pages on which something goes on: what they play, what they look like meanwhile, what they complain of. */
+/** Helpers for live pages: their audio, screenshots and errors. */
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 
-/** The greatest level (0–1) of all that the page plays, within so many milliseconds. */
+/** The peak level (0–1) of the page's audio within `ms` milliseconds. */
 export async function loudest(page: Page, ms: number): Promise<number> {
   return page.evaluate(`(async () => {
     const context = new AudioContext()
@@ -25,7 +25,7 @@ export async function loudest(page: Page, ms: number): Promise<number> {
   })()`)
 }
 
-/** As `screenshot` of dashboard.ts, but at the size that the page has: a dialogue would not outlive another layout. */
+/** Like `screenshot` of dashboard.ts, but without resizing: an open dialog would not survive another layout. */
 export async function look(page: Page, name: string, schemes: ('light' | 'dark')[] = ['light', 'dark']): Promise<void> {
   const folder = process.env['PARLEY_SCREENSHOTS']
   if (!folder) return
@@ -35,6 +35,6 @@ export async function look(page: Page, name: string, schemes: ('light' | 'dark')
   }
 }
 
-/** A stream of events that is closed with its page is told as a request that failed. */
+/** A closed event stream counts as a failed request; this filters it out. */
 export const unexpected = (complaints: readonly string[]): string[] =>
   complaints.filter(text => !/\/events: net::ERR_ABORTED$/.test(text))

@@ -1,4 +1,4 @@
-/** A real livekit-server for one test file, and clients of it that share nothing with the engine. */
+/** A real livekit-server for one test file, and clients that share no code with the engine. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -11,29 +11,29 @@ import { findLiveKit, startLiveKit } from '../../infra/embedded/livekit.ts'
 import { freePort } from '../../infra/embedded/ports.ts'
 import { until } from './world.ts'
 
-/** Null: the tests that need one are skipped; `npm test` has told why. */
+/** Null: tests that need LiveKit are skipped, as `npm test` has reported. */
 export const livekitBinary = findLiveKit(readConfig().cache)
 
 export interface TokenOptions {
   room: string
   identity: string
-  /** Beyond joining the room, publishing, subscribing and data. */
+  /** Permissions beyond joining the room, publishing, subscribing and data. */
   grant?: VideoGrant
   attributes?: Record<string, string>
   ttlSeconds?: number
 }
 
 export interface TestLiveKit {
-  /** As clients and servers reach it, `ws:`. */
+  /** The URL for clients and servers, `ws:`. */
   url: string
   apiKey: string
   apiSecret: string
-  /** What it has logged: warnings and worse. */
+  /** Its log, from warnings up. */
   logged(): string
   token(options: TokenOptions): Promise<string>
-  /** SIGKILL; resolves when it is gone. It stays away until `restart`. */
+  /** Sends SIGKILL and resolves when it has exited. It stays down until `restart`. */
   kill(): Promise<void>
-  /** On the same port with the same keys; rooms are forgotten, as those of a real one are. */
+  /** Restarts on the same port with the same keys; rooms are lost, as in production. */
   restart(): Promise<void>
   stop(): Promise<void>
 }
@@ -43,7 +43,7 @@ export async function startTestLiveKit({ webhookUrl }: { webhookUrl?: string } =
   const folder = mkdtempSync(join(tmpdir(), 'parley-livekit-'))
   const logFile = join(folder, 'livekit.log')
   const watchdog = startCleanupWatchdog(folder)
-  // Below the range that the kernel hands out.
+  // Below the kernel's ephemeral port range.
   const port = await freePort(10_000 + randomInt(20_000), '127.0.0.1', true)
   const keys = { apiKey: 'test', apiSecret: randomBytes(24).toString('hex') }
   const note = (pid: number) => void watchdog.stdin!.write(`${pid}\n`)
@@ -74,7 +74,7 @@ export async function startTestLiveKit({ webhookUrl }: { webhookUrl?: string } =
       const { pid } = child!
       child = null
       process.kill(pid, 'SIGKILL')
-      await until(() => !runs(pid), 'LiveKit to be gone')
+      await until(() => !runs(pid), 'LiveKit to exit')
     },
     async restart() {
       await stop()
@@ -112,7 +112,7 @@ function runs(pid: number): boolean {
   }
 }
 
-/** Takes the servers along when this worker is killed: the end of its standard input tells. */
+/** Stops the servers when this worker is killed, which closes the watchdog's standard input. */
 function startCleanupWatchdog(folder: string): ChildProcess {
   const script = `pids=; while read pid; do pids="$pids $pid"; done; kill -9 $pids 2>/dev/null; rm -rf '${folder}'`
   const child = spawn('sh', ['-c', script], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })

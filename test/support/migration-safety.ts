@@ -1,7 +1,7 @@
 /**
- * What a migration must not do while calls go on: hold a lock that others need for as long as a table is large. Tables that
- * the same file makes are empty, so anything may be done to them. Who has a reason writes it above the statement, as
- * `-- safe: the table has one row`.
+ * Finds migration statements that are unsafe during operation: those that hold a lock for as long as a table is large.
+ * Tables created in the same file are empty, so any change is allowed. An exception is marked above the statement, such
+ * as `-- safe: the table has one row`.
  */
 import { isConcurrent, type Migration, statementsOf } from '../../control/platform/db/migrate.ts'
 
@@ -58,7 +58,7 @@ const rules: Rule[] = [
 
 const made = /^create table (?:if not exists )?(\S+)/
 
-/** Sentences; none: it may run at any time. */
+/** Findings in words; empty when the migration may run at any time. */
 export function hazardsOf(migration: Pick<Migration, 'text'>): string[] {
   // Bodies of functions run later.
   const text = migration.text.replace(/\$(\w*)\$[\s\S]*?\$\1\$/g, "''")

@@ -1,6 +1,7 @@
 /**
- * OpenStreetMap on loopback: an Overpass interpreter and a Nominatim search over the places of the corpus, by real HTTP, with
- * the faults that public ones have. The interpreter knows the part of QL that we write, and refuses all else as Overpass does.
+ * OpenStreetMap on loopback: an Overpass interpreter and a Nominatim search over the places of the corpus, over real
+ * HTTP, with the faults of public servers. The interpreter supports the subset of QL that we use, and rejects the rest
+ * as Overpass does.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,45 +12,45 @@ export type OsmFault =
   /** Too many requests. */
   | '429'
   | '504'
-  /** Status 200, what was found until time or memory ran out, and a remark that says so. */
+  /** Status 200 with partial results and a remark about a timeout or memory limit. */
   | 'timed_out'
   | 'runtime_error'
-  /** No answer at all until the asker goes. */
+  /** No answer until the client disconnects. */
   | 'silent'
   | 'html'
   | 'not_json'
   | 'other_json'
   /** Megabytes of elements. */
   | 'huge'
-  /** A body without end. */
+  /** An endless body. */
   | 'endless'
   | 'reset'
 
 export interface OsmRequest {
   service: 'overpass' | 'nominatim'
-  /** QL, or the text that was looked for. */
+  /** The QL script or the search text. */
   query: string
   headers: IncomingMessage['headers']
   atMs: number
 }
 
 export interface OsmServer {
-  /** Of the interpreter. */
+  /** URL of the interpreter. */
   overpassUrl: string
-  /** Before `/search`. */
+  /** URL without `/search`. */
   nominatimUrl: string
   requests: OsmRequest[]
-  /** The next `times` requests, one unless told otherwise, of a service, the interpreter unless told otherwise. */
+  /** Fails the next `times` requests (1 by default) of a service (the interpreter by default). */
   fail(fault: OsmFault, options?: { on?: OsmRequest['service']; times?: number; retryAfter?: string }): void
   close(): Promise<void>
 }
 
 export interface OsmOptions {
-  /** Websites by the key of the place; of the others, what the corpus says, which leads nowhere. */
+  /** Websites by key of the place; other places keep the corpus's addresses, which do not resolve. */
   sites?: Record<string, string>
-  /** Instead of the corpus. */
+  /** Replaces the corpus. */
   places?: readonly Place[]
-  /** Of the interpreter: it has made none yet. */
+  /** The interpreter has no areas. */
   withoutAreas?: boolean
 }
 
@@ -102,7 +103,7 @@ async function formOf(request: IncomingMessage): Promise<URLSearchParams> {
 const sendJson = (response: ServerResponse, value: unknown) =>
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value))
 
-// ---- Overpass ----
+// Overpass.
 
 const HEAD = { version: 0.6, generator: 'Overpass API (test)', osm3s: { copyright: 'The data is invented.' } }
 const TYPES = ['node', 'way', 'relation']
@@ -123,7 +124,9 @@ function answerOverpass(query: string, known: readonly Place[], response: Server
   sendJson(response, { ...HEAD, elements: [...areas, ...found.slice(0, parsed.most).map(elementOf)] })
 }
 
-/** Half of a building's width, in degrees: what is no point lies in two boxes where it stands on their border. */
+/**
+ * Half of a building's width, in degrees: an element that is not a point lies in two boxes when it is on their border.
+ */
 const REACH = 0.002
 
 function isSelected({ type, tags, lat, lon }: Place, { filters, area, box }: Selected): boolean {
@@ -151,7 +154,7 @@ function elementOf({ type, id, lat, lon, tags }: Place): object {
   return type === 'node' ? { type, id, lat, lon, tags } : { type, id, center: { lat, lon }, tags }
 }
 
-// ---- Nominatim ----
+// Nominatim.
 
 const entry = (
   names: string[],
@@ -185,7 +188,7 @@ const cityBox = ({
   west + breadth,
 ]
 
-/** In the order that they are answered in: a hotel may come before the city that it is called after. */
+/** In the order of results: a hotel may come before the city it is named after. */
 const GAZETTEER = [
   entry(['Казань'], ['tourism', 'hotel'], ['node', 501], [55.79, 55.7901, 49.1, 49.1001], 'ru'),
   entry(
@@ -221,7 +224,7 @@ function gazetteer(query: string): object[] {
   return found.map(({ names: _, ...rest }) => rest)
 }
 
-// ---- faults ----
+// Faults.
 
 function answerBadly(
   { fault, retryAfter }: { fault: OsmFault; retryAfter: string | undefined },
@@ -257,7 +260,7 @@ function answerBadly(
   }
 }
 
-/** Elements without end, as fast as they are taken. */
+/** Endless elements, as fast as the client reads. */
 function stream(response: ServerResponse, bytes: number): void {
   const element = `${JSON.stringify({ type: 'node', id: 1, lat: 1, lon: 1, tags: { name: 'x'.repeat(8000) } })},`
   let left = bytes

@@ -1,4 +1,4 @@
-/** A receiver of OTLP over HTTP, in JSON: remembers the spans that came. */
+/** A receiver of OTLP over HTTP in JSON that records spans. */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import { z } from 'zod'
 import { PATIENCE } from './world.ts'
@@ -40,10 +40,10 @@ export interface SentSpan {
   service: string
   traceId: string
   spanId: string
-  /** Null: the trace begins here. */
+  /** Null for the root of a trace. */
   parentId: string | null
   name: string
-  /** As OTLP counts: 1 internal, 2 server, 3 client, 4 producer, 5 consumer. */
+  /** OTLP values: 1 internal, 2 server, 3 client, 4 producer, 5 consumer. */
   kind: number
   /** Epoch milliseconds. */
   startMs: number
@@ -55,11 +55,11 @@ export interface SentSpan {
 export interface OtlpReceiver {
   url: string
   spans: SentSpan[]
-  /** Of each request. */
+  /** Headers of each request. */
   headers: IncomingHttpHeaders[]
-  /** How the next requests are answered; 200 unless told. */
+  /** Sets how the next requests are answered; 200 by default. */
   answer(next: (response: ServerResponse) => void): void
-  /** Of those that fit, once they are as many. */
+  /** Waits until `count` spans match and returns them. */
   wait(fits: (span: SentSpan) => boolean, count: number, what: string, ms?: number): Promise<SentSpan[]>
   close(): Promise<void>
 }

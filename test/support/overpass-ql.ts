@@ -1,4 +1,4 @@
-/** The part of Overpass QL that we write, read strictly: what is not of it is an error, as in the real interpreter. */
+/** Parses the subset of Overpass QL that we use; anything else is an error, as in the real interpreter. */
 
 export interface Selected {
   filters: { key: string; value: string | null; regex: RegExp | null }[]
@@ -11,7 +11,7 @@ export interface Selected {
 export interface OverpassScript {
   selections: Selected[]
   most: number
-  /** Areas that are answered too, if they are there. */
+  /** Areas to include in the answer, if they exist. */
   told: number[]
 }
 
@@ -32,7 +32,7 @@ export function parseOverpass(text: string): OverpassScript | OverpassFault {
   }
 }
 
-/** `[out:json]…;`, `area(n)->.name;`, `.name out ids;`, `( nwr…; … );`, `out center tags n;` */
+/** Parses `[out:json]…;`, `area(n)->.name;`, `.name out ids;`, `( nwr…; … );`, `out center tags n;` */
 function readScript(reader: Reader): OverpassScript {
   readSettings(reader)
   const areas = new Map<string, number>()

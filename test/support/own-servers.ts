@@ -1,4 +1,4 @@
-/** Redis and Postgres of one test file, which may freeze and kill them: those of the run are everybody's. */
+/** Redis and Postgres of one test file, which it may freeze and kill; those of the run are shared. */
 import { randomInt } from 'node:crypto'
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,14 +12,14 @@ import { signalAll } from './processes.ts'
 export interface OwnServers {
   redis: Child
   postgres: Child
-  /** For the stack that stands on them. */
+  /** Settings for a stack that uses them. */
   settings: { REDIS_URL: string; DATABASE_URL: string }
-  /** What their supervisor told, in its words. */
+  /** Reports of their supervisor. */
   told: string[]
   stop(): Promise<void>
 }
 
-/** As in production they keep what they have acknowledged, also when they are killed. */
+/** Like in production, they keep acknowledged data even when killed. */
 export async function startOwnServers(): Promise<OwnServers> {
   const folder = mkdtempSync(join(tmpdir(), 'parley-own-'))
   chmodSync(folder, 0o755) // Postgres runs as its own user when we are root

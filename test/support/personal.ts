@@ -1,4 +1,6 @@
-/** Something of one person in every table that holds data of an owner, so that nothing can be forgotten unseen. */
+/**
+ * Inserts data of one person into every table that holds an owner's data, so that no table can be forgotten unnoticed.
+ */
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -75,7 +77,7 @@ async function fillCall(
       ${phone}, ${now}, ${now}, ${call})`
   await sql`insert into holds (call_id, owner_id, amount, paid_seconds, captured) values (${call}, ${owner}, 50000, 60, 12345)`
   const webhook = await ask('POST', '/webhooks', { url: 'https://hooks.example.com/', events: ['call.completed'] })
-  // One names the call alone, by which the person is found; one has the number in it.
+  // One entry contains only the call id, one the number.
   for (const body of [
     JSON.stringify({ call_id: call, data: { summary: `It is ${name}` } }),
     JSON.stringify({ phone, name }),

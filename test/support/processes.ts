@@ -1,4 +1,4 @@
-/** Processes of Linux and their children, by /proc: children of children are none of Node's business. */
+/** Linux processes and their descendants, from /proc: Node does not track grandchildren. */
 import { readdirSync, readFileSync } from 'node:fs'
 
 export function descendantsOf(pid: number): number[] {
@@ -7,17 +7,17 @@ export function descendantsOf(pid: number): number[] {
     try {
       const fields = readFileSync(`/proc/${name}/stat`, 'utf8').split(') ').at(-1)!.split(' ')
       parents.set(Number(name), Number(fields[1]))
-    } catch {} // it ended meanwhile
+    } catch {} // it exited meanwhile
   }
   const found = [pid]
   for (const one of found) for (const [child, parent] of parents) if (parent === one) found.push(child)
   return found.slice(1)
 }
 
-/** To it and all below it. */
+/** Signals a process and all its descendants. */
 export const signalAll = (pid: number, signal: NodeJS.Signals): void => signalEach([pid, ...descendantsOf(pid)], signal)
 
-/** Who ended meanwhile needs none. */
+/** Ignores processes that have exited. */
 export function signalEach(pids: readonly number[], signal: NodeJS.Signals): void {
   for (const pid of pids) {
     try {

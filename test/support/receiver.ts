@@ -1,4 +1,4 @@
-/** An HTTP server that remembers what it got and answers as told. */
+/** An HTTP server that records requests and answers as scripted. */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { Fetch } from '../../media/shared/fetch.ts'
 import { FetchError } from '../../media/shared/fetch.ts'
@@ -17,7 +17,7 @@ export interface Receiver {
   url: string
   received: Received[]
   answer(next: Answerer): void
-  /** Resolves when `count` requests have come. */
+  /** Resolves when `count` requests have arrived. */
   arrived(count: number): Promise<Received[]>
   close(): Promise<void>
 }
@@ -56,7 +56,7 @@ export async function createReceiver(): Promise<Receiver> {
   }
 }
 
-/** The Fetch port without its guard, which has tests of its own: it would block the loopback receivers of tests. */
+/** The Fetch port without its guard, which would block the loopback receivers of tests and has tests of its own. */
 export const plainFetch: Fetch = async request => {
   const signal = AbortSignal.any([request.signal, AbortSignal.timeout(request.timeoutMs)])
   try {

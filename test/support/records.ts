@@ -1,6 +1,6 @@
 import type { CallRecord } from '../../media/contract/messages.ts'
 
-/** How an answered call ends, but for what a test says otherwise. */
+/** The record of an answered call, with changes by the test. */
 export function record(part: Partial<CallRecord> = {}): CallRecord {
   return {
     status: 'completed',

@@ -1,4 +1,4 @@
-/** How well passages are found: recall and mean reciprocal rank with their confidence, over a corpus in a real database. */
+/** Retrieval quality: recall and mean reciprocal rank with confidence intervals, over a corpus in a real database. */
 
 import type { Chunk, Embedder } from '../../control/knowledge/documents/types.ts'
 import { chunkPages } from '../../control/knowledge/index/chunk.ts'
@@ -10,7 +10,7 @@ import type { Corpus, Question } from '../corpus/knowledge/corpus.ts'
 
 export interface Tried {
   question: Question
-  /** The chunks that hold a part of the answer. */
+  /** The chunks that contain part of the answer. */
   answers: Place[]
   lists: Lists
 }
@@ -56,7 +56,7 @@ export async function tryCorpus(
 export const METHODS = ['full text', 'vectors', 'both'] as const
 export type Method = (typeof METHODS)[number]
 
-/** From 1; null: not found. */
+/** Counted from 1; null when not found. */
 export function rankOf({ answers, lists }: Tried, method: Method, weights: FusionWeights = FUSION): number | null {
   const lists_ = { text: lists.text ?? [], vectors: lists.vectors ?? [] }
   const order = {
@@ -75,7 +75,7 @@ export const reciprocal = (rank: number | null) => (rank === null ? 0 : 1 / rank
 
 export interface Estimate {
   value: number
-  /** 95 %, by 2000 resamples of the questions. */
+  /** Lower bound of the 95 % interval, from 2000 resamples of the questions. */
   low: number
   high: number
 }

@@ -1,6 +1,6 @@
 /**
- * Stands in for the agent in a room: says back what it heard after a pause, and tells it by transcription streams and
- * states as LiveKit's own agents do. For pages and clients, which do not care who answers.
+ * Replaces the agent in a room: repeats what it received after a pause, and reports it in transcription streams and
+ * states like LiveKit's own agents. For tests of pages and clients, which do not depend on the agent.
  */
 import { rms } from '../../media/audio/frames.ts'
 import type { TestControl } from './control.ts'
@@ -11,12 +11,12 @@ const LOUD = 300
 const PAUSE_MS = 700
 
 export interface EchoAgent extends RoomPeer {
-  /** What it has answered so far, in samples of 48 kHz. */
+  /** Samples at 48 kHz that it has sent. */
   answered(): number
 }
 
 export interface EchoWords {
-  /** What the caller is told to have said, growing. */
+  /** Interim transcripts of the caller, growing. */
   caller: readonly string[]
   agent: string
 }
@@ -50,7 +50,7 @@ export async function joinEchoAgent(
 
 const BEAT_MS = 1000
 
-/** Control believes that an engine has a place free, until the interval is cleared. */
+/** Sends heartbeats of an engine with a free slot, until the interval is cleared. */
 export function beatOf(control: TestControl): NodeJS.Timeout {
   const engine = control.engine()
   const beat = () => void engine.heartbeat({ calls: 0, capacity: 1, hears: true, rooms: true })
@@ -60,7 +60,7 @@ export function beatOf(control: TestControl): NodeJS.Timeout {
 
 const state = (peer: RoomPeer, value: string) => peer.room.localParticipant!.setAttributes({ 'lk.agent.state': value })
 
-/** A stream for each wording, the last one final. */
+/** One stream per interim text, the last one final. */
 async function told(peer: RoomPeer, whose: string, segmentId: string, wordings: readonly string[]): Promise<void> {
   for (const [index, text] of wordings.entries()) {
     const writer = await peer.room.localParticipant!.streamText({
@@ -76,7 +76,7 @@ async function told(peer: RoomPeer, whose: string, segmentId: string, wordings: 
   }
 }
 
-/** From the first loud frame on, until it was quiet for a while. */
+/** From the first loud frame until a pause. */
 async function nextUtterance(peer: RoomPeer, from: number): Promise<HeardFrame[]> {
   const loud = (frame: HeardFrame) => rms(frame.samples) > LOUD
   const all = () => peer.heard.slice(from)

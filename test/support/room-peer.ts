@@ -1,6 +1,6 @@
 /**
- * Somebody in a room, by rtc-node as a server-side client uses it: a microphone that never pauses, speech-to-text that remember what
- * came when, and what LiveKit's own transcription streams and attributes said.
+ * A participant that uses rtc-node as a server-side client: with a continuous microphone, and records of received
+ * audio, transcription streams and attributes.
  */
 import {
   AudioFrame,
@@ -25,12 +25,12 @@ const FRAME = (ROOM_RATE * FRAME_MS) / 1000
 
 export interface HeardFrame {
   from: string
-  /** By `performance.now()`. */
+  /** Time of `performance.now()`. */
   atMs: number
   samples: Int16Array
 }
 
-/** One text stream of the topic `lk.transcription`, as far as it has come. */
+/** One text stream of the topic `lk.transcription`, as received so far. */
 export interface HeardText {
   from: string
   atMs: number
@@ -45,15 +45,15 @@ export interface RoomPeer {
   identity: string
   heard: HeardFrame[]
   texts: HeardText[]
-  /** Every change, oldest first. */
+  /** All changes, oldest first. */
   attributes: { from: string; atMs: number; changed: Record<string, string> }[]
-  /** Set when the room was left, by whomever. */
+  /** The reason why the room was left; null before. */
   endedBy(): DisconnectReason | null
-  /** Of 48 kHz mono; in real time. Resolves with when its last frame was handed over. */
+  /** Plays 48 kHz mono in real time. Resolves with the time of its last frame. */
   say(samples: Int16Array): Promise<number>
-  /** Resolves when what came by now fits; looked at whenever something comes. */
+  /** Resolves when the condition holds; checked on every event. */
   wait(look: () => unknown, what: string, ms?: number): Promise<void>
-  /** Resolves with why the room was left. */
+  /** Resolves with the reason why the room was left. */
   ended(ms?: number): Promise<DisconnectReason>
   leave(): Promise<void>
 }
@@ -118,7 +118,7 @@ interface Microphone {
   stop(): void
 }
 
-/** Silence where nothing is said, as a real one. */
+/** Sends silence between utterances, like a real microphone. */
 async function openMicrophone(room: Room): Promise<Microphone> {
   const source = new AudioSource(ROOM_RATE, 1)
   const track = LocalAudioTrack.createAudioTrack('microphone', source)

@@ -1,4 +1,4 @@
-/** A SearXNG of one's own on loopback: results by query, page by page, with the faults that real ones have. */
+/** A SearXNG on loopback: results by query and page, with the faults of real servers. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -8,7 +8,7 @@ export interface WebResult {
   content?: string
 }
 
-/** `forbidden`: JSON is not among its formats. `no_engine`: an empty answer, since the engines behind it are blocked. */
+/** `forbidden`: JSON is not among its formats. `no_engine`: an empty answer, because its engines are blocked. */
 export type SearxngFault = '429' | '500' | 'forbidden' | 'html' | 'other_json' | 'no_engine' | 'endless' | 'silent'
 
 export interface SearxngServer {
@@ -18,7 +18,7 @@ export interface SearxngServer {
   close(): Promise<void>
 }
 
-/** `pages`: by query, or `*` for all others, the results of each page; there are none behind the last one. */
+/** `pages`: results per page by query, or `*` for all others; later pages are empty. */
 export async function startSearxngServer(pages: Record<string, WebResult[][]>): Promise<SearxngServer> {
   const requests: SearxngServer['requests'] = []
   const faults: SearxngFault[] = []

@@ -1,4 +1,4 @@
-/** Many sites on one port of loopback, by the name that is asked for; a site may be an endless one, or a slow one. */
+/** Many sites on one loopback port, distinguished by host name; a site may be endless or slow. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createSafeFetch } from '../../infra/adapters/safe-fetch.ts'
@@ -13,11 +13,11 @@ export interface SiteServer {
   port: number
   /** `http://host:port/` */
   url(host: string): string
-  /** By path and query; `*` answers what has no entry, and 404 without it. */
+  /** Pages by path and query; `*` answers the rest, which is 404 without it. */
   add(host: string, pages: Record<string, SiteAnswer>): void
   /** `host path` of each request, in order. */
   hits: string[]
-  /** The real guard, for which these names are allowed and nothing else of this machine is. */
+  /** The real guard, which allows these names and nothing else on this machine. */
   fetch: Fetch
   close(): Promise<void>
 }

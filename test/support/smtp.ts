@@ -1,4 +1,4 @@
-/** A mail server on this machine (smtp-server): what it was told, and what it says to it. */
+/** A mail server on this machine (smtp-server) with scripted answers and a record of messages. */
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { SMTPServer } from 'smtp-server'
@@ -7,32 +7,32 @@ import type { Pair } from '../sip/server/far.ts'
 export interface TakenMail {
   from: string
   to: string[]
-  /** As it came, headers first. */
+  /** The raw message, headers first. */
   raw: string
   secure: boolean
   user: string | null
 }
 
 export interface SmtpBehaviour {
-  /** Where it listens: at a free port of `127.0.0.1` unless told. */
+  /** Listening address; a free port of `127.0.0.1` by default. */
   host?: string
   port?: number
-  /** Its certificate, for STARTTLS; without one it offers none. */
+  /** Its certificate for STARTTLS, which is off without one. */
   pair?: Pair
   /** TLS from the first byte. */
   implicit?: boolean
-  /** Who may log in, and must. */
+  /** The required login. */
   login?: { user: string; password: string }
-  /** What it answers to the recipient of the n-th message, from 1; null: it is taken. */
+  /** The answer to the recipient of the n-th message, from 1; null accepts it. */
   refuse?: (nth: number) => { code: number; text: string } | null
 }
 
 export interface TestSmtp {
   port: number
   taken: TakenMail[]
-  /** Recipients that it was asked for, taken or not. */
+  /** Recipients requested, accepted or not. */
   asked: string[]
-  /** Those who tried to log in. */
+  /** Users who tried to log in. */
   logins: string[]
   close(): Promise<void>
 }
@@ -75,7 +75,7 @@ export async function startSmtp(behaviour: SmtpBehaviour = {}): Promise<TestSmtp
       })
     },
   })
-  server.on('error', () => {}) // a client that hangs up in its middle
+  server.on('error', () => {}) // a client that disconnects mid-session
   server.listen(port, host)
   await once(server.server, 'listening')
   return {

@@ -1,4 +1,4 @@
-/** A telephone that is not ours: baresip, driven over its TCP control (netstrings of JSON). */
+/** A foreign phone: baresip, controlled over TCP (netstrings of JSON). */
 import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { mkdtempSync, writeFileSync } from 'node:fs'
@@ -20,21 +20,21 @@ export interface BaresipEvent {
 
 export interface Baresip {
   port: number
-  /** Whether an address on the wire is that of its sound. */
+  /** Whether an address on the wire is its RTP address. */
   isMedia(end: string): boolean
   events: BaresipEvent[]
-  /** What it prints, for when a test fails. */
+  /** Its output, for failed tests. */
   output: string[]
   command(command: string, params?: string): Promise<string>
   wait(type: string, ms?: number, nth?: number): Promise<BaresipEvent>
-  /** From now on this is what the microphone hears, then silence. */
+  /** Plays this on the microphone from now on, followed by silence. */
   speak(pcm: Int16Array): Promise<void>
 }
 
-/** Two minutes: baresip ends a call when the file of its microphone ends. */
+/** Two minutes in ms: baresip ends a call when its microphone file ends. */
 const LONG_MS = 120_000
 
-/** As baresip names them: with the rate of their samples. */
+/** Codec names in baresip's syntax, with the sample rate. */
 const CODECS: Record<CodecName, { name: string; module: string }> = {
   PCMU: { name: 'PCMU/8000/1', module: 'g711.so' },
   PCMA: { name: 'PCMA/8000/1', module: 'g711.so' },
@@ -42,19 +42,19 @@ const CODECS: Record<CodecName, { name: string; module: string }> = {
   opus: { name: 'opus/48000/2', module: 'opus.so' },
 }
 
-/** More than a plain telephone has. */
+/** Options beyond a plain phone. */
 export interface BaresipExtras {
-  /** Lines of its config, instead of those of the same name; modules are added. */
+  /** Config lines that replace those of the same name; modules are added. */
   config?: string[]
-  /** Parameters of its account, each with its semicolon. */
+  /** Account parameters, each with its semicolon. */
   account?: string
-  /** Its address of record, instead of `user` where it is. */
+  /** Its address of record; `user` at its own address by default. */
   aor?: string
 }
 
 /**
- * `user`: the number that it answers to. It takes several ports, and between looking and listening somebody else may
- * take one of them: then it ends, and is started on others.
+ * `user` is the number it answers to. It needs several ports, and another process may take one between check and bind;
+ * then it exits and is restarted on others.
  */
 export async function startBaresip(
   stack: Pick<Stack, 'folder' | 'keep' | 'onStop'>,

@@ -1,4 +1,4 @@
-/** What must be true after every call, whoever made it. */
+/** Checks that hold after every call. */
 import { expect } from 'vitest'
 import type { Stack } from './stack.ts'
 import type { Detail, Owner } from './stack-owner.ts'
@@ -6,10 +6,10 @@ import type { SpeechKit } from './stack-speech.ts'
 import { wordErrors } from './stack-speech.ts'
 import { type Got, signatureOf } from './stack-world.ts'
 
-/** Recognition may be wrong in one word of four and the sentence still be the one that was said. */
+/** Acceptable word error rate: one word in four may be wrong. */
 export const WORD_ERRORS = 0.25
 
-/** Nothing is held, the ledger sums to zero in each transaction, and what is gone is what calls have cost. */
+/** Nothing is held, each transaction of the ledger sums to zero, and the balance dropped by the cost of calls. */
 export async function expectSettled(stack: Stack, owner: Owner): Promise<void> {
   const { body } = await owner.rest('GET', '/balance')
   expect(body.held.amount).toBe('0.0000')
@@ -29,7 +29,7 @@ export async function expectSettled(stack: Stack, owner: Owner): Promise<void> {
   expect(BigInt(body.balance.amount.replace('.', ''))).toBe(BigInt(ledger!.balance))
 }
 
-/** 5.0000 a minute, half up to four places. */
+/** The cost at 5.0000 per minute, rounded half up to four places. */
 export function expectCost(detail: Detail): void {
   expect(detail.billed_seconds).toBeGreaterThan(0)
   expect(detail.cost).toEqual({
@@ -38,7 +38,7 @@ export function expectCost(detail: Detail): void {
   })
 }
 
-/** The delivery of this call's end, signed as promised. */
+/** Waits for the webhook of this call's end and checks its signature. */
 export async function expectWebhook(stack: Stack, owner: Owner, callId: string, event: string): Promise<Got> {
   const got = await stack.world.wait(
     ({ body, path }) => path !== '/' && body.includes(callId),
@@ -50,7 +50,7 @@ export async function expectWebhook(stack: Stack, owner: Owner, callId: string, 
   return got
 }
 
-/** The recorded sound, read back, is what the transcript says was heard of the agent. */
+/** Checks that the recording, transcribed again, matches the transcript of the agent. */
 export async function expectHeard(speech: SpeechKit, recorded: Int16Array, detail: Detail): Promise<string> {
   const said = detail.transcript.filter(turn => turn.role === 'agent').map(turn => turn.heard_text)
   const heard = (await speech.read(recorded)).map(stretch => stretch.text).join(' ')

@@ -1,4 +1,4 @@
-/** A customer with a key: REST and the live events of calls, as anybody outside sees them. */
+/** A customer with a key: REST and live events of calls, seen from outside. */
 import type { CallEvent, CallRecord, Turn } from '../../media/contract/messages.ts'
 import { PATIENCE } from './world.ts'
 
@@ -27,7 +27,7 @@ export interface RequestExtras {
   timeoutMs?: number
 }
 
-/** Half a minute of an overloaded machine. */
+/** Half a minute on an overloaded machine. */
 const MOST_TRIES = 15
 
 type WithType<T> = Extract<CallEvent, { type: T }>
@@ -62,7 +62,7 @@ export class Owner {
     this.webhookSecret = made.webhookSecret
   }
 
-  /** Who is told that the process is overloaded asks again when it is told to: other tests use this machine, too. */
+  /** Retries requests rejected for overload after the requested delay: other tests use this machine too. */
   async rest(method: string, path: string, body?: unknown, how: RequestExtras = {}): Promise<Answer> {
     for (let tries = 1; ; tries++) {
       const { retryAfterMs, ...answer } = await this.#ask(method, path, body, how)
@@ -121,7 +121,7 @@ export class Owner {
   }
 }
 
-/** The live events of one call (SSE), kept in order. */
+/** The live events of one call (SSE), in order. */
 export class CallStream {
   readonly id: string
   readonly events: CallEvent[] = []
@@ -156,7 +156,7 @@ export class CallStream {
         }
       }
     } catch {
-      // control went away, or the test closed it
+      // control stopped, or the test closed the stream
     }
     this.#over = true
     this.#tell()
@@ -166,7 +166,7 @@ export class CallStream {
     for (const look of [...this.#waiting]) look()
   }
 
-  /** The `nth` event of this kind that fits, whether it came or is to come. */
+  /** The `nth` matching event of this kind, past or future. */
   wait<T extends CallEvent['type']>(
     type: T,
     fits: (event: WithType<T>) => boolean = () => true,

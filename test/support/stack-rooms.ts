@@ -18,7 +18,7 @@ export async function startRoomStack(
   settings: Record<string, string> = {},
   size: Partial<FleetSize> = {},
 ): Promise<RoomStack> {
-  // Control's address is told to LiveKit, and LiveKit's to control: one of them is known beforehand.
+  // Control needs LiveKit's address and LiveKit needs control's, so one is chosen in advance.
   const port = await freePort(28_000 + randomInt(4000), HOST)
   const livekit = await startTestLiveKit({ webhookUrl: `http://${HOST}:${port}/livekit/webhook` })
   try {
@@ -53,11 +53,11 @@ export async function openSession(owner: Owner, more: Record<string, unknown> = 
 
 export interface WebCaller extends RoomPeer {
   joinedAtMs: number
-  /** Time from the join to the first sound of an agent, but for these. */
+  /** Milliseconds from joining to the first audio of an agent, except those in `but`. */
   firstSoundMs(but?: readonly string[]): Promise<number>
   /** Agents that were heard. */
   agents(): string[]
-  /** Final words of one side so far. */
+  /** Final transcripts of one side so far. */
   words(side: 'agent' | 'caller'): string[]
 }
 
@@ -84,7 +84,7 @@ export async function joinSession({ url, token }: Session): Promise<WebCaller> {
   }
 }
 
-/** Of the tests' voices, for a microphone in a room. */
+/** Audio of the tests' voices for a room's microphone. */
 export const wide = (pcm: Int16Array) => createResampler(RATE, ROOM_RATE).push(pcm)
 
 export async function callsOf(owner: Owner): Promise<Detail[]> {
@@ -92,11 +92,11 @@ export async function callsOf(owner: Owner): Promise<Detail[]> {
   return body.items
 }
 
-/** The newest of so many calls, when all have ended. */
+/** The newest of `calls` calls, when all have ended. */
 export async function newestEnded(stack: Stack, owner: Owner, calls: number, ms = 30_000): Promise<Detail> {
   let last: string | undefined
   const ended = async () => {
-    // Not by REST, whose limits are for customers.
+    // Not by REST, which has rate limits.
     const rows = await stack.parts.sql<{ id: string; ended_at: Date | null }[]>`
       select id, ended_at from calls where owner_id = ${owner.id} order by created_at desc`
     last = rows[0]?.id

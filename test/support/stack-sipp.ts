@@ -1,4 +1,4 @@
-/** A SIP peer that is not ours: sipp with a scenario. Its exit code says whether the wire went as written. */
+/** A foreign SIP peer: sipp with a scenario. Its exit code says whether the messages matched. */
 import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -10,9 +10,9 @@ import { until } from './world.ts'
 export interface Sipp {
   port: number
   mediaPort: number
-  /** All SIP messages that it sent and got so far. */
+  /** All SIP messages sent and received so far. */
   messages(): string
-  /** Resolves when it ends; rejects when something else came than the scenario says. */
+  /** Resolves when it ends; rejects when a message differs from the scenario. */
   done: Promise<void>
   stop(): Promise<void>
 }
@@ -20,13 +20,13 @@ export interface Sipp {
 export interface SippOptions {
   /** The number it calls; without one it waits for a call. */
   calls?: string
-  /** Its address; another one of loopback makes it a stranger. */
+  /** Its address; another loopback address makes it a stranger. */
   ip?: string
   port?: number
   seconds?: number
-  /** Calls before it ends. */
+  /** Number of calls before it ends. */
   times?: number
-  /** Gives back the sound that comes to its port, and to the one two further on. */
+  /** Returns the RTP received on its port and on the one two above. */
   echo?: boolean
 }
 
@@ -34,7 +34,7 @@ let runs = 0
 
 export const freeSipPort = () => freePort(6000 + randomInt(2500), HOST, true)
 
-/** Even, as RTP wants it (RFC 3550 §11), and free itself, not only the next one. */
+/** An even port (RFC 3550 §11) that is free itself, not only its successor. */
 async function freeMediaPort(ip: string): Promise<number> {
   for (;;) {
     const wished = 15_000 + 2 * randomInt(1400)
@@ -88,8 +88,8 @@ export async function startSipp(
       else reject(new Error(`sipp ended with ${code ?? signal}: ${complaints.join('')}\n${read('errors')}`))
     })
   })
-  done.catch(() => {}) // whoever awaits it is told; nobody has to
-  // One that ends at once says why.
+  done.catch(() => {}) // the error reaches whoever awaits it, if anyone
+  // A sipp that exits at once reports the reason.
   if (!options.calls) await Promise.race([until(() => listens(port), 'sipp to listen'), done])
   return { port, mediaPort, done, messages: () => read('messages'), stop: () => ended(child) }
 }
@@ -98,7 +98,7 @@ export async function startSipp(
 const listens = (port: number) =>
   readFileSync('/proc/net/udp', 'latin1').includes(`:${port.toString(16).toUpperCase().padStart(4, '0')} 00000000:0000`)
 
-// ---- the words of scenarios ----
+// Parts of scenarios.
 
 export const receive = (method: string, extra = '') => `<recv request="${method}" crlf="true" ${extra}/>`
 export const expectAnswer = (status: number, extra = '') => `<recv response="${status}" ${extra}/>`
@@ -115,7 +115,7 @@ export const sdp = (
   ...[`m=audio [media_port] RTP/AVP ${formats}`, ...extra],
 ]
 
-/** An answer to the request received last. */
+/** An answer to the last received request. */
 export function answer(line: string, body: readonly string[] = []): string {
   return send([
     `SIP/2.0 ${line}`,
@@ -127,7 +127,7 @@ export function answer(line: string, body: readonly string[] = []): string {
   ])
 }
 
-/** The same for requests in a dialog, whose To has its tag already. */
+/** An answer inside a dialog, where To already has its tag. */
 export const answerInside = (line: string) =>
   send([
     `SIP/2.0 ${line}`,
@@ -160,7 +160,7 @@ export function request(method: string, body: readonly string[] = [], options: {
   )
 }
 
-/** The ACK of a refusal belongs to the INVITE's transaction; `back`: how many steps ago that was sent. */
+/** The ACK of a refusal belongs to the INVITE's transaction; `back`: number of steps since the INVITE. */
 export const acknowledge = (back: number) =>
   send([
     'ACK sip:[service]@[remote_ip]:[remote_port] SIP/2.0',
@@ -174,7 +174,7 @@ export const acknowledge = (back: number) =>
     '',
   ])
 
-/** Takes a call, does this, and waits until the other end hangs up. */
+/** Answers a call, runs the steps, and waits for the other side to hang up. */
 export const taken = (steps: readonly string[] = [], before: readonly string[] = []) => [
   ...[receive('INVITE'), ...before, answer('200 OK', sdp()), receive('ACK')],
   ...[...steps, receive('BYE'), answerInside('200 OK')],
@@ -184,7 +184,7 @@ export const ringing = [receive('INVITE'), answer('180 Ringing')]
 export const canceled = [
   receive('CANCEL'),
   answerInside('200 OK'),
-  // The INVITE's own end; sipp has its headers still, but for the method in CSeq.
+  // The end of the INVITE itself; sipp still has its headers, except the method in CSeq.
   send([
     'SIP/2.0 487 Request Terminated',
     ...[

@@ -1,4 +1,4 @@
-/** Voices and speech-to-text of the tests: the stack's own speech process makes what callers say and reads what agents said. */
+/** Speech for tests: the stack's speech process produces callers' audio and transcribes agents' audio. */
 import { writeFileSync } from 'node:fs'
 import { systemClock } from '../../infra/adapters/clock.ts'
 import { concatPcm, frameSamples, rms } from '../../media/audio/frames.ts'
@@ -14,24 +14,24 @@ const TAKES = 8
 
 export interface SpeechKit {
   /**
-   * The sentence as 8 kHz sound, in the clearest of several takes: the voice is never twice the same, and what the
-   * recogniser cannot read on a table it will not read on the telephone.
+   * The sentence as 8 kHz audio, in the clearest of several takes: the voice varies, and a take that is not recognised
+   * directly is not recognised on a call either.
    */
   say(text: string): Promise<Int16Array>
-  /** What is said in this sound, stretch by stretch. */
+  /** Transcribes the audio, utterance by utterance. */
   read(pcm: Int16Array): Promise<Heard[]>
   close(): void
 }
 
 export interface Heard {
   text: string
-  /** From the start of the sound. */
+  /** Milliseconds from the start of the audio. */
   startMs: number
   endMs: number
 }
 
 export async function createSpeechKit(port: number): Promise<SpeechKit> {
-  // What tests say and hear is not on a call: nobody waits for it but they.
+  // Speech in tests is not part of a call, so its deadlines are longer.
   const clock: Clock = { ...systemClock, after: (ms, run) => systemClock.after(ms * PATIENCE, run) }
   const client = createSpeechClient({ host: '127.0.0.1', port, clock, log: quietLog })
   await client.ready
@@ -65,7 +65,7 @@ export async function createSpeechKit(port: number): Promise<SpeechKit> {
     },
     async read(pcm) {
       const heard: Heard[] = []
-      for (const { from, to } of stretches(pcm)) {
+      for (const { from, to } of utterancesIn(pcm)) {
         const text = await readWhole(pcm.subarray(from, to))
         if (text.trim() !== '') heard.push({ text, startMs: (from / RATE) * 1000, endMs: (to / RATE) * 1000 })
       }
@@ -75,7 +75,7 @@ export async function createSpeechKit(port: number): Promise<SpeechKit> {
   }
 }
 
-/** Recognition wants a little silence on both sides. */
+/** Adds silence on both sides, which recognition needs. */
 const padded = (pcm: Int16Array) => concatPcm([silence(200), pcm, silence(200)])
 
 export const silence = (ms: number) => new Int16Array((RATE / 1000) * ms)
@@ -85,8 +85,8 @@ export const wavOf = (file: string, ...parts: Int16Array[]) =>
 export const QUIET = 60
 const GAP_MS = 600
 
-/** Where there is sound, parted by pauses longer than those inside a sentence. */
-function stretches(pcm: Int16Array): { from: number; to: number }[] {
+/** Utterances, separated by pauses longer than those inside a sentence. */
+function utterancesIn(pcm: Int16Array): { from: number; to: number }[] {
   const found: { from: number; to: number }[] = []
   for (let at = 0; at + FRAME <= pcm.length; at += FRAME) {
     if (rms(pcm.subarray(at, at + FRAME)) < QUIET) continue
@@ -106,7 +106,7 @@ const words = (text: string) =>
     .split(' ')
     .filter(Boolean)
 
-/** Word error rate: edits from what was heard to what was said, by the words that were said. */
+/** Word error rate: edits divided by the number of words spoken. */
 export function wordErrors(said: string, heard: string): number {
   const a = words(said)
   const b = words(heard)

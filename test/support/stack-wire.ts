@@ -1,4 +1,6 @@
-/** What really goes over loopback: RTP by tcpdump, read back as sound. Needs the right to capture (root here). */
+/**
+ * The traffic on loopback: RTP captured by tcpdump and decoded to audio. Requires permission to capture (root here).
+ */
 import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -15,7 +17,7 @@ export interface WirePacket extends RtpPacket {
   to: string
 }
 
-/** A port, or which `address:port`. */
+/** A port, or a predicate over `address:port`. */
 type End = number | ((end: string) => boolean)
 
 interface Ends {
@@ -24,16 +26,16 @@ interface Ends {
 }
 
 export interface Tap {
-  /** All RTP so far between these ends, in the order of the wire. */
+  /** All RTP between these ends so far, in wire order. */
   packets(ends: Ends): WirePacket[]
-  /** Resolves when what has passed by now fits. */
+  /** Resolves when the captured traffic satisfies the condition. */
   wait(look: () => boolean, what: string, ms?: number): Promise<void>
 }
 
 const PCMU = 0
 const PCMA = 8
 
-/** Captures everything to and from the engine's RTP ports until the stack stops. */
+/** Captures all traffic of the engine's RTP ports until the stack stops. */
 export async function tapRtp(stack: Stack): Promise<Tap> {
   const filter = `udp portrange ${stack.rtp.min}-${stack.rtp.max}`
   const args = ['-i', 'lo', '-n', '-U', '--immediate-mode', '-w', '-', ...filter.split(' ')]
@@ -105,7 +107,7 @@ function readFrame(frame: Buffer, atMs: number): WirePacket | null {
   const udp = ip.subarray((ip[0]! & 15) * 4)
   const address = (offset: number) => [...ip.subarray(offset, offset + 4)].join('.')
   const rtp = parseRtp(udp.subarray(8, udp.readUInt16BE(4)))
-  // 72 and above: RTCP, when its type is read as a payload type.
+  // 72 and above is RTCP, when its type is read as a payload type.
   if (!rtp || (rtp.payloadType >= 72 && rtp.payloadType < 96)) return null
   return { ...rtp, atMs, from: `${address(12)}:${udp.readUInt16BE(0)}`, to: `${address(16)}:${udp.readUInt16BE(2)}` }
 }
@@ -113,13 +115,13 @@ function readFrame(frame: Buffer, atMs: number): WirePacket | null {
 const isVoice = ({ payloadType }: RtpPacket) => payloadType === PCMU || payloadType === PCMA
 const decode = (packet: RtpPacket) => decodeG711(packet.payloadType === PCMA ? 'PCMA' : 'PCMU', packet.payload)
 
-/** Whether a packet holds anything but the silence that is sent between turns. */
+/** Whether a packet contains anything but the silence sent between turns. */
 export const isSound = (packet: RtpPacket) => isVoice(packet) && packet.payload.some(byte => byte !== packet.payload[0])
 
-/** Whether a packet holds sound that can be heard. */
+/** Whether a packet contains audible sound. */
 export const isLoud = (packet: RtpPacket) => isVoice(packet) && rms(decode(packet)) > QUIET
 
-/** The sound of one stream, laid out by its timestamps; lost packets are silence. */
+/** The audio of one stream, placed by timestamps; lost packets are silence. */
 export function soundOf(packets: readonly WirePacket[]): Int16Array {
   const voiced = packets.filter(isVoice)
   const first = voiced[0]
@@ -131,7 +133,7 @@ export function soundOf(packets: readonly WirePacket[]): Int16Array {
   return pcm
 }
 
-// ---- the other way: sound and keys as a pcap for sipp to play ----
+// The other direction: audio and keys as a pcap for sipp to play.
 
 export type Played = { pcm: Int16Array } | { digit: string }
 
@@ -140,7 +142,7 @@ const EVENT_STEPS = 8
 
 const DTMF_TYPE = 101
 
-/** One RTP stream of 20 ms packets: sound in A-law, keys by RFC 4733, each with three end packets. */
+/** One RTP stream of 20 ms packets: audio in A-law, keys by RFC 4733, each with three end packets. */
 export function pcap(file: string, parts: readonly Played[]): string {
   const header = Buffer.alloc(24)
   header.writeUInt32LE(0xa1b2c3d4, 0)

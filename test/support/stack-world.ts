@@ -1,4 +1,4 @@
-/** The customer's side: one HTTP server for tools and webhooks, whose address the engine and control may reach. */
+/** The customer's side: one HTTP server for tools and webhooks, which engine and control may reach. */
 import { createHmac } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import { PATIENCE } from './world.ts'
@@ -15,9 +15,9 @@ export interface World {
   port: number
   url: string
   received: Got[]
-  /** What answers this path and all below it; without one 404. */
+  /** Handles this path and all below it; other paths get 404. */
   on(path: string, answer: (request: Got, response: ServerResponse) => unknown): void
-  /** The first request that fits, whether it came or is to come. */
+  /** The first matching request, past or future. */
   wait(fits: (request: Got) => boolean, what: string, ms?: number): Promise<Got>
   close(): Promise<void>
 }
@@ -73,6 +73,6 @@ export async function startWorld(): Promise<World> {
 export const json = (response: ServerResponse, body: unknown) =>
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 
-/** As the interface asks: `sha256=` and the HMAC-SHA256 of the raw body, the whole secret being the key. */
+/** The signature of a request: `sha256=` and the HMAC-SHA256 of the raw body, with the whole secret as key. */
 export const signatureOf = (request: Got, secret: string) =>
   `sha256=${createHmac('sha256', secret).update(request.body).digest('hex')}`

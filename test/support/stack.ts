@@ -1,8 +1,8 @@
 /**
- * The whole product for one test file, as `npm start` runs it: SIP server, speech, control and engine as processes of
- * their own on free ports, with the run's Postgres and Redis. Owners are made by control's services, calls by REST and SIP.
- * Several engines and controls where the test asks for them, or the run does (PARLEY_TEST_FLEET=2x2); a real drachtio-server
- * where the run names its program (PARLEY_TEST_DRACHTIO).
+ * The whole product for one test file, as `npm start` runs it: SIP server, speech, control and engine as separate
+ * processes on free ports, with the run's Postgres and Redis. Owners are created by control's services, calls by REST
+ * and SIP. Starts several engines and controls when the test or the run requires them (PARLEY_TEST_FLEET=2x2), and a
+ * real drachtio-server when the run names its program (PARLEY_TEST_DRACHTIO).
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes, randomInt, randomUUID } from 'node:crypto'
@@ -41,7 +41,7 @@ import { until } from './world.ts'
 export const HOST = '127.0.0.1'
 
 export interface OwnerOptions {
-  /** Decimal; the trial balance of this owner. */
+  /** The owner's trial balance, as a decimal. */
   money?: string
   project?: Partial<ProjectInput>
   trunk: Partial<TrunkInput> & { port: number }
@@ -53,28 +53,28 @@ export interface Stack {
   folder: string
   parts: ControlParts
   sip: { host: string; port: number }
-  /** Of all engines together. */
+  /** RTP ports of all engines together. */
   rtp: { min: number; max: number }
-  /** Of control; of the balancer before several. */
+  /** URL of control, or of the balancer in front of several. */
   baseUrl: string
   world: World
   speech: SpeechKit
-  /** Of the first engine. */
+  /** Name of the first engine. */
   engineName: string
   engines: readonly EngineProcess[]
   controls: readonly ControlProcess[]
   /** `control` and `engine` are the first of their kind. */
   children: Children
-  /** The engine that holds this call, as soon as one does. */
+  /** Waits for the engine that holds this call. */
   engineOf(callId: string): Promise<EngineProcess>
-  /** What control and engine were given. */
+  /** Settings of control and engine. */
   env: Readonly<Record<string, string>>
-  /** What the supervisor told, in its words. */
+  /** Reports of the supervisor. */
   told: string[]
-  /** What all processes of a kind have logged so far, one JSON object a line. */
+  /** Log lines of all processes of a kind so far, one JSON object per line. */
   logged(name: 'control' | 'engine' | 'sip-server' | 'speech'): Record<string, unknown>[]
   owner(options: OwnerOptions): Promise<Owner>
-  /** Killed at the end, whatever happens. */
+  /** Kills the process at the end in any case. */
   keep(child: ChildProcess): void
   onStop(run: () => unknown): void
   stop(): Promise<void>
@@ -89,10 +89,10 @@ export interface Children {
   engines: readonly Child[]
 }
 
-/** Ports below the range that the kernel hands out, each file in a part of its own. */
+/** Below the kernel's ephemeral port range, a different part for each file. */
 const somePort = (host = HOST, udpToo = false) => freePort(10_000 + randomInt(8000), host, udpToo)
 
-/** `size`: where a test needs a certain number of engines or controls, whatever the run says. */
+/** `size` overrides the run's number of engines or controls. */
 export async function startStack(settings: Record<string, string> = {}, size: Partial<FleetSize> = {}): Promise<Stack> {
   const folder = mkdtempSync(join(tmpdir(), 'parley-e2e-'))
   const watchdog = startCleanupWatchdog(folder)
@@ -128,7 +128,7 @@ async function start(
   const started: Child[] = []
   const tell = (text: string) => {
     told.push(text)
-    for (const child of started) watchdog.note(child.pid) // one that came back has another number
+    for (const child of started) watchdog.note(child.pid) // a restarted process has another PID
   }
   const logFile = (name: string) => join(folder, `${name}.log`)
   const run = (child: Child) => {
@@ -168,7 +168,7 @@ async function start(
   if (!speech.hears) throw new Error('the speech models are not installed: run `npm start` once')
   const sip = { host: HOST, port: Number(sipServer.listen[0]!.split(':').at(-1)) }
 
-  const rtpMin = 18_000 + RTP_PORTS * randomInt(35 - size.engines)
+  const rtpMin = 18_000 + RTP_PORTS * (firstRange() + randomInt(RANGES - size.engines))
   const rtp = { min: rtpMin, max: rtpMin + RTP_PORTS * size.engines - 1 }
   const env: Record<string, string> = {
     PARLEY_HOME: folder,
@@ -245,15 +245,24 @@ interface Signalling {
   tell(text: string): void
 }
 
-/** The embedded SIP server, or the real drachtio-server that the run names. */
+/** The embedded SIP server, or the real drachtio-server named by the run. */
 function startSignalling({ sip, logLevel, ...options }: Signalling) {
   const program = inject('drachtio')
   if (program !== null) return startDrachtio({ program, sip, ...options })
   return startSipServer({ ...options, listen: [`udp:${sip}`, `tcp:${sip}`], logLevel })
 }
 
+/** Ranges of `RTP_PORTS` for each worker that may run a stack beside others. */
+const RANGES = 11
+
+/** Two workers of e2e and one of integration run side by side. */
+function firstRange(): number {
+  const worker = inject('project') === 'e2e' ? Number(process.env['VITEST_POOL_ID'] ?? 1) % 2 : 2
+  return RANGES * worker
+}
+
 let phones = 0
-/** Another number each time, also between files. */
+/** A new number on each call, also across files. */
 const nextPhone = () => `+1202555${String((process.pid % 80) * 100 + phones++).padStart(4, '0')}`
 
 async function makeOwner(parts: ControlParts, baseUrl: string, options: OwnerOptions) {
@@ -289,7 +298,7 @@ async function makeOwner(parts: ControlParts, baseUrl: string, options: OwnerOpt
   return { owner: new Owner(baseUrl, made), trunkId: trunk.id }
 }
 
-/** Follows the trunks as an engine does, so that a test may wait until engines know of a new one. */
+/** Follows the trunks like an engine, so that a test can wait until engines know a new one. */
 async function watchTrunks(config: Config, parts: ControlParts, closers: (() => unknown)[]) {
   const redis = new Redis(config.REDIS_URL!, { maxRetriesPerRequest: null })
   closers.push(() => redis.disconnect())
@@ -308,7 +317,7 @@ async function watchTrunks(config: Config, parts: ControlParts, closers: (() => 
   return (id: string) => until(() => directory.all().some(trunk => trunk.id === id), 'the engines to know the trunk')
 }
 
-/** A kill and its end; nothing when it is gone already. */
+/** Kills the process and waits for its exit; does nothing when it has exited. */
 export async function ended(child: ChildProcess, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const exit = new Promise<void>(resolve => child.once('exit', () => resolve()))
@@ -321,7 +330,7 @@ interface CleanupWatchdog {
   done(): void
 }
 
-/** Takes along what we started when this worker is killed: the end of its standard input tells. */
+/** Stops our processes when this worker is killed, which closes the watchdog's standard input. */
 function startCleanupWatchdog(folder: string): CleanupWatchdog {
   const script = `pids=; while read pid; do pids="$pids $pid"; done; kill -9 $pids 2>/dev/null; rm -rf '${folder}'`
   const child = spawn('sh', ['-c', script], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })

@@ -1,4 +1,4 @@
-/** What a telephone has just heard, by the files that it writes while a call goes on. */
+/** What a phone is hearing, from the files that it writes during a call. */
 import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { shareOf } from '../media/audio/sound.ts'
@@ -7,10 +7,10 @@ import { until } from './world.ts'
 const JUDGED_SECONDS = 0.4
 const WAV_HEADER_BYTES = 44
 
-/** The files of baresip's module sndfile in which lies what it hears. */
+/** The files in which baresip's sndfile module stores received audio. */
 export const ofBaresip = (name: string): boolean => name.endsWith('-dec.wav')
 
-/** Resolves when one of the calls that go on has just heard this tone. */
+/** Resolves when one of the active calls receives this tone. */
 export async function hearsNow(folder: string, isHeard: (name: string) => boolean, hz: number): Promise<void> {
   const sizes = new Map<string, number>()
   const heard = (name: string): boolean => {
@@ -22,7 +22,7 @@ export async function hearsNow(folder: string, isHeard: (name: string) => boolea
   await until(() => readdirSync(folder).filter(isHeard).some(heard), `${hz} Hz at the phone`)
 }
 
-/** The last of a file that still grows, whose header says nothing of its length yet. */
+/** The end of a growing file, whose header has no length yet. */
 function tail(path: string): { size: number; rate: number; pcm: Int16Array } {
   const file = openSync(path, 'r')
   try {

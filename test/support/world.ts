@@ -18,7 +18,7 @@ export function recordingLog(): Log & { lines: LogLine[] } {
   return log
 }
 
-/** Real timers, but the hands can be moved: `advance` shifts what `now` and `wall` say. */
+/** Real timers on a clock that can be shifted: `advance` changes what `now` and `wall` return. */
 export interface TestClock extends Clock {
   advance(ms: number): void
 }
@@ -38,13 +38,13 @@ export function testClock(): TestClock {
   }
 }
 
-/** Polls a condition that no event tells of; for what another process or the job queue does. */
 /**
- * How many times as long as usual anything may take before a test gives up: what others do on the machine must not fail
- * it, and only a test that fails waits so long.
+ * Factor by which every timeout is extended: other work on the machine must not fail a test, and only a failing test
+ * waits that long.
  */
 export const PATIENCE = 3
 
+/** Polls a condition that has no event, for work of another process or the job queue. */
 export async function until<T>(
   look: () => Promise<T | undefined | null | false> | T | undefined | null | false,
   what = 'condition',

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { balanceOf } from '../../billing/money.ts'
 import { presentMoney } from '../../billing/money-schema.ts'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { route } from '../../platform/http/route.ts'
 import { BalanceView } from './schema.ts'
 import { minutePriceOf, subscriptionOf } from './service.ts'

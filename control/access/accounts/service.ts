@@ -1,6 +1,6 @@
 import { createProjectIn } from '../../agents/projects/service.ts'
 import { fund, openAccount, toUnits } from '../../billing/money.ts'
-import { type Deps, wallDate } from '../../deps.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
 import { uuidv7 } from '../../platform/ids.ts'
 import {
   insertAccount,

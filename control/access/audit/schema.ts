@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { actors, channels, outcomes } from '../../platform/http/audit-log.ts'
 import { paging } from '../../platform/http/paging.ts'
 import { isCursor } from './service.ts'
-import { actors, doors, outcomes } from './types.ts'
 
 export const AuditFilters = z.strictObject({
   operation: z
@@ -28,7 +28,7 @@ export const AuditEntryView = z
         '`person`: identified by password or by an e-mailed code; `operator`: the operator of this installation',
       ),
     actor_id: z.uuid().nullable().describe('Id of the key or the session'),
-    door: z.enum(doors).describe('Channel of the request. `auth`: log-in and passwords; `admin`: the operator'),
+    channel: z.enum(channels).describe('Channel of the request. `auth`: log-in and passwords; `admin`: the operator'),
     address: z.string().nullable().describe('IP address of the request'),
     operation: z.string(),
     resource: z.string().nullable().describe("Id or name of the target, unless it is a person's phone number"),

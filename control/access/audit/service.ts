@@ -4,8 +4,9 @@
  * and no data of the people who are called.
  */
 
-import { type Deps, wallDate } from '../../deps.ts'
 import type { Db } from '../../platform/db/connect.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
+import type { AuditEntry, AuditLog, Told } from '../../platform/http/audit-log.ts'
 import { toProblem } from '../../platform/http/errors.ts'
 import { uuidv7 } from '../../platform/ids.ts'
 import { errorFields } from '../../platform/log.ts'
@@ -17,7 +18,6 @@ import {
   selectAuditEntries,
   updateOutcome,
 } from './sql.ts'
-import type { AuditEntry, Told } from './types.ts'
 
 type Ports = Pick<Deps, 'sql' | 'clock' | 'log'>
 
@@ -48,6 +48,10 @@ export async function audited<T>(
   return result
 }
 
+export const createAuditLog = (deps: Ports): AuditLog => ({
+  audited: (ownerId, entry, work, toldOf) => audited(deps, ownerId, entry, work, toldOf),
+})
+
 const DONE: Told = { outcome: 'done', code: null, resource: null }
 
 /** Records an operation that has completed, or that completes in the same transaction. */
@@ -58,7 +62,7 @@ export async function noteDone(db: Db, deps: Pick<Deps, 'clock'>, ownerId: strin
 
 /** Entry for a person who enters the account or leaves it. */
 export const entering = (operation: string, { id, ip }: { id: string; ip: string }): AuditEntry => ({
-  ...{ actor: 'person', actor_id: null, door: 'auth', address: ip },
+  ...{ actor: 'person', actor_id: null, channel: 'auth', address: ip },
   ...{ operation, resource: null, request_id: id },
 })
 

@@ -1,5 +1,5 @@
 import { type Db, json, type Tx } from '../../platform/db/connect.ts'
-import type { AuditEntry, Outcome } from './types.ts'
+import type { AuditEntry, Outcome } from '../../platform/http/audit-log.ts'
 
 export interface AuditRow extends AuditEntry {
   id: string
@@ -10,7 +10,7 @@ export interface AuditRow extends AuditEntry {
 }
 
 const columns = [
-  ...(['id', 'owner_id', 'at', 'actor', 'actor_id', 'door', 'address', 'operation', 'resource'] as const),
+  ...(['id', 'owner_id', 'at', 'actor', 'actor_id', 'channel', 'address', 'operation', 'resource'] as const),
   ...(['request_id', 'outcome', 'code'] as const),
 ] as const
 

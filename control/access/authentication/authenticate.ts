@@ -1,37 +1,18 @@
 /** Identifies the client: a program by its key, or a person at the dashboard by a session. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
+import { type Authenticator, type Caller, type Reach, scopes } from '../../platform/http/caller.ts'
 import { Problem } from '../../platform/http/problem.ts'
 import { takeToken } from '../../platform/http/rate-limit.ts'
-import { type Scope, scopes } from '../keys/schema.ts'
 import { verifyKey } from '../keys/service.ts'
 import { type SessionRow, verifySession } from '../sessions/sessions.ts'
 
-/** Who may use an operation: keys with this scope, or only dashboard sessions. */
-export type Reach = Scope | 'session'
+export const createAuthenticator = (deps: Deps): Authenticator => ({
+  authenticate: (reach, request, reply) => authenticate(deps, reach, request, reply),
+  isStillGood: request => isStillGood(deps, request),
+})
 
-export interface Caller {
-  ownerId: string
-  scopes: readonly Scope[]
-  /** Null for a session, which has all scopes. */
-  keyId: string | null
-  /** Null for a key. */
-  sessionId: string | null
-}
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    caller: Caller | null
-  }
-}
-
-/** Throws 401, then 429, then 403. */
-export async function authenticate(
-  deps: Deps,
-  reach: Reach,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<Caller> {
+async function authenticate(deps: Deps, reach: Reach, request: FastifyRequest, reply: FastifyReply): Promise<Caller> {
   const caller = await identify(deps, request, reply)
   if (caller.sessionId !== null) return caller
   if (reach === 'session') {
@@ -59,8 +40,7 @@ export async function identify(deps: Deps, request: FastifyRequest, reply: Fasti
   return caller
 }
 
-/** Checks that the credential of an accepted request is still valid. Long-lived responses use it. */
-export async function isStillGood(deps: Deps, request: FastifyRequest): Promise<boolean> {
+async function isStillGood(deps: Deps, request: FastifyRequest): Promise<boolean> {
   const value = presentedKey(request)
   if (value !== null) return (await byKey(deps, value)) !== null
   const token = request.cookies[SESSION_COOKIE]

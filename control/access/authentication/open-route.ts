@@ -4,8 +4,8 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import type { Deps } from '../../deps.ts'
-import { failures } from '../../platform/http/openapi.ts'
+import type { Deps } from '../../platform/deps.ts'
+import { failures } from '../../platform/http/failures.ts'
 import { Problem, type ProblemCode } from '../../platform/http/problem.ts'
 import { takeToken } from '../../platform/http/rate-limit.ts'
 import { NoBody } from '../../platform/http/shapes.ts'

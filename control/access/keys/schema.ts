@@ -1,9 +1,8 @@
 import { z } from 'zod'
+import { scopes } from '../../platform/http/caller.ts'
 import { listOf } from '../../platform/http/paging.ts'
 
-export const scopes = ['read', 'write'] as const
-export const Scope = z.enum(scopes)
-export type Scope = z.output<typeof Scope>
+const Scope = z.enum(scopes)
 
 export const KeyInput = z.strictObject({
   name: z.string().trim().min(1).max(100),

@@ -1,15 +1,13 @@
-import { type Deps, wallDate } from '../../deps.ts'
 import type { Db } from '../../platform/db/connect.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
+import type { Scope } from '../../platform/http/caller.ts'
 import type { Page } from '../../platform/http/paging.ts'
 import { invalidField } from '../../platform/http/problem.ts'
 import { time } from '../../platform/http/shapes.ts'
 import { verdictsByPorts } from '../../platform/http/verdicts.ts'
 import { randomBase62, sha256, uuidv7 } from '../../platform/ids.ts'
 import { inBackground } from '../../platform/jobs/background.ts'
-import type { Scope } from './schema.ts'
 import { countKeys, findLiveKey, insertKey, type KeyRow, revokeKey, selectKeys, touchKey } from './sql.ts'
-
-export type { Scope } from './schema.ts'
 
 type Ports = Pick<Deps, 'sql' | 'clock'>
 

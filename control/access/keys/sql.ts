@@ -1,6 +1,6 @@
 import type { Db } from '../../platform/db/connect.ts'
+import type { Scope } from '../../platform/http/caller.ts'
 import type { Page } from '../../platform/http/paging.ts'
-import type { Scope } from './schema.ts'
 
 export interface KeyRow {
   id: string

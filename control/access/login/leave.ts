@@ -1,11 +1,9 @@
 /** Deletes the account at its owner's request: closes it at once, and erases it when its last call has ended. */
 
-import { eraseAccount } from '../../data/accounts/operator.ts'
-import { type Deps, wallDate } from '../../deps.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
 import { Problem } from '../../platform/http/problem.ts'
-import { enqueue, type JobData, withJobs } from '../../platform/jobs/jobs.ts'
-import { closeAccount, lockAccount, selectAccount } from '../accounts/sql.ts'
-import type { AuditEntry } from '../audit/types.ts'
+import { enqueue, withJobs } from '../../platform/jobs/jobs.ts'
+import { closeAccount, lockAccount } from '../accounts/sql.ts'
 import { keyVerdicts } from '../keys/service.ts'
 import { forgetSessions, type SessionRow } from '../sessions/sessions.ts'
 import { accountOf } from './login.ts'
@@ -25,15 +23,4 @@ export async function leave(deps: Deps, session: SessionRow, password: string, a
   })
   forgetSessions(deps, account.id)
   keyVerdicts(deps).forget(key => key.owner_id === account.id)
-}
-
-const BY_ITSELF: AuditEntry = {
-  ...{ actor: 'person', actor_id: null, door: 'auth', address: null },
-  ...{ operation: 'delete_account', resource: null, request_id: null },
-}
-
-/** Throws while calls are in progress; the queue then retries. */
-export async function eraseClosed(deps: Deps, { owner_id }: JobData['account.erase']): Promise<void> {
-  const account = await selectAccount(deps.sql, owner_id)
-  if (account && account.deleted_at === null) await eraseAccount(deps, owner_id, BY_ITSELF)
 }

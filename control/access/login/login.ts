@@ -1,6 +1,6 @@
 /** Sign-up, log-in and passwords of people. */
 import { randomBytes } from 'node:crypto'
-import { type Deps, wallDate } from '../../deps.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
 import { Problem } from '../../platform/http/problem.ts'
 import { sha256 } from '../../platform/ids.ts'
 import { inBackground } from '../../platform/jobs/background.ts'

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { backgroundDone } from '../../platform/jobs/background.ts'
 import {
   AccountClosed,

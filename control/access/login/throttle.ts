@@ -4,7 +4,7 @@
  * counts the same. The limit is low for one e-mail from one address and higher for one e-mail from all addresses: a
  * stranger who guesses wrong on purpose must not be able to lock out the owner from a single address.
  */
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { Problem } from '../../platform/http/problem.ts'
 import { networkOf } from '../../platform/http/rate-limit.ts'
 import { sha256, uuidv7 } from '../../platform/ids.ts'

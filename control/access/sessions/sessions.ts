@@ -1,6 +1,6 @@
 /** Dashboard sessions: a random token in a cookie and its hash in the database. Each use extends the session. */
 import { randomBytes } from 'node:crypto'
-import { type Deps, wallDate } from '../../deps.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
 import { verdictsByPorts } from '../../platform/http/verdicts.ts'
 import { sha256, uuidv7 } from '../../platform/ids.ts'
 import { inBackground } from '../../platform/jobs/background.ts'

@@ -4,7 +4,7 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import { z } from 'zod'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { type FieldError, Problem } from '../../platform/http/problem.ts'
 import { errorFields } from '../../platform/log.ts'
 import { readByRules } from './reading.ts'

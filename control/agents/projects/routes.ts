@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import type { Deps } from '../../deps.ts'
 import { listOf, paging } from '../../platform/http/paging.ts'
 import { route } from '../../platform/http/route.ts'
 import {
@@ -18,13 +17,13 @@ import {
   ToolTrialView,
 } from './schema.ts'
 import { listSecrets, removeSecret, setSecret } from './secrets.ts'
-import { createProject, deleteProject, getProject, patchProject, presentProject } from './service.ts'
+import { createProject, deleteProject, getProject, type ProjectDeps, patchProject, presentProject } from './service.ts'
 import { selectProjects } from './sql.ts'
 import { tryTool } from './try-tool.ts'
 
 const tag = 'Projects'
 
-export function projectRoutes(app: FastifyInstance, deps: Deps): void {
+export function projectRoutes(app: FastifyInstance, deps: ProjectDeps): void {
   route(app, deps, {
     id: 'list_projects',
     method: 'GET',
@@ -55,7 +54,7 @@ export function projectRoutes(app: FastifyInstance, deps: Deps): void {
   toolRoutes(app, deps)
 }
 
-function oneProjectRoutes(app: FastifyInstance, deps: Deps): void {
+function oneProjectRoutes(app: FastifyInstance, deps: ProjectDeps): void {
   route(app, deps, {
     id: 'get_project',
     method: 'GET',
@@ -102,7 +101,7 @@ function oneProjectRoutes(app: FastifyInstance, deps: Deps): void {
   })
 }
 
-function toolRoutes(app: FastifyInstance, deps: Deps): void {
+function toolRoutes(app: FastifyInstance, deps: ProjectDeps): void {
   route(app, deps, {
     id: 'test_tool',
     method: 'POST',
@@ -119,7 +118,7 @@ function toolRoutes(app: FastifyInstance, deps: Deps): void {
   })
 }
 
-export function secretRoutes(app: FastifyInstance, deps: Deps): void {
+export function secretRoutes(app: FastifyInstance, deps: ProjectDeps): void {
   const present = (row: { name: string; updated_at: Date }) => ({ ...row, updated_at: row.updated_at.toISOString() })
   route(app, deps, {
     id: 'list_secrets',

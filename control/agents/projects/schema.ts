@@ -4,6 +4,7 @@ import { isOwnTool, OWN_TOOLS } from '../../../media/contract/own-tools.ts'
 import { BROWSER } from '../../../media/contract/plan.ts'
 import { deleted } from '../../platform/http/shapes.ts'
 import { Phone } from '../../platform/phone.ts'
+import { Timezone } from '../../platform/timezone.ts'
 
 const SECONDS_MAX_CALL = 7200
 const TEXT_MAX = 32_000
@@ -15,19 +16,6 @@ const ObjectSchema = JsonObject.refine(schema => schema['type'] === 'object', {
 })
   .refine(schema => JSON.stringify(schema).length <= TEXT_MAX, { error: 'is too large' })
   .meta({ properties: { type: { const: 'object' } }, required: ['type'] })
-
-/** Caches valid names: this check takes longer than all others of a project, and every response repeats it. */
-const timezones = new Set<string>()
-const isTimezone = (name: string) => {
-  if (timezones.has(name)) return true
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: name })
-    if (timezones.size < 1000) timezones.add(name)
-    return true
-  } catch {
-    return false
-  }
-}
 
 /** Allows `{param}` only in the path and query: the customer chooses the host of a tool, not the caller. */
 const isToolUrl = (text: string) => {
@@ -206,11 +194,7 @@ const settings = {
   recording: z.boolean().describe('Record each call. Get the audio from `GET /calls/{call_id}/recording`'),
   recording_notice: text.nullable().describe('Spoken before anything else when calls are recorded'),
   remember: z.boolean().describe('Give the agent a summary of earlier calls with the same person'),
-  timezone: z
-    .string()
-    .max(64)
-    .refine(isTimezone, { error: 'must be an IANA timezone' })
-    .meta({ format: 'timezone', description: 'IANA name, such as Europe/Moscow' }),
+  timezone: Timezone,
   caller_id: Phone.nullable().describe(
     'Number shown to the callee; must be bound to the project. Null: one of the bound numbers, always the same for a contact',
   ),

@@ -1,7 +1,7 @@
 /** Write-only secrets of an owner. Names can be listed; values are decrypted only while a call is prepared. */
 
-import { type Deps, wallDate } from '../../deps.ts'
 import type { Db } from '../../platform/db/connect.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
 import type { Page } from '../../platform/http/paging.ts'
 import { notFound } from '../../platform/http/problem.ts'
 import { countSecrets, deleteSecret, selectSecretNames, selectSecrets, upsertSecret } from './sql.ts'

@@ -1,9 +1,6 @@
 import { barringOf } from '../../billing/limits/service.ts'
-import { type Deps, wallDate } from '../../deps.ts'
-import { forgetNow, removeSourcesOf } from '../../knowledge/service.ts'
-import { cancelRest } from '../../outreach/campaigns/batches.ts'
-import { stopCampaignsOf } from '../../outreach/campaigns/status.ts'
 import type { Db, Tx } from '../../platform/db/connect.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
 import { limitReached, notFound } from '../../platform/http/problem.ts'
 import { uuidv7 } from '../../platform/ids.ts'
 import { withJobs } from '../../platform/jobs/jobs.ts'
@@ -110,18 +107,27 @@ export async function patchProject(deps: Ports, ownerId: string, id: string, pat
   return row
 }
 
-/** Keeps the calls readable, unbinds the numbers and deletes the knowledge. */
-export async function deleteProject(
-  deps: Pick<Deps, 'sql' | 'clock' | 'boss' | 'blobs' | 'log'>,
+/** Runs in the transaction that deletes a project. Returns what must be done after the commit. */
+export type ProjectDeletedHandler = (
+  deps: ProjectDeps,
+  tx: Tx,
   ownerId: string,
-  id: string,
-): Promise<void> {
-  const { found, stopped, gone } = await withJobs(deps, async tx => {
+  projectId: string,
+) => Promise<() => Promise<void>>
+
+export interface ProjectDeps extends Deps {
+  /** Called in this order. */
+  projectDeleted: readonly ProjectDeletedHandler[]
+}
+
+/** Keeps the calls readable, unbinds the numbers and deletes the knowledge. */
+export async function deleteProject(deps: ProjectDeps, ownerId: string, id: string): Promise<void> {
+  const { found, after } = await withJobs(deps, async tx => {
     const found = await markDeleted(tx, ownerId, id, wallDate(deps))
-    const stopped = await stopCampaignsOf(deps, tx, ownerId, id)
-    return { found, stopped, gone: await removeSourcesOf(deps, tx, ownerId, id) }
+    const after: (() => Promise<void>)[] = []
+    for (const handler of deps.projectDeleted) after.push(await handler(deps, tx, ownerId, id))
+    return { found, after }
   })
   if (!found) throw notFound()
-  for (const campaignId of stopped) await cancelRest(deps, ownerId, campaignId)
-  await forgetNow(deps, gone)
+  for (const step of after) await step()
 }

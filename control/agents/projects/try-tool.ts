@@ -3,11 +3,11 @@
  * get.
  */
 import { buildRequest, runTool } from '../../../media/tools/http-tool.ts'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { notFound } from '../../platform/http/problem.ts'
-import { fillSecrets, secretNames, toolPlan } from '../../telephony/call-setup/plan.ts'
 import { openSecrets } from './secrets.ts'
 import { getProject, presentProject } from './service.ts'
+import { fillSecrets, secretNames, toolPlan } from './tool-plan.ts'
 
 /** Milliseconds beyond the tool's own time-out, for a request that hangs in spite of it. */
 const SPARE_MS = 2000

@@ -15,8 +15,9 @@ import {
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { type Caller, identify } from '../../access/authentication/authenticate.ts'
-import type { Deps } from '../../deps.ts'
+import { identify } from '../../access/authentication/authenticate.ts'
+import type { Deps } from '../../platform/deps.ts'
+import type { Caller } from '../../platform/http/caller.ts'
 import { toProblem } from '../../platform/http/errors.ts'
 import { Problem } from '../../platform/http/problem.ts'
 import { takeToken } from '../../platform/http/rate-limit.ts'
@@ -144,7 +145,7 @@ async function run(
   const { input, extras, idempotencyKey } = parse(args)
   const { status, body, replayed } = await operation.run(caller, input, {
     ...{ extras, idempotencyKey, requestId, address },
-    ...{ door: 'mcp', traceparent: span?.traceparent ?? null },
+    ...{ channel: 'mcp', traceparent: span?.traceparent ?? null },
   })
   if (status >= 400) return failed(body)
   // Serialise as REST does: unpublished fields stay private. A replay already has this form.

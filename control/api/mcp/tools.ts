@@ -2,8 +2,8 @@
 import type { Tool } from '@modelcontextprotocol/sdk/types.js'
 import { z } from 'zod'
 import { fieldErrors } from '../../platform/http/errors.ts'
+import type { Input, Operation } from '../../platform/http/operation.ts'
 import { type FieldError, Problem } from '../../platform/http/problem.ts'
-import type { Input, Operation } from '../../platform/http/route.ts'
 
 /** The seven most important tools come first, for clients that show only some tools. */
 const FIRST = [

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ProjectSettings } from '../../agents/projects/schema.ts'
+import { Timezone } from '../../platform/timezone.ts'
 import { entryKinds } from '../money.ts'
 import { Money } from '../money-schema.ts'
 import { spendKinds } from './sql.ts'
@@ -32,8 +32,8 @@ const date = z.iso
 
 export const SpendFilters = z.strictObject({
   from: date.optional().describe(`First day. Default: ${USUAL_DAYS} days that end with \`to\``),
-  to: date.optional().describe(`Last day, inclusive. Default: today, or ${USUAL_DAYS} days that start with \`from\``),
-  timezone: ProjectSettings.shape.timezone.default('UTC').describe('Time zone of the days, an IANA name'),
+  to: date.optional().describe('Last day, included; left out: today, or as many days from `from` on'),
+  timezone: Timezone.default('UTC').describe('Time zone of the days, an IANA name'),
 })
 export type SpendFilters = z.output<typeof SpendFilters>
 

@@ -1,5 +1,5 @@
 /** Spending of an owner by days of a time zone. */
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { invalidField } from '../../platform/http/problem.ts'
 import { presentMoney } from '../money-schema.ts'
 import { countDays, daysBetween, daysFrom, daysUpTo, today } from './days.ts'

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { type Deps, wallDate } from '../../deps.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
 import { route } from '../../platform/http/route.ts'
 import { toUnits } from '../money.ts'
 import { presentMoney } from '../money-schema.ts'

@@ -1,7 +1,7 @@
 /** Combines the dialling limits of the installation and of the account. */
 
-import type { ControlConfig, Deps } from '../../deps.ts'
 import type { Db } from '../../platform/db/connect.ts'
+import type { ControlConfig, Deps } from '../../platform/deps.ts'
 import type { DialingLimits } from '../../platform/phone.ts'
 import { selectDestinations } from './sql.ts'
 

@@ -1,6 +1,6 @@
 import { fromUnits } from '../../billing/money.ts'
-import { type Deps, wallDate } from '../../deps.ts'
 import type { Db, Tx } from '../../platform/db/connect.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
 import { type OwnedTable, ownedTables } from './owned-tables.ts'
 
 const ROWS_AT_ONCE = 200

@@ -14,12 +14,12 @@ import {
 } from '../../access/accounts/sql.ts'
 import { noteDone } from '../../access/audit/service.ts'
 import { allowDeletion } from '../../access/audit/sql.ts'
-import type { AuditEntry } from '../../access/audit/types.ts'
 import { balanceOf } from '../../billing/money.ts'
-import { type Deps, wallDate } from '../../deps.ts'
 import { knowledgeOf } from '../../knowledge/storage.ts'
 import { endSearchesOf } from '../../outreach/leads/end.ts'
 import type { Tx } from '../../platform/db/connect.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
+import type { AuditEntry } from '../../platform/http/audit-log.ts'
 import { REVOKED_EVERYWHERE_MS } from '../../platform/http/verdicts.ts'
 import { enqueue } from '../../platform/jobs/jobs.ts'
 import { withdrawSoftphones } from '../../telephony/softphones/service.ts'
@@ -50,7 +50,7 @@ export async function listAccounts(deps: Pick<Deps, 'sql' | 'clock'>): Promise<L
 
 /** Audit entry of an operation that runs at a terminal of the installation. */
 export const byOperator = (operation: string): AuditEntry => ({
-  ...{ actor: 'operator', actor_id: null, door: 'admin', address: null },
+  ...{ actor: 'operator', actor_id: null, channel: 'admin', address: null },
   ...{ operation, resource: null, request_id: null },
 })
 const OPERATOR = byOperator('delete_account')

@@ -3,8 +3,8 @@
  */
 import PQueue from 'p-queue'
 import { recordingKey } from '../../../media/contract/recordings.ts'
-import type { Deps } from '../../deps.ts'
 import type { Tx } from '../../platform/db/connect.ts'
+import type { Deps } from '../../platform/deps.ts'
 
 /** Replaces an erased phone number. */
 export const ERASED = 'erased'

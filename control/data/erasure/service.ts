@@ -3,10 +3,10 @@
  * without personal data. Rows are locked in the same order as elsewhere: call, campaign contact, contact, counters.
  */
 
-import { type Deps, wallDate } from '../../deps.ts'
 import { bumpCampaign, type CounterChange } from '../../outreach/campaigns/pacer-sql.ts'
 import { againWhenReferenced } from '../../platform/db/again.ts'
 import type { Db, Tx } from '../../platform/db/connect.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
 import { notFound, Problem } from '../../platform/http/problem.ts'
 import { uuidv7 } from '../../platform/ids.ts'
 import { deleteContact } from '../../telephony/contacts/sql.ts'

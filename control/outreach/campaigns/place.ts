@@ -6,14 +6,16 @@
 import { openSecrets } from '../../agents/projects/secrets.ts'
 import { presentProject } from '../../agents/projects/service.ts'
 import { selectProjectEver } from '../../agents/projects/sql.ts'
+import { secretNames } from '../../agents/projects/tool-plan.ts'
 import { barringOf } from '../../billing/limits/service.ts'
-import { type Deps, wallDate } from '../../deps.ts'
 import { hasReadySource } from '../../knowledge/sql.ts'
+import { wallDate } from '../../platform/deps.ts'
 import { enqueue } from '../../platform/jobs/jobs.ts'
+import type { CallDeps } from '../../telephony/call-setup/ended.ts'
 import { knownContact, missingVars } from '../../telephony/call-setup/known.ts'
 import { offered } from '../../telephony/call-setup/offer.ts'
 import { markOffered, takeSlot } from '../../telephony/call-setup/pace.ts'
-import { makePlan, secretNames } from '../../telephony/call-setup/plan.ts'
+import { makePlan } from '../../telephony/call-setup/plan.ts'
 import { updateMissingVars } from '../../telephony/call-setup/sql.ts'
 import { HOLD_SECONDS } from '../../telephony/call-setup/tariff.ts'
 import { createWaiting, giveUp } from '../../telephony/calls/waiting.ts'
@@ -28,9 +30,9 @@ export interface CampaignDialer {
 /** Seconds after their rate tokens at which the job repeats waiting calls, in case this process has died. */
 const SPARE_SECONDS = 5
 
-type Command = Parameters<Deps['bus']['place']>[0]
+type Command = Parameters<CallDeps['bus']['place']>[0]
 
-export function createCampaignDialer(deps: Deps): CampaignDialer {
+export function createCampaignDialer(deps: CallDeps): CampaignDialer {
   const waiting = createWaiting(deps)
 
   async function offer(callIds: readonly string[]): Promise<void> {
@@ -64,25 +66,25 @@ async function allOrThrow(work: Promise<void>[]): Promise<void> {
 }
 
 /** Milliseconds until its rate token; null when it has already been offered. */
-async function turnOf(deps: Deps, { id, trunk_id, max_cps }: OfferRow): Promise<number | null> {
+async function turnOf(deps: CallDeps, { id, trunk_id, max_cps }: OfferRow): Promise<number | null> {
   if (trunk_id === null || max_cps === null) return 0
   return takeSlot(deps, { callId: id, trunkId: trunk_id, maxCps: max_cps })
 }
 
-async function spare(deps: Deps, late: readonly { row: OfferRow; wait: number }[]): Promise<void> {
+async function spare(deps: CallDeps, late: readonly { row: OfferRow; wait: number }[]): Promise<void> {
   const call_ids = late.map(one => one.row.id)
   const startAfter = Math.ceil(Math.max(...late.map(one => one.wait)) / 1000) + SPARE_SECONDS
   await deps.sql.begin(tx => enqueue(deps, tx, 'campaign.place', { call_ids }, { startAfter }))
 }
 
-async function placePaced(deps: Deps, command: Command): Promise<void> {
+async function placePaced(deps: CallDeps, command: Command): Promise<void> {
   await deps.bus.place(command)
   await markOffered(deps, command.plan.call_id)
 }
 
 /** Calls of one project. */
 async function placeOf(
-  deps: Deps,
+  deps: CallDeps,
   group: readonly { row: OfferRow; wait: number }[],
   waitFor: (wait: number, command: Command) => void,
 ): Promise<void> {

@@ -1,6 +1,6 @@
 import { fromUnits, toUnits } from '../../billing/money.ts'
 import { presentMoney } from '../../billing/money-schema.ts'
-import type { ControlConfig } from '../../deps.ts'
+import type { ControlConfig } from '../../platform/deps.ts'
 import { time } from '../../platform/http/shapes.ts'
 import type { ParamsInput } from './schema.ts'
 import type { CountedCampaign } from './sql.ts'

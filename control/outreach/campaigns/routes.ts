@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import type { Deps } from '../../deps.ts'
 import { listOf } from '../../platform/http/paging.ts'
 import type { ProblemCode } from '../../platform/http/problem.ts'
 import { route, streamRoute } from '../../platform/http/route.ts'
 import { deleted } from '../../platform/http/shapes.ts'
+import type { CallDeps } from '../../telephony/call-setup/ended.ts'
 import type { Action } from './lifecycle.ts'
 import { sendResults } from './results.ts'
 import {
@@ -38,7 +38,7 @@ import { whyNot } from './why.ts'
 
 const tag = 'Campaigns'
 
-export function campaignRoutes(app: FastifyInstance, deps: Deps): void {
+export function campaignRoutes(app: FastifyInstance, deps: CallDeps): void {
   route(app, deps, {
     id: 'list_campaigns',
     method: 'GET',
@@ -71,7 +71,7 @@ export function campaignRoutes(app: FastifyInstance, deps: Deps): void {
   progressRoutes(app, deps)
 }
 
-function oneCampaignRoutes(app: FastifyInstance, deps: Deps): void {
+function oneCampaignRoutes(app: FastifyInstance, deps: CallDeps): void {
   route(app, deps, {
     id: 'get_campaign',
     method: 'GET',
@@ -118,7 +118,7 @@ function oneCampaignRoutes(app: FastifyInstance, deps: Deps): void {
 /** Enough for ten thousand rows with their vars. */
 const UPLOAD_BYTES = 8 * 1_048_576
 
-function contactRoutes(app: FastifyInstance, deps: Deps): void {
+function contactRoutes(app: FastifyInstance, deps: CallDeps): void {
   route(app, deps, {
     id: 'upload_campaign_contacts',
     method: 'POST',
@@ -214,7 +214,7 @@ const steps: Step[] = [
   },
 ]
 
-function lifecycleRoutes(app: FastifyInstance, deps: Deps): void {
+function lifecycleRoutes(app: FastifyInstance, deps: CallDeps): void {
   route(app, deps, {
     id: 'start_campaign',
     method: 'POST',
@@ -245,8 +245,8 @@ function lifecycleRoutes(app: FastifyInstance, deps: Deps): void {
   }
 }
 
-function progressRoutes(app: FastifyInstance, deps: Deps): void {
-  streamRoute(app, deps, {
+function progressRoutes(app: FastifyInstance, deps: CallDeps): void {
+  streamRoute(app, {
     id: 'stream_campaign_events',
     method: 'GET',
     path: '/campaigns/:campaign_id/events',
@@ -262,7 +262,7 @@ function progressRoutes(app: FastifyInstance, deps: Deps): void {
     errors: ['not_found', 'service_unavailable'],
     stream: ({ ownerId, params }, request, reply) => streamCampaign(deps, ownerId, params.campaign_id, request, reply),
   })
-  streamRoute(app, deps, {
+  streamRoute(app, {
     id: 'get_campaign_results',
     method: 'GET',
     path: '/campaigns/:campaign_id/results.csv',

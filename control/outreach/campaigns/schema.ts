@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ProjectSettings } from '../../agents/projects/schema.ts'
 import { Money } from '../../billing/money-schema.ts'
 import { paging } from '../../platform/http/paging.ts'
-import { CallInput } from '../../telephony/calls/schema.ts'
+import { CallInput } from '../../telephony/call-setup/schema.ts'
 import { campaignStatuses, contactStatuses, pauseReasons } from './types.ts'
 
 export const CampaignStatus = z.enum(campaignStatuses)

@@ -1,11 +1,12 @@
-import type { Caller } from '../../access/authentication/authenticate.ts'
 import { passModeration } from '../../agents/moderation/moderation.ts'
 import { presentProject } from '../../agents/projects/service.ts'
 import { type ProjectRow, selectProject } from '../../agents/projects/sql.ts'
-import { type Deps, wallDate } from '../../deps.ts'
 import type { Db } from '../../platform/db/connect.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
+import type { Caller } from '../../platform/http/caller.ts'
 import { limitReached, notFound, Problem } from '../../platform/http/problem.ts'
 import { uuidv7 } from '../../platform/ids.ts'
+import type { CallDeps } from '../../telephony/call-setup/ended.ts'
 import { tariffOf } from '../../telephony/call-setup/tariff.ts'
 import { BATCH, cancelRest, requeueRest } from './batches.ts'
 import { cancelQueued } from './cancel.ts'
@@ -145,7 +146,7 @@ const DIALING: readonly Action[] = ['start', 'resume', 'requeue']
 
 /** Runs an action. Does nothing when it was already done; throws 409 when it is illegal. */
 export async function stepCampaign(
-  deps: Deps,
+  deps: CallDeps,
   { ownerId, caller }: { ownerId: string; caller: Caller },
   id: string,
   action: Action,

@@ -1,8 +1,8 @@
 /** Checks all conditions of a start and reports all failures together, so that a customer can fix them in one go. */
 
-import type { Caller } from '../../access/authentication/authenticate.ts'
 import { rejectedTexts } from '../../agents/moderation/moderation.ts'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
+import type { Caller } from '../../platform/http/caller.ts'
 import { notFound, Problem } from '../../platform/http/problem.ts'
 import { moneyGates, standingOf } from '../../telephony/gates/service.ts'
 import { pickLine } from '../../telephony/numbers/lines.ts'

@@ -1,5 +1,7 @@
-import { type Deps, wallDate } from '../../deps.ts'
+import type { ProjectDeletedHandler } from '../../agents/projects/service.ts'
 import type { Tx } from '../../platform/db/connect.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
+import { cancelRest } from './batches.ts'
 import { isOver } from './lifecycle.ts'
 import { type CountedCampaign, lockCampaign, selectUnfinishedOf, updateStatus } from './sql.ts'
 import type { CampaignStatus, ConsentEvidence, PauseReason } from './types.ts'
@@ -21,16 +23,8 @@ export async function setStatus(
   })
 }
 
-/**
- * Runs in the transaction that deletes the project. Drafts stay: they can get another project. Returns the campaigns
- * whose contacts `cancelRest` must cancel afterwards.
- */
-export async function stopCampaignsOf(
-  deps: Pick<Deps, 'clock'>,
-  tx: Tx,
-  ownerId: string,
-  projectId: string,
-): Promise<string[]> {
+/** Drafts are kept: they can be assigned to another project. */
+export const stopCampaignsOf: ProjectDeletedHandler = async (deps, tx, ownerId, projectId) => {
   const stopped: string[] = []
   for (const id of await selectUnfinishedOf(tx, ownerId, projectId)) {
     const campaign = await lockCampaign(tx, ownerId, id)
@@ -38,5 +32,7 @@ export async function stopCampaignsOf(
     await setStatus(deps, tx, campaign, 'stopped')
     stopped.push(id)
   }
-  return stopped
+  return async () => {
+    for (const id of stopped) await cancelRest(deps, ownerId, id)
+  }
 }

@@ -1,6 +1,6 @@
 /** Streams the counters of a campaign as they change, and its end, as server-sent events. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { openStream, tellProgress } from '../../platform/http/event-stream.ts'
 import { isOver } from './lifecycle.ts'
 import { presentProgress } from './present.ts'

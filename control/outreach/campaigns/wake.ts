@@ -1,6 +1,6 @@
 /** Notifies the pacers of all processes that there may be work. Only a hint: they also poll. */
 import type { Redis } from 'ioredis'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { errorFields } from '../../platform/log.ts'
 
 const channel = ({ config }: Pick<Deps, 'config'>) => `${config.redis_prefix}:campaigns`

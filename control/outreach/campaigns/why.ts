@@ -2,7 +2,7 @@
 
 import { within } from '../../billing/limits/service.ts'
 import { costOf } from '../../billing/money.ts'
-import { type Deps, wallDate } from '../../deps.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
 import { notFound } from '../../platform/http/problem.ts'
 import { time } from '../../platform/http/shapes.ts'
 import { blockedReason } from '../../platform/phone.ts'

@@ -1,8 +1,9 @@
 /** The owner's own lists of companies: imports a CSV and stores its rows; sources/directory.ts searches them. */
+
 import { readFile } from 'node:fs/promises'
-import { type Deps, wallDate } from '../../deps.ts'
 import type { Upload } from '../../knowledge/upload.ts'
 import type { Db } from '../../platform/db/connect.ts'
+import { wallDate } from '../../platform/deps.ts'
 import type { Page } from '../../platform/http/paging.ts'
 import { invalidField, limitReached, notFound } from '../../platform/http/problem.ts'
 import { uuidv7 } from '../../platform/ids.ts'
@@ -17,6 +18,7 @@ import {
   selectDirectories,
   selectDirectory,
 } from './directories-sql.ts'
+import type { LeadDeps } from './parts.ts'
 import { DirectoryError, type DirectoryReading, readDirectory } from './sources/directory.ts'
 
 const MOST_DIRECTORIES = 20
@@ -30,7 +32,7 @@ const present = ({ id, name, companies, created_at }: DirectoryHead) => ({
   created_at: created_at.toISOString(),
 })
 
-export async function listDirectories(deps: Pick<Deps, 'sql'>, ownerId: string, page: Page) {
+export async function listDirectories(deps: Pick<LeadDeps, 'sql'>, ownerId: string, page: Page) {
   const [rows, total] = await Promise.all([
     selectDirectories(deps.sql, ownerId, page),
     countDirectories(deps.sql, ownerId),
@@ -38,24 +40,24 @@ export async function listDirectories(deps: Pick<Deps, 'sql'>, ownerId: string, 
   return { items: rows.map(present), total, limit: page.limit, offset: page.offset }
 }
 
-export async function getDirectory(deps: Pick<Deps, 'sql'>, ownerId: string, id: string) {
+export async function getDirectory(deps: Pick<LeadDeps, 'sql'>, ownerId: string, id: string) {
   const row = await selectDirectory(deps.sql, ownerId, id)
   if (!row) throw notFound()
   return present(row)
 }
 
-export async function patchDirectory(deps: Pick<Deps, 'sql'>, ownerId: string, id: string, name: string) {
+export async function patchDirectory(deps: Pick<LeadDeps, 'sql'>, ownerId: string, id: string, name: string) {
   const row = await renameDirectory(deps.sql, ownerId, id, name)
   if (!row) throw notFound()
   return present(row)
 }
 
-export async function removeDirectory(deps: Pick<Deps, 'sql'>, ownerId: string, id: string): Promise<void> {
+export async function removeDirectory(deps: Pick<LeadDeps, 'sql'>, ownerId: string, id: string): Promise<void> {
   if (!(await deleteDirectory(deps.sql, ownerId, id))) throw notFound()
 }
 
 export async function addDirectory(
-  deps: Pick<Deps, 'sql' | 'clock'>,
+  deps: Pick<LeadDeps, 'sql' | 'clock'>,
   ownerId: string,
   upload: Upload,
   save: Save = async () => {},

@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import type { Deps } from '../../deps.ts'
 import { knowledgeParts } from '../../knowledge/parts.ts'
 import { FileBody } from '../../knowledge/schema.ts'
 import { acceptUploads, assertForm, receiveUpload } from '../../knowledge/upload.ts'
@@ -7,9 +6,10 @@ import { listOf } from '../../platform/http/paging.ts'
 import { route } from '../../platform/http/route.ts'
 import { deleted } from '../../platform/http/shapes.ts'
 import { addDirectory, getDirectory, listDirectories, patchDirectory, removeDirectory } from './directories.ts'
+import type { LeadDeps } from './parts.ts'
 import { DirectoryFilters, DirectoryMade, DirectoryPatch, DirectoryPath, DirectoryView } from './schema.ts'
 
-export async function directoryRoutes(app: FastifyInstance, deps: Deps, tag: string): Promise<void> {
+export async function directoryRoutes(app: FastifyInstance, deps: LeadDeps, tag: string): Promise<void> {
   route(app, deps, {
     id: 'list_lead_directories',
     method: 'GET',
@@ -64,7 +64,7 @@ export async function directoryRoutes(app: FastifyInstance, deps: Deps, tag: str
   })
 }
 
-async function uploadRoute(app: FastifyInstance, deps: Deps, tag: string): Promise<void> {
+async function uploadRoute(app: FastifyInstance, deps: LeadDeps, tag: string): Promise<void> {
   await acceptUploads(app)
   route(app, deps, {
     id: 'add_lead_directory',

@@ -1,8 +1,8 @@
 /** Ends a search: sets its status and settles its money in the same transaction. */
 
 import { settleJobHold } from '../../billing/money.ts'
-import { type Deps, wallDate } from '../../deps.ts'
 import type { Tx } from '../../platform/db/connect.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
 import { costOfJob } from './present.ts'
 import { type JobRow, lockJob, selectActiveIds, updateJob } from './sql.ts'
 

@@ -1,7 +1,7 @@
 /** Leads of a search as CSV, in the order in which they were found. */
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { time } from '../../platform/http/shapes.ts'
 import { BOM, type Cell, guarded, toCsv } from '../campaigns/csv.ts'
 import { type LeadRow, selectLeadsAfter } from './leads-sql.ts'

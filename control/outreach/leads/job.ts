@@ -4,14 +4,14 @@
  * while it is the latest.
  */
 import PQueue from 'p-queue'
-import { every } from '../../background/engine.ts'
-import { type Deps, wallDate } from '../../deps.ts'
+import { wallDate } from '../../platform/deps.ts'
+import { every } from '../../platform/jobs/every.ts'
 import { errorFields } from '../../platform/log.ts'
 import { homeRegionOf } from '../../telephony/trunks/home.ts'
 import { CANCELED, type End, endJob } from './end.ts'
 import { inTurn } from './in-turn.ts'
 import { knownAs, selectKnown } from './leads-sql.ts'
-import { leadParts } from './parts.ts'
+import { type LeadDeps, leadParts } from './parts.ts'
 import { claimJob, type JobRow, type SourceProblem, selectClaimed, updateClaimed } from './sql.ts'
 import { addFound, storeLead } from './store.ts'
 import { type Candidate, type LeadQuestion, type LeadSource, LeadSourceError } from './vocabulary/types.ts'
@@ -41,7 +41,7 @@ export interface Searcher {
   stop(): void
 }
 
-export function createSearcher(deps: Deps): Searcher {
+export function createSearcher(deps: LeadDeps): Searcher {
   const running = new Set<AbortController>()
   let stopped = false
   return {
@@ -63,7 +63,7 @@ export function createSearcher(deps: Deps): Searcher {
   }
 }
 
-async function runClaimed(deps: Deps, job: JobRow, ending: AbortController): Promise<void> {
+async function runClaimed(deps: LeadDeps, job: JobRow, ending: AbortController): Promise<void> {
   const watch = every(deps, WATCH_MS, 'lead search', () => watchClaim(deps, job, ending))
   const left = job.started_at!.getTime() + LONGEST_MS - deps.clock.wall()
   const cancel = deps.clock.after(Math.max(0, left), () => ending.abort(new TimeUp()))
@@ -83,14 +83,14 @@ async function runClaimed(deps: Deps, job: JobRow, ending: AbortController): Pro
 }
 
 /** While the database is unreachable, nothing is written either. */
-async function watchClaim(deps: Deps, job: JobRow, ending: AbortController): Promise<void> {
+async function watchClaim(deps: LeadDeps, job: JobRow, ending: AbortController): Promise<void> {
   const now = await selectClaimed(deps.sql, job).catch(() => job)
   if (!now) ending.abort(new Superseded())
   else if (now.status === 'canceling') ending.abort(new Canceled())
 }
 
 /** Null when nothing is left to write. Throws when a retry makes sense. */
-async function endAfter(deps: Deps, job: JobRow, error: unknown): Promise<End | null> {
+async function endAfter(deps: LeadDeps, job: JobRow, error: unknown): Promise<End | null> {
   if (error instanceof Superseded) return null
   if (error instanceof Canceled) return CANCELED
   if (error instanceof TimeUp) return { status: 'completed', end_reason: 'time_limit' }
@@ -107,7 +107,7 @@ const failed = (error_code: string, error_message: string): End => ({
   ...{ status: 'failed', end_reason: 'failed', error_code, error_message },
 })
 
-async function finish(deps: Deps, claim: JobRow, end: End): Promise<void> {
+async function finish(deps: LeadDeps, claim: JobRow, end: End): Promise<void> {
   await deps.sql.begin(async tx => {
     const job = await selectClaimed(tx, claim, true)
     // A cancel that arrives with the last lead still counts.
@@ -117,7 +117,7 @@ async function finish(deps: Deps, claim: JobRow, end: End): Promise<void> {
 
 // ---- Searching ----
 
-async function search(deps: Deps, job: JobRow, signal: AbortSignal): Promise<End> {
+async function search(deps: LeadDeps, job: JobRow, signal: AbortSignal): Promise<End> {
   if (job.status === 'canceling') throw new Canceled()
   const sources = leadParts(deps).sources.filter(({ id }) => job.sources.includes(id))
   const problems = new Map<string, SourceProblem>()
@@ -135,7 +135,7 @@ async function search(deps: Deps, job: JobRow, signal: AbortSignal): Promise<End
 
 /** Runs until the sources are exhausted, the target is reached, or `signal` aborts. */
 async function ask(
-  deps: Deps,
+  deps: LeadDeps,
   job: JobRow,
   sources: readonly LeadSource[],
   problems: Map<string, SourceProblem>,
@@ -178,7 +178,7 @@ async function ask(
 }
 
 async function enrichOne(
-  deps: Deps,
+  deps: LeadDeps,
   job: JobRow,
   { id, source, item }: { id: string; source: LeadSource; item: Candidate },
   question: LeadQuestion,
@@ -197,7 +197,7 @@ async function enrichOne(
   }
 }
 
-function problemOf(deps: Deps, source: LeadSource, error: unknown): SourceProblem {
+function problemOf(deps: LeadDeps, source: LeadSource, error: unknown): SourceProblem {
   if (error instanceof LeadSourceError) return { source: source.id, code: error.code, message: error.message }
   deps.log.error({ error: errorFields(error), source: source.id }, 'lead source failed')
   return { source: source.id, code: 'internal', message: `${source.name} failed because of an internal error.` }

@@ -1,5 +1,5 @@
 import { presentMoney } from '../../billing/money-schema.ts'
-import type { ControlConfig } from '../../deps.ts'
+import type { ControlConfig } from '../../platform/deps.ts'
 import { time } from '../../platform/http/shapes.ts'
 import type { LeadRow } from './leads-sql.ts'
 import type { JobRow } from './sql.ts'

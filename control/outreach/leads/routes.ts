@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import type { Deps } from '../../deps.ts'
 import { listOf } from '../../platform/http/paging.ts'
 import { route, streamRoute } from '../../platform/http/route.ts'
 import { deleted } from '../../platform/http/shapes.ts'
 import { CampaignView } from '../campaigns/schema.ts'
 import { directoryRoutes } from './directory-routes.ts'
 import { sendLeads } from './export.ts'
+import type { LeadDeps } from './parts.ts'
 import {
   CampaignWish,
   JobFilters,
@@ -27,7 +27,7 @@ import { toCampaign } from './to-campaign.ts'
 
 const tag = 'Lead search'
 
-export async function leadRoutes(app: FastifyInstance, deps: Deps): Promise<void> {
+export async function leadRoutes(app: FastifyInstance, deps: LeadDeps): Promise<void> {
   beginningRoutes(app, deps)
   await directoryRoutes(app, deps, tag)
   jobRoutes(app, deps)
@@ -35,7 +35,7 @@ export async function leadRoutes(app: FastifyInstance, deps: Deps): Promise<void
   leadListRoutes(app, deps)
 }
 
-function beginningRoutes(app: FastifyInstance, deps: Deps): void {
+function beginningRoutes(app: FastifyInstance, deps: LeadDeps): void {
   route(app, deps, {
     id: 'parse_lead_brief',
     method: 'POST',
@@ -88,7 +88,7 @@ function beginningRoutes(app: FastifyInstance, deps: Deps): void {
   })
 }
 
-function jobRoutes(app: FastifyInstance, deps: Deps): void {
+function jobRoutes(app: FastifyInstance, deps: LeadDeps): void {
   route(app, deps, {
     id: 'get_lead_search',
     method: 'GET',
@@ -101,7 +101,7 @@ function jobRoutes(app: FastifyInstance, deps: Deps): void {
     errors: ['not_found'],
     handle: ({ ownerId, params }) => getJob(deps, ownerId, params.job_id),
   })
-  streamRoute(app, deps, {
+  streamRoute(app, {
     id: 'stream_lead_search_events',
     method: 'GET',
     path: '/lead-search/:job_id/events',
@@ -150,7 +150,7 @@ function jobRoutes(app: FastifyInstance, deps: Deps): void {
   })
 }
 
-function deleteRoute(app: FastifyInstance, deps: Deps): void {
+function deleteRoute(app: FastifyInstance, deps: LeadDeps): void {
   route(app, deps, {
     id: 'delete_lead_search',
     method: 'DELETE',
@@ -170,7 +170,7 @@ function deleteRoute(app: FastifyInstance, deps: Deps): void {
   })
 }
 
-function leadListRoutes(app: FastifyInstance, deps: Deps): void {
+function leadListRoutes(app: FastifyInstance, deps: LeadDeps): void {
   route(app, deps, {
     id: 'list_leads',
     method: 'GET',
@@ -184,7 +184,7 @@ function leadListRoutes(app: FastifyInstance, deps: Deps): void {
     errors: ['not_found'],
     handle: ({ ownerId, params, query }) => listLeads(deps, ownerId, params.job_id, query),
   })
-  streamRoute(app, deps, {
+  streamRoute(app, {
     id: 'export_leads',
     method: 'GET',
     path: '/lead-search/:job_id/leads.csv',

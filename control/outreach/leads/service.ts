@@ -1,12 +1,11 @@
 /** Parses briefs, and lists, shows and cancels searches. */
 
-import type { Deps } from '../../deps.ts'
 import type { Db } from '../../platform/db/connect.ts'
 import { notFound, Problem } from '../../platform/http/problem.ts'
 import { errorFields } from '../../platform/log.ts'
 import { CANCELED, endJob } from './end.ts'
 import { countLeads, selectLeads } from './leads-sql.ts'
-import { leadParts, sourcesFor } from './parts.ts'
+import { type LeadDeps, leadParts, sourcesFor } from './parts.ts'
 import { presentEstimate, presentJob, presentLead, presentSource } from './present.ts'
 import type { JobFilters, LeadFilters } from './schema.ts'
 import { countJobs, deleteJob, type JobRow, lockJob, selectJob, selectJobs, updateJob } from './sql.ts'
@@ -17,7 +16,7 @@ const READING_MS = 20_000
 
 type Save = (db: Db, answer: unknown) => Promise<void>
 
-export async function parseBrief(deps: Deps, ownerId: string, raw: string) {
+export async function parseBrief(deps: LeadDeps, ownerId: string, raw: string) {
   const [{ brief, missing }, sources] = await Promise.all([readBrief(deps, raw), sourcesFor(deps, ownerId)])
   return {
     brief_parsed: brief,
@@ -28,7 +27,7 @@ export async function parseBrief(deps: Deps, ownerId: string, raw: string) {
 }
 
 /** Uses the first reader that returns a result. */
-async function readBrief(deps: Deps, raw: string): Promise<ParsedBrief> {
+async function readBrief(deps: LeadDeps, raw: string): Promise<ParsedBrief> {
   const signal = AbortSignal.timeout(READING_MS)
   for (const reader of leadParts(deps).readers) {
     const parsed = await reader.read(raw, signal).catch(error => {
@@ -40,24 +39,24 @@ async function readBrief(deps: Deps, raw: string): Promise<ParsedBrief> {
   throw new Problem('service_unavailable', { retryAfterSeconds: 5 })
 }
 
-export async function listJobs(deps: Pick<Deps, 'sql' | 'config'>, ownerId: string, page: JobFilters) {
+export async function listJobs(deps: Pick<LeadDeps, 'sql' | 'config'>, ownerId: string, page: JobFilters) {
   const [rows, total] = await Promise.all([selectJobs(deps.sql, ownerId, page), countJobs(deps.sql, ownerId)])
   return { items: rows.map(row => presentJob(deps.config, row)), total, limit: page.limit, offset: page.offset }
 }
 
-export async function findJob(deps: Pick<Deps, 'sql'>, ownerId: string, id: string): Promise<JobRow> {
+export async function findJob(deps: Pick<LeadDeps, 'sql'>, ownerId: string, id: string): Promise<JobRow> {
   const row = await selectJob(deps.sql, ownerId, id)
   if (!row) throw notFound()
   return row
 }
 
-export async function getJob(deps: Pick<Deps, 'sql' | 'config'>, ownerId: string, id: string) {
+export async function getJob(deps: Pick<LeadDeps, 'sql' | 'config'>, ownerId: string, id: string) {
   return presentJob(deps.config, await findJob(deps, ownerId, id))
 }
 
 /** A queued search ends at once, a running one within a second or two. A repeated request changes nothing. */
 export async function cancelSearch(
-  deps: Pick<Deps, 'sql' | 'clock' | 'config'>,
+  deps: Pick<LeadDeps, 'sql' | 'clock' | 'config'>,
   ownerId: string,
   id: string,
   save: Save = async () => {},
@@ -77,7 +76,7 @@ export async function cancelSearch(
 }
 
 /** The ledger keeps its id; a current run has lost its claim. */
-export async function removeSearch(deps: Pick<Deps, 'sql' | 'config'>, ownerId: string, id: string): Promise<void> {
+export async function removeSearch(deps: Pick<LeadDeps, 'sql' | 'config'>, ownerId: string, id: string): Promise<void> {
   await deps.sql.begin(async tx => {
     const job = await lockJob(tx, ownerId, id)
     if (!job) throw notFound()
@@ -90,7 +89,7 @@ export async function removeSearch(deps: Pick<Deps, 'sql' | 'config'>, ownerId: 
   })
 }
 
-export async function listLeads(deps: Pick<Deps, 'sql'>, ownerId: string, id: string, filters: LeadFilters) {
+export async function listLeads(deps: Pick<LeadDeps, 'sql'>, ownerId: string, id: string, filters: LeadFilters) {
   const job = await findJob(deps, ownerId, id)
   const { limit, offset } = filters
   const [rows, total] = await Promise.all([

@@ -4,16 +4,16 @@
  * again under the lock of the owner's balance, so that concurrent starts are counted one after the other.
  */
 
-import type { Caller } from '../../access/authentication/authenticate.ts'
 import { passModeration } from '../../agents/moderation/moderation.ts'
 import { lockBalance, openJobHold, toUnits } from '../../billing/money.ts'
-import { type ControlConfig, type Deps, wallDate } from '../../deps.ts'
 import type { Db } from '../../platform/db/connect.ts'
+import { type ControlConfig, wallDate } from '../../platform/deps.ts'
+import type { Caller } from '../../platform/http/caller.ts'
 import { Problem } from '../../platform/http/problem.ts'
 import { uuidv7 } from '../../platform/ids.ts'
 import { enqueue, withJobs } from '../../platform/jobs/jobs.ts'
 import { standingOf } from '../../telephony/gates/service.ts'
-import { sourcesFor } from './parts.ts'
+import { type LeadDeps, sourcesFor } from './parts.ts'
 import { presentJob } from './present.ts'
 import type { SearchInput } from './schema.ts'
 import { insertAcceptance, insertJob, type StartFacts, selectStartFacts } from './sql.ts'
@@ -27,7 +27,7 @@ type Save = (db: Db, answer: unknown) => Promise<void>
 export const priceOfLead = ({ lead_price }: Pick<ControlConfig, 'lead_price'>) => toUnits(lead_price)
 
 export async function startSearch(
-  deps: Deps,
+  deps: LeadDeps,
   { ownerId, caller }: { ownerId: string; caller: Caller },
   input: SearchInput,
   save: Save = async () => {},

@@ -4,8 +4,8 @@
  * second of two equal companies finds the first.
  */
 
-import { type Deps, wallDate } from '../../deps.ts'
 import type { Tx } from '../../platform/db/connect.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
 import { uuidv7 } from '../../platform/ids.ts'
 import { withJobs } from '../../platform/jobs/jobs.ts'
 import { insertLeadContact } from '../../telephony/contacts/sql.ts'

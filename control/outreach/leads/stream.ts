@@ -1,6 +1,6 @@
 /** Streams the progress of a search, and its end, as server-sent events. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { openStream, tellProgress } from '../../platform/http/event-stream.ts'
 import { presentProgress } from './present.ts'
 import { findJob } from './service.ts'

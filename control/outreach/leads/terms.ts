@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import type { Caller } from '../../access/authentication/authenticate.ts'
+import type { Caller } from '../../platform/http/caller.ts'
 import type { Acceptance } from './sql.ts'
 
 /** Change it with every change of the text: an owner who accepted the old terms has not accepted the new ones. */

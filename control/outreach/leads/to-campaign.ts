@@ -4,8 +4,8 @@
  */
 import { markUntrusted } from '../../../media/shared/untrusted.ts'
 import { selectProject } from '../../agents/projects/sql.ts'
-import type { Deps } from '../../deps.ts'
 import type { Db, Tx } from '../../platform/db/connect.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { notFound, Problem } from '../../platform/http/problem.ts'
 import { createCampaign, getCampaign } from '../campaigns/service.ts'
 import { uploadContacts } from '../campaigns/upload.ts'

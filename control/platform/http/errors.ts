@@ -2,11 +2,11 @@
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastify'
 import type { z } from 'zod'
-import type { Deps } from '../../deps.ts'
 import { isCleanText } from '../db/text.ts'
+import type { Deps } from '../deps.ts'
 import { uuidv7 } from '../ids.ts'
 import { errorFields } from '../log.ts'
-import { type FieldError, Problem } from './problem.ts'
+import { type FieldError, Problem, type ProblemCode } from './problem.ts'
 
 /** JSON Pointer, RFC 6901. */
 export function toPointer(path: readonly PropertyKey[]): string {
@@ -84,7 +84,12 @@ export function toProblem(error: unknown): Problem {
   return new Problem('internal_error', { cause: error })
 }
 
-export function sendProblem(deps: Deps, request: FastifyRequest, reply: FastifyReply, problem: Problem) {
+export interface ErrorDeps extends Deps {
+  /** Omitted: nothing is measured. */
+  meters?: { problems: { add(labels: { code: ProblemCode }): void } }
+}
+
+export function sendProblem(deps: ErrorDeps, request: FastifyRequest, reply: FastifyReply, problem: Problem) {
   deps.meters?.problems.add({ code: problem.code })
   if (problem.retryAfterSeconds !== null) reply.header('Retry-After', problem.retryAfterSeconds)
   if (problem.code === 'unauthorized') reply.header('WWW-Authenticate', 'Bearer realm="parley"')
@@ -98,7 +103,7 @@ export function sendProblem(deps: Deps, request: FastifyRequest, reply: FastifyR
 /** Each operation promises clients a closed list of codes. The tests search the log for this line. */
 export const UNDOCUMENTED = 'error code is not in the OpenAPI document'
 
-export function errorHandler(deps: Deps) {
+export function errorHandler(deps: ErrorDeps) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const problem = toProblem(error)
     if (problem.status >= 500) {

@@ -1,8 +1,7 @@
 /** Server-sent events: limits the number of streams, and sets their headers, heartbeat and end. */
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isStillGood } from '../../access/authentication/authenticate.ts'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../deps.ts'
 import { errorFields } from '../log.ts'
 import { Problem } from './problem.ts'
 
@@ -89,7 +88,7 @@ export async function tellProgress(
   while (!response.writableEnded && !response.destroyed) {
     try {
       // A revoked key must not continue to watch.
-      if (!(await isStillGood(deps, request))) break
+      if (!(await request.server.authenticator.isStillGood(request))) break
       const now = await look()
       if (!now) break
       const data = JSON.stringify(now.data)

@@ -1,7 +1,7 @@
 /** Liveness, readiness, overload and shutdown of this process. */
 import underPressure from '@fastify/under-pressure'
 import type { FastifyInstance } from 'fastify'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../deps.ts'
 import { Problem } from './problem.ts'
 
 const CHECK_MS = 2000

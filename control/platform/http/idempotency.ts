@@ -4,8 +4,8 @@
  * both exist, or neither, and the key is free again.
  */
 
-import { type Deps, wallDate } from '../../deps.ts'
 import type { Db } from '../db/connect.ts'
+import { type Deps, wallDate } from '../deps.ts'
 import { sha256 } from '../ids.ts'
 import { invalidField, Problem } from './problem.ts'
 

@@ -1,7 +1,7 @@
 /** Answers 405 with the allowed methods when a path exists and the method does not (RFC 9110 §15.5.6). */
 import { METHODS } from 'node:http'
 import type { FastifyInstance, HTTPMethods } from 'fastify'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../deps.ts'
 import { Problem } from './problem.ts'
 import { takeToken } from './rate-limit.ts'
 

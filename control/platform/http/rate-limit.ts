@@ -3,7 +3,7 @@
  * stored.
  */
 import type { FastifyReply } from 'fastify'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../deps.ts'
 import { uuidv7 } from '../ids.ts'
 import { errorFields } from '../log.ts'
 import { Problem } from './problem.ts'

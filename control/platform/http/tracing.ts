@@ -1,7 +1,7 @@
 /** Creates a span for each request to an operation, with the semantic conventions for HTTP. */
 import type { FastifyInstance } from 'fastify'
 import { noTracing, type Span } from '../../../media/shared/tracing.ts'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../deps.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -1,8 +1,8 @@
 /** Background jobs on pg-boss. A job is enqueued in the transaction that makes it necessary, so none is lost. */
 import { PgBoss, type SendOptions } from 'pg-boss'
 import type { Log } from '../../../media/shared/log.ts'
-import type { Deps } from '../../deps.ts'
 import type { Tx } from '../db/connect.ts'
+import type { Deps } from '../deps.ts'
 import { errorFields, rethrowBare } from '../log.ts'
 import { JOB_NAMES, type JobName } from './job-names.ts'
 

@@ -1,17 +1,17 @@
-/** One dialogue: from `url` and `token` to its end. Knows LiveKit, and nothing of the page. */
+/** One call, from `url` and `token` to its end. Uses LiveKit; independent of the page. */
 import { createLocalAudioTrack, DisconnectReason, Room, RoomEvent, Track } from '/talk/livekit-client.js'
 
-/** Names of what is told by attributes and text streams; LiveKit's own agents use the same. */
+/** Names of participant attributes and text streams, the same as LiveKit's own agents use. */
 const STATE = 'lk.agent.state'
 const TRANSCRIPTION = 'lk.transcription'
 const TYPED = 'lk.chat'
 const SEGMENT = 'lk.segment_id'
 const FINAL = 'lk.transcription_final'
 const WHOSE_TRACK = 'lk.transcribed_track_id'
-/** Set on the caller before it is removed: why. */
+/** Attributes set on the caller before the server removes it: the reason. */
 const PROBLEM = 'parley.problem'
 const ENDED = 'parley.ended'
-/** Ends that nobody asked for. */
+/** End reasons that the user did not cause. */
 const TOLD = new Set([
   'balance_exhausted',
   'connection_lost',
@@ -32,7 +32,7 @@ export class TalkError extends Error {
   }
 }
 
-/** Asked for before anything is opened, so that a refusal costs nothing. */
+/** Requests the microphone first, so that a refusal costs nothing. */
 export async function openMicrophone() {
   if (!navigator.mediaDevices) throw new TalkError('insecure')
   try {
@@ -43,15 +43,16 @@ export async function openMicrophone() {
 }
 
 /**
- * `on` hears: `state(name)`, `said({ id, role, text, final })` at each change, `blocked(boolean)` when the browser wants a
- * click before it plays, `ended(problem | null)` once. Resolves with null when it ended while it began.
+ * Joins the call. Callbacks in `on`: `state(name)`; `said({ id, role, text, final })` at each change;
+ * `blocked(boolean)` when the browser needs a click before it plays audio; `ended(problem | null)` once. Resolves to
+ * null if the call ended while joining.
  */
 export async function join({ url, token, microphone, on }) {
   const room = new Room()
   const players = new Set()
   const attributes = () => room.localParticipant.attributes
   let told = {}
-  /** Before it is `joined`, failures are thrown; after that they end it. */
+  /** Before the phase `joined`, failures are thrown; after it they end the call. */
   let phase = 'joining'
 
   room.on(RoomEvent.TrackSubscribed, track => {
@@ -97,7 +98,7 @@ export async function join({ url, token, microphone, on }) {
     return [...room.localParticipant.trackPublications.values()].some(({ trackSid }) => trackSid === trackId)
   }
 
-  /** Each stream holds the segment's whole text as it is known by then; a later one of the same segment replaces it. */
+  /** Each stream holds the full text of the segment so far; a later stream of the same segment replaces it. */
   async function readText(reader, identity) {
     const { attributes: info = {}, id: streamId } = reader.info
     const id = info[SEGMENT] ?? streamId
@@ -110,7 +111,7 @@ export async function join({ url, token, microphone, on }) {
         tell(info[FINAL] === 'true')
       }
     } catch {
-      // Broken off with the connection; what came stands.
+      // The connection broke; keep the text received so far.
     }
     tell(reader.info.attributes?.[FINAL] === 'true')
   }
@@ -133,7 +134,7 @@ export async function join({ url, token, microphone, on }) {
     hangUp: () => room.disconnect(),
     unblock: () => room.startAudio(),
     type: text => room.localParticipant.sendText(text, { topic: TYPED }),
-    /** Resolves with whether it is muted now. */
+    /** Resolves to the new mute state. */
     async toggleMute() {
       if (microphone.isMuted) await microphone.unmute()
       else await microphone.mute()
@@ -142,7 +143,7 @@ export async function join({ url, token, microphone, on }) {
   }
 }
 
-/** Null for an end as it should be. */
+/** Returns null for an expected end. */
 function problemOf(reason, attributes) {
   if (attributes[PROBLEM]) return new TalkError(attributes[PROBLEM])
   if (reason === DisconnectReason.CLIENT_INITIATED) return null

@@ -1,4 +1,4 @@
-/** The page: who talks, with which project, and what is shown of it. */
+/** The page: the session form, the call buttons and the transcript. */
 import { join, openMicrophone, TalkError } from '/talk/room.js'
 import { language, problemText, words } from '/talk/words.js'
 
@@ -12,10 +12,10 @@ document.documentElement.lang = language
 for (const element of document.querySelectorAll('[data-text]')) element.textContent = words[element.dataset.text]
 document.title = words.title
 
-/** Url and token in the fragment, which is sent to nobody; without them the page asks for a session itself. */
+/** URL and token from the fragment, which browsers never send. Without them the page creates the session itself. */
 const given = new URLSearchParams(location.hash.slice(1))
 const ticket = given.get('url') && given.get('token') ? { url: given.get('url'), token: given.get('token') } : null
-// Neither in the history nor on a shared screen.
+// Keep the token out of the history and off shared screens.
 if (location.hash) history.replaceState(null, '', location.pathname)
 
 let dialogue = null
@@ -30,7 +30,7 @@ function showProblem(error) {
   problem.textContent = error ? problemText(error.code ?? 'unknown', error.detail) : ''
 }
 
-/** Which buttons there are: `idle`, `busy` or `live`. */
+/** Shows the buttons of a phase: `idle`, `busy` or `live`. */
 function showButtons(phase) {
   const live = phase === 'live'
   talk.hidden = live
@@ -67,7 +67,7 @@ async function loadProjects() {
   if (asked.trim() !== '') {
     try {
       const { projects } = await ask('/projects')
-      if (asked !== key.value) return // another key was entered meanwhile
+      if (asked !== key.value) return // another key was entered in the meantime
       project.replaceChildren(...projects.map(({ id, name }) => new Option(name, id)))
       if (projects.length === 0) showProblem(new TalkError('none', words.noProjects))
     } catch (error) {
@@ -78,7 +78,7 @@ async function loadProjects() {
   show(project.value ? 'ready' : 'askKey')
 }
 
-// ---- the dialogue ----
+// ---- the call ----
 
 async function start() {
   showProblem(null)
@@ -95,7 +95,7 @@ async function start() {
         throw error
       }))
     dialogue = await join({ url, token, microphone, on: { state: show, said, blocked, ended } })
-    if (!dialogue) return // it has ended, and said so
+    if (!dialogue) return // the call has ended and reported it
     showMuted(false)
     showButtons('live')
     hangUp.focus()
@@ -128,7 +128,7 @@ const segments = new Map()
 function said({ id, role, text, final }) {
   let entry = segments.get(id)
   if (text.trim() === '') {
-    if (final) forget(id) // what seemed to be words was none
+    if (final) forget(id) // the segment turned out to be empty
     return
   }
   if (!entry) {
@@ -137,12 +137,12 @@ function said({ id, role, text, final }) {
     transcript.append(entry.item)
     empty.hidden = true
   }
-  // A stream that is late must not take back what was final.
+  // A late stream must not overwrite final text.
   if (entry.item.dataset.final === 'true' && !final) return
   entry.words.textContent = text
   entry.item.dataset.final = String(final)
   entry.item.classList.toggle('interim', !final && role === 'caller')
-  // Read out when it will not change any more.
+  // Screen readers announce the text once it is final.
   entry.item.setAttribute('aria-busy', String(!final))
   entry.item.scrollIntoView({ block: 'nearest' })
 }

@@ -1,6 +1,6 @@
 /** The span of a call's offer to the engines; the engine's spans follow from it. */
 import { noTracing, traced } from '../../../media/shared/tracing.ts'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { type CallRow, updateTraceparent } from './sql.ts'
 
 /** A call without a trace (of a campaign, or in a room) starts its own and keeps it. */

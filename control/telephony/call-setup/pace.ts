@@ -6,7 +6,7 @@
  */
 import { busKeys } from '../../../media/bus/keys.ts'
 import { turnMs } from '../../../media/bus/pace.ts'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 
 /**
  * KEYS: the time at which the trunk is next free, the slot of this call, the engines' next rate token. ARGV: ms between

@@ -1,23 +1,13 @@
 /** Builds the plan of a call, which an engine needs, from project and call. Pure, except for the sealer. */
-import {
-  ABOUT,
-  CallPlan,
-  type FillerStage,
-  type LlmPlan,
-  type PlanSecrets,
-  type TextLlmPlan,
-  type ToolPlan,
-} from '../../../media/contract/plan.ts'
+import { ABOUT, CallPlan, type LlmPlan, type PlanSecrets, type TextLlmPlan } from '../../../media/contract/plan.ts'
 import type { Sealer } from '../../../media/contract/seal.ts'
-import type { ProjectSettings, TextLlm, Tool } from '../../agents/projects/schema.ts'
+import type { ProjectSettings, TextLlm } from '../../agents/projects/schema.ts'
+import { fillSecrets, llmKeyName, toolPlan, vendorKeyNames } from '../../agents/projects/tool-plan.ts'
 import { transferBlocked } from '../../agents/projects/transfers.ts'
 import { secondsFor } from '../../billing/money.ts'
 import type { DialingLimits } from '../../platform/phone.ts'
 import type { CallRow } from './sql.ts'
 import { tariffOfCall } from './tariff.ts'
-
-/** Milliseconds before a single filler phrase; otherwise it would interrupt a tool that responds at once. */
-const FILLER_AFTER_MS = 300
 
 /** Twice the longest text. A short template can repeat a long value thousands of times. */
 const FILLED_MAX = 64_000
@@ -46,40 +36,6 @@ export const textVars = (vars: Readonly<Record<string, string | number | boolean
 export function textsOf(task: string | undefined, vars: Readonly<Record<string, string>>): Record<string, string> {
   const texts = Object.fromEntries(Object.entries(vars).map(([name, value]) => [`/vars/${name}`, value]))
   return task === undefined ? texts : { ...texts, '/task': fillVars(task, vars) }
-}
-
-const SECRET = /\{\{\s*secret:([A-Za-z0-9_]+)\s*\}\}/g
-
-export function fillSecrets(text: string, secrets: ReadonlyMap<string, string>): string {
-  return text.replace(SECRET, (_, name: string) => secrets.get(name) ?? '')
-}
-
-type Named = Pick<ProjectSettings, 'tools' | 'llm' | 'llm_fallback' | 'speech_to_text' | 'text_to_speech'>
-
-/** Names of the secrets that a call of this project needs. */
-export function secretNames(settings: Named): string[] {
-  const values = settings.tools.flatMap(tool => Object.values(tool.headers))
-  const names = values.flatMap(value => [...value.matchAll(SECRET)].map(match => match[1]!))
-  const key = llmKeyName(settings)
-  return [...new Set([...names, ...(key === null ? [] : [key]), ...vendorKeyNames(settings)])]
-}
-
-const llmKeyName = ({ llm }: Pick<Named, 'llm'>) => (llm.provider === 'scripted' ? null : llm.api_key_secret)
-
-/** Key names of all providers except the first language model. */
-function vendorKeyNames({ llm_fallback, speech_to_text, text_to_speech }: Omit<Named, 'tools' | 'llm'>): string[] {
-  const names = [...llm_fallback, ...speech_to_text, ...text_to_speech].map(one => one.api_key_secret)
-  return names.filter(name => name !== null)
-}
-
-function filler(tool: Tool): FillerStage[] | null {
-  if (tool.filler === null) return null
-  return typeof tool.filler === 'string' ? [{ after_ms: FILLER_AFTER_MS, text: tool.filler }] : tool.filler
-}
-
-export function toolPlan(tool: Tool): ToolPlan {
-  const { name, description, method, url, parameters, timeout_ms } = tool
-  return { name, description, method, url, parameters, timeout_ms, filler: filler(tool) }
 }
 
 function textLlmPlan(llm: TextLlm): TextLlmPlan {

@@ -1,7 +1,7 @@
 import type { CallRecord, ToolCall, Turn } from '../../../media/contract/messages.ts'
 import { type Db, json, type Tx } from '../../platform/db/connect.ts'
 import { cleanText } from '../../platform/db/text.ts'
-import type { CallFilters, CallStatus } from '../calls/schema.ts'
+import type { CallFilters, CallStatus } from './schema.ts'
 
 export interface CallRow {
   id: string

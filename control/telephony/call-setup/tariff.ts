@@ -1,6 +1,6 @@
 import { minutePriceOf } from '../../access/accounts/service.ts'
 import { type Tariff, toUnits } from '../../billing/money.ts'
-import type { ControlConfig, Deps } from '../../deps.ts'
+import type { ControlConfig, Deps } from '../../platform/deps.ts'
 import type { CallRow } from './sql.ts'
 
 /** Seconds of money held before anything rings, and again each time the engine asks for an extension. */

@@ -1,7 +1,7 @@
 /** A second leg of a live call, used to transfer its caller; it counts towards the trunk's limit like other calls. */
 import type { AskAnswer, AskRequest } from '../../../media/contract/messages.ts'
 import { lockBalance } from '../../billing/money.ts'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { lockCall, updateBridge } from '../call-setup/sql.ts'
 import { selectTrunkRoom } from '../gates/sql.ts'
 

@@ -3,14 +3,16 @@
 import { openSecrets } from '../../agents/projects/secrets.ts'
 import { presentProject } from '../../agents/projects/service.ts'
 import { selectProjectEver } from '../../agents/projects/sql.ts'
+import { secretNames } from '../../agents/projects/tool-plan.ts'
 import { barringOf } from '../../billing/limits/service.ts'
-import { type Deps, wallDate } from '../../deps.ts'
 import { hasReadySource } from '../../knowledge/sql.ts'
+import { wallDate } from '../../platform/deps.ts'
 import { enqueue } from '../../platform/jobs/jobs.ts'
+import type { CallDeps } from '../call-setup/ended.ts'
 import { knownContact, missingVars } from '../call-setup/known.ts'
 import { offered } from '../call-setup/offer.ts'
 import { markOffered, takeSlot } from '../call-setup/pace.ts'
-import { makePlan, secretNames } from '../call-setup/plan.ts'
+import { makePlan } from '../call-setup/plan.ts'
 import { type CallRow, selectCallById, updateMissingVars } from '../call-setup/sql.ts'
 import { HOLD_SECONDS } from '../call-setup/tariff.ts'
 import { isDoNotCall } from '../do-not-call/sql.ts'
@@ -27,7 +29,7 @@ export interface Dialer {
 /** Seconds after its slot at which the job repeats a waiting call, in case this process has died. */
 const SPARE_SECONDS = 5
 
-export function createDialer(deps: Deps): Dialer {
+export function createDialer(deps: CallDeps): Dialer {
   const waiting = createWaiting(deps)
 
   async function offer(callId: string): Promise<void> {
@@ -57,7 +59,7 @@ export function createDialer(deps: Deps): Dialer {
   }
 }
 
-async function place(deps: Deps, call: CallRow, traceparent: string | null): Promise<void> {
+async function place(deps: CallDeps, call: CallRow, traceparent: string | null): Promise<void> {
   const project = await selectProjectEver(deps.sql, call.owner_id, call.project_id)
   if (!project) throw new Error('project of a queued call is missing')
   const settings = presentProject(project)

@@ -2,10 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import type { MonitorMode } from '../../../media/contract/messages.ts'
 import type { RoomPlan } from '../../../media/contract/plan.ts'
-import type { Deps } from '../../deps.ts'
 import { notFound, Problem } from '../../platform/http/problem.ts'
 import { selectCall } from '../call-setup/sql.ts'
-import type { LiveKit, Rights } from '../realtime/livekit.ts'
+import type { LiveKit, RealtimeDeps, Rights } from '../realtime/livekit.ts'
 import { dismiss, readmit } from '../realtime/monitors.ts'
 import { agentOf, monitorRoom, operatorOf } from '../realtime/names.ts'
 import { liveKitOf, orUnavailable } from '../realtime/service.ts'
@@ -24,7 +23,7 @@ const rights: Record<MonitorMode, Rights> = {
   takeover: { publish: 'microphone', data: true },
 }
 
-export async function monitorCall(deps: Deps, ownerId: string, callId: string, input: MonitorInput) {
+export async function monitorCall(deps: RealtimeDeps, ownerId: string, callId: string, input: MonitorInput) {
   await assertTalking(deps, ownerId, callId)
   const livekit = await liveKitOf(deps)
   const { mode, monitor_id = randomUUID() } = input
@@ -46,7 +45,12 @@ export async function monitorCall(deps: Deps, ownerId: string, callId: string, i
   return { monitor_id, mode, url: livekit.publicUrl, token, expires_in: EXPIRES_IN_SECONDS }
 }
 
-export async function unmonitorCall(deps: Deps, ownerId: string, callId: string, monitorId: string): Promise<void> {
+export async function unmonitorCall(
+  deps: RealtimeDeps,
+  ownerId: string,
+  callId: string,
+  monitorId: string,
+): Promise<void> {
   await assertTalking(deps, ownerId, callId)
   const identity = operatorOf(monitorId)
   await dismiss(deps, callId, identity)
@@ -57,7 +61,7 @@ export async function unmonitorCall(deps: Deps, ownerId: string, callId: string,
   await orUnavailable(livekit.remove(monitorRoom(livekit, callId), identity))
 }
 
-async function assertTalking(deps: Pick<Deps, 'sql'>, ownerId: string, callId: string): Promise<void> {
+async function assertTalking(deps: Pick<RealtimeDeps, 'sql'>, ownerId: string, callId: string): Promise<void> {
   const call = await selectCall(deps.sql, ownerId, callId)
   if (!call) throw notFound()
   if (call.ended_at) throw new Problem('call_ended')
@@ -66,12 +70,12 @@ async function assertTalking(deps: Pick<Deps, 'sql'>, ownerId: string, callId: s
 }
 
 /** The call may have ended in the meantime. */
-async function notTold(deps: Deps, ownerId: string, callId: string): Promise<Problem> {
+async function notTold(deps: RealtimeDeps, ownerId: string, callId: string): Promise<Problem> {
   const call = await selectCall(deps.sql, ownerId, callId)
   return call?.ended_at ? new Problem('call_ended') : new Problem('engine_unavailable', { retryAfterSeconds: 2 })
 }
 
-async function engineSeat(deps: Deps, livekit: LiveKit, callId: string, name: string): Promise<RoomPlan> {
+async function engineSeat(deps: RealtimeDeps, livekit: LiveKit, callId: string, name: string): Promise<RoomPlan> {
   const token = await livekit.token({
     room: name,
     identity: agentOf(callId),

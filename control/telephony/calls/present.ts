@@ -1,7 +1,7 @@
 import type { CallRecord, ToolCall, Turn } from '../../../media/contract/messages.ts'
 import { presentMoney } from '../../billing/money-schema.ts'
-import type { ControlConfig } from '../../deps.ts'
-import { PREFIX } from '../../platform/http/route.ts'
+import type { ControlConfig } from '../../platform/deps.ts'
+import { PREFIX } from '../../platform/http/operation.ts'
 import { time } from '../../platform/http/shapes.ts'
 import type { CallRow, EventRow, ListedCall } from '../call-setup/sql.ts'
 

@@ -1,18 +1,18 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { toUnits } from '../../billing/money.ts'
-import { eraseCall } from '../../data/erasure/service.ts'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { listOf } from '../../platform/http/paging.ts'
 import { route, streamRoute } from '../../platform/http/route.ts'
 import { deleted } from '../../platform/http/shapes.ts'
+import type { CallDeps } from '../call-setup/ended.ts'
+import { CallFilters, CallInput } from '../call-setup/schema.ts'
+import type { RealtimeDeps } from '../realtime/livekit.ts'
 import { CallTrace, TraceFormat } from '../trace/schema.ts'
 import { monitorCall, unmonitorCall } from './monitor.ts'
 import { sendRecording } from './recording.ts'
 import {
   CallDetail,
-  CallFilters,
-  CallInput,
   CallPath,
   CallToolExtras,
   CallView,
@@ -28,7 +28,12 @@ import { getTrace, traceAsText } from './trace.ts'
 
 const tag = 'Calls'
 
-export function callRoutes(app: FastifyInstance, deps: Deps): void {
+interface CallRouteDeps extends CallDeps, RealtimeDeps {}
+
+/** Injected into the routes of calls by a higher module: deletes the personal data of a call. */
+type EraseCall = (deps: Deps, ownerId: string, callId: string) => Promise<void>
+
+export function callRoutes(app: FastifyInstance, deps: CallRouteDeps, eraseCall: EraseCall): void {
   route(app, deps, {
     id: 'place_call',
     method: 'POST',
@@ -75,12 +80,12 @@ export function callRoutes(app: FastifyInstance, deps: Deps): void {
     handle: ({ ownerId, query }) => listCalls(deps, ownerId, query),
   })
   oneCallRoutes(app, deps)
-  eraseRoute(app, deps)
+  eraseRoute(app, deps, eraseCall)
   evidenceRoutes(app, deps)
   monitorRoutes(app, deps)
 }
 
-function oneCallRoutes(app: FastifyInstance, deps: Deps): void {
+function oneCallRoutes(app: FastifyInstance, deps: CallRouteDeps): void {
   route(app, deps, {
     id: 'get_call',
     method: 'GET',
@@ -108,7 +113,7 @@ function oneCallRoutes(app: FastifyInstance, deps: Deps): void {
     errors: ['not_found', 'call_ended', 'engine_unavailable'],
     handle: ({ ownerId, params }) => hangUp(deps, ownerId, params.call_id),
   })
-  streamRoute(app, deps, {
+  streamRoute(app, {
     id: 'stream_call_events',
     method: 'GET',
     path: '/calls/:call_id/events',
@@ -126,7 +131,7 @@ function oneCallRoutes(app: FastifyInstance, deps: Deps): void {
   })
 }
 
-function eraseRoute(app: FastifyInstance, deps: Deps): void {
+function eraseRoute(app: FastifyInstance, deps: Deps, eraseCall: EraseCall): void {
   route(app, deps, {
     id: 'erase_call',
     method: 'DELETE',
@@ -147,8 +152,8 @@ function eraseRoute(app: FastifyInstance, deps: Deps): void {
 }
 
 /** Recording and trace of a call. */
-function evidenceRoutes(app: FastifyInstance, deps: Deps): void {
-  streamRoute(app, deps, {
+function evidenceRoutes(app: FastifyInstance, deps: RealtimeDeps): void {
+  streamRoute(app, {
     id: 'get_call_recording',
     method: 'GET',
     path: '/calls/:call_id/recording',
@@ -184,7 +189,7 @@ function evidenceRoutes(app: FastifyInstance, deps: Deps): void {
 }
 
 /** Monitoring of a live call. */
-function monitorRoutes(app: FastifyInstance, deps: Deps): void {
+function monitorRoutes(app: FastifyInstance, deps: RealtimeDeps): void {
   route(app, deps, {
     id: 'monitor_call',
     method: 'POST',

@@ -1,11 +1,13 @@
 import { costOf } from '../../billing/money.ts'
 import { presentMoney } from '../../billing/money-schema.ts'
-import { type Deps, wallDate } from '../../deps.ts'
 import type { Db } from '../../platform/db/connect.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
 import { invalidField, notFound, Problem } from '../../platform/http/problem.ts'
 import { uuidv7 } from '../../platform/ids.ts'
 import { enqueue, withJobs } from '../../platform/jobs/jobs.ts'
+import type { CallDeps } from '../call-setup/ended.ts'
 import { textsOf, textVars } from '../call-setup/plan.ts'
+import type { CallFilters, CallInput } from '../call-setup/schema.ts'
 import { type CallRow, insertCall, type NewCall, selectCall, selectCalls, selectEvents } from '../call-setup/sql.ts'
 import { HOLD_SECONDS, tariffOf } from '../call-setup/tariff.ts'
 import { upsertContact } from '../contacts/sql.ts'
@@ -13,7 +15,6 @@ import { holdPlace, type OutboundPass, passOutbound } from '../gates/service.ts'
 import { hasTrace } from '../trace/sql.ts'
 import { finishUnanswered } from './finish.ts'
 import { presentCall, presentDetail } from './present.ts'
-import type { CallFilters, CallInput } from './schema.ts'
 
 export interface PlaceOptions {
   /** Units that the call may cost at most; null: no limit. */
@@ -115,7 +116,7 @@ export async function getCall(deps: Deps, ownerId: string, id: string) {
 }
 
 /** Cancels a call that no engine has claimed yet; otherwise commands its engine. */
-export async function hangUp(deps: Deps, ownerId: string, id: string) {
+export async function hangUp(deps: CallDeps, ownerId: string, id: string) {
   const row = await selectCall(deps.sql, ownerId, id)
   if (!row) throw notFound()
   if (row.ended_at) throw new Problem('call_ended')

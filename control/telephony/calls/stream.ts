@@ -2,8 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CallEvent } from '../../../media/contract/messages.ts'
-import { isStillGood } from '../../access/authentication/authenticate.ts'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { openStream } from '../../platform/http/event-stream.ts'
 import { notFound } from '../../platform/http/problem.ts'
 import { errorFields } from '../../platform/log.ts'
@@ -38,7 +37,7 @@ export async function streamCall(
   // polled, because control itself may also end a call, which the bus does not report.
   const endIfStored = async () => {
     // A revoked key must not continue to listen. While the database is unreachable, the key cannot be checked.
-    if (!(await isStillGood(deps, request).catch(() => true))) return void response.end()
+    if (!(await request.server.authenticator.isStillGood(request).catch(() => true))) return void response.end()
     const row = await selectCall(deps.sql, ownerId, callId).catch(() => null)
     if (row?.ended_at) writer.end({ status: row.status, ended_reason: row.ended_reason })
   }

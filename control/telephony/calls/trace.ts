@@ -1,8 +1,7 @@
-import type { SipSeen } from '../../../media/contract/sip-trace.ts'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { notFound, Problem } from '../../platform/http/problem.ts'
 import { selectCall } from '../call-setup/sql.ts'
-import { ladderOf, startLine } from '../trace/ladder.ts'
+import { ladderOf, presentMessage } from '../trace/ladder.ts'
 import type { CallTrace } from '../trace/schema.ts'
 import { selectTrace } from '../trace/sql.ts'
 
@@ -12,12 +11,6 @@ export async function getTrace(deps: Pick<Deps, 'sql'>, ownerId: string, id: str
   if (!(await selectCall(deps.sql, ownerId, id))) throw notFound()
   throw new Problem('no_trace')
 }
-
-export const presentMessage = (seen: SipSeen) => ({
-  ...seen,
-  at: new Date(seen.at).toISOString(),
-  start_line: startLine(seen.text),
-})
 
 export function traceAsText({ call_id, messages, ...rest }: CallTrace): string {
   const seen = messages.map(({ at, ...message }) => ({ ...message, at: Date.parse(at) }))

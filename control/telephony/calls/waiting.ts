@@ -1,6 +1,7 @@
 /** Calls that wait in this process for their rate token on a trunk. */
-import type { Deps } from '../../deps.ts'
+
 import { errorFields } from '../../platform/log.ts'
+import type { CallDeps } from '../call-setup/ended.ts'
 import { finishUnanswered } from './finish.ts'
 
 export interface Waiting {
@@ -10,7 +11,7 @@ export interface Waiting {
   stop(): Promise<void>
 }
 
-export function createWaiting(deps: Pick<Deps, 'clock' | 'log'>): Waiting {
+export function createWaiting(deps: Pick<CallDeps, 'clock' | 'log'>): Waiting {
   const waiting = new Map<string, () => void>()
   const running = new Set<Promise<void>>()
   return {
@@ -36,6 +37,6 @@ export function createWaiting(deps: Pick<Deps, 'clock' | 'log'>): Waiting {
 }
 
 /** Cancels a call whose callee was added to the do-not-call list after it was queued. */
-export async function giveUp(deps: Deps, callId: string): Promise<void> {
+export async function giveUp(deps: CallDeps, callId: string): Promise<void> {
   if (await deps.bus.withdraw(callId)) await finishUnanswered(deps, callId, 'canceled', 'do_not_call')
 }

@@ -1,5 +1,5 @@
-import type { Deps } from '../../deps.ts'
 import { againWhenReferenced } from '../../platform/db/again.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { notFound } from '../../platform/http/problem.ts'
 import { time } from '../../platform/http/shapes.ts'
 import type { ContactFilters, ContactPatch } from './schema.ts'

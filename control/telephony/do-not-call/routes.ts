@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { type Deps, wallDate } from '../../deps.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
 import { listOf } from '../../platform/http/paging.ts'
 import { notFound } from '../../platform/http/problem.ts'
 import { route } from '../../platform/http/route.ts'

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { ProjectPath } from '../../agents/projects/schema.ts'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { listOf, paging } from '../../platform/http/paging.ts'
 import { route } from '../../platform/http/route.ts'
 import { deleted } from '../../platform/http/shapes.ts'

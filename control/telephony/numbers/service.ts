@@ -1,6 +1,6 @@
 import { selectProject } from '../../agents/projects/sql.ts'
-import { type Deps, wallDate } from '../../deps.ts'
 import type { Db } from '../../platform/db/connect.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
 import { notFound, Problem } from '../../platform/http/problem.ts'
 import { toE164 } from '../../platform/phone.ts'
 import type { BindDirection } from './schema.ts'

@@ -9,6 +9,12 @@ import {
   TrackSource,
   WebhookReceiver,
 } from 'livekit-server-sdk'
+import type { Deps } from '../../platform/deps.ts'
+
+export interface RealtimeDeps extends Deps {
+  /** Null or omitted: there is no LiveKit server, and features that need it are disabled. */
+  livekit?: LiveKit | null
+}
 
 export interface LiveKitSettings {
   /** URL for servers: `ws:` or `wss:`. */

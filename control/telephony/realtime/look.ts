@@ -4,12 +4,12 @@
  * start is decided under a lock, and removing a participant twice does nothing.
  */
 
-import { type Deps, wallDate } from '../../deps.ts'
+import { wallDate } from '../../platform/deps.ts'
 import { Problem } from '../../platform/http/problem.ts'
 import { inBackground } from '../../platform/jobs/background.ts'
 import { errorFields } from '../../platform/log.ts'
 import { type Dialogue, type Look, stepOf, type Told, toldOf } from './decide.ts'
-import { type LiveKit, LiveKitFailed, type Participant } from './livekit.ts'
+import { type LiveKit, LiveKitFailed, type Participant, type RealtimeDeps } from './livekit.ts'
 import { lookAtMonitors } from './monitors.ts'
 import { agentOf, isAgent, isTalkRoom } from './names.ts'
 import { closeDialogue, type SeenSession, selectByRooms, updateCallerSince } from './sql.ts'
@@ -19,7 +19,7 @@ import { startDialogue } from './start.ts'
 type Missing = Map<string, { callId: string | null; since: number }>
 
 /** Reconciles once. A single check does not prove that an agent is missing. */
-export async function reconcile(deps: Deps, room: string): Promise<void> {
+export async function reconcile(deps: RealtimeDeps, room: string): Promise<void> {
   const { livekit } = deps
   if (!livekit) return
   if (!isTalkRoom(livekit, room)) return lookAtMonitors(deps, livekit, [room])
@@ -34,7 +34,7 @@ const looking = new WeakMap<object, Map<string, { again: boolean }>>()
  * Runs in the background. All hints that arrive while a room is reconciled cause only one more run. While LiveKit is
  * unreachable, sweeps do the work.
  */
-export function reconcileSoon(deps: Deps, room: string | undefined): void {
+export function reconcileSoon(deps: RealtimeDeps, room: string | undefined): void {
   if (room === undefined) return
   const rooms = looking.get(deps) ?? new Map<string, { again: boolean }>()
   looking.set(deps, rooms)
@@ -63,7 +63,7 @@ export function reconcileSoon(deps: Deps, room: string | undefined): void {
 const AT_ONCE = 16
 
 /** Sweeps over the open rooms. The cost depends on them and not on unused sessions. */
-export function createRoomSweep(deps: Deps): { sweep(): Promise<void> } {
+export function createRoomSweep(deps: RealtimeDeps): { sweep(): Promise<void> } {
   const missing: Missing = new Map()
   /** Rooms that LiveKit could not report on; they do not affect the others. */
   const dark = new Set<string>()
@@ -110,7 +110,7 @@ export function createRoomSweep(deps: Deps): { sweep(): Promise<void> } {
   }
 }
 
-async function lookInto(deps: Deps, livekit: LiveKit, session: SeenSession, missing: Missing): Promise<void> {
+async function lookInto(deps: RealtimeDeps, livekit: LiveKit, session: SeenSession, missing: Missing): Promise<void> {
   const { room, identity, call_id } = session
   const people = (await livekit.participants(room)).filter(one => one.active)
   const caller = people.find(one => one.identity === identity)
@@ -140,7 +140,7 @@ async function lookInto(deps: Deps, livekit: LiveKit, session: SeenSession, miss
  * Records a rejoin of an ongoing dialogue: the dialogue then covers this join too. Not for an unanswered dialogue, nor
  * for one without its agent: it may have ended before, and the event arrives late.
  */
-async function noteReturn(deps: Deps, session: SeenSession, caller: Participant | undefined): Promise<void> {
+async function noteReturn(deps: RealtimeDeps, session: SeenSession, caller: Participant | undefined): Promise<void> {
   const { call_id, closed_at, caller_since } = session
   if (!caller || call_id === null || closed_at !== null || caller_since === null || !isAnswered(session)) return
   if (caller.joinedAt > caller_since.getTime()) await updateCallerSince(deps.sql, call_id, new Date(caller.joinedAt))
@@ -153,7 +153,7 @@ interface Seen {
   since: number | null
 }
 
-function lookOf(deps: Pick<Deps, 'clock'>, session: SeenSession, { caller, agentIsThere, since }: Seen): Look {
+function lookOf(deps: Pick<RealtimeDeps, 'clock'>, session: SeenSession, { caller, agentIsThere, since }: Seen): Look {
   const now = deps.clock.wall()
   return {
     now,
@@ -179,7 +179,7 @@ function dialogueOf(session: SeenSession): Dialogue | null {
 const isAnswered = ({ call_status, call_answered_at }: SeenSession) =>
   call_status === 'in_progress' || call_answered_at !== null
 
-async function start(deps: Deps, livekit: LiveKit, session: SeenSession, seen: Seen): Promise<void> {
+async function start(deps: RealtimeDeps, livekit: LiveKit, session: SeenSession, seen: Seen): Promise<void> {
   const isStillDue = (current: SeenSession) =>
     stepOf(lookOf(deps, current, seen), deps.config.engine_gone_ms) === 'start'
   try {
@@ -198,7 +198,7 @@ async function start(deps: Deps, livekit: LiveKit, session: SeenSession, seen: S
  * after all, it gets the hang-up.
  */
 async function giveUp(
-  deps: Deps,
+  deps: RealtimeDeps,
   livekit: LiveKit,
   session: SeenSession,
   caller: Participant | undefined,

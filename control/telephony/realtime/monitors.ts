@@ -1,5 +1,5 @@
 /** Rooms of operators who monitor a call: closes them at the end of the call, and removes dismissed operators. */
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { errorFields } from '../../platform/log.ts'
 import { type LiveKit, LiveKitFailed } from './livekit.ts'
 import { monitoredCall } from './names.ts'

@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify'
-import type { Deps } from '../../deps.ts'
 import { route } from '../../platform/http/route.ts'
+import type { RealtimeDeps } from './livekit.ts'
 import { SessionInput, SessionView } from './schema.ts'
 import { createSession } from './service.ts'
 
-export function realtimeRoutes(app: FastifyInstance, deps: Deps): void {
+export function realtimeRoutes(app: FastifyInstance, deps: RealtimeDeps): void {
   route(app, deps, {
     id: 'create_realtime_session',
     method: 'POST',

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Phone } from '../../platform/phone.ts'
-import { CallInput } from '../calls/schema.ts'
+import { CallInput } from '../call-setup/schema.ts'
 
 export const SessionInput = z.strictObject({
   project_id: z.uuid(),

@@ -1,12 +1,12 @@
 /** Creates sessions: a URL and a token. No money is held and no engine is involved until a client joins. */
 
-import { type Deps, wallDate } from '../../deps.ts'
 import type { Db } from '../../platform/db/connect.ts'
+import { wallDate } from '../../platform/deps.ts'
 import { Problem } from '../../platform/http/problem.ts'
 import { uuidv7 } from '../../platform/ids.ts'
 import { textsOf, textVars } from '../call-setup/plan.ts'
 import { passWeb } from '../gates/service.ts'
-import { type LiveKit, LiveKitFailed, MAX_IN_ROOM } from './livekit.ts'
+import { type LiveKit, LiveKitFailed, MAX_IN_ROOM, type RealtimeDeps } from './livekit.ts'
 import { newCaller, newTalkRoom } from './names.ts'
 import type { SessionInput } from './schema.ts'
 import { insertSession } from './sql.ts'
@@ -14,7 +14,7 @@ import { insertSession } from './sql.ts'
 const EXPIRES_IN_SECONDS = 3600
 
 export async function createSession(
-  deps: Deps,
+  deps: RealtimeDeps,
   ownerId: string,
   input: SessionInput,
   save: (db: Db, answer: unknown) => Promise<void> = async () => {},
@@ -54,7 +54,7 @@ export async function createSession(
 }
 
 /** Throws when LiveKit is not configured or does not respond. */
-export async function liveKitOf({ livekit }: Pick<Deps, 'livekit'>): Promise<LiveKit> {
+export async function liveKitOf({ livekit }: Pick<RealtimeDeps, 'livekit'>): Promise<LiveKit> {
   if (!livekit) throw new Problem('realtime_unavailable', { detail: 'No LiveKit server is configured.' })
   if (!(await livekit.healthy())) throw new Problem('realtime_unavailable', { retryAfterSeconds: 5 })
   return livekit
@@ -70,7 +70,7 @@ export async function orUnavailable<T>(answer: Promise<T>): Promise<T> {
   }
 }
 
-async function assertRoom(deps: Deps): Promise<void> {
+async function assertRoom(deps: RealtimeDeps): Promise<void> {
   if ((await deps.bus.engines()).some(({ calls, capacity, rooms }) => rooms && calls < capacity)) return
   throw new Problem('no_capacity', { retryAfterSeconds: 5 })
 }

@@ -2,15 +2,16 @@
  * Webhook in which LiveKit reports joins and leaves. A hint: it triggers a reconciliation, and a sweep works without
  * it.
  */
+
 import type { FastifyInstance } from 'fastify'
-import type { Deps } from '../../deps.ts'
 import { Problem } from '../../platform/http/problem.ts'
 import { takeToken } from '../../platform/http/rate-limit.ts'
+import type { RealtimeDeps } from './livekit.ts'
 import { reconcileSoon } from './look.ts'
 
 const WORTH_A_LOOK = ['participant_joined', 'participant_left', 'participant_connection_aborted']
 
-export async function livekitWebhook(app: FastifyInstance, deps: Deps): Promise<void> {
+export async function livekitWebhook(app: FastifyInstance, deps: RealtimeDeps): Promise<void> {
   await app.register(async scope => {
     // The signature covers the bytes, so no other parser may read them first.
     scope.removeAllContentTypeParsers()

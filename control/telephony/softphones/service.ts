@@ -6,8 +6,8 @@ import {
   type SoftphoneState,
 } from '../../../media/contract/softphones.ts'
 import { selectProject } from '../../agents/projects/sql.ts'
-import { type Deps, wallDate } from '../../deps.ts'
 import type { Db, Tx } from '../../platform/db/connect.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
 import type { Page } from '../../platform/http/paging.ts'
 import { limitReached, notFound } from '../../platform/http/problem.ts'
 import { uuidv7 } from '../../platform/ids.ts'

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import type { Deps } from '../../deps.ts'
+import type { Deps } from '../../platform/deps.ts'
 import { listOf, paging } from '../../platform/http/paging.ts'
 import { route } from '../../platform/http/route.ts'
 import { deleted } from '../../platform/http/shapes.ts'

@@ -1,7 +1,7 @@
 import type { TrunkStatusEvent } from '../../../media/contract/messages.ts'
 import { CONTRACT_VERSION, type DialingRules, type NewTrunk, type TrunkHost } from '../../../media/contract/plan.ts'
-import { type Deps, wallDate } from '../../deps.ts'
 import type { Db, Tx } from '../../platform/db/connect.ts'
+import { type Deps, wallDate } from '../../platform/deps.ts'
 import { invalidField, limitReached, notFound } from '../../platform/http/problem.ts'
 import { time } from '../../platform/http/shapes.ts'
 import { uuidv7 } from '../../platform/ids.ts'

@@ -1,7 +1,8 @@
-/** `node infra/deploy/docker/dashboard.ts`: builds the dashboard's page for an image; that it can't ends the build. */
+/** `node infra/deploy/docker/dashboard.ts`: builds the dashboard for an image; a failure ends the image build. */
+
+import { createReporter } from '../../setup/prepare.ts'
 import { ensureDashboard } from '../../tools/dashboard.ts'
-import { createReporter } from '../../tools/prepare.ts'
 
 const problem = await ensureDashboard(createReporter())
-if (problem !== null) console.error(`The dashboard cannot be built: ${problem}`)
+if (problem !== null) console.error(`Couldn’t build the dashboard: ${problem}`)
 process.exit(problem === null ? 0 : 1)

@@ -1,7 +1,7 @@
 /**
- * Whether a program of a container works, told by the exit status; the images hold nothing else that could ask.
- *   health.ts http://HOST:PORT/PATH [METRIC=VALUE]   a 2xx answer, which shows the metric at that value
- *   health.ts tcp://HOST:PORT                        somebody listens
+ * Checks the health of a program in a container, with the result as exit status; the images have no other HTTP client.
+ *   health.ts http://HOST:PORT/PATH [METRIC=VALUE]   expects a 2xx response that shows the metric with that value
+ *   health.ts tcp://HOST:PORT                        expects an open port
  */
 import { connect } from 'node:net'
 
@@ -10,7 +10,7 @@ const ANSWER_MS = 4000
 async function overHttp(url: URL, metric: string | undefined): Promise<string | null> {
   const response = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS), redirect: 'manual' })
   const page = await response.text()
-  if (!response.ok) return `${url.href} answers ${response.status}`
+  if (!response.ok) return `${url.href} answered ${response.status}`
   if (metric === undefined) return null
   const wanted = metric.replace('=', ' ')
   return page.split('\n').includes(wanted) ? null : `${url.href} does not show ${wanted}`
@@ -24,7 +24,7 @@ function overTcp({ hostname, port }: URL): Promise<string | null> {
       resolve(problem)
     }
     socket.once('connect', () => end(null))
-    socket.once('timeout', () => end('no connection in time'))
+    socket.once('timeout', () => end('connection timed out'))
     socket.once('error', error => end(error.message))
   })
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes what is not there yet of the secrets of an installation, a file each, and changes none that is:
+# Creates the missing secrets of an installation, one file each, and changes no existing one:
 #   sh infra/deploy/docker/make-secrets.sh FOLDER [HOST:PORT of Postgres] [HOST:PORT of Redis]
-# Group 10001 may read them, which the containers belong to, and nobody else; that needs root.
+# Only group 10001, which the containers run as, may read them; setting the group requires root.
 set -eu
 umask 077
 
@@ -17,7 +17,7 @@ keep() { # a name; its content comes by standard input
 }
 random() { head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n'; }
 
-# Seals stored passwords and plans: without it a backup of the database cannot be read. Keep it elsewhere, too.
+# Seals stored passwords and plans: a backup of the database is unreadable without it. Keep a copy elsewhere.
 random | keep parley_secret
 random | keep postgres_password
 random | keep redis_password
@@ -25,7 +25,7 @@ random | keep drachtio_secret
 random | keep livekit_api_secret
 printf 'postgres://parley:%s@%s/parley' "$(cat "$folder/postgres_password")" "$postgres" | keep database_url
 printf 'redis://:%s@%s/0' "$(cat "$folder/redis_password")" "$redis" | keep redis_url
-# LiveKit's own form; the name is the one in livekit.yaml.
+# LiveKit's own format; the name matches livekit.yaml.
 printf 'parley: %s\n' "$(cat "$folder/livekit_api_secret")" | keep livekit_keys
 
 for name in parley_secret postgres_password redis_password drachtio_secret livekit_api_secret database_url redis_url livekit_keys; do

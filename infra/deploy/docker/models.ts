@@ -1,8 +1,11 @@
-/** `node infra/deploy/docker/models.ts FOLDER`: fetches all offline models for an image; one that is missing ends the build. */
+/**
+ * `node infra/deploy/docker/models.ts FOLDER`: downloads all offline models for an image; a missing one ends the image
+ * build.
+ */
 import { ensureEmbeddingModel } from '../../models/embedding/model.ts'
 import { ensureModels } from '../../models/offline-speech.ts'
 import { ensureWhisper } from '../../models/whisper.ts'
-import { createReporter } from '../../tools/prepare.ts'
+import { createReporter } from '../../setup/prepare.ts'
 
 const [folder] = process.argv.slice(2)
 if (folder === undefined) {
@@ -12,7 +15,7 @@ if (folder === undefined) {
 const reporter = createReporter()
 const problems = {
   'speech models': await ensureModels(folder, reporter),
-  'Russian ears': await ensureWhisper(folder),
+  'Russian speech-to-text': await ensureWhisper(folder),
   'knowledge base': await ensureEmbeddingModel(folder, reporter),
 }
 const missing = Object.entries(problems).filter(([, problem]) => problem !== null)

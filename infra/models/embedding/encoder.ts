@@ -1,6 +1,6 @@
 /**
- * multilingual-e5-small on onnxruntime, which this file imports beside the detector of voices. One text at a time: a batch
- * is no faster on a core or two, and a text's vector must not depend on what came with it. `run` computes without giving way.
+ * multilingual-e5-small on onnxruntime, which only this file and the VAD import. Encodes one text at a time: a batch is
+ * no faster on one or two cores, and a text's vector must not depend on its batch. `run` blocks the thread.
  */
 import { createRequire } from 'node:module'
 import type { InferenceSession, Tensor } from 'onnxruntime-node'
@@ -16,13 +16,13 @@ interface Ort {
 export type Role = 'query' | 'passage'
 
 export interface Encoder {
-  /** Of unit length. */
+  /** Returns a vector of unit length. */
   encode(text: string, role: Role): Promise<Float32Array>
 }
 
-/** A question that is longer says nothing more, and costs its time. */
+/** Tokens of a question: more add no meaning and cost time. */
 const QUERY_TOKENS = 96
-/** Letters a token has at most, nearly: no need to cut what is thrown away. */
+/** Most characters per token, nearly always; a longer text is cut before tokenization. */
 const LETTERS_OF_A_TOKEN = 16
 
 export async function loadEncoder(files: { weights: Buffer; graph: string; threads: number }): Promise<Encoder> {
@@ -32,7 +32,7 @@ export async function loadEncoder(files: { weights: Buffer; graph: string; threa
   const tokens = createTokenizer(file.pieces())
   const session = await ort.InferenceSession.create(files.graph, {
     ...{ intraOpNumThreads: files.threads, interOpNumThreads: 1 },
-    logSeverityLevel: 3, // it would say that biases went into a joint one
+    logSeverityLevel: 3, // suppresses a message about fused biases
   })
   const position = file.floats('emb.pos')
   const type = file.floats('emb.type')
@@ -41,7 +41,7 @@ export async function loadEncoder(files: { weights: Buffer; graph: string; threa
   function idsOf(text: string, role: Role): number[] {
     const most = (role === 'query' ? QUERY_TOKENS : positions) - 2
     const letters = text.slice(0, most * LETTERS_OF_A_TOKEN)
-    // The model was trained with these words before its texts.
+    // The prefixes that the model was trained with.
     return [tokens.bos, ...tokens.cut(`${role}: ${letters}`).slice(0, most), tokens.eos]
   }
 

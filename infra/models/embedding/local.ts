@@ -1,6 +1,6 @@
 /**
- * The embedder of this machine: one thread for questions, which are waited for, and one for passages, which is let go when
- * nothing was indexed for a while.
+ * The local embedder: one thread for queries, which are waited for, and one for passages, which is stopped after a
+ * minute without work.
  */
 import { open, stat } from 'node:fs/promises'
 import { Worker } from 'node:worker_threads'
@@ -41,7 +41,7 @@ async function readShared(path: string): Promise<SharedArrayBuffer> {
   try {
     for (let at = 0; at < shared.byteLength; ) {
       const { bytesRead } = await file.read(new Uint8Array(shared, at), 0, shared.byteLength - at, at)
-      if (bytesRead === 0) throw new Error(`${path} became shorter`)
+      if (bytesRead === 0) throw new Error(`${path} is truncated`)
       at += bytesRead
     }
     return shared
@@ -61,7 +61,7 @@ interface Waiting {
   reject(error: unknown): void
 }
 
-/** One text is with the thread, the others wait here: who gives up is not computed for. */
+/** One text is with the thread, the others wait in the queue: an aborted one is never computed. */
 function createLane(options: { read(): Promise<SharedArrayBuffer>; graph: string; idleMs: number | null }): Lane {
   const queue: Waiting[] = []
   let current: Waiting | null = null
@@ -78,7 +78,7 @@ function createLane(options: { read(): Promise<SharedArrayBuffer>; graph: string
   async function start(): Promise<Worker> {
     const workerData: EncoderWorkerData = { weights: await options.read(), graph: options.graph, threads: 1 }
     const started = new Worker(new URL('./worker.ts', import.meta.url), { workerData })
-    started.unref() // who waits for an answer has reasons of its own to live
+    started.unref() // pending calls keep the process alive on their own
     started.on('message', (answer: EncoderAnswer) => {
       if (current?.task.id !== answer.id) return
       if ('vector' in answer) current.resolve(answer.vector)
@@ -91,7 +91,7 @@ function createLane(options: { read(): Promise<SharedArrayBuffer>; graph: string
       if (worker === mine) fail(error)
     }
     started.on('error', error => ended(error as Error))
-    started.on('exit', () => ended(new Error('the thread that embeds has ended')))
+    started.on('exit', () => ended(new Error('The embedding thread has exited')))
     return started
   }
   function rest(): void {
@@ -118,7 +118,7 @@ function createLane(options: { read(): Promise<SharedArrayBuffer>; graph: string
   return {
     encode(text, role, signal) {
       return new Promise((resolve, reject) => {
-        if (closed) return reject(new Error('the embedder is closed'))
+        if (closed) return reject(new Error('The embedder is closed'))
         if (signal.aborted) return reject(signal.reason)
         const give = () => {
           const at = queue.indexOf(waiting)
@@ -146,7 +146,7 @@ function createLane(options: { read(): Promise<SharedArrayBuffer>; graph: string
       closed = true
       clearTimeout(idle)
       const last = worker
-      fail(new Error('the embedder is closed'))
+      fail(new Error('The embedder is closed'))
       const thread = await last?.catch(() => null)
       await thread?.terminate()
     },

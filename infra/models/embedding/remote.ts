@@ -1,22 +1,25 @@
-/** Any endpoint that speaks as OpenAI's `/embeddings` does: batches, retries for passages, a short wait for questions. */
+/**
+ * An embedder over any endpoint with OpenAI's `/embeddings` API: batches, retries for passages, a short timeout for
+ * queries.
+ */
 import { z } from 'zod'
 import { pause } from '../../../control/knowledge/crawl/pause.ts'
 import type { Embedder } from '../../../control/knowledge/documents/types.ts'
 import type { Clock } from '../../../media/shared/clock.ts'
 
 export interface RemoteOptions {
-  /** As `https://host/v1`. */
+  /** Base URL, `https://host/v1`. */
   url: string
   key: string | null
   model: string
   dimensions: number
   clock: Clock
-  /** Before the second, third … attempt for passages. */
+  /** Milliseconds before the second and later attempts for passages. */
   retryMs?: readonly number[]
   timeoutMs?: { query: number; passage: number }
 }
 
-/** What OpenAI and those that speak like it take in one request, in inputs and, nearly, in letters. */
+/** Limits of one request at OpenAI and compatible servers: inputs, and roughly characters. */
 const BATCH = 64
 const LETTERS = 60_000
 const RETRY_MS = [500, 2000, 8000]
@@ -25,7 +28,7 @@ const ANSWER_BYTES = 32 * 1024 * 1024
 
 const Answer = z.object({ data: z.array(z.object({ index: z.number().int(), embedding: z.array(z.number()) })) })
 
-/** `lasting`: the same request will fail again. */
+/** `lasting`: the same request would fail again. */
 export class EmbeddingsError extends Error {
   readonly code: 'refused' | 'unreachable' | 'malformed'
   readonly lasting: boolean
@@ -53,11 +56,11 @@ export function createRemoteEmbedder(options: RemoteOptions): Embedder {
         ...(options.key ? { authorization: `Bearer ${options.key}` } : {}),
       },
       body: JSON.stringify({ model: options.model, input: texts, encoding_format: 'float' }),
-      // A key must not follow to another host.
+      // A redirect must not send the key to another host.
       redirect: 'error',
       signal: limit,
     }).catch(error => {
-      throw new EmbeddingsError('unreachable', 'the embeddings endpoint gave no answer', {
+      throw new EmbeddingsError('unreachable', 'The embeddings endpoint did not answer', {
         lasting: false,
         cause: error,
       })
@@ -65,7 +68,7 @@ export function createRemoteEmbedder(options: RemoteOptions): Embedder {
     if (!response.ok) {
       await response.body?.cancel()
       const lasting = response.status < 500 && response.status !== 429 && response.status !== 408
-      throw new EmbeddingsError('refused', `the embeddings endpoint answered ${response.status}`, { lasting })
+      throw new EmbeddingsError('refused', `The embeddings endpoint answered ${response.status}`, { lasting })
     }
     return vectorsOf(await readBody(response), texts.length, options.dimensions)
   }
@@ -103,12 +106,16 @@ async function readBody(response: Response): Promise<string> {
   try {
     for await (const part of response.body ?? []) {
       size += part.byteLength
-      if (size > ANSWER_BYTES) throw new EmbeddingsError('malformed', 'the embeddings are too long', { lasting: true })
+      if (size > ANSWER_BYTES)
+        throw new EmbeddingsError('malformed', 'The embeddings response is too large', { lasting: true })
       parts.push(part)
     }
   } catch (error) {
     if (error instanceof EmbeddingsError) throw error
-    throw new EmbeddingsError('unreachable', 'the embeddings broke off', { lasting: false, cause: error })
+    throw new EmbeddingsError('unreachable', 'The embeddings response was interrupted', {
+      lasting: false,
+      cause: error,
+    })
   }
   return Buffer.concat(parts).toString('utf8')
 }
@@ -116,11 +123,11 @@ async function readBody(response: Response): Promise<string> {
 function vectorsOf(body: string, count: number, dimensions: number): Float32Array[] {
   const data = parse(body)?.data.toSorted((a, b) => a.index - b.index)
   if (!data || data.length !== count || data.some(({ index }, i) => index !== i)) {
-    throw new EmbeddingsError('malformed', 'the embeddings endpoint answered something else', { lasting: true })
+    throw new EmbeddingsError('malformed', 'The embeddings endpoint sent an invalid response', { lasting: true })
   }
   return data.map(({ embedding }) => {
     if (embedding.length !== dimensions) {
-      const message = `the embeddings have ${embedding.length} dimensions: set EMBEDDINGS_DIMENSIONS to that`
+      const message = `The embeddings have ${embedding.length} dimensions; set EMBEDDINGS_DIMENSIONS to ${embedding.length}`
       throw new EmbeddingsError('malformed', message, { lasting: true })
     }
     const length = Math.hypot(...embedding)

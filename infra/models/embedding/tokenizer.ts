@@ -1,22 +1,22 @@
 /**
- * SentencePiece's unigram model (Kudo 2018) as XLM-RoBERTa uses it: of all ways to cut a word into pieces the likeliest one.
- * No piece of this vocabulary reaches over a space, so words are cut one by one, and those seen before are known.
+ * SentencePiece's unigram model (Kudo 2018) as XLM-RoBERTa uses it: the likeliest segmentation of a word into pieces.
+ * No piece of this vocabulary spans a space, so words are segmented one by one and cached.
  */
 import type { E5Pieces } from './e5-file.ts'
 
 export interface Tokenizer {
-  /** Pieces of the text alone, without those that mark its ends. */
+  /** Pieces of the text, without the begin and end markers. */
   cut(text: string): number[]
   readonly bos: number
   readonly eos: number
 }
 
 const SPACE = '▁'
-/** SentencePiece's penalty of a character that no piece has, below the worst piece. */
+/** SentencePiece's penalty for an unknown character, below the worst piece. */
 const UNKNOWN_PENALTY = 10
-/** A few MB: the words of a language that are often said. */
+/** Most cached words: a few MB, the frequent words of a language. */
 const REMEMBERED = 20_000
-/** Longer than any word: a blob is cut in parts, since the table of one grows with its length. */
+/** Longest word in characters: longer ones are split, because the table grows with the length. */
 const WORD_LENGTH = 256
 
 export function createTokenizer(pieces: E5Pieces): Tokenizer {

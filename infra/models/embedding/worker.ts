@@ -1,9 +1,9 @@
-/** A thread that embeds, since the model computes without giving way. */
+/** The embedding thread; the model computes without yielding. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { loadEncoder, type Role } from './encoder.ts'
 
 export interface EncoderWorkerData {
-  /** The file, shared by the threads. */
+  /** The weights file, shared between threads. */
   weights: SharedArrayBuffer
   graph: string
   threads: number

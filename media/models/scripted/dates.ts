@@ -1,4 +1,4 @@
-/** Days and times of day as people say them, English and Russian. Pure; "today" is an argument. */
+/** Parses days and times of day in spoken English and Russian. Pure; "today" is an argument. */
 import { findNumbers, type NumberSpan, numberAt } from './numbers.ts'
 
 export interface Found<T> {
@@ -39,7 +39,7 @@ const plusDays = (today: Date, days: number) => iso(new Date(today.getTime() + d
 const indexOf = (table: readonly RegExp[], token: string | undefined) =>
   token === undefined ? -1 : table.findIndex(pattern => pattern.test(token.replace(/'s$/, '')))
 
-/** The first day that is named, as `YYYY-MM-DD`. */
+/** Returns the first day that is named, as `YYYY-MM-DD`. */
 export function findDate(tokens: readonly string[], today: Date): Found<string> | null {
   for (let i = 0; i < tokens.length; i++) {
     const found = relativeDay(tokens, i, today) ?? weekday(tokens, i, today) ?? calendarDay(tokens, i, today)
@@ -69,7 +69,7 @@ function relativeDay(tokens: readonly string[], i: number, today: Date): Found<s
 function weekday(tokens: readonly string[], i: number, today: Date): Found<string> | null {
   const day = indexOf(WEEKDAYS, tokens[i])
   if (day < 0) return null
-  // The next such day, never today: who means today says so.
+  // The next such day, never today: somebody who means today says "today".
   return { value: plusDays(today, (day - today.getUTCDay() + 7) % 7 || 7), start: i, end: i + 1 }
 }
 
@@ -94,7 +94,10 @@ function onCalendar(day: number, month: number, today: Date, start: number, end:
   return { value: iso(passed ? new Date(Date.UTC(today.getUTCFullYear() + 1, month, day)) : thisYear), start, end }
 }
 
-/** The first time of day that is named, as `HH:MM`. `bare`: a lone number counts too, because a time was asked for. */
+/**
+ * Returns the first time of day that is named, as `HH:MM`. `bare`: a lone number counts, too, because a time was asked
+ * for.
+ */
 export function findTime(tokens: readonly string[], bare: boolean): Found<string> | null {
   for (let i = 0; i < tokens.length; i++) {
     const found = named(tokens, i) ?? clock(tokens, i) ?? past(tokens, i)
@@ -121,7 +124,7 @@ function clock(tokens: readonly string[], i: number): Found<string> | null {
   return match ? at(Number(match[1]), Number(match[2]), tokens, i, i + 1) : null
 }
 
-/** "half past seven", "quarter to eight". */
+/** Parses "half past seven" and "quarter to eight". */
 function past(tokens: readonly string[], i: number): Found<string> | null {
   const minutes: Record<string, number> = { half: 30, quarter: 15 }
   const part = minutes[tokens[i]!] ?? numberAt(tokens, i)?.value
@@ -151,7 +154,7 @@ function spoken(tokens: readonly string[], number: NumberSpan, bare: boolean): F
   return at(hour, 0, tokens, start, after)
 }
 
-/** 1 before noon, 2 after, 0 not told: "in the evening", "pm". */
+/** Returns 1 for before noon, 2 for after, 0 if not stated: "in the evening", "pm". */
 function halfOf(tokens: readonly string[], i: number): 0 | 1 | 2 {
   const rest = tokens.slice(i, i + 3).filter(token => token !== 'in' && token !== 'the' && token !== 'at')
   if (MORNING.test(rest[0] ?? '')) return 1

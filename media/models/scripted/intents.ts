@@ -1,4 +1,4 @@
-/** Which of the project's tools an utterance is about, by the words of the tools themselves. Pure. */
+/** Finds the project tool that an utterance is about, by the words of the tools themselves. Pure. */
 import type { LlmTool } from '../../ports/llm.ts'
 import { tokenize } from './numbers.ts'
 import { fillSlots, inWords, type Slot, slotsOf, stem } from './slots.ts'
@@ -6,7 +6,7 @@ import { fillSlots, inWords, type Slot, slotsOf, stem } from './slots.ts'
 export interface Intent {
   tool: LlmTool
   slots: Slot[]
-  /** Stem → weight. */
+  /** Weights by stem. */
   words: Map<string, number>
 }
 
@@ -18,13 +18,13 @@ const STOP = new Set(
     .split(/\s+/)
     .map(stem),
 )
-/** Of the words that carry meaning. */
+/** Stems of the content words. */
 export const contentStems = (text: string) =>
   tokenize(text)
     .map(stem)
     .filter(word => word.length > 1 && !STOP.has(word))
 
-/** Only tools that can be filled by voice. A word that several tools share tells less. */
+/** Includes only tools whose parameters can be filled by voice. A word that several tools share weighs less. */
 export function compileIntents(tools: readonly LlmTool[]): Intent[] {
   const drafts = tools.flatMap(tool => {
     const slots = slotsOf(tool.parameters)
@@ -45,14 +45,14 @@ export function compileIntents(tools: readonly LlmTool[]): Intent[] {
   })
 }
 
-/** The tool meant, or null when the words fit none, or two equally well. */
+/** Returns the intended tool; null when the words match none, or two equally well. */
 export function matchIntent(text: string, intents: readonly Intent[], today: Date): Intent | null {
   const words = new Set(contentStems(text))
   const scored = intents
     .map(intent => {
       let score = 0
       for (const word of words) score += intent.words.get(word) ?? 0
-      // Values of its very kinds speak for a tool, but not alone.
+      // Values of the tool's kinds support it, but do not suffice alone.
       if (score > 0) score += 0.3 * Object.keys(fillSlots(text, intent.slots, null, today)).length
       return { intent, score }
     })

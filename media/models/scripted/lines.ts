@@ -1,4 +1,4 @@
-/** What the scripted policy says; the words between come from the project's own tools. */
+/** Phrases of the scripted policy; the words in between come from the project's own tools. */
 export interface Lines {
   ask(label: string): string
   confirm(parts: string): string
@@ -20,7 +20,7 @@ export interface Lines {
   no: string
 }
 
-/** A label that is a question already is asked as it stands. */
+/** A label that is a question is asked unchanged. */
 const question = (label: string, stock: (label: string) => string) =>
   /\?\s*$/.test(label) ? label : stock(label.replace(/[.!\s]+$/, ''))
 const lowerFirst = (text: string) => (/^\p{Lu}\p{Ll}/u.test(text) ? text[0]!.toLowerCase() + text.slice(1) : text)

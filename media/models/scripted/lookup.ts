@@ -1,4 +1,4 @@
-/** From the passages that were found to a spoken answer: the sentence that has the question's words, or none. Pure. */
+/** Selects a spoken answer from passages: the sentence that contains the question's words, or none. Pure. */
 import { contentStems } from './intents.ts'
 import { stem } from './slots.ts'
 
@@ -7,15 +7,15 @@ interface Passage {
   text: string
 }
 
-/** Of the question's words that carry meaning, so many must be in a sentence or above it; less is chance. */
+/** Minimum share of the question's content words in the sentence or its heading; fewer match by chance. */
 const LEAST_SHARE = 0.4
-/** What is in the heading is about the whole section. */
+/** Weight of words in the heading, which concerns the whole section. */
 const HEADING_WEIGHT = 0.6
-/** A sentence that is shorter seldom says all. */
+/** A sentence shorter than this (characters) is rarely complete, so the next one is added. */
 const SHORT = 60
 const LONGEST = 300
 
-/** Words that make a question and say nothing of what is asked. */
+/** Words that form a question without describing its subject. */
 const ASKING = new Set(
   `tell know say there much many long soon often ever also just still could may might shall whether question information
   сколько во вас вам вами есть ли где когда куда какой какая какое какие кто чем чего мне меня скажите подскажите
@@ -25,10 +25,10 @@ const ASKING = new Set(
 )
 const wordsOf = (question: string) => [...new Set(contentStems(question))].filter(word => !ASKING.has(word))
 
-/** Whether there is anything in it to look up. */
+/** True when the question contains something to search for. */
 export const hasContent = (question: string): boolean => wordsOf(question).length > 0
 
-/** Null: nothing of it answers the question. `result` is what the tool told, best first. */
+/** Returns null when no passage answers the question. `result` is the tool's result, best passage first. */
 export function answerFrom(question: string, result: string, language: string): string | null {
   const wanted = wordsOf(question)
   if (wanted.length === 0) return null
@@ -57,7 +57,7 @@ function passagesOf(result: string): Passage[] {
   try {
     data = JSON.parse(result)
   } catch {
-    return [] // words for a model: nothing was found
+    return [] // text for a model: nothing was found
   }
   if (!Array.isArray(data)) return []
   return data
@@ -72,7 +72,7 @@ function sentencesOf(text: string, language: string): string[] {
     .flatMap(line => [...segmenter.segment(line)].map(({ segment }) => spoken(segment)).filter(Boolean))
 }
 
-/** Without marks that are not for speaking, and with an end. */
+/** Removes markup and adds a full stop. */
 function spoken(sentence: string): string {
   const bare = sentence
     .replace(/^[\s]*(?:[-*•>|]|#+|\d+[.)])\s+/, '')

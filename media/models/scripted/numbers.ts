@@ -1,8 +1,8 @@
-/** Numbers as people say them, English and Russian. Pure. A number keeps its place, so that what was used can be left out. */
+/** Parses numbers in spoken English and Russian, with their positions, so that used words can be skipped. Pure. */
 
 export interface NumberSpan {
   value: number
-  /** Of words in the token list. */
+  /** Range of token indexes. */
   start: number
   end: number
 }
@@ -151,7 +151,7 @@ const SCALES: Record<string, number> = {
   миллион: 1e6,
 }
 
-/** Lower-case words, digits with their punctuation (`7:30`, `12/05`, `+1`), ё as е. */
+/** Returns lower-case words, and digits with their punctuation (`7:30`, `12/05`, `+1`); ё becomes е. */
 export function tokenize(text: string): string[] {
   return (
     text
@@ -166,7 +166,7 @@ export function tokenize(text: string): string[] {
 }
 
 export const isNumberWord = (token: string) => token in UNITS || token in TENS || token in SCALES || token in HUNDREDS
-/** A single digit as a word or a figure, else null; `oh` is how zero is said in a telephone number. */
+/** Returns a single digit from a word or figure, else null; `oh` means zero in telephone numbers. */
 export function digitOf(token: string): string | null {
   if (token === 'oh' || token === 'o') return '0'
   const value = UNITS[token]
@@ -183,7 +183,7 @@ export function findNumbers(tokens: readonly string[]): NumberSpan[] {
   return spans
 }
 
-/** "Four seven one one": three digits or more, said one by one, are one number; two may be two. */
+/** Joins three or more digits said one by one ("four seven one one") to one number; two may be separate numbers. */
 function digitsAt(tokens: readonly string[], start: number): NumberSpan | null {
   let digits = ''
   let end = start

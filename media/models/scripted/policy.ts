@@ -1,6 +1,7 @@
 /**
- * The scripted policy: a pure function of the conversation so far and the project's tools. It finds which tool is meant,
- * asks for what is missing, reads back what would change something, and calls. It says when it can't help.
+ * The scripted policy: a pure function of the conversation so far and the project's tools. It finds the intended tool,
+ * asks for missing values, reads back values before it changes something, and calls the tool. It says so when it cannot
+ * help.
  */
 import { isOwnTool, type OwnTool } from '../../contract/own-tools.ts'
 import type { ChatMessage } from '../../ports/llm.ts'
@@ -20,13 +21,13 @@ interface Asking {
 }
 
 export type Step =
-  /** Nothing is under way. `open`: something was done, "anything else?" was asked. */
+  /** Nothing is in progress. `open`: something was done, and the agent asked "anything else?". */
   | { at: 'idle'; open: boolean }
   | Asking
   | { at: 'confirming'; intent: Intent; values: SlotValues; changing: boolean }
   | { at: 'calling'; intent: Intent; values: SlotValues }
   | { at: 'told'; intent: Intent; result: string; ok: boolean }
-  /** `back`: where the question came in between. */
+  /** `back`: the question that the search interrupted. */
   | { at: 'looking_up'; question: string; back: Asking | null }
   | { at: 'looked_up'; answer: string | null; back: Asking | null }
   | { at: 'message'; taken: boolean }
@@ -35,7 +36,7 @@ export type Step =
 export interface PolicyState {
   step: Step
   misses: number
-  /** Everything the caller has given so far, by slot name. */
+  /** Everything that the caller has given so far, by slot name. */
   known: SlotValues
   message: string | null
   greeted: boolean
@@ -46,9 +47,11 @@ export interface PolicyContext {
   lines: Lines
   language: string
   today: Date
-  /** Reads need no confirmation; what may change something does. Told by the tool's method when known. */
+  /**
+   * True when the arguments are read back first, because the tool may change something; by its HTTP method when known.
+   */
   confirms(intent: Intent): boolean
-  /** Whether there is something to look up. */
+  /** True when there is knowledge to search. */
   knows: boolean
 }
 
@@ -62,7 +65,10 @@ const MAX_MISSES = 2
 const SEARCH: OwnTool = 'search_knowledge'
 const MAX_QUERY = 400
 
-/** Of a whole wish, not of a time or a way of calling: who is taken for one of these is never dialled again. */
+/**
+ * Matches a complete request, not one about a time or a manner of calling: the person who makes it is never called
+ * again.
+ */
 const DO_NOT_CALL = new RegExp(
   [
     String.raw`\b(?:do(?:n['’]t| not) (?:ever )?|never )(?:call|phone|contact) (?:me|us|here|this number)(?: (?:at|on) this number)?(?: (?:again|any ?more|ever|please|ever again))*(?=\s*(?:[.,!?;]|$))`,
@@ -74,19 +80,19 @@ const DO_NOT_CALL = new RegExp(
   ].join('|'),
   'i',
 )
-/** At the end of a clause: "that is all wrong" and "is it true that it is closed?" are no farewells. */
+/** Matches at the end of a clause only: "that is all wrong" and "is it true that it is closed?" are no farewells. */
 const GOODBYE =
   /\b(?:good ?bye|bye(?: bye)?)\b|\b(?:that(?:['’]s| is| was| will be|['’]ll be| would be) (?:all|it|everything)|nothing else|no,? thank(?:s| you))(?=\s*(?:[.,!?;]|$|thanks|thank you|for (?:now|today)|then))|\b(?:you (?:can|may)|i(?:['’]ll| will| have to| must)|please|just|^) ?hang up\b|(?:до свидания|всего доброго|это вс[её](?=\s*(?:[.,!?;]|$))|больше ничего|спасибо,? нет|нет,? спасибо)/i
 const OPERATOR =
   /\b(?:operator|human|real person|representative|manager|somebody|someone else|leave a message)\b|(?:оператор|жив\p{L}* человек|с человеком|менеджер|сообщени)/iu
-/** A yes that takes itself back: nothing is done on its strength. */
+/** Words that revoke a yes; nothing is confirmed by it. */
 const OBJECTION =
   /\b(?:but|except|however|wait|hold on|moment|second|think|change|wrong|incorrect|instead|actually|not|no|don['’]t|cancel|stop)\b|(?:^|[^\p{L}])(?:но|кроме|подожд\p{L}*|измени\p{L}*|исправ\p{L}*|не|нет|неверно|неправильно|стоп|отмен\p{L}*)(?!\p{L})/iu
 const HARMLESS_NO = /\b(?:no problem|not a problem|no worries|why not)\b|без проблем|нет проблем|почему бы и нет/giu
 const FINE_AS_IT_IS =
   /\b(?:nothing|(?:it|that|everything)(?:['’]s| is) (?:all )?(?:fine|ok|okay|good|correct|right))\b|ничего|вс[её] (?:верно|правильно)/i
 const QUESTION = /\?|\b(?:what|when|where|which|how|who|can|could|do you|is there|are you|i need|i want)\b/i
-/** `\b` knows no Cyrillic. */
+/** Separate pattern, since `\b` does not match Cyrillic. */
 const RUSSIAN_QUESTION =
   /(?:^|[^\p{L}])(?:что|чем|когда|где|куда|сколько|как|кто|почему|как(?:ой|ая|ое|ие)|можно|есть ли)(?!\p{L})/iu
 const REPEAT =
@@ -96,7 +102,7 @@ const NEVER_MIND =
 const HELLO =
   /^(?:hello|hi|hey|good (?:morning|afternoon|evening)|здравствуйте|привет|алло|добрый (?:день|вечер))[\s,.!?]*(?:there)?[.!?]*$/i
 
-/** Nothing to look up. */
+/** Acknowledgements, which contain nothing to search for. */
 const HEARD =
   /^(?:(?:ok(?:ay)?|all ?right|great|good|perfect|i see|thanks?(?: you)?(?: (?:very|so) much)?|спасибо(?: большое)?|хорошо|понятно|ясно|отлично)[\s,.!]*)+$/i
 
@@ -187,7 +193,7 @@ function begin(state: PolicyState, intent: Intent, text: string, context: Policy
   return advance(state, intent, given, 0, context)
 }
 
-/** Asks for the next missing value, or goes on to confirm or call. */
+/** Asks for the next missing value, or continues to confirm or call. */
 function advance(
   state: PolicyState,
   intent: Intent,
@@ -214,7 +220,7 @@ function onAnswer(
   if (NEVER_MIND.test(text)) return { ...state, step: { at: 'idle', open: false }, misses: 0, greeted: false }
   const open = intent.slots.filter(candidate => !(candidate.name in step.values))
   const given = fillSlots(text, open, slot.name, context.today)
-  // The answer may have been to something else, and what it gave is kept.
+  // The caller may have answered another question; keep the given values.
   if (Object.keys(given).length > 0) return advance(state, intent, { ...step.values, ...given }, 0, context)
   if (GOODBYE.test(text)) return { ...state, step: { at: 'over', doNotCall: false } }
   if (OPERATOR.test(text)) return { ...state, step: { at: 'message', taken: false } }
@@ -242,7 +248,7 @@ function onConfirm(
   if (NEVER_MIND.test(text)) return { ...state, step: { at: 'idle', open: true } }
   if (step.changing && (meant || FINE_AS_IT_IS.test(text))) return { ...state, step: { ...step, changing: false } }
   if (answer === false) return { ...state, step: { ...step, changing: true } }
-  // "Change the time": asked for anew.
+  // "Change the time": ask for that value again.
   const named = intent.slots.find(slot => slot.name in values && mentions(text, slot))
   if (!named && GOODBYE.test(text)) return { ...state, step: { at: 'over', doNotCall: false } }
   if (!named && OPERATOR.test(text)) return { ...state, step: { at: 'message', taken: false } }
@@ -261,8 +267,6 @@ const mentions = (text: string, slot: Slot) => {
   const words = new Set(tokenize(text).map(stem))
   return tokenize(slot.name.replace(/[_-]/g, ' ')).some(word => word.length > 2 && words.has(stem(word)))
 }
-
-// ---- what to do now ----
 
 export function actionOf(state: PolicyState, context: PolicyContext): PolicyAction {
   const { lines, language } = context
@@ -319,13 +323,13 @@ function speakSlot(slot: Slot, value: SlotValue, lines: Lines, language: string)
   return speakValue(value, language)
 }
 
-/** A description as a spoken item: its first clause, without the full stop. */
+/** Returns a description as a spoken item: its first clause, without the full stop. */
 const describe = (description: string) => {
   const first = description.split(/[.;\n]/)[0]!.trim()
   return /^\p{Lu}\p{Ll}/u.test(first) ? first[0]!.toLowerCase() + first.slice(1) : first
 }
 
-/** Everything that could be read from what the caller said, by the properties of an extraction schema. */
+/** Returns all values that could be parsed from the caller's words, by the properties of an extraction schema. */
 export function extract(
   messages: readonly ChatMessage[],
   schema: Record<string, unknown>,

@@ -1,11 +1,13 @@
-/** The offline language model as an `Llm`: no network, no weights. Honest about its limits; a configured model replaces it. */
+/**
+ * The offline language model as an `Llm`: no network, no weights. It states its limits; a configured model replaces it.
+ */
 import { createHash } from 'node:crypto'
 import { isOwnTool, type OwnTool } from '../../contract/own-tools.ts'
 import type { ChatMessage, Llm, LlmEvent, LlmRequest, WrapUp, WrapUpRequest } from '../../ports/llm.ts'
 import { contextFor, decide, extract, replay } from './policy.ts'
 
 export interface ScriptedOptions {
-  /** Whether a tool changes something, so that its arguments are read back first. */
+  /** True when a tool changes something, so that its arguments are read back first. */
   confirms(toolName: string): boolean
 }
 
@@ -51,7 +53,7 @@ export function createScripted(options: ScriptedOptions): Llm {
 
 const MAX_EVIDENCE = 300
 
-/** As it was given for one of the tools. */
+/** Returns the name that the caller gave for one of the tools. */
 function nameIn(request: LlmRequest, context: ReturnType<typeof contextFor>): string | null {
   const { known } = replay(request.messages, context)
   const name = Object.entries(known).find(([slot]) =>
@@ -60,7 +62,7 @@ function nameIn(request: LlmRequest, context: ReturnType<typeof contextFor>): st
   return typeof name?.[1] === 'string' ? name[1] : null
 }
 
-/** The same conversation gives the same id: the language model holds no state. */
+/** Deterministic id, because the language model keeps no state: the same conversation gives the same id. */
 const callId = (messages: readonly ChatMessage[], name = '') =>
   `call_${createHash('sha256')
     .update(name + JSON.stringify(messages))

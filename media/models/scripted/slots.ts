@@ -1,4 +1,4 @@
-/** Typed values out of the caller's words, by a tool's JSON Schema. Pure. Nothing is invented: no words, no value. */
+/** Extracts typed values from the caller's words, by a tool's JSON Schema. Pure. It never invents a value. */
 import { findDate, findTime } from './dates.ts'
 import { digitOf, findNumbers, tokenize } from './numbers.ts'
 
@@ -18,7 +18,7 @@ export interface Slot {
   name: string
   kind: SlotKind
   required: boolean
-  /** How to ask for it: the schema's title or description, else its name in words. */
+  /** Words to ask for it: the schema's description or title, else its name in words. */
   label: string
   options: string[]
   integer: boolean
@@ -29,8 +29,8 @@ export interface Slot {
 type Schema = Record<string, unknown>
 
 /**
- * In the order of `required`, which storage keeps, unlike that of properties. Null when the schema has required parts
- * that cannot be asked for by voice (nested objects, arrays).
+ * Slots in the order of `required`, which storage preserves, unlike that of the properties. Returns null when a
+ * required property cannot be asked for by voice (nested objects, arrays).
  */
 export function slotsOf(schema: Schema): Slot[] | null {
   const properties = (schema['properties'] ?? {}) as Record<string, Schema>
@@ -94,8 +94,8 @@ export type SlotValue = string | number | boolean
 export type SlotValues = Record<string, SlotValue>
 
 /**
- * Values for the open slots in one utterance. The slot that was asked for may be filled by a bare answer; the others only
- * by what names its own kind (a day, a time with "at", a number with the slot's word near it).
+ * Returns values for the open slots from one utterance. A bare answer may fill the slot that was asked for; the others
+ * require words of their kind (a day, a time with "at", a number near the slot's word).
  */
 export function fillSlots(text: string, open: readonly Slot[], asked: string | null, today: Date): SlotValues {
   const values: SlotValues = {}
@@ -246,7 +246,7 @@ function findOption(tokens: readonly string[], options: readonly string[]): stri
 const NAME_LEAD =
   /(?<![\p{L}\p{N}])(?:my name is|the name is|name's|name is|this is|i am|i'm|call me|it's|under the name|меня зовут|моя фамилия|имя|это)\s+/iu
 
-/** "The name is wrong" gives none. */
+/** "The name is wrong" contains no name. */
 const NO_NAME = /^(?:wrong|not|incorrect|correct|right|misspelled|spelled|different|fine|the same)\b/i
 
 function findName(text: string, asked: boolean): string | null {
@@ -276,7 +276,7 @@ const stripLeadIn = (text: string) =>
     .replace(/^(?:it is|it's|that is|that's|это)\s+/i, '')
     .replace(/[.!?,\s]+$/, '')
 
-/** Crude on purpose: enough to match "booking" with "book" and "столика" with "столик". */
+/** Deliberately simple: it matches "booking" with "book" and "столика" with "столик". */
 export function stem(word: string): string {
   const lower = word.toLowerCase().replace(/ё/g, 'е')
   if (/[а-я]/.test(lower)) return lower.length > 5 ? lower.slice(0, 5) : lower

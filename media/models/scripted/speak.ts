@@ -1,12 +1,12 @@
-/** Values and results of tools as words for a voice. Pure. */
+/** Converts values and tool results to text for speech. Pure. */
 import { inWords } from './slots.ts'
 
 const MAX_FIELDS = 6
 const MAX_ITEMS = 3
-/** A field that is a sentence already is said as it stands. */
+/** Fields that already contain a sentence are spoken unchanged. */
 const SENTENCES = ['say', 'speech', 'message', 'answer', 'text', 'summary', 'detail']
 
-/** A date is spoken as a day, a time by the clock; the rest as it is. */
+/** Speaks a date as a day and a time by the clock; returns anything else unchanged. */
 export function speakValue(value: string | number, language: string): string {
   const text = String(value)
   const dateTime = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}))?/.exec(text)

@@ -1,6 +1,6 @@
 /**
- * The engine's side of the speech process: voice activity, recognition and a voice over one connection, made anew when
- * it breaks. While it is away, calls go on: energy tells voice, recognition and speech fail and are told as failures.
+ * The engine's client of the speech process: VAD, STT and TTS over one connection, which is restored when it breaks.
+ * Meanwhile calls continue: VAD falls back to energy; STT and TTS fail and report it.
  */
 import { connect, type Socket } from 'node:net'
 import { SoundMemory } from '../../audio/memory.ts'
@@ -16,26 +16,28 @@ export interface SpeechClient {
   vad: Vad
   stt: Stt
   tts: Tts
-  /** Connected, and models for hearing are there. */
+  /** True when connected to a process with STT models. */
   hears(): boolean
-  /** Resolves at the first hello. */
+  /** Resolves at the first `hello` message. */
   ready: Promise<void>
   close(): void
 }
 
 const RECONNECT_MS = 500
 const STT_TIMEOUT_MS = 8000
-/** Between two pieces of sound. A sentence that is never finished would keep the agent from ever hanging up. */
+/** Milliseconds between two chunks. A sentence that never ends would keep the agent from hanging up. */
 const TTS_TIMEOUT_MS = 10_000
-/** What waits to be read: some seconds of many calls. More says that the process hangs, and would fill the memory. */
+/**
+ * Limit of unsent data: some seconds of many calls. Beyond it the process is stalled, and the data would fill memory.
+ */
 const MOST_UNREAD_BYTES = 4 * 1024 * 1024
 /**
- * Sound for the detectors leaves at most so often: a write, a wake-up and a run of the model for each frame would take more
- * than the frames themselves. The end of a turn is counted in wire time and comes no later for it. An onset leaves at once,
- * since an agent may have to fall silent for it; and so does what comes of one call alone.
+ * Shortest interval in ms between writes of VAD audio: a write, a wake-up and a model run per frame would cost more
+ * than the frames themselves. The end of a turn is measured in arrival time and is not delayed by it. An onset is sent
+ * at once, since the agent may have to stop speaking for it; so is the audio when only one call is active.
  */
 const SOUND_EVERY_MS = 20
-/** Never-ending silence before the first word is not worth reading. */
+/** Shorter audio contains no word. */
 const MIN_UTTERANCE_MS = 80
 
 type Handler = (answer: Answer, pcm: Int16Array) => void
@@ -43,7 +45,7 @@ type Handler = (answer: Answer, pcm: Int16Array) => void
 export function createSpeechClient(options: { host: string; port: number; clock: Clock; log: Log }): SpeechClient {
   const { clock, log } = options
   const handlers = new Map<number, Handler>()
-  /** Detectors to open again after a reconnect. */
+  /** VAD sessions to open again after a reconnect. */
   const detectors = new Map<number, { sampleRate: number; gate: Gate }>()
   let socket: Socket | null = null
   let abilities: { hears: string[]; speaks: string[] } | null = null
@@ -53,33 +55,33 @@ export function createSpeechClient(options: { host: string; port: number; clock:
   let firstHello = () => {}
   const ready = new Promise<void>(resolve => (firstHello = resolve))
 
-  let gathering = false
+  let corked = false
   let leftMs = Number.NEGATIVE_INFINITY
 
-  function gather(to: Socket): void {
-    if (gathering) return
+  function cork(to: Socket): void {
+    if (corked) return
     const nowMs = clock.now()
     if (detectors.size < 2 || nowMs - leftMs >= SOUND_EVERY_MS) {
       leftMs = nowMs
       return
     }
-    gathering = true
+    corked = true
     to.cork()
-    clock.after(leftMs + SOUND_EVERY_MS - nowMs, () => leave(to))
+    clock.after(leftMs + SOUND_EVERY_MS - nowMs, () => flush(to))
   }
 
-  function leave(to: Socket): void {
-    if (!gathering || to !== socket) return
-    gathering = false
+  function flush(to: Socket): void {
+    if (!corked || to !== socket) return
+    corked = false
     leftMs = clock.now()
     to.uncork()
   }
 
   const send = (ask: Ask, pcm?: Int16Array, mayWait = false): boolean => {
     if (!socket || !abilities) return false
-    if (mayWait) gather(socket)
+    if (mayWait) cork(socket)
     socket.write(encodeFrame(ask, pcm))
-    if (!mayWait) leave(socket)
+    if (!mayWait) flush(socket)
     return true
   }
 
@@ -92,7 +94,7 @@ export function createSpeechClient(options: { host: string; port: number; clock:
       try {
         for (const { head, pcm } of decode(data)) receive(head, pcm)
       } catch (error) {
-        log.error({ err: error }, 'speech process sent what is not understood')
+        log.error({ err: error }, 'speech process sent an invalid message')
         attempt.destroy()
       }
     })
@@ -101,8 +103,8 @@ export function createSpeechClient(options: { host: string; port: number; clock:
       if (socket === attempt) {
         socket = null
         abilities = null
-        gathering = false
-        if (!closed) log.warn({}, 'speech process is away')
+        corked = false
+        if (!closed) log.warn({}, 'speech process disconnected')
         for (const [id, handler] of [...handlers]) {
           if (!detectors.has(id)) handler({ type: 'failed', id, reason: 'internal' }, new Int16Array(0))
         }
@@ -171,20 +173,21 @@ export function createSpeechClient(options: { host: string; port: number; clock:
               signal.removeEventListener('abort', abort)
               settle()
             }
-            // What nobody waits for must not hold up the next in the one queue that all calls share.
+            // Cancel abandoned requests, since all calls share one queue.
             const giveUp = (why: string) => {
               send({ type: 'cancel', id })
               finish(() => reject(new Error(why)))
             }
-            const abort = () => giveUp('recognition aborted')
-            const cancelTimeout = clock.after(STT_TIMEOUT_MS, () => giveUp('recognition timed out'))
+            const abort = () => giveUp('transcription aborted')
+            const cancelTimeout = clock.after(STT_TIMEOUT_MS, () => giveUp('transcription timed out'))
             signal.addEventListener('abort', abort)
             handlers.set(id, answer => {
               if (answer.type === 'text') finish(() => resolve({ text: answer.text, confidence: null }))
-              else if (answer.type === 'failed') finish(() => reject(new Error(`recognition failed: ${answer.reason}`)))
+              else if (answer.type === 'failed')
+                finish(() => reject(new Error(`transcription failed: ${answer.reason}`)))
             })
             if (!send({ type: 'stt', id, sample_rate: sampleRate, language }, pcm)) {
-              finish(() => reject(new Error('the speech process is away')))
+              finish(() => reject(new Error('the speech process is not connected')))
             }
           })
         },
@@ -207,9 +210,9 @@ export function createSpeechClient(options: { host: string; port: number; clock:
       const abort = () => wake()
       signal.addEventListener('abort', abort)
       try {
-        // A longer text is refused with the whole connection, on which the other calls speak and hear too.
+        // The process closes the connection, which all calls share, on a longer text.
         const ask = { type: 'tts' as const, id, text: text.slice(0, MAX_TEXT), voice, language }
-        if (!send(ask)) throw new Error('the speech process is away')
+        if (!send(ask)) throw new Error('the speech process is not connected')
         for (;;) {
           if (signal.aborted) {
             send({ type: 'cancel', id })
@@ -218,11 +221,11 @@ export function createSpeechClient(options: { host: string; port: number; clock:
           const chunk = chunks.shift()
           if (chunk) yield chunk
           else if (end.done) return
-          else if (end.failure) throw new Error(`speech failed: ${end.failure}`)
+          else if (end.failure) throw new Error(`speech synthesis failed: ${end.failure}`)
           else {
             const cancelTimeout = clock.after(TTS_TIMEOUT_MS, () => {
               send({ type: 'cancel', id })
-              end.failure = 'no sound in time'
+              end.failure = 'no audio in time'
               wake()
             })
             await new Promise<void>(resolve => (wake = resolve))

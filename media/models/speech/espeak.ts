@@ -1,4 +1,4 @@
-/** espeak-ng as a program of the system, where it is installed: robotic, in a hundred languages, never linked in (GPL). */
+/** Runs the system's espeak-ng, if installed: robotic speech in a hundred languages. It is never linked (GPL). */
 import { spawn } from 'node:child_process'
 import { decodeWav } from '../../audio/wav.ts'
 
@@ -21,7 +21,7 @@ function run(args: string[], input: string): Promise<Buffer | null> {
     child.stdout.on('data', part => parts.push(part))
     child.on('error', () => resolve(null))
     child.on('close', code => resolve(code === 0 ? Buffer.concat(parts) : null))
-    child.stdin.on('error', () => {}) // it may leave before it has read everything
+    child.stdin.on('error', () => {}) // the program may exit before it has read everything
     child.stdin.end(input)
   })
 }

@@ -1,54 +1,62 @@
 /**
- * Which frames of a line are worth a model's work, and the way to it. The model itself says what is no speech; as long as
- * the line is no louder than what it has called so, it is not asked again. This is the engine's half of a detector, so that
- * a silent line costs neither a message nor a run of the model.
+ * Selects the frames of a line that the VAD model must evaluate, and sends them. The model itself reports what is not
+ * speech; as long as the line is no louder than that, frames are skipped. This is the engine's half of a VAD session,
+ * so that a silent line causes neither messages nor model runs.
  */
 import { concatPcm, rms } from '../../audio/frames.ts'
 import type { AudioFrame } from '../../ports/leg.ts'
 import type { VoiceFrame } from '../../ports/speech.ts'
 
-/** Of 32768; about −66 dBFS, the lowest steps of G.711. */
+/** RMS of 32768; about −66 dBFS, the lowest steps of G.711. */
 const INAUDIBLE = 16
-/** Lower than any offset: the model has no doubt. */
+/** Probability below which the model is certain; lower than any offset threshold. */
 const NO_SPEECH = 0.15
-/** In a row, half a second: the model's own memory of the last word is gone by then. */
+/**
+ * Consecutive windows without speech that close the gate: half a second, after which the model has forgotten the last
+ * word.
+ */
 const CALM_WINDOWS = 15
-/** The loudest of them over their mean. What swings more is no room but clicks, music, a voice far away. */
+/**
+ * Maximum ratio of the loudest of them to their mean. Larger swings are clicks, music or a distant voice, not
+ * background noise.
+ */
 const STEADY = 1.5
-/** 3.9 dB. Forty milliseconds of a room's rumble differ by 15 % (one sigma); a voice as loud as the room adds 3 dB. */
+/** 3.9 dB. 40 ms of background noise differ by 15 % (one sigma); a voice as loud as the noise adds 3 dB. */
 const OVER_CALM = 1.56
-/** A frame: a room that grows quieter is followed in about a third of a second; one that grows louder is judged anew. */
+/**
+ * Smoothing per frame: a decreasing noise level is followed in a third of a second; an increasing one reopens the gate.
+ */
 const FOLLOW = 0.065
-/** Heard by the model before the frame that opened the gate, 200 ms: without them an onset comes a window late. */
+/** Frames before the one that opened the gate, 200 ms: without them an onset is detected one window late. */
 const LEAD_FRAMES = 10
-/** After it has opened, 120 ms: the two windows in which the model finds a voice, and what they wait for each other. */
+/** Frames after the gate has opened, 120 ms: the two windows in which the model detects a voice, and their delay. */
 const ONSET_FRAMES = 6
-/** Two seconds: a model that is further behind is judged by what comes. */
+/** Limit of two seconds: an overloaded model is evaluated by its later answers. */
 const MOST_UNJUDGED = 100
 
 export interface GateState {
-  /** Loudness of the room while the gate is shut; null while it is open. Never above `judged`. */
+  /** Noise level while the gate is closed; null while it is open. Never above `judged`. */
   room: number | null
-  /** As the model heard it. */
+  /** Noise level that the model evaluated as no speech. */
   judged: number
-  /** Of the last windows that the model called no speech, in a row. */
+  /** Levels of the latest consecutive windows without speech. */
   calm: readonly number[]
 }
 
-/** Open until the model has heard the line. */
+/** Open until the model has evaluated the line. */
 export const openGate: GateState = { room: null, judged: 0, calm: [] }
 
-/** Whether a frame of this loudness (root mean square) goes to the model. */
+/** True when a frame of this level (root mean square) must be sent to the model. */
 export const passes = ({ room }: GateState, level: number) =>
   room === null || level > Math.max(INAUDIBLE, room * OVER_CALM)
 
-/** A frame that did not pass. */
+/** Updates the state with a frame that was not sent. */
 export function skip(state: GateState, level: number): GateState {
   const { room, judged } = state
   return room === null ? state : { ...state, room: Math.min(judged, room + (level - room) * FOLLOW) }
 }
 
-/** A window that the model has judged. */
+/** Updates the state with the model's result for a window. */
 export function judge({ calm }: GateState, level: number, probability: number): GateState {
   if (probability >= NO_SPEECH) return openGate
   const levels = [...calm.slice(1 - CALM_WINDOWS), level]
@@ -58,25 +66,25 @@ export function judge({ calm }: GateState, level: number, probability: number): 
 }
 
 export interface ToModel {
-  /** Wire time; null: lead, of which nothing is to be told. */
+  /** Arrival time; null for lead frames, which get no answer. */
   atMs: number | null
-  /** More was left out before it than the model remembers. */
+  /** True when more audio was skipped before it than the model remembers. */
   fresh: boolean
 }
 
 export interface Gate {
   push(frame: AudioFrame): void
-  /** What the model says of a window, in the order in which their sound was sent. */
+  /** Takes the model's results, in the order in which their audio was sent. */
   answered(voice: VoiceFrame): void
-  /** The model has lost all that it heard of this line. */
+  /** The model has lost its state for this line. */
   reset(): void
 }
 
 const power = (levels: readonly number[]) => Math.sqrt(levels.reduce((sum, one) => sum + one * one, 0) / levels.length)
 
 /**
- * `onVoice` is told of each window that was sent, and of each frame that was not, in the order of their times. `onset`: a
- * voice may be beginning after silence, and somebody waits for the model's word.
+ * Calls `onVoice` for each window that was sent and each frame that was not, in order of time. `onset`: speech may be
+ * starting after silence, so the result is urgent.
  */
 export function createGate(options: {
   sampleRate: number
@@ -95,7 +103,7 @@ export function createGate(options: {
   return {
     push({ pcm, atMs }) {
       const level = rms(pcm)
-      // Two frames, since one alone swings too much.
+      // Two frames, since a single one fluctuates too much.
       const loudness = power([before, level])
       before = level
       if (!passes(state, loudness)) {
@@ -106,7 +114,7 @@ export function createGate(options: {
         onVoice({ probability: 0, atMs, windowMs: (pcm.length / sampleRate) * 1000 })
         return
       }
-      // Open until the model has spoken again.
+      // Stay open until the next result of the model.
       if (state.room !== null) {
         state = openGate
         onsetFrames = ONSET_FRAMES
@@ -124,7 +132,7 @@ export function createGate(options: {
       const later = unjudged.findIndex(({ atMs }) => atMs > voice.atMs)
       const judged = unjudged.splice(0, later < 0 ? unjudged.length : later)
       if (judged.length > 0) state = judge(state, power(judged.map(({ level }) => level)), voice.probability)
-      // It was on the way while the gate was shut, and what came after it has been told.
+      // A result for audio sent before the gate closed; later frames were already reported.
       if (voice.atMs > skippedMs) onVoice(voice)
     },
     reset() {

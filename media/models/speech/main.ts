@@ -1,4 +1,6 @@
-/** The speech process. Options come by the command line; the one line on stdout says that it is ready. */
+/**
+ * Entry point of the speech process. Takes command line options; prints one line of JSON to stdout when it is ready.
+ */
 import { parseArgs } from 'node:util'
 import pino from 'pino'
 import { bareError } from '../../shared/bare-error.ts'
@@ -19,12 +21,12 @@ const { values } = parseArgs({
 const level = values['log-level']
 const log = pino({ name: 'speech', level, serializers: { err: bareError } }, pino.destination(2))
 const missing = values.models ? missingModels(values.models) : ['--models']
-if (missing.length > 0) log.warn({ missing }, 'offline models are not installed: this process cannot hear')
+if (missing.length > 0) log.warn({ missing }, 'offline speech models are not installed, STT is unavailable')
 const models = missing.length > 0 ? null : await loadModels(values.models!, Number(values.threads))
 const whisper = values.whisper ? createWhisper(values.whisper) : null
 const server = await startSpeechServer({ host: values.host, port: Number(values.port), models, whisper, log })
 process.stdout.write(`${JSON.stringify({ ready: true, port: server.port, hears: models !== null })}\n`)
-// The supervisor was killed: nobody is left to stop us.
+// Exit when the supervisor was killed, since nobody else would stop this process.
 const parent = process.ppid
 setInterval(() => {
   if (process.ppid !== parent) process.exit(0)

@@ -1,15 +1,15 @@
 /**
- * Between an engine and the speech process, over loopback TCP: length (4 bytes), length of the head (2 bytes), head as
- * JSON, then 16-bit PCM. Engines ask, the process answers with the same `id`.
+ * Protocol between engines and the speech process, over loopback TCP: length (4 bytes), length of the head (2 bytes),
+ * head as JSON, then 16-bit PCM. Engines send requests, the process answers with the same `id`.
  */
 import { z } from 'zod'
 
 export const MAX_TEXT = 4000
 
 export const Ask = z.discriminatedUnion('type', [
-  /** A detector of its own for one call; `sound` messages with this id feed it. */
+  /** Opens a VAD session for one call; `vad.sound` messages with this id feed it. */
   z.object({ type: z.literal('vad.open'), id: z.int(), sample_rate: z.int() }),
-  /** `at_ms` null: nothing is answered; `fresh`: what came before it is too long ago to be remembered. */
+  /** `at_ms` null: no answer is sent. `fresh`: discard the session's state, since too much audio was skipped before. */
   z.object({ type: z.literal('vad.sound'), id: z.int(), at_ms: z.number().nullable(), fresh: z.boolean() }),
   z.object({ type: z.literal('vad.close'), id: z.int() }),
   z.object({ type: z.literal('stt'), id: z.int(), sample_rate: z.int(), language: z.string() }),
@@ -52,7 +52,7 @@ export function encodeFrame(head: Ask | Answer, pcm: Int16Array = new Int16Array
   return frame
 }
 
-/** Collects a byte stream into frames. Throws on a frame that cannot be one of ours. */
+/** Assembles a byte stream into frames. Throws on an invalid frame. */
 export function createDecoder<T extends z.ZodType>(
   schema: T,
 ): (data: Buffer) => { head: z.infer<T>; pcm: Int16Array }[] {

@@ -1,4 +1,4 @@
-/** The speech process: one a host, shared by its engines. Work waits in bounded queues; what does not fit is refused. */
+/** The speech process: one per host, shared by its engines. Work waits in bounded queues; excess work is refused. */
 import { createServer, type Server, type Socket } from 'node:net'
 import PQueue from 'p-queue'
 import { concatPcm } from '../../audio/frames.ts'
@@ -13,7 +13,7 @@ import { openVadSession, type VadSession } from './vad-session.ts'
 import { cleanTranscript, type Whisper } from './whisper.ts'
 
 const MAX_WAITING = 64
-/** Whisper knows more; these were tried. */
+/** Whisper supports more languages; these were tested. */
 const WHISPER_LANGUAGES = ['ru']
 const SILENCE_AFTER_S = 0.4
 const WINDOW_MS = (VAD_WINDOW / MODEL_RATE) * 1000
@@ -21,9 +21,9 @@ const WINDOW_MS = (VAD_WINDOW / MODEL_RATE) * 1000
 export interface SpeechServerOptions {
   host: string
   port: number
-  /** Null where the models are not installed: then it only speaks, by espeak-ng, and says so. */
+  /** Null when the models are not installed: the process then only speaks, through espeak-ng, and reports that. */
   models: SpeechModels | null
-  /** Null where it is not installed: then it does not hear Russian. */
+  /** Null when Whisper is not installed: Russian STT is then unavailable. */
   whisper?: Whisper | null
   log: Log
 }
@@ -35,7 +35,7 @@ export interface SpeechServer {
 
 export async function startSpeechServer(options: SpeechServerOptions): Promise<SpeechServer> {
   const { models, whisper = null, log } = options
-  // One at a time each: two sentences side by side would only both be late on the same cores.
+  // One job at a time each: parallel sentences would only delay each other on the same cores.
   const work: Work = {
     models,
     whisper,
@@ -78,18 +78,18 @@ function serve(socket: Socket, work: Work): void {
   const detectors = new Map<number, VadSession>()
   const canceled = new Set<number>()
   const running = new Set<number>()
-  let gathering = false
-  const leave = () => {
-    gathering = false
+  let corked = false
+  const flush = () => {
+    corked = false
     socket.uncork()
   }
-  // What one run of the model says of many lines is one write.
+  // Write the results of one model run for many lines together.
   const send = (answer: Answer, pcm?: Int16Array) => {
     if (socket.destroyed) return
-    if (!gathering) {
-      gathering = true
+    if (!corked) {
+      corked = true
       socket.cork()
-      setImmediate(leave)
+      setImmediate(flush)
     }
     socket.write(encodeFrame(answer, pcm))
   }
@@ -112,7 +112,7 @@ function serve(socket: Socket, work: Work): void {
         await run()
       })
       .catch(error => {
-        log.error({ err: error }, 'speech work failed')
+        log.error({ err: error }, 'speech request failed')
         send({ type: 'failed', id, reason: 'internal' })
       })
       .finally(() => {
@@ -173,13 +173,13 @@ function serve(socket: Socket, work: Work): void {
     try {
       for (const { head, pcm } of decode(data)) handle(head, pcm)
     } catch (error) {
-      log.warn({ err: error }, 'speech client sent what is not understood')
+      log.warn({ err: error }, 'speech client sent an invalid message')
       socket.destroy()
     }
   })
   socket.on('error', () => socket.destroy())
   socket.on('close', () => {
-    for (const ear of detectors.values()) ear.close()
+    for (const session of detectors.values()) session.close()
     detectors.clear()
   })
 }
@@ -204,7 +204,10 @@ async function speak(
   send({ type: 'done', id: ask.id })
 }
 
-/** A utterance that ends with its last word reads better with silence after it (tried with Moonshine: 0.4 s). */
+/**
+ * Appends 0.4 s of silence: STT transcribes an utterance better that does not end with its last word (tested with
+ * Moonshine).
+ */
 function toModelRate(pcm: Int16Array, sampleRate: number): Int16Array {
   return concatPcm([createResampler(sampleRate, MODEL_RATE).push(pcm), new Int16Array(MODEL_RATE * SILENCE_AFTER_S)])
 }

@@ -1,6 +1,6 @@
 /**
- * The offline models: Moonshine tiny for English and a Piper voice through sherpa-onnx (its only importer), Silero VAD v5.
- * Loaded in the speech process only; decoding runs on libuv's threads, so the process's loop stays free.
+ * The offline models: Moonshine tiny for English and a Piper voice through sherpa-onnx (imported only here), and Silero
+ * VAD v5. Loaded in the speech process only; decoding runs on libuv's threads, so the event loop stays free.
  */
 
 import { existsSync } from 'node:fs'
@@ -31,7 +31,7 @@ interface Sherpa {
 }
 
 export interface SpeechModels {
-  /** 16 kHz. */
+  /** `pcm` has 16 kHz. */
   transcribe(pcm: Int16Array): Promise<string>
   synthesize(text: string, speed: number): Promise<{ pcm: Int16Array; sampleRate: number }>
   detector(report: Report): Detector
@@ -47,7 +47,7 @@ const FILES = {
   espeak: 'espeak-ng-data',
 } as const
 
-/** Names of the files that are not there; empty when the models can be loaded. */
+/** Returns the names of missing files; empty when the models can be loaded. */
 export const missingModels = (folder: string) => Object.values(FILES).filter(file => !existsSync(join(folder, file)))
 
 export async function loadModels(folder: string, threads: number): Promise<SpeechModels> {
@@ -90,23 +90,23 @@ export async function loadModels(folder: string, threads: number): Promise<Speec
   }
 }
 
-/** Moonshine's decoder breaks off with nothing at 9 s of sound. */
+/** Longest piece in seconds: Moonshine's decoder returns nothing from 9 s of audio on. */
 const READABLE_S = 8
 const LEAST_S = 5
-const LOOK_S = 0.1
+const STEP_S = 0.1
 
-/** Sound that is too long for one reading, cut where it is quietest. */
+/** Splits audio that is too long for one transcription where it is quietest. */
 export function readablePieces(pcm: Int16Array): Int16Array[] {
   const pieces: Int16Array[] = []
   let rest = pcm
   while (rest.length > READABLE_S * MODEL_RATE) {
     let cut = READABLE_S * MODEL_RATE
     let quietest = Number.POSITIVE_INFINITY
-    for (let s = LEAST_S; s + LOOK_S <= READABLE_S; s += LOOK_S) {
-      const level = rms(rest.subarray(s * MODEL_RATE, (s + LOOK_S) * MODEL_RATE))
+    for (let s = LEAST_S; s + STEP_S <= READABLE_S; s += STEP_S) {
+      const level = rms(rest.subarray(s * MODEL_RATE, (s + STEP_S) * MODEL_RATE))
       if (level >= quietest) continue
       quietest = level
-      cut = Math.round((s + LOOK_S / 2) * MODEL_RATE)
+      cut = Math.round((s + STEP_S / 2) * MODEL_RATE)
     }
     pieces.push(rest.subarray(0, cut))
     rest = rest.subarray(cut)

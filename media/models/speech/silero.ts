@@ -1,30 +1,30 @@
 /**
- * Silero VAD v5 for all calls of a process: one session of onnxruntime (this file is its only importer), what each call
- * needs of its own is 1.3 KB of state. Windows that wait run together: 0.22 ms of a core for one, 0.08 ms each for eight.
- * `run` of this package works on the loop, whatever its promise looks like, so a batch is bounded.
+ * Silero VAD v5 for all calls of a process: one session of onnxruntime (imported only here), and 1.3 KB of state per
+ * call. Waiting windows run as a batch: 0.22 ms of a core for one, 0.08 ms each for eight. Despite its promise, `run`
+ * of this package blocks the event loop, so batches are bounded.
  */
 
 import { createRequire } from 'node:module'
 import type { InferenceSession, Tensor } from 'onnxruntime-node'
 import type { ToModel } from './gate.ts'
 
-/** Of the sound that it hears, Hz. */
+/** Sample rate in Hz of the model's input. */
 export const MODEL_RATE = 16_000
-/** Silero's window at 16 kHz. */
+/** Silero's window at 16 kHz, in samples. */
 export const VAD_WINDOW = 512
-/** Samples of the window before, which the model wants in front. */
+/** Samples of the previous window that the model requires before the current one. */
 const CONTEXT = 64
 const INPUT = CONTEXT + VAD_WINDOW
 const HALF_STATE = 128
-/** At most 1.2 ms at a time. */
+/** Maximum batch size: at most 1.2 ms at a time. */
 const MOST_AT_ONCE = 16
-/** Half a minute, 1 MB: a process that is further behind leaves sound out. */
+/** Maximum of waiting windows: half a minute, 1 MB. An overloaded process skips audio. */
 const MOST_WAITING = 1000
 
-/** For one call: windows of `VAD_WINDOW` samples at 16 kHz go in, what the model says of them comes in their order. */
+/** VAD for one call: takes windows of `VAD_WINDOW` samples at 16 kHz and reports results in order. */
 export interface Detector {
   hear(window: Int16Array, to: ToModel): void
-  /** The call is over: nothing more is reported. */
+  /** Ends the session: nothing more is reported. */
   release(): void
 }
 
@@ -32,7 +32,7 @@ export type Report = (probability: number, atMs: number) => void
 
 export interface Silero {
   detector(report: Report): Detector
-  /** Windows that the model was run on. */
+  /** Number of windows evaluated so far. */
   readonly windows: number
 }
 
@@ -56,8 +56,8 @@ export async function loadSilero(file: string): Promise<Silero> {
   const ort = createRequire(import.meta.url)('onnxruntime-node') as Ort
   const session = await ort.InferenceSession.create(file, { intraOpNumThreads: 1, interOpNumThreads: 1 })
   const model = createModel(ort, session)
-  await model([]) // the first run makes what later ones use
-  /** Lines with windows that wait, in the order they began to. */
+  await model([]) // the first run allocates what later ones use
+  /** Lines with waiting windows, in order. */
   const queue = new Set<Line>()
   let running = false
   let windows = 0
@@ -86,7 +86,7 @@ export async function loadSilero(file: string): Promise<Silero> {
     queue.add(line)
     if (running) return
     running = true
-    // A model that fails once fails always: the rejection ends the process, and its supervisor starts another.
+    // A model that fails once always fails: the rejection ends the process, and its supervisor restarts it.
     setImmediate(() => void drain())
   }
 
@@ -115,7 +115,7 @@ export async function loadSilero(file: string): Promise<Silero> {
 
 type Job = { line: Line; next: Waiting }
 
-/** Runs the next window of each line, and moves their states on. */
+/** Evaluates the next window of each line and updates their states. */
 function createModel(ort: Ort, session: InferenceSession): (jobs: readonly Job[]) => Promise<Float32Array> {
   const input = new Float32Array(MOST_AT_ONCE * INPUT)
   const state = new Float32Array(MOST_AT_ONCE * 2 * HALF_STATE)

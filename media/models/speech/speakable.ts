@@ -1,4 +1,6 @@
-/** Cuts a sentence into pieces that are made one after the other, the first short: its sound is there sooner. Pure. */
+/**
+ * Splits a sentence into pieces that are synthesised in turn; a short first piece makes the audio start sooner. Pure.
+ */
 
 const FIRST_WORDS = 3
 const MAX_WORDS = 24
@@ -9,7 +11,7 @@ export function speakable(text: string): string[] {
   let piece = ''
   for (const clause of clauses) {
     piece = piece === '' ? clause : `${piece} ${clause}`
-    // After the first piece the pauses of the sentence matter more than haste.
+    // After the first piece, natural pauses matter more than speed.
     const enough = pieces.length === 0 ? FIRST_WORDS : MAX_WORDS / 2
     if (words(piece) >= enough || /[.!?…]$/.test(piece)) {
       pieces.push(piece)

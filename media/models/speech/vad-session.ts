@@ -1,4 +1,4 @@
-/** The speech process' half of a detector: the sound of one line, as windows of the model. */
+/** The speech process' half of a VAD session: converts one line's audio to windows of the model. */
 import { createChunker } from '../../audio/frames.ts'
 import { createResampler } from '../../audio/resample.ts'
 import type { ToModel } from './gate.ts'

@@ -1,16 +1,16 @@
-/** The thread that runs whisper.cpp (only importer of @napi-rs/whisper). */
+/** The thread that runs whisper.cpp (@napi-rs/whisper is imported only here). */
 import { parentPort, workerData } from 'node:worker_threads'
 import { Whisper, WhisperFullParams, WhisperSamplingStrategy } from '@napi-rs/whisper'
 import { pcmToFloat } from '../../audio/frames.ts'
 
 const RATE = 16_000
-/** Frames of the encoder are 20 ms; fewer than 512 and the decoder begins to loop. */
+/** Encoder frames (20 ms each); below 512 the decoder starts to loop. */
 const LEAST_CONTEXT = 512
 const MOST_CONTEXT = 1500
 const FRAMES_PER_SECOND = 50
-/** Nobody speaks faster; without a bound a loop takes a minute. */
+/** Faster than anybody speaks; without a limit a decoder loop takes a minute. */
 const TOKENS_PER_SECOND = 12
-/** Less is no word, and whisper.cpp refuses it. */
+/** Minimum length: shorter audio contains no word, and whisper.cpp rejects it. */
 const LEAST_SAMPLES = RATE * 1.1
 
 const whisper = new Whisper((workerData as { model: string }).model)
@@ -22,7 +22,7 @@ parentPort!.on('message', ({ id, pcm, language }: { id: number; pcm: Int16Array;
     const seconds = sound.length / RATE
     const params = new WhisperFullParams(WhisperSamplingStrategy.Greedy)
     params.language = language
-    // Threads of whisper.cpp wait for one another by spinning: more than one is slower on a busy machine.
+    // whisper.cpp's threads wait for each other by spinning: more than one is slower on a busy machine.
     params.nThreads = 1
     params.audioCtx = Math.min(MOST_CONTEXT, Math.max(LEAST_CONTEXT, Math.ceil(seconds * FRAMES_PER_SECOND) + 64))
     params.maxTokens = Math.ceil(seconds * TOKENS_PER_SECOND) + 16

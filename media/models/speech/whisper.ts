@@ -1,21 +1,21 @@
 /**
- * Whisper base (MIT) through whisper.cpp, for languages that Moonshine does not know: Russian. It computes without giving
- * way, so it has a thread of its own. Of the speech process only.
+ * Whisper base (MIT) through whisper.cpp, for Russian, which Moonshine does not support. It blocks while it computes,
+ * so it runs in a thread of its own, in the speech process only.
  */
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 
 export interface Whisper {
-  /** The model may be fetched while the process runs. */
+  /** False until the model is downloaded, which may happen while the process runs. */
   available(): boolean
-  /** 16 kHz. */
+  /** `pcm` has 16 kHz. */
   transcribe(pcm: Int16Array, language: string): Promise<string>
   close(): Promise<void>
 }
 
 type Answer = { id: number; text: string } | { id: number; error: string }
 
-/** Loaded with the first sound: 0.2 s and 180 MB that an English installation need not spend. */
+/** Loads the model with the first audio: an English installation saves 0.2 s and 180 MB. */
 export function createWhisper(model: string): Whisper {
   let worker: Worker | null = null
   let lastId = 0
@@ -35,7 +35,7 @@ export function createWhisper(model: string): Whisper {
     })
     started.on('error', error => fail(error as Error))
     started.on('exit', () => {
-      if (worker === started) fail(new Error('the recogniser has ended'))
+      if (worker === started) fail(new Error('the whisper thread has exited'))
     })
     return started
   }
@@ -55,15 +55,15 @@ export function createWhisper(model: string): Whisper {
   }
 }
 
-/** Whisper was trained on subtitles, and fills silence and noise with what stands at their ends. */
+/** Whisper was trained on subtitles and transcribes silence and noise as their closing lines. */
 const SUBTITLES =
   /^(?:продолжение следует|субтитры (?:сделал|создавал|делал|подогнал)\P{L}?.*|редактор субтитров.*|корректор.*|спасибо за (?:просмотр|внимание)|подписывайтесь на (?:мой |наш )?канал.*|dimatorzok|thank you(?: for watching)?|thanks for watching)(?!\p{L})/iu
 const REMARKS = /\[[^\][]*\]|\([^()]*\)|\*[^*]*\*/g
-/** `\W` is no letter of English: it is every letter of Russian. */
+/** Separators. `\W` would match all Russian letters. */
 const BETWEEN = /^[^\p{L}\p{N}]+/u
-/** What is not speech, in capitals: "СПОКОЙНАЯ МУЗЫКА". */
+/** Sound descriptions are in capitals: "СПОКОЙНАЯ МУЗЫКА". */
 const REMARK = /\p{L}{5}/u
-/** A loop of the decoder: the same few words again and again. */
+/** Decoder loop: the same few words again and again. */
 const LOOP = /(\S+(?:\s+\S+){0,3}?[\s,.!?-]+)\1{3,}/iu
 
 export function cleanTranscript(text: string): string {
@@ -73,7 +73,7 @@ export function cleanTranscript(text: string): string {
   return plain.replace(LOOP, '$1').trim()
 }
 
-/** One after the other, to the end: words of a caller beside them make it speech. */
+/** True when the text consists of such lines only; other words beside them make it speech. */
 function isMadeUp(text: string): boolean {
   for (let rest = text.replace(BETWEEN, ''); rest !== ''; ) {
     const found = SUBTITLES.exec(rest)

@@ -1,4 +1,4 @@
-/** The doctor on calls that were answered: sound that does not come, and answers that nobody confirms. Pure. */
+/** Diagnoses answered calls: missing audio, and answers without ACK. Pure. */
 import type { Diagnosis } from '../../../media/contract/sip-trace.ts'
 import { isLoopback } from '../../server/transport.ts'
 import { directionOf } from '../../text/sdp.ts'
@@ -19,7 +19,7 @@ import {
 } from './facts.ts'
 import { told } from './transport.ts'
 
-/** Three seconds of sound: who has a microphone has sent something by then. */
+/** Three seconds of packets: any far end with a microphone has sent something by then. */
 const ENOUGH_PACKETS = 150
 
 type Answered = { readonly facts: Facts; readonly given: Case; readonly invite: Read; readonly answer: Read }
@@ -44,14 +44,14 @@ const addressOf = (read: Read): string => {
   return audioOf(sdp)?.address ?? sdp?.address ?? ''
 }
 
-/** Ours, where it means nothing to the far end. */
+/** True when a description contains a private address of ours and the far end is public. */
 function ourPrivate(answered: Answered, address: string): boolean {
   const peer = peerHost(answered)
   return isPublic(peer) && (isPrivate(address) || isLoopback(address))
 }
 
 const BEHIND_NAT =
-  'Tell the platform its public address, and forward the SIP port and the range of RTP ports to it; switch off “SIP ALG” in the router.'
+  'Set the platform’s public address, forward the SIP port and the RTP port range to it, and turn off “SIP ALG” in the router.'
 
 function notAcknowledged(answered: Answered): Diagnosis | null {
   const { facts, invite, answer } = answered
@@ -63,26 +63,26 @@ function notAcknowledged(answered: Answered): Diagnosis | null {
   if (acknowledged || bye === undefined) return null
   const contact = hostOfUri(header(answer, 'Contact'))
   if (ourPrivate(answered, contact)) {
-    const words = `The carrier’s ACK never came: our Contact is the private address ${contact}, which means nothing to ${peerHost(answered)}.`
+    const words = `The carrier’s ACK never arrived: our Contact is the private address ${contact}, which ${peerHost(answered)} cannot reach.`
     return told('nat_address', words, BEHIND_NAT, answer, bye)
   }
-  const words = `The carrier never confirmed our answer (no ACK), so the call was given up.`
+  const words = `The carrier never acknowledged our answer (no ACK), so the call was ended.`
   const advice = `Its ACK goes to ${header(answer, 'Contact').replace(/^.*<|>.*$/g, '')}: check that the carrier can reach that address and port.`
   return told('no_ack', words, advice, answer, bye)
 }
 
-/** An answer without a description that we can use: we hung up at once. */
+/** The peer's description is missing or unusable, so we ended the call at once. */
 function unreadable(answered: Answered): Diagnosis | null {
   const { reason } = answered.given
   const [offer, answer] = [audioOf(sdpOf(ofUs(answered))), sdpOf(ofPeer(answered))]
   const evidence = [answered.invite, answered.answer]
   if (reason === 'bad_sdp') {
-    const words = 'The description of the sound that the carrier sent cannot be read, or has none.'
-    return told('bad_sdp', words, 'Show the carrier this message: its body is not as RFC 8866 has it.', ...evidence)
+    const words = 'The carrier’s session description (SDP) is missing or malformed.'
+    return told('bad_sdp', words, 'Show this message to the carrier: its body does not follow RFC 8866.', ...evidence)
   }
   if (reason !== 'no_common_codec') return null
-  const words = `The carrier answered with ${codecsIn(audioOf(answer)) || 'no sound'}, which is none of what we offered: ${codecsIn(offer)}.`
-  return told('codec_refused', words, 'Allow one of its codecs in the settings of the trunk.', ...evidence)
+  const words = `The carrier answered with ${codecsIn(audioOf(answer)) || 'no audio'}, which we did not offer. We offered: ${codecsIn(offer)}.`
+  return told('codec_refused', words, 'Allow one of its codecs in the trunk’s settings.', ...evidence)
 }
 
 function silent(answered: Answered): Diagnosis | null {
@@ -90,7 +90,7 @@ function silent(answered: Answered): Diagnosis | null {
   const { media, reason } = given
   if (media === null || media.packets_received > 0) return null
   if (media.packets_sent < ENOUGH_PACKETS && reason !== 'media_timeout') return null
-  // The last word counts: a call on hold is silent by right.
+  // The latest description counts: a call on hold is silent for a valid reason.
   const described = facts.all.findLast(read => !read.seen.sent && sdpOf(read) !== null) ?? ofPeer(answered)
   const sdp = sdpOf(described)
   const audio = audioOf(sdp)
@@ -98,26 +98,26 @@ function silent(answered: Answered): Diagnosis | null {
   if (direction === 'inactive' || direction === 'recvonly') return null
   const [ours, theirs] = [addressOf(ofUs(answered)), addressOf(described)]
   if (ourPrivate(answered, ours)) {
-    const words = `We sent sound and none came back: we told ${peerHost(answered)} to send it to the private address ${ours}.`
+    const words = `We sent audio and received none: we asked ${peerHost(answered)} to send it to the private address ${ours}.`
     return told('nat_address', words, BEHIND_NAT, ofUs(answered), described)
   }
   if (isPrivate(theirs) && !isPrivate(peerHost(answered))) {
-    const words = `We sent sound and none came back: the carrier wants it at the private address ${theirs}, but speaks from ${peerHost(answered)}.`
+    const words = `We sent audio and received none: the carrier asks for it at the private address ${theirs}, but its signalling comes from ${peerHost(answered)}.`
     const advice =
-      'The PBX or the router in front of it must write its public address (“external IP”), or send sound first, so that we see where it comes from.'
+      'The PBX or the router in front of it must use its public address (“external IP”), or send audio first so that we learn its address.'
     return told('nat_address', words, advice, described)
   }
   if (media.packets_rejected > 0) {
-    const words = `${media.packets_rejected} packets of sound came, none of them from where the carrier said they would (${theirs}).`
+    const words = `${media.packets_rejected} audio packets arrived, none from the address that the carrier announced (${theirs}).`
     return told(
       'one_way_audio',
       words,
-      'Sound that comes from elsewhere is not believed: ask the carrier for the right address in its SDP.',
+      'Audio from another address is rejected. Ask the carrier to put the right address in its SDP.',
       described,
     )
   }
   const port = audioOf(sdpOf(ofUs(answered)))?.port ?? '?'
-  const words = `We sent ${media.packets_sent} packets of sound, and not one came back.`
-  const advice = `We wait for it at ${ours}:${port} (UDP): check that the firewall lets the range of RTP ports in.`
+  const words = `We sent ${media.packets_sent} audio packets and received none.`
+  const advice = `We expect audio at ${ours}:${port} (UDP). Check that the firewall admits the RTP port range.`
   return told('one_way_audio', words, advice, ofUs(answered), described)
 }

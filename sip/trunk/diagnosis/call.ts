@@ -1,4 +1,4 @@
-/** Why a call or a check failed, in plain words: a pure function from what was seen. */
+/** Explains in plain words why a call or a check failed. Pure function of the captured messages. */
 import type { Diagnosis } from '../../../media/contract/sip-trace.ts'
 import { answeredCall } from './answered.ts'
 import { notAsked, provenBadly } from './auth.ts'
@@ -11,11 +11,11 @@ export type { Case } from './facts.ts'
 const isFine = (exchange: Exchange): boolean => {
   const final = finalOf(exchange)
   if (final === null || final.seen.made_up) return false
-  // Whatever a host says to OPTIONS: it is there.
+  // Any answer to OPTIONS proves that the host is there.
   return exchange.method === 'OPTIONS' || (statusOf(final) >= 200 && statusOf(final) < 300)
 }
 
-/** The exchange that decides: the last try of an INVITE, else of what went wrong. Null: all went well. */
+/** The exchange that decides the outcome: the last INVITE, or else a failed exchange. Null when all succeeded. */
 function deciding(exchanges: readonly Exchange[]): Exchange | null {
   const first = exchanges.filter(({ request }) => !/;\s*tag=/i.test(to(request.message.headers)))
   for (const method of ['INVITE', 'REGISTER', 'OPTIONS']) {
@@ -35,7 +35,7 @@ const lastOfEach = (exchanges: readonly Exchange[]): Exchange[] => [
   ...new Map(exchanges.map(exchange => [exchange.callId, exchange])).values(),
 ]
 
-/** The main cause; null when nothing is wrong, or nothing can be told. */
+/** Returns the main cause; null when nothing is wrong, or the cause is unknown. */
 export function diagnose(given: Case): Diagnosis | null {
   const facts = readFacts(given.messages)
   const exchange = deciding(facts.exchanges)

@@ -1,4 +1,7 @@
-/** Examines a trunk now: name, port, certificate, OPTIONS to every host, REGISTER. Rings nobody, and changes no registration. */
+/**
+ * Checks a trunk now: DNS, port, certificate, OPTIONS to every host, REGISTER. Places no call and changes no
+ * registration.
+ */
 import { randomUUID } from 'node:crypto'
 import { ExaminersBusy } from '../../../media/bus/trunk-check.ts'
 import type { TrunkHost, TrunkPlan } from '../../../media/contract/plan.ts'
@@ -32,15 +35,15 @@ export type ExaminerOptions = {
   readonly clock: Clock
   readonly resolver: Resolver
   readonly places: NextHopResolver
-  /** Left out: trunks may be anywhere. */
+  /** Whether a trunk may be at an address; any address when left out. */
   readonly mayReach?: MayReach
-  /** Call-IDs of the trunk's own registration, where it is kept here. */
+  /** Call-IDs of the trunk's own registration, when this engine holds it. */
   live(trunkId: string): readonly string[]
 }
 
 type Name = TrunkCheckStep['name']
-/** What was found out about one host. `cause`: what went wrong below SIP. */
-type Looked = {
+/** The result for one host. `cause` is a failure below SIP. */
+type HostResult = {
   readonly host: TrunkHost
   readonly steps: TrunkCheckStep[]
   readonly callId: string
@@ -49,13 +52,13 @@ type Looked = {
 }
 
 const ANSWER_WAIT_MS = 4000
-/** Servers behind one name that are looked at: a carrier has a handful. */
+/** Most servers checked behind one name; carriers have a handful. */
 const MOST_TARGETS = 6
-/** Each may be of many hosts; this machine has calls to carry meanwhile. */
+/** Most checks at once: each may cover many hosts, and this machine carries calls meanwhile. */
 const MOST_AT_ONCE = 8
-/** So that nobody has all of them. */
+/** Most checks at once for one account, so that none uses them all. */
 const MOST_OF_AN_OWNER = 3
-/** Of the trunk's own registration: the last exchanges. */
+/** Messages of the trunk's own registration to include. */
 const LIVE_MESSAGES = 8
 
 export class Examiner {
@@ -66,7 +69,9 @@ export class Examiner {
     this.options = options
   }
 
-  /** Who asks for the same at the same time gets the same report. */
+  /**
+   * Returns the running report when the same check is already under way. Rejects with ExaminersBusy when too many are.
+   */
   examine(trunk: TrunkPlan): Promise<TrunkCheckReport> {
     const key = JSON.stringify(trunk)
     const known = this.running.get(key)
@@ -80,13 +85,13 @@ export class Examiner {
   }
 
   private async run(trunk: TrunkPlan): Promise<TrunkCheckReport> {
-    const hosts = (await Promise.all(hostsOf(trunk).map(host => this.look(trunk, host)))).flat()
+    const hosts = (await Promise.all(hostsOf(trunk).map(host => this.checkHost(trunk, host)))).flat()
     const reachable = hosts.find(({ answered }) => answered !== null) ?? hosts.find(({ cause }) => cause === null)
     const register = registers(trunk) && reachable !== undefined ? await this.register(trunk, reachable.host) : null
     const { traces, live } = this.options
     const own = traces.peek(...live(trunk.id)).messages.slice(-LIVE_MESSAGES)
     const proven = register !== null && isSuccess(register.res)
-    // What the registration met before is past, unless it goes on whatever is asked, or nothing else is known.
+    // Earlier messages of the registration count only when its refusal persists, or when nothing else is known.
     const past = isTooBrief(own) || (!register?.res && !isUnderWay(own)) ? own : []
     const ids = [...hosts.map(({ callId }) => callId), ...(register === null ? [] : [register.callId])]
     const seen = traces.peek(...ids)
@@ -98,11 +103,11 @@ export class Examiner {
     return conclude(forgiven(steps, proven ? silent : []), { ...seen, messages }, diagnosis)
   }
 
-  private async look(trunk: TrunkPlan, host: TrunkHost): Promise<Looked[]> {
+  private async checkHost(trunk: TrunkPlan, host: TrunkHost): Promise<HostResult[]> {
     const { mayReach = () => true } = this.options
     const hop = nextHopOf(trunk, host)
     const { port } = hop
-    if (port !== null) return [await this.lookAt(trunk, { host, at: null }, { ...hop, port }, hop.host)]
+    if (port !== null) return [await this.checkTarget(trunk, { host, at: null }, { ...hop, port }, hop.host)]
     const parts = { ...this.options, mayReach }
     const { hops, blocked, ...found } = await probeRecords(parts, proxyUri(trunk) ?? trunkUri(host, null), hop.host)
     const step: TrunkCheckStep = { name: 'dns', host: formatHostPort(hop), ...found }
@@ -110,18 +115,18 @@ export class Examiner {
       const cause = blocked ? notAllowed(found.words) : noDns(found.words)
       return [{ host, steps: [step], callId: '', answered: null, cause }]
     }
-    const looked = await Promise.all(
+    const results = await Promise.all(
       hops.slice(0, MOST_TARGETS).map(one => {
         const at = targetOf(one)
-        // Over TLS a name is to be proven, which only the signalling server can have looked up.
-        return this.lookAt(trunk, { host, at: at.transport === 'tls' ? null : at }, at, one.name)
+        // Over TLS the name must match the certificate, so the signalling server resolves it itself.
+        return this.checkTarget(trunk, { host, at: at.transport === 'tls' ? null : at }, at, one.name)
       }),
     )
-    looked[0]?.steps.unshift(step)
-    return looked
+    results[0]?.steps.unshift(step)
+    return results
   }
 
-  private async lookAt(trunk: TrunkPlan, place: NextHop, hop: Target, named: string): Promise<Looked> {
+  private async checkTarget(trunk: TrunkPlan, place: NextHop, hop: Target, named: string): Promise<HostResult> {
     const { resolver, clock, mayReach = () => true } = this.options
     const { host } = place
     const at = formatHostPort(hop)
@@ -139,13 +144,14 @@ export class Examiner {
     if (port !== null) {
       const { ok, words, ms } = port.connect
       const cause = ok ? null : transportDiagnosis(words, at)
-      note('connect', { ok, words: cause?.words ?? (ok ? words : `There is no connection: ${words}.`), ms })
+      note('connect', { ok, words: cause?.words ?? (ok ? words : `Couldn’t connect: ${words}.`), ms })
       if (!ok) return { ...nobody, cause: cause ?? unreachable(at) }
     }
     const { callId, answered, ms } = await this.ping(trunk, place)
     const certificate = port?.certificate ?? null
     if (certificate !== null) note('certificate', answered === null ? certificate : { ...certificate, ok: true })
-    const words = answered === null ? this.silence(trunk, callId) : `It answered ${answered.status} ${answered.reason}.`
+    const words =
+      answered === null ? this.silence(trunk, callId) : `The host answered ${answered.status} ${answered.reason}.`
     note('options', { ok: answered !== null, words, ms })
     const readable = readableKeys(trunk, hop)
     if (readable !== null) note('encryption', { ok: true, words: readable, ms: 0 })
@@ -155,7 +161,7 @@ export class Examiner {
 
   private silence(trunk: TrunkPlan, callId: string): string {
     const { messages } = this.options.traces.peek(callId)
-    return diagnose({ messages, trunk, media: null, reason: null })?.words ?? 'The OPTIONS could not be sent.'
+    return diagnose({ messages, trunk, media: null, reason: null })?.words ?? 'OPTIONS could not be sent.'
   }
 
   private ping(trunk: TrunkPlan, place: NextHop) {
@@ -173,7 +179,7 @@ export class Examiner {
     )
   }
 
-  /** A query: without a Contact nothing is registered, nor taken back (RFC 3261 §10.2.3). */
+  /** Queries the bindings: a REGISTER without Contact neither adds nor removes one (RFC 3261 §10.2.3). */
   private async register(trunk: TrunkPlan, host: TrunkHost): Promise<Asked> {
     const account = accountOf(trunk)
     const aor = `<${accountUri(trunk, accountUser(trunk) ?? '')}>`
@@ -204,7 +210,7 @@ export class Examiner {
     return { callId, answered, ms: Math.round(clock.now() - startedMs) }
   }
 
-  private cause(trunk: TrunkPlan, hosts: readonly Looked[], messages: readonly SipSeen[]): Diagnosis | null {
+  private cause(trunk: TrunkPlan, hosts: readonly HostResult[], messages: readonly SipSeen[]): Diagnosis | null {
     const below = hosts.find(({ cause }) => cause !== null)?.cause
     if (below) return { ...below, evidence: [] }
     return diagnose({ messages, trunk, media: null, reason: null })
@@ -220,32 +226,35 @@ type Asked = {
 
 const isSuccess = (res: IncomingResponse | null): boolean => res !== null && res.status >= 200 && res.status < 300
 const isTooBrief = (own: readonly SipSeen[]): boolean => /^SIP\/2\.0 423/.test(own.at(-1)?.text ?? '')
-/** A challenge is no result. */
+/** True while a request awaits its answer; a challenge is not a result. */
 const isUnderWay = (own: readonly SipSeen[]): boolean =>
   own.at(-1)?.sent === true || /^SIP\/2\.0 40[17]/.test(own.at(-1)?.text ?? '')
 const wasRegistered = (own: readonly SipSeen[]): boolean => /^SIP\/2\.0 2\d\d/.test(own.at(-1)?.text ?? '')
 
 const noDns = (words: string): Omit<Diagnosis, 'evidence'> => ({ code: 'dns_failed', words, advice: CHECK_DNS })
-const CHECK_DNS = 'Check the spelling of the host, and the DNS of this machine.'
+const CHECK_DNS = 'Check the host’s spelling and this machine’s DNS.'
 const notAllowed = (words: string): Omit<Diagnosis, 'evidence'> => ({
   code: 'address_not_allowed',
   words,
-  advice: 'Set a public host; or the operator names the network in TRUNK_PRIVATE_HOSTS.',
+  advice: 'Set a public host, or ask the operator to add the network to TRUNK_PRIVATE_HOSTS.',
 })
 
 const unreachable = (at: string): Omit<Diagnosis, 'evidence'> => ({
   code: 'transport_unreachable',
-  words: `There is no way to ${at}.`,
-  advice: 'Check host, port and transport of the trunk, and the firewall.',
+  words: `Couldn’t reach ${at}.`,
+  advice: 'Check the trunk’s host, port and transport, and the firewall.',
 })
 
-/** A warning: SDES has the keys in the description (RFC 4568 §7.3). Null where there are none, or nobody can read them. */
+/**
+ * Warns that SDES puts keys in the description (RFC 4568 §7.3). Null when there are no such keys, or the signalling is
+ * encrypted.
+ */
 function readableKeys({ srtp }: TrunkPlan, { transport }: TrunkHost): string | null {
   if (srtp === 'off' || transport === 'tls') return null
-  return `Keys of SDES go readable over ${transport}: who sees the signalling can listen. Use tls as transport; DTLS alone does without.`
+  return `SDES keys are sent in clear text over ${transport}: anyone who sees the signalling can listen. Set the transport to tls; only DTLS does not need it.`
 }
 
-/** The host itself, or the proxy before it. */
+/** The host itself, or the outbound proxy in front of it. */
 function nextHopOf(trunk: TrunkPlan, host: TrunkHost): TrunkHost {
   const uri = parseUri(proxyUri(trunk) ?? '')
   if (uri?.scheme !== 'sip' && uri?.scheme !== 'sips') return host
@@ -259,28 +268,32 @@ function registerStep({ res, ms, at }: Asked, own: readonly SipSeen[], cause: Di
   if (isTooBrief(own) && cause !== null) return { ...step, ok: false, words: cause.words }
   if (res !== null && isSuccess(res)) {
     const places = (res.get('Contact') ?? '').split(/>[^<]*</).filter(text => text.trim() !== '').length
-    const where = places === 0 ? 'Nothing is registered for it' : `Registered for it: ${places}`
-    return { ...step, ok: true, words: `User name and password are right. ${where}.` }
+    const where = places === 0 ? 'No contact is registered' : `Registered contacts: ${places}`
+    return { ...step, ok: true, words: `User name and password are accepted. ${where}.` }
   }
   if (res !== null && wasRegistered(own)) {
-    const words = `It is registered; asked about that, the carrier said ${res.status} ${res.reason}.`
+    const words = `The trunk is registered; the carrier answered our query with ${res.status} ${res.reason}.`
     return { ...step, ok: true, words }
   }
-  return { ...step, ok: false, words: cause?.words ?? 'The REGISTER was not answered.' }
+  return { ...step, ok: false, words: cause?.words ?? 'REGISTER was not answered.' }
 }
 
-/** Some carriers never answer OPTIONS: who answers REGISTER is there. */
-function forgiven(steps: readonly TrunkCheckStep[], proven: readonly Looked[]): TrunkCheckStep[] {
-  const silent = proven.flatMap(looked => looked.steps)
+/** Some carriers never answer OPTIONS: an answer to REGISTER proves that the host is there. */
+function forgiven(steps: readonly TrunkCheckStep[], proven: readonly HostResult[]): TrunkCheckStep[] {
+  const silent = proven.flatMap(result => result.steps)
   return steps.map(step => {
     if (step.name !== 'options' || step.ok || !silent.includes(step)) return step
-    return { ...step, ok: true, words: 'It does not answer OPTIONS, but it does answer REGISTER.' }
+    return { ...step, ok: true, words: 'The host does not answer OPTIONS, but it answers REGISTER.' }
   })
 }
 
-type Heard = { readonly messages: readonly SipSeen[]; readonly left_out: number }
+type Captured = { readonly messages: readonly SipSeen[]; readonly left_out: number }
 
-function conclude(steps: TrunkCheckStep[], { messages, left_out }: Heard, cause: Diagnosis | null): TrunkCheckReport {
+function conclude(
+  steps: TrunkCheckStep[],
+  { messages, left_out }: Captured,
+  cause: Diagnosis | null,
+): TrunkCheckReport {
   const { all } = readFacts(messages)
   const answers = all.filter(read => !read.seen.sent && !read.seen.made_up && statusOf(read) >= 200)
   const last = answers.at(-1)
@@ -290,7 +303,7 @@ function conclude(steps: TrunkCheckStep[], { messages, left_out }: Heard, cause:
   const checks = [...steps]
   const host = last?.seen.source ?? ''
   if (skew !== null) {
-    const words = wrong?.words ?? 'Its clock and ours agree.'
+    const words = wrong?.words ?? 'The carrier’s clock and ours agree.'
     checks.push({ name: 'clock', host, ok: wrong === null, words, ms: 0 })
   }
   const seenFrom = last === undefined ? null : natWords(last)
@@ -301,10 +314,10 @@ function conclude(steps: TrunkCheckStep[], { messages, left_out }: Heard, cause:
   return { ok, checks, messages: [...messages], left_out, diagnosis: ok ? null : (cause ?? wrong ?? unnamed) }
 }
 
-/** RFC 3581: what the carrier wrote into our Via. Null when it sees us as we see ourselves. */
+/** Reports the address that the carrier wrote into our Via (RFC 3581). Null when it sees our own address. */
 function natWords({ message }: Read): string | null {
   const via = parseVia(listOf(message, 'Via')[0] ?? headerOf(message, 'Via') ?? '')
   const received = via?.params.get('received') ?? null
   if (via === null || received === null || received === via.host || !isPublic(received)) return null
-  return `The carrier sees us at ${received}, behind a NAT: we call ourselves ${via.host}. Calls come in only where it minds that.`
+  return `We are behind a NAT: the carrier sees us at ${received}, but we announce ${via.host}. Inbound calls arrive only if it uses the former.`
 }

@@ -1,4 +1,4 @@
-/** A trace as the doctor reads it: requests with their answers, addresses, what was offered. Pure. */
+/** Reads a trace into requests with their answers, addresses and offers, for the diagnosis. Pure. */
 import { isIP } from 'node:net'
 import type { EndedReason, MediaStats } from '../../../media/contract/messages.ts'
 import type { TrunkPlan } from '../../../media/contract/plan.ts'
@@ -14,12 +14,12 @@ export type Case = {
   readonly messages: readonly SipSeen[]
   readonly trunk: Pick<TrunkPlan, 'username' | 'password' | 'realm' | 'numbers' | 'number_format' | 'codecs'> | null
   readonly media: MediaStats | null
-  /** Null where there was no call, as for a check. */
+  /** Null when there was no call, as for a trunk check. */
   readonly reason: EndedReason | null
 }
 
 export type Read = { readonly index: number; readonly seen: SipSeen; readonly message: SipMessage }
-/** A request with what answered it, in order. */
+/** A request with its answers, in order. */
 export type Exchange = {
   readonly request: Read
   readonly method: string
@@ -57,7 +57,7 @@ function exchangeOf(request: Read, all: readonly Read[]): Exchange {
   return { request, method: methodOf(request), callId, answers }
 }
 
-/** All that a far end may say about why it refuses, in one line. */
+/** Everything that a response says about its reason, in one line. */
 export function saidBy(read: Read): string {
   const { message } = read
   const phrase = message.kind === 'response' ? message.reason : ''
@@ -66,7 +66,7 @@ export function saidBy(read: Read): string {
 
 const errorInfo = (message: SipMessage): string[] => listOf(message, 'Error-Info').concat(listOf(message, 'X-Reason'))
 
-/** Cause of ITU-T Q.850 that came along (RFC 3326); null when none did. */
+/** The ITU-T Q.850 cause (RFC 3326); null when there is none. */
 export function q850Of({ message }: Read): number | null {
   const cause = /Q\.850[^,]*?;\s*cause\s*=\s*(\d{1,3})/i.exec(listOf(message, 'Reason').join())?.[1]
   return cause === undefined ? null : Number(cause)
@@ -77,7 +77,7 @@ export const sdpOf = ({ message }: Read): Sdp | null =>
 export const audioOf = (sdp: Sdp | null): MediaSection | null => sdp?.media.find(({ kind }) => kind === 'audio') ?? null
 export const isSecure = (media: MediaSection | null): boolean => /SAVPF?$/.test(media?.protocol ?? '')
 
-/** What it offers, by names: `PCMU, PCMA, opus`. */
+/** Names of the offered codecs: `PCMU, PCMA, opus`. */
 export function codecsIn(media: MediaSection | null): string {
   const known: Readonly<Record<string, string>> = { 0: 'PCMU', 3: 'GSM', 4: 'G723', 8: 'PCMA', 9: 'G722', 18: 'G729' }
   const names = (media?.formats ?? []).map(format => {
@@ -94,7 +94,7 @@ export function hostOfUri(text: string): string {
   return uri?.scheme === 'sip' || uri?.scheme === 'sips' ? uri.host : ''
 }
 
-/** RFC 1918, RFC 6598, RFC 3927, RFC 4193, RFC 4291: addresses that mean nothing elsewhere. */
+/** Addresses that are valid only locally: RFC 1918, RFC 6598, RFC 3927, RFC 4193, RFC 4291. */
 export function isPrivate(address: string): boolean {
   return (
     /^(?:10\.|192\.168\.|169\.254\.|172\.(?:1[6-9]|2\d|3[01])\.|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.)/.test(
@@ -104,7 +104,7 @@ export function isPrivate(address: string): boolean {
 }
 export const isPublic = (address: string): boolean => isIP(address) !== 0 && !isPrivate(address) && !isLoopback(address)
 
-/** Seconds that the far end's clock is ahead of ours; null when it tells no time (RFC 3261 §20.17). */
+/** Seconds that the far end's clock is ahead of ours; null when the message has no Date (RFC 3261 §20.17). */
 export function skewSeconds(read: Read): number | null {
   const told = Date.parse(header(read, 'Date'))
   return read.seen.sent || Number.isNaN(told) ? null : Math.round((told - read.seen.at) / 1000)

@@ -1,4 +1,4 @@
-/** The way to a carrier below SIP: its name, its port, its certificate; looked at from this machine. */
+/** Probes the path to a carrier below SIP from this machine: DNS, port and certificate. */
 import { lookup } from 'node:dns'
 import { connect as connectTcp, isIP, type LookupFunction } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
@@ -11,7 +11,7 @@ export type Probed = {
   readonly ok: boolean
   readonly words: string
   readonly ms: number
-  /** There is such a host, and no trunk may be there. */
+  /** The host exists, but no trunk may be there. */
   readonly blocked?: true
 }
 export type Lookup = (host: string) => Promise<readonly string[]>
@@ -22,15 +22,15 @@ export type Connected = { readonly connect: Probed; readonly certificate: Probed
 const DNS_WAIT_MS = 2500
 const CONNECT_WAIT_MS = 3500
 
-/** Where it is, is not told: it may be a name of the network that we are in. */
+/** Does not disclose the address: it may be a name inside our own network. */
 export const blocked = (host: string, ms: number): Probed => ({
   ok: false,
-  words: `${host} is no address of the internet, and trunks of this installation may be nowhere else.`,
+  words: `${host} does not have a public address. This installation allows trunks only at public addresses.`,
   ms,
   blocked: true,
 })
 
-/** Null where the host is an address, and a trunk may be there. */
+/** Resolves the host. Null when it is an allowed IP address. */
 export async function probeName(
   resolve: Lookup,
   clock: Clock,
@@ -46,13 +46,13 @@ export async function probeName(
     resolve(host).catch(() => []),
   )
   const ms = Math.round(clock.now() - startedMs)
-  if (found === null) return { ok: false, words: `DNS gave no answer about ${host} in time.`, ms }
-  if (found.length === 0) return { ok: false, words: `DNS knows no ${host}.`, ms }
+  if (found === null) return { ok: false, words: `DNS did not answer for ${host} in time.`, ms }
+  if (found.length === 0) return { ok: false, words: `${host} does not exist in DNS.`, ms }
   if (!found.every(mayReach)) return blocked(host, ms)
-  return { ok: true, words: `${host} is ${[...new Set(found)].join(', ')}.`, ms }
+  return { ok: true, words: `${host} resolves to ${[...new Set(found)].join(', ')}.`, ms }
 }
 
-/** For a connection: what a name stands for is judged when it is used, and may be another address than a moment ago. */
+/** Checks the address at connection time, because a name may have another address than a moment ago. */
 const guarded =
   (mayReach: MayReach): LookupFunction =>
   (host, options, done) =>
@@ -66,7 +66,7 @@ const guarded =
       else done(null, first.address, first.family)
     })
 
-/** Null over UDP, where there is nothing to connect. `name` is whom a certificate has to name (RFC 5922 §4). */
+/** Null over UDP, where there is nothing to connect. The certificate must name `name` (RFC 5922 §4). */
 export async function probePort(
   clock: Clock,
   { host, port, transport }: Target,
@@ -84,13 +84,13 @@ export async function probePort(
   const certificate = {
     ok: bad === null,
     words:
-      bad === null ? `The certificate is for ${name}, valid and believed.` : `${bad[0]?.toUpperCase()}${bad.slice(1)}.`,
+      bad === null ? `The certificate is for ${name}, valid and trusted.` : `${bad[0]?.toUpperCase()}${bad.slice(1)}.`,
     ms: 0,
   }
   return { connect: { ok: true, words, ms }, certificate: transport === 'tls' ? certificate : null }
 }
 
-/** `error`: why there is no connection; `certificate`: what is wrong with it. */
+/** `error`: why there is no connection; `certificate`: what is wrong with the certificate. */
 type Dialed = { readonly error: string | null; readonly protocol: string | null; readonly certificate: string | null }
 
 const inTime = (clock: Clock, dialed: Promise<Dialed>): Promise<Dialed> =>
@@ -117,7 +117,7 @@ async function dialTcp(clock: Clock, at: At): Promise<Dialed> {
 
 async function dialTls(clock: Clock, at: At, name: string): Promise<Dialed> {
   const servername = isIP(name) === 0 ? name : ''
-  // All is looked at, and nothing sent: whom to believe is judged below, and told.
+  // Accept any certificate and send nothing: whether it is trusted is decided below and reported.
   const socket = connectTls({ ...at, servername, rejectUnauthorized: false, checkServerIdentity: () => undefined })
   try {
     return await inTime(

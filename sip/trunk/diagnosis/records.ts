@@ -1,4 +1,4 @@
-/** What DNS says of a host without a port (RFC 3263), in words, and the servers that it leads to. */
+/** Reports the DNS records of a host without a port (RFC 3263), and the servers they lead to. */
 import type { Clock } from '../../../media/shared/clock.ts'
 import { within } from '../../../media/shared/within.ts'
 import type { Hop, NaptrRecord, Resolver, SrvRecord } from '../../server/resolve.ts'
@@ -14,12 +14,12 @@ type Parts = {
   readonly mayReach: MayReach
 }
 
-/** NAPTR, SRV and addresses come one after the other. */
+/** Milliseconds for NAPTR, SRV and address lookups, which follow one another. */
 const RECORDS_WAIT_MS = 5000
 
 type Noted = { readonly pointers: string[]; readonly services: string[]; readonly targets: string[]; silent: boolean }
 
-/** `uri`: where requests go; `host`: its host. */
+/** `uri` is the destination of requests; `host` its host. */
 export async function probeRecords(
   { resolver, places, clock, mayReach }: Parts,
   uri: string,
@@ -31,7 +31,7 @@ export async function probeRecords(
   const hops = await within(clock, RECORDS_WAIT_MS, null, asked)
   const ms = Math.round(clock.now() - startedMs)
   const failed = (words: string): Resolved => ({ ok: false, words, ms, hops: [] })
-  if (hops === null) return failed(`DNS gave no answer about ${host} in time.`)
+  if (hops === null) return failed(`DNS did not answer for ${host} in time.`)
   if (hops.length === 0) return failed(nowhere(host, noted))
   if (!hops.every(({ remote }) => mayReach(remote.host))) return { ...blocked(host, ms), hops: [] }
   return { ok: true, words: inWords(host, noted, hops), ms, hops }
@@ -40,18 +40,19 @@ export async function probeRecords(
 const unique = (texts: readonly string[]): string => [...new Set(texts)].join(', ')
 
 function nowhere(host: string, { services, targets, silent }: Noted): string {
-  if (services.length > 0) return `The SRV records of ${host} lead to ${unique(targets)}, of which none has an address.`
-  if (silent) return `DNS gave no answer about the records of ${host}.`
+  if (services.length > 0)
+    return `The SRV records of ${host} point to ${unique(targets)}, none of which has an address.`
+  if (silent) return `DNS did not answer for the records of ${host}.`
   return `${host} has neither an SRV record nor an address (A, AAAA).`
 }
 
 function inWords(host: string, { pointers, services, targets, silent }: Noted, hops: readonly Hop[]): string {
   const places = unique(hops.map(({ protocol, remote }) => `${protocol} ${formatHostPort(remote)}`))
   const pointed = pointers.length === 0 ? '' : `NAPTR: ${unique(pointers)}. `
-  if (services.length > 0) return `${pointed}SRV: ${unique(services)}. They lead to ${places}.`
-  // What names no target was no record; its own address is what is left.
-  const none = silent && targets.length === 0 ? 'DNS did not say whether it has SRV records' : 'It has no SRV record'
-  return `${pointed}${none}; by its address ${host} is ${places}.`
+  if (services.length > 0) return `${pointed}SRV: ${unique(services)}. Next hops: ${places}.`
+  // Without SRV targets the host's own address is used.
+  const none = silent && targets.length === 0 ? 'The SRV lookup failed' : 'No SRV record'
+  return `${pointed}${none}; address of ${host}: ${places}.`
 }
 
 const pointer = ({ service, replacement }: NaptrRecord): string => `${service} at ${replacement}`
@@ -59,7 +60,7 @@ const service = (name: string, { name: target, port, priority, weight }: SrvReco
   `${name} at ${target}:${port} (priority ${priority}, weight ${weight})`
 
 function noting(resolver: Resolver, noted: Noted): Resolver {
-  const heard = <T>(asked: Promise<T>): Promise<T> =>
+  const noteSilence = <T>(asked: Promise<T>): Promise<T> =>
     asked.catch(error => {
       noted.silent = true
       throw error
@@ -67,12 +68,12 @@ function noting(resolver: Resolver, noted: Noted): Resolver {
   return {
     addresses: host => resolver.addresses(host),
     async naptr(domain) {
-      const records = await heard(resolver.naptr(domain))
+      const records = await noteSilence(resolver.naptr(domain))
       noted.pointers.push(...records.map(pointer))
       return records
     },
     async srv(name) {
-      const records = await heard(resolver.srv(name))
+      const records = await noteSilence(resolver.srv(name))
       noted.services.push(...records.map(record => service(name, record)))
       noted.targets.push(...records.map(record => record.name))
       return records

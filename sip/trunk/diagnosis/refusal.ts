@@ -1,4 +1,4 @@
-/** The doctor on final answers: what the carrier did not like about the call, or we about the caller's offer. Pure. */
+/** Diagnoses final responses: why the carrier refused the call, or why we refused the caller's offer. Pure. */
 import type { Diagnosis, DiagnosisCode } from '../../../media/contract/sip-trace.ts'
 import { secondsIn, verdictOf } from '../requests/outcome.ts'
 import { userOf } from '../routing/address.ts'
@@ -10,7 +10,10 @@ const FULL = /\blimit|concurren|simultaneous|channels?\b|capacity|too many|excee
 const ABOUT_CALLER =
   /caller|calling|\bCLI[DPR]?\b|\bANI\b|\bfrom\b|identit|originat|source number|anonymous|stir|P-Asserted/i
 const ABOUT_KEYS = /srtp|crypto|encrypt|SAVP|secure media|sdes|dtls/i
-/** ITU-T Q.850: no circuit, switching congestion, requested channel not there, and the rest of "resource unavailable". */
+/**
+ * ITU-T Q.850: no circuit, switching congestion, requested channel not available, and the rest of "resource
+ * unavailable".
+ */
 const Q850_FULL = new Set([34, 42, 44, 47])
 
 type Said = Found & { readonly final: Read; readonly status: number; readonly said: string; readonly quoted: string }
@@ -18,71 +21,66 @@ type Said = Found & { readonly final: Read; readonly status: number; readonly sa
 export function refusal(found: Found): Diagnosis | null {
   const { exchange, final } = found
   if (!exchange.request.seen.sent) return final === null ? gaveUp(found) : ourRefusal({ ...found, final })
-  if (final === null) return told('no_answer', 'Nobody answered in time.', null, ...exchange.answers.slice(-1))
+  if (final === null) return told('no_answer', 'There was no answer in time.', null, ...exchange.answers.slice(-1))
   const phrase = final.message.kind === 'response' ? final.message.reason : ''
   const status = statusOf(final)
   const said: Said = { ...found, final, status, said: saidBy(final), quoted: `${status} ${phrase}`.trim() }
   return (
-    ofSound(said) ??
-    (exchange.method === 'INVITE' ? (ofCapacity(said) ?? ofCaller(said) ?? ofNumber(said)) : null) ??
-    ofSettings(said) ??
+    audioRefusal(said) ??
+    (exchange.method === 'INVITE' ? (capacityRefusal(said) ?? callerRefusal(said) ?? numberRefusal(said)) : null) ??
+    settingsRefusal(said) ??
     ordinary(said) ??
     told(
       'carrier_refused',
-      `The carrier refused with “${said.quoted}”.`,
-      `Ask the carrier about it, by the Call-ID ${header(final, 'Call-ID')}.`,
+      `The carrier refused the call: “${said.quoted}”.`,
+      `Ask the carrier about Call-ID ${header(final, 'Call-ID')}.`,
       final,
     )
   )
 }
 
-function ofSound({ exchange, final, status, said }: Said): Diagnosis | null {
+function audioRefusal({ exchange, final, status, said }: Said): Diagnosis | null {
   if (![415, 488, 606].includes(status) && !(status >= 400 && ABOUT_KEYS.test(said))) return null
   const offer = audioOf(sdpOf(exchange.request))
   const wanted = audioOf(sdpOf(final))
   const evidence = [exchange.request, final]
   if (isSecure(offer)) {
-    const words = 'The carrier does not take encrypted sound (SRTP), which is what we offered.'
-    return told('srtp_refused', words, 'Set `srtp` of the trunk to `off` or `optional`.', ...evidence)
+    const words = 'The carrier does not accept encrypted audio (SRTP), which we offered.'
+    return told('srtp_refused', words, 'Set the trunk’s `srtp` to `off` or `optional`.', ...evidence)
   }
   if (isSecure(wanted) || ABOUT_KEYS.test(said)) {
-    const words = 'The carrier takes calls only with encrypted sound (SRTP), and we offered plain sound.'
+    const words = 'The carrier accepts only encrypted audio (SRTP), and we offered unencrypted audio.'
     return told(
       'srtp_required',
       words,
-      'Set `srtp` of the trunk to `required`, and its transport to `tls`.',
+      'Set the trunk’s `srtp` to `required`, and its transport to `tls`.',
       ...evidence,
     )
   }
-  const theirs = wanted === null ? '' : ` It would take ${codecsIn(wanted)}.`
-  const words = `The carrier takes none of the codecs that we offer: ${codecsIn(offer)}.${theirs}`
-  return told('codec_refused', words, 'Allow more codecs in the settings of the trunk, or at the carrier.', ...evidence)
+  const theirs = wanted === null ? '' : ` It accepts ${codecsIn(wanted)}.`
+  const words = `The carrier accepts none of the codecs we offer: ${codecsIn(offer)}.${theirs}`
+  return told('codec_refused', words, 'Allow more codecs in the trunk’s settings, or at the carrier.', ...evidence)
 }
 
-function ofCapacity({ final, status, said, quoted }: Said): Diagnosis | null {
+function capacityRefusal({ final, status, said, quoted }: Said): Diagnosis | null {
   const full = (status >= 400 && FULL.test(said)) || Q850_FULL.has(q850Of(final) ?? 0)
   if (full && ![404, 484].includes(status)) {
     const words = `All lines of the account are in use: “${quoted}”.`
-    return told(
-      'call_limit',
-      words,
-      'Set `max_calls` of the trunk to what the carrier allows, or rent more lines.',
-      final,
-    )
+    return told('call_limit', words, 'Set the trunk’s `max_calls` to the carrier’s limit, or rent more lines.', final)
   }
   if (status !== 503) return null
   const seconds = secondsIn(header(final, 'Retry-After'))
-  const wait = seconds === null ? '' : ` It asks to wait ${seconds} seconds.`
-  const words = `The carrier takes no call at the moment (503).${wait}`
+  const wait = seconds === null ? '' : ` Retry after ${seconds} seconds.`
+  const words = `The carrier accepts no calls at the moment (503).${wait}`
   const advice =
-    'When it happens only with many calls at once, the limit of the account is reached: set `max_calls` or `max_cps`.'
+    'If it happens only with many calls at once, the account’s limit is reached: set `max_calls` or `max_cps`.'
   return told('carrier_overloaded', words, advice, final)
 }
 
 const shownAs = ({ exchange: { request } }: Said): string | null =>
   userOf(header(request, 'P-Asserted-Identity') || undefined) ?? userOf(header(request, 'From'))
 
-function ofCaller(found: Said): Diagnosis | null {
+function callerRefusal(found: Said): Diagnosis | null {
   const { exchange, final, status, said, quoted, given } = found
   if (![403, 433, 428, 436, 437, 438].includes(status) && !(status >= 400 && status < 500 && ABOUT_CALLER.test(said)))
     return null
@@ -90,20 +88,20 @@ function ofCaller(found: Said): Diagnosis | null {
   const shown = shownAs(found)
   const own = given.trunk === null || shown === null || ownNumber(shown, given.trunk.numbers, null) !== null
   if (status !== 403 || ABOUT_CALLER.test(said) || !own) {
-    const words = `The carrier does not let us call as “${shown ?? 'anonymous'}”: “${quoted}”.`
+    const words = `The carrier does not accept the caller ID “${shown ?? 'anonymous'}”: “${quoted}”.`
     const advice =
-      'Call from a number of this account, written as the carrier wants it (`number_format`). Some want the account in From (`from_user`) and the number in P-Asserted-Identity (`pai`).'
+      'Call from a number of this account, in the carrier’s format (`number_format`). Some carriers require the account in From (`from_user`) and the number in P-Asserted-Identity (`pai`).'
     return told('caller_id_refused', words, advice, exchange.request, final)
   }
   const words = `The carrier does not allow this call: “${quoted}”.`
   const advice =
-    'Mostly one of three: the caller id is not confirmed for the account, the destination is not allowed, or calls from our address are not.'
+    'Check three things with the carrier: whether the caller ID is verified for the account, the destination is allowed, and calls from our address are allowed.'
   return told('forbidden', words, advice, exchange.request, final)
 }
 
 const FORMATS = { plus: '+49301234', national: '0301234', digits: '49301234' } as const
 
-function ofNumber({ exchange, final, status, quoted, given }: Said): Diagnosis | null {
+function numberRefusal({ exchange, final, status, quoted, given }: Said): Diagnosis | null {
   const format = [414, 416, 484].includes(status) || q850Of(final) === 28
   if (!format && ![404, 410, 604].includes(status)) return null
   const dialed = userOf(exchange.request.message.kind === 'request' ? exchange.request.message.uri : '') ?? ''
@@ -111,44 +109,49 @@ function ofNumber({ exchange, final, status, quoted, given }: Said): Diagnosis |
   const others = Object.entries(FORMATS).filter(([name]) => name !== now)
   const try_ = others.map(([name, example]) => `\`${name}\` (${example})`).join(' or ')
   if (format || /^\+/.test(dialed)) {
-    const what = format ? 'cannot read the number' : 'does not know the number'
-    const words = `The carrier ${what} as we write it, “${dialed}”: “${quoted}”.`
-    const advice = `When the number is right, the carrier wants it written otherwise: set \`number_format\` of the trunk to ${try_}.`
+    const what = format ? 'does not accept the number format' : 'does not know the number'
+    const words = `The carrier ${what} “${dialed}”: “${quoted}”.`
+    const advice = `If the number is right, the carrier expects another format: set the trunk’s \`number_format\` to ${try_}.`
     return told('number_format', words, advice, exchange.request, final)
   }
   const words = `The carrier does not know the number “${dialed}”: “${quoted}”.`
   return told(
     'number_unknown',
     words,
-    `Check the number; the carrier may also want \`number_format\` ${try_}.`,
+    `Check the number. The carrier may expect \`number_format\` ${try_}.`,
     exchange.request,
     final,
   )
 }
 
-function ofSettings({ exchange, final, status, quoted }: Said): Diagnosis | null {
+function settingsRefusal({ exchange, final, status, quoted }: Said): Diagnosis | null {
   if (status === 402) {
     return told(
       'payment_required',
-      `The carrier wants to be paid first: “${quoted}”.`,
-      'Top up the account there.',
+      `The carrier requires payment first: “${quoted}”.`,
+      'Top up the account at the carrier.',
       final,
     )
   }
   if (status === 422) {
     const least = secondsIn(header(final, 'Min-SE'))
-    const words = `The carrier wants session timers of at least ${least ?? '?'} seconds, and refused ours of ${secondsIn(header(exchange.request, 'Session-Expires')) ?? '?'}.`
+    const words = `The carrier requires session timers of at least ${least ?? '?'} seconds and refused ours of ${secondsIn(header(exchange.request, 'Session-Expires')) ?? '?'}.`
     return told(
       'session_timer',
       words,
-      'Ask the carrier to allow 1800 seconds, the value of RFC 4028.',
+      'Ask the carrier to allow 1800 seconds, the default of RFC 4028.',
       exchange.request,
       final,
     )
   }
   if (status === 403 && exchange.method !== 'INVITE') {
-    const words = `The carrier does not let us in: “${quoted}”.`
-    return told('forbidden', words, 'Tell the carrier our address, and check that the account is active.', final)
+    const words = `The carrier refuses our requests: “${quoted}”.`
+    return told(
+      'forbidden',
+      words,
+      'Ask the carrier to allow our address, and check that the account is active.',
+      final,
+    )
   }
   return null
 }
@@ -162,17 +165,17 @@ const ORDINARY: Readonly<Record<number, DiagnosisCode>> = {
   607: 'declined',
 }
 
-/** Nothing is wrong with the trunk. */
+/** Outcomes that are no fault of the trunk. */
 function ordinary({ final, status, given }: Said): Diagnosis | null {
   if (status === 487) {
-    if (given.reason === 'canceled_by_api') return told('canceled', 'The call was canceled by us.', null, final)
-    return told('no_answer', 'Nobody answered in time.', null, final)
+    if (given.reason === 'canceled_by_api') return told('canceled', 'We canceled the call.', null, final)
+    return told('no_answer', 'There was no answer in time.', null, final)
   }
   const code = ORDINARY[status]
   return code === undefined ? null : told(code, verdictOf(status, true).words, null, final)
 }
 
-// ---- calls that came in ----
+// Inbound calls.
 
 function gaveUp({ exchange, facts }: Found): Diagnosis | null {
   const cancel = facts.exchanges.find(other => other.method === 'CANCEL' && other.callId === exchange.callId)
@@ -184,16 +187,10 @@ function ourRefusal(found: Found & { readonly final: Read }): Diagnosis | null {
   const offer = audioOf(sdpOf(exchange.request))
   if (statusOf(final) !== 488) return gaveUp(found)
   if (isSecure(offer)) {
-    const words = 'The carrier offers only encrypted sound (SRTP), which the trunk does not take.'
-    return told('srtp_required', words, 'Set `srtp` of the trunk to `optional` or `required`.', exchange.request, final)
+    const words = 'The carrier offers only encrypted audio (SRTP), which the trunk does not accept.'
+    return told('srtp_required', words, 'Set the trunk’s `srtp` to `optional` or `required`.', exchange.request, final)
   }
   const ours = given.trunk?.codecs.join(', ') ?? ''
-  const words = `The carrier offers ${codecsIn(offer) || 'no sound'}, the trunk takes ${ours}.`
-  return told(
-    'codec_refused',
-    words,
-    'Allow one of these codecs in the settings of the trunk.',
-    exchange.request,
-    final,
-  )
+  const words = `The carrier offers ${codecsIn(offer) || 'no audio'}; the trunk accepts ${ours}.`
+  return told('codec_refused', words, 'Allow one of these codecs in the trunk’s settings.', exchange.request, final)
 }

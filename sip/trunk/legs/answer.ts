@@ -19,23 +19,23 @@ import { isDeaf, openEarly } from './early.ts'
 import { type LegOptions, SipLeg } from './leg.ts'
 import { advertisedAddress, localAudio, type Wishes, wishesOf } from './media.ts'
 
-/** Where the source is that of several trunks, or of a telephone. */
+/** Used when the source belongs to several trunks, or to a softphone. */
 const ANY: Pick<TrunkPlan, 'codecs' | 'srtp'> = { codecs: ['PCMU', 'PCMA', 'G722', 'opus'], srtp: 'optional' }
-/** 64*T1, when the signalling server gives the call up, and a little. */
+/** Milliseconds: 64*T1, when the signalling server gives up the call, plus a margin. */
 const PRACK_WAIT_MS = 33_000
 
-/** Null when the INVITE was refused here and now: unknown source 403, unreadable 400, no common codec 488. */
+/** Returns null when the INVITE was refused at once: unknown source 403, malformed 400, no common codec 488. */
 export function takeInvite(
   context: TrunkContext,
   trunks: Trunks,
   req: IncomingRequest,
   res: Reply,
 ): InboundOffer | null {
-  // P-Called-Party-ID (RFC 7315 §4.2) is there where a proxy has replaced the Request-URI by our Contact.
+  // P-Called-Party-ID (RFC 7315 §4.2) is present when a proxy has replaced the Request-URI with our Contact.
   const dialed = [userOf(req.uri), userOf(req.get('P-Called-Party-ID')), userOf(req.get('To'))]
   const match = trunks.match(req.source_address, dialed)
   if (match.kind === 'unknown') {
-    context.log.info({ source: req.source_address }, 'call from an unknown source refused')
+    context.log.info({ source: req.source_address }, 'call from unknown source refused')
     context.meters.refused.add({ reason: 'unknown_source' })
     res.send(403)
     return null
@@ -44,7 +44,7 @@ export function takeInvite(
   return take(context, { trunk, called: calledNumber(dialed, trunk) }, req, res)
 }
 
-/** The same for a call of a telephone of ours, which has proved who it is. */
+/** Like takeInvite, for a call of an authenticated softphone. */
 export function takeFromSoftphone(
   context: TrunkContext,
   softphone: SoftphonePlan,
@@ -57,7 +57,7 @@ export function takeFromSoftphone(
 type Prepared = {
   readonly local: LocalAudio
   readonly sdp: string
-  /** Null: it comes with the ACK. */
+  /** Null: it arrives with the ACK. */
   readonly audio: AgreedAudio | null
 }
 
@@ -70,7 +70,7 @@ type Source = {
 function take(context: TrunkContext, source: Source, req: IncomingRequest, res: Reply): InboundOffer | null {
   const { trunk } = source
   const wishes = wishesOf(context.media, trunk ?? ANY)
-  // RFC 3261 §8.1.1.8 demands a Contact; without one drachtio-srf would answer the call and then forget it.
+  // RFC 3261 §8.1.1.8 requires a Contact; without one drachtio-srf would answer the call and then forget it.
   const refused = req.has('Contact') ? checkOffer(req.body ?? '', wishes) : 400
   if (refused !== null) {
     context.log.info({ source: req.source_address, trunk_id: trunk?.id ?? null, sip_code: refused }, 'offer refused')
@@ -81,7 +81,10 @@ function take(context: TrunkContext, source: Source, req: IncomingRequest, res: 
   return new Offer(context, source, wishes, req, res)
 }
 
-/** A dry run, before anybody is asked: the port doesn't matter. Null when the offer is fine, or left to us. */
+/**
+ * Checks the offer before an application sees it; the port is irrelevant. Returns a SIP status, or null when the offer
+ * is acceptable or missing.
+ */
 function checkOffer(body: string, wishes: Wishes): number | null {
   if (body === '') return null
   const result = answerOffer(body, { address: '127.0.0.1', port: 9, sessionId: '0', version: 0, ...wishes })
@@ -89,14 +92,14 @@ function checkOffer(body: string, wishes: Wishes): number | null {
   return result.code === 'malformed' ? 400 : 488
 }
 
-/** On a registered trunk the Request-URI may hold our user name, and another header the number. */
+/** On a registered trunk the Request-URI may contain our user name, and another header the number. */
 export function calledNumber(dialed: readonly (string | null)[], trunk: TrunkPlan | null): string {
   for (const text of dialed) {
     const own = trunk === null ? null : ownNumber(text, trunk.numbers, trunk.dialing)
     if (own !== null) return own
   }
   const named = dialed.filter(text => text !== null && (trunk === null || text !== accountUser(trunk)))
-  // A carrier that names nothing but the account means its number, where it has one.
+  // A carrier that names only the account means its number, when it has exactly one.
   if (named.length === 0 && trunk?.numbers.length === 1) return trunk.numbers[0]!
   return callerNumber(named[0] ?? null, trunk?.dialing ?? null)
 }
@@ -117,7 +120,7 @@ class Offer implements InboundOffer {
   private readonly untrack: () => void
   private decided = false
   private ringing: Promise<void> = Promise.resolve()
-  /** Ends what is heard before the answer. */
+  /** Stops audio that plays before the answer. */
   private readonly silenced = new AbortController()
 
   constructor(
@@ -134,7 +137,7 @@ class Offer implements InboundOffer {
     this.req = req
     this.res = res
     this.called = called
-    // RFC 3325 §9.1: there may be a SIP and a tel URI, of the same person.
+    // RFC 3325 §9.1: there may be a SIP and a tel URI of the same caller.
     const asserted = splitOutside(req.get('P-Asserted-Identity') ?? '', ',').map(userOf)
     const caller = asserted.find(user => user !== null) ?? userOf(req.get('From'))
     this.caller = softphone?.username ?? callerNumber(caller, trunk?.dialing ?? null)
@@ -155,8 +158,9 @@ class Offer implements InboundOffer {
     this.context.meters.admitted.add()
     this.context.traces.bind(this.req.get('Call-ID'), callId, this.trunkId)
     if (this.decided || this.signal.aborted) return
-    // Not sooner: a carrier looks no further for who takes a call once it rang.
-    // RFC 3262 §5: who left the offer to us would have it in there, and then its answer in the PRACK; the 200 is near.
+    // Rings only now, because a carrier stops looking for another destination once the call rings. RFC 3262 §5: without
+    // an offer in the INVITE, a reliable 180 would need our offer and get its answer in the PRACK; the 200 follows soon
+    // anyway.
     if (!this.mustConfirm() || this.req.body) this.ringing = this.ring()
   }
 
@@ -165,7 +169,7 @@ class Offer implements InboundOffer {
       await this.progress(180)
     } catch (error) {
       // drachtio-srf throws when its connection is gone; then there is no answer either.
-      this.context.log.debug({ err: error }, 'it could not be said that it rings')
+      this.context.log.debug({ err: error }, '180 Ringing could not be sent')
     }
   }
 
@@ -173,7 +177,7 @@ class Offer implements InboundOffer {
     return /\b100rel\b/i.test(this.req.get('Require') ?? '')
   }
 
-  /** False: the caller required to confirm it, and did not until it was too late (RFC 3262 §3). */
+  /** Returns false when the caller required a reliable response and did not send PRACK in time (RFC 3262 §3). */
   private async progress(status: number, body?: string, signal = this.signal): Promise<boolean> {
     const said = body === undefined ? {} : { body }
     if (!this.mustConfirm()) {
@@ -201,9 +205,9 @@ class Offer implements InboundOffer {
     return { text: trunk.refusal_announcement, language: trunk.refusal_language }
   }
 
-  /** A description before the answer is the answer's (RFC 3261 §13.2.1), so it is made in the same way. */
+  /** A description before the answer is also that of the answer (RFC 3261 §13.2.1), so it is built the same way. */
   async early(): Promise<EarlySound | null> {
-    // Who left the offer to us would have to answer it first.
+    // A caller that sent no offer would have to answer ours first.
     if (this.decided || !this.req.body) return null
     try {
       const sound = await this.sayBefore(AbortSignal.any([this.signal, this.silenced.signal]))
@@ -211,7 +215,7 @@ class Offer implements InboundOffer {
       return sound
     } catch (error) {
       this.silence()
-      this.context.log.error({ err: error }, 'nothing can be said before the answer')
+      this.context.log.error({ err: error }, 'early media failed')
       return null
     }
   }
@@ -243,7 +247,7 @@ class Offer implements InboundOffer {
     this.res.send(status, { headers })
   }
 
-  /** Where this call may go instead, as the carrier writes it. */
+  /** The URI of the trunk's fallback number, in the carrier's format. */
   private fallback(): string | null {
     const { trunk } = this
     const number = trunk?.fallback_number
@@ -263,7 +267,7 @@ class Offer implements InboundOffer {
       return leg
     } catch (error) {
       rtp?.close()
-      this.context.log.error({ err: error }, 'inbound call could not be answered')
+      this.context.log.error({ err: error }, 'answering inbound call failed')
       if (!this.signal.aborted && !this.res.finalResponseSent) this.res.send(503, { headers: RETRY_SOON })
       return null
     } finally {
@@ -290,7 +294,7 @@ class Offer implements InboundOffer {
       this.context.agent.createUAS(this.req, this.res, { localSdp: sdp }, (error, dialog) => {
         this.signal.removeEventListener('abort', onLost)
         if (dialog === undefined) {
-          this.context.log.debug({ err: error }, 'caller gave up before the answer')
+          this.context.log.debug({ err: error }, 'caller canceled before the answer')
           resolve(null)
           return
         }
@@ -310,11 +314,11 @@ class Offer implements InboundOffer {
     return new SipLeg({ dialog, ...sound, clock, log, ...bounds, trunk, credentials, own })
   }
 
-  /** Our answer; or, when the caller left the offer to us (RFC 3261 §13.2.1), our offer, whose answer the ACK brings. */
+  /** Builds our answer; or, when the INVITE had no offer (RFC 3261 §13.2.1), our offer, which the ACK answers. */
   private describe(local: LocalAudio): { readonly sdp: string; readonly audio: AgreedAudio | null } {
     if (!this.req.body) return { sdp: makeOffer(local), audio: null }
     const answer = answerOffer(this.req.body, local)
-    // The same offer was found good on arrival.
+    // The same offer was accepted on arrival.
     if (!answer.ok) throw new Error(`offer no longer acceptable: ${answer.code}`)
     return { sdp: answer.sdp, audio: answer.audio }
   }

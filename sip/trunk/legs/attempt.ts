@@ -21,7 +21,7 @@ import { type MediaOptions, rtpParams, sampleRateOf } from './media.ts'
 
 export type Tracked = { lost(): void }
 
-/** What dialing and answering share. */
+/** Shared by outbound and inbound calls. */
 export type TrunkContext = {
   readonly agent: Agent
   readonly media: MediaOptions
@@ -33,23 +33,23 @@ export type TrunkContext = {
   readonly traces: Traces
   readonly meters: SipMeters
   readonly places: NextHopResolver
-  /** Each INVITE that begins anew takes a turn; undefined: they need none. */
+  /** Each new INVITE takes a rate token; undefined disables pacing. */
   readonly pace: Pace | undefined
-  /** Calls that came in and have no answer yet, by Call-ID. */
+  /** Unanswered inbound calls, by Call-ID. */
   readonly unanswered: Map<string, AbortController>
-  /** Asks whether somebody is there, out of turn; what comes of it is told to `health`. */
+  /** Sends OPTIONS to a host at once and records the result in `health`. */
   ask(trunk: TrunkPlan, place: NextHop): void
-  /** Keeps `thing` until the returned function is called; when the signalling server is lost, `lost` is. */
+  /** Registers `thing` until the returned function is called; `lost` runs when the signalling server is lost. */
   track(thing: Tracked): () => void
-  /** What the server would go on with if this process died now; until the returned function is called. */
+  /** Persists an open call, which the server would keep if this process died, until the returned function is called. */
   keep(call: OpenCall): () => void
 }
 
 export type AttemptOutcome = {
   readonly result: DialResult
-  /** Another host may do better. */
+  /** True when another host may succeed. */
   readonly next: boolean
-  /** The host said something. */
+  /** True when the host sent any response. */
   readonly answered: boolean
   readonly retryAfterMs: number | null
 }
@@ -57,29 +57,36 @@ export type AttemptOutcome = {
 type Parts = {
   readonly trunk: TrunkPlan
   readonly place: NextHop
-  /** The same at every place (RFC 3263 §4.3): for a carrier all of them are one attempt. */
+  /** The same for every host (RFC 3263 §4.3): a carrier sees all of them as one attempt. */
   readonly callId: string
-  /** There is another one to try. */
+  /** True when another host is left to try. */
   readonly more: boolean
   readonly options: DialOptions
   readonly rtp: RtpSession
   readonly local: LocalAudio
   readonly credentials: Credentials | null
-  /** When the ring timeout is over. */
+  /** Monotonic time at which the ring timeout expires. */
   readonly endAtMs: number
 }
 
 export const ALLOW = 'INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, NOTIFY'
-/** How long a CANCEL may stay unanswered before the dial is given up without the final response. */
+/** Milliseconds that a CANCEL may stay unanswered before the dial ends without the final response. */
 const CANCEL_WAIT_MS = 5000
-/** A host that said nothing for so long is asked whether it is there, where there is another. */
+/** Milliseconds of silence after which a host is probed with OPTIONS, when another host is left. */
 const SILENCE_MS = 2000
-/** Of several servers behind one name the next is tried after so long (RFC 3263 §4.3): 64*T1 would outlast the caller. */
+/**
+ * Milliseconds before the next of several servers behind one name is tried (RFC 3263 §4.3): 64*T1 would outlast the
+ * caller.
+ */
 const PATIENCE_MS = 4000
 
 export const CANCELED: Verdict = { status: 'canceled', reason: 'canceled_by_api', words: 'The attempt was canceled.' }
-const UNUSABLE = 'The answer of the carrier can not be used.'
-const SERVER_LOST: Verdict = { status: 'failed', reason: 'internal_error', words: 'The signalling server is away.' }
+const UNUSABLE = 'The carrier’s answer is not usable.'
+const SERVER_LOST: Verdict = {
+  status: 'failed',
+  reason: 'internal_error',
+  words: 'The signalling server is not connected.',
+}
 
 export function trackLeg(context: TrunkContext, leg: SipLeg): void {
   const untrack = context.track(leg)
@@ -94,7 +101,7 @@ export function failure(verdict: Verdict, sipCode: number | null): { ok: false; 
   return { ok: false, failure: { status: verdict.status, reason: verdict.reason, sipCode } }
 }
 
-/** One INVITE to one host, repeated with an answer to its challenge, from sending it to a leg or a verdict. */
+/** One INVITE to one host, repeated after a challenge, until it becomes a leg or fails. */
 export class Attempt {
   private readonly context: TrunkContext
   private readonly parts: Parts
@@ -102,13 +109,13 @@ export class Attempt {
   private local: LocalAudio
   private sent: SentRequest | null = null
   private canceling: 'abort' | 'ring_timeout' | null = null
-  /** Something came back from the network. */
+  /** A response from the network has arrived. */
   private heard = false
   private rung = false
-  /** What the peer has said of its sound before the answer. */
+  /** The peer's latest description before the answer. */
   private described: string | null = null
   private settled = false
-  /** To be called once this INVITE needs no CANCEL any more. */
+  /** Called once this INVITE needs no CANCEL any more. */
   private release: () => void = () => {}
   private settle: (outcome: AttemptOutcome) => void = () => {}
   private readonly cleanups: (() => void)[] = []
@@ -164,7 +171,7 @@ export class Attempt {
       })
     } catch (error) {
       // drachtio-srf throws when its connection is gone.
-      this.context.log.warn({ err: error }, 'INVITE could not be handed over')
+      this.context.log.warn({ err: error }, 'sending INVITE failed')
       this.finish(failure(SERVER_LOST, null))
     }
   }
@@ -177,7 +184,7 @@ export class Attempt {
     this.settle({ result, next, answered: this.heard, retryAfterMs })
   }
 
-  /** A host that is known to answer OPTIONS, and now doesn't, is given up; a CANCEL goes out should it come back. */
+  /** Gives up a host that used to answer OPTIONS and now does not. A CANCEL follows in case the host recovers. */
   private watchSilence(): void {
     const { health, clock } = this.context
     const { trunk, place } = this.parts
@@ -218,14 +225,14 @@ export class Attempt {
     this.parts.options.onRinging()
   }
 
-  /** Early media: the peer's packets are known before the answer, and what it sends isn't taken for an intruder's. */
+  /** Early media: configures RTP before the answer, so that the peer's packets are not rejected as an intruder's. */
   private hearEarly(description: string): void {
     const early = readAnswer(description, this.local)
     if (!early.ok) return
     const { rtp, options } = this.parts
     const { onEarlySound } = options
     rtp.configure(rtpParams(early.audio))
-    // Of several that it rings at, whoever has described its sound last is heard.
+    // When several phones ring, the one that sent the latest description is heard.
     if (onEarlySound && this.described === null) {
       const rate = sampleRateOf(early.audio, this.local)
       rtp.listen(frame => {
@@ -255,7 +262,7 @@ export class Attempt {
 
   private onAnswered(dialog: SrfDialog): void {
     this.heard = true
-    // CANCEL and 200 crossed, or nobody waits any more: drachtio-srf has sent the ACK, the BYE is ours.
+    // CANCEL and 200 crossed, or the caller gave up: drachtio-srf has sent the ACK, and we send the BYE.
     if (this.canceling !== null || this.settled) {
       void dialog.destroy().catch(() => {})
       this.finish(this.canceledResult(200))
@@ -266,14 +273,14 @@ export class Attempt {
     const answer = readAnswer(dialog.remote.sdp ?? '', local)
     if (!answer.ok) {
       void dialog.destroy().catch(() => {})
-      this.context.log.info({ trunk_id: trunk.id, code: answer.code }, 'answer of the carrier is not usable')
+      this.context.log.info({ trunk_id: trunk.id, code: answer.code }, 'SDP answer from carrier is not usable')
       this.finish(failure({ status: 'failed', reason: reasonOf(answer.code), words: UNUSABLE }, 200))
       return
     }
     const { clock, log, mediaTimeoutMs, referSilenceMs } = this.context
     const { audio } = answer
     const own = options.plan.from
-    // A telephone of ours connects nobody to anybody.
+    // A softphone leg has no carrier that could transfer the call.
     const line = options.plan.trunk_id === null ? null : trunk
     const bounds = { mediaTimeoutMs, referSilenceMs }
     const leg = new SipLeg({ dialog, rtp, local, audio, clock, log, ...bounds, trunk: line, credentials, own })
@@ -285,11 +292,11 @@ export class Attempt {
     if (this.settled) return
     const response = responseOf(error)
     if (response === null) {
-      this.context.log.warn({ err: error, trunk_id: this.parts.trunk.id }, 'signalling server refused the INVITE')
+      this.context.log.warn({ err: error, trunk_id: this.parts.trunk.id }, 'signalling server rejected INVITE')
       this.finish(failure(verdictOf(503, false), null), true)
       return
     }
-    // A response made up by the server has no source address.
+    // A response generated by the server has no source address.
     const fromNetwork = response.res !== null && response.res.source_address !== ''
     this.heard ||= fromNetwork
     const sipCode = fromNetwork ? response.status : null
@@ -299,15 +306,15 @@ export class Attempt {
     else this.refused(response.status, sipCode, response.res)
   }
 
-  /** Encryption was offered as a choice, and the carrier may be one that takes it under its own profile alone (RFC 3711). */
+  /** We offered optional encryption, and the carrier may accept it only under its own profile (RFC 3711). */
   private mayInsist(): boolean {
     return this.local.security?.policy === 'optional' && !this.rung
   }
 
-  /** For the carrier it is another call, which has a turn of its own. */
+  /** Repeats the INVITE with mandatory encryption. The carrier sees another call, so it takes its own rate token. */
   private async insist(): Promise<void> {
     const { trunk, place, options, credentials } = this.parts
-    // Until it is sent there is nothing to cancel.
+    // Nothing can be cancelled until the new request is sent.
     this.sent = null
     const may = await takeRateToken(this.context.pace, trunk, options).catch(() => false)
     if (this.settled) return
@@ -326,11 +333,11 @@ export class Attempt {
       this.refused(res.status, res.status, res, verdict === 'answer' ? undefined : challengeWords(verdict))
       return
     }
-    // What comes next is another request: until it is sent there is nothing to cancel.
+    // Nothing can be cancelled until the new request is sent.
     this.sent = null
     const uri = requestUri(trunk, place.host, options.plan.to)
     const proxy = nextHop(trunk, place, options.plan.to)
-    // RFC 3261 §22.2: the same call to the server, under the next number.
+    // RFC 3261 §22.2: the same call to the server, with the next CSeq number.
     const again = {
       From: sent.get('From') ?? '',
       'Call-ID': sent.get('Call-ID') ?? '',
@@ -341,7 +348,7 @@ export class Attempt {
   }
 
   private refused(status: number, sipCode: number | null, res: IncomingResponse | null, words?: string): void {
-    // "Nobody answered" after it rang was said by the network too, in its way.
+    // A 408 from the server after ringing counts as no answer, because the network did respond.
     const verdict = verdictOf(status, this.heard)
     const trunk_id = this.parts.trunk.id
     this.context.log.info({ trunk_id, sip_code: status, words: words ?? verdict.words }, 'outbound call failed')

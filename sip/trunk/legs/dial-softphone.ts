@@ -1,4 +1,4 @@
-/** Calls to a softphone: all places where it is registered ring at once, and the first answer wins (RFC 3261 §16.7). */
+/** Calls to a softphone: all of its registered contacts ring at once, and the first answer wins (RFC 3261 §16.7). */
 
 import { type CallPlan, TrunkPlan } from '../../../media/contract/plan.ts'
 import type { SoftphoneContact } from '../../../media/contract/softphones.ts'
@@ -9,7 +9,7 @@ import { verdictOf } from '../requests/outcome.ts'
 import { CANCELED, failure, type TrunkContext } from './attempt.ts'
 import { dial } from './dial.ts'
 
-/** One that is registered nowhere, or of which Redis can't say where, does not answer. Never rejects. */
+/** Dials a softphone. Without contacts, or when Redis cannot list them, the result is no answer. Never rejects. */
 export async function dialSoftphone(
   context: TrunkContext,
   softphones: Softphones,
@@ -21,7 +21,7 @@ export async function dialSoftphone(
   try {
     contacts = liveContacts(await softphones.state(id), context.clock.wall())
   } catch (error) {
-    context.log.warn({ err: error }, 'nothing is known of where a softphone is')
+    context.log.warn({ err: error }, 'reading softphone contacts failed')
     contacts = []
   }
   if (options.signal.aborted) return failure(CANCELED, null)
@@ -51,7 +51,7 @@ function ring(context: TrunkContext, contacts: SoftphoneContact[], options: Dial
       })
       if (!result.ok) {
         failures.push(result.failure)
-        // Who declines for all of them, or somebody who answers elsewhere (§16.7 step 5: a 6xx ends it).
+        // §16.7 step 5: a 6xx from one contact declines for all.
         if ((result.failure.sipCode ?? 0) >= 600) for (const loser of losers) loser.abort()
         if (failures.length === contacts.length) resolve({ ok: false, failure: best(failures) })
         return
@@ -68,17 +68,17 @@ function ring(context: TrunkContext, contacts: SoftphoneContact[], options: Dial
 
 const ORDER: readonly DialFailure['status'][] = ['busy', 'no_answer', 'failed', 'canceled']
 
-/** What somebody did says more than what became of a telephone that is not there. */
+/** Picks the failure to report: an action of a person counts more than a contact that is unreachable. */
 function best(failures: readonly DialFailure[]): DialFailure {
   return [...failures].sort((one, other) => ORDER.indexOf(one.status) - ORDER.indexOf(other.status))[0]!
 }
 
-/** A line to one telephone. It is called where its REGISTER came from, whatever its Contact says. */
+/** A trunk plan for one contact. Calls go to the address its REGISTER came from, whatever its Contact says. */
 function lineTo({ host, port, transport }: SoftphoneContact, plan: CallPlan): TrunkPlan {
   return TrunkPlan.parse({
     ...{ id: plan.softphone_id, owner_id: plan.owner_id, name: 'softphone', mode: 'ip', host, port, transport },
     ...{ username: null, password: null, realm: null, outbound_proxy: null, allowed_ips: [], numbers: [] },
-    // Keys of SDES are only as secret as the way they go; and an INVITE without them fits into a datagram.
+    // SDES keys are only as secret as the signalling, and an INVITE without them fits into a datagram.
     ...{ codecs: ['opus', 'G722', 'PCMU', 'PCMA'], srtp: transport === 'tls' ? 'optional' : 'off' },
     ...{ max_calls: null, from_user: plan.from },
   })

@@ -10,15 +10,15 @@ import { TOO_LATE, takeRateToken } from '../routing/rate-token.ts'
 import { Attempt, type AttemptOutcome, CANCELED, failure, type TrunkContext } from './attempt.ts'
 import { advertisedAddress, localAudio, wishesOf } from './media.ts'
 
-/** NextHopResolver one call over a trunk, by the first of its hosts that takes it. Never rejects. */
+/** Places one call over a trunk, through the first of its hosts that accepts it. Never rejects. */
 export async function dial(context: TrunkContext, trunk: TrunkPlan, options: DialOptions): Promise<DialResult> {
   if (options.signal.aborted) return failure(CANCELED, null)
   let rtp: RtpSession
   try {
     rtp = await context.media.open()
   } catch (error) {
-    context.log.error({ err: error }, 'no RTP port for an outbound call')
-    return failure({ status: 'failed', reason: 'no_capacity', words: 'No port is free for the sound.' }, null)
+    context.log.error({ err: error }, 'no free RTP port for outbound call')
+    return failure({ status: 'failed', reason: 'no_capacity', words: 'No RTP port is free.' }, null)
   }
   const result = await tryHosts(context, trunk, options, rtp)
   if (!result.ok) rtp.close()
@@ -49,7 +49,7 @@ async function tryHosts(
     tried = outcome.result
     health.failed(host, outcome.retryAfterMs)
     if (index === places.length - 1 || clock.now() >= endAtMs) return outcome.result
-    log.warn({ trunk_id: trunk.id, host: host.host }, 'host of a trunk is passed over')
+    log.warn({ trunk_id: trunk.id, host: host.host }, 'trying next host of trunk')
   }
   return failure(verdictOf(503, false), null)
 
@@ -60,7 +60,7 @@ async function tryHosts(
       const parts = { trunk, place, callId, more, options, rtp, local, credentials, endAtMs }
       return await new Attempt(context, parts).run()
     } catch (error) {
-      log.warn({ err: error, trunk_id: trunk.id }, 'outbound call could not be sent')
+      log.warn({ err: error, trunk_id: trunk.id }, 'sending outbound call failed')
       return { result: failure(verdictOf(503, false), null), next: true, answered: false, retryAfterMs: null }
     }
   }

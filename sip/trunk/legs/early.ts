@@ -8,14 +8,14 @@ export type EarlyOptions = {
   readonly audio: AgreedAudio
   readonly local: LocalAudio
   readonly signal: AbortSignal
-  /** What must be encrypted can't be. */
+  /** Called when required encryption is not available. */
   onInsecure(): void
 }
 
-/** It has asked us for no sound (RFC 3264 §6.1). */
+/** True when the far end does not want audio from us (RFC 3264 §6.1). */
 export const isDeaf = ({ direction }: AgreedAudio): boolean => direction === 'recvonly' || direction === 'inactive'
 
-/** Our sound on a call that is not answered; its description is with the caller. */
+/** Opens our audio on an unanswered call whose caller already has our description. */
 export function openEarly({ rtp, audio, local, signal, onInsecure }: EarlyOptions): EarlySound {
   const sampleRate = sampleRateOf(audio, local)
   rtp.configure(rtpParams(audio))

@@ -1,10 +1,10 @@
-/** Keys of a telephone beside RTP's telephone-events: in SIP INFO (RFC 2976 as gateways use it), and as tones in the sound. */
+/** DTMF outside telephone-events: SIP INFO (RFC 2976 as gateways use it) and in-band tones. */
 import { createDtmfDetector, type DtmfDetector } from '../../../media/audio/dtmf-detector.ts'
 import type { Clock } from '../../../media/shared/clock.ts'
 import type { SrfDialog } from '../requests/srf.ts'
 
 const KEY = /^[0-9*#A-D]$/
-/** How long we say that a key was held. */
+/** Milliseconds that we report a key as held. */
 const DURATION_MS = 160
 const RELAY = 'application/dtmf-relay'
 
@@ -23,16 +23,16 @@ export const dtmfRelay = (key: string): { headers: Record<string, string>; body:
   body: `Signal=${key}\r\nDuration=${DURATION_MS}\r\n`,
 })
 
-/** Whether the far end has said that it takes INFO (Allow, RFC 3261 §20.5), in its INVITE or in its answer to ours. */
+/** Whether the far end allows INFO (Allow, RFC 3261 §20.5), in its INVITE or in its answer to ours. */
 export function takesInfo({ type, req, res }: Pick<SrfDialog, 'type' | 'req' | 'res'>): boolean {
   const allow = (type === 'uac' ? res : req).get('Allow') ?? ''
   return allow.split(',').some(method => method.trim().toUpperCase() === 'INFO')
 }
 
-/** Tones and INFO of one press come within this. */
+/** Milliseconds within which a tone and an INFO belong to one press. */
 const SAME_PRESS_MS = 1000
 
-/** Keys as tones, until the far end is found to tell them in another way. */
+/** Detects in-band tones until the far end reports keys in another way. */
 export class InBandKeys {
   private readonly clock: Clock
   private detector: DtmfDetector | null
@@ -43,14 +43,16 @@ export class InBandKeys {
     this.detector = createDtmfDetector(sampleRate)
   }
 
-  /** The key that was recognised in this frame, or null. */
+  /** Returns the key recognised in this frame, or null. */
   hear(pcm: Int16Array): string | null {
     const key = this.detector?.push(pcm) ?? null
     if (key !== null) this.last = { key, atMs: this.clock.now() }
     return key
   }
 
-  /** INFO has told this key: from now on tones are not looked for. True when its tone was told already. */
+  /**
+   * Records that INFO reported this key and stops in-band detection. Returns true when its tone was reported already.
+   */
   toldToo(key: string): boolean {
     const { last } = this
     this.detector = null

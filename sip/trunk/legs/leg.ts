@@ -25,26 +25,26 @@ export type LegOptions = {
   readonly dialog: SrfDialog
   readonly rtp: RtpSession
   readonly local: LocalAudio
-  /** Null while the peer's description is still to come in its ACK (our offer went out in the 200). */
+  /** Null until the peer's description arrives in its ACK (our offer went out in the 200). */
   readonly audio: AgreedAudio | null
   readonly clock: Clock
   readonly log: Log
-  /** No packet for so long, while we should be receiving, means that the other side is dead. */
+  /** Milliseconds without a packet, while we should be receiving, after which the far end counts as dead. */
   readonly mediaTimeoutMs: number
-  /** Null when the source of the call is that of several. */
+  /** Null when the call's source belongs to several trunks. */
   readonly trunk: TrunkPlan | null
-  /** For challenges inside the call. */
+  /** Credentials for challenges inside the call. */
   readonly credentials: Credentials | null
-  /** The number of ours in this call. */
+  /** Our number in this call. */
   readonly own: string
-  /** A carrier that took a REFER and then says nothing is asked after so long whether the call is still there. */
+  /** Milliseconds of silence after an accepted REFER before we ask the carrier whether the call still exists. */
   readonly referSilenceMs: number
 }
 
 const MEDIA_CHECK_MS = 1000
-/** Beyond what anybody presses; a long number may come all at once after a delay. */
+/** More than anybody presses; a long number may arrive at once after a delay. */
 const MOST_KEYS_A_SECOND = 40
-/** A peer that doesn't answer our BYE must not hold up whoever waits for the hang-up. */
+/** Milliseconds: a peer that does not answer our BYE must not delay the hang-up. */
 const BYE_WAIT_MS = 2000
 
 /** A SIP call as a leg: owns the dialog and the RTP session, and closes both. */
@@ -52,7 +52,7 @@ export class SipLeg implements Leg {
   readonly kind = 'sip'
   readonly sampleRate: number
   readonly ended: Promise<LegEnd>
-  /** Only where there is a carrier to ask. */
+  /** Set only when a carrier can transfer the call. */
   readonly transfer?: (to: string, consulted?: Leg) => Promise<TransferResult>
   readonly line?: Line
   private readonly options: LegOptions
@@ -62,19 +62,19 @@ export class SipLeg implements Leg {
   private end: LegEnd | null = null
   private settle: (end: LegEnd) => void = () => {}
   private cancelCheck: () => void = () => {}
-  /** When sound was last due to come, for the media timeout. */
+  /** When audio last became due, for the media timeout. */
   private expectingSinceMs: number
-  /** Set while the answer to an offer of ours is due in an ACK. */
+  /** True while the answer to our offer is due in an ACK. */
   private awaitingAnswer: boolean
   private transferring: Transfer | null = null
-  /** Only who can prove itself is any better at it than the signalling server. */
+  /** Set only with credentials; otherwise the signalling server refreshes as well as we could. */
   private readonly refresh: SessionRefresh | null
-  /** What we said last of our sound. */
+  /** Our latest description. */
   private described: string
-  /** Of a peer that agreed to no telephone-events. */
+  /** In-band detection for peers that agreed to no telephone-events. */
   private readonly inBand: InBandKeys
   private takesInfo: boolean
-  /** Keys that INFO has told, within a second. */
+  /** Keys reported by INFO within the current second. */
   private pressed = { sinceMs: 0, keys: 0 }
 
   constructor(options: LegOptions) {
@@ -101,9 +101,9 @@ export class SipLeg implements Leg {
     dialog.on('update', (req, res) => this.onUpdate(req, res))
     dialog.on('ack', req => this.onAck(req))
     dialog.on('info', (req, res) => this.onInfo(req, res))
-    // Unless told otherwise, drachtio-srf says 200 to a transfer it does nothing about.
+    // By default drachtio-srf answers a REFER with 200 and does nothing.
     dialog.on('refer', (_req, res) => res.send(405))
-    // RFC 3265 §3.2.4: what nobody waits for is no subscription.
+    // RFC 3265 §3.2.4: a NOTIFY that nothing waits for belongs to no subscription.
     dialog.on('notify', (req, res) => res.send(this.transferring?.notified(req) ?? 481))
     this.described = dialog.local.sdp
     this.refresh = this.refreshed()
@@ -146,13 +146,15 @@ export class SipLeg implements Leg {
     )
   }
 
-  /** The far end listens to nothing that we say (RFC 3264 §8.4). */
+  /** True when the far end receives no audio from us (RFC 3264 §8.4). */
   private get onHold(): boolean {
     const direction = this.audio?.direction
     return direction === 'recvonly' || direction === 'inactive'
   }
 
-  /** As telephone-events; where the peer agreed to none, as INFO; where it takes none, as tones in the sound. */
+  /**
+   * Sends keys as telephone-events; as INFO when the peer agreed to none; as in-band tones when it does not allow INFO.
+   */
   async sendDtmf(keys: string): Promise<void> {
     const { rtp } = this.options
     if (this.audio?.dtmf !== null || !this.takesInfo) return rtp.sendDtmf(keys)
@@ -172,7 +174,7 @@ export class SipLeg implements Leg {
       const { res } = await askInDialog(dialog, { method: 'INFO', ...dtmfRelay(key) }, credentials)
       return res.status < 300
     } catch (error) {
-      log.debug({ err: error }, 'INFO could not be sent')
+      log.debug({ err: error }, 'sending INFO failed')
       return false
     }
   }
@@ -194,14 +196,14 @@ export class SipLeg implements Leg {
     try {
       await askInDialog(dialog, { method: 'BYE' }, credentials)
     } catch {
-      log.debug({}, 'BYE could not be sent')
+      log.debug({}, 'sending BYE failed')
       await dialog.destroy().catch(() => {})
     }
   }
 
-  /** Whatever goes wrong with it, the call goes on. */
+  /** Transfers the call. If the transfer fails, the call goes on. */
   private async transferOver(trunk: TrunkPlan, to: string, consulted?: Leg): Promise<TransferResult> {
-    if (this.end !== null) return transferFailed('gone', 'The call is over.')
+    if (this.end !== null) return transferFailed('gone', 'The call has ended.')
     if (this.transferring !== null) return transferFailed('busy', 'The call is being transferred already.')
     const { dialog, credentials, own, clock, log, referSilenceMs } = this.options
     const target = consulted instanceof SipLeg ? referToReplacing(consulted.options.dialog) : referTo(to, trunk)
@@ -209,7 +211,7 @@ export class SipLeg implements Leg {
     this.transferring = transfer
     const result = await transfer.result
     this.transferring = null
-    // RFC 5589 §6.1: who transferred hangs up.
+    // RFC 5589 §6.1: the transferor hangs up.
     if (result.ok) await this.hangup('transferred')
     return result
   }
@@ -218,12 +220,12 @@ export class SipLeg implements Leg {
     return this.options.dialog.id
   }
 
-  /** The connection to the signalling server is gone, and with it every means to speak for this call. */
+  /** The connection to the signalling server is lost, and with it all control of this call. */
   lost(): void {
     this.finish({ by: 'network', reason: 'connection_lost' })
   }
 
-  /** True the first time: the end is told once. */
+  /** Ends the leg; returns true only the first time. */
   private finish(end: LegEnd): boolean {
     if (this.end !== null) return false
     this.end = end
@@ -236,13 +238,16 @@ export class SipLeg implements Leg {
   }
 
   private onBye(req: SipIn): void {
-    // The server's own BYE (no ACK came, the session expired) is not the caller's doing.
+    // The server's own BYE (no ACK, session expired) is not the caller's action.
     if (req.source === 'application') this.finish({ by: 'network', reason: 'connection_lost' })
     else if (this.transferring?.accepted) this.finish({ by: 'remote', reason: 'transferred' })
     else this.finish({ by: 'remote', reason: 'caller_hangup' })
   }
 
-  /** Hold, resume, another address or codec (RFC 3261 §14.2). What can't be agreed leaves all as it was. */
+  /**
+   * Hold, resume, or a changed address or codec (RFC 3261 §14.2). If there is no agreement, the session stays as it
+   * was.
+   */
   private onReinvite(req: IncomingRequest, res: Reply): void {
     const local = { ...this.local, version: this.local.version + 1 }
     if (req.body === '' || req.body === undefined) {
@@ -268,7 +273,7 @@ export class SipLeg implements Leg {
     this.refresh?.answered(req)
   }
 
-  /** Unlike a re-INVITE it may say nothing of the sound (RFC 3311). */
+  /** Unlike a re-INVITE, an UPDATE may have no description (RFC 3311). */
   private onUpdate(req: IncomingRequest, res: Reply): void {
     if (req.body) {
       this.onReinvite(req, res)
@@ -286,8 +291,9 @@ export class SipLeg implements Leg {
       this.agree(answer.audio)
       return
     }
-    this.options.log.info({ code: answer.code }, 'ACK brought no usable answer')
-    // After a re-INVITE without offer the call goes on as agreed before; at its start there is nothing to go on with.
+    this.options.log.info({ code: answer.code }, 'ACK has no usable SDP answer')
+    // After a re-INVITE without offer the call continues as agreed before; at the start of a call there is no earlier
+    // agreement.
     if (this.audio === null) void this.hangup(reasonOf(answer.code))
   }
 
@@ -305,7 +311,7 @@ export class SipLeg implements Leg {
     this.sink?.dtmf(digit)
   }
 
-  /** Each key is written down in several places, and INFO takes no time, as tones do. */
+  /** Limits INFO: each key is stored in several places, and INFO takes no time, unlike tones. */
   private isFlood(): boolean {
     const nowMs = this.options.clock.now()
     if (nowMs - this.pressed.sinceMs > 1000) this.pressed = { sinceMs: nowMs, keys: 0 }
@@ -313,20 +319,20 @@ export class SipLeg implements Leg {
     return this.pressed.keys > MOST_KEYS_A_SECOND
   }
 
-  /** Not a word goes out in the clear instead. */
+  /** Ends the call at once: nothing is sent unencrypted. */
   private onInsecure(words: string): void {
-    this.options.log.warn({ words }, 'sound could not be encrypted')
+    this.options.log.warn({ words }, 'media encryption failed')
     if (this.finish({ by: 'network', reason: 'encryption_failed' })) void this.bye()
   }
 
   private watchMedia(): void {
     const { clock, rtp, mediaTimeoutMs, log } = this.options
     const check = (): void => {
-      // On hold, or on the way to somebody else, no sound is due; the wait begins anew when that ends. A phone that holds us
-      // with `sendonly` has no music, often.
+      // No audio is due on hold or during a transfer; the timeout starts anew afterwards. A phone that holds us with
+      // `sendonly` often has no music.
       if (this.audio?.direction !== 'sendrecv' || this.transferring !== null) this.expectingSinceMs = clock.now()
-      const heardMs = Math.max(rtp.lastReceivedMs() ?? 0, this.expectingSinceMs)
-      if (clock.now() - heardMs > mediaTimeoutMs) {
+      const receivedMs = Math.max(rtp.lastReceivedMs() ?? 0, this.expectingSinceMs)
+      if (clock.now() - receivedMs > mediaTimeoutMs) {
         log.info({}, 'no media from the far end')
         void this.timeOut()
         return

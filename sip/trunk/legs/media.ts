@@ -7,17 +7,17 @@ import { isPublic } from '../../../media/shared/addresses.ts'
 import { localSecurity } from '../../text/crypto-agree.ts'
 import type { AgreedAudio, LocalAudio } from '../../text/offer.ts'
 
-/** Where the sound of calls goes in and out. */
+/** RTP for calls. */
 export type MediaOptions = {
-  /** Opens the RTP of one call. */
+  /** Opens the RTP session of one call. */
   open(): Promise<RtpSession>
-  /** What peers on the internet are told to send to (1:1 NAT); null: the address this machine uses towards them. */
+  /** The address advertised to peers on the internet (1:1 NAT); null for the address this machine uses towards them. */
   advertise: string | null
-  /** Of the certificate that `open` has for DTLS: SHA-256 as in a=fingerprint; no DTLS unless given. */
+  /** The SHA-256 fingerprint of `open`'s DTLS certificate, as in a=fingerprint; no DTLS when left out. */
   fingerprint?: string
 }
 
-/** What a trunk wants of its sound. */
+/** A trunk's media preferences. */
 export type Wishes = Pick<LocalAudio, 'codecs' | 'security'>
 
 export function wishesOf(media: MediaOptions, trunk: Pick<TrunkPlan, 'codecs' | 'srtp'>): Wishes {
@@ -26,7 +26,7 @@ export function wishesOf(media: MediaOptions, trunk: Pick<TrunkPlan, 'codecs' | 
 
 let sessions = 0
 
-/** Our side of the description of one call (RFC 3264 §5: the id is ours alone, the version starts anywhere). */
+/** Our side of one call's description (RFC 3264 §5: the id is unique to us, the version starts at any number). */
 export function localAudio(rtp: RtpSession, address: string, wishes: Wishes): LocalAudio {
   sessions += 1
   const sessionId = `${Date.now()}${sessions % 1000}`
@@ -54,7 +54,7 @@ export function rtpParams(audio: AgreedAudio): RtpParams {
   }
 }
 
-/** Of a leg's sound, in Hz; while the answer to an offer of ours is due, that of the best it may bring. */
+/** Sample rate of a leg in Hz; while an answer to our offer is due, that of the best codec it may choose. */
 export function sampleRateOf(audio: AgreedAudio | null, local: LocalAudio): number {
   if (audio !== null) return CODECS[audio.codec].sampleRate
   return Math.max(...local.codecs.map(codec => CODECS[codec].sampleRate))
@@ -63,8 +63,8 @@ export function sampleRateOf(audio: AgreedAudio | null, local: LocalAudio): numb
 const isWildcard = (address: string): boolean => address === '0.0.0.0' || address === '::'
 
 /**
- * The address to advertise to a peer: as configured, as bound, or what the kernel's routing table says. A peer in our own
- * network gets ours: the way out through the NAT and back in is closed on most.
+ * The address to advertise to a peer: as configured, as bound, or from the kernel's routing table. A peer in our own
+ * network gets the local address, because most NATs do not route a packet out and back in.
  */
 export async function advertisedAddress(options: MediaOptions, rtp: RtpSession, peer: string): Promise<string> {
   const { advertise } = options

@@ -1,6 +1,6 @@
 /**
- * Keeps a session alive (RFC 4028) a little before the signalling server would: it has no password, and some carriers want
- * each request of a call proven.
+ * Refreshes a session (RFC 4028) a little before the signalling server would: the server has no password, and some
+ * carriers challenge every request of a call.
  */
 import type { Clock } from '../../../media/shared/clock.ts'
 import type { Log } from '../../../media/shared/log.ts'
@@ -16,19 +16,22 @@ export type SessionOptions = {
   readonly credentials: Credentials
   readonly clock: Clock
   readonly log: Log
-  /** Our last description: a re-INVITE that changes nothing repeats it (§7.4). */
+  /** Our latest description, repeated in a re-INVITE that changes nothing (§7.4). */
   description(): string
-  /** The answer to that. */
+  /** Receives the SDP answer to that re-INVITE. */
   onAnswer(sdp: string): void
-  /** The far end knows the call no more, or says nothing. */
+  /** The far end no longer knows the call, or does not respond. */
   onGone(): void
 }
 
-/** The server's turn comes at 45 % of the shortest interval, and later of others (`refreshAfter`). */
+/**
+ * Fraction of the interval after which we refresh. The server does so at 45 % of the shortest interval, and later for
+ * others (`refreshAfter`).
+ */
 const SHARE = 0.42
-/** Nobody has a reason to want more than a day. */
+/** Longest Min-SE accepted: nobody has a reason to require more than a day. */
 const LONGEST_SECONDS = 86_400
-/** RFC 3261 §14.1, after glare, in ms: who began the call waits longer. */
+/** Milliseconds to wait after glare (RFC 3261 §14.1): the caller waits longer. */
 const GLARE_MS = { uac: { least: 2100, spread: 1900 }, uas: { least: 0, spread: 2000 } }
 const SESSION_HEADERS = ['Session-Expires', 'Supported', 'Require']
 
@@ -45,13 +48,13 @@ const responseOf = (headers: readonly Header[]): SipResponse => ({
   ...{ kind: 'response', status: 200, reason: 'OK', headers, body },
 })
 
-/** As the signalling server adds it to our 2xx, which it does behind our back. */
+/** The same agreement that the signalling server adds to our 2xx on its own. */
 const agreedAnswering = (request: SipIn): Agreed | null => agreeAsServer(requestOf(request), responseOf([])).agreed
 
 const agreedAtFirst = ({ type, req, res }: SrfDialog): Agreed | null =>
   type === 'uac' ? agreeAsClient(responseOf(headersOf(res))) : agreedAnswering(req)
 
-/** UPDATE leaves the description alone, so it is liked better (§7.4). */
+/** Prefers UPDATE, which leaves the description unchanged (§7.4). */
 function methodFor({ type, req, res }: SrfDialog): 'UPDATE' | 'INVITE' {
   const allow = (type === 'uac' ? res : req).get('Allow') ?? ''
   return allow.split(',').some(method => method.trim().toUpperCase() === 'UPDATE') ? 'UPDATE' : 'INVITE'
@@ -68,7 +71,7 @@ export class SessionRefresh {
     this.agree(agreedAtFirst(options.dialog))
   }
 
-  /** A re-INVITE or UPDATE of the far end's, to which we have agreed, says anew who refreshes. */
+  /** A re-INVITE or UPDATE from the far end that we accepted decides again who refreshes. */
   answered(request: SipIn): void {
     const agreed = agreedAnswering(request)
     if (agreed !== null || request.method === 'INVITE') this.agree(agreed)
@@ -98,11 +101,11 @@ export class SessionRefresh {
       const least = first.res.status === 422 ? secondsIn(first.res.get('Min-SE')) : null
       const longer = least !== null && least > agreed.seconds && least <= LONGEST_SECONDS ? least : null
       const { res } = longer === null ? first : await this.ask(longer, longer)
-      // The far end may have said something else meanwhile.
-      if (!this.over && this.agreed === agreed) this.heard(res, { ...agreed, seconds: longer ?? agreed.seconds })
+      // Skipped when the far end has changed the agreement meanwhile.
+      if (!this.over && this.agreed === agreed) this.refreshed(res, { ...agreed, seconds: longer ?? agreed.seconds })
     } catch (error) {
-      // Without the signalling server there is no call any more, and the leg is told so.
-      this.options.log.debug({ err: error }, 'session refresh could not be sent')
+      // Without the signalling server the call no longer exists, and the leg is informed of that.
+      this.options.log.debug({ err: error }, 'sending session refresh failed')
     }
   }
 
@@ -120,20 +123,20 @@ export class SessionRefresh {
     return askInDialog(dialog, { method, headers: offer, body: description() }, credentials)
   }
 
-  private heard(res: Asked['res'], asked: Agreed): void {
+  private refreshed(res: Asked['res'], asked: Agreed): void {
     const { dialog, log, onAnswer, onGone } = this.options
     const { status } = res
     if (status < 300) {
       if (res.body) onAnswer(res.body)
-      // Who leaves Session-Expires out of the answer doesn't end what was agreed.
+      // An answer without Session-Expires does not end the agreed session.
       this.agree(agreeAsClient(responseOf(headersOf(res))) ?? asked)
     } else if (status === 491) {
       const { least, spread } = GLARE_MS[dialog.type]
       this.wait(least + spread * Math.random())
     } else if (status === 481 || status === 408) onGone()
     else {
-      log.warn({ sip_code: status }, 'session could not be refreshed')
-      // The server tries by itself meanwhile, and ends the call should that fail too.
+      log.warn({ sip_code: status }, 'session refresh failed')
+      // The server also refreshes meanwhile, and ends the call if that fails too.
       this.wait(asked.seconds * 1000 * SHARE)
     }
   }

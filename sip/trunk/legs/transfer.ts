@@ -1,6 +1,6 @@
 /**
- * A call given to somebody else by REFER (RFC 3515): the carrier dials (RFC 5589 §6.1), or connects two calls that it has
- * with us (§7.1, RFC 3891), and we are told how that goes.
+ * Transfers a call with REFER (RFC 3515): the carrier dials (RFC 5589 §6.1), or connects two calls that it has with us
+ * (§7.1, RFC 3891), and reports the result.
  */
 import type { TrunkPlan } from '../../../media/contract/plan.ts'
 import type { TransferFailure, TransferResult } from '../../../media/ports/leg.ts'
@@ -25,34 +25,37 @@ export type TransferOptions = {
   readonly dialog: SrfDialog
   readonly trunk: TrunkPlan
   readonly credentials: Credentials | null
-  /** The number of ours in this call. */
+  /** Our number in this call. */
   readonly own: string
   readonly clock: Clock
   readonly log: Log
-  /** With no NOTIFY for so long the carrier is asked whether the call is still there. */
+  /** Milliseconds without a NOTIFY before we ask the carrier whether the call still exists. */
   readonly silenceMs: number
 }
 
-/** Longer than people let it ring. */
+/** Milliseconds: longer than people let a phone ring. */
 const OUTCOME_WAIT_MS = 60_000
 const LIVES_WAIT_MS = 4000
 
-/** Who is meant by a number, a tel: or a SIP URI; null when it is none of them. */
+/** The Refer-To target for a number, a tel: or a SIP URI; null for anything else. */
 export function referTo(to: string, trunk: TrunkPlan): string | null {
   const text = to.trim()
   const uri = parseUri(text)
-  // Headers would become headers of the carrier's INVITE (RFC 3261 §19.1.5).
+  // Headers in the URI would become headers of the carrier's INVITE (RFC 3261 §19.1.5).
   if (uri?.scheme === 'sip' || uri?.scheme === 'sips') return uri.headers === null ? text : null
   const number = (uri?.scheme === 'tel' ? uri.number : text).replace(/[\s().-]/g, '')
   return /^\+?\d{2,15}$/.test(number) ? accountUri(trunk, outgoingNumber(number, trunk)) : null
 }
 
-/** The other end of a call of ours, for somebody who is to take our place in it (RFC 3891 §3, RFC 5589 §7.1). */
+/**
+ * The remote end of one of our calls, as a Refer-To target for a party that replaces us in it (RFC 3891 §3, RFC 5589
+ * §7.1).
+ */
 export function referToReplacing({ remote, sip }: Pick<SrfDialog, 'remote' | 'sip'>): string | null {
   const contact = parseUri(remote.uri)
   if ((contact?.scheme !== 'sip' && contact?.scheme !== 'sips') || contact.headers !== null) return null
   const { callId, localTag, remoteTag } = sip
-  // The tags as who gets it sees them: its own is `to`.
+  // Tags from the recipient's point of view: its own is `to-tag`.
   const replaced = encodeURIComponent(`${callId};to-tag=${remoteTag};from-tag=${localTag}`)
   return `${remote.uri}?Replaces=${replaced}`
 }
@@ -65,22 +68,22 @@ export function sipfragStatus(body: string | undefined): number | null {
 
 export class Transfer {
   readonly result: Promise<TransferResult>
-  /** The carrier took the order. */
+  /** The carrier accepted the REFER. */
   accepted = false
   private readonly options: TransferOptions
   private settle: (result: TransferResult) => void = () => {}
   private cancelWait: () => void = () => {}
   private cancelSilence: () => void = () => {}
-  /** A NOTIFY has come: more will. */
+  /** A NOTIFY has arrived, so more may follow. */
   private followed = false
 
-  /** `target`: a URI for Refer-To; null: there is none for who is asked for. */
+  /** `target` is the URI for Refer-To; null when the requested destination is not valid. */
   constructor(options: TransferOptions, target: string | null) {
     this.options = options
     this.result = new Promise(resolve => {
       this.settle = resolve
     })
-    if (target === null) this.settle(transferFailed('invalid', 'Nobody can be called under this.'))
+    if (target === null) this.settle(transferFailed('invalid', 'This is not a phone number or SIP address.'))
     else void this.refer(target)
     void this.result.then(() => {
       this.cancelWait()
@@ -99,14 +102,14 @@ export class Transfer {
     try {
       asked = await askInDialog(dialog, { method: 'REFER', headers }, credentials)
     } catch (error) {
-      log.warn({ err: error, trunk_id: trunk.id }, 'REFER could not be sent')
-      this.settle(transferFailed('gone', 'The call is over.'))
+      log.warn({ err: error, trunk_id: trunk.id }, 'sending REFER failed')
+      this.settle(transferFailed('gone', 'The call has ended.'))
       return
     }
     const { res, refused } = asked
     log.info({ trunk_id: trunk.id, sip_code: res.status }, 'REFER answered')
     if (res.status >= 300) {
-      const words = refused === null ? 'The carrier does not transfer calls.' : challengeWords(refused)
+      const words = refused === null ? 'The carrier does not allow transfers.' : challengeWords(refused)
       this.settle(transferFailed('refused', words))
       return
     }
@@ -121,12 +124,12 @@ export class Transfer {
     this.cancelSilence = clock.after(silenceMs, () => void this.silent())
   }
 
-  /** Some carriers never tell (RFC 3515 §2.4.4 notwithstanding), and let the call end when they have connected both. */
+  /** Some carriers never report (despite RFC 3515 §2.4.4) and end the call when they have connected both parties. */
   private async silent(): Promise<void> {
     const { dialog, credentials, clock, log } = this.options
     const asked = askInDialog(dialog, { method: 'OPTIONS' }, credentials).catch(() => null)
     const status = (await within(clock, LIVES_WAIT_MS, null, asked))?.res.status ?? null
-    log.info({ sip_code: status }, 'carrier was asked what became of a transfer')
+    log.info({ sip_code: status }, 'checked the call after silence during a transfer')
     if (status === 481) this.settle({ ok: true })
     else this.unknown()
   }
@@ -137,24 +140,24 @@ export class Transfer {
     )
   }
 
-  /** A NOTIFY of the dialog; returns the status to answer it with. */
+  /** Handles a NOTIFY of the dialog; returns the status to answer it with. */
   notified(req: SipIn): number {
     if (!/^\s*refer\s*(?:;|$)/i.test(req.get('Event') ?? '')) return 489
     const status = sipfragStatus(req.body)
     if (status === null) return 400
-    // It may overtake the answer to the REFER.
+    // A NOTIFY may overtake the answer to the REFER.
     this.accepted = true
     this.followed = true
     this.cancelSilence()
     if (status >= 300) this.settle(transferFailed('failed', verdictOf(status, true).words))
     else if (status >= 200) this.settle({ ok: true })
-    // No more will be said. To hang up now might drop the caller; the carrier does it when it has connected both.
+    // No further NOTIFY follows. Hanging up now might drop the caller; the carrier does it once it has connected both.
     else if (/^\s*terminated/i.test(req.get('Subscription-State') ?? '')) this.awaitNews()
     return 200
   }
 
-  /** The call has ended: a carrier that took the order and then hangs up on us has done what it was asked for. */
+  /** The call has ended. A carrier that accepted the REFER and then hangs up has completed the transfer. */
   over(): void {
-    this.settle(this.accepted ? { ok: true } : transferFailed('gone', 'The call is over.'))
+    this.settle(this.accepted ? { ok: true } : transferFailed('gone', 'The call has ended.'))
   }
 }

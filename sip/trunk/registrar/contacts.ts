@@ -1,17 +1,17 @@
-/** What a REGISTER does to where a telephone can be reached (RFC 3261 §10.3). Pure. */
+/** Applies a REGISTER to a softphone's bindings (RFC 3261 §10.3). Pure. */
 import type { SoftphoneContact, SoftphoneState } from '../../../media/contract/softphones.ts'
 import { splitOutside } from '../../text/grammar.ts'
 import { parseNameAddr, parseUri, type SipUri } from '../../text/uri.ts'
 
-/** What of a REGISTER matters here. */
+/** The fields of a REGISTER that the registrar uses. */
 export type Registering = {
-  /** The whole of Contact; null: it only asks. */
+  /** All Contact values; null for a query. */
   readonly contact: string | null
   readonly expires: string | null
   readonly callId: string
   readonly cseq: number
   readonly userAgent: string | null
-  /** Where it came from. */
+  /** Source address of the request. */
   readonly host: string
   readonly port: number
   readonly transport: SoftphoneContact['transport']
@@ -21,7 +21,10 @@ export type Registering = {
 export type RegisterLimits = {
   readonly shortestSeconds: number
   readonly longestSeconds: number
-  /** Of a telephone over UDP whose own address is not the one we see: a NAT forgets it after two minutes (RFC 4787). */
+  /**
+   * Longest registration over UDP when the contact's address differs from the source: a NAT binding expires after two
+   * minutes (RFC 4787).
+   */
   readonly behindNatSeconds: number
   readonly contacts: number
 }
@@ -35,7 +38,7 @@ export const REGISTER_LIMITS: RegisterLimits = {
 
 export type Registered =
   | { readonly ok: true; readonly state: SoftphoneState; readonly changed: boolean }
-  /** 400 malformed, 403 too many, 423 too brief, 500 out of order. */
+  /** 400 malformed, 403 too many contacts, 423 interval too brief, 500 out of order. */
   | { readonly ok: false; readonly status: 400 | 403 | 423 | 500 }
 
 type Wanted = { readonly uri: string; readonly instance: string | null; readonly seconds: number }
@@ -58,7 +61,7 @@ export function register(
     changed: request.contact !== null,
   })
   if (request.contact === null) return seen(contacts)
-  // Step 7: what was sent before must not undo what came after it.
+  // Step 7: an earlier request must not undo a later one.
   const isOld = (contact: SoftphoneContact): boolean => contact.call_id === callId && contact.cseq >= cseq
   if (request.contact.trim() === '*') {
     if (!/^\s*0+\s*$/.test(request.expires ?? '')) return { ok: false, status: 400 }
@@ -83,7 +86,7 @@ function wantedOf(request: Registering, limits: RegisterLimits): Wanted[] | null
     const addr = parseNameAddr(value)
     const uri = addr === null ? null : parseUri(addr.uri)
     if (addr === null || addr.uri.length > LONGEST_URI || uri === null) return null
-    // §19.1.1: a URI with headers is no Contact of a REGISTER.
+    // §19.1.1: a Contact in REGISTER must not have URI headers.
     if ((uri.scheme !== 'sip' && uri.scheme !== 'sips') || uri.headers !== null) return null
     const said = secondsOf(addr.params.get('expires') ?? request.expires)
     const seconds = Math.min(said ?? limits.longestSeconds, limits.longestSeconds)
@@ -93,7 +96,7 @@ function wantedOf(request: Registering, limits: RegisterLimits): Wanted[] | null
   return wanted.length === 0 || wanted.length > limits.contacts ? null : wanted
 }
 
-/** §20.19: what can't be read is as if it were not there. */
+/** §20.19: a malformed value counts as absent. */
 function secondsOf(text: string | null | undefined): number | null {
   const digits = /^\s*(\d{1,10})\s*$/.exec(text ?? '')?.[1]
   return digits === undefined ? null : Number(digits)
@@ -113,18 +116,18 @@ function isBehindNat(uri: string, { host, port, transport }: Registering): boole
   return transport === 'udp' && (own.host !== host || (own.port ?? 5060) !== port)
 }
 
-/** Another address of the same telephone takes the place of the one before (RFC 5626 §6). */
+/** A new contact of the same phone replaces its earlier one (RFC 5626 §6). */
 function isSame(contact: SoftphoneContact, { uri, instance }: Wanted): boolean {
   return (instance !== null && contact.instance === instance) || canonical(contact.uri) === canonical(uri)
 }
 
-/** As far as RFC 3261 §19.1.4 matters to find a telephone's own Contact again. */
+/** Normalises a URI as far as RFC 3261 §19.1.4 requires to match a phone's own Contact. */
 function canonical(text: string): string {
   const { scheme, user, host, port, params } = parseUri(text) as SipUri
   return [scheme, user, host.toLowerCase(), port ?? 5060, params.get('transport')?.toLowerCase() ?? 'udp'].join(' ')
 }
 
-/** The value of Contact in our answer. */
+/** The Contact value of our answer. */
 export const contactHeader = (contacts: readonly SoftphoneContact[], atMs: number): string =>
   contacts
     .map(({ uri, expires_at }) => `<${uri}>;expires=${Math.max(1, Math.round((expires_at - atMs) / 1000))}`)

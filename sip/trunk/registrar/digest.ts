@@ -1,9 +1,12 @@
-/** Digest authentication of a server (RFC 7616, RFC 8760 for SIP): challenges without memory, and proofs. Pure but for randomness. */
+/**
+ * Server side of Digest authentication (RFC 7616, RFC 8760 for SIP): stateless challenges, and their verification. Pure
+ * except for randomness.
+ */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { SOFTPHONE_REALM } from '../../../media/contract/softphones.ts'
 import { splitOutside } from '../../text/grammar.ts'
 
-/** What a client claims in Authorization. */
+/** The credentials that a client sends in Authorization. */
 export type Proof = {
   readonly username: string
   readonly nonce: string
@@ -11,20 +14,22 @@ export type Proof = {
   readonly response: string
   readonly algorithm: 'MD5' | 'SHA-256'
   readonly cnonce: string
-  /** As it was written, which is what is hashed. */
+  /** The text as received, because the hash covers it. */
   readonly nc: string
   readonly nonceCount: number
 }
 
 export type Ha1 = { readonly md5: string; readonly sha256: string }
 
-/** Beyond it a client is challenged anew, without being asked for its password again. */
+/**
+ * Milliseconds that a nonce is valid; after that a client is challenged again without asking for its password again.
+ */
 export const NONCE_MS = 300_000
 const TIME_BYTES = 6
 const SALT_BYTES = 6
 const MAC_BYTES = 16
 
-/** A nonce tells when it was made, and that we made it: challenges cost no memory. */
+/** Makes a nonce that contains its creation time and a MAC, so that challenges need no memory. */
 export function makeNonce(secret: Buffer, wallMs: number): string {
   const head = Buffer.alloc(TIME_BYTES + SALT_BYTES)
   head.writeUIntBE(Math.floor(wallMs), 0, TIME_BYTES)
@@ -35,7 +40,7 @@ export function makeNonce(secret: Buffer, wallMs: number): string {
 const macOf = (secret: Buffer, head: Buffer): Buffer =>
   createHmac('sha256', secret).update('sip nonce').update(head).digest().subarray(0, MAC_BYTES)
 
-/** `stale`: ours, but too old. Clocks of engines may differ by some seconds. */
+/** Checks a nonce. `stale`: ours, but too old. Clocks of engines may differ by a few seconds. */
 export function judgeNonce(secret: Buffer, nonce: string, wallMs: number): 'good' | 'stale' | 'foreign' {
   const bytes = Buffer.from(nonce, 'base64url')
   if (bytes.length !== TIME_BYTES + SALT_BYTES + MAC_BYTES || bytes.toString('base64url') !== nonce) return 'foreign'
@@ -45,12 +50,14 @@ export function judgeNonce(secret: Buffer, nonce: string, wallMs: number): 'good
   return age < NONCE_MS && age > -NONCE_MS ? 'good' : 'stale'
 }
 
-/** They give up when any challenge is of an algorithm they don't know, where RFC 8760 §2.4 has them pass it over. */
+/**
+ * These clients give up when any challenge has an unknown algorithm, although RFC 8760 §2.4 requires them to skip it.
+ */
 const KNOWS_MD5_ALONE = /^baresip v[012]\./i
 
 /**
- * The values of WWW-Authenticate, the one that we like best first (RFC 8760 §2.4). The same nonce serves both: a client
- * answers one of them.
+ * The values of WWW-Authenticate, preferred algorithm first (RFC 8760 §2.4). Both share one nonce: a client answers one
+ * of them.
  */
 export function challenges(nonce: string, stale: boolean, userAgent = ''): string[] {
   const common = `Digest realm="${SOFTPHONE_REALM}", nonce="${nonce}", qop="auth"${stale ? ', stale=true' : ''}`
@@ -59,9 +66,9 @@ export function challenges(nonce: string, stale: boolean, userAgent = ''): strin
 }
 
 /**
- * The proof for our realm in Authorization or Proxy-Authorization, whose repetitions drachtio-srf joins by commas. Null
- * when there is none that could hold: other realms and schemes, no `qop=auth` (which has no protection against repetition),
- * or half of it is missing.
+ * Reads the credentials for our realm from Authorization or Proxy-Authorization, whose repeated values drachtio-srf
+ * joins with commas. Returns null when none is usable: other realms and schemes, no `qop=auth` (and so no replay
+ * protection), or missing fields.
  */
 export function readProof(header: string | undefined): Proof | null {
   const claims: Map<string, string>[] = []
@@ -88,7 +95,7 @@ function proofOf(claim: ReadonlyMap<string, string>): Proof | null {
   return { username, nonce, uri, response, algorithm, cnonce: get('cnonce'), nc: get('nc'), nonceCount }
 }
 
-/** Whether whoever made the proof has the password behind `ha1`; takes as long for a wrong one as for the right one. */
+/** Whether the client knows the password behind `ha1`. Takes equally long for a wrong and a right password. */
 export function isProven(proof: Proof, ha1: Ha1, method: string): boolean {
   const name = proof.algorithm === 'MD5' ? 'md5' : 'sha256'
   const hash = (text: string): string => createHash(name).update(text, 'utf8').digest('hex')

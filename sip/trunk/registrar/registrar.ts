@@ -1,4 +1,4 @@
-/** The registrar of softphones (RFC 3261 §10.3), and who calls from one. */
+/** The registrar of softphones (RFC 3261 §10.3), and the authentication of their calls. */
 import { createHmac, randomBytes } from 'node:crypto'
 import type { SoftphoneContact, SoftphonePlan, SoftphoneState } from '../../../media/contract/softphones.ts'
 import { SOFTPHONE_USERNAME } from '../../../media/contract/softphones.ts'
@@ -16,20 +16,23 @@ import { MOST_POINTS, MOST_WRONG, POINTS, Suspects } from './suspects.ts'
 
 export type SoftphoneRegistrarOptions = {
   readonly softphones: Softphones
-  /** Of the installation: nonces of one engine are good at the others. */
+  /** The installation's secret: nonces of one engine are valid at the others. */
   readonly secret: string
   readonly clock: Clock
   readonly log: Log
   readonly meters?: Pick<SipMeters, 'phones'>
-  /** Addresses that are never shut out, such as those of trunks. */
+  /** Addresses that are never banned, such as those of trunks. */
   isTrusted(address: string): boolean
 }
 
-/** How long somebody stays shut out. */
+/** Milliseconds that a ban lasts. */
 const BAN_MS = 900_000
-/** A telephone sends its REGISTER again, and gives up after 32 s: what Redis doesn't say by then helps nobody. */
+/**
+ * Milliseconds to wait for Redis: a phone retransmits its REGISTER and gives up after 32 s, so a later answer is
+ * useless.
+ */
 const REDIS_MS = 3000
-/** Challenges in a second, of all strangers together: what floods us must not be passed on to others. */
+/** Challenges per second for all strangers together, so that a flood is not reflected to others. */
 const MOST_CHALLENGES = 300
 
 type Verdict =
@@ -40,7 +43,7 @@ export class SoftphoneRegistrar {
   private readonly options: SoftphoneRegistrarOptions
   private readonly secret: Buffer
   private readonly suspects = new Suspects()
-  /** Compared with where nobody has the name, so that an answer takes as long. */
+  /** Random hashes used when the user does not exist, so that the answer takes equally long. */
   private readonly nobody = { md5: randomBytes(16).toString('hex'), sha256: randomBytes(32).toString('hex') }
   private budget = { second: 0, spent: 0 }
 
@@ -49,7 +52,7 @@ export class SoftphoneRegistrar {
     this.secret = createHmac('sha256', options.secret).update('parley softphone nonces').digest()
   }
 
-  /** Whether an INVITE is for us to judge: nobody else's by its source, or said to be of a softphone. */
+  /** Whether an INVITE needs softphone authentication: it comes from no trunk, or its From claims to be a softphone. */
   concerns(req: IncomingRequest, fromTrunk: boolean): boolean {
     return this.options.softphones.any() && (!fromTrunk || SOFTPHONE_USERNAME.test(userOf(req.get('From')) ?? ''))
   }
@@ -59,7 +62,7 @@ export class SoftphoneRegistrar {
     try {
       await this.answer(req, res)
     } catch (error) {
-      this.options.log.warn({ err: error }, 'softphone could not be registered')
+      this.options.log.warn({ err: error }, 'softphone registration failed')
       this.count('unavailable')
       if (!res.finalResponseSent) res.send(503, { headers: RETRY_SOON })
     }
@@ -73,9 +76,9 @@ export class SoftphoneRegistrar {
     }
     const { id, username } = verdict.softphone
     const request = registering(req, this.options.clock.wall())
-    // §10.3 step 5: one registers oneself alone.
+    // §10.3 step 5: a user may register only itself.
     if (userOf(req.get('To')) !== username) return res.send(403)
-    // A Path would have us send calls where a stranger says (RFC 3327); without it they go where the REGISTER came from.
+    // A Path would send calls where a stranger chooses (RFC 3327); without it they go to the source of the REGISTER.
     if (/(?:^|[\s,])path(?:$|[\s,])/i.test(req.get('Require') ?? '')) {
       return res.send(420, { headers: { Unsupported: 'path' } })
     }
@@ -104,23 +107,23 @@ export class SoftphoneRegistrar {
     return outcome
   }
 
-  /** Whether a request is of who it says it is. Never rejects. */
+  /** Authenticates a request. Never rejects. */
   async prove(req: IncomingRequest): Promise<Verdict> {
     try {
       return await this.judge(req)
     } catch (error) {
-      this.options.log.warn({ err: error }, 'softphone could not be asked about')
+      this.options.log.warn({ err: error }, 'softphone authentication failed')
       this.count('unavailable')
       return { ok: false, status: 503, headers: RETRY_SOON }
     }
   }
 
-  /** Cheap until a nonce of ours comes back: before that nothing is looked up, and nothing is remembered but points. */
+  /** Cheap until a valid nonce of ours comes back: until then nothing is looked up, and only points are stored. */
   private async judge(req: IncomingRequest): Promise<Verdict> {
     const { softphones, clock } = this.options
     const network = networkOf(req.source_address)
-    // Who was shut out by another engine, or who a server without our list has let through. Whether there are softphones
-    // at all is not asked: the news of the first may take longer than its owner to type the password.
+    // Bans from other engines, or sources admitted by a server without our list. Not skipped when there are no
+    // softphones: the first one may arrive here later than its owner types the password.
     if (softphones.banned().includes(network) && !this.options.isTrusted(req.source_address)) {
       this.count('banned')
       return refused(403)
@@ -145,11 +148,14 @@ export class SoftphoneRegistrar {
       this.count('locked')
       return refused(503)
     }
-    // The URI may be written in another way by a proxy; for whom it is may not.
+    // A proxy may rewrite the URI, but not its user.
     const right = isProven(proof, found?.ha1 ?? this.nobody, req.method) && userOf(proof.uri) === userOf(req.uri)
     if (found === null || !right) {
       this.suspects.add(username, POINTS.wrong, clock.now())
-      this.options.log.info({ source: req.source_address, softphone_id: found?.id ?? null }, 'wrong password')
+      this.options.log.info(
+        { source: req.source_address, softphone_id: found?.id ?? null },
+        'softphone sent wrong password',
+      )
       this.count('wrong_password')
       return this.challenge(req, false, POINTS.wrong)
     }
@@ -160,7 +166,7 @@ export class SoftphoneRegistrar {
     return { ok: true, softphone: found }
   }
 
-  /** A guesser must not lock out a telephone that is registered from where it was. */
+  /** A password guesser must not lock out a phone that calls from a registered address. */
   private async isAtHome(softphone: SoftphonePlan | null, address: string): Promise<boolean> {
     if (softphone === null) return false
     const state = await this.patient(this.options.softphones.state(softphone.id))
@@ -172,7 +178,7 @@ export class SoftphoneRegistrar {
     const [network, address] = [networkOf(req.source_address), req.source_address]
     const total = this.suspects.add(network, points, clock.now())
     if (total >= MOST_POINTS && !this.options.isTrusted(address)) {
-      log.warn({ source: address }, 'source is shut out: it never proves who it is')
+      log.warn({ source: address }, 'banned source after repeated failed authentication')
       this.count('shut_out')
       void softphones.ban(network, BAN_MS).catch(() => {})
       return refused(403)
@@ -185,7 +191,7 @@ export class SoftphoneRegistrar {
     return { ok: false, status: 401, headers: lines('WWW-Authenticate', this.asks(req, stale)) }
   }
 
-  /** What is neither a registration nor a call is not for strangers. */
+  /** Refuses strangers' requests other than REGISTER and INVITE. */
   refuse(req: IncomingRequest, res: Reply): void {
     const verdict = this.challenge(req, false, POINTS.unproven)
     res.send(verdict.ok || verdict.status === 401 ? 403 : verdict.status)
@@ -209,7 +215,7 @@ export class SoftphoneRegistrar {
   private patient<T>(asked: Promise<T>): Promise<T> {
     const { clock } = this.options
     return new Promise((resolve, reject) => {
-      const cancel = clock.after(REDIS_MS, () => reject(new Error('Redis is away')))
+      const cancel = clock.after(REDIS_MS, () => reject(new Error('Redis did not answer in time')))
       asked.then(resolve, reject).finally(cancel)
     })
   }
@@ -217,7 +223,7 @@ export class SoftphoneRegistrar {
 
 const refused = (status: 403 | 503): Verdict => ({ ok: false, status, headers: status === 503 ? RETRY_SOON : {} })
 
-/** Null for what can't be read. */
+/** Returns null for a malformed request. */
 function registering(req: IncomingRequest, atMs: number): Registering | null {
   const cseq = Number.parseInt(req.get('CSeq') ?? '', 10)
   const callId = req.get('Call-ID')
@@ -231,7 +237,7 @@ function registering(req: IncomingRequest, atMs: number): Registering | null {
   }
 }
 
-/** Of WebSockets, which drachtio may speak, we make nothing. */
+/** WebSocket transports, which drachtio may support, are not used for softphones. */
 function transportOf(protocol: string | undefined): SoftphoneContact['transport'] {
   return protocol === 'tcp' || protocol === 'tls' ? protocol : 'udp'
 }

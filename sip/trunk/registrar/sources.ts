@@ -1,9 +1,9 @@
-/** Whom the signalling server has to hear where there are softphones: they come from anywhere, as strangers. Pure. */
+/** Sources that the signalling server admits: with softphones, everybody as a stranger. Pure. */
 import type { Softphones } from '../../../media/ports/trunks.ts'
 
 const EVERYBODY = ['?0.0.0.0/0', '?::/0']
 
-/** `trunks`: what calls may come from without softphones. Where there are none of them, it stays at that. */
+/** `trunks`: the sources allowed for trunks, which are all when there are no softphones. */
 export function sourcesWith(
   trunks: readonly string[],
   softphones: Pick<Softphones, 'any' | 'banned'> | null,

@@ -1,24 +1,26 @@
 /**
- * Who among strangers tries too often: scanners that never prove anything, and guessers of passwords. Counted in points
- * that wane with time, in memory that is bounded whatever comes. Pure; time is an argument, in ms.
+ * Scores strangers that fail too often: scanners that never authenticate, and password guessers. Points decay with
+ * time; memory is bounded under any load. Pure; time is an argument, in ms.
  */
 import { Recent } from '../../text/recent.ts'
 
-/** What a stranger did. A telephone asks without a proof once for each nonce, and many may sit behind one address. */
+/**
+ * Points per action. A phone sends one request without credentials per nonce, and many phones may share one address.
+ */
 export const POINTS = { unproven: 1, nonsense: 2, wrong: 5 } as const
 
-/** A network with so many points is shut out. */
+/** Points at which a network is banned. */
 export const MOST_POINTS = 100
-/** A user name with so many is not tried any more by who is not known by it. */
+/** Points at which a user name is locked for sources that it is not registered from. */
 export const MOST_WRONG = 50
-/** Points halve in this time. */
+/** Milliseconds in which points halve. */
 const HALF_MS = 120_000
 const LEAST_KEPT = 10_000
 
 export class Suspects {
   private readonly points = new Recent<{ points: number; atMs: number }>(LEAST_KEPT)
 
-  /** How many points it has then. */
+  /** Adds points and returns the new total. */
   add(whom: string, points: number, nowMs: number): number {
     const total = this.of(whom, nowMs) + points
     this.points.set(whom, { points: total, atMs: nowMs })

@@ -28,7 +28,7 @@ export type RegistrationClientOptions = {
   readonly health: HostHealth
   readonly clock: Clock
   readonly log: Log
-  /** Registering is one engine's business at a time; whoever holds the lease says yes. */
+  /** One engine at a time registers a trunk; returns true for the holder of its lease. */
   mayRegister(trunkId: string): boolean
   onStatus(status: RegistrationStatus): void
 }
@@ -37,17 +37,17 @@ const UNREGISTER_WAIT_MS = 2000
 
 export const registers = (trunk: TrunkPlan): boolean => trunk.mode !== 'ip' && trunk.username !== null
 
-/** What a REGISTER is made of: when any of it changes, the trunk is registered anew. */
+/** The parts of a trunk that a REGISTER depends on: when any changes, the trunk is registered again. */
 function identityOf(trunk: TrunkPlan): string {
   const { username, password, realm, outbound_proxy: proxy, from_user: user, from_domain: domain } = trunk
   return JSON.stringify([hostsOf(trunk), username, password, realm, proxy, user, domain])
 }
 
-/** What the registrar knows a registration by, but for our address. */
+/** The parts that identify the binding at the registrar, apart from our address. */
 const bindingOf = (trunk: TrunkPlan): string =>
   JSON.stringify([hostsOf(trunk), trunk.outbound_proxy, accountUser(trunk), accountDomain(trunk)])
 
-/** Keeps the trunks of mode `register` and `both` registered. */
+/** Keeps trunks of mode `register` and `both` registered. */
 export class RegistrationClient {
   private readonly options: RegistrationClientOptions
   private readonly running = new Map<string, Registration>()
@@ -57,7 +57,7 @@ export class RegistrationClient {
     this.options = options
   }
 
-  /** The signalling server came or went. */
+  /** Called when the signalling server connects or disconnects. */
   connected(up: boolean): void {
     this.up = up
     if (!up) for (const registration of this.running.values()) registration.pause()
@@ -65,7 +65,7 @@ export class RegistrationClient {
     this.sync()
   }
 
-  /** Brings what runs into line with the snapshot and the leases. */
+  /** Starts and stops registrations to match the trunks and the leases. */
   sync(): void {
     if (!this.up) return
     const { trunks, mayRegister } = this.options
@@ -79,7 +79,7 @@ export class RegistrationClient {
       const trunk = wanted.get(id)
       if (trunk !== undefined && mayRegister(id) && identityOf(trunk) === registration.identity) continue
       this.running.delete(id)
-      // Another engine, or we ourselves with a new password, register the same: to unregister would undo that.
+      // Another engine, or this one with a new password, registers the same binding: unregistering would remove it.
       if (trunk !== undefined && bindingOf(trunk) === registration.binding) registration.pause()
       else void registration.stop()
     }
@@ -91,7 +91,7 @@ export class RegistrationClient {
     }
   }
 
-  /** The Call-ID of the trunk's registration; none where it is not ours to register. */
+  /** The Call-ID of the trunk's registration; empty when another engine registers it. */
   callIdOf(trunkId: string): string[] {
     const registration = this.running.get(trunkId)
     return registration === undefined ? [] : [registration.callId]
@@ -112,13 +112,13 @@ class Registration {
   private readonly credentials: Credentials | null
   readonly callId = randomUUID()
   private state: RegistrationState = unregistered
-  /** Where it is registered. */
+  /** The host that accepted the registration. */
   private at: TrunkHost | null = null
-  private told = ''
+  private reported = ''
   private cseq = 0
   private cancelTimer: () => void = () => {}
   private over = false
-  /** What is registered is to be taken back. */
+  /** True while the registration is being removed. */
   private leaving = false
 
   constructor(trunk: TrunkPlan, options: RegistrationClientOptions) {
@@ -134,7 +134,7 @@ class Registration {
     this.feed({ type: 'start' }, null)
   }
 
-  /** Does no more, and tells nobody. */
+  /** Stops without unregistering or reporting. */
   pause(): void {
     this.over = true
     this.cancelTimer()
@@ -145,7 +145,7 @@ class Registration {
     const { effect } = stepRegistration(this.state, { type: 'stop' }, this.options.clock.now(), 0)
     this.pause()
     this.leaving = true
-    this.tell('none', null)
+    this.report('none', null)
     if (effect !== 'unregister' || this.at === null) return
     await Promise.race([
       this.send(this.at, 0).catch(() => null),
@@ -164,35 +164,35 @@ class Registration {
     if (state.dueAtMs !== null) {
       this.cancelTimer = clock.after(Math.max(0, state.dueAtMs - clock.now()), () => this.feed({ type: 'due' }, null))
     }
-    if (state.phase !== 'idle') this.tell(state.phase, error)
+    if (state.phase !== 'idle') this.report(state.phase, error)
     if (effect === 'register') void this.register()
   }
 
-  private tell(registration: RegistrationStatus['registration'], lastError: string | null): void {
+  private report(registration: RegistrationStatus['registration'], lastError: string | null): void {
     const news = `${registration} ${lastError}`
-    if (news === this.told) return
-    this.told = news
+    if (news === this.reported) return
+    this.reported = news
     this.options.onStatus({ trunkId: this.trunk.id, ownerId: this.trunk.owner_id, registration, lastError })
   }
 
-  /** At the first host that can be had. */
+  /** Registers at the first available host. */
   private async register(): Promise<void> {
     const { health, log } = this.options
     const hosts = health.order(hostsOf(this.trunk))
     for (const [index, host] of hosts.entries()) {
       const asked = await this.send(host, this.state.expiresSeconds).catch(error => {
-        log.warn({ err: error, trunk_id: this.trunk.id }, 'REGISTER could not be sent')
+        log.warn({ err: error, trunk_id: this.trunk.id }, 'sending REGISTER failed')
         return null
       })
       if (this.over) {
-        // It came too late to be known when we left.
+        // The registration succeeded after stop, so it is removed again.
         if (this.leaving && asked !== null && asked.res.status < 300) void this.send(host, 0).catch(() => null)
         return
       }
       const there = asked !== null && asked.res.source_address !== ''
       if (there && asked.res.status !== 503) {
         health.spoke(host)
-        this.heard(host, asked)
+        this.answered(host, asked)
         return
       }
       health.failed(host)
@@ -200,7 +200,7 @@ class Registration {
     }
   }
 
-  private heard(host: TrunkHost, { res, refused }: Asked): void {
+  private answered(host: TrunkHost, { res, refused }: Asked): void {
     if (res.status < 200 || res.status > 299) {
       this.refused(res, refused === null ? null : challengeWords(refused))
       return
@@ -222,7 +222,7 @@ class Registration {
     this.feed(input, words ?? registrationWords(status, (res?.source_address ?? '') !== ''))
   }
 
-  /** One Call-ID and a growing CSeq for all of this registration (§10.2.4). */
+  /** All requests of a registration share one Call-ID with a growing CSeq (§10.2.4). */
   private send(host: TrunkHost, expires: number): Promise<Asked> {
     const { trunk } = this
     const user = accountUser(trunk) ?? ''
@@ -244,8 +244,9 @@ class Registration {
 }
 
 /**
- * §10.2.4: `expires` of our own Contact among all that are registered, else of the message; null: as asked for. Ours is the
- * one that we sent, or, behind a NAT that the registrar corrects, the only one of our user.
+ * Seconds granted (§10.2.4): `expires` of our own Contact in the answer, or of the message; null when absent, which
+ * means as requested. Our Contact is the one that we sent, or, behind a NAT that the registrar corrects, the only one
+ * of our user.
  */
 export function grantedSeconds(res: Pick<IncomingResponse, 'get' | 'req'>): number | null {
   const sent = parseNameAddr(res.req.get('Contact') ?? '')?.uri ?? ''

@@ -1,4 +1,4 @@
-/** OPTIONS to the hosts of the trunks that want it: whether they are there, and how long they take to say so. */
+/** Sends OPTIONS to the hosts of trunks that enable it, and records whether they answer and how fast. */
 import type { TrunkPlan } from '../../../media/contract/plan.ts'
 import type { Clock } from '../../../media/shared/clock.ts'
 import type { Log } from '../../../media/shared/log.ts'
@@ -17,16 +17,16 @@ export type PingerOptions = {
   readonly clock: Clock
   readonly log: Log
   all(): readonly TrunkPlan[]
-  /** A host came or went, or it is time to tell of them again. */
+  /** Called when a host's status changes, and at least once a minute. */
   onHosts(trunk: TrunkPlan): void
 }
 
-/** Silence of 64*T1, as RFC 3261 has it, would be too long to find out by. */
+/** Milliseconds to wait for an answer: 64*T1 of RFC 3261 would detect a failure too late. */
 const ANSWER_WAIT_MS = 4000
-/** How long a host takes to answer is told as often, and not after each ping. */
-const TELL_EVERY_MS = 60_000
+/** Milliseconds between reports of response times, which would otherwise follow every ping. */
+const REPORT_EVERY_MS = 60_000
 
-type Watch = { trunk: TrunkPlan; readonly key: string; cancel: () => void; told: string; toldAtMs: number }
+type Watch = { trunk: TrunkPlan; readonly key: string; cancel: () => void; reported: string; reportedAtMs: number }
 
 const keyOf = (trunk: TrunkPlan): string => JSON.stringify([hostsOf(trunk), trunk.options_interval_seconds])
 
@@ -46,7 +46,7 @@ export class Pinger {
     else this.sync()
   }
 
-  /** Brings what runs into line with the trunks. */
+  /** Starts and stops pings to match the trunks. */
   sync(): void {
     if (!this.up) return
     const wanted = new Map(
@@ -66,7 +66,7 @@ export class Pinger {
     }
     for (const [id, trunk] of wanted) {
       if (this.watches.has(id)) continue
-      const watch: Watch = { trunk, key: keyOf(trunk), cancel: () => {}, told: '', toldAtMs: 0 }
+      const watch: Watch = { trunk, key: keyOf(trunk), cancel: () => {}, reported: '', reportedAtMs: 0 }
       this.watches.set(id, watch)
       void this.round(watch)
     }
@@ -80,26 +80,26 @@ export class Pinger {
   private async round(watch: Watch): Promise<void> {
     const { clock } = this.options
     const everyMs = (watch.trunk.options_interval_seconds ?? 60) * 1000
-    // A tenth sooner or later, so that the pings of many trunks don't come at once.
+    // Varies the interval by 10 % either way, to spread the pings of many trunks.
     watch.cancel = clock.after(everyMs * (0.9 + 0.2 * Math.random()), () => void this.round(watch))
     const places = await this.options.places.of(watch.trunk)
     await Promise.all(places.map(place => this.ask(watch.trunk, place)))
-    if (this.watches.get(watch.trunk.id) === watch) this.tell(watch, places)
+    if (this.watches.get(watch.trunk.id) === watch) this.report(watch, places)
   }
 
-  private tell(watch: Watch, places: readonly NextHop[]): void {
+  private report(watch: Watch, places: readonly NextHop[]): void {
     const { health, clock, onHosts } = this.options
     const news = places
       .map(place => `${nextHopUri(place)} ${health.statusOf(reached(place)).alive}`)
       .sort()
       .join()
-    if (news === watch.told && clock.now() - watch.toldAtMs < TELL_EVERY_MS) return
-    watch.told = news
-    watch.toldAtMs = clock.now()
+    if (news === watch.reported && clock.now() - watch.reportedAtMs < REPORT_EVERY_MS) return
+    watch.reported = news
+    watch.reportedAtMs = clock.now()
     onHosts(watch.trunk)
   }
 
-  /** Asks at one place now; what comes of it is told to `health`. Never rejects. */
+  /** Pings one host now and records the result in `health`. Never rejects. */
   ask(trunk: TrunkPlan, place: NextHop): Promise<void> {
     const key = `${trunk.id} ${trunkUri(place.host, null)} ${nextHopUri(place)}`
     const asking = this.asking.get(key) ?? this.send(trunk, place).finally(() => this.asking.delete(key))
@@ -129,9 +129,9 @@ export class Pinger {
       else if (asked.res.status === 503) {
         const seconds = secondsIn(asked.res.get('Retry-After'))
         health.failed(host, seconds === null ? null : seconds * 1000)
-      } else health.spoke(host, Math.round(clock.now() - startedMs)) // Whatever it says: it is there.
+      } else health.spoke(host, Math.round(clock.now() - startedMs)) // Any status proves that the host is there.
     } catch (error) {
-      log.debug({ err: error, trunk_id: trunk.id }, 'OPTIONS could not be sent')
+      log.debug({ err: error, trunk_id: trunk.id }, 'sending OPTIONS failed')
     } finally {
       cancelWait()
     }

@@ -1,12 +1,15 @@
-/** When to register a trunk (RFC 3261 §10.2): a pure function of what happened, the time in ms, and a number of chance in 0…1. */
+/**
+ * Decides when to register a trunk (RFC 3261 §10.2): a pure function of events, the time in ms, and a random number in
+ * 0…1.
+ */
 
 export type RegistrationState = {
   readonly phase: 'idle' | 'registering' | 'registered' | 'failed'
-  /** In a row. */
+  /** Consecutive failures. */
   readonly failures: number
-  /** When the next REGISTER is due, or null while one is under way or none is wanted. */
+  /** When the next REGISTER is due; null while one is in progress or none is wanted. */
   readonly dueAtMs: number | null
-  /** What we ask for; a registrar may want more (423). */
+  /** The interval to request, in seconds; a registrar may require more (423). */
   readonly expiresSeconds: number
 }
 
@@ -26,16 +29,16 @@ export type RegistrationEffect = 'none' | 'register' | 'unregister'
 export type RegistrationStep = { readonly state: RegistrationState; readonly effect: RegistrationEffect }
 
 const WANTED_SECONDS = 300
-/** Nobody has a reason to want more than a day. */
+/** Longest interval accepted in Min-Expires: nobody has a reason to require more than a day. */
 const LONGEST_EXPIRES_S = 86_400
 const FIRST_RETRY_MS = 2000
 const LAST_RETRY_MS = 300_000
-/** Wrong credentials don't mend themselves, and registrars lock out who insists. */
+/** Wrong credentials stay wrong, and registrars lock out clients that insist. */
 const REFUSED_RETRY_MS = 60_000
 const REFUSALS = new Set([401, 403, 404, 407])
-/** A registrar that grants next to nothing must not be asked all the time. */
+/** Shortest wait before a refresh, for registrars that grant almost no time. */
 const SHORTEST_MS = 5000
-/** One that is taken out of service for a day is asked all the same: it may be back sooner. */
+/** Longest Retry-After honoured, in seconds: a registrar may return sooner than it announced. */
 const LONGEST_RETRY_AFTER_S = 3600
 
 export const unregistered: RegistrationState = {
@@ -56,13 +59,13 @@ export function stepRegistration(
       return { state: { ...state, phase: 'registering', dueAtMs: null }, effect: 'register' }
     case 'due':
       if (state.dueAtMs === null) return { state, effect: 'none' }
-      // A refresh is no news: the phase changes when it fails.
+      // A refresh changes no phase unless it fails.
       return {
         state: { ...state, phase: state.phase === 'registered' ? 'registered' : 'registering', dueAtMs: null },
         effect: 'register',
       }
     case 'accepted': {
-      // Between 50 and 90 %, so that many trunks don't come at once and a lost one still has time.
+      // Between 50 and 90 % of the interval, to spread many trunks and leave time to retry.
       const waitMs = Math.max(SHORTEST_MS, input.expiresSeconds * 1000 * (0.5 + 0.4 * chance))
       return { state: { ...state, phase: 'registered', failures: 0, dueAtMs: nowMs + waitMs }, effect: 'none' }
     }
@@ -87,7 +90,7 @@ function refused(
   const doubled = FIRST_RETRY_MS * 2 ** Math.min(state.failures, 20)
   const base = Math.min(LAST_RETRY_MS, Math.max(doubled, REFUSALS.has(status) ? REFUSED_RETRY_MS : 0))
   const asked = retryAfterSeconds === null ? null : Math.min(retryAfterSeconds, LONGEST_RETRY_AFTER_S) * 1000
-  // Never sooner than asked, and spread, since others were told the same.
+  // Never sooner than asked, and spread, because other clients received the same value.
   const waitMs = asked === null ? base * (0.5 + 0.5 * chance) : Math.max(SHORTEST_MS, asked * (1 + 0.1 * chance))
   return { state: { ...state, phase: 'failed', failures: state.failures + 1, dueAtMs: nowMs + waitMs }, effect: 'none' }
 }

@@ -1,4 +1,4 @@
-/** Requests that wait for their final response, challenges answered on the way. */
+/** Requests that wait for their final response and answer challenges on the way. */
 import { isIP } from 'node:net'
 import { parseUri } from '../../text/uri.ts'
 import { type ChallengeVerdict, type Credentials, isChallenge } from './credentials.ts'
@@ -6,18 +6,18 @@ import type { Agent, IncomingResponse, SipIn, SrfDialog } from './srf.ts'
 
 export type Asked = {
   readonly res: IncomingResponse
-  /** Set when the response is a challenge that was not answered. */
+  /** Set when the response is a challenge that could not be answered. */
   readonly refused: Exclude<ChallengeVerdict, 'answer'> | null
 }
 
 type Request = {
   readonly method: string
-  /** Asked for each time that the request is sent, since CSeq has to grow. */
+  /** Called for each transmission, because CSeq has to grow. */
   headers(): Record<string, string>
   readonly proxy: string | null
 }
 
-/** A request outside dialogs. Rejects when it can't be sent. */
+/** Sends a request outside dialogs. Rejects when it cannot be sent. */
 export async function ask(
   agent: Agent,
   uri: string,
@@ -46,14 +46,14 @@ export type DialogRequest = {
   readonly body?: string
 }
 
-/** A request inside a dialog. Rejects when it can't be sent. */
+/** Sends a request inside a dialog. Rejects when it cannot be sent. */
 export async function askInDialog(
   dialog: SrfDialog,
   { method, headers = {}, ...body }: DialogRequest,
   credentials: Credentials | null,
 ): Promise<Asked> {
   return answering(credentials, last => {
-    // The remote target, which the signalling server knows, is what the digest is over.
+    // The digest covers the remote target, which the signalling server knows.
     const proof = last === null ? {} : credentials?.headers(method, last.req.uri)
     return new Promise((resolve, reject) => {
       dialog.request({ method, headers: { ...headers, ...proof }, ...body }, (error, res) => {
@@ -83,13 +83,13 @@ async function answering(
 }
 
 /**
- * Where to send the answer to a challenge: to who made it, since a name may lead elsewhere the next time. Null where the
- * next hop is an address already, and over TLS, whose certificate is for the name.
+ * The URI to send the answer to a challenge to: the host that sent it, since a name may resolve elsewhere the next
+ * time. Null when the next hop is an address already, and over TLS, where the certificate names the domain.
  */
 export function challengerUri(res: SipIn, nextHop: string): string | null {
   const hop = parseUri(nextHop)
   if (hop?.scheme !== 'sip' || isIP(hop.host) !== 0 || isIP(res.source_address) === 0) return null
-  // Which transport that is may have been left to DNS.
+  // The transport may have been chosen by DNS.
   const transport = hop.params.get('transport')?.toLowerCase() ?? (res.protocol === 'udp' ? undefined : res.protocol)
   if (transport === 'tls' || res.source_port === undefined) return null
   const address = res.source_address.includes(':') ? `[${res.source_address}]` : res.source_address

@@ -1,4 +1,4 @@
-/** What a trunk's user name and password answer to challenges, nonces counted. */
+/** A trunk's credentials: answers challenges and counts nonces. */
 import { randomBytes } from 'node:crypto'
 import type { TrunkPlan } from '../../../media/contract/plan.ts'
 import { authorization, type Challenge, nextNonce, parseChallenges, strongest } from './digest.ts'
@@ -6,11 +6,11 @@ import { authorization, type Challenge, nextNonce, parseChallenges, strongest } 
 export type Account = {
   readonly username: string
   readonly password: string
-  /** Challenges of other realms are not answered; null: of any. */
+  /** Answers only challenges of this realm; null answers any. */
   readonly realm: string | null
 }
 
-/** Why a challenge ends the matter, or `answer`: repeat the request with what `Credentials.headers` gives. */
+/** The result of a challenge: `answer` repeats the request with `Credentials.headers`, anything else is final. */
 export type ChallengeVerdict = 'answer' | 'rejected' | 'other_realm' | 'unsupported'
 
 type Challenging = { readonly status: number; get(name: string): string | undefined }
@@ -25,7 +25,7 @@ export function accountOf({ username, password, realm }: TrunkPlan): Account | n
   return username === null || password === null ? null : { username, password, realm: realm || null }
 }
 
-/** Kept as long as its nonces may serve: a registration, or a call. */
+/** Lives as long as its nonces may be used: for a registration, or a call. */
 export class Credentials {
   private readonly account: Account
   private readonly cnonce: () => string
@@ -36,7 +36,7 @@ export class Credentials {
     this.cnonce = cnonce
   }
 
-  /** What is to be sent along: nothing before the first challenge. */
+  /** Headers for the next request; empty before the first challenge. */
   headers(method: string, uri: string): Record<string, string> {
     const { username, password } = this.account
     return Object.fromEntries(
@@ -48,12 +48,12 @@ export class Credentials {
     )
   }
 
-  /** For one request and its repetitions. */
+  /** Starts the exchange of one request and its repetitions. */
   exchange(): Exchange {
     return new Exchange(this)
   }
 
-  /** For `Exchange` alone. */
+  /** Used only by `Exchange`. */
   choose(res: Challenging): { readonly name: Name; readonly challenge: Challenge } | ChallengeVerdict {
     const name = res.status === 407 ? 'Proxy-Authorization' : 'Authorization'
     const header = res.get(res.status === 407 ? 'Proxy-Authenticate' : 'WWW-Authenticate')
@@ -72,7 +72,7 @@ export class Credentials {
     this.held.set(name, { challenge, cnonce: this.cnonce(), used: 0 })
   }
 
-  /** A response that was no challenge may bring the nonce for the next request (RFC 7616 §3.5). */
+  /** A response other than a challenge may carry the nonce for the next request (RFC 7616 §3.5). */
   accepted(res: Challenging): void {
     for (const [name, info] of [
       ['Authorization', res.get('Authentication-Info')],
@@ -85,7 +85,7 @@ export class Credentials {
   }
 }
 
-/** Says of each challenge whether to answer it: once, and once more for a nonce that had only become old. */
+/** Decides for each challenge whether to answer it: once, and once more when the nonce was only stale. */
 export class Exchange {
   private readonly credentials: Credentials
   private readonly answered = new Map<string, number>()

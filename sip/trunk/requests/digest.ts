@@ -1,4 +1,4 @@
-/** Digest authentication of a client (RFC 7616, and RFC 8760 for SIP), without `auth-int`. Pure. */
+/** Client side of Digest authentication (RFC 7616, and RFC 8760 for SIP), without `auth-int`. Pure. */
 import { createHash } from 'node:crypto'
 import { splitOutside } from '../../text/grammar.ts'
 
@@ -6,9 +6,9 @@ export type Challenge = {
   readonly realm: string
   readonly nonce: string
   readonly opaque: string | null
-  /** As the challenge has it, since it is sent back; null: not given, which means MD5. */
+  /** The text of the challenge, because it is sent back; null when absent, which means MD5. */
   readonly algorithm: string | null
-  /** Empty: none given, as before RFC 2617. */
+  /** Empty when absent, as before RFC 2617. */
   readonly qop: readonly string[]
   readonly stale: boolean
 }
@@ -19,7 +19,7 @@ export type DigestInput = {
   readonly method: string
   readonly uri: string
   readonly cnonce: string
-  /** How often the nonce was used, this time included. */
+  /** Number of uses of the nonce, including this one. */
   readonly nonceCount: number
 }
 
@@ -42,7 +42,7 @@ function algorithmOf({ algorithm }: Challenge): Algorithm | null {
   return { hash, session, strength: HASHES.length - at }
 }
 
-/** All Digest challenges of one header, whose repetitions drachtio-srf joins by commas. Other schemes are left out. */
+/** All Digest challenges of one header, whose repeated values drachtio-srf joins with commas. Skips other schemes. */
 export function parseChallenges(header: string): Challenge[] {
   const schemes: { name: string; params: Map<string, string> }[] = []
   for (const part of splitOutside(header, ',')) {
@@ -72,7 +72,7 @@ function challengeOf(params: ReadonlyMap<string, string>): Challenge[] {
 
 const usable = ({ qop }: Challenge): boolean => qop.length === 0 || qop.includes('auth')
 
-/** The strongest that we can answer, the first of equals; null when there is none. */
+/** The strongest challenge that we can answer, the first of equals; null when there is none. */
 export function strongest(challenges: readonly Challenge[]): Challenge | null {
   const strength = (challenge: Challenge): number => algorithmOf(challenge)?.strength ?? 0
   const known = challenges.filter(challenge => strength(challenge) > 0 && usable(challenge))
@@ -84,7 +84,7 @@ export function strongest(challenges: readonly Challenge[]): Challenge | null {
 
 export function digestResponse(challenge: Challenge, input: DigestInput): string {
   const algorithm = algorithmOf(challenge)
-  if (algorithm === null) throw new Error('a challenge that cannot be answered')
+  if (algorithm === null) throw new Error('Cannot answer a challenge with an unknown algorithm')
   const { hash, session } = algorithm
   const { nonce, realm, qop } = challenge
   const { username, password, method, uri, cnonce, nonceCount } = input
@@ -114,7 +114,7 @@ export function authorization(challenge: Challenge, input: DigestInput): string 
   ].join(', ')
 }
 
-/** `nextnonce` of Authentication-Info; null when it has none. */
+/** `nextnonce` of Authentication-Info; null when absent. */
 export function nextNonce(info: string): string | null {
   const value = /(?:^|[\s,])nextnonce\s*=\s*("(?:[^"\\]|\\.)*")/i.exec(info)?.[1]
   return value === undefined ? null : unquoted(value)

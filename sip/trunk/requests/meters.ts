@@ -1,8 +1,8 @@
-/** What an engine counts of the calls and telephones that come to it; reasons alone, never who. */
+/** Metrics of inbound calls and softphones. Labels hold reasons, never identities. */
 import { Refusal } from '../../../media/contract/messages.ts'
 import type { Metrics } from '../../../media/shared/metrics.ts'
 
-/** What came of a request of a telephone, or of a stranger who might be one. */
+/** Results of requests from softphones, or from strangers. */
 const PHONE_EVENTS = [
   'registered',
   'challenged',
@@ -20,29 +20,29 @@ export type SipMeters = ReturnType<typeof createSipMeters>
 
 export function createSipMeters(metrics: Metrics) {
   return {
-    /** Control took it for a project. */
-    admitted: metrics.counter({ name: 'parley_inbound_admitted_total', help: 'Calls that came in and were taken.' }),
+    /** Control admitted the call for a project. */
+    admitted: metrics.counter({ name: 'parley_inbound_admitted_total', help: 'Inbound calls admitted.' }),
     refused: metrics.counter({
       name: 'parley_inbound_refused_total',
-      help: 'Calls that came in and were not taken, by why.',
+      help: 'Rejected inbound calls by reason.',
       labels: { reason: [...Refusal.options, 'bad_request', 'no_common_codec', 'shutting_down'] },
     }),
     redirected: metrics.counter({
       name: 'parley_inbound_redirected_total',
-      help: 'Refused calls for which the carrier was told a fallback number.',
+      help: 'Rejected inbound calls redirected to a fallback number.',
     }),
     announced: metrics.counter({
       name: 'parley_inbound_announced_total',
-      help: 'Refused calls whose caller was told why, in words, before the refusal.',
+      help: 'Rejected inbound calls whose caller heard an announcement first.',
     }),
     phones: metrics.counter({
       name: 'parley_softphone_events_total',
-      help: 'What came of requests of telephones, and of strangers.',
+      help: 'Requests from softphones and unknown sources by result.',
       labels: { event: PHONE_EVENTS },
     }),
     unpaced: metrics.counter({
       name: 'parley_outbound_unpaced_total',
-      help: 'Calls that were not dialled since their trunk took too many calls a second.',
+      help: 'Calls not dialed because no rate token of their trunk became free in time.',
     }),
   }
 }

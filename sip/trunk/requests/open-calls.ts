@@ -1,7 +1,10 @@
-/** What ends it at the SIP server: a BYE in this dialog, or a CANCEL of this INVITE that rings; `id` is the server's own. */
+/**
+ * The request that ends a call at the SIP server: a BYE in its dialog, or a CANCEL of a ringing INVITE. `id` is the
+ * server's own.
+ */
 export type OpenCall = { readonly endedBy: 'BYE' | 'CANCEL'; readonly id: string }
 
-/** They outlive the process, so that the next one of this engine finds them. */
+/** Stores open calls beyond the life of the process, for its successor to end. */
 export type OpenCalls = {
   opened(call: OpenCall): void
   ended(call: OpenCall): void

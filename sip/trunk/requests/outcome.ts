@@ -1,10 +1,10 @@
-/** The one table between SIP status codes and what a call is said to have come to. Pure. */
+/** The one mapping from SIP status codes to call outcomes. Pure. */
 import type { EndedReason, Refusal } from '../../../media/contract/messages.ts'
 import type { DialFailure } from '../../../media/ports/dialer.ts'
 import type { ChallengeVerdict } from './credentials.ts'
 
 export type Verdict = Pick<DialFailure, 'status' | 'reason'> & {
-  /** For people: the log, the trunk doctor, the dashboard. */
+  /** For people: in the log, the trunk diagnosis and the dashboard. */
   readonly words: string
 }
 
@@ -12,73 +12,75 @@ const failed = (reason: EndedReason, words: string): Verdict => ({ status: 'fail
 
 const TABLE: Readonly<Record<number, Verdict>> = {
   401: failed('auth_failed', 'The carrier did not accept the user name or password.'),
-  402: failed('forbidden_by_carrier', 'The carrier wants to be paid first.'),
+  402: failed('forbidden_by_carrier', 'The carrier requires payment first.'),
   403: failed('forbidden_by_carrier', 'The carrier does not allow this call.'),
   404: failed('number_unknown', 'The carrier does not know this number.'),
   407: failed('auth_failed', 'The carrier did not accept the user name or password.'),
-  408: { status: 'no_answer', reason: 'no_answer', words: 'Nobody answered in time.' },
+  408: { status: 'no_answer', reason: 'no_answer', words: 'There was no answer in time.' },
   410: failed('number_unknown', 'This number is no longer in use.'),
   413: failed('carrier_error', 'The carrier could not handle the call.'),
-  414: failed('number_invalid', 'The carrier could not read the number.'),
-  415: failed('no_common_codec', 'The carrier and we share no codec.'),
-  416: failed('number_invalid', 'The carrier could not read the number.'),
+  414: failed('number_invalid', 'The carrier does not accept the number format.'),
+  415: failed('no_common_codec', 'We have no codec in common with the carrier.'),
+  416: failed('number_invalid', 'The carrier does not accept the number format.'),
   480: { status: 'no_answer', reason: 'no_answer', words: 'The phone is switched off or out of reach.' },
   484: failed('number_invalid', 'The number is incomplete.'),
   486: { status: 'busy', reason: 'busy', words: 'The line is busy.' },
-  487: { status: 'no_answer', reason: 'no_answer', words: 'The attempt was ended before anybody answered.' },
-  488: failed('no_common_codec', 'The carrier and we share no codec.'),
+  487: { status: 'no_answer', reason: 'no_answer', words: 'The call attempt ended before it was answered.' },
+  488: failed('no_common_codec', 'We have no codec in common with the carrier.'),
   503: failed('carrier_congestion', 'The carrier has no free line.'),
   600: { status: 'busy', reason: 'busy', words: 'The line is busy.' },
   603: { status: 'busy', reason: 'declined', words: 'The call was declined.' },
-  604: failed('number_unknown', 'This number exists nowhere.'),
-  606: failed('no_common_codec', 'The carrier and we share no codec.'),
-  607: { status: 'busy', reason: 'declined', words: 'The person called does not want such calls.' },
-  608: failed('forbidden_by_carrier', 'The call was blocked on its way.'),
+  604: failed('number_unknown', 'This number does not exist.'),
+  606: failed('no_common_codec', 'We have no codec in common with the carrier.'),
+  607: { status: 'busy', reason: 'declined', words: 'The called person declined unwanted calls.' },
+  608: failed('forbidden_by_carrier', 'An intermediary blocked the call.'),
 }
 
-const UNREACHABLE = failed('trunk_unreachable', 'Nobody answers at the address of the trunk.')
+const UNREACHABLE = failed('trunk_unreachable', 'The trunk’s host does not answer.')
 
-/** What a final response of 300 or more means. `heard`: it came from the network, not made up for want of an answer. */
+/**
+ * Maps a final response of 300 or more. `heard`: it came from the network, not from our server for lack of an answer.
+ */
 export function verdictOf(status: number, heard: boolean): Verdict {
   if (!heard && (status === 408 || status === 503)) return UNREACHABLE
   const known = TABLE[status]
   if (known !== undefined) return known
-  if (status < 400) return failed('carrier_error', 'The carrier sent the call elsewhere, which is not followed.')
+  if (status < 400) return failed('carrier_error', 'The carrier redirected the call, which is not supported.')
   return failed('carrier_error', `The carrier refused with code ${status}.`)
 }
 
-/** The ring timeout ran out: with nothing heard at all, it's the trunk that is dead, not the person who is away. */
+/** The ring timeout expired. Without any response the trunk is unreachable; with one, the person did not answer. */
 export function unansweredVerdict(heard: boolean): Verdict {
-  return heard ? { status: 'no_answer', reason: 'no_answer', words: 'Nobody answered in time.' } : UNREACHABLE
+  return heard ? { status: 'no_answer', reason: 'no_answer', words: 'There was no answer in time.' } : UNREACHABLE
 }
 
-/** Why a challenge was not answered, or not again. */
+/** Explains why a challenge was not answered, or not again. */
 export function challengeWords(verdict: Exclude<ChallengeVerdict, 'answer'>): string {
   switch (verdict) {
     case 'rejected':
       return TABLE[401]!.words
     case 'other_realm':
-      return 'The carrier asks for the password of another realm than the one set for the trunk.'
+      return 'The carrier’s realm differs from the trunk’s realm.'
     case 'unsupported':
-      return 'The carrier asks to be proven who we are in a way that we do not know.'
+      return 'The carrier asks for an authentication method that we do not support.'
   }
 }
 
-/** What a final response to our REGISTER means, in words. */
+/** Explains a final response to our REGISTER. */
 export function registrationWords(status: number, heard: boolean): string {
-  if (status === 403) return 'The carrier does not let this user register.'
+  if (status === 403) return 'The carrier does not allow this user to register.'
   if (status === 404) return 'The carrier does not know this user.'
-  if (status === 423) return 'The carrier wants a longer registration than it takes.'
+  if (status === 423) return 'The carrier refuses every registration interval as too short.'
   return verdictOf(status, heard).words
 }
 
-/** The number of seconds in Retry-After, Min-Expires or Expires. */
+/** Reads the seconds in Retry-After, Min-Expires or Expires. */
 export function secondsIn(text: string | undefined): number | null {
   const digits = /^\s*(\d{1,9})/.exec(text ?? '')?.[1]
   return digits === undefined ? null : Number(digits)
 }
 
-/** What a caller is told when control refuses the call. */
+/** The SIP status that a caller receives when control refuses the call. */
 const REFUSALS: Readonly<Record<Refusal, number>> = {
   unknown_number: 404,
   unknown_source: 403,
@@ -90,10 +92,10 @@ const REFUSALS: Readonly<Record<Refusal, number>> = {
   internal_error: 503,
 }
 
-/** With a 503, so that the carrier neither gives us up for long nor comes back at once. */
+/** Sent with a 503, so that the carrier neither gives us up for long nor returns at once. */
 export const RETRY_SOON = { 'Retry-After': '5' }
 
-/** Somebody called who is there, and we can't take it: what a fallback number is for. */
+/** Refusals for which the fallback number is used: the called party exists, but we cannot take the call. */
 const FOR_FALLBACK = new Set<Refusal>([
   'subscription_inactive',
   'insufficient_balance',
@@ -103,7 +105,7 @@ const FOR_FALLBACK = new Set<Refusal>([
   'internal_error',
 ])
 
-/** A reason that the caller can do something about, or know at least; of the others they know no more by words. */
+/** Refusals announced to the caller, who can act on them or at least learn something from them. */
 const TO_BE_SAID = new Set<Refusal>([
   'unknown_number',
   'subscription_inactive',
@@ -115,8 +117,8 @@ const TO_BE_SAID = new Set<Refusal>([
 export const mayBeSaid = (refusal: Refusal): boolean => TO_BE_SAID.has(refusal)
 
 /**
- * With a fallback the carrier is sent there (302): that costs us no line, no sound and no money, which may be just what is
- * lacking. A carrier that follows no redirection treats it as the failure that it would have got otherwise.
+ * With a fallback the carrier is redirected to it (302), which uses no line, no media and no money on our side. A
+ * carrier that follows no redirection treats it as a failure.
  */
 export function answerOfRefusal(
   refusal: Refusal,

@@ -1,6 +1,6 @@
 /**
- * drachtio-srf as this room uses it, under types of our own: the package's leave out half of what is called here. The
- * only importer of drachtio-srf in the whole project.
+ * drachtio-srf under our own types: those of the package omit half of the calls used here. No other file imports
+ * drachtio-srf.
  */
 import Srf from 'drachtio-srf'
 import type { OpenCall } from './open-calls.ts'
@@ -9,13 +9,13 @@ export type SipIn = {
   readonly body: string
   readonly method: string
   readonly uri: string
-  /** Empty on a response that the signalling server made up itself (nobody answered, nobody listens). */
+  /** Empty on a response that the signalling server generated itself (no answer, or connection refused). */
   readonly source_address: string
   readonly source_port?: number
-  /** `udp`, `tcp`, `tls`, and with a real drachtio-server `ws` and `wss`. */
+  /** `udp`, `tcp`, `tls`, and with a real drachtio-server also `ws` and `wss`. */
   readonly protocol?: string
   readonly source: 'network' | 'application'
-  /** `host:port` of ours that the request came in at. */
+  /** `host:port` of ours that received the request. */
   readonly receivedOn?: string
   get(name: string): string | undefined
   has(name: string): boolean
@@ -23,7 +23,7 @@ export type SipIn = {
 
 export type IncomingRequest = SipIn & { on(event: 'cancel', listener: () => void): void }
 export type SentRequest = SipIn & {
-  /** The server's. */
+  /** The server's transaction id. */
   readonly stackTxnId: string
   on(event: 'response', listener: (res: IncomingResponse) => void): void
   cancel(done: (error: Error | null) => void): void
@@ -31,12 +31,12 @@ export type SentRequest = SipIn & {
 export type IncomingResponse = SipIn & {
   readonly status: number
   readonly reason: string
-  /** The request that it answers, as it was sent. */
+  /** The request that it answers, as sent. */
   readonly req: SipIn
 }
 export type Reply = {
   readonly finalResponseSent: boolean
-  /** `onPrack`: of a provisional response that requires it (RFC 3262); the package answers the PRACK. */
+  /** `onPrack` applies to a reliable provisional response (RFC 3262); the package answers the PRACK. */
   send(
     status: number,
     options?: { headers?: Record<string, string>; body?: string },
@@ -46,16 +46,16 @@ export type Reply = {
 }
 
 export type SrfDialog = {
-  /** The server's. */
+  /** The server's dialog id. */
   readonly id: string
   readonly type: 'uac' | 'uas'
   /** The INVITE, and the 200 that answered it. */
   readonly req: SipIn
   readonly res: SipIn
   readonly sip: { readonly callId: string; readonly localTag: string; readonly remoteTag: string }
-  /** `uri`: of its Contact. */
+  /** `uri` is that of the remote Contact. */
   readonly remote: { readonly uri: string; readonly sdp: string | undefined }
-  /** `sdp`: as it was at first. */
+  /** `sdp` is the initial description. */
   readonly local: { readonly contact: string | undefined; readonly sdp: string }
   on(event: 'destroy', listener: (req: SipIn, reason?: string) => void): void
   on(
@@ -63,12 +63,12 @@ export type SrfDialog = {
     listener: (req: IncomingRequest, res: Reply) => void,
   ): void
   on(event: 'ack', listener: (req: SipIn) => void): void
-  /** `done` hears of every response; a 2xx to INVITE is acknowledged by the package. */
+  /** `done` receives every response; the package acknowledges a 2xx to INVITE. */
   request(
     request: { method: string; headers: Record<string, string>; body?: string },
     done: (error: unknown, res?: IncomingResponse) => void,
   ): void
-  /** Sends a BYE and forgets the dialog, also when the BYE could not be sent. */
+  /** Sends a BYE and forgets the dialog, even when the BYE could not be sent. */
   destroy(): Promise<unknown>
 }
 
@@ -79,7 +79,9 @@ export type OutgoingCall = {
 }
 
 export type Agent = {
-  /** `listens`: `transport/host:port` of the server, with commas; `local`: the same without addresses of a router. */
+  /**
+   * `listens`: the server's `transport/host:port` list, comma-separated; `local`: the same without external addresses.
+   */
   on(
     event: 'connect',
     listener: (error: Error | null, listens?: string, version?: string, local?: string) => void,
@@ -91,7 +93,7 @@ export type Agent = {
   invite(handler: (req: IncomingRequest, res: Reply) => void): void
   options(handler: (req: IncomingRequest, res: Reply) => void): void
   register(handler: (req: IncomingRequest, res: Reply) => void): void
-  /** Of calls that are no dialogs of the package: those that were not answered yet. */
+  /** Receives BYEs of calls that are not yet dialogs of the package: unanswered ones. */
   bye(handler: (req: IncomingRequest, res: Reply) => void): void
   /** The callbacks run in the tick of the frame they are about, so that no event of a new dialog is missed. */
   createUAC(
@@ -106,7 +108,7 @@ export type Agent = {
     options: { localSdp: string },
     done: (error: unknown, dialog?: SrfDialog) => void,
   ): void
-  /** With a callback, and never as a promise: the response may be in the same chunk as the news that the request is sent. */
+  /** Takes a callback, not a promise: the response may be in the same chunk as the report that the request was sent. */
   request(
     uri: string,
     options: { method: string; headers: Record<string, string>; proxy?: string },
@@ -114,7 +116,10 @@ export type Agent = {
   ): void
 }
 
-/** A header that must not be one line (RFC 3261 §7.3.1 on WWW-Authenticate): the package knows one line for each name. */
+/**
+ * A header that must not be joined into one line (RFC 3261 §7.3.1 on WWW-Authenticate): the package allows one line per
+ * name.
+ */
 export function lines(name: string, values: readonly string[]): Record<string, string> {
   return { [name]: values.join(`\r\n${name}: `) }
 }
@@ -130,9 +135,9 @@ type Wire = {
 }
 type Client = {
   wp?: Wire
-  /** What it asks for, at each new connection, too. */
+  /** Verbs that it subscribes to, repeated at each new connection. */
   readonly verbs: Map<string, object>
-  /** Tells the server all `verbs`. */
+  /** Sends all `verbs` to the server. */
   route(verb: string): void
   removeRoute(verb: string): void
   request(
@@ -142,15 +147,15 @@ type Client = {
 }
 type Internals = { app?: { client?: Client; readonly routedMethods: Readonly<Record<string, true>> } }
 
-/** Hears every frame of the server before the agent acts on it; to be called after `connect`, once. */
+/** Calls `onFrame` with every frame from the server before the agent handles it. Call it once, after `connect`. */
 export function watchFrames(agent: Agent, onFrame: (frame: string) => void): void {
   ;(agent as unknown as Internals).app?.client?.wp?.prependListener('msg', (_socket, frame) => onFrame(frame))
 }
 
 /**
- * Whether the server shall send us what is in no dialog; to be called after `connect`. What it has sent already goes on,
- * and so do dialogs. A drachtio-server takes all verbs of a connection away at one `remove_route`, and has a connection's
- * turn come as often as it was told a verb: so all go, and come back each once.
+ * Sets whether the server sends us requests outside dialogs. Call it after `connect`. Requests already sent, and
+ * dialogs, continue. A drachtio-server removes all verbs of a connection on one `remove_route`, and picks a connection
+ * once per registered verb: so all are removed, and each is added back once.
  */
 export function setRoutes(agent: Agent, on: boolean): void {
   const { client, routedMethods = {} } = (agent as unknown as Internals).app ?? {}
@@ -162,14 +167,14 @@ export function setRoutes(agent: Agent, on: boolean): void {
     return
   }
   for (const verb of [...client.verbs.keys()]) client.removeRoute(verb)
-  // Without a connection the package forgets none.
+  // Without a connection the package does not remove the verbs itself.
   client.verbs.clear()
 }
 
-/** Ends what the server has and the package does not: of a connection, or of a process, before. */
+/** Ends a call that the server still has and the package does not: one of an earlier connection or process. */
 export function endCall(agent: Agent, { endedBy, id }: OpenCall, done: (error: unknown) => void): void {
   const { client } = (agent as unknown as Internals).app ?? {}
-  // The server has the address of either; the package asks for one with a CANCEL.
+  // The server knows the address of either; for a CANCEL the package requires one.
   const which = endedBy === 'BYE' ? { stackDialogId: id } : { stackTxnId: id, uri: 'sip:placeholder' }
   try {
     client?.request({ method: endedBy, headers: {}, ...which }, done)
@@ -178,7 +183,7 @@ export function endCall(agent: Agent, { endedBy, id }: OpenCall, done: (error: u
   }
 }
 
-/** Leaves the server for good. Without a connection `disconnect` throws and goes on trying to reconnect for ever. */
+/** Disconnects permanently. Without a connection `disconnect` throws and keeps reconnecting for ever. */
 export function stopAgent(agent: Agent): void {
   const wire = (agent as unknown as Internals).app?.client?.wp
   if (wire !== undefined) wire.closing = true

@@ -1,6 +1,9 @@
 import type { Clock } from '../../../media/shared/clock.ts'
 
-/** Settles when `begin`'s argument is called, the time is over, or the signal is aborted; then what `begin` gave ends it. */
+/**
+ * Waits until `begin`'s callback is called, `ms` have passed, or the signal is aborted; then calls the function that
+ * `begin` returned.
+ */
 export function waitFor(
   { clock, ms, signal }: { readonly clock: Clock; readonly ms: number; readonly signal: AbortSignal },
   begin: (go: () => void) => () => void,

@@ -5,7 +5,7 @@ import { parseNameAddr, parseUri } from '../../text/uri.ts'
 
 type Where = Pick<TrunkPlan, 'host' | 'port' | 'transport'>
 
-/** UDP is said by saying nothing: some carriers mistake an explicit `transport=udp`. */
+/** UDP is expressed by omission: some carriers mishandle an explicit `transport=udp`. */
 function transportParam(transport: TrunkPlan['transport']): string {
   return transport === 'udp' ? '' : `;transport=${transport}`
 }
@@ -19,7 +19,7 @@ export function escapeUser(user: string): string {
   return encodeURIComponent(user).replace(/%2B/gi, '+').replace(/%3B/gi, ';').replace(/%3D/gi, '=').replace(/%26/g, '&')
 }
 
-/** `outbound_proxy` may be a host, a host with port, or a whole URI. Null when the trunk has none. */
+/** `outbound_proxy` may be a host, a host with port, or a URI. Returns null when the trunk has none. */
 export function proxyUri(trunk: Pick<TrunkPlan, 'outbound_proxy' | 'transport'>): string | null {
   const text = trunk.outbound_proxy?.trim()
   if (!text) return null
@@ -34,12 +34,12 @@ export function proxyHost(trunk: Pick<TrunkPlan, 'outbound_proxy' | 'transport'>
 }
 
 /**
- * The user part of a URI or name-addr, without its parameters; null when there is none. A number that is local to a
- * global prefix (`phone-context`, RFC 3966 §5.1.5) is given with it.
+ * The user part of a URI or name-addr without its parameters; null when absent. A number local to a global prefix
+ * (`phone-context`, RFC 3966 §5.1.5) is returned with the prefix.
  */
 export function userOf(text: string | undefined): string | null {
   if (text === undefined) return null
-  // Without brackets a semicolon may as well be inside the user part, as in a Request-URI with `;npdi`.
+  // Without brackets a semicolon may be inside the user part, as in a Request-URI with `;npdi`.
   const spec = text.includes('<') ? (parseNameAddr(text)?.uri ?? text) : text
   const uri = parseUri(spec)
   if (uri === null || uri.scheme === 'other') return null

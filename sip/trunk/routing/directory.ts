@@ -1,4 +1,4 @@
-/** Trunks by id and by where a call comes from. Holds the latest snapshot and the addresses its host names stand for. */
+/** Finds trunks by id and by the source of a call. Holds the latest trunks and the addresses of their host names. */
 import { BlockList, isIP } from 'node:net'
 import type { TrunkPlan } from '../../../media/contract/plan.ts'
 import type { TrunkDirectory } from '../../../media/ports/trunks.ts'
@@ -11,7 +11,7 @@ import { ownNumber } from './numbers.ts'
 
 export type Match =
   | { readonly kind: 'trunk'; readonly trunk: TrunkPlan }
-  /** Several trunks of one carrier, and the number called is on none of them. */
+  /** Several trunks of one carrier, and the called number is on none of them. */
   | { readonly kind: 'ambiguous'; readonly trunks: readonly TrunkPlan[] }
   | { readonly kind: 'unknown' }
 
@@ -38,7 +38,7 @@ function allowedBy(cidrs: readonly string[], source: string): boolean {
   })
 }
 
-/** An address that DNS tells no more is let in for so long: calls that came from there go on. */
+/** Milliseconds that an address stays allowed after DNS stopped returning it: calls from there continue. */
 const LEFT_MS = 3_600_000
 
 export type TrunksParts = {
@@ -50,15 +50,15 @@ export type TrunksParts = {
 export class Trunks {
   private readonly source: TrunkDirectory
   private readonly parts: TrunksParts
-  /** Addresses by URI, with when DNS told them last. */
+  /** Addresses by URI, with the time of the latest DNS answer that had them. */
   private readonly addresses = new Map<string, Map<string, number>>()
-  /** By host name, from answers to our REGISTER. */
+  /** Addresses by host name, from answers to our REGISTER. */
   private readonly learnt = new Map<string, Set<string>>()
   private readonly stopWatching: () => void
   private readonly onAllowed: (cidrs: string[]) => void
   private announced = ''
 
-  /** `onAllowed` hears of every change of `allowedSources`. */
+  /** `onAllowed` receives every change of `allowedSources`. */
   constructor(source: TrunkDirectory, parts: TrunksParts, onAllowed: (cidrs: string[]) => void = () => {}) {
     this.source = source
     this.parts = parts
@@ -66,7 +66,7 @@ export class Trunks {
     this.stopWatching = source.onChange(() => void this.resolve())
   }
 
-  /** Looks the trunks' host names up anew; a name that fails keeps the addresses it had. */
+  /** Resolves the trunks' host names again; a name that fails keeps its addresses. */
   async resolve(): Promise<void> {
     const uris = new Set(this.source.all().flatMap(urisOf))
     for (const uri of this.addresses.keys()) if (!uris.has(uri)) this.addresses.delete(uri)
@@ -87,13 +87,13 @@ export class Trunks {
       for (const [address, atMs] of known) if (nowMs - atMs > LEFT_MS) known.delete(address)
       if (urisIn(this.source).has(uri)) this.addresses.set(uri, known)
     } catch {
-      // What was told last holds for as long as nothing is told.
+      // Without a new answer the last one stays valid.
       for (const address of known.keys()) known.set(address, clock.now())
-      log.warn({ uri }, 'trunk host name could not be resolved')
+      log.warn({ uri }, 'resolving trunk host name failed')
     }
   }
 
-  /** The registrar answered from there: calls will come from there. */
+  /** The registrar answered from this address, so calls will come from it. */
   learn(host: string, address: string): void {
     if (isIP(address) === 0) return
     const known = this.learnt.get(host) ?? new Set()
@@ -110,7 +110,7 @@ export class Trunks {
       this.onAllowed(cidrs)
     } catch (error) {
       this.announced = ''
-      this.parts.log.error({ err: error }, 'allowed sources could not be told')
+      this.parts.log.error({ err: error }, 'publishing allowed sources failed')
     }
   }
 
@@ -122,7 +122,7 @@ export class Trunks {
     return this.source.all()
   }
 
-  /** The trunk a call from `source` is on. `dialed`: the strings that may hold the number called, best first. */
+  /** Finds the trunk of a call from `source`. `dialed`: strings that may hold the called number, best first. */
   match(source: string, dialed: readonly (string | null)[]): Match {
     const candidates = this.source.all().filter(trunk => this.mayCall(trunk, source))
     return chooseTrunk(candidates, dialed)
@@ -137,7 +137,7 @@ export class Trunks {
     return [...learnt, ...urisOf(trunk).flatMap(uri => [...(this.addresses.get(uri)?.keys() ?? [])])]
   }
 
-  /** Everything that may call, as CIDRs: the embedded server drops the rest before any answer. */
+  /** All sources that may call, as CIDRs. The embedded server drops other messages without an answer. */
   allowedSources(): string[] {
     return [...new Set(this.source.all().flatMap(trunk => [...trunk.allowed_ips, ...this.addressesOf(trunk)]))]
   }
@@ -147,7 +147,7 @@ export class Trunks {
   }
 }
 
-/** What DNS is to be asked about. */
+/** URIs to resolve with DNS. */
 function urisOf(trunk: TrunkPlan): string[] {
   const hosts = hostsOf(trunk).filter(({ host }) => isIP(host) === 0)
   const proxy = isIP(proxyHost(trunk) ?? '0.0.0.0') === 0 ? proxyUri(trunk) : null
@@ -156,7 +156,7 @@ function urisOf(trunk: TrunkPlan): string[] {
 
 const urisIn = (source: TrunkDirectory): Set<string> => new Set(source.all().flatMap(urisOf))
 
-/** The hosts themselves and, where calls go over one, the proxy. */
+/** The trunk's hosts and its outbound proxy. */
 function namesOf(trunk: TrunkPlan): string[] {
   const proxy = proxyHost(trunk)
   return [...new Set([...hostsOf(trunk).map(({ host }) => host), ...(proxy === null ? [] : [proxy])])]

@@ -1,4 +1,4 @@
-/** A trunk's hosts: which of them are there, and in what order to try them. */
+/** A trunk's hosts: which of them answer, and the order to try them in. */
 import type { TrunkHost, TrunkPlan } from '../../../media/contract/plan.ts'
 import type { Clock } from '../../../media/shared/clock.ts'
 
@@ -7,27 +7,27 @@ export const hostsOf = ({ host, port, transport, hosts }: TrunkPlan): TrunkHost[
   ...hosts,
 ]
 
-/** A server that DNS names. */
+/** A server that DNS returned. */
 export type Target = TrunkHost & { readonly port: number }
 
 export type HostStatus = TrunkHost & {
-  /** Null: never asked, or never heard of. */
+  /** Null when never asked, or without any answer so far. */
   readonly alive: boolean | null
-  /** How long the last OPTIONS was answered after. */
+  /** Milliseconds that the latest OPTIONS took to be answered. */
   readonly optionsMs: number | null
-  /** The servers that its SRV records lead to, where no port is set. */
+  /** The servers that its SRV records name, when no port is set. */
   readonly targets: readonly (Target & { readonly alive: boolean | null; readonly optionsMs: number | null })[]
 }
 
 type Known = { deadUntilMs: number; silent: boolean; spoke: boolean; optionsMs: number | null }
 
-/** A host that failed is passed over for so long, unless it is heard of sooner. */
+/** Milliseconds that a failed host is skipped, unless it answers sooner. */
 const DEAD_MS = 32_000
 const LONGEST_DEAD_MS = 300_000
 
 const keyOf = ({ host, port, transport }: TrunkHost): string => `${transport} ${host} ${port}`
 
-/** What is known of all hosts, by calls, registrations and pings alike. */
+/** The health of all hosts, from calls, registrations and pings alike. */
 export class HostHealth {
   private readonly clock: Pick<Clock, 'now'>
   private readonly known = new Map<string, Known>()
@@ -44,7 +44,7 @@ export class HostHealth {
     return known
   }
 
-  /** It answered something; `optionsMs` where that was an OPTIONS. */
+  /** Records any answer; `optionsMs` when it was to OPTIONS. */
   spoke(host: TrunkHost, optionsMs?: number): void {
     const known = this.of(host)
     known.deadUntilMs = 0
@@ -53,12 +53,15 @@ export class HostHealth {
     if (optionsMs !== undefined) known.optionsMs = optionsMs
   }
 
-  /** No answer to a request, or one that it can't serve now; `forMs` where it said for how long. */
+  /** Records a missing answer, or one that the host is unavailable; `forMs` is its Retry-After. */
   failed(host: TrunkHost, forMs: number | null = null): void {
     this.of(host).deadUntilMs = this.clock.now() + Math.min(forMs ?? DEAD_MS, LONGEST_DEAD_MS)
   }
 
-  /** No answer to OPTIONS: some never give one, so this tells of a death only where there were answers before. */
+  /**
+   * Records a missing answer to OPTIONS. Some hosts never answer it, so this counts as a failure only after earlier
+   * answers.
+   */
   unanswered(host: TrunkHost): void {
     const known = this.of(host)
     known.silent = true
@@ -66,19 +69,19 @@ export class HostHealth {
     if (known.spoke) for (const watch of this.watchers) watch(host)
   }
 
-  /** True when it was there and is not any more. */
+  /** True when the host used to answer and no longer does. */
   hasDied(host: TrunkHost): boolean {
     const known = this.of(host)
     return known.deadUntilMs > this.clock.now() || (known.silent && known.spoke)
   }
 
-  /** Calls back when a host that was there stops answering OPTIONS. */
+  /** Calls back when a host that used to answer OPTIONS stops answering. */
   onSilence(watch: (host: TrunkHost) => void): () => void {
     this.watchers.add(watch)
     return () => this.watchers.delete(watch)
   }
 
-  /** Those of which nothing bad is known first; the others last, since nothing else may be left to try. */
+  /** Healthy hosts first; the others last, since nothing else may be left to try. */
   order(hosts: readonly TrunkHost[]): TrunkHost[] {
     return this.orderBy(hosts, host => host)
   }
@@ -88,10 +91,10 @@ export class HostHealth {
     return [...things.filter(thing => !doubtful(thing)), ...things.filter(doubtful)]
   }
 
-  /** Of the servers behind a name one that is there is enough. */
+  /** Status of a host; one live server behind a name is enough. */
   statusOf(host: TrunkHost, behind: readonly Target[] = []): HostStatus {
-    const targets = behind.map(target => ({ ...target, ...this.told(target) }))
-    const own = this.told(host)
+    const targets = behind.map(target => ({ ...target, ...this.stateOf(target) }))
+    const own = this.stateOf(host)
     if (targets.length === 0) return { ...host, ...own, targets }
     const best = targets.find(({ alive }) => alive) ?? (own.alive ? own : targets.find(({ alive }) => alive === null))
     return {
@@ -102,12 +105,12 @@ export class HostHealth {
     }
   }
 
-  private told(host: TrunkHost): Pick<HostStatus, 'alive' | 'optionsMs'> {
+  private stateOf(host: TrunkHost): Pick<HostStatus, 'alive' | 'optionsMs'> {
     const { silent, spoke, optionsMs } = this.of(host)
     return { alive: this.hasDied(host) || silent ? false : spoke ? true : null, optionsMs }
   }
 
-  /** Forgets hosts of trunks that are gone. */
+  /** Forgets hosts that are not in `hosts`. */
   keep(hosts: readonly TrunkHost[]): void {
     const kept = new Set(hosts.map(keyOf))
     for (const key of this.known.keys()) if (!kept.has(key)) this.known.delete(key)

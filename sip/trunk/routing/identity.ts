@@ -1,21 +1,21 @@
-/** Who an outgoing call says it is from and for. Pure. */
+/** Caller and callee headers of an outbound call. Pure. */
 import type { CallPlan, TrunkHost, TrunkPlan } from '../../../media/contract/plan.ts'
 import { formatHost } from '../../text/grammar.ts'
 import { escapeUser, proxyUri, trunkUri } from './address.ts'
 import { outgoingNumber } from './numbers.ts'
 
 export type Parties = Pick<CallPlan, 'from' | 'to'> & {
-  /** The number of ours that the call had come to before it was sent on. */
+  /** Our number that the call originally reached before it was forwarded. */
   readonly divertedFrom?: string | undefined
 }
 
-/** The user of our address of record, and of our Contact. */
+/** The user part of our address of record and of our Contact. */
 export const accountUser = (trunk: TrunkPlan): string | null => trunk.from_user ?? trunk.username
 
 /** The domain of our address of record. */
 export const accountDomain = (trunk: TrunkPlan): string => formatHost(trunk.from_domain ?? trunk.host)
 
-/** `localhost` is replaced by our own address. */
+/** The server replaces `localhost` with our own address. */
 function ourDomain(trunk: TrunkPlan): string {
   return trunk.from_domain === null && trunk.username === null ? 'localhost' : accountDomain(trunk)
 }
@@ -24,14 +24,14 @@ export function contactUri(user: string, { transport }: TrunkHost): string {
   return `sip:${escapeUser(user)}@localhost${transport === 'udp' ? '' : `;transport=${transport}`}`
 }
 
-/** Somebody named by an address, not by a number: the trunk's host is asked to find them. */
+/** True for a SIP address in place of a number: the trunk's host routes it. */
 export const isAddress = (to: string): boolean => /^sips?:/i.test(to)
 
 export function requestUri(trunk: TrunkPlan, host: TrunkHost, to: string): string {
   return isAddress(to) ? to : trunkUri(host, outgoingNumber(to, trunk))
 }
 
-/** Where the INVITE goes when that is not its Request-URI: an address of others is still the trunk's to route. */
+/** The next hop when it differs from the Request-URI: a foreign address is still routed through the trunk. */
 export function nextHop(
   trunk: TrunkPlan,
   { host, at }: { host: TrunkHost; at: TrunkHost | null },
@@ -41,7 +41,7 @@ export function nextHop(
   return proxyUri(trunk) ?? (isAddress(to) ? trunkUri(host, null) : null)
 }
 
-/** From, To, Contact, and where the trunk wants them P-Asserted-Identity, Privacy (RFC 3325) and Diversion (RFC 5806). */
+/** From, To, Contact, and as the trunk requires P-Asserted-Identity, Privacy (RFC 3325) and Diversion (RFC 5806). */
 export function callHeaders(trunk: TrunkPlan, host: TrunkHost, parties: Parties): Record<string, string> {
   const { from, to, divertedFrom } = parties
   const number = from === '' ? null : outgoingNumber(from, trunk)
@@ -61,5 +61,5 @@ export function callHeaders(trunk: TrunkPlan, host: TrunkHost, parties: Parties)
   }
 }
 
-/** A user of the carrier's, as the carrier writes it. */
+/** The URI of a user of the carrier, in the carrier's form. */
 export const accountUri = (trunk: TrunkPlan, user: string): string => `sip:${escapeUser(user)}@${accountDomain(trunk)}`

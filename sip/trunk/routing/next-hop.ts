@@ -1,4 +1,4 @@
-/** Where the hosts of trunks are: at an address or a port that was set, or where DNS says (RFC 3263). */
+/** Next hops of trunks: a configured address or port, or the servers that DNS names (RFC 3263). */
 import type { TrunkHost, TrunkPlan } from '../../../media/contract/plan.ts'
 import { type Hop, type Resolver, resolveUri } from '../../server/resolve.ts'
 import type { Protocol } from '../../server/transport.ts'
@@ -6,15 +6,15 @@ import { parseUri, type SipUri } from '../../text/uri.ts'
 import { proxyUri, trunkUri } from './address.ts'
 import { hostsOf, type Target } from './hosts.ts'
 
-/** Somewhere to send a request of a trunk. */
+/** A destination for requests of a trunk. */
 export type NextHop = {
-  /** As the trunk has it: whom the request is for. */
+  /** The trunk's host, which the request is for. */
   readonly host: TrunkHost
-  /** One of the servers that the records of `host` name; null: the signalling server finds the way. */
+  /** One of the servers that the records of `host` name; null when the signalling server resolves it. */
   readonly at: Target | null
 }
 
-/** Carriers have a handful; more would have to be a mistake. */
+/** Most addresses per URI; carriers have a handful, so more would be a mistake. */
 const MOST_SOURCES = 256
 
 /** Whose health is that of the place. */
@@ -25,7 +25,7 @@ export const nextHopUri = ({ at }: NextHop): string | null => (at === null ? nul
 
 export const targetOf = ({ protocol, remote }: Hop): Target => ({ ...remote, transport: protocol })
 
-/** Where requests of a trunk go first, as URIs: its proxy or its hosts. */
+/** The first hops of a trunk's requests as URIs: its proxy or its hosts. */
 export const nextHops = (trunk: TrunkPlan): string[] => {
   const proxy = proxyUri(trunk)
   return proxy === null ? hostsOf(trunk).map(host => trunkUri(host, null)) : [proxy]
@@ -34,26 +34,29 @@ export const nextHops = (trunk: TrunkPlan): string[] => {
 export class NextHopResolver {
   private readonly resolver: Resolver
   private readonly speaks: (protocol: Protocol) => boolean
-  /** By URI of a host, as of when it was asked about last. */
+  /** Targets by host URI, from the latest lookup. */
   private readonly last = new Map<string, readonly Target[]>()
 
-  /** `speaks`: what the signalling server does. */
+  /** `speaks`: the transports that the signalling server supports. */
   constructor(resolver: Resolver, speaks: (protocol: Protocol) => boolean) {
     this.resolver = resolver
     this.speaks = speaks
   }
 
-  /** Best first (RFC 2782: by priority, then by chance and weight). Rejects when the URI leads nowhere. */
+  /** Hops, best first (RFC 2782: by priority, then at random by weight). Rejects when the URI does not resolve. */
   async hopsOf(uri: string, resolver: Resolver = this.resolver): Promise<Hop[]> {
     return resolveUri(sipUri(uri), { resolver, speaks: this.speaks, random: Math.random })
   }
 
-  /** The places of all hosts of a trunk, in the order of the hosts. Never rejects. */
+  /** The next hops of all hosts of a trunk, in the order of the hosts. Never rejects. */
   async of(trunk: TrunkPlan): Promise<NextHop[]> {
     return (await Promise.all(hostsOf(trunk).map(host => this.ofHost(trunk, host)))).flat()
   }
 
-  /** Over TLS a certificate proves the name, which is lost with an address: there the signalling server finds the way. */
+  /**
+   * Over TLS the certificate must match the name, which an address would lose: the signalling server resolves it
+   * itself.
+   */
   async ofHost(trunk: TrunkPlan, host: TrunkHost): Promise<NextHop[]> {
     const whole = { host, at: null }
     if (host.port !== null || proxyUri(trunk) !== null) return [whole]
@@ -64,7 +67,7 @@ export class NextHopResolver {
     return targets.map(at => ({ host, at }))
   }
 
-  /** The servers behind a host, as far as they are known. */
+  /** The known servers behind a host. */
   behind(host: TrunkHost): readonly Target[] {
     return this.last.get(trunkUri(host, null)) ?? []
   }
@@ -75,7 +78,7 @@ export class NextHopResolver {
     for (const uri of this.last.keys()) if (!kept.has(uri)) this.last.delete(uri)
   }
 
-  /** All addresses that stand behind a URI, by whatever transport. Rejects when there are none. */
+  /** All addresses that a URI resolves to, over any transport. Rejects when there are none. */
   async addressesOf(uri: string): Promise<string[]> {
     const question = { resolver: this.resolver, speaks: () => true, random: Math.random, most: MOST_SOURCES }
     return [...new Set((await resolveUri(sipUri(uri), question)).map(({ remote }) => remote.host))]

@@ -1,9 +1,9 @@
-/** Telephone numbers as carriers write them, and as we do: E.164 with the plus. Pure. */
+/** Converts phone numbers between carriers' formats and ours, E.164 with the plus. Pure. */
 import type { DialingRules, TrunkPlan } from '../../../media/contract/plan.ts'
 
 type Format = Pick<TrunkPlan, 'number_format' | 'dialing'>
 
-/** A number of ours as the carrier wants it; what is no number stays as it is. */
+/** Formats one of our numbers for the carrier; anything but a number is returned unchanged. */
 export function outgoingNumber(number: string, { number_format: format, dialing }: Format): string {
   if (format === 'plus' || !/^\+\d+$/.test(number)) return number
   const digits = number.slice(1)
@@ -14,8 +14,8 @@ export function outgoingNumber(number: string, { number_format: format, dialing 
 }
 
 /**
- * What digits of E.164 a dialled string may stand for, likeliest first. A national number is read by the rules of the
- * trunk's country, with the national prefix or, as some carriers have it, without.
+ * The E.164 digits that a dialed string may mean, likeliest first. A national number follows the rules of the trunk's
+ * country, with the national prefix or, as some carriers send it, without.
  */
 export function readingsOf(dialed: string, dialing: DialingRules | null): string[] {
   const digits = dialed.replace(/\D/g, '')
@@ -34,7 +34,7 @@ export function readingsOf(dialed: string, dialing: DialingRules | null): string
   return readings
 }
 
-/** Which of the trunk's E.164 numbers a dialled string means, however the carrier writes it; null when none. */
+/** The trunk's E.164 number that a dialed string means in any format; null when none matches. */
 export function ownNumber(
   dialed: string | null,
   numbers: readonly string[],
@@ -47,7 +47,10 @@ export function ownNumber(
   return null
 }
 
-/** Of who calls: `+` and digits where that is sure, else as it came (`anonymous`, a softphone's name, digits alone). */
+/**
+ * Normalises a caller's number to `+` and digits when that is certain, otherwise returns it unchanged (`anonymous`, a
+ * softphone's name, digits alone).
+ */
 export function callerNumber(text: string | null, dialing: DialingRules | null = null): string {
   if (text === null || text === '') return 'anonymous'
   const compact = text.replace(/[\s().-]/g, '')
@@ -58,7 +61,7 @@ export function callerNumber(text: string | null, dialing: DialingRules | null =
   }
   if (dialing === null) return compact
   const { calling_code: code, national_prefix: prefix } = dialing
-  // North American numbers have ten digits, and no prefix that would tell them.
+  // North American numbers have ten digits, and no prefix that would identify them.
   if (code === '1') return /^[2-9]\d{9}$/.test(compact) ? `+1${compact}` : compact
   const national = prefix !== null && prefix !== code && compact.startsWith(prefix) && compact.length >= 7
   return national ? `+${code}${compact.slice(prefix.length)}` : compact

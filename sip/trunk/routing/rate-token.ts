@@ -3,20 +3,24 @@ import type { TrunkPlan } from '../../../media/contract/plan.ts'
 import type { DialOptions } from '../../../media/ports/dialer.ts'
 import type { Verdict } from '../requests/outcome.ts'
 
-/** Of a call for its turn on the trunk; control has kept it back for most of that already. */
+/** Milliseconds that a call waits for a rate token by default; control has delayed it for most of its wait already. */
 const PATIENCE_MS = 60_000
 export const NO_RATE_TOKEN: Verdict = {
   status: 'failed',
   reason: 'no_capacity',
-  words: 'The trunk takes no more calls now.',
+  words: 'The trunk’s call rate limit is reached.',
 }
 
-/** Whatever it waited for: nobody is called outside the hours that the plan was made for. */
-export const TOO_LATE: Verdict = { status: 'failed', reason: 'queue_expired', words: 'It was too late to call.' }
+/** Applies however long the call waited: nobody is called outside the hours the plan was made for. */
+export const TOO_LATE: Verdict = {
+  status: 'failed',
+  reason: 'queue_expired',
+  words: 'The calling hours ended before the call could start.',
+}
 
 /**
- * Waits until the trunk may be dialled: as late as can be, so that whoever stood still until now waits again. True also for
- * who was canceled meanwhile, which is told by whoever dials.
+ * Waits until the trunk may be dialed. Called as late as possible, so that a call that was delayed for another reason
+ * takes a fresh token. Returns true also for a canceled call, which the caller of this function reports.
  */
 export async function takeRateToken(
   pace: Pace | undefined,

@@ -1,24 +1,24 @@
-/** The SIP messages in drachtio's frames: what came, and what the server says it has sent. Pure. */
+/** Extracts SIP messages from drachtio's frames: those received, and those that the server reports as sent. Pure. */
 
 export type Framed = {
-  /** `sent`: by us; `made_up`: by the server, for want of an answer from the network. */
+  /** `sent` by us; `made_up` by the server because the network sent no answer. */
   readonly way: 'came' | 'sent' | 'made_up'
   readonly txnId: string
-  /** Empty where the frame doesn't say (an ACK over the real drachtio-server). */
+  /** Empty when the frame omits it (an ACK over the real drachtio-server). */
   readonly protocol: string
-  /** `host:port` of the far end for what came, else of ours; null where the frame doesn't say. */
+  /** `host:port` of the far end for a received message, otherwise of ours; null when the frame omits it. */
   readonly at: string | null
-  /** Ours, where the frame is of a new request. */
+  /** Our address, for a new request. */
   readonly local: string | null
   readonly callId: string
   readonly text: string
 }
 
 const CALL_ID = /^(?:call-id|i)[ \t]*:[ \t]*(\S+)/im
-/** Longer ones are no SIP that we speak. */
+/** A longer leader is not one of ours. */
 const LONGEST_LEADER = 1000
 
-/** `frame` is without its length: `id|type|…`, CRLF, message. Null when it holds no message. */
+/** Parses a frame without its length prefix: `id|type|…`, CRLF, message. Returns null when it holds no message. */
 export function readFrame(frame: string): Framed | null {
   const end = frame.slice(0, LONGEST_LEADER).indexOf('\r\n')
   if (end < 0) return null
@@ -36,7 +36,7 @@ type Leader = Omit<Framed, 'callId' | 'text'>
 function readSip(tokens: readonly string[]): Leader {
   const [, , source, , protocol = '', address = '', port = '', , txnId = '', , localHost = '', localPort = ''] = tokens
   const at = hostPort(address, port)
-  // What the server does by itself in a dialog: `application`, and the address is that of the far end.
+  // A message that the server sends on its own in a dialog has source `application`, and the address is the far end's.
   if (source === 'application') return { way: 'sent', txnId, protocol, at: null, local: null }
   return { way: at === null ? 'made_up' : 'came', txnId, protocol, at, local: hostPort(localHost, localPort) }
 }

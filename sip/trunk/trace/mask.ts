@@ -1,32 +1,32 @@
-/** Takes out of a SIP message what nobody who reads a trace may have: proofs, passwords, keys. Pure. */
+/** Removes secrets from a SIP message before anybody reads its trace: credentials, passwords, keys. Pure. */
 
 const MASK = '***'
 
-/** With its folded lines. The bounds here and below keep the time linear, whatever a stranger writes. */
+/** A header with its folded lines. The bounds here and below keep matching linear for any input. */
 const HEADER = /^([^\s:=]{1,64})([ \t]*:[ \t]*)([^\r\n]*(?:\r?\n[ \t][^\r\n]*)*)/gm
 const PROOF = /^(?:(?:proxy-|www-)?(?:authorization|authenticate)|(?:proxy-)?authentication-info)$/i
-/** Headers of carriers and PBXs that carry a password of some kind. */
+/** Headers of carriers and PBXs that carry a password. */
 const PASSWORD = /token|secret|passw|api-?key|cookie/i
-/** Of digests (RFC 7616): enough stays to see which realm, algorithm and user were meant. */
+/** Secret parameters of digests (RFC 7616); realm, algorithm and user stay readable. */
 const DIGEST_SECRETS =
   /\b(response|rspauth|nonce|nextnonce|cnonce|opaque)\s{0,9}=\s{0,9}(?:"(?:[^"\\]|\\.)*(?:"|$)|[^\s,;"]+)/gi
 /** `sip:user:password@host` (RFC 3261 §19.1.1). */
 const URI_PASSWORD = /(sips?:[^\s<>@:;"]{0,128}):[^\s<>@"]{1,512}@/gi
-/** Keys of the sound: RFC 4568, RFC 8839, RFC 4567, and `k=` of RFC 4566. */
+/** Media keys: RFC 4568, RFC 8839, RFC 4567, and `k=` of RFC 4566. */
 const SDP_SECRETS: readonly (readonly [RegExp, string])[] = [
   [/^(a=crypto:[^\r\n:]{0,128}inline:)[^\r\n]*/gim, `$1${MASK}`],
   [/^(a=(?:ice-pwd|key-mgmt):)[^\r\n]*/gim, `$1${MASK}`],
   [/^k=[^\r\n]*/gm, `k=${MASK}`],
 ]
-/** A key that is pressed may be of a PIN. */
+/** A pressed key may be part of a PIN. */
 const PRESSED = /^([ \t]*Signal[ \t]*=[ \t]*)[^\r\n]*/gim
 const DTMF_TYPE = /^(?:Content-Type|c)[ \t]*:[ \t]*application\/dtmf\b(?!-relay)/im
-/** What is longer is no SIP that we speak; it is cut between lines, so that no half of a secret stays. */
+/** Longest text kept, in characters. It is cut between lines, so that no part of a secret stays. */
 const LONGEST = 16_384
 
 export function maskSecrets(whole: string): string {
   const text = whole.length > LONGEST ? whole.slice(0, Math.max(0, whole.lastIndexOf('\n', LONGEST))) : whole
-  // Also in a body, which may be a piece of a SIP message (`message/sipfrag`).
+  // Also masks a body that is part of a SIP message (`message/sipfrag`).
   const masked = text.replace(HEADER, maskHeader).replace(URI_PASSWORD, `$1:${MASK}@`)
   const end = masked.search(/\r?\n\r?\n/)
   if (end < 0) return masked
@@ -39,7 +39,7 @@ export function maskSecrets(whole: string): string {
 function maskHeader(all: string, name: string, colon: string, value: string): string {
   if (PASSWORD.test(name)) return `${name}${colon}${MASK}`
   if (!PROOF.test(name)) return all
-  // Of another scheme than Digest nothing is known, so nothing is shown.
+  // The fields of a scheme other than Digest are unknown, so all are masked.
   const scheme = /^([^\s=,]{1,64})\s+\S/.exec(value)?.[1]
   if (scheme !== undefined && scheme.toLowerCase() !== 'digest') return `${name}${colon}${scheme} ${MASK}`
   return `${name}${colon}${value.replace(DIGEST_SECRETS, `$1="${MASK}"`)}`

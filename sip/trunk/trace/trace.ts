@@ -1,7 +1,7 @@
 /**
- * What is spoken over SIP, call by call. Fed with the frames of the signalling server, so that it sees what really went over
- * the wire, be the server ours or drachtio's. Neither shows what servers do by themselves: 100 Trying, the ACK of a failure,
- * what they answer to a CANCEL, and repetitions.
+ * SIP traces per call, from the frames of the signalling server, and so with the messages on the wire for our server
+ * and drachtio's alike. Neither reports messages that servers send on their own: 100 Trying, the ACK of a failure, the
+ * answer to a CANCEL, and retransmissions.
  */
 import type { SipSeen } from '../../../media/contract/sip-trace.ts'
 import type { Clock } from '../../../media/shared/clock.ts'
@@ -12,7 +12,7 @@ import { maskSecrets } from './mask.ts'
 
 type Seen = { -readonly [K in keyof SipSeen]: SipSeen[K] } & {
   readonly txnId: string
-  /** Where a request of ours went is only known by its answer. */
+  /** The destination of our request is known only from its answer. */
   guessed: boolean
 }
 type Ends = { local: string | null; remote: string | null; transport: SipSeen['transport'] }
@@ -27,16 +27,22 @@ type Dialog = {
 
 export type Seens = { readonly messages: SipSeen[]; readonly left_out: number }
 
-/** Of one dialog: enough for a call with its re-INVITEs; the middle goes first, since causes are at the ends. */
+/**
+ * Most messages per dialog: enough for a call with its re-INVITEs. The middle is dropped first, since causes are at the
+ * ends.
+ */
 const MOST_MESSAGES = 60
 const MOST_BYTES = 49_152
 const FIRST_KEPT = 20
 const LONGEST_MESSAGE = 8192
-/** Dialogs of no call (pings, registrations, calls that were refused) are forgotten when idle for so long, or too many. */
+/**
+ * Dialogs without a call (pings, registrations, refused calls) are dropped after this idle time in ms, or when there
+ * are too many.
+ */
 const IDLE_MS = 600_000
 const MOST_LOOSE = 500
 const MOST_CALLS = 5000
-/** Of one call, which may try many: of these too the middle goes first. */
+/** Most dialogs per call, which may try many hosts; the middle is dropped first here too. */
 const MOST_DIALOGS = 12
 const DIALOGS_KEPT = 2
 
@@ -44,7 +50,7 @@ const NOWHERE = '?'
 
 export class Traces {
   private readonly clock: Clock
-  /** By Call-ID; the one touched last is last. */
+  /** Dialogs by Call-ID, least recently used first. */
   private readonly loose = new Map<string, Dialog>()
   private readonly held = new Map<string, Dialog>()
   private readonly byCall = new Map<string, Set<string>>()
@@ -53,7 +59,7 @@ export class Traces {
     this.clock = clock
   }
 
-  /** A frame from the server, without its length. */
+  /** Records a frame from the server, without its length prefix. */
   frame(text: string): void {
     const framed = readFrame(text)
     if (framed === null) return
@@ -89,7 +95,7 @@ export class Traces {
     }
   }
 
-  /** The dialog is of that call; a call may have several (another host, another leg). */
+  /** Assigns the dialog to a call; a call may have several (another host, another leg). */
   bind(sipCallId: string | undefined, callId: string, trunkId: string | null): void {
     const dialog = this.loose.get(sipCallId ?? '')
     if (sipCallId === undefined || dialog === undefined) return
@@ -111,7 +117,7 @@ export class Traces {
     this.held.delete(sipCallId)
   }
 
-  /** All of a call, in order; nothing is kept of it. Null when nothing was seen. */
+  /** Removes and returns all messages of a call, in order. Returns null when nothing was recorded. */
   take(callId: string): (Seens & { readonly trunkId: string | null }) | null {
     const ids = this.byCall.get(callId)
     if (ids === undefined) return null
@@ -121,7 +127,7 @@ export class Traces {
     return { ...join(dialogs), trunkId: dialogs[0]?.trunkId ?? null }
   }
 
-  /** What was seen under these Call-IDs, and stays. */
+  /** Returns the messages of these Call-IDs and keeps them. */
   peek(...sipCallIds: readonly string[]): Seens {
     return join(sipCallIds.flatMap(id => this.loose.get(id) ?? this.held.get(id) ?? []))
   }
@@ -135,7 +141,7 @@ function join(dialogs: readonly Dialog[]): Seens {
 
 const isResponse = (text: string): boolean => /^SIP\/2\.0 /i.test(text)
 
-/** Which ends the dialog has. */
+/** Updates the known addresses of the dialog. */
 function learn(ends: Ends, framed: Framed): void {
   const protocol = framed.protocol.toLowerCase()
   if (protocol === 'udp' || protocol === 'tcp' || protocol === 'tls') ends.transport = protocol
@@ -158,7 +164,7 @@ function seenOf(framed: Framed, ends: Ends, at: number): Seen {
   return { at, sent, ...ways, transport: ends.transport, made_up: way === 'made_up', text: whole, txnId, guessed }
 }
 
-/** The answer tells where its request had gone. */
+/** The answer reveals where its request had gone. */
 function correct(dialog: Dialog, framed: Framed): void {
   for (const seen of dialog.seen) {
     if (!seen.guessed || seen.txnId !== framed.txnId || framed.at === null) continue

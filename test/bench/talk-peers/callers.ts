@@ -1,6 +1,7 @@
 /**
- * The callers of all that is compared here, in a process of their own: the same recordings over RTP, Twilio's websocket or a
- * room, spread over the 20 ms, and one judge of when the agent is heard. How late their own packets were is told too.
+ * The callers of all compared systems, in a separate process: the same recordings over RTP, Twilio's websocket or a
+ * room, spread over the 20 ms, and one judge of when the agent is heard. They also report how late their own packets
+ * were.
  */
 import { loadClips, makeRoom } from '../clips.ts'
 import { monotonicMs, percentile, serve } from '../rpc.ts'
@@ -25,7 +26,7 @@ class Caller {
   readonly #sounds: Sounds
   #roomAt: number
   #order: Order | null = null
-  /** Null: has not begun. */
+  /** Null before the first packet. */
   dueMs: number | null = null
 
   constructor(line: Line, turns: Turns, sounds: Sounds) {
@@ -76,7 +77,7 @@ async function encode(): Promise<Sounds> {
   return { clips, room: await asOpus(plain.room) }
 }
 
-/** One timer for all; each caller has deadlines of its own. */
+/** One timer for all callers; each has its own deadlines. */
 function run(): void {
   const nowMs = monotonicMs()
   let nextMs = nowMs + FRAME_MS
@@ -100,7 +101,7 @@ async function open<L extends Line>(id: number, sounds: Sounds, connect: (heard:
 }
 
 const handlers = {
-  /** Resolves with the port of the caller's end. */
+  /** Resolves with the caller's port. */
   async openRtp({ id }: { id: number }): Promise<number> {
     const line = await open(id, plain, openRtpLine)
     udp.set(id, line)
@@ -114,7 +115,7 @@ const handlers = {
   async openTwilio({ id, url }: { id: number; url: string }): Promise<void> {
     await open(id, plain, heard => openTwilioLine(url, heard))
   },
-  /** `port`: of the agent's end, where the line does not know it. */
+  /** `port` of the agent, when the line does not know it. */
   start({ id, port }: { id: number; port?: number }): void {
     if (port !== undefined) udp.get(id)!.target(port)
     callers.get(id)!.start()
@@ -126,7 +127,7 @@ const handlers = {
     callers.delete(id)
     udp.delete(id)
   },
-  /** Of its own packets since it was asked before. */
+  /** Lateness of its own packets since the last query. */
   lateness(): number {
     const told = percentile(lateness, 95)
     lateness = []

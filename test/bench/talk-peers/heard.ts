@@ -1,2 +1,2 @@
-/** What scripted speech-to-text take the callers to have said, whatever it was: it tells how long our agents wait for more. */
+/** What scripted STT returns for any audio; it determines how long our agents wait for more. */
 export const HEARD = 'Please tell me more.'

@@ -1,4 +1,4 @@
-/** What the callers of `callers.ts` are connected by: each line sends packets of 20 ms, and tells when a voice is heard. */
+/** The callers' transports: each line sends packets of 20 ms, and reports when voice is received. */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
@@ -12,7 +12,7 @@ import { monotonicMs } from '../rpc.ts'
 export interface Line {
   send(payload: Uint8Array): void
   close(): void
-  /** For what becomes audible later than it came in. */
+  /** For audio that becomes audible later than it arrives. */
   tick?(nowMs: number): void
 }
 
@@ -20,7 +20,7 @@ export type Heard = (atMs: number) => void
 
 const RATE = 8000
 const FRAME_MS = 20
-/** The agent's sound, against silence or comfort noise. */
+/** Sample level above which audio counts as speech, not silence or comfort noise. */
 const VOICE = 300
 
 const isVoiced = (pcm: Int16Array) => pcm.some(sample => Math.abs(sample) > VOICE)
@@ -61,7 +61,7 @@ export async function openRtpLine(heard: Heard): Promise<UdpLine> {
   }
 }
 
-/** To a room, through `room-load/bridge.go`: bare packets of Opus both ways. */
+/** To a room through `room-load/bridge.go`: bare Opus packets in both directions. */
 export async function openRoomLine(heard: Heard): Promise<UdpLine> {
   const socket = await bind()
   const decoder = createOpusDecoder()
@@ -83,11 +83,11 @@ export async function openRoomLine(heard: Heard): Promise<UdpLine> {
   }
 }
 
-/** As Twilio's end of a media stream: what comes in is played in real time, and dropped at `clear`. */
+/** Twilio's end of a media stream: received audio is played in real time, and dropped at `clear`. */
 export async function openTwilioLine(url: string, heard: Heard): Promise<Line> {
   const socket = new WebSocket(url, { perMessageDeflate: false })
   await once(socket, 'open')
-  socket.on('error', () => {}) // who has gone answers no more, and that is counted
+  socket.on('error', () => {}) // a lost connection counts as no answer
   const streamSid = `MZ${Math.random().toString(16).slice(2)}`
   const tell = (event: object) => socket.send(JSON.stringify(event))
   tell({ event: 'connected', protocol: 'Call', version: '1.0.0' })
@@ -129,11 +129,11 @@ export async function openTwilioLine(url: string, heard: Heard): Promise<Line> {
   }
 }
 
-/** The same frames as packets of Opus, as many. */
+/** The same frames as Opus packets, one each. */
 export async function asOpus(frames: readonly Uint8Array[]): Promise<Uint8Array[]> {
   await loadOpus()
   const encoder = createOpusEncoder({ fec: false, maxBitrate: null })
-  await new Promise(resolve => setImmediate(resolve)) // the encoder is made in the next turn of the loop
+  await new Promise(resolve => setImmediate(resolve)) // the encoder is created in the next turn of the event loop
   const size = (OPUS_SAMPLE_RATE / 1000) * FRAME_MS
   const resampler = createResampler(RATE, OPUS_SAMPLE_RATE)
   const pcm = new Int16Array((frames.length + 1) * size)
@@ -146,7 +146,7 @@ export async function asOpus(frames: readonly Uint8Array[]): Promise<Uint8Array[
   const packets = frames.map((_, nth) => encoder.encode(pcm.subarray(nth * size, (nth + 1) * size)))
   encoder.close()
   return packets.map(packet => {
-    if (!packet) throw new Error('there is no Opus here')
+    if (!packet) throw new Error('Opus is not available')
     return Uint8Array.from(packet)
   })
 }

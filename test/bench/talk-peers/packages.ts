@@ -1,8 +1,8 @@
-/** The peers' packages, pinned with all that they want, in folders of the cache: fetched once, by the bench itself. */
+/** The peers' packages, pinned with all dependencies, in cache directories: downloaded once, by the bench itself. */
 import { createHash } from 'node:crypto'
 import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { type ProgressReporter, run } from '../../../infra/tools/prepare.ts'
+import { type ProgressReporter, run } from '../../../infra/setup/prepare.ts'
 import { ensurePackages, findPackages, type Packages } from '../../../infra/tools/python.ts'
 
 export const PIPECAT_VERSION = '1.14.0'
@@ -25,7 +25,7 @@ const PIPECAT: Packages = {
   megabytes: 500,
 }
 
-/** The folder for Python's path, or why there is none. */
+/** The directory for Python's path, or the reason why there is none. */
 export async function ensurePipecat(
   cache: string,
   reporter: ProgressReporter,
@@ -40,7 +40,7 @@ const AGENTS = join(import.meta.dirname, 'livekit')
 export const agentsVersion = (): string =>
   JSON.parse(readFileSync(join(AGENTS, 'package.json'), 'utf8')).dependencies['@livekit/agents']
 
-/** The agent's program, beside the packages that it imports; or why there is none. */
+/** The agent's program, next to the packages that it imports; or the reason why there is none. */
 export async function ensureLiveKitAgents(
   cache: string,
   reporter: ProgressReporter,
@@ -63,7 +63,7 @@ export async function ensureLiveKitAgents(
 
 const hash = (content: Buffer) => createHash('sha256').update(content).digest('hex').slice(0, 12)
 
-/** Null when they are there, else why not. */
+/** Returns null when they are installed, otherwise the reason. */
 async function install(cache: string, folder: string, reporter: ProgressReporter): Promise<string | null> {
   mkdirSync(cache, { recursive: true })
   const work = mkdtempSync(join(cache, 'livekit-agents-work-'))

@@ -46,12 +46,12 @@ from pipecat.utils.time import time_now_iso8601
 from pipecat.workers.runner import WorkerRunner
 
 RATE = 8000
-# As the agent of ours: every letter takes so long.
+# Milliseconds per character, as in our agent.
 LETTER_MS = 60
 GREETING = "Hello."
 SHORT = "I see."
 LONG = "This answer goes on for much longer than anybody who has something to say would ever listen to it."
-# Between a room's rumble and the quietest of the voices.
+# Sample level between room noise and the quietest voice.
 LOUD = 300
 ONSET_S = 0.04
 STOP_S = 0.2

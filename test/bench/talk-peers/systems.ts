@@ -1,4 +1,4 @@
-/** Who is talked to: Parley over RTP and in rooms, Pipecat over a websocket, LiveKit Agents in the same rooms. */
+/** The compared systems: Parley over RTP and in rooms, Pipecat over a websocket, LiveKit Agents in the same rooms. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -23,11 +23,11 @@ export type Length = 'short' | 'long'
 export type Kind = 'shortest' | 'stock'
 
 export interface System {
-  /** With the silence that it waits for, for people. */
+  /** For people; includes the silence that it waits for. */
   name: string
-  /** What of an answer's delay was chosen: the least silence that ends a turn. */
+  /** The configured part of the latency: the least silence that ends a turn. */
   silenceMs: number
-  /** Processes by what they are; what they start counts as well. */
+  /** Processes by role, including their children. */
   parts: Record<string, number>
   open(id: number, length: Length): Promise<void>
   close(id: number): Promise<void>
@@ -64,13 +64,13 @@ export async function startParley(callers: Callers): Promise<System> {
 }
 
 const PIPECAT: Record<Kind, string> = {
-  shortest: '200 ms by loudness',
+  shortest: '200 ms by energy',
   stock: 'Silero 200 ms, Smart Turn',
 }
 
 export async function startPipecat(callers: Callers, packages: string, kind: Kind): Promise<System> {
   const program = join(import.meta.dirname, 'pipecat_agent.py')
-  // Its standard input is what it ends with.
+  // It exits when its standard input closes.
   const child = spawn('python3', ['-s', program, kind], {
     env: { ...withPackages(packages), PYTHONUNBUFFERED: '1' },
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -91,7 +91,7 @@ export async function startPipecat(callers: Callers, packages: string, kind: Kin
   }
 }
 
-/** Rejects with the last of what the process said when it ends before. */
+/** Rejects with the process's last output when it exits first. */
 function firstLine(child: ChildProcess, name: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let last = ''
@@ -104,10 +104,10 @@ function firstLine(child: ChildProcess, name: string): Promise<string> {
   })
 }
 
-/** One server of rooms for all that meet in them, and the callers' way in. */
+/** One LiveKit server for all systems, and the callers' access to it. */
 export interface Rooms {
   readonly serverPid: number
-  /** Where the agent is to go. */
+  /** The room seat of an agent. */
   seat(id: number): Promise<Seat>
   enter(callers: Callers, id: number): Promise<void>
   leave(callers: Callers, id: number): Promise<void>
@@ -123,7 +123,7 @@ interface Seat {
 
 export async function startRooms(cache: string, tell: (text: string) => void): Promise<Rooms> {
   const binary = findLiveKit(cache)
-  if (!binary) throw new Error('livekit-server is not here')
+  if (!binary) throw new Error('livekit-server is not installed')
   const folder = mkdtempSync(join(tmpdir(), 'parley-bench-'))
   const keys = { apiKey: 'bench', apiSecret: crypto.randomUUID() + crypto.randomUUID() }
   const port = await freePort(17_880, '127.0.0.1', true)
@@ -156,7 +156,7 @@ export async function startRooms(cache: string, tell: (text: string) => void): P
   }
 }
 
-/** The server would stay when the bench is stopped by a signal. What it returns does so too, once. */
+/** Stops the server when the bench is stopped by a signal. The returned function does the same, once. */
 function endWithBench(pid: number, folder: string): () => void {
   const exit = () => process.exit(1)
   const signals = ['SIGINT', 'SIGTERM'] as const
@@ -166,7 +166,7 @@ function endWithBench(pid: number, folder: string): () => void {
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
-      // has ended before
+      // has exited already
     }
     rmSync(folder, { recursive: true, force: true })
   }
@@ -205,8 +205,8 @@ type AgentHandlers = {
 }
 
 const AGENTS: Record<Kind, { silenceMs: number; told: string }> = {
-  shortest: { silenceMs: 200, told: '200 ms by loudness' },
-  // With its detector of turns it waits for more than Silero's 250 ms.
+  shortest: { silenceMs: 200, told: '200 ms by energy' },
+  // With its turn detector it waits longer than Silero's 250 ms.
   stock: { silenceMs: 300, told: 'Silero, 300 ms and its v1-mini' },
 }
 
@@ -226,7 +226,7 @@ export async function startLiveKitAgents(callers: Callers, rooms: Rooms, program
       await rooms.leave(callers, id)
     },
     async stop() {
-      await agent.ask.end().catch(() => {}) // has ended before
+      await agent.ask.end().catch(() => {}) // has exited already
       agent.stop()
     },
   }

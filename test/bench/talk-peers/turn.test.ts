@@ -3,7 +3,10 @@ import { type Said, Turns } from './turn.ts'
 
 const PACKET_MS = 20
 
-/** After a greeting that ended at -300: speaks ten packets, hears the other end at the given times, and tells of it. */
+/**
+ * After a greeting that ended at -300: speaks ten packets, receives audio of the other end at the given times, and
+ * returns the result.
+ */
 function conversation(sounds: [fromMs: number, toMs: number][], overMs: number | null): Said | 'late' {
   const turns = new Turns()
   turns.heard(-300)
@@ -32,7 +35,7 @@ test('words that are to wait for silence are not spoken into sound or into its g
     ],
     null,
   ) as Said
-  expect(said.firstSentMs).toBe(880) // 580 was the last sound
+  expect(said.firstSentMs).toBe(880) // 580 was the last audio
   expect(said.answeredMs).toBe(1500)
 })
 
@@ -72,5 +75,5 @@ test('nobody speaks before the greeting is over', () => {
 
 test('who never answers is late', () => {
   expect(conversation([], null)).toBe('late')
-  expect(conversation([], 500)).toBe('late') // nothing to speak over
+  expect(conversation([], 500)).toBe('late') // nothing to interrupt
 })

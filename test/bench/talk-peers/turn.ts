@@ -1,28 +1,31 @@
-/** One end of a conversation, judged by times alone: when its next words are due, and what the other end did about them. */
+/** One end of a conversation, judged by times alone: when its next words are due, and how the other end reacted. */
 
-/** Of silence, which ends a utterance of sound. */
+/** Milliseconds of silence that end an utterance. */
 const GAP_MS = 120
-/** The other end has finished. */
+/** Milliseconds of silence after which the other end has finished. */
 const QUIET_MS = 300
 const PATIENCE_MS = 15_000
-/** Who has answered into a sentence may owe nothing more. */
+/** An answer that started during the sentence may be the only one. */
 const AFTER_CUT_IN_MS = 4000
 
 export interface Said {
   firstSentMs: number
   lastSentMs: number
-  /** The first of a utterance of sound that began after the last word. Null: all that came began before it. */
+  /** Start of the first utterance after the last word. Null when none began later. */
   answeredMs: number | null
-  /** The last of what the other end was saying when these words began. Null: it was silent. */
+  /** The last audio of the utterance that these words interrupted. Null when the other end was silent. */
   stoppedMs: number | null
-  /** Utterances of sound that began while these words were spoken. */
+  /** Utterances of the other end that began during these words. */
   cutIns: number
 }
 
 export interface Words {
-  /** How many packets they take. */
+  /** Length in packets. */
   packets: number
-  /** Speaks so long after the other end began; null: when it is silent. Nobody speaks before the other end has greeted. */
+  /**
+   * Milliseconds after the other end began at which to speak; null waits for silence. Never before the other end's
+   * greeting.
+   */
   overMs: number | null
 }
 
@@ -31,7 +34,7 @@ export class Turns {
   #said: Said = { firstSentMs: 0, lastSentMs: 0, answeredMs: null, stoppedMs: null, cutIns: 0 }
   #sent = 0
   #givenMs = 0
-  /** The utterance that is heard, or was last. */
+  /** The current or latest utterance. */
   #begunMs = Number.NEGATIVE_INFINITY
   #lastMs = Number.NEGATIVE_INFINITY
 
@@ -42,7 +45,7 @@ export class Turns {
     this.#givenMs = nowMs
   }
 
-  /** Which packet of the words leaves now; null: none does. */
+  /** Index of the packet of the words to send now; null for none. */
   next(nowMs: number): number | null {
     const words = this.#words
     if (!words || this.#sent >= words.packets) return null
@@ -54,7 +57,7 @@ export class Turns {
     return this.#sent++
   }
 
-  /** Sound of the other end. */
+  /** Records audio of the other end. */
   heard(nowMs: number): void {
     const begins = nowMs - this.#lastMs >= GAP_MS
     if (begins) this.#begunMs = nowMs
@@ -67,7 +70,7 @@ export class Turns {
     else if (this.#begunMs > said.lastSentMs) said.answeredMs ??= nowMs
   }
 
-  /** What came of the words, once nothing more can; `late`: nothing came. */
+  /** The result of the words, once it is final; `late`: no reaction came. */
   settled(nowMs: number): Said | 'late' | null {
     const words = this.#words
     if (!words) return null

@@ -1,4 +1,4 @@
-/** What processes took, with all that they started themselves. */
+/** CPU and memory of processes, including their children. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { usageOf } from '../rpc.ts'
 
@@ -15,7 +15,7 @@ export function usageOfTrees(pids: readonly number[]): Usage {
       total.cpuMs += cpuMs
       total.residentMb += residentMb
     } catch {
-      // ended meanwhile
+      // exited meanwhile
     }
   }
   return total
@@ -35,7 +35,7 @@ function treeOf(root: number): number[] {
 function parentOf(name: string): number | null {
   if (!/^\d+$/.test(name)) return null
   try {
-    // The name in brackets may hold spaces; the parent is the fourth field.
+    // The name in brackets may contain spaces; the parent is the fourth field.
     return Number(readFileSync(`/proc/${name}/stat`, 'utf8').split(') ')[1]!.split(' ')[1])
   } catch {
     return null

@@ -88,9 +88,9 @@ describe('what the page makes of a call', () => {
       expect([...channels[1]!]).toEqual(Array(10).fill(1))
     }
     await expect(readPeaks(ReadableStream.from([new TextEncoder().encode('x'.repeat(99))]), 10)).rejects.toThrow(
-      'no WAV',
+      'not a WAV file',
     )
-    await expect(readPeaks(ReadableStream.from([file.subarray(0, 30)]), 10)).rejects.toThrow('no sound')
+    await expect(readPeaks(ReadableStream.from([file.subarray(0, 30)]), 10)).rejects.toThrow('contains no audio')
   })
 
   it('has words for everything that the API may answer, in both languages', () => {

@@ -1,7 +1,7 @@
 /**
- * Cartesia's /tts/websocket as docs.cartesia.ai/2026-03-01/api-reference/tts/websocket tells it: contexts side by side,
- * chunks of base64 samples, timestamps of words in seconds from the context's beginning, `done`, `cancel`, error events
- * with a status code. Every character takes 50 ms; a chunk is a word.
+ * Cartesia's /tts/websocket as documented at docs.cartesia.ai/2026-03-01/api-reference/tts/websocket: concurrent
+ * contexts, chunks of base64 samples, word timestamps in seconds from the context's beginning, `done`, `cancel`, error
+ * events with a status code. Every character takes 50 ms; a chunk is a word.
  */
 import { startWsVendor, type WsVendor } from './ws-vendor.ts'
 
@@ -10,10 +10,10 @@ const CHAR_MS = 50
 export interface FakeCartesia extends WsVendor {
   asked: Record<string, unknown>[]
   cancelled: string[]
-  /** What happens after so many words. */
+  /** The behaviour after this many words. */
   after: { words: number; next: 'hang' | 'drop' | 'close' | 'error' | 'done' | 'nonsense' } | null
   statusCode: number
-  /** With `next: 'error'`: without a context, as when the whole connection is meant. */
+  /** With `next: 'error'`: omits the context, for an error of the whole connection. */
   nameless: boolean
   wrongRate: number | null
   file: boolean

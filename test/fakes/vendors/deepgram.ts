@@ -1,28 +1,28 @@
 /**
- * Deepgram's /v1/listen as its documents tell it (reference/speech-to-text/listen-streaming, docs/finalize,
- * docs/audio-keep-alive, docs/close-stream), with a recogniser that one can see through: it hears the word `w3` where
- * the samples are about 3000, silence where they are about 0. So its words depend on what was really sent.
+ * Deepgram's /v1/listen as documented (reference/speech-to-text/listen-streaming, docs/finalize, docs/audio-keep-alive,
+ * docs/close-stream), with a transparent recogniser: it transcribes samples of about 3000 as `w3`, and samples of about
+ * 0 as silence. Its words therefore depend on the audio that was sent.
  */
 import { decodeG711 } from '../../../media/audio/g711.ts'
 import { startWsVendor, type WsVendor } from './ws-vendor.ts'
 
 export interface FakeDeepgram extends WsVendor {
-  /** Of all connections: the control messages in order, and how many samples each connection got. */
+  /** Control messages of all connections in order, and the number of samples per connection. */
   controls: string[]
   samples: number[]
-  /** Heard after a `Finalize`: nothing comes at all. */
+  /** Sends no result after `Finalize`. */
   neverFinal: boolean
-  /** Finalize is taken, but not answered, as the documents allow when little is buffered. */
+  /** Accepts Finalize without answering it, as the documentation allows when little is buffered. */
   finalizeUnanswered: boolean
-  /** A final by itself, as after endpointing. */
+  /** Sends a final result on its own, as after end-pointing. */
   endpoint(): void
-  /** What is heard since the last final, still to be revised. */
+  /** Sends an interim result with the words since the last final one. */
   interim(): void
   say(message: string): void
   closeWith(code: number, reason: string): void
 }
 
-/** What the caller says: `words` are [value, ms]; 0 is silence. */
+/** The caller's audio: `words` are [value, ms]; 0 is silence. */
 export const spoken = (rate: number, words: [number, number][]): Int16Array =>
   Int16Array.from(words.flatMap(([word, ms]) => new Array<number>((ms * rate) / 1000).fill(word * 1000)))
 

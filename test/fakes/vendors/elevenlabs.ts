@@ -1,7 +1,7 @@
 /**
- * ElevenLabs' stream-input as its reference tells it: opened by a space, text, flush, an empty text; answered with base64
- * sound, times of characters relative to each chunk, `isFinal`; refusals as JSON and close 1008. Every character takes
- * 50 ms, and each chunk holds `charsAChunk` of them.
+ * ElevenLabs' stream-input as documented: opened with a space, then text, flush, an empty text; answers with base64
+ * audio, character times relative to each chunk, `isFinal`; refusals as JSON and close 1008. Every character takes 50
+ * ms, and each chunk holds `charsAChunk` of them.
  */
 import { encodeG711 } from '../../../media/audio/g711.ts'
 import { startWsVendor, type WsVendor } from './ws-vendor.ts'
@@ -9,16 +9,16 @@ import { startWsVendor, type WsVendor } from './ws-vendor.ts'
 export const CHAR_MS = 50
 
 export interface FakeElevenLabs extends WsVendor {
-  /** Messages of the client, of all connections. */
+  /** Messages from clients on all connections. */
   received: Record<string, unknown>[]
-  /** Sockets that the client closed before all was said. */
+  /** Sockets that the client closed before the end. */
   cancelled: number
   charsAChunk: number
-  /** What happens after so many chunks. */
+  /** The behaviour after this many chunks. */
   after: { chunks: number; next: 'hang' | 'drop' | 'close' | 'error' | 'final' | 'nonsense' } | null
-  /** With `next: 'error'`. */
+  /** The error for `next: 'error'`. */
   error: { message: string; error: string; code: number }
-  /** Makes the sound at this rate, whatever was asked for. */
+  /** Produces audio at this rate, whatever was requested. */
   wrongRate: number | null
   alignments: 'given' | 'null' | 'broken'
   file: boolean

@@ -1,4 +1,4 @@
-/** What the vendors' HTTP fakes share: a server on a free loopback port that remembers requests and answers by script. */
+/** Shared by the vendors' HTTP fakes: a server on a free loopback port that records requests and answers by script. */
 import { createServer, type IncomingMessage } from 'node:http'
 
 export interface HttpAnswer {
@@ -6,7 +6,7 @@ export interface HttpAnswer {
   headers?: Record<string, string>
   /** Written one by one. */
   parts?: (Buffer | string)[]
-  /** After the parts. */
+  /** The behaviour after the parts. */
   next?: 'end' | 'hang' | 'drop'
 }
 
@@ -14,7 +14,7 @@ export interface HttpVendor {
   baseUrl: string
   asked: { request: IncomingMessage; body: Buffer }[]
   answer: HttpAnswer | ((body: Buffer) => HttpAnswer)
-  /** Answers that the client went away from. */
+  /** Answers that the client aborted. */
   left: number
   close(): Promise<void>
 }
@@ -54,7 +54,7 @@ export async function startHttpVendor(): Promise<HttpVendor> {
   return vendor
 }
 
-/** 16-bit little-endian samples. */
+/** Encodes 16-bit little-endian samples. */
 export function samples(values: readonly number[]): Buffer {
   const bytes = Buffer.alloc(values.length * 2)
   for (const [i, value] of values.entries()) bytes.writeInt16LE(value, i * 2)

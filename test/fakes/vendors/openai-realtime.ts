@@ -1,7 +1,7 @@
 /**
- * OpenAI's Realtime API as its reference of events tells it (general availability; shapes as typed in openai-node's
- * resources/realtime/realtime.ts, errors as people have reported them), with speech-to-text one can see through: loud bytes are
- * voice, and 500 ms without them end a turn. What it says is scripted; each letter takes 60 ms of sound.
+ * OpenAI's Realtime API as its event reference describes it (general availability; shapes as typed in openai-node's
+ * resources/realtime/realtime.ts, errors as reported by users), with transparent STT: loud bytes are speech, and 500 ms
+ * without them end a turn. Its answers are scripted; each character takes 60 ms.
  */
 import type { WebSocket } from 'ws'
 import { decodeG711 } from '../../../media/audio/g711.ts'
@@ -16,10 +16,10 @@ export type Part =
   | { call: string; args?: string; id?: string }
 export interface Script {
   parts: Part[]
-  /** How the answer ends; `completed` unless said otherwise. */
+  /** How the answer ends; `completed` by default. */
   status?: 'failed' | 'incomplete'
   error?: { type: string; code: string }
-  /** Nothing at all comes. */
+  /** Sends no answer at all. */
   silent?: true
 }
 
@@ -34,26 +34,26 @@ interface Item {
 }
 
 export interface FakeRealtime extends WsVendor {
-  /** Events of the client, without the sound, of all connections. */
+  /** Client events of all connections, without audio. */
   events: { type: string; [field: string]: unknown }[]
-  /** Of the connection that is open now. */
+  /** The audio received on the open connection. */
   heard: () => Buffer
   items: () => Item[]
-  /** What was said last, by its ids. */
+  /** Ids of the item being spoken. */
   saying: () => object
-  /** What the caller's turns are read as, in turn: null is a failed transcription, and after the last nothing is read. */
+  /** Transcripts of the caller's turns, in order: null is a failed transcription; after the last there is none. */
   transcripts: (string | null)[]
-  /** No transcript comes by itself. */
+  /** Withholds transcripts until they are sent explicitly. */
   late: boolean
-  /** Answers, in turn. */
+  /** Answers, in order. */
   scripts: Script[]
-  /** Set: `session.update` gets no answer, or this error. */
+  /** When set, `session.update` gets no answer, or this error. */
   sessionError: { type: string; code: string; message: string } | 'none' | null
 
   send(event: object | string): void
   fail(error: { type: string; code: string; event_id?: string }): void
   closeWith(code: number): void
-  /** All that was sent, either way, was read. */
+  /** Resolves when all messages in both directions have been read. */
   sync(): Promise<void>
 }
 

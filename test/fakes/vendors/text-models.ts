@@ -1,11 +1,11 @@
 /**
- * One server that speaks three vendors' streams: OpenAI's chat completions, Anthropic's messages (docs.claude.com, "Streaming
- * messages": named events, `input_json_delta`, errors as events), Gemini's `streamGenerateContent?alt=sse` (ai.google.dev,
- * "GenerateContentResponse": whole parts in `data:` lines, no end mark but a `finishReason`).
+ * One server with the streams of three vendors: OpenAI's chat completions, Anthropic's messages (docs.claude.com,
+ * "Streaming messages": named events, `input_json_delta`, errors as events), Gemini's `streamGenerateContent?alt=sse`
+ * (ai.google.dev, "GenerateContentResponse": whole parts in `data:` lines, no end mark except a `finishReason`).
  */
 import { type HttpAnswer, type HttpVendor, startHttpVendor } from './http-vendor.ts'
 
-/** What a model says, in pieces, and the tools that it calls; arguments as raw JSON, so that they may be broken. */
+/** A model's answer in pieces, and its tool calls; arguments are raw JSON, so that they may be invalid. */
 export interface Said {
   text?: string[]
   calls?: { id: string; name: string; json: string }[]
@@ -72,7 +72,7 @@ export function anthropicStream({ text = [], calls = [] }: Said): string[] {
   ]
 }
 
-/** Gemini gives arguments whole, as an object, and no ids. */
+/** Gemini sends arguments as whole objects, without ids. */
 export function googleStream({ text = [], calls = [] }: Said): string[] {
   const candidate = (parts: object[], more: object = {}) =>
     data({ candidates: [{ content: { role: 'model', parts }, index: 0, ...more }], modelVersion: 'gemini' })
@@ -90,7 +90,7 @@ export type Kind = keyof typeof streams
 
 export const sse = (parts: string[], next: HttpAnswer['next'] = 'end'): HttpAnswer => ({ headers: SSE, parts, next })
 
-/** What the vendor itself says about a refusal, with words in it that must not get into a log. */
+/** A refusal by the vendor, with text that must not reach a log. */
 export function refusal(kind: Kind, status: number, headers: Record<string, string> = {}): HttpAnswer {
   const types: Record<number, string> = {
     401: 'authentication_error',
@@ -106,7 +106,7 @@ export function refusal(kind: Kind, status: number, headers: Record<string, stri
   return { status, headers: { 'content-type': 'application/json', ...headers }, parts: [JSON.stringify(body)] }
 }
 
-/** An answer that is not streamed, as for the record of a call. */
+/** An answer without streaming, as for the call record. */
 export function whole(kind: Kind, content: string): HttpAnswer {
   const usage = { input_tokens: 1, output_tokens: 1 }
   const body = {
@@ -134,7 +134,7 @@ export function whole(kind: Kind, content: string): HttpAnswer {
   return { headers: { 'content-type': 'application/json' }, parts: [JSON.stringify(body)] }
 }
 
-/** With what follows the address of the server, as `createTextModel` wants it. */
+/** The base URL that `createTextModel` expects for this vendor. */
 export const baseUrlOf = (kind: Kind, vendor: HttpVendor): string =>
   vendor.baseUrl + { openai_compatible: '/v1', anthropic: '/v1', google: '/v1beta' }[kind]
 

@@ -1,4 +1,4 @@
-/** What the vendors' WebSocket fakes share: a server on a free loopback port that can refuse the handshake. */
+/** Shared by the vendors' WebSocket fakes: a server on a free loopback port that can refuse the handshake. */
 import { createServer, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
@@ -11,13 +11,13 @@ export interface Refusal {
 
 export interface WsVendor {
   baseUrl: string
-  /** Of every handshake, refused ones too. */
+  /** All handshake requests, including refused ones. */
   requests: IncomingMessage[]
-  /** Set: handshakes are answered so. */
+  /** When set, refuses handshakes with this response. */
   refuse: Refusal | null
-  /** Set: handshakes get no answer. */
+  /** When set, handshakes get no answer. */
   sttUnavailable: boolean
-  /** Sockets that are open now. */
+  /** Number of open sockets. */
   open(): number
   /** Cuts the connections without a close frame. */
   drop(): void
@@ -70,11 +70,11 @@ export async function startWsVendor(
   return vendor
 }
 
-/** Waits, in real time, until it holds; a test that waits in vain says for what. */
+/** Waits in real time until the condition holds; throws with `what` otherwise. */
 export async function until(what: string, holds: () => boolean, withinMs = 3000): Promise<void> {
   const endMs = performance.now() + withinMs
   while (!holds()) {
-    if (performance.now() > endMs) throw new Error(`waited in vain: ${what}`)
+    if (performance.now() > endMs) throw new Error(`timed out waiting for: ${what}`)
     await new Promise(resolve => setTimeout(resolve, 2))
   }
 }

@@ -73,6 +73,8 @@ describe('chunker and WAVE', () => {
   it('reads what it wrote, and says what it cannot read', () => {
     const wav = { sampleRate: 8000, channels: 2, pcm: tone(440, 8000, 20) }
     expect(decodeWav(encodeWav(wav))).toEqual(wav)
-    expect(() => decodeWav(Buffer.from('no sound at all, only words in a row, 44 bytes.'))).toThrow('not a WAVE file')
+    expect(() => decodeWav(Buffer.from('no sound at all, only words in a row, 44 bytes.'))).toThrow(
+      'The file is not a WAVE file',
+    )
   })
 })

@@ -325,7 +325,7 @@ describe('deepgram', () => {
     await stream.transcribe(0, endMs, never)
     server.closeWith(1011, `NET-0000 ${KEY} w1`)
     await until('told', () => log.lines.length === 1)
-    expect(log.lines[0]).toMatchObject({ level: 'warn', message: 'recogniser is away' })
+    expect(log.lines[0]).toMatchObject({ level: 'warn', message: 'stt connection lost' })
     expect(JSON.stringify(log.lines)).not.toMatch(/secret|w1|w2/)
   })
 })

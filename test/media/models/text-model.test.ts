@@ -211,7 +211,7 @@ describe.each(kinds)('%s', kind => {
       goalEvidence: 'It is sunny',
       contactName: null,
     })
-    expect(JSON.stringify(body())).toContain('Your last answer was refused: extracted: city is missing')
+    expect(JSON.stringify(body())).toContain('Your last answer was rejected: extracted: city is missing')
     expect(JSON.stringify(body())).toContain('"city"')
     vendor.answer = refusal(kind, 500)
     await expect(llm(kind).wrapUp(asked, never)).rejects.toMatchObject({ name: 'VendorError', code: 'unavailable' })

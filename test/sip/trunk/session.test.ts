@@ -168,7 +168,7 @@ describe('a session that is ours to refresh', () => {
     await advanceTo(EXPIRES)
     expect(await leg.ended).toMatchObject({ by: 'network', reason: 'connection_lost' })
     expect(proven()).toEqual([])
-    expect(bench.log.lines.join()).toContain('session could not be refreshed')
+    expect(bench.log.lines.join()).toContain('session refresh failed')
   })
 })
 

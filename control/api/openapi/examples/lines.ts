@@ -82,14 +82,20 @@ export const lineExamples = {
       checked_at: CALLED,
       ok: false,
       checks: [
-        { name: 'dns', host: 'sip.example.com:5060', ok: false, words: 'DNS knows no sip.example.com.', ms: 12 },
+        {
+          name: 'dns',
+          host: 'sip.example.com:5060',
+          ok: false,
+          words: 'sip.example.com does not exist in DNS.',
+          ms: 12,
+        },
       ],
       messages: [],
       left_out: 0,
       diagnosis: {
         code: 'dns_failed',
-        words: 'DNS knows no sip.example.com.',
-        advice: 'Check the spelling of the host, and the DNS of this machine.',
+        words: 'sip.example.com does not exist in DNS.',
+        advice: 'Check the host’s spelling and this machine’s DNS.',
         evidence: [],
       },
       ladder: 'SIP messages of a check of trunk …',

@@ -1,4 +1,4 @@
-/** Keys for programs, webhooks to them, and the way in for AI clients. */
+/** API keys, webhooks and MCP access. */
 import { Tabs } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { useNavigate, useParams } from 'react-router'

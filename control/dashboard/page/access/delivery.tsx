@@ -14,7 +14,7 @@ interface DeliveryDialogProps {
   webhook: Webhook
   deliveryId: string
   onClose: () => void
-  /** With the id of the new delivery. */
+  /** Receives the ID of the new delivery. */
   onReplayed: (id: string) => void
 }
 
@@ -59,7 +59,7 @@ function Facts({ delivery }: { delivery: Delivery }) {
   )
 }
 
-/** All attempts send the same, but for the time and the signatures made of it. */
+/** All attempts send the same request, apart from the timestamp and the signatures computed from it. */
 function Request({ webhook: { url }, delivery: { id, attempts } }: { webhook: Webhook; delivery: Delivery }) {
   const { t } = useTranslation('access')
   const sentAt = attempts.at(-1)?.at

@@ -15,7 +15,7 @@ interface Values {
   name: string
   scopes: Key['scopes']
   lifetime: (typeof lifetimes)[number]
-  /** As the field has it: a time on the wall here. */
+  /** Value of the date input, in the browser's time zone. */
   date: string
 }
 
@@ -27,7 +27,7 @@ function expiryOf({ lifetime, date }: Values): string | null {
 interface KeyFormProps {
   opened: boolean
   onClose: () => void
-  /** With the key's value. */
+  /** Receives the key's value. */
   onMade: (value: string | undefined) => void
 }
 
@@ -65,7 +65,7 @@ function Fields({ onClose, onMade }: KeyFormProps) {
       const { name, scopes: given } = values
       return must(api.POST('/v1/public/keys', { body: { name, scopes: given, expires_at: expiryOf(values) } }))
     },
-    // The key itself stays nowhere but where it is shown.
+    // Don't cache the key's value: it is only shown once.
     gcTime: 0,
     onSuccess({ value }) {
       client.invalidateQueries({ queryKey: ['keys'] })

@@ -29,7 +29,7 @@ const failures = [
   'aborted',
 ] as const
 
-/** What came back of an attempt, in words. */
+/** Describes the response to a delivery attempt. */
 export function useAnswer(): (attempt: Delivery['attempts'][number]) => string {
   const { t } = useTranslation('access')
   return ({ http_status, error }) => {

@@ -14,7 +14,7 @@ export const webhookEvents = [
   'lead.created',
 ] as const satisfies readonly Webhook['events'][number][]
 export const deliveryEvents = [...webhookEvents, 'test'] as const satisfies readonly Delivery['event'][]
-/** A point in a word's name would lead below it. */
+/** i18next treats a dot in a key as nesting. */
 export const eventWords = {
   'call.completed': 'callCompleted',
   'call.failed': 'callFailed',
@@ -28,7 +28,7 @@ export const deliveryStatuses = [
 ] as const satisfies readonly Delivery['status'][]
 
 export const PAGE = 20
-/** A delivery under way settles within seconds, or waits for its next attempt. */
+/** Polling interval in ms: a pending delivery settles within seconds or waits for its next attempt. */
 const LOOK_AGAIN_MS = 2000
 
 export const keysQuery = (offset: number) =>
@@ -86,7 +86,7 @@ export const deliveryQuery = (webhook_id: string, delivery_id: string) =>
     refetchInterval: ({ state }) => (state.data?.status === 'pending' ? LOOK_AGAIN_MS : false),
   })
 
-/** Its next attempt is due, or nearly: nothing comes of looking at one that waits for hours. */
+/** Whether the next attempt is due soon; deliveries that wait for hours are not polled. */
 function isUnderWay({ status, next_attempt_at }: Delivery): boolean {
   if (status !== 'pending') return false
   return next_attempt_at === null || Date.parse(next_attempt_at) < Date.now() + 10_000

@@ -5,14 +5,17 @@ import { CopyBlock } from '../ui/copy.tsx'
 
 interface SecretProps {
   title: string
-  /** Null: there is nothing to show. */
+  /** Null hides the dialog. */
   value: string | null
   label: string
   onClose: () => void
   children?: ReactNode
 }
 
-/** What is shown this once. Neither a click beside it nor a key closes it: what is lost here does not come back. */
+/**
+ * Shows a secret that is available only once. Only its button closes the dialog, so that the secret isn't lost by
+ * accident.
+ */
 export function Secret({ title, value, label, onClose, children }: SecretProps) {
   const { t } = useTranslation('access')
   return (

@@ -1,10 +1,10 @@
-/** Texts to take away. They hold no words: what they are stands beside them in the page's language. */
+/** Code snippets to copy. They contain no translatable text; their labels are on the page. */
 
 const PLACE_OF_KEY = 'svc_YOUR_KEY'
 
 export const here = () => window.location.origin
 
-/** As a shell takes it between apostrophes. */
+/** Quotes a value for a shell. */
 export const curl = (key: string) => `curl '${here()}/v1/public/projects' \\\n  --header 'X-API-Key: ${key}'`
 
 export const verifiers = {
@@ -41,12 +41,12 @@ const Authorization = `Bearer ${PLACE_OF_KEY}`
 
 export interface Client {
   name: string
-  /** Where it belongs: a file, or one of these. */
+  /** Where the snippet belongs: a file name or one of these places. */
   place: { file: string } | 'shell' | 'request'
   text: string
 }
 
-/** How clients of the Model Context Protocol are told of a server. */
+/** Configuration snippets for MCP clients. */
 export function mcpClients(): Client[] {
   const url = `${here()}/mcp`
   return [
@@ -62,7 +62,7 @@ export function mcpClients(): Client[] {
         mcpServers: {
           parley: {
             command: 'npx',
-            // It takes a header's name and value without a space between them.
+            // mcp-remote requires the header's name and value without a space between them.
             // biome-ignore lint/suspicious/noTemplateCurlyInString: the client fills it in
             args: ['-y', 'mcp-remote', url, '--header', 'Authorization:${PARLEY_AUTHORIZATION}'],
             env: { PARLEY_AUTHORIZATION: Authorization },

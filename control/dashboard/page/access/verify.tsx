@@ -6,7 +6,7 @@ import { verifiers } from './snippets.ts'
 const languages = { node: 'Node.js', python: 'Python' } as const
 const rules = ['raw', 'id', 'answer', 'retries', 'also'] as const
 
-/** How a receiver knows that a delivery is ours. */
+/** Instructions for verifying the signature of a delivery. */
 export function Verify() {
   const { t } = useTranslation('access')
   return (

@@ -12,7 +12,7 @@ import { eventWords, type Webhook, webhookEvents } from './queries.ts'
 type Values = Pick<Webhook, 'url' | 'events' | 'enabled'>
 
 interface WebhookFormProps {
-  /** Null: a new one. */
+  /** Null creates a webhook. */
   webhook: Webhook | null
   opened: boolean
   onClose: () => void

@@ -1,4 +1,4 @@
-/** One webhook: what can be done with it, and its delivery log. */
+/** The page of one webhook: actions and delivery log. */
 import { Alert, Anchor, Button, Code, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -75,7 +75,7 @@ function OneWebhook({ webhook }: { webhook: Webhook }) {
   )
 }
 
-/** The ping's delivery is opened at once: it tells how it went. */
+/** Opens the delivery of the test event at once, to show its result. */
 function Test({ webhook: { id } }: { webhook: Webhook }) {
   const { t } = useTranslation('access')
   const client = useQueryClient()

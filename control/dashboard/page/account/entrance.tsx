@@ -1,4 +1,4 @@
-/** The frame of the pages before the log-in. */
+/** The layout of the log-in, sign-up and password pages. */
 import { Center, Paper, Stack, Text, Title } from '@mantine/core'
 import { useDocumentTitle } from '@mantine/hooks'
 import type { ReactNode } from 'react'
@@ -25,7 +25,7 @@ export function Entrance({ title, lead, children }: { title: string; lead?: stri
   )
 }
 
-/** Where one wanted to go; only within the dashboard, or a link could lead elsewhere. */
+/** Returns the page to open after log-in. Accepts only paths within the dashboard, to prevent open redirects. */
 export function wayBack(search: string): string {
   const back = new URLSearchParams(search).get('back') ?? '/'
   return /^\/(?![/\\])/.test(back) ? back : '/'

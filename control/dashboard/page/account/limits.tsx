@@ -1,4 +1,7 @@
-/** Against a key in the wrong hands: where is called, and what a day may cost. No key can change it. */
+/**
+ * Account limits on destinations and daily spend. They limit the damage of a leaked API key, so API keys can't change
+ * them.
+ */
 import { Button, Stack, TagsInput, Text, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { queryOptions, useMutation, useQuery } from '@tanstack/react-query'

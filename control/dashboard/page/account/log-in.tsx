@@ -10,7 +10,7 @@ import { Password } from '../ui/password.tsx'
 import { ProblemAlert } from '../ui/states.tsx'
 import { Entrance, wayBack } from './entrance.tsx'
 
-/** Who has deleted the account comes here. */
+/** Set in the navigation state after the account was deleted. */
 const isClosed = (state: unknown) => (state as { closed?: unknown } | null)?.closed === true
 
 export default function LogIn() {

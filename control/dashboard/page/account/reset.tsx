@@ -1,4 +1,4 @@
-/** A password that was forgotten: a code by mail, then a new password with it. */
+/** Password reset: an emailed code, then a new password. */
 import { Anchor, Button, Stack, Text, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation } from '@tanstack/react-query'
@@ -26,7 +26,7 @@ export default function Reset() {
   )
 }
 
-/** The mail links here with the code behind the #. */
+/** The emailed link carries the code in the URL fragment. */
 const codeOfLink = () => new URLSearchParams(window.location.hash.slice(1)).get('code') ?? ''
 
 function Ask({ onDone }: { onDone: () => void }) {

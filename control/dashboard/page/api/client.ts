@@ -1,4 +1,4 @@
-/** The same REST that everybody uses, with the session's cookie; the browser's own headers show that we are the own page. */
+/** The REST client. It sends the session cookie; the browser's own headers prove that the request is same-origin. */
 import createClient from 'openapi-fetch'
 import type { paths } from '../../../api/client/api.ts'
 

@@ -1,11 +1,11 @@
-/** Server-sent events of the API, parsed. */
+/** Parsed server-sent events of the API. */
 import { useEffect, useRef } from 'react'
 import { follow } from './stream.ts'
 
 /**
- * `path`: of the stream, or null for none. `types`: the names of events that are listened to. The stream is closed when
- * `onEvent` answers `'end'`, when the path changes, and with the component. One that breaks off is gone on with, and no
- * event is told twice.
+ * Subscribes to the event stream at `path` (null for none) and calls `onEvent` for the given event types. The stream
+ * closes when `onEvent` returns `'end'`, when the path changes, or when the component unmounts. It reconnects after
+ * errors and delivers each event once.
  */
 export function useEvents<E extends { type: string }>(
   path: string | null,

@@ -1,10 +1,10 @@
-/** Refusals in words of the page's language, and where in a form they belong. */
+/** Translates API errors and maps them to form fields. */
 import type { TFunction } from 'i18next'
 import { ParleyError, type Problem } from '../../../api/client/problem.ts'
 
 type Words = TFunction<'words'>
 
-/** English words come from the server, which knows more than the code; other languages have words for each code. */
+/** English uses the server's `detail`, which is more specific; other languages have a text per code. */
 export function problemText(t: Words, error: unknown): string {
   if (!(error instanceof ParleyError)) return t('problem.unreachable')
   const { code, detail } = error.problem
@@ -12,8 +12,8 @@ export function problemText(t: Words, error: unknown): string {
 }
 
 /**
- * What a form shows beside its fields, by the path that `@mantine/form` has for them: `/tools/0/url` is `tools.0.url`. The
- * server's words are English: languages with words for a code of theirs have it in `problem.fields`.
+ * Returns the field errors of an API error by `@mantine/form` path: `/tools/0/url` becomes `tools.0.url`. The server's
+ * messages are English; other languages translate the error code in `problem.fields`.
  */
 export function fieldErrors(t: Words, error: unknown): Record<string, string> {
   if (!(error instanceof ParleyError)) return {}
@@ -24,7 +24,7 @@ export function fieldErrors(t: Words, error: unknown): Record<string, string> {
   return Object.fromEntries(found)
 }
 
-/** RFC 6901. */
+/** Converts a JSON Pointer (RFC 6901) to a form path. */
 const pathOf = (pointer: string) =>
   pointer
     .replace(/^#?\//, '')

@@ -1,11 +1,11 @@
-/** Reading by TanStack Query. What several pages read stands here; what one page reads, in its folder. */
+/** TanStack Query setup and the queries that several pages share. Queries of a single page are in its folder. */
 import { MutationCache, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query'
 import { must, ParleyError } from '../../../api/client/problem.ts'
 import { api } from './client.ts'
 
 export { must, ParleyError } from '../../../api/client/problem.ts'
 
-/** A session that is over leads to the log-in, and back to where one was. */
+/** Redirects to the log-in page when the session has expired, with the way back. */
 function toLogIn(error: unknown): void {
   if (!(error instanceof ParleyError) || error.code !== 'unauthorized') return
   const { pathname, search } = window.location
@@ -14,7 +14,7 @@ function toLogIn(error: unknown): void {
   window.location.assign(`/dashboard/log-in?${new URLSearchParams({ back })}`)
 }
 
-/** Refusals are answers; only what is no answer of ours is asked for again. */
+/** Retries network errors and temporary failures; other API errors are final. */
 const again = (failures: number, error: unknown) =>
   failures < 2 && (!(error instanceof ParleyError) || ['rate_limited', 'service_unavailable'].includes(error.code))
 

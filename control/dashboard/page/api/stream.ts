@@ -1,19 +1,19 @@
-/** A stream of server-sent events that outlives what breaks it off. */
+/** A server-sent event stream that reconnects after errors. */
 
-/** A stream that was refused, as by a server on its way down, is asked for again after so long. */
+/** Delay in ms before a refused stream is opened again, for example while the server restarts. */
 const AGAIN_MS = 5000
 
 type Listener = (type: string, data: string) => 'end' | undefined
 
-/** Answers what ends it. */
+/** Opens the stream. Returns a function that closes it. */
 export function follow(path: string, types: readonly string[], listen: Listener, againMs = AGAIN_MS): () => void {
   let source: EventSource
   let again: ReturnType<typeof setTimeout> | undefined
-  /** How often each event was told. */
+  /** How many times each event was delivered to the listener. */
   const told = new Map<string, number>()
   const open = () => {
     source = new EventSource(path)
-    // A new stream begins at the first event, with what was told before; the browser's own way back goes on where it was.
+    // A new stream replays all events from the first one. The browser's own reconnect continues where it stopped.
     const come = new Map<string, number>()
     for (const type of types) {
       source.addEventListener(type, message => {
@@ -27,7 +27,7 @@ export function follow(path: string, types: readonly string[], listen: Listener,
       })
     }
     source.addEventListener('error', () => {
-      // Otherwise the browser comes back by itself: it gives up where the answer was no stream.
+      // The browser reconnects by itself unless the response was not an event stream.
       if (source.readyState === EventSource.CLOSED) again = setTimeout(open, againMs)
     })
   }

@@ -1,2 +1,4 @@
-/** What lets our own style elements past the content security policy; control makes another one for each visit. */
+/**
+ * Returns the nonce that the content security policy allows for style elements. Control generates one per page load.
+ */
 export const nonce = (): string => document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? ''

@@ -1,4 +1,4 @@
-/** Every page is loaded when it is first visited. */
+/** Routes. Each page is loaded on its first visit. */
 import { createBrowserRouter, type RouteObject } from 'react-router'
 import { Broken } from '../ui/states.tsx'
 import { Shell } from './shell.tsx'

@@ -1,4 +1,4 @@
-/** The account's menu: language, colours, log-out. */
+/** The account menu: language, theme and log-out. */
 import { ActionIcon, Menu, useMantineColorScheme } from '@mantine/core'
 import { IconCheck, IconUser } from '@tabler/icons-react'
 import { useMutation, useQuery } from '@tanstack/react-query'

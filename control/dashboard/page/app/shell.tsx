@@ -1,4 +1,4 @@
-/** Around every page: where one can go, whose account it is, and what is left of its money. */
+/** The application frame: navigation, account menu and balance. */
 import { Anchor, AppShell, Badge, Burger, Button, Group, NavLink, ScrollArea, Stack, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import {
@@ -41,7 +41,7 @@ export function Shell() {
   const { t } = useTranslation()
   const [opened, { toggle, close }] = useDisclosure()
   const { pathname } = useLocation()
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the menu closes when one has gone somewhere
+  // biome-ignore lint/correctness/useExhaustiveDependencies: close the menu after navigation
   useEffect(close, [pathname])
   const session = useQuery(sessionQuery)
   return (

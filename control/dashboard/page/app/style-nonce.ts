@@ -1,6 +1,6 @@
 /**
- * Dialogs lock the page's scrolling by a style element of react-remove-scroll, which our policy lets past with the nonce
- * alone. It asks get-nonce, and that reads this name, which bundlers have for it. Imported once, before anything is shown.
+ * Sets the nonce for the style element that react-remove-scroll adds when a dialog locks scrolling. It reads the nonce
+ * through get-nonce, which uses this webpack global. Import once, before the first render.
  */
 import { nonce } from './nonce.ts'
 

@@ -1,6 +1,6 @@
 import { type CSSVariablesResolver, createTheme, type MantineColorsTuple } from '@mantine/core'
 
-/** Teal that has a contrast of 4.5 against white from the sixth shade on (WCAG 2.2, 1.4.3). */
+/** Teal; from shade 6 on it has a contrast of 4.5 against white (WCAG 2.2, 1.4.3). */
 const parley: MantineColorsTuple = [
   '#ecfdf8',
   '#d3f8ec',
@@ -14,7 +14,7 @@ const parley: MantineColorsTuple = [
   '#08423e',
 ]
 
-/** Mantine's own is too light at the sixth shade for white letters on it. */
+/** Mantine's red is too light at shade 6 for white text. */
 const red: MantineColorsTuple = [
   '#fff5f5',
   '#ffe3e3',
@@ -40,7 +40,10 @@ export const theme = createTheme({
   respectReducedMotion: true,
 })
 
-/** Mantine's own dimmed and error colours miss the contrast of 4.5 that small text needs; what deletes is red in the dark, too. */
+/**
+ * Mantine's dimmed and error colors miss the contrast of 4.5 that small text needs, and its red buttons miss it in dark
+ * mode.
+ */
 export const variables: CSSVariablesResolver = ({ colors }) => ({
   variables: {},
   light: { '--mantine-color-dimmed': colors.gray[7], '--mantine-color-error': colors.red[9] },

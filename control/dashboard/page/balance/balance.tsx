@@ -1,4 +1,4 @@
-/** What is left, what it went for, and every change of it. */
+/** The balance page: available amount, spend by day and transactions. */
 import { Badge, Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
@@ -13,7 +13,7 @@ import { SpendSection } from './spend.tsx'
 
 export default function Balance() {
   const { t } = useTranslation()
-  // The header's may be some seconds old, and the entries below would tell another story.
+  // Refetch: the header's cached balance may be some seconds old and contradict the transactions below.
   const balance = useQuery({ ...balanceQuery, refetchOnMount: 'always' })
   return (
     <Page title={t('nav.balance')}>

@@ -8,7 +8,7 @@ export type Spend = Schemas['Spend']
 
 export const PAGE = 25
 
-/** Below `balance`, so that whatever moves money refreshes them too. */
+/** The key is below `balance`, so that invalidating the balance refreshes the transactions too. */
 export const entriesQuery = (offset: number) =>
   queryOptions({
     queryKey: ['balance', 'entries', offset],
@@ -19,11 +19,11 @@ export const entriesQuery = (offset: number) =>
 
 const DAY_MS = 24 * 3600 * 1000
 
-/** So many days up to today, as a calendar here has them. */
+/** The last `days` calendar days in the browser's time zone, including today. */
 export function spendQuery(days: number) {
   const { timeZone: timezone = 'UTC' } = Intl.DateTimeFormat().resolvedOptions()
   const to = dateOf(Date.now())
-  // Counted in UTC, where every day is as long as the others.
+  // Subtract in UTC, where every day has 24 hours.
   const from = new Date(Date.parse(to) - (days - 1) * DAY_MS).toISOString().slice(0, 10)
   return queryOptions({
     queryKey: ['balance', 'spend', from, to, timezone],
@@ -33,5 +33,5 @@ export function spendQuery(days: number) {
   })
 }
 
-/** `YYYY-MM-DD` as Swedes write it. */
+/** Formats as `YYYY-MM-DD`, which is the Swedish date format. */
 const dateOf = (ms: number) => new Intl.DateTimeFormat('sv-SE').format(ms)

@@ -39,7 +39,7 @@ export function SpendSection() {
   )
 }
 
-/** A day of the calendar, wherever it is looked at. */
+/** Formats a calendar date, independent of the browser's time zone. */
 const dayIn = (date: string, options: Intl.DateTimeFormatOptions) =>
   new Intl.DateTimeFormat(spoken(), { timeZone: 'UTC', ...options }).format(new Date(date))
 

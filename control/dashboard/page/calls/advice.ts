@@ -1,4 +1,4 @@
-/** For which ends of a call there is something to do, and where. */
+/** Lists the end reasons that have advice, each with the page it links to. */
 import type { Schemas } from '../api/types.ts'
 
 type Place = 'project' | 'trunks' | 'balance' | 'doNotCall'

@@ -1,4 +1,4 @@
-/** One call: live as it goes on, ended with everything that is known of it. */
+/** The page of one call: live while it is in progress, with all details once it has ended. */
 import './calls.css'
 import { Anchor, Group } from '@mantine/core'
 import { IconArrowLeft } from '@tabler/icons-react'

@@ -1,4 +1,4 @@
-/** A call as a row: for the list, and wherever else calls are listed. */
+/** Table columns for calls. */
 import { Anchor, Group, Text, ThemeIcon } from '@mantine/core'
 import { IconCheck, IconMinus, IconPhoneIncoming, IconPhoneOutgoing, IconWorld } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
@@ -23,10 +23,10 @@ export function DirectionIcon({ direction }: { direction: Call['direction'] }) {
   )
 }
 
-/** A number, or the word for what stands in its place. */
+/** Returns a function that shows a party as its number, or as a word for `web` and `erased`. */
 export function usePartyName(): (party: string) => string {
   const { t } = useTranslation('calls')
-  // What comes in may call itself anything.
+  // Use a Map: an incoming caller ID can be any string, such as `constructor`.
   const words = new Map([
     ['web', t('browser')],
     ['erased', t('erased')],
@@ -34,7 +34,7 @@ export function usePartyName(): (party: string) => string {
   return party => words.get(party) ?? party
 }
 
-/** The way to the call. A session in the browser has no number; its contact may have one. */
+/** Links to the call. A browser call has no number, but its contact may have a name. */
 export function CallLink({ call: { id, direction, from, to } }: { call: Call }) {
   const nameOf = usePartyName()
   return (
@@ -62,7 +62,7 @@ export function Goal({ reached }: { reached: Call['goal_reached'] }) {
   )
 }
 
-/** `projects`: names by id; without them the column is left out. */
+/** `projects` maps project IDs to names; without it the project column is omitted. */
 export function useCallColumns(projects: ReadonlyMap<string, string> | null): Column<Call>[] {
   const { t } = useTranslation('calls')
   const { t: common } = useTranslation()

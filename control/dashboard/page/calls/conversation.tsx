@@ -8,7 +8,7 @@ import { Section } from './section.tsx'
 import { entryAt, timelineOf } from './timeline.ts'
 import { Transcript } from './transcript.tsx'
 
-/** The recording and the transcript, which move together. */
+/** The recording and the transcript, synchronized. */
 export function Conversation({ call }: { call: CallDetail }) {
   const { t } = useTranslation('calls')
   const player = usePlayer()

@@ -7,7 +7,7 @@ import { Confirm } from '../ui/confirm.tsx'
 import { tell } from '../ui/notify.ts'
 import { type CallDetail, callQuery } from './queries.ts'
 
-/** What is personal of it; the call itself stays in the list. */
+/** Erases the personal data of the call; the call itself stays in the list. */
 export function EraseCall({ call }: { call: CallDetail }) {
   const { t } = useTranslation('calls')
   const { t: common } = useTranslation()
@@ -16,7 +16,7 @@ export function EraseCall({ call }: { call: CallDetail }) {
     await must(api.DELETE('/v1/public/calls/{call_id}', { params: { path: { call_id: call.id } } }))
     const { queryKey } = callQuery(call.id)
     await queryClient.invalidateQueries({ queryKey, exact: true })
-    // What was read of it and of others before would be shown from memory: trace and sound are below the call.
+    // Remove cached traces and recordings, whose keys are below the call's key.
     queryClient.removeQueries({ queryKey, predicate: below => below.queryKey.length > queryKey.length })
     queryClient.removeQueries({ queryKey: ['calls'], type: 'inactive' })
     tell(t('erase.done'))

@@ -9,7 +9,7 @@ import { Goal, usePartyName } from './columns.tsx'
 import { type CallDetail, campaignNameQuery, contactNameQuery } from './queries.ts'
 import { Section } from './section.tsx'
 
-/** Who, when, how long, how much. */
+/** Call details: parties, times, cost. */
 export function Facts({ call }: { call: CallDetail }) {
   const { t } = useTranslation('calls')
   const party = usePartyName()
@@ -46,7 +46,7 @@ export function Facts({ call }: { call: CallDetail }) {
   )
 }
 
-/** What there is nothing of is left out. */
+/** Renders nothing if the value is empty. */
 function Fact({ name, children }: { name: string; children: ReactNode }) {
   if (children === null || children === undefined || children === false) return null
   return (

@@ -1,4 +1,4 @@
-/** Which calls are listed, kept in the address of the page, so that it can be sent around. */
+/** Filters of the call list, kept in the URL so that they can be shared. */
 import { useSearchParams } from 'react-router'
 import type { Schemas } from '../api/types.ts'
 import { callStatuses } from './status.tsx'
@@ -22,7 +22,7 @@ const names: Filter[] = ['direction', 'status', 'project_id', 'campaign_id']
 const among = <T extends string>(all: readonly T[], value: string | null) => all.find(one => one === value)
 const id = (value: string | null) => (value !== null && UUID.test(value) ? value : undefined)
 
-/** What an address says that we don't know is passed over. */
+/** Ignores unknown values in the URL. */
 export function readFilters(params: URLSearchParams): CallFilters {
   const offset = Number(params.get('offset') ?? 0)
   return {

@@ -1,4 +1,4 @@
-/** SIP messages as rungs between the ends that sent them. Pure. */
+/** Lays out SIP messages as arrows between endpoints. Pure. */
 import type { Schemas } from '../api/types.ts'
 
 export type SipMessage = Schemas['SipMessage']
@@ -6,17 +6,17 @@ export type SipMessage = Schemas['SipMessage']
 export interface Rung {
   index: number
   message: SipMessage
-  /** Column of the far end; ours is 0. */
+  /** Column of the remote endpoint; Parley is column 0. */
   column: number
   after_ms: number
   label: string
-  /** Codecs and encryption of what was described, or nothing. */
+  /** Codecs and encryption from the SDP, or an empty string. */
   sound: string
   shows_cause: boolean
 }
 
 export interface Ladder {
-  /** `host:port` of the far ends, in the order in which they appear. */
+  /** `host:port` of the remote endpoints, in order of appearance. */
   ends: string[]
   rungs: Rung[]
 }
@@ -44,7 +44,7 @@ function columnOf(ends: string[], end: string): number {
 const headerIn = (text: string, name: string) =>
   new RegExp(`^${name}[ \\t]*:[ \\t]*([^\\r\\n]*)`, 'im').exec(text)?.[1]?.trim()
 
-/** `INVITE +4930123456`, or `401 Unauthorized (REGISTER)`. */
+/** Returns a short label such as `INVITE +4930123456` or `401 Unauthorized (REGISTER)`. */
 function labelOf({ start_line, text }: SipMessage): string {
   const answer = /^SIP\/2\.0 (.*)$/i.exec(start_line)?.[1]
   if (answer !== undefined) return `${answer} (${headerIn(text, 'CSeq')?.split(/\s+/)[1] ?? '?'})`

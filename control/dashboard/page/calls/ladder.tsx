@@ -6,13 +6,13 @@ import { CopyBlock } from '../ui/copy.tsx'
 import { milliseconds } from '../ui/format.ts'
 import { type Ladder as Drawn, ladderOf, type Rung } from './ladder-shape.ts'
 
-/** Who spoke as columns, what was said as arrows between them; a message opens with its text. */
+/** A SIP ladder diagram: endpoints as columns, messages as arrows. A message expands to its text. */
 export function Ladder({ trace }: { trace: Schemas['SipTrace'] }) {
   const { t } = useTranslation('calls')
   const ladder = ladderOf(trace)
   const { ends, rungs } = ladder
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: with many ends it scrolls, which the keyboard must be able to do
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls with many endpoints; keyboard users must be able to scroll it
     <section className="ladder" aria-label={t('sip.title')} tabIndex={0}>
       <div className="ladder-inner" style={{ minWidth: 90 + (ends.length > 1 ? 150 : 110) * (ends.length + 1) }}>
         <Ends ends={ends} />
@@ -26,10 +26,10 @@ export function Ladder({ trace }: { trace: Schemas['SipTrace'] }) {
   )
 }
 
-/** Place of a column in per cent of the width. */
+/** Horizontal position of a column, in percent. */
 const middle = (column: number, columns: number) => 10 + (80 * column) / (columns - 1)
 
-/** The part of a name that stands over its line is the part of the width that the line is at: so none leaves the drawing. */
+/** Shifts a column's label by the column's own relative position, so that no label overflows the diagram. */
 const placeOf = (percent: number) => ({ left: `${percent}%`, transform: `translateX(-${percent}%)` })
 
 function Ends({ ends }: { ends: string[] }) {
@@ -100,7 +100,7 @@ function Arrow({ rung, columns, sound }: { rung: Rung; columns: number; sound: s
       <svg width="100%" height="100%" role="presentation" aria-hidden>
         {Array.from({ length: columns }, (_, at) => (
           <line
-            // biome-ignore lint/suspicious/noArrayIndexKey: a column is its place
+            // biome-ignore lint/suspicious/noArrayIndexKey: a column is identified by its index
             key={at}
             className="ladder-life"
             x1={`${middle(at, columns)}%`}
@@ -117,7 +117,7 @@ function Arrow({ rung, columns, sound }: { rung: Rung; columns: number; sound: s
           y1="32"
           y2="32"
         />
-        {/* A box of no size, so that its place may be in per cent and the head of the arrow in pixels. */}
+        {/* A zero-size box: its position is in percent, while the arrowhead is in pixels. */}
         <svg x={`${right ? theirs : ours}%`} y="32" overflow="visible" role="presentation">
           <path className="ladder-head" d={message.made_up ? CROSS : right ? TO_RIGHT : TO_LEFT} />
         </svg>

@@ -1,4 +1,4 @@
-/** How long the caller waited for each answer, and for what. */
+/** Response latency of the agent, broken down by stage. */
 import { Button, Group, Table, Text } from '@mantine/core'
 import { IconChevronRight } from '@tabler/icons-react'
 import { useState } from 'react'
@@ -26,7 +26,7 @@ export function Latency({ call }: { call: CallDetail }) {
       <Legend />
       <div className="latency-rows" aria-hidden>
         {shown.map((latency, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: answers have no other name than their number
+          // biome-ignore lint/suspicious/noArrayIndexKey: responses are identified by their number
           <Row key={index} number={index + 1} latency={latency} answer={answers[index] ?? null} longest={longest} />
         ))}
       </div>
@@ -89,7 +89,7 @@ interface RowProps {
 
 const LANE = 5
 
-/** One answer: a step for each part, all rows on the same scale. */
+/** One response: a bar for each stage, all rows on the same scale. */
 function Row({ number: count, latency, answer, longest }: RowProps) {
   const { t } = useTranslation('calls')
   const x = (ms: number) => `${(100 * ms) / longest}%`
@@ -126,7 +126,7 @@ function Row({ number: count, latency, answer, longest }: RowProps) {
   )
 }
 
-/** The same as numbers. */
+/** The latency values as a table. */
 function Numbers({ turns, answers }: { turns: TurnLatency[]; answers: (Turn | null)[] }) {
   const { t } = useTranslation('calls')
   return (

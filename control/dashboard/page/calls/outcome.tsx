@@ -1,4 +1,4 @@
-/** How the call ended, in plain words, and what to do about it where there is something. */
+/** Shows why the call ended and, where possible, what to do about it. */
 import { Alert, Anchor, Text } from '@mantine/core'
 import { IconAlertTriangle, IconInfoCircle } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
@@ -19,7 +19,7 @@ export function Outcome({ call }: { call: CallDetail }) {
   )
 }
 
-/** The call took place, but not as it should have. */
+/** End reasons of answered calls that indicate a problem. */
 const troubled = new Set<NonNullable<CallDetail['ended_reason']>>([
   'balance_exhausted',
   'media_timeout',

@@ -1,19 +1,19 @@
-/** Playing the recording of a call. The element of the page is the one state of it; this tells what it does. */
+/** Controls playback of the recording. The audio element holds the state; this hook reports it. */
 import { useCallback, useEffect, useMemo, useState } from 'react'
 
 export interface Player {
-  /** For the `ref` of the element. */
+  /** Ref callback for the audio element. */
   attach: (audio: HTMLAudioElement | null) => void
   audio: HTMLAudioElement | null
   playing: boolean
-  /** Seconds. */
+  /** Position in seconds. */
   time: number
-  /** Seconds; 0 as long as it isn't known. */
+  /** Duration in seconds; 0 until it is known. */
   total: number
   failed: boolean
   toggle(): void
   seek(seconds: number): void
-  /** From where it is, which `time` tells only once it has been drawn: keys come faster. */
+  /** Skips relative to the element's own position: `time` lags behind until the next render. */
   skip(seconds: number): void
   playFrom(seconds: number): void
 }
@@ -74,5 +74,5 @@ const stateOf = (audio: HTMLAudioElement): Seen => ({
   failed: audio.error !== null,
 })
 
-/** Whoever pauses before it has begun breaks it off; what can't be played shows as `error` of the element. */
+/** `play()` rejects if it is paused before it starts; playback failures are reported by `error` on the element. */
 const play = (audio: HTMLAudioElement) => void audio.play().catch(() => {})

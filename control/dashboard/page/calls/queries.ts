@@ -8,10 +8,10 @@ export type Call = Schemas['Call']
 export type CallDetail = Schemas['CallDetail']
 
 const LIVE_MS = 5_000
-/** Others come in meanwhile. */
+/** Poll, because other calls start in the meantime. */
 const QUIET_MS = 30_000
 const NEAR_END_MS = 2_000
-/** A recording is stored some moments after the end of its call. */
+/** The recording is stored a few moments after the call ends. */
 const STORED_WITHIN_MS = 60_000
 
 export const isLive = ({ ended_at }: Pick<Call, 'ended_at'>) => ended_at === null
@@ -46,7 +46,7 @@ export const traceQuery = (call_id: string) =>
     staleTime: Number.POSITIVE_INFINITY,
   })
 
-/** The same as a ladder of text. */
+/** The SIP ladder diagram as text. */
 export const traceTextQuery = (call_id: string) =>
   queryOptions({
     queryKey: ['calls', call_id, 'trace', 'text'],
@@ -75,5 +75,5 @@ export const campaignNameQuery = (campaign_id: string) =>
       must(api.GET('/v1/public/campaigns/{campaign_id}', { params: { path: { campaign_id } }, signal })),
   })
 
-/** With the session's cookie; the address of the API may name another host. */
+/** Relative URL, so that the session cookie is sent; the API's own URL may name another host. */
 export const recordingPath = (id: string) => `/v1/public/calls/${id}/recording`

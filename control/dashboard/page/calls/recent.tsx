@@ -8,10 +8,10 @@ import { callsQuery } from './queries.ts'
 
 const SHOWN = 5
 
-/** Who has no calls yet needs no table at the first visit. */
+/** The table is loaded lazily: an account without calls does not need it. */
 const RecentList = lazy(() => import('./recent-list.tsx'))
 
-/** The latest calls of the account. */
+/** The most recent calls of the account. */
 export function RecentCalls({ title, none }: { title: string; none: string }) {
   const { t } = useTranslation()
   const calls = useQuery(callsQuery({ limit: SHOWN, offset: 0 }))

@@ -1,4 +1,4 @@
-/** The recording: played, drawn, taken away. */
+/** The recording with its player, waveform and download link. */
 import { ActionIcon, Alert, Button, Group, NativeSelect, Skeleton, Stack, Text } from '@mantine/core'
 import { IconDownload, IconPlayerPauseFilled, IconPlayerPlayFilled } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
@@ -13,9 +13,9 @@ import { type Peaks, readPeaks } from './wav-peaks.ts'
 const Waveform = lazy(() => import('./waveform.tsx'))
 
 const DRAWN_PARTS = 2000
-/** 29 MB. */
+/** Recordings up to this length (29 MB) load their waveform automatically. */
 const DRAWN_SECONDS = 900
-/** 8 kHz, stereo, 16 bits. */
+/** 8 kHz, stereo, 16-bit samples. */
 const BYTES_A_SECOND = 32_000
 const SKIP_SECONDS = 5
 const JUMP_SECONDS = 30
@@ -36,7 +36,7 @@ export function Recording({ call, player }: { call: CallDetail; player: Player }
   const { t } = useTranslation('calls')
   return (
     <Stack gap="xs" role="group" aria-label={t('player.region')}>
-      {/* biome-ignore lint/a11y/useMediaCaption: the transcript stands below */}
+      {/* biome-ignore lint/a11y/useMediaCaption: the transcript is below */}
       <audio ref={player.attach} src={recordingPath(call.id)} preload="metadata" />
       {player.failed ? (
         <Alert color="red" variant="light" role="alert" title={t('player.notPlayed')} />
@@ -50,7 +50,7 @@ export function Recording({ call, player }: { call: CallDetail; player: Player }
   )
 }
 
-/** What shows where in the recording one is; of a long one it is drawn only when asked for, since all of it must come. */
+/** The seek bar. The waveform of a long recording is loaded only on request, because it needs the whole file. */
 function Track({ call, player }: { call: CallDetail; player: Player }) {
   const { t } = useTranslation('calls')
   const seconds = call.duration_seconds ?? 0

@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next'
 import type { CallDetail } from './queries.ts'
 import { Section } from './section.tsx'
 
-/** What came out of it: the summary, and what was to be found out. */
+/** The summary, the goal and the extracted data. */
 export function Result({ call }: { call: CallDetail }) {
   const { t } = useTranslation('calls')
   const { summary, goal_evidence, extracted, extraction_problem } = call
@@ -53,7 +53,7 @@ function Extracted({ data }: { data: Record<string, unknown> }) {
 
 const isPlain = (value: unknown) => typeof value === 'string' || typeof value === 'number'
 
-/** Text as text, lists of text in a line, all the rest as JSON. */
+/** Shows text as is, lists of text on one line, and everything else as JSON. */
 function Value({ of: value }: { of: unknown }) {
   const { t } = useTranslation()
   if (value === null || value === undefined || value === '') return '–'

@@ -1,4 +1,4 @@
-/** The SIP messages of the call: why it failed, the ladder, and the same as text. */
+/** The SIP messages of the call: diagnosis, ladder diagram and text. */
 import { Button, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'

@@ -1,4 +1,4 @@
-/** What happened in a call, in its order. Pure. */
+/** Merges the transcript and the tool calls of a call in chronological order. Pure. */
 import type { Schemas } from '../api/types.ts'
 
 type CallDetail = Schemas['CallDetail']
@@ -12,7 +12,7 @@ export type Entry = { id: string; started_ms: number } & (
   | { kind: 'tool'; tool: ToolCall }
 )
 
-/** A use of a tool stands in the transcript as well: as itself it tells more. */
+/** Tool calls also appear as transcript turns; the tool call carries more detail, so the turn is dropped. */
 export function timelineOf({ transcript, tool_calls }: Pick<CallDetail, 'transcript' | 'tool_calls'>): Entry[] {
   const turns: Entry[] = transcript.flatMap((turn, index) =>
     turn.role === 'tool' ? [] : [{ id: `turn ${index}`, kind: 'turn', turn, started_ms: turn.started_ms }],
@@ -23,11 +23,11 @@ export function timelineOf({ transcript, tool_calls }: Pick<CallDetail, 'transcr
   return [...turns, ...tools].sort((one, other) => one.started_ms - other.started_ms)
 }
 
-/** Which entry is being played: the last turn that has begun. */
+/** Returns the index of the entry at a playback position: the last one that has started, or -1. */
 export const entryAt = (entries: readonly Entry[], ms: number): number =>
   entries.findLastIndex(({ kind, started_ms }) => kind === 'turn' && started_ms <= ms)
 
-/** What was played of what was made, and the rest; null where one is not the beginning of the other. */
+/** Splits the generated text into the part that was played and the rest; null if the played text is not a prefix. */
 export function heardIn(text: string, heard: string): { heard: string; rest: string } | null {
   let at = 0
   for (const letter of heard) {
@@ -39,12 +39,12 @@ export function heardIn(text: string, heard: string): { heard: string; rest: str
   return { heard: text.slice(0, at), rest: text.slice(at) }
 }
 
-/** By how much the pause before an answer may differ from what was measured at the wire. */
+/** Tolerated difference in ms between the pause in the transcript and the latency measured on the wire. */
 const CLOSE_MS = 250
 
 /**
- * The answers of the agent that were measured, each with its turn: the first one after the last match that began as long
- * after the caller's end as was measured. Null where the transcript has none such.
+ * Matches each measured response with its agent turn: the first turn after the previous match whose pause after the
+ * caller's turn equals the measured latency. Null if the transcript has no such turn.
  */
 export function answersOf(transcript: readonly Turn[], measured: readonly TurnLatency[]): (Turn | null)[] {
   const answers: { turn: Turn; waited: number }[] = []

@@ -6,7 +6,7 @@ import { CopyBlock } from '../ui/copy.tsx'
 import { duration, milliseconds } from '../ui/format.ts'
 import type { ToolCall } from './timeline.ts'
 
-/** A tool as it was used: in a line, and opened with what went in and out. */
+/** Shows a tool call as one line that expands to its arguments and result. */
 export function ToolUse({ tool, projectId }: { tool: ToolCall; projectId: string }) {
   const { t } = useTranslation('calls')
   const { name, verdict, ms, http_status, filler, knowledge, started_ms } = tool
@@ -57,7 +57,7 @@ function Labelled({ name, children }: { name: string; children: React.ReactNode 
   )
 }
 
-/** Where the passages come from, each source once. */
+/** The sources of the passages found, without duplicates. */
 function Sources({ knowledge, projectId }: { knowledge: NonNullable<ToolCall['knowledge']>; projectId: string }) {
   const { t } = useTranslation('calls')
   const bySource = Map.groupBy(knowledge, ({ source_id }) => source_id)
@@ -77,7 +77,7 @@ function Sources({ knowledge, projectId }: { knowledge: NonNullable<ToolCall['kn
   )
 }
 
-/** JSON with its lines; anything else as it is. */
+/** Indents JSON; returns other text unchanged. */
 function readable(text: string): string {
   try {
     const value: unknown = JSON.parse(text)

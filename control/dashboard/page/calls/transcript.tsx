@@ -1,4 +1,4 @@
-/** What was said, and the tools that were used meanwhile, in their order. */
+/** The transcript with the tool calls, in chronological order. */
 import { Text } from '@mantine/core'
 import { useEffect, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -9,9 +9,9 @@ import { TurnLine } from './turn-line.tsx'
 interface TranscriptProps {
   entries: Entry[]
   projectId: string
-  /** Index of what is played now, or -1. */
+  /** Index of the entry that is playing, or -1. */
   playing: number
-  /** From a second on; null where there is nothing to play. */
+  /** Plays from a position in seconds; null if there is no recording. */
   onPlay: ((seconds: number) => void) | null
 }
 
@@ -28,7 +28,7 @@ export function Transcript({ entries, projectId, playing, onPlay }: TranscriptPr
       ref={list}
       className="call-transcript"
       aria-label={t('conversation.transcript')}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, which the keyboard must be able to do
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll it
       tabIndex={0}
     >
       {entries.map((entry, index) =>
@@ -42,7 +42,7 @@ export function Transcript({ entries, projectId, playing, onPlay }: TranscriptPr
   )
 }
 
-/** Scrolls the list alone: the page must stay where it is. */
+/** Scrolls only the list; the page must not move. */
 function intoView(list: HTMLElement, item: HTMLElement): void {
   const [top, bottom] = [item.offsetTop, item.offsetTop + item.offsetHeight]
   if (top >= list.scrollTop && bottom <= list.scrollTop + list.clientHeight) return

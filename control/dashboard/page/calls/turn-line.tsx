@@ -32,7 +32,7 @@ export const TurnLine = memo(function TurnLine({ turn, current, onPlay }: TurnLi
   )
 })
 
-/** When it began: plays from there where there is a recording. */
+/** Start time of the turn; a button that plays from there if there is a recording. */
 export function At({ ms, onPlay }: { ms: number; onPlay: ((seconds: number) => void) | null }) {
   const { t } = useTranslation('calls')
   const time = duration(Math.max(0, ms) / 1000)
@@ -57,7 +57,7 @@ export function At({ ms, onPlay }: { ms: number; onPlay: ((seconds: number) => v
   )
 }
 
-/** What was heard, and struck through what was made but never played. */
+/** The played text, followed by the struck-through text that was generated but never played. */
 function Spoken({ turn: { text, heard_text, interrupted } }: { turn: Turn }) {
   const { t } = useTranslation('calls')
   const found = heardIn(text, heard_text)

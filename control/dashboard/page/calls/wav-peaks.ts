@@ -1,7 +1,7 @@
-/** What a recording looks like, read while it comes: the whole of a long one would not fit into memory. Pure. */
+/** Computes the waveform of a recording while it downloads, because a long recording does not fit into memory. Pure. */
 
 export interface Peaks {
-  /** Loudest sample in each of the same number of parts, 0 to 1. */
+  /** The peak sample of each of the equal-sized buckets, 0 to 1. */
   channels: Float32Array[]
   seconds: number
 }
@@ -15,7 +15,7 @@ interface Format {
 
 const HEADER_BYTES = 4096
 
-/** Of a WAV with 16-bit PCM; rejects with anything else. */
+/** Reads a WAV stream of 16-bit PCM. Rejects other formats. */
 export async function readPeaks(stream: ReadableStream<Uint8Array>, parts: number): Promise<Peaks> {
   const reader = stream.getReader()
   let kept = new Uint8Array(0)
@@ -38,7 +38,7 @@ export async function readPeaks(stream: ReadableStream<Uint8Array>, parts: numbe
     frame += whole
     kept = kept.subarray(whole * format.frameBytes)
   }
-  if (format === null || format.frames === 0) throw new Error('the recording has no sound')
+  if (format === null || format.frames === 0) throw new Error('The recording contains no audio')
   return { channels, seconds: format.frames / format.sampleRate }
 }
 
@@ -62,12 +62,12 @@ function joined(one: Uint8Array, other: Uint8Array): Uint8Array<ArrayBuffer> {
   return both
 }
 
-/** Null: more is needed. `bytes`: where the sound begins. */
+/** Parses the header. Returns null if more bytes are needed. `bytes` is the offset of the audio data. */
 function readHeader(file: Uint8Array): { format: Format; bytes: number } | null {
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength)
   const word = (at: number) => String.fromCharCode(...file.subarray(at, at + 4))
   if (file.length < 12) return null
-  if (word(0) !== 'RIFF' || word(8) !== 'WAVE') throw new Error('the recording is no WAV')
+  if (word(0) !== 'RIFF' || word(8) !== 'WAVE') throw new Error('The recording is not a WAV file')
   let kind: { channels: number; sampleRate: number } | null = null
   for (let at = 12; at + 8 <= file.length; ) {
     const [id, size, body] = [word(at), view.getUint32(at + 4, true), at + 8]
@@ -77,11 +77,11 @@ function readHeader(file: Uint8Array): { format: Format; bytes: number } | null 
     }
     if (id === 'fmt ' && body + 16 <= file.length) {
       if (view.getUint16(body, true) !== 1 || view.getUint16(body + 14, true) !== 16)
-        throw new Error('the recording is not 16-bit PCM')
+        throw new Error('The recording is not 16-bit PCM')
       kind = { channels: view.getUint16(body + 2, true), sampleRate: view.getUint32(body + 4, true) }
     }
     at = body + size + (size & 1)
   }
-  if (file.length > HEADER_BYTES) throw new Error('the recording has no sound')
+  if (file.length > HEADER_BYTES) throw new Error('The recording contains no audio')
   return null
 }

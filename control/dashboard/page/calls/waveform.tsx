@@ -1,4 +1,4 @@
-/** Both sides of the recording as waves, the caller above. The only importer of wavesurfer.js. */
+/** The waveform of both sides, the caller on top. The only importer of wavesurfer.js. */
 import { useComputedColorScheme, useMantineTheme } from '@mantine/core'
 import { useEffect, useRef } from 'react'
 import WaveSurfer from 'wavesurfer.js'
@@ -7,7 +7,7 @@ import type { Peaks } from './wav-peaks.ts'
 
 const SIDE_PX = 44
 
-/** `audio` is played by others: its position is shown here, and set by a click. */
+/** Shows the position of an `audio` element that is controlled elsewhere; a click seeks. */
 export default function Waveform({ audio, peaks }: { audio: HTMLAudioElement; peaks: Peaks }) {
   const place = useRef<HTMLDivElement>(null)
   const scheme = useComputedColorScheme('light')

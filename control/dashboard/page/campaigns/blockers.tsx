@@ -1,4 +1,4 @@
-/** What stands between a campaign and its calls, all at once, and where each is mended. */
+/** Lists everything that prevents a campaign from running, each with a link to fix it. */
 import { Anchor, Group, List, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
@@ -35,7 +35,7 @@ function blockersOf(error: unknown): Blocker[] {
   return [...new Set(codes.length > 0 ? codes : [error.code as string])].filter(isBlocker)
 }
 
-/** `again`: somebody wanted to call again those who were not reached. */
+/** `again` is true if the action was to retry contacts. */
 export function Blockers({ error, again = false, onGo }: { error: unknown; again?: boolean; onGo?: () => void }) {
   const { t } = useTranslation('campaigns')
   const blockers = blockersOf(error)

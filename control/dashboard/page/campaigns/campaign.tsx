@@ -1,4 +1,4 @@
-/** One campaign: its progress as it happens, its contacts and why each is not called, its settings. */
+/** The page of one campaign: live progress, contacts with explanations, settings. */
 import { Paper, Stack, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
@@ -15,7 +15,7 @@ import { Settings } from './settings.tsx'
 import { PauseReason } from './status.tsx'
 import { Steps } from './steps.tsx'
 
-/** Reads tables and telephone numbers, which is much code that only a draft needs. */
+/** Loaded lazily: only drafts need the CSV and phone number parsers. */
 const Upload = lazy(() => import('./upload.tsx'))
 
 export default function CampaignPage() {
@@ -66,7 +66,7 @@ type ProgressEvent = Progress & { type: 'campaign.progress' | 'campaign.ended' }
 
 const types = ['campaign.progress', 'campaign.ended'] as const
 
-/** Whether anything may still happen by itself. */
+/** Whether the campaign can still change by itself. */
 const isLive = ({ status, counters }: Campaign) =>
   status === 'scheduled' ||
   status === 'running' ||
@@ -81,7 +81,7 @@ function Live({ campaign }: { campaign: Campaign }) {
     const before = queryClient.getQueryData(campaignQuery(id).queryKey)
     queryClient.setQueryData(campaignQuery(id).queryKey, before && { ...before, ...progress })
     void queryClient.invalidateQueries({ queryKey: ['campaign', id, 'contacts'] })
-    // Its times are not in the stream.
+    // The event stream does not carry the campaign's timestamps.
     if (before?.status !== progress.status) void queryClient.invalidateQueries({ queryKey: ['campaign', id] })
     return type === 'campaign.ended' ? 'end' : undefined
   })

@@ -1,4 +1,4 @@
-/** All campaigns: how each stands, and what it has cost. */
+/** Lists campaigns with their progress and spend. */
 import { Anchor, Box, Button, Group, Select, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'

@@ -1,4 +1,4 @@
-/** What the columns of a table are: by their headings in English or Russian, and by what is in them. Pure. */
+/** Guesses the meaning of table columns from their English or Russian headings and their contents. Pure. */
 import type { Row } from './read-table.ts'
 
 export const roles = ['phone', 'name', 'var', 'none'] as const
@@ -6,16 +6,16 @@ export type Role = (typeof roles)[number]
 
 export interface Column {
   index: number
-  /** Its heading; empty where there is none. */
+  /** The heading; empty if there is none. */
   title: string
   role: Role
-  /** The `{{var}}` that it is of, where its role is that. */
+  /** The variable's name, if the role is `var`. */
   variable: string
-  /** The first thing that stands in it. */
+  /** The first non-empty value. */
   sample: string
 }
 
-/** What the API takes for the name of a var. */
+/** Variable names that the API accepts. */
 export const VARIABLE = /^[A-Za-z0-9_]{1,64}$/
 
 const LOOKED_AT = 200
@@ -25,15 +25,15 @@ export function looksLikePhone(text: string): boolean {
   return /^\+?\d{7,15}$/.test(bare)
 }
 
-/** A first row without a number is a heading: in a list of people to be called every other row has one. */
+/** A first row without a phone number is a header: every other row of a call list has one. */
 export const hasHeading = (rows: readonly Row[]): boolean =>
   rows.length > 0 && !rows[0]!.cells.some(cell => looksLikePhone(cell) || SCIENTIFIC.test(cell.trim()))
 
-/** How a spreadsheet shows a long number in a narrow column; its last digits are lost in the file. */
+/** How a spreadsheet shows a long number in a narrow column; the last digits are lost in the file. */
 export const SCIENTIFIC = /^\d(?:[.,]\d+)?E\+?\d{1,2}$/i
 
 const PHONE_TITLE = /phone|mobile|\btel\b|\bcell|msisdn|телефон|^тел|моб|номер|сотов/i
-/** Long digits that are no telephone. */
+/** Long digit strings that are not phone numbers. */
 const OTHER_NUMBERS = /\b(?:id|inn|order|invoice|account|passport)\b|инн|огрн|снилс|заказ|сч[её]т|договор|паспорт|^код/i
 const NAME_TITLES = [
   /^(?:full[\s_-]*name|фио|ф\.?\s*и\.?\s*о\.?)$/i,
@@ -92,7 +92,7 @@ const LETTERS: Readonly<Record<string, string>> = {
   ...{ щ: 'shch', ъ: '', ы: 'y', ь: '', э: 'e', ю: 'yu', я: 'ya' },
 }
 
-/** A heading as the name of a var: `Дата заказа` is `data_zakaza`. */
+/** Converts a heading to a variable name: `Дата заказа` becomes `data_zakaza`. */
 export function variableName(title: string, index: number): string {
   if (VARIABLE.test(title)) return title
   const latin = [...title.toLowerCase().normalize('NFC')].map(letter => LETTERS[letter] ?? letter).join('')
@@ -111,7 +111,7 @@ function unused(name: string, taken: ReadonlySet<string>): string {
   return found
 }
 
-/** Of a text with `{{var}}`: which it asks for, each once. */
+/** Returns the `{{variable}}` names in a text, without duplicates. */
 export const variablesOf = (text: string): string[] => [
   ...new Set([...text.matchAll(/\{\{\s*([A-Za-z0-9_]{1,64})\s*\}\}/g)].map(match => match[1]!)),
 ]

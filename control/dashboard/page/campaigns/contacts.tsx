@@ -1,4 +1,4 @@
-/** Whom a campaign calls, and what has become of each. */
+/** Lists the contacts of a campaign and their status. */
 import { Anchor, Badge, Button, Group, Select, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -65,7 +65,7 @@ export function Contacts({ campaign }: { campaign: Campaign }) {
 
 type Words = ReturnType<typeof useTranslation<'campaigns'>>['t']
 
-/** Of those there is nothing to explain. */
+/** Statuses that need no explanation. */
 const CLEAR: readonly CampaignContact['status'][] = ['completed', 'in_progress']
 
 function columnsOf(

@@ -1,4 +1,4 @@
-/** Rows of a table as what is uploaded, in portions that the API takes, and what is bad about them. Pure. */
+/** Converts table rows to upload entries in batches that the API accepts, and validates them. Pure. */
 import { type Column, SCIENTIFIC } from './columns.ts'
 import type { Row } from './read-table.ts'
 
@@ -22,7 +22,7 @@ export function entryOf({ cells }: Row, columns: readonly Column[]): Entry {
   return Object.keys(vars).length > 0 ? { ...entry, vars } : entry
 }
 
-/** Of one request: rows, and characters of JSON, each of which is 3 bytes at most in 8 MB. */
+/** Limits of one request: rows, and characters of JSON (at most 3 bytes each, within 8 MB). */
 const MOST = 10_000
 const MOST_CHARS = 2_600_000
 
@@ -66,8 +66,8 @@ export interface Judged {
 const [NAME_MAX, VAR_MAX, VARS_MAX] = [200, 4000, 100]
 
 /**
- * What the server would say of a row, but for moderation and blocked prefixes. `seen`: numbers of the rows before, to which
- * its own is added.
+ * Predicts the server's validation of a row, except for moderation and blocked prefixes. `seen` holds the numbers of
+ * the previous rows; this row's number is added to it.
  */
 export function judgeRow(
   row: Row,

@@ -6,7 +6,7 @@ import { spoken } from '../words/words.ts'
 export const weekdayName = (day: string | number, weekday: 'short' | 'long' = 'short') =>
   new Intl.DateTimeFormat(spoken(), { weekday, timeZone: 'UTC' }).format(Date.UTC(2024, 0, Number(day)))
 
-/** When a campaign calls: `Mon, Tue · 10:00–19:00 · Europe/Moscow`. */
+/** Formats the calling hours as `Mon, Tue · 10:00–19:00 · Europe/Moscow`. */
 export function hoursText(t: TFunction<'campaigns'>, params: Schemas['CampaignParams']): string {
   const { days, window_start, window_end, timezone } = params
   const on = days === null ? t('settings.everyDay') : days.map(day => weekdayName(day)).join(', ')
@@ -14,6 +14,6 @@ export function hoursText(t: TFunction<'campaigns'>, params: Schemas['CampaignPa
   return [on, hours, timezone].join(' · ')
 }
 
-/** A time by the clock of a zone, as people of the page's language write it. */
+/** Formats a time in a time zone, in the language of the page. */
 export const timeIn = (iso: string, timeZone: string) =>
   new Intl.DateTimeFormat(spoken(), { dateStyle: 'medium', timeStyle: 'short', timeZone }).format(new Date(iso))

@@ -20,7 +20,7 @@ export default function NewCampaign() {
     <Page title={t('new')}>
       <Answered of={projects}>
         {list => {
-          // Whoever has one project means it.
+          // If there is only one project, preselect it.
           const wanted = search.get('project_id') ?? (list.length === 1 ? list[0]!.id : '')
           return list.some(({ id }) => id === wanted) ? <OfProject id={wanted} /> : <Create initial={emptyValues} />
         }}
@@ -44,7 +44,7 @@ function Create({ initial }: { initial: Values }) {
   const { t } = useTranslation('campaigns')
   const { t: common } = useTranslation()
   const navigate = useNavigate()
-  /** The time zone that we put in: that of the project. */
+  /** The time zone filled in automatically: that of the project. */
   const given = useRef(initial.params.timezone)
   const create = useMutation({
     async mutationFn(values: Values) {
@@ -66,7 +66,7 @@ function Create({ initial }: { initial: Values }) {
       busy={create.isPending}
       onProject={async (id, form) => {
         const { timezone } = await queryClient.ensureQueryData(projectQuery(id))
-        // A zone that was chosen by hand stays.
+        // Keep a time zone that the user has chosen.
         const before = form.getValues().params.timezone
         if (before === given.current) form.setFieldValue('params.timezone', timezone)
         given.current = before === given.current ? timezone : given.current

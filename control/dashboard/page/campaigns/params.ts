@@ -1,4 +1,4 @@
-/** A campaign as its form has it, and back. Pure. Paths of the values are those of the API, so that refusals find their field. */
+/** Converts a campaign between its form and the API. Form paths equal API paths, so that errors map to fields. Pure. */
 
 import type { Schemas } from '../api/types.ts'
 import { instantOf, wallOf } from './wall-clock.ts'
@@ -11,12 +11,12 @@ export interface Values {
   task: string
   params: {
     timezone: string
-    /** ISO weekdays; all of them is every day. */
+    /** ISO weekdays; all seven mean every day. */
     days: string[]
     window_start: string
     window_end: string
     quiet_hours: { on: boolean; start: string; end: string }
-    /** On the wall of the time zone; empty: at once. */
+    /** Local time in the campaign's time zone; the empty string means immediately. */
     scheduled_start_at: string
     concurrency: number | string
     retries: number | string
@@ -28,7 +28,7 @@ export interface Values {
 
 export const weekdays = ['1', '2', '3', '4', '5', '6', '7'] as const
 
-/** What the API would put in for what is left out, so that one sees it. */
+/** The API's defaults, shown in the form. */
 export const emptyValues: Values = {
   name: '',
   project_id: '',
@@ -78,7 +78,7 @@ export function paramsOf({ params }: Values): Params {
   }
 }
 
-/** `fixed`: it was started, what is said and by whom stays. */
+/** `fixed` omits the project and the task, which can't change after the start. */
 export function inputOf(values: Values, { fixed }: { fixed: boolean }) {
   const params = paramsOf(values)
   const name = values.name.trim()
@@ -95,7 +95,7 @@ const SPEND = /^(?!0+(?:[.,]0+)?$)\d{1,9}(?:[.,]\d{1,4})?$/
 const within = (value: number | string, from: number, to: number) =>
   value !== '' && Number.isInteger(Number(value)) && Number(value) >= from && Number(value) <= to
 
-/** By the path of the field. */
+/** Validation errors by field path. */
 export function faultsOf(
   { name, project_id, params }: Values,
   isZone: (zone: string) => boolean,

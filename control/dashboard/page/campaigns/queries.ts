@@ -17,7 +17,7 @@ export const campaignsQuery = (filters: { status?: Status; project_id?: string; 
     queryFn: ({ signal }) =>
       must(api.GET('/v1/public/campaigns', { params: { query: { limit: PAGE, ...filters } }, signal })),
     placeholderData: keepPreviousData,
-    // Their own page follows one by its stream; here a look now and then is enough.
+    // A campaign's own page follows its event stream; the list only polls.
     refetchInterval: ({ state }) => (state.data?.items.some(({ status }) => status === 'running') ? 5000 : false),
   })
 
@@ -57,12 +57,12 @@ export const whyQuery = (campaign_id: string, campaign_contact_id: string) =>
           signal,
         }),
       ),
-    // The answer is of this moment.
+    // Always fetch: the explanation is valid only at this moment.
     staleTime: 0,
     gcTime: 0,
   })
 
-/** Of one project all that it is; here its time zone is wanted, which the list does not have. */
+/** Fetches the full project for its time zone, which the project list does not include. */
 export const projectQuery = (id: string) =>
   queryOptions({
     queryKey: ['project', id],
@@ -70,7 +70,7 @@ export const projectQuery = (id: string) =>
       must(api.GET('/v1/public/projects/{project_id}', { params: { path: { project_id: id } }, signal })),
   })
 
-/** What the server answers is what it is now. */
+/** Updates the cache from the response to an action. */
 export function renew(campaign: Campaign): void {
   queryClient.setQueryData(campaignQuery(campaign.id).queryKey, campaign)
   void queryClient.invalidateQueries({ queryKey: ['campaign', campaign.id, 'contacts'] })

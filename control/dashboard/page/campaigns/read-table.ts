@@ -1,4 +1,4 @@
-/** Bytes of a file, or what was pasted, as rows of a table: encoding, delimiter, quotes. Pure. */
+/** Parses file bytes or pasted text as a table: encoding, delimiter, quotes. Pure. */
 import { parse } from 'csv-parse/browser/esm/sync'
 
 export const encodings = ['utf-8', 'windows-1251', 'utf-16le', 'utf-16be'] as const
@@ -10,7 +10,7 @@ export type Delimiter = (typeof delimiters)[number]
 export const tableProblems = ['empty', 'spreadsheet', 'binary', 'quotes'] as const
 export type TableProblem = (typeof tableProblems)[number]
 
-/** A file that is no table. `line`: where it goes wrong, from 1. */
+/** The input is not a table. `line` is the line of the error, counted from 1. */
 export class TableError extends Error {
   readonly code: TableProblem
   readonly line: number | null
@@ -24,14 +24,14 @@ export class TableError extends Error {
 }
 
 export interface Row {
-  /** As a spreadsheet counts them, from 1: people look a bad row up in the file they have. */
+  /** Row number as in a spreadsheet, from 1, so that users find the row in their file. */
   number: number
   cells: string[]
 }
 
 const begins = (bytes: Uint8Array, ...head: number[]) => head.every((byte, index) => bytes[index] === byte)
 
-/** Excel in Russian writes windows-1251, or UTF-16 as "Unicode text"; everybody else UTF-8. */
+/** Russian Excel writes windows-1251, or UTF-16 as "Unicode text"; other programs write UTF-8. */
 export function guessEncoding(bytes: Uint8Array): Encoding {
   if (begins(bytes, 0xff, 0xfe)) return 'utf-16le'
   if (begins(bytes, 0xfe, 0xff)) return 'utf-16be'
@@ -44,7 +44,7 @@ export function guessEncoding(bytes: Uint8Array): Encoding {
 }
 
 export function decode(bytes: Uint8Array, encoding: Encoding = guessEncoding(bytes)): string {
-  // A zip is what .xlsx and .ods are; the other is the container of old .xls.
+  // .xlsx and .ods files are ZIP archives; the other signature is that of old .xls files.
   if (begins(bytes, 0x50, 0x4b, 3, 4) || begins(bytes, 0xd0, 0xcf, 0x11, 0xe0)) throw new TableError('spreadsheet')
   const text = new TextDecoder(encoding).decode(bytes)
   if (text.includes('\0')) throw new TableError('binary')
@@ -54,17 +54,17 @@ export function decode(bytes: Uint8Array, encoding: Encoding = guessEncoding(byt
 const SAMPLE_CHARS = 32_000
 const SAMPLE_ROWS = 50
 
-/** Whole lines of the beginning. */
+/** Returns complete lines from the beginning of the text. */
 function sampleOf(text: string): string {
   if (text.length <= SAMPLE_CHARS) return text
   const end = text.lastIndexOf('\n', SAMPLE_CHARS)
   return text.slice(0, end > 0 ? end : SAMPLE_CHARS)
 }
 
-/** Excel's own way to say it, in a line before the table. */
+/** Excel's own delimiter declaration, a line before the table. */
 const SEPARATOR_LINE = /^\uFEFF?sep=(.)\r?\n/i
 
-/** The one that cuts most rows into the same number of columns, and into more than one. */
+/** Returns the delimiter that splits most rows into the same number of columns, at least two. */
 export function guessDelimiter(text: string): Delimiter {
   const said = SEPARATOR_LINE.exec(text)?.[1]
   const known = delimiters.find(delimiter => delimiter === said)
@@ -87,7 +87,7 @@ function scoreOf(sample: string, delimiter: Delimiter): number {
       },
     })
   } catch {
-    // A sample may end within quotes: what came before counts.
+    // A sample may end inside quotes; use the rows before it.
   }
   const told = rows.filter(cells => cells.length > 1 || cells[0]!.trim() !== '')
   const counts = new Map<number, number>()
@@ -101,11 +101,11 @@ const dialect = (delimiter: Delimiter) => ({
   bom: true,
   record_delimiter: ['\r\n', '\n', '\r'],
   relax_column_count: true,
-  // ООО "Ромашка" is a name, not an error.
+  // ООО "Ромашка" is a valid name with inner quotes, not an error.
   relax_quotes: true,
 })
 
-/** Rows that have something in them. Throws `TableError`. */
+/** Returns the rows that are not empty. Throws `TableError`. */
 export function readTable(text: string, delimiter: Delimiter = guessDelimiter(text)): Row[] {
   const body = text.replace(SEPARATOR_LINE, '')
   let records: string[][]

@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next'
 
-/** A newer server may have a reason that this page has no words for: `otherwise` is its own. */
+/** A newer server may return a reason without a translation; `otherwise` is the server's own text. */
 export const reasonText = (t: TFunction<'campaigns'>, code: string, otherwise: string): string =>
   t(`why.codes.${code}` as 'why.codes.busy', { defaultValue: otherwise })

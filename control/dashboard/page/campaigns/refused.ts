@@ -1,7 +1,7 @@
-/** Refused rows as CSV, to be mended and uploaded again. Pure. */
+/** Writes rejected rows as CSV, so that they can be corrected and uploaded again. Pure. */
 import type { Row } from './read-table.ts'
 
-/** What spreadsheets take for the beginning of a formula; a telephone number with its plus is none. */
+/** Cells that spreadsheets treat as formulas. A phone number with a plus is not one. */
 const FORMULA = /^\s*[=+\-@\t\r＝＋－＠]/
 const HARMLESS = /^[+-]?[\d\s().,-]+$/
 
@@ -12,11 +12,11 @@ function cell(text: string, delimiter: string): string {
 
 export interface RefusedRow {
   row: Row
-  /** In words. */
+  /** Translated reason. */
   reason: string
 }
 
-/** With a byte order mark, without which Excel does not take it for UTF-8. */
+/** Starts with a byte order mark: without it Excel does not detect UTF-8. */
 export function refusedCsv(head: readonly string[], refused: readonly RefusedRow[], delimiter: string): string {
   const lines = [head, ...refused.map(({ row, reason }) => [String(row.number), reason, ...row.cells])]
   return `\uFEFF${lines.map(cells => `${cells.map(text => cell(text, delimiter)).join(delimiter)}\r\n`).join('')}`

@@ -1,4 +1,4 @@
-/** Sends a list in portions, one after the other; what broke off goes on where it was. */
+/** Uploads a list in batches, one after another, and resumes after an interruption. */
 import { useEffect, useRef, useState } from 'react'
 import { api } from '../api/client.ts'
 import { must, queryClient } from '../api/queries.ts'
@@ -11,7 +11,7 @@ export interface Job {
   rows: readonly Row[]
   columns: readonly Column[]
   mode: 'append' | 'replace'
-  /** Refused rows are given back with it. */
+  /** Delimiter of the source, reused for the CSV of rejected rows. */
   delimiter: Delimiter
 }
 
@@ -25,17 +25,17 @@ export interface Refused {
 export interface SendingState {
   step: 'sending' | 'broke' | 'stopped' | 'done'
   job: Job
-  /** Rows that the server has answered for. */
+  /** Rows acknowledged by the server. */
   done: number
   accepted: number
   duplicates: number
   refused: Refused[]
-  /** Contacts of the campaign. */
+  /** Total number of contacts in the campaign. */
   total: number
   error: unknown
 }
 
-/** Names an upload, so that a portion that is sent again after a broken connection counts once. */
+/** Names the upload, so that a batch that is sent again after a lost connection counts once. */
 const newKey = () =>
   [...crypto.getRandomValues(new Uint8Array(16))].map(byte => byte.toString(16).padStart(2, '0')).join('')
 

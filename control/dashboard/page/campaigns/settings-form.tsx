@@ -1,4 +1,4 @@
-/** Everything that can be said of a campaign, each with a sentence what it means. */
+/** The campaign settings form. */
 import {
   Button,
   Chip,
@@ -29,10 +29,10 @@ type Form = UseFormReturnType<Values>
 
 interface SettingsFormProps {
   initial: Values
-  /** It was started: what is said and by whom stays. */
+  /** Whether the campaign has started, so that its project and task are fixed. */
   fixed?: boolean
   submitLabel: string
-  /** Rejects where it was refused. */
+  /** Rejects if the API refuses the values. */
   onSubmit: (values: Values) => Promise<unknown>
   error: unknown
   busy: boolean
@@ -121,7 +121,7 @@ function What({ form, fixed, onProject }: { form: Form; fixed: boolean; onProjec
   )
 }
 
-/** Side by side, inputs stand in a line whatever is said of them. */
+/** Aligns inputs that stand side by side, whatever the length of their descriptions. */
 const hintBelow: InputWrapperProps['inputWrapperOrder'] = ['label', 'input', 'error', 'description']
 
 const zones = () => [...new Set(['UTC', ...Intl.supportedValuesOf('timeZone')])]
@@ -220,7 +220,7 @@ function HowMuch({ form }: { form: Form }) {
   const count = (path: 'concurrency' | 'retries' | 'retry_interval_min') => ({
     inputWrapperOrder: hintBelow,
     allowDecimal: false,
-    // What is out of bounds is told, not changed in silence.
+    // Report out-of-range values instead of clamping them silently.
     clampBehavior: 'none' as const,
     allowNegative: false,
     ...form.getInputProps(`params.${path}`),

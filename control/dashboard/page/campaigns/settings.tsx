@@ -1,4 +1,4 @@
-/** How a campaign is set, who confirmed the consent, and the form to change it while that may be. */
+/** Shows the campaign settings and the consent, with a form to edit them while that is allowed. */
 import { Button, Group, Stack, Text } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'

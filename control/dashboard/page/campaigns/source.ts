@@ -1,2 +1,2 @@
-/** What is to be read: the bytes of a file, or what was pasted. */
+/** The input of an upload: the bytes of a file, or pasted text. */
 export type Source = { name: string; bytes: Uint8Array } | { name: null; text: string }

@@ -1,4 +1,4 @@
-/** The last look before people are called: whom, when, for how much; and the consent, which only a person can confirm. */
+/** The start dialog: contacts, schedule, cost and the consent, which only a person can confirm. */
 import { Button, Checkbox, Group, Modal, Stack, Text } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
@@ -39,7 +39,7 @@ export function StartDialog({ campaign, opened, onClose }: StartProps) {
     },
   })
   const { reset } = start
-  // A confirmation is of what was shown when it was given.
+  // Reset the consent: it applies only to the data that was shown when it was given.
   useEffect(() => {
     if (!opened) return
     setAgreed(false)
@@ -118,7 +118,7 @@ function Known({ campaign }: { campaign: Campaign }) {
   )
 }
 
-/** Exactly: amounts have four places. */
+/** Multiplies exactly; amounts have four decimal places. */
 function timesOf(amount: string, times: number): string {
   const units = BigInt(amount.replace('.', '')) * BigInt(times)
   const digits = String(units).padStart(5, '0')

@@ -1,4 +1,4 @@
-/** How a campaign stands, at a glance: its status, and its contacts by theirs. */
+/** Campaign status badge and contact counters by status. */
 import { Badge, Box, Progress, SimpleGrid, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { number } from '../ui/format.ts'
@@ -23,7 +23,7 @@ export function StatusBadge({ status }: { status: Status }) {
   )
 }
 
-/** Words of an outlined badge are the page's: its own colours are too pale for small text. */
+/** Outlined badges use the text color: their own colors are too pale for small text. */
 const ink = (status: Status) => (status === 'running' ? undefined : 'var(--mantine-color-text)')
 
 export function PauseReason({ campaign: { status, pause_reason } }: { campaign: Campaign }) {
@@ -36,7 +36,7 @@ export function PauseReason({ campaign: { status, pause_reason } }: { campaign: 
   )
 }
 
-/** In the order in which a contact goes through them; what is good is at the left. */
+/** In the order of a contact's life cycle, successful ones first. */
 export const shownStatuses: readonly ContactStatus[] = [
   'completed',
   'in_progress',

@@ -1,4 +1,4 @@
-/** What can be done to a campaign now: start, pause, resume, stop, call again, delete. */
+/** Campaign actions: start, pause, resume, stop, retry, delete. */
 import { Button, Modal, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { useMutation } from '@tanstack/react-query'
@@ -65,7 +65,7 @@ export function Steps({ campaign }: { campaign: Campaign }) {
 
 interface StepProps {
   action: Exclude<Action, 'resume'>
-  /** Contacts that it is about. */
+  /** Number of affected contacts. */
   count?: number
   run: (action: Action) => Promise<unknown>
   busy: boolean
@@ -89,7 +89,7 @@ function Step({ action, count = 0, run, busy }: StepProps) {
       title={t(`steps.${action}Title`)}
       action={t(`steps.${action}`)}
       danger={action === 'stop'}
-      // What refuses it is told by `Refused`, which knows all that stands in the way.
+      // `Refused` shows the error, because it lists every blocker.
       onConfirm={() => run(action).catch(() => {})}
     >
       <Text>{t(`steps.${action}Text`, { count })}</Text>

@@ -6,7 +6,7 @@ import { number } from '../ui/format.ts'
 import { Notice } from '../ui/notice.tsx'
 import type { Source } from './source.ts'
 
-/** More takes a browser too long; whoever has a million contacts has a program, too. */
+/** Larger files take too long in a browser; use the API for them. */
 const MOST_BYTES = 20 * 1_048_576
 
 export function Choose({ onSource }: { onSource: (source: Source) => void }) {

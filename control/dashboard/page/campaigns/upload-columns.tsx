@@ -7,7 +7,7 @@ interface ColumnsProps {
   onChange: (columns: Column[]) => void
 }
 
-/** A telephone and a name are of one column each: the one before becomes a var. */
+/** Only one column can be the phone number or the name; the previous one becomes a variable. */
 function withRole(columns: readonly Column[], index: number, role: Role): Column[] {
   const alone = role === 'phone' || role === 'name'
   return columns.map(column => {
@@ -55,7 +55,7 @@ export function Columns({ columns, onChange }: ColumnsProps) {
 
 interface ColumnRowProps {
   column: Column
-  /** Another column has the same var. */
+  /** Whether another column has the same variable. */
   taken: boolean
   onRole: (role: Role) => void
   onVariable: (variable: string) => void

@@ -1,4 +1,4 @@
-/** What would be sent of a list, and which rows look bad. All rows are judged, a few at a time, so that the page stays quick. */
+/** Previews the upload and marks invalid rows. Rows are checked in batches, so that the page stays responsive. */
 import { Group, Stack, Switch, Text } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -19,7 +19,7 @@ interface Judgement {
   bad: number
   duplicates: number
   first: Judged[]
-  /** The first of those with a problem. */
+  /** The first rows with errors. */
   worst: Judged[]
 }
 

@@ -1,4 +1,4 @@
-/** What was understood of a list, for people to check and correct before anything is sent. */
+/** Shows how the list was interpreted, so that the user can correct it before uploading. */
 import { Button, Group, SegmentedControl, Select, Stack, Switch, Text, Title } from '@mantine/core'
 import { useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -40,7 +40,7 @@ interface Reading {
   problem: TableError | null
 }
 
-/** `chosen`: what somebody said against the guess. */
+/** `chosen` overrides the guessed encoding and delimiter. */
 function read(source: Source, chosen: { encoding: Encoding | null; delimiter: Delimiter | null }): Reading {
   const encoding = source.name === null ? null : (chosen.encoding ?? guessEncoding(source.bytes))
   let delimiter = chosen.delimiter ?? ','
@@ -156,7 +156,7 @@ function Table({ campaign, reading: { rows, delimiter }, onSend }: TableProps) {
   )
 }
 
-/** Vars have names that the API takes, each its own. */
+/** Whether all variable names are valid and unique. */
 const isNamed = (columns: readonly Column[]) => (column: Column) =>
   column.role !== 'var' ||
   (VARIABLE.test(column.variable) &&

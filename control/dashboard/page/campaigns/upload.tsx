@@ -1,4 +1,4 @@
-/** A list of contacts on its way into a draft: chosen, understood, looked at, sent. */
+/** Uploads a contact list to a draft in steps: choose, map columns, preview, send. */
 import { Stack } from '@mantine/core'
 import { useState } from 'react'
 import type { Campaign } from './queries.ts'

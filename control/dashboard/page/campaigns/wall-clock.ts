@@ -1,4 +1,4 @@
-/** What a clock on the wall of a time zone shows, and back. Pure; `YYYY-MM-DDTHH:MM` as inputs of a browser have it. */
+/** Converts between instants and local time in a time zone, as `YYYY-MM-DDTHH:MM` of browser inputs. Pure. */
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 
@@ -13,7 +13,7 @@ function formatOf(zone: string): Intl.DateTimeFormat {
   return format
 }
 
-/** As if the clock stood in Greenwich. */
+/** Parses a local time as if it were UTC. */
 function shownMs(ms: number, zone: string): number {
   const parts = Object.fromEntries(
     formatOf(zone)
@@ -24,7 +24,7 @@ function shownMs(ms: number, zone: string): number {
   return Date.UTC(year!, month! - 1, day!, hour!, minute!, second!)
 }
 
-/** A time that the clock skips is the one an hour later; of one that it shows twice, the first. */
+/** A local time that a DST change skips maps to one hour later; of a repeated one, the first is used. */
 export function instantOf(wall: string, zone: string): string {
   const wanted = Date.parse(`${wall}:00Z`)
   const day = 24 * 3600 * 1000

@@ -1,4 +1,4 @@
-/** Why a contact is not being called: every reason in plain words, and the time before which it will not be. */
+/** Explains why a contact is not being called: all reasons, and the earliest next time. */
 import { Button, Group, List, Modal, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
@@ -10,7 +10,7 @@ import { reasonText } from './reasons.ts'
 
 interface WhyProps {
   campaign: Campaign
-  /** Null: nobody is asked about. */
+  /** Null closes the dialog. */
   contact: CampaignContact | null
   onClose: () => void
 }

@@ -13,7 +13,7 @@ interface Values {
   name: string
   notes: string
   tags: string[]
-  /** Empty: none. */
+  /** Empty string means none. */
   lead_status: LeadStatus | ''
 }
 

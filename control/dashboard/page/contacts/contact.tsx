@@ -1,4 +1,4 @@
-/** One contact: what is known of it, whether it may be called, its calls. */
+/** The page of one contact: details, do-not-call status and calls. */
 import { Anchor, Badge, Button, Code, Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core'
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
@@ -131,7 +131,7 @@ function Known({ contact }: { contact: Contact }) {
 
 const isTime = (value: string) => /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value)
 
-/** Evidence of any shape: the times of it as times, the rest as it is. */
+/** Consent evidence of any shape; timestamps are formatted, other values are shown as they are. */
 function Consent({ consent }: { consent: NonNullable<Contact['consent']> }) {
   const shown = Object.entries(consent).filter(([, value]) => value !== null)
   return (

@@ -1,4 +1,4 @@
-/** Whoever was called or has called. */
+/** Lists contacts: everyone who was called or has called. */
 import { Anchor, Badge, Group, Pill, Select, Stack, Text, TextInput } from '@mantine/core'
 import { useDebouncedCallback } from '@mantine/hooks'
 import { IconSearch } from '@tabler/icons-react'
@@ -68,7 +68,7 @@ function FilterBar({ filters }: { filters: Filters }) {
   const { data: projects = [] } = useQuery(projectsQuery)
   const [typed, setTyped] = useState(q)
   const search = useDebouncedCallback((text: string) => set({ q: text.trim() }), TYPING_MS)
-  // The way back in the browser changes what is looked for, too.
+  // The browser's back button changes the search too.
   useEffect(() => setTyped(before => (before.trim() === q ? before : q)), [q])
   return (
     <Group role="search">

@@ -37,7 +37,9 @@ export const contactQuery = (id: string) =>
 
 const LOOK = 200
 
-/** Calls cannot be asked for by their contact: all are looked through, newest first, as far back as somebody wants. */
+/**
+ * The API can't filter calls by contact, so this pages through all calls, newest first, as far back as the user asks.
+ */
 export const callsOfContactQuery = (id: string) =>
   infiniteQueryOptions({
     queryKey: ['contact', id, 'calls'],

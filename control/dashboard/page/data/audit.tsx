@@ -12,7 +12,7 @@ export function Audit() {
   const { t: common } = useTranslation()
   const { params, set } = useFilters()
   const operations = useOperations()
-  // The address is anybody's; an operation of the server that has no words yet may be asked for all the same.
+  // The URL can name any operation, including one of a newer server that has no translation yet.
   const asked = params.get('operation')
   const operation = asked !== null && /^[a-z_]{1,64}$/.test(asked) ? asked : null
   const entries = useInfiniteQuery(auditQuery(operation))
@@ -58,7 +58,7 @@ export function Audit() {
 
 type Operations = ReadonlyMap<string, string>
 
-/** In words, by their id. */
+/** Names of API keys by ID. */
 function useOperations(): Operations {
   const { t } = useTranslation('data')
   return new Map(Object.entries(t('operations', { returnObjects: true })))
@@ -84,7 +84,7 @@ function useColumns(operations: Operations): Column<AuditEntry>[] {
       key: 'who',
       header: t('audit.columns.who'),
       cell: entry => (
-        // Names of keys may be one long word, and what is behind them is to be seen.
+        // Key names may be one long word; let them wrap so that the other columns stay visible.
         <div style={{ maxWidth: 260, overflowWrap: 'anywhere' }}>
           <Who entry={entry} />
         </div>
@@ -113,11 +113,11 @@ function Who({ entry: { actor, actor_id } }: { entry: AuditEntry }) {
   )
 }
 
-function From({ entry: { door, address } }: { entry: AuditEntry }) {
+function From({ entry: { channel, address } }: { entry: AuditEntry }) {
   const { t } = useTranslation('data')
   return (
     <>
-      {t(`audit.doors.${door}`)}
+      {t(`audit.channels.${channel}`)}
       {address && (
         <Text size="xs" c="dimmed">
           {address}

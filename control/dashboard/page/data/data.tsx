@@ -1,4 +1,4 @@
-/** What is known of people: how long, how it goes, who did what, and the end of it all. */
+/** Data retention, erasure, the audit log and account deletion. */
 import { Tabs } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { useNavigate, useParams } from 'react-router'

@@ -1,4 +1,4 @@
-/** Somebody asks to be forgotten: by the number, with everything that will go and stay told before. */
+/** Erases a person's data by phone number, after listing what is deleted and what is kept. */
 import { Button, List, Paper, Radio, SimpleGrid, Stack, Text, TextInput, Title } from '@mantine/core'
 import { type UseFormReturnType, useForm } from '@mantine/form'
 import { useState } from 'react'
@@ -64,7 +64,7 @@ function WhatGoes() {
   )
 }
 
-/** A contact's page leads here with its number: not in the address, which is kept and sent around. */
+/** A contact's page passes its number in the navigation state, because URLs are logged and shared. */
 const phoneOf = (state: unknown): string => {
   const { phone } = (state ?? {}) as { phone?: unknown }
   return typeof phone === 'string' ? phone : ''
@@ -92,7 +92,7 @@ function Ask({ onDone }: { onDone: (done: { phone: string; erasure: Erasure }) =
     if (phone === null) return
     const body = { phone, do_not_call: form.values.list }
     const erasure = await must(api.POST('/v1/public/erasure', { body }))
-    // What was read before may still name the person, and so may the browser's history.
+    // Clear cached data and the history entry, which may still name the person.
     queryClient.removeQueries({ type: 'inactive' })
     await navigate('/data/forget', { replace: true, state: null })
     onDone({ phone, erasure })
@@ -129,7 +129,7 @@ function Ask({ onDone }: { onDone: (done: { phone: string; erasure: Erasure }) =
 
 interface AskFormProps {
   form: UseFormReturnType<Values>
-  /** Whether a number without its country code can be read. */
+  /** Whether a number without a country code can be parsed. */
   anyForm: boolean
   onSubmit: () => void
 }

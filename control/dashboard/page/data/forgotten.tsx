@@ -1,4 +1,4 @@
-/** What was forgotten of a person, and where the number still stands. */
+/** Shows what was erased and where the number is still mentioned. */
 import { Anchor, Button, Group, List, Paper, Stack, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useId, useRef } from 'react'
@@ -11,7 +11,7 @@ import { Notice } from '../ui/notice.tsx'
 import { type Erasure, type Mention, sourcesQuery } from './queries.ts'
 
 const counts = ['contacts', 'calls', 'campaign_contacts', 'leads'] as const
-/** The API lists so many. */
+/** The API lists at most this many mentions. */
 const MOST_MENTIONS = 100
 
 export function Forgotten({ phone, erasure, onMore }: { phone: string; erasure: Erasure; onMore: () => void }) {
@@ -19,7 +19,7 @@ export function Forgotten({ phone, erasure, onMore }: { phone: string; erasure: 
   const { t: common } = useTranslation()
   const id = useId()
   const title = useRef<HTMLHeadingElement>(null)
-  // The form that had the focus is gone.
+  // Move the focus here: the form that had it is gone.
   useEffect(() => title.current?.focus(), [])
   const known = counts.some(name => erasure[name] > 0)
   return (
@@ -94,7 +94,7 @@ function ProjectLink({ id }: { id: string }) {
   return <MentionLink kind="project" to={`/projects/${id}`} name={projects?.find(one => one.id === id)?.name ?? id} />
 }
 
-/** Its project is asked for: the answer names the piece of knowledge alone. */
+/** Looks up the project of a knowledge source: the API returns only the source's ID. */
 function Source({ id }: { id: string }) {
   const { data: projects } = useQuery(projectsQuery)
   const { data: sources } = useQuery({ ...sourcesQuery(projects ?? []), enabled: projects !== undefined })

@@ -14,7 +14,7 @@ export const retentionQuery = queryOptions({
 
 const PAGE = 50
 
-/** Whatever is done anywhere is in it at once: it is read anew whenever somebody comes here. */
+/** Always refetched when the page opens: every operation adds entries. */
 export const auditQuery = (operation: string | null) =>
   infiniteQueryOptions({
     queryKey: ['audit', operation],
@@ -34,7 +34,7 @@ export const auditQuery = (operation: string | null) =>
 
 const MOST = 200
 
-/** Names of keys by their id; an account has few. */
+/** Names of API keys by ID; an account has few keys. */
 export const keyNamesQuery = queryOptions({
   queryKey: ['keys', 'names'],
   queryFn: ({ signal }) =>
@@ -48,7 +48,7 @@ interface Source {
   name: string
 }
 
-/** Where each piece of knowledge is: the API tells the pieces of one project at a time. */
+/** Finds the project of each knowledge source: the API lists sources per project. */
 export const sourcesQuery = (projects: readonly { id: string }[]) =>
   queryOptions({
     queryKey: ['knowledge', 'all', ...projects.map(({ id }) => id)],

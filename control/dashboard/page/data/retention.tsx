@@ -1,4 +1,4 @@
-/** How long what is personal of calls is kept. What is shorter than before deletes at once, so it is asked for. */
+/** Retention periods for the personal data of calls. A shorter period deletes data soon, so it needs confirmation. */
 import { Button, Group, List, NumberInput, Paper, Radio, Stack, Text, Title } from '@mantine/core'
 import { type UseFormReturnType, useForm } from '@mantine/form'
 import { useMutation, useQuery } from '@tanstack/react-query'
@@ -91,7 +91,7 @@ function useRetentionForm(given: Schemas['Retention']): Form {
   })
 }
 
-/** Of one kind: for ever, or so many days. */
+/** The setting of one kind of data: no limit, or a number of days. */
 function Term({ kind, form }: { kind: Kind; form: Form }) {
   const { t } = useTranslation('data')
   const what = t(`retention.kinds.${kind}`)

@@ -1,4 +1,4 @@
-/** How long something is kept, as the form has it: the days stay in their field when somebody looks at "for ever". */
+/** Form model of the retention periods. The number of days is kept while "no limit" is selected. */
 import type { Schemas } from '../api/types.ts'
 
 type Given = Schemas['Retention']
@@ -8,7 +8,7 @@ export type Kind = (typeof kinds)[number]
 
 interface Term {
   limited: boolean
-  /** Empty: nothing that can be a number of days. */
+  /** Empty string if the input is not a number. */
   days: number | ''
 }
 export type Values = Record<Kind, Term>
@@ -25,7 +25,7 @@ export function valuesOf(given: Given): Values {
   })
 }
 
-/** Null: for ever. */
+/** Null means no limit. */
 const daysOf = ({ limited, days }: Term): number | null => (limited && days !== '' ? days : null)
 
 export function patchOf(values: Values): Given {
@@ -39,7 +39,7 @@ export function patchOf(values: Values): Given {
 
 const FOR_EVER = Number.POSITIVE_INFINITY
 
-/** What saving would delete that was to be kept until now. */
+/** Returns the kinds whose period becomes shorter, so that saving deletes data. */
 export function shortenedBy(given: Given, values: Values): { kind: Kind; days: number }[] {
   return kinds.flatMap(kind => {
     const days = daysOf(values[kind])
@@ -47,7 +47,7 @@ export function shortenedBy(given: Given, values: Values): { kind: Kind; days: n
   })
 }
 
-/** Then something of a person is left that cannot be found by the number any more. */
+/** Whether numbers are deleted before other data, so that an erasure by number would miss the rest. */
 export function numbersGoFirst(values: Values): boolean {
   const { phones, recordings, transcripts } = map(kind => daysOf(values[kind]) ?? FOR_EVER)
   return phones < recordings || phones < transcripts

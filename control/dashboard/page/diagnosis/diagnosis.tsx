@@ -1,15 +1,15 @@
-/** What SIP messages show, in plain words: of a call that failed, and of a trunk that was examined. */
+/** Shows the diagnosis of a failed call or of trunk diagnostics. */
 import { Alert, Stack, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import type { Schemas } from '../api/types.ts'
 import { spoken } from '../words/words.ts'
 
-/** From `busy` on nothing is wrong with the trunk. */
+/** These codes do not indicate a problem with the trunk. */
 const harmless = new Set<string>(['busy', 'no_answer', 'declined', 'canceled'])
 
 /**
- * English words come from the server, which names addresses and quotes the carrier; other languages have words for each
- * code, and the server's below them.
+ * English shows the server's text, which names addresses and quotes the carrier. Other languages show a translation of
+ * the code, with the server's text below.
  */
 export function DiagnosisAlert({ diagnosis }: { diagnosis: Schemas['Diagnosis'] }) {
   const { t } = useTranslation('diagnosis')

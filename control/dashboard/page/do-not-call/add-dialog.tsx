@@ -10,7 +10,7 @@ import { type AddingState, type Line, useAdding } from './adding.ts'
 
 const MOST = 1000
 
-/** A number a line, or with commas and semicolons between them; each number once. */
+/** Splits the text by lines, commas and semicolons, and removes duplicates. */
 export function linesOf(text: string, region: string | null): Line[] {
   const seen = new Set<string>()
   return text

@@ -1,12 +1,12 @@
-/** Lists many numbers, a few at a time; what is refused is told, and stops none of the others. */
+/** Adds many numbers, a few at a time. Rejected numbers are reported and do not stop the others. */
 import { useRef, useState } from 'react'
 import { api } from '../api/client.ts'
 import { must, ParleyError, queryClient } from '../api/queries.ts'
 
 export interface Line {
-  /** As it was pasted. */
+  /** The text as pasted. */
   text: string
-  /** E.164; null: no number can be meant. */
+  /** E.164; null if the text is not a possible number. */
   phone: string | null
 }
 
@@ -18,7 +18,7 @@ export interface AddingState {
 }
 
 const SIDE_BY_SIDE = 4
-/** Of the API's limit per minute a short pause gives some back. */
+/** Pause in ms that lets the API's per-minute rate limit refill. */
 const PAUSE_MS = 3000
 
 async function list(phone: string, note: string): Promise<void> {

@@ -1,4 +1,4 @@
-/** Numbers that are never dialled: who asked for it, and who was listed here. */
+/** The do-not-call list: numbers added by the account or at the caller's request. */
 import { Button, Group, Stack, Text, TextInput } from '@mantine/core'
 import { useDebouncedCallback, useDisclosure } from '@mantine/hooks'
 import { IconSearch } from '@tabler/icons-react'
@@ -55,7 +55,7 @@ export default function DoNotCall() {
 
 const TYPING_MS = 300
 
-/** The API looks for the first digits of a number; people paste it in any way. */
+/** The API searches by leading digits; users paste numbers in any format. */
 function Search({ value, onChange }: { value: string; onChange: (q: string) => void }) {
   const { t } = useTranslation('do-not-call')
   const { t: common } = useTranslation()

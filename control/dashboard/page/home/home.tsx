@@ -1,4 +1,4 @@
-/** The first run shows one path; later the steps that are done say so, and the latest calls stand below. */
+/** The home page: first steps, with completed ones marked, and recent calls. */
 import { Badge, Button, Card, Group, SimpleGrid, Stack, Text, ThemeIcon, Title } from '@mantine/core'
 import { IconHash, IconKey, IconMicrophone, IconPencil } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'

@@ -2,10 +2,10 @@ import { queryOptions } from '@tanstack/react-query'
 import { api } from '../api/client.ts'
 import { must } from '../api/queries.ts'
 
-/** How sign-up leaves the example project; whoever has another prompt has edited it. */
+/** The prompt of the example project; another prompt means that the user has edited it. */
 const EXAMPLE_PROMPT = /^You are a friendly receptionist\. Answer briefly, and take a message when you cannot help\.$/
 
-/** Which of the first steps are done, by what there is: nothing is kept about it anywhere. */
+/** Derives the completed steps from existing data; nothing is stored for it. */
 export const stepsQuery = (projectId: string | null) =>
   queryOptions({
     queryKey: ['first steps', projectId],

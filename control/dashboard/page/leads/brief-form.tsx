@@ -23,7 +23,7 @@ interface BriefFormProps {
   parsed: Parsed
 }
 
-/** Starts the search, and goes where its progress is shown. */
+/** Starts the search and opens its page. */
 export function BriefForm({ raw, parsed }: BriefFormProps) {
   const { t } = useTranslation('leads')
   const { t: common } = useTranslation()
@@ -31,7 +31,7 @@ export function BriefForm({ raw, parsed }: BriefFormProps) {
   const client = useQueryClient()
   const jobs = useQuery(jobsQuery)
   const [asked, setAsked] = useState(false)
-  // Who has searched before has accepted them; where they have changed since, the server asks.
+  // Accounts that have searched before have accepted the terms; if the terms have changed, the server asks again.
   const needsTerms = asked || jobs.data?.total === 0
   const form = useForm<SearchWish>({
     initialValues: { brief_parsed: parsed.brief_parsed, accept_terms: false },
@@ -43,7 +43,7 @@ export function BriefForm({ raw, parsed }: BriefFormProps) {
       },
       accept_terms: accepted => (needsTerms && !accepted ? t('terms.needed') : null),
     },
-    // What was not said is asked for at once.
+    // Show missing fields at once.
     initialErrors: Object.fromEntries(parsed.missing.map(part => [`brief_parsed.${part}`, t(`missing.${part}`)])),
   })
   const start = useMutation({
@@ -87,7 +87,7 @@ export function BriefForm({ raw, parsed }: BriefFormProps) {
   )
 }
 
-/** An error of one of many texts is shown at the field that has them all. */
+/** Reports the error of a list item at the list field. */
 function errorsOf(errors: Record<string, string>, error: unknown, rejected: string): Record<string, string> {
   const isRejected = error instanceof ParleyError && error.code === 'moderation_rejected'
   const found = Object.entries(errors).map(([path, text]) => [path.replace(/\.\d+$/, ''), isRejected ? rejected : text])

@@ -14,7 +14,7 @@ import { type Directory, directoriesQuery } from './queries.ts'
 
 type Made = Schemas['LeadDirectoryMade']
 
-/** The table of companies as multipart/form-data: it is no JSON. */
+/** Sends the CSV table as multipart/form-data. */
 function upload(file: File): Promise<Made> {
   const form = new FormData()
   form.append('file', file)
@@ -87,7 +87,7 @@ function useColumns(): Column<Directory>[] {
 
 const refusals = ['empty', 'no_header', 'not_text', 'damaged', 'too_large', 'too_many_rows', 'no_file'] as const
 
-/** Why the file is no directory, where the server says so. */
+/** Shows why the file was rejected, if the server reports it. */
 function Refused({ error }: { error: unknown }) {
   const { t } = useTranslation('leads')
   const code = error instanceof ParleyError ? error.problem.errors?.[0]?.code : undefined
@@ -102,7 +102,7 @@ function Refused({ error }: { error: unknown }) {
 
 const columnsKnown = ['company', 'phone', 'email', 'website', 'address', 'city', 'category', 'lat', 'lon'] as const
 
-/** What the columns were taken for, and what was left out. */
+/** Shows how the columns were interpreted and which rows were skipped. */
 function Understood({ made: { name, companies, columns, invalid, invalid_total } }: { made: Made }) {
   const { t } = useTranslation('leads')
   const meaning = (column: string | null) => {

@@ -6,7 +6,7 @@ import type { Schemas } from '../api/types.ts'
 import { money } from '../ui/format.ts'
 import { covers, times } from './money.ts'
 
-/** What so many leads cost at most, and whether the balance has it. */
+/** The maximum cost of the search, and whether the balance covers it. */
 export function Estimate({ price, leads }: { price: Schemas['Money']; leads: number }) {
   const { t } = useTranslation('leads')
   const { data } = useQuery(balanceQuery)

@@ -1,4 +1,4 @@
-/** One search: how far it is, what it found, and what can be done with that. */
+/** The page of one lead search: progress, leads and actions. */
 import { Alert, Anchor, Button, Group, List, Paper, Progress, SimpleGrid, Stack, Text, Title } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
@@ -30,7 +30,7 @@ export default function JobPage() {
   return <Answered of={job}>{found => <OneJob job={found} />}</Answered>
 }
 
-/** As long as it is not over, its stream changes what was read. */
+/** Updates the cached search from its event stream until it ends. */
 function useLiveJob(job: Job | undefined): void {
   const client = useQueryClient()
   const path = job === undefined || isOver(job) ? null : `/v1/public/lead-search/${job.id}/events`
@@ -39,7 +39,7 @@ function useLiveJob(job: Job | undefined): void {
     client.setQueryData(jobQuery(job.id).queryKey, known => known && { ...known, ...progress })
     client.invalidateQueries({ queryKey: ['leads', 'of', job.id] })
     if (type !== 'lead_search.ended') return undefined
-    // Its end has more to it than the stream tells.
+    // The final state has fields that the stream does not carry.
     client.invalidateQueries({ queryKey: jobQuery(job.id).queryKey })
     client.invalidateQueries({ queryKey: ['leads', 'jobs'] })
     client.invalidateQueries({ queryKey: ['balance'] })
@@ -117,7 +117,7 @@ function Fact({ name, value }: { name: string; value: string }) {
 
 const sourceProblems = ['unreachable', 'overloaded', 'bad_answer', 'unknown_area', 'unknown_niche', 'internal'] as const
 
-/** Why it failed, or which sources broke off. */
+/** Shows why the search failed, or which sources failed. */
 function Troubles({ job: { error, problems } }: { job: Job }) {
   const { t } = useTranslation('leads')
   const nameOf = useSourceName()

@@ -13,7 +13,7 @@ import { LeadStatus } from './status.tsx'
 
 const scores = ['25', '50', '75'] as const
 const yesNo = ['true', 'false'] as const
-/** After the last key. */
+/** Delay in ms after the last keystroke. */
 const TYPED_MS = 300
 
 function selectionOf(params: URLSearchParams): LeadSelection {

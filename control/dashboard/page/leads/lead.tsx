@@ -7,7 +7,7 @@ import { Site } from './site.tsx'
 import { useSourceName } from './sources.tsx'
 import { LeadStatus } from './status.tsx'
 
-/** All that is known of a company, and where it is known from. */
+/** Shows all data of a company with its sources. */
 export function LeadDialog({ lead, onClose }: { lead: Lead; onClose: () => void }) {
   const { t } = useTranslation()
   return (
@@ -82,7 +82,7 @@ function SignalList({ lead: { signals } }: { lead: Lead }) {
   )
 }
 
-/** The address of a page, or the id of a source. */
+/** The URL of a page, or the ID of a source. */
 function Where({ place }: { place: string }) {
   const nameOf = useSourceName()
   return (

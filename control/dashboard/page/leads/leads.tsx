@@ -1,4 +1,4 @@
-/** Searches, newest first, and the account's own directories. */
+/** Lists lead searches, newest first, and the account's directories. */
 import { Anchor, Button, Progress, Stack, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'

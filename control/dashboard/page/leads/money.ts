@@ -1,4 +1,4 @@
-/** Sums of money, exactly: amounts are decimals of four places. */
+/** Exact arithmetic on amounts, which are decimals with four places. */
 import type { Schemas } from '../api/types.ts'
 
 type Money = Schemas['Money']

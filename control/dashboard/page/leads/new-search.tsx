@@ -1,4 +1,4 @@
-/** From plain words to a brief that one can change, its price, and the start. */
+/** Creates a lead search: description, editable criteria, cost estimate and start. */
 import { Anchor, Button, Group, Paper, Stack, Text, Textarea, Title } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation } from '@tanstack/react-query'

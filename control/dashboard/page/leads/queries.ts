@@ -26,7 +26,7 @@ export const jobQuery = (job_id: string) =>
     queryFn: ({ signal }) => must(api.GET('/v1/public/lead-search/{job_id}', { params: { path: { job_id } }, signal })),
   })
 
-/** What list and export have in common. */
+/** Parameters shared by the list and the export. */
 export interface LeadSelection {
   status?: Lead['status']
   has_phone?: boolean

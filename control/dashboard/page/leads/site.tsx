@@ -2,7 +2,7 @@ import { Anchor } from '@mantine/core'
 
 const isWeb = (address: string) => URL.canParse(address) && /^https?:$/.test(new URL(address).protocol)
 
-/** An address that strangers wrote: followed only where it leads into the web, else a text like others. */
+/** A URL from an untrusted source: linked only if it is http or https, otherwise shown as text. */
 export function Site({ address }: { address: string | null }) {
   if (address === null) return '—'
   if (!isWeb(address)) return address

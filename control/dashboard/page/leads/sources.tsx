@@ -7,7 +7,7 @@ type Source = Parsed['sources'][number]
 
 const known = ['openstreetmap', 'directory', 'web'] as const
 
-/** Where the account can search now, and what their licences ask for. */
+/** The available lead sources and the attribution that their licenses require. */
 export function Sources({ sources }: { sources: Source[] }) {
   const { t } = useTranslation('leads')
   const nameOf = useSourceName()
@@ -39,7 +39,7 @@ export function Sources({ sources }: { sources: Source[] }) {
   )
 }
 
-/** In words of ours where we know it; otherwise as it calls itself. */
+/** Translates known source names; other sources show their own name. */
 export function useSourceName(): (id: string, name?: string) => string {
   const { t } = useTranslation('leads')
   return (id, name = id) => {

@@ -1,7 +1,7 @@
 import { Anchor, Checkbox, type CheckboxProps, Paper, Stack, Title } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 
-/** Accepted once for the account; the words are those that the server keeps a version of. */
+/** The lead search terms, accepted once per account. The server keeps the accepted version. */
 export function Terms(props: CheckboxProps) {
   const { t } = useTranslation('leads')
   return (

@@ -10,7 +10,7 @@ import { must, projectsQuery } from '../api/queries.ts'
 import { ProblemAlert } from '../ui/states.tsx'
 import type { Job } from './queries.ts'
 
-/** A draft of the leads that can be called; nobody is called before it is started. */
+/** Creates a campaign draft from the leads that have a phone number. No calls are made until the campaign starts. */
 export function ToCampaign({ job }: { job: Job }) {
   const { t } = useTranslation('leads')
   const { t: common } = useTranslation()

@@ -1,4 +1,4 @@
-/** A call that goes on now: what is said, who hears whom, and what can be done about it. */
+/** A call in progress: transcript, monitoring and hang-up. */
 import { Alert, Button, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { IconPhoneOff } from '@tabler/icons-react'
 import { useReducer } from 'react'
@@ -19,7 +19,7 @@ import { useSeat } from './use-seat.ts'
 type Call = Schemas['Call']
 
 export function LiveCall({ call }: { call: Call }) {
-  // Another call has another story.
+  // The key resets the state when another call is shown.
   return <Live key={call.id} call={call} />
 }
 

@@ -1,4 +1,4 @@
-/** To follow a call as a person: listen, whisper, take over, leave. */
+/** Controls for monitoring a call: listen, whisper, take over, leave. */
 import { Button, Group, Stack, Text, Title } from '@mantine/core'
 import { IconEar, IconHeadset, IconMessage2, IconX } from '@tabler/icons-react'
 import { lazy, Suspense } from 'react'
@@ -17,7 +17,7 @@ const modeNames = ['listen', 'whisper', 'takeover'] as const satisfies readonly 
 
 interface OperatorProps {
   own: OwnSeat
-  /** Of all who follow the call. */
+  /** Modes of everyone who monitors the call. */
   modes: Readonly<Record<string, MonitorMode>>
 }
 
@@ -84,7 +84,7 @@ interface HearsProps {
   others: readonly MonitorMode[]
 }
 
-/** Said in full, since who errs about it speaks to the wrong person. */
+/** States explicitly who hears whom, because a mistake means speaking to the wrong person. */
 function WhoHearsWhom({ mode, joining, others }: HearsProps) {
   const { t } = useTranslation('live')
   const isTaken = others.includes('takeover')

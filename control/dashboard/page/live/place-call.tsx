@@ -1,4 +1,4 @@
-/** Has an agent call somebody, and goes to that call. */
+/** A form that places an outgoing call and opens its page. */
 import { Anchor, Button, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
@@ -35,7 +35,7 @@ export function PlaceCall() {
 
 export default PlaceCall
 
-/** As people write numbers; control wants the plus and digits alone. */
+/** Removes separators: the API accepts only a plus and digits. */
 const bare = (phone: string) => (/^[\s(]*\+/.test(phone) ? phone.replace(/[\s().-]/g, '') : phone.trim())
 
 function PlaceForm({ projects }: { projects: Schemas['ProjectSummary'][] }) {

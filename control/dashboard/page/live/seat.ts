@@ -1,4 +1,4 @@
-/** An operator's seat in a live call: taken with a mode, changed in place, left. Knows LiveKit. */
+/** An operator's participation in a live call: join with a mode, change the mode, leave. Uses LiveKit. */
 import { type LocalAudioTrack, Room, RoomEvent, Track } from 'livekit-client'
 import { api } from '../api/client.ts'
 import { must } from '../api/queries.ts'
@@ -7,7 +7,7 @@ import { openMicrophone } from '../talk/microphone.ts'
 import { TalkError } from '../talk/talk-error.ts'
 
 const TYPED = 'lk.chat'
-/** For the right to speak to reach us after the server has given it. */
+/** Time in ms for the publish permission to arrive after the server has granted it. */
 const PERMITTED_WITHIN_MS = 5000
 
 const isHeard = (mode: MonitorMode) => mode !== 'listen'
@@ -15,11 +15,11 @@ const isHeard = (mode: MonitorMode) => mode !== 'listen'
 export interface Seat {
   id: string
   room: Room
-  /** Null: nobody can hear us. */
+  /** Null if the operator is not sending audio. */
   microphone: LocalAudioTrack | null
 }
 
-/** `onLost`: the room was left, and not by us. */
+/** `onLost` is called if the room was left for any reason other than `leave`. */
 export async function takeSeat(callId: string, mode: MonitorMode, onLost: () => void): Promise<Seat> {
   const microphone = isHeard(mode) ? await openMicrophone() : null
   const room = new Room()
@@ -27,12 +27,12 @@ export async function takeSeat(callId: string, mode: MonitorMode, onLost: () => 
   try {
     const { monitor_id, url, token } = await ask(callId, { mode })
     id = monitor_id
-    await room.connect(url, token!).catch(notJoined) // it is missing in replays only, and nothing is replayed here
+    await room.connect(url, token!).catch(notJoined) // only idempotent replays lack a token
     if (microphone) await publish(room, microphone)
   } catch (error) {
     microphone?.stop()
     await room.disconnect()
-    if (id !== null) await giveBack(callId, id).catch(() => {}) // the first error is the one to tell
+    if (id !== null) await giveBack(callId, id).catch(() => {}) // report the first error
     throw error
   }
   room.on(RoomEvent.Disconnected, onLost)
@@ -51,14 +51,14 @@ export async function changeSeat(callId: string, seat: Seat, mode: MonitorMode):
   return { ...seat, microphone: fresh ?? seat.microphone }
 }
 
-/** Nobody hears us any more, whatever the server says. */
+/** Stops sending audio at once, whatever the server answers. */
 export async function silence({ room, microphone }: Seat): Promise<void> {
   if (!microphone) return
   microphone.stop()
   await room.localParticipant.unpublishTrack(microphone)
 }
 
-/** Resolves when the server knows; here all is silent at once. Of a call that is over there is nothing to tell. */
+/** Silences everything at once; resolves when the server has confirmed. Errors of a call that has ended are ignored. */
 export async function leaveSeat(callId: string, seat: Seat, isOver: boolean): Promise<void> {
   seat.room.removeAllListeners(RoomEvent.Disconnected)
   seat.microphone?.stop()
@@ -71,7 +71,7 @@ export const whisper = ({ room }: Seat, text: string) => room.localParticipant.s
 const ask = (call_id: string, body: { mode: MonitorMode; monitor_id?: string }) =>
   must(api.POST('/v1/public/calls/{call_id}/monitor', { params: { path: { call_id } }, body }))
 
-/** Also while the page is being closed. */
+/** `keepalive` sends the request even while the page closes. */
 const giveBack = (call_id: string, monitor_id: string) =>
   must(
     api.DELETE('/v1/public/calls/{call_id}/monitor/{monitor_id}', {

@@ -1,17 +1,17 @@
-/** A call as its events tell it, from the first to now. Pure. */
+/** Reduces the events of a call to its current state. Pure. */
 import type { Schemas } from '../api/types.ts'
 import type { CallEvent, MonitorMode } from '../talk/events.ts'
 import { type Line, withToolFinished, withToolStarted, withTurn, withWhisper } from '../talk/story.ts'
 
 export interface Story {
   lines: readonly Line[]
-  /** Null: nothing was told yet. */
+  /** Null until the first event. */
   status: Schemas['Call']['status'] | null
-  /** Nobody talks any more; its record is being made. */
+  /** The conversation has ended and the record is being stored. */
   isClosing: boolean
-  /** Who follows the call, by id. */
+  /** Modes of everyone who monitors the call, by monitor ID. */
   modes: Readonly<Record<string, MonitorMode>>
-  /** Somebody is wanted who takes the call over, by this name. */
+  /** Name of a browser transfer that waits for an operator; null if none. */
   wanted: string | null
 }
 

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { duration } from '../ui/format.ts'
 
-/** How long they have talked, second by second. */
+/** The call duration, updated every second. */
 export function Talked({ since }: { since: string }) {
   const { t } = useTranslation('live')
   const [now, setNow] = useState(Date.now)

@@ -1,4 +1,4 @@
-/** The operator's own seat, as the page sees it. What mode it has is told by the call, not by what was asked for. */
+/** The operator's own participation in a call. The mode comes from the call's events, not from the request. */
 import { useMutation } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import type { MonitorMode } from '../talk/events.ts'
@@ -7,7 +7,7 @@ import type { Seat } from './seat.ts'
 
 export interface OwnSeat {
   seat: Seat | null
-  /** What was asked for last. */
+  /** The mode requested last. */
   wanted: MonitorMode | null
   isPending: boolean
   problem: unknown
@@ -16,9 +16,9 @@ export interface OwnSeat {
 }
 
 interface Told {
-  /** Of all who follow the call, by the id of their seat. */
+  /** Modes of all participants who monitor the call, by monitor ID. */
   modes: Readonly<Record<string, MonitorMode>>
-  /** Nobody talks any more. */
+  /** Whether the conversation has ended. */
   isClosing: boolean
 }
 
@@ -47,7 +47,7 @@ export function useSeat(callId: string, { modes, isClosing }: Told): OwnSeat {
         : await takeSeat(callId, mode, () => {
             held.current?.microphone?.stop()
             hold(null)
-            // It may be the end of the call, of which its events tell a moment later.
+            // The call may have ended; its events report it a moment later.
             setProblem(new TalkError('lost'))
           })
       if (isGone.current) await leaveSeat(callId, taken, isOver.current)
@@ -64,7 +64,7 @@ export function useSeat(callId: string, { modes, isClosing }: Told): OwnSeat {
     onError: setProblem,
   })
   useLeftBehind(() => leave.mutate(), isGone)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when it is over
+  // biome-ignore lint/correctness/useExhaustiveDependencies: run once, when the call ends
   useEffect(() => {
     if (isClosing) leave.mutate()
   }, [isClosing])
@@ -79,7 +79,7 @@ export function useSeat(callId: string, { modes, isClosing }: Told): OwnSeat {
   }
 }
 
-/** With the page, or with this part of it, the operator goes. */
+/** Leaves the call when the component unmounts or the page closes. */
 function useLeftBehind(leave: () => void, isGone: { current: boolean }): void {
   const latest = useRef(leave)
   latest.current = leave
@@ -95,7 +95,7 @@ function useLeftBehind(leave: () => void, isGone: { current: boolean }): void {
   }, [isGone])
 }
 
-/** A colleague who takes over leaves us as a listener: then our microphone has to be off. */
+/** If a colleague takes over, this operator becomes a listener and the microphone must be off. */
 function useSilenced(
   seat: Seat | null,
   modes: Readonly<Record<string, MonitorMode>>,
@@ -107,7 +107,7 @@ function useSilenced(
   const latest = useRef(hold)
   latest.current = hold
   useEffect(() => {
-    // What was asked for may be told late: only a change to listening counts.
+    // The event for the requested mode may arrive late; react only to a change to listening.
     const isTaken = mode === 'listen' && before.current !== null && before.current !== 'listen'
     before.current = mode
     if (!isTaken || !seat?.microphone || isPending) return

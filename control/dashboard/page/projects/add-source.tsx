@@ -1,4 +1,4 @@
-/** A text, a page or a site, files. */
+/** Adds a knowledge source: a text, a web page or site, or files. */
 import { Button, NumberInput, SegmentedControl, Stack, Switch, Textarea, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation } from '@tanstack/react-query'

@@ -106,7 +106,10 @@ function Calls() {
   )
 }
 
-/** One of the numbers that the project may call from; what is set stays in the list, bound or not. */
+/**
+ * Selects one of the numbers bound for outgoing calls. The current value stays in the list even if it is no longer
+ * bound.
+ */
 function CallerId() {
   const { t } = useTranslation('projects')
   const form = useDraft()

@@ -1,17 +1,17 @@
-/** Arguments for a tool, as its parameters ask for them. */
+/** Input fields for the arguments of a tool, generated from its parameters. */
 import { JsonInput, NumberInput, Select, TagsInput, TextInput } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { type FieldRow, parse, type SchemaDraft } from './schema.ts'
 
 type Value = string | number | string[]
 export interface Arguments {
-  /** By the name of the parameter; what is not there was not given. */
+  /** Values by parameter name; a missing entry means that the argument is not sent. */
   fields: Record<string, Value>
-  /** All of them, where the parameters are no form. */
+  /** All arguments as JSON, if the parameters can't be shown as a form. */
   text: string
 }
 
-/** As the model would give them; null where the JSON is none. */
+/** Returns the arguments as the model would send them, or null if the text is not a JSON object. */
 export function argumentsOf({ mode, rows }: SchemaDraft, { fields, text }: Arguments): Record<string, unknown> | null {
   if (mode === 'json') return parse(text)
   const given = rows.flatMap(({ name, type }) => {

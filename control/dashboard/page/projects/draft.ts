@@ -1,4 +1,4 @@
-/** A project as the editor's form holds it, and back to what the API takes. Its keys are those of the API. */
+/** Converts a project between the API and the editor's form. The form uses the API's field names. */
 import type { paths } from '../../../api/client/api.ts'
 import type { Schemas } from '../api/types.ts'
 import { same } from './same.ts'
@@ -231,16 +231,16 @@ export function fromDraft(draft: Draft): Whole {
 
 const keysOf = (whole: Whole) => Object.keys(whole) as Key[]
 
-/** Those that differ. Both sides came through a draft, so that nothing differs which nobody touched. */
+/** Returns the keys that differ. Both sides must come from a draft, so that normalization alone makes no difference. */
 const differing = (left: Whole, right: Whole) => keysOf(left).filter(key => !same(left[key], right[key]))
 
-/** What was changed since `base`, and nothing else: others may be editing the rest. */
+/** Returns only the fields changed since `base`, because other users may be editing the rest. */
 export function changesOf(draft: Draft, base: Project): Patch {
   const [ours, before] = [fromDraft(draft), fromDraft(toDraft(base))]
   return Object.fromEntries(differing(ours, before).map(key => [key, ours[key]]))
 }
 
-/** The draft on top of what the project has become: what was not touched here is taken over from there. */
+/** Applies the draft on top of a newer version of the project. Fields not changed here take the newer values. */
 export function rebase(draft: Draft, base: Project, fresh: Project): { draft: Draft; conflicts: Key[] } {
   const freshDraft = toDraft(fresh)
   const [ours, before, theirs] = [draft, toDraft(base), freshDraft].map(fromDraft) as [Whole, Whole, Whole]

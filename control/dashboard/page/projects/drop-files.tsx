@@ -1,4 +1,4 @@
-/** Files by drag and drop or by choice, sent one after another, each with its progress and what became of it. */
+/** Uploads files by drag and drop or from a file dialog, one after another, with the progress and result of each. */
 import { Button, CloseButton, FileButton, Group, Progress, Stack, Text } from '@mantine/core'
 import { type DragEvent, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -15,7 +15,7 @@ interface Sending {
   error: unknown
 }
 
-/** No kind of file may be larger; the server would break off. */
+/** The largest size of any file type. The server would abort larger uploads. */
 const LARGEST = 20 * 1024 * 1024
 const ENDINGS = '.txt,.md,.csv,.json,.html,.htm,.pdf,.docx'
 
@@ -30,7 +30,7 @@ export function DropFiles({ projectId }: { projectId: string }) {
   }
   return (
     <Stack gap="sm">
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: the button within does the same for those without a mouse */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the button inside does the same for keyboard users */}
       <div
         className={over ? 'drop over' : 'drop'}
         onDragOver={event => {
@@ -70,7 +70,7 @@ export function DropFiles({ projectId }: { projectId: string }) {
 
 class TooLarge extends Error {}
 
-/** One at a time: a dozen at once would wait for one another anyway. */
+/** Uploads one file at a time: parallel uploads would only share the same bandwidth. */
 function useSending(projectId: string) {
   const [sending, setSending] = useState<Sending[]>([])
   const queue = useRef(Promise.resolve())

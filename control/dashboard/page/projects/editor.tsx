@@ -1,4 +1,4 @@
-/** The project editor: one form in tabs, saved as a whole; what the agent knows, its numbers and secrets beside it. */
+/** The project editor. The tabs share one form and are saved together, except for knowledge, numbers and secrets. */
 import { Box, Button, Group, Stack } from '@mantine/core'
 import { IconMicrophone } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'

@@ -1,7 +1,7 @@
-/** Some frames: the tab of the field may be drawn, or even loaded, only now. */
+/** Frames to wait: the tab that contains the field may still have to load and render. */
 const MOST_FRAMES = 120
 
-/** The field of this path, or what it is part of. */
+/** Returns the field at this path, or the nearest enclosing one. */
 function fieldOf(path: string): HTMLElement | null {
   const find = (selector: string) => document.querySelector<HTMLElement>(selector)
   for (let at = path; at !== ''; at = at.slice(0, Math.max(0, at.lastIndexOf('.')))) {

@@ -1,4 +1,4 @@
-/** What the parts of the editor share: the form, and the project as it is saved. */
+/** Context shared by the parts of the editor: the form and the saved project. */
 import { createFormContext, type UseFormReturnType } from '@mantine/form'
 import { createContext, useContext } from 'react'
 import type { Draft, Key, Project } from './draft.ts'
@@ -7,11 +7,11 @@ export const [DraftProvider, useDraft, useDraftForm] = createFormContext<Draft>(
 export type DraftForm = UseFormReturnType<Draft>
 
 export interface Editing {
-  /** As it was saved last. */
+  /** The project as last saved. */
   saved: Project
   dirty: boolean
   saving: boolean
-  /** Whether it could be saved; what is wrong is then shown at its place. */
+  /** Saves the draft. Resolves to false if it is invalid; the errors are then shown at their fields. */
   save(): Promise<boolean>
 }
 
@@ -19,7 +19,7 @@ export const EditingContext = createContext<Editing | null>(null)
 
 export function useEditing(): Editing {
   const editing = useContext(EditingContext)
-  if (!editing) throw new Error('outside of the editor')
+  if (!editing) throw new Error('useEditing was called outside the project editor')
   return editing
 }
 
@@ -40,5 +40,5 @@ const TAB_OF: Partial<Record<Key, Tab>> = {
   transfers: 'transfers',
 }
 
-/** Where a field of this path stands. */
+/** Returns the tab that contains the field at this path. */
 export const tabOf = (path: string): Tab => TAB_OF[path.split('.')[0] as Key] ?? 'agent'

@@ -1,4 +1,7 @@
-/** What the agent knows; added and deleted at once, and watched while it is indexed. */
+/**
+ * Lists the knowledge sources of a project. Changes take effect at once; the list is polled while a source is being
+ * indexed.
+ */
 import { ActionIcon, Badge, Group, Loader, Stack, Text } from '@mantine/core'
 import { IconFile, IconTextCaption, IconTrash, IconWorld } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'

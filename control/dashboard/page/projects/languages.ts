@@ -1,6 +1,6 @@
 import { spoken } from '../words/words.ts'
 
-/** Those that people ask for most; any other stays as it is set. */
+/** Languages offered in the selector. A project's current language is always kept, even if it is not listed. */
 const CODES =
   'ru en ar az be bg bn ca cs da de el es et fa fi fr he hi hr hu hy id it ja ka kk ko ky lt lv mk ms nl no pl pt ro sk sl sr sv sw ta te tg th tr uk ur uz vi zh'
 
@@ -13,7 +13,7 @@ export function languageName(code: string): string {
   }
 }
 
-/** `current` too, whatever it is. */
+/** Includes `current` even if it is not in the list. */
 export function languageChoices(current: string): { value: string; label: string }[] {
   const codes = CODES.split(' ')
   const all = current === '' || codes.includes(current) ? codes : [current, ...codes]

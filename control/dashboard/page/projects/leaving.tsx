@@ -1,18 +1,18 @@
-/** What was typed is not lost by a click: asks before another page is opened, or the browser's own is closed. */
+/** Asks for confirmation before unsaved changes are lost by navigation or by closing the page. */
 import { Button, Group, Modal, Stack, Text } from '@mantine/core'
 import { useWindowEvent } from '@mantine/hooks'
 import { useTranslation } from 'react-i18next'
 import { useBlocker } from 'react-router'
 import { useEditing } from './form.ts'
 
-/** Of a page that is left because its project is deleted: there is nothing to save any more. */
+/** Navigation state set after the project was deleted: there is nothing left to save. */
 export const GONE = { gone: true }
 const isGone = (state: unknown) => (state as typeof GONE | null)?.gone === true
 
 export function Leaving() {
   const { t } = useTranslation('projects')
   const { dirty, save, saving } = useEditing()
-  // The tabs of the editor are in the address too, and lose nothing.
+  // Switching editor tabs changes the URL too, but loses nothing.
   const blocker = useBlocker(({ currentLocation, nextLocation }) => {
     return dirty && currentLocation.pathname !== nextLocation.pathname && !isGone(nextLocation.state)
   })

@@ -4,13 +4,13 @@ import { useTranslation } from 'react-i18next'
 import { useDraft } from './form.ts'
 
 interface ListButtonsProps {
-  /** Of the list in the form. */
+  /** Path of the list in the form. */
   path: string
   index: number
   count: number
-  /** What it is that is moved or removed, for who does not see it. */
+  /** Name of the item in the accessible labels. */
   name: string
-  /** Where the order says something. */
+  /** Whether the order matters; if so, items can be moved. */
   ordered?: boolean
 }
 

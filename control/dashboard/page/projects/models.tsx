@@ -1,4 +1,4 @@
-/** Which models think, hear and speak; what runs offline comes last by itself. */
+/** Selects the language model, STT and TTS providers. Offline models are the last fallback and are not listed. */
 import { Button, Paper, Select, SimpleGrid, Stack, Text, TextInput } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
@@ -35,7 +35,7 @@ export default function ModelsTab() {
   )
 }
 
-/** Names of providers; vendors' names are the same in every language. */
+/** Labels of the providers. Vendor names are the same in all languages. */
 function useKinds() {
   const { t } = useTranslation('projects')
   type Kind = LlmDraft['provider'] | SttDraft['provider'] | TtsDraft['provider']
@@ -91,14 +91,14 @@ function LlmFields({ path, kinds }: LlmFieldsProps) {
 
 interface ProvidersProps {
   path: 'llm_fallback' | 'speech_to_text' | 'text_to_speech'
-  /** Of an entry of the list. */
+  /** Title of an entry. */
   title: (index: number) => string
   add: string
   fresh: () => LlmDraft | SttDraft | TtsDraft
   children: (path: string, index: number) => ReactNode
 }
 
-/** Asked in their order, each when the one before it fails. */
+/** A list of providers in fallback order: each is used if the previous one fails. */
 function Providers({ path, title, add, fresh, children }: ProvidersProps) {
   const form = useDraft()
   const list = form.values[path]

@@ -1,4 +1,4 @@
-/** The numbers that the project calls from and answers; what is done here counts at once. */
+/** Binds and unbinds the numbers of a project. Changes take effect at once. */
 import { Anchor, Button, Group, Select, SimpleGrid, Text } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation, useQuery } from '@tanstack/react-query'
@@ -95,7 +95,7 @@ function Unbind({ projectId, number, bound }: { projectId: string; number: strin
     await must(api.DELETE('/v1/public/projects/{project_id}/numbers/{number}', { params }))
     await afterwards()
   }
-  /** The whole of it is just unbound, whatever it was. */
+  /** If the direction covers the whole binding, the label is just "Unbind". */
   const word = (direction: Direction) => t(`numbers.unbind.${direction === bound ? 'both' : direction}`)
   const ways = bound === 'both' ? DIRECTIONS : ([bound] as const)
   return (

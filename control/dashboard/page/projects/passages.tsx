@@ -1,4 +1,4 @@
-/** What the agent would get for a question. */
+/** Shows the knowledge passages that the agent would find for a question. */
 import { Anchor, Button, Group, Paper, Stack, Text, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'

@@ -12,7 +12,7 @@ import { DataTable } from '../ui/table.tsx'
 import { NewProject } from './create.tsx'
 import { languageName } from './languages.ts'
 
-/** From so many on a list wants a search. */
+/** Number of projects above which the list shows a search field. */
 const MANY = 8
 
 export default function Projects() {

@@ -18,7 +18,7 @@ export const secretsQuery = queryOptions({
 
 const WATCHED_MS = 1500
 
-/** A project has 200 sources at most: they come at once, and again while one is on its way. */
+/** A project has at most 200 sources, so one request returns all. The query polls while a source is being indexed. */
 export const knowledgeQuery = (id: string) =>
   queryOptions({
     queryKey: ['knowledge', id],

@@ -1,11 +1,11 @@
-/** Whether two JSON values mean the same. */
+/** Compares two JSON values by meaning. */
 
 type Json = Record<string, unknown>
 
 export const isRecord = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Keys come back from the database in another order; the names under `required` are a set. */
+/** The database returns keys in another order, and the names under `required` are a set. */
 export function same(left: unknown, right: unknown, key = ''): boolean {
   if (Array.isArray(left) && Array.isArray(right)) {
     if (left.length !== right.length) return false

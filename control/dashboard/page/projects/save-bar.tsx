@@ -9,11 +9,11 @@ interface SaveBarProps {
   conflicts: Key[]
   error: unknown
   onDiscard: () => void
-  /** Leads to a field that is wrong. */
+  /** Called with the path of the invalid field to open. */
   onFault: (path: string) => void
 }
 
-/** Stays in sight as long as there is something to save. */
+/** Sticky bar, visible while there are unsaved changes. */
 export function SaveBar({ conflicts, error, onDiscard, onFault }: SaveBarProps) {
   const { t } = useTranslation('projects')
   const { t: common } = useTranslation()
@@ -50,7 +50,7 @@ export function SaveBar({ conflicts, error, onDiscard, onFault }: SaveBarProps) 
   )
 }
 
-/** All that is wrong, wherever it stands; each leads to its field. */
+/** Lists the errors of all tabs; each links to its field. */
 function Faults({ onFault }: { onFault: (path: string) => void }): ReactNode {
   const { t } = useTranslation('projects')
   const { errors } = useDraft()

@@ -1,4 +1,4 @@
-/** A JSON Schema as a form of rows, or as the JSON it is. */
+/** Edits a JSON Schema as form rows or as raw JSON. */
 import {
   Alert,
   Button,
@@ -31,7 +31,7 @@ import {
 
 interface SchemaFieldsProps {
   path: string
-  /** Whether there may be none: without a row there is none. */
+  /** Whether the schema may be absent. A form without rows means no schema. */
   optional?: boolean
 }
 

@@ -1,6 +1,6 @@
 /**
- * A JSON Schema as rows of a form and back. What the rows do not say stays with them; a schema that would not come back as
- * it was is edited as JSON.
+ * Converts a JSON Schema to form rows and back. Keywords that the form does not support are kept with their row. A
+ * schema that would not survive the round trip is edited as JSON.
  */
 import { isRecord, same } from './same.ts'
 
@@ -15,14 +15,14 @@ export interface FieldRow {
   type: FieldType
   description: string
   required: boolean
-  /** Of a choice. */
+  /** Options of the choice types. */
   options: string[]
-  /** Keywords that the form has no place for, such as `format` or `minimum`. */
+  /** Keywords that the form does not support, such as `format` or `minimum`. */
   rest: Json
 }
 
 export interface SchemaDraft {
-  /** Null is none at all. */
+  /** Null means no schema. */
   mode: 'form' | 'json' | null
   rows: FieldRow[]
   rest: Json
@@ -30,7 +30,7 @@ export interface SchemaDraft {
 }
 
 let made = 0
-/** For React, which tells rows apart by it. */
+/** Returns a unique key for React lists. */
 export const nextKey = () => `k${made++}`
 
 export const emptyRow = (): FieldRow => ({
@@ -56,14 +56,14 @@ export function toDraft(schema: Json | null): SchemaDraft {
   return draft ?? { mode: 'json', rows: [], rest: {}, text: showJson(schema) }
 }
 
-/** Null where the form cannot say it. */
+/** Returns null if the form can't represent the schema. */
 export function asForm(schema: Json): SchemaDraft | null {
   const { type, properties = {}, required = [], ...rest } = schema
   if (type !== 'object' || !isRecord(properties) || !isTexts(required)) return null
   const rows = Object.entries(properties).map(([name, property]) => rowOf(name, property, required.includes(name)))
   if (rows.some(row => row === null)) return null
   const draft: SchemaDraft = { mode: 'form', rows: rows as FieldRow[], rest, text: '' }
-  // No properties, and an empty list of required ones, mean the same as none at all.
+  // Missing properties and an empty list of required names mean the same as none.
   const meant = { type, properties, ...(required.length > 0 ? { required } : {}), ...rest }
   return same(schemaOf(draft), meant) ? draft : null
 }
@@ -122,7 +122,7 @@ const propertyOf = (row: FieldRow): Json => ({
   ...row.rest,
 })
 
-/** What is no JSON object is answered as the text it is: the caller looks at `problemsOf` first. */
+/** Returns text that is not a JSON object unchanged; call `problemsOf` first. */
 export function schemaOf({ mode, rows, rest, text }: SchemaDraft): Json | string | null {
   if (mode === null) return null
   if (mode === 'json') return parse(text) ?? text
@@ -146,7 +146,7 @@ export function parse(text: string): Json | null {
 
 export type SchemaProblem = 'json' | 'objectSchema' | 'required' | 'twice' | 'options'
 
-/** What is wrong with it, by the place in the draft. */
+/** Returns the problems of a schema draft, each with its path in the draft. */
 export function problemsOf({ mode, rows, text }: SchemaDraft): [path: string, problem: SchemaProblem][] {
   if (mode === null) return []
   if (mode === 'json') {

@@ -1,4 +1,4 @@
-/** A secret by its name; a new one is made without leaving the form. */
+/** Selects a secret by name, or creates one without leaving the form. */
 import { Button, Group, Modal, Select, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation, useQuery } from '@tanstack/react-query'
@@ -54,7 +54,7 @@ interface SecretModalProps {
   opened: boolean
   onClose: () => void
   onSet?: (name: string) => void
-  /** Its value is set again. */
+  /** If set, the dialog replaces the value of this secret. */
   name?: string
 }
 
@@ -101,7 +101,7 @@ function SecretForm({ onClose, onSet, name }: Omit<SecretModalProps, 'opened'>) 
     <form
       noValidate
       onSubmit={event => {
-        // It may stand within another form.
+        // React bubbles the event to an enclosing form through the modal's portal.
         event.stopPropagation()
         form.onSubmit(values => set.mutate(values))(event)
       }}

@@ -1,4 +1,4 @@
-/** The account's secrets: names only, as values are never shown again. */
+/** Lists the account's secrets by name. The API never returns their values. */
 import { Button, Group, Text } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'

@@ -7,7 +7,7 @@ interface SectionProps {
   children: ReactNode
 }
 
-/** A part of a tab. */
+/** A titled section of a tab. */
 export function Section({ title, hint, children }: SectionProps) {
   return (
     <Paper component="section" withBorder p="md" aria-label={title}>

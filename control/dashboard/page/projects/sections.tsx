@@ -16,13 +16,13 @@ const panels: Record<Tab, ComponentType> = {
   secrets: lazy(() => import('./secrets.tsx')),
 }
 
-/** Only the open one is drawn; the form keeps what the others hold. */
+/** Renders only the open tab; the form keeps the values of the others. */
 export function Sections({ tab, onTab }: { tab: string | null; onTab: (tab: string | null) => void }) {
   const { t } = useTranslation('projects')
   const { errors } = useDraft()
   const list = useRef<HTMLDivElement>(null)
   const active = isTab(tab) ? tab : 'agent'
-  // On a narrow screen the list scrolls: the open one is to be seen in it.
+  // The tab list scrolls on a narrow screen: keep the open tab visible.
   useEffect(() => {
     const open = list.current?.querySelector<HTMLElement>(`[data-tab="${active}"]`)
     if (open) list.current?.scrollTo({ left: open.offsetLeft - 48 })

@@ -1,4 +1,4 @@
-/** The agent's voice beside its settings: at the side where there is room, over the page where there is not. */
+/** The talk panel: beside the settings on wide screens, in a drawer on narrow ones. */
 import { Alert, Button, CloseButton, Drawer, Group, Paper, Stack, Title } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { lazy, Suspense } from 'react'
@@ -6,10 +6,10 @@ import { useTranslation } from 'react-i18next'
 import { Waiting } from '../ui/states.tsx'
 import { useEditing } from './form.ts'
 
-/** LiveKit is heavy, and comes only to those who talk. */
+/** The LiveKit client is large, so load it only when the panel opens. */
 const TalkPanel = lazy(() => import('../talk/panel.tsx'))
 
-/** From this width on both have room. */
+/** From this width on, the settings and the panel fit side by side. */
 const WIDE = '(min-width: 75em)'
 
 export const useWide = () => useMediaQuery(WIDE, false, { getInitialValueInEffect: false })

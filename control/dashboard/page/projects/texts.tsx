@@ -1,4 +1,4 @@
-/** Texts that the agent is told or says, with their `{{var}}` in colour. */
+/** Text fields that highlight `{{variable}}` placeholders. */
 import { Badge, Code, Group, Stack, Text, Textarea } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { useDraft } from './form.ts'
@@ -11,7 +11,7 @@ interface FieldProps {
   required?: boolean
   minRows?: number
   maxLength?: number
-  /** Filled by others than the vars of the call. */
+  /** Name of a placeholder that is not a call variable. */
   except?: string
 }
 
@@ -50,7 +50,7 @@ function Below({ text }: { text: string }) {
         piece.kind === 'plain' ? (
           piece.text
         ) : (
-          // biome-ignore lint/suspicious/noArrayIndexKey: pieces have no other name than their place
+          // biome-ignore lint/suspicious/noArrayIndexKey: pieces are identified by their index
           <mark key={index} className={piece.kind}>
             {piece.text}
           </mark>

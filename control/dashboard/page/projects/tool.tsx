@@ -87,7 +87,7 @@ export function ToolFields({ index }: { index: number }) {
   )
 }
 
-/** `{param}` of the address that no parameter fills. */
+/** Placeholders of the URL that no parameter fills. */
 function MissingParams({ tool: { url, parameters } }: { tool: ToolDraft }) {
   const { t } = useTranslation('projects')
   if (parameters.mode === 'json') return null
@@ -194,7 +194,7 @@ function HeaderFields({ at, headers }: { at: string; headers: ToolDraft['headers
   const { t } = useTranslation('projects')
   const form = useDraft()
   const path = `${at}.headers`
-  // The server names a header by its name, which is no place in our list.
+  // The server reports a header by name; the form identifies it by index.
   const refused = Object.entries(form.errors).filter(
     ([where]) => where.startsWith(`${path}.`) && !/^\d+\.(?:name|value)$/.test(where.slice(path.length + 1)),
   )

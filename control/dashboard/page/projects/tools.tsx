@@ -1,4 +1,4 @@
-/** What the agent can do over HTTP while it talks. */
+/** Edits the HTTP tools of the agent. */
 import { Accordion, Badge, Button, Group, Text } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { useState } from 'react'
@@ -30,7 +30,7 @@ export default function ToolsTab() {
   const form = useDraft()
   const { tools } = form.values
   const [opened, setOpened] = useState<string[]>([])
-  // What is wrong is not hidden.
+  // Open the tools that have errors, so that no error is hidden.
   const wrong = tools.filter((_, index) => Object.keys(form.errors).some(path => path.startsWith(`tools.${index}.`)))
   const open = [...new Set([...opened, ...wrong.map(({ key }) => key)])]
   const add = () => {

@@ -1,4 +1,4 @@
-/** Runs a tool as the agent would, and shows what was sent and what the agent would be told. */
+/** Runs a tool as the agent would, and shows the request and the result that the agent receives. */
 import { Badge, Button, Code, Group, Modal, Stack, Text } from '@mantine/core'
 import { IconPlayerPlay } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
@@ -43,7 +43,7 @@ export function ToolTrialButton({ index }: { index: number }) {
   )
 }
 
-/** Only a tool that is saved can be run: it is saved first where it is not. */
+/** The API runs only saved tools, so an unsaved tool is saved first. */
 function Trial({ tool, onRefused }: { tool: ToolDraft; onRefused: () => void }) {
   const { t } = useTranslation('projects')
   const { saved, save } = useEditing()

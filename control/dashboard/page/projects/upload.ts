@@ -1,4 +1,4 @@
-/** Sends a file and tells how far it is, which `fetch` cannot; the same endpoint, the same problems. */
+/** Uploads a knowledge file with XMLHttpRequest, because `fetch` does not report upload progress. */
 import { ParleyError } from '../api/queries.ts'
 import type { Problem, Schemas } from '../api/types.ts'
 
@@ -11,7 +11,7 @@ function readProblem(text: string): Problem | null {
   }
 }
 
-/** `onProgress`: from 0 to 1. */
+/** `onProgress` receives the share uploaded, from 0 to 1. */
 export function uploadKnowledge(
   projectId: string,
   file: File,
@@ -20,7 +20,7 @@ export function uploadKnowledge(
   const { promise, resolve, reject } = Promise.withResolvers<Schemas['KnowledgeSource']>()
   const request = new XMLHttpRequest()
   request.upload.onprogress = ({ loaded, total }) => onProgress(total > 0 ? loaded / total : 0)
-  request.onerror = () => reject(new Error('the upload broke off'))
+  request.onerror = () => reject(new Error('The upload was interrupted'))
   request.onload = () => {
     if (request.status === 201) return resolve(JSON.parse(request.responseText))
     const problem = readProblem(request.responseText)

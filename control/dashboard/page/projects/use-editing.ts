@@ -1,4 +1,4 @@
-/** The form of one project: what was changed in it, what was changed elsewhere meanwhile, and how it is saved. */
+/** State of the project form: local changes, changes saved elsewhere in the meantime, and saving. */
 import { useHotkeys } from '@mantine/hooks'
 import { useMutation } from '@tanstack/react-query'
 import { useEffect, useMemo, useState } from 'react'
@@ -15,7 +15,7 @@ import { faultsOf } from './validate.ts'
 const sendChanges = (id: string, body: Patch) =>
   must(api.PATCH('/v1/public/projects/{project_id}', { params: { path: { project_id: id } }, body }))
 
-/** `onFault` is told the path of the first field that is wrong. */
+/** `onFault` receives the path of the first invalid field. */
 export function useProjectForm(project: Project, onFault: (path: string) => void) {
   const form = useDraftForm({ initialValues: toDraft(project) })
   const { saved, conflicts, take } = useSaved(form, project)
@@ -28,12 +28,12 @@ export function useProjectForm(project: Project, onFault: (path: string) => void
     forget()
     take(saved)
   }
-  // As in any editor, also while one is typing.
+  // Works while a field has the focus too, as in any editor.
   useHotkeys([['mod+S', () => void (dirty && save())]], [])
   return { form, saved, dirty, conflicts, error, saving: isPending, save, discard }
 }
 
-/** What others save meanwhile is taken over where it was not touched here. */
+/** Takes over fields that were saved elsewhere, unless they were changed here. */
 function useSaved(form: DraftForm, project: Project) {
   const [saved, setSaved] = useState(project)
   const [conflicts, setConflicts] = useState<Key[]>([])
@@ -43,7 +43,7 @@ function useSaved(form: DraftForm, project: Project) {
     setSaved(fresh)
     setConflicts(merged.conflicts)
   }
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only when another version comes
+  // biome-ignore lint/correctness/useExhaustiveDependencies: run only for a new version of the project
   useEffect(() => {
     if (project.updated_at > saved.updated_at) take(project)
   }, [project])

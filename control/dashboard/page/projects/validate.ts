@@ -1,4 +1,4 @@
-/** What is wrong with a draft before it is sent, by the path that the form has for it; the server judges again. */
+/** Validates a draft before it is sent and reports faults by form path. The server validates it again. */
 import { isOwnTool } from '../../../../media/contract/own-tools.ts'
 import type { Draft, FillerDraft, LlmDraft, ToolDraft, TransferDraft } from './draft.ts'
 import { problemsOf, type SchemaDraft, type SchemaProblem } from './schema.ts'
@@ -12,7 +12,7 @@ const missing = (path: string, value: string | number): Found =>
 
 const isHttp = (text: string) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
 
-/** `{param}` may stand behind the host only. */
+/** `{param}` is allowed only after the host. */
 function isToolUrl(text: string): boolean {
   const origin = /^[^/]*\/\/[^/?#]*/.exec(text)?.[0] ?? ''
   return isHttp(text) && !/[{}]/.test(origin) && new URL(text).username === '' && new URL(text).password === ''

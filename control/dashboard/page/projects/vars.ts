@@ -1,10 +1,10 @@
-/** `{{var}}` in the texts of a project, as control fills them when a call is made. */
+/** Parses `{{variable}}` placeholders in the texts of a project. Control fills them in when a call starts. */
 
 export interface Piece {
   text: string
-  /** `odd`: looks like a placeholder and is none; the agent would say it as it stands. */
+  /** `odd` marks text that looks like a placeholder but is not one; the agent speaks it as written. */
   kind: 'plain' | 'var' | 'odd'
-  /** Of a var. */
+  /** Name of the variable; empty for other kinds. */
   name: string
 }
 
@@ -29,7 +29,7 @@ const unique = (names: string[]) => [...new Set(names)]
 const of = (kind: Piece['kind'], texts: readonly string[]) =>
   texts.flatMap(piecesOf).filter(piece => piece.kind === kind)
 
-/** Names of the vars, in their order, each once. */
+/** Returns the variable names in order of appearance, without duplicates. */
 export const varsOf = (...texts: string[]): string[] => unique(of('var', texts).map(({ name }) => name))
 
 export const oddOf = (...texts: string[]): string[] => unique(of('odd', texts).map(({ text }) => text))

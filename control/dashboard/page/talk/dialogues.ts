@@ -1,6 +1,6 @@
 /**
- * Dialogues stand outside of what shows them: a panel that moves to another place of the page, because the window got
- * narrower, finds its own again. One that nobody shows is hung up.
+ * Keeps browser calls outside of React components, so that a panel that remounts elsewhere (for example in a drawer,
+ * after the window gets narrower) finds its call again. A call that no panel shows is hung up.
  */
 import { api } from '../api/client.ts'
 import { must, queryClient } from '../api/queries.ts'
@@ -19,14 +19,14 @@ export interface SessionInput {
 export interface Talk {
   state: TalkState
   lines: readonly Line[]
-  /** The call that it is, once an agent is there. */
+  /** ID of the call, once an agent has joined. */
   callId: string | null
-  /** Null: it has not ended. `reason`: an `ended_reason` of the API where one was told. */
+  /** Null while the call is in progress. `reason` is the API's `ended_reason`, if it was reported. */
   ended: { reason: string | null } | null
   problem: unknown
   dialogue: Dialogue | null
   isStarting: boolean
-  /** The call's record is there. */
+  /** Whether the call's record is available. */
   isStored: boolean
 }
 
@@ -41,7 +41,7 @@ const nothing: Talk = {
   isStored: false,
 }
 
-/** For a panel to come back in another place. */
+/** Grace period in ms for a panel to remount in another place. */
 const LEFT_MS = 500
 
 const dialogues = new Map<string, TalkStore>()
@@ -85,7 +85,7 @@ export class TalkStore {
     void this.#talk.dialogue?.hangUp()
   }
 
-  /** Rejects with why it could not begin; the talk says so too. */
+  /** Starts the call. Rejects if it can't start; the state reports the error too. */
   async start(body: SessionInput): Promise<void> {
     this.#stopping = new AbortController()
     const { signal } = this.#stopping
@@ -104,7 +104,7 @@ export class TalkStore {
   async #invite(body: SessionInput) {
     this.#set({ state: 'connecting' })
     const { url, token } = await must(api.POST('/v1/public/realtime/session', { body }))
-    return { url, token: token! } // it is missing in replays only, and nothing is replayed here
+    return { url, token: token! } // only idempotent replays lack a token
   }
 
   #events(): DialogueEvents {
@@ -117,7 +117,7 @@ export class TalkStore {
     }
   }
 
-  /** How long each answer took and which tools were used is told by the call; `nth` counts the tools of one reading. */
+  /** The call's events report latency and tool calls; `nth` counts the tools of one reading. */
   follow(event: CallEvent, nth: number): void {
     const { lines } = this.#talk
     if (event.type === 'turn.finished') this.#set({ lines: withLatency(lines, event.turn, event.latency) })

@@ -1,4 +1,4 @@
-/** How it ended, what it cost, and where all of it can be read. */
+/** Summary of an ended browser call: end reason, duration, cost and a link to the call. */
 import { Anchor, Group, Loader, Paper, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
@@ -7,11 +7,11 @@ import { callQuery } from '../calls/queries.ts'
 import { duration, money } from '../ui/format.ts'
 
 interface EndedProps {
-  /** Null: nothing is to be said of it, or it was said already. */
+  /** Null if there is no reason to show, or it was already shown. */
   reason: string | null
-  /** Null: it never came to a call. */
+  /** Null if no call was created. */
   call: string | null
-  /** Its record is there. */
+  /** Whether the call's record is available. */
   ready: boolean
 }
 

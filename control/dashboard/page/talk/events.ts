@@ -1,4 +1,4 @@
-/** The events of a call as they are streamed, with what is in their data. */
+/** Types of the streamed call events. */
 import type { Schemas } from '../api/types.ts'
 import type { Latency, ToolCall, Turn } from './story.ts'
 

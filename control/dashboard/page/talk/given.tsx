@@ -1,4 +1,4 @@
-/** What this one dialogue or call is about: values for the placeholders of the project, and a task. */
+/** Inputs for one call: values of the project's variables and a task. */
 import { Button, Collapse, Stack, Text, Textarea, TextInput } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { IconChevronDown, IconChevronRight } from '@tabler/icons-react'
@@ -22,7 +22,7 @@ interface GivenProps {
 const LONGEST_TASK = 8000
 const LONGEST_VALUE = 4000
 
-/** As the API takes it: what is empty is not given. */
+/** Builds the API fields; empty values are omitted. */
 export function givenBody({ task, vars }: GivenValues): { task?: string; vars?: Record<string, string> } {
   const filled = Object.entries(vars).filter(([, value]) => value !== '')
   return {
@@ -36,7 +36,7 @@ function useVars(projectId: string, task: string): string[] {
   return project ? varsOfProject(project, task) : []
 }
 
-/** Folded away, since most talks need none of it. */
+/** Collapsed by default, since most calls need neither. */
 export function Given(props: GivenProps) {
   const { t } = useTranslation('talk')
   const names = useVars(props.projectId, props.values.task)

@@ -1,11 +1,11 @@
-/** How loud a track is, as a bar; for who wants no movement, as a word. */
+/** An audio level meter; a text label if the user prefers reduced motion. */
 import { useTrackVolume } from '@livekit/components-react'
 import { Group, Text } from '@mantine/core'
 import { useReducedMotion } from '@mantine/hooks'
 import type { LocalAudioTrack, RemoteAudioTrack } from 'livekit-client'
 import { useTranslation } from 'react-i18next'
 
-/** The root of the mean square of speech seldom exceeds this share of the full scale. */
+/** RMS level, as a share of full scale, that speech seldom exceeds. */
 const LOUD = 0.6
 const AUDIBLE = 0.05
 

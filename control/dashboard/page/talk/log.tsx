@@ -1,4 +1,4 @@
-/** What is said and done, as it happens. */
+/** The live transcript with tool calls. */
 import { Text } from '@mantine/core'
 import { useEffect, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -9,19 +9,19 @@ import './talk.css'
 interface LogProps {
   label: string
   lines: readonly Line[]
-  /** Whose words they are, by role. */
+  /** Speaker labels by role. */
   who: Record<SpokenLine['role'], string>
-  /** Where nothing was said yet. */
+  /** Text shown while the transcript is empty. */
   empty: string
 }
 
-/** Closer to the end than this, one reads along. */
+/** If the scroll position is within this distance of the end, new lines scroll into view. */
 const READS_ALONG_PX = 60
 
 export function Log({ label, lines, who, empty }: LogProps) {
   const box = useRef<HTMLDivElement>(null)
   const readsAlong = useRef(true)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something is added
+  // biome-ignore lint/correctness/useExhaustiveDependencies: run for every new line
   useEffect(() => {
     if (box.current && readsAlong.current) box.current.scrollTop = box.current.scrollHeight
   }, [lines])
@@ -30,7 +30,7 @@ export function Log({ label, lines, who, empty }: LogProps) {
     readsAlong.current = scrollHeight - scrollTop - clientHeight < READS_ALONG_PX
   }
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keys
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll it
     <div ref={box} className="talk-log" role="log" aria-label={label} tabIndex={0} onScroll={onScroll}>
       {lines.length === 0 && (
         <Text size="sm" c="dimmed" m="auto">
@@ -51,7 +51,7 @@ export function Log({ label, lines, who, empty }: LogProps) {
 function Spoken({ line, who }: { line: SpokenLine; who: string }) {
   const { t } = useTranslation('talk')
   const { role, text, final, interrupted, latency } = line
-  // Read out when it will not change any more.
+  // Screen readers announce the line once it is final.
   return (
     <div className="talk-line" data-role={role} data-final={final} aria-busy={!final}>
       <Text size="xs" c="dimmed">

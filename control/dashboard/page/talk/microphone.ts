@@ -1,8 +1,8 @@
-/** The microphone of who talks here, and why there is none. */
+/** Microphone access and its errors. */
 import { createLocalAudioTrack, type LocalAudioTrack } from 'livekit-client'
 import { TalkError } from './talk-error.ts'
 
-/** Asked for before anything is opened, so that a refusal costs nothing. */
+/** Requests the microphone first, so that a refusal costs nothing. */
 export async function openMicrophone(): Promise<LocalAudioTrack> {
   if (!navigator.mediaDevices) throw new TalkError('insecure')
   try {

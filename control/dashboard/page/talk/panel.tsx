@@ -1,4 +1,4 @@
-/** Talking to a project's agent from where one is. LiveKit's code is loaded with it, but only when it is shown. */
+/** The talk panel for a project. LiveKit is loaded only when the panel is shown. */
 import { Button, Group, Stack, Text } from '@mantine/core'
 import { IconMicrophone, IconPhoneOff } from '@tabler/icons-react'
 import { lazy, Suspense, useEffect, useState } from 'react'
@@ -15,7 +15,7 @@ const loadParts = () => import('./room-parts.tsx')
 const RoomParts = lazy(loadParts)
 const MuteButton = lazy(async () => ({ default: (await loadParts()).MuteButton }))
 
-/** It takes the place that it is given. */
+/** Fills its container. */
 export function TalkPanel({ projectId }: { projectId: string }) {
   const { t } = useTranslation(['talk', 'calls'])
   const talk = useDialogue(projectId)
@@ -59,7 +59,7 @@ export function TalkPanel({ projectId }: { projectId: string }) {
 
 export default TalkPanel
 
-/** LiveKit is there before somebody presses Talk. When it does not come, pressing tells. */
+/** Preloads LiveKit before the user presses the button. If loading fails, pressing the button reports it. */
 function useLoadedEarly(): void {
   useEffect(() => {
     void Promise.all([loadParts(), import('./room.ts')]).catch(() => {})
@@ -84,7 +84,7 @@ interface MainButtonProps {
   onHangUp: () => void
 }
 
-/** One button where the focus stays: it begins the dialogue, and ends it. */
+/** One button starts and ends the call, so that it keeps the focus. */
 function MainButton({ live, busy, again, onTalk, onHangUp }: MainButtonProps) {
   const { t } = useTranslation('talk')
   if (live || busy) {

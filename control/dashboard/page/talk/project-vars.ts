@@ -1,7 +1,7 @@
 import type { Schemas } from '../api/types.ts'
 import { varsOf } from '../projects/vars.ts'
 
-/** Names of `{{var}}` in all that the agent will say or do, in order, each once. */
+/** Returns the names of `{{variable}}` placeholders in all texts of the agent, in order, without duplicates. */
 export function varsOfProject(project: Schemas['Project'], task: string): string[] {
   const { prompt, greeting, disclosure, recording_notice, goal, voicemail } = project
   const message = voicemail.action === 'leave_message' ? voicemail.text : null

@@ -1,4 +1,4 @@
-/** Why there is no dialogue or call, and where it can be mended. */
+/** Shows why a call can't start, with a link to fix it. */
 import { Alert, Anchor, List, Stack, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
@@ -8,7 +8,7 @@ import { talkProblem } from './talk-error.ts'
 
 type Code = Problem['code'] | (string & {})
 
-/** Where to go next, and how it is called in `next`. */
+/** Returns the page that fixes the problem, with the key of its label in `next`. */
 function nextStep(code: Code, projectId: string | null) {
   switch (code) {
     case 'insufficient_balance':
@@ -32,7 +32,7 @@ function nextStep(code: Code, projectId: string | null) {
 interface RefusalProps {
   error: unknown
   projectId: string | null
-  /** Paths of the form's own fields, which show what was wrong with them themselves. */
+  /** Paths of fields that show their own errors. */
   shown?: readonly string[]
 }
 

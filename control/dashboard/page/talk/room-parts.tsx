@@ -1,4 +1,4 @@
-/** What stands beside a room that was joined: its sound, how loud it is, the microphone's switch. */
+/** Audio playback, level meters and the mute button of a joined room. */
 import { RoomAudioRenderer, RoomContext, useAudioPlayback, useTracks } from '@livekit/components-react'
 import { Button, Stack } from '@mantine/core'
 import { IconMicrophone, IconMicrophoneOff } from '@tabler/icons-react'
@@ -10,7 +10,7 @@ import { Level } from './level.tsx'
 interface RoomPartsProps {
   room: Room
   microphone: LocalAudioTrack | null
-  /** Of whom the sound of the room is. */
+  /** Label of the remote audio. */
   remote: string
 }
 
@@ -28,7 +28,7 @@ export default function RoomParts({ room, microphone, remote }: RoomPartsProps) 
   )
 }
 
-/** Browsers play nothing before somebody has pressed something. */
+/** Browsers block audio until the user interacts with the page. */
 function Unblock() {
   const { t } = useTranslation('talk')
   const { canPlayAudio, startAudio } = useAudioPlayback()

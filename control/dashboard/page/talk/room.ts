@@ -1,4 +1,4 @@
-/** One dialogue, from an address and a token to its end. Knows LiveKit, and nothing of what is shown. */
+/** One browser call, from a URL and token to its end. Uses LiveKit; independent of the UI. */
 import {
   DisconnectReason,
   type LocalAudioTrack,
@@ -12,7 +12,7 @@ import { openMicrophone } from './microphone.ts'
 import type { Said } from './story.ts'
 import { TalkError } from './talk-error.ts'
 
-/** Names of what is told by attributes and text streams; see docs/realtime.md. */
+/** Names of participant attributes and text streams; see docs/realtime.md. */
 const STATE = 'lk.agent.state'
 const CALL = 'parley.call_id'
 const TRANSCRIPTION = 'lk.transcription'
@@ -25,7 +25,7 @@ const ENDED = 'parley.ended'
 export const agentStates = ['initializing', 'listening', 'thinking', 'speaking', 'reconnecting'] as const
 export type AgentState = (typeof agentStates)[number]
 
-/** `reason`: an `ended_reason` of the API where the server told one. `problem`: an end that nobody asked for. */
+/** `reason` is the API's `ended_reason` if the server reported one. `problem` is set for unexpected ends. */
 export interface End {
   reason: string | null
   problem: TalkError | null
@@ -33,7 +33,7 @@ export interface End {
 
 export interface DialogueEvents {
   state(state: AgentState): void
-  /** The call that this dialogue is. */
+  /** ID of the call. */
   call(id: string): void
   said(said: Said): void
   ended(end: End): void
@@ -52,8 +52,8 @@ interface Seat {
 }
 
 /**
- * `invite` is asked for the seat when there is a microphone. Rejects when the dialogue could not begin, and resolves with
- * null when it ended while it began.
+ * Starts a browser call. `invite` creates the session once the microphone is available. Rejects if the call can't
+ * start; resolves to null if it ended while starting.
  */
 export async function openDialogue(
   invite: () => Promise<Seat>,
@@ -121,11 +121,11 @@ function followAgent(room: Room, on: DialogueEvents): void {
 
 interface Told {
   phase: 'joining' | 'connected' | 'joined' | 'over'
-  /** How it ended before it was joined. */
+  /** The end of a call that ended before it was joined. */
   end: End | null
 }
 
-/** What our own participant was told before it was shown out is gone with the connection, so it is kept. */
+/** Keeps the attributes of the local participant: they are lost when the server removes it. */
 function followEnd(room: Room, microphone: LocalAudioTrack, on: DialogueEvents): Told {
   let attributes: Record<string, string> = {}
   const told: Told = { phase: 'joining', end: null }
@@ -141,7 +141,7 @@ function followEnd(room: Room, microphone: LocalAudioTrack, on: DialogueEvents):
   return told
 }
 
-/** Ends that nobody asked for. */
+/** End reasons that the user did not cause. */
 const SURPRISES = new Set([
   'balance_exhausted',
   'connection_lost',
@@ -181,7 +181,7 @@ async function readText(room: Room, reader: TextStreamReader, identity: string, 
       on.said({ id, role, text, final: info[FINAL] === 'true' })
     }
   } catch {
-    // Broken off with the connection; what came stands.
+    // The connection broke; keep the text received so far.
   }
   on.said({ id, role, text, final: reader.info.attributes?.[FINAL] === 'true' })
 }

@@ -1,4 +1,4 @@
-/** What was said and done in a dialogue, line by line. Pure. */
+/** Builds the lines of a live transcript. Pure. */
 import type { Schemas } from '../api/types.ts'
 
 type Detail = Schemas['CallDetail']
@@ -6,7 +6,7 @@ export type Turn = Detail['transcript'][number]
 export type ToolCall = Detail['tool_calls'][number]
 export type Latency = Detail['latency']['turns'][number]
 
-/** The whole text of a turn as it is known by now; a later one of the same id replaces it. */
+/** The full text of a segment so far; a later one with the same ID replaces it. */
 export interface Said {
   id: string
   role: 'caller' | 'agent'
@@ -21,7 +21,7 @@ export interface SpokenLine {
   text: string
   final: boolean
   interrupted: boolean
-  /** From the caller's last word to the agent's first. */
+  /** Response latency before this line. */
   latency: Latency | null
 }
 
@@ -29,7 +29,7 @@ export interface ToolLine {
   kind: 'tool'
   id: string
   name: string
-  /** Null: it runs still. */
+  /** Null while the tool is running. */
   done: ToolCall | null
 }
 
@@ -46,7 +46,7 @@ const spoken = (line: Pick<SpokenLine, 'id' | 'role' | 'text'> & Partial<SpokenL
 const nextId = (lines: readonly Line[], kind: string) =>
   `${kind} ${lines.filter(({ id }) => id.startsWith(`${kind} `)).length}`
 
-/** As a caption tells it. A stream that is late does not take back what was final; what seemed to be words may be none. */
+/** Applies a caption. A late stream does not overwrite final text; a segment that turns out to be empty is removed. */
 export function withSaid(lines: readonly Line[], { id, role, text, final }: Said): readonly Line[] {
   const before = lines.find((line): line is SpokenLine => line.kind === 'spoken' && line.id === id)
   if (text.trim() === '') return final ? lines.filter(line => line !== before) : lines
@@ -55,14 +55,14 @@ export function withSaid(lines: readonly Line[], { id, role, text, final }: Said
   return lines.map(line => (line === before ? { ...before, text, final } : line))
 }
 
-/** As the call's record has it. */
+/** Adds a turn from the call's events. */
 export function withTurn(lines: readonly Line[], turn: Turn, latency: Latency | null): readonly Line[] {
   if (turn.role === 'tool' || turn.heard_text.trim() === '') return lines
   const { role, heard_text: text, interrupted } = turn
   return [...lines, spoken({ id: nextId(lines, role), role, text, interrupted, latency })]
 }
 
-/** Adds how long the caller waited to the line that the captions have shown of this answer. */
+/** Adds the response latency to the caption line of this turn. */
 export function withLatency(lines: readonly Line[], turn: Turn, latency: Latency | null): readonly Line[] {
   if (turn.role !== 'agent' || latency === null) return lines
   const index = lines.findLastIndex(
@@ -71,14 +71,14 @@ export function withLatency(lines: readonly Line[], turn: Turn, latency: Latency
   return lines.map((line, at) => (at === index && line.kind === 'spoken' ? { ...line, latency } : line))
 }
 
-/** A caption may not have come to its end yet. */
+/** The caption may still be incomplete. */
 const sameWords = (whole: string, shown: string) => whole.trim().startsWith(shown.trim())
 
 export function withWhisper(lines: readonly Line[], text: string): readonly Line[] {
   return [...lines, spoken({ id: nextId(lines, 'whisper'), role: 'whisper', text })]
 }
 
-/** `nth`: of the call, from 1. Events may be read again. */
+/** `nth` counts the tools of the call from 1. Events may be delivered again. */
 export function withToolStarted(lines: readonly Line[], name: string, nth: number): readonly Line[] {
   const id = `tool ${nth}`
   return lines.some(line => line.id === id) ? lines : [...lines, { kind: 'tool', id, name, done: null }]

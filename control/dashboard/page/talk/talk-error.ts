@@ -1,4 +1,4 @@
-/** Why nobody can talk, or talks no more: a code of our own, an `ended_reason`, or a code of the API. */
+/** Errors of a browser call: a local code, an `ended_reason`, or an API error code. */
 import type { TFunction } from 'i18next'
 import { problemText } from '../api/problems.ts'
 import type calls from '../calls/words.en.json'
@@ -17,7 +17,7 @@ export class TalkError extends Error {
 type Problem = keyof (typeof words)['problems']
 type Reason = keyof (typeof calls)['reasons']
 
-/** What went wrong, in words: of the talking itself, or of a request that was refused. `t` knows `talk` and `calls`. */
+/** Returns the message for a call error or an API error. `t` must cover the namespaces `talk` and `calls`. */
 export function talkProblem(t: TFunction<['talk', 'calls']>, common: TFunction<'words'>, error: unknown): string {
   if (!(error instanceof TalkError)) return problemText(common, error)
   const { code } = error

@@ -1,4 +1,4 @@
-/** To write what one does not want to say. */
+/** A text input for typed messages. */
 import { Button, Group, Input, TextInput } from '@mantine/core'
 import { type FormEvent, useId, useState } from 'react'
 import { useTranslation } from 'react-i18next'

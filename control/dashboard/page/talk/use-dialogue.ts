@@ -1,4 +1,4 @@
-/** A project's dialogue as a panel shows it. */
+/** Connects a panel to the browser call of a project. */
 import { useMutation } from '@tanstack/react-query'
 import { useMemo, useSyncExternalStore } from 'react'
 import { useEvents } from '../api/events.ts'
@@ -18,9 +18,9 @@ export function useDialogue(projectId: string): Dialogue {
   return { ...talk, start: start.mutate, hangUp: store.hangUp }
 }
 
-/** The events of a call are read from the first on, by each panel anew. */
+/** Each panel reads the events of a call from the first one. */
 function useFollowed(store: TalkStore, callId: string | null): void {
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another call has other tools
+  // biome-ignore lint/correctness/useExhaustiveDependencies: reset for another call
   const tools = useMemo(() => ({ started: 0 }), [callId])
   useEvents<CallEvent>(
     callId === null ? null : eventsOf(callId),

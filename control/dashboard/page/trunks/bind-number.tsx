@@ -13,7 +13,7 @@ type Direction = Way | 'both'
 const directions = ['both', 'in', 'out'] as const satisfies Direction[]
 const waysOf = (direction: Direction): Way[] => (direction === 'both' ? ['in', 'out'] : [direction])
 
-/** What is free yet. */
+/** The directions that are not bound yet. */
 function freeIn(item: NumberItem): Direction {
   const [incoming, outgoing] = [boundTo(item, 'in'), boundTo(item, 'out')]
   if (incoming === null && outgoing !== null) return 'in'
@@ -39,7 +39,7 @@ export function BindNumber({ item, onClose }: { item: NumberItem; onClose: () =>
       tell(t('numbers.isBound', { number: item.number }))
       onClose()
     },
-    // A refusal tells that what is shown here is old.
+    // A conflict means that the displayed bindings are outdated.
     onSettled: numbersChanged,
   })
   const rivals = project === null ? [] : waysOf(direction).filter(way => ![null, project].includes(boundTo(item, way)))
@@ -89,7 +89,7 @@ export function BindNumber({ item, onClose }: { item: NumberItem; onClose: () =>
   )
 }
 
-/** By whom the number is taken, and what to do. */
+/** Explains which project the number is bound to and what to do. */
 function Taken({ item, ways }: { item: NumberItem; ways: Way[] }) {
   const { t } = useTranslation('trunks')
   const projectName = useProjectName()

@@ -1,4 +1,4 @@
-/** Which project has which number. */
+/** Looks up the bindings of a number. */
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { projectsQuery } from '../api/queries.ts'
@@ -7,7 +7,7 @@ import type { Schemas } from '../api/types.ts'
 export type NumberItem = Schemas['Number']
 export type Way = 'in' | 'out'
 
-/** Which project has a number in a direction. */
+/** Returns the project that a number is bound to in a direction. */
 export const boundTo = ({ bindings }: NumberItem, way: Way): string | null =>
   bindings.find(({ direction }) => direction === way || direction === 'both')?.project_id ?? null
 

@@ -10,7 +10,7 @@ interface CodecsProps {
   error?: ReactNode
 }
 
-/** Which are taken, in the order in which they are offered. */
+/** Selects the codecs and the order in which they are offered. */
 export function Codecs({ value, onChange, error }: CodecsProps) {
   const { t } = useTranslation('trunks')
   const rest = codecs.filter(codec => !value.includes(codec))

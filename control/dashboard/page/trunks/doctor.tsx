@@ -1,4 +1,4 @@
-/** The trunk doctor: examines a trunk now, and says what is wrong and what to do. */
+/** Trunk diagnostics: runs the checks and shows the cause of a problem and how to fix it. */
 import { Accordion, Button, Group, Loader, Paper, ScrollArea, Stack, Text, ThemeIcon, Title } from '@mantine/core'
 import { IconCheck, IconStethoscope, IconX } from '@tabler/icons-react'
 import { type UseMutationResult, useMutation } from '@tanstack/react-query'
@@ -115,7 +115,7 @@ function Step({ step }: { step: Report['checks'][number] }) {
   )
 }
 
-/** As they went over the wire; those that show the cause are marked. */
+/** The SIP messages of the checks; those that show the cause are marked. */
 function Messages({ report }: { report: Report }) {
   const { t } = useTranslation('trunks')
   const { messages, left_out, diagnosis, ladder } = report
@@ -132,7 +132,7 @@ function Messages({ report }: { report: Report }) {
             <Accordion variant="separated" order={4} chevronPosition="left">
               {messages.map((message, index) => (
                 <Accordion.Item
-                  // biome-ignore lint/suspicious/noArrayIndexKey: a report does not change
+                  // biome-ignore lint/suspicious/noArrayIndexKey: a report never changes
                   key={index}
                   value={String(index)}
                 >
@@ -162,7 +162,7 @@ function Messages({ report }: { report: Report }) {
   )
 }
 
-/** The drawing alone: what it says beside stands elsewhere on the page. All of it can be taken away. */
+/** Shows only the diagram: the page shows the other lines elsewhere. The copy button copies the whole text. */
 function Ladder({ text }: { text: string }) {
   const { t } = useTranslation('trunks')
   const lines = text.split('\n')

@@ -1,4 +1,4 @@
-/** Fields of a trunk that everybody fills. */
+/** The basic trunk fields. */
 import { Alert, Fieldset, Grid, NumberInput, Radio, Select, Stack, Textarea, TextInput } from '@mantine/core'
 import type { UseFormReturnType } from '@mantine/form'
 import { useTranslation } from 'react-i18next'
@@ -83,7 +83,7 @@ export function LogIn({ form }: FieldsProps) {
   const { t: common } = useTranslation()
   const registers = form.values.mode !== 'ip'
   const was = form.getInitialValues()
-  // What a trunk registers with has a password, or it would have been refused.
+  // A saved trunk that registers always has a password: the API requires it.
   const isSet = was.username !== '' && was.mode !== 'ip'
   return (
     <Fieldset legend={t('groups.account')}>
@@ -112,7 +112,7 @@ export function LogIn({ form }: FieldsProps) {
   )
 }
 
-/** `lost`: bound numbers that are no longer named. */
+/** `lost` lists bound numbers that the form removes. */
 export function Numbers({ form, lost }: FieldsProps & { lost: string[] }) {
   const { t } = useTranslation('trunks')
   return (

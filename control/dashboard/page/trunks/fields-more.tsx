@@ -1,4 +1,4 @@
-/** Fields of a trunk that most leave as they are, by what they are about. */
+/** The advanced trunk fields, grouped by topic. */
 import { NumberInput, Select, SimpleGrid, Textarea, TextInput } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { spoken } from '../words/words.ts'
@@ -100,7 +100,7 @@ export function Limits({ form }: FieldsProps) {
   )
 }
 
-/** The name of a country by its code; null where there is none. */
+/** Returns the name of a country code, or null if the code is unknown. */
 function countryOf(code: string): string | null {
   if (!/^[A-Z]{2}$/.test(code)) return null
   const name = new Intl.DisplayNames(spoken(), { type: 'region', fallback: 'none' }).of(code)

@@ -1,4 +1,4 @@
-/** Refusals of a trunk beside the field that they are about, and which fields are folded away. */
+/** Maps API errors of a trunk to its form fields, and fields to their collapsed sections. */
 import type { TFunction } from 'i18next'
 import { fieldErrors } from '../api/problems.ts'
 import { ParleyError } from '../api/queries.ts'
@@ -16,7 +16,7 @@ const partOf: Partial<Record<string, Part>> = {
   ...{ refusal_announcement: 'transfers', refusal_language: 'transfers' },
 }
 
-/** Where the errors of folded fields are. */
+/** Returns the collapsed sections that contain errors. */
 export const partsWith = (errors: Record<string, unknown>): Part[] =>
   Object.keys(errors).flatMap(path => partOf[path.split('.')[0]!] ?? [])
 
@@ -26,7 +26,7 @@ type Known = (typeof words)[number] | (typeof forms)[number]
 const known = new Set<string>([...words, ...forms])
 const isKnown = (code: string | undefined): code is Known => code !== undefined && known.has(code)
 
-/** In words of ours where the code has them. A list of lines is one field. */
+/** Translates known error codes. Errors of list items are reported at the list field. */
 export function refusalsOf(t: TFunction<'trunks'>, common: TFunction<'words'>, error: unknown): Record<string, string> {
   const problems = error instanceof ParleyError ? (error.problem.errors ?? []) : []
   const codes = new Map(problems.map(({ pointer, code }) => [pointer.slice(1).replaceAll('/', '.'), code]))
@@ -38,7 +38,7 @@ export function refusalsOf(t: TFunction<'trunks'>, common: TFunction<'words'>, e
   return Object.fromEntries(errors)
 }
 
-/** What needs no server to be known. */
+/** Validation that needs no server. */
 export function checks(t: TFunction<'trunks'>) {
   const needed = (value: string) => (value.trim() === '' ? t('problems.needed') : null)
   return {

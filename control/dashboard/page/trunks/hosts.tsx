@@ -5,7 +5,7 @@ import { type FieldsProps, transports } from './fields-basic.tsx'
 
 const MOST_HOSTS = 10
 
-/** Servers that are tried after the first. */
+/** Backup servers, tried in order. */
 export function Hosts({ form }: FieldsProps) {
   const { t } = useTranslation('trunks')
   const { hosts } = form.values
@@ -17,7 +17,7 @@ export function Hosts({ form }: FieldsProps) {
       </div>
       {hosts.map((_, index) => (
         <Group
-          // biome-ignore lint/suspicious/noArrayIndexKey: their order is what they are
+          // biome-ignore lint/suspicious/noArrayIndexKey: hosts are identified by their order
           key={index}
           gap="xs"
           align="flex-start"

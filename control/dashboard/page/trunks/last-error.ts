@@ -1,16 +1,16 @@
-/** What the last registration came to: the API tells it in English sentences, which are these. */
+/** Maps the API's English sentences about a failed registration to translation keys. */
 const sentences = {
   'The carrier did not accept the user name or password.': 'password',
-  'The carrier asks for the password of another realm than the one set for the trunk.': 'realm',
-  'The carrier asks to be proven who we are in a way that we do not know.': 'unsupported',
-  'The carrier does not let this user register.': 'notAllowed',
+  'The carrier’s realm differs from the trunk’s realm.': 'realm',
+  'The carrier asks for an authentication method that we do not support.': 'unsupported',
+  'The carrier does not allow this user to register.': 'notAllowed',
   'The carrier does not know this user.': 'unknownUser',
-  'The carrier wants a longer registration than it takes.': 'tooBrief',
-  'The carrier wants to be paid first.': 'unpaid',
+  'The carrier refuses every registration interval as too short.': 'tooBrief',
+  'The carrier requires payment first.': 'unpaid',
   'The carrier has no free line.': 'busy',
-  'Nobody answers at the address of the trunk.': 'silent',
-  'Nobody answered in time.': 'silent',
-  'The carrier sent the call elsewhere, which is not followed.': 'elsewhere',
+  'The trunk’s host does not answer.': 'silent',
+  'There was no answer in time.': 'silent',
+  'The carrier redirected the call, which is not supported.': 'elsewhere',
 } as const
 
 export type LastErrorWord = (typeof sentences)[keyof typeof sentences]
@@ -21,7 +21,7 @@ export interface LastError {
 
 const CODE = /^The carrier refused with code (\d{3})\.$/
 
-/** Null: a sentence that only the server has words for. */
+/** Returns null for a sentence without a translation. */
 export function lastErrorOf(sentence: string): LastError | null {
   const code = CODE.exec(sentence)?.[1]
   if (code !== undefined) return { word: 'code', code }

@@ -1,4 +1,4 @@
-/** A new trunk: from what is known of a carrier, or from nothing. */
+/** Creates a trunk, from a carrier preset or from empty settings. */
 import { Alert, Paper, Select, Stack, Text, Title } from '@mantine/core'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -60,7 +60,7 @@ export default function NewTrunk() {
           {t('trunk.settings')}
         </Title>
         <TrunkForm
-          // A preset begins anew: half of one carrier and half of another is none.
+          // Choosing a preset resets the form, so that settings of two carriers never mix.
           key={chosen}
           initial={{ ...emptyValues, name: preset?.name ?? '', ...preset?.values }}
           hostLike={preset?.hostLike}

@@ -20,7 +20,7 @@ export function NumberList() {
   const [search, setSearch] = useSearchParams()
   const offset = Math.max(0, Math.trunc(Number(search.get('numbers')) || 0))
   const numbers = useQuery({ ...numbersPageQuery(offset), placeholderData: keepPreviousData })
-  // The number alone: who has it may change while it is being bound.
+  // Keep only the number: its bindings may change while the dialog is open.
   const [binding, setBinding] = useState<string | null>(null)
   const turnTo = (to: number) =>
     setSearch(to > 0 ? { numbers: String(to) } : {}, { replace: true, preventScrollReset: true })

@@ -1,6 +1,6 @@
 /**
- * What carriers and PBXes publish of how they are connected, as of 2026-11. Only what a source says: the rest is left for
- * who has the account to fill. `hint`s stand in the words, as `presets.<id>`: what to copy from the carrier's panel.
+ * Connection settings that carriers and PBXes publish, as of 2026-11. Contains only settings with a source; the account
+ * holder fills in the rest. The translations under `presets.<id>` say what to copy from the carrier's panel.
  */
 import type { TrunkValues } from './values.ts'
 
@@ -8,7 +8,7 @@ export interface Preset {
   id: string
   name: string
   kind: 'world' | 'russia' | 'pbx'
-  /** How the host of the account looks, where each account has its own. */
+  /** Example of the host name, for carriers that give each account its own. */
   hostLike?: string
   values: Partial<TrunkValues>
 }
@@ -80,14 +80,14 @@ export const presets = [
     values: { mode: 'register', codecs: ['PCMU', 'PCMA', 'G722'] },
   },
   {
-    // bolna.ai/docs, "Create a SIP trunk", whose example it is; the same server stands in public configurations.
+    // bolna.ai/docs, "Create a SIP trunk" (its example); public configurations use the same server.
     id: 'zadarma',
     name: 'Zadarma',
     kind: 'world',
     values: { mode: 'register', host: 'sip.zadarma.com', codecs: ['PCMA', 'PCMU'] },
   },
   {
-    // Domains of its virtual PBX as public clients of its API show them.
+    // Domains of the virtual PBX, as in public clients of its API.
     id: 'mango',
     name: 'Mango Office',
     kind: 'russia',
@@ -95,14 +95,14 @@ export const presets = [
     values: { mode: 'register', region: 'RU' },
   },
   {
-    // The domain that its API gives with the attributes of a SIP ID, as public clients have it. No port is documented.
+    // The domain that the API returns with a SIP ID, as in public clients. No port is documented.
     id: 'exolve',
     name: 'MTS Exolve',
     kind: 'russia',
     values: { mode: 'register', host: 'sip.exolve.ru', port: '', region: 'RU' },
   },
   {
-    // docs.mikopbx.com, "Zadarma (Novofon)", for the way; the server as public configurations have it.
+    // docs.mikopbx.com, "Zadarma (Novofon)"; the server is from public configurations.
     id: 'novofon',
     name: 'Novofon',
     kind: 'russia',
@@ -137,14 +137,14 @@ export const presets = [
     values: { mode: 'register', region: 'RU' },
   },
   {
-    // The server as public clients have it; its port differs from account to account.
+    // The server is from public clients; the port differs per account.
     id: 'uis',
     name: 'UIS / CoMagic',
     kind: 'russia',
     values: { mode: 'register', host: 'voip.uiscom.ru', port: '', region: 'RU' },
   },
   {
-    // docs.mikopbx.com, "Телфин": server, port, and the addresses that calls come from.
+    // docs.mikopbx.com, "Телфин": server, port and source addresses of calls.
     id: 'telphin',
     name: 'Телфин',
     kind: 'russia',

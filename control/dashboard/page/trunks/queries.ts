@@ -1,4 +1,4 @@
-/** What the pages of trunks, numbers and softphones read. State that changes by itself is asked for while somebody looks. */
+/** Queries for trunks, numbers and softphones. Status is polled while its page is open. */
 import { queryOptions } from '@tanstack/react-query'
 import { api } from '../api/client.ts'
 import { must, queryClient } from '../api/queries.ts'
@@ -7,7 +7,7 @@ const LIVE_MS = 3000
 const SOFTPHONES_MS = 6000
 const NUMBERS_A_PAGE = 50
 
-/** An account has a hundred at most. */
+/** An account has at most 100 trunks. */
 export const trunksQuery = queryOptions({
   queryKey: ['trunks', 'list'],
   queryFn: ({ signal }) => must(api.GET('/v1/public/trunks', { params: { query: { limit: 200 } }, signal })),
@@ -29,14 +29,14 @@ export const numbersPageQuery = (offset: number) =>
       must(api.GET('/v1/public/numbers', { params: { query: { limit: NUMBERS_A_PAGE, offset } }, signal })),
   })
 
-/** An account has fifty at most. */
+/** An account has at most 50 softphones. */
 export const softphonesQuery = queryOptions({
   queryKey: ['softphones'],
   queryFn: ({ signal }) => must(api.GET('/v1/public/softphones', { params: { query: { limit: 200 } }, signal })),
   refetchInterval: SOFTPHONES_MS,
 })
 
-/** Numbers come and go with their trunk; the first-run path asks for them, too. */
+/** Trunks add and remove numbers, and the steps on the home page depend on them. */
 export const trunksChanged = () =>
   Promise.all([
     queryClient.invalidateQueries({ queryKey: ['trunks'] }),

@@ -8,7 +8,7 @@ interface SectionProps {
   children: ReactNode
 }
 
-/** A part of the page, under a heading of its own. */
+/** A titled section of the page. */
 export function Section({ title, lead, actions, children }: SectionProps) {
   return (
     <Stack component="section" gap="xs" aria-label={title}>

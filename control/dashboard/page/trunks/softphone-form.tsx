@@ -11,7 +11,7 @@ import { ProblemAlert } from '../ui/states.tsx'
 import { softphonesChanged } from './queries.ts'
 
 interface SoftphoneFormProps {
-  /** Null: a new one. */
+  /** Null creates a softphone. */
   softphone: Schemas['Softphone'] | null
   onClose: () => void
   onMade: (made: Schemas['SoftphoneCreated']) => void

@@ -99,7 +99,7 @@ export function SoftphoneList() {
   )
 }
 
-/** Telephones that are registered by it, or when one was last. */
+/** Shows the registered phones, or the time of the last registration. */
 function State({ of: { status } }: { of: Softphone }) {
   const { t } = useTranslation('trunks')
   const { registered, contacts, last_seen_at } = status

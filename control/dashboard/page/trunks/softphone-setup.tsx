@@ -1,4 +1,4 @@
-/** A password is seen here and never again; so is how to type it into a telephone. */
+/** Shows the password of a softphone, which is available only once, with setup instructions for common apps. */
 import { Alert, Button, Code, Group, List, Modal, Select, Stack, Table, Text } from '@mantine/core'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -13,7 +13,7 @@ type Program = (typeof programs)[number]
 const serverOf = ({ settings }: Made) =>
   `${settings.server.includes(':') ? `[${settings.server}]` : settings.server}:${settings.port}`
 
-/** A line of baresip's `accounts`. */
+/** A line of baresip's `accounts` file. */
 const baresipLine = (made: Made) =>
   `<sip:${made.username}@${serverOf(made)};transport=${made.settings.transports[0] ?? 'udp'}>;auth_pass=${made.password}`
 

@@ -1,4 +1,4 @@
-/** How a trunk is at the moment: registered, reachable, or why not. */
+/** The current status of a trunk: registered, reachable, or the error. */
 import { Badge, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { spoken } from '../words/words.ts'
@@ -10,7 +10,7 @@ const colors = { registered: 'teal', registering: 'blue', failed: 'red', none: '
 type Reach = 'reachable' | 'silent' | 'unknown' | 'unwatched'
 const reachColors: Record<Reach, string> = { reachable: 'teal', silent: 'red', unknown: 'gray', unwatched: 'gray' }
 
-/** By OPTIONS: one of its hosts is enough. */
+/** Reachability by OPTIONS; one responding host is enough. */
 function reachOf({ status, options_interval_seconds }: Trunk): Reach {
   if (status.hosts.some(({ alive }) => alive)) return 'reachable'
   if (status.hosts.some(({ alive }) => alive === false)) return 'silent'
@@ -25,7 +25,7 @@ export function Dot({ color, children }: { color: string; children: string }) {
   )
 }
 
-/** A trunk that does not register is as good as it is reachable. */
+/** The status of a trunk without registration is its reachability. */
 export function TrunkState({ trunk }: { trunk: Trunk }) {
   const { t } = useTranslation('trunks')
   const { registration } = trunk.status

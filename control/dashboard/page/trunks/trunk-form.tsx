@@ -1,4 +1,4 @@
-/** Everything about a trunk that is set: what each has, and folded below what few need. */
+/** The trunk form: basic fields, with advanced ones in collapsed sections. */
 import { Accordion, Button, Group, Stack } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { type ReactNode, useState } from 'react'
@@ -12,11 +12,11 @@ import { numbersOf, type TrunkValues } from './values.ts'
 
 interface TrunkFormProps {
   initial: TrunkValues
-  /** What it has now: numbers that go are unbound. */
+  /** The trunk's current numbers. Removing one unbinds it. */
   owned?: string[]
   action: string
   hostLike?: string | undefined
-  /** Rejects where it was refused; resolves to what the form begins with from now on. */
+  /** Saves the values. Resolves to the new initial values; rejects if the API refuses them. */
   onSave: (values: TrunkValues, before: TrunkValues) => Promise<TrunkValues | undefined>
 }
 

@@ -19,10 +19,10 @@ export function AddTrunk() {
   )
 }
 
-/** Not broken where a table is narrow. */
+/** Prevents line breaks in narrow columns. */
 const Word = ({ children }: { children: string }) => <span style={{ whiteSpace: 'nowrap' }}>{children}</span>
 
-/** `host:port` and how, as one line. */
+/** Formats the server as `host:port · TRANSPORT`. */
 export const whereOf = ({ host, port, transport }: Pick<Trunk, 'host' | 'port' | 'transport'>) =>
   `${host}${port === null ? '' : `:${port}`} · ${transport.toUpperCase()}`
 

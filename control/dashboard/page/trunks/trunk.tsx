@@ -1,4 +1,4 @@
-/** One trunk: how it is, what the doctor finds, and its settings. */
+/** The page of one trunk: status, diagnostics and settings. */
 import { Button, Group, Paper, Stack, Table, Text, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useEffect } from 'react'
@@ -38,7 +38,7 @@ function OneTrunk({ trunk }: { trunk: Trunk }) {
   const [search, setSearch] = useSearchParams()
   const check = useCheck(trunk.id)
   const wanted = search.get('check') === '1'
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when one comes from making the trunk
+  // biome-ignore lint/correctness/useExhaustiveDependencies: run once, after the trunk is created
   useEffect(() => {
     if (!wanted) return
     setSearch({}, { replace: true })
@@ -51,7 +51,7 @@ function OneTrunk({ trunk }: { trunk: Trunk }) {
     queryClient.setQueryData(trunkQuery(trunk.id).queryKey, saved)
     await trunksChanged()
     tell(common('saved'))
-    // What was found is of the trunk as it was.
+    // The previous diagnostics are for the old settings, so run them again.
     check.mutate()
     return valuesOf(saved)
   }
@@ -128,7 +128,7 @@ function DeleteTrunk({ trunk }: { trunk: Trunk }) {
     await must(api.DELETE('/v1/public/trunks/{trunk_id}', { params: { path: { trunk_id: trunk.id } } }))
     navigate('/trunks')
     tell(t('trunk.deleted', { name: trunk.name }))
-    // Not the trunk itself, which would be asked for in vain.
+    // Don't refetch the deleted trunk itself.
     await Promise.all([queryClient.invalidateQueries(trunksQuery), numbersChanged()])
   }
   return (

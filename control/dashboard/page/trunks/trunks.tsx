@@ -1,4 +1,4 @@
-/** Trunks, their numbers, and the softphones of the account. */
+/** The account's trunks, numbers and softphones. */
 import { useTranslation } from 'react-i18next'
 import { Page } from '../ui/page.tsx'
 import { NumberList } from './number-list.tsx'

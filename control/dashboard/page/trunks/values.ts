@@ -1,4 +1,4 @@
-/** A trunk as its form has it, and as the API has it. Texts that are empty stand for null. */
+/** Converts a trunk between its form and the API. Empty strings in the form stand for null. */
 import type { paths } from '../../../api/client/api.ts'
 import type { Schemas } from '../api/types.ts'
 import { readPhone } from '../ui/phone.ts'
@@ -10,7 +10,7 @@ export type TrunkPatch = NonNullable<
 >['content']['application/json']
 export type Codec = Trunk['codecs'][number]
 type Transport = Trunk['transport']
-/** What a field of numbers holds: nothing is the empty text. */
+/** Value of a number input; the empty string if it is blank. */
 type Count = number | ''
 
 export interface TrunkValues
@@ -27,7 +27,7 @@ export interface TrunkValues
   outbound_proxy: string
   from_user: string
   from_domain: string
-  /** One a line. */
+  /** One number per line. */
   allowed_ips: string
   max_calls: Count
   max_cps: Count
@@ -35,13 +35,13 @@ export interface TrunkValues
   fallback_number: string
   refusal_announcement: string
   refusal_language: string
-  /** One a line. */
+  /** One address per line. */
   numbers: string
 }
 
 export const codecs = ['PCMA', 'PCMU', 'G722', 'opus'] as const satisfies Codec[]
 
-/** As the API fills what is left out, but that hosts are asked whether they are there: the page shows it. */
+/** The API's defaults, except that OPTIONS monitoring is on. */
 export const emptyValues: TrunkValues = {
   name: '',
   mode: 'register',
@@ -103,14 +103,14 @@ const linesOf = (text: string) =>
 const orNull = (text: string) => text.trim() || null
 const countOf = (count: Count) => (count === '' ? null : count)
 
-/** What cannot be read is left for the API to refuse, which says so beside the field. */
+/** Passes unreadable numbers on to the API, which reports the error at the field. */
 const phoneOf = (text: string, region: string) => readPhone(text, orNull(region)) ?? text.replace(/[\s().-]/g, '')
 
 export const numbersOf = ({ numbers, region }: Pick<TrunkValues, 'numbers' | 'region'>): string[] => [
   ...new Set(linesOf(numbers).map(line => phoneOf(line, region))),
 ]
 
-/** Without the password, which is known only when it was typed. */
+/** Omits the password unless it was typed. */
 function settingsOf({ password: _password, ...values }: TrunkValues): Omit<TrunkBody, 'password'> {
   const fallback = orNull(values.fallback_number)
   return {
@@ -141,7 +141,10 @@ export const bodyOf = (values: TrunkValues): TrunkBody => ({
   ...(values.password === '' ? {} : { password: values.password }),
 })
 
-/** Only what was changed: what somebody else has changed meanwhile stays. Without a user name there is no password. */
+/**
+ * Returns only the changed fields, so that changes made elsewhere are kept. Removing the user name removes the
+ * password.
+ */
 export function patchOf(before: TrunkValues, after: TrunkValues): TrunkPatch {
   const [old, now] = [settingsOf(before), settingsOf(after)]
   const changed = Object.entries(now).filter(

@@ -1,4 +1,7 @@
-/** Bars over days (only importer of uPlot; load it lazily). A table beside it says the same to who does not see it. */
+/**
+ * A stacked bar chart by day. The only importer of uPlot; load it lazily. Show a table with the same data for screen
+ * readers.
+ */
 import { Group, Stack, Text, useComputedColorScheme, useMantineTheme } from '@mantine/core'
 import { useEffect, useMemo, useRef } from 'react'
 import uPlot from 'uplot'
@@ -10,11 +13,11 @@ export interface BarSeries {
 }
 
 interface BarChartProps {
-  /** What it shows, in a sentence. */
+  /** Accessible name, one sentence. */
   label: string
-  /** Of each bar: its day, and what stands below it. */
+  /** One entry per bar: the day and the label below the bar. */
   days: { date: string; short: string }[]
-  /** Stacked, the first one lowest. */
+  /** Stacked series, the first at the bottom. */
   series: BarSeries[]
   format: (value: number) => string
 }
@@ -24,7 +27,7 @@ const AXIS_WIDTH = 76
 const DAYS_HEIGHT = 30
 const MOST_COLORS = 3
 
-/** Told apart in both colour schemes, and by who is colour-blind: their lightness differs too. */
+/** The colors differ in lightness too, so that color-blind users can tell them apart in both color schemes. */
 function useColors() {
   const { colors } = useMantineTheme()
   const dark = useComputedColorScheme('light') === 'dark'
@@ -40,7 +43,7 @@ function useColors() {
 
 type Colors = ReturnType<typeof useColors>
 
-/** Each series on top of those before it. */
+/** Adds to each series the values of the series below it. */
 function stacked(series: readonly BarSeries[]): number[][] {
   const sums: number[][] = []
   for (const { values } of series) sums.push(values.map((value, day) => value + (sums.at(-1)?.[day] ?? 0)))
@@ -62,7 +65,7 @@ function optionsFor({ days, series, format }: BarChartProps, colors: Colors, wid
         grid: { show: false },
         space: 70,
         size: DAYS_HEIGHT,
-        // Days only: a short stretch would be given halves of them.
+        // Place ticks on whole days only: for short periods uPlot would place them at half days.
         splits: (_, __, ___, ____, step) => wholeDays(days.length, Math.max(1, Math.ceil(step))),
         values: (_, splits) => splits.map(day => days[day]?.short ?? ''),
       },
@@ -70,7 +73,7 @@ function optionsFor({ days, series, format }: BarChartProps, colors: Colors, wid
     ],
     series: [
       {},
-      // The highest sum is drawn first, and what is below it over it.
+      // Draw the tallest sum first and the lower ones over it.
       ...series
         .map((_, index) => ({ fill: colors.bars[index]!, width: 0, paths: bars, points: { show: false } }))
         .reverse(),

@@ -4,21 +4,21 @@ import { useTranslation } from 'react-i18next'
 import { ProblemAlert } from './states.tsx'
 
 interface ConfirmProps {
-  /** What opens the question, given what to do when it is pressed. */
+  /** Renders the element that opens the dialog; receives the function that opens it. */
   trigger: (open: () => void) => ReactNode
   title: string
-  /** What will be, in a sentence or two. */
+  /** Explanation of the consequences, one or two sentences. */
   children: ReactNode
-  /** On the button that does it. */
+  /** Label of the confirm button. */
   action: string
-  /** Rejects where it was refused; the question then stays open with the reason. */
+  /** Runs the action. If it rejects, the dialog stays open and shows the reason. */
   onConfirm: () => Promise<unknown>
   danger?: boolean
-  /** False: something in the question is still to be answered. */
+  /** Disables the confirm button while false, for example until a required field is filled in. */
   ready?: boolean
 }
 
-/** A question before what cannot be taken back. */
+/** A confirmation dialog for actions that can't be undone. */
 export function Confirm({ trigger, title, children, action, onConfirm, danger = true, ready = true }: ConfirmProps) {
   const { t } = useTranslation()
   const [opened, setOpened] = useState(false)

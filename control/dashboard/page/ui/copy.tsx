@@ -17,12 +17,12 @@ export function CopyIcon({ value, label }: { value: string; label?: string }) {
   )
 }
 
-/** A text to take away: a key, a configuration, a command. */
+/** A code block with a copy button, for keys, configurations and commands. */
 export function CopyBlock({ value, label }: { value: string; label: string }) {
   return (
     <Group gap="xs" wrap="nowrap" align="flex-start">
       <ScrollArea type="auto" flex={1} viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': label }}>
-        {/* The area around it scrolls, which has a name and takes the focus. */}
+        {/* The surrounding ScrollArea scrolls; it has an accessible name and takes the focus. */}
         <Code block w="max-content" miw="100%" style={{ overflow: 'visible' }}>
           {value}
         </Code>

@@ -1,4 +1,4 @@
-/** What is known of one thing, a line each. */
+/** A table of labeled values, one per row. */
 import { Table } from '@mantine/core'
 import type { ReactNode } from 'react'
 
@@ -10,7 +10,7 @@ export function Facts({ children }: { children: ReactNode }) {
   )
 }
 
-/** Texts of people may be one long word: nothing else would keep them on a narrow screen. */
+/** User texts may be one long word, which would overflow a narrow screen unless it can wrap anywhere. */
 export function Fact({ label, children }: { label: string; children: ReactNode }) {
   return (
     <Table.Tr>

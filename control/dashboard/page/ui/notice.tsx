@@ -1,4 +1,4 @@
-/** Something to know before going on. Its title is in the ink of the page: coloured ones are too pale for small text. */
+/** An alert for information. Its title uses the text color: Mantine's colored titles are too pale for small text. */
 import { Alert, type AlertProps } from '@mantine/core'
 
 export function Notice(props: Omit<AlertProps, 'variant' | 'styles'>) {

@@ -4,12 +4,12 @@ import type { ReactNode } from 'react'
 
 interface PageProps {
   title: string
-  /** What can be done here, beside the title. */
+  /** Buttons beside the title. */
   actions?: ReactNode
   children: ReactNode
 }
 
-/** One `h1` a page; parts of it begin with `h2`. */
+/** Every page has one `h1`; its sections start at `h2`. */
 export function Page({ title, actions, children }: PageProps) {
   useDocumentTitle(`${title} · Parley`)
   return (

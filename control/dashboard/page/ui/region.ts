@@ -1,4 +1,7 @@
-/** Where numbers without a country code are read as being of: the line that calls tells, or else the first trunk. */
+/**
+ * Determines the default country for phone numbers without a country code: that of the project's outgoing number, else
+ * that of the oldest trunk.
+ */
 import { useQuery } from '@tanstack/react-query'
 import { api } from '../api/client.ts'
 import { must, numbersQuery } from '../api/queries.ts'
@@ -11,13 +14,13 @@ const homeQuery = {
 }
 
 export interface HomeRegion {
-  /** ISO 3166; null: nobody can tell. */
+  /** ISO 3166 code; null if it can't be determined. */
   region: string | null
-  /** The number that tells. */
+  /** The phone number that the region was derived from. */
   number: string | null
 }
 
-/** Undefined while it is asked for. */
+/** Returns undefined while the queries are pending. */
 export function useHomeRegion(projectId: string | null): HomeRegion | undefined {
   const numbers = useQuery(numbersQuery)
   const trunks = useQuery(homeQuery)

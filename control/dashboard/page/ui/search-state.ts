@@ -1,12 +1,12 @@
-/** Filters and the page of a list, in the address: they survive a reload, and can be sent to somebody. */
+/** Keeps list filters and the list offset in the URL, so that they survive a reload and can be shared as a link. */
 import { useCallback } from 'react'
 import { useSearchParams } from 'react-router'
 
 export interface Filters {
   params: URLSearchParams
-  /** Of the list's page; whatever else the address says is the first. */
+  /** Offset of the list page; 0 if the URL holds no valid number. */
   offset: number
-  /** Null or an empty text takes a filter away; a change of filters leads to the first page. */
+  /** Sets filters; null or an empty string removes a filter. Every change resets the list to the first page. */
   set: (changes: Record<string, string | null>) => void
 }
 
@@ -32,6 +32,6 @@ export function useFilters(): Filters {
   return { params, offset, set }
 }
 
-/** One of a closed list; what an address says is anybody's. */
+/** Returns the list member that equals `value`, or undefined. URLs can hold any value. */
 export const oneOf = <T extends string>(value: string | null, list: readonly T[]): T | undefined =>
   list.find(one => one === value)

@@ -1,4 +1,4 @@
-/** What a page is while it has nothing to show: it waits, it failed, it is empty. */
+/** Loading, error and empty states of a page. */
 import { Alert, Button, Center, Loader, Stack, Text, Title } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -6,7 +6,7 @@ import { useRouteError } from 'react-router'
 import { problemText } from '../api/problems.ts'
 import { ParleyError } from '../api/queries.ts'
 
-/** Says nothing, since the words may be what is waited for. */
+/** Shows no text, because the translations themselves may still be loading. */
 export function Waiting() {
   return (
     <Center mih={160} role="status" aria-busy="true">
@@ -15,7 +15,7 @@ export function Waiting() {
   )
 }
 
-/** A refusal where it happened. */
+/** Shows an API error in place. */
 export function ProblemAlert({ error }: { error: unknown }) {
   const { t } = useTranslation()
   if (!error) return null
@@ -38,7 +38,7 @@ interface Asked<T> {
   refetch(): unknown
 }
 
-/** Shows what was asked for, when it is there. */
+/** Renders `children` with the data of a query, or its loading or error state. */
 export function Answered<T>({ of, children }: { of: Asked<T>; children: (data: T) => ReactNode }) {
   const { t } = useTranslation()
   if (of.data !== undefined) return children(of.data)
@@ -62,7 +62,7 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
   )
 }
 
-/** The last resort of the router: a page that could not be loaded, or has a fault. */
+/** The router's error boundary, for pages that failed to load or to render. */
 export function Broken() {
   const { t } = useTranslation()
   const error = useRouteError()

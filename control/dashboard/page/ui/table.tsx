@@ -1,4 +1,4 @@
-/** Lists: a table that scrolls by itself on a narrow screen, and its pages. */
+/** Tables that scroll horizontally on narrow screens, and list pagination. */
 import { Group, Pagination, Stack, Table, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -13,12 +13,12 @@ export interface Column<T> {
 }
 
 interface DataTableProps<T> {
-  /** What the table is of, for who does not see it. */
+  /** Accessible name of the table. */
   label: string
   columns: Column<T>[]
   items: T[]
   rowKey: (item: T) => string
-  /** Where there is nothing. */
+  /** Shown instead of the table if there are no items. */
   empty: ReactNode
   minWidth?: number
 }
@@ -91,7 +91,7 @@ interface ListOf<T> {
   offset: number
 }
 
-/** A page of the API's list, with its pages below. */
+/** Shows one page of an API list, with pagination below. */
 export function ListTable<T>({
   list,
   onOffset,

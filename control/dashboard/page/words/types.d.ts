@@ -1,4 +1,4 @@
-/** Keys are checked: a word that is not there is a type error. */
+/** Types the translation keys, so that an unknown key is a compile error. */
 import 'i18next'
 import type access from '../access/words.en.json'
 import type account from '../account/words.en.json'

@@ -1,6 +1,7 @@
 /**
- * What the page says, in Russian and English. A folder of the page has its own words in `words.en.json` and `words.ru.json`
- * and is the namespace of its name; `words` itself has those of all. Only what is shown is loaded.
+ * Translations in English and Russian. Each folder of the page is an i18next namespace, with its strings in
+ * `words.en.json` and `words.ru.json`; the namespace `words` holds the shared strings. A namespace is loaded when a
+ * page first uses it.
  */
 import i18next, { type BackendModule } from 'i18next'
 import { initReactI18next } from 'react-i18next'
@@ -14,13 +15,13 @@ const isLanguage = (value: string | null | undefined): value is Language =>
 
 const files = import.meta.glob<Record<string, unknown>>('/*/words.*.json', { import: 'default' })
 
-/** Words come as files of the build. */
+/** Loads translations as chunks of the build. */
 const backend: BackendModule = {
   type: 'backend',
   init() {},
   read(language, namespace, callback) {
     const load = files[`/${namespace}/words.${language}.json`]
-    if (!load) return callback(new Error(`no words of ${namespace} in ${language}`), false)
+    if (!load) return callback(new Error(`No translations for ${namespace} in ${language}`), false)
     load().then(
       words => callback(null, words),
       error => callback(error as Error, false),
@@ -28,7 +29,9 @@ const backend: BackendModule = {
   },
 }
 
-/** The one that was chosen here, or the first of the browser's that we speak. */
+/**
+ * Returns the language chosen earlier, or the first of the browser's languages that is available; English otherwise.
+ */
 function preferred(): Language {
   const kept = localStorage.getItem(KEPT_AS)
   if (isLanguage(kept)) return kept
@@ -47,7 +50,7 @@ export async function startWords(): Promise<void> {
       fallbackLng: false,
       ns: ['words'],
       defaultNS: 'words',
-      interpolation: { escapeValue: false }, // React does
+      interpolation: { escapeValue: false }, // React escapes values
       returnNull: false,
     })
 }

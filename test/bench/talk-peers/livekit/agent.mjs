@@ -1,6 +1,6 @@
 /**
- * LiveKit Agents as a peer of the conversation's benchmark: agents in rooms, with speech-to-text, voice and language model that take no time.
- * Runs in the cache, beside its packages. Arguments: the bench's `rpc.ts`, `shortest` or `stock`.
+ * LiveKit Agents as a peer of the conversation benchmark: agents in rooms, with STT, TTS and language model that take
+ * no time. Runs in the cache, next to its packages. Arguments: the bench's `rpc.ts`, `shortest` or `stock`.
  */
 import { initializeLogger, LLM, LLMStream, stt, tts, VAD, VADEventType, VADStream, voice } from '@livekit/agents'
 import { AudioFrame, Room } from '@livekit/rtc-node'
@@ -9,7 +9,7 @@ const { serve } = await import(process.argv[2])
 const kind = process.argv[3]
 
 const RATE = 24_000
-/** As the agent of ours: every letter takes so long. */
+/** Milliseconds per character, as in our agent. */
 const LETTER_MS = 60
 const TEXTS = {
   short: { greeting: 'Hello.', answer: 'I see.' },
@@ -18,11 +18,11 @@ const TEXTS = {
     answer: 'This answer goes on for much longer than anybody who has something to say would ever listen to it.',
   },
 }
-/** Between a room's rumble and the quietest of the voices. */
+/** Sample level between room noise and the quietest voice. */
 const LOUD = 300
 const ONSET_MS = 40
 const SILENCE_MS = 200
-/** Shorter than any detector's silence, so that each utterance that one finds has words. */
+/** Milliseconds; shorter than any detector's silence, so that each detected utterance has words. */
 const BREATH_MS = 100
 const WORD_MS = 120
 
@@ -31,7 +31,7 @@ initializeLogger({ pretty: false, level: process.env.PEER_LOG ?? 'error' })
 const isLoud = ({ data }) => data.reduce((sum, sample) => sum + sample * sample, 0) / data.length > LOUD * LOUD
 const msOf = ({ samplesPerChannel, sampleRate }) => (samplesPerChannel / sampleRate) * 1000
 
-/** Know all the words before the first of them is over. */
+/** Returns all words before the first of them has ended. */
 class TestStt extends stt.STT {
   label = 'ears'
   constructor() {
@@ -55,7 +55,7 @@ class Hearing extends stt.SpeechStream {
       quietMs = loud ? 0 : quietMs + msOf(frame)
       loudMs += loud ? msOf(frame) : 0
       if (quietMs >= BREATH_MS) [loudMs, isKnown] = [0, false]
-      // Words that come before a detector has heard the voice would be a turn of their own.
+      // Words before the detector has found speech would be a turn of their own.
       if (loudMs >= WORD_MS && !isKnown) {
         isKnown = true
         const words = { language: 'en', text: 'Please tell me more.', startTime: 0, endTime: 0, confidence: 1 }
@@ -123,7 +123,7 @@ class Speech extends tts.SynthesizeStream {
   }
 }
 
-/** A detector that takes no time. */
+/** A detector without latency. */
 class Loudness extends VAD {
   label = 'loudness'
   constructor() {
@@ -177,7 +177,7 @@ class Listening extends VADStream {
   }
 }
 
-/** Its own detector of turns wants the process that a worker starts for it. */
+/** Its turn detector needs the process that a worker starts for it. */
 async function startInference() {
   const at = file => new URL(file, import.meta.resolve('@livekit/agents')).href
   const { InferenceProcExecutor } = await import(at('./ipc/inference_proc_executor.js'))
@@ -195,7 +195,7 @@ const inference = kind === 'stock' ? await startInference() : null
 const { inference: models } = await import('@livekit/agents')
 
 function settings() {
-  // The pause for echo cancellation is for loudspeakers: they have none on calls of their own either.
+  // The pause for echo cancellation is meant for loudspeakers; their own phone calls do not use it either.
   if (kind === 'stock') {
     const turnDetection = new models.TurnDetector({ version: 'v1-mini', executor: inference })
     return { aecWarmupDuration: null, turnHandling: { turnDetection } }
@@ -203,7 +203,7 @@ function settings() {
   const turnHandling = {
     turnDetection: 'vad',
     endpointing: { mode: 'fixed', minDelay: 0, maxDelay: 0 },
-    // At 0 silence is an interruption too.
+    // At 0, silence would count as an interruption too.
     interruption: { mode: 'vad', minDuration: ONSET_MS },
     preemptiveGeneration: { enabled: true, preemptiveTts: true },
   }

@@ -3,7 +3,6 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createEnricher } from '../../../../control/outreach/leads/enrich/enricher.ts'
 import { VISIT_LIMITS } from '../../../../control/outreach/leads/enrich/visit.ts'
-import { createExtractor } from '../../../../infra/adapters/extractor.ts'
 import type { Clock } from '../../../../media/shared/clock.ts'
 import { type SiteServer, startSiteServer } from '../../../support/site-server.ts'
 import { briskClock, candidate, enrichOn, here, question, source } from './rig.ts'
@@ -41,20 +40,6 @@ describe('a visit', () => {
       { signal: 'сауна', present: true, evidence: expect.stringContaining('Сауна'), where: server.url('good.example') },
     ])
     expect(lead.site_problem).toBeNull()
-  })
-
-  it('the worker process reads the same', async () => {
-    server.add('worker.example', { '/': '<title>Фирма</title><p>Тел. 8 (843) 200-01-01</p><p>Парковки нет.</p>' })
-    const extractor = createExtractor()
-    try {
-      const enricher = createEnricher({ fetch: server.fetch, clock: briskClock(), extractor })
-      const of = candidate({ website: server.url('worker.example') })
-      const lead = await enricher.enrich(of, question(['парковка']), source, new AbortController().signal)
-      expect(lead).toMatchObject({ phones: ['+78432000101'], site_problem: null })
-      expect(lead.signals[0]!.present).toBe(false)
-    } finally {
-      await extractor.close()
-    }
   })
 
   it('counts the time of the site, not that of our own process', async () => {

@@ -1,0 +1,11 @@
+/** Connects modules to events of other modules; each handler runs in the transaction of the event. */
+import { removeSourcesOf } from './knowledge/service.ts'
+import { noteEnded } from './outreach/campaigns/results-of-calls.ts'
+import { stopCampaignsOf } from './outreach/campaigns/status.ts'
+import { closeEnded } from './telephony/realtime/ended-calls.ts'
+import { tellEnded } from './webhooks/ended-calls.ts'
+
+export const handlers = {
+  callEnded: [noteEnded, closeEnded, tellEnded],
+  projectDeleted: [stopCampaignsOf, removeSourcesOf],
+}

@@ -1,0 +1,39 @@
+/** The fields of an audit log entry. */
+
+export const actors = ['key', 'session', 'person', 'operator'] as const
+export const channels = ['rest', 'mcp', 'auth', 'admin'] as const
+export const outcomes = ['done', 'replayed', 'refused', 'failed'] as const
+export type Outcome = (typeof outcomes)[number]
+
+export interface AuditEntry {
+  /** `person`: identified by password or by an e-mailed code, before a session exists. */
+  actor: (typeof actors)[number]
+  /** Id of the key or the session. */
+  actor_id: string | null
+  channel: (typeof channels)[number]
+  /** Network address; null for the operator's terminal. */
+  address: string | null
+  operation: string
+  /** Id or name of the target. */
+  resource: string | null
+  request_id: string | null
+}
+
+/** Outcome of an operation, derived from its response. */
+export interface Told {
+  outcome: Outcome
+  code: string | null
+  resource: string | null
+}
+
+/** Implemented by the `access` modules; `app.ts` passes it to the server as `auditLog`. */
+export interface AuditLog {
+  /** Writes the entry before `work` begins, and its outcome after it has ended. */
+  audited<T>(ownerId: string, entry: AuditEntry, work: () => Promise<T>, toldOf: (result: T) => Told): Promise<T>
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    auditLog: AuditLog
+  }
+}

@@ -1,0 +1,123 @@
+/** The operation type: what a module declares, and what REST and MCP run. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { z } from 'zod'
+import type { Db } from '../db/connect.ts'
+import type { Caller, Reach } from './caller.ts'
+import type { ProblemCode } from './problem.ts'
+
+export const PREFIX = '/v1/public'
+
+export interface Context<P, Q, B> {
+  ownerId: string
+  caller: Caller
+  params: P
+  query: Q
+  body: B
+  /** Arguments that only the MCP tool takes; empty over REST. */
+  extras: Record<string, unknown>
+  /** Trace context of the request, for work that it causes. */
+  traceparent: string | null
+  /** Call inside the transaction that creates the resource, with the response. */
+  save(db: Db, answer: unknown): Promise<void>
+}
+
+export interface BaseSpec<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType> {
+  /** `operationId` and name of the MCP tool: verb and noun in snake_case. */
+  id: string
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  /** Path below `/v1/public`. */
+  path: string
+  scope: Reach
+  tag: string
+  summary: string
+  /** Details beyond the summary; AI clients decide by it. */
+  description?: string
+  params?: P
+  query?: Q
+  body?: B
+  /** The whole body may be omitted; the handler then gets null or undefined. */
+  bodyOptional?: true
+  /** Media types of a body that is not JSON; `receive` then reads it, and there is no MCP tool. */
+  consumes?: string[]
+  /** Maximum bytes of the body, if it may be larger than others. */
+  bodyLimit?: number
+  /** Name of the MCP argument for a body that is not an object. */
+  argument?: string
+  status?: 200 | 201
+  answer: R
+  /** Error codes beyond those that every route can return. */
+  errors?: ProblemCode[]
+  /** Field of the response that is shown only once; a replay omits it. */
+  secret?: string
+  /** Additional arguments of the MCP tool, and its response when they are used. */
+  extras?: z.ZodObject
+  extraAnswer?: z.ZodType
+  /** Reason why there is no MCP tool. */
+  notATool?: string
+}
+
+export interface RouteSpec<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>
+  extends BaseSpec<P, Q, B, R> {
+  handle(context: Context<z.output<P>, z.output<Q>, z.output<B>>): Promise<z.input<R>>
+  /** Reads the body after everything else in the request is checked; `discard` always follows. */
+  receive?(request: FastifyRequest, context: { ownerId: string; params: z.output<P> }): Promise<Received<z.output<B>>>
+  /** Plain-text form of the response, sent when the query asks for it or the client accepts nothing else. REST only. */
+  text?: { of(answer: z.input<R>): string; wanted(query: z.output<Q>): boolean }
+}
+
+export interface Received<B> {
+  /** Idempotency-Key treats two requests as the same when this is equal as JSON. */
+  body: B
+  discard(): Promise<void>
+}
+
+/** An operation with a response that is not JSON: the handler takes over the response. */
+export interface StreamSpec<P extends z.ZodType, Q extends z.ZodType> extends BaseSpec<P, Q, z.ZodType, z.ZodType> {
+  method: 'GET'
+  contentType: string
+  notATool: string
+  /** Accepts `Range` and then returns 206. */
+  ranges?: true
+  stream(
+    context: Context<z.output<P>, z.output<Q>, unknown>,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<unknown>
+}
+
+export interface Input {
+  params: unknown
+  query: unknown
+  body: unknown
+}
+
+export interface Outcome {
+  status: number
+  body: unknown
+  /** True for the response to an earlier request with the same Idempotency-Key. */
+  replayed: boolean
+}
+
+export interface RunOptions {
+  idempotencyKey: string | null
+  requestId: string
+  /** Channel and address of the request, for the audit log. */
+  channel: 'rest' | 'mcp'
+  address: string
+  extras?: unknown
+  traceparent?: string | null
+}
+
+/** The common part of REST and MCP. The schemas parse the input before. */
+export interface Operation extends Omit<BaseSpec<z.ZodType, z.ZodType, z.ZodType, z.ZodType>, 'path'> {
+  /** Whole path, with `:name` for its params. */
+  url: string
+  run(caller: Caller, input: Input, options: RunOptions): Promise<Outcome>
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Every operation declared with `route`. */
+    operations: Operation[]
+  }
+}

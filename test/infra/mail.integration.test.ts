@@ -1,0 +1,380 @@
+/** Mail by SMTP, to real servers on this machine that take it, refuse it, come late or lack what we ask of them. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
+import { createPerson, requestReset } from '../../control/access/login/login.ts'
+import { hashPassword } from '../../control/access/login/passwords.ts'
+import { backgroundDone } from '../../control/platform/jobs/background.ts'
+import { errorFields } from '../../control/platform/log.ts'
+import { createSmtpMail, type SmtpMail, smtpFailure, trySmtp } from '../../infra/adapters/mail-smtp.ts'
+import { readConfig } from '../../infra/config/config.ts'
+import { readSmtpUrl } from '../../infra/config/mail.ts'
+import { buildControlParts } from '../../infra/wiring/parts.ts'
+import type { Clock } from '../../media/shared/clock.ts'
+import { testPair } from '../sip/server/pair.ts'
+import { createDatabase } from '../support/database.ts'
+import { closedPort, examine } from '../support/doctor.ts'
+import { lacks } from '../support/needs.ts'
+import { type SmtpBehaviour, startSmtp, type TestSmtp } from '../support/smtp.ts'
+import { recordingLog, until } from '../support/world.ts'
+
+/** An address of this machine that is not called loopback: what goes there must be encrypted. */
+const ELSEWHERE = '0.0.0.0'
+const LOGIN = { user: 'robot@parley.test', password: 'p@ss:w/rd%' }
+const USERINFO = `${encodeURIComponent(LOGIN.user)}:${encodeURIComponent(LOGIN.password)}`
+const MESSAGE = { to: 'ivan@example.com', subject: 'New password', text: 'The code is tk-4711.\n.\nBye' }
+const LATER = { code: 451, text: `4.7.1 <${MESSAGE.to}>: come back later` }
+const NEVER = { code: 550, text: `5.1.1 <${MESSAGE.to}>: nobody of this name` }
+
+/** Hands that a test moves. */
+function handClock(): Clock & { gaps: number[]; ring(): void } {
+  const waiting: (() => void)[] = []
+  const gaps: number[] = []
+  return {
+    gaps,
+    now: () => 0,
+    wall: () => 0,
+    after(ms, run) {
+      gaps.push(ms)
+      waiting.push(run)
+      return () => void waiting.splice(waiting.indexOf(run) >>> 0, 1)
+    },
+    ring: () => waiting.shift()?.(),
+  }
+}
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'parley-mail-'))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+let log: ReturnType<typeof recordingLog>
+let clock: ReturnType<typeof handClock>
+let open: { close(): unknown }[] = []
+let failures: unknown[] = []
+beforeEach(() => {
+  log = recordingLog()
+  clock = handClock()
+})
+afterEach(async () => {
+  for (const one of open.reverse()) await one.close()
+  const told = JSON.stringify([log.lines, failures.map(errorFields)])
+  for (const secret of [MESSAGE.to, 'tk-4711', LOGIN.user, LOGIN.password, USERINFO]) expect(told).not.toContain(secret)
+  open = []
+  failures = []
+})
+
+async function serve(behaviour: SmtpBehaviour = {}): Promise<TestSmtp> {
+  const server = await startSmtp(behaviour)
+  open.push(server)
+  return server
+}
+
+function mailTo(url: string): SmtpMail {
+  const mail = createSmtpMail({
+    place: readSmtpUrl(url)!,
+    from: { name: 'Parley', address: 'parley@example.com' },
+    log,
+    clock,
+  })
+  open.push(mail)
+  return mail
+}
+
+async function failureOf(work: Promise<void>): Promise<Record<string, unknown>> {
+  const error = await work.then(
+    () => expect.fail('it was sent'),
+    (failure: unknown) => failure,
+  )
+  failures.push(error)
+  return errorFields(error)
+}
+
+const messages = () => log.lines.map(({ level, message }) => `${level} ${message}`)
+const AGAIN = 'warn sending mail failed, retry scheduled'
+
+/** Headers by their names in small letters, and the text. */
+function read(raw: string): { headers: Record<string, string>; text: string } {
+  const [head, ...rest] = raw.split('\r\n\r\n')
+  const lines = head!.replace(/\r\n[ \t]+/g, ' ').split('\r\n')
+  const headers = Object.fromEntries(
+    lines.map(line => [/^[^:]*/.exec(line)![0].toLowerCase(), line.replace(/^[^:]*: /, '')]),
+  )
+  const body = rest.join('\r\n\r\n')
+  const unquoted = () =>
+    Buffer.from(
+      body
+        .replace(/=\r\n/g, '')
+        .replace(/=([\dA-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
+      'latin1',
+    )
+  const encoding = headers['content-transfer-encoding']
+  const bytes =
+    encoding === 'base64'
+      ? Buffer.from(body, 'base64')
+      : encoding === 'quoted-printable'
+        ? unquoted()
+        : Buffer.from(body)
+  return { headers, text: bytes.toString('utf8').replace(/\r\n/g, '\n').trimEnd() }
+}
+
+describe('a message', () => {
+  it('is whole, in UTF-8, from us, and says that a program wrote it', async () => {
+    const server = await serve()
+    await mailTo(`smtp://127.0.0.1:${server.port}`).send({
+      ...MESSAGE,
+      subject: 'Новый пароль',
+      text: `${MESSAGE.text} Ёж`,
+    })
+    expect(server.taken).toMatchObject([{ from: 'parley@example.com', to: [MESSAGE.to], user: null }])
+    const { headers, text } = read(server.taken[0]!.raw)
+    expect(text).toBe(`${MESSAGE.text} Ёж`)
+    expect(headers).toMatchObject({
+      from: 'Parley <parley@example.com>',
+      to: MESSAGE.to,
+      'auto-submitted': 'auto-generated',
+      'content-type': expect.stringMatching(/^text\/plain; charset=utf-8$/),
+      date: expect.stringMatching(/\d{4} \d\d:\d\d:\d\d/),
+      'message-id': expect.stringMatching(/^<.+@example\.com>$/),
+    })
+    expect(headers['subject']).toBe(`=?UTF-8?B?${Buffer.from('Новый пароль').toString('base64')}?=`)
+    expect(headers).not.toHaveProperty('x-mailer')
+    expect(log.lines).toEqual([])
+  })
+
+  it('gets no headers and no readers from its subject or its address', async () => {
+    const server = await serve()
+    const mail = mailTo(`smtp://127.0.0.1:${server.port}`)
+    await mail.send({ ...MESSAGE, subject: 'Hello\r\nBcc: eve@example.com\r\n\r\nBody' })
+    const { headers, text } = read(server.taken[0]!.raw)
+    expect([text, headers['bcc']]).toEqual([MESSAGE.text, undefined])
+    expect(headers['subject']).toContain('Hello')
+    for (const to of [
+      'ivan@example.com>\r\nRCPT TO:<eve@example.com',
+      'ivan@example.com, eve@example.com',
+      'Ivan <eve@example.com>',
+      'ivan@example.com\r\nBcc: eve@example.com',
+    ]) {
+      await mail.send({ ...MESSAGE, to }).catch((error: unknown) => failures.push(error))
+    }
+    expect(server.asked).not.toContain('eve@example.com')
+    expect(server.taken.map(({ raw }) => read(raw).headers)).not.toContainEqual(
+      expect.objectContaining({ bcc: expect.anything() }),
+    )
+    expect(clock.gaps).toEqual([])
+  })
+})
+
+describe('a server', () => {
+  it('that says never is asked once', async () => {
+    const server = await serve({ refuse: () => NEVER })
+    const failure = await failureOf(mailTo(`smtp://127.0.0.1:${server.port}`).send(MESSAGE))
+    expect(failure).toMatchObject({
+      name: 'MailError',
+      code: 'EENVELOPE',
+      message: 'the mail server said 550 (EENVELOPE)',
+    })
+    expect([server.asked.length, server.taken.length, clock.gaps]).toEqual([1, 0, []])
+  })
+
+  it('that says later is asked again', async () => {
+    const server = await serve({ refuse: nth => (nth < 3 ? LATER : null) })
+    await mailTo(`smtp://127.0.0.1:${server.port}`).send(MESSAGE)
+    expect(messages()).toEqual([AGAIN])
+    expect(log.lines[0]!.fields).toEqual({
+      ...{ fault: 'refused', code: 'EENVELOPE', tries: 1, response_code: 451, again_in_ms: 15_000 },
+    })
+    clock.ring()
+    await until(() => clock.gaps.length === 2)
+    clock.ring()
+    await until(() => messages().includes('info mail sent after retry'))
+    expect(server.taken).toHaveLength(1)
+    expect(clock.gaps).toEqual([15_000, 60_000])
+  })
+
+  it('that says later for ever is left, and the log says so', async () => {
+    const server = await serve({ refuse: () => LATER })
+    await mailTo(`smtp://127.0.0.1:${server.port}`).send(MESSAGE)
+    for (const tries of [2, 3, 4]) {
+      clock.ring()
+      await until(() => server.asked.length === tries && log.lines.length === tries)
+    }
+    expect(messages()).toEqual([AGAIN, AGAIN, AGAIN, 'error sending mail failed'])
+    expect(log.lines[3]!.fields).toEqual({
+      ...{ code: 'EENVELOPE', reason: 'the mail server said 451 (EENVELOPE)', tries: 4 },
+    })
+    expect(clock.gaps).toEqual([15_000, 60_000, 300_000])
+  })
+
+  it('that is away is asked again, and finds us there', async () => {
+    const gone = await startSmtp()
+    await gone.close()
+    await mailTo(`smtp://127.0.0.1:${gone.port}`).send(MESSAGE)
+    expect(log.lines[0]).toMatchObject({ level: 'warn', fields: { fault: 'away', code: 'ECONNREFUSED' } })
+    const back = await serve({ port: gone.port })
+    clock.ring()
+    await until(() => back.taken.length === 1)
+  })
+
+  it('is not asked again by a process that ends', async () => {
+    const server = await serve({ refuse: () => LATER })
+    const mail = mailTo(`smtp://127.0.0.1:${server.port}`)
+    await mail.send(MESSAGE)
+    mail.close()
+    expect(messages()).toEqual([AGAIN, 'warn mail retries canceled'])
+    expect(log.lines[1]!.fields).toEqual({ messages: 1 })
+    clock.ring()
+    expect((await failureOf(mail.send(MESSAGE)))['code']).toBe('EENVELOPE')
+    expect([server.asked.length, clock.gaps]).toEqual([2, [15_000]])
+  })
+})
+
+describe.skipIf(lacks('openssl'))('encryption', () => {
+  const pair = testPair(`IP:${ELSEWHERE},IP:127.0.0.1`)
+  const before = getCACertificates('default')
+  const trust = () => setDefaultCACertificates([...before, pair.cert])
+  afterEach(() => setDefaultCACertificates(before))
+
+  it('comes by STARTTLS before the login, where the certificate is one to trust', async () => {
+    trust()
+    const server = await serve({ host: ELSEWHERE, pair, login: LOGIN })
+    await mailTo(`smtp://${USERINFO}@${ELSEWHERE}:${server.port}`).send(MESSAGE)
+    expect(server.taken).toMatchObject([{ to: [MESSAGE.to], secure: true, user: LOGIN.user }])
+  })
+
+  it('is there from the first byte with smtps', async () => {
+    trust()
+    const server = await serve({ host: ELSEWHERE, pair, implicit: true, login: LOGIN })
+    await mailTo(`smtps://${USERINFO}@${ELSEWHERE}:${server.port}`).send(MESSAGE)
+    expect(server.taken).toMatchObject([{ secure: true, user: LOGIN.user }])
+  })
+
+  it.each(['smtp', 'smtps'])('by a certificate that nobody vouches for sends nothing: %s', async scheme => {
+    const server = await serve({ host: ELSEWHERE, pair, implicit: scheme === 'smtps', login: LOGIN })
+    const url = `${scheme}://${USERINFO}@${ELSEWHERE}:${server.port}`
+    expect((await failureOf(mailTo(url).send(MESSAGE)))['message']).toMatch(/^the mail server: certificate/)
+    expect([server.logins, server.asked, clock.gaps]).toEqual([[], [], []])
+  })
+
+  it('by a certificate of another name sends nothing', async () => {
+    const other = testPair('DNS:other.example')
+    setDefaultCACertificates([...before, other.cert])
+    const server = await serve({ host: ELSEWHERE, pair: other })
+    const url = `smtp://${ELSEWHERE}:${server.port}`
+    expect((await failureOf(mailTo(url).send(MESSAGE)))['message']).toMatch(/^the mail server: certificate/)
+    expect(server.asked).toEqual([])
+  })
+
+  it('that a server elsewhere does not offer is missed: nothing is sent, no password either', async () => {
+    const server = await serve({ host: ELSEWHERE, login: LOGIN })
+    const url = `smtp://${USERINFO}@${ELSEWHERE}:${server.port}`
+    expect((await failureOf(mailTo(url).send(MESSAGE)))['code']).toBe('ETLS')
+    expect([server.logins, server.asked, clock.gaps]).toEqual([[], [], []])
+  })
+
+  it('is not missed on this machine, and taken where it is offered, whoever vouches', async () => {
+    const plain = await serve({ login: LOGIN })
+    await mailTo(`smtp://${USERINFO}@127.0.0.1:${plain.port}`).send(MESSAGE)
+    expect(plain.taken).toMatchObject([{ secure: false, user: LOGIN.user }])
+    const own = await serve({ pair, login: LOGIN })
+    await mailTo(`smtp://${USERINFO}@localhost:${own.port}`).send(MESSAGE)
+    expect(own.taken).toMatchObject([{ secure: true, user: LOGIN.user }])
+  })
+})
+
+describe('a login', () => {
+  it('that is refused is tried once', async () => {
+    const server = await serve({ login: { ...LOGIN, password: 'another' } })
+    const failure = await failureOf(mailTo(`smtp://${USERINFO}@127.0.0.1:${server.port}`).send(MESSAGE))
+    expect(failure).toMatchObject({ code: 'EAUTH', message: 'the mail server said 535 (EAUTH)' })
+    expect([server.logins, server.asked, clock.gaps]).toEqual([[LOGIN.user], [], []])
+  })
+
+  it('that a server does not know of is a failure, and no mail goes without it', async () => {
+    const server = await serve()
+    await failureOf(mailTo(`smtp://${USERINFO}@127.0.0.1:${server.port}`).send(MESSAGE))
+    expect([server.asked, clock.gaps]).toEqual([[], []])
+  })
+})
+
+describe('control', () => {
+  it('sends a code for a new password, and ends although a server says later', async () => {
+    const database = await createDatabase()
+    open.push({ close: () => database.drop() })
+    const server = await serve({ refuse: nth => (nth === 1 ? null : LATER) })
+    const env = {
+      ...{ PARLEY_HOME: folder, PARLEY_SECRET: 'sixteen letters and more' },
+      ...{ DATABASE_URL: database.url, REDIS_URL: inject('redisUrl') },
+      ...{ SMTP_URL: `smtp://127.0.0.1:${server.port}`, MAIL_FROM: 'Parley <parley@example.com>' },
+    }
+    const parts = buildControlParts(readConfig(env, { make: false }), log, 'mail-test')
+    await createPerson(parts, { email: MESSAGE.to, password_hash: await hashPassword('a long password') })
+    requestReset(parts, MESSAGE.to)
+    await backgroundDone(parts)
+    expect(server.taken).toMatchObject([{ from: 'parley@example.com', to: [MESSAGE.to] }])
+    expect(read(server.taken[0]!.raw).text).toMatch(/\/dashboard\/password#code=[\w-]{43}$/m)
+    requestReset(parts, MESSAGE.to)
+    await backgroundDone(parts)
+    await parts.close()
+    expect(messages()).toEqual([AGAIN, 'warn mail retries canceled'])
+    expect([server.asked.length, server.taken.length]).toEqual([2, 1])
+  })
+})
+
+describe('a failure', () => {
+  it('of an unknown kind is told by nothing of its own', () => {
+    expect(smtpFailure(new Error(MESSAGE.to))).toEqual({ fault: 'away', code: 'ECONNECTION', responseCode: null })
+    expect(smtpFailure({ code: `no code ${MESSAGE.to}` }).code).toBe('ECONNECTION')
+    expect(smtpFailure(null).fault).toBe('away')
+  })
+})
+
+describe('the doctor', () => {
+  const pair = testPair(`IP:${ELSEWHERE}`)
+  /** What it says of mail, where nothing else runs. */
+  async function hear(url: string, env: Record<string, string> = {}) {
+    const given = { PARLEY_HOME: folder, SMTP_URL: url, MAIL_FROM: 'parley@example.com', ...env }
+    const { findings } = await examine(given)
+    const found = findings.filter(({ part }) => part === 'Mail')
+    expect(JSON.stringify(found)).not.toContain(encodeURIComponent(LOGIN.password))
+    expect(JSON.stringify(found)).not.toContain(LOGIN.password)
+    return found
+  }
+
+  it.skipIf(lacks('openssl'))('logs in, and sends nothing', async () => {
+    const server = await serve({ host: ELSEWHERE, pair, login: LOGIN })
+    writeFileSync(join(folder, 'authority.pem'), pair.cert)
+    const url = `smtp://${USERINFO}@${ELSEWHERE}:${server.port}`
+    const text = `${ELSEWHERE}:${server.port} answers, with TLS, and accepts our login.`
+    expect(await hear(url, { NODE_EXTRA_CA_CERTS: join(folder, 'authority.pem') })).toMatchObject([
+      { verdict: 'ok', text },
+    ])
+    expect([server.logins, server.asked]).toEqual([[LOGIN.user], []])
+    expect(await hear(url)).toMatchObject([{ verdict: 'bad', text: expect.stringContaining('its certificate') }])
+  })
+
+  it('says in words what is wrong', async () => {
+    const away = await hear(`smtp://127.0.0.1:${await closedPort()}`)
+    expect(away).toMatchObject([{ verdict: 'bad', text: expect.stringMatching(/: connection refused\.$/) }])
+    const plain = await serve({ host: ELSEWHERE })
+    const bare = await hear(`smtp://${USERINFO}@${ELSEWHERE}:${plain.port}`)
+    expect(bare).toMatchObject([{ verdict: 'bad', text: expect.stringMatching(/offers no STARTTLS\.$/) }])
+    const strict = await serve({ login: { ...LOGIN, password: 'another' } })
+    const refused = await hear(`smtp://${USERINFO}@127.0.0.1:${strict.port}`)
+    expect(refused).toMatchObject([
+      { verdict: 'bad', text: expect.stringContaining('rejects the user or password (535)') },
+    ])
+  })
+
+  it('knows a server that speaks the other way, and one that says nothing in time', async () => {
+    const plain = await serve()
+    const wrong = await trySmtp(readSmtpUrl(`smtps://127.0.0.1:${plain.port}`)!, 5000)
+    expect(wrong).toMatchObject({ fault: 'no_tls', responseCode: null })
+    const secure = await serve({ pair, implicit: true })
+    const silent = await trySmtp(readSmtpUrl(`smtp://127.0.0.1:${secure.port}`)!, 300)
+    expect(silent).toMatchObject({ fault: 'away', code: 'ETIMEDOUT' })
+  })
+})
