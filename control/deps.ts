@@ -1,4 +1,4 @@
-/** Everything that control is built from: what all modules use, and what single modules need besides. */
+/** All dependencies of control: those that every module uses, and those of individual modules. */
 import type { ProjectDeps } from './agents/projects/service.ts'
 import type { KnowledgeDeps } from './knowledge/parts.ts'
 import type { MeteredDeps } from './metrics/meters.ts'
@@ -9,5 +9,5 @@ import type { RealtimeDeps } from './telephony/realtime/livekit.ts'
 export type { KnowledgeParts } from './knowledge/parts.ts'
 export { type ControlConfig, defaultConfig, type Mail, wallDate } from './platform/deps.ts'
 
-/** `handlers.ts` has what `callEnded` and `projectDeleted` are. */
+/** `callEnded` and `projectDeleted` are in `handlers.ts`. */
 export interface Deps extends ProjectDeps, CallDeps, MeteredDeps, RealtimeDeps, KnowledgeDeps, LeadDeps {}

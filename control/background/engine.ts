@@ -40,7 +40,7 @@ import { deleteOldTraces } from '../telephony/trace/sql.ts'
 import { noteTrunkStatus } from '../telephony/trunks/service.ts'
 import { deleteOldDeliveries } from '../webhooks/sql.ts'
 
-/** Of what control is built from, what its side of the bus and its sweeps need. */
+/** The dependencies of control's side of the bus and of its sweeps. */
 export interface EngineDeps extends CallDeps, MeteredDeps, RealtimeDeps, KnowledgeDeps {}
 
 export function askHandlers(deps: EngineDeps): AskHandlers {
@@ -80,7 +80,7 @@ export async function handleEvent(deps: EngineDeps, event: BusEvent): Promise<vo
 }
 
 async function closeEarlierBoots(deps: EngineDeps, { engine, boot, at }: EngineEvent): Promise<void> {
-  // The last words of the boot before may be in the same batch; they know more than we do.
+  // The last events of the previous boot may be in the same batch; they know more than we do.
   await new Promise<void>(resolve => deps.clock.after(deps.config.engine_lost_grace_ms, resolve))
   // If this event is late, its boot may already be over.
   const now = (await deps.bus.engines()).find(one => one.engine === engine)
@@ -160,7 +160,10 @@ function storedEvent(event: Exclude<CallEvent, { type: 'call.ended' | 'dtmf.rece
 
 // ---- Sweeps ----
 
-/** Calls that no engine took in time: one Lua script decides between us and an engine that takes it just now. */
+/**
+ * Ends calls that no engine has claimed in time: one Lua script decides between us and an engine that claims the call
+ * just then.
+ */
 export async function sweepOverdue(deps: EngineDeps): Promise<void> {
   for (const { id, direction } of await selectOverdue(deps.sql, wallDate(deps))) {
     if (!(await deps.bus.withdraw(id))) continue // an engine has it; its lease decides from here
@@ -171,7 +174,7 @@ export async function sweepOverdue(deps: EngineDeps): Promise<void> {
 const finishUnclaimed = (deps: EngineDeps, { id, direction }: Pick<CallRow, 'id' | 'direction'>) =>
   finishUnanswered(deps, id, 'failed', direction === 'in' ? 'engine_lost' : 'queue_expired')
 
-/** Calls that were taken, and nobody has said so: who took them may have died before the first word. */
+/** Calls that were claimed without an event so far: the engine may have died before its first event. */
 async function selectTaken(deps: EngineDeps): Promise<{ id: string; direction: CallRow['direction']; taker: Taker }[]> {
   const untold = await selectUntold(deps.sql)
   const takers = await deps.bus.takers(untold.map(call => call.id))

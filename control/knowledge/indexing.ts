@@ -51,7 +51,7 @@ function runsOf({ boss }: Pick<KnowledgeDeps, 'boss'>): Map<string, Run> {
   return runs
 }
 
-/** In this process, at once. */
+/** Stops the run in this process at once. */
 export function stopIndexing(deps: Pick<KnowledgeDeps, 'boss'>, sourceId: string): void {
   runsOf(deps).get(sourceId)?.ending.abort(new Superseded())
 }
@@ -128,7 +128,7 @@ async function runClaimed(
   }
 }
 
-/** The job queue keeps an owner to one job at a time, but for two places that look at the same moment. */
+/** The job queue runs one job of an owner at a time, except when two processes fetch at the same moment. */
 const isBusyFor = (deps: KnowledgeDeps, { owner_id, source_id }: Job): boolean =>
   [...runsOf(deps)].some(([id, { ownerId }]) => ownerId === owner_id && id !== source_id)
 
@@ -185,7 +185,7 @@ async function readAndCut(
   }
 }
 
-/** However long it takes: what has its vector keeps it, whatever becomes of the run. */
+/** Has no time limit: finished vectors are kept, whatever happens to the run. */
 async function embedAndShow(
   deps: KnowledgeDeps,
   parts: KnowledgeParts,
@@ -197,7 +197,7 @@ async function embedAndShow(
   await claimed(deps, source, async tx => void (await updateClaimed(tx, source, { status: 'ready' })))
 }
 
-/** A transaction that writes as the run that the source belongs to, or not at all. */
+/** Runs a transaction only while this run holds the claim on the source; otherwise throws. */
 async function claimed(deps: KnowledgeDeps, source: SourceRow, write: (tx: Tx) => Promise<void>): Promise<void> {
   await deps.sql.begin(async tx => {
     if (!(await holdsClaim(tx, source, true))) throw new Superseded()

@@ -3,19 +3,19 @@ import { Problem } from '../platform/http/problem.ts'
 import type { Embedder, Extractor } from './documents/types.ts'
 import type { VectorIndex } from './index/vectors.ts'
 
-/** What the knowledge base needs besides. */
+/** Parts that the knowledge base needs. */
 export interface KnowledgeParts {
   extractor: Extractor
-  /** Null: full text alone finds. */
+  /** Null: full-text search only. */
   embedder: Embedder | null
-  /** Null where there is no embedder. */
+  /** Null without an embedder. */
   vectors: VectorIndex | null
-  /** Folder of files on their way. */
+  /** Folder for temporary files. */
   temp: string
 }
 
 export interface KnowledgeDeps extends Deps {
-  /** Null or left out: there is no knowledge base, and nothing works that needs it. */
+  /** Null or omitted: there is no knowledge base, and features that need it are disabled. */
   knowledge?: KnowledgeParts | null
 }
 

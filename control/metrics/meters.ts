@@ -12,7 +12,7 @@ const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 export type ControlMeters = ReturnType<typeof createControlMeters>
 
 export interface MeteredDeps extends Deps {
-  /** Left out: nothing is counted. */
+  /** Omitted: nothing is measured. */
   meters?: ControlMeters
 }
 

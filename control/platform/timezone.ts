@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Those that were asked about: it takes longer to find out than all else about a project, and is asked again of each answer. */
+/** Caches valid names: this check takes longer than all others of a project, and every response repeats it. */
 const timezones = new Set<string>()
 const isTimezone = (name: string) => {
   if (timezones.has(name)) return true

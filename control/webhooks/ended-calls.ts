@@ -1,4 +1,4 @@
-/** What is told of a call that ended. */
+/** Emits the webhook events of an ended call. */
 import type { CallRecord } from '../../media/contract/messages.ts'
 import type { CallEndedHandler } from '../telephony/call-setup/ended.ts'
 import type { CallRow } from '../telephony/call-setup/sql.ts'
@@ -17,7 +17,7 @@ export const tellEnded: CallEndedHandler = async (deps, tx, { owner_id }) => ({
   },
 })
 
-/** Completed means answered and ended as calls end; a call that broke off has failed, even after an answer. */
+/** Completed means answered and ended normally; an interrupted call has failed, even after an answer. */
 function webhookOf(call: CallRow, record: CallRecord) {
   const created_at = new Date(record.ended_at).toISOString()
   if (record.status === 'completed') {

@@ -152,6 +152,4 @@ function outcome(child: ChildProcess, { timeMs }: ExtractorOptions, signal: Abor
 
 /** A failure before `ready` is ours and worth a retry; after that it is the document's. */
 const diedOf = (ready: boolean) =>
-  ready
-    ? new KnowledgeError('too_complex', 'The document is too complex to process.')
-    : new Error('worker did not start')
+  ready ? new KnowledgeError('too_complex', 'The document is too complex to read.') : new Error('worker did not start')

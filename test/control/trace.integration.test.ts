@@ -90,7 +90,7 @@ test('it reads as a ladder where text is wanted', async () => {
                                       192.0.2.1:5070                         198.51.100.9:5060 (udp)
        0  09:14:05.120                |-------------- INVITE +49301234  [PCMU PCMA] -------------->|
        1  09:14:05.132        +12 ms  |<---------------- 401 Unauthorized (INVITE) ----------------|
-    *  2  09:14:05.135         +3 ms  |------- INVITE +49301234, authenticated  [PCMU PCMA] ------>|
+    *  2  09:14:05.135         +3 ms  |------ INVITE +49301234, authenticated  [PCMU PCMA] ------->|
     *  3  09:14:37.135       +32.0 s  | x no response: 408 Request Timeout                         |
     "
   `)

@@ -144,8 +144,8 @@ describe('what it is told', () => {
       [['top-up', randomUUID(), '99999999999999999999'], 2, /exceeds the maximum/],
       [['set-subscription', randomUUID(), 'active', '--until', 'soon'], 2, /not a date/],
       [['create-key', randomUUID(), '--name', 'a', '--scopes', 'read,admin'], 2, /Unknown scope "admin"/],
-      [['delete', 'nobody@example.com', '--yes'], 1, /no account/],
-      [['account', randomUUID()], 1, /no account/],
+      [['delete', 'nobody@example.com', '--yes'], 1, /not found/],
+      [['account', randomUUID()], 1, /not found/],
     ]
     for (const [args, code, words] of wrong) {
       const ran = await run(args)

@@ -109,7 +109,7 @@ describe('Postgres', () => {
       await sql`insert into accounts (id, name, created_at) values (${id}, 'Somebody', now())`
       await sql`insert into balances (owner_id, available, held) values (${id}, 7, 0)`
     })
-    const text = /ledger is inconsistent: balances that are not the sum of their entries: 1/
+    const text = /ledger is inconsistent: balances that differ from the sum of their entries: 1/
     await find({ DATABASE_URL: url }, 'Postgres', 'bad', text)
   })
 

@@ -32,7 +32,7 @@ const date = z.iso
 
 export const SpendFilters = z.strictObject({
   from: date.optional().describe(`First day. Default: ${USUAL_DAYS} days that end with \`to\``),
-  to: date.optional().describe(`Last day, inclusive. Default: today, or ${USUAL_DAYS} days that start with \`from\``),
+  to: date.optional().describe('Last day, included; left out: today, or as many days from `from` on'),
   timezone: Timezone.default('UTC').describe('Time zone of the days, an IANA name'),
 })
 export type SpendFilters = z.output<typeof SpendFilters>

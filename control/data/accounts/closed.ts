@@ -10,7 +10,7 @@ const BY_ITSELF: AuditEntry = {
   ...{ operation: 'delete_account', resource: null, request_id: null },
 }
 
-/** Throws while calls are under way: the queue tries it again. */
+/** Throws while calls are in progress; the queue then retries. */
 export async function eraseClosed(deps: Deps, { owner_id }: JobData['account.erase']): Promise<void> {
   const account = await selectAccount(deps.sql, owner_id)
   if (account && account.deleted_at === null) await eraseAccount(deps, owner_id, BY_ITSELF)

@@ -1,6 +1,6 @@
 /**
- * Dot products of one vector with many, in WebAssembly with SIMD, 16 bytes a step. All supported Node versions have it.
- * The module is assembled at start. The only importer of wabt.
+ * Dot products of one vector with many, in WebAssembly with SIMD, which every supported Node.js has: 16 bytes per step.
+ * `infra/tools/kernel.ts` contains the source and assembles the module.
  */
 import { KERNEL } from './kernel-wasm.ts'
 
@@ -16,7 +16,7 @@ export const ROWS_AT_ONCE = 4
 /** The largest sum is 127² × 8192, well within an int32. */
 export const MOST_DIMENSIONS = 8192
 
-// Node has it; the library of types for a server has not.
+// Node has WebAssembly, but the type library for servers does not.
 interface Wasm {
   Memory: new (descriptor: { initial: number; maximum: number }) => KernelMemory
   instantiate(code: Uint8Array, imports: object): Promise<{ instance: { exports: Record<string, unknown> } }>

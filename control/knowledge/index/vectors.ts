@@ -52,7 +52,7 @@ class ThreadedVectorIndex implements VectorIndex {
   readonly #sql: Sql
   readonly #mostBytes: number
   readonly #thread: Thread
-  /** The one that was asked last stands last. */
+  /** Least recently used first. */
   readonly #projects = new Map<string, Held>()
   #lastNumber = 0
 

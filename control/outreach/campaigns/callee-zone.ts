@@ -1,14 +1,11 @@
-/** In which time zones a telephone number may be, by its beginning: libphonenumber's table of prefixes. */
+/** Returns the possible time zones of a phone number by its prefix, from libphonenumber's table. */
 import { ZONES } from './callee-zone-table.ts'
 import { offsetsAt } from './zone.ts'
 
 let table: Map<string, readonly string[]> | null = null
 let longest = 0
 
-/**
- * The package's own `timezones()` reads and parses its file of 100 KB on each call, which blocks the event loop for
- * tens of milliseconds per contact, and is asynchronous; the file is the same.
- */
+/** 317 lists serve 3,291 prefixes. */
 function load(): Map<string, readonly string[]> {
   const found = new Map<string, readonly string[]>()
   for (const [zones, prefixes] of ZONES) {

@@ -72,7 +72,7 @@ export const newPacerState = (): PacerState => ({
   round: 0,
 })
 
-/** Looks once and begins what may begin now. Answers whether there is more to do at once. */
+/** Runs one round: starts the calls that may start now. Returns whether there is more to do at once. */
 export async function paceOnce(deps: CallDeps, state: PacerState): Promise<boolean> {
   const nowMs = deps.clock.wall()
   if (Math.abs(nowMs - state.sweptAtMs) >= SWEEP_MS) {
@@ -130,7 +130,7 @@ function nextClaims(state: PacerState, ready: readonly WorkRow[], room: Room, no
   return claims
 }
 
-/** What no call tells of. */
+/** Handles changes that no event of a call announces. */
 async function sweep(deps: CallDeps): Promise<void> {
   const at = wallDate(deps)
   await startScheduled(deps.sql, at)
@@ -139,7 +139,7 @@ async function sweep(deps: CallDeps): Promise<void> {
   await finishStops(deps)
 }
 
-/** Whether a campaign can dial now; if not, it is completed, paused, or left to sleep. */
+/** Returns whether a campaign can dial now. Otherwise completes it, pauses it, or lets it sleep. */
 async function isReady(deps: CallDeps, state: PacerState, row: WorkRow, nowMs: number): Promise<boolean> {
   const { id, live } = row
   if (row.pending === 0) {
@@ -187,7 +187,7 @@ function demandOf(row: WorkRow, nowMs: number): Demand {
   }
 }
 
-/** What is left of every limit that campaigns share. */
+/** Remaining part of every limit that campaigns share. */
 async function roomOf(deps: CallDeps, rows: readonly WorkRow[]): Promise<Room> {
   const lines = new Map(rows.flatMap(row => row.lines.map(line => [line.trunk_id, line] as const)))
   const paced = [...lines.values()].flatMap(({ trunk_id, max_cps }) => (max_cps === null ? [] : [trunk_id]))
@@ -230,7 +230,7 @@ async function offerAgain(deps: CallDeps): Promise<void> {
   })
 }
 
-/** Leads, or waits until it may. `stop` waits for the round under way. */
+/** Leads, or waits until it may. `stop` waits for the current round. */
 export function startPacer(deps: CallDeps): { stop(): Promise<void> } {
   let stopped = false
   let wake = () => {}
@@ -288,7 +288,7 @@ export function startPacer(deps: CallDeps): { stop(): Promise<void> } {
   }
 }
 
-/** False when the answer takes too long. */
+/** False when the result takes too long. */
 function inTime(deps: CallDeps, answer: Promise<boolean>): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const cancel = deps.clock.after(LEAD_TIMEOUT_MS, () => resolve(false))

@@ -65,7 +65,7 @@ async function allOrThrow(work: Promise<void>[]): Promise<void> {
   if (failed) throw failed.reason
 }
 
-/** Ms until its turn; null when it has been offered. */
+/** Milliseconds until its rate token; null when it has already been offered. */
 async function turnOf(deps: CallDeps, { id, trunk_id, max_cps }: OfferRow): Promise<number | null> {
   if (trunk_id === null || max_cps === null) return 0
   return takeSlot(deps, { callId: id, trunkId: trunk_id, maxCps: max_cps })

@@ -29,7 +29,7 @@ export const noteEnded: CallEndedHandler = async (deps, tx, call) => {
       const change = { [status]: -1, [outcome.status]: 1, ...(outcome.goal_reached ? { goal_reached: 1 } : {}) }
       await bumpCampaign(tx, attempt.campaign_id, change)
     },
-    /** A place is free. */
+    /** A slot is free. */
     committed: () => wakePacers(deps),
   }
 }

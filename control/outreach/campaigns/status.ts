@@ -23,7 +23,7 @@ export async function setStatus(
   })
 }
 
-/** Drafts stay: they can be given another project. */
+/** Drafts are kept: they can be assigned to another project. */
 export const stopCampaignsOf: ProjectDeletedHandler = async (deps, tx, ownerId, projectId) => {
   const stopped: string[] = []
   for (const id of await selectUnfinishedOf(tx, ownerId, projectId)) {

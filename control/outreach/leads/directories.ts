@@ -1,4 +1,5 @@
 /** The owner's own lists of companies: imports a CSV and stores its rows; sources/directory.ts searches them. */
+
 import { readFile } from 'node:fs/promises'
 import type { Upload } from '../../knowledge/upload.ts'
 import type { Db } from '../../platform/db/connect.ts'

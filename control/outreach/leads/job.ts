@@ -82,14 +82,14 @@ async function runClaimed(deps: LeadDeps, job: JobRow, ending: AbortController):
   await finish(deps, job, end)
 }
 
-/** While the database is away nothing is written either. */
+/** While the database is unreachable, nothing is written either. */
 async function watchClaim(deps: LeadDeps, job: JobRow, ending: AbortController): Promise<void> {
   const now = await selectClaimed(deps.sql, job).catch(() => job)
   if (!now) ending.abort(new Superseded())
   else if (now.status === 'canceling') ending.abort(new Canceled())
 }
 
-/** Null: there is nothing left to write. Throws what is worth another try. */
+/** Null when nothing is left to write. Throws when a retry makes sense. */
 async function endAfter(deps: LeadDeps, job: JobRow, error: unknown): Promise<End | null> {
   if (error instanceof Superseded) return null
   if (error instanceof Canceled) return CANCELED

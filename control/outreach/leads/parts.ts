@@ -6,9 +6,9 @@ import type { LeadParts, LeadSource } from './vocabulary/types.ts'
 /** Id of the source in sources/directory.ts. */
 const DIRECTORY = 'directory'
 
-/** Directories of leads are uploaded and read as files of the knowledge base are. */
+/** Lead directories are uploaded and read like files of the knowledge base. */
 export interface LeadDeps extends KnowledgeDeps {
-  /** Null or left out: there is no lead search, and nothing works that needs it. */
+  /** Null or omitted: there is no lead search, and features that need it are disabled. */
   leads?: LeadParts | null
 }
 
@@ -17,7 +17,7 @@ export function leadParts({ leads }: Pick<LeadDeps, 'leads'>): LeadParts {
   return leads
 }
 
-/** Those that have anything for this owner. */
+/** Returns the sources that have anything for this owner. */
 export async function sourcesFor(deps: Pick<LeadDeps, 'sql' | 'leads'>, ownerId: string): Promise<LeadSource[]> {
   const { sources } = leadParts(deps)
   const own = await hasDirectories(deps.sql, ownerId)

@@ -26,7 +26,7 @@ export async function parseBrief(deps: LeadDeps, ownerId: string, raw: string) {
   }
 }
 
-/** By the first reader that has something to say. */
+/** Uses the first reader that returns a result. */
 async function readBrief(deps: LeadDeps, raw: string): Promise<ParsedBrief> {
   const signal = AbortSignal.timeout(READING_MS)
   for (const reader of leadParts(deps).readers) {
@@ -75,7 +75,7 @@ export async function cancelSearch(
   })
 }
 
-/** The ledger goes on naming it; what ran it has no right to write any more. */
+/** The ledger keeps its id; a current run has lost its claim. */
 export async function removeSearch(deps: Pick<LeadDeps, 'sql' | 'config'>, ownerId: string, id: string): Promise<void> {
   await deps.sql.begin(async tx => {
     const job = await lockJob(tx, ownerId, id)

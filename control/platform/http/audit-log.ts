@@ -1,4 +1,4 @@
-/** What an entry of the audit log holds. */
+/** The fields of an audit log entry. */
 
 export const actors = ['key', 'session', 'person', 'operator'] as const
 export const channels = ['rest', 'mcp', 'auth', 'admin'] as const
@@ -11,7 +11,7 @@ export interface AuditEntry {
   /** Id of the key or the session. */
   actor_id: string | null
   channel: (typeof channels)[number]
-  /** Of the network; null at the operator's own terminal. */
+  /** Network address; null for the operator's terminal. */
   address: string | null
   operation: string
   /** Id or name of the target. */
@@ -26,9 +26,9 @@ export interface Told {
   resource: string | null
 }
 
-/** The group `access` keeps the log; `app.ts` gives it to the server as `auditLog`. */
+/** Implemented by the `access` modules; `app.ts` passes it to the server as `auditLog`. */
 export interface AuditLog {
-  /** Writes the entry before `work` begins, and its outcome when it has ended. */
+  /** Writes the entry before `work` begins, and its outcome after it has ended. */
   audited<T>(ownerId: string, entry: AuditEntry, work: () => Promise<T>, toldOf: (result: T) => Told): Promise<T>
 }
 

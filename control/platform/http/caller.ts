@@ -1,25 +1,28 @@
-/** Who asks. The credentials are verified by the group `access`, which `app.ts` gives to the server as `authenticator`. */
+/**
+ * The authenticated client. The `access` modules verify the credentials; `app.ts` passes them to the server as
+ * `authenticator`.
+ */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 export const scopes = ['read', 'write'] as const
 export type Scope = (typeof scopes)[number]
 
-/** Who may use an operation: a key with this scope, or only somebody at the dashboard. */
+/** Who may use an operation: keys with this scope, or only dashboard sessions. */
 export type Reach = Scope | 'session'
 
 export interface Caller {
   ownerId: string
   scopes: readonly Scope[]
-  /** Null with a session, which has all scopes. */
+  /** Null for a session, which has all scopes. */
   keyId: string | null
-  /** Null with a key. */
+  /** Null for a key. */
   sessionId: string | null
 }
 
 export interface Authenticator {
   /** Throws `Problem`: 401, then 429, then 403. */
   authenticate(reach: Reach, request: FastifyRequest, reply: FastifyReply): Promise<Caller>
-  /** Whether the credential of a request that was let in is still good: for answers that go on for long. */
+  /** Checks that the credential of an accepted request is still valid. Long-lived responses use it. */
   isStillGood(request: FastifyRequest): Promise<boolean>
 }
 

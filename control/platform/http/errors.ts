@@ -85,7 +85,7 @@ export function toProblem(error: unknown): Problem {
 }
 
 export interface ErrorDeps extends Deps {
-  /** Left out: nothing is counted. */
+  /** Omitted: nothing is measured. */
   meters?: { problems: { add(labels: { code: ProblemCode }): void } }
 }
 

@@ -87,7 +87,7 @@ export async function tellProgress(
   let last = ''
   while (!response.writableEnded && !response.destroyed) {
     try {
-      // A key that was revoked must not go on watching.
+      // A revoked key must not continue to watch.
       if (!(await request.server.authenticator.isStillGood(request))) break
       const now = await look()
       if (!now) break

@@ -1,17 +1,17 @@
-/** How the operations can fail, as the published document has it. */
+/** The errors of operations, as the OpenAPI document lists them. */
 import { z } from 'zod'
 import { type ProblemCode, problemCodes, problems } from './problem.ts'
 
 declare module 'fastify' {
   interface FastifySchema {
-    /** Every code that the operation can answer. */
+    /** Every error code that the operation can return. */
     'x-codes'?: readonly ProblemCode[]
   }
 }
 
 export const ProblemSchema = z
   .object({
-    type: z.url().describe('A page about this code'),
+    type: z.url().describe('URL of the page that explains the code'),
     title: z.string(),
     status: z.int(),
     detail: z.string(),
@@ -23,12 +23,12 @@ export const ProblemSchema = z
   })
   .meta({ id: 'Problem' })
 
-/** What any operation can answer. */
+/** Error codes that any operation can return. */
 const ANY: ProblemCode[] = ['bad_request', 'validation_failed', 'rate_limited', 'internal_error', 'service_unavailable']
-/** Before a body is taken, and of the body itself. */
+/** Error codes of operations with a body: checks before the body is read, and of the body itself. */
 const WITH_BODY: ProblemCode[] = ['malformed_json', 'payload_too_large', 'unsupported_media_type', 'cross_site']
 
-/** The part of a Fastify schema that tells how a request can fail. */
+/** The part of a Fastify schema that declares how a request can fail. */
 export function failures(method: string, codes: readonly ProblemCode[]) {
   const all = [...new Set([...ANY, ...(method === 'GET' ? [] : WITH_BODY), ...codes])]
   const statuses = [...new Set(all.map(code => problems[code].status))].sort()

@@ -1,4 +1,4 @@
-/** One way to declare an operation: parsed input, owner, gates, documented answers and errors, idempotency. */
+/** Declares an operation: parsed input, owner, gates, documented responses and errors, idempotency. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { type Deps, wallDate } from '../deps.ts'

@@ -1,7 +1,7 @@
 import type { Deps } from '../deps.ts'
 import { errorFields } from '../log.ts'
 
-/** Runs `work` again and again with a pause between; `stop` waits for the run under way. */
+/** Runs `work` repeatedly with a pause in between; `stop` waits for the current run. */
 export function every(
   deps: Pick<Deps, 'clock' | 'log'>,
   ms: number,

@@ -1,4 +1,4 @@
-/** How other modules take part in the end of a call; `app.ts` names those that do. */
+/** Lets other modules handle the end of a call; `app.ts` lists the handlers. */
 import type { CallRecord } from '../../../media/contract/messages.ts'
 import type { Tx } from '../../platform/db/connect.ts'
 import type { Deps } from '../../platform/deps.ts'
@@ -8,28 +8,28 @@ import type { CallRow } from './sql.ts'
 export interface EndedCall {
   call: CallRow
   record: CallRecord
-  /** Units that were paid for it. */
+  /** Units charged for the call. */
   cost: bigint
-  /** The contact that became a lead by it. */
+  /** The contact that became a lead in the call. */
   newLead: { contact_id: string; phone: string } | null
-  /** For what follows from the end. */
+  /** For work that follows from the end. */
   traceparent: string | null
 }
 
 export interface CallEndedSteps {
-  /** When the call and its money are stored, in the same transaction. */
+  /** Called when the call and its charge are stored, in the same transaction. */
   settled?(ended: EndedCall): Promise<void>
-  /** After the commit. */
+  /** Called after the commit. */
   committed?(): void
 }
 
 /**
- * Takes part in the end of a call, under the call's lock. It locks what it needs as it is called: everywhere a call is
- * locked first, then the contact of a campaign, then contact, balance and counters.
+ * Handles the end of a call, under the call's lock. Handlers acquire their locks in the order in which they are called:
+ * first the call, then the contact of a campaign, then contact, balance and counters.
  */
 export type CallEndedHandler = (deps: CallDeps, tx: Tx, call: CallRow, record: CallRecord) => Promise<CallEndedSteps>
 
 export interface CallDeps extends Deps {
-  /** In this order. */
+  /** Called in this order. */
   callEnded: readonly CallEndedHandler[]
 }

@@ -1,4 +1,4 @@
-/** From project and call to what an engine needs. Pure, but for the sealer. */
+/** Builds the plan of a call, which an engine needs, from project and call. Pure, except for the sealer. */
 import { ABOUT, CallPlan, type LlmPlan, type PlanSecrets, type TextLlmPlan } from '../../../media/contract/plan.ts'
 import type { Sealer } from '../../../media/contract/seal.ts'
 import type { ProjectSettings, TextLlm } from '../../agents/projects/schema.ts'
@@ -9,7 +9,7 @@ import type { DialingLimits } from '../../platform/phone.ts'
 import type { CallRow } from './sql.ts'
 import { tariffOfCall } from './tariff.ts'
 
-/** Twice the longest text there is. A short template can name a long value thousands of times. */
+/** Twice the longest text. A short template can repeat a long value thousands of times. */
 const FILLED_MAX = 64_000
 
 /**

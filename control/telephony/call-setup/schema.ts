@@ -1,4 +1,4 @@
-/** What is said of a call by whoever places or looks for it. */
+/** Request and query schemas of calls. */
 import { z } from 'zod'
 import { Direction } from '../../../media/contract/plan.ts'
 import { SOFTPHONE_USERNAME } from '../../../media/contract/softphones.ts'
@@ -24,24 +24,27 @@ const Callee = z
   .string()
   .regex(
     new RegExp(`^(?:\\+[1-9]\\d{6,14}|${SOFTPHONE_USERNAME.source.slice(1, -1)})$`),
-    'must be a plus and 7 to 15 digits, or the user name of a softphone',
+    'must be a plus sign and 7 to 15 digits, or the user name of a softphone',
   )
   .refine(text => SOFTPHONE_USERNAME.test(text) || Phone.safeParse(text).success, {
     error: 'is not a possible phone number',
     params: { code: 'phone' },
   })
-  .meta({ format: 'phone', description: 'E.164, or the user name of a softphone of the account' })
+  .meta({
+    format: 'phone',
+    description: 'The phone number to call, in E.164 format, or the user name of a softphone of the account',
+  })
 
 export const CallInput = z.strictObject({
   project_id: z.uuid(),
   phone: Callee,
-  task: z.string().max(8000).optional().describe('Instruction for this call; `{{var}}` is filled'),
+  task: z.string().max(8000).optional().describe('Task of the agent in this call. `{{var}}` is filled from `vars`'),
   vars: z
     .record(z.string().regex(/^[A-Za-z0-9_]{1,64}$/), z.union([z.string().max(4000), z.number(), z.boolean()]))
     .refine(vars => Object.keys(vars).length <= MAX_VARS, { error: `at most ${MAX_VARS} vars` })
     .meta({ maxProperties: MAX_VARS })
     .optional()
-    .describe('Values for `{{var}}` in prompt, greeting and task; one that is missing is empty'),
+    .describe('Values of `{{var}}` in prompt, greeting and task. A missing value is empty'),
 })
 export type CallInput = z.output<typeof CallInput>
 

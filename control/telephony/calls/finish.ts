@@ -1,4 +1,4 @@
-/** Ends a call: record, money, contact, do-not-call and webhooks, in one transaction, once. */
+/** Ends a call: record, money, contact, do-not-call and the handlers of other modules, in one transaction, once. */
 import type { CallRecord, EndedReason, FinalStatus } from '../../../media/contract/messages.ts'
 import type { OwnTool } from '../../../media/contract/own-tools.ts'
 import { noTracing } from '../../../media/shared/tracing.ts'
@@ -17,7 +17,10 @@ import { toolsOf, turnsOf } from './present.ts'
 
 const DO_NOT_CALL: OwnTool = 'do_not_call'
 
-/** False when the call had ended before, or was never ours. `parent`: the engine's span; else the call's own trace. */
+/**
+ * False when the call had already ended, or does not exist. `parent`: the engine's span; otherwise the call's own
+ * trace.
+ */
 export async function finish(deps: CallDeps, callId: string, record: CallRecord, parent?: string): Promise<boolean> {
   const startMs = deps.clock.wall()
   let end = (_error?: string) => {}
@@ -62,7 +65,7 @@ async function store(deps: CallDeps, callId: string, record: CallRecord, begin: 
   return done
 }
 
-/** Answers what was paid. */
+/** Returns the amount charged. */
 async function settle(deps: CallDeps, tx: Tx, call: CallRow, record: CallRecord): Promise<bigint> {
   const seconds = Math.ceil(record.talked_ms / 1000)
   const hold = { id: call.id, tariff: tariffOfCall(call), seconds }
@@ -78,7 +81,7 @@ async function listUnwanted(tx: Tx, call: CallRow, at: Date): Promise<void> {
   if (phone) await insertDoNotCall(tx, call.owner_id, { phone, source: 'caller', note: null, created_at: at })
 }
 
-/** A caller becomes a lead when a call reaches its goal. */
+/** Makes a caller a lead when a call reaches its goal. */
 async function noteContact(tx: Tx, call: CallRow, record: CallRecord): Promise<EndedCall['newLead']> {
   const { owner_id, contact_id } = call
   if (!contact_id) return null
@@ -113,12 +116,12 @@ function bareRecord(deps: Deps, status: FinalStatus, reason: EndedReason): CallR
   }
 }
 
-/** No engine ever had it. */
+/** Ends a call that no engine ever had. */
 export async function finishUnanswered(deps: CallDeps, callId: string, status: FinalStatus, reason: EndedReason) {
   return finish(deps, callId, bareRecord(deps, status, reason))
 }
 
-/** Its engine is gone: what was told last is what is known, and what was talked till then is what is paid. */
+/** Ends a call whose engine is gone, with the last reported data; the talk time reported so far is billed. */
 export async function finishLost(deps: CallDeps, callId: string): Promise<boolean> {
   const call = await selectCallById(deps.sql, callId)
   if (!call || call.ended_at) return false

@@ -69,7 +69,7 @@ async function assertTalking(deps: Pick<RealtimeDeps, 'sql'>, ownerId: string, c
   if ((await selectOver(deps.sql, [callId])).length > 0) throw new Problem('call_ended')
 }
 
-/** It may have ended while we looked. */
+/** The call may have ended in the meantime. */
 async function notTold(deps: RealtimeDeps, ownerId: string, callId: string): Promise<Problem> {
   const call = await selectCall(deps.sql, ownerId, callId)
   return call?.ended_at ? new Problem('call_ended') : new Problem('engine_unavailable', { retryAfterSeconds: 2 })

@@ -115,7 +115,7 @@ export async function getCall(deps: Deps, ownerId: string, id: string) {
   return presentDetail(deps.config, row, events, traced)
 }
 
-/** A call nobody has taken yet is canceled here; of any other its engine is told. */
+/** Cancels a call that no engine has claimed yet; otherwise commands its engine. */
 export async function hangUp(deps: CallDeps, ownerId: string, id: string) {
   const row = await selectCall(deps.sql, ownerId, id)
   if (!row) throw notFound()

@@ -36,7 +36,7 @@ export async function streamCall(
   // Sends the end only after it is stored, so that a client that then reads the call gets the whole record. It is
   // polled, because control itself may also end a call, which the bus does not report.
   const endIfStored = async () => {
-    // A key that was revoked must not go on listening. While the database is away, nobody can tell.
+    // A revoked key must not continue to listen. While the database is unreachable, the key cannot be checked.
     if (!(await request.server.authenticator.isStillGood(request).catch(() => true))) return void response.end()
     const row = await selectCall(deps.sql, ownerId, callId).catch(() => null)
     if (row?.ended_at) writer.end({ status: row.status, ended_reason: row.ended_reason })

@@ -1,4 +1,4 @@
-/** Calls that wait in this process for their turn on a trunk. */
+/** Calls that wait in this process for their rate token on a trunk. */
 
 import { errorFields } from '../../platform/log.ts'
 import type { CallDeps } from '../call-setup/ended.ts'
@@ -36,7 +36,7 @@ export function createWaiting(deps: Pick<CallDeps, 'clock' | 'log'>): Waiting {
   }
 }
 
-/** Somebody asked not to be called after the call was queued. */
+/** Cancels a call whose callee was added to the do-not-call list after it was queued. */
 export async function giveUp(deps: CallDeps, callId: string): Promise<void> {
   if (await deps.bus.withdraw(callId)) await finishUnanswered(deps, callId, 'canceled', 'do_not_call')
 }

@@ -12,7 +12,7 @@ import {
 import type { Deps } from '../../platform/deps.ts'
 
 export interface RealtimeDeps extends Deps {
-  /** Null or left out: there is no LiveKit server, and nothing works that needs it. */
+  /** Null or omitted: there is no LiveKit server, and features that need it are disabled. */
   livekit?: LiveKit | null
 }
 

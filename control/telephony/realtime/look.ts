@@ -18,7 +18,7 @@ import { startDialogue } from './start.ts'
 /** Since when (monotonic ms) an agent has been missing in a room, and in which call. */
 type Missing = Map<string, { callId: string | null; since: number }>
 
-/** Looks once. Of a missing agent one look proves nothing. */
+/** Reconciles once. A single check does not prove that an agent is missing. */
 export async function reconcile(deps: RealtimeDeps, room: string): Promise<void> {
   const { livekit } = deps
   if (!livekit) return
@@ -62,7 +62,7 @@ export function reconcileSoon(deps: RealtimeDeps, room: string | undefined): voi
 
 const AT_ONCE = 16
 
-/** Sweeps over the rooms that are open. What it costs follows them, not the sessions that nobody uses. */
+/** Sweeps over the open rooms. The cost depends on them and not on unused sessions. */
 export function createRoomSweep(deps: RealtimeDeps): { sweep(): Promise<void> } {
   const missing: Missing = new Map()
   /** Rooms that LiveKit could not report on; they do not affect the others. */

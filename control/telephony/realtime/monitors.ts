@@ -1,4 +1,4 @@
-/** The rooms of those who follow a call: how long there is one, and who is not to be in it any more. */
+/** Rooms of operators who monitor a call: closes them at the end of the call, and removes dismissed operators. */
 import type { Deps } from '../../platform/deps.ts'
 import { errorFields } from '../../platform/log.ts'
 import { type LiveKit, LiveKitFailed } from './livekit.ts'

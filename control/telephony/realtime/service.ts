@@ -53,7 +53,7 @@ export async function createSession(
   return answer
 }
 
-/** Throws where there is none, or where it does not answer. */
+/** Throws when LiveKit is not configured or does not respond. */
 export async function liveKitOf({ livekit }: Pick<RealtimeDeps, 'livekit'>): Promise<LiveKit> {
   if (!livekit) throw new Problem('realtime_unavailable', { detail: 'No LiveKit server is configured.' })
   if (!(await livekit.healthy())) throw new Problem('realtime_unavailable', { retryAfterSeconds: 5 })

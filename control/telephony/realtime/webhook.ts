@@ -2,6 +2,7 @@
  * Webhook in which LiveKit reports joins and leaves. A hint: it triggers a reconciliation, and a sweep works without
  * it.
  */
+
 import type { FastifyInstance } from 'fastify'
 import { Problem } from '../../platform/http/problem.ts'
 import { takeToken } from '../../platform/http/rate-limit.ts'

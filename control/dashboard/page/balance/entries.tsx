@@ -49,7 +49,7 @@ function useColumns(): Column<Entry>[] {
   ]
 }
 
-/** What the server says where the operator gave no reference; it says no more than the kind. */
+/** The server's description of a top-up without a reference; it adds nothing to the type, so it is hidden. */
 const PLAIN = 'Top-up'
 
 function What({ entry: { kind, description } }: { entry: Entry }) {
