@@ -1689,7 +1689,7 @@ export interface components {
             /** @description Phone number in any format. Without a country code, it is read in the region of your line */
             phone: string;
             name?: string | null;
-            /** @description Values for `{{var}}` in prompt, greeting and task; one that is missing is empty */
+            /** @description Values of `{{var}}` in prompt, greeting and task. A missing value is empty */
             vars?: {
                 [key: string]: string | number | boolean;
             };
@@ -1716,7 +1716,7 @@ export interface components {
         Problem: {
             /**
              * Format: uri
-             * @description A page about this code
+             * @description URL of the page that explains the code
              */
             type: string;
             title: string;
@@ -4196,7 +4196,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -4667,7 +4667,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -4834,7 +4834,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -5701,7 +5701,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path: {
@@ -5831,7 +5831,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -5990,7 +5990,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path: {
@@ -6070,7 +6070,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path: {
@@ -6179,7 +6179,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path: {
@@ -6363,7 +6363,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -6888,7 +6888,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path: {
@@ -7031,7 +7031,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -7295,7 +7295,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path: {
@@ -7421,7 +7421,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path: {
@@ -7610,7 +7610,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -7632,12 +7632,12 @@ export interface operations {
                     project_id: string;
                     /**
                      * Format: phone
-                     * @description E.164, or the user name of a softphone of the account
+                     * @description The phone number to call, in E.164 format, or the user name of a softphone of the account
                      */
                     phone: string;
-                    /** @description Instruction for this call; `{{var}}` is filled */
+                    /** @description Task of the agent in this call. `{{var}}` is filled from `vars` */
                     task?: string;
-                    /** @description Values for `{{var}}` in prompt, greeting and task; one that is missing is empty */
+                    /** @description Values of `{{var}}` in prompt, greeting and task. A missing value is empty */
                     vars?: {
                         [key: string]: string | number | boolean;
                     };
@@ -7845,7 +7845,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path: {
@@ -7946,7 +7946,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description One range of bytes: `bytes=0-1023`, `bytes=1024-` or `bytes=-1024` */
+                /** @description A single range of bytes: `bytes=0-1023`, `bytes=1024-` or `bytes=-1024` */
                 range?: string;
             };
             path: {
@@ -8056,7 +8056,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path: {
@@ -8167,7 +8167,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -8190,9 +8190,9 @@ export interface operations {
                 "application/json": {
                     /** Format: uuid */
                     project_id: string;
-                    /** @description Instruction for this call; `{{var}}` is filled */
+                    /** @description Task of the agent in this call. `{{var}}` is filled from `vars` */
                     task?: string;
-                    /** @description Values for `{{var}}` in prompt, greeting and task; one that is missing is empty */
+                    /** @description Values of `{{var}}` in prompt, greeting and task. A missing value is empty */
                     vars?: {
                         [key: string]: string | number | boolean;
                     };
@@ -8597,7 +8597,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -9129,7 +9129,7 @@ export interface operations {
                 mode?: "append" | "replace";
             };
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path: {
@@ -9256,7 +9256,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path: {
@@ -9375,7 +9375,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path: {
@@ -9478,7 +9478,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path: {
@@ -9582,7 +9582,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path: {
@@ -9685,7 +9685,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path: {
@@ -9860,7 +9860,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -10048,7 +10048,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -10225,7 +10225,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -10603,7 +10603,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path: {
@@ -10696,7 +10696,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path: {
@@ -11014,7 +11014,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -11177,7 +11177,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path?: never;
@@ -11398,7 +11398,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path: {
@@ -11575,7 +11575,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path: {
@@ -11625,7 +11625,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Any text of yours: the same request with the same key within 24 hours is carried out once */
+                /** @description Any unique string. A repeated request with the same key within 24 hours runs once */
                 "idempotency-key"?: string;
             };
             path: {
