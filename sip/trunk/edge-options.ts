@@ -1,6 +1,6 @@
 /** Options and interface of the engine's SIP edge. */
 
-import type { Pace } from '../../media/bus/pace.ts'
+import type { Pace } from '../../media/bus/dial-rate.ts'
 import type { TrunkPlan } from '../../media/contract/plan.ts'
 import type { TrunkCheckReport } from '../../media/contract/sip-trace.ts'
 import type { CallTraces, Dialer } from '../../media/ports/dialer.ts'

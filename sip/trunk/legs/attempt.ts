@@ -1,4 +1,4 @@
-import type { Pace } from '../../../media/bus/pace.ts'
+import type { Pace } from '../../../media/bus/dial-rate.ts'
 import type { TrunkPlan } from '../../../media/contract/plan.ts'
 import type { DialFailure, DialOptions, DialResult } from '../../../media/ports/dialer.ts'
 import type { RtpSession } from '../../../media/rtp/session.ts'
