@@ -6,7 +6,7 @@ import type { AnsweredBy } from '../contract/messages.ts'
 import type { AudioFrame } from '../ports/leg.ts'
 import type { Stt, SttStream, Vad, VadStream } from '../ports/speech.ts'
 import { Opening, type OpeningOptions } from './opening.ts'
-import { hear, silent } from './vad-hysteresis.ts'
+import { silent, stepVad } from './vad-hysteresis.ts'
 
 export class RealtimeOpening {
   readonly #opening: Opening
@@ -22,7 +22,7 @@ export class RealtimeOpening {
     this.#vad = stt.vad.open({
       sampleRate,
       onVoice: frame => {
-        const { state, reading } = hear(voice, frame)
+        const { state, reading } = stepVad(voice, frame)
         voice = state
         this.#opening.voice(reading, lastLoudMs())
       },

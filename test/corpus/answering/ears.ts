@@ -1,7 +1,7 @@
 /** Ears for the corpus: the real ones by way of the speech process, and what they once said of each clip. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { hear, silent } from '../../../media/agent/vad-hysteresis.ts'
+import { silent, stepVad } from '../../../media/agent/vad-hysteresis.ts'
 import type { SpeechClient } from '../../../media/models/speech/client.ts'
 import type { VoiceFrame } from '../../../media/ports/speech.ts'
 import { type Ears, framesOf } from '../../media/answering/listening.ts'
@@ -84,7 +84,7 @@ export async function record(stt: Ears, sound: Sound, hasWords: boolean): Promis
   let value = 0
   let count = 0
   for (const window of stt.windows) {
-    const heard = hear(voice, window)
+    const heard = stepVad(voice, window)
     voice = heard.state
     if (heard.reading.voiced) startMs ??= window.atMs - 2 * window.windowMs
     if (window.probability !== value) {
