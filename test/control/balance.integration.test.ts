@@ -238,7 +238,7 @@ describe('what was spent', () => {
     )
   })
 
-  test('the stretch: thirty days up to today, or from where it begins; at most 366, and none that runs backwards', async () => {
+  test('the period: thirty days up to today, or from where it begins; at most 366, and none that runs backwards', async () => {
     const owner = await createTenant(control)
     const today = new Date(control.deps.clock.wall())
     const day = (offset: number) => new Date(today.getTime() + offset * 86_400_000).toISOString().slice(0, 10)

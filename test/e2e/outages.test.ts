@@ -115,7 +115,7 @@ const followed = (id: string) => until(() => owner.follow(id).catch(() => null),
 const webhooksOf = (id: string) =>
   stack.world.received.filter(({ path, body }) => path === '/hook' && body.includes(id))
 
-const journal = (engine: string) => {
+const outbox = (engine: string) => {
   const spool = join(stack.folder, 'spool', engine, 'events')
   if (!existsSync(spool)) return ''
   return readdirSync(spool)
@@ -163,12 +163,12 @@ it('an engine that dies while Redis is away has left what it could not tell, and
   signalAll(servers.redis.pid, 'SIGSTOP')
   await exchange()
   await phone.command('hangup')
-  await until(() => journal(name).includes('"call.ended"'), 'the end of the call on disk', 20_000)
+  await until(() => outbox(name).includes('"call.ended"'), 'the end of the call on disk', 20_000)
   stack.told.length = 0
   process.kill(child.pid, 'SIGKILL')
   await until(() => stack.told.includes(`${title} exited (SIGKILL). Restarting.`), 'the engine to be gone')
   signalAll(servers.redis.pid, 'SIGCONT')
   await until(() => stack.told.includes(`${title} is back.`), 'the engine to be back', 60_000)
   await expectWhole(call)
-  expect(journal(name)).toBe('')
+  expect(outbox(name)).toBe('')
 })

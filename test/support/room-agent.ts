@@ -33,14 +33,14 @@ export async function joinEchoAgent(
   let turns = 0
   void (async () => {
     for (let from = 0; peer.endedBy() === null; from = peer.heard.length) {
-      const stretch = await nextUtterance(peer, from).catch(() => null)
-      if (!stretch) return
+      const utterance = await nextUtterance(peer, from).catch(() => null)
+      if (!utterance) return
       const turn = ++turns
-      await told(peer, stretch[0]!.from, `user-${turn}`, words.caller)
+      await told(peer, utterance[0]!.from, `user-${turn}`, words.caller)
       await state(peer, 'speaking')
       const agentWords = told(peer, peer.identity, `agent-${turn}`, [words.agent])
-      for (const { samples } of stretch) answered += samples.length
-      await peer.say(joined(stretch))
+      for (const { samples } of utterance) answered += samples.length
+      await peer.say(joined(utterance))
       await agentWords
       await state(peer, 'listening')
     }

@@ -53,7 +53,7 @@ export async function expectWebhook(stack: Stack, owner: Owner, callId: string, 
 /** Checks that the recording, transcribed again, matches the transcript of the agent. */
 export async function expectHeard(speech: SpeechKit, recorded: Int16Array, detail: Detail): Promise<string> {
   const said = detail.transcript.filter(turn => turn.role === 'agent').map(turn => turn.heard_text)
-  const heard = (await speech.read(recorded)).map(stretch => stretch.text).join(' ')
+  const heard = (await speech.read(recorded)).map(utterance => utterance.text).join(' ')
   expect(wordErrors(said.join(' '), heard), `said: ${said.join(' ')}\nheard: ${heard}`).toBeLessThanOrEqual(WORD_ERRORS)
   return heard
 }

@@ -1,4 +1,4 @@
-"""Pipecat as a peer of the conversation's benchmark: Twilio's websocket, and ears, voice and llm that take no time.
+"""Pipecat as a peer of the conversation's benchmark: Twilio's websocket, and STT, voice and llm that take no time.
 
 Arguments: `shortest` or `stock`. Prints its port as JSON. ws://…/short answers in few words, ws://…/long in many.
 """

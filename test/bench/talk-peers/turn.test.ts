@@ -39,7 +39,7 @@ test('words that are to wait for silence are not spoken into sound or into its g
   expect(said.answeredMs).toBe(1500)
 })
 
-test('what is said over a long answer tells when that ended, and the next stretch is the answer', () => {
+test('what is said over a long answer tells when that ended, and the next utterance is the answer', () => {
   const said = conversation(
     [
       [0, 640],

@@ -298,7 +298,7 @@ test('a limit of the spend that is set in a pause counts what live calls without
 const most = (times: readonly number[]) =>
   Math.max(...times.map((from, index) => times.slice(index).filter(at => at < from + 1000).length))
 
-/** The best of all stretches of so many. */
+/** The best of all intervals of so many. */
 function bestRate(times: readonly number[], count: number): number {
   const rates = times.slice(count).map((at, index) => (count * 1000) / (at - times[index]!))
   return Math.max(...rates)

@@ -9,10 +9,10 @@ import { modelsFolder } from '../../../infra/models/offline-speech.ts'
 import { createSpeechClient } from '../../../media/models/speech/client.ts'
 import { startSpeechServer } from '../../../media/models/speech/server.ts'
 import { loadModels } from '../../../media/models/speech/sherpa.ts'
-import { liveStt, readRecorded, recordedStt } from '../../corpus/answering/ears.ts'
+import { liveStt, readRecorded, recordedStt } from '../../corpus/answering/stt.ts'
 import { babbleOf, type Clip, index, type Sound, soundOf } from '../../corpus/answering/sounds.ts'
 import { quietLog } from '../../support/world.ts'
-import { type Ears, type Judged, judgeSound, verdictAt } from './listening.ts'
+import { type SttReader, type Judged, judgeSound, verdictAt } from './listening.ts'
 
 /** A verdict counts when it stands three seconds after the far end's first sound. */
 const WITHIN_MS = 3000
@@ -35,7 +35,7 @@ const isMachine = (verdict: string) => verdict !== 'human' && verdict !== 'unkno
 const share = (part: number, whole: number) => (whole === 0 ? 0 : part / whole)
 const percent = (value: number) => `${(value * 100).toFixed(1)} %`
 
-async function judgeAll(sttWith: (clip: Clip, sound: Sound) => Promise<Ears>): Promise<Result[]> {
+async function judgeAll(sttWith: (clip: Clip, sound: Sound) => Promise<SttReader>): Promise<Result[]> {
   const results: Result[] = []
   for (const clip of clips) {
     const sound = soundOf(clip, babbleOf(clips, clip.split))
@@ -146,7 +146,7 @@ function expectWithin(results: Result[], name: string): void {
 /** One of Asterisk's speakers says many things; the others are named by their voice. */
 const speaker = (voice: string) => (voice.startsWith('asterisk:') ? voice.split('/')[0]! : voice)
 
-describe('with recorded ears', () => {
+describe('with recorded STT', () => {
   let results: Result[]
   beforeAll(async () => {
     const recorded = readRecorded()
@@ -192,7 +192,7 @@ function beepEnd({ after = [] }: Clip): number {
   return ms
 }
 
-describe.runIf(inject('full'))('with real ears', () => {
+describe.runIf(inject('full'))('with a real STT engine', () => {
   let close = async () => {}
   let results: Result[]
   beforeAll(async () => {

@@ -15,7 +15,7 @@ import type { AudioFrame } from '../../../media/ports/leg.ts'
 import type { VoiceFrame } from '../../../media/ports/speech.ts'
 import { RATE, type Sound } from '../../corpus/answering/sounds.ts'
 
-export interface Ears {
+export interface SttReader {
   windows: readonly VoiceFrame[]
   /** Null where there is nobody to read. */
   transcribe(fromMs: number, toMs: number): Promise<{ text: string; tookMs: number } | null>
@@ -35,7 +35,7 @@ export const framesOf = (pcm: Int16Array): AudioFrame[] =>
     .push(pcm)
     .map((frame, i) => ({ pcm: frame, atMs: (i + 1) * 20, concealed: false }))
 
-export async function judgeSound(sound: Sound, stt: Ears): Promise<Judged> {
+export async function judgeSound(sound: Sound, stt: SttReader): Promise<Judged> {
   let state = initialAnswering(0)
   let loudness: LoudnessState = quiet
   let voice = silent

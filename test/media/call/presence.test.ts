@@ -65,7 +65,7 @@ async function world(others: Heartbeat[], over: Partial<CallManagerOptions> = {}
 }
 
 describe('the door of an engine', () => {
-  it('is open when the desk is', async () => {
+  it('accepts when the call manager does', async () => {
     const { doors, beats, pass } = await world([other()])
     expect(doors).toEqual([true])
     const told = { calls: 0, capacity: 3, hears: true, rooms: false, signalling: 'sip-1' }

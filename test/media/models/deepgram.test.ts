@@ -52,7 +52,7 @@ const talk = (rate = 8000) =>
   ])
 
 describe('deepgram', () => {
-  it('sends sound, forces a final and answers with the words of the stretch', async () => {
+  it('sends sound, forces a final and answers with the words of the utterance', async () => {
     const stream = open()
     const endMs = push(stream, talk(), 5000)
     expect(await stream.transcribe(5000, endMs, never)).toEqual({ text: 'w1, w2,', confidence: expect.closeTo(0.98) })
@@ -69,7 +69,7 @@ describe('deepgram', () => {
     })
   })
 
-  it('tells stretches apart by wire time, over a gap in the packets too', async () => {
+  it('tells utterances apart by wire time, over a gap in the packets too', async () => {
     const stream = open()
     const first = push(
       stream,
@@ -93,7 +93,7 @@ describe('deepgram', () => {
     expect(server.controls).toEqual(['Finalize']) // what is final needs no more
   })
 
-  it('may be asked again for a longer stretch', async () => {
+  it('may be asked again for a longer utterance', async () => {
     const stream = open()
     const first = push(
       stream,

@@ -470,7 +470,7 @@ describe('fallback of recognisers', () => {
   }
   const frame = (atMs: number) => ({ pcm: new Int16Array(160), atMs, concealed: false })
 
-  it('gives the next the sound of the stretch, and stays with it', async () => {
+  it('gives the next the sound of the utterance, and stays with it', async () => {
     const { options, switches, clock } = setUp()
     const [a, b] = [stt('a', () => down()), stt('b', () => null)]
     const stream = fallbackStt([a, b], options).open({ sampleRate: 8000, language: 'en' })
@@ -488,7 +488,7 @@ describe('fallback of recognisers', () => {
     expect(b.closed).toBe(1)
   })
 
-  it('switches once for two stretches that fail together', async () => {
+  it('switches once for two utterances that fail together', async () => {
     const { options, switches } = setUp()
     const [a, b] = [stt('a', () => down()), stt('b', () => null)]
     const stream = fallbackStt([a, b], options).open({ sampleRate: 8000, language: 'en' })
@@ -497,7 +497,7 @@ describe('fallback of recognisers', () => {
     expect([switches.length, b.opened]).toEqual([1, 1])
   })
 
-  it('ends in an error when all fail, and tries again at the next stretch', async () => {
+  it('ends in an error when all fail, and tries again at the next utterance', async () => {
     const { options } = setUp()
     let broken = true
     const [a, b] = [stt('a', () => down()), stt('b', () => (broken ? down() : null))]

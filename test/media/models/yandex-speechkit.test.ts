@@ -121,7 +121,7 @@ describe('yandex recognition', () => {
     return stream
   }
 
-  it('sends the samples of the stretch, and answers with its text', async () => {
+  it('sends the samples of the utterance, and answers with its text', async () => {
     server.answer = { headers: JSON_TYPE, parts: ['{"result":"да, завтра"}'] }
     expect(await open().transcribe(100, 200, never)).toEqual({ text: 'да, завтра', confidence: null })
     const { request, body } = server.asked[0]!
@@ -146,7 +146,7 @@ describe('yandex recognition', () => {
     expect(server.asked).toEqual([])
   })
 
-  it('reads a long stretch in pieces, in order', async () => {
+  it('reads a long utterance in pieces, in order', async () => {
     server.answer = body => ({ parts: [`{"result":"${body.length > 16_000 * 15 ? 'первое' : 'второе'}"}`] })
     expect((await open({}, 30_000).transcribe(0, 30_000, never)).text).toBe('первое второе')
     expect(server.asked).toHaveLength(2)

@@ -11,13 +11,13 @@ import { type Spend, spendQuery } from './queries.ts'
 
 const BarChart = lazy(() => import('../ui/chart.tsx'))
 
-const stretches = ['7', '30', '90', '365'] as const
+const periods = ['7', '30', '90', '365'] as const
 const kinds = ['calls', 'web', 'leads'] as const satisfies readonly (keyof Spend['items'][number]['by_kind'])[]
 
 export function SpendSection() {
   const { t } = useTranslation('balance')
   const { params, set } = useFilters()
-  const days = oneOf(params.get('days'), stretches) ?? '30'
+  const days = oneOf(params.get('days'), periods) ?? '30'
   const spend = useQuery(spendQuery(Number(days)))
   return (
     <Paper withBorder p="md">
@@ -27,8 +27,8 @@ export function SpendSection() {
             {t('spend.title')}
           </Title>
           <NativeSelect
-            aria-label={t('spend.stretch')}
-            data={stretches.map(value => ({ value, label: t(`spend.stretches.${value}`) }))}
+            aria-label={t('spend.period')}
+            data={periods.map(value => ({ value, label: t(`spend.periods.${value}`) }))}
             value={days}
             onChange={({ currentTarget }) => set({ days: currentTarget.value })}
           />

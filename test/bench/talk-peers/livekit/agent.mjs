@@ -33,7 +33,7 @@ const msOf = ({ samplesPerChannel, sampleRate }) => (samplesPerChannel / sampleR
 
 /** Returns all words before the first of them has ended. */
 class TestStt extends stt.STT {
-  label = 'ears'
+  label = 'stt'
   constructor() {
     super({ streaming: true, interimResults: false })
   }
@@ -46,7 +46,7 @@ class TestStt extends stt.STT {
 }
 
 class Hearing extends stt.SpeechStream {
-  label = 'ears'
+  label = 'stt'
   async run() {
     let [loudMs, quietMs, isKnown] = [0, 0, false]
     for await (const frame of this.input) {

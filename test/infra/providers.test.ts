@@ -281,7 +281,7 @@ describe('a call with vendors of its own', () => {
     ])
   })
 
-  it('goes on without any vendor: offline ears, the scripted llm, the offline voice', async () => {
+  it('goes on without any vendor: offline STT, the scripted model, the offline voice', async () => {
     const { deepgram, elevenlabs, cartesia, anthropic, google, yandex } = vendors
     deepgram.refuse = elevenlabs.refuse = cartesia.refuse = { status: 503 }
     anthropic.answer = refusal('anthropic', 529)

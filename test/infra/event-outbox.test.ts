@@ -20,7 +20,7 @@ import { quietLog, recordingLog, until } from '../support/world.ts'
 
 let folder: string
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'parley-journal-'))
+  folder = mkdtempSync(join(tmpdir(), 'parley-outbox-'))
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 

@@ -1,10 +1,10 @@
-/** Ears for the corpus: the real ones by way of the speech process, and what they once said of each clip. */
+/** SttReader for the corpus: the real ones by way of the speech process, and what they once said of each clip. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { silent, stepVad } from '../../../media/agent/vad-hysteresis.ts'
 import type { SpeechClient } from '../../../media/models/speech/client.ts'
 import type { VoiceFrame } from '../../../media/ports/speech.ts'
-import { type Ears, framesOf } from '../../media/answering/listening.ts'
+import { type SttReader, framesOf } from '../../media/answering/listening.ts'
 import { until } from '../../support/world.ts'
 import { type Clip, FOLDER, RATE, type Sound } from './sounds.ts'
 
@@ -33,7 +33,7 @@ export function readRecorded(): Record<string, Recorded> {
 }
 export const RECORDED_FILE = FILE
 
-export async function liveStt(client: SpeechClient, clip: Clip, sound: Sound): Promise<Ears> {
+export async function liveStt(client: SpeechClient, clip: Clip, sound: Sound): Promise<SttReader> {
   const windows: VoiceFrame[] = []
   const vad = client.vad.open({ sampleRate: RATE, onVoice: frame => windows.push(frame) })
   const stt = client.stt.open({ sampleRate: RATE, language: clip.language })
@@ -59,7 +59,7 @@ export async function liveStt(client: SpeechClient, clip: Clip, sound: Sound): P
   }
 }
 
-export function recordedStt({ window_ms, first_ms, runs, texts }: Recorded): Ears {
+export function recordedStt({ window_ms, first_ms, runs, texts }: Recorded): SttReader {
   const windows: VoiceFrame[] = []
   for (const [i, count] of runs.entries())
     for (let n = 0; n < count; n++) {
@@ -77,7 +77,7 @@ export function recordedStt({ window_ms, first_ms, runs, texts }: Recorded): Ear
 }
 
 /** Listens to a clip once and writes down all that any detector may ask. */
-export async function record(stt: Ears, sound: Sound, hasWords: boolean): Promise<Recorded> {
+export async function record(stt: SttReader, sound: Sound, hasWords: boolean): Promise<Recorded> {
   const runs: number[] = []
   let voice = silent
   let startMs: number | null = null
