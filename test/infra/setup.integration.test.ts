@@ -72,7 +72,7 @@ it('installs once, then starts what it was asked for', async () => {
   const first = await setup('--demo-only').ended
   expect(first).toEqual({
     code: 0,
-    output: expect.stringMatching(/^· Installing packages, .* … \d+ s\nstarted --demo-only\n$/),
+    output: expect.stringMatching(/^· Installing packages and .* … \d+ s\nstarted --demo-only\n$/),
   })
   expect(await setup().ended).toEqual({ code: 0, output: 'started\n' })
   expect(asked()).toEqual([INSTALLS, 'done'])
