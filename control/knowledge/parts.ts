@@ -3,19 +3,19 @@ import { Problem } from '../platform/http/problem.ts'
 import type { Embedder, Extractor } from './documents/types.ts'
 import type { VectorIndex } from './index/vectors.ts'
 
-/** What the knowledge base needs besides. */
+/** Parts that the knowledge base needs in addition to `Deps`. */
 export interface KnowledgeParts {
   extractor: Extractor
-  /** Null: full text alone finds. */
+  /** Null: search uses full text only. */
   embedder: Embedder | null
-  /** Null where there is no embedder. */
+  /** Null when there is no embedder. */
   vectors: VectorIndex | null
-  /** Folder of files on their way. */
+  /** Directory of temporary files. */
   temp: string
 }
 
 export interface KnowledgeDeps extends Deps {
-  /** Null or left out: there is no knowledge base, and nothing works that needs it. */
+  /** Null or omitted: there is no knowledge base, and operations that need it fail. */
   knowledge?: KnowledgeParts | null
 }
 

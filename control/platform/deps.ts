@@ -1,4 +1,4 @@
-/** What every module of control may use. Nothing here is read from the environment: infra/config/config.ts does that. */
+/** Dependencies and configuration of all modules of control. Only infra/config/config.ts reads the environment. */
 import { join } from 'node:path'
 import type { Redis } from 'ioredis'
 import type { PgBoss } from 'pg-boss'
@@ -13,62 +13,62 @@ import type { Tracing } from '../../media/shared/tracing.ts'
 import type { Sql } from './db/connect.ts'
 
 export interface ControlConfig {
-  /** Where customers reach us, without a slash at the end. */
+  /** Public origin of the installation, without a trailing slash. */
   base_url: string
-  /** Where softphones register: what their owners type into them. */
+  /** Address at which softphones register, as users enter it. */
   sip: { host: string; port: number; transports: ('udp' | 'tcp' | 'tls')[] }
-  /** Decimal strings of up to 4 places. */
+  /** Decimal string with up to 4 decimal places, in `currency`; so is `trial_balance`. */
   minute_price: string
   trial_balance: string
   currency: string
   trial_days: number
-  /** Whether anybody may make an account. */
+  /** True when anyone may sign up; true by default. */
   sign_up: boolean
-  /** A dashboard session ends after so many days without use. */
+  /** Days without use after which a dashboard session expires; 30 by default. */
   session_days: number
-  /** Share of the minute price that a realtime session costs. */
+  /** Price of a realtime session in percent of the minute price; 50 by default. */
   web_factor_percent: number
   rate_limit: { per_key: number; per_session: number; per_address: number; window_ms: number }
-  /** Of the dashboard's built page. */
+  /** Directory of the built dashboard. */
   dashboard_folder: string
-  /** Before the second, third … attempt of a webhook; one attempt more than there are delays. */
+  /** Seconds before the second, third … attempt of a webhook. There is one attempt more than delays. */
   webhook_retry_seconds: number[]
   webhook_timeout_ms: number
-  /** A queued call that no engine took fails after this. */
+  /** Milliseconds after which a queued call that no engine has claimed fails; 600,000 by default. */
   queue_expiry_ms: number
-  /** The same of a web call: somebody sits in its room and waits. */
+  /** Like `queue_expiry_ms`, for web calls; 10,000 by default, because a person is waiting in the room. */
   web_queue_expiry_ms: number
-  /** How often the LiveKit rooms are looked at. */
+  /** Milliseconds between two checks of the LiveKit rooms; 2000 by default. */
   room_sweep_ms: number
-  /** A dialogue whose engine has been out of its room for so long is over. */
+  /** Milliseconds after which a dialogue without its engine in the room ends; 4000 by default. */
   engine_gone_ms: number
-  /** Calls of one owner at once, those in the queue too. */
+  /** Most concurrent calls of one owner, including queued ones; 50 by default. */
   max_calls_per_owner: number
-  /** Of an enriched lead; a decimal string of up to 4 places. */
+  /** Price of an enriched lead: a decimal string with up to 4 decimal places; 10 by default. */
   lead_price: string
-  /** Lead searches that an account may start in a day, by UTC. */
+  /** Lead searches that an account may start in a UTC day; 10 by default. */
   lead_searches_per_day: number
-  /** Beginnings of numbers that are not dialled, with the plus, and of those that are all the same; the longer one decides. */
+  /** Blocked number prefixes, with the plus, and exceptions. The longest matching prefix decides. */
   blocked_prefixes: string[]
   allowed_prefixes: string[]
-  /** Which addresses that are not of the internet trunks may have. */
+  /** Private addresses that trunks may have; all by default. */
   trunk_private_hosts: PrivateHosts
-  /** An OpenAI-compatible moderation endpoint that judges texts after our own rules; null: those alone do. */
+  /** OpenAI-compatible moderation endpoint, asked after the built-in rules; null: only the built-in rules apply. */
   moderation: { url: string; key: string | null } | null
-  /** An admitted inbound call that did not start is given up after this. */
+  /** Milliseconds after which an admitted inbound call that has not started fails; 5000 by default. */
   admission_expiry_ms: number
-  /** A call whose lease has been gone for so long is dead. */
+  /** Milliseconds without a lease after which a call is ended as lost; 75,000 by default. */
   reap_after_ms: number
-  /** Events of a dying engine may still be on their way when its successor says hello. */
+  /** Milliseconds to wait for the last events of an engine after its successor has started; 500 by default. */
   engine_lost_grace_ms: number
   sweep_ms: number
   redis_prefix: string
-  /** Addresses of proxies whose X-Forwarded-For is believed, or false. */
+  /** Addresses of proxies whose X-Forwarded-For is trusted, or false. */
   trust_proxy: string[] | false
   body_limit: number
-  /** Beyond it requests are refused with 503 rather than served late; 0: never. */
+  /** Milliseconds of event loop delay beyond which requests get status 503; 500 by default; 0: no limit. */
   max_event_loop_delay_ms: number
-  /** How long we serve on after /readyz says that we leave, unless there is a hurry. */
+  /** Milliseconds of service after /readyz reports the shutdown, unless `hurry` aborts; 0 by default. */
   drain_ms: number
 }
 
@@ -82,7 +82,7 @@ export const defaultConfig: ControlConfig = {
   sign_up: true,
   session_days: 30,
   web_factor_percent: 50,
-  // A page of the dashboard asks for several things at once.
+  // A page of the dashboard sends several requests at once.
   rate_limit: { per_key: 120, per_session: 600, per_address: 60, window_ms: 60_000 },
   dashboard_folder: join(import.meta.dirname, '..', 'dashboard', 'dist'),
   webhook_retry_seconds: [60, 300, 1800, 7200, 21_600],
@@ -94,7 +94,7 @@ export const defaultConfig: ControlConfig = {
   max_calls_per_owner: 50,
   lead_price: '10.0000',
   lead_searches_per_day: 10,
-  // Satellite networks, international networks and premium-rate numbers: dear, and nobody's neighbours.
+  // Satellite networks, international networks and premium-rate numbers: expensive, and of no country.
   blocked_prefixes: ['+870', '+878', '+881', '+882', '+883', '+888', '+979'],
   allowed_prefixes: [],
   trunk_private_hosts: 'allow',
@@ -111,7 +111,7 @@ export const defaultConfig: ControlConfig = {
 }
 
 export interface Mail {
-  /** Resolves when the message is on its way. */
+  /** Resolves when the mail server has accepted the message. */
   send(message: { to: string; subject: string; text: string }): Promise<void>
 }
 
@@ -121,15 +121,15 @@ export interface Deps {
   bus: ControlBus
   sealer: Sealer
   fetch: Fetch
-  /** Where engines put the recordings of calls. */
+  /** Object storage, to which engines upload the recordings of calls. */
   blobs: Blobs
   mail: Mail
   clock: Clock
   log: Log
   boss: PgBoss
-  /** Left out: nothing is traced. */
+  /** Omitted: nothing is traced. */
   tracing?: Tracing
-  /** Somebody asked a second time, or nobody is left whom it would help that we serve on. */
+  /** Aborts to skip the drain: after a second signal, or when no client is left that the drain would help. */
   hurry?: AbortSignal | undefined
   config: ControlConfig
 }

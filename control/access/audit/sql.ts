@@ -44,6 +44,7 @@ export async function updateOutcome(
     where owner_id = ${ownerId} and id = ${id} and outcome is null`
 }
 
+/** Position in the log. */
 export interface Place {
   at: Date
   id: string

@@ -107,9 +107,7 @@ export async function patchProject(deps: Ports, ownerId: string, id: string, pat
   return row
 }
 
-/**
- * Takes part in the deletion of a project, in its transaction. Answers what is to be done after the commit.
- */
+/** Runs in the transaction that deletes a project. Resolves to a function to call after the commit. */
 export type ProjectDeletedHandler = (
   deps: ProjectDeps,
   tx: Tx,
@@ -118,11 +116,11 @@ export type ProjectDeletedHandler = (
 ) => Promise<() => Promise<void>>
 
 export interface ProjectDeps extends Deps {
-  /** In this order. */
+  /** Run in this order. */
   projectDeleted: readonly ProjectDeletedHandler[]
 }
 
-/** Its calls stay readable; its numbers are free; what its agent knew is gone. */
+/** Keeps the calls of the project, unbinds its numbers and deletes its knowledge sources. */
 export async function deleteProject(deps: ProjectDeps, ownerId: string, id: string): Promise<void> {
   const { found, after } = await withJobs(deps, async tx => {
     const found = await markDeleted(tx, ownerId, id, wallDate(deps))

@@ -1,4 +1,4 @@
-/** What an owner has spent, by days of a time zone. */
+/** Reports the spend of an owner by days of a time zone. */
 import type { Deps } from '../../platform/deps.ts'
 import { invalidField } from '../../platform/http/problem.ts'
 import { presentMoney } from '../money-schema.ts'

@@ -1,10 +1,10 @@
-/** Who asks. The credentials are verified by the group `access`, which `app.ts` gives to the server as `authenticator`. */
+/** The authenticated client of a request. `access` verifies credentials; `app.ts` sets it as `authenticator`. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 export const scopes = ['read', 'write'] as const
 export type Scope = (typeof scopes)[number]
 
-/** Who may use an operation: a key with this scope, or only somebody at the dashboard. */
+/** Required credential of an operation: a key with this scope, or `session`: only a dashboard session. */
 export type Reach = Scope | 'session'
 
 export interface Caller {
@@ -19,7 +19,7 @@ export interface Caller {
 export interface Authenticator {
   /** Throws `Problem`: 401, then 429, then 403. */
   authenticate(reach: Reach, request: FastifyRequest, reply: FastifyReply): Promise<Caller>
-  /** Whether the credential of a request that was let in is still good: for answers that go on for long. */
+  /** Resolves to true while the credential of an accepted request is valid; for long responses such as streams. */
   isStillGood(request: FastifyRequest): Promise<boolean>
 }
 

@@ -1,4 +1,4 @@
-/** Carries an operation out once for each Idempotency-Key, and answers a repetition as the first time. */
+/** Runs an operation once for each Idempotency-Key, and returns the first response to repeated requests. */
 import type { z } from 'zod'
 import type { Db } from '../db/connect.ts'
 import type { Deps } from '../deps.ts'
@@ -27,7 +27,7 @@ export async function once<P extends z.ZodType, Q extends z.ZodType, B extends z
     answer = await spec.handle({
       ...context,
       async save(db, made) {
-        // The one who has the key now makes it; what was made here is rolled back.
+        // Another request has taken over the key and creates the resource; this transaction is rolled back.
         if (!(await keep(db, made))) throw new Problem('idempotency_in_flight', { retryAfterSeconds: 1 })
       },
     })
@@ -40,6 +40,6 @@ export async function once<P extends z.ZodType, Q extends z.ZodType, B extends z
     }
     throw problem
   }
-  await keep(deps.sql, answer) // where the resource needed no transaction of its own; else this changes nothing
+  await keep(deps.sql, answer) // for operations that did not call `save`; otherwise this changes nothing
   return { status, body: answer, replayed: false }
 }

@@ -1,4 +1,4 @@
-/** What an operation is: what its module declares of it, and what REST and MCP carry out. */
+/** The types of an operation: its declaration by a module, and its form that REST and MCP run. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import type { Db } from '../db/connect.ts'
@@ -15,9 +15,9 @@ export interface Context<P, Q, B> {
   body: B
   /** Arguments that only the MCP tool takes; empty over REST. */
   extras: Record<string, unknown>
-  /** Of the request, for what follows from it. */
+  /** Trace context of the request, for work that follows from it; null when it is not traced. */
   traceparent: string | null
-  /** Called inside the transaction that makes the resource, with what will be answered. */
+  /** Saves the response for Idempotency-Key. Call it in the transaction that creates the resource. */
   save(db: Db, answer: unknown): Promise<void>
 }
 
@@ -25,58 +25,58 @@ export interface BaseSpec<P extends z.ZodType, Q extends z.ZodType, B extends z.
   /** `operationId`, and the name of the MCP tool: verb and noun in snake_case. */
   id: string
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
-  /** Below `/v1/public`. */
+  /** Path below `/v1/public`. */
   path: string
   scope: Reach
   tag: string
   summary: string
-  /** For clients that read more than a line: an AI decides by it. */
+  /** Longer text, by which language models choose a tool. */
   description?: string
   params?: P
   query?: Q
   body?: B
-  /** The whole body may be left out; the handler gets null or undefined then. */
+  /** The body may be omitted; the handler then gets null or undefined. */
   bodyOptional?: true
-  /** Media types of the body where it is no JSON; then `receive` reads it, and there is no MCP tool. */
+  /** Media types of a body that is not JSON. `receive` then reads it, and there is no MCP tool. */
   consumes?: string[]
-  /** Bytes, where it may be larger than others. */
+  /** Maximum size of the body in bytes; `body_limit` of the configuration by default. */
   bodyLimit?: number
-  /** What the MCP tool calls a body that is no object. */
+  /** Name of the MCP argument for a body that is not an object. */
   argument?: string
   status?: 200 | 201
   answer: R
-  /** Besides those that any route can answer. */
+  /** Error codes beyond those that every operation can return. */
   errors?: ProblemCode[]
-  /** Field of the answer that is shown once; a replay comes without it. */
+  /** Field of the response that is shown only once; a replay omits it. */
   secret?: string
-  /** What the MCP tool takes besides, and answers when it does. */
+  /** Further arguments of the MCP tool, and its response to them. */
   extras?: z.ZodObject
   extraAnswer?: z.ZodType
-  /** Why there is no MCP tool for it. */
+  /** Reason why the operation is not an MCP tool. */
   notATool?: string
 }
 
 export interface RouteSpec<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>
   extends BaseSpec<P, Q, B, R> {
   handle(context: Context<z.output<P>, z.output<Q>, z.output<B>>): Promise<z.input<R>>
-  /** Makes the body of what comes in, once all else of the request is found good; `discard` follows whatever happens. */
+  /** Reads the body after the rest of the request has been validated. `discard` is called in every case. */
   receive?(request: FastifyRequest, context: { ownerId: string; params: z.output<P> }): Promise<Received<z.output<B>>>
-  /** The same for a reader, as text/plain: where the query wants it, or who asks accepts nothing else. REST only. */
+  /** The response as text/plain, when the query or the Accept header asks for it. REST only. */
   text?: { of(answer: z.input<R>): string; wanted(query: z.output<Q>): boolean }
 }
 
 export interface Received<B> {
-  /** Two requests are the same to Idempotency-Key when this is the same as JSON. */
+  /** Idempotency-Key compares two requests by the JSON of this value. */
   body: B
   discard(): Promise<void>
 }
 
-/** Of an answer that is not JSON: the handler takes over the response. */
+/** An operation whose response is not JSON: the handler takes over the response. */
 export interface StreamSpec<P extends z.ZodType, Q extends z.ZodType> extends BaseSpec<P, Q, z.ZodType, z.ZodType> {
   method: 'GET'
   contentType: string
   notATool: string
-  /** Takes `Range`, and answers 206 then. */
+  /** Supports `Range`, with status 206. */
   ranges?: true
   stream(
     context: Context<z.output<P>, z.output<Q>, unknown>,
@@ -94,30 +94,30 @@ export interface Input {
 export interface Outcome {
   status: number
   body: unknown
-  /** It is the answer to an earlier request with the same Idempotency-Key. */
+  /** True for the response to an earlier request with the same Idempotency-Key. */
   replayed: boolean
 }
 
 export interface RunOptions {
   idempotencyKey: string | null
   requestId: string
-  /** Where it came in, and from where: for the audit log. */
+  /** Channel and address of the request, for the audit log. */
   channel: 'rest' | 'mcp'
   address: string
   extras?: unknown
   traceparent?: string | null
 }
 
-/** What REST and MCP have in common. Input is parsed by the schemas before. */
+/** The form that REST and MCP run. The schemas have parsed the input before. */
 export interface Operation extends Omit<BaseSpec<z.ZodType, z.ZodType, z.ZodType, z.ZodType>, 'path'> {
-  /** The whole path, `:name` for its params. */
+  /** The full path, with `:name` for each parameter. */
   url: string
   run(caller: Caller, input: Input, options: RunOptions): Promise<Outcome>
 }
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Every operation that `route` has declared. */
+    /** All operations that `route` has declared. */
     operations: Operation[]
   }
 }

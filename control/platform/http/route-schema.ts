@@ -1,4 +1,4 @@
-/** What Fastify is told of an operation, from which the published document is made. */
+/** The Fastify schema of an operation, from which the OpenAPI document is generated. */
 import type { FastifySchema } from 'fastify'
 import { z } from 'zod'
 import type { Reach } from './caller.ts'
@@ -7,7 +7,7 @@ import type { BaseSpec } from './operation.ts'
 import type { ProblemCode } from './problem.ts'
 import { NoBody } from './shapes.ts'
 
-/** Besides those that any operation can answer. */
+/** Error codes of operations that need a key, beyond those of every operation. */
 const UNDER_KEY: ProblemCode[] = ['unauthorized', 'insufficient_scope']
 const POSTING: ProblemCode[] = ['idempotency_in_flight', 'idempotency_mismatch']
 
@@ -58,11 +58,11 @@ const rangeHeader = z.looseObject({
   range: z.string().optional().describe('One range of bytes: `bytes=0-1023`, `bytes=1024-` or `bytes=-1024`'),
 })
 
-/** Headers that we do not name are not ours to refuse. */
+/** Loose, because clients and proxies add other headers. */
 const idempotencyHeader = z.looseObject({
   'idempotency-key': z
     .string()
-    .meta({ minLength: 1, maxLength: 255 }) // judged by readKey
+    .meta({ minLength: 1, maxLength: 255 }) // validated by readKey
     .optional()
-    .describe('Any text of yours: the same request with the same key within 24 hours is carried out once'),
+    .describe('Any unique text. The same request with the same key runs only once within 24 hours'),
 })

@@ -1,4 +1,4 @@
-/** What is said of a call by whoever places or looks for it. */
+/** Input schemas of calls: placing a call, and the filters of lists. */
 import { z } from 'zod'
 import { Direction } from '../../../media/contract/plan.ts'
 import { SOFTPHONE_USERNAME } from '../../../media/contract/softphones.ts'
