@@ -1,4 +1,4 @@
-/** Connects modules to events of other modules; each handler runs in the transaction of the event. */
+/** Handlers of domain events. Each runs in the transaction of the module that raises the event. */
 import { removeSourcesOf } from './knowledge/service.ts'
 import { noteEnded } from './outreach/campaigns/results-of-calls.ts'
 import { stopCampaignsOf } from './outreach/campaigns/status.ts'

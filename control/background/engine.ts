@@ -40,7 +40,7 @@ import { deleteOldTraces } from '../telephony/trace/sql.ts'
 import { noteTrunkStatus } from '../telephony/trunks/service.ts'
 import { deleteOldDeliveries } from '../webhooks/sql.ts'
 
-/** The dependencies of control's side of the bus and of its sweeps. */
+/** Dependencies of the bus handlers and of the sweeps. */
 export interface EngineDeps extends CallDeps, MeteredDeps, RealtimeDeps, KnowledgeDeps {}
 
 export function askHandlers(deps: EngineDeps): AskHandlers {
@@ -80,9 +80,9 @@ export async function handleEvent(deps: EngineDeps, event: BusEvent): Promise<vo
 }
 
 async function closeEarlierBoots(deps: EngineDeps, { engine, boot, at }: EngineEvent): Promise<void> {
-  // The last events of the previous boot may be in the same batch; they know more than we do.
+  // The last events of the earlier boot may be in the same batch, with the outcomes of its calls.
   await new Promise<void>(resolve => deps.clock.after(deps.config.engine_lost_grace_ms, resolve))
-  // If this event is late, its boot may already be over.
+  // When this event is late, its boot may already have ended.
   const now = (await deps.bus.engines()).find(one => one.engine === engine)
   if (now && now.boot !== boot && now.since !== undefined && now.since > at) return
   const lost = await selectOfEarlierBoots(deps.sql, engine, boot)
@@ -160,10 +160,7 @@ function storedEvent(event: Exclude<CallEvent, { type: 'call.ended' | 'dtmf.rece
 
 // ---- Sweeps ----
 
-/**
- * Ends calls that no engine has claimed in time: one Lua script decides between us and an engine that claims the call
- * just then.
- */
+/** Ends calls that no engine has claimed in time. A Lua script decides races with an engine that is claiming one. */
 export async function sweepOverdue(deps: EngineDeps): Promise<void> {
   for (const { id, direction } of await selectOverdue(deps.sql, wallDate(deps))) {
     if (!(await deps.bus.withdraw(id))) continue // an engine has it; its lease decides from here
@@ -174,7 +171,7 @@ export async function sweepOverdue(deps: EngineDeps): Promise<void> {
 const finishUnclaimed = (deps: EngineDeps, { id, direction }: Pick<CallRow, 'id' | 'direction'>) =>
   finishUnanswered(deps, id, 'failed', direction === 'in' ? 'engine_lost' : 'queue_expired')
 
-/** Calls that were claimed without an event so far: the engine may have died before its first event. */
+/** Selects calls that were claimed but not reported: the claimant may have died before its first event. */
 async function selectTaken(deps: EngineDeps): Promise<{ id: string; direction: CallRow['direction']; taker: Taker }[]> {
   const untold = await selectUnreported(deps.sql)
   const takers = await deps.bus.takers(untold.map(call => call.id))
@@ -193,12 +190,12 @@ const LEASE_BATCH = 50
 export function createReaper(deps: EngineDeps): { sweep(): Promise<void> } {
   const missing = new Map<string, number>()
   const longestBreak = deps.config.reap_after_ms / 2
-  let lookedAt = deps.clock.now()
+  let sweptAt = deps.clock.now()
   return {
     async sweep() {
       const held = await selectHeld(deps.sql)
       const alive = new Set<string>()
-      /** Withdrawn by a control process that died before it could end them: nobody is called. */
+      /** Calls withdrawn by a control process that died before it ended them; they were never dialled. */
       const withdrawn = new Map<string, Pick<CallRow, 'id' | 'direction'>>()
       try {
         for (const { taker, ...call } of await selectTaken(deps)) {
@@ -215,8 +212,8 @@ export function createReaper(deps: EngineDeps): { sweep(): Promise<void> } {
         throw error
       }
       const now = deps.clock.now()
-      if (now - lookedAt > longestBreak) missing.clear()
-      lookedAt = now
+      if (now - sweptAt > longestBreak) missing.clear()
+      sweptAt = now
       const gone = new Set(held.filter(id => !alive.has(id)))
       for (const id of missing.keys()) if (!gone.has(id)) missing.delete(id)
       for (const id of gone) {

@@ -1,18 +1,18 @@
-/** What our pages may reach, for `Content-Security-Policy`. */
+/** The `Content-Security-Policy` and `Permissions-Policy` of our pages. */
 
-/** `livekitUrl`: null where there is none. The browser asks LiveKit over http before it opens its socket. */
+/** `livekitUrl`: null without LiveKit. The client sends an HTTP request to LiveKit before it opens its WebSocket. */
 export function livekitSources(livekitUrl: string | null): string[] {
   if (livekitUrl === null) return []
   const { protocol, host } = new URL(livekitUrl)
   return [`${protocol}//${host}`, `${protocol.replace('ws', 'http')}//${host}`]
 }
 
-/** Stands in the built page where each visit has its nonce. */
+/** Placeholder in the built page, replaced by a new nonce for each response. */
 export const NONCE_PLACE = '__CSP_NONCE__'
 
 interface PagePolicy {
   livekitUrl: string | null
-  /** Lets style elements past that carry it. Scripts come from files alone. */
+  /** Allows style elements with this nonce. Scripts are allowed from files only. */
   nonce?: string
 }
 

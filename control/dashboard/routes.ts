@@ -1,6 +1,6 @@
 /**
- * Serves the dashboard's page as it was built (infra/tools/dashboard.ts). It has no way in of its own: the page uses the same
- * REST as everybody, with the session's cookie.
+ * Serves the built dashboard (infra/tools/dashboard.ts). The dashboard has no API of its own: it uses the public REST
+ * API with the session cookie.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -13,7 +13,7 @@ import { NONCE_PLACE, PERMISSIONS, pagePolicy } from './policy.ts'
 
 const HTML = 'text/html; charset=utf-8'
 const NOT_BUILT =
-  '<!doctype html><title>Parley</title><p>The dashboard is not built here: <code>npm start</code> builds it.</p>'
+  '<!doctype html><title>Parley</title><p>The dashboard is not built. Run <code>npm start</code> to build it.</p>'
 
 export async function dashboardRoutes(
   app: FastifyInstance,
@@ -30,7 +30,7 @@ export async function dashboardRoutes(
       index: false,
       preCompressed: true,
       schemaHide: true,
-      // Their names hold the hash of what is in them.
+      // File names contain a hash of the content.
       immutable: true,
       maxAge: '365d',
     })
@@ -44,6 +44,6 @@ export async function dashboardRoutes(
     return reply.send(page.replaceAll(NONCE_PLACE, nonce))
   }
   app.get('/dashboard', { schema: { hide: true } }, show)
-  // The page has addresses of its own; whatever is asked for below, it is the one that answers.
+  // The page routes these paths in the browser, so all of them return the same document.
   app.get('/dashboard/*', { schema: { hide: true } }, show)
 }

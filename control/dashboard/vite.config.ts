@@ -1,4 +1,4 @@
-/** How the page is built. `/dashboard` is where control serves it; the nonce is put in at each visit, see routes.ts. */
+/** Build of the page. Control serves it at `/dashboard` and inserts a nonce into each response (routes.ts). */
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 import { NONCE_PLACE } from './policy.ts'
@@ -11,12 +11,12 @@ export default defineConfig({
   build: {
     outDir: new URL('dist', import.meta.url).pathname,
     emptyOutDir: true,
-    // What it would inline as data: is forbidden by our policy.
+    // Our policy forbids `data:` URLs, which Vite would otherwise inline.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     target: 'es2022',
     reportCompressedSize: false,
   },
-  // `npx vite --config control/dashboard/vite.config.ts` beside a running control, for work on the page.
+  // For development: run `npx vite --config control/dashboard/vite.config.ts` next to a running control.
   server: { proxy: { '/v1': 'http://127.0.0.1:8080', '/auth': 'http://127.0.0.1:8080' } },
 })

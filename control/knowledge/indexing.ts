@@ -26,7 +26,7 @@ export const MOST_CHUNKS = 50_000
 const MOST_TRIES = 12
 /** Milliseconds after which a run notices that its source was deleted in another process. */
 const WATCH_MS = 1000
-const TURN_SECONDS = 3
+const REQUEUE_SECONDS = 3
 
 /** Reason to end a run that no longer holds the claim on its source. */
 class Superseded extends Error {}
@@ -51,7 +51,7 @@ function runsOf({ boss }: Pick<KnowledgeDeps, 'boss'>): Map<string, Run> {
   return runs
 }
 
-/** Stops the run in this process at once. */
+/** Stops a run of this process at once. */
 export function stopIndexing(deps: Pick<KnowledgeDeps, 'boss'>, sourceId: string): void {
   runsOf(deps).get(sourceId)?.ending.abort(new Superseded())
 }
@@ -97,7 +97,7 @@ async function warm({ sql }: KnowledgeDeps, embedder: Embedder, signal: AbortSig
 async function indexSource(deps: KnowledgeDeps, job: Job): Promise<void> {
   const parts = deps.knowledge
   if (!parts) throw new Error('knowledge base is not configured in this process')
-  if (isBusyFor(deps, job)) return takeItsTurn(deps, job)
+  if (isBusyFor(deps, job)) return requeue(deps, job)
   const run: Run = { ownerId: job.owner_id, ending: new AbortController() }
   runsOf(deps).set(job.source_id, run)
   try {
@@ -128,13 +128,13 @@ async function runClaimed(
   }
 }
 
-/** The job queue runs one job of an owner at a time, except when two processes fetch at the same moment. */
+/** The job queue runs one job per owner, except when two workers fetch jobs at the same moment. */
 const isBusyFor = (deps: KnowledgeDeps, { owner_id, source_id }: Job): boolean =>
   [...runsOf(deps)].some(([id, { ownerId }]) => ownerId === owner_id && id !== source_id)
 
-const takeItsTurn = (deps: KnowledgeDeps, job: Job): Promise<void> =>
+const requeue = (deps: KnowledgeDeps, job: Job): Promise<void> =>
   deps.sql.begin(tx =>
-    enqueue(deps, tx, 'knowledge.index', job, { startAfter: TURN_SECONDS, group: { id: job.owner_id } }),
+    enqueue(deps, tx, 'knowledge.index', job, { startAfter: REQUEUE_SECONDS, group: { id: job.owner_id } }),
   )
 
 const givenUp = () =>
@@ -154,7 +154,7 @@ async function settle(deps: KnowledgeDeps, source: SourceRow, error: unknown): P
   await updateClaimed(deps.sql, source, { status: 'error', error_code: code, error_message: message })
 }
 
-/** Errors on our side, which a retry may solve. */
+/** Errors on our side, which a retry may resolve. */
 const OURS: ReadonlySet<string> = new Set(['internal', 'embedding_failed'])
 
 async function readAndCut(
@@ -185,7 +185,7 @@ async function readAndCut(
   }
 }
 
-/** Has no time limit: finished vectors are kept, whatever happens to the run. */
+/** Has no time limit: finished vectors are kept when the run is interrupted. */
 async function embedAndShow(
   deps: KnowledgeDeps,
   parts: KnowledgeParts,
@@ -197,7 +197,7 @@ async function embedAndShow(
   await claimed(deps, source, async tx => void (await updateClaimed(tx, source, { status: 'ready' })))
 }
 
-/** Runs a transaction only while this run holds the claim on the source; otherwise throws. */
+/** Writes in a transaction if the run still holds the claim; otherwise throws `Superseded`. */
 async function claimed(deps: KnowledgeDeps, source: SourceRow, write: (tx: Tx) => Promise<void>): Promise<void> {
   await deps.sql.begin(async tx => {
     if (!(await holdsClaim(tx, source, true))) throw new Superseded()
@@ -247,21 +247,21 @@ async function readContent(
 const tempPrefix = ({ id }: SourceRow) => `index-${id}`
 
 function watch(deps: KnowledgeDeps, source: SourceRow, ending: AbortController): () => Promise<void> {
-  let looking: Promise<void> = Promise.resolve()
+  let checking: Promise<void> = Promise.resolve()
   let cancel = () => {}
-  const look = async () => {
+  const check = async () => {
     // While the database is unreachable, nothing is written either.
     const holds = await holdsClaim(deps.sql, source).catch(() => true)
     if (!holds) ending.abort(new Superseded())
     else if (!ending.signal.aborted) cancel = deps.clock.after(WATCH_MS, again)
   }
   const again = () => {
-    looking = look()
+    checking = check()
   }
   cancel = deps.clock.after(WATCH_MS, again)
   return async () => {
     cancel()
-    await looking
+    await checking
     cancel()
   }
 }

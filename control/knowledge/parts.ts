@@ -3,19 +3,19 @@ import { Problem } from '../platform/http/problem.ts'
 import type { Embedder, Extractor } from './documents/types.ts'
 import type { VectorIndex } from './index/vectors.ts'
 
-/** Parts that the knowledge base needs. */
+/** Parts that the knowledge base needs in addition to `Deps`. */
 export interface KnowledgeParts {
   extractor: Extractor
-  /** Null: full-text search only. */
+  /** Null: search uses full text only. */
   embedder: Embedder | null
-  /** Null without an embedder. */
+  /** Null when there is no embedder. */
   vectors: VectorIndex | null
-  /** Folder for temporary files. */
+  /** Directory of temporary files. */
   temp: string
 }
 
 export interface KnowledgeDeps extends Deps {
-  /** Null or omitted: there is no knowledge base, and features that need it are disabled. */
+  /** Null or omitted: there is no knowledge base, and operations that need it fail. */
   knowledge?: KnowledgeParts | null
 }
 

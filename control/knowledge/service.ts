@@ -143,8 +143,8 @@ async function add(
 }
 
 /**
- * Shows the source after its content is stored; null when the project is gone. Of concurrent requests with the same
- * content, all but one find it already shown.
+ * Shows a source whose content is stored. Returns null when the project is gone. Of concurrent requests with the same
+ * content, one shows the source and the others find it shown.
  */
 async function showStored(deps: KnowledgeDeps, tx: Tx, made: SourceRow): Promise<SourceRow | null> {
   const { owner_id, project_id, content_hash } = made
@@ -168,7 +168,7 @@ async function findOrInsert(
   projectId: string,
   draft: Draft,
 ): Promise<SourceRow> {
-  // Locked so that the project is not deleted meanwhile, and two requests cannot both take the last free source.
+  // Locked, so that the project is not deleted meanwhile and two requests do not both add the last allowed source.
   if (!(await selectProject(tx, ownerId, projectId, true))) throw notFound()
   const there = await selectSourceOf(tx, ownerId, projectId, draft.content_hash)
   if (there && there.status !== 'error') return there
@@ -216,7 +216,7 @@ export async function removeSource(deps: KnowledgeDeps, ownerId: string, project
   await forgetNow(deps, [gone])
 }
 
-/** The content is deleted after the commit. */
+/** Deletes the rows in the transaction, and the content after the commit. */
 export const removeSourcesOf: ProjectDeletedHandler = async (deps, tx, ownerId, projectId) => {
   const gone = await deleteSourcesOf(tx, ownerId, projectId)
   if (gone.length > 0) await forgetLater(deps, tx, gone)
@@ -228,7 +228,7 @@ type Gone = Pick<SourceRow, 'id' | 'owner_id'>
 const forgetLater = (deps: Pick<KnowledgeDeps, 'boss'>, tx: Tx, gone: readonly Gone[]) =>
   enqueue(deps, tx, 'knowledge.forget', { keys: gone.map(contentKey) }, { startAfter: FORGET_AGAIN_SECONDS })
 
-/** Stops runs in this process at once; other processes notice within a second. The job repeats a failed deletion. */
+/** Stops runs of this process at once; other processes notice within a second. The job retries a failed deletion. */
 async function forgetNow(deps: Pick<KnowledgeDeps, 'boss' | 'blobs' | 'log'>, gone: readonly Gone[]): Promise<void> {
   for (const { id } of gone) stopIndexing(deps, id)
   await forgetContent(deps, gone.map(contentKey)).catch(error =>
@@ -240,7 +240,7 @@ export async function forgetContent({ blobs }: Pick<KnowledgeDeps, 'blobs'>, key
   for (const key of keys) await blobs.delete(key)
 }
 
-/** Deletes what killed processes have left: uploads that were never shown, and their files. */
+/** Deletes what killed processes have left: uploads that were never shown, and temporary files. */
 export async function sweepKnowledge(deps: KnowledgeDeps): Promise<void> {
   const before = new Date(deps.clock.wall() - UNSTORED_KEPT_MS)
   const gone = await withJobs(deps, async tx => {

@@ -1,4 +1,4 @@
-/** Dependencies that every module of control may use. Nothing here reads the environment: infra/config/config.ts does that. */
+/** Dependencies and configuration of all modules of control. Only infra/config/config.ts reads the environment. */
 import { join } from 'node:path'
 import type { Redis } from 'ioredis'
 import type { PgBoss } from 'pg-boss'
@@ -13,67 +13,62 @@ import type { Tracing } from '../../media/shared/tracing.ts'
 import type { Sql } from './db/connect.ts'
 
 export interface ControlConfig {
-  /** Public URL of the API, without a trailing slash. */
+  /** Public origin of the installation, without a trailing slash. */
   base_url: string
-  /** Address where softphones register; their owners enter it. */
+  /** Address at which softphones register, as users enter it. */
   sip: { host: string; port: number; transports: ('udp' | 'tcp' | 'tls')[] }
-  /** Decimal strings with up to 4 decimal places. */
+  /** Decimal string with up to 4 decimal places, in `currency`; so is `trial_balance`. */
   minute_price: string
   trial_balance: string
   currency: string
   trial_days: number
-  /** Whether anyone may create an account. */
+  /** True when anyone may sign up; true by default. */
   sign_up: boolean
-  /** Days without use after which a dashboard session expires. */
+  /** Days without use after which a dashboard session expires; 30 by default. */
   session_days: number
-  /** Percentage of the minute price that a realtime session costs. */
+  /** Price of a realtime session in percent of the minute price; 50 by default. */
   web_factor_percent: number
   rate_limit: { per_key: number; per_session: number; per_address: number; window_ms: number }
-  /** Folder of the built dashboard. */
+  /** Directory of the built dashboard. */
   dashboard_folder: string
-  /** Seconds before the second, third … attempt of a webhook; one attempt more than delays. */
+  /** Seconds before the second, third … attempt of a webhook. There is one attempt more than delays. */
   webhook_retry_seconds: number[]
   webhook_timeout_ms: number
-  /** Milliseconds after which a queued call that no engine has accepted fails. */
+  /** Milliseconds after which a queued call that no engine has claimed fails; 600,000 by default. */
   queue_expiry_ms: number
-  /** Like `queue_expiry_ms`, for a web call: a person waits in its room. */
+  /** Like `queue_expiry_ms`, for web calls; 10,000 by default, because a person is waiting in the room. */
   web_queue_expiry_ms: number
-  /** Milliseconds between two reconciliations of the LiveKit rooms. */
+  /** Milliseconds between two checks of the LiveKit rooms; 2000 by default. */
   room_sweep_ms: number
-  /** Milliseconds after which a dialogue without its engine in the room is over. */
+  /** Milliseconds after which a dialogue without its engine in the room ends; 4000 by default. */
   engine_gone_ms: number
-  /** Concurrent calls of one owner, including queued ones. */
+  /** Most concurrent calls of one owner, including queued ones; 50 by default. */
   max_calls_per_owner: number
-  /** Price of an enriched lead; a decimal string with up to 4 decimal places. */
+  /** Price of an enriched lead: a decimal string with up to 4 decimal places; 10 by default. */
   lead_price: string
-  /** Lead searches that an account may start per UTC day. */
+  /** Lead searches that an account may start in a UTC day; 10 by default. */
   lead_searches_per_day: number
-  /**
-   * Prefixes of numbers that are blocked, with the plus sign, and of those that are allowed nevertheless; the longer
-   * prefix wins.
-   */
+  /** Blocked number prefixes, with the plus, and exceptions. The longest matching prefix decides. */
   blocked_prefixes: string[]
   allowed_prefixes: string[]
-  /** Private addresses that trunks may use. */
+  /** Private addresses that trunks may have; all by default. */
   trunk_private_hosts: PrivateHosts
-  /**
-   * An OpenAI-compatible moderation endpoint that checks texts after the built-in rules; null: only the rules apply.
-   */
+  /** OpenAI-compatible moderation endpoint, asked after the built-in rules; null: only the built-in rules apply. */
   moderation: { url: string; key: string | null } | null
-  /** Milliseconds after which an admitted inbound call that did not start is ended. */
+  /** Milliseconds after which an admitted inbound call that has not started fails; 5000 by default. */
   admission_expiry_ms: number
-  /** Milliseconds after which a call without a lease is dead. */
+  /** Milliseconds without a lease after which a call is ended as lost; 75,000 by default. */
   reap_after_ms: number
-  /** Milliseconds to wait for the last events of a dead engine when its successor has started. */
+  /** Milliseconds to wait for the last events of an engine after its successor has started; 500 by default. */
   engine_lost_grace_ms: number
   sweep_ms: number
   redis_prefix: string
   /** Addresses of proxies whose X-Forwarded-For is trusted, or false. */
   trust_proxy: string[] | false
   body_limit: number
-  /** Milliseconds of event-loop delay above which requests are rejected with 503 instead of served late; 0: never. */
+  /** Milliseconds of event loop delay beyond which requests get status 503; 500 by default; 0: no limit. */
   max_event_loop_delay_ms: number
-  /** Milliseconds to keep serving after /readyz reports draining, unless `hurry` aborts. */
+  /** Milliseconds of service after /readyz reports the shutdown, unless `hurry` aborts; 0 by default. */
   drain_ms: number
 }
 
@@ -99,7 +94,7 @@ export const defaultConfig: ControlConfig = {
   max_calls_per_owner: 50,
   lead_price: '10.0000',
   lead_searches_per_day: 10,
-  // Satellite networks, international networks and premium-rate numbers, which are expensive.
+  // Satellite networks, international networks and premium-rate numbers: expensive, and of no country.
   blocked_prefixes: ['+870', '+878', '+881', '+882', '+883', '+888', '+979'],
   allowed_prefixes: [],
   trunk_private_hosts: 'allow',
@@ -116,7 +111,7 @@ export const defaultConfig: ControlConfig = {
 }
 
 export interface Mail {
-  /** Resolves when the message is on its way. */
+  /** Resolves when the mail server has accepted the message. */
   send(message: { to: string; subject: string; text: string }): Promise<void>
 }
 
@@ -126,7 +121,7 @@ export interface Deps {
   bus: ControlBus
   sealer: Sealer
   fetch: Fetch
-  /** Storage of call recordings, which engines write. */
+  /** Object storage, to which engines upload the recordings of calls. */
   blobs: Blobs
   mail: Mail
   clock: Clock
@@ -134,7 +129,7 @@ export interface Deps {
   boss: PgBoss
   /** Omitted: nothing is traced. */
   tracing?: Tracing
-  /** Aborts the drain: a second signal arrived, or continuing to serve would help nobody. */
+  /** Aborts to skip the drain: after a second signal, or when no client is left that the drain would help. */
   hurry?: AbortSignal | undefined
   config: ControlConfig
 }

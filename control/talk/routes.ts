@@ -14,7 +14,7 @@ import type { RealtimeDeps } from '../telephony/realtime/livekit.ts'
 const JAVASCRIPT = 'text/javascript; charset=utf-8'
 /** The browser revalidates a file at each visit and downloads it only after a change. */
 const ASK_ALWAYS = 'no-cache'
-/** 1.4 MB that change only with a release. */
+/** Caching of a file of 1.4 MB that changes only with a release. */
 const KEEP_AN_HOUR = 'public, max-age=3600'
 
 const own = (name: string) => join(import.meta.dirname, 'page', name)

@@ -1,4 +1,4 @@
-/** Emits the webhook events of an ended call. */
+/** Sends the webhooks of a call that has ended. */
 import type { CallRecord } from '../../media/contract/messages.ts'
 import type { CallEndedHandler } from '../telephony/call-setup/ended.ts'
 import type { CallRow } from '../telephony/call-setup/sql.ts'
@@ -17,7 +17,7 @@ export const tellEnded: CallEndedHandler = async (deps, tx, { owner_id }) => ({
   },
 })
 
-/** Completed means answered and ended normally; an interrupted call has failed, even after an answer. */
+/** `call.completed` needs an answer and a regular end; a call that was interrupted after the answer has failed. */
 function webhookOf(call: CallRow, record: CallRecord) {
   const created_at = new Date(record.ended_at).toISOString()
   if (record.status === 'completed') {

@@ -10,7 +10,7 @@ export interface ProgressReporter {
 }
 
 export function createReporter(): ProgressReporter {
-  /** The unfinished line of a step; other messages get their own lines. */
+  /** Text of a step whose line is unfinished; other messages get their own lines. */
   let open: string | null = null
   return {
     step(text) {
@@ -31,7 +31,7 @@ export function createReporter(): ProgressReporter {
   }
 }
 
-/** For work in parallel with other work, which cannot leave a line unfinished. */
+/** A reporter for parallel work, which must not leave a line unfinished. */
 export const inBackground = (say: ProgressReporter['say']): ProgressReporter => ({
   say,
   step(text) {

@@ -91,6 +91,7 @@ function failureIn(printed: string): string {
 if (import.meta.main) {
   const folder = join(import.meta.dirname, '../..')
   const audit = await auditPackages(folder, allowedIn(folder), new Date().toISOString().slice(0, 10))
-  if (audit.kind === 'unanswered') console.log(`Not known: the registry does not tell (${audit.why}).`)
+  if (audit.kind === 'unanswered')
+    console.log(`The registry returned no advisories (${audit.why}). Try again later or with another registry.`)
   else console.log(audit.complaints.join('\n') || 'No known vulnerabilities of high or critical severity.')
 }

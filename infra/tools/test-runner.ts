@@ -1,6 +1,6 @@
 /**
- * Runs the three projects of test/vitest.config.ts: the whole calls, and beside them, at a lower priority, the unit tests
- * and then the integration tests. What failed runs once more, alone.
+ * Runs the three projects of test/vitest.config.ts: the end-to-end tests, and in parallel, at a lower priority, the
+ * unit tests and then the integration tests. Failed files run once more, alone.
  */
 import { spawn } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
@@ -14,7 +14,7 @@ export interface Outcome {
   skipped: number
   /** One text per failed test, with the first lines of its reason. */
   failures: string[]
-  /** Failed in parallel, passed alone: faults of the tests or of the product under load. */
+  /** Tests that failed in parallel and passed alone: faults of the tests or of the product under load. */
   flaky: string[]
   /** The slowest files first, with their seconds. */
   slowest: FileTime[]
@@ -103,7 +103,7 @@ async function repeatAlone(failures: Failure[], slow: string[], outcome: Outcome
   }
 }
 
-/** All projects, unless the arguments name files. */
+/** Returns all projects, or those of the files that the arguments name. */
 async function projectsWith({ args, full, folder }: Options): Promise<readonly ProjectName[]> {
   if (args.length === 0) return PROJECTS
   const command = ['list', '--config', 'test/vitest.config.ts', '--filesOnly', ...args]
@@ -170,7 +170,7 @@ function failuresOf({ file, errors, tests }: FileReport): Failure[] {
   return [...broken, ...failed.map(({ name, reason }) => ({ file, test: name, reason }))]
 }
 
-/** With the first lines of the reason, without vitest's own. */
+/** Returns the name of the test with the first lines of the reason, without stack frames of vitest. */
 function described({ file, test, reason }: Failure): string {
   const lines = reason.split('\n').filter(line => !line.includes('node_modules'))
   const first = lines.slice(0, 12).map(line => `  ${line.slice(0, 300)}`)
@@ -187,7 +187,7 @@ function readReport(file: string): Report {
 
 interface Run {
   full: boolean
-  /** Whole calls are paced by real time, so the others yield to them. */
+  /** Runs at a lower priority, because end-to-end tests are paced by real time. */
   background: boolean
   folder: string
   /** The file that test/support/run-report.ts writes. */

@@ -102,7 +102,7 @@ export function clearSessionCookie(deps: Deps, reply: FastifyReply): void {
 
 // ---- Cross-site requests ----
 
-/** Null when no header tells, as with programs. A page can set neither header. */
+/** Null when both headers are missing, as with programs. A page can set neither header. */
 function isFromOwnPage(deps: Deps, request: FastifyRequest): boolean | null {
   const { origin } = request.headers
   const site = request.headers['sec-fetch-site']
@@ -110,7 +110,7 @@ function isFromOwnPage(deps: Deps, request: FastifyRequest): boolean | null {
   return origin === undefined && site === undefined ? null : false
 }
 
-/** Checks requests that change something. The browser adds the cookie by itself, so the cookie proves no intent. */
+/** Checks requests that change something. Browsers add the cookie to every request, so it proves no intent. */
 export function assertOwnPage(deps: Deps, request: FastifyRequest): void {
   if (request.method === 'GET' || request.method === 'HEAD') return
   if (isFromOwnPage(deps, request) !== true) throw new Problem('cross_site')

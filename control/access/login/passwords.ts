@@ -46,7 +46,7 @@ export async function hashPassword(password: string): Promise<string> {
   return toPhc(salt, await argon2id(password, salt, HASH_BYTES, WANTED))
 }
 
-/** No password gives this hash. It exists only to be compared with. */
+/** A hash that no password has, used when there is no account or no password. */
 const NOBODY = toPhc(Buffer.alloc(SALT_BYTES), Buffer.alloc(HASH_BYTES))
 
 export interface Match {

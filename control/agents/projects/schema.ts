@@ -17,7 +17,7 @@ const ObjectSchema = JsonObject.refine(schema => schema['type'] === 'object', {
   .refine(schema => JSON.stringify(schema).length <= TEXT_MAX, { error: 'is too large' })
   .meta({ properties: { type: { const: 'object' } }, required: ['type'] })
 
-/** Allows `{param}` only in the path and query: the customer chooses the host of a tool, not the caller. */
+/** Allows `{param}` in path and query only: the customer chooses the host of a tool, never the caller. */
 const isToolUrl = (text: string) => {
   if (!URL.canParse(text)) return false
   const { protocol, username, password } = new URL(text)

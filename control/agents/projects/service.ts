@@ -107,7 +107,7 @@ export async function patchProject(deps: Ports, ownerId: string, id: string, pat
   return row
 }
 
-/** Runs in the transaction that deletes a project. Returns what must be done after the commit. */
+/** Runs in the transaction that deletes a project. Resolves to a function to call after the commit. */
 export type ProjectDeletedHandler = (
   deps: ProjectDeps,
   tx: Tx,
@@ -116,11 +116,11 @@ export type ProjectDeletedHandler = (
 ) => Promise<() => Promise<void>>
 
 export interface ProjectDeps extends Deps {
-  /** Called in this order. */
+  /** Run in this order. */
   projectDeleted: readonly ProjectDeletedHandler[]
 }
 
-/** Keeps the calls readable, unbinds the numbers and deletes the knowledge. */
+/** Keeps the calls of the project, unbinds its numbers and deletes its knowledge sources. */
 export async function deleteProject(deps: ProjectDeps, ownerId: string, id: string): Promise<void> {
   const { found, after } = await withJobs(deps, async tx => {
     const found = await markDeleted(tx, ownerId, id, wallDate(deps))

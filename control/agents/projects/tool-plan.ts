@@ -1,8 +1,8 @@
-/** Derives the tools and the names of secrets from the settings of a project. Pure. */
+/** Makes tool plans from the settings of a project, and collects the secrets that they name. Pure. */
 import type { FillerStage, ToolPlan } from '../../../media/contract/plan.ts'
 import type { ProjectSettings, Tool } from './schema.ts'
 
-/** Milliseconds before a single filler phrase; otherwise it would interrupt a tool that responds at once. */
+/** Milliseconds before a single filler phrase, so that it does not delay the result of a fast tool. */
 const FILLER_AFTER_MS = 300
 
 const SECRET = /\{\{\s*secret:([A-Za-z0-9_]+)\s*\}\}/g
@@ -13,7 +13,7 @@ export function fillSecrets(text: string, secrets: ReadonlyMap<string, string>):
 
 type Named = Pick<ProjectSettings, 'tools' | 'llm' | 'llm_fallback' | 'speech_to_text' | 'text_to_speech'>
 
-/** Names of the secrets that a call of this project needs. */
+/** Returns the names of all secrets that a call of this project needs. */
 export function secretNames(settings: Named): string[] {
   const values = settings.tools.flatMap(tool => Object.values(tool.headers))
   const names = values.flatMap(value => [...value.matchAll(SECRET)].map(match => match[1]!))
@@ -23,7 +23,7 @@ export function secretNames(settings: Named): string[] {
 
 export const llmKeyName = ({ llm }: Pick<Named, 'llm'>) => (llm.provider === 'scripted' ? null : llm.api_key_secret)
 
-/** Key names of all providers except the first language model. */
+/** Returns the names of the API key secrets of all providers except `llm`. */
 export function vendorKeyNames({
   llm_fallback,
   speech_to_text,

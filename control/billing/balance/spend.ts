@@ -1,4 +1,4 @@
-/** Spending of an owner by days of a time zone. */
+/** Reports the spend of an owner by days of a time zone. */
 import type { Deps } from '../../platform/deps.ts'
 import { invalidField } from '../../platform/http/problem.ts'
 import { presentMoney } from '../money-schema.ts'

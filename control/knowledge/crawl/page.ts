@@ -17,7 +17,7 @@ interface Head {
   headers: Record<string, string>
 }
 
-/** Whether the body is worth loading. */
+/** Returns true when the body is worth loading. */
 export function isPage({ status, headers }: Head): boolean {
   const type = mediaType(headers)
   return status >= 200 && status < 300 && (type === null || KINDS.has(type))

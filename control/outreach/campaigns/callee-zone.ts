@@ -1,4 +1,4 @@
-/** Returns the possible time zones of a phone number by its prefix, from libphonenumber's table. */
+/** Finds the possible time zones of a phone number by its prefix, in libphonenumber's table. */
 import { ZONES } from './callee-zone-table.ts'
 import { offsetsAt } from './zone.ts'
 
@@ -29,7 +29,7 @@ export function calleeZones(phone: string): readonly string[] {
   return []
 }
 
-/** Everywhere, clocks change at full quarters of an hour. */
+/** Clock changes happen only at full quarters of an hour, in every time zone. */
 const QUARTER_MS = 15 * 60 * 1000
 const agreed = new WeakMap<readonly string[], { quarter: number; agree: boolean }>()
 

@@ -53,7 +53,7 @@ const OUR_SHARE = 0.9
 /** Milliseconds after which the connection that holds the lead counts as lost. */
 const LEAD_TIMEOUT_MS = 1000
 
-/** State of a leader; a new leader starts without. */
+/** State of a leader; a new leader starts with an empty one. */
 export interface PacerState {
   served: Served
   /** Campaigns that have nothing to do before this time (epoch ms). */
@@ -72,7 +72,7 @@ export const newPacerState = (): PacerState => ({
   round: 0,
 })
 
-/** Runs one round: starts the calls that may start now. Returns whether there is more to do at once. */
+/** Runs one round: starts the calls that may start now. Returns true when there is more work at once. */
 export async function paceOnce(deps: CallDeps, state: PacerState): Promise<boolean> {
   const nowMs = deps.clock.wall()
   if (Math.abs(nowMs - state.sweptAtMs) >= SWEEP_MS) {
@@ -130,7 +130,7 @@ function nextClaims(state: PacerState, ready: readonly WorkRow[], room: Room, no
   return claims
 }
 
-/** Handles changes that no event of a call announces. */
+/** Handles changes that no event of a call announces: schedules, top-ups and stops. */
 async function sweep(deps: CallDeps): Promise<void> {
   const at = wallDate(deps)
   await startScheduled(deps.sql, at)
@@ -139,7 +139,7 @@ async function sweep(deps: CallDeps): Promise<void> {
   await finishStops(deps)
 }
 
-/** Returns whether a campaign can dial now. Otherwise completes it, pauses it, or lets it sleep. */
+/** Returns true when a campaign can dial now; otherwise completes it, pauses it or lets it sleep. */
 async function isReady(deps: CallDeps, state: PacerState, row: WorkRow, nowMs: number): Promise<boolean> {
   const { id, live } = row
   if (row.pending === 0) {
@@ -187,7 +187,7 @@ function demandOf(row: WorkRow, nowMs: number): Demand {
   }
 }
 
-/** Remaining part of every limit that campaigns share. */
+/** Returns the remaining capacity of every limit that campaigns share. */
 async function roomOf(deps: CallDeps, rows: readonly WorkRow[]): Promise<Room> {
   const lines = new Map(rows.flatMap(row => row.lines.map(line => [line.trunk_id, line] as const)))
   const paced = [...lines.values()].flatMap(({ trunk_id, max_cps }) => (max_cps === null ? [] : [trunk_id]))
@@ -196,15 +196,16 @@ async function roomOf(deps: CallDeps, rows: readonly WorkRow[]): Promise<Room> {
     countQueued(deps.sql),
     turnsAhead(deps, paced),
   ])
-  const places = engines.reduce((sum, one) => sum + Math.ceil(one.capacity * OUR_SHARE) - one.calls, 0)
+  const free = engines.reduce((sum, one) => sum + Math.ceil(one.capacity * OUR_SHARE) - one.calls, 0)
   const trunks = new Map<string, number>()
   for (const { trunk_id, max_calls, max_cps, live } of lines.values()) {
-    const free = max_calls === null ? Infinity : max_calls - live
+    const unused = max_calls === null ? Infinity : max_calls - live
     const turns = max_cps === null ? Infinity : dueTurns(ahead.get(trunk_id) ?? 0, turnMs(max_cps))
-    if (Math.min(free, turns) < Infinity) trunks.set(trunk_id, Math.max(0, Math.min(free, turns)))
+    const room = Math.min(unused, turns)
+    if (room < Infinity) trunks.set(trunk_id, Math.max(0, room))
   }
   return {
-    calls: Math.max(0, Math.min(MOST_PLANNED, places - queued)),
+    calls: Math.max(0, Math.min(MOST_PLANNED, free - queued)),
     owners: new Map(rows.map(row => [row.owner_id, ownerRoom(deps, row)])),
     trunks,
   }
@@ -230,7 +231,7 @@ async function offerAgain(deps: CallDeps): Promise<void> {
   })
 }
 
-/** Leads, or waits until it may. `stop` waits for the current round. */
+/** Leads, or waits for the lead. `stop` waits for the current round. */
 export function startPacer(deps: CallDeps): { stop(): Promise<void> } {
   let stopped = false
   let wake = () => {}
@@ -288,7 +289,7 @@ export function startPacer(deps: CallDeps): { stop(): Promise<void> } {
   }
 }
 
-/** False when the result takes too long. */
+/** Resolves to false when the answer takes longer than `LEAD_TIMEOUT_MS`. */
 function inTime(deps: CallDeps, answer: Promise<boolean>): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const cancel = deps.clock.after(LEAD_TIMEOUT_MS, () => resolve(false))

@@ -1,4 +1,4 @@
-/** The fields of an audit log entry. */
+/** Types of the audit log. */
 
 export const actors = ['key', 'session', 'person', 'operator'] as const
 export const channels = ['rest', 'mcp', 'auth', 'admin'] as const
@@ -11,7 +11,7 @@ export interface AuditEntry {
   /** Id of the key or the session. */
   actor_id: string | null
   channel: (typeof channels)[number]
-  /** Network address; null for the operator's terminal. */
+  /** IP address; null for commands in the operator's terminal. */
   address: string | null
   operation: string
   /** Id or name of the target. */
@@ -26,7 +26,7 @@ export interface Told {
   resource: string | null
 }
 
-/** Implemented by the `access` modules; `app.ts` passes it to the server as `auditLog`. */
+/** `access` implements the log; `app.ts` sets it as `auditLog` of the server. */
 export interface AuditLog {
   /** Writes the entry before `work` begins, and its outcome after it has ended. */
   audited<T>(ownerId: string, entry: AuditEntry, work: () => Promise<T>, toldOf: (result: T) => Told): Promise<T>

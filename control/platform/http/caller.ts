@@ -1,13 +1,10 @@
-/**
- * The authenticated client. The `access` modules verify the credentials; `app.ts` passes them to the server as
- * `authenticator`.
- */
+/** The authenticated client of a request. `access` verifies credentials; `app.ts` sets it as `authenticator`. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 export const scopes = ['read', 'write'] as const
 export type Scope = (typeof scopes)[number]
 
-/** Who may use an operation: keys with this scope, or only dashboard sessions. */
+/** Required credential of an operation: a key with this scope, or `session`: only a dashboard session. */
 export type Reach = Scope | 'session'
 
 export interface Caller {
@@ -22,7 +19,7 @@ export interface Caller {
 export interface Authenticator {
   /** Throws `Problem`: 401, then 429, then 403. */
   authenticate(reach: Reach, request: FastifyRequest, reply: FastifyReply): Promise<Caller>
-  /** Checks that the credential of an accepted request is still valid. Long-lived responses use it. */
+  /** Resolves to true while the credential of an accepted request is valid; for long responses such as streams. */
   isStillGood(request: FastifyRequest): Promise<boolean>
 }
 

@@ -1,10 +1,10 @@
-/** The errors of operations, as the OpenAPI document lists them. */
+/** Error responses of the operations, for the OpenAPI document. */
 import { z } from 'zod'
 import { type ProblemCode, problemCodes, problems } from './problem.ts'
 
 declare module 'fastify' {
   interface FastifySchema {
-    /** Every error code that the operation can return. */
+    /** All error codes that the operation can return. */
     'x-codes'?: readonly ProblemCode[]
   }
 }
@@ -23,12 +23,12 @@ export const ProblemSchema = z
   })
   .meta({ id: 'Problem' })
 
-/** Error codes that any operation can return. */
+/** Error codes that every operation can return. */
 const ANY: ProblemCode[] = ['bad_request', 'validation_failed', 'rate_limited', 'internal_error', 'service_unavailable']
-/** Error codes of operations with a body: checks before the body is read, and of the body itself. */
+/** Error codes of operations with a body. */
 const WITH_BODY: ProblemCode[] = ['malformed_json', 'payload_too_large', 'unsupported_media_type', 'cross_site']
 
-/** The part of a Fastify schema that declares how a request can fail. */
+/** Returns the part of a Fastify schema that documents errors. */
 export function failures(method: string, codes: readonly ProblemCode[]) {
   const all = [...new Set([...ANY, ...(method === 'GET' ? [] : WITH_BODY), ...codes])]
   const statuses = [...new Set(all.map(code => problems[code].status))].sort()

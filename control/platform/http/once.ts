@@ -1,4 +1,4 @@
-/** Runs an operation once per Idempotency-Key; a repeated request returns the first response. */
+/** Runs an operation once for each Idempotency-Key, and returns the first response to repeated requests. */
 import type { z } from 'zod'
 import type { Db } from '../db/connect.ts'
 import type { Deps } from '../deps.ts'
@@ -27,7 +27,7 @@ export async function once<P extends z.ZodType, Q extends z.ZodType, B extends z
     answer = await spec.handle({
       ...context,
       async save(db, made) {
-        // Another request has the key now and creates the resource; this transaction is rolled back.
+        // Another request has taken over the key and creates the resource; this transaction is rolled back.
         if (!(await keep(db, made))) throw new Problem('idempotency_in_flight', { retryAfterSeconds: 1 })
       },
     })
@@ -40,6 +40,6 @@ export async function once<P extends z.ZodType, Q extends z.ZodType, B extends z
     }
     throw problem
   }
-  await keep(deps.sql, answer) // for a resource without a transaction of its own; otherwise this changes nothing
+  await keep(deps.sql, answer) // for operations that did not call `save`; otherwise this changes nothing
   return { status, body: answer, replayed: false }
 }

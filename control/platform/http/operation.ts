@@ -1,4 +1,4 @@
-/** The operation type: what a module declares, and what REST and MCP run. */
+/** The types of an operation: its declaration by a module, and its form that REST and MCP run. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import type { Db } from '../db/connect.ts'
@@ -15,9 +15,9 @@ export interface Context<P, Q, B> {
   body: B
   /** Arguments that only the MCP tool takes; empty over REST. */
   extras: Record<string, unknown>
-  /** Trace context of the request, for work that it causes. */
+  /** Trace context of the request, for work that follows from it; null when it is not traced. */
   traceparent: string | null
-  /** Call inside the transaction that creates the resource, with the response. */
+  /** Saves the response for Idempotency-Key. Call it in the transaction that creates the resource. */
   save(db: Db, answer: unknown): Promise<void>
 }
 
@@ -30,53 +30,53 @@ export interface BaseSpec<P extends z.ZodType, Q extends z.ZodType, B extends z.
   scope: Reach
   tag: string
   summary: string
-  /** Details beyond the summary; AI clients decide by it. */
+  /** Longer text, by which language models choose a tool. */
   description?: string
   params?: P
   query?: Q
   body?: B
-  /** The whole body may be omitted; the handler then gets null or undefined. */
+  /** The body may be omitted; the handler then gets null or undefined. */
   bodyOptional?: true
-  /** Media types of a body that is not JSON; `receive` then reads it, and there is no MCP tool. */
+  /** Media types of a body that is not JSON. `receive` then reads it, and there is no MCP tool. */
   consumes?: string[]
-  /** Maximum bytes of the body, if it may be larger than others. */
+  /** Maximum size of the body in bytes; `body_limit` of the configuration by default. */
   bodyLimit?: number
   /** Name of the MCP argument for a body that is not an object. */
   argument?: string
   status?: 200 | 201
   answer: R
-  /** Error codes beyond those that every route can return. */
+  /** Error codes beyond those that every operation can return. */
   errors?: ProblemCode[]
   /** Field of the response that is shown only once; a replay omits it. */
   secret?: string
-  /** Additional arguments of the MCP tool, and its response when they are used. */
+  /** Further arguments of the MCP tool, and its response to them. */
   extras?: z.ZodObject
   extraAnswer?: z.ZodType
-  /** Reason why there is no MCP tool. */
+  /** Reason why the operation is not an MCP tool. */
   notATool?: string
 }
 
 export interface RouteSpec<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>
   extends BaseSpec<P, Q, B, R> {
   handle(context: Context<z.output<P>, z.output<Q>, z.output<B>>): Promise<z.input<R>>
-  /** Reads the body after everything else in the request is checked; `discard` always follows. */
+  /** Reads the body after the rest of the request has been validated. `discard` is called in every case. */
   receive?(request: FastifyRequest, context: { ownerId: string; params: z.output<P> }): Promise<Received<z.output<B>>>
-  /** Plain-text form of the response, sent when the query asks for it or the client accepts nothing else. REST only. */
+  /** The response as text/plain, when the query or the Accept header asks for it. REST only. */
   text?: { of(answer: z.input<R>): string; wanted(query: z.output<Q>): boolean }
 }
 
 export interface Received<B> {
-  /** Idempotency-Key treats two requests as the same when this is equal as JSON. */
+  /** Idempotency-Key compares two requests by the JSON of this value. */
   body: B
   discard(): Promise<void>
 }
 
-/** An operation with a response that is not JSON: the handler takes over the response. */
+/** An operation whose response is not JSON: the handler takes over the response. */
 export interface StreamSpec<P extends z.ZodType, Q extends z.ZodType> extends BaseSpec<P, Q, z.ZodType, z.ZodType> {
   method: 'GET'
   contentType: string
   notATool: string
-  /** Accepts `Range` and then returns 206. */
+  /** Supports `Range`, with status 206. */
   ranges?: true
   stream(
     context: Context<z.output<P>, z.output<Q>, unknown>,
@@ -108,16 +108,16 @@ export interface RunOptions {
   traceparent?: string | null
 }
 
-/** The common part of REST and MCP. The schemas parse the input before. */
+/** The form that REST and MCP run. The schemas have parsed the input before. */
 export interface Operation extends Omit<BaseSpec<z.ZodType, z.ZodType, z.ZodType, z.ZodType>, 'path'> {
-  /** Whole path, with `:name` for its params. */
+  /** The full path, with `:name` for each parameter. */
   url: string
   run(caller: Caller, input: Input, options: RunOptions): Promise<Outcome>
 }
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Every operation declared with `route`. */
+    /** All operations that `route` has declared. */
     operations: Operation[]
   }
 }

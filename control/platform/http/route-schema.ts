@@ -1,4 +1,4 @@
-/** The Fastify schema of an operation; the OpenAPI document is generated from it. */
+/** The Fastify schema of an operation, from which the OpenAPI document is generated. */
 import type { FastifySchema } from 'fastify'
 import { z } from 'zod'
 import type { Reach } from './caller.ts'
@@ -7,7 +7,7 @@ import type { BaseSpec } from './operation.ts'
 import type { ProblemCode } from './problem.ts'
 import { NoBody } from './shapes.ts'
 
-/** Error codes beyond those that every operation can return. */
+/** Error codes of operations that need a key, beyond those of every operation. */
 const UNDER_KEY: ProblemCode[] = ['unauthorized', 'insufficient_scope']
 const POSTING: ProblemCode[] = ['idempotency_in_flight', 'idempotency_mismatch']
 
@@ -58,11 +58,11 @@ const rangeHeader = z.looseObject({
   range: z.string().optional().describe('A single range of bytes: `bytes=0-1023`, `bytes=1024-` or `bytes=-1024`'),
 })
 
-/** Other headers are allowed. */
+/** Loose, because clients and proxies add other headers. */
 const idempotencyHeader = z.looseObject({
   'idempotency-key': z
     .string()
-    .meta({ minLength: 1, maxLength: 255 }) // checked by readKey
+    .meta({ minLength: 1, maxLength: 255 }) // validated by readKey
     .optional()
     .describe('Any unique string. A repeated request with the same key within 24 hours runs once'),
 })

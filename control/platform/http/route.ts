@@ -1,4 +1,4 @@
-/** Declares an operation: parsed input, owner, gates, documented responses and errors, idempotency. */
+/** Declares operations: parsed input, authentication, documented responses and errors, idempotency, audit. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { type Deps, wallDate } from '../deps.ts'
@@ -95,7 +95,7 @@ function toldOf({ status, body, replayed }: Outcome): Told {
 
 const isUuid = (value: unknown): value is string => z.uuid().safeParse(value).success
 
-/** Last parameter of the path. A phone number is personal and not recorded. */
+/** The last parameter of the path. A phone number is personal data and is not recorded. */
 function namedBy(url: string, params: unknown): string | null {
   const name = [...url.matchAll(/:(\w+)/g)].at(-1)?.[1]
   return name === undefined || name === 'phone' ? null : String((params as Record<string, unknown>)[name])
@@ -153,7 +153,7 @@ export function streamRoute<P extends z.ZodType = z.ZodUnknown, Q extends z.ZodT
   })
 }
 
-/** The first media type, as in `curl -H "Accept: text/plain"`. */
+/** True when text/plain is the first media type, as in `curl -H "Accept: text/plain"`. */
 const acceptsText = ({ headers: { accept = '' } }: FastifyRequest) => /^\s*text\/plain\b/i.test(accept)
 
 const authenticated = (reach: Reach) => async (request: FastifyRequest, reply: FastifyReply) => {

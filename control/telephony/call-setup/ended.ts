@@ -1,4 +1,4 @@
-/** Lets other modules handle the end of a call; `app.ts` lists the handlers. */
+/** Contract of handlers that run when a call ends; `handlers.ts` lists them. */
 import type { CallRecord } from '../../../media/contract/messages.ts'
 import type { Tx } from '../../platform/db/connect.ts'
 import type { Deps } from '../../platform/deps.ts'
@@ -8,28 +8,28 @@ import type { CallRow } from './sql.ts'
 export interface EndedCall {
   call: CallRow
   record: CallRecord
-  /** Units charged for the call. */
+  /** Money units charged for the call. */
   cost: bigint
-  /** The contact that became a lead in the call. */
+  /** The contact that became a lead in this call. */
   newLead: { contact_id: string; phone: string } | null
-  /** For work that follows from the end. */
+  /** Trace context for work that follows from the end; null when the call is not traced. */
   traceparent: string | null
 }
 
 export interface CallEndedSteps {
-  /** Called when the call and its charge are stored, in the same transaction. */
+  /** Runs after the call and its cost are stored, in the same transaction. */
   settled?(ended: EndedCall): Promise<void>
-  /** Called after the commit. */
+  /** Runs after the commit. */
   committed?(): void
 }
 
 /**
- * Handles the end of a call, under the call's lock. Handlers acquire their locks in the order in which they are called:
- * first the call, then the contact of a campaign, then contact, balance and counters.
+ * Runs at the end of a call, under the call's lock. It takes its own locks when it is called. The lock order is the
+ * same everywhere: call, contact of a campaign, contact, balance, counters.
  */
 export type CallEndedHandler = (deps: CallDeps, tx: Tx, call: CallRow, record: CallRecord) => Promise<CallEndedSteps>
 
 export interface CallDeps extends Deps {
-  /** Called in this order. */
+  /** Run in this order. */
   callEnded: readonly CallEndedHandler[]
 }

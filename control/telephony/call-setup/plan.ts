@@ -1,4 +1,4 @@
-/** Builds the plan of a call, which an engine needs, from project and call. Pure, except for the sealer. */
+/** Makes the call plan of an engine from project and call. Pure, except for the sealer. */
 import { ABOUT, CallPlan, type LlmPlan, type PlanSecrets, type TextLlmPlan } from '../../../media/contract/plan.ts'
 import type { Sealer } from '../../../media/contract/seal.ts'
 import type { ProjectSettings, TextLlm } from '../../agents/projects/schema.ts'

@@ -1,4 +1,4 @@
-/** Request and query schemas of calls. */
+/** Input schemas of calls: placing a call, and the filters of lists. */
 import { z } from 'zod'
 import { Direction } from '../../../media/contract/plan.ts'
 import { SOFTPHONE_USERNAME } from '../../../media/contract/softphones.ts'

@@ -18,13 +18,13 @@ import { toolsOf, turnsOf } from './present.ts'
 const DO_NOT_CALL: OwnTool = 'do_not_call'
 
 /**
- * False when the call had already ended, or does not exist. `parent`: the engine's span; otherwise the call's own
- * trace.
+ * Returns false when the call has already ended or does not exist. `parent`: trace context of the engine's span; the
+ * call's own trace by default.
  */
 export async function finish(deps: CallDeps, callId: string, record: CallRecord, parent?: string): Promise<boolean> {
   const startMs = deps.clock.wall()
   let end = (_error?: string) => {}
-  // Only under the call's lock it is known whether there is anything to do, and in which trace.
+  // The call's state and trace are known only under its lock, so the span starts there.
   const begin: Begin = call => {
     const attributes = { 'parley.call.id': call.id, 'parley.call.status': record.status }
     const options = { kind: 'consumer', parent: parent ?? call.traceparent, startMs, attributes } as const
@@ -65,7 +65,7 @@ async function store(deps: CallDeps, callId: string, record: CallRecord, begin: 
   return done
 }
 
-/** Returns the amount charged. */
+/** Returns the amount that was charged. */
 async function settle(deps: CallDeps, tx: Tx, call: CallRow, record: CallRecord): Promise<bigint> {
   const seconds = Math.ceil(record.talked_ms / 1000)
   const hold = { id: call.id, tariff: tariffOfCall(call), seconds }
@@ -116,12 +116,12 @@ function bareRecord(deps: Deps, status: FinalStatus, reason: EndedReason): CallR
   }
 }
 
-/** Ends a call that no engine ever had. */
+/** Ends a call that no engine has claimed. */
 export async function finishUnanswered(deps: CallDeps, callId: string, status: FinalStatus, reason: EndedReason) {
   return finish(deps, callId, bareRecord(deps, status, reason))
 }
 
-/** Ends a call whose engine is gone, with the last reported data; the talk time reported so far is billed. */
+/** Ends a call whose engine is gone: the record and the cost follow from the last events that it reported. */
 export async function finishLost(deps: CallDeps, callId: string): Promise<boolean> {
   const call = await selectCallById(deps.sql, callId)
   if (!call || call.ended_at) return false

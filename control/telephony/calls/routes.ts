@@ -30,7 +30,7 @@ const tag = 'Calls'
 
 interface CallRouteDeps extends CallDeps, RealtimeDeps {}
 
-/** Injected into the routes of calls by a higher module: deletes the personal data of a call. */
+/** Erases the personal data of a call. Passed in, because the module `data` depends on this one. */
 type EraseCall = (deps: Deps, ownerId: string, callId: string) => Promise<void>
 
 export function callRoutes(app: FastifyInstance, deps: CallRouteDeps, eraseCall: EraseCall): void {
@@ -151,7 +151,7 @@ function eraseRoute(app: FastifyInstance, deps: Deps, eraseCall: EraseCall): voi
   })
 }
 
-/** Recording and trace of a call. */
+/** Recording and SIP trace of a call. */
 function evidenceRoutes(app: FastifyInstance, deps: RealtimeDeps): void {
   streamRoute(app, {
     id: 'get_call_recording',
@@ -188,7 +188,7 @@ function evidenceRoutes(app: FastifyInstance, deps: RealtimeDeps): void {
   })
 }
 
-/** Monitoring of a live call. */
+/** Operators in a live call. */
 function monitorRoutes(app: FastifyInstance, deps: RealtimeDeps): void {
   route(app, deps, {
     id: 'monitor_call',

@@ -107,7 +107,7 @@ function sightingsOf(page: ReadPage, organisations: readonly Organisation[], reg
     const label = inText.get(line) ?? (/факс|fax/i.test(text) ? 'fax' : 'phone')
     see(number.digits, number.source, place, label === 'number' ? 'phone' : label)
   }
-  // If two numbers rank equal, the first link is the main one.
+  // Links come before text: of two numbers with equal rank, the first link is the main number.
   seen.push(...written)
   for (const text of page.page.json)
     for (const phone of pathsOf(text, /^(?:tele)?phone|^tel(?:$|_)|phone(?:number)?s?$/i)) see(phone, 'json', 'main')

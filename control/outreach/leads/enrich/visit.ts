@@ -41,7 +41,7 @@ export interface Visitor {
 export interface Visit {
   /** The start page first; empty when it could not be read. */
   pages: ReadPage[]
-  /** Why nothing, or not everything, could be read, as a sentence; null when there was no problem. */
+  /** Sentence that explains why the site was not read, or only in part; null when there was no problem. */
   problem: string | null
 }
 

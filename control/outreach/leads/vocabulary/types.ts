@@ -109,7 +109,7 @@ export interface Enriched {
   reasons: Reason[]
   /** Null for a lead; otherwise the reason: `excluded`, `closed`, `no_contact`, `duplicate`, `do_not_call`. */
   rejected: { code: RejectionCode; text: string } | null
-  /** Why the site could not be read, if there is one. */
+  /** Sentence that explains why the site could not be read; null without a problem or without a site. */
   site_problem: string | null
 }
 export type RejectionCode = 'excluded' | 'closed' | 'no_contact' | 'duplicate' | 'do_not_call'
