@@ -180,6 +180,15 @@ describe('imports', () => {
   })
 })
 
+describe('object literals', () => {
+  it('are not spread into others, which would switch off the check for excess properties', () => {
+    const spreads = files.filter(
+      file => !file.endsWith('.tsx') && /\.\.\.\{/.test(readFileSync(join(root, file), 'utf8')),
+    )
+    expect(spreads).toEqual([])
+  })
+})
+
 describe('the environment', () => {
   const mentions = (pattern: RegExp) => files.filter(file => pattern.test(readFileSync(join(root, file), 'utf8')))
 

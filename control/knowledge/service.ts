@@ -96,8 +96,14 @@ function siteDraft({ title, url: given, crawl = false, max_pages = DEFAULT_PAGES
     .digest()
   const name = title ?? (url.host + url.pathname).replace(/\/$/, '').slice(0, 200)
   return {
-    ...{ kind: 'url', name, document_kind: null, bytes: 0, content_hash },
-    ...{ url: url.href, crawl, max_pages: pages },
+    kind: 'url',
+    name,
+    document_kind: null,
+    bytes: 0,
+    content_hash,
+    url: url.href,
+    crawl,
+    max_pages: pages,
   }
 }
 

@@ -95,7 +95,10 @@ const signed = [
 /** The `webhooks` section of OpenAPI 3.1. */
 export function webhookDocuments(): Record<string, unknown> {
   const parameters = signed.map(([name, description]) => ({
-    ...{ name, in: 'header', required: true, description },
+    name,
+    in: 'header',
+    required: true,
+    description,
     schema: { type: 'string' },
   }))
   const documents = (Object.keys(payloads) as DeliveryEvent[]).map(event => {

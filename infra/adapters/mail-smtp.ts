@@ -182,6 +182,8 @@ export const isTemporary = ({ fault, responseCode }: SmtpFailure): boolean =>
   responseCode === null ? fault === 'away' : responseCode >= 400 && responseCode < 500
 
 const fieldsOf = ({ fault, code, responseCode }: SmtpFailure, tries: number) => ({
-  ...{ fault, code, tries },
+  fault,
+  code,
+  tries,
   ...(responseCode === null ? {} : { response_code: responseCode }),
 })

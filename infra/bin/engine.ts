@@ -92,7 +92,8 @@ await runUntilStopped('engine', async hurry => {
     mayReach: address => mayReach(config.TRUNK_PRIVATE_HOSTS, address),
     onTrunkStatus: ({ trunkId, ownerId, registration, lastError, hosts: told }) => {
       const hosts = told.map(({ optionsMs, targets, ...host }) => ({
-        ...{ ...host, options_ms: optionsMs },
+        ...host,
+        options_ms: optionsMs,
         targets: targets.map(({ optionsMs: targetMs, ...target }) => ({ ...target, options_ms: targetMs })),
       }))
       bus

@@ -95,7 +95,12 @@ async function look(sql: Sql, place: string, embeddedIn: string | null): Promise
   const free = embeddedIn === null ? null : await statfs(join(embeddedIn, 'postgres')).catch(() => null)
   const current = migrated !== null && migrated.length >= known.length
   return {
-    ...{ place, tookMs, skewMs, server, migrated, known },
+    place,
+    tookMs,
+    skewMs,
+    server,
+    migrated,
+    known,
     contradictions: current ? await sums(sql) : [],
     freeBytes: free === null ? null : free.bavail * free.bsize,
   }

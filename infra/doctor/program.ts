@@ -36,7 +36,10 @@ export function placeOfConfig(
       : allInOne
         ? `${home} (Parley is not running)`
         : `${part} (settings of this environment)`,
-    ...{ allInOne, running, control: control || allInOne, engine: engine || allInOne },
+    allInOne,
+    running,
+    control: control || allInOne,
+    engine: engine || allInOne,
   }
 }
 

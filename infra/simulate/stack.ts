@@ -78,13 +78,18 @@ async function start(
 
   const rtpMin = 18_000 + RTP_PORTS * randomInt(60)
   const env: Record<string, string> = {
-    ...{ PARLEY_HOME: folder, PARLEY_SECRET: randomBytes(24).toString('hex') },
-    ...{ DATABASE_URL: postgres.url, REDIS_URL: redis.url },
-    ...{ DRACHTIO_HOST: HOST, DRACHTIO_PORT: String(admin), DRACHTIO_SECRET: secret },
+    PARLEY_HOME: folder,
+    PARLEY_SECRET: randomBytes(24).toString('hex'),
+    DATABASE_URL: postgres.url,
+    REDIS_URL: redis.url,
+    DRACHTIO_HOST: HOST,
+    DRACHTIO_PORT: String(admin),
+    DRACHTIO_SECRET: secret,
     SIP_PORT: sip.listen[0]!.split(':').at(-1)!,
     SPEECH_PORT: String(speechPort),
     HTTP_PORT: String(await somePort()),
-    ...{ RTP_PORT_MIN: String(rtpMin), RTP_PORT_MAX: String(rtpMin + RTP_PORTS - 1) },
+    RTP_PORT_MIN: String(rtpMin),
+    RTP_PORT_MAX: String(rtpMin + RTP_PORTS - 1),
     FETCH_ALLOW: `${HOST}:${toolsPort}`,
     TRIAL_BALANCE: '1000000',
   }

@@ -76,7 +76,13 @@ export async function openCallManager(options: CallManagerOptions): Promise<Call
   const free = () => (accepts() ? options.capacity - occupied() : 0)
   const { signalling = () => null, onAccepting = () => {} } = options
   const presence = new Presence({
-    ...{ bus, clock, log, signalling, onAccepting, hears: options.hears, rooms: options.rooms !== undefined },
+    bus,
+    clock,
+    log,
+    signalling,
+    onAccepting,
+    hears: options.hears,
+    rooms: options.rooms !== undefined,
     places: () => ({ calls: occupied(), capacity: accepts() ? options.capacity : 0 }),
   })
 

@@ -272,7 +272,11 @@ export class Call {
 
   #watchMoney(conversation: AgentSession): void {
     new PaidTime({
-      ...{ plan: this.plan, bus: this.#deps.bus, log: this.#log, timers: this.#timers, reserveMs: GOODBYE_MS / 2 },
+      plan: this.plan,
+      bus: this.#deps.bus,
+      log: this.#log,
+      timers: this.#timers,
+      reserveMs: GOODBYE_MS / 2,
       talkedMs: () => conversation.talkedMs,
       talking: () => this.#state.phase === 'talking',
       onExhausted: () => this.#feed({ type: 'end', reason: 'balance_exhausted' }),
@@ -384,7 +388,9 @@ export class Call {
     const media = this.#leg?.stats() ?? null
     const { clock, bus, traces } = this.#deps
     const record = recordOf({
-      ...{ outcome, conversation: this.#conversation, wrapUp: this.#wrapUp },
+      outcome,
+      conversation: this.#conversation,
+      wrapUp: this.#wrapUp,
       answeredAt: this.#answeredAt,
       endedAt: clock.wall(),
       talkedMs: this.#talkedMs,

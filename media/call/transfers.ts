@@ -366,7 +366,9 @@ export class Transfers {
       voice: plan.voice,
       language: plan.language,
       sampleRate: second.leg.sampleRate,
-      ...{ tts, clock, log },
+      tts,
+      clock,
+      log,
       onSaid: () => this.#second === second && this.#feed({ type: 'announced' }),
     })
   }
@@ -375,7 +377,12 @@ export class Transfers {
   #write(second: Second, frame: AudioFrame): void {
     const { vad, stt, plan, clock, log, talk } = this.#options
     second.dictation ??= new Dictation({
-      ...{ vad, stt, clock, log, language: plan.language, sampleRate: narrowRate(second.leg.sampleRate) },
+      vad,
+      stt,
+      clock,
+      log,
+      language: plan.language,
+      sampleRate: narrowRate(second.leg.sampleRate),
       onSaid: said => talk.operatorSaid(said),
     })
     second.dictation.push(frame)

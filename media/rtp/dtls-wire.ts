@@ -103,8 +103,11 @@ export function parseRecords(datagram: Buffer): DtlsRecord[] {
     const end = at + RECORD_HEADER_BYTES + datagram.readUInt16BE(at + 11)
     if (end > datagram.length || version >> 8 !== 0xfe) break
     records.push({
-      ...{ type: datagram[at]!, version, epoch: datagram.readUInt16BE(at + 3) },
-      ...{ sequence: datagram.readUIntBE(at + 5, 6), body: datagram.subarray(at + RECORD_HEADER_BYTES, end) },
+      type: datagram[at]!,
+      version,
+      epoch: datagram.readUInt16BE(at + 3),
+      sequence: datagram.readUIntBE(at + 5, 6),
+      body: datagram.subarray(at + RECORD_HEADER_BYTES, end),
     })
     at = end
   }

@@ -104,7 +104,9 @@ export class Dtls {
   #associationOptions(peer: Address) {
     const { identity, fingerprints, clock, send } = this.#options
     return {
-      ...{ identity, fingerprints, clock },
+      identity,
+      fingerprints,
+      clock,
       send: (datagram: Buffer) => send(datagram, peer),
       onKeys: (keys: SrtpKeys) => this.#secure(keys),
       onFailed: (words: string) => {

@@ -20,12 +20,18 @@ export interface Suite {
 }
 
 const cm = (keyBytes: 16 | 32, rtpTagBytes: number): Suite => ({
-  ...{ keyBytes, saltBytes: 14, mode: 'cm' },
-  ...{ rtpTagBytes, rtcpTagBytes: 10 },
+  keyBytes,
+  saltBytes: 14,
+  mode: 'cm',
+  rtpTagBytes,
+  rtcpTagBytes: 10,
 })
 const gcm = (keyBytes: 16 | 32): Suite => ({
-  ...{ keyBytes, saltBytes: 12, mode: 'gcm' },
-  ...{ rtpTagBytes: 16, rtcpTagBytes: 16 },
+  keyBytes,
+  saltBytes: 12,
+  mode: 'gcm',
+  rtpTagBytes: 16,
+  rtcpTagBytes: 16,
 })
 
 export const SUITES: Readonly<Record<SuiteName, Suite>> = {

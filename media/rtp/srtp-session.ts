@@ -121,7 +121,11 @@ export class SrtpSession {
     const { role, fingerprints } = security
     for (const channel of this.#muxed ? (['rtp'] as const) : (['rtp', 'rtcp'] as const)) {
       this.#dtls[channel] = new Dtls({
-        ...{ identity, role, fingerprints, target: remote[channel], clock: this.#options.clock },
+        identity,
+        role,
+        fingerprints,
+        target: remote[channel],
+        clock: this.#options.clock,
         send: (datagram, to) => this.#options.send(channel, datagram, to),
         onKeys: keys => this.#key(channel, keys),
         // A failure for RTCP is tolerated: media continues without reports.

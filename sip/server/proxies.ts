@@ -43,7 +43,11 @@ export class Proxies {
     this.run(
       txn,
       {
-        ...{ targets, simultaneous, followRedirects, provisionalMs, finalMs },
+        targets,
+        simultaneous,
+        followRedirects,
+        provisionalMs,
+        finalMs,
         forwarding: { ...this.unrouted(request), extra: appExtras(extra), mark, cameBy: selfOf(txn.flow) },
       },
       this.reporter(app, frame, request),

@@ -77,8 +77,13 @@ export class Run {
     const target = this.waiting.shift()
     if (target === undefined) return
     const branch: Branch = {
-      ...{ target, attempt: null, final: null, rang: false, canceled: false },
-      ...{ timers: new Set<NodeJS.Timeout>(), timerC: null },
+      target,
+      attempt: null,
+      final: null,
+      rang: false,
+      canceled: false,
+      timers: new Set<NodeJS.Timeout>(),
+      timerC: null,
     }
     this.branches.push(branch)
     const route = routeTo(this.core, target.nextHop).catch((): Route => ({ ok: false, reason: 'DNS Error' }))

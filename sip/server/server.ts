@@ -87,8 +87,15 @@ const ORPHAN_GRACE_MS = 2000
 /** The embedded signalling server: SIP to the network, drachtio's protocol to applications. */
 export class SipServer {
   readonly counters: SipServerCounters = {
-    ...{ malformed: 0, disallowed: 0, flooded: 0, scanned: 0, strayResponses: 0, faults: 0 },
-    ...{ unhandled: 0, shed: 0, blocked: 0 },
+    malformed: 0,
+    disallowed: 0,
+    flooded: 0,
+    scanned: 0,
+    strayResponses: 0,
+    faults: 0,
+    unhandled: 0,
+    shed: 0,
+    blocked: 0,
   }
   private readonly options: SipServerOptions
   private readonly core: Core

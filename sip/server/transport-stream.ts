@@ -71,8 +71,14 @@ export async function listenStream(
   const address = server.address()
   const port = typeof address === 'object' && address !== null ? address.port : bound.port
   const context: Context = {
-    ...{ kind, at: { host: bound.host, port }, sink, limits },
-    ...{ sockets: new Set<Socket>(), open: new Map(), counts: new Map(), reasons: new WeakMap() },
+    kind,
+    at: { host: bound.host, port },
+    sink,
+    limits,
+    sockets: new Set<Socket>(),
+    open: new Map(),
+    counts: new Map(),
+    reasons: new WeakMap(),
   }
   // Checked before the TLS handshake costs any work.
   server.prependListener('connection', (socket: Socket) => {

@@ -33,7 +33,12 @@ export function tls(settings: TlsSettings): StreamKind {
     serve: () => createServer({ cert, key, handshakeTimeout: HANDSHAKE_MS, minVersion: OLDEST }),
     dial: ({ host, port }, localAddress, name) =>
       connect({
-        ...{ host, port, ca, cert, key, minVersion: OLDEST },
+        host,
+        port,
+        ca,
+        cert,
+        key,
+        minVersion: OLDEST,
         ...(localAddress === undefined ? {} : { localAddress }),
         // An IP address is never sent as a server name (RFC 6066 §3).
         servername: isIP(name) === 0 ? name : '',

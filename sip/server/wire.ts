@@ -113,7 +113,11 @@ export function parseAppFrame(frame: Buffer): AppFrame {
 function proxyFrame(msgId: string, tokens: readonly string[], message: Buffer): ProxyFrame {
   const [txnId = '', remain, full, follow, order, provisional = '', final = '', ...destinations] = tokens
   return {
-    ...{ type: 'proxy', msgId, txnId, destinations: destinations.filter(text => text !== ''), message },
+    type: 'proxy',
+    msgId,
+    txnId,
+    destinations: destinations.filter(text => text !== ''),
+    message,
     remainInDialog: remain === 'remainInDialog',
     fullResponse: full === 'fullResponse',
     followRedirects: follow === 'followRedirects',

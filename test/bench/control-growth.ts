@@ -113,10 +113,14 @@ export function growthSeries(sized: Sized[]): Series[] {
   return questions.flatMap(({ name }, index) =>
     (['ours', 'bare'] as const).flatMap(kind =>
       [50, 95].map(at => ({
-        ...{ figure: `control: ${name}, p${at}`, unit: 'ms', load: 'calls of the owner' },
+        figure: `control: ${name}, p${at}`,
+        unit: 'ms',
+        load: 'calls of the owner',
         system: kind === 'ours' ? 'parley' : 'bare Fastify, one statement',
         points: sized.map(({ calls, times }) => ({
-          ...{ load: calls, value: percentile(times[index]![kind], at), valid: true },
+          load: calls,
+          value: percentile(times[index]![kind], at),
+          valid: true,
         })),
       })),
     ),

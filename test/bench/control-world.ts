@@ -43,7 +43,10 @@ export async function openControlWorld(
   const folder = await mkdtemp(join(tmpdir(), 'parley-bench-'))
   await chmod(folder, 0o755)
   const place = (name: string) => ({
-    ...{ folder: join(folder, name), logFile: join(folder, `${name}.log`), port: randomInt(33_000, 60_000), tell },
+    folder: join(folder, name),
+    logFile: join(folder, `${name}.log`),
+    port: randomInt(33_000, 60_000),
+    tell,
   })
   const postgres = await startPostgres(place('postgres'))
   const started = await startRedis({ ...place('redis'), throwaway: true })
@@ -56,14 +59,22 @@ export async function openControlWorld(
   const sealer = createSealer(SECRET)
   const deps: Deps = {
     ...handlers,
-    ...{ sql, redis, boss, sealer, clock: systemClock, log: quietLog, mail: { send: async () => {} } },
+    sql,
+    redis,
+    boss,
+    sealer,
+    clock: systemClock,
+    log: quietLog,
+    mail: { send: async () => {} },
     fetch: () => Promise.reject(new Error('the bench reaches nobody')),
     blobs: createFolderBlobs(folder),
     config: { ...defaultConfig, max_calls_per_owner: 1_000_000, ...config },
     bus: createControlBus({ redis, sealer, consumer: 'bench', log: quietLog }),
   }
   return {
-    ...{ deps, databaseUrl: postgres.url, redisUrl: started.url },
+    deps,
+    databaseUrl: postgres.url,
+    redisUrl: started.url,
     async stop() {
       await boss.stop({ graceful: false })
       await sql.end()

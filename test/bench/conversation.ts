@@ -85,7 +85,9 @@ async function measured({ caller, tell }: Stage, name: string, run: () => Promis
 }
 
 const bound = (name: string, value: number, most: number, unit = 'ms'): Line => ({
-  ...{ name, value, unit },
+  name,
+  value,
+  unit,
   reference: most,
   ratio: value / most,
   wanted: `≤ ${most} ${unit}`,

@@ -143,8 +143,12 @@ function lineOf(of: string, tried: readonly Tried[]): Line {
   const { value } = estimate(held.map(one => recallAt5(rankOf(one, 'both'))))
   return {
     name: `knowledge: recall@5 in ${of}, full text and vectors`,
-    ...{ value, reference: WANTED_RECALL, unit: 'of 1', ratio: value / WANTED_RECALL },
-    ...{ wanted: '≥ 1', ok: value >= WANTED_RECALL },
+    value,
+    reference: WANTED_RECALL,
+    unit: 'of 1',
+    ratio: value / WANTED_RECALL,
+    wanted: '≥ 1',
+    ok: value >= WANTED_RECALL,
   }
 }
 
@@ -160,8 +164,12 @@ function lineOfGain(of: string, tried: readonly Tried[]): Line {
   const value = Math.min(...gains)
   return {
     name: `knowledge: full text and vectors in ${of} against either alone`,
-    ...{ value, reference: 1, unit: 'times', ratio: value },
-    ...{ wanted: '≥ 1', ok: value >= 1 },
+    value,
+    reference: 1,
+    unit: 'times',
+    ratio: value,
+    wanted: '≥ 1',
+    ok: value >= 1,
   }
 }
 

@@ -44,7 +44,10 @@ export async function benchKnowledge(options: KnowledgeBench): Promise<Measured>
   const logFile = join(folder, 'postgres.log')
   const port = randomInt(33_000, 60_000)
   const postgres = await startPostgres({
-    ...{ folder: join(folder, 'postgres'), logFile, port, throwaway: true },
+    folder: join(folder, 'postgres'),
+    logFile,
+    port,
+    throwaway: true,
     tell: options.tell,
   })
   await migrate({ url: postgres.url })
@@ -86,7 +89,12 @@ async function benchSpeed(deps: RetrievalDeps, options: KnowledgeBench): Promise
     lines: [
       {
         name: `knowledge: search among ${options.chunks.toLocaleString('en')} chunks, p95`,
-        ...{ value: p95, reference: BOUND_MS, unit: 'ms', ratio: p95 / BOUND_MS, wanted: '≤ 1', ok: p95 <= BOUND_MS },
+        value: p95,
+        reference: BOUND_MS,
+        unit: 'ms',
+        ratio: p95 / BOUND_MS,
+        wanted: '≤ 1',
+        ok: p95 <= BOUND_MS,
       },
     ],
     series: [{ figure: 'knowledge: search, p95', system: 'Parley', unit: 'ms', load: 'chunks', points }],
@@ -155,7 +163,10 @@ async function createFiller(
   const modelId = await ensureModel(deps.sql, deps.embedder.model, deps.embedder.dimensions)
   const fill = async (first: number) => {
     const list = Array.from({ length: CHUNKS_OF_A_SOURCE }, (_, ordinal) => ({
-      ...{ ordinal, heading: words.heading(), text: words.passage(), url: null },
+      ordinal,
+      heading: words.heading(),
+      text: words.passage(),
+      url: null,
     }))
     const vectors = list.map(({ ordinal }) => {
       const noisy = seeds[Math.floor(random() * seeds.length)]!.map(value => value + (random() - 0.5) * 0.05)

@@ -52,7 +52,11 @@ const hears = (text: string): Stt => ({
 
 function converse(leg: Leg, speech: SpeechClient, heard: string): void {
   const conversation = new Conversation({
-    ...{ plan: plan({ greeting: 'Hello.' }), sampleRate: leg.sampleRate, clock, log: quietLog, abilities: {} },
+    plan: plan({ greeting: 'Hello.' }),
+    sampleRate: leg.sampleRate,
+    clock,
+    log: quietLog,
+    abilities: {},
     secrets: { tool_headers: {}, llm_api_key: null, vendor_keys: {} },
     vad: speech.vad,
     stt: hears(heard),

@@ -5,14 +5,29 @@ import { linesOf, seriesOf } from './media-lines.ts'
 import { DIAGO, ECHO, TALK } from './media-sides.ts'
 
 const report = (over: Partial<WindowReport> = {}): WindowReport => ({
-  ...{ sent: 500, received: 500, lost: 0, late: 0, holes: 0, gaps: 0, own_late_p99_ms: 0.1, own_late_max_ms: 0.2 },
-  ...{ between_std_ms: 0.1, between_p99_ms: 20.1, ear_p50_ms: 10, ear_p95_ms: 19, turn_ms: [] },
-  ...{ interrupted: 0, unheard: 0 },
+  sent: 500,
+  received: 500,
+  lost: 0,
+  late: 0,
+  holes: 0,
+  gaps: 0,
+  own_late_p99_ms: 0.1,
+  own_late_max_ms: 0.2,
+  between_std_ms: 0.1,
+  between_p99_ms: 20.1,
+  ear_p50_ms: 10,
+  ear_p95_ms: 19,
+  turn_ms: [],
+  interrupted: 0,
+  unheard: 0,
   ...over,
 })
 
 const point = (system: string, cpu: Record<string, number>[], over: Partial<Point> = {}): Point => ({
-  ...{ system, calls: 50, memoryMb: null, flaw: null },
+  system,
+  calls: 50,
+  memoryMb: null,
+  flaw: null,
   windows: cpu.map(one => ({ cpu: one, report: report(), callerCores: 0.1 })),
   ...over,
 })
@@ -30,7 +45,8 @@ test('an echo costs what all its processes do, in the middle of its windows, bes
 
 test('the latency of a conversation is over all its turns, without the silence that ends them', () => {
   const windows = [[530, 540], [520], [700, 550]].map(turn_ms => ({
-    ...{ cpu: { engine: 0.3, speech: 0.2 }, callerCores: 0.1 },
+    cpu: { engine: 0.3, speech: 0.2 },
+    callerCores: 0.1,
     report: report({ turn_ms }),
   }))
   const talk = point(TALK, [], { windows, memoryMb: 3.5 })

@@ -50,7 +50,11 @@ function talkLines(point: Point, silenceMs: number): Line[] {
 }
 
 const bound = (name: string, value: number, most: number, unit: string): Line => ({
-  ...{ name, value, unit, reference: most, ratio: value / most },
+  name,
+  value,
+  unit,
+  reference: most,
+  ratio: value / most,
   wanted: `≤ ${most} ${unit}`,
   ok: value <= most,
 })

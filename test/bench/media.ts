@@ -163,7 +163,11 @@ async function talk(
 }
 
 const newPoint = ({ name }: System, calls: number): Point => ({
-  ...{ system: name, calls, windows: [], memoryMb: null, flaw: null },
+  system: name,
+  calls,
+  windows: [],
+  memoryMb: null,
+  flaw: null,
 })
 
 /** Returns its memory before there was more than one call. */

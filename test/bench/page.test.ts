@@ -5,7 +5,10 @@ import { plot } from './plot.ts'
 import type { Series } from './report.ts'
 
 const series = (points: [load: number, value: number, valid?: boolean][]): Series => ({
-  ...{ figure: 'media: CPU <of a call>', system: 'Parley', unit: 'ms', load: 'calls' },
+  figure: 'media: CPU <of a call>',
+  system: 'Parley',
+  unit: 'ms',
+  load: 'calls',
   points: points.map(([load, value, valid = true]) => ({ load, value, valid })),
 })
 

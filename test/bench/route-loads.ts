@@ -81,7 +81,9 @@ function mcp({ keys, ownerId }: Reader): RouteLoad['load'] {
 }
 
 const send = (method: 'POST' | 'PATCH', path: string, headers: Record<string, string> = {}): autocannon.Request => ({
-  ...{ method, path, headers: { 'content-type': 'application/json', ...headers } },
+  method,
+  path,
+  headers: { 'content-type': 'application/json', ...headers },
 })
 
 /** Gives each request its own body. */

@@ -155,12 +155,22 @@ async function compare(
   const ratio = ours / bare
   return [
     {
-      ...{ name, value: ours, reference: bare, unit: 'requests/s', ratio },
-      ...{ wanted: wanted === null ? '-' : `≥ ${wanted}`, ok: wanted === null || ratio >= wanted },
+      name,
+      value: ours,
+      reference: bare,
+      unit: 'requests/s',
+      ratio,
+      wanted: wanted === null ? '-' : `≥ ${wanted}`,
+      ok: wanted === null || ratio >= wanted,
     },
     {
-      ...{ name: `${name}: p99 of ${CONNECTIONS} at once`, value: slow, reference: slowBare, unit: 'ms' },
-      ...{ ratio: slow / slowBare, wanted: '-', ok: true },
+      name: `${name}: p99 of ${CONNECTIONS} at once`,
+      value: slow,
+      reference: slowBare,
+      unit: 'ms',
+      ratio: slow / slowBare,
+      wanted: '-',
+      ok: true,
     },
   ]
 }

@@ -31,7 +31,10 @@ const POOL = 10
 const { kind, databaseUrl, redisUrl } = JSON.parse(process.argv[2]!) as ServerArguments
 const sql = connect({ url: databaseUrl, max: POOL })
 const livekit = createLiveKit({
-  ...{ url: await startRooms(), publicUrl: 'ws://127.0.0.1', apiKey: 'bench', prefix: 'bench-' },
+  url: await startRooms(),
+  publicUrl: 'ws://127.0.0.1',
+  apiKey: 'bench',
+  prefix: 'bench-',
   apiSecret: 'of thirty-two characters or more, as the token wants',
 })
 const app = kind === 'ours' ? await ours() : bare()
@@ -58,7 +61,14 @@ async function ours(): Promise<FastifyInstance> {
   const bus = createControlBus({ redis, sealer, consumer: 'bench', log: quietLog, prefix: 'bench' })
   const deps: Deps = {
     ...handlers,
-    ...{ sql, redis, bus, sealer, boss, livekit, clock: systemClock, log: quietLog },
+    sql,
+    redis,
+    bus,
+    sealer,
+    boss,
+    livekit,
+    clock: systemClock,
+    log: quietLog,
     config: { ...defaultConfig, redis_prefix: 'bench', max_calls_per_owner: 1_000_000, max_event_loop_delay_ms: 0 },
     fetch: () => Promise.reject(new Error('the bench reaches nobody')),
     blobs: createFolderBlobs(tmpdir()),

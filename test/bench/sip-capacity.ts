@@ -158,15 +158,22 @@ function lineOf({ parley, diago }: Record<SideName, Capacity>): Line {
   const open = [parley, diago].some(({ stopped }) => stopped !== null)
   return {
     name: `SIP: most calls a second, < 0.1 % failed or repeated${open ? ' (not the end: see below)' : ''}`,
-    ...{ value: parley.top, reference: diago.top, unit: 'calls/s', ratio: parley.top / diago.top },
-    ...{ wanted: '-', ok: true },
+    value: parley.top,
+    reference: diago.top,
+    unit: 'calls/s',
+    ratio: parley.top / diago.top,
+    wanted: '-',
+    ok: true,
   }
 }
 
 function seriesOf(name: SideName, steps: Step[]): Series[] {
   const ordered = [...steps].sort((a, b) => a.rate - b.rate)
   const series = (figure: string, system: string, unit: string, value: (step: Step) => number): Series => ({
-    ...{ figure, system, unit, load: 'calls/s' },
+    figure,
+    system,
+    unit,
+    load: 'calls/s',
     points: ordered.map(step => ({ load: step.rate, value: value(step), valid: step.verdict !== 'late' })),
   })
   return [

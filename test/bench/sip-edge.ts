@@ -30,7 +30,12 @@ export function connectEdge(
   const trunk = trunkPlan({ port: 9 }, { numbers: [number] })
   return new Promise(resolve => {
     const edge: Edge = openEdge({
-      ...{ host: '127.0.0.1', port, secret, clock, log: quietLog, onOffer },
+      host: '127.0.0.1',
+      port,
+      secret,
+      clock,
+      log: quietLog,
+      onOffer,
       directory: { all: () => [trunk], onChange: () => () => {} },
       media: {
         open: () => openRtp({ host: '127.0.0.1', ports: PORTS, clock, pacer, log: quietLog, identity }),

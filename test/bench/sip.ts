@@ -134,7 +134,11 @@ function linesOf(rate: number, ours: Measured, diago: Measured): Line[] {
 const cost = ({ calls, cpuMs }: Measured, name: string) => cpuMs[name]! / calls
 
 const bound = (name: string, value: number, reference: number, unit: string, wanted: string): Line => ({
-  ...{ name, value, reference, unit, wanted },
+  name,
+  value,
+  reference,
+  unit,
+  wanted,
   ratio: value / reference,
   ok: value <= reference,
 })

@@ -34,8 +34,13 @@ export async function benchWebhooks(deps: Deps, count: number, tell: (text: stri
     const ours = await deliverOurs(deps, receiver.ask, port, count)
     tell(`webhooks: ${Math.round(ours)} against ${Math.round(bare)} a second`)
     return {
-      ...{ name: `webhooks delivered, ${AT_ONCE} at once`, value: ours, reference: bare, unit: 'deliveries/s' },
-      ...{ ratio: ours / bare, wanted: '-', ok: true },
+      name: `webhooks delivered, ${AT_ONCE} at once`,
+      value: ours,
+      reference: bare,
+      unit: 'deliveries/s',
+      ratio: ours / bare,
+      wanted: '-',
+      ok: true,
     }
   } finally {
     receiver.stop()

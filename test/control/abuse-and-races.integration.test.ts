@@ -133,7 +133,9 @@ test('one key stands for one call, whether it comes over REST or from a tool', a
   const call = body(owner)
   const first = await owner.call('POST', '/calls', call, { 'idempotency-key': 'both' })
   const second = await mcp(owner, {
-    ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
     params: { name: 'place_call', arguments: { ...call, idempotency_key: 'both' } },
   })
   expect(second.body.result.structuredContent).toEqual(first.body)

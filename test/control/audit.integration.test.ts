@@ -42,7 +42,9 @@ test('a key, a session and a tool each stand there with what they did, from wher
     remoteAddress: '192.0.2.9',
   })
   const message = {
-    ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
     params: { name: 'update_project', arguments: { project_id: owner.projectId, name: 'Renamed' } },
   }
   await request(control.app, {
@@ -84,7 +86,9 @@ test('log-ins, passwords and their resets stand there too', async () => {
   const credentials = { email: 'audited@example.com', password: 'a long enough one' }
   const post = (url: string, payload: object, cookie = '') =>
     request(control.app, {
-      ...{ method: 'POST', url: `/auth${url}`, payload },
+      method: 'POST',
+      url: `/auth${url}`,
+      payload,
       headers: { 'sec-fetch-site': 'same-origin', ...(cookie ? { cookie } : {}) },
     })
   const made = await post('/sign-up', credentials)
@@ -158,8 +162,13 @@ test('what is begun is written down, also when it never ends; what cannot be wri
   const { deps } = control
   const owner = await createTenant(control)
   const entry = {
-    ...{ actor: 'key' as const, actor_id: null, channel: 'rest' as const, address: null },
-    ...{ operation: 'place_call', resource: null, request_id: null },
+    actor: 'key' as const,
+    actor_id: null,
+    channel: 'rest' as const,
+    address: null,
+    operation: 'place_call',
+    resource: null,
+    request_id: null,
   }
   const started = Promise.withResolvers<void>()
   void audited(deps, owner.ownerId, entry, () => {

@@ -48,7 +48,11 @@ async function emptyDatabase() {
   const boss = createBoss({ url: database.url, max: 2, log: quietLog, supervise: false })
   const blobs = createFolderBlobs(join(folder, `blobs-${randomUUID()}`))
   return {
-    ...{ sql, boss, blobs, database: { url: database.url }, sealer: control.deps.sealer },
+    sql,
+    boss,
+    blobs,
+    database: { url: database.url },
+    sealer: control.deps.sealer,
     async close() {
       await boss.stop({ graceful: false })
       await sql.end()
@@ -171,7 +175,9 @@ test('what is restored goes on: the same keys, calls of that moment end, nobody 
   expect(await selectContradictions(target.sql)).toEqual([])
   // Rows that are made now get numbers that no row has.
   const made = await request(app, {
-    ...{ method: 'POST', url: '/v1/public/projects', headers: { 'x-api-key': owner.key } },
+    method: 'POST',
+    url: '/v1/public/projects',
+    headers: { 'x-api-key': owner.key },
     payload: { name: 'After', language: 'en' },
   })
   expect(made.status).toBe(201)

@@ -26,7 +26,10 @@ const placed = async (owner: Tenant): Promise<string> =>
 const place = async (owner: Tenant) =>
   (await owner.call('POST', '/calls', { project_id: owner.projectId, phone: nextPhone() })).status
 const asked = (owner: Tenant, call_id: string, attempt = 1, trunk_id = owner.trunkId) => ({
-  ...{ call_id, owner_id: owner.ownerId, trunk_id, attempt },
+  call_id,
+  owner_id: owner.ownerId,
+  trunk_id,
+  attempt,
 })
 const bridge = async (...of: Parameters<typeof asked>) => (await bridgeCall(control.deps, asked(...of))).granted
 const used = async (owner: Tenant) => (await selectTrunkCapacity(control.deps.sql, owner.ownerId, owner.trunkId))!.live
@@ -36,8 +39,12 @@ const tell = (owner: Tenant, call_id: string, body: CallEventBody) =>
 const closed = (owner: Tenant, id: string, attempt = 1) => tell(owner, id, { type: 'bridge.closed', attempt })
 const ring = async (owner: Tenant) =>
   admitCall(control.deps, {
-    ...{ engine: 'e', boot: 'b', trunk_id: owner.trunkId, source: '127.0.0.1' },
-    ...{ called: owner.number, caller: nextPhone() },
+    engine: 'e',
+    boot: 'b',
+    trunk_id: owner.trunkId,
+    source: '127.0.0.1',
+    called: owner.number,
+    caller: nextPhone(),
   })
 
 test('a second line counts: with it new calls are refused, both ways, and without it they are taken', async () => {

@@ -93,7 +93,10 @@ describe('the order of the gates', () => {
     const owner = await createTenant(control)
     const codes = async (part: object) => (await place(owner, part)).body.code
     await insertDoNotCall(control.deps.sql, owner.ownerId, {
-      ...{ phone: SATELLITE, source: 'api', note: null, created_at: new Date() },
+      phone: SATELLITE,
+      source: 'api',
+      note: null,
+      created_at: new Date(),
     })
     const ids: string[] = []
     for (let i = 0; i < MOST; i++) ids.push((await place(owner)).body.id)

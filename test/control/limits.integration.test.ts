@@ -105,7 +105,12 @@ test('a day costs no more than its cap: placed, extended, taken calls and search
   expect((await get(owner)).held).toEqual(money('10.0000'))
   expect((await place(owner)).body.code).toBe('daily_limit_reached')
   const refused = await admitCall(deps, {
-    ...{ engine: 'e', boot: 'b', trunk_id: owner.trunkId, called: owner.number, caller: nextPhone(), source: '' },
+    engine: 'e',
+    boot: 'b',
+    trunk_id: owner.trunkId,
+    called: owner.number,
+    caller: nextPhone(),
+    source: '',
   })
   expect(refused.admitted).toBe(false)
   const { paid_ms } = await extendCall(deps, { call_id: first, owner_id: owner.ownerId, talked_ms: 100_000 })

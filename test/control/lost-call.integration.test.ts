@@ -16,8 +16,14 @@ test('who asked never to be called again is not, though the engine died before t
   const event = { v: 1 as const, at: Date.now(), call_id: id, owner_id: owner.ownerId }
   await handleEvent(control.deps, { ...event, seq: 1, type: 'call.started', engine: 'e', boot: 'b' })
   const tool = {
-    ...{ name: 'do_not_call', arguments: {}, started_ms: 900, ms: 1, verdict: 'ok' as const, http_status: null },
-    ...{ result: 'Noted.', filler: [] },
+    name: 'do_not_call',
+    arguments: {},
+    started_ms: 900,
+    ms: 1,
+    verdict: 'ok' as const,
+    http_status: null,
+    result: 'Noted.',
+    filler: [],
   }
   await handleEvent(control.deps, { ...event, seq: 2, type: 'tool.finished', tool })
   await finishLost(control.deps, id)

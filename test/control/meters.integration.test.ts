@@ -35,7 +35,12 @@ const shown = (series: string): number => {
 }
 
 const media: MediaStats = {
-  ...{ codec: 'PCMU', packets_sent: 500, packets_received: 495, packets_lost: 5, packets_late: 5, packets_rejected: 0 },
+  codec: 'PCMU',
+  packets_sent: 500,
+  packets_received: 495,
+  packets_lost: 5,
+  packets_late: 5,
+  packets_rejected: 0,
   jitter_ms: 4,
 }
 const waited = { endpointing_ms: 0, stt_ms: 0, llm_first_token_ms: 0, tts_first_byte_ms: 0 }

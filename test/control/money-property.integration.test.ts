@@ -43,7 +43,9 @@ const step = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.record({
-      ...{ do: fc.constant('place' as const), who: nth, phone: nth },
+      do: fc.constant('place' as const),
+      who: nth,
+      phone: nth,
       maxCost: fc.option(fc.bigInt(0n, 200_000n)),
     }),
   },

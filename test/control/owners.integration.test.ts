@@ -30,11 +30,23 @@ beforeAll(async () => {
   bob = await createOwned('bob@example.com', 'BOBS')
   const id = () => uuidv7(control.deps.clock.wall())
   nobody = {
-    ...{ project_id: id(), call_id: id(), contact_id: id(), trunk_id: id(), webhook_id: id(), delivery_id: id() },
-    ...{ softphone_id: id(), source_id: id() },
-    ...{ job_id: id(), directory_id: id() },
-    ...{ campaign_id: id(), campaign_contact_id: id() },
-    ...{ key_id: id(), monitor_id: id(), number: nextPhone(), phone: nextPhone(), name: 'NOBODYS' },
+    project_id: id(),
+    call_id: id(),
+    contact_id: id(),
+    trunk_id: id(),
+    webhook_id: id(),
+    delivery_id: id(),
+    softphone_id: id(),
+    source_id: id(),
+    job_id: id(),
+    directory_id: id(),
+    campaign_id: id(),
+    campaign_contact_id: id(),
+    key_id: id(),
+    monitor_id: id(),
+    number: nextPhone(),
+    phone: nextPhone(),
+    name: 'NOBODYS',
   }
   statements = []
   control.deps.sql.options.debug = (_: number, query: string) => void statements.push(query.replace(/\s+/g, ' '))
@@ -94,14 +106,23 @@ async function createOwned(email: string, name: string): Promise<Owned> {
     headers: { 'x-api-key': tenant.key },
     session,
     names: {
-      ...{ project_id: tenant.projectId, call_id: call.id, contact_id: call.contact_id, trunk_id: tenant.trunkId },
-      ...{ webhook_id: webhook.id, delivery_id: delivery.id, key_id: key.body.id, number: tenant.number },
+      project_id: tenant.projectId,
+      call_id: call.id,
+      contact_id: call.contact_id,
+      trunk_id: tenant.trunkId,
+      webhook_id: webhook.id,
+      delivery_id: delivery.id,
+      key_id: key.body.id,
+      number: tenant.number,
       softphone_id: softphone.id,
-      ...{ campaign_id: campaign.id, campaign_contact_id: dialled.id },
+      campaign_id: campaign.id,
+      campaign_contact_id: dialled.id,
       source_id: source.id,
-      ...{ job_id: job.id, directory_id: table.body.id },
+      job_id: job.id,
+      directory_id: table.body.id,
       monitor_id: uuidv7(control.deps.clock.wall()),
-      ...{ phone: unwanted.phone, name },
+      phone: unwanted.phone,
+      name,
     },
   }
 }

@@ -8,12 +8,24 @@ import { createMetrics } from '../../media/shared/metrics.ts'
 import { record } from '../support/records.ts'
 
 const turn = (role: Turn['role'], started_ms: number, ended_ms: number): Turn => ({
-  ...{ role, text: 'x', heard_text: 'x', interrupted: false, started_ms, ended_ms },
+  role,
+  text: 'x',
+  heard_text: 'x',
+  interrupted: false,
+  started_ms,
+  ended_ms,
 })
 const agent = (from: number, to: number) => turn('agent', from, to)
 const caller = (from: number, to: number) => turn('caller', from, to)
 const tool = (name: string, started_ms: number, ms: number): ToolCall => ({
-  ...{ name, arguments: {}, started_ms, ms, verdict: 'ok', http_status: null, result: '', filler: [] },
+  name,
+  arguments: {},
+  started_ms,
+  ms,
+  verdict: 'ok',
+  http_status: null,
+  result: '',
+  filler: [],
 })
 const call = (transcript: Turn[], part: Partial<CallRecord> = {}) =>
   quietOf(record({ talked_ms: 20_000, transcript, ...part }))

@@ -66,10 +66,17 @@ async function called(owner: Tenant): Promise<string> {
   }
   const sip = { messages: [], left_out: 0, diagnosis: null }
   await handleEvent(control.deps, {
-    ...{ ...event, seq: 2, type: 'call.ended' },
+    ...event,
+    seq: 2,
+    type: 'call.ended',
     record: record({
-      ...{ ended_at: control.deps.clock.wall(), answered_at: control.deps.clock.wall() - 1000, sip },
-      ...{ transcript: [turn], summary: 'Ivan called', extracted: { name: 'Ivan' }, recording: await store(owner, id) },
+      ended_at: control.deps.clock.wall(),
+      answered_at: control.deps.clock.wall() - 1000,
+      sip,
+      transcript: [turn],
+      summary: 'Ivan called',
+      extracted: { name: 'Ivan' },
+      recording: await store(owner, id),
     }),
   })
   return id
@@ -86,7 +93,9 @@ test('a key reads it, a person sets it, what is left out stays, and nonsense is 
   expect((await owner.call('GET', '/retention')).body).toEqual(kept)
   expect((await owner.call('PATCH', '/retention', { recordings_days: 1 })).body.code).toBe('insufficient_scope')
   expect((await set(owner, { recordings_days: 7, phones_days: 30 })).body).toEqual({
-    ...{ ...kept, recordings_days: 7, phones_days: 30 },
+    ...kept,
+    recordings_days: 7,
+    phones_days: 30,
   })
   expect((await set(owner, { phones_days: null })).body).toEqual({ ...kept, recordings_days: 7 })
   for (const days of [0, 3651, 1.5, '7']) {
@@ -112,8 +121,12 @@ test('each kind goes at its day, the money stays, and an owner without keeps all
   expect(await after(2)).toEqual({ ...before, ...ERASED_WORDS, recording_url: null })
   const bare = await after(2)
   expect(bare).toEqual({
-    ...{ ...before, ...ERASED_WORDS, recording_url: null, sip_trace_url: null },
-    ...{ to: 'erased', contact_id: null },
+    ...before,
+    ...ERASED_WORDS,
+    recording_url: null,
+    sip_trace_url: null,
+    to: 'erased',
+    contact_id: null,
   })
   expect(bare.cost).toEqual(before.cost)
   expect(await ledger(owner)).toEqual(money)

@@ -30,7 +30,8 @@ test('user name and password are made, the password is shown once, and nowhere i
   expect(username).toMatch(/^phone-[a-z2-9]{8}$/)
   expect(password).toMatch(/^(?:[a-z2-9]{4}-){3}[a-z2-9]{4}$/)
   expect(made.body).toMatchObject({
-    ...{ name: 'Desk', project_id: owner.projectId },
+    name: 'Desk',
+    project_id: owner.projectId,
     settings: { server: 'sip.test', port: 5080, transports: ['udp', 'tcp'], realm: 'parley', dial: 'agent' },
     status: { registered: false, contacts: [], last_seen_at: null },
   })
@@ -114,7 +115,13 @@ test('a softphone reaches the agents of its own account, and nothing else', asyn
   const { id, username } = (await create(owner)).body
   const admit = (called: string, softphone_id = id) =>
     askHandlers(control.deps)['call.admit']({
-      ...{ engine: 'e', boot: 'b', trunk_id: null, softphone_id, called, caller: username, source: '203.0.113.9' },
+      engine: 'e',
+      boot: 'b',
+      trunk_id: null,
+      softphone_id,
+      called,
+      caller: username,
+      source: '203.0.113.9',
     })
   const projectOf = async (called: string) => {
     const answer = await admit(called)

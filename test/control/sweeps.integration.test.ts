@@ -15,8 +15,14 @@ const placed = async (owner: Tenant): Promise<string> =>
 const detail = async (owner: Tenant, id: string) => (await owner.call('GET', `/calls/${id}`)).body
 const started = (owner: Tenant, id: string) =>
   handleEvent(control.deps, {
-    ...{ v: 1, at: Date.now(), call_id: id, owner_id: owner.ownerId, seq: 1 },
-    ...{ type: 'call.started', engine: 'e', boot: 'b' },
+    v: 1,
+    at: Date.now(),
+    call_id: id,
+    owner_id: owner.ownerId,
+    seq: 1,
+    type: 'call.started',
+    engine: 'e',
+    boot: 'b',
   })
 
 test('a queued call that nobody takes in ten minutes fails and its hold goes back', async () => {
@@ -90,8 +96,13 @@ test('a call whose lease is gone for 75 s is closed; one that is renewed is not'
     await started(owner, id)
   }
   await handleEvent(control.deps, {
-    ...{ v: 1, at: Date.now(), call_id: dead, owner_id: owner.ownerId, seq: 2 },
-    ...{ type: 'call.progress', talked_ms: 12_000 },
+    v: 1,
+    at: Date.now(),
+    call_id: dead,
+    owner_id: owner.ownerId,
+    seq: 2,
+    type: 'call.progress',
+    talked_ms: 12_000,
   })
   await engine.claim(claimedOnly) // died before its first word
   await engine.dropLease(claimedOnly)

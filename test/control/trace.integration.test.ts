@@ -17,7 +17,11 @@ afterAll(() => control?.close())
 const [ours, theirs] = ['192.0.2.1:5070', '198.51.100.9:5060']
 const at = Date.UTC(2026, 2, 2, 9, 14, 5, 120)
 const seen = (sent: boolean, ms: number, text: string, part: Partial<SipSeen> = {}): SipSeen => ({
-  ...{ at: at + ms, sent, transport: 'udp', made_up: false, text },
+  at: at + ms,
+  sent,
+  transport: 'udp',
+  made_up: false,
+  text,
   ...(sent ? { source: ours, target: theirs } : { source: theirs, target: ours }),
   ...part,
 })

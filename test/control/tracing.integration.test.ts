@@ -67,8 +67,14 @@ async function offer(id: string): Promise<PlaceCommand> {
 let seq = 0
 const end = (call_id: string, part: { traceparent?: string; record?: Partial<CallRecord> } = {}, by = deps) =>
   handleEvent(by, {
-    ...{ v: 1, type: 'call.ended', call_id, owner_id: owner.ownerId, seq: ++seq, at: Date.now() },
-    ...{ record: record(part.record), ...(part.traceparent ? { traceparent: part.traceparent } : {}) },
+    v: 1,
+    type: 'call.ended',
+    call_id,
+    owner_id: owner.ownerId,
+    seq: ++seq,
+    at: Date.now(),
+    record: record(part.record),
+    ...(part.traceparent ? { traceparent: part.traceparent } : {}),
   })
 
 /** Sends the deliveries about a call, as the job does. */
@@ -167,7 +173,9 @@ describe('a call that is placed', () => {
       method: 'POST',
       url: '/mcp',
       headers: {
-        ...{ 'x-api-key': owner.key, traceparent: CLIENT, accept: 'application/json, text/event-stream' },
+        'x-api-key': owner.key,
+        traceparent: CLIENT,
+        accept: 'application/json, text/event-stream',
         'content-type': 'application/json',
       },
       payload: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'place_call', arguments: args } },
@@ -183,7 +191,9 @@ describe('a call that is placed', () => {
 test('each attempt of a campaign has a trace of its own, and keeps it', async () => {
   const phones = [nextCallee(), nextCallee()]
   const campaign = await owner.call('POST', '/campaigns', {
-    ...{ name: 'Spring', project_id: owner.projectId, task: 'Say hello.' },
+    name: 'Spring',
+    project_id: owner.projectId,
+    task: 'Say hello.',
     params: { timezone: 'UTC', window_start: '00:00', window_end: '00:00', quiet_hours: null },
   })
   const entries = phones.map(phone => ({ phone }))
@@ -214,7 +224,12 @@ test('each attempt of a campaign has a trace of its own, and keeps it', async ()
 describe('a call that comes in', () => {
   const admit = (called: string, traceparent?: string) =>
     askHandlers(deps)['call.admit']({
-      ...{ engine: 'e', boot: 'b', trunk_id: owner.trunkId, called, caller: nextPhone(), source: '127.0.0.1' },
+      engine: 'e',
+      boot: 'b',
+      trunk_id: owner.trunkId,
+      called,
+      caller: nextPhone(),
+      source: '127.0.0.1',
       ...(traceparent ? { traceparent } : {}),
     })
 
@@ -224,7 +239,10 @@ describe('a call that comes in', () => {
     if (!answer.admitted) throw new Error(answer.refusal)
     const { spanId, traceId } = tracing.one('call')
     expect(tracing.one('call.admit')).toMatchObject({
-      ...{ traceId, parentId: spanId, error: null, attributes: { 'parley.verdict': 'admitted' } },
+      traceId,
+      parentId: spanId,
+      error: null,
+      attributes: { 'parley.verdict': 'admitted' },
     })
     // Its engine dies without another word.
     await end(answer.plan.call_id)
@@ -234,7 +252,9 @@ describe('a call that comes in', () => {
   test('and is refused says why; an engine that knows nothing of traces is answered as ever', async () => {
     expect(await admit('+15550000000')).toMatchObject({ admitted: false })
     expect(tracing.one('call.admit')).toMatchObject({
-      ...{ parentId: null, error: null, attributes: { 'parley.verdict': 'unknown_number' } },
+      parentId: null,
+      error: null,
+      attributes: { 'parley.verdict': 'unknown_number' },
     })
     expect(await admit(owner.number)).toMatchObject({ admitted: true })
   })

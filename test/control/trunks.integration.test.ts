@@ -82,8 +82,14 @@ test('the newest status of a registration is kept', async () => {
   const owner = await createTenant(control)
   const status = (registration: 'registered' | 'failed', at: number, last_error: string | null = null) =>
     handleEvent(control.deps, {
-      ...{ v: 1, type: 'trunk.status', trunk_id: owner.trunkId, owner_id: owner.ownerId },
-      ...{ registration, last_error, hosts: [], at },
+      v: 1,
+      type: 'trunk.status',
+      trunk_id: owner.trunkId,
+      owner_id: owner.ownerId,
+      registration,
+      last_error,
+      hosts: [],
+      at,
     })
   await status('failed', 2000, '403')
   await status('registered', 1000)
@@ -100,7 +106,9 @@ test('numbers are listed, bound a direction to one project, and unbound with the
   const view = { number, trunk_id: owner.trunkId, trunk_name: 'Carrier' }
   expect((await owner.call('GET', '/numbers')).body).toEqual({
     items: [{ ...view, status: 'unbound', bindings: [] }],
-    ...{ total: 1, limit: 50, offset: 0 },
+    total: 1,
+    limit: 50,
+    offset: 0,
   })
   expect(await bind(owner.projectId, 'both')).toMatchObject({
     status: 200,
@@ -191,14 +199,14 @@ test('how calls are presented to a carrier is set, checked, and given to the eng
   const path = `/trunks/${owner.trunkId}`
   const settings = {
     hosts: [{ host: 'b.example.com', port: 5080, transport: 'tcp' }],
-    ...{
-      options_interval_seconds: 30,
-      from_user: 'acct',
-      from_domain: 'carrier.example',
-      pai: 'always',
-      privacy: 'id',
-    },
-    ...{ number_format: 'national', region: 'DE', fallback_number: '+493012345678' },
+    options_interval_seconds: 30,
+    from_user: 'acct',
+    from_domain: 'carrier.example',
+    pai: 'always',
+    privacy: 'id',
+    number_format: 'national',
+    region: 'DE',
+    fallback_number: '+493012345678',
   }
   const made = await owner.call('PATCH', path, settings)
   expect(made).toMatchObject({ status: 200, body: settings })
@@ -271,8 +279,14 @@ test('the port of a trunk may be left to DNS; engines hear so, and tell of the s
   const target = { host: '192.0.2.1', port: 5070, transport: 'udp', alive: true, options_ms: 12 } as const
   const host = { host: 'carrier.example.com', port: null, transport: 'udp', alive: true, options_ms: 12 } as const
   await handleEvent(control.deps, {
-    ...{ v: 1, type: 'trunk.status', trunk_id: owner.trunkId, owner_id: owner.ownerId, at: Date.now() },
-    ...{ registration: 'none', last_error: null, hosts: [{ ...host, targets: [target] }] },
+    v: 1,
+    type: 'trunk.status',
+    trunk_id: owner.trunkId,
+    owner_id: owner.ownerId,
+    at: Date.now(),
+    registration: 'none',
+    last_error: null,
+    hosts: [{ ...host, targets: [target] }],
   })
   expect((await owner.call('GET', path)).body.status).toMatchObject({
     last_options_ms: 12,

@@ -183,7 +183,11 @@ describe.concurrent('bad input', () => {
     )
     world.on('/tickets', (_, response) => response.writeHead(302, { location: `http://${HOST}:${port}/vault` }).end())
     const tool = (name: string, description: string) => ({
-      ...{ name, description, method: 'GET' as const, url: `${world.url}/${name}`, timeout_ms: 1000 },
+      name,
+      description,
+      method: 'GET' as const,
+      url: `${world.url}/${name}`,
+      timeout_ms: 1000,
       headers: { authorization: 'Bearer {{secret:TOKEN}}' },
     })
     const callee = '+14155550132'
@@ -260,7 +264,9 @@ describe.concurrent('bad input', () => {
         greeting: 'Hello, this is the house keeper.',
         tools: [
           {
-            ...{ name: 'elevator', description: 'Repair the broken elevator.', method: 'GET' as const },
+            name: 'elevator',
+            description: 'Repair the broken elevator.',
+            method: 'GET' as const,
             url: `${stack.world.url}/elevator`,
           },
         ],

@@ -62,7 +62,9 @@ it('what was uploaded is what the caller hears, and the transcript names the sou
   expect(told[1]).toContain('There are twelve parking places behind the house')
   const [used] = detail.tool_calls
   expect(used!.knowledge![0]).toEqual({
-    ...{ chunk_id: expect.any(String), source_id: added.body.id, source: 'House guide' },
+    chunk_id: expect.any(String),
+    source_id: added.body.id,
+    source: 'House guide',
   })
   const found = await owner.rest('POST', `${path}/search`, { query: used!.arguments['query'], limit: 1 })
   expect(found.body.items[0].chunk_id).toBe(used!.knowledge![0]!.chunk_id)

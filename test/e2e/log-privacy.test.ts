@@ -176,18 +176,20 @@ it('no log holds a number, a name, a word or a secret of any call', { timeout: 2
   )
   const wanted: Record<string, string> = {
     ...SECRETS,
-    ...{
-      'API key': key,
-      'secret of the webhook': owner.webhookSecret!,
-      'secret of the installation': stack.env['PARLEY_SECRET']!,
-    },
-    ...{ 'secret of the SIP server': stack.env['DRACHTIO_SECRET']!, 'a value of a var': VAR },
-    ...{ 'first name': NAME.split(' ')[0]!, 'last name': NAME.split(' ')[1]!, 'answer of a tool': 'opens at nine' },
+    'API key': key,
+    'secret of the webhook': owner.webhookSecret!,
+    'secret of the installation': stack.env['PARLEY_SECRET']!,
+    'secret of the SIP server': stack.env['DRACHTIO_SECRET']!,
+    'a value of a var': VAR,
+    'first name': NAME.split(' ')[0]!,
+    'last name': NAME.split(' ')[1]!,
+    'answer of a tool': 'opens at nine',
     ...Object.fromEntries(
       [CALLEE, CALLER, owner.number, inward.to, '+12025559999'].map(n => [`number ${n}`, n.slice(1)]),
     ),
     ...Object.fromEntries(heard.map((text, i) => [`what the caller said, ${i + 1}`, text])),
-    ...{ 'what was asked': 'opening hours', 'what the agent said': 'is ready' },
+    'what was asked': 'opening hours',
+    'what the agent said': 'is ready',
   }
   const files = logs()
   expect([...files.keys()]).toEqual(

@@ -37,8 +37,12 @@ let cookie: string
 async function startControl(): Promise<Process> {
   const port = await freePort(10_000 + randomInt(8000), HOST)
   const env = {
-    ...{ PARLEY_HOME: folder, PARLEY_SECRET: secret, DATABASE_URL: database.url },
-    ...{ REDIS_URL: inject('redisUrl'), REDIS_PREFIX: prefix, HTTP_PORT: String(port) },
+    PARLEY_HOME: folder,
+    PARLEY_SECRET: secret,
+    DATABASE_URL: database.url,
+    REDIS_URL: inject('redisUrl'),
+    REDIS_PREFIX: prefix,
+    HTTP_PORT: String(port),
     FETCH_ALLOW: new URL(receiver.url).host,
   }
   const logFile = join(folder, `control-${port}.log`)

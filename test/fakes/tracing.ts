@@ -45,8 +45,16 @@ export function keptTracing(wall: () => number = Date.now): KeptTracing {
       const traceparent = writeTraceparent({ traceId, spanId, sampled: true })
       const parentId = from?.spanId ?? null
       const span: KeptSpan = {
-        ...{ name, kind, traceId, spanId, parentId, traceparent, startMs, attributes },
-        ...{ endMs: null, error: null },
+        name,
+        kind,
+        traceId,
+        spanId,
+        parentId,
+        traceparent,
+        startMs,
+        attributes,
+        endMs: null,
+        error: null,
       }
       spans.push(span)
       return {

@@ -54,16 +54,14 @@ describe('Postgres', () => {
   }
   const row = { version: 1, name: '0001_accounts.sql', hash: 'a' }
   const found: PostgresFound = {
-    ...{
-      place: 'db:5432',
-      tookMs: 2,
-      skewMs: 0,
-      server,
-      migrated: [row],
-      known: [row],
-      contradictions: [],
-      freeBytes: null,
-    },
+    place: 'db:5432',
+    tookMs: 2,
+    skewMs: 0,
+    server,
+    migrated: [row],
+    known: [row],
+    contradictions: [],
+    freeBytes: null,
   }
   it.each([
     ['well', {}, [/^ok db:5432 answers in 2 ms: 18\.4, 50 MB; 1 migration applied, ledger and balances agree/]],
@@ -174,8 +172,15 @@ describe('secrets', () => {
 
 describe('sound', () => {
   const found: SoundFound = {
-    ...{ host: '10.0.0.5', publicHost: '203.0.114.9', min: 20_000, max: 20_999, capacity: 50, free: 50, refused: {} },
-    ...{ handedOut: { from: 32_768, to: 60_999 }, isOpen: true },
+    host: '10.0.0.5',
+    publicHost: '203.0.114.9',
+    min: 20_000,
+    max: 20_999,
+    capacity: 50,
+    free: 50,
+    refused: {},
+    handedOut: { from: 32_768, to: 60_999 },
+    isOpen: true,
   }
   it.each([
     ['well', {}, [/^ok Ports 20000–20999 are available on 10\.0\.0\.5, enough for 500 calls/]],

@@ -113,8 +113,13 @@ describe('an endpoint', () => {
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as AddressInfo
     const embedder = createRemoteEmbedder({
-      ...{ url: `http://127.0.0.1:${port}/v1/`, key: 'k', model: 'm', dimensions: 3, clock: systemClock },
-      ...{ retryMs: [1, 1], ...options },
+      url: `http://127.0.0.1:${port}/v1/`,
+      key: 'k',
+      model: 'm',
+      dimensions: 3,
+      clock: systemClock,
+      retryMs: [1, 1],
+      ...options,
     })
     return { asked, embedder }
   }

@@ -57,8 +57,12 @@ beforeAll(async () => {
   const admin = await freePort(12_000)
   const metrics = await freePort(admin + 1)
   const server = await startSipServer({
-    ...{ admin: `${HOST}:${admin}`, secret: 'of this test', listen: [`udp:${HOST}:0`], metrics: `${HOST}:${metrics}` },
-    ...{ logFile: join(stack.folder, 'another.log'), tell() {} },
+    admin: `${HOST}:${admin}`,
+    secret: 'of this test',
+    listen: [`udp:${HOST}:0`],
+    metrics: `${HOST}:${metrics}`,
+    logFile: join(stack.folder, 'another.log'),
+    tell() {},
   })
   stack.onStop(() => server.child.stop())
   const { control, engine } = stack.children

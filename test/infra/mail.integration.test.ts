@@ -185,7 +185,11 @@ describe('a server', () => {
     await mailTo(`smtp://127.0.0.1:${server.port}`).send(MESSAGE)
     expect(messages()).toEqual([AGAIN])
     expect(log.lines[0]!.fields).toEqual({
-      ...{ fault: 'refused', code: 'EENVELOPE', tries: 1, response_code: 451, again_in_ms: 15_000 },
+      fault: 'refused',
+      code: 'EENVELOPE',
+      tries: 1,
+      response_code: 451,
+      again_in_ms: 15_000,
     })
     clock.ring()
     await until(() => clock.gaps.length === 2)
@@ -204,7 +208,9 @@ describe('a server', () => {
     }
     expect(messages()).toEqual([AGAIN, AGAIN, AGAIN, 'error sending mail failed'])
     expect(log.lines[3]!.fields).toEqual({
-      ...{ code: 'EENVELOPE', reason: 'the mail server said 451 (EENVELOPE)', tries: 4 },
+      code: 'EENVELOPE',
+      reason: 'the mail server said 451 (EENVELOPE)',
+      tries: 4,
     })
     expect(clock.gaps).toEqual([15_000, 60_000, 300_000])
   })
@@ -306,9 +312,12 @@ describe('control', () => {
     open.push({ close: () => database.drop() })
     const server = await serve({ refuse: nth => (nth === 1 ? null : LATER) })
     const env = {
-      ...{ PARLEY_HOME: folder, PARLEY_SECRET: 'sixteen letters and more' },
-      ...{ DATABASE_URL: database.url, REDIS_URL: inject('redisUrl') },
-      ...{ SMTP_URL: `smtp://127.0.0.1:${server.port}`, MAIL_FROM: 'Parley <parley@example.com>' },
+      PARLEY_HOME: folder,
+      PARLEY_SECRET: 'sixteen letters and more',
+      DATABASE_URL: database.url,
+      REDIS_URL: inject('redisUrl'),
+      SMTP_URL: `smtp://127.0.0.1:${server.port}`,
+      MAIL_FROM: 'Parley <parley@example.com>',
     }
     const parts = buildControlParts(readConfig(env, { make: false }), log, 'mail-test')
     await createPerson(parts, { email: MESSAGE.to, password_hash: await hashPassword('a long password') })

@@ -151,7 +151,13 @@ function talk(options: TalkOptions = {}) {
   const turns = () => conversation.transcript.turns
   const agent = () => turns().filter(({ role }) => role === 'agent')
   return {
-    ...{ conversation, clock, events, ended, loudness, run, turns },
+    conversation,
+    clock,
+    events,
+    ended,
+    loudness,
+    run,
+    turns,
     agentTexts: () => agent().map(({ heard_text }) => heard_text),
     switches: () => events.filter(event => event.type === 'provider.switched').map(({ type: _, ...rest }) => rest),
     async says(ms = 700) {

@@ -69,7 +69,10 @@ describe('the line', () => {
 const sound = (fromMs: number, toMs: number) =>
   Array.from({ length: Math.floor((toMs - fromMs) / 20) + 1 }, (_, i) => fromMs + 20 * i)
 const said = (fromMs: number, toMs: number, words = 'yes', kind: Said['kind'] = 'turn'): Said => ({
-  ...{ words, fromMs, toMs, kind },
+  words,
+  fromMs,
+  toMs,
+  kind,
 })
 const quietCall = { interruptedMs: [], understood: '', ended: true }
 
@@ -136,7 +139,10 @@ describe('a day in what is expected', () => {
     const tool = { name: 'book', arguments: { date: '2026-12-01' }, verdict: 'ok' }
     const outcome = { turns: [], tools: [tool] } as unknown as Outcome
     const wants = (date: string) => ({
-      ...{ tools: [{ name: 'book', arguments: { date } }], said: [], not_said: [], understood: [] },
+      tools: [{ name: 'book', arguments: { date } }],
+      said: [],
+      not_said: [],
+      understood: [],
     })
     expect(judge(wants('today+1'), outcome, '2026-11-30')).toEqual([])
     expect(judge(wants('today'), outcome, '2026-11-30')).toHaveLength(1)
@@ -145,12 +151,19 @@ describe('a day in what is expected', () => {
 
 describe('the table', () => {
   const outside = (answers: number[], wrong: number) => ({
-    ...{ answers, unanswered: 0, cutOffs: 1, words: { said: 10, wrong } },
+    answers,
+    unanswered: 0,
+    cutOffs: 1,
+    words: { said: 10, wrong },
     bargeIns: { wanted: 1, missed: 0, false: 1, stoppedMs: [300] },
   })
   const result = (language: string, loss: number, failures: string[], answers: number[]) =>
     ({
-      ...{ name: `a | b ${language}`, file: 'x.yaml', mode: 'audio', seconds: 1, failures },
+      name: `a | b ${language}`,
+      file: 'x.yaml',
+      mode: 'audio',
+      seconds: 1,
+      failures,
       outcome: { outside: outside(answers, 1), recordMs: answers },
       scenario: { language, line: { codec: 'PCMU', loss, jitter_ms: 0, noise_dbfs: null } },
     }) as unknown as SpokenResult
@@ -159,8 +172,15 @@ describe('the table', () => {
   it('adds up all calls, those that broke off too', () => {
     const broken = { ...results[0]!, outcome: null, failures: ['error: x'] }
     expect(totals([...results, broken])).toMatchObject({
-      ...{ calls: 3, succeeded: 1, wordErrors: '10.0 %', bargeIns: 2, missed: 0, falseOnes: 2, cutOffs: 2 },
-      ...{ outside: '700 / 900 ms', turns: 3 },
+      calls: 3,
+      succeeded: 1,
+      wordErrors: '10.0 %',
+      bargeIns: 2,
+      missed: 0,
+      falseOnes: 2,
+      cutOffs: 2,
+      outside: '700 / 900 ms',
+      turns: 3,
     })
   })
 
@@ -269,7 +289,9 @@ async function startFarEnd(status = 200) {
     if (methods.length > 1 && parsed.message.method !== 'ACK') sip.send(answerTo(parsed.message), from.port)
   })
   return {
-    ...{ methods, packets, port: sip.address().port },
+    methods,
+    packets,
+    port: sip.address().port,
     speak: (bytes: Uint8Array) => rtp.send(bytes, caller, '127.0.0.1'),
     close() {
       sip.close()
@@ -281,7 +303,11 @@ async function startFarEnd(status = 200) {
 describe('the telephone', () => {
   const dial = (port: number, codec: 'PCMU' | 'PCMA' = 'PCMU', loss = 0) =>
     call({
-      ...{ sip: { host: '127.0.0.1', port }, host: '127.0.0.1', from: '+14155550100', to: '+12025550100', codec },
+      sip: { host: '127.0.0.1', port },
+      host: '127.0.0.1',
+      from: '+14155550100',
+      to: '+12025550100',
+      codec,
       line: createLine({ loss, jitter_ms: 0, noise_dbfs: null }),
     })
 

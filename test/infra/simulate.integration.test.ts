@@ -87,14 +87,25 @@ describe('the command', () => {
 
 describe('a judgement', () => {
   const turn = (role: 'agent' | 'caller', text: string, heard_text = text) => ({
-    ...{ role, text, heard_text, started_ms: 0, ended_ms: 1000, interrupted: false },
+    role,
+    text,
+    heard_text,
+    started_ms: 0,
+    ended_ms: 1000,
+    interrupted: false,
   })
   const outcome: Outcome = {
     turns: [turn('agent', 'Your table & chair is booked.', 'Your table'), turn('caller', 'For <four>.')],
     tools: [
       {
-        ...{ name: 'book', arguments: { n: 4, day: 'Friday' }, started_ms: 0, ms: 10, verdict: 'ok' },
-        ...{ http_status: 200, result: '', filler: [] },
+        name: 'book',
+        arguments: { n: 4, day: 'Friday' },
+        started_ms: 0,
+        ms: 10,
+        verdict: 'ok',
+        http_status: 200,
+        result: '',
+        filler: [],
       },
     ],
     ended: 'caller_hangup',

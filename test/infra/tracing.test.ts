@@ -60,19 +60,21 @@ describe('a receiver', () => {
     expect(receiver.spans).toHaveLength(3)
     expect(root.traceparent).toBe(`00-${post!.traceId}-${post!.spanId}-01`)
     expect(post).toMatchObject({
-      ...{
-        service: 'parley-control',
-        traceId: CLIENT.slice(3, 35),
-        parentId: CLIENT.slice(36),
-        kind: 2,
-        failed: false,
-      },
+      service: 'parley-control',
+      traceId: CLIENT.slice(3, 35),
+      parentId: CLIENT.slice(36),
+      kind: 2,
+      failed: false,
       // The clock was set back meanwhile.
       ...{ startMs: 1_800_000_000_000, endMs: 1_800_000_000_000 },
     })
     expect(call).toMatchObject({
-      ...{ traceId: post!.traceId, parentId: post!.spanId, kind: 5, failed: true },
-      ...{ startMs: 1_800_000_000_250, endMs: 1_800_000_001_000 },
+      traceId: post!.traceId,
+      parentId: post!.spanId,
+      kind: 5,
+      failed: true,
+      startMs: 1_800_000_000_250,
+      endMs: 1_800_000_001_000,
       attributes: { 'parley.call.status': 'failed', count: 3, share: 0.5, yes: true, 'error.type': 'busy' },
     })
     expect(alone).toMatchObject({ parentId: null, kind: 1 })

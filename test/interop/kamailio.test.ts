@@ -23,7 +23,12 @@ let phone: BaresipPhone
 /** One trunk for all cells, so that it stays registered. */
 const id = randomUUID()
 const trunk = (): Partial<TrunkPlan> & { port: number } => ({
-  ...{ id, port: carrier.port, mode: 'register', username: US, password: PASSWORD, realm: REALM },
+  id,
+  port: carrier.port,
+  mode: 'register',
+  username: US,
+  password: PASSWORD,
+  realm: REALM,
   codecs: ['PCMU', 'PCMA'],
 })
 

@@ -236,7 +236,15 @@ interop('sipp', {
   },
   close: () => line?.close(),
   cells: {
-    ...{ inbound, outbound, digest, DTMF: dtmf, hold, 're-INVITE': reinvite, transfer },
-    ...{ 'early media': early, CANCEL: cancel, timeouts },
+    inbound,
+    outbound,
+    digest,
+    DTMF: dtmf,
+    hold,
+    're-INVITE': reinvite,
+    transfer,
+    'early media': early,
+    CANCEL: cancel,
+    timeouts,
   },
 })

@@ -172,7 +172,13 @@ class Switchboard implements Phones {
     const number = numberOf(request)
     this.rings.push({ number, sipCallId: one(request, 'call-id'), atMs: Date.now() })
     const line: Line = {
-      ...{ invite: request, from, answered: '', soundPort: null, sequence: 0, timers: new Set(), isOver: false },
+      invite: request,
+      from,
+      answered: '',
+      soundPort: null,
+      sequence: 0,
+      timers: new Set(),
+      isOver: false,
     }
     this.#lines.set(id, line)
     this.#say(line, '100 Trying')

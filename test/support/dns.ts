@@ -22,10 +22,18 @@ export type DnsRecord =
 
 export const address = (text: string): DnsRecord => ({ type: 'address', address: text })
 export const srv = (target: string, port: number, priority = 10, weight = 10): DnsRecord => ({
-  ...{ type: 'srv', target, port, priority, weight },
+  type: 'srv',
+  target,
+  port,
+  priority,
+  weight,
 })
 export const naptr = (service: string, replacement: string, order = 10): DnsRecord => ({
-  ...{ type: 'naptr', service, replacement, order, preference: 10 },
+  type: 'naptr',
+  service,
+  replacement,
+  order,
+  preference: 10,
 })
 
 const TYPES = { 1: 'A', 28: 'AAAA', 33: 'SRV', 35: 'NAPTR' } as const

@@ -77,9 +77,16 @@ const read = (body: string): SentSpan[] =>
     const service = String(plain(resource.attributes)['service.name'])
     return scopeSpans.flatMap(({ spans }) =>
       spans.map(({ traceId, spanId, parentSpanId, name, kind, attributes, status, ...times }) => ({
-        ...{ service, traceId, spanId, parentId: parentSpanId || null, name, kind },
-        ...{ startMs: times.startTimeUnixNano, endMs: times.endTimeUnixNano },
-        ...{ attributes: plain(attributes), failed: status?.code === 2 },
+        service,
+        traceId,
+        spanId,
+        parentId: parentSpanId || null,
+        name,
+        kind,
+        startMs: times.startTimeUnixNano,
+        endMs: times.endTimeUnixNano,
+        attributes: plain(attributes),
+        failed: status?.code === 2,
       })),
     )
   })

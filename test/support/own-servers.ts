@@ -33,11 +33,9 @@ export async function startOwnServers(): Promise<OwnServers> {
     rmSync(folder, { recursive: true, force: true })
   }
   const place = async (name: string) => ({
-    ...{
-      folder: join(folder, name),
-      logFile: join(folder, `${name}.log`),
-      tell: (text: string) => void told.push(text),
-    },
+    folder: join(folder, name),
+    logFile: join(folder, `${name}.log`),
+    tell: (text: string) => void told.push(text),
     port: await freePort(10_000 + randomInt(8000)),
   })
   try {

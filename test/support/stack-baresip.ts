@@ -143,7 +143,11 @@ async function startOnce(
   const link = linkOver(socket)
   return {
     isMedia: end => Number(end.split(':')[1]) >= media && Number(end.split(':')[1]) < media + 20,
-    ...{ port, output, events: link.events, command: link.command, wait: link.wait },
+    port,
+    output,
+    events: link.events,
+    command: link.command,
+    wait: link.wait,
     async speak(pcm) {
       const file = join(folder, `says-${spoken++}.wav`)
       wavOf(file, concatPcm([silence(100), pcm, silence(LONG_MS)]))

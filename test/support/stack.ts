@@ -150,7 +150,11 @@ async function start(
   const logLevel = settings['PARLEY_LOG_LEVEL']
   const [sipServer, speech] = await Promise.all([
     startSignalling({
-      ...{ admin: `${HOST}:${admin}`, secret, sip: `${HOST}:${sipPort}`, logFile: logFile('sip-server'), tell },
+      admin: `${HOST}:${admin}`,
+      secret,
+      sip: `${HOST}:${sipPort}`,
+      logFile: logFile('sip-server'),
+      tell,
       logLevel,
     }),
     startSpeech({
@@ -191,7 +195,13 @@ async function start(
   }
   const onStop = (close: () => unknown) => void closers.push(close)
   const { engines, controls } = await startFleet({
-    ...{ size, env, folder, tell, keep: run, onStop, freePort: somePort },
+    size,
+    env,
+    folder,
+    tell,
+    keep: run,
+    onStop,
+    freePort: somePort,
     note: watchdog.note,
   })
   const config = readConfig({ ...process.env, ...env })
@@ -211,12 +221,27 @@ async function start(
     speech: [logFile('speech')],
   }
   return {
-    ...{ folder, parts, sip, rtp, baseUrl, world, speech: kit, engines, controls, env, told, onStop, stop },
+    folder,
+    parts,
+    sip,
+    rtp,
+    baseUrl,
+    world,
+    speech: kit,
+    engines,
+    controls,
+    env,
+    told,
+    onStop,
+    stop,
     engineName: config.ENGINE_NAME,
     children: {
-      ...{ sipServer: sipServer.child, speech: speech.child },
-      ...{ control: controls[0]!.child, engine: engines[0]!.child },
-      ...{ controls: controls.map(one => one.child), engines: engines.map(one => one.child) },
+      sipServer: sipServer.child,
+      speech: speech.child,
+      control: controls[0]!.child,
+      engine: engines[0]!.child,
+      controls: controls.map(one => one.child),
+      engines: engines.map(one => one.child),
     },
     async engineOf(callId) {
       const { engine } = await until(() => parts.bus.holder(callId), `an engine to hold call ${callId}`)

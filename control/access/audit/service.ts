@@ -62,8 +62,13 @@ export async function noteDone(db: Db, deps: Pick<Deps, 'clock'>, ownerId: strin
 
 /** Entry for a person who enters the account or leaves it. */
 export const entering = (operation: string, { id, ip }: { id: string; ip: string }): AuditEntry => ({
-  ...{ actor: 'person', actor_id: null, channel: 'auth', address: ip },
-  ...{ operation, resource: null, request_id: id },
+  actor: 'person',
+  actor_id: null,
+  channel: 'auth',
+  address: ip,
+  operation,
+  resource: null,
+  request_id: id,
 })
 
 // ---- Reading ----

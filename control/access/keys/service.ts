@@ -22,7 +22,11 @@ export const keyCache = credentialCacheByPorts<KeyRow>()
 export function presentKey(row: KeyRow) {
   const { id, name, scopes, prefix } = row
   return {
-    ...{ id, name, scopes, prefix, created_at: row.created_at.toISOString() },
+    id,
+    name,
+    scopes,
+    prefix,
+    created_at: row.created_at.toISOString(),
     expires_at: time(row.expires_at),
     last_used_at: time(row.last_used_at),
     revoked_at: time(row.revoked_at),

@@ -144,8 +144,12 @@ async function run(
 ): Promise<CallToolResult> {
   const { input, extras, idempotencyKey } = parse(args)
   const { status, body, replayed } = await operation.run(caller, input, {
-    ...{ extras, idempotencyKey, requestId, address },
-    ...{ channel: 'mcp', traceparent: span?.traceparent ?? null },
+    extras,
+    idempotencyKey,
+    requestId,
+    address,
+    channel: 'mcp',
+    traceparent: span?.traceparent ?? null,
   })
   if (status >= 400) return failed(body)
   // Serialise as REST does: unpublished fields stay private. A replay already has this form.

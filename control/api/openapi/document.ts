@@ -132,7 +132,12 @@ function headersOf(method: string, operation: Operation, status: string, codes: 
 function exampleOf(code: ProblemCode, baseUrl: string): ProblemDocument {
   const { status, title } = problems[code]
   return {
-    ...{ type: `${baseUrl}/errors/${code}`, title, status, detail: title, code, request_id: EXAMPLE_REQUEST_ID },
+    type: `${baseUrl}/errors/${code}`,
+    title,
+    status,
+    detail: title,
+    code,
+    request_id: EXAMPLE_REQUEST_ID,
     ...(code === 'validation_failed'
       ? { errors: [{ pointer: '/phone', code: 'phone', message: 'is not a possible phone number' }] }
       : {}),

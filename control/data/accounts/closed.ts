@@ -6,8 +6,13 @@ import type { JobData } from '../../platform/jobs/jobs.ts'
 import { eraseAccount } from './operator.ts'
 
 const BY_ITSELF: AuditEntry = {
-  ...{ actor: 'person', actor_id: null, channel: 'auth', address: null },
-  ...{ operation: 'delete_account', resource: null, request_id: null },
+  actor: 'person',
+  actor_id: null,
+  channel: 'auth',
+  address: null,
+  operation: 'delete_account',
+  resource: null,
+  request_id: null,
 }
 
 /** Throws while calls are in progress; the queue then retries. */

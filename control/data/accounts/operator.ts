@@ -50,8 +50,13 @@ export async function listAccounts(deps: Pick<Deps, 'sql' | 'clock'>): Promise<L
 
 /** Audit entry of an operation that runs at a terminal of the installation. */
 export const byOperator = (operation: string): AuditEntry => ({
-  ...{ actor: 'operator', actor_id: null, channel: 'admin', address: null },
-  ...{ operation, resource: null, request_id: null },
+  actor: 'operator',
+  actor_id: null,
+  channel: 'admin',
+  address: null,
+  operation,
+  resource: null,
+  request_id: null,
 })
 const OPERATOR = byOperator('delete_account')
 

@@ -69,8 +69,10 @@ export const ownedTables: readonly OwnedTable[] = [
   { name: 'retention', exported: without(['passed_at', 'passed_id', 'due_at'], 'kind'), erased: true },
   { name: 'secrets', exported: without(['sealed'], 'name'), erased: true },
   ...['knowledge_vectors', 'knowledge_lexemes', 'knowledge_terms'].map(name => ({
-    ...{ name, through: { column: 'source_id', table: 'knowledge_sources' } },
-    ...{ exported: false as const, erased: true },
+    name,
+    through: { column: 'source_id', table: 'knowledge_sources' },
+    exported: false as const,
+    erased: true,
   })),
   { name: 'knowledge_versions', exported: false, erased: true },
   { name: 'knowledge_chunks', exported: without(['project_id'], 'source_id', 'ordinal'), erased: true },

@@ -81,8 +81,12 @@ export async function erasePerson(
       const listed = await settleDoNotCall(deps, tx, ownerId, phone, do_not_call)
       const mentions = await selectMentions(tx, ownerId, phone, MOST_MENTIONS)
       const answer = {
-        ...{ contacts: contact ? 1 : 0, calls: ids.length, campaign_contacts, leads },
-        ...{ do_not_call: listed, mentions },
+        contacts: contact ? 1 : 0,
+        calls: ids.length,
+        campaign_contacts,
+        leads,
+        do_not_call: listed,
+        mentions,
       }
       await save(tx, answer)
       return answer

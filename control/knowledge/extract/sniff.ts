@@ -29,12 +29,28 @@ export interface Candidate {
 }
 
 const ENDINGS: Record<string, DocumentKind> = {
-  ...{ txt: 'txt', text: 'txt', md: 'md', markdown: 'md', csv: 'csv', tsv: 'csv', json: 'json', jsonl: 'json' },
-  ...{ ndjson: 'json', html: 'html', htm: 'html', xhtml: 'html', pdf: 'pdf', docx: 'docx' },
+  txt: 'txt',
+  text: 'txt',
+  md: 'md',
+  markdown: 'md',
+  csv: 'csv',
+  tsv: 'csv',
+  json: 'json',
+  jsonl: 'json',
+  ndjson: 'json',
+  html: 'html',
+  htm: 'html',
+  xhtml: 'html',
+  pdf: 'pdf',
+  docx: 'docx',
 }
 const MEDIA_TYPES: Record<string, DocumentKind> = {
-  ...{ 'text/markdown': 'md', 'text/csv': 'csv', 'text/tab-separated-values': 'csv', 'application/json': 'json' },
-  ...{ 'text/html': 'html', 'application/xhtml+xml': 'html' },
+  'text/markdown': 'md',
+  'text/csv': 'csv',
+  'text/tab-separated-values': 'csv',
+  'application/json': 'json',
+  'text/html': 'html',
+  'application/xhtml+xml': 'html',
 }
 const HEAD_BYTES = 64 * 1024
 /** Readers of PDF accept other bytes before the header. */

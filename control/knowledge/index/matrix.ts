@@ -163,7 +163,9 @@ function scan(memory: KernelMemory, dots: Dots, project: Project, query: Uint8Ar
     for (let row = 0; row < count; row++) best.offer(first + row, sums[row]! * project.scales[first + row]!)
   }
   return best.rows().map(({ row, score }) => ({
-    ...{ source: project.sources[row]!, ordinal: project.ordinals[row]!, score: score * scale },
+    source: project.sources[row]!,
+    ordinal: project.ordinals[row]!,
+    score: score * scale,
   }))
 }
 

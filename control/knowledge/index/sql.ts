@@ -38,7 +38,13 @@ export async function deleteChunks(tx: Tx, { owner_id, id }: SourceKey): Promise
 
 export async function insertChunks(tx: Tx, source: SourceKey, number: number, chunks: readonly Chunk[]): Promise<void> {
   const rows = chunks.map(({ ordinal, heading, text, url }) => ({
-    ...{ ordinal, heading, text, url, source_id: source.id, owner_id: source.owner_id, project_id: source.project_id },
+    ordinal,
+    heading,
+    text,
+    url,
+    source_id: source.id,
+    owner_id: source.owner_id,
+    project_id: source.project_id,
   }))
   await tx`insert into knowledge_chunks ${tx(rows)}`
   const terms = chunks.map(({ ordinal, heading, text }) => ({
@@ -224,7 +230,9 @@ export async function selectAsked(
   const found = rows.flatMap(({ lexeme, chunks, places }) => (lexeme === null ? [] : [{ lexeme, chunks, places }]))
   const known = new Set(found.flatMap(({ places }) => places))
   return {
-    ...{ revision: rows[0].revision, total: rows[0].total, unknown: words.length - known.size },
+    revision: rows[0].revision,
+    total: rows[0].total,
+    unknown: words.length - known.size,
     words: found.map(({ lexeme, chunks }) => ({ lexeme, chunks })),
   }
 }

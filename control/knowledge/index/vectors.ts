@@ -158,7 +158,13 @@ class ThreadedVectorIndex implements VectorIndex {
 }
 
 const newHeld = (key: string, width: number): Held => ({
-  ...{ key, width, revision: -1n, rows: 0, sources: new Map(), names: new Map(), loading: null },
+  key,
+  width,
+  revision: -1n,
+  rows: 0,
+  sources: new Map(),
+  names: new Map(),
+  loading: null,
 })
 
 // ---- Thread ----

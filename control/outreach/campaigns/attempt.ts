@@ -35,7 +35,11 @@ export interface Outcome {
 export function afterAttempt({ contact, campaign }: Attempted, ended: Ended, endedAtMs: number): Outcome {
   const { attempts } = contact
   const final = (status: ContactStatus, more: Partial<Outcome> = {}): Outcome => ({
-    ...{ status, attempts, nextAttemptAtMs: null, skip_reason: null, goal_reached: null },
+    status,
+    attempts,
+    nextAttemptAtMs: null,
+    skip_reason: null,
+    goal_reached: null,
     ...more,
   })
   const again = (made: number, waitMs: number): Outcome =>

@@ -138,7 +138,10 @@ function sort(
   sorted: Sorted,
 ): void {
   const judgement = judge({
-    ...{ contact, campaign, nowMs: at.getTime(), blockers: [] },
+    contact,
+    campaign,
+    nowMs: at.getTime(),
+    blockers: [],
     doNotCall: contact.unwanted,
     blocked: blockedReason(contact.phone, within(deps.config, terms.destinations)),
     zones: calleeZones(contact.phone),
@@ -169,7 +172,10 @@ async function begin(deps: Deps, tx: Tx, { campaign, terms, at }: Plan, dial: re
   const attempts = taken.map(
     ({ contact, line, untilMs }): NewAttempt => ({
       id: uuidv7(at.getTime()),
-      ...{ contact, from_phone: line.number, trunk_id: line.trunk_id, max_cost: maxCost },
+      contact,
+      from_phone: line.number,
+      trunk_id: line.trunk_id,
+      max_cost: maxCost,
       contact_id: contacts.get(contact.phone)!,
       deadline_at: new Date(Math.min(at.getTime() + deps.config.queue_expiry_ms, untilMs ?? Infinity)),
     }),

@@ -161,7 +161,11 @@ function blockersFor(deps: CallDeps, row: WorkRow): Blocker[] {
   const { available, spendable, reserved } = row
   return blockersOf({
     campaign: { ...row, status: 'running' },
-    ...{ subscribed: isLive(deps, row), lines: usableLines(row).length, available, spendable, reserved },
+    subscribed: isLive(deps, row),
+    lines: usableLines(row).length,
+    available,
+    spendable,
+    reserved,
     hold: costOf(tariffAt(deps.config, 'out', row.minute_price), HOLD_SECONDS),
   })
 }
@@ -182,7 +186,10 @@ function demandOf(row: WorkRow, nowMs: number): Demand {
   // Time since which it could dial: its window opened, or it was started or resumed.
   const sinceMs = Math.max(windowAt(row, nowMs).sinceMs ?? -Infinity, row.updated_at.getTime())
   return {
-    ...{ id, ownerId, wanted: due, slots: freeSlots(concurrency, live, nowMs - sinceMs) },
+    id,
+    ownerId,
+    wanted: due,
+    slots: freeSlots(concurrency, live, nowMs - sinceMs),
     trunks: [...new Set(usableLines(row).map(line => line.trunk_id))],
   }
 }

@@ -67,7 +67,10 @@ function skipsOf({ contact, campaign, doNotCall, blocked }: Question): SkipReaso
 const soonest = (a: number | null, b: number | null) => (a === null ? b : b === null ? a : Math.min(a, b))
 
 export const windowOf = ({ timezone, window_start, window_end, days }: Hours): DailyHours => ({
-  ...{ timezone, start: window_start, end: window_end, days },
+  timezone,
+  start: window_start,
+  end: window_end,
+  days,
 })
 
 /** Calling window of the campaign, the same for all contacts. */

@@ -45,7 +45,13 @@ function presentParams(row: CampaignParams) {
   const { timezone, window_start, window_end, days, concurrency, retries, retry_interval_min } = row
   const { quiet_start, quiet_end, scheduled_start_at, max_spend, resume_on_top_up } = row
   return {
-    ...{ timezone, window_start, window_end, days, concurrency, retries, retry_interval_min },
+    timezone,
+    window_start,
+    window_end,
+    days,
+    concurrency,
+    retries,
+    retry_interval_min,
     quiet_hours: quiet_start === null || quiet_end === null ? null : { start: quiet_start, end: quiet_end },
     scheduled_start_at: time(scheduled_start_at),
     max_spend: max_spend === null ? null : fromUnits(max_spend),
@@ -58,7 +64,16 @@ export function presentProgress(config: ControlConfig, row: CountedCampaign) {
   const { status, pause_reason, spend } = row
   const { total, pending, dialing, in_progress, completed, no_answer, busy, failed, skipped, canceled } = row
   const counters = {
-    ...{ total, pending, dialing, in_progress, completed, no_answer, busy, failed, skipped, canceled },
+    total,
+    pending,
+    dialing,
+    in_progress,
+    completed,
+    no_answer,
+    busy,
+    failed,
+    skipped,
+    canceled,
     goal_reached: row.goal_reached,
   }
   return { status, pause_reason, counters, spend: presentMoney(spend, config.currency) }
@@ -68,7 +83,11 @@ export function presentProgress(config: ControlConfig, row: CountedCampaign) {
 export function presentCampaign(config: ControlConfig, row: CountedCampaign, price: bigint) {
   const { id, project_id, name, task, consent } = row
   return {
-    ...{ id, project_id, name, task, params: presentParams(row) },
+    id,
+    project_id,
+    name,
+    task,
+    params: presentParams(row),
     ...presentProgress(config, row),
     minute_price: presentMoney(price, config.currency),
     consent,
@@ -83,7 +102,16 @@ export function presentContact(row: CampaignContactRow, now: Date) {
   const { id, phone, name, vars, contact_id, status, attempts, last_call_id, skip_reason, goal_reached } = row
   const planned = status === 'pending' && row.next_attempt_at > now ? row.next_attempt_at : null
   return {
-    ...{ id, phone, name, vars, contact_id, status, attempts, last_call_id, skip_reason, goal_reached },
+    id,
+    phone,
+    name,
+    vars,
+    contact_id,
+    status,
+    attempts,
+    last_call_id,
+    skip_reason,
+    goal_reached,
     next_attempt_at: time(planned),
     created_at: row.created_at.toISOString(),
   }

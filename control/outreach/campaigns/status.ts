@@ -17,7 +17,10 @@ export async function setStatus(
   const at = wallDate(deps)
   const pause_reason: PauseReason | null = status === 'paused' ? 'owner' : null
   await updateStatus(tx, owner_id, id, {
-    ...{ status, pause_reason, ...more, updated_at: at },
+    status,
+    pause_reason,
+    ...more,
+    updated_at: at,
     ...(status === 'running' && (begins || started_at === null) ? { started_at: at } : {}),
     completed_at: isOver({ status }) ? at : null,
   })

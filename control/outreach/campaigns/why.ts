@@ -70,7 +70,9 @@ export async function whyNot(deps: Deps, ownerId: string, campaignId: string, id
   if (!contact) throw notFound()
   const { status, attempts } = contact
   const known = {
-    ...{ status, campaign_status: campaign.status, attempts },
+    status,
+    campaign_status: campaign.status,
+    attempts,
     attempts_left: Math.max(0, campaign.retries + 1 - attempts),
   }
   if (status !== 'pending') {

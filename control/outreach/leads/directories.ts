@@ -28,7 +28,9 @@ const MOST_TOLD = 100
 type Save = (db: Db, answer: unknown) => Promise<void>
 
 const present = ({ id, name, companies, created_at }: DirectoryHead) => ({
-  ...{ id, name, companies },
+  id,
+  name,
+  companies,
   created_at: created_at.toISOString(),
 })
 

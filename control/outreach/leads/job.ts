@@ -104,7 +104,10 @@ async function endAfter(deps: LeadDeps, job: JobRow, error: unknown): Promise<En
 }
 
 const failed = (error_code: string, error_message: string): End => ({
-  ...{ status: 'failed', end_reason: 'failed', error_code, error_message },
+  status: 'failed',
+  end_reason: 'failed',
+  error_code,
+  error_message,
 })
 
 async function finish(deps: LeadDeps, claim: JobRow, end: End): Promise<void> {

@@ -21,7 +21,9 @@ export function presentProgress(config: ControlConfig, row: JobRow) {
   const { status, end_reason, found, enriched, rejected, target, problems } = row
   const { error_code: code, error_message: message } = row
   return {
-    ...{ status, end_reason, progress: { found, enriched, rejected, target } },
+    status,
+    end_reason,
+    progress: { found, enriched, rejected, target },
     cost: presentMoney(costOfJob(row), config.currency),
     problems,
     error: code === null ? null : { code, message: message ?? '' },
@@ -31,7 +33,9 @@ export function presentProgress(config: ControlConfig, row: JobRow) {
 export function presentJob(config: ControlConfig, row: JobRow) {
   const { id, brief_raw, brief, target, price, sources } = row
   return {
-    ...{ id, brief_raw, brief_parsed: brief },
+    id,
+    brief_raw,
+    brief_parsed: brief,
     ...presentProgress(config, row),
     estimate: presentEstimate(config, target, price),
     sources,
@@ -46,11 +50,25 @@ export function presentLead(row: LeadRow) {
   const { id, company, status, phones, emails, website, address, lat, lon, score, reasons, signals } = row
   const { source, attribution, licence, rejected_code: code, rejected_text: message, site_problem, contact_id } = row
   return {
-    ...{ id, company, status, phone: phones[0] ?? null, phones, email: emails[0] ?? null, emails, website, address },
+    id,
+    company,
+    status,
+    phone: phones[0] ?? null,
+    phones,
+    email: emails[0] ?? null,
+    emails,
+    website,
+    address,
     geo: lat === null || lon === null ? null : { lat, lon },
-    ...{ score, reasons, signals, source, attribution, licence },
+    score,
+    reasons,
+    signals,
+    source,
+    attribution,
+    licence,
     rejection: code === null ? null : { code, message: message ?? '' },
-    ...{ site_problem, contact_id },
+    site_problem,
+    contact_id,
     created_at: row.created_at.toISOString(),
     enriched_at: time(row.enriched_at),
   }

@@ -54,7 +54,14 @@ export async function startSearch(
     const id = uuidv7(at.getTime())
     const target = brief.target_leads
     const job = await insertJob(tx, ownerId, {
-      ...{ id, owner_id: ownerId, brief_raw, brief, sources, price, target, created_at: at },
+      id,
+      owner_id: ownerId,
+      brief_raw,
+      brief,
+      sources,
+      price,
+      target,
+      created_at: at,
     })
     if (!(await openJobHold(tx, ownerId, { id, amount }, at))) {
       throw standing.available < amount ? tooExpensive() : new Problem('daily_limit_reached')

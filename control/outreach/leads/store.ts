@@ -101,7 +101,11 @@ function resultOf(deps: Pick<Deps, 'clock'>, id: string, enriched: Enriched): Le
   const { phones, emails, signals } = rejected === null ? enriched : { phones: [], emails: [], signals: [] }
   return {
     ...aboutOf(enriched, [...phones, ...emails]),
-    ...{ id, phones, emails, signals, reasons },
+    id,
+    phones,
+    emails,
+    signals,
+    reasons,
     score: Math.round(enriched.score),
     rejected_code: rejected?.code ?? null,
     rejected_text: rejected && cleanLine(rejected.text),
@@ -116,7 +120,11 @@ const contactOf = (tx: Tx, job: JobRow, name: string, phone: string, { enriched_
 
 async function emitCreated(deps: Deps, tx: Tx, job: JobRow, lead: LeadResult): Promise<void> {
   await emitWebhook(deps, tx, job.owner_id, 'lead.created', {
-    ...{ lead_id: lead.id, job_id: job.id, created_at: lead.enriched_at!.toISOString() },
-    ...{ phone: lead.phones[0] ?? null, score: lead.score, data: { company: lead.company } },
+    lead_id: lead.id,
+    job_id: job.id,
+    created_at: lead.enriched_at!.toISOString(),
+    phone: lead.phones[0] ?? null,
+    score: lead.score,
+    data: { company: lead.company },
   })
 }

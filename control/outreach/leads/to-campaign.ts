@@ -75,8 +75,12 @@ function entryOf({ brief }: JobRow, lead: LeadRow) {
   const company = harmless(lead.company, LONGEST_COMPANY)
   const evidence = harmless(lead.signals.flatMap(({ evidence }) => evidence ?? []).join(' | '), LONGEST_EVIDENCE)
   const given = {
-    ...{ company, address: harmless(lead.address), website: harmless(lead.website), email: lead.emails[0] },
-    ...{ niche: brief.niche, source: lead.source },
+    company,
+    address: harmless(lead.address),
+    website: harmless(lead.website),
+    email: lead.emails[0],
+    niche: brief.niche,
+    source: lead.source,
     signals: lead.signals.flatMap(({ signal, present }) => (present ? [signal] : [])).join(', '),
     evidence: evidence && markUntrusted('site', evidence),
   }

@@ -81,7 +81,10 @@ function auditedRun(
   const { keyId, sessionId, ownerId } = caller
   const entry: AuditEntry = {
     ...(keyId === null ? { actor: 'session', actor_id: sessionId } : { actor: 'key', actor_id: keyId }),
-    ...{ channel: options.channel, address: options.address, operation: id, request_id: options.requestId },
+    channel: options.channel,
+    address: options.address,
+    operation: id,
+    request_id: options.requestId,
     resource: namedBy(url, input.params),
   }
   return log.audited(ownerId, entry, () => carryOut(caller, input, options), toldOf)

@@ -44,18 +44,32 @@ const queues: { [N in JobName]: Queue } = {
   'softphone.publish': { retryLimit: 1_000_000, retryDelay: 1, expireInSeconds: 30, notify: true },
   // The row counts the attempts: see knowledge/indexing.ts.
   'knowledge.index': {
-    ...{ retryLimit: 1_000_000, retryDelay: 2, retryBackoff: true, retryDelayMax: 300 },
-    ...{ expireInSeconds: 3600, heartbeatSeconds: 10, notify: false },
+    retryLimit: 1_000_000,
+    retryDelay: 2,
+    retryBackoff: true,
+    retryDelayMax: 300,
+    expireInSeconds: 3600,
+    heartbeatSeconds: 10,
+    notify: false,
   },
   // Retried until the blob store is reachable.
   'knowledge.forget': {
-    ...{ retryLimit: 1_000_000, retryDelay: 5, retryBackoff: true, retryDelayMax: 300 },
-    ...{ expireInSeconds: 60, notify: false },
+    retryLimit: 1_000_000,
+    retryDelay: 5,
+    retryBackoff: true,
+    retryDelayMax: 300,
+    expireInSeconds: 60,
+    notify: false,
   },
   // The row limits attempts and time: see leads/job.ts.
   'leads.search': {
-    ...{ retryLimit: 1_000_000, retryDelay: 2, retryBackoff: true, retryDelayMax: 300 },
-    ...{ expireInSeconds: 3 * 3600, heartbeatSeconds: 10, notify: false },
+    retryLimit: 1_000_000,
+    retryDelay: 2,
+    retryBackoff: true,
+    retryDelayMax: 300,
+    expireInSeconds: 3 * 3600,
+    heartbeatSeconds: 10,
+    notify: false,
   },
   // Retried until the last call has ended and the blob store is reachable.
   'account.erase': { retryLimit: 1_000_000, retryDelay: 30, expireInSeconds: 3600, notify: false },

@@ -16,7 +16,14 @@ import {
 export function presentContact(row: ContactRow) {
   const { id, phone, name, notes, tags, lead_status, channel, project_ids, do_not_call, consent } = row
   return {
-    ...{ id, phone, name, notes, tags, lead_status, channel, project_ids },
+    id,
+    phone,
+    name,
+    notes,
+    tags,
+    lead_status,
+    channel,
+    project_ids,
     last_call_at: time(row.last_call_at),
     do_not_call,
     consent,

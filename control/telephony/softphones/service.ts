@@ -62,10 +62,15 @@ export function presentSoftphone(
   const live = (state?.contacts ?? []).filter(contact => contact.expires_at > clock.wall())
   const contacts = live.map(({ host, port: at, transport, user_agent, expires_at }) => ({
     address: host.includes(':') ? `[${host}]:${at}` : `${host}:${at}`,
-    ...{ transport, user_agent, expires_at: new Date(expires_at).toISOString() },
+    transport,
+    user_agent,
+    expires_at: new Date(expires_at).toISOString(),
   }))
   return {
-    ...{ id, name, project_id, username },
+    id,
+    name,
+    project_id,
+    username,
     settings: { server, port, transports, realm: SOFTPHONE_REALM, dial: 'agent' },
     status: {
       registered: contacts.length > 0,

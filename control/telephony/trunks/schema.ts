@@ -151,7 +151,8 @@ export const trunkDefaults = {
 } satisfies Omit<TrunkSettings, 'name' | 'mode' | 'host'>
 
 const server = {
-  ...{ host: z.string(), transport },
+  host: z.string(),
+  transport,
   alive: z.boolean().nullable().describe('Whether the host responds. Null: unknown'),
   options_ms: z.int().nullable(),
 }

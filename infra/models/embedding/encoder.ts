@@ -31,7 +31,8 @@ export async function loadEncoder(files: { weights: Buffer; graph: string; threa
   const { hidden, positions } = file.header
   const tokens = createTokenizer(file.pieces())
   const session = await ort.InferenceSession.create(files.graph, {
-    ...{ intraOpNumThreads: files.threads, interOpNumThreads: 1 },
+    intraOpNumThreads: files.threads,
+    interOpNumThreads: 1,
     logSeverityLevel: 3, // suppresses a message about fused biases
   })
   const position = file.floats('emb.pos')

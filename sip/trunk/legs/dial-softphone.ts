@@ -47,7 +47,9 @@ function ring(context: TrunkContext, contacts: SoftphoneContact[], options: Dial
       const plan = { ...options.plan, to: contact.uri }
       const result = await dial(context, lineTo(contact, options.plan), {
         ...options,
-        ...{ plan, onRinging, signal: losers[index]!.signal },
+        plan,
+        onRinging,
+        signal: losers[index]!.signal,
       })
       if (!result.ok) {
         failures.push(result.failure)
@@ -76,10 +78,22 @@ function best(failures: readonly DialFailure[]): DialFailure {
 /** A trunk plan for one contact. Calls go to the address its REGISTER came from, whatever its Contact says. */
 function lineTo({ host, port, transport }: SoftphoneContact, plan: CallPlan): TrunkPlan {
   return TrunkPlan.parse({
-    ...{ id: plan.softphone_id, owner_id: plan.owner_id, name: 'softphone', mode: 'ip', host, port, transport },
-    ...{ username: null, password: null, realm: null, outbound_proxy: null, allowed_ips: [], numbers: [] },
+    id: plan.softphone_id,
+    owner_id: plan.owner_id,
+    name: 'softphone',
+    mode: 'ip',
+    host,
+    port,
+    transport,
+    username: null,
+    password: null,
+    realm: null,
+    outbound_proxy: null,
+    allowed_ips: [],
+    numbers: [],
     // SDES keys are only as secret as the signalling, and an INVITE without them fits into a datagram.
     ...{ codecs: ['opus', 'G722', 'PCMU', 'PCMA'], srtp: transport === 'tls' ? 'optional' : 'off' },
-    ...{ max_calls: null, from_user: plan.from },
+    max_calls: null,
+    from_user: plan.from,
   })
 }

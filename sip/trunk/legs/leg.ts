@@ -114,7 +114,10 @@ export class SipLeg implements Leg {
     const { dialog, credentials, clock, log } = this.options
     if (credentials === null) return null
     return new SessionRefresh({
-      ...{ dialog, credentials, clock, log },
+      dialog,
+      credentials,
+      clock,
+      log,
       description: () => this.described,
       onAnswer: sdp => {
         const answer = readAnswer(sdp, this.local)
@@ -131,7 +134,9 @@ export class SipLeg implements Leg {
     this.sink = sink
     this.options.rtp.attach(
       {
-        ...{ pull: atMs => sink.pull(atMs), ulaw: () => sink.ulaw?.() ?? null, dtmf: digit => sink.dtmf(digit) },
+        pull: atMs => sink.pull(atMs),
+        ulaw: () => sink.ulaw?.() ?? null,
+        dtmf: digit => sink.dtmf(digit),
         push: frame => {
           if (this.onHold) {
             sink.held?.(frame)

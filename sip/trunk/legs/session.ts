@@ -42,10 +42,18 @@ const headersOf = (message: SipIn): Header[] =>
   })
 const body = Buffer.alloc(0)
 const requestOf = (message: SipIn): SipRequest => ({
-  ...{ kind: 'request', method: message.method, uri: message.uri, headers: headersOf(message), body },
+  kind: 'request',
+  method: message.method,
+  uri: message.uri,
+  headers: headersOf(message),
+  body,
 })
 const responseOf = (headers: readonly Header[]): SipResponse => ({
-  ...{ kind: 'response', status: 200, reason: 'OK', headers, body },
+  kind: 'response',
+  status: 200,
+  reason: 'OK',
+  headers,
+  body,
 })
 
 /** The agreement that the signalling server adds to our 2xx on its own. */

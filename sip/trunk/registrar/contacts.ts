@@ -106,7 +106,14 @@ function contactOf({ uri, instance, seconds }: Wanted, request: Registering, lim
   const { host, port, transport, userAgent, callId, cseq, atMs } = request
   const longest = isBehindNat(uri, request) ? limits.behindNatSeconds : limits.longestSeconds
   return {
-    ...{ uri, instance, host, port, transport, user_agent: userAgent?.slice(0, 200) ?? null, call_id: callId, cseq },
+    uri,
+    instance,
+    host,
+    port,
+    transport,
+    user_agent: userAgent?.slice(0, 200) ?? null,
+    call_id: callId,
+    cseq,
     expires_at: atMs + Math.min(seconds, longest) * 1000,
   }
 }

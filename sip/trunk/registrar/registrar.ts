@@ -232,7 +232,11 @@ function registering(req: IncomingRequest, atMs: number): Registering | null {
     contact: req.get('Contact') ?? null,
     expires: req.get('Expires') ?? null,
     userAgent: req.get('User-Agent') ?? null,
-    ...{ callId, cseq, atMs, host: req.source_address, port: req.source_port ?? 5060 },
+    callId,
+    cseq,
+    atMs,
+    host: req.source_address,
+    port: req.source_port ?? 5060,
     transport: transportOf(req.protocol),
   }
 }

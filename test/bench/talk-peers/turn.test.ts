@@ -22,7 +22,11 @@ function conversation(sounds: [fromMs: number, toMs: number][], overMs: number |
 
 test('words into silence leave at once, and the answer counts from its first sound', () => {
   expect(conversation([[700, 1000]], null)).toEqual({
-    ...{ firstSentMs: 0, lastSentMs: 180, answeredMs: 700, stoppedMs: null, cutIns: 0 },
+    firstSentMs: 0,
+    lastSentMs: 180,
+    answeredMs: 700,
+    stoppedMs: null,
+    cutIns: 0,
   })
 })
 

@@ -11,11 +11,17 @@ import {
 } from '../../../control/outreach/campaigns/allocate.ts'
 
 const demand = (id: string, ownerId: string, part: Partial<Demand> = {}): Demand => ({
-  ...{ id, ownerId, wanted: 1000, slots: 1000, trunks: [`trunk of ${ownerId}`] },
+  id,
+  ownerId,
+  wanted: 1000,
+  slots: 1000,
+  trunks: [`trunk of ${ownerId}`],
   ...part,
 })
 const room = (calls: number, part: { owners?: [string, number][]; trunks?: [string, number][] } = {}): Room => ({
-  ...{ calls, owners: new Map(part.owners), trunks: new Map(part.trunks) },
+  calls,
+  owners: new Map(part.owners),
+  trunks: new Map(part.trunks),
 })
 const of = (demands: Demand[], some: Room, served: Served = new Map()) =>
   Object.fromEntries(allocate(demands, some, served).grants)
@@ -76,7 +82,8 @@ describe('what is left', () => {
     const demands = fc.uniqueArray(
       fc.record({
         id: fc.integer({ min: 1, max: 30 }).map(n => `campaign ${n}`),
-        ...{ wanted: count, slots: count },
+        wanted: count,
+        slots: count,
         ownerId: fc.constantFrom('a', 'b', 'c'),
         line: fc.subarray([1, 2], { minLength: 1 }),
       }),

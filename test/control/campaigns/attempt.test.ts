@@ -10,7 +10,10 @@ const attempted = (attempts: number, part: Partial<Attempted['campaign']> = {}):
   campaign: { status: 'running', retries: 2, retry_interval_min: 30, ...part },
 })
 const ended = (status: Ended['status'], ended_reason: Ended['ended_reason'], part: Partial<Ended> = {}): Ended => ({
-  ...{ status, ended_reason, goal_reached: false, do_not_call: false },
+  status,
+  ended_reason,
+  goal_reached: false,
+  do_not_call: false,
   ...part,
 })
 const IN_HALF_AN_HOUR = NOW + 30 * 60_000

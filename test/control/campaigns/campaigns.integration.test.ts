@@ -30,20 +30,41 @@ describe('a draft', () => {
     expect(body).toEqual({
       id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       project_id: owner.projectId,
-      ...{ name: 'Spring', task: null, status: 'draft', pause_reason: null },
+      name: 'Spring',
+      task: null,
+      status: 'draft',
+      pause_reason: null,
       params: {
-        ...{ timezone: 'Europe/Berlin', window_start: '09:00', window_end: '20:00', days: null },
-        ...{ concurrency: 5, retries: 2, retry_interval_min: 30, scheduled_start_at: null, max_spend: null },
+        timezone: 'Europe/Berlin',
+        window_start: '09:00',
+        window_end: '20:00',
+        days: null,
+        concurrency: 5,
+        retries: 2,
+        retry_interval_min: 30,
+        scheduled_start_at: null,
+        max_spend: null,
         quiet_hours: { start: '21:00', end: '08:00' },
         resume_on_top_up: false,
       },
       counters: {
-        ...{ total: 0, pending: 0, dialing: 0, in_progress: 0, completed: 0, no_answer: 0, busy: 0, failed: 0 },
-        ...{ skipped: 0, canceled: 0, goal_reached: 0 },
+        total: 0,
+        pending: 0,
+        dialing: 0,
+        in_progress: 0,
+        completed: 0,
+        no_answer: 0,
+        busy: 0,
+        failed: 0,
+        skipped: 0,
+        canceled: 0,
+        goal_reached: 0,
       },
       minute_price: { amount: '5.0000', currency: 'RUB' },
       spend: { amount: '0.0000', currency: 'RUB' },
-      ...{ consent: null, started_at: null, completed_at: null },
+      consent: null,
+      started_at: null,
+      completed_at: null,
       created_at: expect.any(String),
       updated_at: body.created_at,
     })
@@ -53,8 +74,16 @@ describe('a draft', () => {
 
   test('takes every param, and gives it back as it was given', async () => {
     const params = {
-      ...{ timezone: 'America/New_York', window_start: '22:00', window_end: '02:30', days: [7, 1], concurrency: 100 },
-      ...{ retries: 0, retry_interval_min: 1440, quiet_hours: null, max_spend: '12.5', resume_on_top_up: true },
+      timezone: 'America/New_York',
+      window_start: '22:00',
+      window_end: '02:30',
+      days: [7, 1],
+      concurrency: 100,
+      retries: 0,
+      retry_interval_min: 1440,
+      quiet_hours: null,
+      max_spend: '12.5',
+      resume_on_top_up: true,
       scheduled_start_at: '2030-01-02T03:04:05+02:00',
     }
     const { body } = await owner.call('POST', '/campaigns', { name: 'All', project_id: owner.projectId, params })
@@ -272,8 +301,17 @@ describe('steps', () => {
     const { body } = await step(owner, id, 'requeue')
     expect(body).toMatchObject({ status: 'running', completed_at: null })
     expect(body.counters).toEqual({
-      ...{ total: 7, pending: 3, dialing: 0, in_progress: 0, completed: 1, no_answer: 0, busy: 0, failed: 0 },
-      ...{ skipped: 1, canceled: 2, goal_reached: 1 },
+      total: 7,
+      pending: 3,
+      dialing: 0,
+      in_progress: 0,
+      completed: 1,
+      no_answer: 0,
+      busy: 0,
+      failed: 0,
+      skipped: 1,
+      canceled: 2,
+      goal_reached: 1,
     })
     expect(await countedRows(control, id)).toEqual({ pending: 3, completed: 1, skipped: 1, canceled: 2 })
     const again = (await owner.call('GET', `/campaigns/${id}/contacts?status=pending`)).body

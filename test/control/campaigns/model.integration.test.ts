@@ -202,7 +202,10 @@ async function seen(id: string) {
     select status, attempts, next_attempt_at as next, skip_reason as skip, goal_reached as goal
     from campaign_contacts where campaign_id = ${id} order by seq`
   const contacts = rows.map(({ status, attempts, next, skip, goal }) => ({
-    ...{ status, attempts, skip, goal },
+    status,
+    attempts,
+    skip,
+    goal,
     next: status === 'pending' ? next.toISOString() : null,
   }))
   return { status: campaign!.status, contacts }
@@ -210,7 +213,10 @@ async function seen(id: string) {
 const told = (model: Model) => ({
   status: model.status,
   contacts: model.contacts.map(({ status, attempts, skip, goal, nextMs }) => ({
-    ...{ status, attempts, skip, goal },
+    status,
+    attempts,
+    skip,
+    goal,
     next: status === 'pending' ? new Date(nextMs).toISOString() : null,
   })),
 })

@@ -45,7 +45,12 @@ export class Model {
     this.changedMs = nowMs
     this.contacts = people.map(one => ({
       ...one,
-      ...{ status: 'pending', attempts: 0, nextMs: nowMs, skip: null, goal: null, answered: false },
+      status: 'pending',
+      attempts: 0,
+      nextMs: nowMs,
+      skip: null,
+      goal: null,
+      answered: false,
     }))
   }
 

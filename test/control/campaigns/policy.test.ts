@@ -108,11 +108,20 @@ describe('where a number is', () => {
 const question = (part: Partial<Question> = {}, campaign: Partial<Question['campaign']> = {}): Question => ({
   contact: { attempts: 0, next_attempt_at: new Date(0) },
   campaign: {
-    ...{ timezone: 'Europe/Berlin', window_start: '09:00', window_end: '20:00', days: null },
-    ...{ quiet_start: '21:00', quiet_end: '08:00', retries: 2 },
+    timezone: 'Europe/Berlin',
+    window_start: '09:00',
+    window_end: '20:00',
+    days: null,
+    quiet_start: '21:00',
+    quiet_end: '08:00',
+    retries: 2,
     ...campaign,
   },
-  ...{ nowMs: at('2026-01-07T12:00:00Z'), doNotCall: false, blocked: null, zones: ['Europe/Berlin'], blockers: [] },
+  nowMs: at('2026-01-07T12:00:00Z'),
+  doNotCall: false,
+  blocked: null,
+  zones: ['Europe/Berlin'],
+  blockers: [],
   ...part,
 })
 
@@ -120,7 +129,8 @@ describe('the verdict', () => {
   it('is to dial, with the end of what is allowed', () => {
     expect(judge(question())).toEqual({ verdict: 'dial', reasons: [], untilMs: at('2026-01-07T19:00:00Z') })
     expect(judge(question({ zones: ['Asia/Tokyo'], nowMs: at('2026-01-07T11:30:00Z') }))).toMatchObject({
-      ...{ verdict: 'dial', untilMs: at('2026-01-07T12:00:00Z') },
+      verdict: 'dial',
+      untilMs: at('2026-01-07T12:00:00Z'),
     })
     expect(judge(question({ zones: [] }))).toMatchObject({ verdict: 'dial' })
   })
@@ -174,7 +184,12 @@ describe('the verdict', () => {
 describe('what stands against a whole campaign', () => {
   const fine: Standing = {
     campaign: { status: 'running', consent: {} as never, max_spend: null, spend: 0n },
-    ...{ subscribed: true, lines: 1, available: 100n, spendable: 100n, hold: 100n, reserved: 0n },
+    subscribed: true,
+    lines: 1,
+    available: 100n,
+    spendable: 100n,
+    hold: 100n,
+    reserved: 0n,
   }
   it.each<[string[], Partial<Standing>, Partial<Standing['campaign']>]>([
     [[], {}, {}],

@@ -54,8 +54,14 @@ describe('why', () => {
     expect(reasons(before)).toEqual(['not_running', 'no_consent'])
     await step(owner, id, 'start')
     expect(await why(id)).toEqual({
-      ...{ would_dial: true, verdict: 'dial', reasons: [], until: null, status: 'pending', campaign_status: 'running' },
-      ...{ attempts: 0, attempts_left: 3 },
+      would_dial: true,
+      verdict: 'dial',
+      reasons: [],
+      until: null,
+      status: 'pending',
+      campaign_status: 'running',
+      attempts: 0,
+      attempts_left: 3,
     })
   })
 
@@ -139,10 +145,21 @@ describe('results.csv', () => {
     })
     expect(first).toMatchObject({ 'vars.city': 'Köln', 'vars.size': '', 'extracted.guests': '', last_call_id: '' })
     expect(second).toMatchObject({
-      ...{ phone: phones[1], name: `'=HYPERLINK("http://evil")`, status: 'completed', goal_reached: 'true' },
-      ...{ last_call_id: call, last_call_ended_reason: 'caller_hangup', answered_by: 'human', duration_seconds: '61' },
-      ...{ summary: "'-- two\nlines", 'vars.city': "'@sum", 'vars.size': '-5', 'extracted.guests': '-4' },
-      ...{ 'extracted.time': '', 'extracted.note': "'+1 and, more", 'extracted.list': '["a"]' },
+      phone: phones[1],
+      name: `'=HYPERLINK("http://evil")`,
+      status: 'completed',
+      goal_reached: 'true',
+      last_call_id: call,
+      last_call_ended_reason: 'caller_hangup',
+      answered_by: 'human',
+      duration_seconds: '61',
+      summary: "'-- two\nlines",
+      'vars.city': "'@sum",
+      'vars.size': '-5',
+      'extracted.guests': '-4',
+      'extracted.time': '',
+      'extracted.note': "'+1 and, more",
+      'extracted.list': '["a"]',
     })
     expect(third).toMatchObject({ phone: phones[2], name: '', status: 'pending', attempts: '0' })
   })

@@ -83,7 +83,11 @@ test('a call whose engine died before its first word is closed when that is sure
 
   // The same engine is there again: then the other is lost too, at once.
   await handleEvent(control.deps, {
-    ...{ v: 1, type: 'engine.started', engine: 'dying', boot: 'next', at: control.deps.clock.wall() },
+    v: 1,
+    type: 'engine.started',
+    engine: 'dying',
+    boot: 'next',
+    at: control.deps.clock.wall(),
   })
   expect(await live(id)).toHaveLength(0)
   expect(await contradictions(control)).toEqual([])

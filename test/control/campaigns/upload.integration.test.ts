@@ -110,7 +110,9 @@ describe('an upload', () => {
     ])
     expect(first.status).toBe(200)
     expect(first.body).toEqual({
-      ...{ accepted: 2, duplicates: 1, total: 2 },
+      accepted: 2,
+      duplicates: 1,
+      total: 2,
       invalid: [{ index: 3, code: 'not_an_object' }],
     })
     const second = await upload(owner, id, [{ phone: b }, { phone: c }])
@@ -121,8 +123,17 @@ describe('an upload', () => {
     expect(replaced.body).toEqual({ accepted: 1, duplicates: 0, invalid: [], total: 1 })
     const [only] = (await owner.call('GET', `/campaigns/${id}/contacts`)).body.items
     expect(only).toEqual({
-      ...{ id: only.id, phone: c, name: null, vars: { size: '4' }, contact_id: null, status: 'pending', attempts: 0 },
-      ...{ next_attempt_at: null, last_call_id: null, skip_reason: null, goal_reached: null },
+      id: only.id,
+      phone: c,
+      name: null,
+      vars: { size: '4' },
+      contact_id: null,
+      status: 'pending',
+      attempts: 0,
+      next_attempt_at: null,
+      last_call_id: null,
+      skip_reason: null,
+      goal_reached: null,
       created_at: expect.any(String),
     })
     expect((await upload(owner, id, [], 'replace')).body.total).toBe(0)
@@ -160,7 +171,9 @@ describe('an upload', () => {
       { phone: nextCallee(), name: 'fine' },
     ])
     expect(answer.body).toEqual({
-      ...{ accepted: 2, duplicates: 0, total: 2 },
+      accepted: 2,
+      duplicates: 0,
+      total: 2,
       invalid: [1, 2, 3].map(index => ({ index, code: 'moderation_rejected' })),
     })
     expect(asked).toEqual(['fine', 'flag me'])
@@ -254,7 +267,10 @@ test('pages are the same as a plain list, with every filter and at every offset'
     for (const offset of [0, 3, 22, 23, 1000]) {
       const { body } = await owner.call('GET', `/campaigns/${id}/contacts?${query}&limit=5&offset=${offset}`)
       expect(body, `${query} ${offset}`).toEqual({
-        ...{ items: wanted.slice(offset, offset + 5), total: wanted.length, limit: 5, offset },
+        items: wanted.slice(offset, offset + 5),
+        total: wanted.length,
+        limit: 5,
+        offset,
       })
     }
   }

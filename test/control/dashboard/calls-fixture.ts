@@ -9,7 +9,12 @@ const RATE = 8000
 export const SECONDS = 24
 
 const turn = (role: Turn['role'], started_ms: number, ended_ms: number, text: string, part: Partial<Turn> = {}) => ({
-  ...{ role, text, heard_text: text, started_ms, ended_ms, interrupted: false },
+  role,
+  text,
+  heard_text: text,
+  started_ms,
+  ended_ms,
+  interrupted: false,
   ...part,
 })
 const sourceId = randomUUID()
@@ -34,7 +39,11 @@ export const latency: CallRecord['latency'] = {
   p95_ms: 2300,
   turns: [
     {
-      ...{ total_ms: 540, endpointing_ms: 220, stt_ms: 90, llm_first_token_ms: 120, tts_first_byte_ms: 100 },
+      total_ms: 540,
+      endpointing_ms: 220,
+      stt_ms: 90,
+      llm_first_token_ms: 120,
+      tts_first_byte_ms: 100,
       filler: false,
     },
     {
@@ -52,7 +61,11 @@ export const latency: CallRecord['latency'] = {
 export const [ours, theirs, other] = ['192.0.2.1:5070', '198.51.100.9:5060', '203.0.113.4:5060']
 const sdp = '\r\n\r\nv=0\r\nm=audio 4000 RTP/AVP 0 8\r\na=rtpmap:0 PCMU/8000\r\na=rtpmap:8 PCMA/8000\r\n'
 const seen = (sent: boolean, ms: number, text: string, part: Partial<SipSeen> = {}): SipSeen => ({
-  ...{ at: Date.UTC(2026, 2, 2, 9, 14, 5, 120) + ms, sent, transport: 'udp', made_up: false, text },
+  at: Date.UTC(2026, 2, 2, 9, 14, 5, 120) + ms,
+  sent,
+  transport: 'udp',
+  made_up: false,
+  text,
   ...(sent ? { source: ours, target: theirs } : { source: theirs, target: ours }),
   ...part,
 })
@@ -88,9 +101,15 @@ export function tones(): Buffer {
 }
 
 export const usedTool = {
-  ...{ name: 'check_table', arguments: { day: 'friday', guests: 4 }, started_ms: 10_700, ms: 412 },
-  ...{ verdict: 'ok' as const, http_status: 200, result: '{"free":["19:00","21:00"]}' },
-  ...{ filler: ['One moment, please.'], knowledge: found },
+  name: 'check_table',
+  arguments: { day: 'friday', guests: 4 },
+  started_ms: 10_700,
+  ms: 412,
+  verdict: 'ok' as const,
+  http_status: 200,
+  result: '{"free":["19:00","21:00"]}',
+  filler: ['One moment, please.'],
+  knowledge: found,
 }
 
 export const talked: Partial<CallRecord> = {

@@ -280,7 +280,9 @@ describe.skipIf(chromiumPath === null)('the pages of calls', () => {
     await end(owner, good, { ...talked, recording: await store(owner, good, tones()) })
     await end(owner, bad, { status: 'failed', ended_reason: 'trunk_unreachable', sip: refused })
     const visit = await open(owner.cookie, '/calls', {
-      ...{ locale: 'ru-RU', colorScheme: 'dark', viewport: { width: 380, height: 800 } },
+      locale: 'ru-RU',
+      colorScheme: 'dark',
+      viewport: { width: 380, height: 800 },
     })
     const { page } = visit
     await page.getByText('2 звонка').waitFor()

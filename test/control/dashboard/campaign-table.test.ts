@@ -254,12 +254,19 @@ describe('settings', () => {
   it('say what is wrong by the field it is in', () => {
     expect(faultsOf(valuesOf(campaign), isZone)).toEqual({})
     expect(faultsOf(emptyValues, isZone)).toEqual({
-      ...{ name: 'required', project_id: 'required', 'params.timezone': 'zone' },
+      name: 'required',
+      project_id: 'required',
+      'params.timezone': 'zone',
     })
     const values = valuesOf(campaign)
     const bad = {
       ...values.params,
-      ...{ timezone: 'Mars/Base', days: [], window_start: '24:00', concurrency: '', retries: 6, max_spend: '0,00' },
+      timezone: 'Mars/Base',
+      days: [],
+      window_start: '24:00',
+      concurrency: '',
+      retries: 6,
+      max_spend: '0,00',
       quiet_hours: { on: true, start: '', end: '07:00' },
     }
     expect(faultsOf({ ...values, params: bad }, isZone)).toEqual({

@@ -134,7 +134,9 @@ describe.skipIf(chromiumPath === null)('a campaign in the browser', () => {
     await page.getByRole('heading', { level: 1, name: 'Spring tasting' }).waitFor()
     const id = new URL(page.url()).pathname.split('/').at(-1)!
     expect(await owner.call('GET', `/campaigns/${id}`)).toMatchObject({
-      ...{ name: 'Spring tasting', project_id: owner.projectId, status: 'draft' },
+      name: 'Spring tasting',
+      project_id: owner.projectId,
+      status: 'draft',
       params: { ...params, concurrency: 3, days: null, max_spend: null },
     })
 
@@ -418,11 +420,34 @@ describe('words', () => {
   }
   /** As the types say; one that is new does not compile. */
   const reasons = {
-    ...{ not_running: 1, no_consent: 1, subscription_inactive: 1, no_outbound_line: 1, max_spend: 1 },
-    ...{ insufficient_balance: 1, daily_limit_reached: 1, outside_window: 1, quiet_hours: 1, retry_interval: 1 },
-    ...{ do_not_call: 1, emergency: 1, premium_rate: 1, satellite: 1, blocked_prefix: 1, attempts_exhausted: 1 },
-    ...{ destination_not_allowed: 1, no_common_hours: 1, moderation_rejected: 1, erased: 1 },
-    ...{ dialing: 1, in_progress: 1, completed: 1, no_answer: 1, busy: 1, failed: 1, skipped: 1, canceled: 1 },
+    not_running: 1,
+    no_consent: 1,
+    subscription_inactive: 1,
+    no_outbound_line: 1,
+    max_spend: 1,
+    insufficient_balance: 1,
+    daily_limit_reached: 1,
+    outside_window: 1,
+    quiet_hours: 1,
+    retry_interval: 1,
+    do_not_call: 1,
+    emergency: 1,
+    premium_rate: 1,
+    satellite: 1,
+    blocked_prefix: 1,
+    attempts_exhausted: 1,
+    destination_not_allowed: 1,
+    no_common_hours: 1,
+    moderation_rejected: 1,
+    erased: 1,
+    dialing: 1,
+    in_progress: 1,
+    completed: 1,
+    no_answer: 1,
+    busy: 1,
+    failed: 1,
+    skipped: 1,
+    canceled: 1,
   } satisfies Record<WaitReason | SkipReason | 'moderation_rejected' | 'erased' | Exclude<ContactStatus, 'pending'>, 1>
 
   it.each(['en', 'ru'])('are there in %s for whatever the API may say', language => {

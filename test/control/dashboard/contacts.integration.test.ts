@@ -72,7 +72,10 @@ describe.skipIf(chromiumPath === null)('contacts in the browser', () => {
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('heading', { level: 1, name: 'Anna Petrova' }).waitFor()
     expect(await owner.call('GET', `/contacts/${contactId}`)).toMatchObject({
-      ...{ name: 'Anna Petrova', lead_status: 'hot', tags: ['vip', 'wine'], notes: 'Calls back on Fridays.' },
+      name: 'Anna Petrova',
+      lead_status: 'hot',
+      tags: ['vip', 'wine'],
+      notes: 'Calls back on Fridays.',
     })
     await screenshot(page, 'contact')
     expect(await seriousViolations(page)).toEqual([])

@@ -259,7 +259,12 @@ describe.skipIf(chromiumPath === null)('every page here', () => {
     })
     const { page, call } = await open('/leads')
     const brief_parsed = {
-      ...{ niche: IMG, geo: SCRIPT, signals: [SCRIPT], exclusions: [IMG], queries: [LINK], target_leads: 2 },
+      niche: IMG,
+      geo: SCRIPT,
+      signals: [SCRIPT],
+      exclusions: [IMG],
+      queries: [LINK],
+      target_leads: 2,
     }
     const { status, body: job } = await call('POST', '/lead-search', {
       brief_raw: IMG,

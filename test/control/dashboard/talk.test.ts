@@ -25,15 +25,31 @@ const caption = (text: string, final = false, role: 'caller' | 'agent' = 'agent'
   final,
 })
 const turn = (role: Turn['role'], heard_text: string, more: Partial<Turn> = {}): Turn => ({
-  ...{ role, text: heard_text, heard_text, started_ms: 0, ended_ms: 1, interrupted: false },
+  role,
+  text: heard_text,
+  heard_text,
+  started_ms: 0,
+  ended_ms: 1,
+  interrupted: false,
   ...more,
 })
 const latency = {
-  ...{ total_ms: 900, endpointing_ms: 500, stt_ms: 100 },
-  ...{ llm_first_token_ms: 200, tts_first_byte_ms: 100, filler: false },
+  total_ms: 900,
+  endpointing_ms: 500,
+  stt_ms: 100,
+  llm_first_token_ms: 200,
+  tts_first_byte_ms: 100,
+  filler: false,
 }
 const tool = (name: string, started_ms: number) => ({
-  ...{ name, started_ms, arguments: {}, ms: 5, verdict: 'ok' as const, http_status: 200, result: 'x', filler: [] },
+  name,
+  started_ms,
+  arguments: {},
+  ms: 5,
+  verdict: 'ok' as const,
+  http_status: 200,
+  result: 'x',
+  filler: [],
 })
 const spoken = (lines: readonly Line[]) =>
   lines.map(line => (line.kind === 'spoken' ? `${line.role}: ${line.text}${line.final ? '' : ' …'}` : line.name))
@@ -122,13 +138,12 @@ describe('a live call', () => {
 describe('placeholders', () => {
   it('are found in all that is said, each once', () => {
     const project = {
-      ...{
-        prompt: 'You call {{name}} of {{ company }}.',
-        greeting: 'Hello {{name}}',
-        disclosure: null,
-        goal: '{{deal}}',
-      },
-      ...{ recording_notice: null, voicemail: { action: 'leave_message', text: 'Call {{number}}, {{company}}' } },
+      prompt: 'You call {{name}} of {{ company }}.',
+      greeting: 'Hello {{name}}',
+      disclosure: null,
+      goal: '{{deal}}',
+      recording_notice: null,
+      voicemail: { action: 'leave_message', text: 'Call {{number}}, {{company}}' },
     } as Parameters<typeof varsOfProject>[0]
     expect(varsOfProject(project, 'About {{topic}}')).toEqual(['name', 'company', 'topic', 'deal', 'number'])
   })

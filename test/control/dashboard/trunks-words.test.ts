@@ -90,11 +90,15 @@ it('only what was changed is sent, and a password goes with its user', () => {
   const before = { ...emptyValues, name: 'A', host: 'h.example', username: 'u', numbers: '+14155550100' }
   expect(patchOf(before, before)).toEqual({})
   expect(patchOf(before, { ...before, name: ' B ', port: '', max_calls: 3 })).toEqual({
-    ...{ name: 'B', port: null, max_calls: 3 },
+    name: 'B',
+    port: null,
+    max_calls: 3,
   })
   expect(patchOf(before, { ...before, password: 'new' })).toEqual({ password: 'new' })
   expect(patchOf(before, { ...before, mode: 'ip', username: '' })).toEqual({
-    ...{ mode: 'ip', username: null, password: null },
+    mode: 'ip',
+    username: null,
+    password: null,
   })
 })
 

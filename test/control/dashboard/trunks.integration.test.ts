@@ -50,7 +50,9 @@ async function openEngine(engine: EngineBus): Promise<void> {
     {
       onTrunkStatus: ({ trunkId, ownerId, registration, lastError, hosts }) => {
         const told = hosts.map(({ optionsMs, targets: _none, ...host }) => ({
-          ...{ ...host, options_ms: optionsMs, targets: [] },
+          ...host,
+          options_ms: optionsMs,
+          targets: [],
         }))
         const status = { trunk_id: trunkId, owner_id: ownerId, registration, last_error: lastError, hosts: told }
         void engine.emitTrunkStatus(status)
@@ -235,9 +237,14 @@ describe.skipIf(chromiumPath === null)('trunks', () => {
     await dialog.getByRole('button', { name: 'Save' }).click()
     await dialog.waitFor({ state: 'detached' })
     await shown(async () => (await owner.rest('GET', `/trunks/${id}`)).body).toMatchObject({
-      ...{ name: 'Office', codecs: ['PCMU', 'PCMA', 'G722', 'opus'], max_calls: 12, region: 'DE' },
+      name: 'Office',
+      codecs: ['PCMU', 'PCMA', 'G722', 'opus'],
+      max_calls: 12,
+      region: 'DE',
       hosts: [{ host: 'backup.example.com', port: 5060, transport: 'udp' }],
-      ...{ allowed_ips: ['192.0.2.0/24', '198.51.100.7'], fallback_number: '+14155550999', numbers: [added] },
+      allowed_ips: ['192.0.2.0/24', '198.51.100.7'],
+      fallback_number: '+14155550999',
+      numbers: [added],
       options_interval_seconds: null,
     })
 
@@ -378,8 +385,14 @@ describe.skipIf(chromiumPath === null)('what others have written', () => {
     expect((await owner.rest('PATCH', `/projects/${project.id}`, { name: evil[0] })).status).toBe(200)
     for (const text of evil) {
       const { numbers: own } = await addTrunk(owner, {
-        ...{ name: text, username: text, password: text, realm: text, outbound_proxy: text },
-        ...{ refusal_announcement: text, mode: 'register', from_user: /[<>]/.test(text) ? null : text },
+        name: text,
+        username: text,
+        password: text,
+        realm: text,
+        outbound_proxy: text,
+        refusal_announcement: text,
+        mode: 'register',
+        from_user: /[<>]/.test(text) ? null : text,
       })
       const bound = await owner.rest('POST', `/projects/${project.id}/numbers`, { number: own[0], direction: 'both' })
       expect(bound.status).toBe(200)
@@ -405,7 +418,11 @@ describe.skipIf(chromiumPath === null)('what others have written', () => {
     const narrow = { locale: 'ru-RU', colorScheme: 'dark', viewport: { width: 380, height: 800 } } as const
     const { page, complaints } = await owner.open('/trunks', narrow)
     await control.engine('engine-evil').emitTrunkStatus({
-      ...{ trunk_id: trunk.id, owner_id: row!.owner_id, registration: 'failed', last_error: evil[0]!, hosts: [] },
+      trunk_id: trunk.id,
+      owner_id: row!.owner_id,
+      registration: 'failed',
+      last_error: evil[0]!,
+      hosts: [],
     })
     for (const text of evil) await page.getByText(text, { exact: true }).first().waitFor()
     await page.getByRole('heading', { level: 1, name: 'Транки и номера' }).waitFor()

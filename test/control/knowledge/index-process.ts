@@ -35,8 +35,12 @@ const extractor = fakeExtractor(async (input, signal) => {
   return hang(signal)
 })
 const deps = {
-  ...{ sql: connect({ url: databaseUrl, max: 2 }), boss, blobs: createFolderBlobs(blobs), clock: systemClock },
-  ...{ log: quietLog, knowledge: { extractor, embedder, vectors: null, temp } },
+  sql: connect({ url: databaseUrl, max: 2 }),
+  boss,
+  blobs: createFolderBlobs(blobs),
+  clock: systemClock,
+  log: quietLog,
+  knowledge: { extractor, embedder, vectors: null, temp },
 } as unknown as Deps
 const indexer = createIndexer(deps)
 await startWorkers(

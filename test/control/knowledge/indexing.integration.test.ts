@@ -356,7 +356,9 @@ describe('a run', () => {
 describe('kill -9', () => {
   async function killed(hangs: IndexProcess['hangs']): Promise<void> {
     const task: IndexProcess = {
-      ...{ databaseUrl: control.databaseUrl, blobs: join(folder, 'blobs'), temp: control.deps.knowledge!.temp },
+      databaseUrl: control.databaseUrl,
+      blobs: join(folder, 'blobs'),
+      temp: control.deps.knowledge!.temp,
       hangs,
     }
     const file = join(import.meta.dirname, 'index-process.ts')

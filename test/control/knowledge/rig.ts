@@ -25,7 +25,9 @@ export function fakeEmbedder(
 }
 
 export const pageOf = (...texts: string[]): Extracted => ({
-  ...{ url: null, title: null, html: null },
+  url: null,
+  title: null,
+  html: null,
   blocks: texts.map(text => ({ heading: 0, text })),
 })
 

@@ -74,16 +74,14 @@ describe('a text', () => {
     })
     expect(created.status).toBe(201)
     expect(created.body).toEqual({
-      ...{
-        id: created.body.id,
-        kind: 'text',
-        name: 'House rules',
-        status: 'pending',
-        chunks: 0,
-        pages: 0,
-        skipped: [],
-        error: null,
-      },
+      id: created.body.id,
+      kind: 'text',
+      name: 'House rules',
+      status: 'pending',
+      chunks: 0,
+      pages: 0,
+      skipped: [],
+      error: null,
       created_at: expect.stringMatching(/^\d{4}-.*Z$/),
     })
     const ready = await settled(owner, created.body.id)
@@ -198,7 +196,9 @@ describe('a file', () => {
     expect((await post(at(owner), 'nonsense', 'multipart/form-data')).body.errors[0].code).toBe('malformed_multipart')
     expect((await post(`/projects/${randomUUID()}/knowledge`, `${head}x\r\n--edge--`, type)).status).toBe(404)
     const elsewhere = await request(control.app, {
-      ...{ method: 'POST', url: '/v1/public/calls', payload: `${head}x\r\n--edge--` },
+      method: 'POST',
+      url: '/v1/public/calls',
+      payload: `${head}x\r\n--edge--`,
       headers: { 'x-api-key': owner.key, 'content-type': type },
     })
     expect(elsewhere.status).toBe(415)

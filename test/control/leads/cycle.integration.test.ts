@@ -217,13 +217,16 @@ test('by REST, from a Russian brief over map, directory and sites to a draft cam
   const parsed = await rest(owner, 'POST', '/lead-search/parse-brief', { brief_raw })
   expect(parsed.body).toMatchObject({
     brief_parsed: { niche: 'стоматология', geo: 'Казань', signals: ['онлайн-запись'], target_leads: 80 },
-    ...{ missing: [], estimate: { leads: 80, total: { amount: '800.0000' } } },
+    missing: [],
+    estimate: { leads: 80, total: { amount: '800.0000' } },
   })
   expect(parsed.body.sources.map((one: { id: string }) => one.id)).toEqual(['directory', 'openstreetmap', 'web'])
   expect(parsed.body.brief_parsed.exclusions.join()).toContain('Лишняя')
   const signals = wishes(russian.flatMap(one => one.site ?? []))
   const started = await rest(owner, 'POST', '/lead-search', {
-    ...{ brief_raw, brief_parsed: { ...parsed.body.brief_parsed, signals }, accept_terms: true },
+    brief_raw,
+    brief_parsed: { ...parsed.body.brief_parsed, signals },
+    accept_terms: true,
   })
   expect(started).toMatchObject({ status: 201, body: { status: 'queued' } })
   expect((await rest(owner, 'GET', '/balance')).body).toMatchObject({ held: { amount: '800.0000' } })
@@ -298,7 +301,8 @@ test('by REST, from a Russian brief over map, directory and sites to a draft cam
   expect(new Set(hooks.map(one => one.data.lead_id ?? one.lead_id)).size).toBe(leads.length)
 
   const shown = [...(await events).body.matchAll(/^event: (.+)\ndata: (.+)$/gm)].map(([, event, data]) => ({
-    ...{ event, ...JSON.parse(data!) },
+    event,
+    ...JSON.parse(data!),
   }))
   expect(shown.at(-1)).toMatchObject({ event: 'lead_search.ended', status: 'completed', progress: job.progress })
   const steps = shown.map(one => one.progress.enriched as number)
@@ -322,7 +326,8 @@ test('by MCP, from an English brief over map and web to a draft campaign', { tim
   const brief_raw = 'I need 40 dental clinics in Aberdeen with online booking'
   const parsed = await tool('parse_lead_brief', { brief_raw })
   expect(parsed).toMatchObject({
-    ...{ missing: [], brief_parsed: { niche: 'dental clinics', geo: 'Aberdeen', target_leads: 40 } },
+    missing: [],
+    brief_parsed: { niche: 'dental clinics', geo: 'Aberdeen', target_leads: 40 },
     sources: [{ id: 'openstreetmap', licence: 'ODbL-1.0' }, { id: 'web' }],
   })
   const signals = wishes([...british.flatMap(one => one.site ?? []), ...american])

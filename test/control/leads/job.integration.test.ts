@@ -50,8 +50,12 @@ describe('a search', () => {
     await searcher(control, { sources }).run(job)
     const body = await jobOf(owner, job)
     expect(body).toMatchObject({
-      ...{ status: 'completed', end_reason: 'target_reached', error: null, problems: [] },
-      ...{ progress: { enriched: 5, rejected: 0, target: 5 }, cost: { amount: '50.0000' } },
+      status: 'completed',
+      end_reason: 'target_reached',
+      error: null,
+      problems: [],
+      progress: { enriched: 5, rejected: 0, target: 5 },
+      cost: { amount: '50.0000' },
     })
     expect(await moneyOf(owner)).toEqual(['50.0000', '0.0000'])
     const { items } = await leadsOf(owner, job, '?status=enriched')
@@ -128,8 +132,13 @@ describe('a search', () => {
       ]),
     )
     expect(codes).toEqual({
-      ...{ 'Clinic 0': null, 'Clinic 50': 'duplicate', 'Clinic 51': 'duplicate' },
-      ...{ 'Clinic 7': 'do_not_call', 'Clinic 8': 'duplicate', 'Clinic 3': 'excluded', 'Clinic 4': null },
+      'Clinic 0': null,
+      'Clinic 50': 'duplicate',
+      'Clinic 51': 'duplicate',
+      'Clinic 7': 'do_not_call',
+      'Clinic 8': 'duplicate',
+      'Clinic 3': 'excluded',
+      'Clinic 4': null,
     })
     expect((await audit(control, job)).enriched).toBe(2)
     expect((await jobOf(owner, job)).progress).toMatchObject({ found: 7, enriched: 2, rejected: 5 })
@@ -142,7 +151,9 @@ describe('a search', () => {
     const sources = [brokenSource('openstreetmap', 'overloaded'), fakeSource(candidates(2))]
     await searcher(control, { sources }).run(one)
     expect(await jobOf(owner, one)).toMatchObject({
-      ...{ status: 'completed', end_reason: 'exhausted', error: null },
+      status: 'completed',
+      end_reason: 'exhausted',
+      error: null,
       problems: [{ source: 'openstreetmap', code: 'overloaded', message: 'openstreetmap is away.' }],
     })
     const two = await start(owner, { target_leads: 5 })
@@ -154,8 +165,11 @@ describe('a search', () => {
     })
     await searcher(control, { sources: [breaking] }).run(two)
     expect(await jobOf(owner, two)).toMatchObject({
-      ...{ status: 'failed', end_reason: 'failed', error: { code: 'unreachable', message: 'The web is away.' } },
-      ...{ progress: { enriched: 2 }, cost: { amount: '20.0000' } },
+      status: 'failed',
+      end_reason: 'failed',
+      error: { code: 'unreachable', message: 'The web is away.' },
+      progress: { enriched: 2 },
+      cost: { amount: '20.0000' },
     })
     expect(await moneyOf(owner)).toEqual(['60.0000', '0.0000'])
     for (const job of [one, two]) await audit(control, job)

@@ -66,7 +66,9 @@ test.each<[Instant, { found: number; enriched: number }, string]>([
   // As the job queue gives it to another process, whether it was over or not.
   await searcher(control, { sources: [fakeSource(candidates(4))] }).run(job)
   expect(await jobOf(owner, job)).toMatchObject({
-    ...{ status: 'completed', end_reason: 'exhausted', progress: { found: 4, enriched: 4, rejected: 0 } },
+    status: 'completed',
+    end_reason: 'exhausted',
+    progress: { found: 4, enriched: 4, rejected: 0 },
   })
   expect((await audit(control, job)).told).toHaveLength(4)
   expect(await moneyOf(owner)).toEqual(['960.0000', '0.0000'])

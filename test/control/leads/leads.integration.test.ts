@@ -73,7 +73,11 @@ describe('the leads of a search', () => {
     const rows = parse(body as string, { columns: true, bom: true }) as Record<string, string>[]
     expect(rows).toHaveLength(9)
     expect(rows[1]).toMatchObject({
-      ...{ company: 'Clinic 1', score: '10', phone: phoneOf(1), attribution: '© web', licence: 'ODbL-1.0' },
+      company: 'Clinic 1',
+      score: '10',
+      phone: phoneOf(1),
+      attribution: '© web',
+      licence: 'ODbL-1.0',
       'signal: online booking': 'Book online',
     })
     expect(rows.some(({ company }) => company === `'=HYPERLINK("x")`)).toBe(true)
@@ -91,7 +95,10 @@ describe('a campaign of a search', () => {
     const { status, body } = answers[0]!
     expect(status).toBe(201)
     expect(body).toMatchObject({
-      ...{ status: 'draft', name: 'dental clinics, Oakland', project_id: owner.projectId, consent: null },
+      status: 'draft',
+      name: 'dental clinics, Oakland',
+      project_id: owner.projectId,
+      consent: null,
       counters: { total: 8, pending: 8 },
     })
     expect(new Set(answers.map(answer => answer.body.id))).toEqual(new Set([body.id]))
@@ -100,7 +107,8 @@ describe('a campaign of a search', () => {
     expect((await owner.call('GET', '/campaigns')).body.total).toBe(1)
     const { items } = (await owner.call('GET', `/campaigns/${body.id}/contacts`)).body
     expect(items.at(-1)).toMatchObject({
-      ...{ phone: phoneOf(9), name: 'Clinic 9' },
+      phone: phoneOf(9),
+      name: 'Clinic 9',
       vars: { company: 'Clinic 9', score: '90', signals: 'online booking', niche: 'dental clinics', source: 'web' },
     })
     // A draft that is gone, or has begun, is not the one to go on with.
@@ -164,7 +172,9 @@ describe('a directory', () => {
     const { status, body } = await upload(owner, table, { 'idempotency-key': 'mine' })
     expect(status).toBe(201)
     expect(body).toMatchObject({
-      ...{ name: 'mine.csv', companies: 2, invalid_total: 2 },
+      name: 'mine.csv',
+      companies: 2,
+      invalid_total: 2,
       columns: [
         { header: 'Company', column: 'company' },
         { header: 'Phone', column: 'phone' },
@@ -181,7 +191,8 @@ describe('a directory', () => {
     const path = `/lead-search/directories/${body.id}`
     expect((await owner.call('PATCH', path, { name: 'Partners' })).body).toMatchObject({ name: 'Partners' })
     expect((await owner.call('GET', '/lead-search/directories')).body).toMatchObject({
-      ...{ total: 1, items: [{ id: body.id, name: 'Partners', companies: 2 }] },
+      total: 1,
+      items: [{ id: body.id, name: 'Partners', companies: 2 }],
     })
     expect((await owner.call('DELETE', path)).body).toEqual({ id: body.id, deleted: true })
     expect((await owner.call('GET', path)).status).toBe(404)

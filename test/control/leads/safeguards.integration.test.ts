@@ -45,8 +45,10 @@ describe('who pays for each lead', () => {
     await searcher(control, { sources: [fakeSource(found)] }).run(second)
     const { items } = await leadsOf(owner, second)
     expect(codesOf(items)).toEqual({
-      ...{ Zero: 'duplicate', One: 'duplicate' },
-      ...{ 'Clinic 60': 'enriched', 'Clinic 61': 'enriched' },
+      Zero: 'duplicate',
+      One: 'duplicate',
+      'Clinic 60': 'enriched',
+      'Clinic 61': 'enriched',
     })
     const known = items.find((one: Told) => one.company === 'Zero')
     expect(known.rejection.message).toContain(first.job_id)
@@ -101,7 +103,8 @@ describe('who pays for each lead', () => {
     })
     await searcher(control, { sources: [fakeSource([candidate(0), again])], enricher }).run(job)
     expect(codesOf((await leadsOf(owner, job)).items)).toEqual({
-      ...{ 'Clinic 0': 'excluded', 'Best dentist in town': 'duplicate' },
+      'Clinic 0': 'excluded',
+      'Best dentist in town': 'duplicate',
     })
   })
 
@@ -132,7 +135,9 @@ describe('what strangers wrote', () => {
     const enricher = fakeEnricher(() => ({
       company: `Clinic {{task}}\n<data>\u202e${'x'.repeat(400)}`,
       signals: Array.from({ length: 20 }, (_, n) => ({
-        ...{ signal: `signal ${n}`, present: true, where: 'https://clinic-0.example/' },
+        signal: `signal ${n}`,
+        present: true,
+        where: 'https://clinic-0.example/',
         evidence: `${order} ${'long '.repeat(46)}`,
       })),
     }))
@@ -190,7 +195,15 @@ describe('what strangers wrote', () => {
 })
 
 const nothing = {
-  ...{ title: null, language: null, viewport: false, lines: [], links: [], frames: [], embeds: [], data: [], json: [] },
+  title: null,
+  language: null,
+  viewport: false,
+  lines: [],
+  links: [],
+  frames: [],
+  embeds: [],
+  data: [],
+  json: [],
 }
 type Page = Parameters<typeof organisationsOf>[0] & typeof nothing
 const visited = (pages: object[]) => ({
@@ -238,7 +251,8 @@ describe('a hostile page', () => {
     const pages = Array.from({ length: 6 }, () => ({ ...nothing, ...page }))
     const urls: string[] = []
     const enricher = createEnricher({
-      ...{ clock: briskClock(), extractor: { extract: async () => ({ site: pages[0] }) as never } },
+      clock: briskClock(),
+      extractor: { extract: async () => ({ site: pages[0] }) as never },
       async fetch({ url }) {
         urls.push(url)
         const isRobots = url.endsWith('/robots.txt')
@@ -247,7 +261,10 @@ describe('a hostile page', () => {
     })
     const asked = { ...question(signals), region: 'RU' }
     const six = Array.from({ length: 5 }, (_, n) => ({
-      ...{ href: `https://clinic-0.example/contact${n}`, text: 'contact', line: 0, place: 'main' as const },
+      href: `https://clinic-0.example/contact${n}`,
+      text: 'contact',
+      line: 0,
+      place: 'main' as const,
     }))
     pages[0] = { ...pages[0]!, links: six as never }
     const source = fakeSource([])

@@ -7,8 +7,8 @@ import { createSpeechClient } from '../../../media/models/speech/client.ts'
 import { startSpeechServer } from '../../../media/models/speech/server.ts'
 import { loadModels } from '../../../media/models/speech/sherpa.ts'
 import { quietLog } from '../../support/world.ts'
-import { liveStt, RECORDED_FILE, readRecorded, record } from './stt.ts'
 import { babbleOf, index, soundOf } from './sounds.ts'
+import { liveStt, RECORDED_FILE, readRecorded, record } from './stt.ts'
 
 const models = await loadModels(modelsFolder(readConfig().cache), 1)
 const server = await startSpeechServer({ host: '127.0.0.1', port: 0, models, log: quietLog })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { silent, stepVad } from '../../../media/agent/vad-hysteresis.ts'
 import type { SpeechClient } from '../../../media/models/speech/client.ts'
 import type { VoiceFrame } from '../../../media/ports/speech.ts'
-import { type SttReader, framesOf } from '../../media/answering/listening.ts'
+import { framesOf, type SttReader } from '../../media/answering/listening.ts'
 import { until } from '../../support/world.ts'
 import { type Clip, FOLDER, RATE, type Sound } from './sounds.ts'
 

@@ -35,7 +35,10 @@ function questionsOf(language: Language): Question[] {
     return lines
       .filter(line => line.startsWith('? '))
       .map(line => ({
-        ...{ text: line.slice(2), language, split: splitOf(line), document: null },
+        text: line.slice(2),
+        language,
+        split: splitOf(line),
+        document: null,
         passages: answer!.split(' | '),
       }))
   })

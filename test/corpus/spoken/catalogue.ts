@@ -31,7 +31,10 @@ export interface SpokenCall {
 }
 
 const tool = (name: string, description: string, properties: Record<string, object>, more: object = {}) => ({
-  ...{ name, description, method: 'POST', url: `https://service.example/${name}` },
+  name,
+  description,
+  method: 'POST',
+  url: `https://service.example/${name}`,
   parameters: { type: 'object', properties, required: Object.keys(properties) },
   ...more,
 })
@@ -161,7 +164,9 @@ const called = (name: string, given: object = {}) => ({
 })
 const over = (after: number, words: string): Say => ({ over: words, after })
 const aside = (after: number, words: string, voice?: string): Say => ({
-  ...{ over: words, after, aside: true },
+  over: words,
+  after,
+  aside: true,
   ...(voice ? { voice } : {}),
 })
 
@@ -173,22 +178,32 @@ const WHOLE = 'I would like to book a table for four people tomorrow at seven in
 const SEVEN = { time: '19:00', party_size: 4 }
 
 const en = (id: string, name: string, call: Omit<SpokenCall, 'id' | 'name' | 'language'>): SpokenCall => ({
-  ...{ id: `en-${id}`, name, language: 'en' },
+  id: `en-${id}`,
+  name,
+  language: 'en',
   ...call,
 })
 const ru = (id: string, name: string, call: Omit<SpokenCall, 'id' | 'name' | 'language'>): SpokenCall => ({
-  ...{ id: `ru-${id}`, name, language: 'ru' },
+  id: `ru-${id}`,
+  name,
+  language: 'ru',
   ...call,
 })
 
 const BOOKINGS: SpokenCall[] = [
   en('booking', 'Booking: all at once', {
-    ...{ agent: 'restaurant', voice: 'kokoro:af_bella', tools: BOOKED, short: true },
+    agent: 'restaurant',
+    voice: 'kokoro:af_bella',
+    tools: BOOKED,
+    short: true,
     caller: [WHOLE, 'My name is John Miller.', ...DONE],
     expect: bookedAs(SEVEN),
   }),
   en('booking-pieces', 'Booking: piece by piece', {
-    ...{ agent: 'restaurant', voice: 'kokoro:am_adam', tools: BOOKED, line: SOME },
+    agent: 'restaurant',
+    voice: 'kokoro:am_adam',
+    tools: BOOKED,
+    line: SOME,
     caller: [
       'I would like to book a table.',
       'Tomorrow.',
@@ -200,12 +215,17 @@ const BOOKINGS: SpokenCall[] = [
     expect: bookedAs(SEVEN),
   }),
   en('booking-change', 'Booking: a correction at the read-back', {
-    ...{ agent: 'restaurant', voice: 'kokoro:bm_george', tools: BOOKED, line: BAD },
+    agent: 'restaurant',
+    voice: 'kokoro:bm_george',
+    tools: BOOKED,
+    line: BAD,
     caller: [WHOLE, 'George Baker.', 'No, the time is wrong.', 'At eight in the evening, please.', ...DONE],
     expect: bookedAs({ time: '20:00', party_size: 4 }),
   }),
   en('booking-change-over', 'Booking: a correction into the read-back', {
-    ...{ agent: 'restaurant', voice: 'kokoro:bf_emma', tools: BOOKED },
+    agent: 'restaurant',
+    voice: 'kokoro:bf_emma',
+    tools: BOOKED,
     caller: [
       WHOLE,
       'My name is Emma Clark.',
@@ -215,27 +235,43 @@ const BOOKINGS: SpokenCall[] = [
     expect: bookedAs({ time: '20:00', party_size: 4 }),
   }),
   en('booking-alaw', 'Booking: A-law', {
-    ...{ agent: 'restaurant', voice: 'kokoro:af_heart', tools: BOOKED, line: { codec: 'PCMA' } },
+    agent: 'restaurant',
+    voice: 'kokoro:af_heart',
+    tools: BOOKED,
+    line: { codec: 'PCMA' },
     caller: ['Can I book a table for six people tomorrow at half past six in the evening?', 'Anna Schmidt.', ...DONE],
     expect: bookedAs({ time: '18:30', party_size: 6 }),
   }),
   en('booking-noise', 'Booking: a noisy room', {
-    ...{ agent: 'restaurant', voice: 'kokoro:am_michael', tools: BOOKED, line: { noise_dbfs: -45 } },
+    agent: 'restaurant',
+    voice: 'kokoro:am_michael',
+    tools: BOOKED,
+    line: { noise_dbfs: -45 },
     caller: [WHOLE, 'My name is Michael Stone.', ...DONE],
     expect: bookedAs(SEVEN),
   }),
   en('booking-noise-loss', 'Booking: a noisy room over a bad line', {
-    ...{ agent: 'restaurant', voice: 'kokoro:af_nicole', tools: BOOKED, line: { ...BAD, noise_dbfs: -48 } },
+    agent: 'restaurant',
+    voice: 'kokoro:af_nicole',
+    tools: BOOKED,
+    line: { ...BAD, noise_dbfs: -48 },
     caller: [WHOLE, 'My name is Nicole Gray.', ...DONE],
     expect: bookedAs(SEVEN),
   }),
   en('booking-fast', 'Booking: somebody in a hurry', {
-    ...{ agent: 'restaurant', voice: 'kokoro:am_puck', tools: BOOKED, line: SOME, speed: 1.3 },
+    agent: 'restaurant',
+    voice: 'kokoro:am_puck',
+    tools: BOOKED,
+    line: SOME,
+    speed: 1.3,
     caller: [WHOLE, 'My name is Peter Fox.', ...DONE],
     expect: bookedAs(SEVEN),
   }),
   en('booking-slow', 'Booking: with pauses for thought', {
-    ...{ agent: 'restaurant', voice: 'kokoro:bm_lewis', tools: BOOKED, pause_ms: 600 },
+    agent: 'restaurant',
+    voice: 'kokoro:bm_lewis',
+    tools: BOOKED,
+    pause_ms: 600,
     caller: [
       'I would like to book a table … for four people, … tomorrow, … at seven in the evening.',
       'My name is Luke Grant.',
@@ -244,7 +280,9 @@ const BOOKINGS: SpokenCall[] = [
     expect: bookedAs(SEVEN),
   }),
   en('booking-um', 'Booking: ums and ers', {
-    ...{ agent: 'restaurant', voice: 'piper:joe', tools: BOOKED },
+    agent: 'restaurant',
+    voice: 'piper:joe',
+    tools: BOOKED,
     caller: [
       "Um, well, I'd like, uh, to book a table for three people, tomorrow at eight in the evening, please.",
       'Uh, Paul Winter.',
@@ -253,12 +291,17 @@ const BOOKINGS: SpokenCall[] = [
     expect: bookedAs({ time: '20:00', party_size: 3 }),
   }),
   en('booking-early', 'Booking: talks over the greeting', {
-    ...{ agent: 'restaurant', voice: 'kokoro:am_eric', tools: BOOKED, line: SOME },
+    agent: 'restaurant',
+    voice: 'kokoro:am_eric',
+    tools: BOOKED,
+    line: SOME,
     caller: [over(700, WHOLE), 'My name is Eric Long.', ...DONE],
     expect: bookedAs(SEVEN),
   }),
   en('booking-no', 'Booking: a plain no, and what is wrong when asked', {
-    ...{ agent: 'restaurant', voice: 'kokoro:af_sarah', tools: BOOKED },
+    agent: 'restaurant',
+    voice: 'kokoro:af_sarah',
+    tools: BOOKED,
     caller: [WHOLE, 'Sarah King.', 'No.', 'The time.', 'At nine in the evening.', 'Yes.', 'No, thank you.'],
     expect: bookedAs({ time: '21:00', party_size: 4 }),
   }),
@@ -266,7 +309,9 @@ const BOOKINGS: SpokenCall[] = [
 
 const NUMBERS: SpokenCall[] = [
   en('phone-pauses', 'Telephone number: with pauses', {
-    ...{ agent: 'callback', voice: 'kokoro:af_sky', pause_ms: 700 },
+    agent: 'callback',
+    voice: 'kokoro:af_sky',
+    pause_ms: 700,
     caller: [
       'Please call me back.',
       'four one five, … five five five, … two six seven one',
@@ -277,7 +322,10 @@ const NUMBERS: SpokenCall[] = [
     expect: called('call_back', { phone: '4155552671' }),
   }),
   en('phone-long-pauses', 'Telephone number: with long pauses, some loss', {
-    ...{ agent: 'callback', voice: 'kokoro:am_onyx', pause_ms: 1000, line: SOME },
+    agent: 'callback',
+    voice: 'kokoro:am_onyx',
+    pause_ms: 1000,
+    line: SOME,
     caller: [
       'Please call me back.',
       'two oh two, … five five five, … oh one nine eight',
@@ -288,7 +336,8 @@ const NUMBERS: SpokenCall[] = [
     expect: called('call_back', { phone: '2025550198' }),
   }),
   en('phone-human', 'Telephone number: human digits', {
-    ...{ agent: 'callback', voice: 'kokoro:bf_alice' },
+    agent: 'callback',
+    voice: 'kokoro:bf_alice',
     caller: [
       'Please call me back.',
       { words: 'four one five … five five five … two six seven one', voice: 'asterisk:en' },
@@ -299,7 +348,10 @@ const NUMBERS: SpokenCall[] = [
     expect: called('call_back', { phone: '4155552671' }),
   }),
   en('phone-human-loss', 'Telephone number: human digits over a bad line', {
-    ...{ agent: 'callback', voice: 'kokoro:bf_lily', line: BAD, pause_ms: 500 },
+    agent: 'callback',
+    voice: 'kokoro:bf_lily',
+    line: BAD,
+    pause_ms: 500,
     caller: [
       'Please call me back.',
       { words: 'three one two … five five five … eight four six nine', voice: 'asterisk:en' },
@@ -309,38 +361,56 @@ const NUMBERS: SpokenCall[] = [
     expect: called('call_back', { phone: '3125558469' }),
   }),
   en('order-number', 'Order number: digit by digit', {
-    ...{ agent: 'shop', voice: 'kokoro:am_liam', tools: ORDER },
+    agent: 'shop',
+    voice: 'kokoro:am_liam',
+    tools: ORDER,
     caller: [ORDER_WISH, 'It is four seven one one.', 'Thank you, goodbye.'],
     expect: called('order_status', { number: 4711 }),
   }),
   en('order-keys', 'Order number: on the keys', {
-    ...{ agent: 'shop', voice: 'kokoro:af_kore', tools: ORDER, short: true },
+    agent: 'shop',
+    voice: 'kokoro:af_kore',
+    tools: ORDER,
+    short: true,
     caller: [ORDER_WISH, { press: '4711#' }, 'Thank you, goodbye.'],
     expect: called('order_status', { number: 4711 }),
   }),
   en('order-keys-loss', 'Order number: on the keys over a bad line', {
-    ...{ agent: 'shop', voice: 'kokoro:af_nova', tools: ORDER, line: BAD },
+    agent: 'shop',
+    voice: 'kokoro:af_nova',
+    tools: ORDER,
+    line: BAD,
     caller: [ORDER_WISH, { press: '90210#' }, 'Thank you, goodbye.'],
     expect: called('order_status', { number: 90210 }),
   }),
   en('name-spelled', 'Name: said and spelled', {
-    ...{ agent: 'restaurant', voice: 'kokoro:bm_daniel', tools: BOOKED, pause_ms: 500 },
+    agent: 'restaurant',
+    voice: 'kokoro:bm_daniel',
+    tools: BOOKED,
+    pause_ms: 500,
     caller: [WHOLE, 'The name is Lee, … L, … double E.', ...DONE],
     expect: { ...bookedAs(SEVEN), understood: ['Lee'] },
   }),
   en('name-letters-human', 'Name: human letters', {
-    ...{ agent: 'restaurant', voice: 'kokoro:af_river', tools: BOOKED, pause_ms: 250 },
+    agent: 'restaurant',
+    voice: 'kokoro:af_river',
+    tools: BOOKED,
+    pause_ms: 250,
     caller: [WHOLE, { words: 'k … i … m', voice: 'asterisk:en' }, ...DONE],
     expect: { ...bookedAs(SEVEN), understood: ['/\\bk[ .,-]*i[ .,-]*m\\b/i'] },
   }),
   en('email', 'E-mail: as people say it', {
-    ...{ agent: 'newsletter', voice: 'kokoro:af_jessica' },
+    agent: 'newsletter',
+    voice: 'kokoro:af_jessica',
     caller: ['I want to subscribe to the newsletter.', 'John at example dot com.', 'Yes.', 'That is all, goodbye.'],
     tools: { subscribe: { body: { message: 'You are subscribed.' } } },
     expect: called('subscribe', { email: 'john@example.com' }),
   }),
   en('email-pauses', 'E-mail: in pieces, some loss', {
-    ...{ agent: 'newsletter', voice: 'kokoro:am_fenrir', pause_ms: 800, line: SOME },
+    agent: 'newsletter',
+    voice: 'kokoro:am_fenrir',
+    pause_ms: 800,
+    line: SOME,
     caller: [
       'I want to subscribe to the newsletter.',
       'anna … at … example … dot com',
@@ -354,52 +424,80 @@ const NUMBERS: SpokenCall[] = [
 
 const INTERRUPTIONS: SpokenCall[] = [
   en('barge-in', 'Barge-in: stops a long answer', {
-    ...{ agent: 'museum', voice: 'kokoro:am_echo', tools: TIMES, short: true },
+    agent: 'museum',
+    voice: 'kokoro:am_echo',
+    tools: TIMES,
+    short: true,
     caller: [TIMES_WISH, over(2000, 'Stop, thank you, that is all I wanted to know. Goodbye.')],
     expect: { said: ['The gallery is open'], not_said: ['the new building'], barge_ins: 1, ended: 'agent_hangup' },
   }),
   en('barge-in-loss', 'Barge-in: some loss', {
-    ...{ agent: 'museum', voice: 'kokoro:bm_fable', tools: TIMES, line: SOME },
+    agent: 'museum',
+    voice: 'kokoro:bm_fable',
+    tools: TIMES,
+    line: SOME,
     caller: [TIMES_WISH, over(1200, 'Wait, wait, that is enough, thank you. Goodbye.')],
     expect: { not_said: ['the new building'], barge_ins: 1, ended: 'agent_hangup' },
   }),
   en('barge-in-bad-line', 'Barge-in: a bad line', {
-    ...{ agent: 'museum', voice: 'kokoro:bf_isabella', tools: TIMES, line: BAD },
+    agent: 'museum',
+    voice: 'kokoro:bf_isabella',
+    tools: TIMES,
+    line: BAD,
     caller: [TIMES_WISH, over(2500, 'All right, that is all I needed. Goodbye.')],
     expect: { not_said: ['the new building'], barge_ins: 1, ended: 'agent_hangup' },
   }),
   en('barge-in-question', 'Barge-in: another question', {
-    ...{ agent: 'museum', voice: 'kokoro:am_santa', tools: TIMES },
+    agent: 'museum',
+    voice: 'kokoro:am_santa',
+    tools: TIMES,
     caller: [TIMES_WISH, over(1500, 'Sorry, could you repeat that?'), 'Thank you, goodbye.'],
     expect: { said: ['the new building'], barge_ins: 1, ended: 'agent_hangup' },
   }),
   en('uh-huh', 'Back-channel: uh-huh', {
-    ...{ agent: 'museum', voice: 'kokoro:af_aoede', tools: TIMES },
+    agent: 'museum',
+    voice: 'kokoro:af_aoede',
+    tools: TIMES,
     caller: [TIMES_WISH, aside(1800, 'Uh-huh.'), 'No, thank you, that is all.'],
     expect: { said: ['the new building'], barge_ins: 0, ended: 'agent_hangup' },
   }),
   en('okay', 'Back-channel: okay, some loss', {
-    ...{ agent: 'museum', voice: 'kokoro:am_adam', tools: TIMES, line: SOME, short: true },
+    agent: 'museum',
+    voice: 'kokoro:am_adam',
+    tools: TIMES,
+    line: SOME,
+    short: true,
     caller: [TIMES_WISH, aside(2500, 'Okay.'), 'No, thank you, that is all.'],
     expect: { said: ['the new building'], barge_ins: 0, ended: 'agent_hangup' },
   }),
   en('right', 'Back-channel: right, a bad line', {
-    ...{ agent: 'museum', voice: 'kokoro:bf_emma', tools: TIMES, line: BAD },
+    agent: 'museum',
+    voice: 'kokoro:bf_emma',
+    tools: TIMES,
+    line: BAD,
     caller: [TIMES_WISH, aside(3000, 'Right.'), 'No, thank you, that is all.'],
     expect: { said: ['the new building'], barge_ins: 0, ended: 'agent_hangup' },
   }),
   en('cough', 'Noise: a cough into the answer', {
-    ...{ agent: 'museum', voice: 'kokoro:af_alloy', tools: TIMES },
+    agent: 'museum',
+    voice: 'kokoro:af_alloy',
+    tools: TIMES,
     caller: [TIMES_WISH, aside(2000, '(cough)', 'noise:cough'), 'No, thank you, that is all.'],
     expect: { said: ['the new building'], barge_ins: 0, ended: 'agent_hangup' },
   }),
   en('door', 'Noise: a door slams', {
-    ...{ agent: 'museum', voice: 'kokoro:bm_george', tools: TIMES, line: SOME },
+    agent: 'museum',
+    voice: 'kokoro:bm_george',
+    tools: TIMES,
+    line: SOME,
     caller: [TIMES_WISH, aside(2400, '(door)', 'noise:door'), 'No, thank you, that is all.'],
     expect: { said: ['the new building'], barge_ins: 0, ended: 'agent_hangup' },
   }),
   en('steady-noise', 'Noise: a loud fan all the time', {
-    ...{ agent: 'museum', voice: 'kokoro:am_michael', tools: TIMES, line: { noise_dbfs: -40 } },
+    agent: 'museum',
+    voice: 'kokoro:am_michael',
+    tools: TIMES,
+    line: { noise_dbfs: -40 },
     caller: [TIMES_WISH, 'No, thank you, that is all.'],
     expect: { said: ['the new building'], barge_ins: 0, ended: 'agent_hangup' },
   }),
@@ -410,17 +508,21 @@ const STORY =
 
 const REST: SpokenCall[] = [
   en('silent', 'Silence: nobody speaks', {
-    ...{ agent: 'desk', voice: 'kokoro:af_bella' },
+    agent: 'desk',
+    voice: 'kokoro:af_bella',
     caller: [{ silent: 45_000 }],
     expect: { said: ['Are you still there'], ended: 'silence_timeout' },
   }),
   en('silent-first', 'Silence: and then a wish', {
-    ...{ agent: 'shop', voice: 'kokoro:am_liam', tools: ORDER },
+    agent: 'shop',
+    voice: 'kokoro:am_liam',
+    tools: ORDER,
     caller: [{ silent: 13_000 }, ORDER_WISH, { press: '12#' }, 'Thank you, goodbye.'],
     expect: { ...called('order_status', { number: 12 }), said: ['Are you still there'] },
   }),
   en('hello-human', 'Hello: a human voice, then a message', {
-    ...{ agent: 'desk', voice: 'kokoro:af_heart' },
+    agent: 'desk',
+    voice: 'kokoro:af_heart',
     caller: [
       { words: 'Hello.', voice: 'file', given: '../answering/clips/test-human-01.wav' },
       'Please tell the director that the lighthouse has been repaired.',
@@ -430,12 +532,16 @@ const REST: SpokenCall[] = [
     expect: tookMessage(['lighthouse has been repaired']),
   }),
   en('story', 'A long story without a pause', {
-    ...{ agent: 'desk', voice: 'kokoro:bf_lily', line: SOME },
+    agent: 'desk',
+    voice: 'kokoro:bf_lily',
+    line: SOME,
     caller: ['I would like to leave a message.', STORY, 'No, that is all. Goodbye.'],
     expect: tookMessage(['kitchen window', 'bucket']),
   }),
   en('story-pauses', 'A long story with pauses', {
-    ...{ agent: 'desk', voice: 'kokoro:am_onyx', pause_ms: 550 },
+    agent: 'desk',
+    voice: 'kokoro:am_onyx',
+    pause_ms: 550,
     caller: [
       'I would like to leave a message.',
       'My name is Oliver, and … last week, when it rained, … the water came in through the kitchen window, and … now the wall is wet, … so please send somebody.',
@@ -444,23 +550,29 @@ const REST: SpokenCall[] = [
     expect: tookMessage(['kitchen window', 'send somebody']),
   }),
   en('never-again', 'Never to be called again', {
-    ...{ agent: 'sales', voice: 'kokoro:af_nicole' },
+    agent: 'sales',
+    voice: 'kokoro:af_nicole',
     caller: ['Please take me off your list and do not call me again.'],
     expect: called('do_not_call'),
   }),
   en('never-again-loss', 'Never to be called again, a bad line', {
-    ...{ agent: 'sales', voice: 'kokoro:bm_lewis', line: BAD },
+    agent: 'sales',
+    voice: 'kokoro:bm_lewis',
+    line: BAD,
     caller: ['No. Stop calling me.'],
     expect: called('do_not_call'),
   }),
   en('tool-slow', 'Tool: slow', {
-    ...{ agent: 'support', voice: 'kokoro:af_sarah', line: SOME },
+    agent: 'support',
+    voice: 'kokoro:af_sarah',
+    line: SOME,
     caller: [ORDER_WISH, 'No, thank you. Goodbye.'],
     tools: { order_status: { delay_ms: 6500, body: { message: 'Your order is on its way.' } } },
     expect: { ...called('order_status'), said: ['One moment, I am looking', 'This takes longer', 'on its way'] },
   }),
   en('tool-fails', 'Tool: answers with an error', {
-    ...{ agent: 'support', voice: 'kokoro:am_eric' },
+    agent: 'support',
+    voice: 'kokoro:am_eric',
     caller: [ORDER_WISH, 'No, thank you. Goodbye.'],
     tools: { order_status: { status: 500, body: { error: 'broken' } } },
     expect: {
@@ -471,7 +583,10 @@ const REST: SpokenCall[] = [
     },
   }),
   en('tool-times-out', 'Tool: never answers', {
-    ...{ agent: 'support', voice: 'kokoro:af_sky', line: BAD, short: true },
+    agent: 'support',
+    voice: 'kokoro:af_sky',
+    line: BAD,
+    short: true,
     caller: [ORDER_WISH, 'No, thank you. Goodbye.'],
     tools: { order_status: { fails: 'timeout' } },
     expect: {
@@ -499,64 +614,90 @@ const KHOLMY = human('ru_0154', 'До сих пор, там ещё видны х
 
 const RUSSIAN: SpokenCall[] = [
   ru('booking', 'Столик: по частям', {
-    ...{ agent: 'restoran', voice: 'festival:ru', tools: STOL },
+    agent: 'restoran',
+    voice: 'festival:ru',
+    tools: STOL,
     caller: [STOLIK, 'На четверых.', ...VERNO],
     expect: stolik(4),
   }),
   ru('booking-loss', 'Столик: с потерями', {
-    ...{ agent: 'restoran', voice: 'festival:ru', tools: STOL, line: SOME },
+    agent: 'restoran',
+    voice: 'festival:ru',
+    tools: STOL,
+    line: SOME,
     caller: [STOLIK, 'На пять человек.', ...VERNO],
     expect: stolik(5),
   }),
   ru('booking-bad-line', 'Столик: плохая линия', {
-    ...{ agent: 'restoran', voice: 'festival:ru', tools: STOL, line: BAD },
+    agent: 'restoran',
+    voice: 'festival:ru',
+    tools: STOL,
+    line: BAD,
     caller: [STOLIK, 'На шесть человек.', ...VERNO],
     expect: stolik(6),
   }),
   ru('booking-change', 'Столик: поправка', {
-    ...{ agent: 'restoran', voice: 'festival:ru', tools: STOL, line: { codec: 'PCMA' } },
+    agent: 'restoran',
+    voice: 'festival:ru',
+    tools: STOL,
+    line: { codec: 'PCMA' },
     caller: [STOLIK, 'На четверых.', 'Нет, на пять человек.', ...VERNO],
     expect: stolik(5),
   }),
   ru('never-again', 'Больше не звонить', {
-    ...{ agent: 'priyomnaya', voice: 'festival:ru' },
+    agent: 'priyomnaya',
+    voice: 'festival:ru',
     caller: ['Больше мне не звоните.'],
     expect: called('do_not_call'),
   }),
   ru('barge-in', 'Перебивает длинный ответ', {
-    ...{ agent: 'muzey', voice: 'festival:ru', tools: CHASY },
+    agent: 'muzey',
+    voice: 'festival:ru',
+    tools: CHASY,
     caller: ['Скажите, пожалуйста, часы работы.', over(2500, 'Спасибо, это всё, что я хотел узнать. До свидания.')],
     expect: { not_said: ['новому зданию'], barge_ins: 1, ended: 'agent_hangup' },
   }),
   ru('uh-huh', 'Поддакивает', {
-    ...{ agent: 'muzey', voice: 'festival:ru', tools: CHASY, line: SOME },
+    agent: 'muzey',
+    voice: 'festival:ru',
+    tools: CHASY,
+    line: SOME,
     caller: ['Скажите, пожалуйста, часы работы.', aside(2500, 'Ага.'), 'Нет, спасибо, это всё.'],
     expect: { said: ['новому зданию'], barge_ins: 0, ended: 'agent_hangup' },
   }),
   ru('order-keys', 'Номер заказа на клавишах', {
-    ...{ agent: 'magazin', voice: 'festival:ru', line: SOME },
+    agent: 'magazin',
+    voice: 'festival:ru',
+    line: SOME,
     caller: ['Где мой заказ?', { press: '4711#' }, 'Спасибо, до свидания.'],
     tools: { order_status: { body: { message: 'Ваш заказ уже в пути.' } } },
     expect: { ...called('order_status', { number: 4711 }), said: ['в пути'] },
   }),
   ru('order-human', 'Номер заказа человеческим голосом', {
-    ...{ agent: 'magazin', voice: 'festival:ru', pause_ms: 250 },
+    agent: 'magazin',
+    voice: 'festival:ru',
+    pause_ms: 250,
     caller: ['Где мой заказ?', { words: 'четыре … семь … один … один', voice: 'asterisk:ru' }, 'Спасибо, до свидания.'],
     tools: { order_status: { body: { message: 'Ваш заказ уже в пути.' } } },
     expect: { ...called('order_status', { number: 4711 }), said: ['в пути'] },
   }),
   ru('message-human', 'Сообщение человеческим голосом', {
-    ...{ agent: 'priyomnaya', voice: 'festival:ru' },
+    agent: 'priyomnaya',
+    voice: 'festival:ru',
     caller: [LYUBOV, KORSO, 'Нет, спасибо, это всё.'],
     expect: tookMessage(['любовь', 'экран погас']),
   }),
   ru('message-human-loss', 'Сообщение человеческим голосом, с потерями', {
-    ...{ agent: 'priyomnaya', voice: 'festival:ru', line: SOME },
+    agent: 'priyomnaya',
+    voice: 'festival:ru',
+    line: SOME,
     caller: [MIR, KHOLMY, 'Нет, спасибо, это всё.'],
     expect: tookMessage(['весь мир', 'холмы']),
   }),
   ru('message-human-bad-line', 'Сообщение человеческим голосом, плохая линия', {
-    ...{ agent: 'priyomnaya', voice: 'festival:ru', line: BAD },
+    agent: 'priyomnaya',
+    voice: 'festival:ru',
+    line: BAD,
     caller: [KORSO, LYUBOV, 'Нет, спасибо, это всё.'],
     expect: tookMessage(['экран погас', 'любовь']),
   }),

@@ -12,7 +12,9 @@ const lookUp = (request: LlmRequest): LlmEvent[] =>
 
 async function talk(searchKnowledge: () => Promise<KnowledgeHit[]>) {
   const opened = openTalk({
-    ...{ says: ['When are you open?'], replies: lookUp, plan: { knowledge: true } },
+    says: ['When are you open?'],
+    replies: lookUp,
+    plan: { knowledge: true },
     abilities: { searchKnowledge },
   })
   await opened.line.agentTurn()

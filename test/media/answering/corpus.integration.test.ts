@@ -9,10 +9,10 @@ import { modelsFolder } from '../../../infra/models/offline-speech.ts'
 import { createSpeechClient } from '../../../media/models/speech/client.ts'
 import { startSpeechServer } from '../../../media/models/speech/server.ts'
 import { loadModels } from '../../../media/models/speech/sherpa.ts'
-import { liveStt, readRecorded, recordedStt } from '../../corpus/answering/stt.ts'
 import { babbleOf, type Clip, index, type Sound, soundOf } from '../../corpus/answering/sounds.ts'
+import { liveStt, readRecorded, recordedStt } from '../../corpus/answering/stt.ts'
 import { quietLog } from '../../support/world.ts'
-import { type SttReader, type Judged, judgeSound, verdictAt } from './listening.ts'
+import { type Judged, judgeSound, type SttReader, verdictAt } from './listening.ts'
 
 /** A verdict counts when it stands three seconds after the far end's first sound. */
 const WITHIN_MS = 3000

@@ -61,7 +61,10 @@ describe('an engine reads', () => {
 
 describe('calls that come in', () => {
   const at = (calls: number, capacity: number, signalling?: string, open = true) => ({
-    ...{ calls, capacity, signalling, open },
+    calls,
+    capacity,
+    signalling,
+    open,
   })
   it.each([
     ['come to who has room', at(0, 20, 's'), [at(0, 20, 's')], true],

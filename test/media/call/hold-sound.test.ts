@@ -7,7 +7,8 @@ import { tone } from '../audio/sound.ts'
 
 const wish = { refer: false, announces: false }
 const dialing = (over: { rings?: boolean; announces?: boolean } = {}): TransferState => ({
-  ...{ phase: 'dialing', rings: over.rings ?? true },
+  phase: 'dialing',
+  rings: over.rings ?? true,
   wish: { ...wish, announces: over.announces ?? false },
 })
 

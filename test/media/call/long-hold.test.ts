@@ -20,29 +20,49 @@ async function held(paidMinutes: number) {
   let paid = 1
   const { promise: ended, resolve: end } = Promise.withResolvers<LegEnd>()
   const leg: Leg = {
-    ...{ kind: 'sip', sampleRate: 8000, ended, attach() {} },
+    kind: 'sip',
+    sampleRate: 8000,
+    ended,
+    attach() {},
     hangup: async reason => end({ by: 'local', reason }),
     stats: () => ({
-      ...{ codec: '', packets_sent: 0, packets_received: 0, packets_lost: 0 },
-      ...{ packets_late: 0, packets_rejected: 0, jitter_ms: 0 },
+      codec: '',
+      packets_sent: 0,
+      packets_received: 0,
+      packets_lost: 0,
+      packets_late: 0,
+      packets_rejected: 0,
+      jitter_ms: 0,
     }),
   }
   const deps: CallDeps = {
     bus: {
-      ...{ engine: 'e', boot: 'b', renewLease: async () => {}, dropLease: async () => {} },
+      engine: 'e',
+      boot: 'b',
+      renewLease: async () => {},
+      dropLease: async () => {},
       emitter: () => async (event: CallEventBody) => void events.push(event),
       ask: async () => {
         paid = Math.min(paid + 1, paidMinutes)
         return { paid_ms: paid * MINUTE }
       },
     } as unknown as EngineBus,
-    ...{ sealer: createSealer('0123456789abcdef'), clock, log: quietLog, vad: createEnergyVad() },
+    sealer: createSealer('0123456789abcdef'),
+    clock,
+    log: quietLog,
+    vad: createEnergyVad(),
     dialer: { dial: () => Promise.reject(new Error('not asked for')) },
-    ...{ sttFor: () => fakeStt([]), ttsFor: () => fakeTts(), llmFor: () => fakeLlm(() => []) },
+    sttFor: () => fakeStt([]),
+    ttsFor: () => fakeTts(),
+    llmFor: () => fakeLlm(() => []),
     fetch: () => Promise.reject(new Error('none')),
   }
   const offer: InboundOffer = {
-    ...{ called: '', caller: '', source: '', trunkId: null, signal: new AbortController().signal },
+    called: '',
+    caller: '',
+    source: '',
+    trunkId: null,
+    signal: new AbortController().signal,
     answer: async () => leg,
     reject() {},
   }

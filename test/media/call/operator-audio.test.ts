@@ -16,8 +16,15 @@ it('is told frame by frame while they have the call; what a listener says is tol
   const spoken: number[] = []
   let room: MonitorRoomOptions | null = null
   const monitors = new Monitors({
-    ...{ callId, language: 'en', sampleRate: 8000, sealer, clock, log: quietLog },
-    ...{ vad: createEnergyVad(), stt: fakeStt([]), emit() {} },
+    callId,
+    language: 'en',
+    sampleRate: 8000,
+    sealer,
+    clock,
+    log: quietLog,
+    vad: createEnergyVad(),
+    stt: fakeStt([]),
+    emit() {},
     talk: { stepAside: () => true, stepIn() {}, operatorSaid() {}, instruct() {} },
     rooms: {
       join: () => Promise.reject(new Error('not asked for')),

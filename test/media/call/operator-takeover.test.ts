@@ -19,15 +19,23 @@ import { quietLog } from '../../support/world.ts'
 function fakeLeg(line?: Leg['line']) {
   const { promise: ended, resolve: end } = Promise.withResolvers<LegEnd>()
   const leg = {
-    ...{ kind: 'sip' as const, sampleRate: 8000, ended, sink: null as LegSink | null },
+    kind: 'sip' as const,
+    sampleRate: 8000,
+    ended,
+    sink: null as LegSink | null,
     ...(line ? { line } : {}),
     attach(sink: LegSink) {
       leg.sink = sink
     },
     hangup: async () => end({ by: 'local', reason: 'agent_hangup' }),
     stats: () => ({
-      ...{ codec: '', packets_sent: 0, packets_received: 0, packets_lost: 0 },
-      ...{ packets_late: 0, packets_rejected: 0, jitter_ms: 0 },
+      codec: '',
+      packets_sent: 0,
+      packets_received: 0,
+      packets_lost: 0,
+      packets_late: 0,
+      packets_rejected: 0,
+      jitter_ms: 0,
     }),
   }
   return leg satisfies Leg
@@ -42,11 +50,17 @@ async function world(respond: () => AsyncIterable<LlmEvent>) {
   let room: MonitorRoomOptions | null = null
   const deps: CallDeps = {
     bus: {
-      ...{ engine: 'e', boot: 'b', renewLease: async () => {}, dropLease: async () => {} },
+      engine: 'e',
+      boot: 'b',
+      renewLease: async () => {},
+      dropLease: async () => {},
       emitter: () => async (event: CallEventBody) => void events.push(event),
       ask: async () => ({ paid_ms: 600_000, granted: true }),
     } as unknown as EngineBus,
-    ...{ sealer, clock, log: quietLog, vad: createEnergyVad() },
+    sealer,
+    clock,
+    log: quietLog,
+    vad: createEnergyVad(),
     dialer: {
       dial(options) {
         dials.push(options)
@@ -60,12 +74,17 @@ async function world(respond: () => AsyncIterable<LlmEvent>) {
         return { identities: () => ['anna'], play() {}, async close() {} }
       },
     },
-    ...{ sttFor: () => fakeStt(['A person, please.']), ttsFor: () => fakeTts() },
+    sttFor: () => fakeStt(['A person, please.']),
+    ttsFor: () => fakeTts(),
     llmFor: () => ({ ...fakeLlm(() => []), respond }),
     fetch: () => Promise.reject(new Error('none')),
   }
   const offer: InboundOffer = {
-    ...{ called: '', caller: '', source: '', trunkId: null, signal: new AbortController().signal },
+    called: '',
+    caller: '',
+    source: '',
+    trunkId: null,
+    signal: new AbortController().signal,
     answer: async () => caller,
     reject() {},
   }
@@ -81,7 +100,11 @@ async function world(respond: () => AsyncIterable<LlmEvent>) {
   await line.caller(600)
   await line.silence(2000)
   return {
-    ...{ call, line, dials, events, second },
+    call,
+    line,
+    dials,
+    events,
+    second,
     async answers() {
       dialed.resolve({ ok: true, leg: second })
       await settle()

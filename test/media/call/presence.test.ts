@@ -9,8 +9,16 @@ import { fakeClock, settle } from '../../fakes/line.ts'
 import { quietLog } from '../../support/world.ts'
 
 const other = (over: Partial<Heartbeat> = {}): Heartbeat => ({
-  ...{ engine: 'other', boot: 'o', at: 0, hears: true, rooms: false, signalling: 'sip-1', open: true },
-  ...{ calls: 0, capacity: 20, ...over },
+  engine: 'other',
+  boot: 'o',
+  at: 0,
+  hears: true,
+  rooms: false,
+  signalling: 'sip-1',
+  open: true,
+  calls: 0,
+  capacity: 20,
+  ...over,
 })
 
 async function world(others: Heartbeat[], over: Partial<CallManagerOptions> = {}) {
@@ -21,7 +29,11 @@ async function world(others: Heartbeat[], over: Partial<CallManagerOptions> = {}
   let news = () => {}
   const answers: ((answer: object) => void)[] = []
   const bus = {
-    ...{ engine: 'e', boot: 'b', onPlace: () => reader, onCommand: () => reader, emitEngine: async () => {} },
+    engine: 'e',
+    boot: 'b',
+    onPlace: () => reader,
+    onCommand: () => reader,
+    emitEngine: async () => {},
     onEngines: (handle: () => void) => {
       news = handle
       return reader
@@ -35,14 +47,26 @@ async function world(others: Heartbeat[], over: Partial<CallManagerOptions> = {}
   const doors: boolean[] = []
   const rejected: string[] = []
   const options = {
-    ...{ bus, clock, log: quietLog, capacity: 3, hears: () => true, ready: () => state.server !== null },
-    ...{ signalling: () => state.server, onAccepting: (open: boolean) => void doors.push(open), ...over },
+    bus,
+    clock,
+    log: quietLog,
+    capacity: 3,
+    hears: () => true,
+    ready: () => state.server !== null,
+    signalling: () => state.server,
+    onAccepting: (open: boolean) => void doors.push(open),
+    ...over,
   }
   const callManager = await openCallManager(options as unknown as CallManagerOptions)
   const offer = () =>
     callManager.offer({
-      ...{ called: '+1', caller: '+2', source: '127.0.0.1', trunkId: null, signal: new AbortController().signal },
-      ...{ answer: async () => null, reject: refusal => rejected.push(refusal) },
+      called: '+1',
+      caller: '+2',
+      source: '127.0.0.1',
+      trunkId: null,
+      signal: new AbortController().signal,
+      answer: async () => null,
+      reject: refusal => rejected.push(refusal),
     } satisfies InboundOffer)
   /** Time passes, and what was promised comes. */
   const pass = async (ms: number) => {

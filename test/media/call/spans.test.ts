@@ -12,16 +12,32 @@ const PARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 const ENGINE = { engine: 'e', boot: 'b' }
 
 const turn = (part: Partial<Turn>): Turn => ({
-  ...{ role: 'agent', text: 'It is Ivan.', heard_text: 'It is Ivan.', interrupted: false },
-  ...{ started_ms: 0, ended_ms: 500, ...part },
+  role: 'agent',
+  text: 'It is Ivan.',
+  heard_text: 'It is Ivan.',
+  interrupted: false,
+  started_ms: 0,
+  ended_ms: 500,
+  ...part,
 })
 const latency: TurnLatency = {
-  ...{ total_ms: 800, endpointing_ms: 300, stt_ms: 120, llm_first_token_ms: 200, tts_first_byte_ms: 90 },
+  total_ms: 800,
+  endpointing_ms: 300,
+  stt_ms: 120,
+  llm_first_token_ms: 200,
+  tts_first_byte_ms: 90,
   filler: false,
 }
 const tool = (part: Partial<ToolCall>): ToolCall => ({
-  ...{ name: 'find_order', arguments: { who: 'Ivan' }, started_ms: 3000, ms: 450, verdict: 'ok', http_status: 200 },
-  ...{ result: 'Ivan has it.', filler: [], ...part },
+  name: 'find_order',
+  arguments: { who: 'Ivan' },
+  started_ms: 3000,
+  ms: 450,
+  verdict: 'ok',
+  http_status: 200,
+  result: 'Ivan has it.',
+  filler: [],
+  ...part,
 })
 
 function spansOf(direction: Direction, parent: string | null = PARENT) {

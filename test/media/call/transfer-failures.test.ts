@@ -31,8 +31,13 @@ function fakeLeg(sampleRate: number, line?: Leg['line']) {
       return hangUps.at(-1)!.promise
     },
     stats: () => ({
-      ...{ codec: '', packets_sent: 0, packets_received: 0, packets_lost: 0 },
-      ...{ packets_late: 0, packets_rejected: 0, jitter_ms: 0 },
+      codec: '',
+      packets_sent: 0,
+      packets_received: 0,
+      packets_lost: 0,
+      packets_late: 0,
+      packets_rejected: 0,
+      jitter_ms: 0,
     }),
   }
   return leg satisfies Leg
@@ -68,8 +73,14 @@ function world({ by = 'bridge' as 'bridge' | 'refer', mayStepAside = true } = {}
     operatorSaid: ({ text }: { text: string }) => void said.push(text),
   }
   const transfers = new Transfers({
-    ...{ plan: plan(), leg: caller, clock, log: quietLog, tts, talk },
-    ...{ vad: createEnergyVad(), stt: fakeStt(['Sales speaking.']) },
+    plan: plan(),
+    leg: caller,
+    clock,
+    log: quietLog,
+    tts,
+    talk,
+    vad: createEnergyVad(),
+    stt: fakeStt(['Sales speaking.']),
     dialer: {
       dial(options) {
         dials.push(options)
@@ -80,7 +91,16 @@ function world({ by = 'bridge' as 'bridge' | 'refer', mayStepAside = true } = {}
   })
   const sink = transfers.sink({ pull: () => null, push() {}, dtmf() {} })
   return {
-    ...{ caller, second, dials, events, transfers, sink, clock, tts, referred, said },
+    caller,
+    second,
+    dials,
+    events,
+    transfers,
+    sink,
+    clock,
+    tts,
+    referred,
+    said,
     settled: () => events.filter(event => event.type === 'transfer.settled').map(event => event.taken),
     hears: (ms: number) =>
       Array.from({ length: ms / 20 }, () => sink.pull(0)?.some(sample => sample !== 0) ?? false).some(Boolean),

@@ -53,15 +53,13 @@ function world({ mayStepAside = true } = {}) {
   const events: CallEventBody[] = []
   const clock = fakeClock()
   const transfers = new Transfers({
-    ...{
-      plan: plan(),
-      leg: caller,
-      clock,
-      log: quietLog,
-      vad: createEnergyVad(),
-      stt: fakeStt(['Sales.']),
-      tts: fakeTts(),
-    },
+    plan: plan(),
+    leg: caller,
+    clock,
+    log: quietLog,
+    vad: createEnergyVad(),
+    stt: fakeStt(['Sales.']),
+    tts: fakeTts(),
     dialer: {
       dial(options) {
         dials.push(options)
@@ -76,7 +74,15 @@ function world({ mayStepAside = true } = {}) {
   const sink = transfers.sink({ pull: () => agent, push() {}, dtmf: key => keys.push(key) })
   const loud = () => sink.pull(0)?.some(sample => sample !== 0) ?? false
   return {
-    ...{ caller, second, dials, events, transfers, sink, keys, clock, loud },
+    caller,
+    second,
+    dials,
+    events,
+    transfers,
+    sink,
+    keys,
+    clock,
+    loud,
     says: (pcm: Int16Array | null) => (agent = pcm),
     hears: (ms: number) => Array.from({ length: ms / 20 }, loud).filter(Boolean).length * 20,
     async answers(result: DialResult = { ok: true, leg: second }) {

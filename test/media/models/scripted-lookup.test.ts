@@ -28,7 +28,12 @@ const caller = (text: string): ChatMessage => ({ role: 'caller', text })
 const agent = (text: string): ChatMessage => ({ role: 'agent', text, interrupted: false })
 const passage = (text: string, heading = '') => ({ source: 'faq.md', heading, text })
 const found = (query: string, ...passages: object[]): ChatMessage => ({
-  ...{ role: 'tool', id: 'c1', step: '1', name: 'search_knowledge', arguments: { query }, ok: true },
+  role: 'tool',
+  id: 'c1',
+  step: '1',
+  name: 'search_knowledge',
+  arguments: { query },
+  ok: true,
   result: JSON.stringify(passages),
 })
 const said = (events: LlmEvent[]) => events.map(event => (event.type === 'text' ? event.delta : '')).join('')

@@ -46,7 +46,10 @@ const models: Record<Kind, string> = {
 }
 const llm = (provider: Kind, retries = 0) =>
   createTextModel({
-    ...{ provider, retries, model: models[provider], apiKey: 'key-1' },
+    provider,
+    retries,
+    model: models[provider],
+    apiKey: 'key-1',
     clock: systemClock,
     baseUrl: baseUrlOf(provider, vendor),
   })

@@ -42,7 +42,11 @@ function network() {
     const side: Side = { dtls: null as unknown as Dtls, keys: null, failed: null, identity: own }
     sides.set(port, side)
     side.dtls = new Dtls({
-      ...{ identity: own, role, fingerprints, target: at(target), clock },
+      identity: own,
+      role,
+      fingerprints,
+      target: at(target),
+      clock,
       send: (data, to) => {
         wire.push({ data, from: port, to: to.port })
         sent.push({ data, from: port })
@@ -231,7 +235,10 @@ describe('messages', () => {
     const body = Buffer.from(Array.from({ length: 100 }, (_, i) => i))
     const whole = writeHandshake({ type: 11, sequence: 3, body })
     const fragment = (offset: number, length: number) => ({
-      ...{ type: 11, length: 100, sequence: 3, offset },
+      type: 11,
+      length: 100,
+      sequence: 3,
+      offset,
       body: body.subarray(offset, offset + length),
     })
     const parts = new Reassembly(3)
@@ -304,7 +311,10 @@ describe.skipIf(lacks('openssl'))('OpenSSL', { timeout: 180_000 }, () => {
     let failed: string | null = null
     if (role === 'client') await until(() => output.includes('ACCEPT'))
     const dtls = new Dtls({
-      ...{ identity: identity(), role, fingerprints: [peer], target: at(role === 'client' ? free : 1, '127.0.0.1') },
+      identity: identity(),
+      role,
+      fingerprints: [peer],
+      target: at(role === 'client' ? free : 1, '127.0.0.1'),
       clock: systemClock,
       send: (data, to) => socket.send(data, to.port, to.address),
       onKeys: made => {

@@ -80,8 +80,13 @@ function ear(pcm: Int16Array) {
   return { sink, heard }
 }
 const params = (port: number, security: RtpSecurity, rtcpMux = false) => ({
-  ...{ remote: { address: HOST, port }, codec: 'PCMU' as const, payloadType: 0, dtmfPayloadType: 101 },
-  ...{ direction: 'sendrecv' as const, security, rtcpMux },
+  remote: { address: HOST, port },
+  codec: 'PCMU' as const,
+  payloadType: 0,
+  dtmfPayloadType: 101,
+  direction: 'sendrecv' as const,
+  security,
+  rtcpMux,
 })
 const hears = (heard: AudioFrame[], value: number) =>
   heard.length >= 10 && heard.slice(-5).every(({ pcm }) => Math.abs(pcm[80]! - value) < Math.abs(value) * 0.05)
@@ -115,7 +120,8 @@ function sdes(name: typeof suite | 'AEAD_AES_256_GCM' = suite): [RtpSecurity, Rt
   return [{ kind: 'sdes', send: x, receive: y }, { kind: 'sdes', send: y, receive: x }, x, y]
 }
 const dtls = (role: 'client' | 'server', peer: number): RtpSecurity => ({
-  ...{ kind: 'dtls', role },
+  kind: 'dtls',
+  role,
   fingerprints: [{ hash: 'sha-256', value: identities[peer]!.fingerprint }],
 })
 

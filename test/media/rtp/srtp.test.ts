@@ -16,7 +16,7 @@ function packet(sequence: number, options: { ssrc?: number; payload?: Uint8Array
   return data
 }
 const report = (ssrc = 7) =>
-  buildRtcp({ ...{ ssrc, cname: 'x', wallMs: 0, timestamp: 1, packets: 1, octets: 160 }, blocks: [], bye: false })
+  buildRtcp({ ssrc, cname: 'x', wallMs: 0, timestamp: 1, packets: 1, octets: 160, blocks: [], bye: false })
 
 describe('keys', () => {
   it('are derived as in RFC 3711 appendix B.3', () => {

@@ -358,7 +358,11 @@ it('records of a call through us', async () => {
 
 describe('decisions', () => {
   const response = (status: number, ...headers: [string, string][]): SipResponse => ({
-    ...{ kind: 'response', status, reason: '', headers, body: Buffer.alloc(0) },
+    kind: 'response',
+    status,
+    reason: '',
+    headers,
+    body: Buffer.alloc(0),
   })
   it.each<[number[], number]>([
     [[404, 486], 404],

@@ -34,7 +34,10 @@ const SRV: Record<string, SrvRecord[]> = {
   '_sip._udp.plain.example.com': [target('.', 0)],
 }
 const pointer = (service: string, replacement: string, order: number, preference: number): NaptrRecord => ({
-  ...{ service, replacement, order, preference },
+  service,
+  replacement,
+  order,
+  preference,
 })
 const NAPTR: Record<string, NaptrRecord[]> = {
   'by-naptr.example.com': [

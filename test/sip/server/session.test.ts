@@ -141,10 +141,18 @@ describe('a session that we refresh', () => {
 
 describe('who refreshes', () => {
   const request = (method: string, ...headers: [string, string][]): SipRequest => ({
-    ...{ kind: 'request', method, uri: 'sip:a@b', headers, body: Buffer.alloc(0) },
+    kind: 'request',
+    method,
+    uri: 'sip:a@b',
+    headers,
+    body: Buffer.alloc(0),
   })
   const ok = (...headers: [string, string][]): SipResponse => ({
-    ...{ kind: 'response', status: 200, reason: 'OK', headers, body: Buffer.alloc(0) },
+    kind: 'response',
+    status: 200,
+    reason: 'OK',
+    headers,
+    body: Buffer.alloc(0),
   })
   const timer: [string, string] = ['Supported', 'timer']
 

@@ -11,7 +11,11 @@ const OURS = Array.from({ length: 32 }, () => 'AB').join(':')
 const THEIRS = Array.from({ length: 32 }, () => '0F').join(':')
 
 const local = (policy: SrtpPolicy, fingerprint: string | null = OURS): LocalAudio => ({
-  ...{ address: '192.0.2.1', port: 4000, codecs: ['PCMU'], sessionId: '7', version: 1 },
+  address: '192.0.2.1',
+  port: 4000,
+  codecs: ['PCMU'],
+  sessionId: '7',
+  version: 1,
   security: localSecurity(policy, fingerprint),
 })
 function sdp(protocol: string, lines: string[], session: string[] = []): string {

@@ -49,7 +49,10 @@ export async function asked({ bench, peer, sound, trunk = {}, target = {} }: Ask
   const tts = fakeTts()
   const deps: CallDeps = {
     bus: {
-      ...{ engine: 'e', boot: 'b', renewLease: async () => {}, dropLease: async () => {} },
+      engine: 'e',
+      boot: 'b',
+      renewLease: async () => {},
+      dropLease: async () => {},
       emitter: () => async (event: CallEventBody) => {
         events.push(event)
         wake()
@@ -68,8 +71,13 @@ export async function asked({ bench, peer, sound, trunk = {}, target = {} }: Ask
   }
   const offer = await bench.offer()
   const whole = plan({
-    ...{ direction: 'in', trunk_id: null, from: offer.caller, to: offer.called, greeting: 'Hi.' },
-    ...{ transfers: [{ ...SALES, ...target }], ring_timeout_ms: 20_000 },
+    direction: 'in',
+    trunk_id: null,
+    from: offer.caller,
+    to: offer.called,
+    greeting: 'Hi.',
+    transfers: [{ ...SALES, ...target }],
+    ring_timeout_ms: 20_000,
   })
   const call = Call.answer(whole, offer, deps)
   const ok = await caller.answered()

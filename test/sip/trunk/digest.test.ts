@@ -11,7 +11,12 @@ import {
 } from '../../../sip/trunk/requests/digest.ts'
 
 const challenge = (over: Partial<Challenge> = {}): Challenge => ({
-  ...{ realm: 'r', nonce: 'n', opaque: null, algorithm: null, qop: ['auth'], stale: false },
+  realm: 'r',
+  nonce: 'n',
+  opaque: null,
+  algorithm: null,
+  qop: ['auth'],
+  stale: false,
   ...over,
 })
 const input = { username: 'u', password: 'p', method: 'REGISTER', uri: 'sip:h', cnonce: 'c', nonceCount: 1 }
@@ -49,7 +54,11 @@ describe('responses', () => {
       algorithm: 'SHA-512-256',
     })
     const answer = {
-      ...{ username: 'Jäsøn Doe', password: 'Secret, or not?', method: 'GET', uri: '/doe.json', nonceCount: 1 },
+      username: 'Jäsøn Doe',
+      password: 'Secret, or not?',
+      method: 'GET',
+      uri: '/doe.json',
+      nonceCount: 1,
       cnonce: 'NTg6RKcb9boFIAS3KrFK9BGeh+iDa/sm6jUMp2wds69v',
     }
     expect(digestResponse(asked, answer)).toBe('3798d4131c277846293534c3edc11bd8a5e4cdcbff78b05db9d95eeb1cec68a5')

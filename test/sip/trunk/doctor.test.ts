@@ -33,8 +33,13 @@ const asked = (words: string) => [`WWW-Authenticate: Digest ${words}`]
 const sdpType = 'Content-Type: application/sdp'
 
 const stats = (part: Partial<MediaStats> = {}): MediaStats => ({
-  ...{ codec: 'PCMU', packets_sent: 500, packets_received: 500, packets_lost: 0 },
-  ...{ packets_late: 0, packets_rejected: 0, jitter_ms: 0 },
+  codec: 'PCMU',
+  packets_sent: 500,
+  packets_received: 500,
+  packets_lost: 0,
+  packets_late: 0,
+  packets_rejected: 0,
+  jitter_ms: 0,
   ...part,
 })
 

@@ -28,7 +28,9 @@ afterEach(async () => {
 })
 
 const at = (peer: { port: number }, transport: TrunkHost['transport'] = 'udp'): TrunkHost => ({
-  ...{ host: '127.0.0.1', port: peer.port, transport },
+  host: '127.0.0.1',
+  port: peer.port,
+  transport,
 })
 /** A trunk by way of both, in this order. */
 const both = (over: Partial<TrunkPlan> = {}) => bench.dial(first, { hosts: [at(second)], ...over })

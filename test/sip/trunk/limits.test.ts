@@ -219,7 +219,9 @@ describe('requests of telephones', () => {
     }
     const options = { secret: 'secret', clock, log: new MemoryLog(), isTrusted: () => false }
     const registrar = new SoftphoneRegistrar({
-      ...{ ...options, meters: createSipMeters(metrics), softphones: softphones as unknown as Softphones },
+      ...options,
+      meters: createSipMeters(metrics),
+      softphones: softphones as unknown as Softphones,
     })
     const statuses: number[] = []
     const ask = (Authorization?: string) => {

@@ -133,8 +133,13 @@ test('what an engine tells of the hosts is in the API', async () => {
     ],
   })
   await handleEvent(control.deps, {
-    ...{ v: 1, type: 'trunk.status', trunk_id: owner.trunkId, owner_id: owner.ownerId },
-    ...{ registration: 'none', last_error: null, at: Date.now() },
+    v: 1,
+    type: 'trunk.status',
+    trunk_id: owner.trunkId,
+    owner_id: owner.ownerId,
+    registration: 'none',
+    last_error: null,
+    at: Date.now(),
     hosts: [
       { ...first, alive: false, options_ms: null, targets: [] },
       { ...hosts[0]!, alive: true, options_ms: 41, targets: [] },

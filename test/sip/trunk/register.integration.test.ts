@@ -209,7 +209,13 @@ describe('leases', () => {
     const life = mortal()
     const changes: (() => void)[] = []
     const leases = createTrunkLeases({
-      ...{ redis, clock: life, log: new MemoryLog(), wanted, leaseMs: 400, roundMs: 50, who: randomUUID() },
+      redis,
+      clock: life,
+      log: new MemoryLog(),
+      wanted,
+      leaseMs: 400,
+      roundMs: 50,
+      who: randomUUID(),
       key: id => `${prefix}:${id}`,
       onChange: () => {
         for (const run of changes) run()

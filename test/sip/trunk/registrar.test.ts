@@ -25,7 +25,11 @@ const ha1 = (password: string) => {
   }
 }
 const input = {
-  ...{ username: 'phone-abcdefgh', password: 'right', method: 'REGISTER', uri: 'sip:127.0.0.1', cnonce: 'c' },
+  username: 'phone-abcdefgh',
+  password: 'right',
+  method: 'REGISTER',
+  uri: 'sip:127.0.0.1',
+  cnonce: 'c',
   nonceCount: 1,
 }
 
@@ -94,8 +98,15 @@ describe('a nonce', () => {
 
 const at = 1_000_000
 const base: Registering = {
-  ...{ contact: '<sip:phone-abcdefgh@192.0.2.1:5070>', expires: '300', callId: 'one', cseq: 1, userAgent: 'Test/1' },
-  ...{ host: '192.0.2.1', port: 5070, transport: 'udp', atMs: at },
+  contact: '<sip:phone-abcdefgh@192.0.2.1:5070>',
+  expires: '300',
+  callId: 'one',
+  cseq: 1,
+  userAgent: 'Test/1',
+  host: '192.0.2.1',
+  port: 5070,
+  transport: 'udp',
+  atMs: at,
 }
 function stateAfter(before: SoftphoneState | null, over: Partial<Registering>): SoftphoneState {
   const outcome = register(before, { ...base, ...over })

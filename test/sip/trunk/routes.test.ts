@@ -34,10 +34,16 @@ async function engineAt(port: number, peer: Pick<Peer, 'port'>, over: Partial<Ed
   const directory: TrunkDirectory = { all: () => [trunk], onChange: () => () => {} }
   const { promise: up, resolve } = Promise.withResolvers<void>()
   const edge = openEdge({
-    ...{ host: '127.0.0.1', port, secret: SECRET, directory, clock, log },
+    host: '127.0.0.1',
+    port,
+    secret: SECRET,
+    directory,
+    clock,
+    log,
     media: {
       open: () => openRtp({ host: '127.0.0.1', ports: { min: 0, max: 0 }, clock, pacer, log, identity }),
-      ...{ advertise: null, fingerprint: identity.fingerprint },
+      advertise: null,
+      fingerprint: identity.fingerprint,
     },
     onOffer: offer => void offers.push(offer),
     ...over,

@@ -229,7 +229,9 @@ describe('pings', () => {
     await setting.bench.until(() => setting.bench.statuses.at(-1)?.hosts[0]?.targets[0]?.alive === false)
     expect(setting.bench.statuses.at(-1)?.hosts).toMatchObject([
       {
-        ...{ host: 'carrier.example', port: null, alive: true },
+        host: 'carrier.example',
+        port: null,
+        alive: true,
         targets: [
           { host: '127.0.0.1', port: one.port, alive: false, optionsMs: null },
           { host: '127.0.0.1', port: two.port, alive: true },

@@ -81,7 +81,10 @@ describe('frames', () => {
 
   it('of the real server may lack the protocol of an ACK, and tell of a BYE of its own', () => {
     expect(readFrame(`id|sip|network|9||192.0.2.9|5060|t|x|d|\r\n${message('ACK sip:a SIP/2.0', 'c')}`)).toMatchObject({
-      ...{ way: 'came', protocol: '', at: '192.0.2.9:5060', callId: 'c' },
+      way: 'came',
+      protocol: '',
+      at: '192.0.2.9:5060',
+      callId: 'c',
     })
     const bye = `id|sip|application|0|udp|192.0.2.9|5060|t|unsolicited|d|\r\n${message('BYE sip:a SIP/2.0', 'c')}`
     expect(readFrame(bye)).toMatchObject({ way: 'sent' })

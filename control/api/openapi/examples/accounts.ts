@@ -75,9 +75,17 @@ export const accountExamples = {
     answer: {
       items: [
         {
-          ...{ id: '0195f2c4-7a10-7c3e-9b1d-5e8f2a6c4d02', at: CALLED, actor: 'key', actor_id: KEY, channel: 'rest' },
-          ...{ address: '192.0.2.7', operation: 'place_call', resource: CALL },
-          ...{ request_id: '0195f2c4-7a10-7c3e-9b1d-5e8f2a6c4d03', outcome: 'done', code: null },
+          id: '0195f2c4-7a10-7c3e-9b1d-5e8f2a6c4d02',
+          at: CALLED,
+          actor: 'key',
+          actor_id: KEY,
+          channel: 'rest',
+          address: '192.0.2.7',
+          operation: 'place_call',
+          resource: CALL,
+          request_id: '0195f2c4-7a10-7c3e-9b1d-5e8f2a6c4d03',
+          outcome: 'done',
+          code: null,
         },
       ],
       next_cursor: null,

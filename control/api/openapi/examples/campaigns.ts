@@ -20,8 +20,17 @@ const params = {
   resume_on_top_up: false,
 }
 const none = {
-  ...{ total: 0, pending: 0, dialing: 0, in_progress: 0, completed: 0, no_answer: 0, busy: 0, failed: 0 },
-  ...{ skipped: 0, canceled: 0, goal_reached: 0 },
+  total: 0,
+  pending: 0,
+  dialing: 0,
+  in_progress: 0,
+  completed: 0,
+  no_answer: 0,
+  busy: 0,
+  failed: 0,
+  skipped: 0,
+  canceled: 0,
+  goal_reached: 0,
 }
 const ask = {
   name: 'Spring menu',

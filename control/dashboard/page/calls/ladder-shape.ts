@@ -29,8 +29,13 @@ export function ladderOf({ messages, diagnosis }: Pick<Schemas['SipTrace'], 'mes
   const rungs = messages.map((message, index) => {
     if (!message.made_up) last = columnOf(ends, message.sent ? message.target : message.source)
     return {
-      ...{ index, message, column: last, after_ms: Date.parse(message.at) - began },
-      ...{ label: labelOf(message), sound: soundIn(message.text), shows_cause: evidence.has(index) },
+      index,
+      message,
+      column: last,
+      after_ms: Date.parse(message.at) - began,
+      label: labelOf(message),
+      sound: soundIn(message.text),
+      shows_cause: evidence.has(index),
     }
   })
   return { ends, rungs }

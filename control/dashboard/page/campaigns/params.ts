@@ -53,7 +53,9 @@ export function valuesOf(campaign: Pick<Schemas['Campaign'], 'name' | 'project_i
   const { quiet_hours: quiet, scheduled_start_at: start } = params
   const hours = { ...emptyValues.params.quiet_hours, ...quiet }
   return {
-    ...{ name, project_id, task: task ?? '' },
+    name,
+    project_id,
+    task: task ?? '',
     params: {
       ...params,
       days: params.days?.map(String) ?? [...weekdays],

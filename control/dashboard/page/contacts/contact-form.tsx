@@ -18,7 +18,9 @@ interface Values {
 }
 
 const valuesOf = ({ name, notes, tags, lead_status }: Contact): Values => ({
-  ...{ name: name ?? '', notes: notes ?? '', tags },
+  name: name ?? '',
+  notes: notes ?? '',
+  tags,
   lead_status: lead_status ?? '',
 })
 

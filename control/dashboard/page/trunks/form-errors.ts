@@ -8,12 +8,25 @@ export const parts = ['login', 'servers', 'sound', 'limits', 'presentation', 'tr
 export type Part = (typeof parts)[number]
 
 const partOf: Partial<Record<string, Part>> = {
-  ...{ realm: 'login', from_user: 'login', from_domain: 'login', outbound_proxy: 'login' },
-  ...{ hosts: 'servers', options_interval_seconds: 'servers', allowed_ips: 'servers' },
-  ...{ codecs: 'sound', srtp: 'sound', max_calls: 'limits', max_cps: 'limits' },
-  ...{ number_format: 'presentation', region: 'presentation', pai: 'presentation', privacy: 'presentation' },
-  ...{ transfer: 'transfers', fallback_number: 'transfers' },
-  ...{ refusal_announcement: 'transfers', refusal_language: 'transfers' },
+  realm: 'login',
+  from_user: 'login',
+  from_domain: 'login',
+  outbound_proxy: 'login',
+  hosts: 'servers',
+  options_interval_seconds: 'servers',
+  allowed_ips: 'servers',
+  codecs: 'sound',
+  srtp: 'sound',
+  max_calls: 'limits',
+  max_cps: 'limits',
+  number_format: 'presentation',
+  region: 'presentation',
+  pai: 'presentation',
+  privacy: 'presentation',
+  transfer: 'transfers',
+  fallback_number: 'transfers',
+  refusal_announcement: 'transfers',
+  refusal_language: 'transfers',
 }
 
 /** Returns the collapsed sections that contain errors. */

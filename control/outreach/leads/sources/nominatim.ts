@@ -135,7 +135,8 @@ export function areaOf(places: readonly Place[]): Area | null {
   return {
     name: cleanLine(outlined.name || outlined.display_name),
     box: { south, west, north, east },
-    ...{ lat, lon },
+    lat,
+    lon,
     osm: hasOutline(outlined) ? { type: type as 'relation' | 'way', id: id! } : null,
     country: countryOf(outlined.address?.country_code),
   }

@@ -155,14 +155,17 @@ class Listening extends VADStream {
       spokenMs += speaking ? ms : 0
       const tell = type =>
         this.sendVADEvent({
-          ...{ type, frames: [frame], speaking, timestamp: atMs, samplesIndex: (atMs * RATE) / 1000 },
-          ...{
-            speechDuration: spokenMs,
-            silenceDuration: quietMs,
-            probability: loudMs > 0 ? 1 : 0,
-            inferenceDuration: 0,
-          },
-          ...{ rawAccumulatedSilence: quietMs, rawAccumulatedSpeech: loudMs },
+          type,
+          frames: [frame],
+          speaking,
+          timestamp: atMs,
+          samplesIndex: (atMs * RATE) / 1000,
+          speechDuration: spokenMs,
+          silenceDuration: quietMs,
+          probability: loudMs > 0 ? 1 : 0,
+          inferenceDuration: 0,
+          rawAccumulatedSilence: quietMs,
+          rawAccumulatedSpeech: loudMs,
         })
       tell(VADEventType.INFERENCE_DONE)
       if (!speaking && loudMs >= ONSET_MS) {
@@ -183,8 +186,13 @@ async function startInference() {
   const { InferenceProcExecutor } = await import(at('./ipc/inference_proc_executor.js'))
   const executor = new InferenceProcExecutor({
     runners: { lk_eot_audio: at('./inference/eot/runner.js') },
-    ...{ initializeTimeout: 60_000, closeTimeout: 5000, memoryWarnMB: 2000, memoryLimitMB: 0 },
-    ...{ pingInterval: 5000, pingTimeout: 60_000, highPingThreshold: 2500 },
+    initializeTimeout: 60_000,
+    closeTimeout: 5000,
+    memoryWarnMB: 2000,
+    memoryLimitMB: 0,
+    pingInterval: 5000,
+    pingTimeout: 60_000,
+    highPingThreshold: 2500,
   })
   await executor.start()
   await executor.initialize()
@@ -218,9 +226,12 @@ serve({
     await room.connect(url, token, { autoSubscribe: true, dynacast: false })
     const { greeting, answer } = TEXTS[length]
     const session = new voice.AgentSession({
-      ...{ stt: new TestStt(), llm: new TestLlm(answer), tts: new Voice() },
+      stt: new TestStt(),
+      llm: new TestLlm(answer),
+      tts: new Voice(),
       ...settings(),
-      ...{ userAwayTimeout: null, ttsTextTransforms: null },
+      userAwayTimeout: null,
+      ttsTextTransforms: null,
     })
     sessions.set(id, { room, session })
     await session.start({

@@ -54,7 +54,9 @@ async function onDisk(kind: DocumentKind, content: Buffer | string) {
 }
 
 const page = (html: string) => ({
-  ...{ kind: 'html' as const, url: 'https://x.example/', charset: null },
+  kind: 'html' as const,
+  url: 'https://x.example/',
+  charset: null,
   body: Buffer.from(html),
 })
 const codeOf = (reading: Promise<unknown>) =>
@@ -68,13 +70,17 @@ describe('a document', () => {
     await withExtractor({}, async extractor => {
       const pdf = await onDisk('pdf', makePdf([[{ text: 'Открыто', y: 700 }]], { title: 'Часы' }))
       expect(await extractor.extract(pdf, never)).toEqual({
-        ...{ url: null, title: 'Часы', html: null },
+        url: null,
+        title: 'Часы',
+        html: null,
         blocks: [{ heading: 0, text: 'Открыто' }],
       })
       const docx = await onDisk('docx', makeDocx(documentXml(paragraph('Every day'))))
       expect((await extractor.extract(docx, never)).blocks).toEqual([{ heading: 0, text: 'Every day' }])
       expect(await extractor.extract(page('<title>T</title><p>Hi <a href="/a">there</a>'), never)).toEqual({
-        ...{ url: 'https://x.example/', title: 'T', blocks: [{ heading: 0, text: 'Hi there' }] },
+        url: 'https://x.example/',
+        title: 'T',
+        blocks: [{ heading: 0, text: 'Hi there' }],
         html: { links: ['https://x.example/a'], canonical: null, refresh: null, noindex: false, nofollow: false },
       })
     })

@@ -51,7 +51,10 @@ export async function createRig(given?: TestDatabase): Promise<Rig> {
 /** As the indexing job does, with the count that ranking reads. */
 export async function putChunks(sql: Sql, source: Source, texts: readonly (string | Partial<Chunk>)[]): Promise<void> {
   const chunks = texts.map((one, ordinal) => ({
-    ...{ ordinal, heading: '', text: '', url: null },
+    ordinal,
+    heading: '',
+    text: '',
+    url: null,
     ...(typeof one === 'string' ? { text: one } : one),
   }))
   await sql.begin(async tx => {

@@ -23,7 +23,11 @@ afterAll(async () => {
 })
 
 const depsWith = (embedder: Embedder | null): SearchDeps => ({
-  ...{ sql: rig.sql, clock: systemClock, log: quietLog, embedder, vectors: embedder ? vectors : null },
+  sql: rig.sql,
+  clock: systemClock,
+  log: quietLog,
+  embedder,
+  vectors: embedder ? vectors : null,
 })
 const find = (deps: SearchDeps, of: { ownerId: string; projectId: string }, query: string, limit = 5) =>
   searchKnowledge(deps, { ...of, query, limit, signal: never, deadlineMs })

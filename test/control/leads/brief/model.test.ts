@@ -50,7 +50,8 @@ describe('a brief read by a model', () => {
     const parsed = await read(RAW, {})
     expect(parsed).toMatchObject({
       brief: {
-        ...{ niche: 'стоматологии', geo: 'Казань; Уфа' },
+        niche: 'стоматологии',
+        geo: 'Казань; Уфа',
         signals: ['онлайн-запись'],
         exclusions: ['сети'],
         target_leads: 40,

@@ -146,8 +146,16 @@ describe('columns', () => {
 
 describe('rows of a directory', () => {
   const row = (key: string, more: Partial<DirectoryRow>): DirectoryRow => ({
-    ...{ key, company: 'Ромашка', phones: ['+78432123456'], emails: [], website: null, address: null, city: null },
-    ...{ category: null, geo: null, extra: {} },
+    key,
+    company: 'Ромашка',
+    phones: ['+78432123456'],
+    emails: [],
+    website: null,
+    address: null,
+    city: null,
+    category: null,
+    geo: null,
+    extra: {},
     ...more,
   })
   const rows = [
@@ -192,8 +200,14 @@ describe('rows of a directory', () => {
       geo: '',
     })
     expect(candidate).toEqual({
-      ...{ key: 'd/7', company: 'Ромашка', phones: ['+78432123456'], emails: [], website: null },
-      ...{ address: 'Казань, Баумана, 5', geo: null, country: null },
+      key: 'd/7',
+      company: 'Ромашка',
+      phones: ['+78432123456'],
+      emails: [],
+      website: null,
+      address: 'Казань, Баумана, 5',
+      geo: null,
+      country: null,
       facts: { category: 'Стоматология', Работники: '5' },
     })
   })

@@ -130,12 +130,16 @@ describe('a stem', () => {
 
 describe('what the geocoder knows', () => {
   const found = (more: object) => ({
-    ...{ osm_type: 'relation', osm_id: 1, lat: 55, lon: 49, category: 'boundary', type: 'administrative', name: 'x' },
-    ...{
-      display_name: 'x',
-      address: { country_code: 'ru' },
-      boundingbox: [54, 56, 48, 50] as [number, number, number, number],
-    },
+    osm_type: 'relation',
+    osm_id: 1,
+    lat: 55,
+    lon: 49,
+    category: 'boundary',
+    type: 'administrative',
+    name: 'x',
+    display_name: 'x',
+    address: { country_code: 'ru' },
+    boundingbox: [54, 56, 48, 50] as [number, number, number, number],
     ...more,
   })
 
