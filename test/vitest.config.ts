@@ -7,8 +7,11 @@ const e2e = ['test/e2e/**/*.test.ts', 'test/interop/**/*.test.ts']
 /** Needs Postgres, Redis, a process or the speech models. */
 const integration = ['test/**/*.integration.test.ts']
 
-/** Each vitest process with one of these projects starts its own Postgres and Redis. */
-const servers = { globalSetup: ['test/global-setup.ts'], testTimeout: 120_000, hookTimeout: 180_000 }
+/**
+ * Two files at a time, because most of them wait: for somebody to finish speaking, for a process, for a page.
+ * Each vitest process with one of these projects starts its own Postgres and Redis.
+ */
+const servers = { maxWorkers: 2, globalSetup: ['test/global-setup.ts'], testTimeout: 120_000, hookTimeout: 180_000 }
 
 export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
@@ -29,12 +32,11 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'integration', include: integration, maxWorkers: 1, sequence: { groupOrder: 1 }, ...servers },
+        test: { name: 'integration', include: integration, sequence: { groupOrder: 1 }, ...servers },
       },
-      // Two at once, because a call mostly waits for somebody to finish speaking.
       {
         extends: true,
-        test: { name: 'e2e', include: e2e, isolate: true, maxWorkers: 2, sequence: { groupOrder: 2 }, ...servers },
+        test: { name: 'e2e', include: e2e, isolate: true, sequence: { groupOrder: 2 }, ...servers },
       },
     ],
     // A line a file: what failed stands at the end of `npm test`, and nobody finds it in thousands of lines.

@@ -25,7 +25,7 @@ import {
   selectHeld,
   selectOfEarlierBoots,
   selectOverdue,
-  selectUntold,
+  selectUnreported,
   updateBridgeClosed,
   updateLive,
 } from '../telephony/call-setup/sql.ts'
@@ -34,7 +34,7 @@ import { bridgeCall } from '../telephony/calls/bridge.ts'
 import { finish, finishLost, finishUnanswered } from '../telephony/calls/finish.ts'
 import { noteRecording } from '../telephony/calls/recording.ts'
 import type { RealtimeDeps } from '../telephony/realtime/livekit.ts'
-import { reconcileSoon } from '../telephony/realtime/look.ts'
+import { reconcileSoon } from '../telephony/realtime/reconcile.ts'
 import { closeDialogue, deleteOldSessions } from '../telephony/realtime/sql.ts'
 import { deleteOldTraces } from '../telephony/trace/sql.ts'
 import { noteTrunkStatus } from '../telephony/trunks/service.ts'
@@ -176,7 +176,7 @@ const finishUnclaimed = (deps: EngineDeps, { id, direction }: Pick<CallRow, 'id'
 
 /** Calls that were claimed without an event so far: the engine may have died before its first event. */
 async function selectTaken(deps: EngineDeps): Promise<{ id: string; direction: CallRow['direction']; taker: Taker }[]> {
-  const untold = await selectUntold(deps.sql)
+  const untold = await selectUnreported(deps.sql)
   const takers = await deps.bus.takers(untold.map(call => call.id))
   return untold.flatMap(call => {
     const taker = takers.get(call.id)

@@ -132,7 +132,7 @@ export async function trySmtp(place: SmtpPlace, ms: number): Promise<SmtpFailure
   }
 }
 
-/** Whether traffic to the server crosses a network and must be encrypted. */
+/** True when traffic to the server crosses a network and must be encrypted. */
 export const isRemote = ({ host }: SmtpPlace): boolean => !isLoopback(host)
 
 export function optionsFor(place: SmtpPlace) {
@@ -177,7 +177,7 @@ function faultOf(code: string, responseCode: number | null, message: string): Sm
 
 const AWAY = new Set(['ECONNECTION', 'ETIMEDOUT', 'ESOCKET', 'EDNS', 'EPROTOCOL'])
 
-/** Whether a retry may succeed: the server says so (RFC 5321 §4.2.1: 4yz), or was unreachable. */
+/** True when a retry may succeed: the server says so (RFC 5321 §4.2.1: 4yz), or was unreachable. */
 export const isTemporary = ({ fault, responseCode }: SmtpFailure): boolean =>
   responseCode === null ? fault === 'away' : responseCode >= 400 && responseCode < 500
 

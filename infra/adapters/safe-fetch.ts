@@ -54,7 +54,7 @@ function pinnedAgent(address: string, options: Agent.Options = {}): Agent {
   })
 }
 
-/** The same guard for libraries that use WHATWG fetch and read a stream. Redirects are refused. */
+/** Applies the guard for libraries that use WHATWG fetch and read a stream. Redirects are refused. */
 export function createSafeWebFetch(options: SafeFetchOptions): typeof globalThis.fetch {
   const pin = createPin(options)
   return async (input, init) => {

@@ -149,7 +149,7 @@ await runUntilStopped('engine', async hurry => {
     hears: () => speech.hears(),
     ready: () => edge.isUp(),
     signalling: () => edge.server(),
-    onDoor: open => edge.listen(open),
+    onAccepting: open => edge.listen(open),
     onShed: why => shed.add({ why }),
   })
   return {

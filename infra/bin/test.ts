@@ -1,4 +1,7 @@
-/** `npm test` and `npm run test:full`: installs what the tests need, then types, lint and all tests, and closes with what failed and the count. */
+/**
+ * `npm test` and `npm run test:full`: installs what the tests need, checks types and lint, runs all tests, and prints
+ * failures and counts.
+ */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { readConfig } from '../config/config.ts'
@@ -13,25 +16,25 @@ import { ensureDashboard } from '../tools/dashboard.ts'
 import { ensurePackages, LIVEKIT_CLIENT, SCHEMATHESIS } from '../tools/python.ts'
 import { runTests } from '../tools/test-runner.ts'
 
-/** The long form of the tests that have one; everything else is passed on to the test runner. */
+/** Runs the long form of tests that have one; other arguments are passed to the test runner. */
 const full = process.argv.includes('--full')
 const reporter = createReporter()
 const config = readConfig()
 
-/** Of the system, and what is tested with them. Where nobody may install them, `npm test` goes without. */
+/** System programs and the tests that need them. Where they cannot be installed, `npm test` skips those tests. */
 const TESTED_WITH: Record<string, string> = {
-  sipp: 'calls with a SIP peer that is not ours',
-  baresip: 'calls with a telephone that is not ours',
-  tcpdump: 'what goes over the wire of a call',
-  kamailio: 'a carrier that is not ours',
-  openssl: "certificates, and DTLS with OpenSSL's",
-  'espeak-ng': 'speaking other languages than English',
-  unshare: "drachtio-srf's own tests, in a network of their own",
-  ip: "drachtio-srf's own tests, in a network of their own",
+  sipp: 'calls with a foreign SIP peer',
+  baresip: 'calls with a foreign phone',
+  tcpdump: 'captured traffic of calls',
+  kamailio: 'calls through a foreign carrier',
+  openssl: 'certificates, and DTLS with OpenSSL',
+  'espeak-ng': 'voices for languages other than English',
+  unshare: "drachtio-srf's own tests in a network namespace",
+  ip: "drachtio-srf's own tests in a network namespace",
 }
-/** Some distributions have no package of them. */
+/** Some distributions have no package for these. */
 const RARE: Record<string, string> = {
-  rtpengine: 'media behind a carrier that is not ours',
+  rtpengine: 'media behind a foreign carrier',
   linphonec: 'calls with Linphone',
 }
 const leftOut: string[] = []
@@ -41,24 +44,24 @@ const leaveOut = (program: string, tests: string, why = 'not installed, and only
 const missing = await ensurePrograms([...Object.keys(TESTED_WITH), 'python3', 'pip3'], reporter)
 const isOurs = (program: string) => program in TESTED_WITH
 if (process.getuid?.() === 0 && onPath('apt-get') && missing.some(isOurs))
-  fail(`These programs are needed by the tests and could not be installed: ${missing.filter(isOurs).join(', ')}.`)
+  fail(`Couldn’t install these programs, which the tests need: ${missing.filter(isOurs).join(', ')}.`)
 for (const program of missing.filter(isOurs)) leaveOut(program, TESTED_WITH[program]!)
 if (process.getuid?.() !== 0 && !missing.includes('tcpdump'))
   leaveOut('root', TESTED_WITH['tcpdump']!, 'only root may capture packets')
 for (const program of await ensurePrograms(Object.keys(RARE), reporter))
   leaveOut(program, RARE[program]!, 'not installed')
 const noRedis = await ensureRedis(config.cache, reporter)
-if (noRedis) fail(`Redis is needed by the tests: ${noRedis}`)
-// Minutes where it must be built: beside all that follows.
+if (noRedis) fail(`The tests need Redis: ${noRedis}`)
+// The build takes minutes, so it runs in parallel with the following steps.
 const rooms = ensureLiveKit()
 const chartTools = full ? ensureChartTools() : null
 const problem = await ensureModels(config.cache, reporter)
-if (problem) fail(`The speech models are needed by the tests: ${problem}`)
+if (problem) fail(`The tests need the speech models: ${problem}`)
 
 const sttUnavailable = await ensureWhisper(config.cache, undefined, reporter)
-if (sttUnavailable) fail(`The model for Russian is needed by the tests: ${sttUnavailable}`)
+if (sttUnavailable) fail(`The tests need the Russian speech-to-text model: ${sttUnavailable}`)
 const embeddingUnavailable = await ensureEmbeddingModel(config.cache, reporter)
-if (embeddingUnavailable) fail(`The embedding model is needed by the tests: ${embeddingUnavailable}`)
+if (embeddingUnavailable) fail(`The tests need the embedding model: ${embeddingUnavailable}`)
 
 for (const packages of [SCHEMATHESIS, LIVEKIT_CLIENT]) {
   const without = await ensurePackages(config.cache, packages, reporter)
@@ -67,13 +70,12 @@ for (const packages of [SCHEMATHESIS, LIVEKIT_CLIENT]) {
 if (!(await ensureChromium(reporter))) leaveOut('Chromium', "the pages: dashboard, /talk and the browser's examples")
 
 const unbuilt = await ensureDashboard(reporter)
-if (unbuilt) fail(`The dashboard cannot be built: ${unbuilt}`)
+if (unbuilt) fail(`Couldn’t build the dashboard: ${unbuilt}`)
 
-if (!(await check('tsc', ['--noEmit'], 'Types'))) fail('The types do not fit.')
-if (!(await check('tsc', ['--noEmit', '-p', 'control/dashboard'], 'Types of the dashboard')))
-  fail('The types do not fit.')
+if (!(await check('tsc', ['--noEmit'], 'Types'))) fail('Type check failed.')
+if (!(await check('tsc', ['--noEmit', '-p', 'control/dashboard'], 'Types of the dashboard'))) fail('Type check failed.')
 if (!(await check('biome', ['check', '.'], 'Lint and format')))
-  fail('The linter has complaints; `npm run format` mends most.')
+  fail('Lint failed. `npm run format` fixes most findings.')
 
 await rooms
 await chartTools
@@ -93,25 +95,25 @@ async function ensureLiveKit(): Promise<void> {
   const build = new AbortController()
   process.once('exit', () => build.abort())
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
-  reporter.say('Building LiveKit beside all that follows, once; this takes some minutes')
+  reporter.say('Building LiveKit in parallel, once (some minutes)')
   const result = await buildLiveKit(config.cache, join(config.home, 'livekit-build.log'), build.signal, reporter)
   if (typeof result === 'string') reporter.say('LiveKit is built')
   else leaveOut('LiveKit', 'WebRTC', result.missing)
 }
 
-/** Without them the chart is checked as text, not as what it becomes. */
+/** Without these tools the chart is checked only as text, not as rendered. */
 async function ensureChartTools(): Promise<void> {
   const build = new AbortController()
   process.once('exit', () => build.abort())
   const result = await buildChartTools(config.cache, join(config.home, 'chart-tools.log'), build.signal)
-  if (typeof result === 'string') reporter.say(`The chart is not rendered: ${result}`)
+  if (typeof result === 'string') reporter.say(`Skipping chart rendering: ${result}`)
 }
 
 function check(command: string, args: string[], step: string): Promise<boolean> {
   const done = reporter.step(step)
   return new Promise(resolve => {
     const child = spawn(command, args, { stdio: ['ignore', 'inherit', 'inherit'] })
-    child.once('error', error => fail(`${command} could not be started: ${error.message}`))
+    child.once('error', error => fail(`Couldn’t start ${command}: ${error.message}`))
     child.once('close', exit => {
       done(exit === 0 ? undefined : 'failed')
       resolve(exit === 0)

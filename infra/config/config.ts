@@ -78,7 +78,7 @@ const Environment = z.object({
   /** `off` disables softphone registration; SIP is accepted only from trunks. */
   SOFTPHONES: z.enum(['on', 'off']).default('on'),
   /**
-   * Whether trunks may be at non-public addresses: `allow`, `deny`, or the allowed networks (CIDRs). By default `deny`
+   * True when trunks may be at non-public addresses: `allow`, `deny`, or the allowed networks (CIDRs). By default `deny`
    * when strangers can sign up at a public address, who could otherwise scan our network through their trunks; else
    * `allow`.
    */

@@ -27,7 +27,7 @@ export interface BusFound {
   engines: readonly Heartbeat[]
   /** The time of Redis in ms, which heartbeats are compared with. */
   nowMs: number
-  /** Whether control has published trunks, and whether our secret opens them. */
+  /** True when control has published trunks, and whether our secret opens them. */
   trunks: 'none' | 'opened' | 'sealed otherwise'
 }
 

@@ -16,7 +16,7 @@ export interface SoundFound {
   min: number
   max: number
   capacity: number
-  /** How many of the tested ports could be bound, and the error codes of the others. */
+  /** Number of tested ports that could be bound, and the error codes of the others. */
   free: number
   refused: Record<string, number>
   /** The kernel's ephemeral port range; null when unknown. */

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import type { CallDeps, OnSwitch } from '../../media/call/call.ts'
 import type { CallPlan, PlanSecrets, SttPlan, TextLlmPlan, TtsPlan } from '../../media/contract/plan.ts'
 import { createCartesiaTts } from '../../media/models/cartesia.ts'
+import type { Breaker } from '../../media/models/circuit-breaker.ts'
 import { createDeepgramStt } from '../../media/models/deepgram.ts'
 import { createElevenLabsTts } from '../../media/models/elevenlabs.ts'
 import {
@@ -16,7 +17,6 @@ import {
   type SttProvider,
   type TtsProvider,
 } from '../../media/models/fallback.ts'
-import type { Breaker } from '../../media/models/health.ts'
 import { createOpenAiRealtime } from '../../media/models/openai-realtime.ts'
 import { createOpenAiTts } from '../../media/models/openai-tts.ts'
 import { createPhraseCache } from '../../media/models/phrase-cache.ts'

@@ -35,7 +35,7 @@ export async function takeLock(file, { onWait = () => {}, signal } = {}) {
   }
 }
 
-/** Whether this exact process is running: PIDs are reused, but not together with their start time. */
+/** True when this exact process is running: PIDs are reused, but not together with their start time. */
 export const isRunning = ({ pid, started }) => started !== '' && startOf(pid) === started
 
 /**

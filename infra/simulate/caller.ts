@@ -27,7 +27,7 @@ export interface CallerOptions {
   phone: Phone
   steps: readonly CallerStep[]
   sounds: ReadonlyMap<CallerStep, Int16Array>
-  /** Whether the agent is waiting for a tool; the caller does not speak meanwhile. */
+  /** True when the agent is waiting for a tool; the caller does not speak meanwhile. */
   tools: { waiting(): boolean; settled(): number }
 }
 

@@ -56,7 +56,7 @@ export class VirtualCall {
   #nowMs = 1000
   #ended: EndedReason | null = null
   #outstanding = 0
-  /** Whether the agent's audio is present in this frame, and for how long it has been silent. */
+  /** True when the agent's audio is present in this frame, and for how long it has been silent. */
   #speaking = false
   #quietMs = 0
   #spokeSince = false
@@ -266,7 +266,7 @@ export class VirtualCall {
   }
 }
 
-/** Whether a URL matches this template, where `{param}` matches anything but a slash. */
+/** True when a URL matches this template, where `{param}` matches anything but a slash. */
 function fitsTemplate(template: string, url: string): boolean {
   const [path] = template.split('?')
   const pattern = path!.split(/\{\w+\}/).map(part => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))

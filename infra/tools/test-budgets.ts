@@ -1,5 +1,5 @@
 /**
- * How long a test file may take, in seconds with its imports and hooks. A file over its budget fails the run, so that a
+ * Time budgets of test files, in seconds including imports and hooks. A file over its budget fails the run, so that a
  * slow test is noticed when it is written.
  */
 
@@ -19,7 +19,7 @@ const BUDGETS: Record<ProjectName, ProjectBudget> = {
   e2e: { file: 60, total: 1100 },
 }
 
-/** Files that may take longer than the others of their project. */
+/** Files with a larger budget than the others of their project. */
 const FILES: Readonly<Record<string, number>> = {
   'test/control/dashboard/projects.integration.test.ts': 90,
   'test/control/leads/cycle.integration.test.ts': 60,
@@ -31,7 +31,7 @@ const FILES: Readonly<Record<string, number>> = {
   'test/sip/srf-suite.integration.test.ts': 120,
 }
 
-/** Machines differ, and a file that waits for a real timer does not get faster on a quick one. */
+/** Machines differ, and a file that waits for a real timer does not get faster on a fast one. */
 const TOLERANCE = 2
 
 export interface FileTime {
@@ -41,8 +41,8 @@ export interface FileTime {
 }
 
 /**
- * One text for each file over its budget. Budgets are seconds of a quiet machine, so they grow with the slowness of the
- * run: how much longer all files of the project took together than they do on a quiet machine.
+ * Returns one text per file over its budget. Budgets apply to a quiet machine, so they grow with the slowness of the
+ * run: the ratio of the project's total time to its total on a quiet machine.
  */
 export function overBudget(times: readonly FileTime[]): string[] {
   return PROJECTS.flatMap(project => {

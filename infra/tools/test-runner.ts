@@ -12,20 +12,20 @@ export interface Outcome {
   passed: number
   failed: number
   skipped: number
-  /** One text each: a failed test with the first lines of its reason. */
+  /** One text per failed test, with the first lines of its reason. */
   failures: string[]
-  /** Failed beside other tests, passed alone: faults of the tests or of the product under load. */
+  /** Failed in parallel, passed alone: faults of the tests or of the product under load. */
   flaky: string[]
   /** The slowest files first, with their seconds. */
   slowest: FileTime[]
 }
 
 interface Options {
-  /** Where the reports go. */
+  /** Directory of the reports. */
   folder: string
-  /** Passed on to vitest. */
+  /** Arguments passed to vitest. */
   args: string[]
-  /** The long form of the tests that have one. */
+  /** Runs the long form of tests that have one. */
   full: boolean
 }
 
@@ -34,23 +34,23 @@ interface ProjectRun {
   skipped: number
   failures: Failure[]
   times: FileTime[]
-  /** Printed later: the lines of two that run at once would mix. */
+  /** Printed later, because the output of two parallel runs would be interleaved. */
   output: string
 }
 
 interface Failure {
   file: string
-  /** Null: the file itself could not be loaded or set up; its tests did not run. */
+  /** Null when the file itself could not be loaded or set up; its tests did not run. */
   test: string | null
   reason: string
 }
 
-/** The runner repeats no more failures than these: so many have a common cause. */
+/** Most failures that are repeated: more than that have a common cause. */
 const MOST_REPEATED = 8
 const SLOWEST = 20
 
 export async function runTests(options: Options): Promise<Outcome> {
-  // Stale entries pile up: the cache is keyed by the content of each source file.
+  // Stale entries accumulate, because the cache is keyed by the content of each source file.
   rmSync(compileCache(options.folder), { recursive: true, force: true })
   const wanted = await projectsWith(options)
   const run = (project: ProjectName) => runProject(project, project === 'e2e' ? 'shown' : 'kept', options)
@@ -67,7 +67,7 @@ export async function runTests(options: Options): Promise<Outcome> {
   const failures = runs.flatMap(run => run.failures)
   if (wanted.length === 0) failures.push({ file: '', test: null, reason: 'No test file matches the arguments.' })
   const times = runs.flatMap(run => run.times)
-  // Budgets are for the short form, with all files of a project.
+  // Budgets apply to the short form, with all files of a project.
   const slow = options.full || options.args.length > 0 ? [] : overBudget(times)
   const outcome: Outcome = {
     passed: runs.reduce((sum, run) => sum + run.passed, 0),
@@ -77,7 +77,7 @@ export async function runTests(options: Options): Promise<Outcome> {
     flaky: [],
     slowest: times.toSorted((a, b) => b.seconds - a.seconds).slice(0, SLOWEST),
   }
-  // Who names files or tests looks at them one by one.
+  // With arguments the caller examines files or tests one by one.
   if (failures.length === 0 || failures.length > MOST_REPEATED || options.args.length > 0) return outcome
   return repeatAlone(failures, slow, outcome, options)
 }
@@ -89,7 +89,7 @@ async function repeatAlone(failures: Failure[], slow: string[], outcome: Outcome
   const again = await runProject('alone', 'shown', { ...options, args: files })
   const still = (failure: Failure) =>
     again.failures.some(({ file, test }) => file === '' || (file === failure.file && (test === failure.test || !test)))
-  // The tests of a file that could not be loaded were not counted.
+  // Tests of a file that could not be loaded were not counted.
   const unloaded = failures.filter(failure => failure.test === null && !still(failure))
   const fresh = again.failures.filter(one => !failures.some(({ file, test }) => file === one.file && test === one.test))
   const kept = [...failures.filter(still), ...fresh]
@@ -103,7 +103,7 @@ async function repeatAlone(failures: Failure[], slow: string[], outcome: Outcome
   }
 }
 
-/** All of them, unless the arguments name files. */
+/** All projects, unless the arguments name files. */
 async function projectsWith({ args, full, folder }: Options): Promise<readonly ProjectName[]> {
   if (args.length === 0) return PROJECTS
   const command = ['list', '--config', 'test/vitest.config.ts', '--filesOnly', ...args]
@@ -113,7 +113,7 @@ async function projectsWith({ args, full, folder }: Options): Promise<readonly P
   return PROJECTS.filter(project => listed.includes(`[${project}] `))
 }
 
-/** One project in a process of its own, or the named files of all projects (`alone`). */
+/** Runs one project in its own process, or the named files of all projects (`alone`). */
 async function runProject(
   name: ProjectName | 'alone',
   output: 'shown' | 'kept',
@@ -150,7 +150,7 @@ async function runProject(
   }
 }
 
-/** As test/support/run-report.ts writes it. */
+/** The format of test/support/run-report.ts. */
 interface Report {
   files: FileReport[]
   errors: string[]
@@ -170,7 +170,7 @@ function failuresOf({ file, errors, tests }: FileReport): Failure[] {
   return [...broken, ...failed.map(({ name, reason }) => ({ file, test: name, reason }))]
 }
 
-/** With the first lines of the reason, without those of vitest itself. */
+/** With the first lines of the reason, without vitest's own. */
 function described({ file, test, reason }: Failure): string {
   const lines = reason.split('\n').filter(line => !line.includes('node_modules'))
   const first = lines.slice(0, 12).map(line => `  ${line.slice(0, 300)}`)
@@ -187,18 +187,18 @@ function readReport(file: string): Report {
 
 interface Run {
   full: boolean
-  /** Whole calls are paced by real time, so the others give way to them. */
+  /** Whole calls are paced by real time, so the others yield to them. */
   background: boolean
   folder: string
-  /** File that test/support/run-report.ts writes. */
+  /** The file that test/support/run-report.ts writes. */
   report: string
 }
 
 const BACKGROUND = 10
-/** Of Node: tests start the product's programs hundreds of times. */
+/** Node's compile cache: tests start the product's programs hundreds of times. */
 const compileCache = (folder: string) => join(folder, 'test-compiled')
 
-/** `keep` gets the output instead of the terminal. */
+/** `keep` receives the output in place of the terminal. */
 function vitest(args: string[], run: Run, keep?: (text: string) => void): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn('vitest', args, {

@@ -6,7 +6,7 @@ import type { Phrases } from './phrases.ts'
 import type { CallTranscript } from './transcript.ts'
 
 /** Operations that operators of a live call perform on its agent. */
-export type Operated = Pick<AgentSession, 'stepAside' | 'stepIn' | 'operatorSaid' | 'instruct'>
+export type AgentControls = Pick<AgentSession, 'stepAside' | 'stepIn' | 'operatorSaid' | 'instruct'>
 
 export interface AgentSession extends LegSink {
   readonly transcript: CallTranscript

@@ -4,10 +4,10 @@
  */
 
 import { FRAME_MS } from '../audio/frames.ts'
-import { createNarrower, narrowRate } from '../audio/narrow.ts'
+import { createNarrower, narrowRate } from '../audio/wideband.ts'
 import type { AnsweredBy, CallEventBody, EndedReason } from '../contract/messages.ts'
 import type { CallPlan, PlanSecrets } from '../contract/plan.ts'
-import type { AudioFrame, Shown } from '../ports/leg.ts'
+import type { AudioFrame, DisplayUpdate } from '../ports/leg.ts'
 import type { Llm, LlmRequest } from '../ports/llm.ts'
 import type { Stt, SttStream, Tts, Vad, VadStream, VoiceFrame } from '../ports/speech.ts'
 import type { Clock } from '../shared/clock.ts'
@@ -22,13 +22,13 @@ import { type LoudnessState, listenLevel, quiet } from './loudness.ts'
 import { firstWords, Opening } from './opening.ts'
 import type { Abilities } from './own-tools.ts'
 import { type Phrases, phrasesFor } from './phrases.ts'
-import { Reader } from './reader.ts'
 import { SpeechOutput } from './speech-output.ts'
 import { Subtitles } from './subtitles.ts'
 import { Toolbox } from './toolbox.ts'
+import { Transcriber } from './transcriber.ts'
 import { CallTranscript } from './transcript.ts'
 import { initialTurn, POSTROLL_MS, stepTurn, type TurnEffect, type TurnInput, type TurnState } from './turn.ts'
-import { hear, silent, type VoiceState } from './voice.ts'
+import { silent, stepVad, type VadState } from './vad-hysteresis.ts'
 
 export interface ConversationOptions {
   plan: CallPlan
@@ -46,7 +46,7 @@ export interface ConversationOptions {
   /** Called after the agent's last word. */
   onHangup(reason: EndedReason): void
   /** Sends live updates to a far end with a screen. */
-  show?(shown: Shown): void
+  show?(shown: DisplayUpdate): void
   /** State of this call's conversation that another agent had begun. */
   continues?: {
     transcript: CallTranscript
@@ -81,11 +81,11 @@ export class Conversation implements AgentSession {
   readonly #narrow: (frame: AudioFrame) => AudioFrame
   readonly #vad: VadStream
   readonly #stt: SttStream
-  readonly #reader: Reader
+  readonly #reader: Transcriber
   readonly #stopped = new AbortController()
   readonly #answeredMs: number
   #turn: TurnState
-  #voice: VoiceState = silent
+  #voice: VadState = silent
   #loudness: LoudnessState = quiet
   #lastWindowMs: number
   #lastSoundMs = Number.NEGATIVE_INFINITY
@@ -158,7 +158,7 @@ export class Conversation implements AgentSession {
       onHangup: reason => options.onHangup(reason),
     })
     this.#stt = stt.open({ sampleRate: sttRate, language: plan.language })
-    this.#reader = new Reader({ stt: this.#stt, clock, log, signal: this.#stopped.signal })
+    this.#reader = new Transcriber({ stt: this.#stt, clock, log, signal: this.#stopped.signal })
     const dialed = plan.direction === 'out' && !continues
     if (dialed && plan.voicemail.action !== 'ignore') this.#opening = this.#waitForAnswer()
     this.#vad = vad.open({ sampleRate: sttRate, onVoice: frame => this.#onVoice(frame) })
@@ -240,7 +240,7 @@ export class Conversation implements AgentSession {
   }
 
   #onVoice(frame: VoiceFrame): void {
-    const { state, reading } = hear(this.#voice, frame)
+    const { state, reading } = stepVad(this.#voice, frame)
     this.#voice = state
     this.#lastWindowMs = frame.atMs
     const mayEcho = reading.voiced && frame.atMs - this.#lastSoundMs < ECHO_TAIL_MS

@@ -3,7 +3,7 @@ import type { AudioFrame } from '../ports/leg.ts'
 import type { Stt, SttStream, Vad, VadStream, VoiceFrame } from '../ports/speech.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
-import { hear, silent, type VoiceState } from './voice.ts'
+import { silent, stepVad, type VadState } from './vad-hysteresis.ts'
 
 export interface Dictated {
   text: string
@@ -36,7 +36,7 @@ export class Dictation {
   readonly #vad: VadStream
   readonly #stt: SttStream
   readonly #closed = new AbortController()
-  #voice: VoiceState = silent
+  #voice: VadState = silent
   #utterance: { startMs: number; lastMs: number } | null = null
   /** Transcriptions finish in the order of the utterances. */
   #reading: Promise<void> = Promise.resolve()
@@ -78,7 +78,7 @@ export class Dictation {
   }
 
   #onVoice(frame: VoiceFrame): void {
-    const { state, reading } = hear(this.#voice, frame)
+    const { state, reading } = stepVad(this.#voice, frame)
     this.#voice = state
     const { voiced, atMs, windowMs } = reading
     if (voiced) {

@@ -3,7 +3,7 @@
  * "hello" nor talks to a machine. It greets a person, tells a call screening who calls and why, and leaves a voicemail
  * message after the beep.
  */
-import { type AnsweringEffect, answeredBy, type Evidence, type Verdict } from '../answering/detector.ts'
+import { type AnsweringEffect, type AnsweringResult, answeredBy, type Evidence } from '../answering/detector.ts'
 import { AnsweringListener } from '../answering/listener.ts'
 import type { AnsweredBy } from '../contract/messages.ts'
 import type { CallPlan } from '../contract/plan.ts'
@@ -181,7 +181,7 @@ export class Opening {
 }
 
 /** A menu suits a model that can press keys; the scripted policy cannot. */
-function actionFor(verdict: Verdict, { voicemail, llm }: CallPlan): 'greet' | 'listen' | 'message' | 'hang_up' {
+function actionFor(verdict: AnsweringResult, { voicemail, llm }: CallPlan): 'greet' | 'listen' | 'message' | 'hang_up' {
   switch (verdict) {
     case 'human':
     case 'screening':

@@ -13,11 +13,11 @@ import { LAST_WORD_MS } from './answers.ts'
 import { Briefing } from './briefing.ts'
 import { Conversation, type ConversationOptions } from './conversation.ts'
 import { Disclosure } from './disclosure.ts'
-import { LiveAnswers } from './live-answers.ts'
-import { LiveCaller } from './live-caller.ts'
-import { LiveOpening } from './live-opening.ts'
 import { firstWords, type OpeningOptions } from './opening.ts'
 import { type Phrases, phrasesFor } from './phrases.ts'
+import { RealtimeAnswers } from './realtime-answers.ts'
+import { RealtimeCaller } from './realtime-caller.ts'
+import { RealtimeOpening } from './realtime-opening.ts'
 import { SpeechOutput } from './speech-output.ts'
 import { Subtitles } from './subtitles.ts'
 import { Toolbox } from './toolbox.ts'
@@ -44,8 +44,8 @@ export class RealtimeConversation implements AgentSession {
   readonly #disclosure: Disclosure
   readonly #speechOutput: SpeechOutput
   readonly #toolbox: Toolbox
-  readonly #answers: LiveAnswers
-  readonly #caller: LiveCaller
+  readonly #answers: RealtimeAnswers
+  readonly #caller: RealtimeCaller
   readonly #stopped = new AbortController()
   #stream: RealtimeStream
   #reopenedMs = Number.NEGATIVE_INFINITY
@@ -59,7 +59,7 @@ export class RealtimeConversation implements AgentSession {
   readonly #subtitles: Subtitles
   /** The session is lost, but answering detection has not finished: switch to the pipeline afterwards. */
   #fallbackPending: ProviderError['code'] | null = null
-  #opening: LiveOpening | null = null
+  #opening: RealtimeOpening | null = null
   #answeredBy: AnsweredBy = 'unknown'
   #keys: { digits: string; lastMs: number } | null = null
   #quietSinceMs: number
@@ -105,7 +105,7 @@ export class RealtimeConversation implements AgentSession {
       warm: text => void this.#speechOutput.warm(text),
     })
     this.#briefing = new Briefing({ plan, clock, transcript, tools: () => this.#toolbox.declared })
-    this.#answers = new LiveAnswers({
+    this.#answers = new RealtimeAnswers({
       ...shared,
       sampleRate,
       speechOutput: this.#speechOutput,
@@ -120,7 +120,7 @@ export class RealtimeConversation implements AgentSession {
       endWith: (text, reason) => this.endWith(text, reason),
       onHangup: reason => options.onHangup(reason),
     })
-    this.#caller = new LiveCaller({ ...shared, emit })
+    this.#caller = new RealtimeCaller({ ...shared, emit })
     this.#stream = this.#openSession()
     if (plan.direction === 'out' && plan.voicemail.action !== 'ignore') this.#opening = this.#waitForAnswer()
   }
@@ -441,7 +441,7 @@ export class RealtimeConversation implements AgentSession {
   }
 
   /** Adds what the caller typed or pressed to the transcript and to the model's context. */
-  #note(said: Parameters<LiveCaller['note']>[0]): void {
+  #note(said: Parameters<RealtimeCaller['note']>[0]): void {
     this.#caller.note(said)
     this.#stream.tell({ role: 'caller', text: said.text, ...(said.keys ? { keys: true } : {}) })
   }
@@ -458,7 +458,7 @@ export class RealtimeConversation implements AgentSession {
     if (this.#fallbackPending) this.#handOver(this.#fallbackPending, false)
   }
 
-  #waitForAnswer(): LiveOpening {
+  #waitForAnswer(): RealtimeOpening {
     const { plan, sampleRate, clock, log, onHangup } = this.#options
     const options = {
       plan,
@@ -479,7 +479,7 @@ export class RealtimeConversation implements AgentSession {
       leaveMessage: text => this.endWith(text, 'voicemail_left'),
       hangUp: () => onHangup('voicemail_hangup'),
     } satisfies Omit<OpeningOptions, 'stt'>
-    return new LiveOpening(this.#options, options, () => this.#caller.lastLoudMs)
+    return new RealtimeOpening(this.#options, options, () => this.#caller.lastLoudMs)
   }
 
   #detectMachine(nowMs: number): void {

@@ -1,6 +1,6 @@
 /** Live updates for a far end with a screen: the agent's state, and the text of each turn as it becomes known. */
 import type { CallEventBody } from '../contract/messages.ts'
-import type { Shown } from '../ports/leg.ts'
+import type { DisplayUpdate } from '../ports/leg.ts'
 
 /** The audio source that is speaking. */
 export interface Speaking {
@@ -14,14 +14,14 @@ export interface Speaking {
 const EVERY = 10
 
 export class Subtitles {
-  readonly #show: (shown: Shown) => void
+  readonly #show: (shown: DisplayUpdate) => void
   readonly #watched: boolean
   readonly #turns = { agent: 0, caller: 0 }
   readonly #shown = { agent: '', caller: '' }
   #state = ''
   #frames = 0
 
-  constructor(show: ((shown: Shown) => void) | undefined) {
+  constructor(show: ((shown: DisplayUpdate) => void) | undefined) {
     this.#watched = show !== undefined
     this.#show = show ?? (() => {})
   }

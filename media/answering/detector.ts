@@ -17,7 +17,7 @@ import {
   type ToneState,
 } from './tones.ts'
 
-export type Verdict = 'human' | MachineKind | 'fax' | 'unknown'
+export type AnsweringResult = 'human' | MachineKind | 'fax' | 'unknown'
 
 export type Rule =
   | 'words'
@@ -39,7 +39,7 @@ export type Rule =
   | 'undecided'
 
 export interface Evidence {
-  verdict: Verdict
+  verdict: AnsweringResult
   rule: Rule
   /** The phrase or tone that decided. */
   found: string | null
@@ -59,7 +59,7 @@ export type AnsweringEffect =
   /** May be revised: `unknown` becomes any other, and a "person" may turn out to be a recording. */
   | ({
       type: 'verdict'
-      before: Verdict | null
+      before: AnsweringResult | null
       /** The far end is still speaking: the agent waits for a pause. */
       talking: boolean
     } & Evidence)
@@ -155,7 +155,7 @@ export const initialAnswering = (atMs: number): AnsweringState => ({
 })
 
 /** Maps the result to `answered_by` of the call record. */
-export function answeredBy(verdict: Verdict | null): 'human' | 'machine' | 'screening' | 'unknown' {
+export function answeredBy(verdict: AnsweringResult | null): 'human' | 'machine' | 'screening' | 'unknown' {
   if (verdict === null || verdict === 'unknown') return 'unknown'
   return verdict === 'human' || verdict === 'screening' ? verdict : 'machine'
 }
@@ -341,7 +341,7 @@ function evaluateCadence(
   greeting: Greeting,
   words: Words,
   atMs: number,
-): { verdict: Verdict; rule: Rule } | null {
+): { verdict: AnsweringResult; rule: Rule } | null {
   const silenceMs = atMs - greeting.lastVoiceMs
   const spokenMs = greeting.lastVoiceMs - greeting.startMs
   const read = greeting.words !== null && greeting.readToMs >= greeting.lastVoiceMs - 60
@@ -360,7 +360,7 @@ function evaluatePause(
   { hears }: AnsweringState,
   words: Words,
   { silenceMs, spokenMs, read }: { silenceMs: number; spokenMs: number; read: boolean },
-): { verdict: Verdict; rule: Rule } | null {
+): { verdict: AnsweringResult; rule: Rule } | null {
   const short = spokenMs <= SHORT_MS
   const rule: Rule = short ? 'short_greeting' : 'waits'
   if (!read) {
@@ -377,7 +377,7 @@ function evaluatePause(
 
 function conclude(
   state: AnsweringState,
-  verdict: Verdict,
+  verdict: AnsweringResult,
   rule: Rule,
   found: string | null,
   atMs: number,

@@ -5,11 +5,11 @@ import type { Clock } from '../shared/clock.ts'
 import {
   type AnsweringEffect,
   type AnsweringInput,
+  type AnsweringResult,
   type AnsweringState,
   type Evidence,
   initialAnswering,
   stepAnswering,
-  type Verdict,
 } from './detector.ts'
 import { measureTone } from './tones.ts'
 
@@ -34,7 +34,7 @@ export class AnsweringListener {
     this.#state = initialAnswering(options.clock.now())
   }
 
-  get verdict(): Verdict | null {
+  get verdict(): AnsweringResult | null {
     return this.#state.decided?.verdict ?? null
   }
 

@@ -19,12 +19,12 @@ import type { EventOutbox } from '../ports/event-outbox.ts'
 import type { Softphones, TrunkDirectory } from '../ports/trunks.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
+import { createPace, type Pace } from './dial-rate.ts'
 import { aliveEngines } from './engines.ts'
 import { createEventSender } from './event-sender.ts'
 import { busKeys, claimCall, HEARTBEAT_TTL_MS, LEASE_MS } from './keys.ts'
-import { createPace, type Pace } from './pace.ts'
+import { hesitation, loadLevel, mostAtOnce, type Places } from './load-balancing.ts'
 import { followSoftphones } from './softphone-book.ts'
-import { hesitation, mostAtOnce, type Places, roomOf } from './spread.ts'
 import { jsonOf, type Reader, readAll, readGroup, readNew } from './streams.ts'
 import { answerCheck, type Examine } from './trunk-check.ts'
 import { createTrunkLeases, type TrunkLeases } from './trunk-leases.ts'
@@ -238,7 +238,7 @@ export function createEngineBus(options: {
     async heartbeat(state) {
       const beat: Heartbeat = { engine, boot, since, at: clock.wall(), ...state }
       capacity = state.capacity
-      const published = `${roomOf(state)} ${state.open} ${state.signalling}`
+      const published = `${loadLevel(state)} ${state.open} ${state.signalling}`
       const all = redis
         .multi()
         .set(keys.heartbeat(engine), JSON.stringify(beat), 'PX', HEARTBEAT_TTL_MS)

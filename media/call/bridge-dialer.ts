@@ -3,7 +3,7 @@ import { AskUnanswered, type EngineBus } from '../bus/engine-bus.ts'
 import type { CallEventBody } from '../contract/messages.ts'
 import type { CallPlan } from '../contract/plan.ts'
 import type { Dialer, DialResult } from '../ports/dialer.ts'
-import type { Line } from '../ports/leg.ts'
+import type { TrunkLine } from '../ports/leg.ts'
 import type { Log } from '../shared/log.ts'
 
 /**
@@ -19,7 +19,7 @@ export function createBridgeDialer(options: {
   plan: Pick<CallPlan, 'call_id' | 'owner_id'>
   dialer: Dialer
   /** The trunk line of the caller, used for the second leg as well; undefined when there is none. */
-  line: Line | undefined
+  line: TrunkLine | undefined
   bus: Pick<EngineBus, 'ask'>
   log: Log
   emit(body: CallEventBody): void

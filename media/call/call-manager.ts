@@ -32,7 +32,7 @@ export interface CallManagerOptions extends CallDeps {
   /** Identifies the engine's SIP server; null while unreachable. When omitted, no other engine shares a server. */
   signalling?(): string | null
   /** Reports whether inbound calls should come to this engine or go to others, at the start and at each change. */
-  onDoor?(open: boolean): void
+  onAccepting?(open: boolean): void
 }
 
 export interface CallManager {
@@ -74,9 +74,9 @@ export async function openCallManager(options: CallManagerOptions): Promise<Call
   const occupied = () => calls.size + pending.size
   const accepts = () => ready() && !draining
   const free = () => (accepts() ? options.capacity - occupied() : 0)
-  const { signalling = () => null, onDoor = () => {} } = options
+  const { signalling = () => null, onAccepting = () => {} } = options
   const presence = new Presence({
-    ...{ bus, clock, log, signalling, onDoor, hears: options.hears, rooms: options.rooms !== undefined },
+    ...{ bus, clock, log, signalling, onAccepting, hears: options.hears, rooms: options.rooms !== undefined },
     places: () => ({ calls: occupied(), capacity: accepts() ? options.capacity : 0 }),
   })
 
@@ -85,7 +85,7 @@ export async function openCallManager(options: CallManagerOptions): Promise<Call
 
   async function admit(offer: InboundOffer): Promise<void> {
     // The SIP server now routes calls elsewhere; those that it sent before it learnt of the draining are still ours.
-    if (draining && !presence.isJustShut()) {
+    if (draining && !presence.isJustDraining()) {
       options.onShed?.('leaving')
       offer.reject('not_ready')
       return

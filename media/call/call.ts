@@ -11,7 +11,7 @@ import type { Abilities } from '../agent/own-tools.ts'
 import { lastWords } from '../agent/phrases.ts'
 import { RealtimeConversation } from '../agent/realtime.ts'
 import { type CheckedWrapUp, wrapUpCall } from '../agent/wrap-up.ts'
-import { narrowRate } from '../audio/narrow.ts'
+import { narrowRate } from '../audio/wideband.ts'
 import type { CallCommand, CallEventBody, EndedReason, RecordingInfo } from '../contract/messages.ts'
 import { BROWSER, type CallPlan, PlanSecrets, RoomSecret, type TransferTarget } from '../contract/plan.ts'
 import type { DialFailure, DialResult } from '../ports/dialer.ts'
@@ -31,9 +31,9 @@ import {
   answering,
   type CallEffect,
   type CallInput,
+  type CallOutcome,
   type CallState,
   dialing,
-  type Outcome,
   stepCall,
 } from './machine.ts'
 import { Monitors } from './monitors.ts'
@@ -379,7 +379,7 @@ export class Call {
     this.#feed({ type: 'wrapped_up' })
   }
 
-  #finish(outcome: Outcome): void {
+  #finish(outcome: CallOutcome): void {
     this.#timers.cancel()
     const media = this.#leg?.stats() ?? null
     const { clock, bus, traces } = this.#deps

@@ -1,7 +1,7 @@
 /** Audio for a caller who waits for a transfer, 20 ms at a time; `transfer-machine.ts` selects its kind. */
 import { FRAME_MS, rms } from '../audio/frames.ts'
+import { createMusic, createRinging, type WaitingSound } from '../audio/hold-audio.ts'
 import { SoundPipe } from '../audio/pipe.ts'
-import { createMusic, createRinging, type WaitingSound } from '../audio/waiting.ts'
 import type { AudioFrame } from '../ports/leg.ts'
 import { heardBy, type TransferState } from './transfer-machine.ts'
 

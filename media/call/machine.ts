@@ -15,9 +15,9 @@ export type CallState =
    * `handedOver`: the reason for the end concerns the transfer target to whom the caller was given.
    */
   | { phase: 'closing'; stage: 'goodbye' | 'hanging_up' | 'wrapping'; reason: EndedReason; handedOver?: boolean }
-  | { phase: 'ended'; outcome: Outcome }
+  | { phase: 'ended'; outcome: CallOutcome }
 
-export interface Outcome {
+export interface CallOutcome {
   status: FinalStatus
   reason: EndedReason
   sipCode: number | null
@@ -42,7 +42,7 @@ export type CallEffect =
   | { type: 'say_goodbye'; reason: EndedReason }
   | { type: 'hang_up'; reason: EndedReason }
   | { type: 'wrap_up' }
-  | { type: 'finish'; outcome: Outcome }
+  | { type: 'finish'; outcome: CallOutcome }
 
 export interface CallStep {
   state: CallState
@@ -178,7 +178,7 @@ const wrap = (reason: EndedReason, handedOver = false): CallStep => ({
   state: { phase: 'closing', stage: 'wrapping', reason, ...(handedOver ? { handedOver } : {}) },
   effects: [{ type: 'wrap_up' }],
 })
-const finish = (outcome: Outcome): CallStep => ({
+const finish = (outcome: CallOutcome): CallStep => ({
   state: { phase: 'ended', outcome },
   effects: [{ type: 'finish', outcome }],
 })

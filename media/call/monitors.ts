@@ -3,7 +3,7 @@
  * agent. The room is joined for the first operator and left after the last.
  */
 
-import type { Operated } from '../agent/agent-session.ts'
+import type { AgentControls } from '../agent/agent-session.ts'
 import { type Dictated, Dictation } from '../agent/dictation.ts'
 import { mix } from '../audio/mix.ts'
 import type { CallCommand, CallEventBody, MonitorMode } from '../contract/messages.ts'
@@ -29,7 +29,7 @@ export interface MonitorsOptions {
   log: Log
   vad: Vad
   stt: Stt
-  talk: Operated
+  talk: AgentControls
   /** 20 ms of the operator who took over, as the caller hears it. */
   onSpoken?(pcm: Int16Array): void
   emit(body: CallEventBody): void

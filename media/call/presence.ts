@@ -3,15 +3,15 @@
 import type { EngineBus } from '../bus/engine-bus.ts'
 import { HEARTBEAT_MS, HEARTBEAT_TTL_MS } from '../bus/keys.ts'
 import {
-  DOOR_AT_FIRST,
-  hasRoom,
-  isInTurn,
-  isJustShut,
-  moveDoor,
-  ON_THE_WAY_MS,
+  hasCapacity,
+  IN_TRANSIT_MS,
+  INITIALLY_ACCEPTING,
+  isJustDraining,
+  loadLevel,
+  nextAcceptingState,
   type Places,
-  roomOf,
-} from '../bus/spread.ts'
+  shouldAccept,
+} from '../bus/load-balancing.ts'
 import type { Heartbeat } from '../contract/messages.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
@@ -25,7 +25,7 @@ export interface PresenceOptions {
   rooms: boolean
   /** Identifies the engine's SIP server; null while unreachable. */
   signalling(): string | null
-  onDoor(open: boolean): void
+  onAccepting(open: boolean): void
 }
 
 /** Milliseconds after a change, so that a burst of calls causes one heartbeat. */
@@ -35,11 +35,11 @@ const WAITING_BEAT_MS = 500
 
 export class Presence {
   readonly #options: PresenceOptions
-  #door = DOOR_AT_FIRST
+  #door = INITIALLY_ACCEPTING
   #others: readonly Heartbeat[] = []
   #readAtMs = Number.NEGATIVE_INFINITY
   #cancel = () => {}
-  #publishedLevel: ReturnType<typeof roomOf> | null = null
+  #publishedLevel: ReturnType<typeof loadLevel> | null = null
   /** The next heartbeat is due sooner than its interval. */
   #soon = false
   /** A heartbeat is being sent; without Redis it waits, and no other is sent after it. */
@@ -75,7 +75,7 @@ export class Presence {
     this.#acceptIfDue()
     if (this.#closed) return
     // Other engines may wait for this: they drain for as long as they do not know.
-    const isNews = roomOf(this.#options.places()) !== this.#publishedLevel
+    const isNews = loadLevel(this.#options.places()) !== this.#publishedLevel
     // A full engine reads the others' state at once: by what it knows, all of them may be draining.
     const hurries = (this.#shouldDrain() && !this.#announcedDraining) || this.#isFullAndAccepting() || isNews
     if (hurries) this.#round()
@@ -83,13 +83,13 @@ export class Presence {
   }
 
   /** True while the SIP server may have sent a call before it knew of the draining. */
-  isJustShut(): boolean {
-    return this.#announcedDraining || isJustShut(this.#door, this.#options.clock.now())
+  isJustDraining(): boolean {
+    return this.#announcedDraining || isJustDraining(this.#door, this.#options.clock.now())
   }
 
   /** Resolves when no call that was sent here can still arrive. */
   async settled(): Promise<void> {
-    if (this.isJustShut()) await new Promise<void>(resolve => this.#options.clock.after(ON_THE_WAY_MS, resolve))
+    if (this.isJustDraining()) await new Promise<void>(resolve => this.#options.clock.after(IN_TRANSIT_MS, resolve))
   }
 
   /** Announces the end without waiting for Redis. */
@@ -131,12 +131,12 @@ export class Presence {
     const drains = this.#shouldDrain()
     this.#announcedDraining = drains
     const published = { ...this.#own(), open: this.#door.open && !drains }
-    this.#publishedLevel = roomOf(published)
+    this.#publishedLevel = loadLevel(published)
     try {
       this.#others = await bus.heartbeat({ ...published, hears: hears(), rooms })
       this.#readAtMs = clock.now()
       // Decided by what the others were sent; later changes wait for the next heartbeat.
-      if (drains && !isInTurn(published, this.#others)) this.#setAccepting(false)
+      if (drains && !shouldAccept(published, this.#others)) this.#setAccepting(false)
     } catch (error) {
       log.warn({ err: error }, 'heartbeat failed')
     }
@@ -161,29 +161,29 @@ export class Presence {
     return this.#options.clock.now() - this.#readAtMs < HEARTBEAT_TTL_MS ? this.#others : []
   }
 
-  #isInTurn(): boolean {
-    return isInTurn(this.#own(), this.#known())
+  #shouldAccept(): boolean {
+    return shouldAccept(this.#own(), this.#known())
   }
 
   #isFullAndAccepting(): boolean {
     const places = this.#options.places()
-    return this.#door.open && places.capacity > 0 && !hasRoom(places)
+    return this.#door.open && places.capacity > 0 && !hasCapacity(places)
   }
 
   #shouldDrain(): boolean {
-    return this.#door.open && !this.#isInTurn()
+    return this.#door.open && !this.#shouldAccept()
   }
 
   #acceptIfDue(): void {
-    if (!this.#door.open && this.#isInTurn()) this.#setAccepting(true)
+    if (!this.#door.open && this.#shouldAccept()) this.#setAccepting(true)
   }
 
   #setAccepting(open: boolean): void {
-    const { clock, log, onDoor } = this.#options
-    const door = moveDoor(this.#door, open, clock.now(), this.#own(), this.#known())
+    const { clock, log, onAccepting } = this.#options
+    const door = nextAcceptingState(this.#door, open, clock.now(), this.#own(), this.#known())
     if (door === this.#door) return
     this.#door = door
     log.info({ open }, 'inbound routing changed')
-    onDoor(open)
+    onAccepting(open)
   }
 }

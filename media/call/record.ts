@@ -3,10 +3,10 @@ import type { AgentSession } from '../agent/agent-session.ts'
 import type { CheckedWrapUp } from '../agent/wrap-up.ts'
 import type { CallRecord, MediaStats, RecordingInfo } from '../contract/messages.ts'
 import type { SipTrace } from '../contract/sip-trace.ts'
-import type { Outcome } from './machine.ts'
+import type { CallOutcome } from './machine.ts'
 
-export interface Past {
-  outcome: Outcome
+export interface FinishedCall {
+  outcome: CallOutcome
   /** Null when the call was never answered. */
   conversation: AgentSession | null
   wrapUp: CheckedWrapUp | null
@@ -19,7 +19,7 @@ export interface Past {
   recording: RecordingInfo | null
 }
 
-export function recordOf(past: Past): CallRecord {
+export function recordOf(past: FinishedCall): CallRecord {
   const { outcome, conversation, wrapUp, answeredAt, media, sip, recording } = past
   const transcript = conversation?.transcript
   return {

@@ -1,16 +1,16 @@
 /** Turn ownership between the agent, operators and a transfer target: the agent speaks again after the last of them. */
-import type { Operated } from '../agent/agent-session.ts'
+import type { AgentControls } from '../agent/agent-session.ts'
 
 export class SpeakerControl {
-  readonly #talk: Operated
+  readonly #talk: AgentControls
   readonly #held = new Set<string>()
 
-  constructor(talk: Operated) {
+  constructor(talk: AgentControls) {
     this.#talk = talk
   }
 
   /** The agent as seen by `who`, one of those who may speak instead of it. `onTaken` runs when `who` starts to. */
-  for(who: string, onTaken: () => void = () => {}): Operated {
+  for(who: string, onTaken: () => void = () => {}): AgentControls {
     return {
       stepAside: () => {
         if (!this.#talk.stepAside()) return false

@@ -7,7 +7,7 @@
 import type { EndedReason } from '../contract/messages.ts'
 
 /** The requested transfer. */
-export interface Wish {
+export interface TransferRequest {
   /** The carrier may be asked (REFER). */
   refer: boolean
   /** The target hears an announcement before they are joined. */
@@ -17,11 +17,11 @@ export interface Wish {
 export type TransferState =
   | { phase: 'idle' }
   /** The carrier was asked and reports progress. `dropped`: why no other way is tried when it fails. */
-  | { phase: 'referring'; wish: Wish; dropped: string | null }
+  | { phase: 'referring'; wish: TransferRequest; dropped: string | null }
   /** `rings`: the target's telephone is ringing. */
-  | { phase: 'dialing'; wish: Wish; rings: boolean }
+  | { phase: 'dialing'; wish: TransferRequest; rings: boolean }
   /** The target hears who is calling. */
-  | { phase: 'announcing'; wish: Wish }
+  | { phase: 'announcing'; wish: TransferRequest }
   /**
    * `replacing`: the carrier was asked to connect the two directly. `alone`: how the target's leg has ended meanwhile.
    */
@@ -29,7 +29,7 @@ export type TransferState =
   | { phase: 'over' }
 
 export type TransferInput =
-  | { type: 'wish'; wish: Wish }
+  | { type: 'wish'; wish: TransferRequest }
   /** Result of the REFER; `elsewhere`: the carrier does not do it, another way may work. */
   | { type: 'referred'; ok: true }
   | { type: 'referred'; ok: false; elsewhere: boolean; reason: string }
@@ -188,11 +188,11 @@ function onJoined(state: Extract<TransferState, { phase: 'joined' }>, input: Tra
 }
 
 const same = (state: TransferState): TransferStep => ({ state, effects: [] })
-const dial = (wish: Wish): TransferStep => ({
+const dial = (wish: TransferRequest): TransferStep => ({
   state: { phase: 'dialing', wish, rings: false },
   effects: [{ type: 'dial' }],
 })
-const join = ({ refer }: Wish): TransferStep => ({
+const join = ({ refer }: TransferRequest): TransferStep => ({
   state: { phase: 'joined', replacing: refer, alone: null },
   effects: [
     { type: 'join', replace: refer },

@@ -3,15 +3,15 @@
  * is one, and closes it; while the two parties are joined it relays their audio and keys.
  */
 
-import type { Operated } from '../agent/agent-session.ts'
+import type { AgentControls } from '../agent/agent-session.ts'
 import { Dictation } from '../agent/dictation.ts'
 import { mix } from '../audio/mix.ts'
-import { createNarrower, narrowRate } from '../audio/narrow.ts'
 import { SoundPipe } from '../audio/pipe.ts'
+import { createNarrower, narrowRate } from '../audio/wideband.ts'
 import type { CallEventBody, EndedReason } from '../contract/messages.ts'
 import { ABOUT, type CallPlan, type TransferTarget } from '../contract/plan.ts'
 import type { Dialer, DialResult } from '../ports/dialer.ts'
-import type { AudioFrame, Leg, LegSink, Line, TransferResult } from '../ports/leg.ts'
+import type { AudioFrame, Leg, LegSink, TransferResult, TrunkLine } from '../ports/leg.ts'
 import type { Stt, Tts, Vad } from '../ports/speech.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
@@ -36,7 +36,7 @@ export interface TransfersOptions {
   vad: Vad
   stt: Stt
   tts: Tts
-  talk: Operated
+  talk: AgentControls
   emit(body: CallEventBody): void
 }
 
@@ -294,7 +294,7 @@ export class Transfers {
 
   // ---- by ourselves ----
 
-  async #dial(run: Run, line: Line): Promise<void> {
+  async #dial(run: Run, line: TrunkLine): Promise<void> {
     const { plan, dialer } = this.#options
     const result = await dialer.dial({
       plan: { ...plan, room: null, softphone_id: null, trunk_id: line.trunkId, from: line.number, to: run.target.to },

@@ -10,7 +10,7 @@ import type { AudioFrame } from '../ports/leg.ts'
 import type { Llm, LlmEvent, LlmRequest, WrapUp, WrapUpRequest } from '../ports/llm.ts'
 import type { SpokenWord, Stt, SttStream, Transcript, Tts } from '../ports/speech.ts'
 import type { Clock } from '../shared/clock.ts'
-import { afterFailure, type Breaker, inOrder, toVendorError } from './health.ts'
+import { afterFailure, type Breaker, inOrder, toVendorError } from './circuit-breaker.ts'
 import { VendorError } from './vendor-error.ts'
 
 export type Switch = ProviderSwitch

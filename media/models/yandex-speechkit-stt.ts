@@ -6,7 +6,7 @@
  * concepts/response (error codes). It does not use the Fetch port, whose body is a string.
  */
 import { z } from 'zod'
-import { SoundMemory } from '../audio/memory.ts'
+import { AudioHistory } from '../audio/audio-history.ts'
 import type { Stt, SttStream, Transcript } from '../ports/speech.ts'
 import type { Clock } from '../shared/clock.ts'
 import { errorOfStatus, VendorError } from './vendor-error.ts'
@@ -38,7 +38,7 @@ const Answer = z.object({ result: z.string() })
 export function createYandexStt(options: YandexSttOptions): Stt {
   return {
     open({ sampleRate, language }): SttStream {
-      const memory = new SoundMemory()
+      const memory = new AudioHistory()
       const closed = new AbortController()
       const query = new URLSearchParams({
         lang: yandexLanguage(language),

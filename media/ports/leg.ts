@@ -41,7 +41,7 @@ export interface LegEnd {
 }
 
 /** Live updates for a far end that has a screen. */
-export type Shown =
+export type DisplayUpdate =
   /** Values of LiveKit's `lk.agent.state`. */
   | { type: 'state'; state: 'listening' | 'thinking' | 'speaking' }
   /** Text of a turn so far; an update with the same `segment` replaces it. The agent's text is what was played. */
@@ -67,14 +67,14 @@ export interface Leg {
    */
   transfer?(to: string, consulted?: Leg): Promise<TransferResult>
   /** Trunk line for dialling a second leg. Absent when none can be dialled. */
-  readonly line?: Line
+  readonly line?: TrunkLine
   /** Sends a live update to the far end's screen. Absent when it has none. */
-  show?(shown: Shown): void
+  show?(shown: DisplayUpdate): void
   stats(): MediaStats
 }
 
 /** The trunk line that a leg uses. */
-export interface Line {
+export interface TrunkLine {
   trunkId: string
   /** Our number in this call. */
   number: string

@@ -6,7 +6,7 @@ import type { DialResult } from './dialer.ts'
 import type { AudioFrame } from './leg.ts'
 
 /** Credentials for joining a room. */
-export interface RoomSeat {
+export interface RoomAccess {
   /** `ws:` or `wss:`. */
   url: string
   token: string
@@ -21,7 +21,7 @@ export interface Rooms {
 }
 
 export interface MonitorRoomOptions {
-  seat: RoomSeat
+  seat: RoomAccess
   /** Sample rate in Hz of the audio in both directions. */
   sampleRate: number
   log: Log

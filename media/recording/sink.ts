@@ -1,6 +1,6 @@
 import { frameSamples } from '../audio/frames.ts'
-import { createNarrower, narrowRate } from '../audio/narrow.ts'
 import { createResampler } from '../audio/resample.ts'
+import { createNarrower, narrowRate } from '../audio/wideband.ts'
 import type { LegSink } from '../ports/leg.ts'
 import type { Recording } from '../ports/recording.ts'
 

@@ -3,7 +3,7 @@
  * one reading of the clock. A replay does the same, so it cannot differ by chance.
  */
 
-import type { Operated } from '../agent/agent-session.ts'
+import type { AgentControls } from '../agent/agent-session.ts'
 import type { ConversationOptions } from '../agent/conversation.ts'
 import type { LegSink } from '../ports/leg.ts'
 import type { SpeechChunk, Transcript } from '../ports/speech.ts'
@@ -81,7 +81,7 @@ export class EdgeRecorder {
   }
 
   /** Delivered at once, since the agent must be silent from the next frame on; the callers are separate events. */
-  operated(talk: Operated): Operated {
+  operated(talk: AgentControls): AgentControls {
     return {
       stepAside: () => this.#deliver({ type: 'stepAside' }, () => talk.stepAside()),
       stepIn: () => this.#deliver({ type: 'stepIn' }, () => talk.stepIn()),

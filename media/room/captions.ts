@@ -1,10 +1,10 @@
 /** Sends captions one after the other; only the latest text of each segment is sent. */
 
-import type { Shown } from '../ports/leg.ts'
+import type { DisplayUpdate } from '../ports/leg.ts'
 import type { Log } from '../shared/log.ts'
 import type { RoomLink } from './link.ts'
 
-type Words = Extract<Shown, { type: 'words' }>
+type Words = Extract<DisplayUpdate, { type: 'words' }>
 
 export interface CaptionsOptions {
   /** Participant identities in the room. */

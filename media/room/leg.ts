@@ -6,8 +6,8 @@ import { FRAME_MS } from '../audio/frames.ts'
 import type { EndedReason, MediaStats } from '../contract/messages.ts'
 import type { CallPlan } from '../contract/plan.ts'
 import type { DialResult } from '../ports/dialer.ts'
-import type { Leg, LegEnd, LegSink, Shown } from '../ports/leg.ts'
-import type { RoomSeat } from '../ports/rooms.ts'
+import type { DisplayUpdate, Leg, LegEnd, LegSink } from '../ports/leg.ts'
+import type { RoomAccess } from '../ports/rooms.ts'
 import type { Pacer } from '../rtp/pacer.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
@@ -17,7 +17,7 @@ import { SoundClock } from './sound-clock.ts'
 
 export interface RoomLegOptions {
   plan: CallPlan
-  seat: RoomSeat
+  seat: RoomAccess
   clock: Clock
   pacer: Pacer
   log: Log
@@ -167,7 +167,7 @@ export class RoomLeg implements Leg {
     this.#finish({ by: 'local', reason })
   }
 
-  show(shown: Shown): void {
+  show(shown: DisplayUpdate): void {
     if (shown.type === 'words') {
       this.#captions?.show(shown)
       return

@@ -17,9 +17,9 @@ import {
 import { FRAME_MS } from '../audio/frames.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
-import { Allowance } from './allowance.ts'
 import { forget, newRoom } from './events.ts'
 import { Microphones } from './microphones.ts'
+import { RateLimiter } from './rate-limiter.ts'
 
 /** Sample rate in Hz of Opus in a room (RFC 7587). */
 export const ROOM_RATE = 48_000
@@ -105,8 +105,8 @@ export class RoomLink {
   readonly #room = newRoom()
   readonly #source: AudioSource
   readonly #microphones: Microphones
-  readonly #keys = new Allowance(KEYS)
-  readonly #texts = new Allowance(TEXTS)
+  readonly #keys = new RateLimiter(KEYS)
+  readonly #texts = new RateLimiter(TEXTS)
   /** Half a frame; rtc-node copies it before `captureFrame` returns. */
   readonly #part: RtcFrame
   #track: LocalAudioTrack | null = null

@@ -5,9 +5,9 @@
 
 import { CODECS, createEncoder } from '../audio/codec.ts'
 import type { Encoder } from '../audio/coder.ts'
+import { createSteadyResampler } from '../audio/frame-resampler.ts'
 import { FRAME_MS, frameSamples } from '../audio/frames.ts'
 import { type Sound, SoundQueue } from '../audio/sound-queue.ts'
-import { createSteadyResampler } from '../audio/steady.ts'
 import type { CodecName } from '../contract/plan.ts'
 import { DtmfSender } from './dtmf-sender.ts'
 import type { RtpPacket } from './packet.ts'

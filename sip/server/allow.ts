@@ -11,7 +11,7 @@ export type AllowList = {
   readonly denied: BlockList
 } | null
 
-/** How the list classifies an address; `unrestricted` when there is no list. */
+/** The list's classification of an address; `unrestricted` when there is no list. */
 export type Standing = 'unrestricted' | 'known' | 'stranger' | 'out'
 
 export class CidrError extends Error {

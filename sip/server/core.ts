@@ -20,7 +20,7 @@ export type Core = {
   readonly network: Network
   readonly resolver: Resolver
   readonly dead: DeadHosts
-  /** Whether requests outside a dialog may go to an address. */
+  /** True when requests outside a dialog may go to an address. */
   readonly mayReach: (address: string) => boolean
   readonly counters: { unhandled: number; shed: number; blocked: number }
   /** Bytes above which a request leaves over TCP in place of UDP. */

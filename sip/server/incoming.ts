@@ -97,7 +97,7 @@ export class Incoming {
       ? dialogId(headerOf(request, 'Call-ID') ?? '', tagIn(request, 'From') ?? '')
       : ''
     const names = id === '' ? [mergeKey(request)] : [mergeKey(request), id]
-    // The same request by another path, the same call a second time, or our own request coming back.
+    // A copy of the request by another path, the same call a second time, or our own request coming back.
     if (names.some(name => this.open.has(name)) || this.core.dialogs.get(id) !== null) {
       this.refuse(txn, 482, 'Loop Detected')
       return

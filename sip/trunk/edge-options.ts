@@ -1,6 +1,6 @@
 /** Options and interface of the engine's SIP edge. */
 
-import type { Pace } from '../../media/bus/pace.ts'
+import type { Pace } from '../../media/bus/dial-rate.ts'
 import type { TrunkPlan } from '../../media/contract/plan.ts'
 import type { TrunkCheckReport } from '../../media/contract/sip-trace.ts'
 import type { CallTraces, Dialer } from '../../media/ports/dialer.ts'
@@ -26,7 +26,7 @@ export type EdgeOptions = {
   readonly log: Log
   /** Called for an inbound call that can be answered. */
   onOffer(offer: InboundOffer): void
-  /** Whether calls may arrive as soon as it is connected; true by default. False waits for `listen`. */
+  /** True when calls may arrive as soon as it is connected; true by default. False waits for `listen`. */
   readonly listening?: boolean
   /** Reports whether the signalling server is connected. Calls of a lost connection end as `connection_lost`. */
   onState?(up: boolean): void
@@ -41,7 +41,7 @@ export type EdgeOptions = {
    */
   onAllowedSources?(cidrs: readonly string[]): unknown
   /**
-   * Whether this engine registers the trunk and reports its status. Call `syncRegistrations` when the answer changes.
+   * True when this engine registers the trunk and reports its status. Call `syncRegistrations` when the answer changes.
    */
   mayRegister?(trunkId: string): boolean
   readonly mediaTimeoutMs?: number
@@ -64,7 +64,7 @@ export type EdgeOptions = {
   readonly calls?: OpenCalls
   /** DNS resolver; the system's by default. */
   readonly resolver?: Resolver
-  /** Whether a trunk may be at an address; any by default. The SIP server enforces the same rule for requests. */
+  /** True when a trunk may be at an address; any by default. The SIP server enforces the same rule for requests. */
   mayReach?(address: string): boolean
 }
 

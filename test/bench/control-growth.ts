@@ -1,5 +1,5 @@
 /**
- * How response times grow with an owner's history: each route measured alone, ours and the bare statement alternately.
+ * Growth of response times with an owner's history: each route measured alone, ours and the bare statement alternately.
  */
 import type { Sql } from '../../control/platform/db/connect.ts'
 import { fillCalls } from '../support/calls.ts'

@@ -39,7 +39,7 @@ const STOP_MS = 60
 /** Milliseconds of lateness at which the generator is at fault and the measurement is invalid. */
 const LATE_MS = 10
 
-/** What scripted STT returns for any audio; the sentences differ in how long a silence must be. */
+/** Transcripts of scripted STT for any audio; the sentences differ in how long a silence must be. */
 const WORDS = ['I would like to book a table.', 'My name is John Miller', 'That is what we said.']
 
 interface Stage {

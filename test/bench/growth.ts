@@ -1,4 +1,4 @@
-/** How a figure grows with its load: the exponent of the best-fitting power law. */
+/** Growth of a figure with its load: the exponent of the best-fitting power law. */
 import type { Series } from './report.ts'
 
 export interface Growth {

@@ -16,7 +16,7 @@ export interface WindowReport {
   /** The other side's packets: missing sequence numbers; gaps of more than 40 ms. */
   holes: number
   gaps: number
-  /** How late the caller's own packets left. */
+  /** Lateness of the caller's own packets. */
   own_late_p99_ms: number
   own_late_max_ms: number
   /** Between two packets of the other side. */

@@ -46,7 +46,7 @@ const EASY_CORES = 0.5
 const MOST_MISSING = 0.02
 /** A single pause of the machine is not a limit. */
 const MOST_TRIES = 3
-/** What scripted STT returns: a complete sentence. */
+/** The transcript of scripted STT: a complete sentence. */
 const HEARD = 'I would like to book a table.'
 
 /** One window: CPU seconds per minute of a call, for each process. */
@@ -63,7 +63,7 @@ export interface Point {
   windows: Window[]
   /** Memory per call beyond the idle processes; null when not measured. */
   memoryMb: number | null
-  /** Why the point is invalid; null when valid. */
+  /** The reason when the point is invalid; null when valid. */
   flaw: string | null
 }
 

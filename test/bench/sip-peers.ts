@@ -13,7 +13,7 @@ export interface Round {
   rate: number
   calls: number
   hold_ms: number
-  /** Whether unanswered requests are retransmitted per RFC 3261; otherwise a lost one counts as failed. */
+  /** True when unanswered requests are retransmitted per RFC 3261; otherwise a lost one counts as failed. */
   resend?: boolean
 }
 
@@ -21,7 +21,7 @@ export interface Round {
 export interface RoundReport {
   ringing_ms: number[]
   answered_ms: number[]
-  /** How late the INVITEs left, which is the caller's own fault. */
+  /** Lateness of the INVITEs, which is the caller's own fault. */
   late_ms: number[]
   /** Retransmitted 200s. */
   repeats: number

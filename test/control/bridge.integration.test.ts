@@ -5,7 +5,7 @@ import { handleEvent } from '../../control/background/engine.ts'
 import { admitCall } from '../../control/telephony/calls/admit.ts'
 import { bridgeCall } from '../../control/telephony/calls/bridge.ts'
 import { finish, finishLost } from '../../control/telephony/calls/finish.ts'
-import { selectTrunkRoom } from '../../control/telephony/gates/sql.ts'
+import { selectTrunkCapacity } from '../../control/telephony/gates/sql.ts'
 import type { CallEventBody } from '../../media/contract/messages.ts'
 import { createControl, createTenant, nextPhone, type Tenant, type TestControl } from '../support/control.ts'
 import { record } from '../support/records.ts'
@@ -29,7 +29,7 @@ const asked = (owner: Tenant, call_id: string, attempt = 1, trunk_id = owner.tru
   ...{ call_id, owner_id: owner.ownerId, trunk_id, attempt },
 })
 const bridge = async (...of: Parameters<typeof asked>) => (await bridgeCall(control.deps, asked(...of))).granted
-const used = async (owner: Tenant) => (await selectTrunkRoom(control.deps.sql, owner.ownerId, owner.trunkId))!.live
+const used = async (owner: Tenant) => (await selectTrunkCapacity(control.deps.sql, owner.ownerId, owner.trunkId))!.live
 let seq = 10
 const tell = (owner: Tenant, call_id: string, body: CallEventBody) =>
   handleEvent(control.deps, { v: 1, at: Date.now(), call_id, owner_id: owner.ownerId, seq: seq++, ...body })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createKey, keyVerdicts, revoke, verifyKey } from '../../control/access/keys/service.ts'
+import { createKey, keyCache, revoke, verifyKey } from '../../control/access/keys/service.ts'
 import { openSession } from '../../control/access/sessions/sessions.ts'
 import { buildApp } from '../../control/app.ts'
 import type { Deps } from '../../control/deps.ts'
@@ -175,19 +175,19 @@ describe('authentication', () => {
     const slow = new Promise<void>(resolve => (answer = resolve))
     const row = await verifyKey({ ...control.deps }, key.value)
     const deps = { ...control.deps }
-    const asked = keyVerdicts(deps).of(Buffer.from(key.id), async () => {
+    const asked = keyCache(deps).of(Buffer.from(key.id), async () => {
       await slow
       return row
     })
-    keyVerdicts(deps).forget(one => one.id === key.id)
+    keyCache(deps).forget(one => one.id === key.id)
     answer()
     expect(await asked).not.toBeNull()
-    expect(await keyVerdicts(deps).of(Buffer.from(key.id), async () => null)).toBeNull()
+    expect(await keyCache(deps).of(Buffer.from(key.id), async () => null)).toBeNull()
   })
 
   test('believes a slow answer no longer than from when it was asked for', async () => {
     const deps = { ...control.deps }
-    const verdicts = keyVerdicts(deps)
+    const verdicts = keyCache(deps)
     const hash = Buffer.from('slow')
     let answer = () => {}
     const slow = new Promise<null>(resolve => (answer = () => resolve(null)))
@@ -206,7 +206,7 @@ describe('authentication', () => {
   })
 
   test('asks again at once after a failure of the database', async () => {
-    const verdicts = keyVerdicts({ ...control.deps })
+    const verdicts = keyCache({ ...control.deps })
     const hash = Buffer.from('failing')
     await expect(verdicts.of(hash, () => Promise.reject(new Error('away')))).rejects.toThrow('away')
     expect(await verdicts.of(hash, async () => null)).toBeNull()
@@ -219,7 +219,7 @@ describe('authentication', () => {
     expect((await use('svc_short', app)).status).toBe(401) // not even asked for
     expect(statements.filter(text => auth.test(text))).toHaveLength(1)
 
-    const verdicts = keyVerdicts(deps)
+    const verdicts = keyCache(deps)
     for (let i = 0; i < 25_000; i++) await verdicts.of(Buffer.from(`unknown ${i}`), async () => null)
     expect(verdicts.size).toBe(10_000)
     await app.close()

@@ -6,7 +6,7 @@ import type { CallEventBody, EndedReason } from '../../media/contract/messages.t
 import type { CallPlan, ToolPlan } from '../../media/contract/plan.ts'
 import { createEnergyVad } from '../../media/models/energy-vad.ts'
 import type { KnowledgeHit } from '../../media/ports/knowledge.ts'
-import type { Shown } from '../../media/ports/leg.ts'
+import type { DisplayUpdate } from '../../media/ports/leg.ts'
 import type { LlmEvent, LlmRequest } from '../../media/ports/llm.ts'
 import type { Stt, Tts } from '../../media/ports/speech.ts'
 import { type Fetch, FetchError } from '../../media/shared/fetch.ts'
@@ -24,7 +24,7 @@ export interface FakeTalk {
   abilities?: Abilities
   stt?: Stt
   tts?: Tts
-  show?: (shown: Shown) => void
+  show?: (shown: DisplayUpdate) => void
 }
 
 export function openTalk(options: FakeTalk) {

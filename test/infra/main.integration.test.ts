@@ -7,7 +7,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import type { DemoFile } from '../../infra/demo/account.ts'
 import { examine, worst } from '../support/doctor.ts'
 import { until } from '../support/world.ts'
@@ -97,7 +97,7 @@ describe('npm start', { timeout: 400_000 }, () => {
     expect((await projects()).projects.map(project => project.id)).toContain(before.project_id)
   })
 
-  it("is found by the operator's commands, and shows the mail that it sends", async () => {
+  it("is found by the operator's commands, and shows the mail that it sends", { skip: !inject('full') }, async () => {
     const run = start()
     await run.up
     const admin = async (...args: string[]) => {
@@ -119,7 +119,7 @@ describe('npm start', { timeout: 400_000 }, () => {
     expect(existsSync(join(home, 'connections.json'))).toBe(false)
   })
 
-  it('is found whole by the doctor, who is told of nothing but its folder', async () => {
+  it('is found whole by the doctor, who is told of nothing but its folder', { skip: !inject('full') }, async () => {
     const run = start()
     await run.up
     const { code, findings } = await examine({ PARLEY_HOME: home })
@@ -145,7 +145,7 @@ describe('npm start', { timeout: 400_000 }, () => {
     expect(told).not.toContain(readFileSync(join(home, 'secret'), 'utf8'))
   })
 
-  it('clears away what a killed one left, and never runs twice in one folder', async () => {
+  it('clears away what a killed one left, and never runs twice in one folder', { skip: !inject('full') }, async () => {
     const first = start()
     await first.up
     const refused = start()

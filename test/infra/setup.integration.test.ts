@@ -84,7 +84,7 @@ it('of two at once in one folder one installs, the other waits and says for whom
   const ends = await Promise.all(both.map(({ ended }) => ended))
   expect(ends.map(({ code }) => code)).toEqual([0, 0])
   expect(asked()).toEqual([INSTALLS, 'done'])
-  const waits = ends.map(({ output }) => /^· Waiting for process (\d+), /m.exec(output)?.[1]).filter(Boolean)
+  const waits = ends.map(({ output }) => /^· Waiting for process (\d+) /m.exec(output)?.[1]).filter(Boolean)
   expect(waits).toHaveLength(1)
   expect(both.map(({ child }) => String(child.pid))).toContain(waits[0])
   expect(readdirSync(root).filter(name => name.includes('lock'))).toEqual(['package-lock.json'])

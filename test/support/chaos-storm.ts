@@ -38,7 +38,7 @@ export interface Storm {
   stop(): Promise<void>
 }
 
-/** What a webhook receiver recorded. */
+/** The record of a webhook receiver. */
 export interface Hooks {
   path: string
   /** Requests answered with 204. */

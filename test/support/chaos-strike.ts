@@ -23,7 +23,7 @@ export function victimsOf(stack: Stack, servers: OwnServers): Victims {
   }
 }
 
-/** Whether the process runs as our child: its PID may have been reused. */
+/** True when the process runs as our child: its PID may have been reused. */
 export function isAlive(pid: number): boolean {
   try {
     const [state, parent] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ')
@@ -78,7 +78,7 @@ export const thawAll = () => {
   for (const one of [...frozen]) one.thaw()
 }
 
-/** Whether every process runs and serves, as a supervisor and a load balancer would check. */
+/** True when every process runs and serves, as a supervisor and a load balancer would check. */
 export async function allBack(stack: Stack, victims: Victims): Promise<void> {
   for (const [name, child] of Object.entries(victims))
     await until(() => isAlive(child.pid), `${name} to be back`, 30_000)

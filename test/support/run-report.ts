@@ -14,7 +14,7 @@ export interface FileReport {
   project: string
   /** Includes imports and hooks. */
   seconds: number
-  /** Why the file could not be loaded or set up. */
+  /** Errors in loading or setting up the file. */
   errors: string[]
   tests: { name: string; state: 'passed' | 'failed' | 'skipped' | 'pending'; reason: string }[]
 }

@@ -20,7 +20,7 @@ export interface BaresipEvent {
 
 export interface Baresip {
   port: number
-  /** Whether an address on the wire is its RTP address. */
+  /** True when an address on the wire is its RTP address. */
   isMedia(end: string): boolean
   events: BaresipEvent[]
   /** Its output, for failed tests. */

@@ -89,7 +89,7 @@ export class Owner {
     return { status: response.status, body: await response.json(), retryAfterMs }
   }
 
-  /** What is no JSON. */
+  /** Fetches a response that is not JSON. */
   fetch(path: string, headers: Record<string, string> = {}): Promise<Response> {
     return fetch(`${this.#baseUrl}/v1/public${path}`, { headers: { 'x-api-key': this.#key, ...headers } })
   }

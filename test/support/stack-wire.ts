@@ -115,10 +115,10 @@ function readFrame(frame: Buffer, atMs: number): WirePacket | null {
 const isVoice = ({ payloadType }: RtpPacket) => payloadType === PCMU || payloadType === PCMA
 const decode = (packet: RtpPacket) => decodeG711(packet.payloadType === PCMA ? 'PCMA' : 'PCMU', packet.payload)
 
-/** Whether a packet contains anything but the silence sent between turns. */
+/** True when a packet contains anything but the silence sent between turns. */
 export const isSound = (packet: RtpPacket) => isVoice(packet) && packet.payload.some(byte => byte !== packet.payload[0])
 
-/** Whether a packet contains audible sound. */
+/** True when a packet contains audible sound. */
 export const isLoud = (packet: RtpPacket) => isVoice(packet) && rms(decode(packet)) > QUIET
 
 /** The audio of one stream, placed by timestamps; lost packets are silence. */

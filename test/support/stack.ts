@@ -253,12 +253,12 @@ function startSignalling({ sip, logLevel, ...options }: Signalling) {
 }
 
 /** Ranges of `RTP_PORTS` for each worker that may run a stack beside others. */
-const RANGES = 11
+const RANGES = 8
 
-/** Two workers of e2e and one of integration run side by side. */
+/** Two workers of e2e and two of integration run side by side. */
 function firstRange(): number {
-  const worker = inject('project') === 'e2e' ? Number(process.env['VITEST_POOL_ID'] ?? 1) % 2 : 2
-  return RANGES * worker
+  const worker = Number(process.env['VITEST_POOL_ID'] ?? 1) % 2
+  return RANGES * (inject('project') === 'e2e' ? worker : 2 + worker)
 }
 
 let phones = 0

@@ -1,4 +1,4 @@
-/** What a phone is hearing, from the files that it writes during a call. */
+/** Reads the audio that a phone is receiving from the files that it writes during a call. */
 import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { shareOf } from '../media/audio/sound.ts'

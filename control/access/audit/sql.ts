@@ -44,7 +44,7 @@ export async function updateOutcome(
     where owner_id = ${ownerId} and id = ${id} and outcome is null`
 }
 
-export interface Place {
+export interface AuditCursor {
   at: Date
   id: string
 }
@@ -53,7 +53,7 @@ export interface Place {
 export async function selectAuditEntries(
   db: Db,
   ownerId: string,
-  { limit, after, operation }: { limit: number; after: Place | null; operation: string | undefined },
+  { limit, after, operation }: { limit: number; after: AuditCursor | null; operation: string | undefined },
 ): Promise<AuditRow[]> {
   return db<AuditRow[]>`
     select ${db(columns)} from audit_log

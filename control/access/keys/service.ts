@@ -1,10 +1,10 @@
 import type { Db } from '../../platform/db/connect.ts'
 import { type Deps, wallDate } from '../../platform/deps.ts'
 import type { Scope } from '../../platform/http/caller.ts'
+import { credentialCacheByPorts } from '../../platform/http/credential-cache.ts'
 import type { Page } from '../../platform/http/paging.ts'
 import { invalidField } from '../../platform/http/problem.ts'
 import { time } from '../../platform/http/shapes.ts'
-import { verdictsByPorts } from '../../platform/http/verdicts.ts'
 import { randomBase62, sha256, uuidv7 } from '../../platform/ids.ts'
 import { inBackground } from '../../platform/jobs/background.ts'
 import { countKeys, findLiveKey, insertKey, type KeyRow, revokeKey, selectKeys, touchKey } from './sql.ts'
@@ -17,7 +17,7 @@ const KEY = /^svc_[0-9A-Za-z]{43}$/
 /** Milliseconds by which `last_used_at` may lag: one write a minute instead of one a request. */
 const TOUCH_MS = 60_000
 
-export const keyVerdicts = verdictsByPorts<KeyRow>()
+export const keyCache = credentialCacheByPorts<KeyRow>()
 
 export function presentKey(row: KeyRow) {
   const { id, name, scopes, prefix } = row
@@ -65,7 +65,7 @@ export function futureDate(deps: Pick<Deps, 'clock'>, text: string | null | unde
 export async function verifyKey(deps: Ports & Pick<Deps, 'log'>, value: string): Promise<KeyRow | null> {
   if (!KEY.test(value)) return null
   const hash = sha256(value)
-  const key = await keyVerdicts(deps).of(hash, () => findLiveKey(deps.sql, hash))
+  const key = await keyCache(deps).of(hash, () => findLiveKey(deps.sql, hash))
   const now = wallDate(deps)
   if (!key || (key.expires_at && key.expires_at <= now)) return null
   noteUse(deps, key, now)
@@ -83,6 +83,6 @@ function noteUse(deps: Ports & Pick<Deps, 'log'>, key: KeyRow, now: Date): void 
 /** False when the owner has no such key. */
 export async function revoke(deps: Ports, ownerId: string, id: string): Promise<boolean> {
   const found = await revokeKey(deps.sql, ownerId, id, wallDate(deps))
-  keyVerdicts(deps).forget(key => key.id === id)
+  keyCache(deps).forget(key => key.id === id)
   return found
 }

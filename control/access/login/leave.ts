@@ -4,7 +4,7 @@ import { type Deps, wallDate } from '../../platform/deps.ts'
 import { Problem } from '../../platform/http/problem.ts'
 import { enqueue, withJobs } from '../../platform/jobs/jobs.ts'
 import { closeAccount, lockAccount } from '../accounts/sql.ts'
-import { keyVerdicts } from '../keys/service.ts'
+import { keyCache } from '../keys/service.ts'
 import { forgetSessions, type SessionRow } from '../sessions/sessions.ts'
 import { accountOf } from './login.ts'
 import { matchPassword } from './passwords.ts'
@@ -22,5 +22,5 @@ export async function leave(deps: Deps, session: SessionRow, password: string, a
     await enqueue(deps, tx, 'account.erase', { owner_id: account.id })
   })
   forgetSessions(deps, account.id)
-  keyVerdicts(deps).forget(key => key.owner_id === account.id)
+  keyCache(deps).forget(key => key.owner_id === account.id)
 }

@@ -1,7 +1,7 @@
 /** Dashboard sessions: a random token in a cookie and its hash in the database. Each use extends the session. */
 import { randomBytes } from 'node:crypto'
 import { type Deps, wallDate } from '../../platform/deps.ts'
-import { verdictsByPorts } from '../../platform/http/verdicts.ts'
+import { credentialCacheByPorts } from '../../platform/http/credential-cache.ts'
 import { sha256, uuidv7 } from '../../platform/ids.ts'
 import { inBackground } from '../../platform/jobs/background.ts'
 import { deleteSessions, findSession, insertSession, type SessionRow, touchSession } from './sql.ts'
@@ -16,7 +16,7 @@ const TOKEN = /^[\w-]{43}$/
 const TOUCH_MS = 3_600_000
 const DAY_MS = 24 * TOUCH_MS
 
-const verdicts = verdictsByPorts<SessionRow>()
+const verdicts = credentialCacheByPorts<SessionRow>()
 const endFrom = (deps: Ports, now: Date) => new Date(now.getTime() + deps.config.session_days * DAY_MS)
 
 export interface NewSession {

@@ -17,7 +17,7 @@ export const largestBytes = (kind: DocumentKind): number =>
 
 export type Refusal = 'empty' | 'too_large' | 'unsupported_type' | 'content_mismatch' | 'encrypted'
 /** `message` is one sentence for the customer. */
-export type Verdict = { ok: true; kind: DocumentKind } | { ok: false; code: Refusal; message: string }
+export type SniffResult = { ok: true; kind: DocumentKind } | { ok: false; code: Refusal; message: string }
 
 export interface Candidate {
   /** File name that the customer gave. */
@@ -47,10 +47,10 @@ type Content =
   /** `really`: what the content is, in words for people. */
   | { is: 'other'; really: string }
 
-const refuse = (code: Refusal, message: string): Verdict => ({ ok: false, code, message })
+const refuse = (code: Refusal, message: string): SniffResult => ({ ok: false, code, message })
 
 /** Reads the beginning of the file, and the directory of a zip. Throws only on disk errors. */
-export async function judge({ name, mediaType, file }: Candidate): Promise<Verdict> {
+export async function judge({ name, mediaType, file }: Candidate): Promise<SniffResult> {
   const ending = endingOf(name)
   const named = ending === null ? null : ENDINGS[ending]
   if (named === undefined) return unsupported()
@@ -73,12 +73,12 @@ const unsupported = () =>
 const mismatch = (ending: string, really: string) =>
   refuse('content_mismatch', `The name ends in .${ending}, but the content is ${really}.`)
 
-function sized(kind: DocumentKind, size: number): Verdict {
+function sized(kind: DocumentKind, size: number): SniffResult {
   const most = largestBytes(kind)
   return size <= most ? { ok: true, kind } : refuse('too_large', `The limit for a ${kind} file is ${most / MB} MB.`)
 }
 
-function judgeText(text: string, size: number, ending: string | null, named: DocumentKind | null): Verdict {
+function judgeText(text: string, size: number, ending: string | null, named: DocumentKind | null): SniffResult {
   if (named === 'pdf' || named === 'docx') return mismatch(ending!, 'text')
   if (size <= HEAD_BYTES && text.trim() === '') return refuse('empty', 'The file has only spaces.')
   const kind = textKind(text, { named, whole: size <= HEAD_BYTES })

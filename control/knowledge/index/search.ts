@@ -9,7 +9,7 @@ import { planCandidates } from './candidates.ts'
 import { fuse, type Lists, NAMED_CHUNKS, type Ranked, withoutRepeats } from './fuse.ts'
 import { type Asked, ensureModel, selectAsked, selectFound, selectRanked, type Worded } from './sql.ts'
 import type { VectorIndex } from './vectors.ts'
-import { tellingWords } from './words.ts'
+import { meaningfulWords } from './words.ts'
 
 export interface SearchDeps {
   sql: Sql
@@ -56,7 +56,7 @@ export async function rankedLists(deps: SearchDeps, search: Searched): Promise<L
   if (query === '') return { text: null, vectors: null, named: false }
   const stop = new AbortController()
   const signal = AbortSignal.any([search.signal, stop.signal])
-  const words = tellingWords(query)
+  const words = meaningfulWords(query)
   const asked = selectAsked(deps.sql, search.ownerId, search.projectId, words)
   const lists: Lists = { text: null, vectors: null, named: false }
   const arms = [

@@ -67,7 +67,7 @@ export const searchable = (text: string) =>
 const CONTRACTED = /n't$|'(?:s|m|d|re|ve|ll)$/
 
 /** Returns the words of a query that carry meaning; all of them when there are no others. */
-export function tellingWords(query: string): string[] {
+export function meaningfulWords(query: string): string[] {
   const found = searchable(query).match(/[\p{L}\p{N}][\p{L}\p{M}\p{N}.@'-]*/gu) ?? []
   const all = found.map(word => word.replace(/[.@'-]+$/, ''))
   const telling = all.filter(word => {

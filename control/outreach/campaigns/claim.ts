@@ -11,7 +11,7 @@ import { uuidv7 } from '../../platform/ids.ts'
 import { enqueue, withJobs } from '../../platform/jobs/jobs.ts'
 import { blockedReason } from '../../platform/phone.ts'
 import { HOLD_SECONDS, tariffAt } from '../../telephony/call-setup/tariff.ts'
-import { selectTrunkRoom } from '../../telephony/gates/sql.ts'
+import { selectTrunkCapacity } from '../../telephony/gates/sql.ts'
 import { pickLine } from '../../telephony/numbers/lines.ts'
 import { calleeZones } from './callee-zone.ts'
 import { rejectedOf } from './moderate.ts'
@@ -210,7 +210,7 @@ async function withinTrunks(tx: Tx, ownerId: string, dial: readonly Chosen[]): P
   const limited = new Set(dial.filter(one => one.line.max_calls !== null).map(one => one.line.trunk_id))
   const left = new Map<string, number>()
   for (const trunkId of limited) {
-    const room = await selectTrunkRoom(tx, ownerId, trunkId)
+    const room = await selectTrunkCapacity(tx, ownerId, trunkId)
     left.set(trunkId, room ? room.max_calls - room.live : Infinity)
   }
   return dial.filter(({ line }) => {

@@ -4,7 +4,7 @@
  * doing the same.
  */
 
-import { turnMs } from '../../../media/bus/pace.ts'
+import { turnMs } from '../../../media/bus/dial-rate.ts'
 import { isLive } from '../../access/accounts/service.ts'
 import { costOf, toUnits } from '../../billing/money.ts'
 import { wallDate } from '../../platform/deps.ts'
@@ -17,7 +17,7 @@ import { allocate, type Demand, dueTurns, freeSlots, type Room, type Served } fr
 import { finishStops } from './batches.ts'
 import { cancelQueued } from './cancel.ts'
 import { claim, usableLines } from './claim.ts'
-import { createLeadership } from './lead.ts'
+import { createLeadership } from './leadership.ts'
 import {
   completeIfDone,
   countQueued,

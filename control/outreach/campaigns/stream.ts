@@ -1,7 +1,7 @@
 /** Streams the counters of a campaign as they change, and its end, as server-sent events. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Deps } from '../../platform/deps.ts'
-import { openStream, tellProgress } from '../../platform/http/event-stream.ts'
+import { openStream, streamProgress } from '../../platform/http/event-stream.ts'
 import { isOver } from './lifecycle.ts'
 import { presentProgress } from './present.ts'
 import { findCampaign } from './service.ts'
@@ -16,7 +16,7 @@ export async function streamCampaign(
 ): Promise<string> {
   await findCampaign(deps, ownerId, id)
   const response = openStream(deps, { ownerId, of: 'campaigns' }, reply)
-  void tellProgress(deps, { request, response, name: 'campaign' }, async () => {
+  void streamProgress(deps, { request, response, name: 'campaign' }, async () => {
     const row = await selectCampaign(deps.sql, ownerId, id)
     if (!row) return null
     const isDone = isOver(row) && row.dialing === 0 && row.in_progress === 0

@@ -78,7 +78,7 @@ export interface Progress {
  * Sends `{name}.progress` at once and after every change, and `{name}.ended` at the end. `look` returns null when the
  * object is gone. Polls run one after the other, so that a slow database does not get several at once.
  */
-export async function tellProgress(
+export async function streamProgress(
   deps: Deps,
   { request, response, name }: { request: FastifyRequest; response: ServerResponse; name: string },
   look: () => Promise<Progress | null>,

@@ -1,11 +1,12 @@
 /**
  * Limits the calls per second that are offered to a trunk, with one queue in Redis per trunk, shared by all control
- * processes. The engines enforce the rate that a carrier sees, at the INVITE (`media/bus/pace.ts`), so that calls that
+ * processes. The engines enforce the rate that a carrier sees, at the INVITE (`media/bus/dial-rate.ts`), so that calls that
  * arrive late and all at once, after a stall, are spread again. Here calls are held back so that any engine, or a
  * hang-up, can still claim them.
  */
+
+import { turnMs } from '../../../media/bus/dial-rate.ts'
 import { busKeys } from '../../../media/bus/keys.ts'
-import { turnMs } from '../../../media/bus/pace.ts'
 import type { Deps } from '../../platform/deps.ts'
 
 /**

@@ -266,7 +266,7 @@ export async function selectHeld(db: Db): Promise<string[]> {
 }
 
 /** Calls without a report from an engine, although one may have claimed them. */
-export async function selectUntold(db: Db): Promise<Pick<CallRow, 'id' | 'direction'>[]> {
+export async function selectUnreported(db: Db): Promise<Pick<CallRow, 'id' | 'direction'>[]> {
   return db<Pick<CallRow, 'id' | 'direction'>[]>`
     select id, direction from calls where ended_at is null and engine is null`
 }

@@ -16,7 +16,7 @@ import { makePlan } from '../call-setup/plan.ts'
 import { insertCall, lockCall, type NewCall, updateMissingVars } from '../call-setup/sql.ts'
 import { HOLD_SECONDS, tariffOfCall } from '../call-setup/tariff.ts'
 import { upsertContact } from '../contacts/sql.ts'
-import { holdPlace, passInbound } from '../gates/service.ts'
+import { holdSlot, passInbound } from '../gates/service.ts'
 import { selectInboundProject } from '../numbers/sql.ts'
 import { selectProjectByName, selectSoftphoneById } from '../softphones/sql.ts'
 import { selectTrunkOwner } from '../trunks/sql.ts'
@@ -122,7 +122,7 @@ async function takeIn(deps: Deps, tariff: Tariff, wish: Wish): Promise<Admission
   return deps.sql.begin(async tx => {
     const caller = phone ? { id: uuidv7(at.getTime()), phone, project_id: project.id, at } : null
     const contact_id = caller ? await upsertContact(tx, owner_id, caller) : null
-    await holdPlace(tx, deps.config, call, tariff, true)
+    await holdSlot(tx, deps.config, call, tariff, true)
     await insertCall(tx, { ...call, contact_id })
     const missing = missingVars(settings, call)
     if (missing.length > 0) await updateMissingVars(tx, owner_id, call.id, missing)

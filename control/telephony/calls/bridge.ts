@@ -3,7 +3,7 @@ import type { AskAnswer, AskRequest } from '../../../media/contract/messages.ts'
 import { lockBalance } from '../../billing/money.ts'
 import type { Deps } from '../../platform/deps.ts'
 import { lockCall, updateBridge } from '../call-setup/sql.ts'
-import { selectTrunkRoom } from '../gates/sql.ts'
+import { selectTrunkCapacity } from '../gates/sql.ts'
 
 /**
  * The leg is released by `bridge.closed` or by the end of the call, whichever comes first, so that none stays occupied
@@ -21,7 +21,7 @@ export async function bridgeCall(
     }
     // New calls of the owner are counted under the same lock, so none can come in between.
     await lockBalance(tx, owner_id)
-    const room = await selectTrunkRoom(tx, owner_id, trunk_id)
+    const room = await selectTrunkCapacity(tx, owner_id, trunk_id)
     const own = call.bridge_trunk_id === trunk_id ? 1 : 0
     if (room && room.live - own >= room.max_calls) return { granted: false }
     await updateBridge(tx, owner_id, { id: call_id, trunkId: trunk_id, attempt })

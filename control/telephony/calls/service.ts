@@ -11,7 +11,7 @@ import type { CallFilters, CallInput } from '../call-setup/schema.ts'
 import { type CallRow, insertCall, type NewCall, selectCall, selectCalls, selectEvents } from '../call-setup/sql.ts'
 import { HOLD_SECONDS, tariffOf } from '../call-setup/tariff.ts'
 import { upsertContact } from '../contacts/sql.ts'
-import { holdPlace, type OutboundPass, passOutbound } from '../gates/service.ts'
+import { holdSlot, type OutboundPass, passOutbound } from '../gates/service.ts'
 import { hasTrace } from '../trace/sql.ts'
 import { finishUnanswered } from './finish.ts'
 import { presentCall, presentDetail } from './present.ts'
@@ -71,7 +71,7 @@ export async function placeCall(
     const contact = { id: uuidv7(at.getTime()), phone: input.phone, project_id: input.project_id, at }
     const [contact_id] = await Promise.all([
       line.trunk_id === null ? null : upsertContact(tx, ownerId, contact),
-      holdPlace(tx, config, call, tariff, line.max_calls !== null),
+      holdSlot(tx, config, call, tariff, line.max_calls !== null),
     ])
     const [row] = await Promise.all([
       insertCall(tx, { ...call, contact_id }),

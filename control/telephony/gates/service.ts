@@ -1,7 +1,7 @@
 /**
  * Checks the conditions of a call in one place and in the published order: for REST, MCP, campaigns and inbound calls.
  * Most checks take no lock, so that the error names the first reason. Money and the number of calls are decided in
- * `holdPlace`, in the transaction that inserts the call.
+ * `holdSlot`, in the transaction that inserts the call.
  */
 import { SOFTPHONE_USERNAME } from '../../../media/contract/softphones.ts'
 import { isLive } from '../../access/accounts/service.ts'
@@ -24,8 +24,8 @@ import {
   type StandingRow,
   selectOutbound,
   selectStanding,
-  selectTrunkRoom,
-  type TrunkRoom,
+  selectTrunkCapacity,
+  type TrunkCapacity,
 } from './sql.ts'
 
 export interface Standing {
@@ -63,7 +63,7 @@ export function* moneyGates({ subscribed, available, spendable, tariff }: Standi
   else if (spendable < first) yield new Problem('daily_limit_reached')
 }
 
-function* roomGates(config: ControlConfig, calls: number, trunk: TrunkRoom | undefined): Generator<Problem> {
+function* roomGates(config: ControlConfig, calls: number, trunk: TrunkCapacity | undefined): Generator<Problem> {
   const most = config.max_calls_per_owner
   if (calls >= most)
     yield new Problem('too_many_calls', { detail: `An account may have at most ${most} concurrent calls.` })
@@ -121,14 +121,14 @@ export async function passOutbound(deps: Deps, ownerId: string, wish: OutboundWi
   return { ...standing, line }
 }
 
-const limited = ({ max_calls, live }: Pick<OutboundLine, 'max_calls' | 'live'>): TrunkRoom | undefined =>
+const limited = ({ max_calls, live }: Pick<OutboundLine, 'max_calls' | 'live'>): TrunkCapacity | undefined =>
   max_calls === null ? undefined : { max_calls, live }
 
 /** Applies the conditions of an inbound call; `trunkId` is null for a call from a softphone. */
 export async function passInbound(deps: Deps, ownerId: string, trunkId: string | null): Promise<Standing> {
   const [standing, trunk] = await Promise.all([
     standingOf(deps, ownerId, 'in'),
-    trunkId === null ? undefined : selectTrunkRoom(deps.sql, ownerId, trunkId),
+    trunkId === null ? undefined : selectTrunkCapacity(deps.sql, ownerId, trunkId),
   ])
   pass(moneyGates(standing))
   pass(roomGates(deps.config, standing.calls, trunk))
@@ -166,7 +166,7 @@ export async function passWeb(deps: Deps, ownerId: string, { project_id, texts }
  * Holds the first minute of a call and checks the limits again: the hold has locked the owner's balance, which counts
  * the owner's calls, so a concurrent call of this owner counts after this one.
  */
-export async function holdPlace(
+export async function holdSlot(
   tx: Tx,
   config: ControlConfig,
   call: Pick<CallRow, 'id' | 'owner_id' | 'trunk_id' | 'created_at'>,
@@ -177,7 +177,7 @@ export async function holdPlace(
   const { id, owner_id, trunk_id, created_at } = call
   const open = await openHold(tx, owner_id, { id, tariff, seconds: HOLD_SECONDS }, created_at)
   if (open === null) throw await shortage(tx, call, tariff)
-  const trunk = trunk_id === null || !trunkLimited ? undefined : await selectTrunkRoom(tx, owner_id, trunk_id)
+  const trunk = trunk_id === null || !trunkLimited ? undefined : await selectTrunkCapacity(tx, owner_id, trunk_id)
   pass(roomGates(config, open - 1, trunk))
 }
 

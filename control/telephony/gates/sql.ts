@@ -76,13 +76,17 @@ export async function selectOutbound(
 }
 
 /** A trunk with a limit. */
-export interface TrunkRoom {
+export interface TrunkCapacity {
   max_calls: number
   live: number
 }
 
-export async function selectTrunkRoom(db: Db, ownerId: string, trunkId: string): Promise<TrunkRoom | undefined> {
-  const [row] = await db<TrunkRoom[]>`
+export async function selectTrunkCapacity(
+  db: Db,
+  ownerId: string,
+  trunkId: string,
+): Promise<TrunkCapacity | undefined> {
+  const [row] = await db<TrunkCapacity[]>`
     select max_calls, ${linesInUse(db)}::int as live
     from trunks where owner_id = ${ownerId} and id = ${trunkId} and max_calls is not null`
   return row

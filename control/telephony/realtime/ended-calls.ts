@@ -1,5 +1,5 @@
 import type { CallEndedHandler } from '../call-setup/ended.ts'
-import { reconcileSoon } from './look.ts'
+import { reconcileSoon } from './reconcile.ts'
 import { closeDialogue } from './sql.ts'
 
 /** Ends the dialogue of a web call with the call, and reconciles its room. */

@@ -23,7 +23,7 @@ export async function readmit(deps: Known, callId: string, identity: string): Pr
 }
 
 /** Handles only rooms of our calls. When a call has ended, its monitor room is closed. */
-export async function lookAtMonitors(deps: Deps, livekit: LiveKit, rooms: string[]): Promise<void> {
+export async function reconcileMonitors(deps: Deps, livekit: LiveKit, rooms: string[]): Promise<void> {
   const monitored = new Map<string, string>()
   for (const room of rooms) {
     const callId = monitoredCall(livekit, room)

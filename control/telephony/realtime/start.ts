@@ -16,7 +16,7 @@ import { makePlan } from '../call-setup/plan.ts'
 import { insertCall, type NewCall, updateMissingVars } from '../call-setup/sql.ts'
 import { HOLD_SECONDS } from '../call-setup/tariff.ts'
 import { nameContact, upsertContact } from '../contacts/sql.ts'
-import { holdPlace, passWeb } from '../gates/service.ts'
+import { holdSlot, passWeb } from '../gates/service.ts'
 import { type LiveKit, MAX_IN_ROOM } from './livekit.ts'
 import { agentOf } from './names.ts'
 import { lockSession, markWebContact, type SeenSession, type SessionRow, updateCall } from './sql.ts'
@@ -48,7 +48,7 @@ export async function startDialogue(
     // Rows are locked in the order session, contact, balance, counters.
     const contact_id = await contactOf(tx, session, base.created_at)
     const call = { ...base, contact_id }
-    await holdPlace(tx, deps.config, call, tariff, false)
+    await holdSlot(tx, deps.config, call, tariff, false)
     await insertCall(tx, call)
     await updateCall(tx, owner_id, id, { callId: call.id, callerSince })
     const missing = missingVars(settings, call)

@@ -7,7 +7,7 @@ import type { FastifyInstance } from 'fastify'
 import { Problem } from '../../platform/http/problem.ts'
 import { takeToken } from '../../platform/http/rate-limit.ts'
 import type { RealtimeDeps } from './livekit.ts'
-import { reconcileSoon } from './look.ts'
+import { reconcileSoon } from './reconcile.ts'
 
 const WORTH_A_LOOK = ['participant_joined', 'participant_left', 'participant_connection_aborted']
 

@@ -3,7 +3,7 @@
  * Meanwhile calls continue: VAD falls back to energy; STT and TTS fail and report it.
  */
 import { connect, type Socket } from 'node:net'
-import { SoundMemory } from '../../audio/memory.ts'
+import { AudioHistory } from '../../audio/audio-history.ts'
 import type { AudioFrame } from '../../ports/leg.ts'
 import type { SpeechChunk, Stt, Tts, Vad } from '../../ports/speech.ts'
 import type { Clock } from '../../shared/clock.ts'
@@ -157,7 +157,7 @@ export function createSpeechClient(options: { host: string; port: number; clock:
 
   const stt: Stt = {
     open({ sampleRate, language }) {
-      const memory = new SoundMemory()
+      const memory = new AudioHistory()
       return {
         push: frame => memory.push(frame),
         close() {},

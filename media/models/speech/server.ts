@@ -151,7 +151,7 @@ function serve(socket: Socket, work: Work): void {
           )
         return
       case 'vad.sound':
-        detectors.get(ask.id)?.hear(pcm, { atMs: ask.at_ms, fresh: ask.fresh })
+        detectors.get(ask.id)?.stepVad(pcm, { atMs: ask.at_ms, fresh: ask.fresh })
         return
       case 'vad.close':
         detectors.get(ask.id)?.close()

@@ -23,7 +23,7 @@ const MOST_WAITING = 1000
 
 /** VAD for one call: takes windows of `VAD_WINDOW` samples at 16 kHz and reports results in order. */
 export interface Detector {
-  hear(window: Int16Array, to: ToModel): void
+  stepVad(window: Int16Array, to: ToModel): void
   /** Ends the session: nothing more is reported. */
   release(): void
 }
@@ -102,7 +102,7 @@ export async function loadSilero(file: string): Promise<Silero> {
         report,
       }
       return {
-        hear: (pcm, to) => enqueue(line, { pcm, ...to }),
+        stepVad: (pcm, to) => enqueue(line, { pcm, ...to }),
         release() {
           line.report = null
           line.waiting = []

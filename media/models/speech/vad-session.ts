@@ -5,7 +5,7 @@ import type { ToModel } from './gate.ts'
 import { type Detector, MODEL_RATE, VAD_WINDOW } from './silero.ts'
 
 export interface VadSession {
-  hear(pcm: Int16Array, to: ToModel): void
+  stepVad(pcm: Int16Array, to: ToModel): void
   close(): void
 }
 
@@ -14,14 +14,14 @@ export function openVadSession(sampleRate: number, detector: Detector): VadSessi
   let chunker = createChunker(VAD_WINDOW)
   let forgets = false
   return {
-    hear(pcm, { atMs, fresh }) {
+    stepVad(pcm, { atMs, fresh }) {
       if (fresh) {
         resampler = createResampler(sampleRate, MODEL_RATE)
         chunker = createChunker(VAD_WINDOW)
         forgets = true
       }
       for (const window of chunker.push(resampler.push(pcm))) {
-        detector.hear(window, { atMs, fresh: forgets })
+        detector.stepVad(window, { atMs, fresh: forgets })
         forgets = false
       }
     },

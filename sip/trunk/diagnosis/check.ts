@@ -35,7 +35,7 @@ export type ExaminerOptions = {
   readonly clock: Clock
   readonly resolver: Resolver
   readonly places: NextHopResolver
-  /** Whether a trunk may be at an address; any address when left out. */
+  /** True when a trunk may be at an address; any address when left out. */
   readonly mayReach?: MayReach
   /** Call-IDs of the trunk's own registration, when this engine holds it. */
   live(trunkId: string): readonly string[]

@@ -15,7 +15,7 @@ export type Probed = {
   readonly blocked?: true
 }
 export type Lookup = (host: string) => Promise<readonly string[]>
-/** Whether a trunk may be at an address. */
+/** True when a trunk may be at an address. */
 export type MayReach = (address: string) => boolean
 export type Connected = { readonly connect: Probed; readonly certificate: Probed | null }
 

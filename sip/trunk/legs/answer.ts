@@ -318,7 +318,7 @@ class Offer implements InboundOffer {
   private describe(local: LocalAudio): { readonly sdp: string; readonly audio: AgreedAudio | null } {
     if (!this.req.body) return { sdp: makeOffer(local), audio: null }
     const answer = answerOffer(this.req.body, local)
-    // The same offer was accepted on arrival.
+    // This offer was accepted on arrival.
     if (!answer.ok) throw new Error(`offer no longer acceptable: ${answer.code}`)
     return { sdp: answer.sdp, audio: answer.audio }
   }

@@ -1,4 +1,4 @@
-import type { Pace } from '../../../media/bus/pace.ts'
+import type { Pace } from '../../../media/bus/dial-rate.ts'
 import type { TrunkPlan } from '../../../media/contract/plan.ts'
 import type { DialFailure, DialOptions, DialResult } from '../../../media/ports/dialer.ts'
 import type { RtpSession } from '../../../media/rtp/session.ts'
@@ -57,7 +57,7 @@ export type AttemptOutcome = {
 type Parts = {
   readonly trunk: TrunkPlan
   readonly place: NextHop
-  /** The same for every host (RFC 3263 §4.3): a carrier sees all of them as one attempt. */
+  /** Equal for every host (RFC 3263 §4.3): a carrier sees all of them as one attempt. */
   readonly callId: string
   /** True when another host is left to try. */
   readonly more: boolean

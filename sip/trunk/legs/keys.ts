@@ -23,7 +23,7 @@ export const dtmfRelay = (key: string): { headers: Record<string, string>; body:
   body: `Signal=${key}\r\nDuration=${DURATION_MS}\r\n`,
 })
 
-/** Whether the far end allows INFO (Allow, RFC 3261 §20.5), in its INVITE or in its answer to ours. */
+/** True when the far end allows INFO (Allow, RFC 3261 §20.5), in its INVITE or in its answer to ours. */
 export function takesInfo({ type, req, res }: Pick<SrfDialog, 'type' | 'req' | 'res'>): boolean {
   const allow = (type === 'uac' ? res : req).get('Allow') ?? ''
   return allow.split(',').some(method => method.trim().toUpperCase() === 'INFO')

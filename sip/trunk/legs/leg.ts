@@ -1,6 +1,6 @@
 import type { EndedReason, MediaStats } from '../../../media/contract/messages.ts'
 import type { TrunkPlan } from '../../../media/contract/plan.ts'
-import type { Leg, LegEnd, LegSink, Line, TransferResult } from '../../../media/ports/leg.ts'
+import type { Leg, LegEnd, LegSink, TransferResult, TrunkLine } from '../../../media/ports/leg.ts'
 import type { RtpSession } from '../../../media/rtp/session.ts'
 import type { Clock } from '../../../media/shared/clock.ts'
 import type { Log } from '../../../media/shared/log.ts'
@@ -54,7 +54,7 @@ export class SipLeg implements Leg {
   readonly ended: Promise<LegEnd>
   /** Set only when a carrier can transfer the call. */
   readonly transfer?: (to: string, consulted?: Leg) => Promise<TransferResult>
-  readonly line?: Line
+  readonly line?: TrunkLine
   private readonly options: LegOptions
   private local: LocalAudio
   private audio: AgreedAudio | null

@@ -48,7 +48,7 @@ const responseOf = (headers: readonly Header[]): SipResponse => ({
   ...{ kind: 'response', status: 200, reason: 'OK', headers, body },
 })
 
-/** The same agreement that the signalling server adds to our 2xx on its own. */
+/** The agreement that the signalling server adds to our 2xx on its own. */
 const agreedAnswering = (request: SipIn): Agreed | null => agreeAsServer(requestOf(request), responseOf([])).agreed
 
 const agreedAtFirst = ({ type, req, res }: SrfDialog): Agreed | null =>

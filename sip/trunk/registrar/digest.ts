@@ -95,7 +95,7 @@ function proofOf(claim: ReadonlyMap<string, string>): Proof | null {
   return { username, nonce, uri, response, algorithm, cnonce: get('cnonce'), nc: get('nc'), nonceCount }
 }
 
-/** Whether the client knows the password behind `ha1`. Takes equally long for a wrong and a right password. */
+/** True when the client knows the password behind `ha1`. Takes equally long for a wrong and a right password. */
 export function isProven(proof: Proof, ha1: Ha1, method: string): boolean {
   const name = proof.algorithm === 'MD5' ? 'md5' : 'sha256'
   const hash = (text: string): string => createHash(name).update(text, 'utf8').digest('hex')

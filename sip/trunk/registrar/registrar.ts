@@ -52,7 +52,7 @@ export class SoftphoneRegistrar {
     this.secret = createHmac('sha256', options.secret).update('parley softphone nonces').digest()
   }
 
-  /** Whether an INVITE needs softphone authentication: it comes from no trunk, or its From claims to be a softphone. */
+  /** True when an INVITE needs softphone authentication: it comes from no trunk, or its From claims to be a softphone. */
   concerns(req: IncomingRequest, fromTrunk: boolean): boolean {
     return this.options.softphones.any() && (!fromTrunk || SOFTPHONE_USERNAME.test(userOf(req.get('From')) ?? ''))
   }

@@ -17,7 +17,7 @@ export type NextHop = {
 /** Most addresses per URI; carriers have a handful, so more would be a mistake. */
 const MOST_SOURCES = 256
 
-/** Whose health is that of the place. */
+/** The host whose health applies to this hop. */
 export const reached = ({ host, at }: NextHop): TrunkHost => at ?? host
 
 /** The URI by which a place is reached, where it is not the trunk's host itself. */

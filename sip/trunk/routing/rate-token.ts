@@ -1,4 +1,4 @@
-import type { Pace } from '../../../media/bus/pace.ts'
+import type { Pace } from '../../../media/bus/dial-rate.ts'
 import type { TrunkPlan } from '../../../media/contract/plan.ts'
 import type { DialOptions } from '../../../media/ports/dialer.ts'
 import type { Verdict } from '../requests/outcome.ts'

@@ -8,8 +8,8 @@ import (
 
 const largestPacket = 1500
 
-// A client whose words come, packet by packet of Opus, from a UDP socket at the address, and which sends there what it
-// hears. An empty packet first tells that socket where to.
+// A client whose audio arrives as Opus packets on a UDP socket, and which sends the room's audio to the same peer. A
+// first, empty packet announces the peer's address.
 func bridge(url, token, address string) (*client, error) {
 	socket, err := net.Dial("udp", address)
 	if err != nil {

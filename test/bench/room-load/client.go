@@ -15,7 +15,7 @@ import (
 
 const patience = 15 * time.Second
 
-// As much of LiveKit's signalling as it takes to publish a microphone.
+// The subset of LiveKit's signalling that is needed to publish a microphone.
 type participant struct {
 	socket      *websocket.Conn
 	sending     sync.Mutex
@@ -24,11 +24,11 @@ type participant struct {
 	track       *webrtc.TrackLocalStaticSample
 	connected   chan struct{}
 	isConnected sync.Once
-	// Candidates that came before the description they belong to.
+	// Candidates received before their session description.
 	early map[*webrtc.PeerConnection][]webrtc.ICECandidateInit
 }
 
-// hear takes in the packets of whoever else speaks; nil: they are not asked for.
+// hear receives the packets of other speakers; nil disables subscription.
 func connect(url, token string, hear func(packet []byte)) (*participant, error) {
 	header := http.Header{"Authorization": {"Bearer " + token}}
 	subscribe := "0"

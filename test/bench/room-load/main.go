@@ -1,9 +1,9 @@
-// Clients for the benchmark of rooms that cost next to nothing: what they say was encoded beforehand, and what is said to
-// them is not taken in. On a small machine, clients that encode would take the time that is measured.
+// Room clients for the benchmark at almost no cost: their audio is encoded in advance, and they ignore received audio. On a
+// small machine, the encoding would take CPU time from what is measured.
 //
-// Standard input, a JSON document a line: {"join":{"id":1,"url":"ws://…","token":"…"}}, {"say":{"id":1,"clip":0}},
-// {"leave":{"id":1}}, {"lateness":{}}. Standard output: one line for each, in order. Who joins with "bridge":"127.0.0.1:4000"
-// says and hears by packets of Opus to and from there (bridge.go).
+// Standard input: one JSON document per line: {"join":{"id":1,"url":"ws://…","token":"…"}}, {"say":{"id":1,"clip":0}},
+// {"leave":{"id":1}}, {"lateness":{}}. Standard output: one line for each, in order. A client that joins with "bridge":"127.0.0.1:4000"
+// sends and receives audio as Opus packets to and from there (bridge.go).
 // Arguments: files of Opus packets of 20 ms, each after its length (16 bits, big-endian); the first one is silence.
 package main
 

@@ -14,7 +14,7 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// An application that takes calls so.
+// The handler of an answered call.
 func answer(take diago.ServeDialogFunc) error {
 	quiet := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	sip.SetDefaultLogger(quiet)
@@ -40,7 +40,7 @@ func answer(take diago.ServeDialogFunc) error {
 	return err
 }
 
-// What our engine does with a call: 100, 180, a pair of RTP ports of its own, 200 with an agreed codec; no sound.
+// Answers a call like our engine: 100, 180, its own pair of RTP ports, 200 with a negotiated codec; no audio.
 func take(dialog *diago.DialogServerSession) {
 	if dialog.Trying() != nil || dialog.Ringing() != nil || dialog.Answer() != nil {
 		return

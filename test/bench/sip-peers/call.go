@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// How long a call may take beyond its hold: on loopback, what is so late has failed.
+// Longest duration of a call beyond its hold: on loopback, a later one has failed.
 const patience = 4 * time.Second
 
-// T1 (RFC 3261 §17.1.1.1): so long without an answer, and a request is sent again, then after twice as long.
+// T1 (RFC 3261 §17.1.1.1): time until the first retransmission; then twice as long.
 const t1 = 500 * time.Millisecond
 
 type order struct {
@@ -27,11 +27,11 @@ type order struct {
 	Rate   float64 `json:"rate"`
 	Calls  int     `json:"calls"`
 	HoldMs float64 `json:"hold_ms"`
-	// Without it nothing is sent twice, and what is lost has failed.
+	// Retransmits unanswered messages; otherwise a lost message counts as failed.
 	Resend bool `json:"resend"`
 }
 
-// Times in ms, of the calls that went as they should; `late_ms`: of the caller's own INVITEs after their time.
+// Times of successful calls in ms; `late_ms` is the lateness of the caller's own INVITEs.
 type report struct {
 	RingingMs  []float64      `json:"ringing_ms"`
 	AnsweredMs []float64      `json:"answered_ms"`
@@ -51,7 +51,7 @@ type leg struct {
 	resent, ended           bool
 }
 
-// A round of calls that share one socket, as a carrier's do.
+// A round of calls on one shared socket, like a carrier's.
 type round struct {
 	order
 	socket  *net.UDPConn
@@ -104,7 +104,7 @@ func place(wanted order) (report, error) {
 	return r.report(late), nil
 }
 
-// One call within each slot of 1/rate, at a random time: as real callers, and never two systems in step.
+// One call within each slot of 1/rate, at a random time: like real callers, and never in step with a second system.
 func (r *round) depart() []float64 {
 	slot := time.Duration(float64(time.Second) / r.Rate)
 	start := time.Now()
@@ -138,7 +138,7 @@ func (r *round) listen() {
 	}
 }
 
-// Responses only: a request of the peer's own would be a BYE for want of an ACK, and that call fails anyway.
+// Handles responses only: a request from the peer would be a BYE for lack of an ACK, and that call fails anyway.
 func (r *round) take(message string, at time.Time) {
 	if !strings.HasPrefix(message, "SIP/2.0 ") || len(message) < 11 {
 		return
@@ -209,7 +209,7 @@ func (r *round) hangUp(leg *leg) {
 	r.send(message)
 }
 
-// Under the mutex; until the leg is quiet.
+// Called with the mutex held; waits until the leg is quiet.
 func (r *round) repeat(leg *leg, message string, after time.Duration, note func()) {
 	if !r.Resend {
 		return
@@ -228,7 +228,7 @@ func (r *round) repeat(leg *leg, message string, after time.Duration, note func(
 	leg.again = again
 }
 
-// Under the mutex: what was asked is answered.
+// Called with the mutex held: the request has been answered.
 func (l *leg) quiet() {
 	if l.again != nil {
 		l.again.Stop()
@@ -238,7 +238,7 @@ func (l *leg) quiet() {
 
 func (r *round) uri() string { return "sip:" + r.To + "@" + r.Target }
 
-// A transaction of its own has `suffix` on its branch (RFC 3261 §17.1.1.3: the ACK of a refusal has not).
+// A separate transaction has `suffix` on its branch (RFC 3261 §17.1.1.3: the ACK of a refusal has not).
 func (r *round) request(leg *leg, method, uri string, seq int, suffix, body string) string {
 	lines := []string{
 		method + " " + uri + " SIP/2.0",

@@ -9,7 +9,7 @@ import (
 	"github.com/emiago/diago"
 )
 
-// Calls that hear themselves.
+// Calls whose audio is echoed.
 func takeEcho(dialog *diago.DialogServerSession) {
 	if dialog.Trying() != nil || dialog.Ringing() != nil || dialog.Answer() != nil {
 		return
@@ -17,8 +17,8 @@ func takeEcho(dialog *diago.DialogServerSession) {
 	_ = dialog.Echo() // until the caller hangs up
 }
 
-// Sends back what comes, and knows nothing of it. Standard input: how many sockets, a number a line; standard output: the
-// ports of each line's, whose sockets take the place of those before.
+// Echoes packets without parsing them. Standard input: a number of sockets per line; standard output: the ports for
+// each line. New sockets replace the previous ones.
 func udpEcho() error {
 	var sockets []*net.UDPConn
 	wanted := bufio.NewScanner(os.Stdin)

@@ -1,12 +1,12 @@
-// SIP peers for the benches of signalling and sound, over UDP on loopback.
+// SIP peers for the signalling and media benchmarks, over UDP on loopback.
 //
-// `answer`: an application on emiago/diago that takes calls. It prints {"port":5060} once it listens.
-// `echo`: the same, and who calls hears itself.
-// `call`: a caller that costs next to nothing. Standard input, a JSON document a line:
+// `answer`: an application on emiago/diago that answers calls. It prints {"port":5060} once it listens.
+// `echo`: like `answer`, and echoes the caller's audio.
+// `call`: a caller at almost no cost. Standard input: one JSON document per line:
 // {"target":"127.0.0.1:5060","to":"+12025550100","rate":10,"calls":200,"hold_ms":500,"resend":false}; standard output: one line for each,
 // in order.
-// `media`: many calls with sound both ways; orders as in media.go, one answer for each.
-// `udp-echo`: the same without any call; as in echo.go.
+// `media`: many calls with audio in both directions; commands as in media.go, one answer each.
+// `udp-echo`: an echo without calls, as in echo.go.
 package main
 
 import (

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// What `media` is asked, a JSON document a line; it answers each with one.
+// The commands of `media`, one JSON document per line; each gets one answer.
 type mediaOrder struct {
-	// `sound`: loads what callers say. `open`: places calls. `begin`, `end`: a window that is measured. `close`: hangs up.
+	// `sound`: loads the callers' audio. `open`: places calls. `begin`, `end`: delimit a measurement. `close`: hangs up.
 	Do string `json:"do"`
-	// Of `sound`: raw µ-law at 8000 Hz, whole frames of 20 ms.
+	// For `sound`: raw µ-law at 8000 Hz, whole frames of 20 ms.
 	Clips []string `json:"clips"`
 	Room  string   `json:"room"`
-	// Of `open`: who is called, and how many a second; or ports of bare echoes, which need no signalling.
+	// For `open`: the called address and the calls per second; or ports of bare echoes, which need no signalling.
 	Target string  `json:"target"`
 	To     string  `json:"to"`
 	Calls  int     `json:"calls"`
 	Rate   float64 `json:"rate"`
 	Ports  []int   `json:"ports"`
-	// Callers speak the clips now and then; otherwise each packet has a mark that an echo brings back.
+	// Callers speak the clips now and then; otherwise each packet carries a mark that an echo returns.
 	Talk bool `json:"talk"`
 }
 
@@ -30,11 +30,11 @@ type mediaSession struct {
 	line  *line
 	sound sound
 	side  *mediaSide
-	// Of all calls that were placed, also those that came to nothing.
+	// Over all calls that were placed, including failed ones.
 	streams []*stream
 }
 
-// Many calls of one process, each 50 packets a second both ways on a socket of its own.
+// Many calls of one process, each with 50 packets per second in both directions on its own socket.
 func mediaLoad() error {
 	line, err := newLine()
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *mediaSession) take(order mediaOrder) (any, error) {
 	return nil, fmt.Errorf("unknown order %q", order.Do)
 }
 
-// What became of the calls that were placed.
+// The results of the placed calls.
 type opened struct {
 	Open   int            `json:"open"`
 	Failed map[string]int `json:"failed"`

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// The signalling of calls that stay until all of them are hung up.
+// The signalling of calls that stay up until all are hung up.
 type mediaSide struct {
 	round   *round
 	line    *line
@@ -48,7 +48,7 @@ func newMediaSide(order mediaOrder, line *line, streams []*stream) (*mediaSide, 
 	return side, nil
 }
 
-// At random times, so many a second; returns when the last was answered or refused.
+// Places calls at random times; returns when the last was answered or refused.
 func (m *mediaSide) place(rate float64) opened {
 	slot := time.Duration(float64(time.Second) / rate)
 	start := time.Now()

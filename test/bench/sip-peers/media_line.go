@@ -13,14 +13,14 @@ import (
 
 const (
 	frameTime = 20 * time.Millisecond
-	// What came in waits for no longer; when it came, the kernel has written down.
+	// Received packets wait no longer than this; the kernel has recorded their arrival time.
 	pollEvery = 2 * time.Millisecond
-	// Packets of a window's end are waited for, before they count as lost.
+	// Packets at the end of a window may arrive until then, before they count as lost.
 	grace = 300 * time.Millisecond
 )
 
-// One thread sends each packet at its own time and looks at what came in: a wake-up for each that leaves, none for those
-// that come.
+// One thread sends each packet at its own time and reads received ones: one wake-up per sent packet, none for received
+// ones.
 type line struct {
 	start   time.Time
 	poll    int
@@ -30,7 +30,8 @@ type line struct {
 	window  *window
 }
 
-// Who is due next comes first. Not taken in turns: one that joined while another was late would keep that one late for good.
+// Ordered by due time, not in rotation: a stream that joined while another was late would keep that one late
+// permanently.
 type queue []*stream
 
 func (q queue) Len() int           { return len(q) }
@@ -49,7 +50,7 @@ func newLine() (*line, error) {
 	return &line{start: time.Now(), poll: poll, bySock: map[int32]*stream{}}, err
 }
 
-// Times of so many calls within a frame: one in each `count`th part of it, in random order, so that none are in step.
+// Start times of the calls within a frame: one in each `count`th part of it, in random order, so that none are in step.
 func spread(count int) []time.Duration {
 	phases := make([]time.Duration, count)
 	for i, slot := range mathrand.Perm(count) {
@@ -58,7 +59,7 @@ func spread(count int) []time.Duration {
 	return phases
 }
 
-// From now on the stream sends to that port of loopback, and hears what comes from there.
+// From now on the stream sends to that port on loopback, and accepts packets from there.
 func (l *line) join(s *stream, port int) error {
 	if err := unix.Connect(s.socket, &unix.SockaddrInet4{Port: port, Addr: loopback}); err != nil {
 		return err
@@ -102,11 +103,12 @@ func (l *line) end() windowReport {
 
 func (l *line) run() error {
 	runtime.LockOSThread()
-	// Otherwise the kernel adds up to 50 µs to each sleep, and joins packets that way.
+	// Otherwise the kernel adds up to 50 µs to each sleep, and merges packets that way.
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	// It stands for other machines, and is to be on time whatever this one does; where that is not allowed, it goes without.
+	// It stands for other machines and must be on time whatever this one does; without the permission it continues at
+	// normal priority.
 	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -10)
 	looked := time.Now()
 	for {
@@ -125,13 +127,14 @@ func (l *line) run() error {
 	}
 }
 
-// Go's own way tells its scheduler each time, which costs more than the sleep; that a signal wakes it early does no harm.
+// Go's own sleep notifies its scheduler each time, which costs more than the sleep; waking early on a signal is
+// harmless.
 func sleep(wait time.Duration) {
 	rest := unix.NsecToTimespec(int64(wait))
 	_, _, _ = unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&rest)), 0, 0, 0)
 }
 
-// Under the mutex; when to come back, at the latest `latest`.
+// Called with the mutex held; returns the time of the next wake-up, at most `latest`.
 func (l *line) sendDue(latest time.Time) time.Time {
 	for range l.streams {
 		s := l.streams[0]
@@ -149,7 +152,7 @@ func (l *line) sendDue(latest time.Time) time.Time {
 	return latest
 }
 
-// Under the mutex.
+// Called with the mutex held.
 func (l *line) drain() error {
 	var events [128]unix.EpollEvent
 	for {
@@ -169,7 +172,7 @@ func (l *line) drain() error {
 	}
 }
 
-// The kernel's own time of a packet, so that it does not matter when it is read.
+// The kernel's receive time of a packet, so that the time of reading does not matter.
 type inbox struct {
 	data    [1500]byte
 	control [64]byte
@@ -177,7 +180,7 @@ type inbox struct {
 	header  unix.Msghdr
 }
 
-// False: there is nothing. One for the thread of the line: what is read is used before the next.
+// Returns false when nothing is waiting. One buffer per thread: a packet is processed before the next is read.
 func (b *inbox) read(socket int) (data []byte, atNs int64, ok bool) {
 	b.vector.Base, b.vector.Len = &b.data[0], uint64(len(b.data))
 	b.header.Iov, b.header.Iovlen = &b.vector, 1

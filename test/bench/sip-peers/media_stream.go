@@ -14,16 +14,16 @@ import (
 const (
 	rtpHeader = 12
 	frameSize = 160
-	// Marks that may still be on their way: 20 s of them.
+	// Marks that may be in transit: 20 s of them.
 	remembered = 1024
-	// A listener plays a packet within so long, or never.
+	// A listener plays a packet within this time, or never.
 	lateAfter = 60 * time.Millisecond
 	gapAfter  = 40 * time.Millisecond
 )
 
 var loopback = [4]byte{127, 0, 0, 1}
 
-// The sound of one call.
+// The audio of one call.
 type stream struct {
 	socket, reports int
 	port            int
@@ -41,7 +41,7 @@ type stream struct {
 
 var box inbox
 
-// A pair of sockets as callers have: sound on an even port, reports on the next, which nobody reads.
+// A pair of sockets as callers have: RTP on an even port, RTCP on the next, which is not read.
 func newStream(phase time.Duration, talker *talker) (*stream, error) {
 	for range 100 {
 		socket, port, err := bindUdp(0)
@@ -109,7 +109,7 @@ func (s *stream) send(now time.Time, w *window) {
 	}
 }
 
-// False: nothing waits.
+// Returns false when nothing is waiting.
 func (s *stream) receive(w *window) bool {
 	data, atNs, ok := box.read(s.socket)
 	if !ok {
@@ -163,7 +163,7 @@ func (s *stream) takeMark(payload []byte, atNs int64, w *window) {
 	}
 }
 
-// µ-law bytes that a decoder and an encoder bring back as they were: negative, and no zero.
+// µ-law bytes that survive decoding and encoding unchanged: negative, and no zero.
 const (
 	markByte  = 0x80
 	markBits  = 6
@@ -179,7 +179,7 @@ func writeMark(payload []byte, index uint32) {
 	}
 }
 
-// False: it is silence, or was torn.
+// Returns false for silence or a damaged mark.
 func readMark(payload []byte) (uint32, bool) {
 	if len(payload) != frameSize || payload[frameSize-1] != markByte|0x3e {
 		return 0, false
@@ -194,7 +194,7 @@ func readMark(payload []byte) (uint32, bool) {
 	return index, true
 }
 
-// What happened between two moments, on all calls.
+// Measurements over all calls between two moments.
 type window struct {
 	fromNs, untilNs      int64 // until 0: it goes on
 	sent, received       int
@@ -219,22 +219,22 @@ func (w *window) between(gapMs float64) {
 type windowReport struct {
 	Sent     int `json:"sent"`
 	Received int `json:"received"`
-	// Of those with marks: never came back; came back too late to be played.
+	// Marked packets: never returned; returned too late to be played.
 	Lost int `json:"lost"`
 	Late int `json:"late"`
-	// Missing numbers of the other side's; times between its packets of more than 40 ms.
+	// The other side's packets: missing sequence numbers; gaps of more than 40 ms.
 	Holes int `json:"holes"`
 	Gaps  int `json:"gaps"`
-	// How long after their time the packets left: the generator's own fault.
+	// Lateness of the sent packets, the generator's own fault.
 	OwnLateP99 float64 `json:"own_late_p99_ms"`
 	OwnLateMax float64 `json:"own_late_max_ms"`
-	// Between two packets of the other side's.
+	// Between two packets of the other side.
 	BetweenStd float64   `json:"between_std_ms"`
 	BetweenP99 float64   `json:"between_p99_ms"`
 	EarP50     float64   `json:"ear_p50_ms"`
 	EarP95     float64   `json:"ear_p95_ms"`
 	TurnMs     []float64 `json:"turn_ms"`
-	// Turns that were answered before they were over, or not at all.
+	// Turns answered before they ended, or not at all.
 	Interrupted int `json:"interrupted"`
 	Unheard     int `json:"unheard"`
 }

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// Of 32768: the agent's sound, against silence or comfort noise.
+	// Sample level above which audio counts as the agent's speech, not silence or comfort noise (full scale 32768).
 	voice = 300
-	// A longer silence ends a stretch of the agent's sound.
+	// A longer silence ends an utterance of the agent.
 	stretchGap = 120 * time.Millisecond
-	// The agent has finished.
+	// Silence after which the agent has finished.
 	quietFor = 300 * time.Millisecond
-	// From the agent's first word to the caller's next, and how much later it may be.
+	// From the agent's first word to the caller's next, and the most that it may be later.
 	pauseAtLeast = 2500 * time.Millisecond
 	pauseSpread  = 2500 * time.Millisecond
 	unheardAfter = 6 * time.Second
@@ -57,15 +57,15 @@ const (
 	awaits
 )
 
-// A caller who says a recording when the agent is silent, waits for the answer, and after a while says the next.
+// A caller who plays a recording when the agent is silent, waits for the answer, and plays the next one after a while.
 type talker struct {
 	sound *sound
 	doing doing
-	// Next of the recordings; where in it, and in the room's noise.
+	// The next recording, the position in it, and in the room noise.
 	clip, at, roomAt int
 	nextNs           int64
 	lastSentNs       int64
-	// The agent's sound that is heard, or was last.
+	// The current or latest utterance of the agent.
 	heardNs     int64
 	interrupted bool
 }
@@ -75,7 +75,7 @@ func newTalker(sound *sound, nth int) *talker {
 	return &talker{sound: sound, clip: nth % len(sound.clips), roomAt: room}
 }
 
-// What is sent next.
+// Returns the next frame to send.
 func (t *talker) frame(nowNs int64, w *window) []byte {
 	switch {
 	case t.doing == awaits && nowNs-t.lastSentNs > int64(unheardAfter):
@@ -84,7 +84,7 @@ func (t *talker) frame(nowNs int64, w *window) []byte {
 		}
 		t.pause(nowNs)
 	case t.doing == listens && t.nextNs == 0:
-		// They do not all begin at once.
+		// Spreads the start of the callers.
 		t.nextNs = nowNs + mathrand.Int64N(int64(pauseAtLeast+pauseSpread))
 	case t.doing == listens && nowNs > t.nextNs && t.heardNs > 0 && nowNs-t.heardNs > int64(quietFor):
 		t.doing, t.at, t.interrupted = speaks, 0, false
@@ -110,7 +110,7 @@ func (t *talker) hear(payload []byte, atNs int64, w *window) {
 	}
 	begins := atNs-t.heardNs > int64(stretchGap)
 	t.heardNs = atNs
-	// Sound that was on its way when the last word left is no answer to it either.
+	// Audio that was in transit when the last word left is not an answer.
 	if t.doing == speaks || (t.doing == awaits && atNs <= t.lastSentNs) {
 		t.interrupted = t.interrupted || begins
 		return
@@ -133,7 +133,7 @@ func (t *talker) pause(nowNs int64) {
 	t.nextNs = nowNs + int64(pauseAtLeast) + mathrand.Int64N(int64(pauseSpread))
 }
 
-// By µ-law byte (ITU-T G.711).
+// Indexed by µ-law byte (ITU-T G.711).
 var loud = func() (table [256]bool) {
 	for i := range table {
 		b := ^byte(i)

@@ -1,2 +1,2 @@
-/** What scripted STT returns for any audio; it determines how long our agents wait for more. */
+/** The transcript of scripted STT for any audio; it determines how long our agents wait for more. */
 export const HEARD = 'Please tell me more.'

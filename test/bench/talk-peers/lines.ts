@@ -129,7 +129,7 @@ export async function openTwilioLine(url: string, heard: Heard): Promise<Line> {
   }
 }
 
-/** The same frames as Opus packets, one each. */
+/** Encodes the frames as Opus packets, one each. */
 export async function asOpus(frames: readonly Uint8Array[]): Promise<Uint8Array[]> {
   await loadOpus()
   const encoder = createOpusEncoder({ fec: false, maxBitrate: null })

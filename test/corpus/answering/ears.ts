@@ -1,7 +1,7 @@
 /** Ears for the corpus: the real ones by way of the speech process, and what they once said of each clip. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { hear, silent } from '../../../media/agent/voice.ts'
+import { hear, silent } from '../../../media/agent/vad-hysteresis.ts'
 import type { SpeechClient } from '../../../media/models/speech/client.ts'
 import type { VoiceFrame } from '../../../media/ports/speech.ts'
 import { type Ears, framesOf } from '../../media/answering/listening.ts'

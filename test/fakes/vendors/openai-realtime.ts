@@ -16,7 +16,7 @@ export type Part =
   | { call: string; args?: string; id?: string }
 export interface Script {
   parts: Part[]
-  /** How the answer ends; `completed` by default. */
+  /** The status of the answer; `completed` by default. */
   status?: 'failed' | 'incomplete'
   error?: { type: string; code: string }
   /** Sends no answer at all. */

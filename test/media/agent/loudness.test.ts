@@ -14,7 +14,10 @@ const frame = (level: number, atMs: number) => ({
   concealed: false,
 })
 
-function hear(levels: [level: number, ms: number][]): { state: LoudnessState; endOfFirst: (index: number) => number } {
+function stepVad(levels: [level: number, ms: number][]): {
+  state: LoudnessState
+  endOfFirst: (index: number) => number
+} {
   let state = quiet
   let atMs = 0
   const ends: number[] = []
@@ -34,7 +37,7 @@ describe('the end of loud sound', () => {
     ['on a quiet line', 40],
     ['on a noisy line', 250],
   ])('is told to the frame %s', (_, room) => {
-    const { state, endOfFirst } = hear([
+    const { state, endOfFirst } = stepVad([
       [room, 2000],
       [4000, 1200],
       [room, 600],
@@ -43,7 +46,7 @@ describe('the end of loud sound', () => {
   })
 
   it('keeps soft speech after loud speech', () => {
-    const { state, endOfFirst } = hear([
+    const { state, endOfFirst } = stepVad([
       [20, 1000],
       [6000, 400],
       [700, 300],
@@ -53,7 +56,7 @@ describe('the end of loud sound', () => {
   })
 
   it('is not moved by breath', () => {
-    const { state, endOfFirst } = hear([
+    const { state, endOfFirst } = stepVad([
       [20, 1000],
       [6000, 600],
       [120, 200],
@@ -67,12 +70,12 @@ describe('the end of loud sound', () => {
       [3000, 240],
       [400, 60],
     ]).flat()
-    const { state, endOfFirst } = hear([[30, 1000], ...syllables, [3000, 200], [30, 300]])
+    const { state, endOfFirst } = stepVad([[30, 1000], ...syllables, [3000, 200], [30, 300]])
     expect(state.lastMs).toBe(endOfFirst(syllables.length + 1))
   })
 
   it('finds the room again when it gets louder in mid-call', () => {
-    const { state, endOfFirst } = hear([
+    const { state, endOfFirst } = stepVad([
       [20, 2000],
       [500, 4000],
       [5000, 600],

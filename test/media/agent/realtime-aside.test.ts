@@ -1,6 +1,6 @@
 /** People who follow a call of a model that speaks itself: over the vendor's protocol, on a line without a network. */
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Shown } from '../../../media/ports/leg.ts'
+import type { DisplayUpdate } from '../../../media/ports/leg.ts'
 import type { Transcript } from '../../../media/ports/speech.ts'
 import { answering, type FakeTalk, text, toolPlan } from '../../fakes/conversation.ts'
 import { openRealtime } from '../../fakes/realtime.ts'
@@ -177,7 +177,7 @@ describe('an agent that speaks itself', () => {
   })
 
   it('is shown in segments of its own, whoever goes on', async () => {
-    const shown: Shown[] = []
+    const shown: DisplayUpdate[] = []
     const { server, line, talk, ready } = await greeted({ says: ['Second.'], show: one => shown.push(one) })
     server.transcripts.push('First.')
     server.scripts.push({ parts: [{ say: 'One.' }] }, { parts: [{ say: 'Two.' }] })

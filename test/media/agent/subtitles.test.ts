@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { Subtitles } from '../../../media/agent/subtitles.ts'
 import type { Turn } from '../../../media/contract/messages.ts'
-import type { Shown } from '../../../media/ports/leg.ts'
+import type { DisplayUpdate } from '../../../media/ports/leg.ts'
 
 const turn = (role: Turn['role'], text: string, heard_text = text) =>
   ({
@@ -12,7 +12,7 @@ const turn = (role: Turn['role'], text: string, heard_text = text) =>
   }) as const
 
 function world() {
-  const shown: Shown[] = []
+  const shown: DisplayUpdate[] = []
   const subtitles = new Subtitles(one => shown.push(one))
   const words = () => shown.flatMap(one => (one.type === 'words' ? [[one.segment, one.text, one.final]] : []))
   const states = () => shown.flatMap(one => (one.type === 'state' ? [one.state] : []))

@@ -25,7 +25,7 @@ const VERDICTS = ['human', 'voicemail', 'screening', 'ivr', 'fax', 'unknown'] as
 interface Result {
   clip: Clip
   judged: Judged
-  /** Verdict at three seconds, and the last of all. */
+  /** AnsweringResult at three seconds, and the last of all. */
   soon: string
   late: string
 }

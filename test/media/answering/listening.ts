@@ -1,7 +1,7 @@
 /** Plays a clip of the corpus to the detector as a call would, with real or with recorded speech-to-text. */
 
 import { type LoudnessState, listenLevel, quiet } from '../../../media/agent/loudness.ts'
-import { hear, silent } from '../../../media/agent/voice.ts'
+import { silent, stepVad } from '../../../media/agent/vad-hysteresis.ts'
 import {
   type AnsweringEffect,
   type AnsweringInput,
@@ -62,7 +62,7 @@ export async function judgeSound(sound: Sound, stt: Ears): Promise<Judged> {
     loudness = listenLevel(loudness, frame)
     await feed({ type: 'sound', measure: measureTone(frame.pcm, RATE), atMs })
     while (windows.length > 0 && windows[0]!.atMs <= atMs) {
-      const heard = hear(voice, windows.shift()!)
+      const heard = stepVad(voice, windows.shift()!)
       voice = heard.state
       await feed({ type: 'voice', ...heard.reading, loudMs: loudness.lastMs })
     }

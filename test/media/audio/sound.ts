@@ -1,8 +1,8 @@
 /** Speech of the corpus, for what is judged by its sound. */
 import { readdirSync, readFileSync } from 'node:fs'
+import { createSteadyResampler } from '../../../media/audio/frame-resampler.ts'
 import { concatPcm } from '../../../media/audio/frames.ts'
 import { decodeG711 } from '../../../media/audio/g711.ts'
-import { createSteadyResampler } from '../../../media/audio/steady.ts'
 
 const folder = new URL('../../corpus/russian/', import.meta.url)
 

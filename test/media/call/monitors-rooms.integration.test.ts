@@ -155,16 +155,16 @@ async function browser(sink: LegSink) {
   const heard = () => caller.heard.map(({ samples }) => samples)
   return { heard, say: (sound: Sound) => (microphone.sound = sound), rate: 48_000 }
 }
-type Line = ReturnType<typeof telephone>
+type TrunkLine = ReturnType<typeof telephone>
 
 const hearsTone = (peer: RoomPeer, hz: number, from = 0) =>
   until(() => peer.heard.slice(from).some(({ samples }) => isTone(samples, hz)), `${hz} Hz to be heard`)
-const isHeard = ({ heard, rate }: Line, hz: number, from = 0) =>
+const isHeard = ({ heard, rate }: TrunkLine, hz: number, from = 0) =>
   heard()
     .slice(from)
     .some(pcm => isTone(pcm, hz, rate))
 
-async function walk(call: OpenCall, line: Line) {
+async function walk(call: OpenCall, line: TrunkLine) {
   const { conversation } = call
   conversation.start()
   await until(() => call.said().length === 1, 'the greeting')

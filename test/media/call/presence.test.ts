@@ -1,7 +1,7 @@
 /** The door of an engine: shut while another at its SIP server has more room, and what follows from that for the call manager. */
 import { describe, expect, it } from 'vitest'
 import { HEARTBEAT_TTL_MS } from '../../../media/bus/keys.ts'
-import { ON_THE_WAY_MS, SHUT_AT_LEAST_MS } from '../../../media/bus/spread.ts'
+import { IN_TRANSIT_MS, MIN_DRAINING_MS } from '../../../media/bus/load-balancing.ts'
 import { type CallManagerOptions, openCallManager } from '../../../media/call/call-manager.ts'
 import type { Heartbeat } from '../../../media/contract/messages.ts'
 import type { InboundOffer } from '../../../media/ports/inbound.ts'
@@ -36,7 +36,7 @@ async function world(others: Heartbeat[], over: Partial<CallManagerOptions> = {}
   const rejected: string[] = []
   const options = {
     ...{ bus, clock, log: quietLog, capacity: 3, hears: () => true, ready: () => state.server !== null },
-    ...{ signalling: () => state.server, onDoor: (open: boolean) => void doors.push(open), ...over },
+    ...{ signalling: () => state.server, onAccepting: (open: boolean) => void doors.push(open), ...over },
   }
   const callManager = await openCallManager(options as unknown as CallManagerOptions)
   const offer = () =>
@@ -118,7 +118,7 @@ describe('the door of an engine', () => {
     offer()
     await settle()
     await hangUp()
-    await pass(SHUT_AT_LEAST_MS - 200)
+    await pass(MIN_DRAINING_MS - 200)
     expect(doors).toEqual([true, false])
     await pass(700)
     expect(doors).toEqual([true, false, true])
@@ -246,7 +246,7 @@ describe('an engine that leaves', () => {
     await settle()
     expect([doors, answers.length, rejected]).toEqual([[true, false], 1, []])
     await hangUp()
-    await pass(ON_THE_WAY_MS - 50)
+    await pass(IN_TRANSIT_MS - 50)
     expect(gone).toBe(false)
     offer()
     await pass(100)
@@ -263,7 +263,7 @@ describe('an engine that leaves', () => {
     const { callManager, state, doors, rejected, answers, offer, pass } = await world([other()])
     state.silent = true
     void callManager.drain(60_000, new AbortController().signal)
-    await pass(4 * ON_THE_WAY_MS)
+    await pass(4 * IN_TRANSIT_MS)
     offer()
     await settle()
     expect([doors, answers.length, rejected]).toEqual([[true], 1, []])

@@ -6,11 +6,11 @@ import {
   stepTransfer,
   type TransferEffect,
   type TransferInput,
+  type TransferRequest,
   type TransferState,
-  type Wish,
 } from '../../../media/call/transfer-machine.ts'
 
-const wish = (over: Partial<Wish> = {}): TransferInput => ({
+const wish = (over: Partial<TransferRequest> = {}): TransferInput => ({
   type: 'wish',
   wish: { refer: true, announces: false, ...over },
 })

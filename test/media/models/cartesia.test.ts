@@ -30,7 +30,7 @@ function create(options: Partial<CartesiaOptions> = {}): CartesiaTts {
   return tts
 }
 
-async function hear(tts: CartesiaTts, text = 'Hello Ann', signal = new AbortController().signal) {
+async function stepVad(tts: CartesiaTts, text = 'Hello Ann', signal = new AbortController().signal) {
   const chunks: SpeechChunk[] = []
   let error: unknown = null
   try {
@@ -44,7 +44,7 @@ async function hear(tts: CartesiaTts, text = 'Hello Ann', signal = new AbortCont
 
 describe('cartesia', () => {
   it('speaks with the times of the words', async () => {
-    const { chunks, error, ms, words } = await hear(create())
+    const { chunks, error, ms, words } = await stepVad(create())
     expect(error).toBeNull()
     expect([chunks.length, ms, chunks[0]!.sampleRate, chunks[0]!.pcm[0]]).toEqual([2, 400, 16_000, 4000])
     expect(words).toEqual([
@@ -70,9 +70,9 @@ describe('cartesia', () => {
 
   it('speaks several sentences at once over one socket, and the next over the same', async () => {
     const tts = create()
-    const [a, b] = await Promise.all([hear(tts, 'One'), hear(tts, 'Twenty two')])
+    const [a, b] = await Promise.all([stepVad(tts, 'One'), stepVad(tts, 'Twenty two')])
     expect([a.ms, b.ms]).toEqual([150, 450])
-    expect((await hear(tts, 'Three')).ms).toBe(250)
+    expect((await stepVad(tts, 'Three')).ms).toBe(250)
     expect(server.requests).toHaveLength(1)
     expect(server.cancelled).toEqual([])
   })
@@ -80,11 +80,11 @@ describe('cartesia', () => {
   it('lets go of the socket after a while without sentences, and opens another', async () => {
     const clock = fakeClock()
     const tts = create({ clock })
-    await hear(tts)
+    await stepVad(tts)
     expect(server.open()).toBe(1)
     clock.advance(60_000)
     await until('let go', () => server.open() === 0)
-    expect((await hear(tts)).error).toBeNull()
+    expect((await stepVad(tts)).error).toBeNull()
     expect(server.requests).toHaveLength(2)
   })
 
@@ -92,10 +92,10 @@ describe('cartesia', () => {
     server.after = { words: 1, next: 'hang' }
     const tts = create()
     const abort = new AbortController()
-    const cut = hear(tts, 'Hello Ann', abort.signal)
+    const cut = stepVad(tts, 'Hello Ann', abort.signal)
     await until('asked', () => server.asked.length === 1)
     server.after = null
-    const other = hear(tts, 'Fine')
+    const other = stepVad(tts, 'Fine')
     abort.abort()
     expect((await cut).error).toBeNull()
     expect((await other).ms).toBe(200)
@@ -104,11 +104,11 @@ describe('cartesia', () => {
   })
 
   it('asks nothing when aborted before the connection is there', async () => {
-    expect((await hear(create(), 'Hi', AbortSignal.abort())).error).toBeNull()
+    expect((await stepVad(create(), 'Hi', AbortSignal.abort())).error).toBeNull()
     expect(server.requests).toHaveLength(0)
     server.sttUnavailable = true
     const abort = new AbortController()
-    const nothing = hear(create(), 'Hi', abort.signal)
+    const nothing = stepVad(create(), 'Hi', abort.signal)
     await until('asked', () => server.requests.length === 1)
     abort.abort()
     expect(await nothing).toMatchObject({ chunks: [], error: null })
@@ -123,47 +123,47 @@ describe('cartesia', () => {
   ])('tells $status of the handshake and of an event', async ({ status, code }) => {
     const tts = create()
     server.refuse = { status, headers: { 'retry-after': '2' } }
-    expect((await hear(tts)).error).toMatchObject({ name: 'VendorError', code, status, retryAfterMs: 2000 })
+    expect((await stepVad(tts)).error).toMatchObject({ name: 'VendorError', code, status, retryAfterMs: 2000 })
     server.refuse = null
     server.after = { words: 1, next: 'error' }
     server.statusCode = status
-    const { error, chunks } = await hear(tts)
+    const { error, chunks } = await stepVad(tts)
     expect(error).toMatchObject({ code, status })
     expect(chunks).toHaveLength(1)
     expect(String(error)).not.toContain('Hello')
     server.nameless = true
-    expect((await hear(tts)).error).toMatchObject({ code })
+    expect((await stepVad(tts)).error).toMatchObject({ code })
   })
 
   it.each(['drop', 'close'] as const)('tells a %s in mid-word, and speaks again over a new socket', async next => {
     const tts = create()
     server.after = { words: 1, next }
-    const { chunks, error } = await hear(tts)
+    const { chunks, error } = await stepVad(tts)
     expect(chunks).toHaveLength(1)
     expect(error).toMatchObject({ code: 'unavailable', retryable: true })
     server.after = null
-    expect((await hear(tts)).error).toBeNull()
+    expect((await stepVad(tts)).error).toBeNull()
   })
 
   it('tells an end without sound, nonsense, a file, and sound too short for its words', async () => {
     const tts = create()
     server.after = { words: 0, next: 'done' }
-    expect((await hear(tts)).error).toMatchObject({ code: 'bad_answer' })
+    expect((await stepVad(tts)).error).toMatchObject({ code: 'bad_answer' })
     server.after = { words: 1, next: 'nonsense' }
-    expect((await hear(tts)).error).toMatchObject({ code: 'bad_answer' })
+    expect((await stepVad(tts)).error).toMatchObject({ code: 'bad_answer' })
     server.after = null
     server.file = true
-    expect(await hear(tts)).toMatchObject({ chunks: [], error: { code: 'bad_answer' } })
+    expect(await stepVad(tts)).toMatchObject({ chunks: [], error: { code: 'bad_answer' } })
     server.file = false
     server.wrongRate = 8000
-    expect((await hear(tts, 'Hello everybody')).error).toMatchObject({ code: 'bad_answer' })
+    expect((await stepVad(tts, 'Hello everybody')).error).toMatchObject({ code: 'bad_answer' })
   })
 
   it('does not wait for ever', async () => {
     server.after = { words: 0, next: 'hang' }
-    expect((await hear(create({ deadlines: { firstSoundMs: 50 } }))).error).toMatchObject({ code: 'timeout' })
+    expect((await stepVad(create({ deadlines: { firstSoundMs: 50 } }))).error).toMatchObject({ code: 'timeout' })
     server.after = { words: 1, next: 'hang' }
-    expect((await hear(create({ deadlines: { nextSoundMs: 50 } }))).error).toMatchObject({ code: 'timeout' })
+    expect((await stepVad(create({ deadlines: { nextSoundMs: 50 } }))).error).toMatchObject({ code: 'timeout' })
     await until('both cancelled', () => server.cancelled.length === 2)
   })
 })

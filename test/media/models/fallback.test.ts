@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { afterFailure, type Breaker, CLOSED, inOrder, toVendorError } from '../../../media/models/circuit-breaker.ts'
 import {
   type FallbackOptions,
   fallbackLlm,
@@ -6,7 +7,6 @@ import {
   fallbackTts,
   type Switch,
 } from '../../../media/models/fallback.ts'
-import { afterFailure, type Breaker, CLOSED, inOrder, toVendorError } from '../../../media/models/health.ts'
 import { VendorError } from '../../../media/models/vendor-error.ts'
 import type { Llm, LlmEvent, LlmRequest } from '../../../media/ports/llm.ts'
 import type { SpeechChunk, Stt, Tts } from '../../../media/ports/speech.ts'
@@ -42,7 +42,7 @@ function setUp() {
   return { clock, switches, breakers, options }
 }
 
-async function hear(tts: Tts, signal = never) {
+async function stepVad(tts: Tts, signal = never) {
   const values: number[] = []
   try {
     for await (const { pcm } of tts.speak({ text: 'Hi', voice: 'ann', language: 'en' }, signal)) values.push(pcm[0]!)
@@ -63,7 +63,7 @@ describe('fallback of voices', () => {
       ],
       options,
     )
-    expect(await hear(tts)).toEqual({ values: [1, 2], error: null })
+    expect(await stepVad(tts)).toEqual({ values: [1, 2], error: null })
     expect(b.spoken).toEqual([])
     expect(switches).toEqual([])
   })
@@ -78,7 +78,7 @@ describe('fallback of voices', () => {
       ],
       options,
     )
-    expect(await hear(tts)).toEqual({ values: [9], error: null })
+    expect(await stepVad(tts)).toEqual({ values: [9], error: null })
     expect(switches).toMatchObject([{ from: 'a', to: 'b', code: 'bad_answer' }])
   })
 
@@ -121,7 +121,7 @@ describe('fallback of voices', () => {
       ],
       options,
     )
-    expect(await hear(tts)).toEqual({ values: [9], error: null })
+    expect(await stepVad(tts)).toEqual({ values: [9], error: null })
     expect(a.spoken).toEqual([{ text: 'Hi', voice: 'ann' }])
     expect(b.spoken).toEqual([{ text: 'Hi', voice: 'bob' }])
     expect(switches).toEqual([{ kind: 'tts', from: 'a', to: 'b', code: 'unavailable' }])
@@ -239,9 +239,9 @@ describe('fallback of voices', () => {
         ],
         options,
       )
-    expect((await hear(chain(wrong.tts, 'a/1'))).values).toEqual([9])
-    expect((await hear(chain(right.tts, 'a/2'))).values).toEqual([1])
-    await hear(chain(wrong.tts, 'a/1'))
+    expect((await stepVad(chain(wrong.tts, 'a/1'))).values).toEqual([9])
+    expect((await stepVad(chain(right.tts, 'a/2'))).values).toEqual([1])
+    await stepVad(chain(wrong.tts, 'a/1'))
     expect(wrong.spoken).toHaveLength(1)
   })
 
@@ -257,11 +257,11 @@ describe('fallback of voices', () => {
       ],
       options,
     )
-    expect((await hear(tts)).values).toEqual([9])
+    expect((await stepVad(tts)).values).toEqual([9])
     a.fails = null
-    expect((await hear(tts)).values).toEqual([9])
+    expect((await stepVad(tts)).values).toEqual([9])
     clock.advance(5001)
-    expect((await hear(tts)).values).toEqual([1])
+    expect((await stepVad(tts)).values).toEqual([1])
   })
 
   it('shares what one call learned with the next', async () => {
@@ -271,8 +271,8 @@ describe('fallback of voices', () => {
       { name: 'a', tts: a.tts },
       { name: 'b', tts: b.tts },
     ]
-    await hear(fallbackTts(list, options))
-    await hear(fallbackTts(list, options))
+    await stepVad(fallbackTts(list, options))
+    await stepVad(fallbackTts(list, options))
     expect(a.spoken).toHaveLength(1)
   })
 
@@ -286,9 +286,9 @@ describe('fallback of voices', () => {
       ],
       options,
     )
-    expect((await hear(tts)).error).toMatchObject({ code: 'rate_limited' })
+    expect((await stepVad(tts)).error).toMatchObject({ code: 'rate_limited' })
     expect(switches.map(({ to }) => to)).toEqual(['b', null])
-    expect((await hear(tts)).error).not.toBeNull()
+    expect((await stepVad(tts)).error).not.toBeNull()
     expect([a.spoken.length, b.spoken.length]).toEqual([2, 2])
   })
 
@@ -302,7 +302,7 @@ describe('fallback of voices', () => {
       ],
       { ...options, firstMs: 700 },
     )
-    const heard = hear(tts)
+    const heard = stepVad(tts)
     await settle()
     clock.advance(700)
     expect((await heard).values).toEqual([9])
@@ -320,7 +320,7 @@ describe('fallback of voices', () => {
       options,
     )
     const abort = new AbortController()
-    const heard = hear(tts, abort.signal)
+    const heard = stepVad(tts, abort.signal)
     await settle()
     abort.abort()
     expect(await heard).toEqual({ values: [1], error: null })

@@ -19,7 +19,7 @@ afterEach(async () => {
   await server.close()
 })
 
-async function hear(options: Partial<OpenAiTtsOptions> = {}, signal = new AbortController().signal) {
+async function stepVad(options: Partial<OpenAiTtsOptions> = {}, signal = new AbortController().signal) {
   const tts = createOpenAiTts({ apiKey: KEY, clock: systemClock, baseUrl: `${server.baseUrl}/v1`, ...options })
   const pcm: number[] = []
   const rates = new Set<number>()
@@ -39,7 +39,7 @@ describe('openai speech', () => {
   it('asks for samples and gives them in order, wherever the bytes are cut', async () => {
     const bytes = samples([1, -2, 300, -32_768, 32_767])
     server.answer = { headers: PCM, parts: [bytes.subarray(0, 3), bytes.subarray(3, 4), bytes.subarray(4)] }
-    expect(await hear()).toEqual({ pcm: [1, -2, 300, -32_768, 32_767], rates: [24_000], error: null })
+    expect(await stepVad()).toEqual({ pcm: [1, -2, 300, -32_768, 32_767], rates: [24_000], error: null })
     const { request, body } = server.asked[0]!
     expect([request.method, request.url, request.headers.authorization]).toEqual([
       'POST',
@@ -67,13 +67,13 @@ describe('openai speech', () => {
   })
 
   it('asks nothing when aborted before', async () => {
-    expect(await hear({}, AbortSignal.abort())).toEqual({ pcm: [], rates: [], error: null })
+    expect(await stepVad({}, AbortSignal.abort())).toEqual({ pcm: [], rates: [], error: null })
     expect(server.asked).toEqual([])
   })
 
   it('believes a rate that the answer tells', async () => {
     server.answer = { headers: { 'content-type': 'audio/pcm;rate=16000;channels=1' }, parts: [samples([5])] }
-    expect((await hear()).rates).toEqual([16_000])
+    expect((await stepVad()).rates).toEqual([16_000])
   })
 
   it.each([
@@ -85,14 +85,14 @@ describe('openai speech', () => {
   ])('tells $status', async ({ status, code, retryable }) => {
     const body = JSON.stringify({ error: { message: `Incorrect API key: ${KEY}`, type: 'x', param: null, code: 'x' } })
     server.answer = { status, headers: { 'content-type': 'application/json', 'retry-after': '20' }, parts: [body] }
-    const { error } = await hear()
+    const { error } = await stepVad()
     expect(error).toMatchObject({ name: 'VendorError', code, retryable, status, retryAfterMs: 20_000 })
     expect(String(error)).not.toContain(KEY)
   })
 
   it('tells a drop in mid-word after the sound that came', async () => {
     server.answer = { headers: PCM, parts: [samples([1, 2, 3])], next: 'drop' }
-    expect(await hear()).toMatchObject({ pcm: [1, 2, 3], error: { code: 'unavailable' } })
+    expect(await stepVad()).toMatchObject({ pcm: [1, 2, 3], error: { code: 'unavailable' } })
   })
 
   it.each([
@@ -102,21 +102,21 @@ describe('openai speech', () => {
     { what: 'a WAV file', headers: PCM, parts: ['RIFF0000WAVE'] },
   ])('refuses $what', async ({ headers, parts }) => {
     server.answer = { headers: headers as Record<string, string>, parts }
-    expect(await hear()).toMatchObject({ pcm: [], error: { code: 'bad_answer' } })
+    expect(await stepVad()).toMatchObject({ pcm: [], error: { code: 'bad_answer' } })
   })
 
   it('follows no redirect with its key', async () => {
     server.answer = { status: 307, headers: { location: `${server.baseUrl}/elsewhere` } }
-    expect((await hear()).error).toMatchObject({ name: 'VendorError' })
+    expect((await stepVad()).error).toMatchObject({ name: 'VendorError' })
     expect(server.asked).toHaveLength(1)
   })
 
   it('does not wait for ever, and finds nobody', async () => {
     server.answer = { headers: PCM, next: 'hang' }
-    expect((await hear({ deadlines: { firstSoundMs: 50 } })).error).toMatchObject({ code: 'timeout' })
+    expect((await stepVad({ deadlines: { firstSoundMs: 50 } })).error).toMatchObject({ code: 'timeout' })
     server.answer = { headers: PCM, parts: [samples([1])], next: 'hang' }
-    expect((await hear({ deadlines: { nextSoundMs: 50 } })).error).toMatchObject({ code: 'timeout' })
+    expect((await stepVad({ deadlines: { nextSoundMs: 50 } })).error).toMatchObject({ code: 'timeout' })
     await until('both closed', () => server.left === 2)
-    expect((await hear({ baseUrl: 'http://127.0.0.1:1/v1' })).error).toMatchObject({ code: 'unavailable' })
+    expect((await stepVad({ baseUrl: 'http://127.0.0.1:1/v1' })).error).toMatchObject({ code: 'unavailable' })
   })
 })

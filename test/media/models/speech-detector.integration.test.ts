@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { readConfig } from '../../../infra/config/config.ts'
 import { demoLines } from '../../../infra/demo/script.ts'
 import { modelsFolder } from '../../../infra/models/offline-speech.ts'
-import { hear, silent } from '../../../media/agent/voice.ts'
+import { silent, stepVad } from '../../../media/agent/vad-hysteresis.ts'
 import { concatPcm, createChunker, rms } from '../../../media/audio/frames.ts'
 import { decodeG711, encodeG711 } from '../../../media/audio/g711.ts'
 import { createResampler } from '../../../media/audio/resample.ts'
@@ -70,7 +70,7 @@ async function ask(pcm: Int16Array): Promise<number[]> {
   for (const [atMs, window] of windowsOf(pcm).entries()) {
     await new Promise<void>(resolve => {
       answered = resolve
-      detector.hear(window, { atMs, fresh: false })
+      detector.stepVad(window, { atMs, fresh: false })
     })
   }
   detector.release()
@@ -90,18 +90,18 @@ async function listen(pcm: Int16Array, { gated = true, late = 1 } = {}): Promise
   })
   const ear = openVadSession(RATE, {
     release: detector.release,
-    hear(window, to) {
+    stepVad(window, to) {
       if (to.atMs !== null) asked++
-      detector.hear(window, to)
+      detector.stepVad(window, to)
     },
   })
-  const gate: Gate = createGate({ sampleRate: RATE, onVoice, send: (sound, to) => ear.hear(sound, to) })
+  const gate: Gate = createGate({ sampleRate: RATE, onVoice, send: (sound, to) => ear.stepVad(sound, to) })
   for (const [i, frame] of createChunker((RATE * FRAME_MS) / 1000)
     .push(pcm)
     .entries()) {
     const atMs = (i + 1) * FRAME_MS
     if (gated) gate.push({ pcm: frame, atMs, concealed: false })
-    else ear.hear(frame, { atMs, fresh: false })
+    else ear.stepVad(frame, { atMs, fresh: false })
     if (i % late === 0) while (answered < asked) await new Promise(setImmediate)
   }
   while (answered < asked) await new Promise(setImmediate)
@@ -114,7 +114,7 @@ function edges(frames: readonly VoiceFrame[]): { atMs: number; voiced: boolean }
   let state = silent
   const found: { atMs: number; voiced: boolean }[] = []
   for (const frame of frames) {
-    const next = hear(state, frame).state
+    const next = stepVad(state, frame).state
     if (next.speaking !== state.speaking) found.push({ atMs: frame.atMs, voiced: next.speaking })
     state = next
   }
@@ -213,7 +213,7 @@ describe('one detector for many lines', () => {
         told.push(atMs)
         if (atMs === pushed - 1) resolve()
       })
-      for (let i = 0; i < pushed; i++) detector.hear(windows[i % windows.length]!, { atMs: i, fresh: false })
+      for (let i = 0; i < pushed; i++) detector.stepVad(windows[i % windows.length]!, { atMs: i, fresh: false })
     })
     expect(told.length).toBeLessThan(1100)
     expect(told).toEqual([...told].sort((a, b) => a - b))
@@ -223,7 +223,7 @@ describe('one detector for many lines', () => {
     let told = 0
     const gone = silero.detector(() => told++)
     for (const [atMs, window] of windowsOf(clips[0]!.subarray(0, RATE)).entries())
-      gone.hear(window, { atMs, fresh: false })
+      gone.stepVad(window, { atMs, fresh: false })
     gone.release()
     await ask(clips[1]!.subarray(0, RATE))
     expect(told).toBe(0)

@@ -36,7 +36,7 @@ const REFUSALS = [
 ]
 
 describe('yandex speech', () => {
-  async function hear(options: Partial<YandexTtsOptions> = {}, signal = never) {
+  async function stepVad(options: Partial<YandexTtsOptions> = {}, signal = never) {
     const tts = createYandexTts({ apiKey: KEY, clock: systemClock, baseUrl: server.baseUrl, ...options })
     const pcm: number[] = []
     let error: unknown = null
@@ -55,7 +55,7 @@ describe('yandex speech', () => {
   it('asks for samples by a form and gives them as they come', async () => {
     const bytes = samples([1, -2, 300])
     server.answer = { headers: {}, parts: [bytes.subarray(0, 1), bytes.subarray(1)] }
-    expect(await hear({ sampleRate: 8000 })).toEqual({ pcm: [1, -2, 300], rate: 8000, error: null })
+    expect(await stepVad({ sampleRate: 8000 })).toEqual({ pcm: [1, -2, 300], rate: 8000, error: null })
     const { request, body } = server.asked[0]!
     expect([request.method, request.url, request.headers.authorization]).toEqual([
       'POST',
@@ -74,25 +74,25 @@ describe('yandex speech', () => {
 
   it.each(REFUSALS)('tells $status', async ({ status, code, retryable }) => {
     server.answer = refusal(status)
-    const { error } = await hear()
+    const { error } = await stepVad()
     expect(error).toMatchObject({ name: 'VendorError', code, retryable, status, retryAfterMs: 4000 })
     expect(String(error)).not.toMatch(/secret|привет/)
   })
 
   it('tells a drop in mid-word, no sound, and a wait without end', async () => {
     server.answer = { parts: [samples([1])], next: 'drop' }
-    expect(await hear()).toMatchObject({ pcm: [1], error: { code: 'unavailable' } })
+    expect(await stepVad()).toMatchObject({ pcm: [1], error: { code: 'unavailable' } })
     server.answer = {}
-    expect(await hear()).toMatchObject({ pcm: [], error: { code: 'bad_answer' } })
+    expect(await stepVad()).toMatchObject({ pcm: [], error: { code: 'bad_answer' } })
     server.answer = { next: 'hang' }
-    expect((await hear({ deadlines: { firstSoundMs: 50 } })).error).toMatchObject({ code: 'timeout' })
+    expect((await stepVad({ deadlines: { firstSoundMs: 50 } })).error).toMatchObject({ code: 'timeout' })
     await until('closed', () => server.left === 1)
   })
 
   it('ends without an error when aborted, and goes away', async () => {
     server.answer = { parts: [samples([1])], next: 'hang' }
     const abort = new AbortController()
-    const heard = hear({}, abort.signal)
+    const heard = stepVad({}, abort.signal)
     await until('asked', () => server.asked.length === 1)
     abort.abort()
     expect((await heard).error).toBeNull()

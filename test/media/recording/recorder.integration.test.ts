@@ -145,7 +145,7 @@ describe('a recorder', () => {
       return ready.length > 0
     }, 'the news')
     expect(tries).toBe(4)
-    expect(log.lines.filter(line => /could not be stored/.test(line.message))).toHaveLength(3)
+    expect(log.lines.filter(line => /could not store recording/.test(line.message))).toHaveLength(3)
   })
 
   it('leaves in the spool what it could not store before its end, and the next one stores it', async () => {

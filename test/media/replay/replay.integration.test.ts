@@ -135,14 +135,14 @@ describe('a recorded call', () => {
       expect(stdout).toMatch(
         /agent {3}Hi there\.[\s\S]*Replayed 2 times, identical[\s\S]*With the change:[\s\S]*\+ agent/,
       )
-      await expect(run(prompt)).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining('line 1') })
+      await expect(run(prompt)).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining('Line 1') })
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }
   }, 180_000)
 
   it('that is no log is refused with the line', () => {
-    expect(() => parseLog('nonsense')).toThrow('line 1')
-    expect(() => parseLog('{"v":1}')).toThrow(/line 1 is not the header/)
+    expect(() => parseLog('nonsense')).toThrow('Line 1')
+    expect(() => parseLog('{"v":1}')).toThrow(/Line 1 is not a valid log header/)
   })
 })

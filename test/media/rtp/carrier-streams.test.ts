@@ -2,7 +2,7 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { LegSink } from '../../../media/ports/leg.ts'
-import { DtmfReceiver } from '../../../media/rtp/dtmf.ts'
+import { DtmfReceiver } from '../../../media/rtp/dtmf-receiver.ts'
 import { JitterBuffer } from '../../../media/rtp/jitter.ts'
 import { createPacer } from '../../../media/rtp/pacer.ts'
 import { writeRtpHeader } from '../../../media/rtp/packet.ts'

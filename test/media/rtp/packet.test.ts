@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { DtmfReceiver } from '../../../media/rtp/dtmf.ts'
+import { DtmfReceiver } from '../../../media/rtp/dtmf-receiver.ts'
 import { looksLikeRtcp, parseRtp, sequenceDelta, writeRtpHeader } from '../../../media/rtp/packet.ts'
 import { buildRtcp, parseRtcp } from '../../../media/rtp/rtcp.ts'
 

@@ -108,7 +108,7 @@ describe('a session', () => {
     const { port } = taken.local
     await expect(
       openRtp({ host: '127.0.0.1', ports: { min: port, max: port + 1 }, clock: systemClock, pacer, log: quietLog }),
-    ).rejects.toThrow('no free pair')
+    ).rejects.toThrow('No free pair')
   })
 
   it('sends silence when there is nothing to say, with numbers and times that step evenly', async () => {

@@ -83,11 +83,11 @@ it('is refused at the start what no scraper could read: names, names that are ta
   const metrics = createMetrics()
   const counter = metrics.counter({ name: 'once', help: '' })
   expect(() => metrics.counter({ name: 'once', help: '' })).toThrow('already')
-  expect(() => metrics.gauge({ name: '1st', help: '' })).toThrow('no name')
-  expect(() => metrics.gauge({ name: 'g', help: '', labels: { 'a-b': ['x'] } })).toThrow('label')
-  expect(() => metrics.histogram({ name: 'h', help: '', buckets: [1, 1] })).toThrow('rise')
-  expect(() => counter.add(-1)).toThrow('back')
-  expect(() => counter.add(Number.NaN)).toThrow('back')
+  expect(() => metrics.gauge({ name: '1st', help: '' })).toThrow('Invalid metric name')
+  expect(() => metrics.gauge({ name: 'g', help: '', labels: { 'a-b': ['x'] } })).toThrow('Invalid label name')
+  expect(() => metrics.histogram({ name: 'h', help: '', buckets: [1, 1] })).toThrow('rising order')
+  expect(() => counter.add(-1)).toThrow('cannot decrease')
+  expect(() => counter.add(Number.NaN)).toThrow('cannot decrease')
 })
 
 describe('over HTTP', () => {

@@ -578,7 +578,7 @@ describe('the rest of the world', () => {
     allowed.request('OPTIONS')
     const answer = await peer.response(503)
     expect(headerOf(answer, 'Call-ID')).toBe(allowed.callId)
-    expect(() => rig.server.setAllowedSources(['nonsense'])).toThrow('not an address')
+    expect(() => rig.server.setAllowedSources(['nonsense'])).toThrow('Not an IP address or a CIDR network')
   })
 
   it('calls are handed to applications in turn', async () => {

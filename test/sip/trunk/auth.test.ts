@@ -94,8 +94,8 @@ describe('a call', () => {
 
   it('with a challenge that we cannot answer is told so in words, and not repeated', async () => {
     for (const [words, told] of [
-      ['realm="r", nonce="n", qop="auth-int"', 'in a way that we do not know'],
-      ['realm="r", nonce="n", algorithm=AKAv1-MD5', 'in a way that we do not know'],
+      ['realm="r", nonce="n", qop="auth-int"', 'an authentication method that we do not support'],
+      ['realm="r", nonce="n", algorithm=AKAv1-MD5', 'an authentication method that we do not support'],
     ] as const) {
       const { result } = bench.dial(peer, account)
       challenge(await peer.request('INVITE'), words)
@@ -169,7 +169,7 @@ describe('a registration', () => {
     bench.setTrunks({ ...trunk(), realm: 'mine' })
     challenge(await peer.request('REGISTER'), 'realm="theirs", nonce="n"')
     await bench.until(() => bench.statuses.at(-1)?.registration === 'failed')
-    expect(bench.statuses.at(-1)?.lastError).toContain('another realm')
+    expect(bench.statuses.at(-1)?.lastError).toContain('realm differs from the trunk')
   })
 })
 

@@ -1,7 +1,7 @@
 /** What an engine holds back, and what it counts: turns of a trunk, places where no trunk may be, calls that are not taken. */
 import { createServer } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { DialTurn } from '../../../media/bus/pace.ts'
+import type { DialTurn } from '../../../media/bus/dial-rate.ts'
 import type { Softphones } from '../../../media/ports/trunks.ts'
 import { mayReach } from '../../../media/shared/addresses.ts'
 import { createMetrics } from '../../../media/shared/metrics.ts'

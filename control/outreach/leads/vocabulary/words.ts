@@ -67,18 +67,18 @@ export const wordsOf = (text: string): string[] =>
     .match(/[\p{L}\p{N}]+(?:['’]\p{L}+)?/gu) ?? []
 
 /** Returns the meaningful words, without the prepositions of either language. */
-const tellingWords = (text: string): string[] =>
+const meaningfulWords = (text: string): string[] =>
   wordsOf(text)
     .filter(word => !LITTLE.has(word))
     .map(folded)
 
-export const stemsOf = (text: string): string[] => tellingWords(text).map(stem)
+export const stemsOf = (text: string): string[] => meaningfulWords(text).map(stem)
 
 /** Returns a function that checks whether a text contains all meaningful words of `wanted`, in any form. */
 export function wordsFinder(wanted: string): (text: string) => boolean {
-  const all = tellingWords(wanted).map(word => ({ word, stem: stem(word), forms: formsOf(word) }))
+  const all = meaningfulWords(wanted).map(word => ({ word, stem: stem(word), forms: formsOf(word) }))
   return text => {
-    const there = tellingWords(text)
+    const there = meaningfulWords(text)
     const stems = new Set(there.map(stem))
     const isForm = (one: (typeof all)[number]) => (word: string) =>
       one.forms.has(word) || (word.slice(0, SAME) === one.word.slice(0, SAME) && formsOf(word).has(one.word))

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { MOST_CANDIDATES, planCandidates } from '../../../../control/knowledge/index/candidates.ts'
 import { fuse, withoutRepeats } from '../../../../control/knowledge/index/fuse.ts'
 import { quoted } from '../../../../control/knowledge/index/sql.ts'
-import { languageOf, searchable, tellingWords } from '../../../../control/knowledge/index/words.ts'
+import { languageOf, meaningfulWords, searchable } from '../../../../control/knowledge/index/words.ts'
 
 const place = (ordinal: number, score = 1) => ({ source_id: 'a', ordinal, score })
 const worded = (ordinal: number, share = 1) => ({ ...place(ordinal), share })
@@ -98,20 +98,20 @@ describe('words', () => {
   })
 
   it('of a question are those that say what it is about', () => {
-    expect(tellingWords('Здравствуйте, подскажите пожалуйста, а сколько стоит доставка?')).toEqual([
+    expect(meaningfulWords('Здравствуйте, подскажите пожалуйста, а сколько стоит доставка?')).toEqual([
       'стоит',
       'доставка',
     ])
-    expect(tellingWords('hello could you tell me how much is the delivery')).toEqual(['delivery'])
-    expect(tellingWords('who are you')).toEqual(['who', 'are', 'you'])
-    expect(tellingWords("Well, I’ve lost it. What's the neighbour's fee? I don't know, please.")).toEqual([
+    expect(meaningfulWords('hello could you tell me how much is the delivery')).toEqual(['delivery'])
+    expect(meaningfulWords('who are you')).toEqual(['who', 'are', 'you'])
+    expect(meaningfulWords("Well, I’ve lost it. What's the neighbour's fee? I don't know, please.")).toEqual([
       'well',
       'lost',
       "neighbour's",
       'fee',
     ])
-    expect(tellingWords('артикул «АБ-12».')).toEqual(['артикул', 'аб-12'])
-    expect(tellingWords(' ?! ')).toEqual([])
+    expect(meaningfulWords('артикул «АБ-12».')).toEqual(['артикул', 'аб-12'])
+    expect(meaningfulWords(' ?! ')).toEqual([])
   })
 
   it('are written in one way', () => {

@@ -1,7 +1,7 @@
 /** What waiting callers hear: music without end or seam, quiet enough to talk over; ringing in the cadence of the country. */
 import { describe, expect, it } from 'vitest'
 import { concatPcm, rms } from '../../../media/audio/frames.ts'
-import { createMusic, createRinging, type WaitingSound } from '../../../media/audio/waiting.ts'
+import { createMusic, createRinging, type WaitingSound } from '../../../media/audio/hold-audio.ts'
 
 const taken = (sound: WaitingSound, ms: number) => concatPcm(Array.from({ length: ms / 20 }, () => sound.next()))
 

@@ -17,13 +17,13 @@ const MUCH_FULLER = 1 / 2
 /** Share of its free capacity that an engine claims in one read: other engines cannot have what it has read. */
 const READ_SHARE = 1 / 16
 
-export const hasRoom = ({ calls, capacity }: Places): boolean => calls < capacity
+export const hasCapacity = ({ calls, capacity }: Places): boolean => calls < capacity
 const loadOf = ({ calls, capacity }: Places): number => calls / capacity
 
 /** Milliseconds for which this engine leaves an outbound call to engines with lower load. */
 export function hesitation(own: Places, others: readonly Places[]): number {
-  if (!hasRoom(own)) return MOST_HESITATION_MS
-  const freest = Math.min(...others.filter(hasRoom).map(loadOf))
+  if (!hasCapacity(own)) return MOST_HESITATION_MS
+  const freest = Math.min(...others.filter(hasCapacity).map(loadOf))
   const fuller = Math.max(0, loadOf(own) - freest)
   return Math.round(MOST_HESITATION_MS * Math.min(1, fuller / MUCH_FULLER))
 }
@@ -31,7 +31,7 @@ export function hesitation(own: Places, others: readonly Places[]): number {
 /** Number of calls to read at once: the whole free capacity when no other engine has any. */
 export function mostAtOnce(own: Places, others: readonly Places[]): number {
   const free = Math.max(0, own.capacity - own.calls)
-  return others.some(hasRoom) ? Math.min(free, Math.max(1, Math.floor(free * READ_SHARE))) : free
+  return others.some(hasCapacity) ? Math.min(free, Math.max(1, Math.floor(free * READ_SHARE))) : free
 }
 
 /** Share of capacity reserved for calls that the SIP server sent before it learnt of the draining. Never all of it. */
@@ -39,7 +39,7 @@ const MARGIN_SHARE = 1 / 20
 const marginOf = (capacity: number): number => Math.min(Math.ceil(capacity * MARGIN_SHARE), Math.max(0, capacity - 1))
 
 /** Level of free capacity, which the other engines compare. */
-export function roomOf({ calls, capacity }: Places): 'none' | 'margin' | 'plenty' {
+export function loadLevel({ calls, capacity }: Places): 'none' | 'margin' | 'plenty' {
   const free = capacity - calls
   if (free <= 0) return 'none'
   return free <= marginOf(capacity) ? 'margin' : 'plenty'
@@ -50,7 +50,7 @@ const RANK = { none: 0, margin: 1, plenty: 2 } as const
  * `signalling`: the engine's SIP server, undefined while unreachable; `open`: it accepts inbound calls and will
  * continue to.
  */
-export type AtServer = Places & Partial<Pick<Heartbeat, 'signalling' | 'open'>>
+export type ServerLoad = Places & Partial<Pick<Heartbeat, 'signalling' | 'open'>>
 
 /**
  * Returns true when this engine should accept inbound calls: unless an accepting engine at the same SIP server has more capacity.
@@ -58,19 +58,21 @@ export type AtServer = Places & Partial<Pick<Heartbeat, 'signalling' | 'open'>>
  * is better. So of engines that would drain at the same time at least one knows of the rest, and callers are always
  * answered.
  */
-export function isInTurn(own: AtServer, others: readonly AtServer[]): boolean {
-  return own.signalling === undefined || openWith(own, others).every(other => RANK[roomOf(other)] <= RANK[roomOf(own)])
+export function shouldAccept(own: ServerLoad, others: readonly ServerLoad[]): boolean {
+  return (
+    own.signalling === undefined || openWith(own, others).every(other => RANK[loadLevel(other)] <= RANK[loadLevel(own)])
+  )
 }
 
 /** True when this engine has capacity and no other accepting engine does. */
-const isMissed = (own: AtServer, others: readonly AtServer[]): boolean =>
-  hasRoom(own) && !openWith(own, others).some(hasRoom)
+const isMissed = (own: ServerLoad, others: readonly ServerLoad[]): boolean =>
+  hasCapacity(own) && !openWith(own, others).some(hasCapacity)
 
-const openWith = (own: AtServer, others: readonly AtServer[]): readonly AtServer[] =>
+const openWith = (own: ServerLoad, others: readonly ServerLoad[]): readonly ServerLoad[] =>
   others.filter(({ signalling, open }) => open === true && signalling === own.signalling)
 
 /** `open`: the SIP server sends calls to this engine; `sinceMs` is a time of any monotonic clock. */
-export interface Door {
+export interface AcceptingState {
   readonly open: boolean
   readonly sinceMs: number
 }
@@ -80,18 +82,25 @@ export interface Door {
  * all the time would otherwise notify the server each time. An engine with more than twice the margin accepts again at
  * once, and so does one with any capacity while the others are full.
  */
-export const SHUT_AT_LEAST_MS = 1000
+export const MIN_DRAINING_MS = 1000
 /** Milliseconds after draining starts in which calls that the server sent before may still arrive. */
-export const ON_THE_WAY_MS = 250
+export const IN_TRANSIT_MS = 250
 
-export const DOOR_AT_FIRST: Door = { open: false, sinceMs: Number.NEGATIVE_INFINITY }
+export const INITIALLY_ACCEPTING: AcceptingState = { open: false, sinceMs: Number.NEGATIVE_INFINITY }
 
 /** Returns the same object when nothing changes. */
-export function moveDoor(door: Door, open: boolean, nowMs: number, own: AtServer, others: readonly AtServer[]): Door {
+export function nextAcceptingState(
+  door: AcceptingState,
+  open: boolean,
+  nowMs: number,
+  own: ServerLoad,
+  others: readonly ServerLoad[],
+): AcceptingState {
   if (open === door.open) return door
   const hasFew = own.capacity - own.calls <= 2 * marginOf(own.capacity)
-  const waits = open && hasFew && nowMs - door.sinceMs < SHUT_AT_LEAST_MS && !isMissed(own, others)
+  const waits = open && hasFew && nowMs - door.sinceMs < MIN_DRAINING_MS && !isMissed(own, others)
   return waits ? door : { open, sinceMs: nowMs }
 }
 
-export const isJustShut = ({ open, sinceMs }: Door, nowMs: number): boolean => !open && nowMs - sinceMs < ON_THE_WAY_MS
+export const isJustDraining = ({ open, sinceMs }: AcceptingState, nowMs: number): boolean =>
+  !open && nowMs - sinceMs < IN_TRANSIT_MS

@@ -10,7 +10,7 @@ import { inBackground } from '../../platform/jobs/background.ts'
 import { errorFields } from '../../platform/log.ts'
 import { type Dialogue, type Look, stepOf, type Told, toldOf } from './decide.ts'
 import { type LiveKit, LiveKitFailed, type Participant, type RealtimeDeps } from './livekit.ts'
-import { lookAtMonitors } from './monitors.ts'
+import { reconcileMonitors } from './monitors.ts'
 import { agentOf, isAgent, isTalkRoom } from './names.ts'
 import { closeDialogue, type SeenSession, selectByRooms, updateCallerSince } from './sql.ts'
 import { startDialogue } from './start.ts'
@@ -22,7 +22,7 @@ type Missing = Map<string, { callId: string | null; since: number }>
 export async function reconcile(deps: RealtimeDeps, room: string): Promise<void> {
   const { livekit } = deps
   if (!livekit) return
-  if (!isTalkRoom(livekit, room)) return lookAtMonitors(deps, livekit, [room])
+  if (!isTalkRoom(livekit, room)) return reconcileMonitors(deps, livekit, [room])
   const [session] = await selectByRooms(deps.sql, [room])
   if (session) await lookInto(deps, livekit, session, new Map())
 }
@@ -93,7 +93,7 @@ export function createRoomSweep(deps: RealtimeDeps): { sweep(): Promise<void> } 
     for (let from = 0; from < sessions.length; from += AT_ONCE) {
       await Promise.all(sessions.slice(from, from + AT_ONCE).map(session => look(livekit, session)))
     }
-    await lookAtMonitors(deps, livekit, rooms)
+    await reconcileMonitors(deps, livekit, rooms)
   }
   return {
     async sweep() {

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { systemClock } from '../../../infra/adapters/clock.ts'
-import { createPace, LATE_MS, TAKE_TURN, turnMs } from '../../../media/bus/pace.ts'
+import { createPace, LATE_MS, TAKE_TURN, turnMs } from '../../../media/bus/dial-rate.ts'
 import type { Clock } from '../../../media/shared/clock.ts'
 
 let redis: Redis

@@ -3,7 +3,7 @@
 import type { AudioFrame } from '../ports/leg.ts'
 import { concatPcm } from './frames.ts'
 
-export class SoundMemory {
+export class AudioHistory {
   readonly #keepMs: number
   #frames: AudioFrame[] = []
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { Allowance } from '../../../media/room/allowance.ts'
+import { RateLimiter } from '../../../media/room/rate-limiter.ts'
 
 describe('an allowance', () => {
   it('is so many at once, and then so many a second', () => {
-    const allowance = new Allowance({ atOnce: 3, perSecond: 2 })
+    const allowance = new RateLimiter({ atOnce: 3, perSecond: 2 })
     const taken = (nowMs: number, times: number) =>
       Array.from({ length: times }, () => allowance.take(nowMs)).filter(Boolean).length
     expect(taken(1000, 5)).toBe(3)

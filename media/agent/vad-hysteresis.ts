@@ -6,22 +6,22 @@ export const OFFSET = 0.35
 /** Consecutive windows above the onset that start speech; shorter bursts are clicks. */
 const ONSET_WINDOWS = 2
 
-export interface VoiceState {
+export interface VadState {
   speaking: boolean
   /** Consecutive windows above the onset. */
   above: number
 }
 
-export interface VoiceReading {
+export interface VadReading {
   voiced: boolean
   atMs: number
   windowMs: number
 }
 
-export const silent: VoiceState = { speaking: false, above: 0 }
+export const silent: VadState = { speaking: false, above: 0 }
 
 /** `speaking` ends with the first window below the offset; turn detection decides how long silence must last. */
-export function hear(state: VoiceState, frame: VoiceFrame): { state: VoiceState; reading: VoiceReading } {
+export function stepVad(state: VadState, frame: VoiceFrame): { state: VadState; reading: VadReading } {
   const above = frame.probability >= ONSET ? state.above + 1 : 0
   const voiced = state.speaking ? frame.probability >= OFFSET : above >= ONSET_WINDOWS
   return {

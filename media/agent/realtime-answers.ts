@@ -8,8 +8,8 @@ import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
 import { LAST_WORD_MS, MAX_TOOL_ROUNDS, TAKEN_OVER, THINKING_MS } from './answers.ts'
 import type { Disclosure } from './disclosure.ts'
-import { type LiveFrame, LiveVoice } from './live-voice.ts'
 import type { Phrases } from './phrases.ts'
+import { type LiveFrame, RealtimeAudio } from './realtime-audio.ts'
 import type { SpeechOutput } from './speech-output.ts'
 import type { Toolbox, ToolStep } from './toolbox.ts'
 import type { CallTranscript, OpenTurn } from './transcript.ts'
@@ -50,7 +50,7 @@ type AnswerEvent = Exclude<
 
 interface Answer {
   stream: RealtimeStream
-  voice: LiveVoice
+  voice: RealtimeAudio
   step: ToolStep
   called: string[]
   /** Ids of tool calls whose results a new session already has in its history. */
@@ -66,7 +66,7 @@ interface Answer {
 const STALLED_MS = 8000
 const CALLER_SPOKE = 'The caller spoke; the call goes on.'
 
-export class LiveAnswers {
+export class RealtimeAnswers {
   doNotCall = false
   readonly #options: LiveAnswersOptions
   /** Answers that are in progress or whose tools run. */
@@ -220,7 +220,7 @@ export class LiveAnswers {
     if (this.#over) return
     const answer: Answer = {
       stream: stream(),
-      voice: new LiveVoice(sampleRate, atMs => this.#measure(answer, atMs)),
+      voice: new RealtimeAudio(sampleRate, atMs => this.#measure(answer, atMs)),
       step: toolbox.step(),
       called: [],
       known: new Set(),

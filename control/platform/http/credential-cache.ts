@@ -16,7 +16,7 @@ interface Entry<T> {
   verdict: T | null | undefined
 }
 
-export interface Verdicts<T> {
+export interface CredentialCache<T> {
   /** `hash` stands for the credential, which is never kept. Concurrent requests for one credential share one query. */
   of(hash: Buffer, ask: () => Promise<T | null>): Promise<T | null>
   /** Takes effect at once in this process; other processes follow when their entries expire. */
@@ -24,7 +24,7 @@ export interface Verdicts<T> {
   readonly size: number
 }
 
-function createVerdicts<T>(clock: Clock): Verdicts<T> {
+function createCredentialCache<T>(clock: Clock): CredentialCache<T> {
   /** Least recently used first. */
   const entries = new Map<string, Entry<T>>()
   const isYoung = (entry: Entry<T>) => clock.now() - entry.askedAt < KEPT_MS
@@ -74,10 +74,10 @@ function createVerdicts<T>(clock: Clock): Verdicts<T> {
 }
 
 /** One store for each set of ports: a process has one, a test has several. */
-export function verdictsByPorts<T>(): (ports: { clock: Clock }) => Verdicts<T> {
-  const stores = new WeakMap<object, Verdicts<T>>()
+export function credentialCacheByPorts<T>(): (ports: { clock: Clock }) => CredentialCache<T> {
+  const stores = new WeakMap<object, CredentialCache<T>>()
   return ports => {
-    const store = stores.get(ports) ?? createVerdicts<T>(ports.clock)
+    const store = stores.get(ports) ?? createCredentialCache<T>(ports.clock)
     stores.set(ports, store)
     return store
   }

@@ -7,8 +7,8 @@ import type { CallEventBody } from '../contract/messages.ts'
 import type { AudioFrame } from '../ports/leg.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
-import type { Asked } from './live-answers.ts'
 import { type LoudnessState, listenLevel, quiet } from './loudness.ts'
+import type { Asked } from './realtime-answers.ts'
 import type { CallTranscript, OpenCaller } from './transcript.ts'
 
 export interface LiveCallerOptions {
@@ -30,7 +30,7 @@ const VOICE_GONE_MS = 5000
 /** Milliseconds without packets after which no model can detect the end of a turn. */
 const NO_SOUND_MS = 400
 
-export class LiveCaller {
+export class RealtimeCaller {
   readonly #options: LiveCallerOptions
   readonly #unread = new Map<string, { slot: OpenCaller; startMs: number; endMs: number }>()
   #loudness: LoudnessState = quiet

@@ -7,16 +7,16 @@ import { createControlBus } from '../../../media/bus/control-bus.ts'
 import { createEngineBus } from '../../../media/bus/engine-bus.ts'
 import { busKeys } from '../../../media/bus/keys.ts'
 import {
-  DOOR_AT_FIRST,
   hesitation,
-  isInTurn,
-  isJustShut,
+  IN_TRANSIT_MS,
+  INITIALLY_ACCEPTING,
+  isJustDraining,
+  MIN_DRAINING_MS,
   MOST_HESITATION_MS,
   mostAtOnce,
-  moveDoor,
-  ON_THE_WAY_MS,
-  SHUT_AT_LEAST_MS,
-} from '../../../media/bus/spread.ts'
+  nextAcceptingState,
+  shouldAccept,
+} from '../../../media/bus/load-balancing.ts'
 import { createSealer } from '../../../media/contract/seal.ts'
 import { plan } from '../../fakes/plan.ts'
 import { quietLog, until } from '../../support/world.ts'
@@ -76,7 +76,7 @@ describe('calls that come in', () => {
     ['come as soon as the SIP server is back', at(0, 0), [at(0, 20, 's')], true],
     ['come to who takes one at a time', at(0, 1, 's'), [at(0, 1, 's')], true],
   ])('%s', (_, own, others, inTurn) => {
-    expect(isInTurn(own, others)).toBe(inTurn)
+    expect(shouldAccept(own, others)).toBe(inTurn)
   })
 
   it('are never all sent away, whatever happens between what engines tell and what they hear', () => {
@@ -96,12 +96,12 @@ describe('calls that come in', () => {
         const others = () => engines.filter(other => other !== one).map(({ told }) => ({ ...told }))
         if (random(3) === 0) one.own.calls = random(one.own.capacity + 1)
         else if (one.phase === 0) {
-          one.told = { ...one.own, open: one.open && isInTurn(one.own, one.heard) }
+          one.told = { ...one.own, open: one.open && shouldAccept(one.own, one.heard) }
           one.phase = 1
         } else {
           one.heard = others()
-          if (one.open && !one.told.open && !isInTurn(one.told, one.heard)) one.open = false
-          else if (!one.open && isInTurn(one.own, one.heard)) one.open = true
+          if (one.open && !one.told.open && !shouldAccept(one.told, one.heard)) one.open = false
+          else if (!one.open && shouldAccept(one.own, one.heard)) one.open = true
           one.phase = 0
         }
         expect(engines.some(({ open }) => open)).toBe(true)
@@ -115,27 +115,27 @@ describe('calls that come in', () => {
     const here = { signalling: 'sip-1', open: true }
     const few = { ...places(8, 10), ...here, open: false }
     const others = [{ ...places(9, 10), ...here }]
-    const open = moveDoor(DOOR_AT_FIRST, true, 0, few, others)
+    const open = nextAcceptingState(INITIALLY_ACCEPTING, true, 0, few, others)
     expect(open).toEqual({ open: true, sinceMs: 0 })
-    expect(moveDoor(open, true, 10, few, others)).toBe(open)
-    const shut = moveDoor(open, false, 20, few, others)
+    expect(nextAcceptingState(open, true, 10, few, others)).toBe(open)
+    const shut = nextAcceptingState(open, false, 20, few, others)
     expect(shut).toEqual({ open: false, sinceMs: 20 })
-    expect(moveDoor(shut, true, 19 + SHUT_AT_LEAST_MS, few, others)).toBe(shut)
-    expect(moveDoor(shut, true, 20 + SHUT_AT_LEAST_MS, few, others).open).toBe(true)
-    expect(moveDoor(shut, true, 21, { ...few, calls: 7 }, others)).toEqual({ open: true, sinceMs: 21 })
+    expect(nextAcceptingState(shut, true, 19 + MIN_DRAINING_MS, few, others)).toBe(shut)
+    expect(nextAcceptingState(shut, true, 20 + MIN_DRAINING_MS, few, others).open).toBe(true)
+    expect(nextAcceptingState(shut, true, 21, { ...few, calls: 7 }, others)).toEqual({ open: true, sinceMs: 21 })
     // Nobody else would answer.
     const full = { ...places(10, 10), ...here }
     const elsewhere = { ...places(0, 10), ...here, signalling: 'sip-2' }
     const shutToo = { ...places(0, 10), ...here, open: false }
-    expect(moveDoor(shut, true, 21, few, [full, elsewhere, shutToo])).toEqual({ open: true, sinceMs: 21 })
-    expect(moveDoor(shut, true, 21, full, [full])).toBe(shut)
-    expect([19, 20, 19 + ON_THE_WAY_MS, 20 + ON_THE_WAY_MS].map(ms => isJustShut(shut, ms))).toEqual([
+    expect(nextAcceptingState(shut, true, 21, few, [full, elsewhere, shutToo])).toEqual({ open: true, sinceMs: 21 })
+    expect(nextAcceptingState(shut, true, 21, full, [full])).toBe(shut)
+    expect([19, 20, 19 + IN_TRANSIT_MS, 20 + IN_TRANSIT_MS].map(ms => isJustDraining(shut, ms))).toEqual([
       true,
       true,
       true,
       false,
     ])
-    expect([isJustShut(open, 1), isJustShut(DOOR_AT_FIRST, 0)]).toEqual([false, false])
+    expect([isJustDraining(open, 1), isJustDraining(INITIALLY_ACCEPTING, 0)]).toEqual([false, false])
   })
 })
 

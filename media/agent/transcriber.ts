@@ -15,7 +15,7 @@ export interface ReaderOptions {
 /** Milliseconds after which a pending transcription counts as failed. */
 const RECOGNISE_MS = 6000
 
-export class Reader {
+export class Transcriber {
   /** Number of consecutive failures. */
   failures = 0
   /** Milliseconds that the last transcription took. */

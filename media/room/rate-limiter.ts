@@ -1,5 +1,5 @@
 /** Rate limiter (token bucket): `atOnce` events in a burst, then `perSecond`. Pure. */
-export class Allowance {
+export class RateLimiter {
   readonly #most: number
   readonly #perMs: number
   #left: number

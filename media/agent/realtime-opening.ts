@@ -6,9 +6,9 @@ import type { AnsweredBy } from '../contract/messages.ts'
 import type { AudioFrame } from '../ports/leg.ts'
 import type { Stt, SttStream, Vad, VadStream } from '../ports/speech.ts'
 import { Opening, type OpeningOptions } from './opening.ts'
-import { hear, silent } from './voice.ts'
+import { hear, silent } from './vad-hysteresis.ts'
 
-export class LiveOpening {
+export class RealtimeOpening {
   readonly #opening: Opening
   readonly #stt: SttStream
   readonly #vad: VadStream

@@ -34,7 +34,7 @@ export interface LiveSpoken {
 
 const AUDIBLE = 150
 
-export class LiveVoice {
+export class RealtimeAudio {
   readonly #frame: number
   readonly #perMs: number
   readonly #onAudible: (atMs: number) => void
