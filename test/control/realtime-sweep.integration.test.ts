@@ -165,7 +165,7 @@ describe.skipIf(livekitBinary === null)('without a webhook', () => {
       await watch.sweep()
       await rig.livekit.kill()
       for (let i = 0; i < 3; i++) await watch.sweep()
-      const lines = () => rig.deps.log.lines.filter(({ message }) => message.startsWith('livekit is'))
+      const lines = () => rig.deps.log.lines.filter(({ message }) => message.startsWith('LiveKit is'))
       expect(lines().map(({ level, message }) => [level, message])).toEqual([['warn', 'LiveKit is unreachable']])
       expect(JSON.stringify(rig.deps.log.lines)).not.toContain(rig.livekit.apiSecret)
       await rig.livekit.restart()

@@ -72,7 +72,9 @@ describe('who pays for each lead', () => {
     const job = await start(owner, { target_leads: 5, exclusions: ['clinic'] })
     // An exclusion that meets them all would otherwise be a search for nothing.
     const enricher = fakeEnricher(({ company, phones }) => ({
-      ...(company === 'Clinic 0' ? { rejected: { code: 'excluded' as const, text: 'Its name is excluded' } } : {}),
+      ...(company === 'Clinic 0'
+        ? { rejected: { code: 'excluded' as const, text: 'The name of the company is excluded' } }
+        : {}),
       signals: [{ signal: 'phone', present: true, evidence: phones[0]!, where: 'web' }],
     }))
     await searcher(control, { sources: [fakeSource(candidates(3))], enricher }).run(job)
