@@ -66,7 +66,8 @@ describe('a receiver', () => {
       kind: 2,
       failed: false,
       // The clock was set back meanwhile.
-      ...{ startMs: 1_800_000_000_000, endMs: 1_800_000_000_000 },
+      startMs: 1_800_000_000_000,
+      endMs: 1_800_000_000_000,
     })
     expect(call).toMatchObject({
       traceId: post!.traceId,

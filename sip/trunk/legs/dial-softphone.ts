@@ -92,7 +92,8 @@ function lineTo({ host, port, transport }: SoftphoneContact, plan: CallPlan): Tr
     allowed_ips: [],
     numbers: [],
     // SDES keys are only as secret as the signalling, and an INVITE without them fits into a datagram.
-    ...{ codecs: ['opus', 'G722', 'PCMU', 'PCMA'], srtp: transport === 'tls' ? 'optional' : 'off' },
+    codecs: ['opus', 'G722', 'PCMU', 'PCMA'],
+    srtp: transport === 'tls' ? 'optional' : 'off',
     max_calls: null,
     from_user: plan.from,
   })
