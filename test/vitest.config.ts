@@ -27,6 +27,7 @@ export default defineConfig({
           // More workers than cores, because many of them wait for timers and loopback sockets.
           maxWorkers: 4,
           testTimeout: 60_000,
+          hookTimeout: 60_000,
           sequence: { groupOrder: 0 },
         },
       },

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ProjectPatch } from '../../../control/agents/projects/schema.ts'
+import { oddOf, piecesOf, varsOf } from '../../../control/dashboard/page/conversation/vars.ts'
 import {
   changesOf,
   type Draft,
@@ -21,7 +22,6 @@ import {
   toDraft as toSchemaDraft,
 } from '../../../control/dashboard/page/projects/schema.ts'
 import { faultsOf } from '../../../control/dashboard/page/projects/validate.ts'
-import { oddOf, piecesOf, varsOf } from '../../../control/dashboard/page/projects/vars.ts'
 import { fillVars } from '../../../control/telephony/call-setup/plan.ts'
 
 const control = join(import.meta.dirname, '../../../control')

@@ -2,9 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { retell, type Story, told, untold } from '../../../control/dashboard/page/live/story.ts'
-import type { CallEvent } from '../../../control/dashboard/page/talk/events.ts'
-import { varsOfProject } from '../../../control/dashboard/page/talk/project-vars.ts'
+import type { CallEvent } from '../../../control/dashboard/page/conversation/events.ts'
+import { varsOfProject } from '../../../control/dashboard/page/conversation/project-vars.ts'
 import {
   type Line,
   type Turn,
@@ -12,7 +11,8 @@ import {
   withSaid,
   withToolFinished,
   withToolStarted,
-} from '../../../control/dashboard/page/talk/story.ts'
+} from '../../../control/dashboard/page/conversation/story.ts'
+import { retell, type Story, told, untold } from '../../../control/dashboard/page/live/story.ts'
 
 const page = join(import.meta.dirname, '../../../control/dashboard/page')
 const read = (file: string) => JSON.parse(readFileSync(file, 'utf8'))

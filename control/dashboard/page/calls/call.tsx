@@ -6,12 +6,12 @@ import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link, useParams } from 'react-router'
+import { CallStatusBadge } from '../ui/call-status.tsx'
 import { Page } from '../ui/page.tsx'
 import { Answered, Waiting } from '../ui/states.tsx'
 import { EndedCall } from './ended.tsx'
 import { EraseCall } from './erase.tsx'
 import { type Call, callQuery, isLive } from './queries.ts'
-import { CallStatusBadge } from './status.tsx'
 
 const LiveCall = lazy(() => import('../live/live-call.tsx'))
 

@@ -3,10 +3,10 @@ import { Anchor, Group, Text, ThemeIcon } from '@mantine/core'
 import { IconCheck, IconMinus, IconPhoneIncoming, IconPhoneOutgoing, IconWorld } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
+import { CallStatusBadge } from '../ui/call-status.tsx'
 import { dateTime, duration, money } from '../ui/format.ts'
 import type { Column } from '../ui/table.tsx'
 import type { Call } from './queries.ts'
-import { CallStatusBadge } from './status.tsx'
 
 const UNBROKEN = { whiteSpace: 'nowrap' } as const
 

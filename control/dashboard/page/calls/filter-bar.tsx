@@ -1,8 +1,8 @@
 import { Button, Group, NativeSelect, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
+import { callStatuses } from '../ui/call-status.tsx'
 import { number } from '../ui/format.ts'
 import { directions, type useFilters } from './filters.ts'
-import { callStatuses } from './status.tsx'
 
 type FilterBarProps = Pick<ReturnType<typeof useFilters>, 'filters' | 'filtered' | 'filter' | 'reset'> & {
   projects: { id: string; name: string }[]

@@ -1,7 +1,7 @@
 /** Filters of the call list, kept in the URL so that they can be shared. */
 import { useSearchParams } from 'react-router'
 import type { Schemas } from '../api/types.ts'
-import { callStatuses } from './status.tsx'
+import { callStatuses } from '../ui/call-status.tsx'
 
 export const directions = ['in', 'out', 'web'] as const satisfies Schemas['Call']['direction'][]
 

@@ -2,7 +2,7 @@
 import { useComputedColorScheme, useMantineTheme } from '@mantine/core'
 import { useEffect, useRef } from 'react'
 import WaveSurfer from 'wavesurfer.js'
-import { nonce } from '../app/nonce.ts'
+import { nonce } from '../ui/nonce.ts'
 import type { Peaks } from './wav-peaks.ts'
 
 const SIDE_PX = 44

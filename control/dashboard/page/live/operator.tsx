@@ -3,12 +3,12 @@ import { Button, Group, Stack, Text, Title } from '@mantine/core'
 import { IconEar, IconHeadset, IconMessage2, IconX } from '@tabler/icons-react'
 import { lazy, Suspense } from 'react'
 import { useTranslation } from 'react-i18next'
-import type { MonitorMode } from '../talk/events.ts'
-import { Refusal } from '../talk/refusal.tsx'
-import { TypeLine } from '../talk/type-line.tsx'
+import type { MonitorMode } from '../conversation/events.ts'
+import { Refusal } from '../conversation/refusal.tsx'
+import { TypeLine } from '../conversation/type-line.tsx'
 import type { OwnSeat } from './use-seat.ts'
 
-const loadParts = () => import('../talk/room-parts.tsx')
+const loadParts = () => import('../conversation/room-parts.tsx')
 const RoomParts = lazy(loadParts)
 const MuteButton = lazy(async () => ({ default: (await loadParts()).MuteButton }))
 

@@ -8,8 +8,8 @@ import { api } from '../api/client.ts'
 import { fieldErrors } from '../api/problems.ts'
 import { must, projectsQuery, queryClient } from '../api/queries.ts'
 import type { Schemas } from '../api/types.ts'
-import { GivenFields, type GivenValues, givenBody } from '../talk/given.tsx'
-import { Refusal } from '../talk/refusal.tsx'
+import { GivenFields, type GivenValues, givenBody } from '../conversation/given.tsx'
+import { Refusal } from '../conversation/refusal.tsx'
 import { Answered } from '../ui/states.tsx'
 
 export function PlaceCall() {

@@ -2,9 +2,9 @@
 import { type LocalAudioTrack, Room, RoomEvent, Track } from 'livekit-client'
 import { api } from '../api/client.ts'
 import { must } from '../api/queries.ts'
-import type { MonitorMode } from '../talk/events.ts'
-import { openMicrophone } from '../talk/microphone.ts'
-import { TalkError } from '../talk/talk-error.ts'
+import type { MonitorMode } from '../conversation/events.ts'
+import { openMicrophone } from '../conversation/microphone.ts'
+import { TalkError } from '../conversation/talk-error.ts'
 
 const TYPED = 'lk.chat'
 /** Time in ms for the publish permission to arrive after the server has granted it. */

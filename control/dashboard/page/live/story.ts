@@ -1,7 +1,7 @@
 /** Reduces the events of a call to its current state. Pure. */
 import type { Schemas } from '../api/types.ts'
-import type { CallEvent, MonitorMode } from '../talk/events.ts'
-import { type Line, withToolFinished, withToolStarted, withTurn, withWhisper } from '../talk/story.ts'
+import type { CallEvent, MonitorMode } from '../conversation/events.ts'
+import { type Line, withToolFinished, withToolStarted, withTurn, withWhisper } from '../conversation/story.ts'
 
 export interface Story {
   lines: readonly Line[]

@@ -1,8 +1,8 @@
 /** The operator's own participation in a call. The mode comes from the call's events, not from the request. */
 import { useMutation } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
-import type { MonitorMode } from '../talk/events.ts'
-import { TalkError } from '../talk/talk-error.ts'
+import type { MonitorMode } from '../conversation/events.ts'
+import { TalkError } from '../conversation/talk-error.ts'
 import type { Seat } from './seat.ts'
 
 export interface OwnSeat {

@@ -7,10 +7,10 @@ import { useTranslation } from 'react-i18next'
 import type { paths } from '../../../api/client/api.ts'
 import { api } from '../api/client.ts'
 import { fieldErrors } from '../api/problems.ts'
+import { knowledgeQuery } from '../api/projects.ts'
 import { must, queryClient } from '../api/queries.ts'
 import { ProblemAlert } from '../ui/states.tsx'
 import { DropFiles } from './drop-files.tsx'
-import { knowledgeQuery } from './queries.ts'
 
 const WAYS = ['text', 'site', 'files'] as const
 type Way = (typeof WAYS)[number]

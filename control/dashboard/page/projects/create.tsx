@@ -5,11 +5,11 @@ import { useTranslation } from 'react-i18next'
 import { useNavigate } from 'react-router'
 import { api } from '../api/client.ts'
 import { fieldErrors } from '../api/problems.ts'
+import { projectQuery } from '../api/projects.ts'
 import { must, projectsQuery, queryClient } from '../api/queries.ts'
 import { ProblemAlert } from '../ui/states.tsx'
 import { spoken } from '../words/words.ts'
 import { languageChoices } from './languages.ts'
-import { projectQuery } from './queries.ts'
 
 export function NewProject({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   const { t } = useTranslation('projects')

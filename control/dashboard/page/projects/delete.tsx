@@ -2,12 +2,12 @@ import { Button, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { useNavigate } from 'react-router'
 import { api } from '../api/client.ts'
+import { projectQuery } from '../api/projects.ts'
 import { must, numbersQuery, projectsQuery, queryClient } from '../api/queries.ts'
 import { Confirm } from '../ui/confirm.tsx'
 import { tell } from '../ui/notify.ts'
 import type { Project } from './draft.ts'
 import { GONE } from './leaving.tsx'
-import { projectQuery } from './queries.ts'
 
 export function DeleteProject({ project }: { project: Project }) {
   const { t } = useTranslation('projects')

@@ -3,8 +3,8 @@ import { Button, CloseButton, FileButton, Group, Progress, Stack, Text } from '@
 import { type DragEvent, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { fieldErrors, problemText } from '../api/problems.ts'
+import { knowledgeQuery } from '../api/projects.ts'
 import { queryClient } from '../api/queries.ts'
-import { knowledgeQuery } from './queries.ts'
 import { nextKey } from './schema.ts'
 import { uploadKnowledge } from './upload.ts'
 

@@ -7,6 +7,7 @@ import { IconFile, IconTextCaption, IconTrash, IconWorld } from '@tabler/icons-r
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/client.ts'
+import { knowledgeQuery } from '../api/projects.ts'
 import { must, queryClient } from '../api/queries.ts'
 import type { Schemas } from '../api/types.ts'
 import { Confirm } from '../ui/confirm.tsx'
@@ -16,7 +17,6 @@ import { DataTable } from '../ui/table.tsx'
 import { AddSource } from './add-source.tsx'
 import { useEditing } from './form.ts'
 import { Passages } from './passages.tsx'
-import { knowledgeQuery } from './queries.ts'
 import { Section } from './section.tsx'
 
 type Source = Schemas['KnowledgeSource']

@@ -6,12 +6,12 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/client.ts'
 import { fieldErrors } from '../api/problems.ts'
+import { secretsQuery } from '../api/projects.ts'
 import { must, queryClient } from '../api/queries.ts'
 import { tell } from '../ui/notify.ts'
 import { Password } from '../ui/password.tsx'
 import { ProblemAlert } from '../ui/states.tsx'
 import { useDraft } from './form.ts'
-import { secretsQuery } from './queries.ts'
 
 export function SecretField({ path, required }: { path: string; required: boolean }) {
   const { t } = useTranslation('projects')

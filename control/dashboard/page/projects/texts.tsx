@@ -1,8 +1,8 @@
 /** Text fields that highlight `{{variable}}` placeholders. */
 import { Badge, Code, Group, Stack, Text, Textarea } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
+import { oddOf, piecesOf, varsOf } from '../conversation/vars.ts'
 import { useDraft } from './form.ts'
-import { oddOf, piecesOf, varsOf } from './vars.ts'
 
 interface FieldProps {
   path: string

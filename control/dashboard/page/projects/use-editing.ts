@@ -5,11 +5,11 @@ import { useEffect, useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/client.ts'
 import { fieldErrors } from '../api/problems.ts'
+import { projectQuery } from '../api/projects.ts'
 import { must, projectsQuery, queryClient } from '../api/queries.ts'
 import { tell } from '../ui/notify.ts'
 import { changesOf, type Key, type Patch, type Project, rebase, toDraft } from './draft.ts'
 import { type DraftForm, useDraftForm } from './form.ts'
-import { projectQuery } from './queries.ts'
 import { faultsOf } from './validate.ts'
 
 const sendChanges = (id: string, body: Patch) =>

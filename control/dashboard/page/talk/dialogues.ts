@@ -4,9 +4,9 @@
  */
 import { api } from '../api/client.ts'
 import { must, queryClient } from '../api/queries.ts'
-import type { CallEvent } from './events.ts'
+import type { CallEvent } from '../conversation/events.ts'
+import { type Line, withLatency, withSaid, withToolFinished, withToolStarted } from '../conversation/story.ts'
 import type { AgentState, Dialogue, DialogueEvents } from './room.ts'
-import { type Line, withLatency, withSaid, withToolFinished, withToolStarted } from './story.ts'
 
 export type TalkState = 'ready' | 'microphone' | 'connecting' | 'failed' | 'ended' | AgentState
 

@@ -3,15 +3,15 @@ import { Button, Group, Stack, Text } from '@mantine/core'
 import { IconMicrophone, IconPhoneOff } from '@tabler/icons-react'
 import { lazy, Suspense, useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { Given, type GivenValues, givenBody } from '../conversation/given.tsx'
+import { Log } from '../conversation/log.tsx'
+import { Refusal } from '../conversation/refusal.tsx'
+import { TypeLine } from '../conversation/type-line.tsx'
 import type { TalkState } from './dialogues.ts'
 import { Ended } from './ended.tsx'
-import { Given, type GivenValues, givenBody } from './given.tsx'
-import { Log } from './log.tsx'
-import { Refusal } from './refusal.tsx'
-import { TypeLine } from './type-line.tsx'
 import { useDialogue } from './use-dialogue.ts'
 
-const loadParts = () => import('./room-parts.tsx')
+const loadParts = () => import('../conversation/room-parts.tsx')
 const RoomParts = lazy(loadParts)
 const MuteButton = lazy(async () => ({ default: (await loadParts()).MuteButton }))
 

@@ -8,9 +8,9 @@ import {
   type TextStreamReader,
   Track,
 } from 'livekit-client'
-import { openMicrophone } from './microphone.ts'
-import type { Said } from './story.ts'
-import { TalkError } from './talk-error.ts'
+import { openMicrophone } from '../conversation/microphone.ts'
+import type { Said } from '../conversation/story.ts'
+import { TalkError } from '../conversation/talk-error.ts'
 
 /** Names of participant attributes and text streams; see docs/realtime.md. */
 const STATE = 'lk.agent.state'

@@ -2,8 +2,8 @@
 import { useMutation } from '@tanstack/react-query'
 import { useMemo, useSyncExternalStore } from 'react'
 import { useEvents } from '../api/events.ts'
+import { type CallEvent, eventsOf } from '../conversation/events.ts'
 import { type SessionInput, type Talk, type TalkStore, talkOf } from './dialogues.ts'
-import { type CallEvent, eventsOf } from './events.ts'
 
 export interface Dialogue extends Talk {
   start: (body: SessionInput) => void

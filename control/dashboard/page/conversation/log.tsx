@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
 import { milliseconds } from '../ui/format.ts'
 import type { Latency, Line, SpokenLine, ToolLine } from './story.ts'
-import './talk.css'
+import './conversation.css'
 
 interface LogProps {
   label: string

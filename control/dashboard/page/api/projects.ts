@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
-import { api } from '../api/client.ts'
-import { must } from '../api/queries.ts'
+import { api } from './client.ts'
+import { must } from './queries.ts'
 
 export const projectQuery = (id: string) =>
   queryOptions({

@@ -1,5 +1,5 @@
 import type { Schemas } from '../api/types.ts'
-import { varsOf } from '../projects/vars.ts'
+import { varsOf } from './vars.ts'
 
 /** Returns the names of `{{variable}}` placeholders in all texts of the agent, in order, without duplicates. */
 export function varsOfProject(project: Schemas['Project'], task: string): string[] {

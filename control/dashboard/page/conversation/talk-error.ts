@@ -2,7 +2,7 @@
 import type { TFunction } from 'i18next'
 import { problemText } from '../api/problems.ts'
 import type calls from '../calls/words.en.json'
-import type words from './words.en.json'
+import type words from '../talk/words.en.json'
 
 export class TalkError extends Error {
   readonly code: string

@@ -5,7 +5,7 @@ import { IconChevronDown, IconChevronRight } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useId } from 'react'
 import { useTranslation } from 'react-i18next'
-import { projectQuery } from '../projects/queries.ts'
+import { projectQuery } from '../api/projects.ts'
 import { varsOfProject } from './project-vars.ts'
 
 export interface GivenValues {
