@@ -48,7 +48,7 @@ let address: string
 let receiver: Awaited<ReturnType<typeof createReceiver>>
 let beat: NodeJS.Timeout
 
-/** What a brief says is what the guide's example says. */
+/** The parsed brief matches the example of the guide. */
 const parsed = brief({ niche: 'dental clinics', geo: 'Oakland', target_leads: 3 })
 
 beforeAll(async () => {

@@ -29,7 +29,7 @@ afterAll(async () => {
   await control?.close()
 })
 
-/** What two lanes may meet over: a few owners, a few phones, all calls. */
+/** Objects over which two lanes compete: a few owners, a few phones, all calls. */
 interface World {
   owners: Tenant[]
   phones: string[]

@@ -163,7 +163,7 @@ describe.skipIf(livekitBinary === null)('following a call', () => {
       ...events.slice(2).map(event => event.type),
       'call.ended',
     ])
-    // Who comes late with a token that is still good hears nothing.
+    // A participant who joins late with a valid token hears nothing.
     const late = await rig.join(body)
     await late.ended()
   })

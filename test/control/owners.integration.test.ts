@@ -16,11 +16,11 @@ interface Owned {
 }
 
 let control: TestControl
-/** Whose things are asked for. */
+/** Owner of the requested resources. */
 let alice: Owned
-/** Who asks. */
+/** Client that requests them. */
 let bob: Owned
-/** What never was. */
+/** Ids that have never existed. */
 let nobody: Names
 let statements: string[]
 
@@ -191,7 +191,7 @@ test('somebody else’s object is not there, whoever asks for whatever', async (
     const missing = await ask(operation, nobody)
     expect([operation.id, missing.status, missing.body.code]).toEqual([operation.id, 404, 'not_found'])
     expect([operation.id, withoutId(foreign)]).toEqual([operation.id, withoutId(missing)])
-    // The same way through the database, so that time does not tell either.
+    // The number of statements is the same, so response times reveal nothing either.
     expect(foreign.asked).toBeGreaterThan(0)
     expect([operation.id, foreign.asked]).toEqual([operation.id, missing.asked])
     seen.push(operation.id)
@@ -255,7 +255,7 @@ test('the fixtures are there for their owner, so the table proves something', as
   for (const operation of gets) {
     expect([operation.id, (await ask(operation, bob.names)).status]).toEqual([operation.id, 200])
   }
-  // What changes things goes through too, dependants first.
+  // Operations that change data succeed for the owner, in the order of dependencies.
   const order = [
     'test_tool',
     'update_',

@@ -15,7 +15,7 @@ export const PREFIX = 'test-'
 
 export interface Rig extends TestControl {
   livekit: TestLiveKit
-  /** Who has joined so far. */
+  /** Participants that have joined so far. */
   peers: ReadonlySet<RoomPeer>
   /** Somebody who was given a session. */
   join(session: { url: string; token: string }): Promise<RoomPeer>

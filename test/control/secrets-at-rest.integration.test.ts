@@ -17,7 +17,7 @@ let receiver: Receiver
 let walk: Walk
 let session: Record<string, string>
 let running: { stop(): Promise<void> }
-/** What must be nowhere, by what it is. */
+/** Values that must not be stored in clear, by kind. */
 const secrets = new Map<string, string>()
 /** In clear wherever it is kept, so that the search is known to find things. */
 const OPEN = 'NOT-SECRET-0b5d4c'

@@ -30,7 +30,7 @@ interface Side {
   kind: Kind
   sipp: Sipp
   owner: Owner
-  /** Of its campaigns: one that dials, and one whose window is closed. */
+  /** Ids of its campaigns: one that dials, and one whose window is closed. */
   ids: string[]
   phones: Set<string>
   forbidden: Set<string>

@@ -33,7 +33,7 @@ const canRun = livekitBinary !== null && chromiumPath !== null
 
 let stack: RoomStack
 let browser: TestBrowser
-/** Whose microphone hears nothing. */
+/** Browser with a silent microphone. */
 let silent: TestBrowser
 const pages: TestPage[] = []
 beforeAll(async () => {

@@ -30,7 +30,7 @@ import { until } from '../support/world.ts'
 const { describe, it } = needs('sipp')
 
 const CALLEE = '+14155550177'
-/** Of one engine. */
+/** Call slots of one engine. */
 const CAPACITY = 4
 const MOST_OF_OWNER = 7
 const LIMIT_MS = 240_000
@@ -58,7 +58,7 @@ afterAll(() => stack?.stop())
 // ---- far ends ----
 
 const ringer = (times: number) => startSipp(stack, [...ringing, ...canceled], { times, seconds: 120 })
-/** Of as many calls as come; to be stopped. */
+/** Answers calls until it is stopped. */
 const answerer = () => startSipp(stack, taken(), { times: 1000, seconds: 300 })
 const CALLING = [
   request('INVITE', sdp()),
@@ -334,7 +334,7 @@ async function allOf(owner: Owner, path: string): Promise<unknown[]> {
   }
 }
 
-/** What was set aside for each call was settled, and once. */
+/** The hold of each call is settled exactly once. */
 async function expectOneCharge(owner: Owner, calls: number): Promise<void> {
   const entries = (await allOf(owner, '/balance/entries?')) as { kind: string; call_id: string }[]
   const settled = entries.filter(({ kind }) => kind === 'settle')

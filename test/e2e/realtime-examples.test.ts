@@ -132,7 +132,7 @@ test.skipIf(noRooms || python === null)(
   },
 )
 
-/** How much of it is louder than so. */
+/** Seconds of the audio that are louder than `level`. */
 function seconds(pcm: Int16Array, level: number): number {
   let loud = 0
   for (let at = 0; at + 960 <= pcm.length; at += 960) if (rms(pcm.subarray(at, at + 960)) > level) loud++

@@ -83,5 +83,5 @@ describe.runIf(inject('full'))('all spoken calls', () => {
   })
 })
 
-/** What the last run that `docs/spoken.md` tells of had, and a little for chance. */
+/** Failures in the last run reported in `docs/spoken.md`, with a small margin for chance. */
 const MOST_FAILED = 15

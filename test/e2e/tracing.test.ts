@@ -65,7 +65,7 @@ async function traceOf(callId: string): Promise<SentSpan[]> {
     'the span of the call',
   )
   const { traceId } = call!
-  // Where there are several controls, the last steps may be told by two of them.
+  // With several control processes, two of them may report the last spans.
   for (const last of ['call.finish', 'POST webhook']) {
     await receiver.wait(span => span.traceId === traceId && span.name === last, 1, `the span ${last}`)
   }

@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack?.stop())
 
-/** What `stack.speech` reads. */
+/** Sample rate that `stack.speech` reads. */
 const SPEECH_HZ = 8000
 const GREETING = 'Welcome to the city museum. What would you like to know?'
 const QUESTION = 'Please tell the director that the old lighthouse has been repaired.'

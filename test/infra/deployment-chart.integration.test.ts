@@ -104,7 +104,7 @@ interface Manifest {
   }
 }
 
-/** What operators may choose. */
+/** Values that operators may choose. */
 const CHOICES: Record<string, string[]> = {
   'as it comes, with a shared folder': ['blobs.existingClaim=recordings'],
   'with a bucket, autoscaling and an ingress': [
@@ -209,7 +209,7 @@ describe.skipIf(tools === null).each(Object.keys(CHOICES))('the chart %s', choic
         expect(files.filter(file => !copied.some(path => file === path || file.startsWith(`${path}/`)))).toEqual([])
       }
     }
-    // The same as the image's own command, in another spelling.
+    // Equivalent to the image's own command, written differently.
     const speech = workload('engine').spec.template.spec.initContainers![0]!.args.flatMap(word => word.split('='))
     expect(speech).toEqual(wordsOf('speech', 'CMD'))
   })

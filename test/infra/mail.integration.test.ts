@@ -334,7 +334,7 @@ describe('a failure', () => {
 
 describe('the doctor', () => {
   const pair = testPair(`IP:${ELSEWHERE}`)
-  /** What it says of mail, where nothing else runs. */
+  /** Returns the doctor's findings about mail, without other services. */
   async function hear(url: string, env: Record<string, string> = {}) {
     const given = { PARLEY_HOME: folder, SMTP_URL: url, MAIL_FROM: 'parley@example.com', ...env }
     const { findings } = await examine(given)

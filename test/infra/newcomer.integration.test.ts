@@ -23,7 +23,7 @@ const installed =
 function expectSpokenCall({ code, output }: { code: number | null; output: string }, home: string): void {
   expect([code, output]).toEqual([0, expect.stringContaining('webhook    call.completed received, signature verified')])
   expect(output).toMatch(/^ *[\d.]+s +agent +Hello, this is the automatic assistant/m)
-  // What it leaves on the disk is for nobody else.
+  // Files on the disk are readable by the owner only.
   const open = [home, ...entriesOf(home)].filter(
     file => !lstatSync(file).isSymbolicLink() && (lstatSync(file).mode & 0o077) !== 0,
   )

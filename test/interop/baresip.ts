@@ -16,12 +16,12 @@ import type { Phone } from './phone.ts'
 export interface BaresipOptions {
   transport?: Transport
   codec?: CodecName
-  /** Of the trunk that leads to it. */
+  /** Settings of the trunk that leads to it. */
   trunk?: Partial<TrunkPlan>
   extras?: BaresipExtras
   /** Its address of record, instead of its number where it is. */
   aor?: string
-  /** Whom it calls; our number, at our server, unless told otherwise. */
+  /** URI that it calls; our number at our server by default. */
   calls?: string
 }
 

@@ -9,7 +9,7 @@ export interface Row<P extends PeerName> {
   cells: Record<Tried<P>, Cell>
   open?(): Promise<unknown>
   close?(): Promise<unknown>
-  /** Why its tests can't run here; null: they can. */
+  /** Reason why its tests can't run here; null: they can. */
   lacks?: string | null
 }
 

@@ -57,7 +57,7 @@ async function digest(): Promise<void> {
   await registered()
 }
 
-/** Of Linphone behind it, since baresip has none. */
+/** Tests early media with Linphone behind Kamailio, because baresip has none. */
 async function early(): Promise<void> {
   await registered()
   const phone = await linphonePhone(line, true)

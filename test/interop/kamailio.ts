@@ -61,7 +61,7 @@ onreply_route[SOUND] {
 export interface Carrier {
   port: number
   output: string[]
-  /** Whether its relay has a call at the moment. */
+  /** True while its relay has a call. */
   relays(): Promise<boolean>
 }
 

@@ -378,7 +378,7 @@ describe.skipIf(chromiumPath === null)('every page here', () => {
       expect([path, await overflow(page)]).toEqual([path, 0])
       expect(await seriousViolations(page)).toEqual([])
     }
-    // What a page that was left had still asked for is no fault.
+    // Requests that a left page had pending are aborted, which is no error.
     expect(complaints.filter(text => !text.endsWith(': net::ERR_ABORTED'))).toEqual([])
   })
 })

@@ -46,7 +46,7 @@ describe.skipIf(chromiumPath === null)('the pages of calls', () => {
     return page
   }
 
-  /** What axe complains of, without what it does itself: it copies styles of shadow roots, which our policy forbids. */
+  /** Violations that axe reports. Its own copies of shadow root styles, which our policy forbids, are not counted. */
   const violations = async ({ page, complaints }: TestPage) => {
     const before = complaints.length
     const found = await seriousViolations(page)

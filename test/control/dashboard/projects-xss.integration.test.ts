@@ -82,7 +82,7 @@ afterAll(async () => {
   await control?.close()
 })
 
-/** Of the fields that stand on the page, by their place in the project. */
+/** Values of the fields on the page, by their path in the project. */
 const valuesOf = (page: Page) =>
   page
     .locator('[role=tabpanel] :is(input, textarea)')

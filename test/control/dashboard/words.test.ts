@@ -22,7 +22,7 @@ function wordsOf(room: string, language: Language): Map<string, string> {
   return found
 }
 
-/** Where English has the server's sentence as it is, other languages have their own for its code. */
+/** English shows the server's sentence; other languages have their own text for its code. */
 const SERVERS_OWN = /^\{\{(?:detail|message|words|advice)\}\}$/
 /** A number picks the form; the server's own words may be added. */
 const BESIDE = ['count', 'words']

@@ -14,7 +14,7 @@ export interface IndexProcess {
   databaseUrl: string
   blobs: string
   temp: string
-  /** Where it hangs: with the document before it, or with a part of the vectors stored. */
+  /** Step that hangs: during extraction, or after some of the vectors are stored. */
   hangs: 'extracting' | 'embedding'
 }
 

@@ -27,7 +27,7 @@ await boss.start()
 const plain = connect({ url: databaseUrl, max: 8 })
 type Sql = typeof plain
 
-/** Of the latest search, as this transaction sees it. */
+/** Steps that the latest search has reached, as this transaction sees it. */
 async function reached(db: Pick<Sql, 'unsafe'>): Promise<readonly string[]> {
   const [row] = await db.unsafe('select found, enriched, ended_at from lead_jobs order by created_at desc limit 1')
   return [

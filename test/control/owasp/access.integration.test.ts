@@ -46,7 +46,7 @@ describe('API1, object level: somebody else’s id', () => {
     for (const target of walk.targets.filter(({ path }) => path.includes('{'))) {
       const headers = target.reach === 'session' ? session : { 'x-api-key': tenant.key }
       const { status, body } = await ask(control, target, headers)
-      // Of forms the type is judged first.
+      // For multipart forms, the content type is checked first.
       const expected = target.id.endsWith('_file') ? 415 : 404
       expect([target.id, status, body?.code]).toEqual([target.id, expected, expect.any(String)])
     }
@@ -94,7 +94,7 @@ describe('API2, authentication: refused at every operation is', () => {
   })
 })
 
-/** What no client may set, whatever it is called inside. */
+/** Fields that no client may set, by their internal names. */
 const READ_ONLY = ['id', 'owner_id', 'account_id', 'created_at', 'price', 'cost', 'balance', 'factor_percent', 'scopes']
 
 describe('API3, property level: refused is', () => {

@@ -19,7 +19,7 @@ export interface Target {
   url: string
   /** As the document has it. */
   path: string
-  /** Who may ask: anybody, a session alone, or a key with that scope as well. */
+  /** Required credential: none, a session, or a session or key with this scope. */
   reach: 'anybody' | 'session' | 'read' | 'write'
   body: { schema: Json; example: unknown } | null
   answer: Json | null

@@ -11,12 +11,12 @@ import { type Clip, FOLDER, RATE, type Sound } from './sounds.ts'
 /** One clip a line: `[id, Recorded]`. */
 const FILE = join(FOLDER, 'recorded.jsonl')
 const never = new AbortController().signal
-/** What Moonshine takes for three seconds of speech on one thread, and a queue before it. */
+/** Milliseconds that Moonshine needs for three seconds of speech on one thread, including its queue. */
 const RECORDED_TOOK_MS = 150
 const GRID_MS = 100
 const PREROLL_MS = 320
 
-/** What Silero and Moonshine made of one clip. */
+/** Recorded output of Silero and Moonshine for one clip. */
 export interface Recorded {
   window_ms: number
   first_ms: number

@@ -16,7 +16,7 @@ const PACKAGES = ['debian-faq', 'debian-faq-ru']
 const TEXTS = 'usr/share/doc/debian/FAQ'
 /** All questions again, without an answer. */
 const CONTENTS = 'index.'
-/** Of an answer that is worth asking for; shorter ones only point somewhere else. */
+/** Least characters of an answer worth asking for; shorter ones only refer to another page. */
 const LEAST_CHARACTERS = 120
 
 /** The folder with the texts; null where Debian's packages cannot be had. */

@@ -13,7 +13,7 @@ export interface Place {
   lat: number
   lon: number
   tags: Record<string, string>
-  /** What can be called there, E.164. */
+  /** Phone numbers of the place, E.164. */
   phones: string[]
   /** Closed for good, or without a name: nobody to call. */
   gone: boolean

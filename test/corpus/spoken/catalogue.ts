@@ -21,7 +21,7 @@ export interface SpokenCall {
   voice: string
   line?: { codec?: 'PCMA'; loss?: number; jitter_ms?: number; noise_dbfs?: number }
   speed?: number
-  /** What `…` in the words stands for. */
+  /** Milliseconds of the pause that `…` in the words stands for. */
   pause_ms?: number
   caller: Say[]
   tools?: Record<string, object>

@@ -26,7 +26,7 @@ function random(seed: number) {
 
 interface Line {
   delayMs: number
-  /** Of the echo, and of the caller's own voice in it; 0 is none. */
+  /** Gain of the echo; 0 for no echo. */
   gain: number
   caller: Int16Array | null
   noise?: number

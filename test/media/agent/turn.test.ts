@@ -18,7 +18,7 @@ class Scene {
   nowMs = 0
   /** With the time of each. */
   log: (TurnEffect & { nowMs: number })[] = []
-  /** What recognition would say now; undefined: it has no answer yet. */
+  /** Current result of speech-to-text; undefined while there is none. */
   words: string | undefined = ''
   failed = false
   sttMs = 60

@@ -14,7 +14,7 @@ interface Script {
   voice?: [number, number][]
   /** Tones: Hz, from, to. */
   tones?: [number, number, number][]
-  /** What has been said by when; null where nobody can read. */
+  /** Transcripts by time in ms; null without speech-to-text. */
   words?: [number, string][] | null
   untilMs: number
   sttMs?: number

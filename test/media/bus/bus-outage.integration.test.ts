@@ -20,7 +20,7 @@ async function world<T>(use: (redis: Redis, prefix: string) => Promise<T>): Prom
     redis.disconnect()
   }
 }
-/** The same connection, but its XADD does what the test says. */
+/** Wraps the connection, with an XADD that the test provides. */
 const withXadd = (redis: Redis, xadd: (...args: never[]) => Promise<unknown>) =>
   new Proxy(redis, {
     get: (target, key) => {

@@ -55,7 +55,7 @@ async function world(others: Heartbeat[], over: Partial<CallManagerOptions> = {}
     answers.shift()!({ admitted: false, refusal: 'unknown_number' })
     await settle()
   }
-  /** What the others say now, of which it is told. */
+  /** Sets the heartbeats of the other engines and delivers them. */
   const say = async (...others: Heartbeat[]) => {
     state.others = others
     news()

@@ -50,7 +50,7 @@ function overTelephone(pcm: Int16Array): Int16Array {
   return decodeG711('PCMU', bytes)
 }
 
-/** What is said in a room of this loudness. */
+/** Adds room noise of this level to speech. */
 function inRoom(speech: Int16Array, level: number, coloured: boolean): Int16Array {
   const room = noise(speech.length, level, coloured)
   return overTelephone(speech.map((one, i) => Math.max(-32_768, Math.min(32_767, one + room[i]!))))

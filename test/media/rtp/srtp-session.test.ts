@@ -86,7 +86,7 @@ const params = (port: number, security: RtpSecurity, rtcpMux = false) => ({
 const hears = (heard: AudioFrame[], value: number) =>
   heard.length >= 10 && heard.slice(-5).every(({ pcm }) => Math.abs(pcm[80]! - value) < Math.abs(value) * 0.05)
 
-/** Whether anybody who listens gets the sound out of it. */
+/** True when an eavesdropper can decode the audio from the packets. */
 function readable(packets: Buffer[], value: number): boolean {
   const sound = packets.flatMap(data => (looksLikeRtcp(data) ? [] : (parseRtp(data) ?? [])))
   const near = sound.filter(({ payload }) => {

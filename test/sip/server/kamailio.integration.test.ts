@@ -59,7 +59,7 @@ request_route {
 `
 }
 
-/** The same by modparam leaves Kamailio 5.6 without its key. */
+/** Written as a file, because Kamailio 5.6 does not load the key when it is set by modparam. */
 const tlsConfig = (): string => `[server:default]
 method = TLSv1.2+
 verify_certificate = no

@@ -6,7 +6,7 @@ import { Caller, type Peer } from '../peer.ts'
 import { Rig, type SrfRequest } from '../rig.ts'
 import { TORTURE } from './torture-messages.ts'
 
-/** What the application says, and the server never. */
+/** Status that only the application sends, never the server. */
 const TAKEN = 204
 const TAKEN_INVITE = 410
 

@@ -17,7 +17,7 @@ export const OPTIONS = [
   'CSeq: 60 OPTIONS',
 ]
 
-/** The same with one line replaced or, when `line` is null, left out. */
+/** Returns OPTIONS with one line replaced or, when `line` is null, omitted. */
 export function changed(name: string, line: string | null): string[] {
   return OPTIONS.flatMap(known => (known.startsWith(`${name}:`) ? (line === null ? [] : [line]) : [known]))
 }

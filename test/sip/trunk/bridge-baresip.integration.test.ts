@@ -21,7 +21,7 @@ let bench: Bench
 let peer: Peer
 let sound: FarSound
 let phone: Baresip
-/** What it hears. */
+/** Directory of the audio that it receives. */
 let dumps: string
 const closers: (() => unknown)[] = []
 beforeEach(async () => {

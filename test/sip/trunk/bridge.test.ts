@@ -7,7 +7,7 @@ import { audioPort, Bench } from './bench.ts'
 import { FarSound } from './far-sound.ts'
 
 const TARGET_HZ = 1800
-/** Of the scripted voice. */
+/** Frequency of the scripted voice. */
 const AGENT_HZ = 1000
 
 let bench: Bench

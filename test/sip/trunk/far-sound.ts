@@ -10,7 +10,7 @@ const KEYS = '0123456789*#ABCD'
 
 export class FarSound {
   readonly port: number
-  /** What it heard, a frame each: Hz, or 0 for no clear tone. */
+  /** Received audio, one entry per frame: Hz, or 0 for no clear tone. */
   readonly heard: number[] = []
   /** Loud frames, whatever is in them. */
   loud = 0

@@ -13,7 +13,7 @@ const sockets: Socket[] = []
 for (let n = 0; n < sources; n++) {
   const socket = createSocket('udp4').bind(0, `${a}.${b}.${c}.${d + n}`)
   await once(socket, 'listening')
-  // What is answered is read and thrown away, as by who forges sources.
+  // Responses are discarded, as with forged sources.
   socket.on('message', () => {})
   sockets.push(socket)
 }

@@ -21,7 +21,7 @@ export type KamailioOptions = {
   readonly peerPort: number
   readonly algorithm: string
   readonly password: string
-  /** Of whoever is not the peer each request of a call is asked to be proven too. */
+  /** Challenges each request of a call, unless the peer sent it. */
   readonly insists?: boolean
 }
 

@@ -4,7 +4,7 @@ import { headerOf, type SipRequest } from '../../../sip/text/message.ts'
 
 export type Proof = { readonly params: Record<string, string>; readonly right: boolean }
 
-/** Whether a request proves that its sender knows the password; null when it tries no such thing. */
+/** Checks the credentials of a request. Null when it has none. */
 export function proofIn(
   request: SipRequest,
   password: string,

@@ -210,7 +210,7 @@ describe.skipIf(lacks('baresip', 'tcpdump'))('baresip', () => {
     return leg
   }
 
-  /** How much of what goes to them, and comes from them, is a tone that anybody on the way can hear. */
+  /** Share of the tone in the packets of each direction, as an eavesdropper decodes them. */
   const wireOf = (baresip: Baresip) => {
     const ways = [
       { packets: tap.packets({ to: baresip.isMedia }), hz: TONE_HZ },

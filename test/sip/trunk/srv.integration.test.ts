@@ -302,7 +302,7 @@ describe('who may call', () => {
       caller.invite(media.sdp())
       return caller
     }
-    // Of another trunk, whose servers are elsewhere.
+    // Records of another trunk with other servers.
     dns.records.set('sbc.elsewhere.example', [address('192.0.2.66')])
     dns.records.set('elsewhere.example', [])
     dns.records.set('_sip._udp.elsewhere.example', [srv('sbc.elsewhere.example', peer.port)])

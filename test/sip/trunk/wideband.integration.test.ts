@@ -83,7 +83,7 @@ async function phoneOf(
   return {
     phone,
     rate: () => wav().sampleRate,
-    /** What its own codec made of our packets, once the call is over and the file is whole. */
+    /** Audio that its own codec decoded from our packets; call it after the call, when the file is complete. */
     heard() {
       const { pcm, channels } = wav()
       return pcm.filter((_, i) => i % channels === 0)

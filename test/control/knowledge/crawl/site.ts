@@ -100,7 +100,7 @@ export const plainExtractor: Pick<Extractor, 'extract'> = {
   },
 }
 
-/** Of these servers, and of names that lead to them. */
+/** Returns a guarded fetch that allows these servers and the names that resolve to them. */
 export const guardFor = (sites: readonly Site[], hosts: readonly string[] = []): Fetch =>
   createSafeFetch({
     allow: sites.flatMap(({ port }) => ['127.0.0.1', ...hosts].map(host => `${host}:${port}`)),

@@ -14,7 +14,7 @@ export interface PdfOptions {
   password?: string
   /** Bytes that no page shows, as pictures are. */
   ballast?: number
-  /** What the last page draws, deflated: a bomb. */
+  /** Deflated content of the last page: a decompression bomb. */
   deflated?: Buffer
 }
 

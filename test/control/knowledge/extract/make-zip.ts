@@ -4,7 +4,7 @@ import { crc32, deflateRawSync } from 'node:zlib'
 export interface ZipPart {
   name: string
   data: Buffer | string
-  /** What the headers say instead of the true size. */
+  /** Size that the headers declare instead of the true one. */
   declared?: number
   encrypted?: boolean
 }
