@@ -1,6 +1,6 @@
 /**
  * One Postgres and one Redis for the whole run, unless the environment names others. Nothing else reads the environment
- * for tests. Everything is removed at the end, and when the run is killed: a small shell waits for the end of its
+ * for tests. Everything is removed at the end, and also when the run is killed: a small shell waits for the end of its
  * standard input, which comes even with SIGKILL.
  */
 import { type ChildProcess, spawn } from 'node:child_process'

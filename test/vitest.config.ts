@@ -1,4 +1,4 @@
-/** The three projects of the tests; docs/testing.md says what belongs where and what runs when. */
+/** The three projects of the tests; docs/testing.md describes their contents and when they run. */
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 

@@ -1,4 +1,4 @@
-/** The client that customers copy, against a server that listens. */
+/** The client that customers copy, against a listening server. */
 import { Webhook as StandardWebhook } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest'
 import {

@@ -1,4 +1,4 @@
-/** Runs every block of the guides that is marked `runnable`, as it is, against a real control plane. */
+/** Runs every block of the guides that is marked `runnable`, unchanged, against a real control plane. */
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'

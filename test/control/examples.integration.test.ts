@@ -1,4 +1,4 @@
-/** The examples of `examples/README.md`, run as they stand against a server that listens. */
+/** The examples of `examples/README.md`, run unchanged against a listening server. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'

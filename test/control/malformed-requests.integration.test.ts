@@ -1,4 +1,4 @@
-/** Malformed requests to every operation of the OpenAPI document: the answer is a 4xx problem document. */
+/** Malformed requests to every operation of the OpenAPI document: the response is a 4xx problem document. */
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { problemCodes } from '../../control/platform/http/problem.ts'

@@ -1,4 +1,4 @@
-/** Migrations while calls go on: nobody waits for long, whatever the tables are used for. */
+/** Migrations during operation: no query waits for long, whatever the tables are used for. */
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** People who follow a live call: what their tokens allow, and who is told what. */
+/** Operators in a live call: the permissions of their tokens, and the events that others receive. */
 import { TokenVerifier } from 'livekit-server-sdk'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createProject } from '../../control/agents/projects/service.ts'

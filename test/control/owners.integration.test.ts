@@ -1,6 +1,7 @@
 /**
- * Every operation that names an object, asked for somebody else's: the answer is that of an id that never was, and the
- * object stays as it is. The table is made from the operations; one whose names have no fixture fails.
+ * Every operation that names an object is requested for another owner's object: the response equals that for an id that
+ * never existed, and the object is unchanged. The table is built from the operations; an operation without a fixture
+ * fails.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { uuidv7 } from '../../control/platform/ids.ts'

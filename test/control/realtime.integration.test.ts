@@ -1,4 +1,4 @@
-/** Sessions and their dialogues, with a real LiveKit that tells of joins by its webhook. */
+/** Sessions and their dialogues, with a real LiveKit that reports joins by its webhook. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { TokenVerifier } from 'livekit-server-sdk'

@@ -1,4 +1,6 @@
-/** Schemathesis sends what the OpenAPI document allows and what it forbids, and judges every answer by the document. */
+/**
+ * Schemathesis sends requests that the OpenAPI document allows and forbids, and validates every response against it.
+ */
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

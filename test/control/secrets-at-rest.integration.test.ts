@@ -1,6 +1,6 @@
 /**
- * Every field that takes a secret is filled with something to look for, and everything that is shown once is remembered;
- * then all tables, all of Redis and every line of the log are searched for them. None may be in any, in no encoding.
+ * Fills every field that takes a secret with a searchable value and collects every value that is shown once; then
+ * searches all tables, all of Redis and every log line for them. None may occur in any encoding.
  */
 import { inspect } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** Processes killed in the middle of a call: who talks is not robbed, who pays is not cheated, and the next call works. */
+/** Processes killed in the middle of a call: the conversation is stored, the cost is right, and the next call works. */
 import { afterAll, beforeAll, expect } from 'vitest'
 import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'

@@ -1,6 +1,6 @@
 /**
- * A telephone call that goes on, followed in the dashboard: placed there, read as it is spoken, listened to, whispered
- * into, taken over, handed back, ended. Real SIP on one side, Chromium and a real LiveKit room on the other.
+ * A live phone call in the dashboard: placed, transcribed live, listened to, whispered into, taken over, handed back
+ * and ended. Real SIP on one side, Chromium and a real LiveKit room on the other.
  */
 import { join } from 'node:path'
 import { RoomServiceClient } from 'livekit-server-sdk'

@@ -1,6 +1,6 @@
 /**
- * Two engines at one SIP server: calls are spread over both, limits hold across them, one at a time can be restarted, and
- * what they share may be away. LiveKit is, all the time: nobody listens where these processes look for it.
+ * Two engines at one SIP server: calls are spread over both, limits hold across them, each can be restarted in turn,
+ * and shared services may be down. LiveKit is down all the time: nothing listens at its configured address.
  */
 import { afterAll, beforeAll, expect, inject } from 'vitest'
 import { freePort } from '../../infra/embedded/ports.ts'

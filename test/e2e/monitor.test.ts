@@ -1,6 +1,6 @@
 /**
- * An operator in a live telephone call: listens, whispers to its agent, takes over, and hands it back. Real SIP on one side,
- * a real LiveKit room on the other.
+ * An operator in a live phone call: listens, whispers to its agent, takes over, and hands it back. Real SIP on one
+ * side, a real LiveKit room on the other.
  */
 import { RoomServiceClient } from 'livekit-server-sdk'
 import { afterAll, beforeAll, expect } from 'vitest'

@@ -1,4 +1,4 @@
-/** The examples in `examples/realtime`, as they stand, with somebody who echoes in place of the agent. */
+/** The examples in `examples/realtime`, unchanged, with an echo in place of the agent. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'

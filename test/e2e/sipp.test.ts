@@ -1,4 +1,4 @@
-/** Calls with sipp, both ways, in A-law; and every way in which a call can come to nothing. */
+/** Calls with sipp, both ways, in A-law; and every way in which a call can fail. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
 /**
- * The SIP of real calls through the whole platform, a check of a real trunk, and what is counted of them: sipp and Kamailio are
+ * SIP traces and metrics of real calls through the whole platform, and a check of a real trunk: sipp and Kamailio are
  * the carriers.
  */
 import { join } from 'node:path'

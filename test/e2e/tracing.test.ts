@@ -1,4 +1,6 @@
-/** Whole calls over all processes, and what a receiver of OTLP gets of them: one trace each, from request or INVITE to webhook. */
+/**
+ * Whole calls over all processes, as a receiver of OTLP sees them: one trace each, from request or INVITE to webhook.
+ */
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { createKey } from '../../control/access/keys/service.ts'

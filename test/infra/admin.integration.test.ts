@@ -1,4 +1,4 @@
-/** `npm run admin` as a process of its own, beside a control plane on the same database. */
+/** `npm run admin` as a separate process, with a control plane on the same database. */
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'

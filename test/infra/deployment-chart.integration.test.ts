@@ -1,6 +1,7 @@
 /**
- * The chart of infra/deploy/helm, held against what its pods run. Its templates are always looked through; they are rendered, linted
- * and held against Kubernetes' own schemas where Helm and kubeconform are in the cache (`npm run test:full` builds them).
+ * The chart of infra/deploy/helm, compared with what its pods run. Its templates are always checked as text; they are
+ * rendered, linted and validated against Kubernetes' own schemas when Helm and kubeconform are in the cache (`npm run
+ * test:full` builds them).
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'

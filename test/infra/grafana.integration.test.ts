@@ -1,4 +1,4 @@
-/** The dashboard for Grafana, held against what running processes show: names, labels and their values. */
+/** The Grafana dashboard, compared with the metrics of running processes: names, labels and their values. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

@@ -1,4 +1,6 @@
-/** Mail by SMTP, to real servers on this machine that take it, refuse it, come late or lack what we ask of them. */
+/**
+ * Mail by SMTP, with real servers on this machine that accept it, reject it, respond late or lack a required feature.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

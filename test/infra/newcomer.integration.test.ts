@@ -1,4 +1,6 @@
-/** `npm start -- --demo-only` of an ordinary user who has Node, npm, Python, git and coreutils, and cannot become root. */
+/**
+ * `npm start -- --demo-only` as an ordinary user who has Node, npm, Python, git and coreutils, and cannot become root.
+ */
 import { createHash } from 'node:crypto'
 import { existsSync, lstatSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,7 @@
-/** baresip as a peer: it says a tone, and what it hears lies in files. Its bridge as an echo is no help: that often never starts. */
+/**
+ * baresip as a peer: it sends a tone, and writes received audio to files. Its echo module is not used, because it often
+ * fails to start.
+ */
 
 import type { ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'

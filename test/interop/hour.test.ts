@@ -1,4 +1,4 @@
-/** An hour of a call, with session timers (RFC 4028) and re-INVITEs both ways, on a clock that the test turns. */
+/** A call of one hour, with session timers (RFC 4028) and re-INVITEs both ways, with simulated time. */
 import { afterEach, beforeEach, expect, inject, it, vi } from 'vitest'
 import type { Leg } from '../../media/ports/leg.ts'
 import { headerOf, type SipMessage, type SipRequest } from '../../sip/text/message.ts'

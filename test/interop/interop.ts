@@ -1,4 +1,4 @@
-/** A row of the interop table as tests: one a cell, by the name of its column. */
+/** Runs a row of the interop table as tests: one per cell, named after its column. */
 import { afterAll, beforeAll, describe, inject, it } from 'vitest'
 import { featuresOf, PEERS, type PeerName, type Tried } from './list.ts'
 

@@ -1,4 +1,4 @@
-/** A carrier made of Kamailio and rtpengine, with baresip as who is called through it. */
+/** A carrier made of Kamailio and rtpengine, with baresip as the called party behind it. */
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import { onPath } from '../../infra/setup/prepare.ts'

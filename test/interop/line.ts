@@ -1,4 +1,4 @@
-/** A signalling server with an engine's edge on it, and what a cell asks of them. */
+/** A SIP server with an engine's edge, and the operations that the cells need. */
 
 import type { ChildProcess } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'

@@ -1,4 +1,4 @@
-/** Linphone's command line as a peer: it says a tone from a file, and what it hears goes to another. */
+/** Linphone's command line as a peer: it plays a tone from a file, and writes received audio to another. */
 import { spawn } from 'node:child_process'
 import { randomInt, randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'

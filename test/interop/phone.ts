@@ -1,4 +1,4 @@
-/** The cells of a peer that is a telephone: whatever it speaks, the same is asked of it. */
+/** The cells of a peer that is a phone: the same for every protocol. */
 import { expect } from 'vitest'
 import type { CallPlan, TrunkPlan } from '../../media/contract/plan.ts'
 import type { Leg } from '../../media/ports/leg.ts'

@@ -1,4 +1,4 @@
-/** Dialling without an engine: the bus notes what it is asked to place, and tests end the calls. */
+/** Dialling without an engine: the bus records the commands, and tests end the calls. */
 
 import type { Deps } from '../../../control/deps.ts'
 import { newPacerState, paceOnce } from '../../../control/outreach/campaigns/pacer.ts'

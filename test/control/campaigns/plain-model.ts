@@ -1,4 +1,4 @@
-/** A campaign as it is promised, as plainly as can be: lists, loops over minutes, and a clock on the wall. */
+/** A reference model of a campaign, as simple as possible: lists, loops over minutes, and local time by ICU. */
 
 import type { DailyHours } from '../../../control/outreach/campaigns/zone.ts'
 import type { EndedReason, FinalStatus } from '../../../media/contract/messages.ts'

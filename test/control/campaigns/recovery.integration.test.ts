@@ -1,4 +1,4 @@
-/** Campaigns whose process died in the middle of a step; pace, window and spending limit of those that go on. */
+/** Campaigns whose process dies in the middle of a step; pace, window and spending limit of campaigns that continue. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startControl } from '../../../control/app.ts'
 import { createReaper, handleEvent } from '../../../control/background/engine.ts'

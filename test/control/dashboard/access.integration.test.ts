@@ -1,4 +1,4 @@
-/** Keys, webhooks, MCP, and where the money went: in a real browser, checked by REST and by who receives. */
+/** Keys, webhooks, MCP and spend in a real browser, checked by REST and by a webhook receiver. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'

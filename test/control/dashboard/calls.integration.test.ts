@@ -1,4 +1,4 @@
-/** The pages of calls: the list, and an ended call with its sound, words, tools, waits and SIP messages. */
+/** The pages of calls: the list, and an ended call with recording, transcript, tools, latency and SIP messages. */
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** Files as offices have them. */
+/** Contact files as offices export them. */
 
 /** Encodes a text as Russian Excel does; supports letters, digits and signs of both alphabets. */
 export function cp1251(text: string): Uint8Array {

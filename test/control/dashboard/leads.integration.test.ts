@@ -1,4 +1,4 @@
-/** Lead search in a real browser: from a sentence to a campaign, with sources of the test's own. */
+/** Lead search in a real browser: from a sentence to a campaign, with scripted sources. */
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'

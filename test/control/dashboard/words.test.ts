@@ -1,4 +1,4 @@
-/** The page's words: Russian and English say the same things, with the same values, in all the forms that a number takes. */
+/** Texts of the page: Russian and English have the same keys and values, and all plural forms. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'

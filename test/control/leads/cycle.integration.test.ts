@@ -1,6 +1,7 @@
 /**
- * The whole cycle by REST and by MCP, with everything real but the internet: the plain reader of briefs, sources and enricher as
- * infra builds them, extractor processes, jobs and webhooks; a map, a geocoder, a web search and sites on loopback.
+ * The whole cycle by REST and by MCP, with everything real but the internet: the offline parser of briefs, sources and
+ * enricher as infra builds them, extractor processes, jobs and webhooks; a map, a geocoder, a web search and sites on
+ * loopback.
  */
 import type { ServerResponse } from 'node:http'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'

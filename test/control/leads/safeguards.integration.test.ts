@@ -1,4 +1,4 @@
-/** Lead search: a company is paid for once, excluded numbers stay hidden, text from strangers is untrusted. */
+/** Lead search: a company is paid for once, excluded numbers stay hidden, and third-party text is untrusted. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { identityOf } from '../../../control/outreach/leads/enrich/dedupe.ts'
 import { createEnricher, weigh } from '../../../control/outreach/leads/enrich/enricher.ts'

@@ -1,4 +1,7 @@
-/** A process that searches, for tests that kill it: it hangs where it is told to and says so, or kills itself at an instant. */
+/**
+ * A process that searches, for tests that kill it: it hangs at a given step and reports it, or kills itself at a given
+ * time.
+ */
 
 import type { Deps } from '../../../control/deps.ts'
 import { createSearcher } from '../../../control/outreach/leads/job.ts'

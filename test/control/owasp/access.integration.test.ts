@@ -1,6 +1,6 @@
 /**
- * OWASP API Security Top 10 (2023), who may do what: API1, API2, API3, API5. Walked over the published document, so that a new
- * operation is held to it unasked. docs/threat-model.md says where the rest of each item is tested.
+ * OWASP API Security Top 10 (2023), authorization: API1, API2, API3, API5. The tests cover every operation of the
+ * OpenAPI document, so new operations are included. docs/threat-model.md lists the tests for the rest of each item.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createKey } from '../../../control/access/keys/service.ts'

@@ -1,6 +1,6 @@
 /**
- * OWASP API Security Top 10 (2023), what the interface may be used for and what it takes from others: API4 and API6 to API10.
- * Walked over the published document where there is something to walk; docs/threat-model.md says where the rest is tested.
+ * OWASP API Security Top 10 (2023), use of the interface and of third parties: API4 and API6 to API10. The tests cover
+ * every operation of the OpenAPI document where that applies; docs/threat-model.md lists the tests for the rest.
  */
 import { connect } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** Every operation of the published document, as something that can be asked; made from the document, so that none is missed. */
+/** Every operation of the OpenAPI document in a form that can be requested, so that none is missed. */
 import { type Answer, request, type TestControl } from '../../support/control.ts'
 
 export interface Json {

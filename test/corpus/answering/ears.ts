@@ -1,4 +1,7 @@
-/** Ears for the corpus: the real ones by way of the speech process, and what they once said of each clip. */
+/**
+ * Speech-to-text and VAD for the corpus: the real models in the speech process, and their recorded output for each
+ * clip.
+ */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { hear, silent } from '../../../media/agent/voice.ts'

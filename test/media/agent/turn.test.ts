@@ -1,4 +1,4 @@
-/** The turn machine by scenes: a caller's voice in 32 ms windows, a recogniser that answers when asked, an agent. */
+/** Scenarios of the turn machine: the caller's voice in 32 ms windows, an on-demand recogniser, an agent. */
 import { describe, expect, it } from 'vitest'
 import {
   BARGE_IN_VOICE_MS,

@@ -1,4 +1,4 @@
-/** Every rule by itself, with made-up voices: what a call hears is written as times. */
+/** Every rule alone, with invented voices: the audio of a call is given as times. */
 import { describe, expect, it } from 'vitest'
 import {
   type AnsweringEffect,

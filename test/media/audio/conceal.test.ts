@@ -1,4 +1,4 @@
-/** Lost packets: what is heard instead, against silence and against the rule of thumb that was here before. */
+/** Packet loss concealment, compared with silence and with the previous heuristic. */
 import { describe, expect, it } from 'vitest'
 import { CODECS, createDecoder, createEncoder } from '../../../media/audio/codec.ts'
 import { createConcealer } from '../../../media/audio/conceal.ts'

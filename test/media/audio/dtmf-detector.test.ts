@@ -1,4 +1,4 @@
-/** Keys in the sound, by the limits of ITU-T Q.24, through µ-law; and everything that must not be taken for one. */
+/** DTMF in audio, by the limits of ITU-T Q.24, through µ-law; and audio that must not be mistaken for DTMF. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** Speech of the corpus, for what is judged by its sound. */
+/** Speech of the corpus, for tests that judge audio. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { concatPcm } from '../../../media/audio/frames.ts'
 import { decodeG711 } from '../../../media/audio/g711.ts'

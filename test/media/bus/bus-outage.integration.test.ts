@@ -1,4 +1,4 @@
-/** The bus while Redis is away, refuses a command or holds what is no JSON. */
+/** The bus while Redis is down, rejects a command or holds invalid JSON. */
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { describe, expect, inject, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** Operators of a call, on a clock of their own: a real conversation and line, a room that the test plays. */
+/** Operators of a call with simulated time: a real conversation and line, a room controlled by the test. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { Monitors, SHOWS_UP_MS, TRANSFER_WAIT_MS } from '../../../media/call/monitors.ts'

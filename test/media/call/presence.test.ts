@@ -1,4 +1,7 @@
-/** The door of an engine: shut while another at its SIP server has more room, and what follows from that for the call manager. */
+/**
+ * Accepting and draining of an engine: it drains while another engine at its SIP server has more capacity; and the
+ * effects on the call manager.
+ */
 import { describe, expect, it } from 'vitest'
 import { HEARTBEAT_TTL_MS } from '../../../media/bus/keys.ts'
 import { ON_THE_WAY_MS, SHUT_AT_LEAST_MS } from '../../../media/bus/spread.ts'

@@ -1,4 +1,6 @@
-/** The detector that all calls share: as good as one each, and with a gate before it that nobody can hear. */
+/**
+ * The VAD that all calls share: as accurate as one per call, with an energy gate in front that does not affect results.
+ */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** From frames to a file in the store, and all that can go wrong on the way, on a clock of its own. */
+/** From frames to a file in the store, and all failures on the way, with simulated time. */
 import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** The aligner on virtual time: what came at t lies at t, whatever the network and the sender's clock do. */
+/** The aligner with simulated time: audio that arrived at t is at t, whatever the network and the sender's clock do. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { SETTLE_MS, Tape } from '../../../media/recording/tape.ts'

@@ -1,4 +1,4 @@
-/** Clients that flood a room with keys or texts, and tracks that are taken back at once. */
+/** Clients that flood a room with DTMF or texts, and tracks that are unpublished at once. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { RemoteTrack } from '@livekit/rtc-node'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

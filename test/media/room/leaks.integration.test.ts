@@ -1,4 +1,4 @@
-/** Legs come and go, and leave nothing behind. */
+/** Legs that start and end leave no listeners, memory or participants behind. */
 import type { EventEmitter } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { livekitBinary, startTestLiveKit, type TestLiveKit } from '../../support/livekit.ts'

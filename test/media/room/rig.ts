@@ -1,4 +1,4 @@
-/** A caller and a leg in a room of a real LiveKit server, and what crosses the leg's edge. */
+/** A caller and a leg in a room of a real LiveKit server, and the audio at the leg's interface. */
 import { AccessToken, RoomServiceClient } from 'livekit-server-sdk'
 import { systemClock } from '../../../infra/adapters/clock.ts'
 import { rms } from '../../../media/audio/frames.ts'

@@ -1,4 +1,4 @@
-/** DTLS-SRTP against itself over a bad line, and against OpenSSL. */
+/** DTLS-SRTP with itself over a lossy network, and with OpenSSL. */
 import { spawn } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { createSocket } from 'node:dgram'

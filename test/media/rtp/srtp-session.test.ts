@@ -1,4 +1,4 @@
-/** Two ends over loopback whose sound is encrypted, with somebody on the line who sees all of it. */
+/** Two ends over loopback with encrypted audio, and an eavesdropper who sees all packets. */
 import { createSocket, type Socket } from 'node:dgram'
 import { afterEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../infra/adapters/clock.ts'

@@ -1,4 +1,4 @@
-/** A scripted party that others come to: it listens on one transport, and answers in its own words. */
+/** A scripted SIP server: it listens on one transport, and sends literal responses. */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'

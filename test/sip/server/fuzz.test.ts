@@ -1,4 +1,4 @@
-/** Messages that are almost right, thrown at a live server by the thousand: none may trip it, and nothing may stay. */
+/** Thousands of slightly damaged messages to a live server: none may crash it, and no state may stay. */
 import { connect } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'

@@ -1,4 +1,4 @@
-/** Every message of RFC 4475 and RFC 5118 at a live server: each gets the answer that the RFC asks for. */
+/** Every message of RFC 4475 and RFC 5118 to a live server: each gets the response that the RFC requires. */
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { SipResponse } from '../../../sip/text/message.ts'
 import { headerOf } from '../../../sip/text/message.ts'

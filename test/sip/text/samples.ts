@@ -1,4 +1,4 @@
-/** Builds messages byte by byte: every line ends with CRLF, and nothing is added that isn't written here. */
+/** Builds messages byte by byte: every line ends with CRLF, and nothing is added implicitly. */
 export function lines(...text: string[]): Buffer {
   return Buffer.from(`${text.join('\r\n')}\r\n`, 'latin1')
 }

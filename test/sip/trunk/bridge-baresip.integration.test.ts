@@ -1,4 +1,4 @@
-/** Calls given to a telephone that is not ours: baresip. */
+/** Calls transferred to an independent phone: baresip. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The sound of a far end that says tones and knows which it hears: by them a test tells whose voice arrives. */
+/** Audio of a far end that sends tones and identifies received ones, so that tests verify audio paths. */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { measureTone } from '../../../media/answering/tones.ts'

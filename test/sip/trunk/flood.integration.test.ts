@@ -1,6 +1,6 @@
 /**
- * Thousands of requests a second from another process, of strangers and of a trunk gone mad: a call that is there sounds as
- * it does beside the same flood aimed elsewhere, and who is known or proven gets through.
+ * Thousands of requests per second from another process, from strangers and from a faulty trunk: a live call sounds as
+ * it does during the same flood to another port, and known or authenticated sources get through.
  */
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'

@@ -1,4 +1,6 @@
-/** Kamailio as a carrier: a registrar, and a proxy that asks for proof and passes calls on to a peer of the test. */
+/**
+ * Kamailio as a carrier: a registrar, and a proxy with digest authentication that forwards calls to a peer of the test.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** A server's side of digest authentication, written apart from ours. */
+/** The server side of digest authentication, independent of the product's code. */
 import { createHash } from 'node:crypto'
 import { headerOf, type SipRequest } from '../../../sip/text/message.ts'
 

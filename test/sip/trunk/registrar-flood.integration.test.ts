@@ -1,4 +1,4 @@
-/** Strangers who register all the time, and guessers: telephones, calls and those who want to call notice nothing. */
+/** Strangers who register constantly, and password guessers: phones, calls and new callers are not affected. */
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, expect, inject, it } from 'vitest'

@@ -1,4 +1,6 @@
-/** Two engines at one SIP server: who has shut its door gets no calls, keeps what it has, and takes its turns again later. */
+/**
+ * Two engines at one SIP server: a draining one gets no calls, keeps its current ones, and gets its share again later.
+ */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'

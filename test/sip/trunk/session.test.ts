@@ -1,4 +1,4 @@
-/** Sessions (RFC 4028) whose every request the carrier wants proven, on a clock that the test turns. */
+/** Sessions (RFC 4028) in which the carrier challenges every request, with simulated time. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { TrunkPlan } from '../../../media/contract/plan.ts'
 import type { Leg } from '../../../media/ports/leg.ts'

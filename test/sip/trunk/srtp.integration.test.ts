@@ -1,4 +1,6 @@
-/** Encryption of a trunk's calls: what is offered, what is taken, what ends a call; and with baresip, what is on the wire. */
+/**
+ * Encryption of a trunk's calls: offers, answers and calls that it rejects; and with baresip, the packets on the wire.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Trunks whose port is left to DNS (RFC 3263), against a real little DNS server. */
+/** Trunks whose port is left to DNS (RFC 3263), with a small real DNS server. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

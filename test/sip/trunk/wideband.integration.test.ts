@@ -1,4 +1,4 @@
-/** Calls with baresip over G.722 and Opus, both ways: its own codecs against ours, judged by what is heard. */
+/** Calls with baresip over G.722 and Opus, both ways: its own codecs against ours, judged by the received audio. */
 import type { ChildProcess } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** A site on loopback, read through the real guard, on a clock that does not wait. */
+/** A site on loopback, read through the real guard, with a clock that skips pauses. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'

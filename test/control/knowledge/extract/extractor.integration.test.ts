@@ -1,4 +1,4 @@
-/** Documents are read by processes of their own: what is too much for one ends it, and nothing else. */
+/** Documents are read in separate processes: one that exceeds its limits ends its process and nothing else. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { subscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** Zip archives byte by byte (APPNOTE 6.3.10), so that they can also lie. */
+/** Builds ZIP archives byte by byte (APPNOTE 6.3.10), so that headers can be wrong. */
 import { crc32, deflateRawSync } from 'node:zlib'
 
 export interface ZipPart {

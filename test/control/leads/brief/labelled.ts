@@ -1,4 +1,4 @@
-/** A brief, and what a careful reader takes from it. */
+/** A brief with its fields as a careful reader understands it. */
 export interface Labelled {
   brief: string
   /** Entry of the taxonomy; empty when the text names none. */
