@@ -1,4 +1,7 @@
-/** The one direction of imports: infra → {control, sip} → media; and who alone may import what. */
+/**
+ * Import rules: infra → {control, sip} → media in one direction, and the modules that alone may import certain
+ * packages.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'

@@ -1,4 +1,7 @@
-/** The documents: relative links and named files exist, the indexes are complete, README and ARCHITECTURE keep to their length. */
+/**
+ * The documents: relative links and named files exist, the indexes are complete, README and ARCHITECTURE respect their
+ * length limits.
+ */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'

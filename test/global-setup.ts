@@ -1,6 +1,6 @@
 /**
  * One Postgres and one Redis for the whole run, unless the environment names others. Nothing else reads the environment
- * for tests. Everything is removed at the end, and when the run is killed: a small shell waits for the end of its
+ * for tests. Everything is removed at the end, and also when the run is killed: a small shell waits for the end of its
  * standard input, which comes even with SIGKILL.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -17,17 +17,17 @@ declare module 'vitest' {
   interface ProvidedContext {
     databaseUrl: string
     redisUrl: string
-    /** Of the test that asks, as test/vitest.config.ts names it. */
+    /** Project of the test, as test/vitest.config.ts names it. */
     project: string
-    /** Of the built page; another one than that of `npm test` where the environment names it. */
+    /** Directory of the built dashboard; the environment may name another one than that of `npm test`. */
     dashboardFolder: string
     /** The long form of tests that have one: `npm run test:full`. */
     full: boolean
-    /** How many engines and controls whole calls are tried with; one of each unless the environment says otherwise. */
+    /** Number of engines and control processes in end-to-end tests; one of each by default, set by the environment. */
     fleet: FleetSize
     /** Program of a real drachtio-server that whole calls are tried with; null: the embedded SIP server. */
     drachtio: string | null
-    /** Of a chaos test that is to be run again as it was. */
+    /** Seed of a chaos test to repeat; null: a random seed. */
     chaosSeed: number | null
   }
 }

@@ -1,4 +1,4 @@
-/** What docs/testing.md says of the three projects: where a test belongs follows from its name. */
+/** Rules of docs/testing.md for the three projects: the project of a test follows from its name. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'

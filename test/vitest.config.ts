@@ -1,4 +1,4 @@
-/** The three projects of the tests; docs/testing.md says what belongs where and what runs when. */
+/** The three projects of the tests; docs/testing.md describes their contents and when they run. */
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
@@ -42,7 +42,7 @@ export default defineConfig({
     ],
     // A line a file: what failed stands at the end of `npm test`, and nobody finds it in thousands of lines.
     slowTestThreshold: 60_000,
-    // What a list held says why a test failed on a machine that is gone by then.
+    // Longer lists in failure messages, because the machine of a CI run is gone afterwards.
     chaiConfig: { truncateThreshold: 400 },
     pool: 'forks',
     // Modules are loaded once a worker and not once a file, which saves about two seconds of CPU a file.

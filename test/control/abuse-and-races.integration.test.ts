@@ -1,4 +1,4 @@
-/** Idempotency, races between requests, and the limits that keep one caller from exhausting what others need. */
+/** Idempotency, races between requests, and the limits that keep one client from exhausting shared resources. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { revoke } from '../../control/access/keys/service.ts'

@@ -1,4 +1,4 @@
-/** A backup that is made while calls are placed and end, put into an empty database: all of it is of one moment. */
+/** A backup made while calls are placed and end is restored into an empty database: it is a consistent snapshot. */
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** The lines of a trunk, those of callers who are given away among them: never more than it has, and each given back. */
+/** The line limit of a trunk, including bridged second legs: never exceeded, and each line is released. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { handleEvent } from '../../control/background/engine.ts'

@@ -1,4 +1,4 @@
-/** The client that customers copy, against a server that listens. */
+/** The client that customers copy, against a listening server. */
 import { Webhook as StandardWebhook } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest'
 import {
@@ -15,7 +15,7 @@ import { createControl, createTenant, nextPhone, type Tenant, type TestControl }
 let control: TestControl
 let tenant: Tenant
 let baseUrl: string
-/** What the client sent, in its order. */
+/** Requests of the client, in order. */
 let requests: Request[] = []
 /** Answers that stand before those of the server. */
 let before: Response[] = []

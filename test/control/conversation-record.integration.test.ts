@@ -1,4 +1,4 @@
-/** What a call's record says of the conversation, and what the next call is told of it. */
+/** The record of a conversation, and the part of it that the next call of the contact gets. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { knownContact } from '../../control/telephony/call-setup/known.ts'
 import { selectCall } from '../../control/telephony/call-setup/sql.ts'

@@ -64,7 +64,7 @@ test('turns are given in the order they are asked for, evenly spaced, to all pro
   expect(slots.slice(0, 10)).toEqual(slots.slice(0, 10).sort((a, b) => a - b))
   const sorted = slots.toSorted((a, b) => a - b)
   for (const [index, slot] of sorted.entries()) expect(slot).toBeCloseTo(sorted[0]! + index * turnMs(8), 1)
-  // Who asks again has the turn that it had, and what was offered is not offered again.
+  // A repeated request gets the same slot, and a call that was offered is not offered again.
   const again = await takeSlot(idle.deps, { callId: ids[9]!, trunkId, maxCps: 8 })
   expect(again).toBeGreaterThan(500)
   expect(Number(await idle.deps.redis.get(`${idle.deps.config.redis_prefix}:slot:${ids[9]}`))).toBe(slots[9])

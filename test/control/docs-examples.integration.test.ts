@@ -1,4 +1,4 @@
-/** Runs every block of the guides that is marked `runnable`, as it is, against a real control plane. */
+/** Runs every block of the guides that is marked `runnable`, unchanged, against a real control plane. */
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -48,7 +48,7 @@ let address: string
 let receiver: Awaited<ReturnType<typeof createReceiver>>
 let beat: NodeJS.Timeout
 
-/** What a brief says is what the guide's example says. */
+/** The parsed brief matches the example of the guide. */
 const parsed = brief({ niche: 'dental clinics', geo: 'Oakland', target_leads: 3 })
 
 beforeAll(async () => {

@@ -1,4 +1,4 @@
-/** A backlog, as it stands there after an outage: how fast it is worked off, and who waits for whom. */
+/** A backlog, as after an outage: the rate at which it is processed, and its effect on others. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createBoss, enqueue, startWorkers, type Workers } from '../../control/platform/jobs/jobs.ts'
 import { deliver } from '../../control/webhooks/deliver.ts'

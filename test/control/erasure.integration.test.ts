@@ -1,4 +1,4 @@
-/** Who is to be forgotten is in no column of any table, and in no file, whatever tables there may come to be. */
+/** After an erasure, no column of any table and no file contains the person. New tables are covered automatically. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { giveLogin } from '../../control/access/login/login.ts'
@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => control?.close())
 
 let people = 0
-/** Of nobody else, and changed by no stemmer. */
+/** A unique person whose texts no stemmer changes. */
 const nextPerson = (): Person => ({
   phone: `+7999${String(1_000_000 + people++)}`,
   name: `Zybrzyck${'abcdefgh'[people]}`,
@@ -64,7 +64,7 @@ async function filesOf(owner: Tenant): Promise<string[]> {
   return found
 }
 
-/** Where a person may be. A new table that holds persons is added here when the test finds it. */
+/** Tables with personal data. Add a new table here when the test finds it. */
 const PLACES = [
   'call_events',
   'call_traces',
@@ -85,7 +85,7 @@ const PLACES = [
   'webhook_attempts',
   'webhook_deliveries',
 ]
-/** What the owner wrote: no machine knows what else of it has to go. They are told as mentions, by the number. */
+/** Tables with texts of the owner. They are not erased; the report lists mentions of the number in them. */
 const OWNERS_WORDS = ['campaigns', 'knowledge_chunks', 'knowledge_lexemes', 'knowledge_sources', 'knowledge_terms']
 
 const erase = (owner: Tenant, body: object, headers = {}) => owner.call('POST', '/erasure', body, headers)

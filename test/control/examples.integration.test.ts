@@ -1,4 +1,4 @@
-/** The examples of `examples/README.md`, run as they stand against a server that listens. */
+/** The examples of `examples/README.md`, run unchanged against a listening server. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -147,7 +147,7 @@ test.each(['webhook-ts', ...(has('python3') ? ['webhook-python'] : [])])('a rece
   await until(() => fetch(url, { method: 'POST', body: '{}' }).catch(() => null), 'the receiver to listen')
   await tenant.call('POST', `/webhooks/${body.id}/test`)
   await until(() => /^test$/m.test(run.output), `the event in ${run.output}`)
-  // What nobody signed is not taken, neither before nor now.
+  // Events without a signature are rejected, before and after the valid one.
   expect(run.output).toMatch(/^refused/)
   const forged = await fetch(url, {
     method: 'POST',

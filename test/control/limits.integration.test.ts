@@ -1,4 +1,4 @@
-/** What an owner sets against a stolen key: where is called, and what a day may cost. */
+/** Limits that an owner sets against a stolen key: destinations and daily cost. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openSession } from '../../control/access/sessions/sessions.ts'
 import { openJobHold, settleJobHold, toUnits } from '../../control/billing/money.ts'

@@ -1,4 +1,4 @@
-/** Lists at size: read off an index, never sorted, no slower as the table grows. */
+/** Large lists: read from an index, never sorted, and no slower as the table grows. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createProject } from '../../control/agents/projects/service.ts'
 import type { Db } from '../../control/platform/db/connect.ts'

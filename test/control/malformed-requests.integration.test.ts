@@ -1,4 +1,4 @@
-/** Malformed requests to every operation of the OpenAPI document: the answer is a 4xx problem document. */
+/** Malformed requests to every operation of the OpenAPI document: the response is a 4xx problem document. */
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { problemCodes } from '../../control/platform/http/problem.ts'
@@ -64,7 +64,7 @@ afterAll(() => control?.close())
 const TAKES_A_LIST = 'upload_campaign_contacts'
 const TAKES_A_FILE = 'add_knowledge_file'
 const TAKES_A_TABLE = 'add_lead_directory'
-/** Of these the body may be left out. */
+/** Operation whose body may be omitted. */
 const TAKES_NOTHING = 'create_lead_campaign'
 
 const withBody = () => targets.filter(target => target.example !== undefined)

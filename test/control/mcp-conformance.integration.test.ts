@@ -1,4 +1,4 @@
-/** The protocol's own conformance suite, those server scenarios that need no tools made for it. */
+/** The conformance suite of MCP, with the server scenarios that need no special tools. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, request as httpRequest, type Server } from 'node:http'

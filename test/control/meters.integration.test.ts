@@ -1,4 +1,4 @@
-/** What control counts of calls, and what it watches of the work and the money of an installation. */
+/** Metrics of control: calls, pending work and money of an installation. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { handleEvent } from '../../control/background/engine.ts'
 import { estimateMos, lossOf } from '../../control/metrics/call-meters.ts'

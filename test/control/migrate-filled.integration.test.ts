@@ -1,4 +1,4 @@
-/** A database that was used at version 7 comes through every later migration, and its counters are right. */
+/** A database that was used at version 7 passes every later migration, and its counters are right. */
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Migrations while calls go on: nobody waits for long, whatever the tables are used for. */
+/** Migrations during operation: no query waits for long, whatever the tables are used for. */
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,7 +25,7 @@ beforeEach(async () => {
   return () => rm(folder, { recursive: true, force: true })
 })
 
-/** Of migrations that ran in an earlier test the file is written again, since what ran has to be there. */
+/** Migrations of earlier tests. Their files are written again, because every migration that ran must exist. */
 const ran: { name: string; text: string }[] = []
 async function add(text: string): Promise<string> {
   const name = `${String(next).padStart(4, '0')}_test.sql`
@@ -128,7 +128,7 @@ drop index concurrently if exists calls_of_a_test;
 create index concurrently calls_of_a_test on calls (to_phone, md5(summary));
 `
   const name = await add(text)
-  // What a build leaves behind that was broken off.
+  // An interrupted build leaves an invalid index.
   const breaking = connect({ url: control.databaseUrl, max: 1 })
   await breaking`set statement_timeout = 5`
   await expect(
@@ -149,7 +149,7 @@ create index concurrently calls_of_a_test on calls (to_phone, md5(summary));
   expect(placed).toBeGreaterThan(0)
 }, 120_000)
 
-/** What was there when the rules were made is as it is: it ran on tables that were small. */
+/** First migration that the rules apply to. Earlier ones ran on small tables. */
 const FIRST_JUDGED = 33
 
 test('no migration does what calls would have to wait for', async () => {

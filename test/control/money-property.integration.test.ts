@@ -1,4 +1,4 @@
-/** Whatever happens at once to the money of calls: the real functions, real Postgres, many connections. */
+/** Money of calls under concurrency: the real functions, real Postgres, many connections. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { setMinutePrice } from '../../control/access/accounts/service.ts'
@@ -29,7 +29,7 @@ afterAll(async () => {
   await control?.close()
 })
 
-/** What two lanes may meet over: a few owners, a few phones, all calls. */
+/** Objects over which two lanes compete: a few owners, a few phones, all calls. */
 interface World {
   owners: Tenant[]
   phones: string[]

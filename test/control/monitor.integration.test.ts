@@ -1,4 +1,4 @@
-/** People who follow a live call: what their tokens allow, and who is told what. */
+/** Operators in a live call: the permissions of their tokens, and the events that others receive. */
 import { TokenVerifier } from 'livekit-server-sdk'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createProject } from '../../control/agents/projects/service.ts'
@@ -163,7 +163,7 @@ describe.skipIf(livekitBinary === null)('following a call', () => {
       ...events.slice(2).map(event => event.type),
       'call.ended',
     ])
-    // Who comes late with a token that is still good hears nothing.
+    // A participant who joins late with a valid token hears nothing.
     const late = await rig.join(body)
     await late.ended()
   })

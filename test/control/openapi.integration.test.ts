@@ -56,7 +56,7 @@ const operations = () =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   )
 
-/** What a reference leads to, and in it likewise. */
+/** Resolves references recursively. */
 function resolve(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(resolve)
   if (node === null || typeof node !== 'object') return node

@@ -1,6 +1,7 @@
 /**
- * Every operation that names an object, asked for somebody else's: the answer is that of an id that never was, and the
- * object stays as it is. The table is made from the operations; one whose names have no fixture fails.
+ * Every operation that names an object is requested for another owner's object: the response equals that for an id that
+ * never existed, and the object is unchanged. The table is built from the operations; an operation without a fixture
+ * fails.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { uuidv7 } from '../../control/platform/ids.ts'
@@ -16,11 +17,11 @@ interface Owned {
 }
 
 let control: TestControl
-/** Whose things are asked for. */
+/** Owner of the requested resources. */
 let alice: Owned
-/** Who asks. */
+/** Client that requests them. */
 let bob: Owned
-/** What never was. */
+/** Ids that have never existed. */
 let nobody: Names
 let statements: string[]
 
@@ -212,7 +213,7 @@ test('somebody else’s object is not there, whoever asks for whatever', async (
     const missing = await ask(operation, nobody)
     expect([operation.id, missing.status, missing.body.code]).toEqual([operation.id, 404, 'not_found'])
     expect([operation.id, withoutId(foreign)]).toEqual([operation.id, withoutId(missing)])
-    // The same way through the database, so that time does not tell either.
+    // The number of statements is the same, so response times reveal nothing either.
     expect(foreign.asked).toBeGreaterThan(0)
     expect([operation.id, foreign.asked]).toEqual([operation.id, missing.asked])
     seen.push(operation.id)
@@ -276,7 +277,7 @@ test('the fixtures are there for their owner, so the table proves something', as
   for (const operation of gets) {
     expect([operation.id, (await ask(operation, bob.names)).status]).toEqual([operation.id, 200])
   }
-  // What changes things goes through too, dependants first.
+  // Operations that change data succeed for the owner, in the order of dependencies.
   const order = [
     'test_tool',
     'update_',

@@ -1,4 +1,4 @@
-/** A trunk is no way into the network that an installation is in. */
+/** A trunk gives no access to the private network of an installation. */
 import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'

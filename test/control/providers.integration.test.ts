@@ -1,4 +1,4 @@
-/** Vendors that a project chooses: what is saved, what a call's plan says of them, and where their keys go. */
+/** Providers that a project chooses: the saved settings, the call plan, and the use of their keys. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createDialer } from '../../control/telephony/calls/dialer.ts'
 import type { PlaceCommand } from '../../media/contract/messages.ts'

@@ -1,4 +1,4 @@
-/** When nobody spoke, and whose fault it was. */
+/** Dead air in calls: times when nobody spoke, and the party at fault. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createCallMeters } from '../../control/metrics/call-meters.ts'

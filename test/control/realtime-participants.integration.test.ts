@@ -117,7 +117,8 @@ describe.skipIf(livekitBinary === null)('with looks of our own', () => {
     await finishUnanswered(rig.deps, plan.call_id, 'canceled', 'caller_canceled')
     await sweepUntilCalls(tenant, 2)
     expect([again.endedBy(), toldTo(again)]).toEqual([null, {}])
-    // Who does not come anew is shown out: or it would go round and round where engines see another LiveKit than we.
+    // A participant who has not joined anew is removed. Otherwise calls would restart endlessly when the engines use
+    // another LiveKit server.
     await finishUnanswered(rig.deps, (await engine.next()).call_id, 'canceled', 'caller_canceled')
     await again.ended()
     expect(await callsOf(tenant)).toHaveLength(2)

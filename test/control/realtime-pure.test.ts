@@ -1,4 +1,4 @@
-/** What is decided without asking anybody: who gets what in a room, which project can talk, which settings are refused. */
+/** Pure decisions: permissions of participants, projects that can hold web calls, and rejected settings. */
 import { describe, expect, test } from 'vitest'
 import { llmSecrets, notReady } from '../../control/telephony/gates/ready.ts'
 import { type Look, stepOf, toldOf } from '../../control/telephony/realtime/decide.ts'

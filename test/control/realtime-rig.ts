@@ -1,4 +1,6 @@
-/** A control that knows a real LiveKit, and an engine of which only the bus and the seat in the room are real. */
+/**
+ * A control plane with a real LiveKit, and an engine of which only the bus and the participant in the room are real.
+ */
 import { type Control, startControl } from '../../control/app.ts'
 import type { ControlConfig } from '../../control/deps.ts'
 import { createLiveKit } from '../../control/telephony/realtime/livekit.ts'
@@ -15,7 +17,7 @@ export const PREFIX = 'test-'
 
 export interface Rig extends TestControl {
   livekit: TestLiveKit
-  /** Who has joined so far. */
+  /** Participants that have joined so far. */
   peers: ReadonlySet<RoomPeer>
   /** Somebody who was given a session. */
   join(session: { url: string; token: string }): Promise<RoomPeer>

@@ -24,7 +24,7 @@ const callsOf = (tenant: Tenant) =>
 const toldTo = (peer: RoomPeer) =>
   Object.assign({}, ...peer.attributes.filter(({ from }) => from === peer.identity).map(({ changed }) => changed))
 
-/** The same tables and streams, but another process: nothing in memory is shared. */
+/** A second process with the same tables and streams and no shared memory. */
 function otherProcess(name: string) {
   const { redis, sealer, config } = rig.deps
   const log = recordingLog()

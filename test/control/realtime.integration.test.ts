@@ -1,4 +1,4 @@
-/** Sessions and their dialogues, with a real LiveKit that tells of joins by its webhook. */
+/** Sessions and their dialogues, with a real LiveKit that reports joins by its webhook. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { TokenVerifier } from 'livekit-server-sdk'
@@ -22,7 +22,7 @@ const callsOf = (tenant: Tenant) =>
 const until2 = (tenant: Tenant, id: string, status: string) =>
   until(async () => (await callsOf(tenant)).find(call => call.id === id && call.status === status), status)
 const claimsOf = (token: string) => new TokenVerifier(rig.livekit.apiKey, rig.livekit.apiSecret).verify(token)
-/** What a client was told of itself before it was shown out. */
+/** Attributes that a client received before it was removed. */
 const toldTo = (peer: RoomPeer) =>
   Object.assign({}, ...peer.attributes.filter(({ from }) => from === peer.identity).map(({ changed }) => changed))
 const openRooms = () => rig.deps.livekit!.rooms()

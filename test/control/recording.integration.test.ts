@@ -1,4 +1,4 @@
-/** The recording of a call as its owner gets it, and what becomes of it when the owner goes. */
+/** Download of a call's recording, and its deletion with the owner. */
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

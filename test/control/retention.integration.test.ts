@@ -1,4 +1,4 @@
-/** How long what is personal of calls is kept, by a clock whose hands are moved. */
+/** Retention of the personal data of calls, with simulated time. */
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'

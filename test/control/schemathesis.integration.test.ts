@@ -1,4 +1,6 @@
-/** Schemathesis sends what the OpenAPI document allows and what it forbids, and judges every answer by the document. */
+/**
+ * Schemathesis sends requests that the OpenAPI document allows and forbids, and validates every response against it.
+ */
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -19,7 +21,7 @@ const LIMIT_MS = inject('full') ? 3_600_000 : 900_000
 const program = await findSchemathesis(readConfig().cache)
 if (!program) console.log('schemathesis is not installed here (npm test installs it); its test is skipped')
 
-/** What no schema can say, each with its reason. */
+/** Settings for constraints that no schema can express, each with its reason. */
 const CONFIG = `
 hooks = ${JSON.stringify(join(import.meta.dirname, '../support/schemathesis-hooks.py'))}
 
@@ -146,7 +148,7 @@ test.skipIf(!program)('with a session: what keys cannot do', { timeout: LIMIT_MS
   expect(output).toMatch(/Tested: \d/)
 })
 
-/** What is not there in this test, and said to be. */
+/** Error codes of services that this test does not have. */
 const ABSENT = ['realtime_unavailable', 'service_unavailable']
 
 test.skipIf(!program)('and nothing of it was a fault of ours', () => {

@@ -1,6 +1,6 @@
 /**
- * Every field that takes a secret is filled with something to look for, and everything that is shown once is remembered;
- * then all tables, all of Redis and every line of the log are searched for them. None may be in any, in no encoding.
+ * Fills every field that takes a secret with a searchable value and collects every value that is shown once; then
+ * searches all tables, all of Redis and every log line for them. None may occur in any encoding.
  */
 import { inspect } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -17,7 +17,7 @@ let receiver: Receiver
 let walk: Walk
 let session: Record<string, string>
 let running: { stop(): Promise<void> }
-/** What must be nowhere, by what it is. */
+/** Values that must not be stored in clear, by kind. */
 const secrets = new Map<string, string>()
 /** In clear wherever it is kept, so that the search is known to find things. */
 const OPEN = 'NOT-SECRET-0b5d4c'

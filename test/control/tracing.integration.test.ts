@@ -1,4 +1,4 @@
-/** One trace through control: from the request that places a call to the webhook that tells of its end. */
+/** One trace through control: from the request that places a call to the webhook that reports its end. */
 import type { FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { buildApp } from '../../control/app.ts'

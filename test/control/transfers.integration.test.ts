@@ -1,4 +1,4 @@
-/** To whom an agent may give a call: what a project may say, and what of it reaches an engine. */
+/** Transfer destinations of an agent: the allowed settings, and the part that reaches an engine. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { defaultSettings, ProjectSettings } from '../../control/agents/projects/schema.ts'
 import { makePlan } from '../../control/telephony/call-setup/plan.ts'

@@ -195,7 +195,7 @@ describe.concurrent('baresip', () => {
     await tap.wait(() => agentSound(phone).filter(isLoud).length > loudBefore + 100, 'the long answer')
     await phone.speak(over!)
     const barge = await call.wait('barge_in')
-    // What the record says was heard is what crossed the wire, to a packet.
+    // The text that the record marks as heard matches the audio on the wire to a packet.
     const sent = agentSound(phone).filter(isSound)
     const firstOfRun = sent.findLastIndex((packet, i) => packet.atMs - (sent[i - 1]?.atMs ?? 0) > 400)
     expect(Math.abs((sent.length - firstOfRun) * 20 - barge.heard_ms)).toBeLessThanOrEqual(20)

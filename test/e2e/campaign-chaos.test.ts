@@ -1,6 +1,6 @@
 /**
- * Campaigns whose processes are killed again and again. What rang is told by the telephones alone: sipp notes every INVITE.
- * One sink answers, one is busy, one rings until it is given up.
+ * Campaigns whose processes are killed repeatedly. The phones alone are the evidence: sipp records every INVITE. One
+ * phone answers, one is busy, one rings until the caller gives up.
  */
 import { afterAll, beforeAll, expect, inject } from 'vitest'
 import { contradictions } from '../control/campaigns/dialing.ts'
@@ -30,7 +30,7 @@ interface Side {
   kind: Kind
   sipp: Sipp
   owner: Owner
-  /** Of its campaigns: one that dials, and one whose window is closed. */
+  /** Ids of its campaigns: one that dials, and one whose window is closed. */
   ids: string[]
   phones: Set<string>
   forbidden: Set<string>

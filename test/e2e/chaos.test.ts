@@ -1,6 +1,6 @@
 /**
- * Each process killed, frozen and restarted at random in the middle of calls, campaigns and webhooks, by a seed that is
- * printed. At the end every call has its end, every hold is settled, and nobody was rung twice or told nothing.
+ * Each process is killed, frozen and restarted at random in the middle of calls, campaigns and webhooks, by a seed that
+ * is printed. At the end every call has ended, every hold is settled, no phone rang twice and no webhook is missing.
  */
 import { expect, inject } from 'vitest'
 import { type Aftermath, chaos } from '../support/chaos.ts'

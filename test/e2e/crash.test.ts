@@ -1,4 +1,4 @@
-/** Processes killed in the middle of a call: who talks is not robbed, who pays is not cheated, and the next call works. */
+/** Processes killed in the middle of a call: the conversation is stored, the cost is right, and the next call works. */
 import { afterAll, beforeAll, expect } from 'vitest'
 import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
@@ -115,7 +115,7 @@ describe('kill -9 in mid-call', () => {
     await back('Control')
     const again = await owner.follow(call.id)
     await again.wait('turn.finished', ({ turn }) => turn.role === 'caller')
-    // What the dead one had been given and not stored is told too: three turns.
+    // Events that the dead process had received but not stored are delivered too: three turns.
     await again.wait('turn.finished', ({ turn }) => /night porter/.test(turn.text))
     await again.wait('turn.finished', ({ turn }) => turn.role === 'agent' && /message/.test(turn.text))
     await phone.command('hangup')

@@ -1,6 +1,6 @@
 /**
- * A telephone call that goes on, followed in the dashboard: placed there, read as it is spoken, listened to, whispered
- * into, taken over, handed back, ended. Real SIP on one side, Chromium and a real LiveKit room on the other.
+ * A live phone call in the dashboard: placed, transcribed live, listened to, whispered into, taken over, handed back
+ * and ended. Real SIP on one side, Chromium and a real LiveKit room on the other.
  */
 import { join } from 'node:path'
 import { RoomServiceClient } from 'livekit-server-sdk'
@@ -23,7 +23,7 @@ import { json } from '../support/stack-world.ts'
 
 const CALLEE = '+14155550178'
 const GREETING = 'Hello, this is the night porter.'
-/** What the operator's microphone hears each time that it is opened. */
+/** Speech that the operator's microphone plays each time it is opened. */
 const OPERATOR = 'Please remember that we close at nine.'
 /** Longer than it takes to join, and to be heard by nobody meanwhile. */
 const LEAD_MS = 5000
@@ -38,7 +38,7 @@ let phone: Baresip
 let owner: Owner
 let browser: TestBrowser
 let answer = 'The answer is in the library.'
-/** Of the text model, in their order. */
+/** Requests to the text model, in order. */
 const asked: string[] = []
 const pages: TestPage[] = []
 
@@ -108,7 +108,7 @@ async function openPage(path: string, options: BrowserContextOptions = {}): Prom
 const shown = <T>(see: () => Promise<T> | T) => expect.poll(see, { timeout: 120_000, interval: 200 })
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
 const lines = (page: Page, role: string) => page.getByRole('log').locator(`[data-role=${role}] .talk-words`)
-/** What the model said, and not that the agent asked who is still there. */
+/** Replies of the model, without the agent's check whether the caller is still there. */
 const answers = (page: Page) => lines(page, 'agent').filter({ hasText: answer })
 const expectWords = (wanted: string, heard: string) =>
   expect(wordErrors(wanted, heard), `wanted: ${wanted}\nheard: ${heard}`).toBeLessThanOrEqual(TWO_HOPS)
@@ -126,7 +126,7 @@ async function place(page: Page, rings: number): Promise<string> {
   return new URL(page.url()).pathname.split('/').at(-1)!
 }
 
-/** What operators send into the room of this call. */
+/** Tracks that operators publish in the room of this call. */
 async function tracksOfOperators(callId: string) {
   const { livekit } = stack
   const rooms = new RoomServiceClient(livekit.url.replace('ws', 'http'), livekit.apiKey, livekit.apiSecret)
@@ -259,7 +259,7 @@ describe.skipIf(!canRun)('a live call in the dashboard', () => {
     await look(page, 'live-narrow', ['dark', 'light'])
     expect(await page.evaluate('window.pwned')).toBe(undefined)
 
-    // Who leaves the page leaves the call.
+    // An operator who leaves the page leaves the call.
     const call = await owner.follow(body.id)
     const left = page.waitForResponse(response => response.request().method() === 'DELETE')
     await page.getByRole('link', { name: 'Все звонки' }).first().click()

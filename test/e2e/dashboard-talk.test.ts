@@ -1,6 +1,7 @@
 /**
- * The first minutes of a person who has never read the API: signs up, talks to the example agent with a microphone, and
- * finds the call. And what the talk panel says when there is no dialogue. Whole stack, real LiveKit, real Chromium.
+ * The first minutes of a new user without the API: sign-up, a conversation with the example agent by microphone, and
+ * the call in the list. And the messages of the talk panel without a dialogue. Whole stack, real LiveKit, real
+ * Chromium.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -33,7 +34,7 @@ const canRun = livekitBinary !== null && chromiumPath !== null
 
 let stack: RoomStack
 let browser: TestBrowser
-/** Whose microphone hears nothing. */
+/** Browser with a silent microphone. */
 let silent: TestBrowser
 const pages: TestPage[] = []
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 /**
- * An engine that is told to go: its calls end as people end them, and what is asked for meanwhile waits for the next engine.
- * A control that is told to: whoever has not heard yet is still served.
+ * A draining engine: its calls end normally, and new calls wait for the next engine. A draining control process:
+ * clients that have not noticed yet are still served.
  */
 import { afterAll, beforeAll, expect } from 'vitest'
 import { needs } from '../support/needs.ts'

@@ -1,6 +1,6 @@
 /**
- * Two engines at one SIP server: calls are spread over both, limits hold across them, one at a time can be restarted, and
- * what they share may be away. LiveKit is, all the time: nobody listens where these processes look for it.
+ * Two engines at one SIP server: calls are spread over both, limits hold across them, each can be restarted in turn,
+ * and shared services may be down. LiveKit is down all the time: nothing listens at its configured address.
  */
 import { afterAll, beforeAll, expect, inject } from 'vitest'
 import { freePort } from '../../infra/embedded/ports.ts'
@@ -30,7 +30,7 @@ import { until } from '../support/world.ts'
 const { describe, it } = needs('sipp')
 
 const CALLEE = '+14155550177'
-/** Of one engine. */
+/** Call slots of one engine. */
 const CAPACITY = 4
 const MOST_OF_OWNER = 7
 const LIMIT_MS = 240_000
@@ -58,7 +58,7 @@ afterAll(() => stack?.stop())
 // ---- far ends ----
 
 const ringer = (times: number) => startSipp(stack, [...ringing, ...canceled], { times, seconds: 120 })
-/** Of as many calls as come; to be stopped. */
+/** Answers calls until it is stopped. */
 const answerer = () => startSipp(stack, taken(), { times: 1000, seconds: 300 })
 const CALLING = [
   request('INVITE', sdp()),
@@ -334,7 +334,7 @@ async function allOf(owner: Owner, path: string): Promise<unknown[]> {
   }
 }
 
-/** What was set aside for each call was settled, and once. */
+/** The hold of each call is settled exactly once. */
 async function expectOneCharge(owner: Owner, calls: number): Promise<void> {
   const entries = (await allOf(owner, '/balance/entries?')) as { kind: string; call_id: string }[]
   const settled = entries.filter(({ kind }) => kind === 'settle')

@@ -1,5 +1,6 @@
 /**
- * A customer adds what the agent should know over REST; a caller asks over SIP, and hears it. The record says from where.
+ * A customer adds a knowledge source over REST; a caller asks over SIP and hears the answer. The record names the
+ * source.
  */
 import { afterAll, beforeAll, expect } from 'vitest'
 import { needs } from '../support/needs.ts'

@@ -1,6 +1,6 @@
 /**
- * Nothing personal and nothing secret is in what processes log, at the level where they log most: whole calls with numbers,
- * names, words, keys and passwords to look for, some of which go wrong, and then all files of the log are searched.
+ * Logs at the most verbose level hold no personal data and no secrets: whole calls with known numbers, names, words,
+ * keys and passwords, some of which fail; then all log files are searched.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

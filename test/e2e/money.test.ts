@@ -1,4 +1,4 @@
-/** Limits of time and money: nobody talks on credit, and who is cut off is told so. */
+/** Limits of time and money: no call continues without credit, and a caller who is cut off hears the reason. */
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, inject } from 'vitest'
 import { needs } from '../support/needs.ts'

@@ -1,6 +1,6 @@
 /**
- * An operator in a live telephone call: listens, whispers to its agent, takes over, and hands it back. Real SIP on one side,
- * a real LiveKit room on the other.
+ * An operator in a live phone call: listens, whispers to its agent, takes over, and hands it back. Real SIP on one
+ * side, a real LiveKit room on the other.
  */
 import { RoomServiceClient } from 'livekit-server-sdk'
 import { afterAll, beforeAll, expect } from 'vitest'
@@ -26,7 +26,7 @@ let stack: RoomStack
 let tap: Tap
 let phone: Baresip
 let owner: Owner
-/** Of the text model, in their order. */
+/** Requests to the text model, in order. */
 const asked: string[] = []
 beforeAll(async () => {
   if (!livekitBinary) return
@@ -85,7 +85,7 @@ const monitor = async (call: CallStream, body: object) => {
   return answer.body as { monitor_id: string; mode: string; url: string; token: string; expires_in: number }
 }
 
-/** What was heard since, as words. */
+/** Transcribes the audio that a participant has received since a frame. */
 async function wordsSince(peer: RoomPeer, from: number): Promise<string> {
   const pcm = concatPcm(peer.heard.slice(from).map(({ samples }) => samples))
   const heard = await stack.speech.read(createResampler(ROOM_RATE, RATE).push(pcm))

@@ -1,6 +1,6 @@
 /**
- * Redis and Postgres gone in the middle of calls: who talks notices nothing, and what was said and what it costs is stored
- * once they are back. Servers of its own, since those of the run are everybody's.
+ * Redis and Postgres outages in the middle of calls: callers notice nothing, and transcript and cost are stored
+ * afterwards. Uses its own servers, because those of the run are shared.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

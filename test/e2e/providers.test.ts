@@ -1,6 +1,6 @@
 /**
- * A call over SIP with vendors that its project chose by REST: recogniser, text model and voice are local servers that speak
- * their protocols. Then the same with the first of each dead.
+ * A call over SIP with providers that its project chose by REST: STT, text model and TTS are local servers with the
+ * providers' protocols. Then the same with the first of each down.
  */
 import { afterAll, beforeAll, expect } from 'vitest'
 import { type FakeCartesia, startFakeCartesia } from '../fakes/vendors/cartesia.ts'

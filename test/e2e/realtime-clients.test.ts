@@ -1,4 +1,4 @@
-/** The real agent in a real LiveKit, met by clients that are not ours: the Python package, and a page in Chromium. */
+/** The real agent in a real LiveKit room, with independent clients: the Python package, and a page in Chromium. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** The examples in `examples/realtime`, as they stand, with somebody who echoes in place of the agent. */
+/** The examples in `examples/realtime`, unchanged, with an echo in place of the agent. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -132,7 +132,7 @@ test.skipIf(noRooms || python === null)(
   },
 )
 
-/** How much of it is louder than so. */
+/** Seconds of the audio that are louder than `level`. */
 function seconds(pcm: Int16Array, level: number): number {
   let loud = 0
   for (let at = 0; at + 960 <= pcm.length; at += 960) if (rms(pcm.subarray(at, at + 960)) > level) loud++

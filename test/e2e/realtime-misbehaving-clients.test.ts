@@ -1,4 +1,4 @@
-/** WebRTC clients that reload, leave, say nothing or join twice: what they pay, and what the logs keep of it. */
+/** WebRTC clients that reload, leave, stay silent or join twice: their cost, and what the logs hold about them. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { RoomServiceClient } from 'livekit-server-sdk'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** A recorded call over SIP: its file against what went over the wire, voice by voice and to the millisecond. */
+/** A recorded call over SIP: its file compared with the audio on the wire, per channel and to the millisecond. */
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'

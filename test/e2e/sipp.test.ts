@@ -1,4 +1,4 @@
-/** Calls with sipp, both ways, in A-law; and every way in which a call can come to nothing. */
+/** Calls with sipp, both ways, in A-law; and every way in which a call can fail. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -87,7 +87,7 @@ describe.concurrent('sipp', () => {
     expect(detail.transcript.map(turn => turn.role)).toEqual(['agent', 'caller', 'agent', 'caller', 'tool', 'agent'])
     expect(wordErrors(words, detail.transcript[1]!.text)).toBeLessThanOrEqual(WORD_ERRORS)
     expect(detail.transcript[3]!.text).toBe('4711')
-    // What crossed the edges of the call, played again, is the call.
+    // Replaying the recorded inputs of the call reproduces the call.
     const log = parseLog(readFileSync(join(edges, `${id}.jsonl`), 'utf8'))
     const played = await playAgain(log)
     expect(played.divergences).toEqual([])

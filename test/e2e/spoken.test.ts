@@ -1,6 +1,6 @@
 /**
- * The held set of spoken calls over real SIP and RTP: a few of them always, all of them in the long form, where not each
- * call must come out well but nearly all, and none may get worse unseen.
+ * The held-out set of spoken calls over real SIP and RTP: a few always, all in the long form, where a few calls may
+ * fail and a regression is reported.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -83,5 +83,5 @@ describe.runIf(inject('full'))('all spoken calls', () => {
   })
 })
 
-/** What the last run that `docs/spoken.md` tells of had, and a little for chance. */
+/** Failures in the last run reported in `docs/spoken.md`, with a small margin for chance. */
 const MOST_FAILED = 15

@@ -1,4 +1,4 @@
-/** The page `/talk` in a real Chromium: how it is served, what it says, and a dialogue with a microphone fed from a file. */
+/** The page `/talk` in a real Chromium: its delivery, its texts, and a dialogue with a microphone fed from a file. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

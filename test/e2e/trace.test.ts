@@ -1,5 +1,5 @@
 /**
- * The SIP of real calls through the whole platform, a check of a real trunk, and what is counted of them: sipp and Kamailio are
+ * SIP traces and metrics of real calls through the whole platform, and a check of a real trunk: sipp and Kamailio are
  * the carriers.
  */
 import { join } from 'node:path'
@@ -60,7 +60,7 @@ test('Kamailio with the right password is found fine, with a wrong one it is tol
   }
 })
 
-/** What all processes of a kind show, one after the other. */
+/** Metrics pages of all processes of a kind, concatenated. */
 const page = async (name: 'controls' | 'engines') => {
   const shown = stack[name].map(async ({ child }) => {
     const { metrics } = JSON.parse(child.readyLine) as { metrics: number }
@@ -70,7 +70,7 @@ const page = async (name: 'controls' | 'engines') => {
   })
   return (await Promise.all(shown)).join('\n')
 }
-/** Of all of them together, as Prometheus would sum it up. */
+/** Sum of a series over all processes, as in Prometheus. */
 const valueIn = (text: string, series: string) => {
   const lines = text.split('\n').filter(line => line.startsWith(`${series} `))
   return lines.length === 0 ? Number.NaN : lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)

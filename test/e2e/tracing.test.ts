@@ -1,4 +1,6 @@
-/** Whole calls over all processes, and what a receiver of OTLP gets of them: one trace each, from request or INVITE to webhook. */
+/**
+ * Whole calls over all processes, as a receiver of OTLP sees them: one trace each, from request or INVITE to webhook.
+ */
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { createKey } from '../../control/access/keys/service.ts'
@@ -65,7 +67,7 @@ async function traceOf(callId: string): Promise<SentSpan[]> {
     'the span of the call',
   )
   const { traceId } = call!
-  // Where there are several controls, the last steps may be told by two of them.
+  // With several control processes, two of them may report the last spans.
   for (const last of ['call.finish', 'POST webhook']) {
     await receiver.wait(span => span.traceId === traceId && span.name === last, 1, `the span ${last}`)
   }

@@ -1,4 +1,7 @@
-/** Two real control processes on one Postgres and one Redis: what one knows the other knows, and what one leaves the other does. */
+/**
+ * Two real control processes on one Postgres and one Redis: changes of one take effect in the other, and one continues
+ * the work of the other.
+ */
 import { randomInt, randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

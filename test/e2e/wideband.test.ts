@@ -1,6 +1,7 @@
 /**
- * A whole conversation over Opus, encrypted: speech-to-text, agent, voice and recording at 16 kHz, with baresip. Not over G.722, for which
- * baresip 1.0 brings 8 kHz of sound to 16 by a filter that leaves nothing above 2 kHz: test/sip/trunk/wideband.integration.test.ts has that.
+ * A whole conversation over Opus, encrypted: speech-to-text, agent, voice and recording at 16 kHz, with baresip. G.722
+ * is tested in test/sip/trunk/wideband.integration.test.ts, because baresip 1.0 upsamples its 8 kHz audio with a filter
+ * that leaves nothing above 2 kHz.
  */
 import { afterAll, beforeAll, expect } from 'vitest'
 import { createResampler } from '../../media/audio/resample.ts'
@@ -20,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack?.stop())
 
-/** What `stack.speech` reads. */
+/** Sample rate that `stack.speech` reads. */
 const SPEECH_HZ = 8000
 const GREETING = 'Welcome to the city museum. What would you like to know?'
 const QUESTION = 'Please tell the director that the old lighthouse has been repaired.'

@@ -1,4 +1,4 @@
-/** `npm run admin` as a process of its own, beside a control plane on the same database. */
+/** `npm run admin` as a separate process, with a control plane on the same database. */
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
@@ -290,7 +290,7 @@ describe('data of an account', () => {
     expect(statuses.indexOf(401)).toBeGreaterThan(20)
     expect(ran).toMatchObject({ code: 0, json: { deleted: true, balance: '100.0000' } })
     const after = await rowsOf(tenant.ownerId)
-    // What stays in the log is that it was done.
+    // The audit log keeps the entry of the erasure itself.
     const left = (name: string, erased: boolean) => (name === 'audit_log' ? 1 : erased ? 0 : before[name])
     for (const { name, erased } of ownedTables) expect([name, after[name]]).toEqual([name, left(name, erased)])
     expect(await rowsOf(other.ownerId)).toEqual(others)

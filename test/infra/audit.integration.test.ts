@@ -1,4 +1,7 @@
-/** npm's own audit against a registry of ours: holes fail the tests, unless allowed for now; a registry without answers does not. */
+/**
+ * npm's own audit against a test registry: vulnerabilities are reported unless they are exempt; a registry without
+ * advisories is reported as such.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'

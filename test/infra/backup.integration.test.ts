@@ -1,4 +1,4 @@
-/** `node infra/bin/backup.ts` as a process of its own. */
+/** `node infra/bin/backup.ts` as a separate process. */
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** One port, two stores: what holds for the folder holds for the bucket. */
+/** One interface, two stores: the directory and the bucket behave the same. */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

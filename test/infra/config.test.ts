@@ -27,16 +27,16 @@ const refusal = (env: NodeJS.ProcessEnv): string => {
   throw new Error('it was taken')
 }
 
-/** What each of them takes. */
+/** A valid value of each variable. */
 const VALUES: Partial<Record<string, string>> = {
   DATABASE_URL: 'postgres://parley:word@db/parley',
   REDIS_URL: 'redis://:word@redis:6379/0',
   OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20word',
   SMTP_URL: 'smtp://parley:word@mail.example.com:587',
 }
-/** What some of them are no use without. */
+/** Variables that others require. */
 const BESIDE: Partial<Record<string, Record<string, string>>> = { SMTP_URL: { MAIL_FROM: 'parley@example.com' } }
-/** What is made of it, where that is no text. */
+/** Parsed values that are not strings. */
 const READ: Partial<Record<string, unknown>> = {
   SMTP_URL: { host: 'mail.example.com', port: 587, tls: false, login: { user: 'parley', password: 'word' } },
 }

@@ -1,6 +1,7 @@
 /**
- * The chart of infra/deploy/helm, held against what its pods run. Its templates are always looked through; they are rendered, linted
- * and held against Kubernetes' own schemas where Helm and kubeconform are in the cache (`npm run test:full` builds them).
+ * The chart of infra/deploy/helm, compared with what its pods run. Its templates are always checked as text; they are
+ * rendered, linted and validated against Kubernetes' own schemas when Helm and kubeconform are in the cache (`npm run
+ * test:full` builds them).
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -104,7 +105,7 @@ interface Manifest {
   }
 }
 
-/** What operators may choose. */
+/** Values that operators may choose. */
 const CHOICES: Record<string, string[]> = {
   'as it comes, with a shared folder': ['blobs.existingClaim=recordings'],
   'with a bucket, autoscaling and an ingress': [
@@ -209,7 +210,7 @@ describe.skipIf(tools === null).each(Object.keys(CHOICES))('the chart %s', choic
         expect(files.filter(file => !copied.some(path => file === path || file.startsWith(`${path}/`)))).toEqual([])
       }
     }
-    // The same as the image's own command, in another spelling.
+    // Equivalent to the image's own command, written differently.
     const speech = workload('engine').spec.template.spec.initContainers![0]!.args.flatMap(word => word.split('='))
     expect(speech).toEqual(wordsOf('speech', 'CMD'))
   })

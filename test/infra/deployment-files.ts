@@ -1,4 +1,4 @@
-/** What the tests of the deployment read: compose file, Dockerfile, imports and packages. */
+/** Readers of the deployment's files for tests: compose file, Dockerfile, imports and packages. */
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { parse } from 'yaml'
@@ -41,7 +41,7 @@ export interface Compose {
 export const composeText = read('infra/deploy/docker/compose.yaml')
 export const compose = parse(composeText, { merge: true }) as Compose
 
-/** What `.env` sets. */
+/** Variables that `.env` sets. */
 export const VARIABLES: Record<string, string> = Object.fromEntries(
   [...read('infra/deploy/docker/.env.example').matchAll(/^([A-Z_]+)=(.*)$/gm)].map(match => [match[1]!, match[2]!]),
 )
@@ -107,7 +107,7 @@ export function wordsOf(name: string, instruction: 'CMD' | 'HEALTHCHECK'): strin
   return line === undefined ? null : (JSON.parse(line.slice(line.indexOf('['))) as string[])
 }
 
-/** Of the repository, by `COPY`: folders and files, where they stood before. */
+/** Paths of the repository that `COPY` instructions copy. */
 export const copiedTo = (name: string): string[] =>
   linesOf(name)
     .filter(line => line.startsWith('COPY ') && !line.startsWith('COPY --from'))

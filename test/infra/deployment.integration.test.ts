@@ -1,6 +1,6 @@
 /**
- * The containers, held against what they run: each variable, port, command and file of infra/deploy/docker is one that the programs
- * know. Nothing is started here but the script that makes secrets. The chart has a test of its own.
+ * The containers, compared with what they run: the programs know each variable, port, command and file of
+ * infra/deploy/docker. Only the script that makes secrets is started. The chart has its own test.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'

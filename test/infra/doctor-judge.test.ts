@@ -1,4 +1,4 @@
-/** What the doctor thinks of what it found, where a test cannot break the real thing: clocks, disks, NATs. */
+/** Findings of the doctor about things that a test cannot break: clocks, disks, NATs. */
 import { describe, expect, it } from 'vitest'
 import { readSmtpUrl } from '../../infra/config/mail.ts'
 import { failureOf, judgeClock } from '../../infra/doctor/finding.ts'

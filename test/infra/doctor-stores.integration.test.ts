@@ -1,4 +1,4 @@
-/** What the doctor says of Postgres, Redis and what waits in them, broken one after the other. */
+/** Findings of the doctor about Postgres, Redis and their queues, each broken in turn. */
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** `node infra/bin/doctor.ts` as a process of its own, beside a whole Parley of which one part after the other is broken. */
+/** `node infra/bin/doctor.ts` as a separate process, next to a whole Parley whose parts are broken in turn. */
 import { randomBytes } from 'node:crypto'
 import { createSocket, type Socket } from 'node:dgram'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** Events that Redis did not take: of a process that waits, of one that is killed, of one whose disk says no. */
+/** Events that Redis did not accept: the process waits, is killed, or has a full disk. */
 import {
   appendFileSync,
   existsSync,

@@ -1,4 +1,4 @@
-/** What a script has written into the tree is what it would write now. */
+/** Generated files in the repository are up to date. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** The dashboard for Grafana, held against what running processes show: names, labels and their values. */
+/** The Grafana dashboard, compared with the metrics of running processes: names, labels and their values. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -24,7 +24,7 @@ const expressions = dashboard.panels.flatMap(({ title, targets }) =>
   targets.map(({ refId, expr, legendFormat }) => ({ title, refId, expr, legendFormat })),
 )
 
-/** Of a metric: its kind, and the values that each of its labels has. */
+/** Kind of a metric, and the values of each of its labels. */
 interface Family {
   kind: string
   labels: Map<string, Set<string>>
@@ -121,7 +121,7 @@ describe('an expression', () => {
       const family = families.get(name)
       expect(family, `${name} is shown by no process`).toBeDefined()
       for (const { label, value } of matchers) expect([...(family!.labels.get(label) ?? [])]).toContain(value)
-      // What only grows tells nothing but by its rate, and what does not has none.
+      // Counters are queried by their rate, and other metrics are not.
       expect([name, rated]).toEqual([name, family!.kind === 'counter' ? 'rate' : null])
       for (const label of groupingOf(expr)) expect([...family!.labels.keys(), ...SCRAPED]).toContain(label)
       if (/histogram_quantile/.test(expr)) expect(name).toMatch(/_bucket$/)

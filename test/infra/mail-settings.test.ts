@@ -1,4 +1,4 @@
-/** What an operator may write in SMTP_URL and MAIL_FROM, and what is refused. */
+/** Valid and invalid values of SMTP_URL and MAIL_FROM. */
 import { describe, expect, it } from 'vitest'
 import { ConfigError, readConfig } from '../../infra/config/config.ts'
 import { type Mailbox, readMailbox, readSmtpUrl, type SmtpPlace } from '../../infra/config/mail.ts'

@@ -1,4 +1,6 @@
-/** Mail by SMTP, to real servers on this machine that take it, refuse it, come late or lack what we ask of them. */
+/**
+ * Mail by SMTP, with real servers on this machine that accept it, reject it, respond late or lack a required feature.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -343,7 +345,7 @@ describe('a failure', () => {
 
 describe('the doctor', () => {
   const pair = testPair(`IP:${ELSEWHERE}`)
-  /** What it says of mail, where nothing else runs. */
+  /** Returns the doctor's findings about mail, without other services. */
   async function hear(url: string, env: Record<string, string> = {}) {
     const given = { PARLEY_HOME: folder, SMTP_URL: url, MAIL_FROM: 'parley@example.com', ...env }
     const { findings } = await examine(given)

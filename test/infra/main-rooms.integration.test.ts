@@ -1,4 +1,4 @@
-/** `npm start` with its own LiveKit: sessions are to be had, also after its death, and nothing of it is left behind. */
+/** `npm start` with its own LiveKit: sessions work, also after its restart, and nothing of it is left behind. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'

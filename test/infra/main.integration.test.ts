@@ -1,4 +1,6 @@
-/** `npm start`: what it starts, the demo call, what it leaves behind, what survives. Real processes throughout. */
+/**
+ * `npm start`: the started services, the demo call, files left behind, data that survives. Real processes throughout.
+ */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'

@@ -1,4 +1,6 @@
-/** `npm start -- --demo-only` of an ordinary user who has Node, npm, Python, git and coreutils, and cannot become root. */
+/**
+ * `npm start -- --demo-only` as an ordinary user who has Node, npm, Python, git and coreutils, and cannot become root.
+ */
 import { createHash } from 'node:crypto'
 import { existsSync, lstatSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,7 +25,7 @@ const installed =
 function expectSpokenCall({ code, output }: { code: number | null; output: string }, home: string): void {
   expect([code, output]).toEqual([0, expect.stringContaining('webhook    call.completed received, signature verified')])
   expect(output).toMatch(/^ *[\d.]+s +agent +Hello, this is the automatic assistant/m)
-  // What it leaves on the disk is for nobody else.
+  // Files on the disk are readable by the owner only.
   const open = [home, ...entriesOf(home)].filter(
     file => !lstatSync(file).isSymbolicLink() && (lstatSync(file).mode & 0o077) !== 0,
   )

@@ -1,4 +1,4 @@
-/** What an engine leaves for the next of its name: the calls that a drachtio-server still holds. */
+/** Calls that a drachtio-server still holds when an engine restarts under the same name. */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * Vendors in the project's order, in a conversation on a clock of its own: what the caller hears when they fail. The vendors
- * are local servers that speak their protocols; only the leg, what needs no network, and the clock are fakes.
+ * Provider fallback in a conversation with simulated time: what the caller hears when providers fail. The providers are
+ * local servers that speak their protocols; only the leg, the offline models and the clock are fakes.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../infra/adapters/clock.ts'

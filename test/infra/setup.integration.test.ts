@@ -1,4 +1,4 @@
-/** Set-up, with an npm that only says what it was asked for: what it installs, and when two begin at once. */
+/** Set-up, with a fake npm that only prints its arguments: the installed packages, and two concurrent set-ups. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import {
   chmodSync,

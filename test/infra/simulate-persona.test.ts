@@ -1,4 +1,4 @@
-/** A caller whom a text model plays; the model is a local server that speaks OpenAI's protocol. */
+/** A caller played by a text model; the model is a local server that speaks OpenAI's protocol. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { judge } from '../../infra/simulate/judge.ts'
 import { parseScenario } from '../../infra/simulate/scenario.ts'

@@ -1,4 +1,4 @@
-/** Traces over the wire: what a receiver of OTLP gets, and what becomes of us when it is away or slow. */
+/** Traces over the wire: the spans that a receiver of OTLP gets, and behaviour when it is down or slow. */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'

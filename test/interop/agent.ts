@@ -1,4 +1,4 @@
-/** Our side of a call as a test has it: an agent that says one tone and tells what it hears. */
+/** Our side of a test call: an agent that sends one tone and reports the tone that it receives. */
 import { concatPcm } from '../../media/audio/frames.ts'
 import type { Leg, LegSink } from '../../media/ports/leg.ts'
 import { shareOf, tone } from '../media/audio/sound.ts'

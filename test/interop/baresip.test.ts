@@ -1,4 +1,4 @@
-/** baresip, by each transport, codec and way of encryption that it has. */
+/** baresip, with each of its transports, codecs and kinds of encryption. */
 import { expect } from 'vitest'
 import type { CodecName } from '../../media/contract/plan.ts'
 import { callPlan } from '../sip/trunk/bench.ts'

@@ -1,4 +1,7 @@
-/** baresip as a peer: it says a tone, and what it hears lies in files. Its bridge as an echo is no help: that often never starts. */
+/**
+ * baresip as a peer: it sends a tone, and writes received audio to files. Its echo module is not used, because it often
+ * fails to start.
+ */
 
 import type { ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -16,12 +19,12 @@ import type { Phone } from './phone.ts'
 export interface BaresipOptions {
   transport?: Transport
   codec?: CodecName
-  /** Of the trunk that leads to it. */
+  /** Settings of the trunk that leads to it. */
   trunk?: Partial<TrunkPlan>
   extras?: BaresipExtras
   /** Its address of record, instead of its number where it is. */
   aor?: string
-  /** Whom it calls; our number, at our server, unless told otherwise. */
+  /** URI that it calls; our number at our server by default. */
   calls?: string
 }
 

@@ -1,4 +1,4 @@
-/** An hour of a call, with session timers (RFC 4028) and re-INVITEs both ways, on a clock that the test turns. */
+/** A call of one hour, with session timers (RFC 4028) and re-INVITEs both ways, with simulated time. */
 import { afterEach, beforeEach, expect, inject, it, vi } from 'vitest'
 import type { Leg } from '../../media/ports/leg.ts'
 import { headerOf, type SipMessage, type SipRequest } from '../../sip/text/message.ts'
@@ -11,7 +11,7 @@ const EXPIRES = 600
 const SECOND = 1000
 /** Short enough for the sound of one step to fit into a socket. */
 const STEP_MS = 250
-/** Of the event loop, until what was sent in this process has gone through all its sockets. */
+/** Iterations of the event loop until a message has passed all sockets of this process. */
 const TURNS = 12
 
 let bench: Bench
@@ -20,13 +20,13 @@ let far: FarMedia
 let caller: Caller
 let leg: Leg
 let startedMs = 0
-/** Where we want its sound. */
+/** Port of our RTP. */
 let port = 0
 /** When our refreshes came, in seconds of the call. */
 let refreshes: number[] = []
 /** When we hung up. */
 let endedAt = 0
-/** How the peer answers the next ones; then it agrees. */
+/** Responses of the peer to the next requests; after them it accepts all. */
 let answers: ((invite: SipRequest) => void)[] = []
 
 const settle = async (): Promise<void> => {
@@ -142,7 +142,7 @@ it('an hour: refreshed when it is time, held, moved, with answers that are late,
   await settle()
   await over
   expect(endedAt).toBe(3600)
-  // What remembers a transaction for repeats is gone as well.
+  // The state that answers retransmissions is gone as well.
   vi.advanceTimersByTime(60 * SECOND)
   await settle()
   expect(bench.rig.server.stats()).toMatchObject({ dialogs: 0, transactions: 0, faults: 0 })

@@ -1,4 +1,4 @@
-/** A row of the interop table as tests: one a cell, by the name of its column. */
+/** Runs a row of the interop table as tests: one per cell, named after its column. */
 import { afterAll, beforeAll, describe, inject, it } from 'vitest'
 import { featuresOf, PEERS, type PeerName, type Tried } from './list.ts'
 
@@ -9,7 +9,7 @@ export interface Row<P extends PeerName> {
   cells: Record<Tried<P>, Cell>
   open?(): Promise<unknown>
   close?(): Promise<unknown>
-  /** Why its tests can't run here; null: they can. */
+  /** Reason why its tests can't run here; null: they can. */
   lacks?: string | null
 }
 

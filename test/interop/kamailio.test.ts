@@ -1,4 +1,4 @@
-/** A carrier made of Kamailio and rtpengine, with baresip as who is called through it. */
+/** A carrier made of Kamailio and rtpengine, with baresip as the called party behind it. */
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import { onPath } from '../../infra/setup/prepare.ts'
@@ -62,7 +62,7 @@ async function digest(): Promise<void> {
   await registered()
 }
 
-/** Of Linphone behind it, since baresip has none. */
+/** Tests early media with Linphone behind Kamailio, because baresip has none. */
 async function early(): Promise<void> {
   await registered()
   const phone = await linphonePhone(line, true)

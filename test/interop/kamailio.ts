@@ -1,4 +1,6 @@
-/** Kamailio as registrar and as a proxy that asks for proof, with rtpengine between the sound of both sides. */
+/**
+ * Kamailio as registrar and as a proxy with digest authentication, and rtpengine as the media relay between both sides.
+ */
 import { spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
@@ -61,7 +63,7 @@ onreply_route[SOUND] {
 export interface Carrier {
   port: number
   output: string[]
-  /** Whether its relay has a call at the moment. */
+  /** True while its relay has a call. */
   relays(): Promise<boolean>
 }
 

@@ -1,4 +1,4 @@
-/** A signalling server with an engine's edge on it, and what a cell asks of them. */
+/** A SIP server with an engine's edge, and the operations that the cells need. */
 
 import type { ChildProcess } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
@@ -30,7 +30,7 @@ const HOST = '127.0.0.1'
 
 export type Transport = TrunkPlan['transport']
 
-/** Of who speaks TLS with us; made once, since that takes openssl. */
+/** Certificate and key of TLS peers, made once, because that runs openssl. */
 export const pair = testPair('IP:127.0.0.1')
 
 /** One that may register and call by its name. */
@@ -65,7 +65,7 @@ class Book implements Softphones {
 export interface Dialed {
   result: Promise<DialResult>
   abort(): void
-  /** How often it was told that it rings there. */
+  /** Times of the ringing responses that it received. */
   rings: number[]
 }
 
@@ -75,10 +75,10 @@ export class Line {
   readonly book: Book
   readonly folder: string
   readonly sip: { host: string; port: number }
-  /** Where peers that are told where have their sound. */
+  /** RTP ports of peers whose ports can be configured. */
   readonly rtp = { min: 15_000, max: 17_999 }
   readonly ports: Record<Transport, number>
-  /** Of the calls so far, in the order they were opened. */
+  /** RTP sessions of the calls so far, in the order of their start. */
   readonly sessions: RtpSession[]
   private readonly children = new Set<ChildProcess>()
   private readonly closers: (() => unknown)[] = []
@@ -117,7 +117,7 @@ export class Line {
     return new Line({ bench, book, ports, sessions })
   }
 
-  /** Where our number is reached. */
+  /** URI of our number. */
   uri(transport: Transport, user = OUR_NUMBER): string {
     return `sip:${user}@${HOST}:${this.ports[transport]}${transport === 'udp' ? '' : `;transport=${transport}`}`
   }

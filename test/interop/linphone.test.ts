@@ -1,4 +1,4 @@
-/** Linphone, driven by its command line. */
+/** Linphone, controlled by its command line. */
 import { expect } from 'vitest'
 import { callPlan } from '../sip/trunk/bench.ts'
 import { lacks } from '../support/needs.ts'

@@ -1,4 +1,4 @@
-/** Linphone's command line as a peer: it says a tone from a file, and what it hears goes to another. */
+/** Linphone's command line as a peer: it plays a tone from a file, and writes received audio to another. */
 import { spawn } from 'node:child_process'
 import { randomInt, randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
@@ -61,7 +61,7 @@ export async function linphonePhone(line: Line, early = false): Promise<Linphone
   // The rate of what it records is then known.
   for (const command of ['codec disable all', 'codec enable 3', 'soundcard use files', `play ${said}`]) say(command)
   let calls = 0
-  /** What was printed before is of calls that are over. */
+  /** Earlier output belongs to calls that have ended. */
   const begin = (): void => {
     begun = output.length
     say(`record ${join(home, `heard-${calls++}.wav`)}`)

@@ -20,7 +20,7 @@ interface PeerRow {
   name: string
   /** Under `test/`. */
   file: string
-  /** What is not tried with it, and why. */
+  /** Features that are not tested with it, with the reason. */
   not: Partial<Record<Feature, string>>
 }
 
@@ -48,7 +48,7 @@ export const PEERS = {
 } as const satisfies Record<string, PeerRow>
 export type PeerName = keyof typeof PEERS
 
-/** Of one peer: all features but those that are not tried. */
+/** Features that are tested with a peer. */
 export type Tried<P extends PeerName> = Exclude<Feature, keyof (typeof PEERS)[P]['not']>
 
 export const featuresOf = (peer: PeerName): Feature[] =>

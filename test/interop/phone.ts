@@ -1,4 +1,4 @@
-/** The cells of a peer that is a telephone: whatever it speaks, the same is asked of it. */
+/** The cells of a peer that is a phone: the same for every protocol. */
 import { expect } from 'vitest'
 import type { CallPlan, TrunkPlan } from '../../media/contract/plan.ts'
 import type { Leg } from '../../media/ports/leg.ts'
@@ -12,7 +12,7 @@ import type { Feature } from './list.ts'
 export interface Phone {
   /** The trunk that leads to it. */
   trunk: Partial<TrunkPlan>
-  /** Of the tone that we hear from it; ours when it gives back what it hears. */
+  /** Frequency of the tone that it sends; ours when it echoes. */
   hz: number
   /** Calls our number. */
   dial(): Promise<unknown>
@@ -36,16 +36,16 @@ export interface Phone {
   hears?(hz: number): Promise<unknown>
   /** Ends what a cell that failed left open. */
   reset(): Promise<unknown>
-  /** What it prints. */
+  /** Its output. */
   output(): string
 }
 
 export interface PhoneRow {
   line(): Line
   phone(): Phone
-  /** Where a call is sent so that it comes back to us. */
+  /** URI that leads back to us. */
   back(): string
-  /** What the calls of this row must have been, by codec or encryption. */
+  /** Checks codec or encryption of a call of this row. */
   judge?(leg: Leg): unknown
 }
 

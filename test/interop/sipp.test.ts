@@ -1,4 +1,4 @@
-/** sipp: each cell is a scenario, whose every step must come as it is written. Its sound is our own, given back, or a file. */
+/** sipp: each cell is a scenario whose every step must match. Its audio is an echo of ours, or a file. */
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import type { TrunkPlan } from '../../media/contract/plan.ts'

@@ -1,6 +1,6 @@
 /**
- * `npm run pictures`: takes the pictures of the README. It starts the whole product with a home folder of its own, places
- * a call to the demo's telephone, and takes screenshots of the dashboard in Chromium.
+ * `npm run pictures`: takes the screenshots of the README. It starts the whole product with its own home directory,
+ * places a call to the demo's phone, and photographs the dashboard in Chromium.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'

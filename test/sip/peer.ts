@@ -71,7 +71,7 @@ export class Peer {
     this.toWire(bytes)
   }
 
-  /** What was sent last once more, as over UDP by who got no answer. */
+  /** Retransmits the last message, as a UDP client without a response does. */
   again(): void {
     this.toWire(this.last)
   }

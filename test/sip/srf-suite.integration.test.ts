@@ -1,4 +1,4 @@
-/** drachtio-srf's own tests, run against two of our servers: they say whether we speak drachtio's protocol. */
+/** drachtio-srf's own tests against two of our servers: they verify that we implement drachtio's protocol. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync } from 'node:fs'

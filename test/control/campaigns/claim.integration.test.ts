@@ -1,4 +1,4 @@
-/** What a claim sees of the world as it is right then, and what is not made in one piece. */
+/** Claims of campaign contacts: a claim reads the current state, and its work is split into several transactions. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { claim } from '../../../control/outreach/campaigns/claim.ts'
 import { newPacerState, paceOnce } from '../../../control/outreach/campaigns/pacer.ts'

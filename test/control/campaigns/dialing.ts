@@ -1,4 +1,4 @@
-/** Dialling without an engine: the bus notes what it is asked to place, and tests end the calls. */
+/** Dialling without an engine: the bus records the commands, and tests end the calls. */
 
 import type { Deps } from '../../../control/deps.ts'
 import { newPacerState, paceOnce } from '../../../control/outreach/campaigns/pacer.ts'
@@ -57,7 +57,7 @@ export const end = (deps: Deps, callId: string, part: Partial<CallRecord> = {}) 
   )
 }
 
-/** What must hold whatever happened: counters are the rows, nobody has two live attempts, money adds up. */
+/** Checks invariants: counters match the rows, no contact has two live attempts, and the money adds up. */
 export async function contradictions({ deps: { sql } }: Pick<TestControl, 'deps'>): Promise<string[]> {
   const found: string[] = []
   const counters = await sql<{ campaign_id: string; counted: object; rows: object }[]>`

@@ -1,4 +1,4 @@
-/** Random histories of a campaign, with its own clock and the real database, beside a plain model of what is promised. */
+/** Random histories of a campaign, with simulated time and the real database, compared with a plain model. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { topUp } from '../../../control/access/accounts/service.ts'

@@ -1,4 +1,4 @@
-/** A campaign as it is promised, as plainly as can be: lists, loops over minutes, and a clock on the wall. */
+/** A reference model of a campaign, as simple as possible: lists, loops over minutes, and local time by ICU. */
 
 import type { DailyHours } from '../../../control/outreach/campaigns/zone.ts'
 import type { EndedReason, FinalStatus } from '../../../media/contract/messages.ts'
@@ -58,7 +58,7 @@ export class Model {
     return this.contacts.filter(one => one.status === 'dialing' || one.status === 'in_progress')
   }
 
-  /** Whether anything at all may be dialled. */
+  /** True when the campaign may dial now. */
   private open(nowMs: number): boolean {
     return this.status === 'running' && wallOpen(this.params.window, nowMs)
   }
@@ -141,7 +141,7 @@ export class Model {
     const next = { pause: 'paused', resume: 'running', stop: 'stopped', requeue: 'running' }[action]
     if (next !== this.status) this.changedMs = nowMs
     this.status = next
-    // What no engine has taken is canceled; nobody has answered it either. After a pause it is no attempt.
+    // Unanswered calls that no engine has claimed are canceled. After a pause they do not count as attempts.
     for (const one of this.live.filter(one => !one.answered)) {
       if (action === 'stop') one.status = 'canceled'
       if (action === 'pause') this.ends(one, { status: 'canceled', reason: 'queue_expired', goal: false }, nowMs)

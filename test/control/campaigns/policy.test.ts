@@ -69,7 +69,7 @@ describe('hours of a day', () => {
     // Half an hour is moved there.
     ['Australia/Lord_Howe', '02:00', '03:00', null, '2026-10-03T15:29:59Z', false, '2026-10-03T15:30:00.000Z'],
     ['Asia/Tehran', '00:00', '06:00', null, '2026-01-01T20:29:00Z', false, '2026-01-01T20:30:00.000Z'],
-    // Of Friday, though it is Saturday.
+    // The window of Friday night is still open on Saturday morning.
     ['UTC', '22:00', '02:00', [5], '2026-01-03T01:00:00Z', true, '2026-01-03T02:00:00.000Z'],
     ['UTC', '22:00', '02:00', [6], '2026-01-03T01:00:00Z', false, '2026-01-03T22:00:00.000Z'],
     ['UTC', '00:00', '00:00', null, '2026-01-03T01:00:00Z', true, null],

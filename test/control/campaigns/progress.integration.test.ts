@@ -1,4 +1,4 @@
-/** What a campaign shows of itself: why, results.csv, events; and what stays of it. */
+/** Progress of a campaign: reasons, results.csv, events; and its export and erasure. */
 import { parse } from 'csv-parse/sync'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { revoke } from '../../../control/access/keys/service.ts'

@@ -1,4 +1,4 @@
-/** Campaigns whose process died in the middle of a step; pace, window and spending limit of those that go on. */
+/** Campaigns whose process dies in the middle of a step; pace, window and spending limit of campaigns that continue. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startControl } from '../../../control/app.ts'
 import { createReaper, handleEvent } from '../../../control/background/engine.ts'
@@ -81,7 +81,7 @@ test('a call whose engine died before its first word is closed when that is sure
   expect((await live(id)).map(call => call.id)).toEqual([calls[1]])
   expect(await contactOf(calls[0]!)).toEqual({ status: 'failed', attempts: 1 })
 
-  // The same engine is there again: then the other is lost too, at once.
+  // The engine restarts with a new boot, so the call of its earlier boot is lost at once.
   await handleEvent(control.deps, {
     v: 1,
     type: 'engine.started',
@@ -199,7 +199,7 @@ test('a stop and a requeue of many contacts are made in steps: ends of calls do 
   expect((await see(owner, id)).status).toBe('running')
   const stop = await timed('stop')
   expect((await see(owner, id)).counters).toMatchObject({ canceled: 12_000, pending: 0 })
-  // Of twelve steps, each waits for its own at most.
+  // The work is done in twelve steps, and the end of a call waits for one of them at most.
   expect(requeue.wait).toBeLessThan(requeue.took / 2)
   expect(stop.wait).toBeLessThan(stop.took / 2)
   expect(await contradictions(control)).toEqual([])
@@ -252,7 +252,7 @@ test('a leader that is gone is followed after a few looks, half a second apart, 
         current_setting('tcp_keepalives_count') as count, current_setting('tcp_user_timeout') as unanswered`
     expect(settings).toEqual({ idle: '1', interval: '1', count: '1', unanswered: '2000' })
     const pid = await until(holder, 'a leader')
-    // Who follows looks all the time; the leader does not.
+    // Followers try to take the lead again and again; the leader does not.
     await until(() => rests.some(one => one >= 2), 'the looks of who follows')
     rests.fill(0)
     await sql`select pg_terminate_backend(${pid})`

@@ -1,4 +1,4 @@
-/** What the tests of campaigns have in common. */
+/** Helpers shared by the tests of campaigns. */
 import type { Tenant, TestControl } from '../../support/control.ts'
 
 let numbers = 0

@@ -10,7 +10,7 @@ const MODEL = 'http://moderation.test/v1/moderations'
 
 let control: TestControl
 let owner: Tenant
-/** What the moderation model was asked of, text by text. */
+/** Texts sent to the moderation model. */
 const asked: string[] = []
 beforeAll(async () => {
   control = await createControl({

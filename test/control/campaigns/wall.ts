@@ -1,4 +1,4 @@
-/** What a clock on the wall of a zone shows, by ICU: nothing in common with the product's own arithmetic. */
+/** Local time in a time zone by ICU, which shares no code with the product's own arithmetic. */
 import type { DailyHours } from '../../../control/outreach/campaigns/zone.ts'
 
 const formats = new Map<string, Intl.DateTimeFormat>()

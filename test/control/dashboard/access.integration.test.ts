@@ -1,4 +1,4 @@
-/** Keys, webhooks, MCP, and where the money went: in a real browser, checked by REST and by who receives. */
+/** Keys, webhooks, MCP and spend in a real browser, checked by REST and by a webhook receiver. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
@@ -378,7 +378,7 @@ describe.skipIf(chromiumPath === null)('every page here', () => {
       expect([path, await overflow(page)]).toEqual([path, 0])
       expect(await seriousViolations(page)).toEqual([])
     }
-    // What a page that was left had still asked for is no fault.
+    // Requests that a left page had pending are aborted, which is no error.
     expect(complaints.filter(text => !text.endsWith(': net::ERR_ABORTED'))).toEqual([])
   })
 })

@@ -1,4 +1,4 @@
-/** A call as an engine would tell it: a table is booked; and the SIP messages of one that failed. */
+/** A call as an engine would report it: a table is booked; and the SIP messages of a failed one. */
 import { randomUUID } from 'node:crypto'
 import type { Turn } from '../../../control/dashboard/page/calls/timeline.ts'
 import { encodeWav } from '../../../media/audio/wav.ts'

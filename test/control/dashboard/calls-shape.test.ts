@@ -1,4 +1,4 @@
-/** What the pages of calls make of what the API answers. */
+/** Presentation of API responses on the pages of calls. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { adviceFor } from '../../../control/dashboard/page/calls/advice.ts'

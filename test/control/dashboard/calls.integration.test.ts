@@ -1,4 +1,4 @@
-/** The pages of calls: the list, and an ended call with its sound, words, tools, waits and SIP messages. */
+/** The pages of calls: the list, and an ended call with recording, transcript, tools, latency and SIP messages. */
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -46,7 +46,7 @@ describe.skipIf(chromiumPath === null)('the pages of calls', () => {
     return page
   }
 
-  /** What axe complains of, without what it does itself: it copies styles of shadow roots, which our policy forbids. */
+  /** Violations that axe reports. Its own copies of shadow root styles, which our policy forbids, are not counted. */
   const violations = async ({ page, complaints }: TestPage) => {
     const before = complaints.length
     const found = await seriousViolations(page)

@@ -1,6 +1,6 @@
-/** Files as offices have them. */
+/** Contact files as offices export them. */
 
-/** What Excel in Russian writes; only letters, digits and signs that both have. */
+/** Encodes a text as Russian Excel does; supports letters, digits and signs of both alphabets. */
 export function cp1251(text: string): Uint8Array {
   const bytes = [...text].map(letter => {
     const code = letter.codePointAt(0)!

@@ -1,4 +1,4 @@
-/** What the upload page makes of a file, and what it makes of times: pure parts of the page, without a browser. */
+/** Parsing of files and times on the upload page: pure functions, without a browser. */
 import { stringify } from 'csv-stringify/sync'
 import fc from 'fast-check'
 import { Temporal } from 'temporal-polyfill'

@@ -57,7 +57,7 @@ interface Owner {
 
 let numbers = 0
 
-/** Who has just signed up; with a Russian number to call from, where `line` says so. */
+/** Creates an owner who has just signed up; with `line`, it has a Russian number to call from. */
 async function createOwner({ line = true } = {}): Promise<Owner> {
   const cookie = await signUp(address)
   const call: Owner['call'] = async (method, path, body) => {

@@ -1,4 +1,4 @@
-/** What is known of people: how long, how it goes, who did what; in a real browser, checked by REST and in the tables. */
+/** Pages about personal data: retention, erasure and audit log, in a real browser, checked by REST and SQL. */
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { BrowserContextOptions, Page } from 'playwright-core'
@@ -281,7 +281,7 @@ describe.skipIf(chromiumPath === null)('who did what', () => {
     const phone = nextPhone()
     await owner.call('POST', '/do-not-call', { phone })
     await owner.call('POST', '/calls', { project_id: owner.projectId, phone })
-    // Of a newer server, whose page is still the old one.
+    // An operation of a newer server that the old page does not know.
     await deps.sql.begin(tx => insertAuditEntry(tx, owner.ownerId, of('train_parrot', null)))
     for (let n = 0; n < 60; n++) await insertAuditEntry(deps.sql, owner.ownerId, of('hang_up_call', 'failed', n))
     const { page, complaints } = await open('/data/audit', { owner })
@@ -385,7 +385,7 @@ describe('words', () => {
     const words = read(`dashboard/page/data/words.${language}.json`)
     const have = (place: object, codes: readonly string[]) =>
       expect(Object.keys(place).sort()).toEqual([...new Set(codes)].sort())
-    // Whose mail it is, nobody is told.
+    // Except this one, because its response does not reveal the account.
     const logged = [...changing, ...byOperator].filter(operation => operation !== 'request_password_reset')
     expect(logged.length).toBeGreaterThan(60)
     have(words.operations, logged)

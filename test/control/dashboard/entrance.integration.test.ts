@@ -1,4 +1,4 @@
-/** The way in: sign-up, log-in, reset, log-out; and what the first visit shows and costs. */
+/** Sign-up, log-in, password reset and log-out; and the content and size of the first visit. */
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { chromiumPath } from '../../support/chromium.ts'

@@ -1,4 +1,4 @@
-/** Live streams as the page follows them, over a server that breaks off, refuses, and begins anew. */
+/** Live streams as the page follows them, from a server that disconnects, rejects and restarts. */
 import { createServer, type ServerResponse } from 'node:http'
 import { EventSource } from 'undici'
 import { afterAll, beforeAll, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** Lead search in a real browser: from a sentence to a campaign, with sources of the test's own. */
+/** Lead search in a real browser: from a sentence to a campaign, with scripted sources. */
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
@@ -25,7 +25,7 @@ function gate() {
   return { opened, open: () => open() }
 }
 
-/** What the next searches find. */
+/** Results of the next searches. */
 let parts: LeadParts = fakeLeads()
 const current = new Proxy({} as LeadParts, { get: (_, name) => parts[name as keyof LeadParts] })
 const find = (part: Partial<LeadParts>) => {
@@ -55,7 +55,7 @@ async function open(path: string, options: Parameters<TestBrowser['open']>[1] = 
 }
 type Call = Awaited<ReturnType<typeof open>>['call']
 
-/** What a page that was left had still asked for is no fault. */
+/** Console errors, without requests that a left page had pending. */
 const faults = ({ complaints }: Pick<TestPage, 'complaints'>) =>
   complaints.filter(text => !text.endsWith(': net::ERR_ABORTED'))
 const ended = (call: Call, id: string) =>

@@ -1,4 +1,4 @@
-/** What the project editor makes of a project and back: nothing is lost, and only what was changed is sent. */
+/** Conversion between project and editor: nothing is lost, and only changes are sent. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -212,7 +212,7 @@ describe('a schema in the form', () => {
     )
     fc.assert(
       fc.property(schema, given => {
-        // What comes from the API is JSON, and trimmed names are all that the form makes of names.
+        // The API returns JSON, and the form only trims names.
         const sent = JSON.parse(JSON.stringify(given))
         const back = schemaOf(toSchemaDraft(sent))
         const { required, ...rest } = sent

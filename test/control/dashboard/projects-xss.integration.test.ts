@@ -1,4 +1,4 @@
-/** Text of customers in every field of projects, secrets, knowledge and numbers: shown as the text it is, and never run. */
+/** Untrusted text in every field of projects, secrets, knowledge and numbers is shown as text and never executed. */
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createIndexer } from '../../../control/knowledge/indexing.ts'
@@ -82,7 +82,7 @@ afterAll(async () => {
   await control?.close()
 })
 
-/** Of the fields that stand on the page, by their place in the project. */
+/** Values of the fields on the page, by their path in the project. */
 const valuesOf = (page: Page) =>
   page
     .locator('[role=tabpanel] :is(input, textarea)')

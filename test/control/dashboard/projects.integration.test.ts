@@ -1,4 +1,4 @@
-/** The project editor in a real browser, against a real control: what is typed there is what REST has afterwards. */
+/** The project editor in a real browser, against a real control plane: REST returns the values that were entered. */
 import type { Page } from 'playwright-core'
 import { describe, expect, inject, it } from 'vitest'
 import { createIndexer } from '../../../control/knowledge/indexing.ts'

@@ -1,4 +1,4 @@
-/** What the talk panel and a live call make of what they are told, and that they have words for all of it. */
+/** Presentation of events in the talk panel and in a live call, with texts for all of them. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'

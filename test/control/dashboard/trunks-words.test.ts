@@ -1,4 +1,4 @@
-/** What trunks are told in: a word for every value of the API's closed lists, in both languages, and presets that it takes. */
+/** Texts for trunks: one for every enum value of the API, in both languages, and valid presets. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { lastErrorOf } from '../../../control/dashboard/page/trunks/last-error.ts'
@@ -107,7 +107,7 @@ it('numbers are read as people write them', () => {
     '+14155550100',
     '+74951234567',
   ])
-  // What cannot be a number is the API's to refuse.
+  // The API rejects values that cannot be numbers.
   expect(numbersOf({ numbers: '12', region: '' })).toEqual(['12'])
 })
 

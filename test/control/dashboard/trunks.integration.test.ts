@@ -1,4 +1,7 @@
-/** Trunks in the dashboard, against a carrier that speaks real SIP: added, examined, registered, bound, heard of by REST. */
+/**
+ * Trunks in the dashboard, with a carrier that speaks real SIP: created, checked, registered and bound, verified by
+ * REST.
+ */
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it, vi } from 'vitest'
 import { type Control, startControl } from '../../../control/app.ts'
 import type { EngineBus } from '../../../media/bus/engine-bus.ts'

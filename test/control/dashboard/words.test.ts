@@ -1,4 +1,4 @@
-/** The page's words: Russian and English say the same things, with the same values, in all the forms that a number takes. */
+/** Texts of the page: Russian and English have the same keys and values, and all plural forms. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -22,7 +22,7 @@ function wordsOf(room: string, language: Language): Map<string, string> {
   return found
 }
 
-/** Where English has the server's sentence as it is, other languages have their own for its code. */
+/** English shows the server's sentence; other languages have their own text for its code. */
 const SERVERS_OWN = /^\{\{(?:detail|message|words|advice)\}\}$/
 /** A number picks the form; the server's own words may be added. */
 const BESIDE = ['count', 'words']

@@ -1,4 +1,4 @@
-/** A process that indexes, for tests that kill it: it says on standard output how far it is, and then hangs there. */
+/** A process that indexes, for tests that kill it: it prints its progress to standard output, and then hangs. */
 
 import type { Deps } from '../../../control/deps.ts'
 import { createIndexer } from '../../../control/knowledge/indexing.ts'
@@ -14,7 +14,7 @@ export interface IndexProcess {
   databaseUrl: string
   blobs: string
   temp: string
-  /** Where it hangs: with the document before it, or with a part of the vectors stored. */
+  /** Step that hangs: during extraction, or after some of the vectors are stored. */
   hangs: 'extracting' | 'embedding'
 }
 

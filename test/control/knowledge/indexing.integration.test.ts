@@ -1,4 +1,4 @@
-/** The job behind a source: how it ends, who may write, and that a kill at any point costs nothing but time. */
+/** The indexing job: its outcomes, its claims, and that a kill at any point only costs time. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'

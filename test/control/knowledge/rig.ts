@@ -1,4 +1,4 @@
-/** Parts of the knowledge base that do as a test tells them. */
+/** Parts of the knowledge base that tests script. */
 import type { KnowledgeParts } from '../../../control/deps.ts'
 import type { Embedder, Extracted, Extractor } from '../../../control/knowledge/documents/types.ts'
 import type { JobData, startWorkers } from '../../../control/platform/jobs/jobs.ts'

@@ -1,4 +1,4 @@
-/** Sources over REST: what is taken and what is refused, one of a kind, and gone with all that is of them. */
+/** Sources over REST: accepted and rejected input, duplicates, and deletion with all data. */
 import { randomUUID } from 'node:crypto'
 import { readdir, writeFile } from 'node:fs/promises'
 import { request as httpRequest } from 'node:http'

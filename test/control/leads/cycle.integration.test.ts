@@ -1,6 +1,7 @@
 /**
- * The whole cycle by REST and by MCP, with everything real but the internet: the plain reader of briefs, sources and enricher as
- * infra builds them, extractor processes, jobs and webhooks; a map, a geocoder, a web search and sites on loopback.
+ * The whole cycle by REST and by MCP, with everything real but the internet: the offline parser of briefs, sources and
+ * enricher as infra builds them, extractor processes, jobs and webhooks; a map, a geocoder, a web search and sites on
+ * loopback.
  */
 import type { ServerResponse } from 'node:http'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
@@ -207,7 +208,7 @@ test('by REST, from a Russian brief over map, directory and sites to a draft cam
 }, async () => {
   for (const [host, pages] of Object.entries(harmful)) sites.add(host, pages)
   const owner = await newOwner('1000')
-  // What numbers without a country's code belong to where the source does not know.
+  // Country of numbers without a country code, when the source does not state one.
   await rest(owner, 'PATCH', `/trunks/${owner.trunkId}`, { region: 'RU' })
   expect(await rest(owner, 'POST', '/lead-search/directories', directory())).toMatchObject({
     status: 201,

@@ -1,4 +1,4 @@
-/** The job behind a search: what it stores, how it ends, what it costs, and that a kill at any point changes nothing of it. */
+/** The search job: its results, its outcomes, its cost, and that a kill at any point changes none of them. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { eraseAccount } from '../../../control/data/accounts/operator.ts'
 import { LeadSourceError } from '../../../control/outreach/leads/vocabulary/types.ts'

@@ -1,4 +1,7 @@
-/** Kill -9 of the process of a search: another one goes on, and no lead is lost, found, told of or paid for twice. */
+/**
+ * A search process is killed with SIGKILL: another one continues, and no lead is lost, or found, reported or paid for
+ * twice.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'

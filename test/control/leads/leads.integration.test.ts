@@ -1,4 +1,4 @@
-/** What a search leaves: its list, its table, its campaign; the owner's directories; and the whole cycle by the tool server. */
+/** Results of a search: list, table and campaign; the owner's directories; and the whole cycle over MCP. */
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { parse } from 'csv-parse/sync'
@@ -47,7 +47,7 @@ describe('the leads of a search', () => {
     expect(await total('?status=enriched')).toBe(9)
     expect(await total('?status=rejected')).toBe(1)
     expect(await total('?status=found')).toBe(0)
-    // Of one that was rejected no number is told.
+    // The number of a rejected lead is not returned.
     expect(await total('?has_phone=false')).toBe(2)
     expect(await total('?has_phone=true&status=enriched')).toBe(8)
     expect(await total('?min_score=70')).toBe(3)

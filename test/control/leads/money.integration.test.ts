@@ -1,4 +1,4 @@
-/** Money held for searches beside money held for calls: whatever happens at once, the books agree. */
+/** Money held for searches together with money held for calls: the ledger is consistent under concurrency. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAccount } from '../../../control/access/accounts/service.ts'

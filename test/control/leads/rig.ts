@@ -1,4 +1,4 @@
-/** What the tests of lead search have in common. */
+/** Helpers shared by the tests of lead search. */
 import { expect } from 'vitest'
 import type { Deps } from '../../../control/deps.ts'
 import { createSearcher, type Searcher } from '../../../control/outreach/leads/job.ts'

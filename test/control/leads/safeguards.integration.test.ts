@@ -1,4 +1,4 @@
-/** Lead search: a company is paid for once, excluded numbers stay hidden, text from strangers is untrusted. */
+/** Lead search: a company is paid for once, excluded numbers stay hidden, and third-party text is untrusted. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { identityOf } from '../../../control/outreach/leads/enrich/dedupe.ts'
 import { createEnricher, weigh } from '../../../control/outreach/leads/enrich/enricher.ts'
@@ -35,7 +35,7 @@ describe('who pays for each lead', () => {
     const first = await start(owner, { target_leads: 3 })
     await searcher(control, { sources: [fakeSource(candidates(3))] }).run(first)
     expect(await moneyOf(owner)).toEqual(['970.0000', '0.0000'])
-    // The same by number, by domain, and by neither.
+    // The first has the same number, the second the same domain, the others neither.
     const found = [
       candidate(0, { key: 'other/0', company: 'Zero', website: null, address: null }),
       candidate(51, { company: 'One', website: 'https://www.clinic-1.example/en', address: null }),
@@ -276,7 +276,7 @@ describe('a hostile page', () => {
   })
 })
 
-/** Of one piece of work; a caller waits two seconds for who takes the call, on a processor that others use too. */
+/** Milliseconds that one piece of work may block: a caller waits two seconds for admission, on a shared processor. */
 const LONGEST_MS = 1500
 function words(count: number): string[] {
   return Array.from({ length: count }, (_, n) => `особенный признак номер слово${'абвгдежзиклмнопрстуф'[n]}`)

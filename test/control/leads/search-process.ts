@@ -1,4 +1,7 @@
-/** A process that searches, for tests that kill it: it hangs where it is told to and says so, or kills itself at an instant. */
+/**
+ * A process that searches, for tests that kill it: it hangs at a given step and reports it, or kills itself at a given
+ * time.
+ */
 
 import type { Deps } from '../../../control/deps.ts'
 import { createSearcher } from '../../../control/outreach/leads/job.ts'
@@ -27,7 +30,7 @@ await boss.start()
 const plain = connect({ url: databaseUrl, max: 8 })
 type Sql = typeof plain
 
-/** Of the latest search, as this transaction sees it. */
+/** Steps that the latest search has reached, as this transaction sees it. */
 async function reached(db: Pick<Sql, 'unsafe'>): Promise<readonly string[]> {
   const [row] = await db.unsafe('select found, enriched, ended_at from lead_jobs order by created_at desc limit 1')
   return [

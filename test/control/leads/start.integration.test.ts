@@ -1,4 +1,4 @@
-/** What stands before a paid search: each gate, their order, and twenty starts at once. */
+/** Checks before a paid search: each of them, their order, and twenty concurrent starts. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

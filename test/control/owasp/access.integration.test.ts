@@ -1,6 +1,6 @@
 /**
- * OWASP API Security Top 10 (2023), who may do what: API1, API2, API3, API5. Walked over the published document, so that a new
- * operation is held to it unasked. docs/threat-model.md says where the rest of each item is tested.
+ * OWASP API Security Top 10 (2023), authorization: API1, API2, API3, API5. The tests cover every operation of the
+ * OpenAPI document, so new operations are included. docs/threat-model.md lists the tests for the rest of each item.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createKey } from '../../../control/access/keys/service.ts'
@@ -46,7 +46,7 @@ describe('API1, object level: somebody else’s id', () => {
     for (const target of walk.targets.filter(({ path }) => path.includes('{'))) {
       const headers = target.reach === 'session' ? session : { 'x-api-key': tenant.key }
       const { status, body } = await ask(control, target, headers)
-      // Of forms the type is judged first.
+      // For multipart forms, the content type is checked first.
       const expected = target.id.endsWith('_file') ? 415 : 404
       expect([target.id, status, body?.code]).toEqual([target.id, expected, expect.any(String)])
     }
@@ -94,7 +94,7 @@ describe('API2, authentication: refused at every operation is', () => {
   })
 })
 
-/** What no client may set, whatever it is called inside. */
+/** Fields that no client may set, by their internal names. */
 const READ_ONLY = ['id', 'owner_id', 'account_id', 'created_at', 'price', 'cost', 'balance', 'factor_percent', 'scopes']
 
 describe('API3, property level: refused is', () => {

@@ -1,6 +1,6 @@
 /**
- * OWASP API Security Top 10 (2023), what the interface may be used for and what it takes from others: API4 and API6 to API10.
- * Walked over the published document where there is something to walk; docs/threat-model.md says where the rest is tested.
+ * OWASP API Security Top 10 (2023), use of the interface and of third parties: API4 and API6 to API10. The tests cover
+ * every operation of the OpenAPI document where that applies; docs/threat-model.md lists the tests for the rest.
  */
 import { connect } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -15,7 +15,7 @@ let control: TestControl
 let tenant: Tenant
 let session: Record<string, string>
 let walk: Walk
-/** What nobody may reach by way of us. */
+/** A server on an internal address that no request of ours may reach. */
 let inside: Receiver
 let address: URL
 
@@ -123,7 +123,7 @@ describe('API6, what a program may do too often for the business', () => {
   })
 })
 
-/** The same place inside, as it can be written. */
+/** Spellings of the internal address. */
 const places = (): string[] => {
   const { port } = new URL(inside.url)
   const hosts = ['127.0.0.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '2130706433', '0x7f.1', '0.0.0.0', '127.1']
@@ -132,7 +132,7 @@ const places = (): string[] => {
 const elsewhere = ['http://169.254.169.254/latest/meta-data/', 'http://10.0.0.1/', 'http://[fd00::1]/']
 
 describe('API7, requests of ours to where a customer says: nothing inside is reached by', () => {
-  /** What is asked of the outside by way of each field that names a place. */
+  /** Sends an outgoing request by each field that takes an address. */
   const doors: Record<string, (url: string) => Promise<void>> = {
     'tools[].url': async url => {
       const tool = { name: 'look', method: 'GET', url }

@@ -1,4 +1,4 @@
-/** Every operation of the published document, as something that can be asked; made from the document, so that none is missed. */
+/** Every operation of the OpenAPI document in a form that can be requested, so that none is missed. */
 import { type Answer, request, type TestControl } from '../../support/control.ts'
 
 export interface Json {
@@ -19,7 +19,7 @@ export interface Target {
   url: string
   /** As the document has it. */
   path: string
-  /** Who may ask: anybody, a session alone, or a key with that scope as well. */
+  /** Required credential: none, a session, or a session or key with this scope. */
   reach: 'anybody' | 'session' | 'read' | 'write'
   body: { schema: Json; example: unknown } | null
   answer: Json | null

@@ -1,5 +1,5 @@
 /**
- * What is in the corpus: who says what, and what the line adds. No voice is in two splits.
+ * Contents of the corpus: speakers, texts and line effects. No voice is in two splits.
  * `make.ts` turns it into `clips/` and `index.json`.
  */
 
@@ -7,7 +7,7 @@ export type Label = 'human' | 'voicemail' | 'screening' | 'ivr' | 'fax'
 /** `held`: written and recorded when the detector was finished, after both others had been looked at; judged once. */
 export type Split = 'tune' | 'test' | 'held'
 
-/** What the line or the room adds; made when the clip is read, so that only dry voices are kept as files. */
+/** Effects of line and room, applied when a clip is read, so that only clean voices are stored. */
 export interface Treatment {
   before?: 'ringback' | 'ringback_eu' | 'sit' | 'music'
   noise?: { kind: 'street' | 'babble' | 'music'; snr_db: number }

@@ -1,6 +1,6 @@
 /**
  * Makes `clips/` and `index.json` from the catalogue: `node make.ts --kokoro DIR --flite PROGRAM --festival PROGRAM
- * --asterisk DIR`. Needs what README.md lists; nothing in the product or its tests runs this.
+ * --asterisk DIR`. README.md lists the requirements; neither the product nor its tests run this.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** Writes `recorded.jsonl` anew with the models of this machine: `node record.ts [part of an id]...`. */
+/** Rewrites `recorded.jsonl` with the models of this machine: `node record.ts [part of an id]...`. */
 import { writeFileSync } from 'node:fs'
 import { systemClock } from '../../../infra/adapters/clock.ts'
 import { readConfig } from '../../../infra/config/config.ts'

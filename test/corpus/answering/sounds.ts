@@ -1,4 +1,7 @@
-/** The corpus as sound: µ-law files read and written, and what line and room add to a dry voice, always the same. */
+/**
+ * The corpus as audio: reads and writes µ-law files, and applies the deterministic effects of line and room to a clean
+ * voice.
+ */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { concatPcm, rms } from '../../../media/audio/frames.ts'

@@ -1,4 +1,7 @@
-/** SttReader for the corpus: the real ones by way of the speech process, and what they once said of each clip. */
+/**
+ * Speech-to-text and VAD for the corpus: the real models in the speech process, and their recorded output for each
+ * clip.
+ */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { silent, stepVad } from '../../../media/agent/vad-hysteresis.ts'
@@ -11,12 +14,12 @@ import { type Clip, FOLDER, RATE, type Sound } from './sounds.ts'
 /** One clip a line: `[id, Recorded]`. */
 const FILE = join(FOLDER, 'recorded.jsonl')
 const never = new AbortController().signal
-/** What Moonshine takes for three seconds of speech on one thread, and a queue before it. */
+/** Milliseconds that Moonshine needs for three seconds of speech on one thread, including its queue. */
 const RECORDED_TOOK_MS = 150
 const GRID_MS = 100
 const PREROLL_MS = 320
 
-/** What Silero and Moonshine made of one clip. */
+/** Recorded output of Silero and Moonshine for one clip. */
 export interface Recorded {
   window_ms: number
   first_ms: number

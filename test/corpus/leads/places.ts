@@ -1,6 +1,6 @@
 /**
- * Some 300 places of two cities as OpenStreetMap would have them: all invented, with the mess that mappers make of
- * telephone numbers, and what is really meant beside it.
+ * Some 300 places of two cities in the form of OpenStreetMap: all invented, with typical errors in phone numbers and
+ * the intended numbers.
  */
 
 export interface Place {
@@ -13,7 +13,7 @@ export interface Place {
   lat: number
   lon: number
   tags: Record<string, string>
-  /** What can be called there, E.164. */
+  /** Phone numbers of the place, E.164. */
   phones: string[]
   /** Closed for good, or without a name: nobody to call. */
   gone: boolean

@@ -1,6 +1,6 @@
 /**
- * The spoken calls of the held set, as a table: who calls which agent over what line, says what in whose voice, and what
- * must come of it. `make.ts` turns it into one scenario file a call, with the recordings of its caller.
+ * The spoken calls of the held-out set, as a table: caller, agent, line, words, voice and expected result. `make.ts`
+ * writes one scenario file per call, with the recordings of its caller.
  */
 
 export type Say =
@@ -21,7 +21,7 @@ export interface SpokenCall {
   voice: string
   line?: { codec?: 'PCMA'; loss?: number; jitter_ms?: number; noise_dbfs?: number }
   speed?: number
-  /** What `…` in the words stands for. */
+  /** Milliseconds of the pause that `…` in the words stands for. */
   pause_ms?: number
   caller: Say[]
   tools?: Record<string, object>

@@ -1,7 +1,7 @@
 /**
- * Makes the scenario files and the recordings of their callers from the catalogue:
- * `node make.ts --kokoro DIR --asterisk DIR [--festival PROGRAM] [--voices] [part of an id]...`
- * Without `--voices` only the scenario files are written; recordings that are there stay as they are.
+ * Makes the scenario files and the recordings of their callers from the catalogue: `node make.ts --kokoro DIR
+ * --asterisk DIR [--festival PROGRAM] [--voices] [part of an id]...` Without `--voices`, only the scenario files are
+ * written and existing recordings are kept.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** The build of LiveKit, with a Go that only says what it was asked for. */
+/** The build of LiveKit, with a fake Go that only prints its arguments. */
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

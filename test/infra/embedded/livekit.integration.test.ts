@@ -1,4 +1,4 @@
-/** The embedded WebRTC server: the real binary, from its start to its second life, with real clients. */
+/** The embedded WebRTC server: the real binary, from its start to its restart, with real clients. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { connect } from 'node:net'

@@ -1,4 +1,4 @@
-/** Embedded Postgres and Redis: two first starts beside each other, and what others on the machine may read. */
+/** Embedded Postgres and Redis: two concurrent first starts, and the permissions of their files. */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** What several processes make once: the lock between them, and the rename that puts it in its place. */
+/** Files that several processes make once: the lock between them, and the rename that publishes them. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

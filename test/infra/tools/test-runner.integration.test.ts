@@ -1,4 +1,4 @@
-/** The runner of `npm test` as a process: what it says of a run in which something is wrong. */
+/** The runner of `npm test` as a process: its reports of failed runs. */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,7 @@
-/** Whatever caller, model, voice, speech-to-text and tools do, in whatever order: who then falls silent is asked, and left. */
+/**
+ * Random behaviour of caller, model, voice, speech-to-text and tools, in any order: a caller who falls silent is
+ * prompted, and then the call ends.
+ */
 import { describe, expect, it } from 'vitest'
 import type { LlmEvent } from '../../../media/ports/llm.ts'
 import type { SpeechChunk, Stt, Tts } from '../../../media/ports/speech.ts'

@@ -1,4 +1,4 @@
-/** Words of somebody who speaks without being answered. */
+/** Transcription of a speaker who gets no reply. */
 import { describe, expect, it } from 'vitest'
 import { type Dictated, Dictation } from '../../../media/agent/dictation.ts'
 import type { Stt, Transcript, Vad } from '../../../media/ports/speech.ts'

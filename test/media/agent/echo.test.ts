@@ -1,4 +1,6 @@
-/** Real speech on both sides; the echo is made: delayed, softer, with a room, a line's noise and µ-law in between. */
+/**
+ * Real speech on both sides with a simulated echo: delayed, attenuated, with room reverberation, line noise and µ-law.
+ */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { EchoDetector, isOwnWords } from '../../../media/agent/echo.ts'
@@ -26,7 +28,7 @@ function random(seed: number) {
 
 interface Line {
   delayMs: number
-  /** Of the echo, and of the caller's own voice in it; 0 is none. */
+  /** Gain of the echo; 0 for no echo. */
   gain: number
   caller: Int16Array | null
   noise?: number

@@ -1,4 +1,4 @@
-/** What is claimed to have been heard, against what a recogniser hears in the sound up to the cut. */
+/** Text that the agent marks as heard, compared with the transcription of the audio up to the interruption. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../infra/adapters/clock.ts'
 import { readConfig } from '../../../infra/config/config.ts'

@@ -1,4 +1,4 @@
-/** A far end that hears nothing for a while: nothing is pulled, and what nobody could hear was not left unanswered. */
+/** A far end on hold: no audio is pulled, and speech that nobody could hear does not count as unanswered. */
 import { describe, expect, it } from 'vitest'
 import { openTalk } from '../../fakes/conversation.ts'
 

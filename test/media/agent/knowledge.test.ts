@@ -1,4 +1,4 @@
-/** What an agent looks up in a call: how it is told to the model, and what of it is on the record. */
+/** Knowledge search in a call: its presentation to the model and its entry in the record. */
 import { expect, it } from 'vitest'
 import type { KnowledgeHit } from '../../../media/ports/knowledge.ts'
 import type { LlmEvent, LlmRequest } from '../../../media/ports/llm.ts'

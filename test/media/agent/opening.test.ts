@@ -1,4 +1,4 @@
-/** How a call that we placed begins, on a line without a network: who answers is scripted, the detector is the real one. */
+/** Beginning of an outbound call without a network: the answering party is scripted, the detector is real. */
 import { describe, expect, it } from 'vitest'
 import type { CallPlan } from '../../../media/contract/plan.ts'
 import type { Stt } from '../../../media/ports/speech.ts'

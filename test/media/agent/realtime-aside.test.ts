@@ -1,4 +1,4 @@
-/** People who follow a call of a model that speaks itself: over the vendor's protocol, on a line without a network. */
+/** Operators in a call of a speech-to-speech model: over the vendor's protocol, on a line without a network. */
 import { afterEach, describe, expect, it } from 'vitest'
 import type { DisplayUpdate } from '../../../media/ports/leg.ts'
 import type { Transcript } from '../../../media/ports/speech.ts'

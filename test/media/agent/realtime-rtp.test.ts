@@ -1,4 +1,4 @@
-/** Bytes of a real RTP session to the model's socket and back, and a recording of the same call. */
+/** Audio from a real RTP session to the model's socket and back, and a recording of the same call. */
 import { createSocket, type Socket } from 'node:dgram'
 import { afterEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../infra/adapters/clock.ts'

@@ -1,4 +1,4 @@
-/** The conversation with a model that speaks itself, over the vendor's protocol, on a line without a network. */
+/** The conversation with a speech-to-speech model, over the vendor's protocol, on a line without a network. */
 import { afterEach, describe, expect, it } from 'vitest'
 import { heardText } from '../../../media/agent/heard.ts'
 import { decodeG711 } from '../../../media/audio/g711.ts'

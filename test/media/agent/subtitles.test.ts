@@ -1,4 +1,4 @@
-/** What the far end is shown of a conversation. */
+/** Captions of a conversation for the far end. */
 import { describe, expect, it } from 'vitest'
 import { Subtitles } from '../../../media/agent/subtitles.ts'
 import type { Turn } from '../../../media/contract/messages.ts'

@@ -1,4 +1,4 @@
-/** Tools in conversation: several at once, waits that are bridged, and what every agent can do by itself. */
+/** Tools in conversation: concurrent tools, fillers during waits, and the built-in tools of every agent. */
 import { describe, expect, it } from 'vitest'
 import type { LlmEvent, LlmRequest } from '../../../media/ports/llm.ts'
 import { answering, call, hit, openTalk, text, toolPlan } from '../../fakes/conversation.ts'

@@ -1,4 +1,4 @@
-/** The turn machine by scenes: a caller's voice in 32 ms windows, a recogniser that answers when asked, an agent. */
+/** Scenarios of the turn machine: the caller's voice in 32 ms windows, an on-demand recogniser, an agent. */
 import { describe, expect, it } from 'vitest'
 import {
   BARGE_IN_VOICE_MS,
@@ -18,7 +18,7 @@ class Scene {
   nowMs = 0
   /** With the time of each. */
   log: (TurnEffect & { nowMs: number })[] = []
-  /** What recognition would say now; undefined: it has no answer yet. */
+  /** Current result of speech-to-text; undefined while there is none. */
   words: string | undefined = ''
   failed = false
   sttMs = 60

@@ -1,4 +1,4 @@
-/** Work that input from outside may cause is bounded: words, tool paths, patterns, long texts. */
+/** Work caused by external input is bounded: words, tool paths, patterns, long texts. */
 import { describe, expect, it } from 'vitest'
 import { isBackchannel } from '../../../media/agent/endpointing.ts'
 import { createSplitter } from '../../../media/agent/sentences.ts'

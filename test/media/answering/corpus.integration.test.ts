@@ -1,6 +1,6 @@
 /**
- * The labelled set against the whole detector. Each run uses what Silero and Moonshine once made of the clips
- * (`recorded.jsonl`, beside them); the long run listens anew, through the speech process.
+ * The labelled set against the whole detector. Each run uses the recorded output of Silero and Moonshine
+ * (`recorded.jsonl` next to the clips); the long run transcribes anew, with the speech process.
  */
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { systemClock } from '../../../infra/adapters/clock.ts'

@@ -1,4 +1,4 @@
-/** Every rule by itself, with made-up voices: what a call hears is written as times. */
+/** Every rule alone, with invented voices: the audio of a call is given as times. */
 import { describe, expect, it } from 'vitest'
 import {
   type AnsweringEffect,
@@ -14,7 +14,7 @@ interface Script {
   voice?: [number, number][]
   /** Tones: Hz, from, to. */
   tones?: [number, number, number][]
-  /** What has been said by when; null where nobody can read. */
+  /** Transcripts by time in ms; null without speech-to-text. */
   words?: [number, string][] | null
   untilMs: number
   sttMs?: number

@@ -1,4 +1,4 @@
-/** The detector in a call: real sound, a scripted recogniser, a clock that the sound drives. */
+/** The detector in a call: real audio, a scripted recogniser, and a clock that the audio drives. */
 import { describe, expect, it } from 'vitest'
 import { AnsweringListener, type ListenerOptions } from '../../../media/answering/listener.ts'
 import { concatPcm } from '../../../media/audio/frames.ts'

@@ -22,7 +22,7 @@ export interface SttReader {
 }
 
 export interface Judged {
-  /** What was said of the call, with times from the far end's first sound. */
+  /** Results of the detector, with times from the far end's first sound. */
   verdicts: (Evidence & { afterMs: number })[]
   asked: number
   speak: { rule: string; atMs: number } | null

@@ -1,4 +1,4 @@
-/** What is told from words alone, in both languages, with the mistakes of a small recogniser. */
+/** Detection by words alone, in both languages, including errors of a small STT model. */
 import { describe, expect, it } from 'vitest'
 import { readWords } from '../../../media/answering/phrases.ts'
 

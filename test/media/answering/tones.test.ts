@@ -1,4 +1,4 @@
-/** Tones by their numbers: beeps, faxes, the notes of carriers; and what must not be taken for one. */
+/** Tone detection: beeps, faxes, tones of carriers; and audio that must not be mistaken for one. */
 import { describe, expect, it } from 'vitest'
 import {
   isBeep,

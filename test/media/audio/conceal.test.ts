@@ -1,4 +1,4 @@
-/** Lost packets: what is heard instead, against silence and against the rule of thumb that was here before. */
+/** Packet loss concealment, compared with silence and with the previous heuristic. */
 import { describe, expect, it } from 'vitest'
 import { CODECS, createDecoder, createEncoder } from '../../../media/audio/codec.ts'
 import { createConcealer } from '../../../media/audio/conceal.ts'
@@ -26,7 +26,7 @@ function concealing(rate: number): Fill {
   return frame => (frame ? concealer.good(frame) : concealer.lost((rate * 20) / 1000))
 }
 
-/** Where a window of 20 ms begins, in parts of a frame from the hole's first sample: on both its edges, and inside. */
+/** Starts of windows of 20 ms, in frames from the first lost sample: at both edges of the loss and inside it. */
 const WINDOWS = [-0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75]
 
 /** Mean distance of log spectra in dB around the holes in voiced sound, and the signal to noise ratio in them. */
@@ -101,7 +101,7 @@ describe('a hole', () => {
     const all = concatPcm(heard)
     let steepest = 0
     for (let i = 1; i < all.length; i++) steepest = Math.max(steepest, Math.abs(all[i]! - all[i - 1]!))
-    // Of the tone itself: amplitude times its angle a sample.
+    // Steepest slope of the tone itself: amplitude times phase per sample.
     expect(steepest).toBeLessThan(8000 * ((2 * Math.PI * 130) / rate) * 1.6)
     expect(rms(heard[5]!)).toBeGreaterThan(4000)
   })

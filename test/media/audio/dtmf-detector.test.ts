@@ -1,4 +1,4 @@
-/** Keys in the sound, by the limits of ITU-T Q.24, through µ-law; and everything that must not be taken for one. */
+/** DTMF in audio, by the limits of ITU-T Q.24, through µ-law; and audio that must not be mistaken for DTMF. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -12,12 +12,12 @@ import { RATE, silence, throughUlaw, tone } from '../../corpus/answering/sounds.
 const KEYS = '123A456B789C*0#D'
 const LOW = [697, 770, 852, 941]
 const HIGH = [1209, 1336, 1477, 1633]
-/** Of a sine: +3.17 dBm0 is the most that µ-law can say. */
+/** Amplitude of a sine; +3.17 dBm0 is the maximum of µ-law. */
 const amplitude = (dbm0: number) => 32_124 * 10 ** ((dbm0 - 3.17) / 20)
 
 interface Press {
   ms?: number
-  /** Of each tone, in dBm0. */
+  /** Level of each tone, in dBm0. */
   low?: number
   high?: number
   /** Off the nominal frequencies. */
@@ -50,7 +50,7 @@ const random = () => {
   seed = (Math.imul(seed, 1_103_515_245) + 12_345) & 0x7fffffff
   return seed / 0x7fffffff
 }
-/** Of so many dB below one tone of −10 dBm0. */
+/** Adds noise `db` dB below one tone of −10 dBm0. */
 const noisy = (pcm: Int16Array, db: number) => {
   const rms = (amplitude(-10) / Math.SQRT2) * 10 ** (-db / 20)
   return pcm.map(sample => sample + rms * Math.sqrt(12) * (random() - 0.5))

@@ -1,4 +1,4 @@
-/** What waiting callers hear: music without end or seam, quiet enough to talk over; ringing in the cadence of the country. */
+/** Audio for waiting callers: seamless music, quiet enough to talk over, and ringing in the cadence of the country. */
 import { describe, expect, it } from 'vitest'
 import { concatPcm, rms } from '../../../media/audio/frames.ts'
 import { createMusic, createRinging, type WaitingSound } from '../../../media/audio/hold-audio.ts'

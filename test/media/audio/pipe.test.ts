@@ -1,4 +1,4 @@
-/** Sound from one leg into another: whole, in order, at the other's rate, and late by no more than it must be. */
+/** Audio from one leg into another: complete, in order, at the other's rate, with the least possible delay. */
 import { expect, it } from 'vitest'
 import { measureTone } from '../../../media/answering/tones.ts'
 import { SoundPipe } from '../../../media/audio/pipe.ts'

@@ -1,4 +1,4 @@
-/** Speech of the corpus, for what is judged by its sound. */
+/** Speech of the corpus, for tests that judge audio. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { createSteadyResampler } from '../../../media/audio/frame-resampler.ts'
 import { concatPcm } from '../../../media/audio/frames.ts'
@@ -16,7 +16,7 @@ export function speech(sampleRate: number, files = 4): Int16Array {
   return createSteadyResampler(8000, sampleRate)(narrow)
 }
 
-/** The same numbers each time, 0 to 1. */
+/** Returns a deterministic generator of numbers from 0 to 1. */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -28,7 +28,7 @@ export function seeded(seed: number): () => number {
 export const tone = (hz: number, sampleRate: number, samples: number, amplitude = 8000, from = 0) =>
   Int16Array.from({ length: samples }, (_, i) => amplitude * Math.sin((2 * Math.PI * hz * (from + i)) / sampleRate))
 
-/** How much of a sound's power is one tone, 0 to 1 (Goertzel). */
+/** Share of one tone in the power of the audio, 0 to 1 (Goertzel). */
 export function shareOf(hz: number, pcm: Int16Array, sampleRate: number): number {
   let [re, im, power] = [0, 0, 0]
   for (let i = 0; i < pcm.length; i++) {

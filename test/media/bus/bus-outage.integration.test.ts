@@ -1,4 +1,4 @@
-/** The bus while Redis is away, refuses a command or holds what is no JSON. */
+/** The bus while Redis is down, rejects a command or holds invalid JSON. */
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { describe, expect, inject, it } from 'vitest'
@@ -20,7 +20,7 @@ async function world<T>(use: (redis: Redis, prefix: string) => Promise<T>): Prom
     redis.disconnect()
   }
 }
-/** The same connection, but its XADD does what the test says. */
+/** Wraps the connection, with an XADD that the test provides. */
 const withXadd = (redis: Redis, xadd: (...args: never[]) => Promise<unknown>) =>
   new Proxy(redis, {
     get: (target, key) => {

@@ -1,4 +1,4 @@
-/** How fast a trunk is dialled: never faster than it takes, whoever stood still before; in Redis, where all engines meet. */
+/** Rate limit of a trunk, shared by all engines in Redis: never exceeded, also after a stall. */
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
@@ -29,7 +29,7 @@ describe('turns', () => {
         fc.integer({ min: 1, max: 20 }),
         // Ms since the one before: many at once, a trickle, a pause, a stall.
         fc.array(fc.oneof(fc.constant(0), fc.nat(300), fc.nat(5000)), { maxLength: 60 }),
-        // How late each is used.
+        // Milliseconds by which each token is used late.
         fc.array(fc.integer({ min: 0, max: LATE_MS }), { minLength: 60, maxLength: 60 }),
         async (maxCps, gaps, late) => {
           const key = keyOf(randomUUID())

@@ -1,4 +1,7 @@
-/** Entries as Redis answers them, also the older one that `npm start` fetches where the system has none. */
+/**
+ * Stream entries as Redis returns them, including the older version that `npm start` downloads when the system has
+ * none.
+ */
 import { expect, it } from 'vitest'
 import { toEntries } from '../../../media/bus/streams.ts'
 

@@ -1,4 +1,4 @@
-/** How calls are spread over engines: the reckoning, and what comes of it with a real Redis between two of them. */
+/** Distribution of calls over engines: the calculation, and its effect with two engines and a real Redis. */
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** Admission of inbound calls: room for calls that wait for control, and draining. */
+/** Admission of inbound calls: capacity for calls that wait for control, and draining. */
 import { describe, expect, it } from 'vitest'
 import { type CallManagerOptions, openCallManager } from '../../../media/call/call-manager.ts'
 import type { EarlySound, InboundOffer } from '../../../media/ports/inbound.ts'

@@ -1,4 +1,4 @@
-/** The second line of a call: asked for before it is dialled, and given back once. */
+/** The second leg of a call: requested before it is dialled, and released once. */
 import { describe, expect, it } from 'vitest'
 import { AskUnanswered } from '../../../media/bus/engine-bus.ts'
 import { createBridgeDialer } from '../../../media/call/bridge-dialer.ts'

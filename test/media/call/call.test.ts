@@ -1,4 +1,6 @@
-/** A whole call on a clock of its own: machine, conversation, money, leases, events; only the leg and the bus are fakes. */
+/**
+ * A whole call with simulated time: machine, conversation, money, leases, events; only the leg and the bus are fakes.
+ */
 import { describe, expect, it } from 'vitest'
 import { AskUnanswered, type EngineBus } from '../../../media/bus/engine-bus.ts'
 import { Call, type CallDeps } from '../../../media/call/call.ts'

@@ -1,4 +1,4 @@
-/** What a caller hears who waits, frame by frame. */
+/** Audio for a caller on hold, frame by frame. */
 import { describe, expect, it } from 'vitest'
 import { measureTone } from '../../../media/answering/tones.ts'
 import { HoldSound } from '../../../media/call/hold-sound.ts'

@@ -1,4 +1,4 @@
-/** Operators of a real call in a real LiveKit room: on a leg at a telephone's rate, and on one that is a room itself. */
+/** Operators of a real call in a real LiveKit room: with a leg at phone rate, and with a leg that is a room itself. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../infra/adapters/clock.ts'

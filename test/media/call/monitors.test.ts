@@ -1,4 +1,4 @@
-/** Operators of a call, on a clock of their own: a real conversation and line, a room that the test plays. */
+/** Operators of a call with simulated time: a real conversation and line, a room controlled by the test. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { Monitors, SHOWS_UP_MS, TRANSFER_WAIT_MS } from '../../../media/call/monitors.ts'
@@ -48,10 +48,10 @@ class FakeRoom implements MonitorRoom {
 }
 
 interface Options extends FakeTalk {
-  /** What operators say, in turn. */
+  /** Utterances of operators, in order. */
   operatorSays?: string[]
   operatorStt?: Stt
-  /** How many times the room cannot be had. */
+  /** Number of failed attempts to join the room. */
   refusals?: number
 }
 
@@ -93,7 +93,7 @@ async function world(options: Options = {}) {
     emit: event => events.push(event),
   })
   const sink: LegSink = monitors.sink(conversation)
-  /** What the caller hears, a frame an entry. */
+  /** Audio sent to the caller, one frame per entry. */
   const heard: (Int16Array | null)[] = []
   const line = new FakeLine({ ...sink, pull: atMs => heard[heard.push(sink.pull(atMs)) - 1] ?? null }, clock)
   const frame = (pcm: Int16Array): AudioFrame => ({ pcm, atMs: clock.now(), concealed: false })
@@ -127,7 +127,7 @@ async function world(options: Options = {}) {
         await line.run(20, alsoCaller)
       }
     },
-    /** Of a microphone that is on. */
+    /** Sends silence of an open microphone. */
     async quiet(identity: string, ms: number) {
       for (let done = 0; done < ms; done += 20) {
         rooms.at(-1)!.options.onSound(identity, frame(new Int16Array(160)))

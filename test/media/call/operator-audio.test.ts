@@ -1,4 +1,4 @@
-/** The audio of an operator who took over reaches everybody whom the caller is joined to. */
+/** The audio of an operator who took over reaches all parties that the caller is connected to. */
 import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { Monitors } from '../../../media/call/monitors.ts'

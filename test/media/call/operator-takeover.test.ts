@@ -1,4 +1,4 @@
-/** Calls with an operator and a transfer at once: who hears whom, and who is no longer called. */
+/** Calls with an operator and a transfer at once: the audio paths, and dials that are cancelled. */
 import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
 import type { EngineBus } from '../../../media/bus/engine-bus.ts'

@@ -1,4 +1,7 @@
-/** The door of an engine: shut while another at its SIP server has more room, and what follows from that for the call manager. */
+/**
+ * Accepting and draining of an engine: it drains while another engine at its SIP server has more capacity; and the
+ * effects on the call manager.
+ */
 import { describe, expect, it } from 'vitest'
 import { HEARTBEAT_TTL_MS } from '../../../media/bus/keys.ts'
 import { IN_TRANSIT_MS, MIN_DRAINING_MS } from '../../../media/bus/load-balancing.ts'
@@ -79,7 +82,7 @@ async function world(others: Heartbeat[], over: Partial<CallManagerOptions> = {}
     answers.shift()!({ admitted: false, refusal: 'unknown_number' })
     await settle()
   }
-  /** What the others say now, of which it is told. */
+  /** Sets the heartbeats of the other engines and delivers them. */
   const say = async (...others: Heartbeat[]) => {
     state.others = others
     news()

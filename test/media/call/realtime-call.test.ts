@@ -1,4 +1,4 @@
-/** Which agent a call gets by its plan, and that its record comes from the same transcript. */
+/** The kind of agent that a call gets by its plan, and that its record comes from the same transcript. */
 import { describe, expect, it } from 'vitest'
 import type { EngineBus } from '../../../media/bus/engine-bus.ts'
 import { Call, type CallDeps } from '../../../media/call/call.ts'

@@ -1,4 +1,4 @@
-/** A call as spans of its trace: what they are, where they hang, how long they last, and what is not in them. */
+/** The spans of a call: names, parents, durations, and data that they omit. */
 import { describe, expect, it } from 'vitest'
 import { CallSpans } from '../../../media/call/spans.ts'
 import type { CallEventBody, ToolCall, Turn, TurnLatency } from '../../../media/contract/messages.ts'

@@ -1,4 +1,4 @@
-/** Transfers that fail: nobody is left in silence, and no leg stays open. */
+/** Transfers that fail: no party is left in silence, and no leg stays open. */
 import { describe, expect, it } from 'vitest'
 import { Transfers } from '../../../media/call/transfers.ts'
 import type { CallEventBody } from '../../../media/contract/messages.ts'

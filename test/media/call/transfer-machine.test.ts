@@ -1,4 +1,4 @@
-/** Giving a call to somebody else, as a table; and with random inputs: the caller is never forgotten. */
+/** The state machine of transfers, as a table and with random inputs: the caller is never abandoned. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {

@@ -1,4 +1,4 @@
-/** Transfers beside the signalling: who hears what, one at a time, operators first. */
+/** Transfers apart from signalling: audio paths, one transfer at a time, precedence of operators. */
 import { describe, expect, it } from 'vitest'
 import { Transfers } from '../../../media/call/transfers.ts'
 import type { CallEventBody } from '../../../media/contract/messages.ts'

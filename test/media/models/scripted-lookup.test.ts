@@ -1,4 +1,7 @@
-/** Questions that no tool answers: the offline language model looks them up, says what it found, and says when it found nothing. */
+/**
+ * Questions that no tool answers: the offline language model searches the knowledge base, and says what it found or
+ * that it found nothing.
+ */
 import { describe, expect, it } from 'vitest'
 import { answerFrom } from '../../../media/models/scripted/lookup.ts'
 import { createScripted } from '../../../media/models/scripted/scripted.ts'

@@ -178,7 +178,7 @@ describe('results as speech', () => {
 
 interface Spoken {
   schema: Record<string, unknown>
-  /** How a caller says it, and what must arrive. */
+  /** A caller's wording, and the value that must result. */
   words: string
   value: unknown
 }

@@ -97,7 +97,7 @@ describe('sound for the detectors', () => {
     await until(() => asked.length === 3, 'the first frame')
     for (let n = 0; n < 20; n++) stt[n % 2]!.push(sound(n))
     clock.advance(19)
-    // What is asked on another connection has come there and back: these have not left.
+    // A request on another connection has completed meanwhile: these messages were not sent.
     await (await hung()).client.ready
     expect(kinds()).toEqual(['vad.open', 'vad.open', 'vad.sound'])
     clock.advance(1)

@@ -1,4 +1,6 @@
-/** The detector that all calls share: as good as one each, and with a gate before it that nobody can hear. */
+/**
+ * The VAD that all calls share: as accurate as one per call, with an energy gate in front that does not affect results.
+ */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -50,7 +52,7 @@ function overTelephone(pcm: Int16Array): Int16Array {
   return decodeG711('PCMU', bytes)
 }
 
-/** What is said in a room of this loudness. */
+/** Adds room noise of this level to speech. */
 function inRoom(speech: Int16Array, level: number, coloured: boolean): Int16Array {
   const room = noise(speech.length, level, coloured)
   return overTelephone(speech.map((one, i) => Math.max(-32_768, Math.min(32_767, one + room[i]!))))

@@ -1,4 +1,4 @@
-/** The speech process with the real offline models: what it says, it understands. */
+/** The speech process with the real offline models: it transcribes what it synthesizes. */
 import { fork } from 'node:child_process'
 import { connect } from 'node:net'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Text models against servers that speak each vendor's protocol: what is the same for all, then what is a vendor's own. */
+/** Text models against servers that speak each vendor's protocol: common behaviour, then that of each vendor. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../infra/adapters/clock.ts'
 import { createTextModel } from '../../../media/models/text-model.ts'

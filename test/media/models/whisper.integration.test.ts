@@ -1,4 +1,6 @@
-/** The speech-to-text for Russian, with the real model: a human voice reads (test/corpus/russian/README.md says whose). */
+/**
+ * Speech-to-text for Russian with the real model and a human voice (test/corpus/russian/README.md names the speaker).
+ */
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { systemClock } from '../../../infra/adapters/clock.ts'

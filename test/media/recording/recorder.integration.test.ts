@@ -1,4 +1,4 @@
-/** From frames to a file in the store, and all that can go wrong on the way, on a clock of its own. */
+/** From frames to a file in the store, and all failures on the way, with simulated time. */
 import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -95,7 +95,7 @@ describe('a recorder', () => {
     await talk(dying, clock, 10_000)
     const [name] = await until(() => readdirSync(spool).length > 0 && readdirSync(spool), 'a file')
     await until(() => readFileSync(join(spool, name!)).length > 44 + 6400 * 32, 'the sound to be written')
-    // What lies there is what another process would find.
+    // The file has the state that another process would find.
     const before = readFileSync(join(spool, name!))
     rmSync(join(spool, name!))
     writeFileSync(join(spool, name!), before)

@@ -1,4 +1,4 @@
-/** The aligner on virtual time: what came at t lies at t, whatever the network and the sender's clock do. */
+/** The aligner with simulated time: audio that arrived at t is at t, whatever the network and the sender's clock do. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { SETTLE_MS, Tape } from '../../../media/recording/tape.ts'
@@ -55,7 +55,7 @@ function record(frames: readonly Sent[], endMs: number): Int16Array {
   return whole
 }
 
-/** How many are true of any `width` of them that follow each other, at most. */
+/** Most true values among any `width` consecutive ones. */
 function mostOf(values: readonly boolean[], width: number): number {
   let [most, inside] = [0, 0]
   for (const [i, value] of values.entries()) {
@@ -65,7 +65,7 @@ function mostOf(values: readonly boolean[], width: number): number {
   return most
 }
 
-/** Where the beep near `ms` is, by its centre of energy. */
+/** Position of the beep near `ms`, by its centre of energy. */
 function beepAt(pcm: Int16Array, ms: number, { around = 100, loudness = 0 } = {}): number {
   let [sum, energy] = [0, 0]
   const from = Math.round(Math.max(0, (ms - around) * PER_MS))
@@ -220,7 +220,7 @@ describe('a track', () => {
             late[index] = stall !== undefined
             return (stall ? stall.at + stall.for : sentMs) + 20 + jitterMs * next()
           })
-          // Where it is more than half, no median tells the path from the stalls.
+          // When more than half are late, a median cannot separate the path from the stalls.
           fc.pre(mostOf(late, LOOKED_AT) <= LOOKED_AT / 2)
           const out = record(frames, 61_000)
           for (const frame of frames) {

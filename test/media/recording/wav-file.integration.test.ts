@@ -15,7 +15,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const samples = (count: number, from = 0) => Int16Array.from({ length: count }, (_, i) => ((from + i) * 37) % 30_000)
 
-/** What a reader that is not ours makes of it. */
+/** Reads the file with Python's `wave`, which shares no code with ours. */
 function readByPython(file: string): { channels: number; rate: number; width: number; sum: number; read: number } {
   const script = `import json, sys, wave, array
 w = wave.open(sys.argv[1]); d = w.readframes(w.getnframes()); a = array.array('h', d[:len(d) // 2 * 2])

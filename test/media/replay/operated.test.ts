@@ -1,4 +1,4 @@
-/** A recorded call that a person whispered into, took over and gave back is played again to the bit. */
+/** A recorded call with whisper, takeover and return is replayed bit by bit. */
 import { describe, expect, it } from 'vitest'
 import { Conversation, type ConversationOptions } from '../../../media/agent/conversation.ts'
 import type { CallEventBody } from '../../../media/contract/messages.ts'

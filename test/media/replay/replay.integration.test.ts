@@ -1,4 +1,7 @@
-/** A call is recorded at its edges, with the real timing of this machine, and played again through the real conversation. */
+/**
+ * A call is recorded at its inputs and outputs, with the real timing of this machine, and replayed through the real
+ * conversation.
+ */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

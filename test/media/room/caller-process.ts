@@ -1,4 +1,7 @@
-/** A client in a process of its own, to be killed: speaks a tone, and tells when it is there and when it hears the agent. */
+/**
+ * A client in a separate process, for tests that kill it: sends a tone, and reports when it has joined and when it
+ * receives the agent's audio.
+ */
 import { joinRoom } from '../../support/room-peer.ts'
 import { isTone, tone } from './rig.ts'
 

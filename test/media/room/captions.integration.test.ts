@@ -1,4 +1,4 @@
-/** What a client sees of the conversation: with LiveKit's own names, so that its components show it. */
+/** Captions that a client receives: with LiveKit's own names, so that its components show them. */
 import { ParticipantKind } from '@livekit/rtc-node'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Captions } from '../../../media/room/captions.ts'

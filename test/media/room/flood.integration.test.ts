@@ -1,4 +1,4 @@
-/** Clients that flood a room with keys or texts, and tracks that are taken back at once. */
+/** Clients that flood a room with DTMF or texts, and tracks that are unpublished at once. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { RemoteTrack } from '@livekit/rtc-node'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -8,7 +8,7 @@ import { until } from '../../support/world.ts'
 import { joinCaller, joinLeg, newRoom } from './rig.ts'
 
 test('a track that its owner took back before we could read it ends nothing', () => {
-  // What rtc-node hands over when the participant has left meanwhile: the native track is no more.
+  // rtc-node passes such a track when the participant has left meanwhile: its native handle is gone.
   const track = { ffi_handle: { handle: 1_000_000n } } as RemoteTrack
   const microphones = new Microphones(48_000, () => {})
   // A throw here is an unhandled rejection of rtc-node's event handler, which ends the engine with all its calls.

@@ -1,4 +1,4 @@
-/** Legs come and go, and leave nothing behind. */
+/** Legs that start and end leave no listeners, memory or participants behind. */
 import type { EventEmitter } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { livekitBinary, startTestLiveKit, type TestLiveKit } from '../../support/livekit.ts'
@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => livekit?.stop())
 
-/** Of rtc-node's one client, which every room, track and frame listens to. */
+/** Listeners of rtc-node's only client, to which every room, track and frame subscribes. */
 const listeners = () => (globalThis._ffiClientInstance as unknown as EventEmitter).listenerCount('ffi_event')
 const MB = 1024 * 1024
 

@@ -1,4 +1,4 @@
-/** How a leg over a room ends, and what it survives. */
+/** Ends of a leg over a room, and failures that it survives. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'

@@ -1,4 +1,4 @@
-/** What becomes of a leg when the LiveKit server goes away under it. */
+/** Behaviour of a leg when the LiveKit server goes away. */
 import { afterEach, describe, expect, it } from 'vitest'
 import { livekitBinary, startTestLiveKit, type TestLiveKit } from '../../support/livekit.ts'
 import { until } from '../../support/world.ts'

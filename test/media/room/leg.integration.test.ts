@@ -1,4 +1,4 @@
-/** Sound of a leg over a room, with a real LiveKit server and a client that shares nothing with the leg but the machine. */
+/** Audio of a leg over a room, with a real LiveKit server and a client that shares no code with the leg. */
 import { AudioFrame, AudioSource, LocalAudioTrack, TrackPublishOptions, TrackSource } from '@livekit/rtc-node'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { rms } from '../../../media/audio/frames.ts'

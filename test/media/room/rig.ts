@@ -1,4 +1,4 @@
-/** A caller and a leg in a room of a real LiveKit server, and what crosses the leg's edge. */
+/** A caller and a leg in a room of a real LiveKit server, and the audio at the leg's interface. */
 import { AccessToken, RoomServiceClient } from 'livekit-server-sdk'
 import { systemClock } from '../../../infra/adapters/clock.ts'
 import { rms } from '../../../media/audio/frames.ts'
@@ -48,7 +48,7 @@ export function endlessTone(hz: number): () => Int16Array {
   }
 }
 
-/** How much of the sound is this tone, from 0 to 1 (Goertzel). */
+/** Share of a tone in the audio, from 0 to 1 (Goertzel). */
 export function purity(pcm: Int16Array, hz: number, rate = ROOM_RATE): number {
   const w = (2 * Math.PI * hz) / rate
   let [re, im, energy] = [0, 0, 0]
@@ -126,7 +126,7 @@ export interface Edge {
   keys: string[]
   /** When frames were asked for. */
   pulls: number[]
-  /** What is given from now on; null is silence. */
+  /** Sets the audio source from now on; null is silence. */
   play(next: (() => Int16Array | null) | null): void
 }
 

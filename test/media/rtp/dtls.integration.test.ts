@@ -1,4 +1,4 @@
-/** DTLS-SRTP against itself over a bad line, and against OpenSSL. */
+/** DTLS-SRTP with itself over a lossy network, and with OpenSSL. */
 import { spawn } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { createSocket } from 'node:dgram'
@@ -32,7 +32,7 @@ const at = (port: number, address = '192.0.2.1'): Address => ({ address, port })
 
 type Side = { dtls: Dtls; keys: SrtpKeys | null; failed: string | null; identity: DtlsIdentity }
 
-/** What is on the way, delivered when the test says so. */
+/** A network that delivers packets when the test says so. */
 function network() {
   const clock = fakeClock()
   const sides = new Map<number, Side>()

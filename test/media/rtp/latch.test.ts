@@ -1,4 +1,4 @@
-/** Who may send the sound of a call, and who may not take it over (RFC 7362 §5). */
+/** Latching: the sources that may send the audio of a call, and those that may not take it over (RFC 7362 §5). */
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Address } from '../../../media/rtp/address.ts'

@@ -1,4 +1,4 @@
-/** Sessions on real sockets: IPv6, moves, codecs that change, sound before the answer, reports. */
+/** Sessions on real sockets: IPv6, address changes, codec changes, early media, reports. */
 import { createSocket, type Socket } from 'node:dgram'
 import { afterEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../infra/adapters/clock.ts'

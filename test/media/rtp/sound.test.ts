@@ -1,4 +1,4 @@
-/** From packets to frames and back, without a network: lengths, codecs, silence, loss, clocks that disagree. */
+/** From packets to frames and back, without a network: lengths, codecs, silence, loss, clock drift. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { CODECS, createDecoder, createEncoder } from '../../../media/audio/codec.ts'
 import type { Encoder } from '../../../media/audio/coder.ts'

@@ -1,4 +1,4 @@
-/** Two ends over loopback whose sound is encrypted, with somebody on the line who sees all of it. */
+/** Two ends over loopback with encrypted audio, and an eavesdropper who sees all packets. */
 import { createSocket, type Socket } from 'node:dgram'
 import { afterEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../infra/adapters/clock.ts'
@@ -91,7 +91,7 @@ const params = (port: number, security: RtpSecurity, rtcpMux = false) => ({
 const hears = (heard: AudioFrame[], value: number) =>
   heard.length >= 10 && heard.slice(-5).every(({ pcm }) => Math.abs(pcm[80]! - value) < Math.abs(value) * 0.05)
 
-/** Whether anybody who listens gets the sound out of it. */
+/** True when an eavesdropper can decode the audio from the packets. */
 function readable(packets: Buffer[], value: number): boolean {
   const sound = packets.flatMap(data => (looksLikeRtcp(data) ? [] : (parseRtp(data) ?? [])))
   const near = sound.filter(({ payload }) => {

@@ -1,4 +1,4 @@
-/** Who is neither named nor latched is not heard, over real sockets of different hosts: before the call's own sound, and after. */
+/** Audio from sources that are neither signalled nor latched is dropped, before and after the call's own audio. */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -16,7 +16,7 @@ let rtp: RtpSession
 let named: Socket
 let stranger: Socket
 let heard: AudioFrame[]
-/** What was sent to the stranger. */
+/** Packets sent to the attacker. */
 let leaked: number
 
 const socketAt = async (host: string): Promise<Socket> => {

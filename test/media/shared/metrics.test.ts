@@ -1,4 +1,4 @@
-/** What Prometheus reads, to the letter of its text format. */
+/** Exact output in the text format of Prometheus. */
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createMetrics, type Metrics } from '../../../media/shared/metrics.ts'

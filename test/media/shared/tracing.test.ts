@@ -1,4 +1,4 @@
-/** What of a `traceparent` is believed (W3C Trace Context, level 1, 3.2), and how work becomes a span. */
+/** Validation of `traceparent` (W3C Trace Context, level 1, 3.2), and spans of work. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { noTracing, readTraceparent, traced, writeTraceparent } from '../../../media/shared/tracing.ts'

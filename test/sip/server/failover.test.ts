@@ -1,4 +1,6 @@
-/** Several places for one request (RFC 3263 §4.3), and the switch from UDP to TCP for long ones (RFC 3261 §18.1.1). */
+/**
+ * Several next hops for one request (RFC 3263 §4.3), and the switch from UDP to TCP for long ones (RFC 3261 §18.1.1).
+ */
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Resolver, SrvRecord } from '../../../sip/server/resolve.ts'
 import type { SipServerOptions } from '../../../sip/server/server.ts'

@@ -1,4 +1,4 @@
-/** A scripted party that others come to: it listens on one transport, and answers in its own words. */
+/** A scripted SIP server: it listens on one transport, and sends literal responses. */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
@@ -10,7 +10,7 @@ import { parseMessage } from '../../../sip/text/parse.ts'
 export type Pair = { readonly cert: string; readonly key: string }
 export type Heard = {
   readonly request: SipRequest
-  /** Where it came from: the same for messages of one connection. */
+  /** Source of the message; the same for all messages of one connection. */
   readonly from: string
   answer(status: string, extra?: readonly string[], body?: string): void
 }

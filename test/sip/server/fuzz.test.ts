@@ -1,4 +1,4 @@
-/** Messages that are almost right, thrown at a live server by the thousand: none may trip it, and nothing may stay. */
+/** Thousands of slightly damaged messages to a live server: none may crash it, and no state may stay. */
 import { connect } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -16,7 +16,7 @@ import { WireApp } from './wire-app.ts'
 const MESSAGES = inject('full') ? 1_000_000 : 20_000
 /** So few at once that the kernel's buffer holds them. */
 const BATCH = 50
-/** What the heap may have grown by between a tenth of the way and the end: noise, not a share of the messages. */
+/** Bytes by which the heap may grow between a tenth of the run and its end: noise, not proportional to the messages. */
 const GROWTH_BYTES = 12_000_000
 const VERBS = ['invite', 'options', 'register', 'message', 'subscribe', 'notify', 'refer', 'info']
 const METHODS = [...VERBS.map(verb => verb.toUpperCase()), 'ACK', 'BYE', 'CANCEL', 'PRACK', 'UPDATE', 'FANCY']

@@ -1,4 +1,4 @@
-/** How much of whom is taken, in numbers; and that a hundred thousand sources fit into what is kept of them. */
+/** Rate limits per source, in numbers; the state of a hundred thousand sources fits into its limit. */
 import { describe, expect, it } from 'vitest'
 import { GATE_LIMITS, Gate, opensSomething } from '../../../sip/server/gate.ts'
 import { MOST_POINTS, POINTS, Suspects } from '../../../sip/trunk/registrar/suspects.ts'
@@ -6,7 +6,7 @@ import { MOST_POINTS, POINTS, Suspects } from '../../../sip/trunk/registrar/susp
 const UDP = { reliable: false, opening: true }
 const TCP = { reliable: true, opening: true }
 
-/** How many of `count` requests are taken, `perSecond` of them in each second. */
+/** Sends `count` requests at `perSecond` per second and returns the number of accepted ones. */
 function taken(gate: Gate, count: number, perSecond: number, of: (n: number) => string, kind = UDP): number {
   let through = 0
   for (let n = 0; n < count; n++) if (gate.request('stranger', of(n), kind, (n * 1000) / perSecond)) through += 1

@@ -1,4 +1,4 @@
-/** The server between drachtio-srf and scripted parties on the wire, all on loopback. */
+/** The server between drachtio-srf and scripted SIP peers, all on loopback. */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'

@@ -1,4 +1,4 @@
-/** Kamailio as the proxy between us and a party: a stack of another hand on UDP, TCP and TLS, over both families. */
+/** Kamailio as the proxy between us and a peer: an independent stack on UDP, TCP and TLS, over both IP versions. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -59,7 +59,7 @@ request_route {
 `
 }
 
-/** The same by modparam leaves Kamailio 5.6 without its key. */
+/** Written as a file, because Kamailio 5.6 does not load the key when it is set by modparam. */
 const tlsConfig = (): string => `[server:default]
 method = TLSv1.2+
 verify_certificate = no

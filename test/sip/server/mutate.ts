@@ -1,4 +1,4 @@
-/** Real messages, damaged: bytes and lines changed at random, by a generator that can be started again. */
+/** Damages real messages: changes random bytes and lines, by a seeded generator. */
 export type Random = (below: number) => number
 
 /** xorshift32: the same numbers for the same seed, on every machine. */

@@ -1,4 +1,4 @@
-/** More than applications can take: new calls are refused, and nothing is lost of those that are there. */
+/** More requests than applications can handle: new calls are rejected, and existing ones lose nothing. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** Requests that an application sends on (RFC 3261 §16), between a caller and parties that it is sent to. */
+/** Requests that an application proxies (RFC 3261 §16), between a caller and the targets. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { bestOf, forwarded, routeTarget, upstream } from '../../../sip/server/proxy-plan.ts'
 import type { SipServerOptions } from '../../../sip/server/server.ts'

@@ -1,4 +1,4 @@
-/** Where a URI leads, and in what order the places are tried (RFC 3263). */
+/** Next hops of a URI, and the order in which they are tried (RFC 3263). */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { DeadHosts } from '../../../sip/server/dead-hosts.ts'

@@ -1,4 +1,4 @@
-/** What the server answers by itself, whom it asks else, and what it tells of calls when they are over. */
+/** Requests that the server answers without an application, those that it passes on, and its reports of ended calls. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { headerOf } from '../../../sip/text/message.ts'
 import { Caller, type Peer, reply, SDP } from '../peer.ts'

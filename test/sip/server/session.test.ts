@@ -1,4 +1,4 @@
-/** Session timers (RFC 4028), in seconds of a few milliseconds. */
+/** Session timers (RFC 4028), with seconds shortened to a few milliseconds. */
 import { afterEach, describe, expect, it } from 'vitest'
 import {
   agreeAsServer,

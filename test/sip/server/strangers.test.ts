@@ -1,4 +1,4 @@
-/** Who is no trunk, on the wire: a scanner hears nothing, a telephone gets in. */
+/** Requests from sources that are not trunks: a scanner gets no response, a phone is accepted. */
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { headerOf } from '../../../sip/text/message.ts'
 import { until } from '../../support/world.ts'
@@ -11,7 +11,7 @@ const STRANGER = '127.0.0.2'
 
 let rig: Rig
 let app: App
-/** What applications were asked. */
+/** Methods of the requests that reached applications. */
 let asked: string[]
 
 beforeEach(async () => {
@@ -71,7 +71,7 @@ it.each(['udp', 'tcp'] as const)('a scanner over %s gets no answer, whatever it 
   await settled()
   expect(scanner.received).toEqual([])
   expect(asked).toEqual(['OPTIONS'])
-  // What is left is the trunk's own request.
+  // Only the trunk's own request is left.
   expect(rig.server.stats()).toMatchObject({ dialogs: 0, pending: 1, transactions: 1, faults: 0, disallowed: 0 })
 })
 

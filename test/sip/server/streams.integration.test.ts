@@ -1,4 +1,4 @@
-/** TCP and TLS as others may (ab)use them, and IPv6 on every transport. */
+/** TCP and TLS as peers may use and abuse them, and IPv6 on every transport. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'

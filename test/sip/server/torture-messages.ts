@@ -1,5 +1,5 @@
 /**
- * What RFC 4475 (torture tests) and RFC 5118 (IPv6) try, each by the name it has there, written anew. `want` is what has
+ * Messages of RFC 4475 (torture tests) and RFC 5118 (IPv6), by their names there, written anew. `want` is what has
  * to become of it: the status that the server answers by itself, `app` when an application is asked, `silence` when
  * nobody hears anything.
  */
@@ -8,7 +8,7 @@ export type Torture = {
   readonly want: number | 'app' | 'silence'
   readonly head: readonly string[]
   readonly body?: string
-  /** What stands behind the whole message in the same datagram. */
+  /** Bytes that follow the complete message in the same datagram. */
   readonly behind?: string
 }
 

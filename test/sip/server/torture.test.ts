@@ -1,4 +1,4 @@
-/** Every message of RFC 4475 and RFC 5118 at a live server: each gets the answer that the RFC asks for. */
+/** Every message of RFC 4475 and RFC 5118 to a live server: each gets the response that the RFC requires. */
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { SipResponse } from '../../../sip/text/message.ts'
 import { headerOf } from '../../../sip/text/message.ts'
@@ -6,7 +6,7 @@ import { Caller, type Peer } from '../peer.ts'
 import { Rig, type SrfRequest } from '../rig.ts'
 import { TORTURE } from './torture-messages.ts'
 
-/** What the application says, and the server never. */
+/** Status that only the application sends, never the server. */
 const TAKEN = 204
 const TAKEN_INVITE = 410
 

@@ -52,7 +52,7 @@ function mendScenarios(folder: string): void {
   }
 }
 
-/** Where the tests say `docker run … sipp ARGS`, the local sipp runs; the parties of the compose file are started by inside.ts. */
+/** Replaces `docker run … sipp ARGS` by the local sipp. inside.ts starts the services of the compose file. */
 const DOCKER = `#!/bin/sh
 named=no scenarios= inside=-
 while [ "$1" != sipp ]; do

@@ -20,7 +20,7 @@ const answer = (offer: string, codecs?: readonly CodecName[]) => {
   return result
 }
 
-/** Of Linphone 5, as it writes it. */
+/** SDP as Linphone 5 writes it. */
 const LINPHONE = sdp(
   'm=audio 7078 RTP/AVP 96 97 0 8 9 18 101 98',
   'a=rtpmap:96 opus/48000/2',

@@ -1,4 +1,4 @@
-/** Builds messages byte by byte: every line ends with CRLF, and nothing is added that isn't written here. */
+/** Builds messages byte by byte: every line ends with CRLF, and nothing is added implicitly. */
 export function lines(...text: string[]): Buffer {
   return Buffer.from(`${text.join('\r\n')}\r\n`, 'latin1')
 }
@@ -17,7 +17,7 @@ export const OPTIONS = [
   'CSeq: 60 OPTIONS',
 ]
 
-/** The same with one line replaced or, when `line` is null, left out. */
+/** Returns OPTIONS with one line replaced or, when `line` is null, omitted. */
 export function changed(name: string, line: string | null): string[] {
   return OPTIONS.flatMap(known => (known.startsWith(`${name}:`) ? (line === null ? [] : [line]) : [known]))
 }

@@ -1,4 +1,4 @@
-/** Messages after RFC 4475 (torture tests) and RFC 5118 (IPv6), written anew from what each section says it tries. */
+/** Messages after RFC 4475 (torture tests) and RFC 5118 (IPv6), written anew from the description in each section. */
 import { describe, expect, it } from 'vitest'
 import { headerOf, listOf, type SipMessage, serialise } from '../../../sip/text/message.ts'
 import { parseMessage } from '../../../sip/text/parse.ts'

@@ -1,4 +1,4 @@
-/** Requests whose answer is read together with the news that they were sent, as happens where the engine is busy. */
+/** Requests whose response is read together with the confirmation that they were sent, as on a busy engine. */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { afterEach, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** A caller who talks to an agent on a real server, and asks it for somebody. */
+/** A caller who talks to an agent on a real server and asks for a transfer. */
 
 import type { EngineBus } from '../../../media/bus/engine-bus.ts'
 import { Call, type CallDeps } from '../../../media/call/call.ts'

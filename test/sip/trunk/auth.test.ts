@@ -1,4 +1,4 @@
-/** Challenges of carriers, answered by the edge itself. */
+/** Digest challenges of carriers, answered by the edge itself. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { headerOf, type SipRequest } from '../../../sip/text/message.ts'
 import { challengerUri } from '../../../sip/trunk/requests/ask.ts'

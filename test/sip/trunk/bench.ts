@@ -231,7 +231,7 @@ export class FarMedia {
   onPacket: () => void = () => {}
   private readonly socket: ReturnType<typeof createSocket>
   private sequence = 0
-  /** Where the last packet came from. */
+  /** Source port of the last packet. */
   private source = 0
   private wake: () => void = () => {}
 

@@ -1,4 +1,4 @@
-/** Calls given to a telephone that is not ours: baresip. */
+/** Calls transferred to an independent phone: baresip. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ let bench: Bench
 let peer: Peer
 let sound: FarSound
 let phone: Baresip
-/** What it hears. */
+/** Directory of the audio that it receives. */
 let dumps: string
 const closers: (() => unknown)[] = []
 beforeEach(async () => {

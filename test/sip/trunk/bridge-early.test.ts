@@ -1,4 +1,4 @@
-/** What a caller hears of the line of somebody who has not answered yet. */
+/** Early media of the second leg that the caller hears before the answer. */
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { SipRequest } from '../../../sip/text/message.ts'
 import { type Peer, reply } from '../peer.ts'
@@ -8,9 +8,9 @@ import { FarSound } from './far-sound.ts'
 
 const EARLY_HZ = 1800
 const TARGET_HZ = 1400
-/** Of the scripted voice. */
+/** Frequency of the scripted voice. */
 const AGENT_HZ = 1000
-/** Of Germany's ringing. */
+/** Frequency of the German ringback tone. */
 const RINGING_HZ = 425
 const SDP_TYPE = 'Content-Type: application/sdp'
 

@@ -1,4 +1,4 @@
-/** Calls given to somebody else: whole calls on a real server, with a scripted carrier; whose voice arrives is told by tones. */
+/** Transferred calls: whole calls on a real server, with a scripted carrier. Test tones verify the audio paths. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { headerOf, type SipRequest } from '../../../sip/text/message.ts'
 import { type Peer, reply } from '../peer.ts'
@@ -7,7 +7,7 @@ import { audioPort, Bench } from './bench.ts'
 import { FarSound } from './far-sound.ts'
 
 const TARGET_HZ = 1800
-/** Of the scripted voice. */
+/** Frequency of the scripted voice. */
 const AGENT_HZ = 1000
 
 let bench: Bench

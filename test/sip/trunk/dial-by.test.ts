@@ -1,4 +1,4 @@
-/** The time after which a call must not begin, whatever it waited for. */
+/** The deadline after which a call must not start, whatever delayed it. */
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type Peer, reply } from '../peer.ts'
 import { Bench } from './bench.ts'

@@ -1,4 +1,4 @@
-/** A faulty trunk for each cause, scripted: what the doctor says of a call over it, or of its check. */
+/** A scripted faulty trunk for each cause: the doctor's finding for a call over it, and for its check. */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'

@@ -1,4 +1,4 @@
-/** Who is refused hears why before the refusal, and is never answered. */
+/** A rejected caller hears the reason as early media, and the call is never answered. */
 import type { ChildProcess } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -71,7 +71,7 @@ it('hears all of it under 183, then gets the refusal of before', async () => {
   await caller.answered(403)
   expect(caller.toTag).toBe(toTag)
   caller.ack(true)
-  // Of 30 frames; the first and the last may have a bit of silence.
+  // There are 30 frames; the first and the last may contain some silence.
   expect(toneFrames()).toBeGreaterThanOrEqual(28)
   expect(tts.spoken).toEqual(['en: Our line is closed.'])
   expect(statuses()).not.toContain(200)

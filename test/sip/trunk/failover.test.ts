@@ -1,4 +1,4 @@
-/** Several hosts of one trunk, pings, and who a call says it is from. */
+/** Several hosts of one trunk, OPTIONS pings, and the caller identity of a call. */
 
 import { once } from 'node:events'
 import { createServer } from 'node:net'

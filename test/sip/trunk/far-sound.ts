@@ -1,4 +1,4 @@
-/** The sound of a far end that says tones and knows which it hears: by them a test tells whose voice arrives. */
+/** Audio of a far end that sends tones and identifies received ones, so that tests verify audio paths. */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { measureTone } from '../../../media/answering/tones.ts'
@@ -10,7 +10,7 @@ const KEYS = '0123456789*#ABCD'
 
 export class FarSound {
   readonly port: number
-  /** What it heard, a frame each: Hz, or 0 for no clear tone. */
+  /** Received audio, one entry per frame: Hz, or 0 for no clear tone. */
   readonly heard: number[] = []
   /** Loud frames, whatever is in them. */
   loud = 0

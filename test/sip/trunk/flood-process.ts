@@ -1,6 +1,7 @@
 /**
- * Sends SIP requests from many addresses of loopback, as fast as told; a process of its own, so that only what arrives is
- * felt by those who are flooded. Arguments: port, requests a second, seconds, number of sources, first source. Tells how many left.
+ * Sends SIP requests from many loopback addresses at a given rate, in a separate process, so that the test's own
+ * process only receives. Arguments: port, requests per second, seconds, number of sources, first source. Prints how
+ * many were sent.
  */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
@@ -13,7 +14,7 @@ const sockets: Socket[] = []
 for (let n = 0; n < sources; n++) {
   const socket = createSocket('udp4').bind(0, `${a}.${b}.${c}.${d + n}`)
   await once(socket, 'listening')
-  // What is answered is read and thrown away, as by who forges sources.
+  // Responses are discarded, as with forged sources.
   socket.on('message', () => {})
   sockets.push(socket)
 }

@@ -1,6 +1,6 @@
 /**
- * Thousands of requests a second from another process, of strangers and of a trunk gone mad: a call that is there sounds as
- * it does beside the same flood aimed elsewhere, and who is known or proven gets through.
+ * Thousands of requests per second from another process, from strangers and from a faulty trunk: a live call sounds as
+ * it does during the same flood to another port, and known or authenticated sources get through.
  */
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -32,7 +32,7 @@ const MAD = '127.0.0.66'
 const WORSE_MS = 60
 const WHOLE = 0.95
 const TRIES = 5
-/** How evenly sound leaves is judged with the machine to ourselves alone. */
+/** Jitter of sent audio is judged in the full run only, which has the machine to itself. */
 const JUDGED = inject('full')
 /** A caller hears nothing until the answer; a carrier gives up after 32 s. */
 const PATIENT_MS = 30_000
@@ -113,7 +113,7 @@ async function gapsDuring<T>(run: () => Promise<T>): Promise<{ gaps: number[]; r
 const pace = (gaps: readonly number[]): number => gaps.length / gaps.reduce((sum, gap) => sum + gap, 0)
 const most = (all: readonly number[]): number => Math.max(...all)
 
-/** The same load of the machine, with nobody at the other end who would take a request for one. */
+/** A port that ignores requests, for the same load on the machine without a SIP server. */
 async function sink(): Promise<number> {
   const socket = createSocket('udp4').bind(0, '127.0.0.1')
   await once(socket, 'listening')
@@ -228,7 +228,7 @@ async function expectUnharmed(sources: number, first: string): Promise<number> {
   return sent
 }
 
-/** What a rate lets through at most, between the first moment and now. */
+/** Most requests that a rate allows from the start until now. */
 const share = ({ perSecond, burst }: Rate, sinceMs: number): number =>
   burst + (perSecond * (performance.now() - sinceMs)) / 1000
 
@@ -238,7 +238,7 @@ it(`${RATE} requests a second of ${SOURCES} strangers`, { timeout: 180_000 }, as
   const sent = await expectUnharmed(SOURCES, '127.1.0.1')
   const { flooded, scanned, faults, transactions } = bench.rig.server.stats()
   const taken = share(GATE_LIMITS.strangers, startedMs)
-  // What the kernel had no room for never came to us.
+  // Packets that the kernel dropped never reached us.
   expect(flooded + scanned).toBeGreaterThan(sent * 0.9 - taken)
   // Besides calls and registrations, a few hundred.
   expect(transactions).toBeLessThan(taken + 2000)

@@ -1,4 +1,4 @@
-/** Calls as carriers send them: numbers in every form, and what a caller is told who can't be served. */
+/** Calls as carriers send them: numbers in every format, and the responses to callers who can't be served. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,6 @@
-/** A call over IPv6, signalling and sound, through two whole edges; and one whose sound listens to both families. */
+/**
+ * A call over IPv6, signalling and audio, through two whole edges; and one whose RTP socket accepts both IP versions.
+ */
 import { afterEach, expect, it } from 'vitest'
 import { concatPcm, rms } from '../../../media/audio/frames.ts'
 import type { AudioFrame, Leg } from '../../../media/ports/leg.ts'

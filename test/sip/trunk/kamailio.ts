@@ -1,4 +1,6 @@
-/** Kamailio as a carrier: a registrar, and a proxy that asks for proof and passes calls on to a peer of the test. */
+/**
+ * Kamailio as a carrier: a registrar, and a proxy with digest authentication that forwards calls to a peer of the test.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
@@ -21,7 +23,7 @@ export type KamailioOptions = {
   readonly peerPort: number
   readonly algorithm: string
   readonly password: string
-  /** Of whoever is not the peer each request of a call is asked to be proven too. */
+  /** Challenges each request of a call, unless the peer sent it. */
   readonly insists?: boolean
 }
 

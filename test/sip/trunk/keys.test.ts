@@ -1,4 +1,7 @@
-/** Keys where the peer agreed to no telephone-events: in as tones or INFO, out as INFO or tones; and sound on hold. */
+/**
+ * DTMF with a peer that agreed to no telephone-events: received as tones or INFO, sent as INFO or tones; and audio on
+ * hold.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createDtmfDetector } from '../../../media/audio/dtmf-detector.ts'
 import type { SipLeg } from '../../../sip/trunk/legs/leg.ts'

@@ -1,4 +1,4 @@
-/** What an engine holds back, and what it counts: turns of a trunk, places where no trunk may be, calls that are not taken. */
+/** Limits and counters of an engine: rate tokens of a trunk, blocked trunk addresses, unhandled calls. */
 import { createServer } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { DialTurn } from '../../../media/bus/dial-rate.ts'

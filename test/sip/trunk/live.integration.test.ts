@@ -1,4 +1,4 @@
-/** From a change in the API to what the carrier sees of it: Postgres, Redis, two engines' ends, and the wire. */
+/** From a change in the API to its effect at the carrier: Postgres, Redis, the edges of two engines, and the wire. */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { afterAll, beforeAll, expect, test } from 'vitest'

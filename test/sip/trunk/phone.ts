@@ -1,4 +1,4 @@
-/** A telephone that registers with us, as the wire sees it. */
+/** A phone that registers with us, at the level of SIP messages. */
 import { createHash, randomUUID } from 'node:crypto'
 import type { SoftphonePlan } from '../../../media/contract/softphones.ts'
 import { listOf, type SipResponse } from '../../../sip/text/message.ts'

@@ -1,10 +1,10 @@
-/** A server's side of digest authentication, written apart from ours. */
+/** The server side of digest authentication, independent of the product's code. */
 import { createHash } from 'node:crypto'
 import { headerOf, type SipRequest } from '../../../sip/text/message.ts'
 
 export type Proof = { readonly params: Record<string, string>; readonly right: boolean }
 
-/** Whether a request proves that its sender knows the password; null when it tries no such thing. */
+/** Checks the credentials of a request. Null when it has none. */
 export function proofIn(
   request: SipRequest,
   password: string,

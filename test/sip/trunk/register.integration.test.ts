@@ -1,4 +1,4 @@
-/** Registrations: how they are kept, and by whom. */
+/** Registrations at carriers: their refresh, and the engine that owns them. */
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'

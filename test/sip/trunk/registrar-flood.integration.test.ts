@@ -1,4 +1,4 @@
-/** Strangers who register all the time, and guessers: telephones, calls and those who want to call notice nothing. */
+/** Strangers who register constantly, and password guessers: phones, calls and new callers are not affected. */
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, expect, inject, it } from 'vitest'
@@ -65,7 +65,7 @@ class Stranger {
     else this.guesser.ask('REGISTER', [this.guesser.contact(), this.proof])
   }
 
-  /** Of the final answers, how many of each. */
+  /** Number of final responses by status. */
   answers(): Record<number, number> {
     const counts: Record<number, number> = {}
     for (const message of this.peer.received) {
@@ -173,7 +173,7 @@ it(`${RATE} REGISTERs a second with wrong passwords and of strangers: who is kno
   // Each is answered: nobody is let in, and nobody has to send again.
   await until(() => tally() >= sent, 'the last answers')
   expect(Object.keys(counts).every(status => ['401', '403', '503'].includes(status))).toBe(true)
-  // What was said in the call meanwhile was heard; not more of it is on its way than fits into a jitter buffer.
+  // The audio sent meanwhile has arrived, except for at most one jitter buffer.
   await until(() => ear.frames >= said - 20, 'the sound of the call')
   expect(said).toBeGreaterThan(20)
   expect(bench.rig.server.stats()).toMatchObject({ faults: 0, dialogs: 1 })
@@ -181,7 +181,7 @@ it(`${RATE} REGISTERs a second with wrong passwords and of strangers: who is kno
   reply(trunkPeer, await trunkPeer.request('BYE'), '200 OK')
   await over
   if (inject('full')) {
-    // Of strangers, server, engine and callers together: all are in this process.
+    // CPU share of attackers, server, engine and callers together: all run in this process.
     console.log(
       `CPU ${share} %; strangers: ${JSON.stringify(counts)}; REGISTER: ${summary(registered)}; call: ${summary(called)}`,
     )

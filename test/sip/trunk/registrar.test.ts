@@ -1,4 +1,7 @@
-/** Registrations of softphones, without a network: proofs, and what a REGISTER does (RFC 3261 §10.3, RFC 7616). */
+/**
+ * Registrations of softphones, without a network: authentication, and the effect of a REGISTER (RFC 3261 §10.3, RFC
+ * 7616).
+ */
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { SoftphoneState } from '../../../media/contract/softphones.ts'

@@ -1,4 +1,4 @@
-/** What a caller hears before the answer: that it rings, once the call has a taker, and not before. */
+/** Ringing before the answer: it starts when the call is admitted, not earlier. */
 import type { ChildProcess } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ import { expectAnswer, maybeAnswer, request, sdp, startSipp } from '../../suppor
 import { Caller, type Peer } from '../peer.ts'
 import { Bench, clock, FarMedia, trunkPlan } from './bench.ts'
 
-/** Of sipp, which requires what is `required` and numbers its requests by itself. */
+/** A sipp scenario that requires 100rel and numbers its own requests. */
 const RELIABLE = [
   request('INVITE', sdp()).replace('Max-Forwards: 70', 'Max-Forwards: 70\nRequire: 100rel'),
   maybeAnswer(100),

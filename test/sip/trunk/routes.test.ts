@@ -1,4 +1,6 @@
-/** Two engines at one SIP server: who has shut its door gets no calls, keeps what it has, and takes its turns again later. */
+/**
+ * Two engines at one SIP server: a draining one gets no calls, keeps its current ones, and gets its share again later.
+ */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -91,7 +93,7 @@ describe('at our SIP server', () => {
       caller.ack(true)
     }
   }
-  /** What is sent after it arrives after it: both go over one connection. */
+  /** Waits until a message has arrived; later ones arrive after it, because they use the same connection. */
   async function told({ edge }: Engine): Promise<void> {
     expect(edge.isUp()).toBe(true)
     await refused(2)
@@ -211,7 +213,7 @@ describe('as a drachtio-server sees it', () => {
     return { heard, port, close, drop: () => sockets.forEach(socket => void socket.destroy()) }
   }
   const VERBS = ['route bye', 'route invite', 'route options', 'route register']
-  /** What was said until now; nothing else is said that would show that it has come. */
+  /** Waits for this number of messages, because no other message marks the end. */
   async function saidTo({ heard }: { heard: string[] }, enough: number): Promise<string[]> {
     while (heard.length < enough) await new Promise(resolve => setImmediate(resolve))
     await new Promise(resolve => setTimeout(resolve, 50))

@@ -1,4 +1,4 @@
-/** Sessions (RFC 4028) whose every request the carrier wants proven, on a clock that the test turns. */
+/** Sessions (RFC 4028) in which the carrier challenges every request, with simulated time. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { TrunkPlan } from '../../../media/contract/plan.ts'
 import type { Leg } from '../../../media/ports/leg.ts'
@@ -10,7 +10,7 @@ import { proofIn, seqOf } from './prove.ts'
 const EXPIRES = 600
 /** Ours, before the server's half. */
 const DUE = EXPIRES * 0.42
-/** Of the event loop, until what was sent in this process has gone through all its sockets. */
+/** Iterations of the event loop until a message has passed all sockets of this process. */
 const TURNS = 12
 const ACCOUNT = { username: 'user', password: 'pass' } as const
 const CHALLENGE = 'Proxy-Authenticate: Digest realm="r", nonce="n", qop="auth", algorithm=SHA-256'
@@ -21,11 +21,11 @@ let peer: Peer
 let far: FarMedia
 let caller: Caller
 let startedMs = 0
-/** What came inside the call, with the second of the call. */
+/** Requests inside the dialog, with the second of the call. */
 let heard: { request: SipRequest; second: number }[] = []
-/** How the peer answers what is proven. */
+/** Response of the peer to a request with valid credentials. */
 let answer: (request: SipRequest) => void
-/** What the peer takes for the password. */
+/** Password that the peer accepts. */
 let password = 'pass'
 
 const settle = async (): Promise<void> => {

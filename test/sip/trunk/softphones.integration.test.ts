@@ -1,4 +1,4 @@
-/** Softphones on the wire: they register, call and are called; strangers and guessers get little. */
+/** Softphones on the wire: they register, place and receive calls; strangers and password guessers are limited. */
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'

@@ -1,4 +1,6 @@
-/** Encryption of a trunk's calls: what is offered, what is taken, what ends a call; and with baresip, what is on the wire. */
+/**
+ * Encryption of a trunk's calls: offers, answers and calls that it rejects; and with baresip, the packets on the wire.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -210,7 +212,7 @@ describe.skipIf(lacks('baresip', 'tcpdump'))('baresip', () => {
     return leg
   }
 
-  /** How much of what goes to them, and comes from them, is a tone that anybody on the way can hear. */
+  /** Share of the tone in the packets of each direction, as an eavesdropper decodes them. */
   const wireOf = (baresip: Baresip) => {
     const ways = [
       { packets: tap.packets({ to: baresip.isMedia }), hz: TONE_HZ },

@@ -1,4 +1,4 @@
-/** Trunks whose port is left to DNS (RFC 3263), against a real little DNS server. */
+/** Trunks whose port is left to DNS (RFC 3263), with a small real DNS server. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -304,7 +304,7 @@ describe('who may call', () => {
       caller.invite(media.sdp())
       return caller
     }
-    // Of another trunk, whose servers are elsewhere.
+    // Records of another trunk with other servers.
     dns.records.set('sbc.elsewhere.example', [address('192.0.2.66')])
     dns.records.set('elsewhere.example', [])
     dns.records.set('_sip._udp.elsewhere.example', [srv('sbc.elsewhere.example', peer.port)])

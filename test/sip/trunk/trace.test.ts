@@ -1,4 +1,4 @@
-/** What is kept of the SIP of a call, and what is not. */
+/** Contents of the SIP trace of a call, and data that it omits. */
 import { describe, expect, it } from 'vitest'
 import { readFrame } from '../../../sip/trunk/trace/frame.ts'
 import { maskSecrets } from '../../../sip/trunk/trace/mask.ts'

@@ -150,7 +150,7 @@ describe('a transfer', () => {
     accept(await peer.request('REFER'))
     notify(caller, 'SIP/2.0 100 Trying', 'terminated;reason=timeout')
     await peer.response(200, 'NOTIFY')
-    // Who says that no more will be told is asked; and this one says nothing.
+    // The NOTIFY ended the subscription, so the caller is asked by OPTIONS; it does not respond.
     await peer.request('OPTIONS')
     expect(await result).toMatchObject({ ok: false, code: 'unknown' })
     await stillThere(leg)

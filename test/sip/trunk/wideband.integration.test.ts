@@ -1,4 +1,4 @@
-/** Calls with baresip over G.722 and Opus, both ways: its own codecs against ours, judged by what is heard. */
+/** Calls with baresip over G.722 and Opus, both ways: its own codecs against ours, judged by the received audio. */
 import type { ChildProcess } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -83,7 +83,7 @@ async function phoneOf(
   return {
     phone,
     rate: () => wav().sampleRate,
-    /** What its own codec made of our packets, once the call is over and the file is whole. */
+    /** Audio that its own codec decoded from our packets; call it after the call, when the file is complete. */
     heard() {
       const { pcm, channels } = wav()
       return pcm.filter((_, i) => i % channels === 0)

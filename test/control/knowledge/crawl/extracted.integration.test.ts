@@ -1,4 +1,4 @@
-/** With the extractor of the product, a process for each page. */
+/** Crawls with the product's extractor, one process per page. */
 import { afterAll, expect, it } from 'vitest'
 import { createExtractor } from '../../../../infra/adapters/extractor.ts'
 import { makePdf } from '../extract/make-pdf.ts'

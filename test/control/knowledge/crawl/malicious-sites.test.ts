@@ -6,7 +6,7 @@ import { readRules } from '../../../../control/knowledge/crawl/robots.ts'
 import { readSitemap } from '../../../../control/knowledge/crawl/sitemap.ts'
 import { codeOf, crawl, guardFor, hurriedClock, page, pathOf, plainExtractor, redirect, serveSite } from './site.ts'
 
-/** What 15 pages may cost. */
+/** Most requests for a crawl of 15 pages. */
 const MOST_REQUESTS = 70
 
 describe('addresses', () => {

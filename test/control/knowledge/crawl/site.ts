@@ -1,4 +1,4 @@
-/** A site on loopback, read through the real guard, on a clock that does not wait. */
+/** A site on loopback, read through the real guard, with a clock that skips pauses. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
@@ -100,7 +100,7 @@ export const plainExtractor: Pick<Extractor, 'extract'> = {
   },
 }
 
-/** Of these servers, and of names that lead to them. */
+/** Returns a guarded fetch that allows these servers and the names that resolve to them. */
 export const guardFor = (sites: readonly Site[], hosts: readonly string[] = []): Fetch =>
   createSafeFetch({
     allow: sites.flatMap(({ port }) => ['127.0.0.1', ...hosts].map(host => `${host}:${port}`)),

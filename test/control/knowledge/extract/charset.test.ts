@@ -1,4 +1,4 @@
-/** Text in the encodings that customers' files really have. */
+/** Text in the encodings that customers' files have. */
 import { describe, expect, it } from 'vitest'
 import { decodeText } from '../../../../control/knowledge/extract/charset.ts'
 

@@ -1,4 +1,4 @@
-/** Documents are read by processes of their own: what is too much for one ends it, and nothing else. */
+/** Documents are read in separate processes: one that exceeds its limits ends its process and nothing else. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { subscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
@@ -30,7 +30,7 @@ const running = () => workers.filter(worker => worker.exitCode === null && worke
 
 function alive(pid: number): boolean {
   try {
-    // What nobody has waited for yet is a zombie: dead, and still there.
+    // A process that its parent has not waited for is a zombie: it has exited but is still listed.
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
   } catch {
     return false

@@ -1,4 +1,7 @@
-/** PDF 1.4 byte by byte: lines of Helvetica at their places, Russian by an encoding of its own, encrypted by RC4 if asked. */
+/**
+ * Builds PDF 1.4 byte by byte: positioned lines of Helvetica, Russian by a custom encoding, RC4 encryption if
+ * requested.
+ */
 import { createHash } from 'node:crypto'
 
 export interface TextLine {
@@ -14,7 +17,7 @@ export interface PdfOptions {
   password?: string
   /** Bytes that no page shows, as pictures are. */
   ballast?: number
-  /** What the last page draws, deflated: a bomb. */
+  /** Deflated content of the last page: a decompression bomb. */
   deflated?: Buffer
 }
 

@@ -1,10 +1,10 @@
-/** Zip archives byte by byte (APPNOTE 6.3.10), so that they can also lie. */
+/** Builds ZIP archives byte by byte (APPNOTE 6.3.10), so that headers can be wrong. */
 import { crc32, deflateRawSync } from 'node:zlib'
 
 export interface ZipPart {
   name: string
   data: Buffer | string
-  /** What the headers say instead of the true size. */
+  /** Size that the headers declare instead of the true one. */
   declared?: number
   encrypted?: boolean
 }

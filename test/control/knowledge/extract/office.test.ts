@@ -1,4 +1,4 @@
-/** DOCX and PDF, whole, damaged and hostile. */
+/** DOCX and PDF files: valid, damaged and hostile. */
 import { describe, expect, it } from 'vitest'
 import { documentXml, heading, makeDocx, paragraph, table } from './make-docx.ts'
 import { makePdf } from './make-pdf.ts'

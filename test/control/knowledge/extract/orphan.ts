@@ -1,4 +1,4 @@
-/** A process that has a long document read, and says which process reads it. */
+/** A process that has a long document read by an extractor, and prints the PID of the extractor. */
 import type { ChildProcess } from 'node:child_process'
 import { subscribe } from 'node:diagnostics_channel'
 import { createExtractor } from '../../../../infra/adapters/extractor.ts'

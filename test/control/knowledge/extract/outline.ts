@@ -1,4 +1,4 @@
-/** What a document became, as a person would write it down. */
+/** Formats an extracted document as a person would outline it. */
 
 import type { DocumentKind } from '../../../../control/knowledge/documents/types.ts'
 import { type ExtractJob, extract } from '../../../../control/knowledge/extract/extract.ts'

@@ -1,4 +1,4 @@
-/** Texts, pages and data become text that is understood piece by piece; what cannot be read says why. */
+/** Texts, pages and data become text that is understood in pieces; unreadable input gets an error with the reason. */
 import { describe, expect, inject, it } from 'vitest'
 import { code, outline, read } from './outline.ts'
 

@@ -1,4 +1,4 @@
-/** What is taken and what is refused at the door: by content, by size, with a code for each. */
+/** Accepted and rejected uploads, by content and by size, with an error code for each rejection. */
 import { createHash } from 'node:crypto'
 import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

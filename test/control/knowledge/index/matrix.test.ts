@@ -33,7 +33,7 @@ describe('the matrix', () => {
     const hits = matrix.search('p', quantise(query), 20)
     expect(hits).toHaveLength(20)
     for (const [i, { source, ordinal, score }] of hits.entries()) {
-      // Of the place and of the vector that was found: bytes round, so near neighbours may change places.
+      // Expected: the exact score at this rank, and that of the found vector. Rounding to bytes may swap neighbours.
       expect(Math.abs(score - exact[i]!.score)).toBeLessThan(0.01)
       expect(Math.abs(score - dot(vectors[(source - 1) * 2000 + ordinal]!, query))).toBeLessThan(0.01)
     }

@@ -1,6 +1,6 @@
 /**
- * The short form of `npm run bench -- --only knowledge`: what callers ask is found, and both ways together are
- * no worse than either.
+ * The short form of `npm run bench -- --only knowledge`: callers' questions find their answers, and hybrid search is no
+ * worse than either kind alone.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Chunk, Embedder } from '../../../../control/knowledge/documents/types.ts'

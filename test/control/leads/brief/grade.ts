@@ -1,4 +1,4 @@
-/** How many of the labelled briefs a reader understands, field by field. */
+/** Counts the labelled briefs that a reader parses correctly, field by field. */
 import { findNiche } from '../../../../control/outreach/leads/vocabulary/niches.ts'
 import type { Brief, ParsedBrief } from '../../../../control/outreach/leads/vocabulary/types.ts'
 import { stemsOf } from '../../../../control/outreach/leads/vocabulary/words.ts'

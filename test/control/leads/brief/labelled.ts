@@ -1,7 +1,7 @@
-/** A brief, and what a careful reader takes from it. */
+/** A brief with its fields as a careful reader understands it. */
 export interface Labelled {
   brief: string
-  /** Of the taxonomy; empty: the text does not say. */
+  /** Entry of the taxonomy; empty when the text names none. */
   niche: string
   geo: string
   /** Null: the text does not say. */

@@ -1,4 +1,4 @@
-/** Briefs read by a text model: a local server that speaks as OpenAI's does, asked through all that is ours. */
+/** Briefs parsed by a text model: a local server with OpenAI's protocol, called through the product's own code. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createModelReader } from '../../../../control/outreach/leads/brief/model.ts'
 import { Brief } from '../../../../control/outreach/leads/vocabulary/types.ts'

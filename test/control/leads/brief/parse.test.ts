@@ -1,4 +1,4 @@
-/** Briefs without a model: labelled ones, then what no brief is. */
+/** Briefs parsed without a model: labelled ones, then texts that are not briefs. */
 import { describe, expect, it } from 'vitest'
 import { parseBrief } from '../../../../control/outreach/leads/brief/parse.ts'
 import { Brief } from '../../../../control/outreach/leads/vocabulary/types.ts'

@@ -1,6 +1,6 @@
 import type { Labelled } from './labelled.ts'
 
-/** What the parser was made with. */
+/** Briefs that were used to develop the parser. */
 export const tuned: readonly Labelled[] = [
   {
     brief: 'Найди 50 стоматологий в Казани с онлайн-записью, кроме сетей',

@@ -1,4 +1,4 @@
-/** Sites of varied quality, read over HTTP, against what a person finds on them. */
+/** Sites of varied quality, read over HTTP, compared with labels made by people. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Enriched } from '../../../../control/outreach/leads/vocabulary/types.ts'
 import { type CorpusSite, readSites, SPLITS, type Split } from '../../../corpus/leads/sites/corpus.ts'

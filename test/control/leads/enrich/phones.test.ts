@@ -1,4 +1,4 @@
-/** Numbers in text: how people write them, and what only looks like one. */
+/** Numbers in text: the formats that people use, and text that only resembles a number. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readSite } from '../../../../control/knowledge/extract/site.ts'

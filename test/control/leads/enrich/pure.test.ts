@@ -1,4 +1,4 @@
-/** Hours, signals, scores, exclusions and identities as tables; and what holds of any page. */
+/** Hours, signals, scores, exclusions and identities as tables; and properties that hold for any page. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readSite } from '../../../../control/knowledge/extract/site.ts'

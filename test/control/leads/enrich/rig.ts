@@ -1,4 +1,4 @@
-/** What the enrichment is tested with: sites over real HTTP and the real guard, on a clock that does not pause. */
+/** Rig for tests of enrichment: sites over real HTTP with the real guard, and a clock that skips pauses. */
 import { setImmediate as loopTurn } from 'node:timers/promises'
 import type { Extractor } from '../../../../control/knowledge/documents/types.ts'
 import { extract } from '../../../../control/knowledge/extract/extract.ts'

@@ -1,4 +1,4 @@
-/** How much of what a person finds was found, and the sites of the corpus as a server gives them. */
+/** Recall of enrichment against labels made by people, and a server for the sites of the corpus. */
 import type { CorpusSite } from '../../../corpus/leads/sites/corpus.ts'
 import type { SiteAnswer } from '../../../support/site-server.ts'
 

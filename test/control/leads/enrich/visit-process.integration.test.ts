@@ -1,4 +1,4 @@
-/** A visit with the product's extractor, which reads pages in a process of its own. */
+/** A visit with the product's extractor, which reads pages in a separate process. */
 import { expect, it } from 'vitest'
 import { createEnricher } from '../../../../control/outreach/leads/enrich/enricher.ts'
 import { createExtractor } from '../../../../infra/adapters/extractor.ts'

@@ -1,4 +1,4 @@
-/** Sites that mean harm, or behave as if they did: each costs at most its limits. And the visit of one that means well. */
+/** Hostile and broken sites: each costs at most its limits. And a visit to a good one. */
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createEnricher } from '../../../../control/outreach/leads/enrich/enricher.ts'

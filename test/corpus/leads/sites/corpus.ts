@@ -1,4 +1,4 @@
-/** Company sites with what a person finds on them, see README.md. */
+/** Company sites with labels made by people, see README.md. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
