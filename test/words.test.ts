@@ -64,16 +64,14 @@ describe('private words', () => {
 
 describe('comments', () => {
   it('have a subject', () => {
-    const headless = /^\s*(?:\/\*\*|\*|\/\/)\s(?:Of|The same)\b(?! course)/
+    const headless =
+      /(?:\/\*\*(?:\s*\n\s*\*)?|(?<!\/\/.*\n)^[ \t]*\/\/)[ \t]+(?:Of|What|Who|Whose|Whom|The same)\b(?! course).*/gm
     const found = files
       .filter(file => /\.(?:tsx?|mjs)$/.test(file))
-      .flatMap(file =>
-        readFileSync(join(root, file), 'utf8')
-          .split('\n')
-          .flatMap((line, index) =>
-            headless.test(line) && !/^\s*\* /.test(line) ? [`${file}:${index + 1}: ${line.trim().slice(0, 120)}`] : [],
-          ),
-      )
+      .flatMap(file => {
+        const text = readFileSync(join(root, file), 'utf8')
+        return [...text.matchAll(headless)].map(({ 0: comment }) => `${file}: ${comment.trim().slice(0, 120)}`)
+      })
     expect(found).toEqual([])
   })
 })
