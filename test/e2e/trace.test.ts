@@ -112,7 +112,7 @@ it('a conversation is well in the eyes of the doctor while it lasts, and shows h
   const { findings } = await examine({ ...stack.env })
   expect(findings.filter(({ verdict }) => verdict === 'bad')).toEqual([])
   expect(findings).toContainEqual(
-    expect.objectContaining({ part: 'Engines', verdict: 'ok', text: expect.stringContaining('with 1 call,') }),
+    expect.objectContaining({ part: 'Engines', verdict: 'ok', text: expect.stringContaining('with 1 call of') }),
   )
   await customer.rest('POST', `/calls/${call.id}/hangup`)
   await call.ended()

@@ -42,7 +42,7 @@ export const PEERS = {
   linphone: { name: "Linphone's command line", file: 'interop/linphone.test.ts', not: {} },
   'drachtio-srf': {
     name: "drachtio-srf's own tests",
-    file: 'sip/srf-suite.test.ts',
+    file: 'sip/srf-suite.integration.test.ts',
     not: { DTMF: 'it has no test of DTMF', hold: 'it has no test of hold' },
   },
 } as const satisfies Record<string, PeerRow>
