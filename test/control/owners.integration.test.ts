@@ -136,7 +136,7 @@ interface Operation {
   body?: unknown
 }
 
-/** Bob asks; `statements` holds what that asked of the database, less what tells who he is. */
+/** Sends a request as Bob; `statements` collects its database statements, without those of authentication. */
 const FORM = { 'content-type': 'multipart/form-data; boundary=x' }
 const forms: Record<string, string> = {
   add_knowledge_file: '--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nhello\r\n--x--\r\n',

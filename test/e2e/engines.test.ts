@@ -103,7 +103,7 @@ async function placeOnBoth(owner: Owner): Promise<CallStream[]> {
 const beats = () => stack.parts.bus.engines()
 const beatOf = async ({ name }: EngineProcess) => (await beats()).find(({ engine }) => engine === name)
 const told = (text: string) => until(() => stack.told.includes(text), text, 60_000)
-/** The last calls are over as engines tell it, and all is as at first. */
+/** Waits until both engines are accepting and have no calls. */
 async function quiet(): Promise<void> {
   const idle = async () => {
     const all = await beats()

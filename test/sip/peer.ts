@@ -84,7 +84,7 @@ export class Peer {
     this.write(Buffer.from(`${[...head, `Content-Length: ${Buffer.byteLength(body)}`, '', ''].join('\r\n')}${body}`))
   }
 
-  /** The next message not yet taken that fits; others stay for later. */
+  /** The next unread message that matches; others are kept for later. */
   async next<T extends SipMessage>(fits: (message: SipMessage) => message is T): Promise<T> {
     for (;;) {
       const at = this.received.findIndex(fits)

@@ -5,7 +5,7 @@ import { blockersOf, judge, type Question, type Standing } from '../../../contro
 import { cachedSpan, type DailyHours, isOpen, spanAt } from '../../../control/outreach/campaigns/zone.ts'
 import { MOVES, wallOpen, ZONES } from './wall.ts'
 
-/** Each looks at every minute of some days. */
+/** Cases of a property; each checks every minute of some days. */
 const numRuns = inject('full') ? 1000 : 20
 const DAY_MS = 24 * 3600 * 1000
 const at = (text: string) => Date.parse(text)

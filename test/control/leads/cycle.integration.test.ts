@@ -116,7 +116,7 @@ async function newOwner(money: string): Promise<Tenant> {
 const LIMITS = { requests: VISIT_LIMITS.requests + 1, bytes: VISIT_LIMITS.totalBytes + 256 * 1024 }
 const sent = new Map<string, number>()
 
-/** As fast as it is taken, until whoever reads has enough. */
+/** Yields candidates as fast as they are read, until the reader stops. */
 function endless(host: string) {
   const part = Buffer.from('<p>текст без конца</p>'.repeat(2000))
   return (_: unknown, response: ServerResponse) => {
