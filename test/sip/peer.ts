@@ -5,7 +5,7 @@ import { StreamFramer } from '../../sip/text/framer.ts'
 import { headerOf, type SipMessage, type SipRequest, type SipResponse } from '../../sip/text/message.ts'
 import { parseMessage } from '../../sip/text/parse.ts'
 
-/** A scripted SIP party on the wire: it writes what the test says and hands over what comes, in order. */
+/** A scripted SIP peer on the wire: it sends literal messages of the test, and returns received ones in order. */
 export class Peer {
   readonly received: SipMessage[] = []
   readonly port: number
