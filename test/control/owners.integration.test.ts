@@ -42,7 +42,7 @@ beforeAll(async () => {
 })
 afterAll(() => control?.close())
 
-/** An owner who has one of everything, made over the API. */
+/** An owner with one object of every kind, created over the API. */
 async function createOwned(email: string, name: string): Promise<Owned> {
   const tenant = await createTenant(control, { money: '1000' })
   const { sql } = control.deps

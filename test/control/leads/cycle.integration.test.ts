@@ -32,7 +32,7 @@ import { answersOf, precision, recall, sum, type Tally, tally, told } from './en
 const corpus = SPLITS.flatMap(readSites)
 const of = (...countries: string[]) => corpus.filter(({ country }) => countries.includes(country))
 
-/** A company of the map whose site is one of the corpus, which alone says what it has. */
+/** A company of the map whose website is one of the corpus; only the website shows its signals. */
 interface Known {
   place: Place
   site: CorpusSite | null
