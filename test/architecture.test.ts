@@ -40,7 +40,7 @@ const allowed: Record<Room, readonly Room[]> = {
   infra: ['infra', 'control', 'sip', 'media'],
 }
 
-/** Packages that stand behind one file or folder. */
+/** Packages that only one file or directory may import. */
 const behind: Record<string, RegExp> = {
   'drachtio-srf': /^sip\/trunk\//,
   'sherpa-onnx-node': /^media\/models\/speech\/sherpa\.ts$/,
@@ -91,7 +91,7 @@ const behind: Record<string, RegExp> = {
   yauzl: /^control\/knowledge\/extract\/zip\.ts$/,
 }
 
-/** From the ground up; above them stand the files of `control` itself, such as app.ts. */
+/** Layers from the bottom up; the files of `control` itself, such as app.ts, are above them. */
 const CONTROL_LAYERS = [
   'platform',
   'metrics',

@@ -15,7 +15,7 @@ const documents = globSync('**/*.md', {
   exclude: name => /^(?:node_modules|\.parley|\.git|coverage)(?:\/|$)/.test(name),
 })
 
-/** Those that tell of the source tree; corpora are other people's words. */
+/** Documents about the source tree, without corpora, which others have written. */
 const OWN = documents.filter(file => !file.startsWith('test/corpus/'))
 
 /** As GitHub makes anchors of headings. */

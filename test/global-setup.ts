@@ -36,7 +36,7 @@ declare module 'vitest' {
 const somePort = () => randomInt(33_000, 60_000)
 const tell = (text: string) => console.error(text)
 
-/** Ends when our end of its pipe closes, whatever closed it, and takes the servers along. */
+/** Ends when our end of its pipe closes, for whatever reason, and stops the servers. */
 function startCleanupWatchdog(folder: string, pids: number[]): ChildProcess {
   const script = `cat >/dev/null; kill -INT ${pids.join(' ')} 2>/dev/null; sleep 2; rm -rf '${folder}'`
   const child = spawn('sh', ['-c', script], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })

@@ -40,7 +40,7 @@ export default defineConfig({
         test: { name: 'e2e', include: e2e, isolate: true, sequence: { groupOrder: 2 }, ...servers },
       },
     ],
-    // A line a file: what failed stands at the end of `npm test`, and nobody finds it in thousands of lines.
+    // One line per file: `npm test` prints failures at its end, where they are not lost among thousands of lines.
     slowTestThreshold: 60_000,
     // Longer lists in failure messages, because the machine of a CI run is gone afterwards.
     chaiConfig: { truncateThreshold: 400 },

@@ -111,7 +111,7 @@ export const defaultConfig: ControlConfig = {
 }
 
 export interface Mail {
-  /** Resolves when the mail server has accepted the message. */
+  /** Resolves when the server has accepted the message, or a retry is scheduled. Rejects when the server refuses it. */
   send(message: { to: string; subject: string; text: string }): Promise<void>
 }
 

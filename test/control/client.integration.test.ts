@@ -17,7 +17,7 @@ let tenant: Tenant
 let baseUrl: string
 /** Requests of the client, in order. */
 let requests: Request[] = []
-/** Answers that stand before those of the server. */
+/** Scripted responses that are returned before those of the server. */
 let before: Response[] = []
 
 beforeAll(async () => {
@@ -111,7 +111,7 @@ describe('an Idempotency-Key', () => {
 
   test('is the same in every try, so a call is placed once', async () => {
     const parley = client()
-    // The first answer is lost on its way: the server did it, and the client hears 503.
+    // The first response is lost: the server ran the operation, and the client gets status 503.
     const body = { project_id: tenant.projectId, phone: nextPhone() }
     let lost = true
     const flaky = createParley({

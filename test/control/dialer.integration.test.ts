@@ -15,7 +15,7 @@ interface Offered {
 }
 let control: TestControl
 let running: Control
-/** Here nobody takes the jobs. */
+/** A control process without workers. */
 let idle: TestControl
 const offered: Offered[] = []
 /** A control process whose offers are timed; the pace is Redis' own, so time is real. */

@@ -130,7 +130,7 @@ test.skipIf(!has('curl'))('the events of a call', async () => {
   expect(run.output).toContain('event: call.ended\ndata: {"status":"canceled"')
 })
 
-/** That nobody listens on just now. */
+/** Returns a port that is currently free. */
 async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))

@@ -91,7 +91,7 @@ async function send(target: Target, { url = target.url, payload, headers = {} }:
   return answer
 }
 
-/** Below 500, and nothing of our inside in what is told. */
+/** Expects a status below 500 and a response without internals. */
 function expectNoLeak(status: number, body: unknown): void {
   const text = JSON.stringify(body)
   expect(status, text).toBeLessThan(500)

@@ -14,7 +14,7 @@ let folder: string
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'parley-mcp-'))
-  // The suite knows no keys, so a door before the server adds one; it passes on everything else as it is.
+  // The suite does not support keys, so a proxy in front of the server adds one and forwards everything else unchanged.
   let target = { port: 0, key: '' }
   door = createServer((incoming, outgoing) => {
     const { method, url: path, headers } = incoming

@@ -35,7 +35,7 @@ async function add(text: string): Promise<string> {
   return name
 }
 
-/** Somebody who uses a table and does not let go of it. */
+/** Holds a lock on a table in an open transaction. */
 async function hold(statement: string) {
   const sql = connect({ url: control.databaseUrl, max: 1 })
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -55,7 +55,7 @@ async function hold(statement: string) {
   }
 }
 
-/** Calls placed one after another until told to stop, and how long the slowest took. */
+/** Places calls one after another until stopped, and reports the duration of the slowest. */
 function placing() {
   let running = true
   let [placed, slowest] = [0, 0]

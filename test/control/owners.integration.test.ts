@@ -54,7 +54,7 @@ beforeAll(async () => {
 })
 afterAll(() => control?.close())
 
-/** An owner who has one of everything, made over the API. */
+/** An owner with one object of every kind, created over the API. */
 async function createOwned(email: string, name: string): Promise<Owned> {
   const tenant = await createTenant(control, { money: '1000' })
   const { sql } = control.deps
@@ -157,7 +157,7 @@ interface Operation {
   body?: unknown
 }
 
-/** Bob asks; `statements` holds what that asked of the database, less what tells who he is. */
+/** Sends a request as Bob; `statements` collects its database statements, without those of authentication. */
 const FORM = { 'content-type': 'multipart/form-data; boundary=x' }
 const forms: Record<string, string> = {
   add_knowledge_file: '--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nhello\r\n--x--\r\n',

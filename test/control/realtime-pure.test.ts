@@ -6,7 +6,7 @@ import { agentOf, isTalkRoom, monitoredCall, monitorRoom, newTalkRoom } from '..
 import { readConfig } from '../../infra/config/config.ts'
 
 const SECOND = 1000
-/** The caller came at 100 s and is looked at at 200 s; the invitation is good until 3700 s. */
+/** The caller joined at 100 s and is checked at 200 s; the invitation is valid until 3700 s. */
 const look = (part: Partial<Omit<Look, 'dialogue'>> = {}, dialogue?: Partial<NonNullable<Look['dialogue']>>): Look => ({
   now: 200 * SECOND,
   callerSince: 100 * SECOND,

@@ -19,7 +19,7 @@ export interface Rig extends TestControl {
   livekit: TestLiveKit
   /** Participants that have joined so far. */
   peers: ReadonlySet<RoomPeer>
-  /** Somebody who was given a session. */
+  /** Joins the room of a session as a client. */
   join(session: { url: string; token: string }): Promise<RoomPeer>
   session(tenant: Tenant, body?: object): Promise<{ url: string; token: string; expires_in: number }>
 }
@@ -59,12 +59,12 @@ export async function createRig(
 }
 
 export interface FakeEngine {
-  /** Calls that it was given and nobody has asked for. */
+  /** Plans that it has received and no test has read. */
   plans: CallPlan[]
   commands: CallCommand[]
   /** The next of them, also one that is to come. */
   next(): Promise<CallPlan>
-  /** Takes its seat, and says that it talks. */
+  /** Joins the room, and reports the start of the call. */
   answer(plan: CallPlan): Promise<Dialogue>
   stop(): Promise<void>
 }
@@ -126,7 +126,7 @@ export async function startEngine(rig: Rig, name = 'engine-1'): Promise<FakeEngi
 
 const NEXT_MS = 10_000
 
-/** Gives up: who waits forever says nothing of what went wrong, and takes the call of a later test. */
+/** Has a time-out: an endless wait would hide the cause and claim the call of a later test. */
 function nextOf(waiting: Set<(plan: CallPlan) => void>, { peers }: Rig): Promise<CallPlan> {
   return new Promise((resolve, reject) => {
     const take = (plan: CallPlan) => {

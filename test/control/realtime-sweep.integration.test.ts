@@ -47,7 +47,7 @@ describe.skipIf(livekitBinary === null)('without a webhook', () => {
       const joined = performance.now()
       const dialogue = await engine.answer(await engine.next())
       expect(performance.now() - joined).toBeLessThan(3000)
-      // The end is told, but its look finds LiveKit away: the sweep finds the caller all the same.
+      // The end is reported, but the check after it finds LiveKit down: the sweep still finds the caller.
       const { livekit } = rig.deps
       rig.deps.livekit = null
       await dialogue.closing('silence_timeout')
@@ -118,18 +118,18 @@ describe.skipIf(livekitBinary === null)('without a webhook', () => {
       await watch.sweep()
       await peer.ended()
       expect(toldTo(peer)).toEqual({ 'parley.ended': 'engine_lost' })
-      // Its call is closed by leases, as ever; until then its minute stays held.
+      // Its call is ended when its lease expires; until then its minute stays on hold.
       expect(await callsOf(tenant)).toMatchObject([{ status: 'in_progress' }])
 
       const again = await rig.join(session)
       const second = await next()
       expect(second.plan.call_id).not.toBe(plan.call_id)
-      // It was told, in case that it lives after all.
+      // It gets the command to hang up, in case it is still running.
       const hangup = { type: 'call.hangup', call_id: plan.call_id, reason: 'connection_lost' }
       await until(() => engine.commands.length > 0, 'the command')
       expect(engine.commands).toEqual([hangup])
       await told(second.plan, 'call.started')
-      // The successor of the lost engine says hello.
+      // The successor of the lost engine reports its start.
       await handleEvent(rig.deps, { v: 1, type: 'engine.started', engine: 'engine-1', boot: 'later', at: Date.now() })
       await until(async () => (await callsOf(tenant)).every(call => call.ended_reason === 'engine_lost'), 'the end')
       expect(await moneyOf(rig, tenant)).toMatchObject({ held: '0', open_holds: 0, sum: '0' })

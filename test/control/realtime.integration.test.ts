@@ -371,7 +371,7 @@ describe.skipIf(livekitBinary === null)('a realtime session', () => {
     rig.deps.livekit = null
     expect(await send({})).toMatchObject({ status: 404 })
     rig.deps.livekit = livekit
-    // Another user of the same server, whose room begins as ours do.
+    // Another user of the same server, with a room name that starts like ours.
     const stranger = await rig.join({
       url: rig.livekit.url,
       token: await rig.livekit.token({ room: `${PREFIX}talk-stranger`, identity: 'caller-stranger' }),

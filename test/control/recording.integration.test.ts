@@ -184,7 +184,7 @@ describe('a recording', () => {
       text += piece
     })
     expect(JSON.parse(text).calls[0].recording).toEqual({ key, duration_ms: 500, bytes: sound.length })
-    // One that its row was never told of.
+    // A recording to which no call refers.
     const orphan = await store(owner, randomUUID())
     await eraseAccount(control.deps, owner.ownerId)
     expect(await control.deps.blobs.read(key)).toBeNull()

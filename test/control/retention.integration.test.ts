@@ -238,7 +238,7 @@ test('killed in the middle, it is done by the next one', async () => {
   expect(signal).toBe('SIGKILL')
   const [files1, left1] = [await files(owner), (await left(owner)).sounds]
   expect(files1).toBeLessThan(before)
-  // Files go first: what was left has rows that say so, never a file that nobody knows.
+  // Files are deleted before rows, so that a failure leaves rows without files, never files without rows.
   expect(left1).toBeGreaterThan(0)
   await expect
     .poll(

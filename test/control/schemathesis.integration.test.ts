@@ -83,7 +83,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'parley-schemathesis-'))
   control = await createControl({
     config: { rate_limit: { per_key: 1_000_000, per_session: 1_000_000, per_address: 1_000_000, window_ms: 60_000 } },
-    // Tools and webhooks reach nobody.
+    // Tools and webhooks have no reachable target.
     fetch: async () => {
       throw new FetchError('blocked_address', 'refused')
     },

@@ -110,7 +110,7 @@ async function fillWebhook(): Promise<void> {
   await receiver.arrived(1)
 }
 
-/** Each named secret of a project, and a call whose plan takes them all along. */
+/** Sets each named secret of a project, and makes a call plan that contains all of them. */
 async function fillProject(): Promise<void> {
   for (const name of ['LLM', 'FALLBACK', 'STT', 'VOICE', 'TOOL'])
     await ask('POST', '/secrets', { name, value: marker(`secret ${name}`) })

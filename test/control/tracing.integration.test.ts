@@ -105,7 +105,7 @@ describe('a call that is placed', () => {
     expect(offered).toMatchObject({ traceId: TRACE, parentId: asked.spanId, kind: 'producer' })
     expect(plan.traceparent).toBe(offered.traceparent)
 
-    // The engine's part, as it tells of it.
+    // The engine's part, as the engine reports it.
     const engine = tracing.start('call', { parent: plan.traceparent })
     await end(body.id, { traceparent: engine.traceparent! })
     const finished = tracing.one('call.finish')

@@ -100,7 +100,7 @@ async function getOn(): Promise<void> {
   }
 }
 
-/** Not those that an engine had taken and was killed before it could say so: control waits for their leases for minutes. */
+/** Excludes calls that a killed engine had claimed but not reported: their leases expire only after minutes. */
 async function open(): Promise<number> {
   const [row] = await stack.parts.sql<{ open: number }[]>`
     select count(*)::int as open from campaign_contacts c left join calls on calls.id = c.last_call_id

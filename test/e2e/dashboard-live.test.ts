@@ -25,7 +25,7 @@ const CALLEE = '+14155550178'
 const GREETING = 'Hello, this is the night porter.'
 /** Speech that the operator's microphone plays each time it is opened. */
 const OPERATOR = 'Please remember that we close at nine.'
-/** Longer than it takes to join, and to be heard by nobody meanwhile. */
+/** Milliseconds of leading silence, longer than joining takes. */
 const LEAD_MS = 5000
 /** On a busy machine the recogniser takes words for others; another sentence would be all wrong. */
 const TWO_HOPS = 0.5

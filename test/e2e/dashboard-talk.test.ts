@@ -98,7 +98,7 @@ describe.skipIf(!canRun)('somebody new', () => {
       .waitFor()
     await shown(() => status(page).textContent()).toBe('Listening')
     await look(page, 'talk')
-    // The panel moves to a drawer and back, and the dialogue goes on.
+    // The panel moves to a drawer and back, and the dialogue continues.
     await page.setViewportSize({ width: 800, height: 700 })
     await page.getByRole('dialog').getByText(GREETING).waitFor()
     await page.setViewportSize({ width: 1280, height: 720 })
@@ -115,7 +115,7 @@ describe.skipIf(!canRun)('somebody new', () => {
     // Half of 5.0000 a minute, half up to four places.
     const cost = (Math.round((25_000 * body.billed_seconds) / 60) / 10_000).toFixed(4)
     expect(body.cost.amount).toBe(cost)
-    // Whoever looks on for long is asked whether they are still there.
+    // A user who stays silent for long is prompted, which may add turns.
     expect(body.transcript.slice(0, 3).map((turn: { role: string }) => turn.role)).toEqual(['agent', 'caller', 'agent'])
     expect(body.transcript[1].heard_text).toBe(heard)
 

@@ -32,7 +32,7 @@ async function talk() {
   await call.agentSaid(1)
   return call
 }
-/** It has told that it takes no more. */
+/** Waits until the engine has published a capacity of 0. */
 const left = () =>
   until(async () => (await stack.parts.bus.engines()).every(({ capacity }) => capacity === 0), 'the engine to leave')
 const told = (text: string) => until(() => stack.told.includes(text), text, 60_000)

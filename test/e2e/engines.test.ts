@@ -103,7 +103,7 @@ async function placeOnBoth(owner: Owner): Promise<CallStream[]> {
 const beats = () => stack.parts.bus.engines()
 const beatOf = async ({ name }: EngineProcess) => (await beats()).find(({ engine }) => engine === name)
 const told = (text: string) => until(() => stack.told.includes(text), text, 60_000)
-/** The last calls are over as engines tell it, and all is as at first. */
+/** Waits until both engines are accepting and have no calls. */
 async function quiet(): Promise<void> {
   const idle = async () => {
     const all = await beats()
@@ -135,7 +135,7 @@ describe('calls of two engines', () => {
   it('that come in find the engine with room, until there is none at all', { timeout: LIMIT_MS }, async () => {
     const owners = [await customer(), await customer()] as const
     const live: { owner: Owner; sipp: Sipp; call: CallStream }[] = []
-    /** Answered, or sipp says what it was told. */
+    /** Places an inbound call and waits until it has started. The call has an empty id when sipp ends first. */
     async function comes(owner: Owner) {
       const known = (await owner.newest('in'))?.id
       const sipp = await caller(owner)
@@ -212,7 +212,7 @@ describe('calls of two engines', () => {
       stack.told.length = 0
       const live = await placeOnBoth(owner)
       const boot = (await beatOf(leaving))!.boot
-      // From before it is told to go until it is back somebody calls all the time, one call after the other.
+      // Calls are placed one after another, from before the drain until the engine is back.
       let calling = true
       const callers = (async () => {
         for (; calling; brief++) await callsBriefly(owner)

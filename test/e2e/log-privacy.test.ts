@@ -69,7 +69,7 @@ const project = (url: string) => ({
   ],
 })
 
-/** A carrier that wants to know who calls. */
+/** Challenge of a carrier. */
 const CHALLENGE = 'WWW-Authenticate: Digest realm="carrier.test", nonce="4f1c", algorithm=MD5'
 
 async function calledOut(file: string): Promise<Detail> {

@@ -68,7 +68,7 @@ async function exchange(): Promise<void> {
   await tap.wait(() => loud() > before + 50, 'the answer of an agent on its own')
 }
 
-/** Nothing of it is heard for so long; meanwhile `run`. */
+/** Freezes a server (SIGSTOP) for `OUTAGE_MS`, and calls `run` meanwhile. */
 async function frozen(server: Child, run: () => Promise<void>): Promise<void> {
   const over = new Promise<void>(resolve => setTimeout(resolve, OUTAGE_MS))
   signalAll(server.pid, 'SIGSTOP')

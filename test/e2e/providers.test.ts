@@ -123,7 +123,7 @@ async function choose(owner: Owner, keys: Record<string, string>): Promise<void>
   expect([saved.status, saved.body]).toEqual([200, expect.anything()])
 }
 
-/** Calls in, asks the question, hears an answer, hangs up. */
+/** Calls the agent, asks the question, waits for an answer, and hangs up. */
 async function ask(phone: Baresip, owner: Owner) {
   const sound = await stack.speech.say(QUESTION)
   await phone.command('dial', `sip:${owner.number}@${stack.sip.host}:${stack.sip.port}`)

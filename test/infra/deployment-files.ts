@@ -87,7 +87,7 @@ export function stage(name: string): Stage {
   return found
 }
 
-/** With those of the stages that it stands on, the first ones first. */
+/** Includes the lines of the stages that it builds on, in order. */
 export function linesOf(name: string): string[] {
   const { from, lines } = stage(name)
   return stages.some(one => one.name === from) ? [...linesOf(from), ...lines] : lines

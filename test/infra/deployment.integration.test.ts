@@ -135,7 +135,7 @@ describe('engines beside each other', () => {
     const ranges = configs.map(config => [config.RTP_PORT_MIN, config.RTP_PORT_MAX]).sort()
     for (const [index, [min]] of ranges.entries()) {
       if (index > 0) expect(min).toBeGreaterThan(ranges[index - 1]![1]!)
-      // Four ports of a call that is given to somebody.
+      // A transferred call uses four ports.
       expect(ranges[index]![1]! - min! + 1).toBeGreaterThanOrEqual(4 * configs[index]!.ENGINE_CAPACITY)
     }
   })

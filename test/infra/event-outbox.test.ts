@@ -24,7 +24,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A Redis that takes nothing until it is back, then all in the order it came. */
+/** A Redis that rejects everything until it is back, and then accepts all events in order. */
 function startRedis() {
   const taken: string[] = []
   const waiting: (() => void)[] = []

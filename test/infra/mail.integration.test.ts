@@ -22,7 +22,7 @@ import { lacks } from '../support/needs.ts'
 import { type SmtpBehaviour, startSmtp, type TestSmtp } from '../support/smtp.ts'
 import { recordingLog, until } from '../support/world.ts'
 
-/** An address of this machine that is not called loopback: what goes there must be encrypted. */
+/** An address of this machine that is not a loopback address, so mail to it must be encrypted. */
 const ELSEWHERE = '0.0.0.0'
 const LOGIN = { user: 'robot@parley.test', password: 'p@ss:w/rd%' }
 const USERINFO = `${encodeURIComponent(LOGIN.user)}:${encodeURIComponent(LOGIN.password)}`

@@ -57,7 +57,7 @@ export class Agent implements LegSink {
     await until(() => this.leg.stats().packets_sent > before + JUDGED_FRAMES, 'sound to go', PATIENCE_MS)
   }
 
-  /** No frame comes, and none goes. */
+  /** Waits until no frame is sent or received. */
   async silence(): Promise<void> {
     let [sent, sinceMs] = [-1, 0]
     const still = (): boolean => {

@@ -33,7 +33,7 @@ const settle = async (): Promise<void> => {
   for (let i = 0; i < TURNS; i++) await new Promise(resolve => setImmediate(resolve))
 }
 
-/** To this second of the call; the peer is heard each second. */
+/** Advances to this second of the call; the peer sends audio each second. */
 async function advanceTo(seconds: number): Promise<void> {
   for (let steps = 0; performance.now() < startedMs + seconds * SECOND; steps++) {
     vi.advanceTimersByTime(STEP_MS)

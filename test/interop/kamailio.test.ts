@@ -51,7 +51,7 @@ async function registered(): Promise<void> {
   await until(() => bench.statuses.at(-1)?.registration === 'registered', 'our registration')
 }
 
-/** Registered there, and again with a wrong password: told so. */
+/** Registers there, and again with a wrong password, which is rejected. */
 async function digest(): Promise<void> {
   const { bench } = line
   await registered()

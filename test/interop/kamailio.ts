@@ -114,7 +114,7 @@ async function askRelay(port: number, command: string): Promise<string> {
   }
 }
 
-/** It says nothing when it is ready, so a trunk of ours asks it. */
+/** It does not report when it is ready, so one of our trunks sends OPTIONS. */
 async function answering(line: Line, port: number): Promise<void> {
   line.bench.setTrunks(trunkPlan({ port }, { options_interval_seconds: 10 }))
   await until(() => line.bench.statuses.at(-1)?.hosts[0]?.alive === true, 'Kamailio to answer', 20_000)

@@ -26,13 +26,13 @@ export interface Phone {
   reinvite(): Promise<unknown>
   /** One key after the other. */
   press(keys: string): Promise<unknown>
-  /** The keys it has heard in this call. */
+  /** DTMF digits that it has received in this call. */
   pressed(): string
   /** Resolves when it has no call any more. */
   over(): Promise<unknown>
   /** Stops it as it is, until the returned function is called. */
   freeze(): () => void
-  /** Resolves when it hears this tone; left out where `hz` tells as much. */
+  /** Resolves when it receives this tone; omitted when `hz` shows the same. */
   hears?(hz: number): Promise<unknown>
   /** Ends what a cell that failed left open. */
   reset(): Promise<unknown>
@@ -79,7 +79,7 @@ export function phoneCells(row: PhoneRow): Record<Exclude<Feature, 'digest' | 'e
   return cells
 }
 
-/** Both hear each other. */
+/** Checks audio in both directions. */
 export async function talk(phone: Phone, leg: Leg): Promise<Agent> {
   const agent = new Agent(leg)
   await heard(phone, agent)

@@ -91,7 +91,7 @@ async function outbound(): Promise<void> {
   await over(leg, sipp)
 }
 
-/** It asks for proof, and looks at it itself. */
+/** It challenges, and verifies the credentials itself. */
 async function digest(): Promise<void> {
   const challenge = answer('401 Prove It').replace(
     'Contact:',

@@ -5,7 +5,7 @@ import { StreamFramer } from '../../sip/text/framer.ts'
 import { headerOf, type SipMessage, type SipRequest, type SipResponse } from '../../sip/text/message.ts'
 import { parseMessage } from '../../sip/text/parse.ts'
 
-/** A scripted SIP party on the wire: it writes what the test says and hands over what comes, in order. */
+/** A scripted SIP peer on the wire: it sends literal messages of the test, and returns received ones in order. */
 export class Peer {
   readonly received: SipMessage[] = []
   readonly port: number
@@ -84,7 +84,7 @@ export class Peer {
     this.write(Buffer.from(`${[...head, `Content-Length: ${Buffer.byteLength(body)}`, '', ''].join('\r\n')}${body}`))
   }
 
-  /** The next message not yet taken that fits; others stay for later. */
+  /** The next unread message that matches; others are kept for later. */
   async next<T extends SipMessage>(fits: (message: SipMessage) => message is T): Promise<T> {
     for (;;) {
       const at = this.received.findIndex(fits)

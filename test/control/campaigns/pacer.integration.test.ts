@@ -287,7 +287,7 @@ test('a scheduled campaign begins at its time; a pause lets live calls end; a st
   clock.advance(RAMPED_MS)
   await pace(engine.deps)
   expect(await live(id)).toHaveLength(2)
-  // Nobody has taken them yet: a pause takes them back, and they are no attempts.
+  // No engine has claimed them yet: a pause withdraws them, and they do not count as attempts.
   await step(owner, id, 'pause')
   expect(await live(id)).toHaveLength(0)
   expect((await see(owner, id)).counters).toMatchObject({ pending: 6 })

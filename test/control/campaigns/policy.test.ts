@@ -5,7 +5,7 @@ import { blockersOf, judge, type Question, type Standing } from '../../../contro
 import { cachedSpan, type DailyHours, isOpen, spanAt } from '../../../control/outreach/campaigns/zone.ts'
 import { MOVES, wallOpen, ZONES } from './wall.ts'
 
-/** Each looks at every minute of some days. */
+/** Cases of a property; each checks every minute of some days. */
 const numRuns = inject('full') ? 1000 : 20
 const DAY_MS = 24 * 3600 * 1000
 const at = (text: string) => Date.parse(text)
@@ -96,7 +96,7 @@ describe('where a number is', () => {
     expect(sameTime(calleeZones('+442071234567'), at('2026-07-01T00:00:00Z'))).toBe(true)
     expect(sameTime(calleeZones('+18005550100'), at('2026-07-01T00:00:00Z'))).toBe(false)
     expect(sameTime([], at('2026-07-01T00:00:00Z'))).toBe(false)
-    // One of them goes over to summer time, the other does not.
+    // Only one of them changes to summer time.
     const two = ['America/Phoenix', 'America/Denver']
     expect([sameTime(two, at('2026-01-01T00:00:00Z')), sameTime(two, at('2026-07-01T00:00:00Z'))]).toEqual([
       true,

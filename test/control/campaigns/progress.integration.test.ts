@@ -265,7 +265,7 @@ test('who would be told by the task and the vars together what nobody may be tol
     skipped: 1,
     pending: 0,
   })
-  // Nobody has taken them yet: a stop takes them back.
+  // No engine has claimed them yet: a stop withdraws them.
   const stopped = await step(tenant, id, 'stop')
   expect(stopped.body.counters).toMatchObject({ total: 3, dialing: 0, canceled: 2, skipped: 1 })
   const calls = (await tenant.call('GET', `/calls?campaign_id=${id}`)).body

@@ -257,7 +257,7 @@ test('a leader that is gone is followed after a few looks, half a second apart, 
     rests.fill(0)
     await sql`select pg_terminate_backend(${pid})`
     await until(async () => ![undefined, pid].includes(await holder()), 'the next leader')
-    // Three looks are a second and a half.
+    // Three attempts take a second and a half.
     expect(Math.min(...rests)).toBeLessThanOrEqual(3)
   } finally {
     await alone.end()

@@ -49,7 +49,7 @@ export const longText = (sections: number) =>
 
 export type Changed = Partial<KnowledgeParts>
 
-/** Only this job is done; those of others are taken and forgotten. */
+/** Runs only this job; other jobs are fetched and discarded. */
 export const onlyIndexing = (run: (job: JobData['knowledge.index']) => Promise<void>) =>
   new Proxy({} as Parameters<typeof startWorkers>[1], {
     get: (_, name) => (name === 'knowledge.index' ? run : async () => {}),

@@ -32,7 +32,7 @@ import { answersOf, precision, recall, sum, type Tally, tally, told } from './en
 const corpus = SPLITS.flatMap(readSites)
 const of = (...countries: string[]) => corpus.filter(({ country }) => countries.includes(country))
 
-/** A company of the map whose site is one of the corpus, which alone says what it has. */
+/** A company of the map whose website is one of the corpus; only the website shows its signals. */
 interface Known {
   place: Place
   site: CorpusSite | null
@@ -116,7 +116,7 @@ async function newOwner(money: string): Promise<Tenant> {
 const LIMITS = { requests: VISIT_LIMITS.requests + 1, bytes: VISIT_LIMITS.totalBytes + 256 * 1024 }
 const sent = new Map<string, number>()
 
-/** As fast as it is taken, until whoever reads has enough. */
+/** Yields candidates as fast as they are read, until the reader stops. */
 function endless(host: string) {
   const part = Buffer.from('<p>текст без конца</p>'.repeat(2000))
   return (_: unknown, response: ServerResponse) => {

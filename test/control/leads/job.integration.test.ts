@@ -112,7 +112,7 @@ describe('a search', () => {
     // Another number of who is on the list, told of by another source.
     const unwanted = candidate(7)
     const again = candidate(8, { website: unwanted.website, address: null })
-    // They are looked at side by side: these wait for the one that they are like.
+    // Candidates are enriched concurrently: these wait for the one that they resemble.
     const first: Record<string, string> = { 'Clinic 50': 'Clinic 0', 'Clinic 51': 'Clinic 0', 'Clinic 8': 'Clinic 7' }
     const isDone = async (company: string) =>
       (await leadsOf(owner, job)).items.some(

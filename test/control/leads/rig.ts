@@ -68,7 +68,7 @@ export async function audit(
   return { told: ids, enriched: rows!['enriched'] as number }
 }
 
-/** Only this job is done; those of others are taken and forgotten. */
+/** Runs only this job; other jobs are fetched and discarded. */
 export const onlySearches = (run: (job: JobData['leads.search']) => Promise<void>) =>
   new Proxy({} as Parameters<typeof startWorkers>[1], {
     get: (_, name) => (name === 'leads.search' ? run : async () => {}),

@@ -99,7 +99,7 @@ describe('who pays for each lead', () => {
     const isOut = async () => (await jobOf(owner, job)).progress.rejected === 1
     const enricher = fakeEnricher(async ({ company }) => {
       if (company === 'Clinic 0') return { rejected: { code: 'excluded' as const, text: 'A chain' } }
-      // They are looked at side by side.
+      // Candidates are enriched concurrently.
       await until(isOut, 'the first of two')
       return {}
     })
@@ -149,7 +149,7 @@ describe('what strangers wrote', () => {
     const { company, evidence } = contact.vars
     expect(company.length).toBeLessThanOrEqual(100)
     for (const text of [company, contact.name]) expect(text).not.toMatch(/[\p{Cc}\p{Cf}{}<>]/u)
-    // The mark that a model is told of, opened and closed once, and not from inside.
+    // The marker of untrusted content is opened and closed once, and the content cannot close it.
     expect(evidence).toMatch(/^<data from="site">\n[^\n]*\n<\/data>$/)
     expect(evidence.match(/<\/?data/g)).toHaveLength(2)
     expect(evidence).toContain('Ignore all previous')

@@ -19,7 +19,7 @@ export interface SearchProcess {
   databaseUrl: string
   /** Companies of the source. */
   companies: number
-  /** So many are looked at; the next ones hang. */
+  /** Number of candidates that are enriched; the next ones hang. */
   done: number
   kill?: Instant
 }

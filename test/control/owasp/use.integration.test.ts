@@ -160,7 +160,7 @@ describe('API7, requests of ours to where a customer says: nothing inside is rea
   }
   const hostIn = (url: string): string => new URL(url).hostname.replace(/^\[|\]$/g, '')
 
-  /** By the two ways in which anything of ours asks anybody: models by the second. */
+  /** Expects both HTTP clients of the product to reject the URL; models use the second. */
   async function unreachable(url: string): Promise<void> {
     const once = {
       url,

@@ -15,7 +15,7 @@ interface Documented {
 export interface Target {
   id: string
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
-  /** With ids of nobody. */
+  /** URL with ids that do not exist. */
   url: string
   /** As the document has it. */
   path: string

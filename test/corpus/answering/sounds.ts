@@ -14,7 +14,7 @@ export const FOLDER = import.meta.dirname
 
 /** A catalogue entry with what is known of its file. */
 export interface Clip extends Entry {
-  /** Null where nobody speaks. */
+  /** Null when nobody speaks. */
   file: string | null
   voice_ms: number
   synthetic: boolean

@@ -15,7 +15,7 @@ export interface Place {
   tags: Record<string, string>
   /** Phone numbers of the place, E.164. */
   phones: string[]
-  /** Closed for good, or without a name: nobody to call. */
+  /** Permanently closed, or without a name: not a lead. */
   gone: boolean
 }
 

@@ -7,7 +7,7 @@ const url = (name: string) => `https://api.example/${name}`
 const weather = toolPlan({ name: 'weather', url: url('weather') })
 const news = toolPlan({ name: 'news', url: url('news') })
 const lastIs = (request: LlmRequest, role: string) => request.messages.at(-1)?.role === role
-/** Calls on the caller's word, tells when the results are there. */
+/** Calls a tool at the caller's request, and speaks when the results arrive. */
 const callThenTell =
   (...calls: LlmEvent[]) =>
   (request: LlmRequest): LlmEvent[] =>

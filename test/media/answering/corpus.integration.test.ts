@@ -14,7 +14,7 @@ import { liveStt, readRecorded, recordedStt } from '../../corpus/answering/stt.t
 import { quietLog } from '../../support/world.ts'
 import { type Judged, judgeSound, type SttReader, verdictAt } from './listening.ts'
 
-/** A verdict counts when it stands three seconds after the far end's first sound. */
+/** A result counts when it is given within three seconds of the far end's first sound. */
 const WITHIN_MS = 3000
 const PEOPLE_LOST = 0.02
 const MACHINES_FOUND = 0.9

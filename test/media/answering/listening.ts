@@ -17,7 +17,7 @@ import { RATE, type Sound } from '../../corpus/answering/sounds.ts'
 
 export interface SttReader {
   windows: readonly VoiceFrame[]
-  /** Null where there is nobody to read. */
+  /** Null without speech-to-text. */
   transcribe(fromMs: number, toMs: number): Promise<{ text: string; tookMs: number } | null>
 }
 
@@ -72,6 +72,6 @@ export async function judgeSound(sound: Sound, stt: SttReader): Promise<Judged> 
   return judged
 }
 
-/** The verdict that stood so long after the first sound. */
+/** Returns the result that was current at this time after the first sound. */
 export const verdictAt = ({ verdicts }: Judged, afterMs: number) =>
   verdicts.findLast(verdict => verdict.afterMs <= afterMs) ?? null

@@ -183,7 +183,7 @@ describe('with a real Redis between them', () => {
     return { ...made, frozen, set }
   }
   type Engine = ReturnType<typeof engine>
-  /** All have heard of all before the first call. */
+  /** Publishes the heartbeats of all engines to all others before the first call. */
   async function open(...engines: Engine[]) {
     for (const one of [...engines, ...engines]) await one.beat()
     for (const one of engines) if (!one.frozen) one.read()

@@ -15,7 +15,7 @@ import { quietLog } from '../../support/world.ts'
 
 const OPERATOR_LEVEL = 3000
 let seed = 1
-/** Noise of one level, so that it is known again in what is heard. */
+/** Noise of one level, so that the test recognises it in received audio. */
 const voice = () =>
   Int16Array.from({ length: 160 }, () => {
     seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff

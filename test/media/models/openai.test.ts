@@ -4,7 +4,7 @@ import { systemClock } from '../../../infra/adapters/clock.ts'
 import { createTextModel } from '../../../media/models/text-model.ts'
 import type { LlmEvent, LlmRequest } from '../../../media/ports/llm.ts'
 
-/** A server that speaks chat completions: answers with what the test says, remembers what it was asked. */
+/** A chat completions server with scripted responses and a record of requests. */
 type Answer = { chunks: object[] } | { json: object } | { status: number } | { hang: true }
 let server: Server
 let baseUrl: string

@@ -42,7 +42,7 @@ function world(options: { spool?: string; blobs?: Partial<Blobs> } = {}) {
   return { folder, clock, log, ready, spool, blobs, make, call, file: (key: string) => join(folder, 'blobs', key) }
 }
 
-/** As the header of the file in the spool says it. */
+/** Bytes of audio by the header of the file in the spool. */
 function sizeIn(spool: string): number {
   const [name] = readdirSync(spool)
   const bytes = name ? readFileSync(join(spool, name)) : Buffer.alloc(0)

@@ -61,7 +61,7 @@ async function startCaller(room: string) {
   }
 }
 
-/** The wait for who is away ends when the test says so. */
+/** Ends the wait for an absent participant when the test says so. */
 function patientClock() {
   const waits: (() => void)[] = []
   const clock: Clock = {

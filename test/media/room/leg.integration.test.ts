@@ -29,7 +29,7 @@ beforeAll(async () => {
 })
 afterAll(() => livekit?.stop())
 
-/** Another track of the same participant; says this tone until it is stopped. */
+/** Another track of the same participant; sends this tone until it is stopped. */
 async function speakOn(peer: Awaited<ReturnType<typeof joinCaller>>, source: TrackSource, hz: number) {
   const audio = new AudioSource(ROOM_RATE, 1)
   const track = LocalAudioTrack.createAudioTrack(`tone ${hz}`, audio)

@@ -21,7 +21,7 @@ const pacer = createPacer(systemClock)
 let rooms = 0
 export const newRoom = () => `room-${process.pid}-${++rooms}`
 
-/** Long waits are short: what takes seconds takes a twentieth. */
+/** Shortens long waits to a twentieth. */
 export const hurried: Clock = {
   ...systemClock,
   after: (ms, run) => systemClock.after(ms >= 5000 ? ms / 20 : ms, run),
@@ -144,10 +144,10 @@ export function attach(leg: Leg, first: (() => Int16Array | null) | null = null)
   return edge
 }
 
-/** The caller speaks this tone, and the leg hears it. */
+/** The caller sends this tone, and the leg receives it. */
 export const hears = (edge: Edge, hz: number, from = 0) => edge.frames.slice(from).some(({ pcm }) => isTone(pcm, hz))
 
-/** Both ways: each says something of its own, and the other hears it. */
+/** Both directions: each side sends its own tone, and the other receives it. */
 export async function talkBothWays({ caller, edge }: Pick<Met, 'caller' | 'edge'>): Promise<void> {
   const [heardFrom, saidFrom] = [edge.frames.length, caller.heard.length]
   edge.play(endlessTone(600))

@@ -1,4 +1,4 @@
-/** RTP as carriers send it: the last port of the range, hold, a new SSRC in mid-call. */
+/** RTP as carriers send it: the highest port number, hold, a new SSRC in mid-call. */
 import { createSocket, type Socket } from 'node:dgram'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { LegSink } from '../../../media/ports/leg.ts'

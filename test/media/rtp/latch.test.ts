@@ -15,7 +15,7 @@ beforeEach(() => {
   nowMs = 0
 })
 
-/** A stream of so many packets, 20 ms each; which of them were taken. */
+/** Sends a stream of `count` packets, 20 ms each. Returns for each of them whether it was accepted. */
 function send(from: Address, ssrc: number, first: number, count: number): boolean[] {
   return Array.from({ length: count }, (_, i) => {
     nowMs += 20

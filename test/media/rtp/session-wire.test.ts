@@ -40,7 +40,7 @@ const params = (port: number, codec: CodecName = 'PCMU', more: Partial<RtpParams
   direction: 'sendrecv',
   ...more,
 })
-/** Says a tone for ever, and keeps what it hears. */
+/** Sends a continuous tone, and records received audio. */
 function ear(hz: number, rate: number) {
   const heard: AudioFrame[] = []
   const keys: string[] = []

@@ -30,7 +30,7 @@ beforeAll(loadOpus)
 /** Opus is made in the background. */
 const made = () => new Promise<void>(resolve => setImmediate(resolve))
 
-/** A sender of its own, whose packets get numbers as a network has them. */
+/** An independent sender, whose packets get sequence numbers as on a network. */
 class Wire {
   sequence = 100
   readonly #sender: SoundSender
@@ -219,7 +219,7 @@ describe('silence that is meant', () => {
 })
 
 describe('Opus', () => {
-  /** Every tenth packet lost; how far what is heard lies from what a line without loss gives. */
+  /** Loses every tenth packet. Returns the distance of the received audio from that of a lossless line. */
   async function errorWith(fec: boolean): Promise<number> {
     const [encoder, whole, holed] = [
       createEncoder('opus', { fec, maxBitrate: null }),

@@ -81,7 +81,7 @@ function edited(count: number, seed: number, peer: Peer, uri: string): Buffer[] 
   })
 }
 
-/** All of it over one connection, or as many as it takes: the server closes those whose framing is lost. */
+/** Sends everything over one connection, or several: the server closes a connection when its framing is lost. */
 async function overTcp(port: number, messages: readonly Buffer[]): Promise<void> {
   const socket = connect(port, '127.0.0.1')
   const closed = new Promise<void>(resolve => socket.once('close', () => resolve()))
@@ -91,7 +91,7 @@ async function overTcp(port: number, messages: readonly Buffer[]): Promise<void>
   await closed
 }
 
-/** A request that must be answered, repeated like any; its answer also says that the queues have drained. */
+/** Sends a request until it gets a response, which also shows that the queues are empty. */
 async function alive(peer: Peer, uri: string): Promise<void> {
   const caller = new Caller(peer, uri)
   const head = caller.head('OPTIONS', { cseq: 1 })

@@ -67,7 +67,7 @@ describe('forged sources, each a new one', () => {
     expect(suspects.size).toBeLessThanOrEqual(20_000)
     expect(suspects.of(address(99_999), 100_000)).toBeCloseTo(POINTS.wrong, 2)
     expect(suspects.of(address(0), 100_000)).toBe(0)
-    // A guesser who goes on is not forgotten for their sake.
+    // A continuing password guesser is not evicted by them.
     let points = 0
     for (let n = 0; n < 100_000; n++) {
       suspects.add(address(n), POINTS.unproven, 100_000)

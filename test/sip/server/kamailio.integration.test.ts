@@ -24,7 +24,7 @@ let rig: Rig
 let app: App
 let port = 0
 
-/** A port that is free now, on TCP at least; Kamailio takes it and the next. */
+/** Returns a port that is currently free, at least on TCP; Kamailio uses it and the next one. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await new Promise(resolve => server.once('listening', resolve))

@@ -39,7 +39,7 @@ async function far(kind: 'udp' | 'tcp' = 'udp'): Promise<Far> {
 const at = (party: Far, params = ''): string => `sip:bob@127.0.0.1:${party.port}${params}`
 const uri = (): string => `sip:agent@127.0.0.1:${rig.udpPort}`
 
-/** Sends on the next request of that method; the promise is of what the application is told at the end. */
+/** Proxies the next request of this method. Resolves with the result that the application gets. */
 function sendOn(to: string | string[], options: object = {}, method = 'INVITE'): Promise<Results> {
   return new Promise((resolve, reject) => {
     const handle = (req: SrfRequest, _res: SrfResponse): void => {

@@ -105,7 +105,7 @@ describe('several applications', () => {
       await peer.response(200, 'INFO')
     }
     expect(infos.filter(taker => taker === app)).toHaveLength(2)
-    // A verb that only one of them takes goes there each time.
+    // A method that only one of them accepts goes there each time.
     other.use('options', (_req, res) => res.send(204))
     for (let i = 0; i < 3; i++) {
       new Caller(peer, uri()).request('OPTIONS')
@@ -126,7 +126,7 @@ describe('several applications', () => {
         resolve(req)
       }),
     )
-    // The route has to be there before the first application goes.
+    // The route must exist before the first application disconnects.
     const probe = async (): Promise<void> => {
       new Caller(peer, uri()).request('INFO')
       await peer.response(200, 'INFO')

@@ -290,7 +290,7 @@ describe('connections', () => {
     })
     socket.destroy()
     await closed(socket)
-    // The server hears of the close in its own time; until then it answers into the dead connection.
+    // The server notices the close later; until then it responds on the dead connection.
     while (rig.server.stats().connections > 0) await new Promise(resolve => setImmediate(resolve))
     answer()
     expect(await back).toBe('202')

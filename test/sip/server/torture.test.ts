@@ -10,7 +10,7 @@ import { TORTURE } from './torture-messages.ts'
 const TAKEN = 204
 const TAKEN_INVITE = 410
 
-// A server of its own for each: many of the messages share a branch, and would be taken for repeats.
+// A new server for each message: many share a branch, and would be treated as retransmissions.
 let rig: Rig
 let asked: SrfRequest[] = []
 

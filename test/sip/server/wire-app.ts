@@ -47,7 +47,7 @@ export class WireApp {
       this.socket.write(encodeFrame(randomUUID(), leader, message === undefined ? undefined : Buffer.from(message)))
   }
 
-  /** A request of its own; nobody waits for what comes of it. */
+  /** Sends a request without waiting for its response. */
   ask(method: string, uri: string): void {
     const body = method === 'INVITE' ? 'v=0\r\n' : ''
     this.say('sip||', `${method} ${uri} SIP/2.0\r\n\r\n${body}`)

@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
 
-/** Between the engine and its signalling server: what the server says within a while arrives all at once. */
+/** Sits between the engine and its SIP server, and delivers messages of the server in batches. */
 async function gathering(serverPort: number): Promise<number> {
   const sockets = new Set<Socket>()
   const relay = createServer(engine => {

@@ -26,7 +26,7 @@ export interface Asking {
   target?: Partial<TransferTarget>
 }
 
-/** A caller who talks to the agent, and asks for somebody by a key. */
+/** A caller who talks to the agent and requests a transfer by a DTMF digit. */
 export async function asked({ bench, peer, sound, trunk = {}, target = {} }: Asking) {
   bench.setTrunks(trunkPlan(peer, trunk))
   const caller = new Caller(peer, `sip:+12025550100@127.0.0.1:${bench.rig.udpPort}`)

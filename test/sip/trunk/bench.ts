@@ -199,7 +199,7 @@ export class Bench {
   }
 }
 
-/** A sink that sends a ramp, and notes what it hears. */
+/** A sink that sends a ramp, and records received audio. */
 export class Ear implements LegSink {
   readonly keys: string[] = []
   frames = 0

@@ -65,7 +65,7 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close()
 })
 
-/** Control has no line left for who floods. */
+/** Control has no line left for the flooding source. */
 async function take(offer: InboundOffer): Promise<void> {
   if (offer.source === MAD) offer.reject('too_many_calls')
   else legs.shift()?.(await offer.answer())
@@ -146,7 +146,7 @@ async function inTime<T>(what: string, peer: Peer, work: Promise<T>): Promise<T>
   throw new Error(`${what} took more than ${PATIENT_MS} ms; what came and was not waited for: ${left.join(', ')}`)
 }
 
-/** Often, and yet never so often that who asks would be taken for one who floods (`GATE_LIMITS.proven`). */
+/** Often, but below the rate that counts as a flood (`GATE_LIMITS.proven`). */
 const PACE_MS = 100
 
 /** Again and again while `flooding` lasts, and once at least. */

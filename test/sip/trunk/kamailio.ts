@@ -123,7 +123,7 @@ export class Kamailio {
     return kamailio
   }
 
-  /** It says nothing when it is ready, so it is asked. */
+  /** It does not report when it is ready, so the test sends requests. */
   private async answering(): Promise<void> {
     let said = ''
     this.child.stderr?.on('data', chunk => {

@@ -184,7 +184,7 @@ describe('a registration', () => {
 })
 
 describe('leases', () => {
-  /** An engine whose timers can be made to stop, as by a kill. */
+  /** An engine whose timers can be stopped, as by a kill. */
   function mortal(): Clock & { die(): void } {
     const timers = new Set<NodeJS.Timeout>()
     let dead = false

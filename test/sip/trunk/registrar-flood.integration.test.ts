@@ -76,7 +76,7 @@ class Stranger {
   }
 }
 
-/** So many a second, however late the clock of the loop is, for the time it takes and until `enough`; then settles. */
+/** Sends at `RATE`, whatever the delay of the event loop, for `SECONDS` and until `enough`. Resolves with the count. */
 function flood(strangers: readonly Stranger[], enough: () => boolean): Promise<number> {
   const startedMs = performance.now()
   let sent = 0
@@ -170,7 +170,7 @@ it(`${RATE} REGISTERs a second with wrong passwords and of strangers: who is kno
     }
     return Object.values(counts).reduce((sum, count) => sum + count, 0)
   }
-  // Each is answered: nobody is let in, and nobody has to send again.
+  // Each gets a response: none is accepted, and none needs a retransmission.
   await until(() => tally() >= sent, 'the last answers')
   expect(Object.keys(counts).every(status => ['401', '403', '503'].includes(status))).toBe(true)
   // The audio sent meanwhile has arrived, except for at most one jitter buffer.

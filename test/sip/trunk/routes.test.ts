@@ -181,7 +181,7 @@ describe('at our SIP server', () => {
 })
 
 describe('as a drachtio-server sees it', () => {
-  /** The admin port of one, which notes what it is told, and drops every connection when asked. */
+  /** A fake admin port that records commands, and drops all connections on request. */
   async function listener() {
     const heard: string[] = []
     const sockets = new Set<Socket>()

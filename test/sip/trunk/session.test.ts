@@ -53,7 +53,7 @@ const refuse =
 
 const inCall = (message: SipMessage): message is SipRequest => message.kind === 'request' && message.method !== 'ACK'
 
-/** Asks whoever has not proven who he is, each time. */
+/** Challenges each request without valid credentials. */
 async function serve(): Promise<void> {
   for (;;) {
     const request = await peer.next(inCall)

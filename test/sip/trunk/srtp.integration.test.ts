@@ -146,7 +146,7 @@ const RATE = 8000
 const TONE_HZ = 700
 const THEIR_HZ = 440
 
-/** Says a tone, and keeps the last half second that it hears. */
+/** Sends a tone, and keeps the last half second of received audio. */
 class Whistler implements LegSink {
   heard = new Int16Array(RATE / 2)
   #at = 0
@@ -182,7 +182,7 @@ describe.skipIf(lacks('baresip', 'tcpdump'))('baresip', () => {
   })
 
   const modules = ['srtp', 'dtls_srtp', 'sndfile'].map(name => `module ${name}.so`)
-  /** It says a tone, and what it hears lies in files: its bridge as an echo often never starts (1.0). */
+  /** Sends a tone, and writes received audio to files: the echo module of baresip 1.0 often fails to start. */
   async function phone(mediaenc: string | null, more: string[] = []): Promise<{ baresip: Baresip; dumps: string }> {
     const account = mediaenc === null ? '' : `;mediaenc=${mediaenc}`
     const dumps = mkdtempSync(join(folder, 'heard-'))

@@ -355,7 +355,7 @@ describe('a call comes in', () => {
     peer.send(caller.head('ACK', { extra: [SDP_TYPE] }), far.sdp([], '8'))
     const ear = new Ear()
     leg.attach(ear)
-    // Sound from us says that the ACK has arrived; what comes before it is not taken.
+    // Audio from us shows that the ACK has arrived; earlier audio is not accepted.
     await far.heard(3)
     far.speak(audioPort(sdp), 20, 8)
     await ear.until(() => ear.frames >= 3)

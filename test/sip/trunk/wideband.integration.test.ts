@@ -41,7 +41,7 @@ const home = {
   onStop: (close: () => unknown) => void closers.push(close),
 }
 
-/** The agent's side: says a tone, keeps what it hears. */
+/** The agent's side: sends a tone, and records received audio. */
 class Sound implements LegSink {
   readonly frames: AudioFrame[] = []
   readonly keys: string[] = []

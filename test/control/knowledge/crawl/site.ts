@@ -54,7 +54,7 @@ export const page = (text: string, ...links: string[]): string =>
 
 export const redirect = (location: string, status = 302): Answer => ({ status, headers: { location } })
 
-/** Time passes only where somebody waits, and then at once. */
+/** Simulated time that advances at once whenever something waits. */
 export function hurriedClock(): Clock & { pauses: number[] } {
   let nowMs = 1000
   const pauses: number[] = []

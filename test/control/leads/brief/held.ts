@@ -1,6 +1,6 @@
 import type { Labelled } from './labelled.ts'
 
-/** Written before the parser was, and not looked at while it was made better. */
+/** Written before the parser, and not used while it was improved. */
 export const held: readonly Labelled[] = [
   {
     brief: 'Нужно 40 ветеринарных клиник в Самаре, круглосуточных, с сайтом. Без государственных.',

@@ -27,7 +27,7 @@ const weighed = (html: string, signals: string[] = [], of: Parameters<typeof can
     2025,
   )
 
-/** Days as 9-18, `x` closed, `?` not told. */
+/** Days as 9-18; `x`: closed; `?`: unknown. */
 const shown = (text: string) =>
   readHours(text)
     ?.map(day =>
