@@ -11,7 +11,7 @@ import { createSealer } from '../../media/contract/seal.ts'
 import { createSpeechClient } from '../../media/models/speech/client.ts'
 import type { InboundOffer } from '../../media/ports/inbound.ts'
 import type { Rooms } from '../../media/ports/rooms.ts'
-import { createRecorder } from '../../media/recording/recorder.ts'
+import { createRecorder, type RecorderOptions } from '../../media/recording/recorder.ts'
 import { dtlsIdentity } from '../../media/rtp/dtls-crypto.ts'
 import { createPacer, type Pacer } from '../../media/rtp/pacer.ts'
 import { openRtp } from '../../media/rtp/session.ts'
@@ -54,7 +54,7 @@ await runUntilStopped('engine', async hurry => {
   const speech = createSpeechClient({ host: config.SPEECH_HOST, port: config.SPEECH_PORT ?? 9040, clock, log })
   const fetch = createSafeFetch({ allow: config.FETCH_ALLOW })
   const pacer = createPacer(clock)
-  const onReady = bus.emitRecordingReady
+  const onReady: RecorderOptions['onReady'] = ready => bus.emitRecordingReady(ready)
   const recorder = createRecorder({ spool: spoolFolder(config), blobs: createBlobs(config), clock, log, onReady })
   void recorder.recover()
   // Loaded before the first Opus call, which would otherwise lose its first audio.
