@@ -69,6 +69,16 @@ await runUntilStopped('engine', async hurry => {
   const drainMs = config.ENGINE_DRAIN_SECONDS * 1000
   const counted = await openMetrics(config)
   const spans = await openTracing(config, { name: 'engine', instance: engine, clock, log })
+  // Order: leases, edge, call manager. The edge registers the trunks that this engine holds a lease of, and syncs its
+  // registrations when the leases change; until it is open there is nothing to sync.
+  const wanted = () =>
+    directory
+      .all()
+      .filter(needsOwner)
+      .map(({ id }) => id)
+  let syncRegistrations = () => {}
+  const leases = bus.trunkLeases({ wanted, onChange: () => syncRegistrations() })
+  // The call manager opens last, because it accepts calls at once; the edge rejects offers until then.
   let callManager: CallManager | null = null
   const edge = openEdge({
     host: required(config.DRACHTIO_HOST, 'DRACHTIO_HOST'),
@@ -104,12 +114,7 @@ await runUntilStopped('engine', async hurry => {
     onAllowedSources: cidrs => config.SIP_ALLOW_FILE && writeAllowedSources(config.SIP_ALLOW_FILE, cidrs),
   })
   bus.onTrunkCheck(trunk => edge.check(trunk))
-  const wanted = () =>
-    directory
-      .all()
-      .filter(needsOwner)
-      .map(({ id }) => id)
-  const leases = bus.trunkLeases({ wanted, onChange: () => edge.syncRegistrations() })
+  syncRegistrations = () => edge.syncRegistrations()
   directory.onChange(() => void leases.sync())
   await Promise.race([
     Promise.all([speech.ready, until(() => edge.isUp())]),
