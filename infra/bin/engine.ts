@@ -11,7 +11,7 @@ import { createSealer } from '../../media/contract/seal.ts'
 import { createSpeechClient } from '../../media/models/speech/client.ts'
 import type { InboundOffer } from '../../media/ports/inbound.ts'
 import type { Rooms } from '../../media/ports/rooms.ts'
-import { createRecorder } from '../../media/recording/recorder.ts'
+import { createRecorder, type RecorderOptions } from '../../media/recording/recorder.ts'
 import { dtlsIdentity } from '../../media/rtp/dtls-crypto.ts'
 import { createPacer, type Pacer } from '../../media/rtp/pacer.ts'
 import { openRtp } from '../../media/rtp/session.ts'
@@ -54,7 +54,7 @@ await runUntilStopped('engine', async hurry => {
   const speech = createSpeechClient({ host: config.SPEECH_HOST, port: config.SPEECH_PORT ?? 9040, clock, log })
   const fetch = createSafeFetch({ allow: config.FETCH_ALLOW })
   const pacer = createPacer(clock)
-  const onReady = bus.emitRecordingReady
+  const onReady: RecorderOptions['onReady'] = ready => bus.emitRecordingReady(ready)
   const recorder = createRecorder({ spool: spoolFolder(config), blobs: createBlobs(config), clock, log, onReady })
   void recorder.recover()
   // Loaded before the first Opus call, which would otherwise lose its first audio.
@@ -69,6 +69,16 @@ await runUntilStopped('engine', async hurry => {
   const drainMs = config.ENGINE_DRAIN_SECONDS * 1000
   const counted = await openMetrics(config)
   const spans = await openTracing(config, { name: 'engine', instance: engine, clock, log })
+  // Order: leases, edge, call manager. The edge registers the trunks that this engine holds a lease of, and syncs its
+  // registrations when the leases change; until it is open there is nothing to sync.
+  const wanted = () =>
+    directory
+      .all()
+      .filter(needsOwner)
+      .map(({ id }) => id)
+  let syncRegistrations = () => {}
+  const leases = bus.trunkLeases({ wanted, onChange: () => syncRegistrations() })
+  // The call manager opens last, because it accepts calls at once; the edge rejects offers until then.
   let callManager: CallManager | null = null
   const edge = openEdge({
     host: required(config.DRACHTIO_HOST, 'DRACHTIO_HOST'),
@@ -105,12 +115,7 @@ await runUntilStopped('engine', async hurry => {
     onAllowedSources: cidrs => config.SIP_ALLOW_FILE && writeAllowedSources(config.SIP_ALLOW_FILE, cidrs),
   })
   bus.onTrunkCheck(trunk => edge.check(trunk))
-  const wanted = () =>
-    directory
-      .all()
-      .filter(needsOwner)
-      .map(({ id }) => id)
-  const leases = bus.trunkLeases({ wanted, onChange: () => edge.syncRegistrations() })
+  syncRegistrations = () => edge.syncRegistrations()
   directory.onChange(() => void leases.sync())
   await Promise.race([
     Promise.all([speech.ready, until(() => edge.isUp())]),

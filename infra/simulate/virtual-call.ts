@@ -74,7 +74,10 @@ export class VirtualCall {
       vad: this.#vad(),
       stt: this.#stt(),
       tts: voice,
-      llm: { respond: (request, signal) => this.#waitedFor(llm.respond(request, signal)), wrapUp: llm.wrapUp },
+      llm: {
+        respond: (request, signal) => this.#waitedFor(llm.respond(request, signal)),
+        wrapUp: (request, signal) => llm.wrapUp(request, signal),
+      },
       fetch: request => this.#answer(request) ?? this.#counted(fetch(request)),
       abilities: {},
       emit: event => this.#events.push(event),

@@ -12,7 +12,7 @@ import {
   type RecordingReadyEvent,
   type TrunkStatusEvent,
 } from '../contract/messages.ts'
-import { type CallPlan, CONTRACT_VERSION, TrunksSnapshot } from '../contract/plan.ts'
+import { type CallPlan, CONTRACT_VERSION } from '../contract/plan.ts'
 import type { Sealer } from '../contract/seal.ts'
 import { TrunkCheckCommand } from '../contract/sip-trace.ts'
 import type { EventOutbox } from '../ports/event-outbox.ts'
@@ -21,12 +21,13 @@ import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
 import { createPace, type Pace } from './dial-rate.ts'
 import { aliveEngines } from './engines.ts'
-import { createEventSender } from './event-sender.ts'
-import { busKeys, claimCall, HEARTBEAT_TTL_MS, LEASE_MS } from './keys.ts'
+import { createEventSender, type EventSender } from './event-sender.ts'
+import { type BusKeys, busKeys, claimCall, HEARTBEAT_TTL_MS, LEASE_MS } from './keys.ts'
 import { hesitation, loadLevel, mostAtOnce, type Places } from './load-balancing.ts'
 import { followSoftphones } from './softphone-book.ts'
-import { jsonOf, type Reader, readAll, readGroup, readNew } from './streams.ts'
+import { jsonOf, type Reader, readAll, readGroup, readNew, type StreamEntry } from './streams.ts'
 import { answerCheck, type Examine } from './trunk-check.ts'
+import { followTrunks } from './trunk-directory.ts'
 import { createTrunkLeases, type TrunkLeases } from './trunk-leases.ts'
 
 /** Control did not answer in time, or failed to. This is not a refusal. */
@@ -87,7 +88,7 @@ export interface EngineBus {
  */
 const TAKE_OVER_MS = 2000
 
-export function createEngineBus(options: {
+export interface EngineBusOptions {
   redis: Redis
   sealer: Sealer
   engine: string
@@ -96,195 +97,273 @@ export function createEngineBus(options: {
   prefix?: string
   /** Keeps unsent events while Redis is unavailable; without it they are in memory only. */
   outbox?: EventOutbox
-}): EngineBus {
-  const { redis, sealer, engine, clock, log } = options
-  const boot = randomUUID()
-  const since = clock.wall()
-  const keys = busKeys(options.prefix)
-  const waiting = new Map<string, (body: unknown) => void>()
-  let examine: Examine = () => Promise.reject(new Error('this engine has no trunk check'))
-  const replies = readAll({
-    redis,
-    stream: keys.replies(engine, boot),
-    from: '0-0',
-    log,
-    handle: entries => {
-      for (const entry of entries) waiting.get(entry.fields['id'] ?? '')?.(jsonOf(entry, 'body') ?? {})
-    },
-  })
-  const add = (text: string) => redis.xadd(keys.events, '*', 'event', text)
-  const sender = createEventSender({ add, outbox: options.outbox ?? null, clock, log })
-  let capacity = 0
-  let others: readonly Heartbeat[] = []
-  let lastPublished = ''
-  const placesWith = (wanted: number): Places => {
-    const most = Math.max(capacity, wanted)
+}
+
+export const createEngineBus = (options: EngineBusOptions): EngineBus => new RedisEngineBus(options)
+
+class RedisEngineBus implements EngineBus {
+  readonly engine: string
+  readonly boot = randomUUID()
+  readonly pace: Pace
+  readonly #options: EngineBusOptions
+  readonly #keys: BusKeys
+  /** Holder of this process's claims and leases. */
+  readonly #who: string
+  readonly #since: number
+  readonly #requests: ControlRequests
+  readonly #sender: EventSender
+  #examine: Examine = () => Promise.reject(new Error('this engine has no trunk check'))
+  #capacity = 0
+  #others: readonly Heartbeat[] = []
+  #lastPublished = ''
+
+  constructor(options: EngineBusOptions) {
+    const { redis, engine, clock, log } = options
+    this.engine = engine
+    this.#options = options
+    this.#keys = busKeys(options.prefix)
+    this.#who = `${engine}|${this.boot}`
+    this.#since = clock.wall()
+    const { asks, replies, trunkTurn } = this.#keys
+    this.#requests = new ControlRequests({ redis, asks, replies: replies(engine, this.boot), clock, log })
+    this.#sender = createEventSender({ add: text => this.#add(text), outbox: options.outbox ?? null, clock, log })
+    this.pace = createPace({ redis, key: trunkTurn, clock })
+  }
+
+  onPlace(wanted: () => number, handle: (plan: CallPlan) => void): Reader {
+    const { redis, log } = this.#options
+    return readGroup({
+      redis,
+      stream: this.#keys.commands,
+      group: 'engines',
+      consumer: this.#who,
+      log,
+      takeOverAfterMs: TAKE_OVER_MS,
+      wanted: () => mostAtOnce(this.#placesWith(wanted()), this.#others),
+      patience: () => hesitation(this.#placesWith(wanted()), this.#others),
+      handle: entries => this.#claimPlaced(entries, wanted, handle),
+    })
+  }
+
+  async #claimPlaced(
+    entries: readonly StreamEntry[],
+    wanted: () => number,
+    handle: (plan: CallPlan) => void,
+  ): Promise<void> {
+    const { redis, log } = this.#options
+    const { commands } = this.#keys
+    for (const entry of entries) {
+      const command = PlaceCommand.safeParse(jsonOf(entry, 'command'))
+      if (!command.success) {
+        log.error({ id: entry.id, issues: command.error.issues.length }, 'command does not match the schema')
+        await redis.multi().xack(commands, 'engines', entry.id).xdel(commands, entry.id).exec()
+        continue
+      }
+      // The read was requested while there was capacity; another engine takes over what is left here.
+      if (wanted() <= 0) return
+      const { plan, deadline } = command.data
+      // Delete the entry before dialling: a redelivered dial would ring a person twice.
+      const wish = { callId: plan.call_id, who: this.#who, deadline, entryId: entry.id }
+      if (await claimCall(redis, this.#keys, { ...wish, leaseMs: LEASE_MS })) {
+        handle(plan)
+      } else log.warn({ call_id: plan.call_id }, 'command was stale or withdrawn')
+    }
+  }
+
+  onCommand(handle: (command: CallCommand) => void): Reader {
+    const { redis, sealer, clock, log } = this.#options
+    const keys = this.#keys
+    return readAll({
+      redis,
+      stream: keys.engineCommands(this.engine),
+      // From the beginning: commands older than this boot name calls that this engine does not have.
+      from: '0-0',
+      log,
+      handle: entries => {
+        for (const entry of entries) {
+          const said = jsonOf(entry, 'command')
+          const command = CallCommand.safeParse(said)
+          const check = TrunkCheckCommand.safeParse(said)
+          if (command.success) handle(command.data)
+          else if (check.success) void answerCheck({ redis, keys, sealer, clock, log }, check.data, this.#examine)
+          else log.error({ id: entry.id }, 'command does not match the schema')
+        }
+      },
+    })
+  }
+
+  onTrunkCheck(examine: Examine): void {
+    this.#examine = examine
+  }
+
+  claim(callId: string): Promise<boolean> {
+    return claimCall(this.#options.redis, this.#keys, { callId, who: this.#who, deadline: 0, leaseMs: LEASE_MS })
+  }
+
+  async renewLease(callId: string): Promise<void> {
+    await this.#options.redis.set(this.#keys.lease(callId), this.#who, 'PX', LEASE_MS)
+  }
+
+  async dropLease(callId: string): Promise<void> {
+    await this.#options.redis.del(this.#keys.lease(callId))
+  }
+
+  emitter({ call_id, owner_id }: { call_id: string; owner_id: string }): (body: CallEventBody) => Promise<void> {
+    let seq = 0
+    const send = this.#sender.inOrder()
+    return async body => send(CallEvent.parse(this.#stamped({ call_id, owner_id, seq: ++seq, ...body })))
+  }
+
+  async emitEngine(type: EngineEvent['type']): Promise<void> {
+    const event = { type, engine: this.engine, boot: this.boot } satisfies Omit<EngineEvent, 'v' | 'at'>
+    // Bypasses the event outbox: a later process must not report that an earlier one has just started.
+    await this.#add(JSON.stringify(this.#stamped(event)))
+  }
+
+  async emitTrunkStatus(status: Omit<TrunkStatusEvent, 'v' | 'type' | 'at'>): Promise<void> {
+    await this.#add(JSON.stringify(this.#stamped({ type: 'trunk.status', ...status })))
+  }
+
+  async emitRecordingReady(ready: Omit<RecordingReadyEvent, 'v' | 'type' | 'at'>): Promise<void> {
+    await this.#sender.send(this.#stamped({ type: 'recording.ready', ...ready }))
+  }
+
+  ask<N extends AskName>(name: N, request: AskRequest<N>, timeoutMs: number): Promise<AskAnswer<N>> {
+    return this.#requests.ask(name, request, timeoutMs)
+  }
+
+  async heartbeat(state: Omit<Heartbeat, 'engine' | 'boot' | 'since' | 'at'>): Promise<readonly Heartbeat[]> {
+    const { redis, clock } = this.#options
+    const { engine, boot } = this
+    const keys = this.#keys
+    const beat: Heartbeat = { engine, boot, since: this.#since, at: clock.wall(), ...state }
+    this.#capacity = state.capacity
+    const published = `${loadLevel(state)} ${state.open} ${state.signalling}`
+    const all = redis
+      .multi()
+      .set(keys.heartbeat(engine), JSON.stringify(beat), 'PX', HEARTBEAT_TTL_MS)
+      .sadd(keys.heartbeats, engine)
+    if (published !== this.#lastPublished) all.xadd(keys.engineChanges, 'MAXLEN', 100, '*', 'engine', engine)
+    await all.exec()
+    this.#lastPublished = published
+    this.#others = (await aliveEngines(redis, keys)).filter(other => other.engine !== engine)
+    return this.#others
+  }
+
+  onEngines(handle: () => void): Promise<Reader> {
+    const { redis, log } = this.#options
+    return readNew({
+      redis,
+      stream: this.#keys.engineChanges,
+      log,
+      handle: entries => {
+        if (entries.some(({ fields }) => fields['engine'] !== this.engine)) handle()
+      },
+    })
+  }
+
+  trunks(): Promise<TrunkDirectory & { stop(): Promise<void> }> {
+    const { redis, sealer, log } = this.#options
+    return followTrunks({ redis, keys: this.#keys, sealer, log })
+  }
+
+  softphones(): Promise<Softphones & { stop(): Promise<void> }> {
+    const { redis, sealer, clock, log } = this.#options
+    return followSoftphones({ redis, keys: this.#keys, sealer, clock, log })
+  }
+
+  trunkLeases(options: { wanted(): readonly string[]; onChange(): void }): TrunkLeases {
+    const { redis, clock, log } = this.#options
+    return createTrunkLeases({ redis, key: this.#keys.trunkLease, who: this.#who, clock, log, ...options })
+  }
+
+  recover(): Promise<void> {
+    return this.#sender.recover()
+  }
+
+  close(): Promise<void> {
+    return this.#requests.close()
+  }
+
+  #add(text: string): Promise<unknown> {
+    return this.#options.redis.xadd(this.#keys.events, '*', 'event', text)
+  }
+
+  #stamped(event: object) {
+    return { v: CONTRACT_VERSION, at: this.#options.clock.wall(), ...event }
+  }
+
+  #placesWith(wanted: number): Places {
+    const most = Math.max(this.#capacity, wanted)
     return { calls: most - wanted, capacity: most }
   }
-  const stamped = (event: object) => ({ v: CONTRACT_VERSION, at: clock.wall(), ...event })
+}
 
-  return {
-    engine,
-    boot,
-    onPlace: (wanted, handle) =>
-      readGroup({
-        redis,
-        stream: keys.commands,
-        group: 'engines',
-        consumer: `${engine}|${boot}`,
-        log,
-        takeOverAfterMs: TAKE_OVER_MS,
-        wanted: () => mostAtOnce(placesWith(wanted()), others),
-        patience: () => hesitation(placesWith(wanted()), others),
-        handle: async entries => {
-          for (const entry of entries) {
-            const command = PlaceCommand.safeParse(jsonOf(entry, 'command'))
-            if (!command.success) {
-              log.error({ id: entry.id, issues: command.error.issues.length }, 'command does not match the schema')
-              await redis.multi().xack(keys.commands, 'engines', entry.id).xdel(keys.commands, entry.id).exec()
-              continue
-            }
-            // The read was requested while there was capacity; another engine takes over what is left here.
-            if (wanted() <= 0) return
-            const { plan, deadline } = command.data
-            // Delete the entry before dialling: a redelivered dial would ring a person twice.
-            const wish = { callId: plan.call_id, who: `${engine}|${boot}`, deadline, entryId: entry.id }
-            if (await claimCall(redis, keys, { ...wish, leaseMs: LEASE_MS })) {
-              handle(plan)
-            } else log.warn({ call_id: plan.call_id }, 'command was stale or withdrawn')
-          }
-        },
-      }),
-    onCommand: handle =>
-      readAll({
-        redis,
-        stream: keys.engineCommands(engine),
-        // From the beginning: commands older than this boot name calls that this engine does not have.
-        from: '0-0',
-        log,
-        handle: entries => {
-          for (const entry of entries) {
-            const said = jsonOf(entry, 'command')
-            const command = CallCommand.safeParse(said)
-            const check = TrunkCheckCommand.safeParse(said)
-            if (command.success) handle(command.data)
-            else if (check.success) void answerCheck({ redis, keys, sealer, clock, log }, check.data, examine)
-            else log.error({ id: entry.id }, 'command does not match the schema')
-          }
-        },
-      }),
-    onTrunkCheck(how) {
-      examine = how
-    },
-    claim: callId => claimCall(redis, keys, { callId, who: `${engine}|${boot}`, deadline: 0, leaseMs: LEASE_MS }),
-    async renewLease(callId) {
-      await redis.set(keys.lease(callId), `${engine}|${boot}`, 'PX', LEASE_MS)
-    },
-    async dropLease(callId) {
-      await redis.del(keys.lease(callId))
-    },
-    emitter({ call_id, owner_id }) {
-      let seq = 0
-      const send = sender.inOrder()
-      return async body => send(CallEvent.parse(stamped({ call_id, owner_id, seq: ++seq, ...body })))
-    },
-    async emitEngine(type) {
-      // Bypasses the event outbox: a later process must not report that an earlier one has just started.
-      await add(JSON.stringify(stamped({ type, engine, boot } satisfies Omit<EngineEvent, 'v' | 'at'>)))
-    },
-    async emitTrunkStatus(status) {
-      await add(JSON.stringify(stamped({ type: 'trunk.status', ...status })))
-    },
-    async emitRecordingReady(ready) {
-      await sender.send(stamped({ type: 'recording.ready', ...ready }))
-    },
-    async ask(name, request, timeoutMs) {
-      const id = randomUUID()
-      const answered = new Promise<unknown>((resolve, reject) => {
-        const cancel = clock.after(timeoutMs, () => {
-          waiting.delete(id)
-          reject(new AskUnanswered(name))
-        })
-        waiting.set(id, body => {
-          cancel()
-          waiting.delete(id)
-          resolve(body)
-        })
+interface ControlRequestsOptions {
+  redis: Redis
+  /** Stream of requests to control. */
+  asks: string
+  /** Stream of control's answers to this process. */
+  replies: string
+  clock: Clock
+  log: Log
+}
+
+/** Sends requests to control and waits for the answers. */
+class ControlRequests {
+  readonly #options: ControlRequestsOptions
+  readonly #replies: Reader
+  /** What to do with the answer to each open request, by its id. */
+  readonly #waiting = new Map<string, (body: unknown) => void>()
+
+  constructor(options: ControlRequestsOptions) {
+    const { redis, replies, log } = options
+    this.#options = options
+    this.#replies = readAll({
+      redis,
+      stream: replies,
+      from: '0-0',
+      log,
+      handle: entries => {
+        for (const entry of entries) this.#waiting.get(entry.fields['id'] ?? '')?.(jsonOf(entry, 'body') ?? {})
+      },
+    })
+  }
+
+  async ask<N extends AskName>(name: N, request: AskRequest<N>, timeoutMs: number): Promise<AskAnswer<N>> {
+    const id = randomUUID()
+    const answered = this.#answerTo(id, name, timeoutMs)
+    // Not awaited: while Redis is unavailable the command waits, and the deadline must still hold.
+    this.#send(id, name, request, timeoutMs)
+    const body = (await answered) as { answer?: unknown }
+    if (body.answer === undefined) throw new AskUnanswered(name)
+    return asks[name].answer.parse(body.answer) as AskAnswer<N>
+  }
+
+  close(): Promise<void> {
+    return this.#replies.stop()
+  }
+
+  #answerTo(id: string, name: AskName, timeoutMs: number): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const cancel = this.#options.clock.after(timeoutMs, () => {
+        this.#waiting.delete(id)
+        reject(new AskUnanswered(name))
       })
-      // Not awaited: while Redis is unavailable the command waits, and the deadline must still hold.
-      void redis
-        .xadd(
-          keys.asks,
-          'MAXLEN',
-          '~',
-          10_000,
-          '*',
-          'id',
-          id,
-          'name',
-          name,
-          'reply_to',
-          keys.replies(engine, boot),
-          'deadline',
-          String(clock.wall() + timeoutMs),
-          'body',
-          JSON.stringify(request),
-        )
-        .catch(error => log.warn({ err: error, name }, 'could not send request to control'))
-      const body = (await answered) as { answer?: unknown }
-      if (body.answer === undefined) throw new AskUnanswered(name)
-      return asks[name].answer.parse(body.answer) as AskAnswer<typeof name>
-    },
-    async heartbeat(state) {
-      const beat: Heartbeat = { engine, boot, since, at: clock.wall(), ...state }
-      capacity = state.capacity
-      const published = `${loadLevel(state)} ${state.open} ${state.signalling}`
-      const all = redis
-        .multi()
-        .set(keys.heartbeat(engine), JSON.stringify(beat), 'PX', HEARTBEAT_TTL_MS)
-        .sadd(keys.heartbeats, engine)
-      if (published !== lastPublished) all.xadd(keys.engineChanges, 'MAXLEN', 100, '*', 'engine', engine)
-      await all.exec()
-      lastPublished = published
-      others = (await aliveEngines(redis, keys)).filter(other => other.engine !== engine)
-      return others
-    },
-    onEngines: handle =>
-      readNew({
-        redis,
-        stream: keys.engineChanges,
-        log,
-        handle: entries => {
-          if (entries.some(({ fields }) => fields['engine'] !== engine)) handle()
-        },
-      }),
-    async trunks() {
-      let current: TrunksSnapshot = { v: CONTRACT_VERSION, version: 0, trunks: [] }
-      const listeners = new Set<() => void>()
-      const load = async () => {
-        const sealed = await redis.get(keys.trunks)
-        if (!sealed) return
-        current = TrunksSnapshot.parse(sealer.open(sealed, 'trunks'))
-        for (const listener of listeners) listener()
-      }
-      const reader = await readNew({ redis, stream: keys.trunkChanges, log, handle: load })
-      await load()
-      return {
-        all: () => current.trunks,
-        onChange(run) {
-          listeners.add(run)
-          return () => listeners.delete(run)
-        },
-        stop: () => reader.stop(),
-      }
-    },
-    softphones: () => followSoftphones({ redis, keys, sealer, clock, log }),
-    trunkLeases: options =>
-      createTrunkLeases({ redis, key: keys.trunkLease, who: `${engine}|${boot}`, clock, log, ...options }),
-    pace: createPace({ redis, key: keys.trunkTurn, clock }),
-    recover: sender.recover,
-    async close() {
-      await replies.stop()
-    },
+      this.#waiting.set(id, body => {
+        cancel()
+        this.#waiting.delete(id)
+        resolve(body)
+      })
+    })
+  }
+
+  #send(id: string, name: AskName, request: unknown, timeoutMs: number): void {
+    const { redis, asks: stream, replies, clock, log } = this.#options
+    const deadline = String(clock.wall() + timeoutMs)
+    const fields = ['id', id, 'name', name, 'reply_to', replies, 'deadline', deadline, 'body', JSON.stringify(request)]
+    redis
+      .xadd(stream, 'MAXLEN', '~', 10_000, '*', ...fields)
+      .catch(error => log.warn({ err: error, name }, 'could not send request to control'))
   }
 }

@@ -36,7 +36,7 @@ for _, key in ipairs(KEYS) do
   if redis.call('GET', key) == ARGV[1] then redis.call('DEL', key) end
 end`
 
-export function createTrunkLeases(options: {
+export interface TrunkLeasesOptions {
   redis: Redis
   key(trunkId: string): string
   /** Engine and boot: the lease of an earlier process of this engine is not ours. */
@@ -45,84 +45,104 @@ export function createTrunkLeases(options: {
   log: Log
   wanted(): readonly string[]
   onChange(): void
+  /** `TRUNK_LEASE_MS` by default. */
   leaseMs?: number
+  /** Milliseconds between two rounds, 2000 by default. */
   roundMs?: number
-}): TrunkLeases {
-  const { redis, key, who, clock, log, wanted, onChange } = options
-  const leaseMs = options.leaseMs ?? TRUNK_LEASE_MS
+}
+
+/** Starts the first round at once. */
+export const createTrunkLeases = (options: TrunkLeasesOptions): TrunkLeases => new RedisTrunkLeases(options)
+
+class RedisTrunkLeases implements TrunkLeases {
+  readonly #options: TrunkLeasesOptions
+  readonly #leaseMs: number
+  readonly #roundMs: number
   /** Expiry of each of our leases by our own clock, counted from before the request to Redis. */
-  const until = new Map<string, number>()
-  let running = true
-  let known = ''
-  let cancelRound = () => {}
-  let current: Promise<void> = Promise.resolve()
+  readonly #until = new Map<string, number>()
+  #running = true
+  #taking = false
+  /** The leases that `onChange` has last reported. */
+  #known = ''
+  #cancelRound = () => {}
+  #current: Promise<void> = Promise.resolve()
 
-  const holds = (trunkId: string) => running && (until.get(trunkId) ?? 0) > clock.now()
-  const compare = () => {
-    const held = [...until.keys()].filter(holds).sort().join()
-    if (held === known || !running) return
-    known = held
-    onChange()
+  constructor(options: TrunkLeasesOptions) {
+    this.#options = options
+    this.#leaseMs = options.leaseMs ?? TRUNK_LEASE_MS
+    this.#roundMs = options.roundMs ?? ROUND_MS
+    this.#round()
   }
 
-  async function take(): Promise<void> {
-    const ids = [...wanted()]
-    const unwanted = [...until.keys()].filter(id => !ids.includes(id))
-    for (const id of unwanted) until.delete(id)
-    try {
-      await giveBack(unwanted)
-      for (let from = 0; from < ids.length; from += BATCH) {
-        const batch = ids.slice(from, from + BATCH)
-        const askedAtMs = clock.now()
-        const held = (await redis.eval(TAKE, batch.length, ...batch.map(key), who, leaseMs)) as number[]
-        for (const [index, id] of batch.entries()) {
-          if (held[index] === 1) until.set(id, askedAtMs + leaseMs)
-          else until.delete(id)
-        }
-      }
-    } catch (error) {
-      log.warn({ err: error }, 'could not renew trunk leases')
-    }
-    compare()
+  holds(trunkId: string): boolean {
+    return this.#running && (this.#until.get(trunkId) ?? 0) > this.#options.clock.now()
   }
 
-  async function giveBack(ids: readonly string[]): Promise<void> {
-    if (ids.length > 0) await redis.eval(GIVE_BACK, ids.length, ...ids.map(key), who)
+  async sync(): Promise<void> {
+    await this.#current
+    if (!this.#running) return
+    this.#current = this.#take()
+    await this.#current
+  }
+
+  async stop(): Promise<void> {
+    if (!this.#running) return
+    this.#cancelRound()
+    this.#running = false
+    // Without Redis the leases expire.
+    if (this.#options.redis.status !== 'ready') return
+    await this.#current
+    await this.#giveBack([...this.#until.keys()]).catch(() => {})
   }
 
   /** Commands to Redis wait while it is unavailable, but the leases must expire on time. */
-  const watch = () => {
-    compare()
-    cancelRound = clock.after(options.roundMs ?? ROUND_MS, round)
-  }
-  let asking = false
-  function round(): void {
-    if (!running) return
-    watch()
-    if (asking) return
-    asking = true
-    current = take().finally(() => {
-      asking = false
+  #round(): void {
+    if (!this.#running) return
+    this.#compare()
+    this.#cancelRound = this.#options.clock.after(this.#roundMs, () => this.#round())
+    if (this.#taking) return
+    this.#taking = true
+    this.#current = this.#take().finally(() => {
+      this.#taking = false
     })
   }
-  round()
 
-  return {
-    holds,
-    async sync() {
-      await current
-      if (!running) return
-      current = take()
-      await current
-    },
-    async stop() {
-      if (!running) return
-      cancelRound()
-      running = false
-      // Without Redis the leases expire.
-      if (redis.status !== 'ready') return
-      await current
-      await giveBack([...until.keys()]).catch(() => {})
-    },
+  #compare(): void {
+    const held = [...this.#until.keys()]
+      .filter(id => this.holds(id))
+      .sort()
+      .join()
+    if (held === this.#known || !this.#running) return
+    this.#known = held
+    this.#options.onChange()
+  }
+
+  async #take(): Promise<void> {
+    const { wanted, log } = this.#options
+    const ids = [...wanted()]
+    const unwanted = [...this.#until.keys()].filter(id => !ids.includes(id))
+    for (const id of unwanted) this.#until.delete(id)
+    try {
+      await this.#giveBack(unwanted)
+      for (let from = 0; from < ids.length; from += BATCH) await this.#takeBatch(ids.slice(from, from + BATCH))
+    } catch (error) {
+      log.warn({ err: error }, 'could not renew trunk leases')
+    }
+    this.#compare()
+  }
+
+  async #takeBatch(ids: readonly string[]): Promise<void> {
+    const { redis, key, who, clock } = this.#options
+    const askedAtMs = clock.now()
+    const held = (await redis.eval(TAKE, ids.length, ...ids.map(key), who, this.#leaseMs)) as number[]
+    for (const [index, id] of ids.entries()) {
+      if (held[index] === 1) this.#until.set(id, askedAtMs + this.#leaseMs)
+      else this.#until.delete(id)
+    }
+  }
+
+  async #giveBack(ids: readonly string[]): Promise<void> {
+    const { redis, key, who } = this.#options
+    if (ids.length > 0) await redis.eval(GIVE_BACK, ids.length, ...ids.map(key), who)
   }
 }

@@ -50,60 +50,139 @@ export interface CallManager {
   close(graceMs: number): Promise<void>
 }
 
+type Admitted = Extract<AskAnswer<'call.admit'>, { admitted: true }>
+
 /** Milliseconds without an answer of control after which a call is refused. */
 const ADMIT_TIMEOUT_MS = 2000
 
+/** Resolves once this engine has announced itself and learnt of the other engines. */
 export async function openCallManager(options: CallManagerOptions): Promise<CallManager> {
-  const { bus, clock, log } = options
-  const calls = new Map<string, Call>()
-  let running = true
-  let draining = false
+  const manager = new LiveCalls(options)
+  await manager.start()
+  return manager
+}
 
-  const keep = (call: Call) => {
-    calls.set(call.plan.call_id, call)
-    presence.changed()
-    void call.done.then(() => {
-      calls.delete(call.plan.call_id)
-      presence.changed()
-    })
-  }
-  const admissions = new Set<Promise<void>>()
+class LiveCalls implements CallManager {
+  readonly #options: CallManagerOptions
+  readonly #presence: Presence
+  readonly #refusals: Refusals
+  readonly #calls = new Map<string, Call>()
+  readonly #admissions = new Set<Promise<void>>()
   /** Offers that wait for control's decision; each already occupies capacity. */
-  const pending = new Set<InboundOffer>()
-  const ready = () => running && options.ready()
-  const occupied = () => calls.size + pending.size
-  const accepts = () => ready() && !draining
-  const free = () => (accepts() ? options.capacity - occupied() : 0)
-  const { signalling = () => null, onAccepting = () => {} } = options
-  const presence = new Presence({
-    bus,
-    clock,
-    log,
-    signalling,
-    onAccepting,
-    hears: options.hears,
-    rooms: options.rooms !== undefined,
-    places: () => ({ calls: occupied(), capacity: accepts() ? options.capacity : 0 }),
-  })
+  readonly #pending = new Set<InboundOffer>()
+  #readers: readonly Reader[] = []
+  #running = true
+  #draining = false
 
-  const { announcer, capacity } = options
-  const refusals = new Refusals({ announcer, clock, log, capacity, free })
+  constructor(options: CallManagerOptions) {
+    const { bus, clock, log, announcer, capacity, hears, signalling = () => null, onAccepting = () => {} } = options
+    this.#options = options
+    this.#presence = new Presence({
+      bus,
+      clock,
+      log,
+      signalling,
+      onAccepting,
+      hears,
+      rooms: options.rooms !== undefined,
+      places: () => ({ calls: this.#occupied(), capacity: this.#accepts() ? capacity : 0 }),
+    })
+    this.#refusals = new Refusals({ announcer, clock, log, capacity, free: () => this.#free() })
+  }
 
-  async function admit(offer: InboundOffer): Promise<void> {
+  async start(): Promise<void> {
+    const { bus } = this.#options
+    this.#readers = [
+      bus.onPlace(
+        () => this.#free(),
+        plan => this.#keep(Call.dial(plan, this.#options)),
+      ),
+      bus.onCommand(command => this.#calls.get(command.call_id)?.command(command)),
+      await bus.onEngines(() => this.#presence.heard()),
+    ]
+    await bus.emitEngine('engine.started')
+    await this.#presence.start()
+  }
+
+  offer(offer: InboundOffer): void {
+    const admission = this.#admit(offer)
+      .catch(error => {
+        this.#options.log.error({ err: error }, 'inbound call failed')
+        offer.reject('internal_error')
+      })
+      .finally(() => {
+        this.#admissions.delete(admission)
+        if (this.#pending.delete(offer)) this.#presence.changed()
+      })
+    this.#admissions.add(admission)
+  }
+
+  calls(): number {
+    return this.#calls.size
+  }
+
+  look(): void {
+    this.#presence.changed()
+  }
+
+  async drain(mostMs: number, hurry: AbortSignal): Promise<void> {
+    this.#draining = true
+    this.#presence.changed()
+    const over = new Promise<void>(resolve => {
+      this.#options.clock.after(mostMs, resolve)
+      hurry.addEventListener('abort', () => resolve(), { once: true })
+      if (hurry.aborted) resolve()
+    })
+    await Promise.race([this.#idle(), over])
+  }
+
+  async close(graceMs: number): Promise<void> {
+    const { bus, clock } = this.#options
+    this.#running = false
+    this.#presence.close()
+    const readers = this.#readers.map(reader => reader.stop())
+    await Promise.all([...readers, ...this.#admissions, this.#refusals.close()])
+    this.#endAll()
+    const all = this.#allDone()
+    await Promise.race([all, new Promise<void>(resolve => clock.after(graceMs, resolve))])
+    // The second end skips the goodbye.
+    this.#endAll()
+    await Promise.race([all, new Promise<void>(resolve => clock.after(2000, resolve))])
+    await bus.emitEngine('engine.stopping').catch(() => {})
+  }
+
+  async #admit(offer: InboundOffer): Promise<void> {
+    const { bus, onShed, capacity } = this.#options
     // The SIP server now routes calls elsewhere; those that it sent before it learnt of the draining are still ours.
-    if (draining && !presence.isJustDraining()) {
-      options.onShed?.('leaving')
+    if (this.#draining && !this.#presence.isJustDraining()) {
+      onShed?.('leaving')
       offer.reject('not_ready')
       return
     }
-    if (!ready() || occupied() >= capacity) {
-      options.onShed?.('full')
+    if (!this.#ready() || this.#occupied() >= capacity) {
+      onShed?.('full')
       offer.reject('too_many_calls')
       return
     }
-    pending.add(offer)
-    presence.changed()
-    const spans = new CallSpans(options, 'in', null)
+    this.#pending.add(offer)
+    this.#presence.changed()
+    const spans = new CallSpans(this.#options, 'in', null)
+    const answer = await this.#askControl(offer, spans)
+    if (!answer) return
+    // Control may have given up the admission meanwhile; the call is then not ours.
+    if (!this.#running || !(await bus.claim(answer.plan.call_id))) {
+      onShed?.('late')
+      offer.reject('not_ready')
+      spans.refused('not_ready')
+      return
+    }
+    this.#pending.delete(offer)
+    this.#keep(Call.answer(answer.plan, offer, this.#options, spans))
+  }
+
+  /** Asks control for the call's plan. Returns null, and has rejected the call, unless control admits it in time. */
+  async #askControl(offer: InboundOffer, spans: CallSpans): Promise<Admitted | null> {
+    const { bus, log, onShed } = this.#options
     let answer: AskAnswer<'call.admit'>
     try {
       const { called, caller, source, trunkId, softphoneId } = offer
@@ -113,78 +192,56 @@ export async function openCallManager(options: CallManagerOptions): Promise<Call
       answer = await bus.ask('call.admit', request, ADMIT_TIMEOUT_MS)
     } catch (error) {
       log.warn({ err: error }, 'control did not admit an inbound call in time')
-      options.onShed?.('silence')
+      onShed?.('silence')
       offer.reject('not_ready')
       spans.refused('not_ready')
-      return
+      return null
     }
-    if (!answer.admitted) {
-      log.info({ refusal: answer.refusal }, 'inbound call refused')
-      refusals.refuse(offer, answer.refusal)
-      spans.refused(answer.refusal)
-      return
-    }
-    // Control may have given up the admission meanwhile; the call is then not ours.
-    if (!running || !(await bus.claim(answer.plan.call_id))) {
-      options.onShed?.('late')
-      offer.reject('not_ready')
-      spans.refused('not_ready')
-      return
-    }
-    pending.delete(offer)
-    keep(Call.answer(answer.plan, offer, options, spans))
+    if (answer.admitted) return answer
+    log.info({ refusal: answer.refusal }, 'inbound call refused')
+    this.#refusals.refuse(offer, answer.refusal)
+    spans.refused(answer.refusal)
+    return null
   }
 
-  const readers: Reader[] = [
-    bus.onPlace(free, plan => keep(Call.dial(plan, options))),
-    bus.onCommand(command => calls.get(command.call_id)?.command(command)),
-    await bus.onEngines(() => presence.heard()),
-  ]
-  await bus.emitEngine('engine.started')
-  await presence.start()
+  #keep(call: Call): void {
+    this.#calls.set(call.plan.call_id, call)
+    this.#presence.changed()
+    void call.done.then(() => {
+      this.#calls.delete(call.plan.call_id)
+      this.#presence.changed()
+    })
+  }
 
-  return {
-    offer(offer) {
-      const admission = admit(offer)
-        .catch(error => {
-          log.error({ err: error }, 'inbound call failed')
-          offer.reject('internal_error')
-        })
-        .finally(() => {
-          admissions.delete(admission)
-          if (pending.delete(offer)) presence.changed()
-        })
-      admissions.add(admission)
-    },
-    calls: () => calls.size,
-    look: () => presence.changed(),
-    async drain(mostMs, hurry) {
-      draining = true
-      presence.changed()
-      const over = new Promise<void>(resolve => {
-        clock.after(mostMs, resolve)
-        hurry.addEventListener('abort', () => resolve(), { once: true })
-        if (hurry.aborted) resolve()
-      })
-      const idle = async () => {
-        await presence.settled()
-        // A pending admission may still become a call.
-        await Promise.all(admissions)
-        while (calls.size > 0) await Promise.all([...calls.values()].map(call => call.done))
-      }
-      await Promise.race([idle(), over])
-    },
-    async close(graceMs) {
-      running = false
-      presence.close()
-      await Promise.all([...readers.map(reader => reader.stop()), ...admissions, refusals.close()])
-      for (const call of calls.values()) call.end('engine_shutdown')
-      const all = Promise.all([...calls.values()].map(call => call.done))
-      await Promise.race([all, new Promise<void>(resolve => clock.after(graceMs, resolve))])
-      // The second end skips the goodbye.
-      for (const call of calls.values()) call.end('engine_shutdown')
-      await Promise.race([all, new Promise<void>(resolve => clock.after(2000, resolve))])
-      await bus.emitEngine('engine.stopping').catch(() => {})
-    },
+  #ready(): boolean {
+    return this.#running && this.#options.ready()
+  }
+
+  #accepts(): boolean {
+    return this.#ready() && !this.#draining
+  }
+
+  #occupied(): number {
+    return this.#calls.size + this.#pending.size
+  }
+
+  #free(): number {
+    return this.#accepts() ? this.#options.capacity - this.#occupied() : 0
+  }
+
+  /** Resolves when no call is live and none can still arrive. */
+  async #idle(): Promise<void> {
+    await this.#presence.settled()
+    // A pending admission may still become a call.
+    await Promise.all(this.#admissions)
+    while (this.#calls.size > 0) await this.#allDone()
+  }
+
+  async #allDone(): Promise<void> {
+    await Promise.all([...this.#calls.values()].map(call => call.done))
+  }
+
+  #endAll(): void {
+    for (const call of this.#calls.values()) call.end('engine_shutdown')
   }
 }

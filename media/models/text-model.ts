@@ -45,13 +45,53 @@ const MAX_TOKENS = 400
 const RETRY_MS = 300
 const LONGEST_RETRY_MS = 1000
 
-export function createTextModel(options: TextModelOptions): Llm {
-  const { provider, clock, retries = 1 } = options
-  const model = modelOf(options)
+/** Throws a `TypeError` when an `openai_compatible` model has no base URL. */
+export const createTextModel = (options: TextModelOptions): Llm => new TextModel(options)
 
-  async function* respondOnce(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmEvent> {
+class TextModel implements Llm {
+  readonly #provider: TextModelOptions['provider']
+  readonly #clock: Clock
+  readonly #retries: number
+  readonly #model: LanguageModel
+
+  constructor(options: TextModelOptions) {
+    this.#provider = options.provider
+    this.#clock = options.clock
+    this.#retries = options.retries ?? 1
+    this.#model = modelOf(options)
+  }
+
+  async *respond(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmEvent> {
+    for (let left = this.#retries; ; left--) {
+      let begun = false
+      try {
+        for await (const event of this.#respondOnce(request, signal)) {
+          begun = true
+          yield event
+        }
+        return
+      } catch (error) {
+        if (signal.aborted) return
+        const failure = this.#failureOf(error)
+        if (begun || left <= 0 || !(await paused(failure, signal, this.#clock))) throw failure
+      }
+    }
+  }
+
+  async wrapUp(request: WrapUpRequest, signal: AbortSignal): Promise<WrapUp> {
+    for (let left = this.#retries; ; left--) {
+      try {
+        return await this.#wrapUpOnce(request, signal)
+      } catch (error) {
+        const failure = this.#failureOf(error)
+        if (signal.aborted || left <= 0 || !(await paused(failure, signal, this.#clock))) throw failure
+      }
+    }
+  }
+
+  async *#respondOnce(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmEvent> {
     const result = streamText({
-      model,
+      model: this.#model,
       system: request.system,
       messages: toMessages(request.messages),
       tools: toTools(request),
@@ -70,48 +110,17 @@ export function createTextModel(options: TextModelOptions): Llm {
         said = true
         yield toEvent(part.toolCallId, part.toolName, part.input)
       } else if (part.type === 'finish-step') {
-        const broken = brokenOff(provider, part.finishReason, part.rawFinishReason, said)
+        const broken = brokenOff(this.#provider, part.finishReason, part.rawFinishReason, said)
         if (broken) throw broken
       } else if (part.type === 'error') throw part.error
       else if (part.type === 'abort') return
     }
   }
 
-  async function* respond(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmEvent> {
-    for (let left = retries; ; left--) {
-      let begun = false
-      try {
-        for await (const event of respondOnce(request, signal)) {
-          begun = true
-          yield event
-        }
-        return
-      } catch (error) {
-        if (signal.aborted) return
-        const failure = failureOf(provider, error, clock.wall())
-        if (begun || left <= 0 || !(await paused(failure, signal, clock))) throw failure
-      }
-    }
-  }
-
-  async function wrapUp(request: WrapUpRequest, signal: AbortSignal): Promise<WrapUp> {
-    for (let left = retries; ; left--) {
-      try {
-        return await wrapUpOnce(request, signal)
-      } catch (error) {
-        const failure = failureOf(provider, error, clock.wall())
-        if (signal.aborted || left <= 0 || !(await paused(failure, signal, clock))) throw failure
-      }
-    }
-  }
-
-  async function wrapUpOnce(request: WrapUpRequest, signal: AbortSignal): Promise<WrapUp> {
+  async #wrapUpOnce(request: WrapUpRequest, signal: AbortSignal): Promise<WrapUp> {
     const { output } = await generateText({
-      model,
-      system:
-        `You write the record of a telephone call. Use only what was said in it; leave out what was not. ${UNTRUSTED_RULE} ` +
-        `Goal of the call: ${request.goal ?? 'none was set'}. It began in this context: ${request.system}` +
-        (request.repair ? `\n\nYour last answer was rejected: ${request.repair}. Correct it.` : ''),
+      model: this.#model,
+      system: wrapUpPrompt(request),
       prompt: markUntrusted('call', transcriptOf(request.messages)),
       output: Output.object({ schema: jsonSchema<unknown>(wrapUpSchema(request.extraction)) }),
       abortSignal: signal,
@@ -126,7 +135,10 @@ export function createTextModel(options: TextModelOptions): Llm {
       contactName: caller_name || null,
     }
   }
-  return { respond, wrapUp }
+
+  #failureOf(error: unknown): VendorError {
+    return failureOf(this.#provider, error, this.#clock.wall())
+  }
 }
 
 /** Waits before a retry; resolves to false when a retry is useless or would be too late. */
@@ -211,6 +223,11 @@ function failureOf(provider: string, error: unknown, wallMs: number): VendorErro
   const code = IN_STREAM.find(([pattern]) => pattern.test(reasons))?.[1] ?? 'unavailable'
   return new VendorError(provider, code, 'failed in the stream')
 }
+
+const wrapUpPrompt = ({ goal, system, repair }: WrapUpRequest) =>
+  `You write the record of a telephone call. Use only what was said in it; leave out what was not. ${UNTRUSTED_RULE} ` +
+  `Goal of the call: ${goal ?? 'none was set'}. It began in this context: ${system}` +
+  (repair ? `\n\nYour last answer was rejected: ${repair}. Correct it.` : '')
 
 const Arguments = z.record(z.string(), z.unknown())
 /** Many servers treat a schema as a hint only; one invalid field must not spoil the whole call record. */

@@ -10,7 +10,7 @@ import PQueue from 'p-queue'
 import type { RecordingInfo } from '../contract/messages.ts'
 import { recordingKey } from '../contract/recordings.ts'
 import type { AudioFrame } from '../ports/leg.ts'
-import type { Recorder } from '../ports/recording.ts'
+import type { Recorder, Recording } from '../ports/recording.ts'
 import type { Blobs } from '../shared/blobs.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
@@ -50,21 +50,92 @@ interface Spooled {
   file: string
 }
 
-export function createRecorder(options: RecorderOptions): OpenRecorder {
-  const { spool, blobs, clock, log, onReady } = options
-  const uploads = new PQueue({ concurrency: UPLOADS_AT_ONCE })
-  const closing = new AbortController()
-  const { signal } = closing
+export const createRecorder = (options: RecorderOptions): OpenRecorder => new SpoolRecorder(options)
+
+class SpoolRecorder implements OpenRecorder {
+  readonly #options: RecorderOptions
+  readonly #uploads = new PQueue({ concurrency: UPLOADS_AT_ONCE })
+  readonly #closing = new AbortController()
   /** Names of files spooled by this process. */
-  const own = new Set<string>()
-  try {
-    mkdirSync(spool, { recursive: true, mode: 0o700 })
-  } catch (error) {
-    log.error({ err: error }, 'could not create the recording spool, calls will not be recorded')
+  readonly #own = new Set<string>()
+
+  constructor(options: RecorderOptions) {
+    this.#options = options
+    try {
+      mkdirSync(options.spool, { recursive: true, mode: 0o700 })
+    } catch (error) {
+      options.log.error({ err: error }, 'could not create the recording spool, calls will not be recorded')
+    }
+  }
+
+  start({ callId, ownerId, sampleRate, startedMs, log }: Parameters<Recorder['start']>[0]): Recording {
+    const { spool, clock } = this.#options
+    const name = `${ownerId}.${callId}.wav`
+    this.#own.add(name)
+    const spooled = { owner_id: ownerId, call_id: callId, file: join(spool, name) }
+    const live = new LiveRecording({ file: spooled.file, sampleRate, startedMs, clock, log })
+    return {
+      caller: frame => live.caller(frame),
+      agent: (pcm, atMs) => live.agent(pcm, atMs),
+      finish: () => this.#finish(live, spooled, name),
+    }
+  }
+
+  async recover(): Promise<void> {
+    const names = await readdir(this.#options.spool).catch(() => [])
+    await Promise.all(names.map(name => this.#recoverOne(name)))
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.#uploads.onIdle()
+  }
+
+  async #finish(live: LiveRecording, spooled: Spooled, name: string): Promise<RecordingInfo | null> {
+    const stored = live.finish().then(size => size && this.#store(spooled, size))
+    void stored.then(() => this.#own.delete(name))
+    const inTime = await within(this.#options.clock, STORE_WITHIN_MS, LATE, stored)
+    if (inTime !== LATE) return inTime
+    void stored.then(recording => this.#report(spooled, recording))
+    return null
+  }
+
+  async #recoverOne(name: string): Promise<void> {
+    const { spool, log } = this.#options
+    const file = join(spool, name)
+    const [, owner_id, call_id] = SPOOLED.exec(name) ?? []
+    if (!owner_id || !call_id || this.#own.has(name)) return
+    try {
+      const size = await repairWav(file)
+      log.info({ call_id, duration_ms: size.duration_ms }, 'found recording in the spool')
+      await this.#report({ owner_id, call_id, file }, await this.#store({ owner_id, call_id, file }, size))
+    } catch (error) {
+      log.warn({ err: error, call_id }, 'could not repair recording in the spool')
+      if (error instanceof WavError) await rm(file, { force: true })
+    }
+  }
+
+  #store({ owner_id, call_id, file }: Spooled, size: WavSize): Promise<RecordingInfo | null> {
+    const { blobs } = this.#options
+    const { signal } = this.#closing
+    const key = recordingKey(owner_id, call_id)
+    return this.#retryUntilClosed(call_id, 'could not store recording, will retry', async () => {
+      await this.#uploads.add(() => blobs.take(key, file, { contentType: CONTENT_TYPE, signal }))
+      return { key, ...size }
+    })
+  }
+
+  async #report({ owner_id, call_id }: Spooled, recording: RecordingInfo | null): Promise<void> {
+    if (!recording) return
+    await this.#retryUntilClosed(call_id, 'could not report stored recording, will retry', () =>
+      this.#options.onReady({ call_id, owner_id, recording }),
+    )
   }
 
   /** Retries until success; resolves to null when the recorder closes. */
-  async function retryUntilClosed<T>(callId: string, failure: string, work: () => Promise<T>): Promise<T | null> {
+  async #retryUntilClosed<T>(callId: string, failure: string, work: () => Promise<T>): Promise<T | null> {
+    const { clock, log } = this.#options
+    const { signal } = this.#closing
     for (let tries = 0; !signal.aborted; tries++) {
       try {
         return await work()
@@ -75,64 +146,6 @@ export function createRecorder(options: RecorderOptions): OpenRecorder {
       }
     }
     return null
-  }
-
-  function store({ owner_id, call_id, file }: Spooled, size: WavSize): Promise<RecordingInfo | null> {
-    const key = recordingKey(owner_id, call_id)
-    return retryUntilClosed(call_id, 'could not store recording, will retry', async () => {
-      await uploads.add(() => blobs.take(key, file, { contentType: CONTENT_TYPE, signal }))
-      return { key, ...size }
-    })
-  }
-
-  async function report({ owner_id, call_id }: Spooled, recording: RecordingInfo | null): Promise<void> {
-    if (!recording) return
-    await retryUntilClosed(call_id, 'could not report stored recording, will retry', () =>
-      onReady({ call_id, owner_id, recording }),
-    )
-  }
-
-  async function recoverOne(name: string): Promise<void> {
-    const file = join(spool, name)
-    const [, owner_id, call_id] = SPOOLED.exec(name) ?? []
-    if (!owner_id || !call_id || own.has(name)) return
-    try {
-      const size = await repairWav(file)
-      log.info({ call_id, duration_ms: size.duration_ms }, 'found recording in the spool')
-      await report({ owner_id, call_id, file }, await store({ owner_id, call_id, file }, size))
-    } catch (error) {
-      log.warn({ err: error, call_id }, 'could not repair recording in the spool')
-      if (error instanceof WavError) await rm(file, { force: true })
-    }
-  }
-
-  return {
-    start({ callId, ownerId, sampleRate, startedMs, log: callLog }) {
-      const name = `${ownerId}.${callId}.wav`
-      own.add(name)
-      const spooled = { owner_id: ownerId, call_id: callId, file: join(spool, name) }
-      const live = new LiveRecording({ file: spooled.file, sampleRate, startedMs, clock, log: callLog })
-      return {
-        caller: frame => live.caller(frame),
-        agent: (pcm, atMs) => live.agent(pcm, atMs),
-        async finish() {
-          const stored = live.finish().then(size => size && store(spooled, size))
-          void stored.then(() => own.delete(name))
-          const inTime = await within(clock, STORE_WITHIN_MS, LATE, stored)
-          if (inTime !== LATE) return inTime
-          void stored.then(recording => report(spooled, recording))
-          return null
-        },
-      }
-    },
-    async recover() {
-      const names = await readdir(spool).catch(() => [])
-      await Promise.all(names.map(recoverOne))
-    },
-    async close() {
-      closing.abort()
-      await uploads.onIdle()
-    },
   }
 }
 

@@ -16,7 +16,7 @@ const IDLE_MS = 60_000
 export function createLocalEmbedder(files: EmbeddingFiles, options: { idleMs?: number } = {}): Embedder {
   let weights: Promise<SharedArrayBuffer> | null = null
   const read = () => (weights ??= readShared(files.weights))
-  const makeLane = (idleMs: number | null) => createLane({ read, graph: files.graph, idleMs })
+  const makeLane = (idleMs: number | null) => new Lane({ read, graph: files.graph, idleMs })
   const lanes: Record<Role, Lane> = { query: makeLane(null), passage: makeLane(options.idleMs ?? IDLE_MS) }
   return {
     model: MODEL,
@@ -50,105 +50,128 @@ async function readShared(path: string): Promise<SharedArrayBuffer> {
   }
 }
 
-interface Lane {
-  encode(text: string, role: Role, signal: AbortSignal): Promise<Float32Array>
-  close(): Promise<void>
-}
-
 interface Waiting {
   task: EncoderTask
   resolve(vector: Float32Array): void
   reject(error: unknown): void
 }
 
-/** One text is with the thread, the others wait in the queue: an aborted one is never computed. */
-function createLane(options: { read(): Promise<SharedArrayBuffer>; graph: string; idleMs: number | null }): Lane {
-  const queue: Waiting[] = []
-  let current: Waiting | null = null
-  let worker: Promise<Worker> | null = null
-  let idle: NodeJS.Timeout | undefined
-  let lastId = 0
-  let closed = false
+interface LaneOptions {
+  read(): Promise<SharedArrayBuffer>
+  /** Path of the model's graph. */
+  graph: string
+  /** Milliseconds without work after which the thread stops; null keeps it. */
+  idleMs: number | null
+}
 
-  const fail = (error: Error) => {
-    worker = null
-    for (const waiting of [...(current ? [current] : []), ...queue.splice(0)]) waiting.reject(error)
-    current = null
+/** One text is with the thread, the others wait in the queue: an aborted one is never computed. */
+class Lane {
+  readonly #options: LaneOptions
+  readonly #queue: Waiting[] = []
+  #current: Waiting | null = null
+  #worker: Promise<Worker> | null = null
+  #idle: NodeJS.Timeout | undefined
+  #lastId = 0
+  #closed = false
+
+  constructor(options: LaneOptions) {
+    this.#options = options
   }
-  async function start(): Promise<Worker> {
-    const workerData: EncoderWorkerData = { weights: await options.read(), graph: options.graph, threads: 1 }
+
+  encode(text: string, role: Role, signal: AbortSignal): Promise<Float32Array> {
+    return new Promise((resolve, reject) => {
+      if (this.#closed) return reject(new Error('The embedder is closed'))
+      if (signal.aborted) return reject(signal.reason)
+      const give = () => {
+        const at = this.#queue.indexOf(waiting)
+        if (at >= 0) this.#queue.splice(at, 1)
+        reject(signal.reason)
+      }
+      signal.addEventListener('abort', give, { once: true })
+      const end = () => signal.removeEventListener('abort', give)
+      const waiting: Waiting = {
+        task: { id: ++this.#lastId, text, role },
+        resolve(vector) {
+          end()
+          resolve(vector)
+        },
+        reject(error) {
+          end()
+          reject(error)
+        },
+      }
+      this.#queue.push(waiting)
+      this.#next()
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#idle)
+    const last = this.#worker
+    this.#fail(new Error('The embedder is closed'))
+    const thread = await last?.catch(() => null)
+    await thread?.terminate()
+  }
+
+  #next(): void {
+    clearTimeout(this.#idle)
+    if (this.#current) return
+    this.#current = this.#queue.shift() ?? null
+    if (!this.#current) {
+      this.#rest()
+      return
+    }
+    const { task } = this.#current
+    this.#worker ??= this.#start()
+    this.#worker.then(
+      thread => thread.postMessage(task),
+      error => this.#fail(error),
+    )
+  }
+
+  /** Stops the thread once it has had no work for `idleMs`. */
+  #rest(): void {
+    const { idleMs } = this.#options
+    if (idleMs === null || !this.#worker) return
+    this.#idle = setTimeout(() => {
+      const last = this.#worker
+      this.#worker = null
+      void last?.then(thread => thread.terminate())
+    }, idleMs)
+    this.#idle.unref()
+  }
+
+  async #start(): Promise<Worker> {
+    const workerData: EncoderWorkerData = {
+      weights: await this.#options.read(),
+      graph: this.#options.graph,
+      threads: 1,
+    }
     const started = new Worker(new URL('./worker.ts', import.meta.url), { workerData })
     started.unref() // pending calls keep the process alive on their own
-    started.on('message', (answer: EncoderAnswer) => {
-      if (current?.task.id !== answer.id) return
-      if ('vector' in answer) current.resolve(answer.vector)
-      else current.reject(new Error(answer.error))
-      current = null
-      next()
-    })
-    const mine = worker
+    started.on('message', (answer: EncoderAnswer) => this.#answered(answer))
+    const mine = this.#worker
     const ended = (error: Error) => {
-      if (worker === mine) fail(error)
+      if (this.#worker === mine) this.#fail(error)
     }
     started.on('error', error => ended(error as Error))
     started.on('exit', () => ended(new Error('The embedding thread has exited')))
     return started
   }
-  function rest(): void {
-    if (options.idleMs === null || !worker) return
-    idle = setTimeout(() => {
-      const last = worker
-      worker = null
-      void last?.then(thread => thread.terminate())
-    }, options.idleMs)
-    idle.unref()
+
+  #answered(answer: EncoderAnswer): void {
+    const current = this.#current
+    if (current?.task.id !== answer.id) return
+    if ('vector' in answer) current.resolve(answer.vector)
+    else current.reject(new Error(answer.error))
+    this.#current = null
+    this.#next()
   }
-  function next(): void {
-    clearTimeout(idle)
-    if (current) return
-    current = queue.shift() ?? null
-    if (!current) {
-      rest()
-      return
-    }
-    const { task } = current
-    worker ??= start()
-    worker.then(thread => thread.postMessage(task), fail)
-  }
-  return {
-    encode(text, role, signal) {
-      return new Promise((resolve, reject) => {
-        if (closed) return reject(new Error('The embedder is closed'))
-        if (signal.aborted) return reject(signal.reason)
-        const give = () => {
-          const at = queue.indexOf(waiting)
-          if (at >= 0) queue.splice(at, 1)
-          reject(signal.reason)
-        }
-        signal.addEventListener('abort', give, { once: true })
-        const end = () => signal.removeEventListener('abort', give)
-        const waiting: Waiting = {
-          task: { id: ++lastId, text, role },
-          resolve(vector) {
-            end()
-            resolve(vector)
-          },
-          reject(error) {
-            end()
-            reject(error)
-          },
-        }
-        queue.push(waiting)
-        next()
-      })
-    },
-    async close() {
-      closed = true
-      clearTimeout(idle)
-      const last = worker
-      fail(new Error('The embedder is closed'))
-      const thread = await last?.catch(() => null)
-      await thread?.terminate()
-    },
+
+  #fail(error: Error): void {
+    this.#worker = null
+    for (const waiting of [...(this.#current ? [this.#current] : []), ...this.#queue.splice(0)]) waiting.reject(error)
+    this.#current = null
   }
 }
