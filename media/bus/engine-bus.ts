@@ -313,7 +313,7 @@ interface ControlRequestsOptions {
 class ControlRequests {
   readonly #options: ControlRequestsOptions
   readonly #replies: Reader
-  /** What to do with the answer to each open request, by its id. */
+  /** Handlers of the answers to open requests, by request id. */
   readonly #waiting = new Map<string, (body: unknown) => void>()
 
   constructor(options: ControlRequestsOptions) {
