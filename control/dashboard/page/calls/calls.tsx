@@ -52,7 +52,14 @@ function List() {
   const columns = useCallColumns(names)
   return (
     <>
-      <FilterBar {filters, filtered, filter, reset} projects={projects.data ?? []} total={calls.data?.total} />
+      <FilterBar
+        filters={filters}
+        filtered={filtered}
+        filter={filter}
+        reset={reset}
+        projects={projects.data ?? []}
+        total={calls.data?.total}
+      />
       <Answered of={calls}>
         {list => (
           <ListTable
