@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process'
 import { readFileSync, rmSync } from 'node:fs'
 import { setPriority } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { type FileTime, overBudget, PROJECTS, type ProjectName } from './test-budgets.ts'
 
 export interface Outcome {
@@ -138,7 +138,11 @@ async function runProject(
   const failures = files.flatMap(failuresOf)
   const states = files.flatMap(({ tests }) => tests.map(({ state }) => state))
   const outside = (reason: string) => failures.push({ file: '', test: null, reason: `${name}: ${reason}` })
-  for (const error of errors) outside(error)
+  for (const error of errors) {
+    const file = crashedFile(error)
+    if (file === null) outside(error)
+    else failures.push({ file, test: null, reason: error })
+  }
   if (states.length === 0 && failures.length === 0) outside('no test ran; see the output of the set-up.')
   if (code !== 0 && failures.length === 0) outside(`vitest exited with status ${code}; see its output.`)
   return {
@@ -148,6 +152,12 @@ async function runProject(
     times: files.map(({ file, project, seconds }) => ({ file, project, seconds })),
     output: kept.join(''),
   }
+}
+
+/** The file whose worker process crashed, which vitest reports outside all files; null for any other error. */
+export function crashedFile(error: string): string | null {
+  const path = /Worker exited unexpectedly .* while running test file (\S+)/.exec(error)?.[1]
+  return path === undefined ? null : relative(process.cwd(), path)
 }
 
 /** The format of test/support/run-report.ts. */

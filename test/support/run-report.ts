@@ -19,8 +19,14 @@ export interface FileReport {
   tests: { name: string; state: 'passed' | 'failed' | 'skipped' | 'pending'; reason: string }[]
 }
 
-type Failure = { message: string; stack?: string | undefined }
-const reasonOf = ({ message, stack }: Failure) => (stack?.includes(message) ? stack : `${message}\n${stack ?? ''}`)
+type Failure = { message: string; stack?: string | undefined; cause?: unknown }
+/** Includes the cause, which names the test file of a crashed worker. */
+function reasonOf({ message, stack, cause }: Failure): string {
+  const own = stack?.includes(message) ? stack : `${message}\n${stack ?? ''}`
+  return hasMessage(cause) ? `${own}\nCaused by: ${cause.message}` : own
+}
+const hasMessage = (value: unknown): value is { message: string } =>
+  typeof value === 'object' && value !== null && 'message' in value && typeof value.message === 'string'
 
 function fileReport(module: TestModule, root: string): FileReport {
   const { environmentSetupDuration, prepareDuration, collectDuration, setupDuration, duration } = module.diagnostic()
