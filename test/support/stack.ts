@@ -90,7 +90,9 @@ export interface Children {
 }
 
 /** Below the kernel's ephemeral port range, a different part for each file. */
-const somePort = (host = HOST, udpToo = false) => freePort(10_000 + randomInt(8000), host, udpToo)
+/** Each worker has ports of its own, because seconds pass between the choice of a port and its use. */
+const somePort = (host = HOST, udpToo = false) =>
+  freePort(10_000 + 2000 * (firstRange() / RANGES) + randomInt(1800), host, udpToo)
 
 /** `size` overrides the run's number of engines or controls. */
 export async function startStack(settings: Record<string, string> = {}, size: Partial<FleetSize> = {}): Promise<Stack> {
