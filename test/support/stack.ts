@@ -89,8 +89,7 @@ export interface Children {
   engines: readonly Child[]
 }
 
-/** Below the kernel's ephemeral port range, a different part for each file. */
-/** Each worker has ports of its own, because seconds pass between the choice of a port and its use. */
+/** Below the ephemeral range. Each worker has ports of its own, because seconds pass between the choice of a port and its use. */
 const somePort = (host = HOST, udpToo = false) =>
   freePort(10_000 + 2000 * (firstRange() / RANGES) + randomInt(1800), host, udpToo)
 
