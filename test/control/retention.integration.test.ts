@@ -222,9 +222,9 @@ test('killed in the middle, it is done by the next one', async () => {
   const before = await files(owner)
   const root = join(import.meta.dirname, '../..')
   const script = `
-    import { connect } from '${root}/control/db/connect.ts'
-    import { createFolderBlobs } from '${root}/infra/blobs.ts'
-    import { sweepRetention } from '${root}/control/retention/service.ts'
+    import { connect } from '${root}/control/platform/db/connect.ts'
+    import { createFolderBlobs } from '${root}/infra/adapters/blobs.ts'
+    import { sweepRetention } from '${root}/control/data/retention/service.ts'
     const blobs = createFolderBlobs(${JSON.stringify(folder)})
     let deleted = 0
     const dying = { ...blobs, async delete(key) {

@@ -136,7 +136,7 @@ describe.skipIf(chromiumPath === null)('the pages of calls', () => {
     expect(faults(visit)).toEqual([])
 
     await page.goto(`${address}/dashboard/calls/${randomUUID()}`)
-    await shown(() => page.getByRole('alert').textContent()).toContain('There is no')
+    await shown(() => page.getByRole('alert').textContent()).toContain('Object not found')
   })
 
   it('opens the form for a new call from the list', async () => {

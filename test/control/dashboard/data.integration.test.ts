@@ -189,7 +189,7 @@ describe.skipIf(chromiumPath === null)('a person is forgotten', () => {
     await page.getByRole('button', { name: 'Erase data' }).click()
     await dialog(page).getByLabel('Enter the number again').fill(phone)
     await dialog(page).getByRole('button', { name: 'Erase data' }).click()
-    await dialog(page).getByRole('alert').getByText('A call is under way').waitFor()
+    await dialog(page).getByRole('alert').getByText('A call is in progress').waitFor()
     expect((await owner.call('GET', '/contacts')).body.total).toBe(1)
   })
 })

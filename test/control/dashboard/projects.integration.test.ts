@@ -125,7 +125,7 @@ describe.skipIf(chromiumPath === null)('the editor', () => {
 
   it('saves models with keys from secrets that are made on the way', async () => {
     const { page, saved, ask, complaints } = await editor({}, '?tab=models')
-    await choose(page, 'Type', 'Anthropic')
+    await choose(page, 'Provider', 'Anthropic')
     await page.getByRole('button', { name: 'Save', exact: true }).click()
     await page.getByRole('alert').getByText('Choose a secret').waitFor()
     await page.getByRole('textbox', { name: 'Model' }).fill('claude')
@@ -450,9 +450,10 @@ describe.skipIf(chromiumPath === null)('numbers', () => {
     await page.getByRole('button', { name: `Stop incoming: ${mine}` }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Unbind' }).click()
     await page.getByRole('button', { name: `Unbind: ${mine}` }).waitFor()
-    const bound = (await ask('GET', '/numbers')).body.items.find((one: { number: string }) => one.number === mine)
+    const bindings = async () =>
+      (await ask('GET', '/numbers')).body.items.find((one: { number: string }) => one.number === mine).bindings
     await shown(() => page.getByRole('dialog').count()).toBe(0)
-    expect(bound.bindings).toEqual([{ project_id: project.id, direction: 'out' }])
+    await shown(bindings).toEqual([{ project_id: project.id, direction: 'out' }])
     await tab(page, 'Agent')
     await choose(page, 'Caller ID', mine)
     await save(page)

@@ -189,7 +189,7 @@ describe('a stranger', () => {
     far.ask('REGISTER', [far.contact(), far.proof(await far.peer.response(401), { password })])
     const again = await far.peer.response(401)
     expect(headerOf(again, 'WWW-Authenticate')).not.toContain('stale')
-    expect(bench.log.lines.filter(line => line.startsWith('wrong password'))).toHaveLength(1)
+    expect(bench.log.lines.filter(line => line.startsWith('softphone sent wrong password'))).toHaveLength(1)
     expect(bench.log.lines.join()).not.toContain(password)
   })
 
