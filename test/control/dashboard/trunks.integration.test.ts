@@ -155,7 +155,7 @@ describe.skipIf(chromiumPath === null)('trunks', () => {
     await page.getByRole('heading', { level: 1, name: 'My carrier' }).waitFor()
     await page.getByText('Problems found', { exact: true }).waitFor()
     await page.getByText(`does not accept the password of the user “${USER}”`).first().waitFor()
-    await page.getByText('Enter user name and password again').first().waitFor()
+    await page.getByText('Enter the SIP user name and password again').first().waitFor()
     await page.getByText('Registration failed').waitFor()
     await page.getByText('The carrier did not accept the user name or password.').waitFor()
     await page.getByRole('button', { name: /\d+ SIP messages/ }).click()
