@@ -115,7 +115,9 @@ test('what finds no moment at all is given up in words, and nothing of it is lef
   await add('alter table contacts add column of_a_test int; create table left_over (id int);')
   const reader = await hold('select count(*) from contacts')
   const waiting = { lockMs: 20, pauseMs: 1, tries: 3 }
-  await expect(migrate({ url: control.databaseUrl }, folder, waiting)).rejects.toThrow('could not lock its tables in 3 attempts')
+  await expect(migrate({ url: control.databaseUrl }, folder, waiting)).rejects.toThrow(
+    'could not lock its tables in 3 attempts',
+  )
   await reader.letGo()
   expect(await control.deps.sql`select to_regclass('left_over') as found`).toEqual([{ found: null }])
   ran.pop()

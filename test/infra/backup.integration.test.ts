@@ -48,7 +48,11 @@ test('makes a backup and restores it, and says what it did', async () => {
 
   const target = await createDatabase({ empty: true })
   const wrong = await run(['restore', backup], { DATABASE_URL: target.url, PARLEY_SECRET: 'another secret altogether' })
-  expect(wrong).toMatchObject({ code: 1, out: '', err: expect.stringContaining('PARLEY_SECRET differs from the one used for the backup') })
+  expect(wrong).toMatchObject({
+    code: 1,
+    out: '',
+    err: expect.stringContaining('PARLEY_SECRET differs from the one used for the backup'),
+  })
   const restored = await run(['restore', backup], { DATABASE_URL: target.url })
   expect([restored.code, restored.err]).toEqual([0, ''])
   expect(restored.out).toContain('Before you start Parley, empty Redis')
