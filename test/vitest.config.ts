@@ -24,8 +24,7 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: [...integration, ...e2e],
           setupFiles: ['test/support/unit-guard.ts'],
-          // More workers than cores, because many of them wait for timers and loopback sockets.
-          maxWorkers: 4,
+          maxWorkers: 2,
           testTimeout: 60_000,
           hookTimeout: 60_000,
           sequence: { groupOrder: 0 },
@@ -37,7 +36,8 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'e2e', include: e2e, isolate: true, sequence: { groupOrder: 2 }, ...servers },
+        // One file at a time: calls are paced by real time, and a second stack beside them makes both late on two cores.
+        test: { ...servers, name: 'e2e', include: e2e, isolate: true, maxWorkers: 1, sequence: { groupOrder: 2 } },
       },
     ],
     // One line per file: `npm test` prints failures at its end, where they are not lost among thousands of lines.
