@@ -23,7 +23,7 @@ const files = [
 )
 
 interface Term {
-  /** What it is called now. */
+  /** The term to use instead. */
   now: string
   matches: RegExp
   /** Files in which the word has its ordinary meaning. */
