@@ -29,7 +29,10 @@ In a container it checks what that container is configured for: run it in contro
 
 Exit status: 0 no errors, 1 errors found, 2 invalid usage.`
 
-type Check = { part: string; check(): Finding[] | Promise<Finding[]> }
+interface Check {
+  part: string
+  check(): Finding[] | Promise<Finding[]>
+}
 
 interface Here {
   config: Config

@@ -53,7 +53,10 @@ export function judgeModels({ missing, russian, embedding, espeak }: ModelsFound
   return missing.length > 0 ? findings : [line.ok('Speech models are installed.'), ...findings]
 }
 
-export type Abilities = { hears: readonly string[]; speaks: readonly string[] }
+export interface Abilities {
+  hears: readonly string[]
+  speaks: readonly string[]
+}
 
 export async function examineSpeech(host: string, port: number): Promise<Finding[]> {
   const place = `${host}:${port}`

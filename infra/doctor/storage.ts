@@ -15,7 +15,9 @@ const BUCKET_MS = 15_000
 
 export type BlobStep = 'written' | 'read' | 'deleted'
 /** `failed` is the failed step and its reason. */
-export type BlobsFound = { failed: { step: BlobStep; why: string } | null }
+export interface BlobsFound {
+  failed: { step: BlobStep; why: string } | null
+}
 
 export async function examineBlobs(config: Config): Promise<Finding[]> {
   const folder = resolve(config.BLOB_DIR ?? join(config.home, 'blobs'))

@@ -29,9 +29,9 @@ export interface ChildOptions {
 }
 
 export interface Child {
-  readonly pid: number
+  pid: number
   /** The line that matched `ready`; empty when a check was used. */
-  readonly readyLine: string
+  readyLine: string
   stop(): Promise<void>
   /** Repeats the stop signal while stopping, which asks the process to stop waiting. */
   hurry(): void

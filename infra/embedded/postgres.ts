@@ -84,7 +84,10 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
   })
 }
 
-type User = { uid: number; gid: number }
+interface User {
+  uid: number
+  gid: number
+}
 
 /** The user to run as; null when we are not root. */
 function serviceUser(): User | null {

@@ -233,7 +233,7 @@ export class Phone {
     if (message.method === 'BYE') this.#end()
   }
 
-  #inDialog = (method: string, seq: number) =>
+  readonly #inDialog = (method: string, seq: number) =>
     this.#request(
       method,
       this.#remote.uri,

@@ -31,9 +31,9 @@ const GRAVE = new Set(['high', 'critical'])
 const ANSWERS_WITHIN_MS = 60_000
 
 export type Audit =
-  | { readonly kind: 'judged'; readonly complaints: readonly string[] }
+  | { kind: 'judged'; complaints: readonly string[] }
   /** The registry has no advisories, or did not answer. */
-  | { readonly kind: 'unanswered'; readonly why: string }
+  | { kind: 'unanswered'; why: string }
 
 export const allowedIn = (folder: string): Allowed =>
   Allowed.parse(JSON.parse(readFileSync(join(folder, 'infra', 'tools', 'audit-allowed.json'), 'utf8')))

@@ -9,13 +9,13 @@ import type { CallTranscript } from './transcript.ts'
 export type AgentControls = Pick<AgentSession, 'stepAside' | 'stepIn' | 'operatorSaid' | 'instruct'>
 
 export interface AgentSession extends LegSink {
-  readonly transcript: CallTranscript
-  readonly phrases: Phrases
+  transcript: CallTranscript
+  phrases: Phrases
   /** True when the caller asked never to be called again. */
-  readonly doNotCall: boolean
-  readonly answeredBy: AnsweredBy
+  doNotCall: boolean
+  answeredBy: AnsweredBy
   /** Milliseconds talked so far. */
-  readonly talkedMs: number
+  talkedMs: number
   /** Begins to speak: at once, or when answering detection knows who answered. */
   start(): void
   /** Stops the current speech, speaks `text`, and hangs up with `reason`. */

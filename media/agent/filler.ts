@@ -2,8 +2,8 @@
 import type { FillerStage } from '../contract/plan.ts'
 
 export interface Filler {
-  readonly stages: readonly FillerStage[]
-  readonly startedMs: number
+  stages: readonly FillerStage[]
+  startedMs: number
   /** Number of stages that are past, spoken or covered by another phrase. */
   past: number
   spokenMs: number | null

@@ -9,7 +9,7 @@ import { heardText, paceOf, SHORTEST, USUAL_PACE } from './heard.ts'
 
 /** A sentence that is being synthesised. */
 export interface Sentence {
-  readonly text: string
+  text: string
   /** Adds audio; `sampleRate` is its own, in Hz. */
   write(pcm: Int16Array, sampleRate: number): void
   /** Adds word timings, counted from the first sample written. */

@@ -37,7 +37,7 @@ export class RealtimeCaller {
   #loudFromMs = 0
   #frameMs: number
   #talking: { startMs: number } | null = null
-  #recent: AudioFrame[] = []
+  readonly #recent: AudioFrame[] = []
 
   constructor(options: LiveCallerOptions) {
     this.#options = options

@@ -19,14 +19,14 @@ export interface ReplyTimes {
 }
 
 export interface Reply {
-  readonly times: ReplyTimes
+  times: ReplyTimes
   /**
    * Items in order. Reading them commits: the reader speaks the sentences and runs the tools. Ends without error on
    * abort.
    */
   items(): AsyncIterable<ReplyItem>
   abort(): void
-  readonly signal: AbortSignal
+  signal: AbortSignal
 }
 
 export interface Voice {

@@ -4,10 +4,10 @@ import type { DisplayUpdate } from '../ports/leg.ts'
 
 /** The audio source that is speaking. */
 export interface Speaking {
-  readonly active: boolean
-  readonly sounding: boolean
+  active: boolean
+  sounding: boolean
   /** Text of the current run that was played so far. */
-  readonly heard: string
+  heard: string
 }
 
 /** Interval between updates in pulled frames: five updates per second. */

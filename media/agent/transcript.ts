@@ -7,11 +7,11 @@ import type { ChatMessage } from '../ports/llm.ts'
 
 /** An agent's turn that is being spoken; its text is known when it ends. */
 export interface OpenTurn {
-  readonly message: { role: 'agent'; text: string; interrupted: boolean }
+  message: { role: 'agent'; text: string; interrupted: boolean }
 }
 
 export interface OpenCaller {
-  readonly message: { role: 'caller'; text: string }
+  message: { role: 'caller'; text: string }
 }
 
 /**

@@ -91,7 +91,7 @@ export function createOpusDecoder(): Decoder {
 }
 
 /** Creates the codec asynchronously, as WebAssembly requires; frees it also when `close` comes first. */
-function createSlot<T extends { free(): void }>(make: () => Promise<T>): { readonly handle: T | null; close(): void } {
+function createSlot<T extends { free(): void }>(make: () => Promise<T>): { handle: T | null; close(): void } {
   let handle: T | null = null
   let closed = false
   make().then(

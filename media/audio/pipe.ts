@@ -13,7 +13,7 @@ export class SoundPipe {
   readonly #resampler: Resampler
   readonly #perMs: number
   readonly #frame: number
-  #parts: Int16Array[] = []
+  readonly #parts: Int16Array[] = []
   #length = 0
   #flowing = false
 

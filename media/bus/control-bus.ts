@@ -29,7 +29,7 @@ export interface ControlBus {
   holder(callId: string): Promise<{ engine: string; boot: string } | null>
   engines(): Promise<Heartbeat[]>
   publishTrunks(snapshot: NewTrunksSnapshot): Promise<void>
-  readonly softphones: SoftphoneBook
+  softphones: SoftphoneBook
   /** Has an engine check a trunk now; null when none could in time. */
   checkTrunk(trunk: NewTrunk, timeoutMs: number): Promise<TrunkCheckReport | null>
   /** Acknowledges an event when the handler resolves. When it throws, redelivers up to 20 times, then dead-letters. */

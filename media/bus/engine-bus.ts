@@ -39,8 +39,8 @@ export class AskUnanswered extends Error {
 }
 
 export interface EngineBus {
-  readonly engine: string
-  readonly boot: string
+  engine: string
+  boot: string
   /**
    * Delivers calls that this engine alone owns. `wanted`: how many more it can hold; engines with lower load claim
    * first.
@@ -73,7 +73,7 @@ export interface EngineBus {
   /** Divides the `wanted` trunks among the engines by leases. */
   trunkLeases(options: { wanted(): readonly string[]; onChange(): void }): TrunkLeases
   /** Delays a dial until its trunk's rate limit permits it. */
-  readonly pace: Pace
+  pace: Pace
   /**
    * Sends events that an earlier process of this engine left unsent. Call it before emitting anything that follows
    * them.

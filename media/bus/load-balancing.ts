@@ -73,8 +73,8 @@ const openWith = (own: ServerLoad, others: readonly ServerLoad[]): readonly Serv
 
 /** `open`: the SIP server sends calls to this engine; `sinceMs` is a time of any monotonic clock. */
 export interface AcceptingState {
-  readonly open: boolean
-  readonly sinceMs: number
+  open: boolean
+  sinceMs: number
 }
 
 /**

@@ -33,7 +33,11 @@ if tonumber(ARGV[1]) <= last then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`
 
-type Parts = { readonly redis: Redis; readonly keys: BusKeys; readonly sealer: Sealer }
+interface Parts {
+  redis: Redis
+  keys: BusKeys
+  sealer: Sealer
+}
 
 const sealedFor = (username: string) => `softphone:${username}`
 const notifyChange = ({ redis, keys }: Omit<Parts, 'sealer'>) =>
@@ -99,7 +103,7 @@ function stateOf(text: string | null): SoftphoneState | null {
 
 /** The engine's side. */
 export async function followSoftphones(
-  options: Parts & { readonly clock: Clock; readonly log: Log },
+  options: Parts & { clock: Clock; log: Log },
 ): Promise<Softphones & { stop(): Promise<void> }> {
   const { redis, keys, sealer, clock, log } = options
   const listeners = new Set<() => void>()

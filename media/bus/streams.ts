@@ -4,7 +4,10 @@
 import type { Redis } from 'ioredis'
 import type { Log } from '../shared/log.ts'
 
-export type StreamEntry = { id: string; fields: Record<string, string> }
+export interface StreamEntry {
+  id: string
+  fields: Record<string, string>
+}
 
 const BLOCK_MS = 2000
 const BATCH = 64

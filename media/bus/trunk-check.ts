@@ -27,7 +27,11 @@ const Busy = z.object({ busy: z.enum(['engine', 'owner']) })
 type BusyReport = z.infer<typeof Busy>
 
 export type Examine = (trunk: TrunkPlan) => Promise<TrunkCheckReport>
-type Parts = { readonly redis: Redis; readonly keys: BusKeys; readonly sealer: Sealer }
+interface Parts {
+  redis: Redis
+  keys: BusKeys
+  sealer: Sealer
+}
 
 const REPORT_KEPT_MS = 60_000
 
@@ -80,7 +84,7 @@ function busyReport(error: unknown): BusyReport {
 
 /** The engine's side. */
 export async function answerCheck(
-  { redis, keys, sealer, clock, log }: Parts & { readonly clock: Clock; readonly log: Log },
+  { redis, keys, sealer, clock, log }: Parts & { clock: Clock; log: Log },
   { id, sealed, deadline }: TrunkCheckCommand,
   examine: Examine,
 ): Promise<void> {

@@ -34,7 +34,10 @@ const WHOLE_ANSWER_MS = 7000
 const SPEAKABLE = /[\p{L}\p{N}]/u
 
 /** `id`: key of its breaker, when the name does not suffice because the vendor may work with one API key only. */
-type Provider = { name: string; id?: string }
+interface Provider {
+  name: string
+  id?: string
+}
 /** `voice`: the voice's name at this vendor, which replaces the call's. */
 export type TtsProvider = Provider & { tts: Tts; voice?: string | null }
 export type SttProvider = Provider & { stt: Stt }

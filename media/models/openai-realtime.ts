@@ -56,7 +56,7 @@ class OpenAiRealtimeStream implements RealtimeStream {
   readonly #up: (frame: AudioFrame) => string
   readonly #decoders = new Map<string, SpeechDecoder>()
   readonly #items: object[] = []
-  #early: string[] = []
+  readonly #early: string[] = []
   #open = false
   #ready = false
   #over = false

@@ -51,13 +51,13 @@ export type DisplayUpdate =
  * One connected end of the call with two-way audio. Whoever opened it must call `hangup`; a second hangup is a no-op.
  */
 export interface Leg {
-  readonly kind: 'sip' | 'room'
+  kind: 'sip' | 'room'
   /** Sample rate in Hz of the PCM that crosses `LegSink`. */
-  readonly sampleRate: number
+  sampleRate: number
   /** Starts audio in both directions; call it once. */
   attach(sink: LegSink): void
   /** Settles once, whichever side ended the leg. */
-  readonly ended: Promise<LegEnd>
+  ended: Promise<LegEnd>
   hangup(reason: EndedReason): Promise<void>
   /** Sends DTMF keys (`0-9*#A-D`; `,` pauses half a second) and settles after the last. Absent when the leg cannot. */
   sendDtmf?(keys: string): Promise<void>
@@ -67,7 +67,7 @@ export interface Leg {
    */
   transfer?(to: string, consulted?: Leg): Promise<TransferResult>
   /** Trunk line for dialling a second leg. Absent when none can be dialled. */
-  readonly line?: TrunkLine
+  line?: TrunkLine
   /** Sends a live update to the far end's screen. Absent when it has none. */
   show?(shown: DisplayUpdate): void
   stats(): MediaStats

@@ -64,6 +64,6 @@ export interface RealtimeStream {
 
 export interface RealtimeModel {
   /** Provider and model for the call record, such as `openai_realtime/gpt-realtime`. */
-  readonly name: string
+  name: string
   open(options: RealtimeOptions): RealtimeStream
 }

@@ -17,11 +17,11 @@ import { MasterKey, SUITES, type SuiteName } from './srtp-keys.ts'
 /** Our certificate and key. */
 export interface DtlsIdentity {
   /** DER encoding. */
-  readonly certificate: Buffer
+  certificate: Buffer
   /** ECDSA key on P-256. */
-  readonly key: KeyObject
+  key: KeyObject
   /** SHA-256 of the certificate, as in a=fingerprint (RFC 8122 §5): `AB:CD:…`. */
-  readonly fingerprint: string
+  fingerprint: string
 }
 
 /** Parses PEM. Throws a TypeError when the key is not on P-256. */
@@ -37,9 +37,9 @@ export type FingerprintHash = 'sha-256' | 'sha-384' | 'sha-512'
 
 /** A certificate fingerprint from signalling (RFC 8122). */
 export interface Fingerprint {
-  readonly hash: FingerprintHash
+  hash: FingerprintHash
   /** Upper-case hexadecimal with colons. */
-  readonly value: string
+  value: string
 }
 
 export function fingerprintOf(certificate: Buffer, hash: FingerprintHash): string {
@@ -107,9 +107,9 @@ function associated(record: DtlsRecord, length: number): Buffer {
 }
 
 export interface Secrets {
-  readonly master: Buffer
-  readonly clientRandom: Buffer
-  readonly serverRandom: Buffer
+  master: Buffer
+  clientRandom: Buffer
+  serverRandom: Buffer
 }
 
 /** Record ciphers of the client and the server (RFC 5246 §6.3). */

@@ -160,18 +160,18 @@ abstract class Handshake {
   }
 
   protected finished(role: DtlsRole): Buffer {
-    return this.make(HANDSHAKE.finished, this.verifyData(role))
+    return this.make(HANDSHAKE.finished, this.#verifyData(role))
   }
 
   protected takeFinished(role: DtlsRole, message: HandshakeMessage): void {
-    const wanted = this.verifyData(role)
+    const wanted = this.#verifyData(role)
     if (message.body.length !== VERIFY_BYTES || !timingSafeEqual(message.body, wanted))
       throw new DtlsError(ALERT.decryptError, 'the Finished message of the far end does not match the handshake')
     this.note(message)
     this.expected = []
   }
 
-  private verifyData(role: DtlsRole): Buffer {
+  #verifyData(role: DtlsRole): Buffer {
     return prf(this.secrets!.master, `${role} finished`, this.hash(), VERIFY_BYTES)
   }
 

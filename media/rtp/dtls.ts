@@ -41,7 +41,12 @@ const COOKIE_BYTES = 16
 /** Maximum of concurrent handshakes with addresses that signalling did not name. */
 const MAX_STRANGERS = 3
 
-type Hello = { record: number; message: number; random: Buffer; cookie: Buffer }
+interface Hello {
+  record: number
+  message: number
+  random: Buffer
+  cookie: Buffer
+}
 
 export class Dtls {
   readonly #options: DtlsOptions

@@ -36,9 +36,9 @@ const LAST_PORT = 65_535
 const MAX_PAYLOAD_BYTES = 2400
 
 export interface RtpSession {
-  readonly local: Address
+  local: Address
   /** Resolves to the reason when media that must be encrypted cannot be. */
-  readonly insecure: Promise<string>
+  insecure: Promise<string>
   /** Adds a host that takes part in the signalling: behind NAT, its media may come from there. */
   trust(address: string): void
   /** Applies negotiated parameters, the first or new ones. */

@@ -10,13 +10,13 @@ export type SuiteName =
   | 'AEAD_AES_256_GCM'
 
 export interface Suite {
-  readonly keyBytes: 16 | 32
-  readonly saltBytes: 12 | 14
+  keyBytes: 16 | 32
+  saltBytes: 12 | 14
   /** `gcm` is authenticated encryption; `cm` (counter mode) is combined with HMAC-SHA1. */
-  readonly mode: 'cm' | 'gcm'
-  readonly rtpTagBytes: number
+  mode: 'cm' | 'gcm'
+  rtpTagBytes: number
   /** SRTCP never uses the short tag (RFC 3711 §4.2, RFC 5764 §4.1.2). */
-  readonly rtcpTagBytes: number
+  rtcpTagBytes: number
 }
 
 const cm = (keyBytes: 16 | 32, rtpTagBytes: number): Suite => ({
@@ -76,10 +76,10 @@ export class MasterKey {
 }
 
 export interface SessionKeys {
-  readonly cipher: Buffer
+  cipher: Buffer
   /** Empty for GCM. */
-  readonly auth: Buffer
-  readonly salt: Buffer
+  auth: Buffer
+  salt: Buffer
 }
 
 const AUTH_BYTES = 20

@@ -31,7 +31,10 @@ export interface SrtpSessionOptions {
   onFailed(words: string): void
 }
 
-type Context = { sender: SrtpSender; receiver: SrtpReceiver }
+interface Context {
+  sender: SrtpSender
+  receiver: SrtpReceiver
+}
 
 export class SrtpSession {
   readonly #options: SrtpSessionOptions

@@ -12,7 +12,7 @@ import { type MasterKey, SUITES } from './srtp-keys.ts'
 
 /** Encrypts the body of a packet and authenticates it together with its clear header. */
 export interface Transform {
-  readonly tagBytes: number
+  tagBytes: number
   /**
    * Returns the encrypted body and its tag. `index`: 48 bits for RTP, 31 for RTCP. `trailer` is authenticated after the
    * body.

@@ -96,7 +96,10 @@ export class SrtpSender {
   }
 }
 
-type Stream = { readonly rtp: ReplayWindow; readonly rtcp: ReplayWindow }
+interface Stream {
+  rtp: ReplayWindow
+  rtcp: ReplayWindow
+}
 
 /**
  * Unprotects packets of one master key of the far end. `rtp` and `rtcp` return null for a packet that is not authentic,

@@ -40,7 +40,11 @@ const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/
 const LABEL = /^[a-zA-Z_][a-zA-Z0-9_]*$/
 
 type Kind = 'counter' | 'gauge' | 'histogram'
-type Family = { readonly kind: Kind; readonly help: string; lines(): string[] }
+interface Family {
+  kind: Kind
+  help: string
+  lines(): string[]
+}
 
 const escapeHelp = (text: string): string => text.replace(/\\/g, '\\\\').replace(/\n/g, '\\n')
 const escapeLabel = (text: string): string => escapeHelp(text).replace(/"/g, '\\"')
@@ -54,14 +58,14 @@ const line = (name: string, labels: string, value: number): string =>
 /** Creates every combination of label values at the start: a counter that first appears at 1 has no rate. */
 class Series<T> {
   readonly all = new Map<string, T>()
-  private readonly labels: readonly (readonly [string, readonly string[]])[]
-  private readonly make: () => T
+  readonly #labels: readonly (readonly [string, readonly string[]])[]
+  readonly #make: () => T
 
   constructor(labels: Readonly<Record<string, readonly string[]>>, make: () => T) {
-    this.labels = Object.entries(labels)
-    this.make = make
-    for (const [name] of this.labels) if (!LABEL.test(name)) throw new Error(`Invalid label name: ${name}`)
-    for (const key of this.labels.reduce(
+    this.#labels = Object.entries(labels)
+    this.#make = make
+    for (const [name] of this.#labels) if (!LABEL.test(name)) throw new Error(`Invalid label name: ${name}`)
+    for (const key of this.#labels.reduce(
       (keys, [name, values]) => keys.flatMap(key => values.map(value => join(key, pair(name, value)))),
       [''],
     )) {
@@ -72,12 +76,12 @@ class Series<T> {
   key(given: Readonly<Record<string, string>>): string {
     const value = (name: string, known: readonly string[]): string =>
       known.includes(given[name] ?? '') ? given[name]! : OTHER
-    return this.labels.reduce((key, [name, known]) => join(key, pair(name, value(name, known))), '')
+    return this.#labels.reduce((key, [name, known]) => join(key, pair(name, value(name, known))), '')
   }
 
   of(given: Readonly<Record<string, string>>): T {
     const key = this.key(given)
-    const known = this.all.get(key) ?? this.make()
+    const known = this.all.get(key) ?? this.#make()
     this.all.set(key, known)
     return known
   }
@@ -92,7 +96,10 @@ function split(args: readonly unknown[], fallback?: number): { labels: Record<st
   return { labels: labelled ? (args[0] as Record<string, string>) : {}, value: value as number }
 }
 
-type Buckets = { readonly counts: number[]; sum: number }
+interface Buckets {
+  counts: number[]
+  sum: number
+}
 
 function bucketLines(name: string, labels: string, bounds: readonly number[], { counts, sum }: Buckets): string[] {
   let total = 0

@@ -19,7 +19,7 @@ export interface SpanOptions {
 
 export interface Span {
   /** Value to pass on to child spans; null when tracing is off. */
-  readonly traceparent: string | null
+  traceparent: string | null
   set(attributes: SpanAttributes): void
   /** Ends the span; a second call has no effect. `error`: a word for what went wrong, never the error's message. */
   end(how?: { endMs?: number; error?: string | undefined }): void

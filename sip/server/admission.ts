@@ -6,7 +6,11 @@ import { tagIn } from './headers.ts'
 import { MIN_SESSION_SECONDS, tooShort } from './session-plan.ts'
 import { COOKIE } from './transactions.ts'
 
-export type Refusal = { readonly status: number; readonly reason: string; readonly headers: readonly Header[] }
+export interface Refusal {
+  status: number
+  reason: string
+  headers: readonly Header[]
+}
 
 export const ALLOW =
   'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, SUBSCRIBE, NOTIFY, PUBLISH, INFO, REFER, MESSAGE, PRACK, UPDATE'

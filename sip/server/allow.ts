@@ -6,9 +6,9 @@ import { BlockList, isIP } from 'node:net'
  * attempts.
  */
 export type AllowList = {
-  readonly known: BlockList
-  readonly strangers: BlockList
-  readonly denied: BlockList
+  known: BlockList
+  strangers: BlockList
+  denied: BlockList
 } | null
 
 /** The list's classification of an address; `unrestricted` when there is no list. */

@@ -2,11 +2,11 @@
  * RFC 3261 §13.3.1.4: the UAS core repeats its 2xx to an INVITE at T1, 2*T1 … T2 until the ACK, and gives up after
  * 64*T1. Pure.
  */
-export type RepeatState = {
-  readonly interval: number
-  readonly nextAt: number
-  readonly giveUpAt: number
-  readonly t2: number
+export interface RepeatState {
+  interval: number
+  nextAt: number
+  giveUpAt: number
+  t2: number
 }
 
 export type RepeatVerdict = 'wait' | 'repeat' | 'give-up'
@@ -15,10 +15,7 @@ export function startRepeat(t1: number, t2: number, now: number): RepeatState {
   return { interval: t1, nextAt: now + t1, giveUpAt: now + 64 * t1, t2 }
 }
 
-export function stepRepeat(
-  state: RepeatState,
-  now: number,
-): { readonly state: RepeatState; readonly verdict: RepeatVerdict } {
+export function stepRepeat(state: RepeatState, now: number): { state: RepeatState; verdict: RepeatVerdict } {
   if (now >= state.giveUpAt) return { state, verdict: 'give-up' }
   if (now < state.nextAt) return { state, verdict: 'wait' }
   const interval = Math.min(state.interval * 2, state.t2)

@@ -5,9 +5,9 @@ import type { HostPortOf } from './transport.ts'
 import { type AppFrame, encodeFrame, FrameDecoder, FrameError, leader, parseAppFrame } from './wire.ts'
 
 /** A connected application. */
-export type App = {
-  readonly id: string
-  readonly routes: Set<string>
+export interface App {
+  id: string
+  routes: Set<string>
   alive(): boolean
   /**
    * True when the application reads more slowly than we write: the kernel's buffers are full, which is seconds of work.
@@ -16,18 +16,18 @@ export type App = {
   send(leader: string, message?: Buffer): void
 }
 
-export type AppEvents = {
+export interface AppEvents {
   /** A frame that asks for SIP: every frame except authentication, routes and pings. */
   frame(app: App, frame: AppFrame & { type: 'sip' | 'proxy' }): void
   gone(app: App): void
 }
 
-type Options = {
-  readonly secret: string
-  readonly version: string
-  readonly hostports: () => { readonly shown: string; readonly local: string }
-  readonly events: AppEvents
-  readonly log: Log
+interface Options {
+  secret: string
+  version: string
+  hostports: () => { shown: string; local: string }
+  events: AppEvents
+  log: Log
 }
 
 const AUTH_TIMEOUT_MS = 10_000
@@ -46,19 +46,19 @@ const BEHIND = BACKLOG_LIMIT / 64
 
 /** The admin port: connections of applications, their authentication and their routes. */
 export class Apps {
-  private readonly options: Options
-  private readonly apps = new Map<string, App>()
-  private readonly turns = new Map<string, number>()
-  private readonly sockets = new Set<Socket>()
-  private server: Server | null = null
+  readonly #options: Options
+  readonly #apps = new Map<string, App>()
+  readonly #turns = new Map<string, number>()
+  readonly #sockets = new Set<Socket>()
+  #server: Server | null = null
 
   constructor(options: Options) {
-    this.options = options
+    this.#options = options
   }
 
   async listen(at: HostPortOf): Promise<HostPortOf> {
-    const server = createServer(socket => this.accept(socket))
-    this.server = server
+    const server = createServer(socket => this.#accept(socket))
+    this.#server = server
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
       server.listen({ host: at.host, port: at.port, exclusive: true }, () => {
@@ -66,7 +66,7 @@ export class Apps {
         resolve()
       })
     })
-    server.on('error', error => this.options.log.error({ code: error.name }, 'admin port failed'))
+    server.on('error', error => this.#options.log.error({ code: error.name }, 'admin port failed'))
     const address = server.address()
     return { host: at.host, port: typeof address === 'object' && address !== null ? address.port : at.port }
   }
@@ -77,23 +77,23 @@ export class Apps {
    */
   pick(method: string): App | null {
     const verb = method.toLowerCase()
-    const all = [...this.apps.values()].filter(app => app.routes.has(verb))
+    const all = [...this.#apps.values()].filter(app => app.routes.has(verb))
     const quick = all.filter(app => !app.behind())
     const takers = quick.length > 0 ? quick : all
     if (takers.length === 0) return null
-    const turn = this.turns.get(verb) ?? 0
-    this.turns.set(verb, turn + 1)
+    const turn = this.#turns.get(verb) ?? 0
+    this.#turns.set(verb, turn + 1)
     return takers[turn % takers.length] ?? null
   }
 
   all(): App[] {
-    return [...this.apps.values()]
+    return [...this.#apps.values()]
   }
 
-  private accept(socket: Socket): void {
+  #accept(socket: Socket): void {
     const decoder = new FrameDecoder(FRAME_LIMIT_STRANGER)
-    const app = this.appOver(socket)
-    this.sockets.add(socket)
+    const app = this.#appOver(socket)
+    this.#sockets.add(socket)
     socket.setNoDelay(true)
     socket.setKeepAlive(true, 45_000)
     const timer = setTimeout(() => socket.destroy(), AUTH_TIMEOUT_MS)
@@ -101,28 +101,28 @@ export class Apps {
     socket.on('data', chunk => {
       try {
         for (const frame of decoder.push(chunk)) {
-          this.read(app, socket, parseAppFrame(frame))
-          if (this.apps.has(app.id)) decoder.limit = FRAME_LIMIT
+          this.#read(app, socket, parseAppFrame(frame))
+          if (this.#apps.has(app.id)) decoder.limit = FRAME_LIMIT
         }
-        if (this.apps.has(app.id)) clearTimeout(timer)
+        if (this.#apps.has(app.id)) clearTimeout(timer)
       } catch (error) {
         if (!(error instanceof FrameError)) throw error
-        this.options.log.warn({ code: error.code }, 'application sent a broken frame')
+        this.#options.log.warn({ code: error.code }, 'application sent a broken frame')
         socket.destroy()
       }
     })
     socket.on('error', () => socket.destroy())
     socket.on('close', () => {
       clearTimeout(timer)
-      this.sockets.delete(socket)
-      if (this.apps.delete(app.id)) {
-        this.options.log.info({ app: app.id }, 'application gone')
-        this.options.events.gone(app)
+      this.#sockets.delete(socket)
+      if (this.#apps.delete(app.id)) {
+        this.#options.log.info({ app: app.id }, 'application gone')
+        this.#options.events.gone(app)
       }
     })
   }
 
-  private appOver(socket: Socket): App {
+  #appOver(socket: Socket): App {
     return {
       id: randomUUID(),
       routes: new Set(),
@@ -136,12 +136,12 @@ export class Apps {
     }
   }
 
-  private read(app: App, socket: Socket, frame: AppFrame): void {
+  #read(app: App, socket: Socket, frame: AppFrame): void {
     if (frame.type === 'authenticate') {
-      this.authenticate(app, socket, frame)
+      this.#authenticate(app, socket, frame)
       return
     }
-    if (!this.apps.has(app.id)) {
+    if (!this.#apps.has(app.id)) {
       socket.destroy()
       return
     }
@@ -160,7 +160,7 @@ export class Apps {
         return
       case 'sip':
       case 'proxy':
-        this.options.events.frame(app, frame)
+        this.#options.events.frame(app, frame)
         return
       case 'unknown':
         app.send(leader.reply(frame.msgId, 'NOK', `not supported: ${frame.verb.replace(/[^a-z:_]/gi, '')}`))
@@ -168,23 +168,23 @@ export class Apps {
     }
   }
 
-  private authenticate(app: App, socket: Socket, frame: AppFrame & { type: 'authenticate' }): void {
-    if (!sameSecret(frame.secret, this.options.secret)) {
-      this.options.log.warn({ from: socket.remoteAddress }, 'application refused: wrong secret')
+  #authenticate(app: App, socket: Socket, frame: AppFrame & { type: 'authenticate' }): void {
+    if (!sameSecret(frame.secret, this.#options.secret)) {
+      this.#options.log.warn({ from: socket.remoteAddress }, 'application refused: wrong secret')
       app.send(leader.reply(frame.msgId, 'NO', 'incorrect secret'))
       socket.end()
       return
     }
-    this.apps.set(app.id, app)
-    const { shown, local } = this.options.hostports()
-    app.send(leader.authenticated(frame.msgId, shown, this.options.version, local))
-    this.options.log.info({ app: app.id }, 'application connected')
+    this.#apps.set(app.id, app)
+    const { shown, local } = this.#options.hostports()
+    app.send(leader.authenticated(frame.msgId, shown, this.#options.version, local))
+    this.#options.log.info({ app: app.id }, 'application connected')
   }
 
   async close(): Promise<void> {
-    const server = this.server
-    this.server = null
-    for (const socket of this.sockets) socket.destroy()
+    const server = this.#server
+    this.#server = null
+    for (const socket of this.#sockets) socket.destroy()
     if (server !== null) await new Promise<void>(resolve => server.close(() => resolve()))
   }
 }

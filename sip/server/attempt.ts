@@ -10,7 +10,7 @@ import type { Flow } from './transport.ts'
  */
 export type Build = (flow: Flow) => SipRequest
 
-export type AttemptUser = {
+export interface AttemptUser {
   response(response: SipResponse, flow: Flow): void
   failed(why: FailedWhy, error: Error | null): void
   /** The next hop is tried. */
@@ -36,80 +36,83 @@ export const UDP_MOST = 1300
 const NO_TCP_MS = 300_000
 
 export class Attempt {
-  private readonly core: Core
-  private readonly build: Build
-  private readonly user: AttemptUser
-  private readonly left: Flow[]
-  private current: ClientTxn
-  private timer: NodeJS.Timeout | null = null
+  readonly #core: Core
+  readonly #build: Build
+  readonly #user: AttemptUser
+  readonly #left: Flow[]
+  #current: ClientTxn
+  #timer: NodeJS.Timeout | null = null
 
   /** Tries `flows` in order. Throws when there are none. */
   constructor(core: Core, flows: readonly Flow[], build: Build, user: AttemptUser, onFirst: (txn: First) => void) {
-    this.core = core
-    this.build = build
-    this.user = user
+    this.#core = core
+    this.#build = build
+    this.#user = user
     const [first, ...left] = fitted(core, flows, build)
     if (first === undefined) throw new Error('Attempt needs at least one flow')
-    this.left = left
+    this.#left = left
     const request = build(first)
     onFirst({ request, flow: first })
-    this.current = this.start(request, first)
+    this.#current = this.#start(request, first)
   }
 
   get txn(): ClientTxn {
-    return this.current
+    return this.#current
   }
 
-  private start(request: SipRequest, flow: Flow): ClientTxn {
-    const txn = this.core.txns.startClient(request, flow, {
-      response: (response, from) => this.response(txn, response, from),
-      failed: (why, error) => this.failed(txn, why, error),
+  #start(request: SipRequest, flow: Flow): ClientTxn {
+    const txn = this.#core.txns.startClient(request, flow, {
+      response: (response, from) => this.#response(txn, response, from),
+      failed: (why, error) => this.#failed(txn, why, error),
     })
-    if (this.left.length > 0) this.timer = setTimeout(() => this.impatient(txn), PATIENCE_T1 * this.core.timers.t1)
+    if (this.#left.length > 0) this.#timer = setTimeout(() => this.#impatient(txn), PATIENCE_T1 * this.#core.timers.t1)
     return txn
   }
 
-  private impatient(txn: ClientTxn): void {
-    if (txn === this.current) this.next(txn)
+  #impatient(txn: ClientTxn): void {
+    if (txn === this.#current) this.#next(txn)
   }
 
-  private settle(): void {
-    if (this.timer !== null) clearTimeout(this.timer)
-    this.timer = null
+  #settle(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = null
   }
 
-  private response(txn: ClientTxn, response: SipResponse, flow: Flow): void {
-    if (txn !== this.current) {
-      this.user.late?.(response, txn, flow)
+  #response(txn: ClientTxn, response: SipResponse, flow: Flow): void {
+    if (txn !== this.#current) {
+      this.#user.late?.(response, txn, flow)
       return
     }
-    this.settle()
-    if (response.status !== 503) this.core.dead.revive(txn.flow)
-    else if (this.next(txn, retryAfter(response))) return
-    this.user.response(response, flow)
+    this.#settle()
+    if (response.status !== 503) this.#core.dead.revive(txn.flow)
+    else if (this.#next(txn, retryAfter(response))) return
+    this.#user.response(response, flow)
   }
 
-  private failed(txn: ClientTxn, why: FailedWhy, error: Error | null): void {
-    if (txn !== this.current) return
-    this.settle()
-    if (!this.next(txn)) this.user.failed(why, error)
+  #failed(txn: ClientTxn, why: FailedWhy, error: Error | null): void {
+    if (txn !== this.#current) return
+    this.#settle()
+    if (!this.#next(txn)) this.#user.failed(why, error)
   }
 
-  private next(txn: ClientTxn, deadMs?: number): boolean {
+  #next(txn: ClientTxn, deadMs?: number): boolean {
     // The only hop is not marked dead, because there is no alternative next time.
-    const flow = this.user.wanted?.() === false ? undefined : this.left.shift()
+    const flow = this.#user.wanted?.() === false ? undefined : this.#left.shift()
     if (flow === undefined) return false
     const switched = txn.flow.protocol === 'tcp' && flow.protocol === 'udp' && flow.remote === txn.flow.remote
-    this.core.dead.mark(txn.flow, Date.now(), switched ? NO_TCP_MS : deadMs)
-    const request = this.build(flow)
-    this.core.log.info({ from: txn.flow.remote.host, to: flow.remote.host }, 'trying next hop')
-    this.user.moved?.(request, flow)
-    this.current = this.start(request, flow)
+    this.#core.dead.mark(txn.flow, Date.now(), switched ? NO_TCP_MS : deadMs)
+    const request = this.#build(flow)
+    this.#core.log.info({ from: txn.flow.remote.host, to: flow.remote.host }, 'trying next hop')
+    this.#user.moved?.(request, flow)
+    this.#current = this.#start(request, flow)
     return true
   }
 }
 
-type First = { readonly request: SipRequest; readonly flow: Flow }
+interface First {
+  request: SipRequest
+  flow: Flow
+}
 
 /** §18.1.1: a request too long for UDP is tried over TCP first, then over UDP in case nothing listens on TCP. */
 function fitted(core: Core, flows: readonly Flow[], build: Build): Flow[] {

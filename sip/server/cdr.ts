@@ -14,22 +14,22 @@ export type CdrReason =
   | 'system-initiated-termination'
 
 export class Cdr {
-  private readonly apps: Apps
+  readonly #apps: Apps
 
   constructor(apps: Apps) {
-    this.apps = apps
+    this.#apps = apps
   }
 
   attempt(source: CdrSource, message: SipMessage): void {
-    this.post('attempt', source, message)
+    this.#post('attempt', source, message)
   }
 
   start(source: CdrSource, role: CdrRole, message: SipMessage): void {
-    this.post('start', source, message, role)
+    this.#post('start', source, message, role)
   }
 
   stop(source: CdrSource, reason: CdrReason, message: SipMessage): void {
-    this.post('stop', source, message, reason)
+    this.#post('stop', source, message, reason)
   }
 
   /** Reports a final response to an INVITE: a 2xx starts the call, anything else ends the attempt. */
@@ -38,8 +38,8 @@ export class Cdr {
     else this.stop(source, response.status === 487 ? 'call-canceled' : 'call-rejected', response)
   }
 
-  private post(kind: 'attempt' | 'start' | 'stop', source: CdrSource, message: SipMessage, detail?: string): void {
-    const app = this.apps.pick(`cdr:${kind}`)
+  #post(kind: 'attempt' | 'start' | 'stop', source: CdrSource, message: SipMessage, detail?: string): void {
+    const app = this.#apps.pick(`cdr:${kind}`)
     app?.send(leader.cdr(kind, source, timeOfDay(new Date()), detail), serialise(message))
   }
 }

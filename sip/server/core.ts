@@ -15,23 +15,23 @@ import type { Flow } from './transport.ts'
 import { type Stamp, timeOfDay } from './wire.ts'
 
 /** State shared by the parts of the server. Built once, by server.ts. */
-export type Core = {
-  readonly log: Log
-  readonly network: Network
-  readonly resolver: Resolver
-  readonly dead: DeadHosts
+export interface Core {
+  log: Log
+  network: Network
+  resolver: Resolver
+  dead: DeadHosts
   /** True when requests outside a dialog may go to an address. */
-  readonly mayReach: (address: string) => boolean
-  readonly counters: { unhandled: number; shed: number; blocked: number }
+  mayReach: (address: string) => boolean
+  counters: { unhandled: number; shed: number; blocked: number }
   /** Bytes above which a request leaves over TCP in place of UDP. */
-  readonly udpMost: number
-  readonly txns: Transactions
-  readonly dialogs: DialogStore
-  readonly apps: Apps
-  readonly cdr: Cdr
-  readonly timers: Timers
+  udpMost: number
+  txns: Transactions
+  dialogs: DialogStore
+  apps: Apps
+  cdr: Cdr
+  timers: Timers
   /** Records that one of our softphones uses that address. */
-  readonly proved: (address: string) => void
+  proved: (address: string) => void
 }
 
 export function stamp(flow: Flow, bytes: number, side: 'local' | 'remote'): Stamp {
@@ -52,8 +52,8 @@ export function sipUri(text: string): SipUri {
 }
 
 export type Route =
-  | { readonly ok: true; readonly flows: readonly [Flow, ...Flow[]] }
-  | { readonly ok: false; readonly reason: 'DNS Error' | 'Service Unavailable' }
+  | { ok: true; flows: readonly [Flow, ...Flow[]] }
+  | { ok: false; reason: 'DNS Error' | 'Service Unavailable' }
 
 /** Resolves a URI to the flows to try, in order. Throws PolicyError for anything but a SIP URI. */
 export async function routeTo(core: Core, text: string, random: () => number = Math.random): Promise<Route> {

@@ -3,28 +3,31 @@
  */
 import type { HostPortOf, Protocol } from './transport.ts'
 
-type Endpoint = { readonly protocol: Protocol; readonly remote: HostPortOf }
+interface Endpoint {
+  protocol: Protocol
+  remote: HostPortOf
+}
 
 const USUAL_MS = 32_000
 const LONGEST_MS = 300_000
 const MOST = 1000
 
 export class DeadHosts {
-  private readonly until = new Map<string, number>()
+  readonly #until = new Map<string, number>()
 
   /** `forMs` is the host's own Retry-After, when it sent one; 32 s by default, at most 300 s. */
   mark(endpoint: Endpoint, now: number, forMs: number = USUAL_MS): void {
-    if (this.until.size >= MOST) this.sweep(now)
-    this.until.set(key(endpoint), now + Math.min(forMs, LONGEST_MS))
+    if (this.#until.size >= MOST) this.#sweep(now)
+    this.#until.set(key(endpoint), now + Math.min(forMs, LONGEST_MS))
   }
 
   alive(endpoint: Endpoint, now: number): boolean {
-    return (this.until.get(key(endpoint)) ?? 0) <= now
+    return (this.#until.get(key(endpoint)) ?? 0) <= now
   }
 
   /** The host answered, so it counts as alive again. */
   revive(endpoint: Endpoint): void {
-    if (this.until.size > 0) this.until.delete(key(endpoint))
+    if (this.#until.size > 0) this.#until.delete(key(endpoint))
   }
 
   /** Moves dead hosts to the end, since nothing else may be left to try; otherwise keeps the order. */
@@ -35,9 +38,9 @@ export class DeadHosts {
       : [...alive, ...endpoints.filter(endpoint => !alive.includes(endpoint))]
   }
 
-  private sweep(now: number): void {
-    for (const [known, until] of this.until) if (until <= now) this.until.delete(known)
-    if (this.until.size >= MOST) this.until.clear()
+  #sweep(now: number): void {
+    for (const [known, until] of this.#until) if (until <= now) this.#until.delete(known)
+    if (this.#until.size >= MOST) this.#until.clear()
   }
 }
 

@@ -9,23 +9,23 @@ import type { Agreed } from './session-plan.ts'
 import type { ServerTxn } from './transactions.ts'
 import type { Flow } from './transport.ts'
 
-export type Dialog = {
+export interface Dialog {
   /** drachtio's id: `<Call-ID>;from-tag=<From tag of the first request>`, in both directions. */
-  readonly id: string
-  readonly role: 'uas' | 'uac'
-  readonly usage: 'INVITE' | 'SUBSCRIBE'
-  readonly callId: string
-  readonly localTag: string
+  id: string
+  role: 'uas' | 'uac'
+  usage: 'INVITE' | 'SUBSCRIBE'
+  callId: string
+  localTag: string
   remoteTag: string | null
   /** From and To values without their tags. */
-  readonly localParty: string
-  readonly remoteParty: string
+  localParty: string
+  remoteParty: string
   localSeq: number
   remoteSeq: number | null
   routeSet: readonly string[]
   remoteTarget: string
   /** The dialog was created by a request to a SIPS URI (§12.1). */
-  readonly secure: boolean
+  secure: boolean
   phase: 'early' | 'confirmed' | 'ended'
   /** The flow of the peer's latest target refresh. Requests use it when there is no route set (NAT). */
   flow: Flow
@@ -40,7 +40,7 @@ export type Dialog = {
    * The running session timer (RFC 4028). A refresh also needs `takesUpdate` (the peer accepts UPDATE) and `localSdp`
    * (our last description).
    */
-  session: { readonly agreed: Agreed; readonly timer: NodeJS.Timeout } | null
+  session: { agreed: Agreed; timer: NodeJS.Timeout } | null
   takesUpdate: boolean
   localSdp: Buffer | null
   /** Removes a subscription when it expires. */
@@ -51,12 +51,12 @@ const FRESH = { session: null, takesUpdate: false, localSdp: null, expiry: null 
 /** setTimeout cannot count further. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-export type SentInvite = {
-  readonly seq: number
+export interface SentInvite {
+  seq: number
   /** Authorization headers, which the ACK repeats (§22.1). */
-  readonly credentials: readonly Header[]
+  credentials: readonly Header[]
   answered: boolean
-  ack: { readonly bytes: Buffer; readonly flow: Flow } | null
+  ack: { bytes: Buffer; flow: Flow } | null
 }
 
 export const dialogId = (callId: string, fromTag: string): string => `${callId};from-tag=${fromTag}`
@@ -177,7 +177,7 @@ export function dialogRequest(
 }
 
 /** §12.2.1.1: a first route without `lr` is a strict router and replaces the Request-URI. */
-function routing(dialog: Dialog): { readonly uri: string; readonly routes: readonly string[] } {
+function routing(dialog: Dialog): { uri: string; routes: readonly string[] } {
   const first = dialog.routeSet[0]
   const uri = parseNameAddr(first ?? '')?.uri
   if (first === undefined || uri === undefined) return { uri: dialog.remoteTarget, routes: dialog.routeSet }
@@ -201,25 +201,25 @@ export function subscriptionSeconds(request: SipRequest, response: SipResponse):
 }
 
 export class DialogStore {
-  private readonly byId = new Map<string, Dialog>()
-  private readonly byTag = new Map<string, Dialog>()
+  readonly #byId = new Map<string, Dialog>()
+  readonly #byTag = new Map<string, Dialog>()
 
   get size(): number {
-    return this.byId.size
+    return this.#byId.size
   }
 
   add(dialog: Dialog): void {
-    this.byId.set(dialog.id, dialog)
-    this.byTag.set(`${dialog.localTag} ${dialog.callId}`, dialog)
+    this.#byId.set(dialog.id, dialog)
+    this.#byTag.set(`${dialog.localTag} ${dialog.callId}`, dialog)
   }
 
   get(id: string): Dialog | null {
-    return this.byId.get(id) ?? null
+    return this.#byId.get(id) ?? null
   }
 
   /** Finds the dialog that a request from the network belongs to (§12.2.2). */
   match(request: SipRequest): Dialog | null {
-    const dialog = this.byTag.get(`${tagIn(request, 'To') ?? ''} ${headerOf(request, 'Call-ID') ?? ''}`)
+    const dialog = this.#byTag.get(`${tagIn(request, 'To') ?? ''} ${headerOf(request, 'Call-ID') ?? ''}`)
     if (dialog === undefined) return null
     const theirs = tagIn(request, 'From')
     return dialog.phase !== 'early' && dialog.remoteTag !== null && dialog.remoteTag !== theirs ? null : dialog
@@ -230,9 +230,9 @@ export class DialogStore {
     if (dialog.session !== null) clearTimeout(dialog.session.timer)
     dialog.session = null
     if (dialog.expiry !== null) clearTimeout(dialog.expiry)
-    if (this.byId.get(dialog.id) === dialog) this.byId.delete(dialog.id)
+    if (this.#byId.get(dialog.id) === dialog) this.#byId.delete(dialog.id)
     const key = `${dialog.localTag} ${dialog.callId}`
-    if (this.byTag.get(key) === dialog) this.byTag.delete(key)
+    if (this.#byTag.get(key) === dialog) this.#byTag.delete(key)
   }
 
   /** Removes a subscription that is neither renewed nor ended, after a grace period (RFC 6665 §4.1.2.2). */
@@ -244,10 +244,10 @@ export class DialogStore {
   }
 
   clear(): void {
-    for (const dialog of [...this.byId.values()]) this.remove(dialog)
+    for (const dialog of [...this.#byId.values()]) this.remove(dialog)
   }
 
   of(owner: App): Dialog[] {
-    return [...this.byId.values()].filter(dialog => dialog.owner === owner)
+    return [...this.#byId.values()].filter(dialog => dialog.owner === owner)
   }
 }

@@ -7,20 +7,20 @@ import { networkOf } from '../text/source-network.ts'
 import type { Standing } from './allow.ts'
 import { Buckets, type Rate } from './rate.ts'
 
-export type GateLimits = {
+export interface GateLimits {
   /** Dialog-opening requests from one known address. */
-  readonly knownOpening: Rate
+  knownOpening: Rate
   /** Requests inside dialogs from one known address. */
-  readonly knownInside: Rate
+  knownInside: Rate
   /** All requests from one network of strangers. */
-  readonly stranger: Rate
+  stranger: Rate
   /** All requests from one network that has proved to hold one of our softphones. */
-  readonly proven: Rate
+  proven: Rate
   /** All unproven strangers together. Datagrams, whose source can be forged, and streams have separate buckets. */
-  readonly strangers: Rate
+  strangers: Rate
   /** Responses from one network that no request was expected from, and from all such networks together. */
-  readonly responses: Rate
-  readonly allResponses: Rate
+  responses: Rate
+  allResponses: Rate
 }
 
 /** An office of telephones behind one address stays within the stranger limits, a carrier within the known ones. */
@@ -39,55 +39,55 @@ const PROVEN_MS = 2 * 3_600_000
 const LEAST_PROVEN = 10_000
 
 export class Gate {
-  private readonly limits: GateLimits
-  private readonly known: Buckets
-  private readonly strangers: Buckets
-  private readonly together: Buckets
-  private readonly proven = new Recent<number>(LEAST_PROVEN)
+  readonly #limits: GateLimits
+  readonly #known: Buckets
+  readonly #strangers: Buckets
+  readonly #together: Buckets
+  readonly #proven = new Recent<number>(LEAST_PROVEN)
 
   constructor(limits: GateLimits = GATE_LIMITS) {
-    this.limits = limits
-    this.known = new Buckets()
-    this.strangers = new Buckets()
-    this.together = new Buckets()
+    this.#limits = limits
+    this.#known = new Buckets()
+    this.#strangers = new Buckets()
+    this.#together = new Buckets()
   }
 
   /** True when the request is within its limits. `opening`: it belongs to no dialog yet. */
   request(standing: Standing, address: string, kind: { reliable: boolean; opening: boolean }, nowMs: number): boolean {
-    const { limits } = this
+    const limits = this.#limits
     if (standing === 'unrestricted') return true
     if (standing === 'out') return false
     if (standing === 'known') {
       const [name, rate] = kind.opening ? (['o', limits.knownOpening] as const) : (['i', limits.knownInside] as const)
-      return this.known.take(`${name} ${address}`, rate, nowMs)
+      return this.#known.take(`${name} ${address}`, rate, nowMs)
     }
     const network = networkOf(address)
     const proven = this.isProven(address, nowMs)
     // The source's own share is charged first, so that a flood cannot use up the shared one.
-    if (!this.strangers.take(network, proven ? limits.proven : limits.stranger, nowMs)) return false
-    return proven || this.together.take(kind.reliable ? 'stream' : 'datagram', limits.strangers, nowMs)
+    if (!this.#strangers.take(network, proven ? limits.proven : limits.stranger, nowMs)) return false
+    return proven || this.#together.take(kind.reliable ? 'stream' : 'datagram', limits.strangers, nowMs)
   }
 
   /** True when the response is within its limits. Responses come from any host that we called, listed or not. */
   response(standing: Standing, address: string, nowMs: number): boolean {
     if (standing === 'unrestricted' || standing === 'known') return true
-    if (!this.strangers.take(`r ${networkOf(address)}`, this.limits.responses, nowMs)) return false
-    return this.together.take('response', this.limits.allResponses, nowMs)
+    if (!this.#strangers.take(`r ${networkOf(address)}`, this.#limits.responses, nowMs)) return false
+    return this.#together.take('response', this.#limits.allResponses, nowMs)
   }
 
   /** Records that one of our softphones registered or called from this address. */
   prove(address: string, nowMs: number): void {
-    this.proven.set(networkOf(address), nowMs)
+    this.#proven.set(networkOf(address), nowMs)
   }
 
   isProven(address: string, nowMs: number): boolean {
-    const atMs = this.proven.get(networkOf(address))
+    const atMs = this.#proven.get(networkOf(address))
     return atMs !== undefined && nowMs - atMs < PROVEN_MS
   }
 
   /** Number of sources in memory. */
   get size(): number {
-    return this.known.size + this.strangers.size + this.together.size + this.proven.size
+    return this.#known.size + this.#strangers.size + this.#together.size + this.#proven.size
   }
 }
 

@@ -26,7 +26,10 @@ export const newTag = (): string => randomBytes(6).toString('base64url').replace
 export const newBranch = (): string => `z9hG4bK${randomBytes(10).toString('hex')}`
 
 /** Our address as the peer sees it. */
-export type Self = { readonly local: HostPortOf; readonly protocol: Protocol }
+export interface Self {
+  local: HostPortOf
+  protocol: Protocol
+}
 
 export function selfOf(flow: Flow): Self {
   return { local: flow.local, protocol: flow.protocol }
@@ -61,7 +64,7 @@ export function withoutTag(value: string): string {
     : formatNameAddr({ ...addr, params: new Map([...addr.params].filter(([n]) => n !== 'tag')) })
 }
 
-export function tagIn(message: { readonly headers: readonly Header[] }, name: 'From' | 'To'): string | null {
+export function tagIn(message: { headers: readonly Header[] }, name: 'From' | 'To'): string | null {
   const addr = parseNameAddr(headerOf(message, name) ?? '')
   return addr === null ? null : tagOf(addr)
 }

@@ -2,7 +2,7 @@
  * The subset of pino's interface that the server uses. Messages are constant, values are fields; bodies and credentials
  * are never logged.
  */
-export type Log = {
+export interface Log {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void
   warn(fields: object, message: string): void

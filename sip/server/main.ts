@@ -27,17 +27,17 @@ certificates to the system's trusted ones.`
 
 class UsageError extends Error {}
 
-type Settings = {
-  readonly admin: HostPortOf
-  readonly secret: string
-  readonly listen: ListenSpec[]
-  readonly allow: string[]
-  readonly allowFile: string | null
-  readonly privateHosts: PrivateHosts
-  readonly externalIps: string[]
-  readonly metrics: HostPortOf | null
-  readonly tls: TlsSettings | null
-  readonly logLevel: string
+interface Settings {
+  admin: HostPortOf
+  secret: string
+  listen: ListenSpec[]
+  allow: string[]
+  allowFile: string | null
+  privateHosts: PrivateHosts
+  externalIps: string[]
+  metrics: HostPortOf | null
+  tls: TlsSettings | null
+  logLevel: string
 }
 
 function readSettings(args: string[]): Settings {

@@ -17,14 +17,18 @@ import { tcp } from './transport-tcp.ts'
 import { type TlsSettings, tls } from './transport-tls.ts'
 import { listenUdp } from './transport-udp.ts'
 
-export type ListenSpec = { readonly protocol: Protocol; readonly host: string; readonly port: number }
+export interface ListenSpec {
+  protocol: Protocol
+  host: string
+  port: number
+}
 
-export type NetworkOptions = {
+export interface NetworkOptions {
   /** Addresses shown to peers outside private networks, at most one per family. */
-  readonly externalIps: readonly string[]
+  externalIps: readonly string[]
   /** Required to listen on TLS. */
-  readonly tls: TlsSettings | null
-  readonly limits: StreamLimits
+  tls: TlsSettings | null
+  limits: StreamLimits
 }
 
 const LINK_LOCAL = /^(169\.254\.|fe80:)/i
@@ -75,27 +79,27 @@ export function bestLocal(addresses: readonly string[], remote: string): string 
 
 /** The server's listeners, and the choice of the one that faces a given peer. */
 export class Network {
-  private readonly listeners: Listener[] = []
-  private readonly options: NetworkOptions
-  private readonly log: Log
-  private readonly addresses = interfaceAddresses(networkInterfaces, () => performance.now())
+  readonly #listeners: Listener[] = []
+  readonly #options: NetworkOptions
+  readonly #log: Log
+  readonly #addresses = interfaceAddresses(networkInterfaces, () => performance.now())
 
   constructor(options: NetworkOptions, log: Log) {
-    this.options = options
-    this.log = log
+    this.#options = options
+    this.#log = log
   }
 
   async listen(specs: readonly ListenSpec[], sink: Pick<Sink, 'message' | 'admits'>): Promise<void> {
     const full: Sink = {
       ...sink,
       localFor: (bound, remote) => this.localFor(bound, remote),
-      broken: (code, remote) => this.log.warn({ code, remote: remote.host }, 'transport error'),
+      broken: (code, remote) => this.#log.warn({ code, remote: remote.host }, 'transport error'),
     }
-    for (const spec of specs) this.listeners.push(await this.open(spec, full))
+    for (const spec of specs) this.#listeners.push(await this.#open(spec, full))
   }
 
-  private open({ protocol, host, port }: ListenSpec, sink: Sink): Promise<Listener> {
-    const { tls: settings, limits } = this.options
+  #open({ protocol, host, port }: ListenSpec, sink: Sink): Promise<Listener> {
+    const { tls: settings, limits } = this.#options
     if (protocol === 'udp') return listenUdp({ host, port }, sink)
     if (protocol === 'tcp') return listenStream(tcp, { host, port }, sink, limits)
     if (settings === null) throw new Error('TLS needs a certificate; set tls')
@@ -103,10 +107,10 @@ export class Network {
   }
 
   localFor(bound: HostPortOf, remote: string): string {
-    const external = this.options.externalIps.find(address => isIPv6(address) === isIPv6(remote))
+    const external = this.#options.externalIps.find(address => isIPv6(address) === isIPv6(remote))
     if (external !== undefined && !PRIVATE.test(remote)) return external
     if (!isWildcard(bound.host)) return bound.host
-    return bestLocal(this.addresses(isIPv6(remote)), remote) ?? bound.host
+    return bestLocal(this.#addresses(isIPv6(remote)), remote) ?? bound.host
   }
 
   /**
@@ -114,7 +118,7 @@ export class Network {
    * TLS the peer's certificate must name `name`.
    */
   flowTo(protocol: Protocol, remote: HostPortOf, name: string = remote.host): Flow | null {
-    const fitting = this.listeners.filter(
+    const fitting = this.#listeners.filter(
       ({ protocol: spoken, bound }) => spoken === protocol && isIPv6(bound.host) === isIPv6(remote.host),
     )
     const hosts = fitting.map(listener => this.localFor(listener.bound, remote.host))
@@ -123,46 +127,46 @@ export class Network {
   }
 
   speaks(protocol: Protocol): boolean {
-    return this.listeners.some(listener => listener.protocol === protocol)
+    return this.#listeners.some(listener => listener.protocol === protocol)
   }
 
   /** True for the address of one of our listeners: drachtio refuses to send requests to itself. */
   isSelf(protocol: Protocol, remote: HostPortOf): boolean {
-    return this.listeners.some(({ protocol: ours, bound }) => {
+    return this.#listeners.some(({ protocol: ours, bound }) => {
       if (ours !== protocol || bound.port !== remote.port) return false
       if (!isWildcard(bound.host)) return bound.host === plainAddress(remote.host)
-      return this.addresses(isIPv6(remote.host)).includes(remote.host)
+      return this.#addresses(isIPv6(remote.host)).includes(remote.host)
     })
   }
 
   /** True when a URI names one of our hosts at one of our ports (RFC 3261 §16.4). */
   isOurs(at: HostPortOf): boolean {
-    return this.listeners.some(({ bound }) => {
+    return this.#listeners.some(({ bound }) => {
       if (bound.port !== at.port) return false
-      if (this.options.externalIps.includes(at.host) || bound.host === at.host) return true
-      return isWildcard(bound.host) && this.addresses(isIPv6(at.host)).includes(at.host)
+      if (this.#options.externalIps.includes(at.host) || bound.host === at.host) return true
+      return isWildcard(bound.host) && this.#addresses(isIPv6(at.host)).includes(at.host)
     })
   }
 
   /** Lists `udp/1.2.3.4:5060` for each address we can be reached at; a wildcard counts once per interface. */
   hostports(external: boolean): string[] {
-    return this.listeners.flatMap(({ protocol, bound }) => {
+    return this.#listeners.flatMap(({ protocol, bound }) => {
       const ipv6 = isIPv6(bound.host)
-      const hosts = isWildcard(bound.host) ? this.addresses(ipv6) : [bound.host]
-      const outside = external ? this.options.externalIps.filter(address => isIPv6(address) === ipv6) : []
+      const hosts = isWildcard(bound.host) ? this.#addresses(ipv6) : [bound.host]
+      const outside = external ? this.#options.externalIps.filter(address => isIPv6(address) === ipv6) : []
       return [...outside, ...hosts].map(host => `${protocol}/${formatHostPort({ host, port: bound.port })}`)
     })
   }
 
   get connections(): number {
-    return this.listeners.reduce((sum, listener) => sum + listener.connections(), 0)
+    return this.#listeners.reduce((sum, listener) => sum + listener.connections(), 0)
   }
 
   bound(): ListenSpec[] {
-    return this.listeners.map(({ protocol, bound }) => ({ protocol, ...bound }))
+    return this.#listeners.map(({ protocol, bound }) => ({ protocol, ...bound }))
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.listeners.splice(0).map(listener => listener.close()))
+    await Promise.all(this.#listeners.splice(0).map(listener => listener.close()))
   }
 }

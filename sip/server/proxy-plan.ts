@@ -35,7 +35,7 @@ function withChallenges(best: SipResponse, responses: readonly SipResponse[]): S
 export const maxForwards = (request: SipRequest): number => Number(headerOf(request, 'Max-Forwards') ?? 70)
 
 /** The host, port and mark in a Route or Record-Route value; null when it has no SIP URI. */
-export function routeTarget(value: string): { readonly at: HostPortOf; readonly mark: string | null } | null {
+export function routeTarget(value: string): { at: HostPortOf; mark: string | null } | null {
   const uri = parseUri(parseNameAddr(value)?.uri ?? '')
   if (uri === null || uri.scheme === 'tel' || uri.scheme === 'other') return null
   return { at: hostPortOf(uri), mark: uri.params.get('d') ?? null }
@@ -51,15 +51,15 @@ export function routeMark(secret: string, callId: string): string {
   return createHmac('sha256', secret).update(callId).digest('hex').slice(0, 16)
 }
 
-export type Forwarding = {
-  readonly request: SipRequest
+export interface Forwarding {
+  request: SipRequest
   /** Replaces the Request-URI; null keeps the received one. */
-  readonly uri: string | null
+  uri: string | null
   /** Headers that the application adds or replaces. */
-  readonly extra: readonly Header[]
+  extra: readonly Header[]
   /** Set to record-route, and so to stay in the path of the dialog. */
-  readonly mark: string | null
-  readonly cameBy: Self
+  mark: string | null
+  cameBy: Self
 }
 
 /** §16.6: builds the copy that leaves by `self`. Our own Routes have been removed before. */

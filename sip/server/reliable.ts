@@ -6,23 +6,26 @@ import { repeatResponse } from './repeats.ts'
 import type { Timers } from './transaction.ts'
 import type { ServerTxn } from './transactions.ts'
 
-type Series = { rseq: number; open: { readonly rseq: number; readonly stop: () => void } | null }
+interface Series {
+  rseq: number
+  open: { rseq: number; stop: () => void } | null
+}
 
 const has100rel = (message: SipRequest | SipResponse, name: string): boolean =>
   listOf(message, name).some(option => option.toLowerCase() === '100rel')
 
 /** Reliable provisional responses (RFC 3262 §3): numbered, and repeated until their PRACK arrives. */
 export class Reliable {
-  private readonly timers: Timers
+  readonly #timers: Timers
   /** Series by the INVITE's transaction id. */
-  private readonly series = new Map<string, Series>()
+  readonly #series = new Map<string, Series>()
 
   constructor(timers: Timers) {
-    this.timers = timers
+    this.#timers = timers
   }
 
   get size(): number {
-    return this.series.size
+    return this.#series.size
   }
 
   /**
@@ -34,10 +37,10 @@ export class Reliable {
     if (!wanted || txn.request.method !== 'INVITE') return []
     const offered = has100rel(txn.request, 'Supported') || has100rel(txn.request, 'Require')
     if (!offered) throw new PolicyError('peer does not support 100rel')
-    const series = this.series.get(txn.id) ?? { rseq: randomInt(1, 2 ** 20), open: null }
+    const series = this.#series.get(txn.id) ?? { rseq: randomInt(1, 2 ** 20), open: null }
     if (series.open !== null) throw new PolicyError('an earlier reliable response awaits its PRACK')
     series.rseq += 1
-    this.series.set(txn.id, series)
+    this.#series.set(txn.id, series)
     return [['RSeq', String(series.rseq)]]
   }
 
@@ -46,17 +49,17 @@ export class Reliable {
    * 64*T1.
    */
   sent(txn: ServerTxn, bytes: Buffer, onGiveUp: () => void): void {
-    const series = this.series.get(txn.id)
+    const series = this.#series.get(txn.id)
     if (series === undefined) return
     const wanted = (): boolean => txn.status < 200
-    const stop = repeatResponse({ bytes, flow: txn.flow, wanted, onGiveUp }, this.timers.t1, Number.POSITIVE_INFINITY)
+    const stop = repeatResponse({ bytes, flow: txn.flow, wanted, onGiveUp }, this.#timers.t1, Number.POSITIVE_INFINITY)
     series.open = { rseq: series.rseq, stop }
   }
 
   /** True when the PRACK matches a response of ours that awaits it. */
   acknowledged(invite: ServerTxn | null, prack: SipRequest): boolean {
     const [rseq, seqOf, method] = (headerOf(prack, 'RAck') ?? '').trim().split(/\s+/)
-    const series = invite === null ? undefined : this.series.get(invite.id)
+    const series = invite === null ? undefined : this.#series.get(invite.id)
     const about = parseCSeq(`${seqOf} ${method}`)
     const seq = invite === null ? null : parseCSeq(headerOf(invite.request, 'CSeq') ?? '')?.seq
     if (series?.open?.rseq !== Number(rseq) || about?.seq !== seq || about?.method !== 'INVITE') return false
@@ -66,7 +69,7 @@ export class Reliable {
   }
 
   forget(txnId: string): void {
-    this.series.get(txnId)?.open?.stop()
-    this.series.delete(txnId)
+    this.#series.get(txnId)?.open?.stop()
+    this.#series.delete(txnId)
   }
 }

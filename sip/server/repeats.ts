@@ -5,12 +5,12 @@
 import { repeatDue, startRepeat, stepRepeat } from './answer-repeat.ts'
 import type { Flow } from './transport.ts'
 
-export type Repeat = {
-  readonly bytes: Buffer
-  readonly flow: Flow
+export interface Repeat {
+  bytes: Buffer
+  flow: Flow
   /** Returning false stops the repetition silently. */
-  readonly wanted: () => boolean
-  readonly onGiveUp: () => void
+  wanted: () => boolean
+  onGiveUp: () => void
 }
 
 /**

@@ -10,11 +10,11 @@ import { transportWords } from './transport-tls.ts'
 import { leader, timeOfDay } from './wire.ts'
 
 /** A request of an application and the ids used in reports about it. `dialogId` is empty outside dialogs. */
-export type Sent = {
-  readonly app: App
-  readonly txnId: string
-  readonly dialogId: string
-  readonly request: SipRequest
+export interface Sent {
+  app: App
+  txnId: string
+  dialogId: string
+  request: SipRequest
 }
 
 /** Reports that the request went out as given here; returns its transaction id. */

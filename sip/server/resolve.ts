@@ -6,22 +6,26 @@ import type { SipUri } from '../text/uri.ts'
 import type { HostPortOf, Protocol } from './transport.ts'
 
 /** A next hop. `name` must appear in its certificate: the domain that was asked for, never a name that DNS returned. */
-export type Hop = { readonly protocol: Protocol; readonly remote: HostPortOf; readonly name: string }
-
-export type SrvRecord = {
-  readonly name: string
-  readonly port: number
-  readonly priority: number
-  readonly weight: number
-}
-export type NaptrRecord = {
-  readonly service: string
-  readonly replacement: string
-  readonly order: number
-  readonly preference: number
+export interface Hop {
+  protocol: Protocol
+  remote: HostPortOf
+  name: string
 }
 
-export type Resolver = {
+export interface SrvRecord {
+  name: string
+  port: number
+  priority: number
+  weight: number
+}
+export interface NaptrRecord {
+  service: string
+  replacement: string
+  order: number
+  preference: number
+}
+
+export interface Resolver {
   /** A and AAAA records. Rejects when there is no such host. */
   addresses(host: string): Promise<readonly string[]>
   /** Empty when there are no records. Rejects when DNS does not answer. */
@@ -109,7 +113,7 @@ export function orderNaptr(
   records: readonly NaptrRecord[],
   speaks: (protocol: Protocol) => boolean,
   secure: boolean,
-): { readonly protocol: Protocol; readonly name: string }[] {
+): { protocol: Protocol; name: string }[] {
   return [...records]
     .sort((a, b) => a.order - b.order || a.preference - b.preference)
     .flatMap(({ service, replacement }) => {
@@ -119,12 +123,12 @@ export function orderNaptr(
     })
 }
 
-export type Question = {
-  readonly speaks: (protocol: Protocol) => boolean
-  readonly resolver: Resolver
-  readonly random: () => number
+export interface Question {
+  speaks: (protocol: Protocol) => boolean
+  resolver: Resolver
+  random: () => number
   /** Maximum number of hops; 16 by default. */
-  readonly most?: number
+  most?: number
 }
 
 /** Resolves to the hops to try, best first. Rejects when the name does not resolve. */
@@ -193,7 +197,7 @@ const MOST_KEPT = 2000
  * time. Without a new answer the last one stays valid for up to a day.
  */
 export function remembering(resolver: Resolver, now: () => number = Date.now): Resolver {
-  const kept = new Map<string, { readonly until: number; readonly answer: Promise<unknown>; goodAt: number }>()
+  const kept = new Map<string, { until: number; answer: Promise<unknown>; goodAt: number }>()
   function keep<T>(key: string, ask: () => Promise<T>): Promise<T> {
     const known = kept.get(key)
     if (known !== undefined && known.until > now()) return known.answer as Promise<T>

@@ -37,7 +37,7 @@ function altNames(): Buffer {
 }
 
 /** Valid for `localhost`, 127.0.0.1 and ::1, from one day ago and for a year. */
-export function selfSigned(now: number): { readonly cert: string; readonly key: string } {
+export function selfSigned(now: number): { cert: string; key: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
   const algorithm = der(SEQUENCE, ECDSA_SHA256)
   const name = der(SEQUENCE, der(SET, der(SEQUENCE, COMMON_NAME, der(0x0c, Buffer.from('localhost')))))

@@ -30,31 +30,31 @@ import type { TlsSettings } from './transport-tls.ts'
 import { VERSION } from './version.ts'
 import { type AppFrame, leader } from './wire.ts'
 
-export type SipServerOptions = {
-  readonly admin: HostPortOf
-  readonly secret: string
-  readonly listen: readonly ListenSpec[]
+export interface SipServerOptions {
+  admin: HostPortOf
+  secret: string
+  listen: readonly ListenSpec[]
   /** Addresses shown to peers outside private networks, at most one per family. */
-  readonly externalIps?: readonly string[]
+  externalIps?: readonly string[]
   /** Required to listen on TLS. */
-  readonly tls?: TlsSettings
-  readonly limits?: Partial<StreamLimits>
+  tls?: TlsSettings
+  limits?: Partial<StreamLimits>
   /** Non-public addresses that requests outside a dialog may be sent to; all when left out. */
-  readonly privateHosts?: PrivateHosts
+  privateHosts?: PrivateHosts
   /** Bytes above which a request leaves over TCP in place of UDP (RFC 3261 §18.1.1). */
-  readonly udpMost?: number
+  udpMost?: number
   /** Addresses and networks that may send requests; null or absent admits everybody. */
-  readonly allow?: readonly string[] | null
+  allow?: readonly string[] | null
   /** Rate limits per source; they apply only with an allow list. */
-  readonly gate?: Partial<GateLimits>
-  readonly timers?: Partial<Timers>
+  gate?: Partial<GateLimits>
+  timers?: Partial<Timers>
   /** Milliseconds before the calls of a disconnected application are ended; 2000 by default. */
-  readonly orphanGraceMs?: number
-  readonly log?: Log
-  readonly resolver?: Resolver
+  orphanGraceMs?: number
+  log?: Log
+  resolver?: Resolver
 }
 
-export type SipServerCounters = {
+export interface SipServerCounters {
   malformed: number
   disallowed: number
   /** Messages over the rate limit of their source, or of all strangers together. */
@@ -73,12 +73,12 @@ export type SipServerCounters = {
 
 /** Counters, and the number of objects held now. */
 export type SipServerStats = Readonly<SipServerCounters> & {
-  readonly dialogs: number
-  readonly transactions: number
-  readonly pending: number
-  readonly apps: number
+  dialogs: number
+  transactions: number
+  pending: number
+  apps: number
   /** Open TCP and TLS connections. */
-  readonly connections: number
+  connections: number
 }
 
 const RESPONSE_START = 'SIP/2.0 '
@@ -97,18 +97,18 @@ export class SipServer {
     shed: 0,
     blocked: 0,
   }
-  private readonly options: SipServerOptions
-  private readonly core: Core
-  private readonly incoming: Incoming
-  private readonly outgoing: Outgoing
-  private readonly orphans = new Set<NodeJS.Timeout>()
-  private allowed: AllowList
-  private readonly gate: Gate
+  readonly #options: SipServerOptions
+  readonly #core: Core
+  readonly #incoming: Incoming
+  readonly #outgoing: Outgoing
+  readonly #orphans = new Set<NodeJS.Timeout>()
+  #allowed: AllowList
+  readonly #gate: Gate
 
   constructor(options: SipServerOptions) {
-    this.options = options
-    this.allowed = allowList(options.allow ?? null)
-    this.gate = new Gate({ ...GATE_LIMITS, ...options.gate })
+    this.#options = options
+    this.#allowed = allowList(options.allow ?? null)
+    this.#gate = new Gate({ ...GATE_LIMITS, ...options.gate })
     const log = options.log ?? silentLog
     const timers = { ...RFC_TIMERS, ...options.timers }
     const limits = { ...STREAM_LIMITS, ...options.limits }
@@ -117,7 +117,7 @@ export class SipServer {
       secret: options.secret,
       version: VERSION,
       hostports: () => ({ shown: network.hostports(true).join(','), local: network.hostports(false).join(',') }),
-      events: { frame: (app, frame) => void this.frame(app, frame), gone: app => this.gone(app) },
+      events: { frame: (app, frame) => void this.#frame(app, frame), gone: app => this.#gone(app) },
       log,
     })
     const resolver = options.resolver ?? remembering(systemResolver())
@@ -126,23 +126,23 @@ export class SipServer {
     const may = (address: string): boolean => mayReach(options.privateHosts ?? 'allow', address)
     const cdr = new Cdr(apps)
     const { counters } = this
-    const proved = (address: string): void => this.gate.prove(address, performance.now())
+    const proved = (address: string): void => this.#gate.prove(address, performance.now())
     const parts = { log, network, resolver, dead, counters, udpMost, txns, dialogs, apps, timers, cdr, proved }
-    this.core = { ...parts, mayReach: may }
-    const sessions = new SessionTimers(this.core)
-    this.incoming = new Incoming(this.core, sessions, options.secret)
-    this.outgoing = new Outgoing(this.core, sessions)
+    this.#core = { ...parts, mayReach: may }
+    const sessions = new SessionTimers(this.#core)
+    this.#incoming = new Incoming(this.#core, sessions, options.secret)
+    this.#outgoing = new Outgoing(this.#core, sessions)
   }
 
   /** Starts the server. Rejects, with everything closed again, when a port is not available. */
-  async start(): Promise<{ readonly admin: HostPortOf; readonly listen: readonly string[] }> {
-    const { network, apps } = this.core
+  async start(): Promise<{ admin: HostPortOf; listen: readonly string[] }> {
+    const { network, apps } = this.#core
     try {
-      await network.listen(this.options.listen, {
-        message: (bytes, flow) => this.guarded(bytes, flow),
-        admits: address => this.admits(standingOf(this.allowed, address)),
+      await network.listen(this.#options.listen, {
+        message: (bytes, flow) => this.#guarded(bytes, flow),
+        admits: address => this.#admits(standingOf(this.#allowed, address)),
       })
-      const admin = await apps.listen(this.options.admin)
+      const admin = await apps.listen(this.#options.admin)
       const listen = network.bound().map(({ protocol, ...at }) => `${protocol}/${formatHostPort(at)}`)
       return { admin, listen }
     } catch (error) {
@@ -155,58 +155,58 @@ export class SipServer {
    * Replaces the list of allowed sources at once. Throws CidrError and keeps the old list when an entry is malformed.
    */
   setAllowedSources(cidrs: readonly string[] | null): void {
-    this.allowed = allowList(cidrs)
+    this.#allowed = allowList(cidrs)
   }
 
   stats(): SipServerStats {
-    const { dialogs, txns, apps, network } = this.core
+    const { dialogs, txns, apps, network } = this.#core
     const held = { dialogs: dialogs.size, transactions: txns.size, apps: apps.all().length }
-    const pending = this.incoming.size + this.outgoing.size
+    const pending = this.#incoming.size + this.#outgoing.size
     return { ...this.counters, ...held, pending, connections: network.connections }
   }
 
   /** The addresses it listens on. */
   bound(): readonly ListenSpec[] {
-    return this.core.network.bound()
+    return this.#core.network.bound()
   }
 
   async close(): Promise<void> {
-    for (const timer of this.orphans) clearTimeout(timer)
-    this.orphans.clear()
-    this.incoming.close()
-    await this.core.apps.close()
-    this.core.txns.close()
-    this.core.dialogs.clear()
-    await this.core.network.close()
+    for (const timer of this.#orphans) clearTimeout(timer)
+    this.#orphans.clear()
+    this.#incoming.close()
+    await this.#core.apps.close()
+    this.#core.txns.close()
+    this.#core.dialogs.clear()
+    await this.#core.network.close()
   }
 
-  private admits(standing: Standing): boolean {
+  #admits(standing: Standing): boolean {
     if (standing === 'out') this.counters.disallowed += 1
     return standing !== 'out'
   }
 
   /** True when the message is within its limits. A rejected message costs no more than this check. */
-  private takes(bytes: Buffer, { remote, reliable }: Flow, standing: Standing): boolean {
+  #takes(bytes: Buffer, { remote, reliable }: Flow, standing: Standing): boolean {
     const nowMs = performance.now()
     // Responses are matched by branch and come from any host that we called.
     const isResponse = bytes.toString('latin1', 0, RESPONSE_START.length) === RESPONSE_START
-    if (!isResponse && !this.admits(standing)) return false
+    if (!isResponse && !this.#admits(standing)) return false
     if (standing === 'unrestricted') return true
     const taken = isResponse
-      ? this.gate.response(standing, remote.host, nowMs)
-      : this.gate.request(standing, remote.host, { reliable, opening: opensSomething(bytes) }, nowMs)
+      ? this.#gate.response(standing, remote.host, nowMs)
+      : this.#gate.request(standing, remote.host, { reliable, opening: opensSomething(bytes) }, nowMs)
     if (!taken) this.counters.flooded += 1
     return taken
   }
 
   /** True for a stranger that has not proved to be one of our softphones. */
-  private isUnproven(standing: Standing, address: string): boolean {
-    return standing === 'stranger' && !this.gate.isProven(address, performance.now())
+  #isUnproven(standing: Standing, address: string): boolean {
+    return standing === 'stranger' && !this.#gate.isProven(address, performance.now())
   }
 
   /** Scanners get no answer, so that they cannot detect the server. */
-  private isScan(request: SipRequest): boolean {
-    const { dialogs, txns } = this.core
+  #isScan(request: SipRequest): boolean {
+    const { dialogs, txns } = this.#core
     const hasDialog = (asked: SipRequest): boolean => dialogs.match(asked) !== null
     const hasTransaction = (asked: SipRequest): boolean => txns.find(asked) !== null
     const scan = !mayBeOfTelephone(request, { hasDialog, hasTransaction })
@@ -215,31 +215,31 @@ export class SipServer {
   }
 
   /** Catches every error: no message may bring the server down. */
-  private guarded(bytes: Buffer, flow: Flow): boolean {
+  #guarded(bytes: Buffer, flow: Flow): boolean {
     try {
-      return this.message(bytes, flow)
+      return this.#message(bytes, flow)
     } catch (error) {
       this.counters.faults += 1
-      this.core.log.error({ err: error, remote: flow.remote.host }, 'message handling failed')
+      this.#core.log.error({ err: error, remote: flow.remote.host }, 'message handling failed')
       return true
     }
   }
 
   /** Returns false for bytes that are not SIP. */
-  private message(bytes: Buffer, flow: Flow): boolean {
+  #message(bytes: Buffer, flow: Flow): boolean {
     const { host } = flow.remote
-    const standing = standingOf(this.allowed, host)
-    if (!this.takes(bytes, flow, standing)) return true
-    const unproven = this.isUnproven(standing, host)
+    const standing = standingOf(this.#allowed, host)
+    if (!this.#takes(bytes, flow, standing)) return true
+    const unproven = this.#isUnproven(standing, host)
     const parsed = parseMessage(bytes)
     if (!parsed.ok) {
-      this.malformed(parsed.error, flow, !unproven)
+      this.#malformed(parsed.error, flow, !unproven)
       return parsed.error.code !== 'bad_start_line'
     }
     const message = parsed.message.kind === 'request' ? stampVia(parsed.message, flow.remote) : parsed.message
-    if (message.kind === 'request' && unproven && this.isScan(message)) return true
-    if (message.kind === 'request') this.incoming.request(message, flow)
-    else if (!this.core.txns.response(message, flow)) this.counters.strayResponses += 1
+    if (message.kind === 'request' && unproven && this.#isScan(message)) return true
+    if (message.kind === 'request') this.#incoming.request(message, flow)
+    else if (!this.#core.txns.response(message, flow)) this.counters.strayResponses += 1
     return true
   }
 
@@ -247,9 +247,9 @@ export class SipServer {
    * RFC 3261 §21.4.1 and RFC 4475 §3.1.2: a malformed request that can be answered gets 400 (505), without a
    * transaction.
    */
-  private malformed(error: SipParseError, flow: Flow, answered: boolean): void {
+  #malformed(error: SipParseError, flow: Flow, answered: boolean): void {
     this.counters.malformed += 1
-    this.core.log.debug({ code: error.code, remote: flow.remote.host }, 'malformed message')
+    this.#core.log.debug({ code: error.code, remote: flow.remote.host }, 'malformed message')
     const { request } = error
     if (!answered || request === null || request.method === 'ACK') return
     if (parseVia(listOf(request, 'Via')[0] ?? '') === null || headerOf(request, 'CSeq') === null) return
@@ -258,16 +258,16 @@ export class SipServer {
     flow.send(serialise(plainResponse({ ...stamped, uri: '' }, error.status, reason, newTag())), () => {})
   }
 
-  private async frame(app: App, frame: AppFrame & { type: 'sip' | 'proxy' }): Promise<void> {
+  async #frame(app: App, frame: AppFrame & { type: 'sip' | 'proxy' }): Promise<void> {
     try {
       const parsed = parseMessage(frame.message, { lax: true, bodyIsRest: true })
       if (!parsed.ok) throw new PolicyError(`invalid message: ${parsed.error.code}`)
-      if (frame.type === 'proxy') this.incoming.proxy(app, frame, parsed.message)
-      else if (parsed.message.kind === 'response') this.incoming.respond(app, frame, parsed.message)
-      else await this.outgoing.send(app, frame, parsed.message)
+      if (frame.type === 'proxy') this.#incoming.proxy(app, frame, parsed.message)
+      else if (parsed.message.kind === 'response') this.#incoming.respond(app, frame, parsed.message)
+      else await this.#outgoing.send(app, frame, parsed.message)
     } catch (error) {
       const known = error instanceof PolicyError
-      if (!known) this.core.log.error({ err: error, incident: randomUUID() }, 'application request failed')
+      if (!known) this.#core.log.error({ err: error, incident: randomUUID() }, 'application request failed')
       app.send(leader.reply(frame.msgId, 'NOK', `Server error: ${known ? error.message : 'internal error'}`))
     }
   }
@@ -276,15 +276,15 @@ export class SipServer {
    * drachtio-srf cannot end the calls of a connection that it lost, so the server ends them after a grace period: the
    * caller would hear only silence. An application that reconnected and took over a call owns it and keeps it.
    */
-  private gone(app: App): void {
-    this.incoming.abandon(app)
-    this.outgoing.abandon(app)
+  #gone(app: App): void {
+    this.#incoming.abandon(app)
+    this.#outgoing.abandon(app)
     const timer = setTimeout(() => {
-      this.orphans.delete(timer)
-      for (const dialog of this.core.dialogs.of(app)) {
-        if (dialog.phase === 'confirmed') void hangUp(this.core, dialog, 'application gone')
+      this.#orphans.delete(timer)
+      for (const dialog of this.#core.dialogs.of(app)) {
+        if (dialog.phase === 'confirmed') void hangUp(this.#core, dialog, 'application gone')
       }
-    }, this.options.orphanGraceMs ?? ORPHAN_GRACE_MS)
-    this.orphans.add(timer)
+    }, this.#options.orphanGraceMs ?? ORPHAN_GRACE_MS)
+    this.#orphans.add(timer)
   }
 }

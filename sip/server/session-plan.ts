@@ -7,7 +7,10 @@ import { type Header, headerOf, listOf, type SipRequest, type SipResponse } from
 export const MIN_SESSION_SECONDS = 90
 
 export type Refresher = 'uac' | 'uas'
-export type SessionExpires = { readonly seconds: number; readonly refresher: Refresher | null }
+export interface SessionExpires {
+  seconds: number
+  refresher: Refresher | null
+}
 
 export function sessionExpires(message: SipRequest | SipResponse): SessionExpires | null {
   const parts = /^\s*(\d{1,9})\s*(;.*)?$/.exec(headerOf(message, 'Session-Expires') ?? '')
@@ -28,7 +31,10 @@ export function tooShort(request: SipRequest): boolean {
   return asked !== null && asked.seconds < MIN_SESSION_SECONDS && knowsTimers(request)
 }
 
-export type Agreed = { readonly seconds: number; readonly weRefresh: boolean }
+export interface Agreed {
+  seconds: number
+  weRefresh: boolean
+}
 
 /**
  * Negotiates the session for our 2xx to `request`: the application's Session-Expires, otherwise the caller's offer (as
@@ -37,7 +43,7 @@ export type Agreed = { readonly seconds: number; readonly weRefresh: boolean }
 export function agreeAsServer(
   request: SipRequest,
   response: SipResponse,
-): { readonly agreed: Agreed | null; readonly headers: readonly Header[] } {
+): { agreed: Agreed | null; headers: readonly Header[] } {
   const chosen = sessionExpires(response)
   const offered = sessionExpires(request)
   const basis = chosen ?? offered

@@ -10,10 +10,10 @@ import { tagIn } from './headers.ts'
 /** Methods that a softphone may start with before it is authenticated. */
 const FIRST = new Set(['REGISTER', 'INVITE'])
 
-type Known = {
+interface Known {
   /** True when the request belongs to an existing dialog; `hasTransaction`: to an existing transaction. */
-  readonly hasDialog: (request: SipRequest) => boolean
-  readonly hasTransaction: (request: SipRequest) => boolean
+  hasDialog: (request: SipRequest) => boolean
+  hasTransaction: (request: SipRequest) => boolean
 }
 
 export function mayBeOfTelephone(request: SipRequest, { hasDialog, hasTransaction }: Known): boolean {

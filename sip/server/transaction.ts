@@ -7,59 +7,62 @@
 export type TimerName = 'A' | 'B' | 'D' | 'E' | 'F' | 'G' | 'H' | 'I' | 'J' | 'K' | 'L' | 'M' | 'N'
 export type Deadlines = Readonly<Partial<Record<TimerName, number>>>
 
-export type Timers = {
-  readonly t1: number
-  readonly t2: number
-  readonly t4: number
+export interface Timers {
+  t1: number
+  t2: number
+  t4: number
   /**
    * Milliseconds that an application may leave a request unanswered; 600,000 by default (ours; the RFC sets no limit).
    */
-  readonly patience: number
+  patience: number
   /** Timer C of a proxy in ms: over three minutes (§16.6 step 11). */
-  readonly c: number
+  c: number
   /** Milliseconds in a second of the session timers; tests shorten it. */
-  readonly second: number
+  second: number
 }
 export const RFC_TIMERS: Timers = { t1: 500, t2: 4000, t4: 5000, patience: 600_000, c: 185_000, second: 1000 }
 
 export type TxnKind = 'inviteClient' | 'nonInviteClient' | 'inviteServer' | 'nonInviteServer'
 export type Phase = 'initial' | 'trying' | 'proceeding' | 'completed' | 'confirmed' | 'accepted' | 'terminated'
 
-export type TxnState = {
-  readonly kind: TxnKind
-  readonly phase: Phase
-  readonly reliable: boolean
-  readonly timers: Timers
+export interface TxnState {
+  kind: TxnKind
+  phase: Phase
+  reliable: boolean
+  timers: Timers
   /** Current retransmission interval in ms. */
-  readonly interval: number
-  readonly deadlines: Deadlines
+  interval: number
+  deadlines: Deadlines
 }
 
 export type Input =
-  | { readonly type: 'start' }
-  | { readonly type: 'tick' }
+  | { type: 'start' }
+  | { type: 'tick' }
   /** A response from the network (client) or from the user (server). */
-  | { readonly type: 'response'; readonly status: number }
+  | { type: 'response'; status: number }
   /** A retransmission of the same request (server). */
-  | { readonly type: 'repeat' }
-  | { readonly type: 'ack' }
+  | { type: 'repeat' }
+  | { type: 'ack' }
   /** A CANCEL went out for this INVITE (client). */
-  | { readonly type: 'canceled' }
-  | { readonly type: 'transportError' }
+  | { type: 'canceled' }
+  | { type: 'transportError' }
 
 export type Effect =
   /** Send the request (client) or the last response (server). */
-  | { readonly type: 'send' }
+  | { type: 'send' }
   /** Acknowledge a final response other than 2xx. */
-  | { readonly type: 'ack' }
+  | { type: 'ack' }
   /** Give the response (client) or request (server) to the user. */
-  | { readonly type: 'deliver' }
-  | { readonly type: 'fail'; readonly reason: 'timeout' | 'transport' }
+  | { type: 'deliver' }
+  | { type: 'fail'; reason: 'timeout' | 'transport' }
   /** The user left an INVITE unanswered: the caller of the machine has to answer it now. */
-  | { readonly type: 'neglected' }
-  | { readonly type: 'terminated' }
+  | { type: 'neglected' }
+  | { type: 'terminated' }
 
-export type Step = { readonly state: TxnState; readonly effects: readonly Effect[] }
+export interface Step {
+  state: TxnState
+  effects: readonly Effect[]
+}
 
 export function newTransaction(kind: TxnKind, reliable: boolean, timers: Timers): TxnState {
   return { kind, phase: 'initial', reliable, timers, interval: timers.t1, deadlines: {} }

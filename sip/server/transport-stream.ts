@@ -4,34 +4,34 @@ import { StreamFramer } from '../text/framer.ts'
 import { type Flow, type HostPortOf, isIPv6, isWildcard, type Listener, plainAddress, type Sink } from './transport.ts'
 
 /** The differences between TCP and TLS. */
-export type StreamKind = {
-  readonly protocol: 'tcp' | 'tls'
+export interface StreamKind {
+  protocol: 'tcp' | 'tls'
   /** The `server` event after which a connection can be read. */
-  readonly ready: 'connection' | 'secureConnection'
+  ready: 'connection' | 'secureConnection'
   serve(): Server
   /** The peer's certificate must name `name`. */
   dial(remote: HostPortOf, localAddress: string | undefined, name: string): Socket
 }
 
-export type StreamLimits = {
-  readonly connections: number
+export interface StreamLimits {
+  connections: number
   /** Connections from one address, so that one peer cannot use them all; 1000 by default. */
-  readonly perAddress: number
+  perAddress: number
   /**
    * Milliseconds without a byte either way before a connection is closed (RFC 3261 §18 leaves the value open); 30 min
    * by default.
    */
-  readonly idleMs: number
+  idleMs: number
   /** Milliseconds before an idle connection that never carried a message is closed; 60,000 by default. */
-  readonly unprovenMs: number
+  unprovenMs: number
   /** Milliseconds from a message's first byte until it must be complete; 15,000 by default. */
-  readonly partialMs: number
-  readonly connectMs: number
+  partialMs: number
+  connectMs: number
   /**
    * Bytes waiting for a peer at which it is disconnected, so that a peer that stops reading cannot fill our memory; 4
    * MiB by default.
    */
-  readonly backlog: number
+  backlog: number
 }
 
 export const STREAM_LIMITS: StreamLimits = {
@@ -47,17 +47,17 @@ export const STREAM_LIMITS: StreamLimits = {
 const PONG = Buffer.from('\r\n')
 const KEEP_ALIVE_MS = 45_000
 
-type Context = {
-  readonly kind: StreamKind
-  readonly at: HostPortOf
-  readonly sink: Sink
-  readonly limits: StreamLimits
-  readonly sockets: Set<Socket>
+interface Context {
+  kind: StreamKind
+  at: HostPortOf
+  sink: Sink
+  limits: StreamLimits
+  sockets: Set<Socket>
   /** Connections by peer, and by name where one was requested (RFC 3261 §18.1.1). */
-  readonly open: Map<string, Socket>
-  readonly counts: Map<string, number>
+  open: Map<string, Socket>
+  counts: Map<string, number>
   /** The error that closed a connection, for reports to its writers. */
-  readonly reasons: WeakMap<Socket, Error>
+  reasons: WeakMap<Socket, Error>
 }
 
 export async function listenStream(

@@ -4,11 +4,11 @@ import { checkServerIdentity, connect, createServer, type PeerCertificate, rootC
 import type { StreamKind } from './transport-stream.ts'
 
 /** All values are PEM. */
-export type TlsSettings = {
-  readonly cert: string
-  readonly key: string
+export interface TlsSettings {
+  cert: string
+  key: string
   /** CA certificates trusted in addition to the public authorities. */
-  readonly ca?: readonly string[]
+  ca?: readonly string[]
 }
 
 const HANDSHAKE_MS = 10_000

@@ -1,13 +1,16 @@
 /** The interface of a transport (RFC 3261 §18): UDP, and streams with or without TLS. */
 export type Protocol = 'udp' | 'tcp' | 'tls'
-export type HostPortOf = { readonly host: string; readonly port: number }
+export interface HostPortOf {
+  host: string
+  port: number
+}
 
 /** A channel to one peer for messages in both directions. */
-export type Flow = {
-  readonly protocol: Protocol
-  readonly reliable: boolean
-  readonly local: HostPortOf
-  readonly remote: HostPortOf
+export interface Flow {
+  protocol: Protocol
+  reliable: boolean
+  local: HostPortOf
+  remote: HostPortOf
   /** False once the underlying connection is closed. */
   usable(): boolean
   /** `onError` is called asynchronously, at most once, when the bytes could not be handed to the network. */
@@ -16,17 +19,17 @@ export type Flow = {
   probe(onRefused: (error: Error) => void): void
 }
 
-export type Listener = {
-  readonly protocol: Protocol
+export interface Listener {
+  protocol: Protocol
   /** As bound: the host may be a wildcard. */
-  readonly bound: HostPortOf
+  bound: HostPortOf
   /** A flow to that address, opened on the first send. The peer's certificate must name `name` (RFC 5922 §4). */
   open(remote: HostPortOf, name: string): Flow
   connections(): number
   close(): Promise<void>
 }
 
-export type Sink = {
+export interface Sink {
   /** Receives the bytes of one message. Returns false when they are not SIP: a stream has then lost its framing. */
   message(bytes: Buffer, flow: Flow): boolean
   /** False rejects the peer before anything is read from it (stream transports). */

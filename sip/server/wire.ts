@@ -1,36 +1,36 @@
 /** drachtio's admin protocol as bytes: `length#uuid|type|…` frames, with a SIP message after the first CRLF. Pure. */
 
 export type AppFrame =
-  | { readonly type: 'authenticate'; readonly msgId: string; readonly secret: string; readonly tags: readonly string[] }
-  | { readonly type: 'route' | 'remove_route'; readonly msgId: string; readonly verb: string }
-  | { readonly type: 'ping'; readonly msgId: string }
+  | { type: 'authenticate'; msgId: string; secret: string; tags: readonly string[] }
+  | { type: 'route' | 'remove_route'; msgId: string; verb: string }
+  | { type: 'ping'; msgId: string }
   | {
-      readonly type: 'sip'
-      readonly msgId: string
-      readonly txnId: string
-      readonly dialogId: string
-      readonly nextHop: string
-      readonly message: Buffer
+      type: 'sip'
+      msgId: string
+      txnId: string
+      dialogId: string
+      nextHop: string
+      message: Buffer
     }
   | ProxyFrame
-  | { readonly type: 'unknown'; readonly msgId: string; readonly verb: string }
+  | { type: 'unknown'; msgId: string; verb: string }
 
 /** Forwards the request to the destinations, one after the other or all at once; `message` holds headers to add. */
-export type ProxyFrame = {
-  readonly type: 'proxy'
-  readonly msgId: string
-  readonly txnId: string
-  readonly remainInDialog: boolean
-  readonly fullResponse: boolean
-  readonly followRedirects: boolean
-  readonly simultaneous: boolean
+export interface ProxyFrame {
+  type: 'proxy'
+  msgId: string
+  txnId: string
+  remainInDialog: boolean
+  fullResponse: boolean
+  followRedirects: boolean
+  simultaneous: boolean
   /**
    * Milliseconds until a destination must send its first response, and its final response; null for the RFC's limits.
    */
-  readonly provisionalMs: number | null
-  readonly finalMs: number | null
-  readonly destinations: readonly string[]
-  readonly message: Buffer
+  provisionalMs: number | null
+  finalMs: number | null
+  destinations: readonly string[]
+  message: Buffer
 }
 
 export class FrameError extends Error {
@@ -54,28 +54,28 @@ export function encodeFrame(msgId: string, leader: string, message?: Buffer): Bu
 
 /** Collects chunks and returns whole frames. Throws FrameError, after which the connection is unusable. */
 export class FrameDecoder {
-  private chunks: Buffer = Buffer.alloc(0)
+  #chunks: Buffer = Buffer.alloc(0)
   limit: number
   constructor(limit: number) {
     this.limit = limit
   }
 
   push(chunk: Buffer): Buffer[] {
-    this.chunks = this.chunks.length === 0 ? chunk : Buffer.concat([this.chunks, chunk])
+    this.#chunks = this.#chunks.length === 0 ? chunk : Buffer.concat([this.#chunks, chunk])
     const frames: Buffer[] = []
     for (;;) {
-      const hash = this.chunks.indexOf(HASH)
+      const hash = this.#chunks.indexOf(HASH)
       if (hash < 0) {
-        if (this.chunks.length > MAX_DIGITS) throw new FrameError('bad_length')
+        if (this.#chunks.length > MAX_DIGITS) throw new FrameError('bad_length')
         return frames
       }
-      const digits = this.chunks.toString('latin1', 0, hash)
+      const digits = this.#chunks.toString('latin1', 0, hash)
       if (!/^\d{1,8}$/.test(digits)) throw new FrameError('bad_length')
       const length = Number(digits)
       if (length > this.limit) throw new FrameError('too_long')
-      if (this.chunks.length < hash + 1 + length) return frames
-      frames.push(this.chunks.subarray(hash + 1, hash + 1 + length))
-      this.chunks = this.chunks.subarray(hash + 1 + length)
+      if (this.#chunks.length < hash + 1 + length) return frames
+      frames.push(this.#chunks.subarray(hash + 1, hash + 1 + length))
+      this.#chunks = this.#chunks.subarray(hash + 1 + length)
     }
   }
 }
@@ -138,19 +138,22 @@ export function timeOfDay(at: Date): string {
   return `${at.toISOString().slice(11, 23)}000`
 }
 
-export type Stamp = {
-  readonly bytes: number
-  readonly protocol: string
-  readonly address: string
-  readonly port: number
-  readonly time: string
+export interface Stamp {
+  bytes: number
+  protocol: string
+  address: string
+  port: number
+  time: string
 }
 
 function stamped(stamp: Stamp): string {
   return `${stamp.bytes}|${stamp.protocol}|${stamp.address}|${stamp.port}|${stamp.time}`
 }
 
-export type Where = { readonly host: string; readonly port: number }
+export interface Where {
+  host: string
+  port: number
+}
 
 /** Leaders of the frames we send. drachtio-srf reads the tokens by position. */
 export const leader = {

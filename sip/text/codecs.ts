@@ -8,40 +8,50 @@ import { attributesOf, type MediaSection, type SdpAttribute } from './sdp.ts'
 export type { CodecName }
 
 /** A codec with its payload type. */
-export type CodecFormat = { readonly codec: CodecName; readonly payloadType: number }
+export interface CodecFormat {
+  codec: CodecName
+  payloadType: number
+}
 
 /** The far end's preferences for Opus (RFC 7587 §6.1). */
-export type OpusWishes = { readonly fec: boolean; readonly maxBitrate: number | null }
+export interface OpusWishes {
+  fec: boolean
+  maxBitrate: number | null
+}
 
-export type AgreedCodecs = {
+export interface AgreedCodecs {
   /** The codec we send, under the far end's payload type. */
-  readonly codec: CodecName
-  readonly payloadType: number
+  codec: CodecName
+  payloadType: number
   /** All formats that the far end may send. */
-  readonly receive: readonly CodecFormat[]
+  receive: readonly CodecFormat[]
   /** telephone-event for each direction and its clock rate in Hz; null when the far end has none. */
-  readonly dtmf: AgreedDtmf | null
+  dtmf: AgreedDtmf | null
   /** Packet time in ms that the far end prefers to receive: 10 to 60, and supported by the codec. */
-  readonly ptime: number
-  readonly opus: OpusWishes
+  ptime: number
+  opus: OpusWishes
 }
 
-export type AgreedDtmf = {
-  readonly send: number
+export interface AgreedDtmf {
+  send: number
   /** Payload types to receive; the first is the one to write into an answer. */
-  readonly receive: readonly number[]
-  readonly clockRate: number
+  receive: readonly number[]
+  clockRate: number
 }
 
-type Encoding = {
-  readonly payloadType: number
+interface Encoding {
+  payloadType: number
   /** Upper case. */
-  readonly name: string
-  readonly clockRate: number
-  readonly channels: number
+  name: string
+  clockRate: number
+  channels: number
 }
 
-type Written = { readonly payloadType: number; readonly rtpmap: string; readonly clockRate: number }
+interface Written {
+  payloadType: number
+  rtpmap: string
+  clockRate: number
+}
 /** Payload types of our offers, and their rtpmap values. */
 const OURS: Readonly<Record<CodecName, Written>> = {
   PCMU: { payloadType: 0, rtpmap: 'PCMU/8000', clockRate: 8000 },
@@ -62,7 +72,10 @@ const MOST_PTIME = 60
 /** Packet times that Opus supports (RFC 6716 §2.1.4), for what we send. */
 const OPUS_PTIMES = [60, 40, 20, 10]
 
-type Formats = { readonly formats: readonly number[]; readonly attributes: readonly SdpAttribute[] }
+interface Formats {
+  formats: readonly number[]
+  attributes: readonly SdpAttribute[]
+}
 
 /** Formats of our offer, best first, with telephone-event at each of their clock rates. */
 export function offeredFormats(codecs: readonly CodecName[], dtmf: boolean): Formats {
@@ -70,7 +83,10 @@ export function offeredFormats(codecs: readonly CodecName[], dtmf: boolean): For
   return written(own, dtmf ? ourEvents(codecs) : [])
 }
 
-type EventFormat = { readonly payloadType: number; readonly clockRate: number }
+interface EventFormat {
+  payloadType: number
+  clockRate: number
+}
 
 const ourEvents = (codecs: readonly CodecName[]): EventFormat[] =>
   [...new Set(codecs.map(codec => OURS[codec].clockRate))].map(clockRate => ({
@@ -105,7 +121,7 @@ function written(codecs: readonly CodecFormat[], events: readonly EventFormat[])
 export function agreeCodecs(
   section: MediaSection,
   ours: readonly CodecName[],
-  wish: { readonly dtmf: boolean; readonly offered: boolean },
+  wish: { dtmf: boolean; offered: boolean },
 ): AgreedCodecs | null {
   const encodings = section.formats.flatMap(format => encodingOf(section, format) ?? [])
   const common = encodings.flatMap((encoding): CodecFormat[] => {

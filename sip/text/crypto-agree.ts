@@ -11,19 +11,19 @@ import { attributesOf, type MediaSection, type Sdp, type SdpAttribute } from './
 export type SrtpPolicy = 'off' | 'optional' | 'required'
 
 /** Our side, constant for a call. */
-export type LocalSecurity = {
-  readonly policy: SrtpPolicy
-  readonly keys: Readonly<Record<SuiteName, MasterKey>>
+export interface LocalSecurity {
+  policy: SrtpPolicy
+  keys: Readonly<Record<SuiteName, MasterKey>>
   /** SHA-256 of our certificate; null disables DTLS. */
-  readonly fingerprint: string | null
+  fingerprint: string | null
   /** The role agreed earlier in this call: changing it would start another association (RFC 8842 §4). */
-  readonly role: DtlsRole | null
+  role: DtlsRole | null
 }
 
 export type AgreedSecurity =
-  | { readonly kind: 'none' }
-  | { readonly kind: 'sdes'; readonly send: MasterKey; readonly receive: MasterKey; readonly answer: Crypto }
-  | { readonly kind: 'dtls'; readonly role: DtlsRole; readonly fingerprints: readonly Fingerprint[] }
+  | { kind: 'none' }
+  | { kind: 'sdes'; send: MasterKey; receive: MasterKey; answer: Crypto }
+  | { kind: 'dtls'; role: DtlsRole; fingerprints: readonly Fingerprint[] }
 
 export type SecurityProblem = 'unsupported_profile' | 'not_secured'
 
@@ -42,7 +42,10 @@ export function localSecurity(policy: SrtpPolicy, fingerprint: string | null): L
   return { policy, keys, fingerprint, role: null }
 }
 
-export type SecurityLines = { readonly protocol: string; readonly attributes: readonly SdpAttribute[] }
+export interface SecurityLines {
+  protocol: string
+  attributes: readonly SdpAttribute[]
+}
 
 /**
  * `optional` offers RTP/AVP with keys (RFC 8643): a peer that does not know them answers as usual, while it would

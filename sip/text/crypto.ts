@@ -2,11 +2,11 @@
 import type { Fingerprint, FingerprintHash } from '../../media/rtp/dtls-crypto.ts'
 import { MasterKey, SUITES, type SuiteName } from '../../media/rtp/srtp-keys.ts'
 
-export type Crypto = {
-  readonly tag: number
+export interface Crypto {
+  tag: number
   /** The suite name as the peer wrote it. */
-  readonly suite: string
-  readonly key: MasterKey
+  suite: string
+  key: MasterKey
 }
 
 /** Names used before RFC 6188, and by some peers still. */

@@ -3,9 +3,9 @@
  * double CRLF is a ping, answered with a single one).
  */
 export type StreamEvent =
-  | { readonly type: 'message'; readonly bytes: Buffer }
-  | { readonly type: 'ping' }
-  | { readonly type: 'broken'; readonly code: FramingErrorCode }
+  | { type: 'message'; bytes: Buffer }
+  | { type: 'ping' }
+  | { type: 'broken'; code: FramingErrorCode }
 
 /** After any of these errors the stream is unusable: the start of the next message is unknown. */
 export type FramingErrorCode = 'head_too_large' | 'body_too_large' | 'bad_content_length'
@@ -15,78 +15,78 @@ const MAX_BODY = 131_072
 const CONTENT_LENGTH = /(?:^|\r\n)(?:content-length|l)[ \t]*:[ \t]*([^\r\n]*?)[ \t]*(?=\r\n|$)/gi
 
 export class StreamFramer {
-  private buffer: Buffer = Buffer.alloc(0)
-  private broken = false
+  #buffer: Buffer = Buffer.alloc(0)
+  #broken = false
   /** Offset at which the search for the blank line continues, so that a slow sender causes no second scan. */
-  private scanned = 0
+  #scanned = 0
   /** Bytes of the current message, once its head is read. Until they have arrived, chunks are not joined or scanned. */
-  private needed = 0
-  private readonly waiting: Buffer[] = []
-  private waitingBytes = 0
+  #needed = 0
+  readonly #waiting: Buffer[] = []
+  #waitingBytes = 0
 
   /** True in the middle of a message. A peer that stops there occupies memory. */
   get partial(): boolean {
-    return this.buffer.length + this.waitingBytes > 0
+    return this.#buffer.length + this.#waitingBytes > 0
   }
 
   push(chunk: Buffer): StreamEvent[] {
     const events: StreamEvent[] = []
-    if (this.broken) return events
-    this.waiting.push(chunk)
-    this.waitingBytes += chunk.length
-    if (this.buffer.length + this.waitingBytes < this.needed) return events
-    const pieces = this.waiting.splice(0)
-    this.waitingBytes = 0
-    this.buffer = this.buffer.length === 0 && pieces.length === 1 ? chunk : Buffer.concat([this.buffer, ...pieces])
+    if (this.#broken) return events
+    this.#waiting.push(chunk)
+    this.#waitingBytes += chunk.length
+    if (this.#buffer.length + this.#waitingBytes < this.#needed) return events
+    const pieces = this.#waiting.splice(0)
+    this.#waitingBytes = 0
+    this.#buffer = this.#buffer.length === 0 && pieces.length === 1 ? chunk : Buffer.concat([this.#buffer, ...pieces])
     for (;;) {
-      const event = this.next()
+      const event = this.#next()
       if (event === null) return events
       events.push(event)
       if (event.type === 'broken') {
-        this.broken = true
-        this.buffer = Buffer.alloc(0)
+        this.#broken = true
+        this.#buffer = Buffer.alloc(0)
         return events
       }
     }
   }
 
-  private next(): StreamEvent | null {
-    if (this.skipLineEnds()) return { type: 'ping' }
-    const end = this.buffer.indexOf('\r\n\r\n', this.scanned)
+  #next(): StreamEvent | null {
+    if (this.#skipLineEnds()) return { type: 'ping' }
+    const end = this.#buffer.indexOf('\r\n\r\n', this.#scanned)
     if (end < 0) {
-      this.scanned = Math.max(0, this.buffer.length - 3)
-      return this.buffer.length > MAX_HEAD ? { type: 'broken', code: 'head_too_large' } : null
+      this.#scanned = Math.max(0, this.#buffer.length - 3)
+      return this.#buffer.length > MAX_HEAD ? { type: 'broken', code: 'head_too_large' } : null
     }
     if (end > MAX_HEAD) return { type: 'broken', code: 'head_too_large' }
-    const length = contentLength(this.buffer.toString('latin1', 0, end))
+    const length = contentLength(this.#buffer.toString('latin1', 0, end))
     if (length === null) return { type: 'broken', code: 'bad_content_length' }
     if (length > MAX_BODY) return { type: 'broken', code: 'body_too_large' }
     const total = end + 4 + length
-    if (this.buffer.length < total) {
-      this.needed = total
+    if (this.#buffer.length < total) {
+      this.#needed = total
       return null
     }
-    const bytes = Buffer.from(this.buffer.subarray(0, total))
-    this.take(total)
+    const bytes = Buffer.from(this.#buffer.subarray(0, total))
+    this.#take(total)
     return { type: 'message', bytes }
   }
 
   /** Returns true when it removed a ping (CRLF CRLF). A lone CRLF between messages is dropped. */
-  private skipLineEnds(): boolean {
-    while (this.buffer[0] === 13 && this.buffer[1] === 10) {
-      const ping = this.buffer[2] === 13 && this.buffer[3] === 10
+  #skipLineEnds(): boolean {
+    while (this.#buffer[0] === 13 && this.#buffer[1] === 10) {
+      const ping = this.#buffer[2] === 13 && this.#buffer[3] === 10
       // A lone CRLF may be the first half of a ping, or a pong: wait for more bytes.
-      if (!ping && this.buffer.length < 4 && (this.buffer.length === 2 || this.buffer[2] === 13)) return false
-      this.take(ping ? 4 : 2)
+      if (!ping && this.#buffer.length < 4 && (this.#buffer.length === 2 || this.#buffer[2] === 13)) return false
+      this.#take(ping ? 4 : 2)
       if (ping) return true
     }
     return false
   }
 
-  private take(count: number): void {
-    this.buffer = this.buffer.subarray(count)
-    this.scanned = 0
-    this.needed = 0
+  #take(count: number): void {
+    this.#buffer = this.#buffer.subarray(count)
+    this.#scanned = 0
+    this.#needed = 0
   }
 }
 

@@ -62,7 +62,10 @@ export function formatParams(params: Params): string {
   return text
 }
 
-export type HostPort = { readonly host: string; readonly port?: number }
+export interface HostPort {
+  host: string
+  port?: number
+}
 
 const IPV6_REFERENCE = /^\[[0-9A-Fa-f:.]+(%[A-Za-z0-9]+)?\]/
 const HOST_NAME = /^[A-Za-z0-9_](?:[A-Za-z0-9\-_.]*[A-Za-z0-9_.])?$/
@@ -89,6 +92,6 @@ export function formatHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host
 }
 
-export function formatHostPort({ host, port }: { readonly host: string; readonly port?: number | null }): string {
+export function formatHostPort({ host, port }: { host: string; port?: number | null }): string {
   return port === undefined || port === null ? formatHost(host) : `${formatHost(host)}:${port}`
 }

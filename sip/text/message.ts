@@ -3,19 +3,19 @@ import { splitOutside } from './grammar.ts'
 /** A header field under its canonical long name, unfolded. Strings are latin1: one character, one byte. */
 export type Header = readonly [name: string, value: string]
 
-export type SipRequest = {
-  readonly kind: 'request'
-  readonly method: string
-  readonly uri: string
-  readonly headers: readonly Header[]
-  readonly body: Buffer
+export interface SipRequest {
+  kind: 'request'
+  method: string
+  uri: string
+  headers: readonly Header[]
+  body: Buffer
 }
-export type SipResponse = {
-  readonly kind: 'response'
-  readonly status: number
-  readonly reason: string
-  readonly headers: readonly Header[]
-  readonly body: Buffer
+export interface SipResponse {
+  kind: 'response'
+  status: number
+  reason: string
+  headers: readonly Header[]
+  body: Buffer
 }
 export type SipMessage = SipRequest | SipResponse
 
@@ -100,7 +100,9 @@ export function serialise(message: SipMessage): Buffer {
   return Buffer.concat([Buffer.from(head, 'latin1'), message.body])
 }
 
-type WithHeaders = { readonly headers: readonly Header[] }
+interface WithHeaders {
+  headers: readonly Header[]
+}
 
 /** The first value of the header, by canonical name; null when absent. */
 export function headerOf(message: WithHeaders, name: string): string | null {

@@ -22,41 +22,40 @@ import {
 
 export type { CodecName }
 
-export type LocalAudio = {
-  readonly address: string
-  readonly port: number
+export interface LocalAudio {
+  address: string
+  port: number
   /** Our codecs, best first. */
-  readonly codecs: readonly CodecName[]
+  codecs: readonly CodecName[]
   /** The session id in o=, constant for the call; the version grows by one with each new description (RFC 3264 §8). */
-  readonly sessionId: string
-  readonly version: number
+  sessionId: string
+  version: number
   /** The direction we are willing to use; sendrecv by default. */
-  readonly direction?: Direction
-  readonly dtmf?: boolean
+  direction?: Direction
+  dtmf?: boolean
   /** No encryption when left out. */
-  readonly security?: LocalSecurity
+  security?: LocalSecurity
 }
 
-export type Endpoint = { readonly address: string; readonly port: number }
+export interface Endpoint {
+  address: string
+  port: number
+}
 
 export type AgreedAudio = AgreedCodecs & {
-  readonly remote: Endpoint
-  readonly rtcp: Endpoint
+  remote: Endpoint
+  rtcp: Endpoint
   /** True when RTCP shares the RTP socket (RFC 5761). */
-  readonly rtcpMux: boolean
+  rtcpMux: boolean
   /** Our direction from now on. */
-  readonly direction: Direction
-  readonly security: AgreedSecurity
+  direction: Direction
+  security: AgreedSecurity
 }
 
 /** `not_secured`: one side requires encryption, and no method is common to both. */
 export type SdpErrorCode = 'malformed' | 'no_audio' | 'no_common_codec' | SecurityProblem
-export type AnswerResult =
-  | { readonly ok: true; readonly audio: AgreedAudio; readonly sdp: string }
-  | { readonly ok: false; readonly code: SdpErrorCode }
-export type AgreedResult =
-  | { readonly ok: true; readonly audio: AgreedAudio }
-  | { readonly ok: false; readonly code: SdpErrorCode }
+export type AnswerResult = { ok: true; audio: AgreedAudio; sdp: string } | { ok: false; code: SdpErrorCode }
+export type AgreedResult = { ok: true; audio: AgreedAudio } | { ok: false; code: SdpErrorCode }
 
 export function makeOffer(local: LocalAudio): string {
   const { formats, attributes } = offeredFormats(local.codecs, local.dtmf !== false)
@@ -87,9 +86,7 @@ export function readAnswer(answerText: string, local: LocalAudio): AgreedResult 
   return chosen.ok ? { ok: true, audio: chosen.audio } : chosen
 }
 
-type Picked =
-  | { readonly ok: true; readonly section: MediaSection; readonly audio: AgreedAudio }
-  | { readonly ok: false; readonly code: SdpErrorCode }
+type Picked = { ok: true; section: MediaSection; audio: AgreedAudio } | { ok: false; code: SdpErrorCode }
 
 /** Chooses the audio section. `offered`: `sdp` answers an offer of ours. */
 function pick(sdp: Sdp, local: LocalAudio, offered: boolean): Picked {

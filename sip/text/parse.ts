@@ -2,18 +2,16 @@ import { isToken } from './grammar.ts'
 import { canonicalName, type Header, type SipMessage, SipParseError, type SipRequest } from './message.ts'
 import { validate } from './validate.ts'
 
-export type ParseResult =
-  | { readonly ok: true; readonly message: SipMessage }
-  | { readonly ok: false; readonly error: SipParseError }
+export type ParseResult = { ok: true; message: SipMessage } | { ok: false; error: SipParseError }
 
-export type ParseOptions = {
+export interface ParseOptions {
   /**
    * Treats everything after the blank line as the body, whatever Content-Length says: drachtio's frames count it in
    * characters.
    */
-  readonly bodyIsRest?: boolean
+  bodyIsRest?: boolean
   /** Skips the checks of mandatory headers: an application's frames leave most of them to the server. */
-  readonly lax?: boolean
+  lax?: boolean
 }
 
 const MAX_BYTES = 262_144
@@ -53,9 +51,7 @@ function read(bytes: Buffer, options: ParseOptions): SipMessage {
   return { ...draft, headers, body }
 }
 
-type StartLine =
-  | { readonly kind: 'request'; readonly method: string; readonly uri: string }
-  | { readonly kind: 'response'; readonly status: number; readonly reason: string }
+type StartLine = { kind: 'request'; method: string; uri: string } | { kind: 'response'; status: number; reason: string }
 
 function startLine(line: string): StartLine {
   const status = /^SIP\/(\d+)\.(\d+) (\d{3})(?: (.*))?$/i.exec(line)

@@ -4,24 +4,29 @@ export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive'
 
 export type SdpAttribute = readonly [name: string, value: string | null]
 
-export type MediaSection = {
-  readonly kind: string
-  readonly port: number
-  readonly protocol: string
-  readonly formats: readonly string[]
+export interface MediaSection {
+  kind: string
+  port: number
+  protocol: string
+  formats: readonly string[]
   /** The address in this section's c=, or null. */
-  readonly address: string | null
-  readonly attributes: readonly SdpAttribute[]
+  address: string | null
+  attributes: readonly SdpAttribute[]
 }
 
-export type Sdp = {
-  readonly origin: string
-  readonly address: string | null
-  readonly attributes: readonly SdpAttribute[]
-  readonly media: readonly MediaSection[]
+export interface Sdp {
+  origin: string
+  address: string | null
+  attributes: readonly SdpAttribute[]
+  media: readonly MediaSection[]
 }
 
-type Draft = { origin: string | null; address: string | null; attributes: SdpAttribute[]; media: MediaDraft[] }
+interface Draft {
+  origin: string | null
+  address: string | null
+  attributes: SdpAttribute[]
+  media: MediaDraft[]
+}
 type MediaDraft = Omit<MediaSection, 'address' | 'attributes'> & { address: string | null; attributes: SdpAttribute[] }
 
 const MAX_LINES = 500
@@ -80,7 +85,7 @@ function readMedia(value: string): MediaDraft | null {
   }
 }
 
-export function attributesOf(section: { readonly attributes: readonly SdpAttribute[] }, name: string): string[] {
+export function attributesOf(section: { attributes: readonly SdpAttribute[] }, name: string): string[] {
   return section.attributes.filter(([known]) => known === name).map(([, value]) => value ?? '')
 }
 

@@ -1,17 +1,25 @@
 import { formatHostPort, formatParams, type HostPort, type Params, parseHostPort, parseParams } from './grammar.ts'
 
 /** SIP and SIPS URIs (RFC 3261 §19.1), tel URIs (RFC 3966) and, as opaque text, any other scheme (RFC 4475 §3.3.2). */
-export type SipUri = {
-  readonly scheme: 'sip' | 'sips'
-  readonly user: string | null
-  readonly password: string | null
-  readonly host: string
-  readonly port: number | null
-  readonly params: Params
-  readonly headers: string | null
+export interface SipUri {
+  scheme: 'sip' | 'sips'
+  user: string | null
+  password: string | null
+  host: string
+  port: number | null
+  params: Params
+  headers: string | null
 }
-export type TelUri = { readonly scheme: 'tel'; readonly number: string; readonly params: Params }
-export type OtherUri = { readonly scheme: 'other'; readonly name: string; readonly text: string }
+export interface TelUri {
+  scheme: 'tel'
+  number: string
+  params: Params
+}
+export interface OtherUri {
+  scheme: 'other'
+  name: string
+  text: string
+}
 export type Uri = SipUri | TelUri | OtherUri
 
 const SCHEME = /^([A-Za-z][A-Za-z0-9+\-.]*):/
@@ -88,7 +96,11 @@ export function formatUri(uri: Uri): string {
 }
 
 /** The value of From, To, Contact, Route and similar headers (RFC 3261 §20.10). `uri` is kept as text. */
-export type NameAddr = { readonly display: string | null; readonly uri: string; readonly params: Params }
+export interface NameAddr {
+  display: string | null
+  uri: string
+  params: Params
+}
 
 /** Returns null when malformed. Without angle brackets, parameters belong to the header, not to the URI (§20.10). */
 export function parseNameAddr(text: string): NameAddr | null {

@@ -3,7 +3,7 @@ import { headerOf, listOf, type SipMessage, SipParseError } from './message.ts'
 import { parseNameAddr, parseUri } from './uri.ts'
 
 /** One Via value (RFC 3261 §20.42). */
-export type Via = HostPort & { readonly transport: string; readonly params: Params }
+export type Via = HostPort & { transport: string; params: Params }
 
 export function parseVia(text: string): Via | null {
   const parts = /^SIP\s*\/\s*2\.0\s*\/\s*([A-Za-z0-9\-.!%*_+`'~]+)\s+([^;]+)(;.*)?$/i.exec(text.trim())
@@ -19,7 +19,10 @@ export function formatVia(via: Via): string {
   return `SIP/2.0/${via.transport} ${host}${port}${formatParams(via.params)}`
 }
 
-export type CSeq = { readonly seq: number; readonly method: string }
+export interface CSeq {
+  seq: number
+  method: string
+}
 
 /** RFC 3261 §8.1.1.5: a number below 2**31, and a method. */
 export function parseCSeq(text: string): CSeq | null {

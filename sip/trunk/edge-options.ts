@@ -15,26 +15,26 @@ import type { RegistrationStatus } from './registration/client.ts'
 import type { OpenCalls } from './requests/open-calls.ts'
 import type { HostStatus } from './routing/hosts.ts'
 
-export type EdgeOptions = {
+export interface EdgeOptions {
   /** The admin port of the signalling server: ours, or a real drachtio-server's. */
-  readonly host: string
-  readonly port: number
-  readonly secret: string
-  readonly directory: TrunkDirectory
-  readonly media: MediaOptions
-  readonly clock: Clock
-  readonly log: Log
+  host: string
+  port: number
+  secret: string
+  directory: TrunkDirectory
+  media: MediaOptions
+  clock: Clock
+  log: Log
   /** Called for an inbound call that can be answered. */
   onOffer(offer: InboundOffer): void
   /** True when calls may arrive as soon as it is connected; true by default. False waits for `listen`. */
-  readonly listening?: boolean
+  listening?: boolean
   /** Reports whether the signalling server is connected. Calls of a lost connection end as `connection_lost`. */
   onState?(up: boolean): void
   onTrunkStatus?(status: TrunkStatus): void
   /** The softphone directory and the installation's secret; no softphones when left out. */
-  readonly softphones?: { readonly directory: Softphones; readonly secret: string }
+  softphones?: { directory: Softphones; secret: string }
   /** No metrics when left out. */
-  readonly metrics?: Metrics
+  metrics?: Metrics
   /**
    * Called when the allowed source CIDRs change, with `?` before strangers and `!` before denied strangers, in the
    * format of the embedded server's `--allow-file`; a firewall may use it too.
@@ -44,36 +44,36 @@ export type EdgeOptions = {
    * True when this engine registers the trunk and reports its status. Call `syncRegistrations` when the answer changes.
    */
   mayRegister?(trunkId: string): boolean
-  readonly mediaTimeoutMs?: number
+  mediaTimeoutMs?: number
   /**
    * Milliseconds of silence after an accepted REFER before we ask the carrier whether the call still exists; 20,000 by
    * default.
    */
-  readonly referSilenceMs?: number
+  referSilenceMs?: number
   /** Milliseconds that an outbound call waits for the signalling server to reconnect; 10,000 by default. */
-  readonly reconnectWaitMs?: number
+  reconnectWaitMs?: number
   /** Delays a call until its trunk may be dialled; no limit when left out. */
-  readonly pace?: Pace
+  pace?: Pace
   /** Milliseconds that a call waits for its trunk's configuration; 3000 by default. */
-  readonly trunkWaitMs?: number
+  trunkWaitMs?: number
   /**
    * Store of open calls. A drachtio-server keeps the calls of an engine that died or lost its connection, with a caller
    * who hears silence; they are ended at the next connection. May be left out with the embedded server, which ends them
    * on its own.
    */
-  readonly calls?: OpenCalls
+  calls?: OpenCalls
   /** DNS resolver; the system's by default. */
-  readonly resolver?: Resolver
+  resolver?: Resolver
   /** True when a trunk may be at an address; any by default. The SIP server enforces the same rule for requests. */
   mayReach?(address: string): boolean
 }
 
 /** Status of a trunk's registration and hosts. */
-export type TrunkStatus = RegistrationStatus & { readonly hosts: readonly HostStatus[] }
+export type TrunkStatus = RegistrationStatus & { hosts: readonly HostStatus[] }
 
-export type Edge = {
-  readonly dialer: Dialer
-  readonly traces: CallTraces
+export interface Edge {
+  dialer: Dialer
+  traces: CallTraces
   isUp(): boolean
   /**
    * Identifies the connected signalling server, in the same words as the other engines use; null while disconnected.

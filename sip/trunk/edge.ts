@@ -59,207 +59,207 @@ export function openEdge(options: EdgeOptions): Edge {
 }
 
 class SipEdge implements Edge {
-  readonly dialer: Dialer = { dial: request => this.dial(request) }
-  readonly traces: CallTraces = { take: call => this.takeTrace(call) }
-  private readonly options: EdgeOptions
-  private readonly agent = createAgent()
-  private readonly trunks: Trunks
-  private readonly health: HostHealth
-  private readonly seen: Traces
-  private readonly examiner: Examiner
-  private readonly registrar: RegistrationClient
-  private readonly phones: SoftphoneRegistrar | null
-  private readonly pinger: Pinger
-  private readonly context: TrunkContext
-  private readonly registrations = new Map<string, RegistrationStatus>()
+  readonly dialer: Dialer = { dial: request => this.#dial(request) }
+  readonly traces: CallTraces = { take: call => this.#takeTrace(call) }
+  readonly #options: EdgeOptions
+  readonly #agent = createAgent()
+  readonly #trunks: Trunks
+  readonly #health: HostHealth
+  readonly #seen: Traces
+  readonly #examiner: Examiner
+  readonly #registrar: RegistrationClient
+  readonly #phones: SoftphoneRegistrar | null
+  readonly #pinger: Pinger
+  readonly #context: TrunkContext
+  readonly #registrations = new Map<string, RegistrationStatus>()
   /** Transports of the signalling server; empty while unknown. */
-  private spoken = new Set<string>()
-  private where = ''
+  #spoken = new Set<string>()
+  #where = ''
   /** Legs, attempts and offers to notify when the server is lost. */
-  private readonly tracked = new Set<Tracked>()
-  private readonly stopWatching: () => void
-  private cancelResolve: () => void = () => {}
-  private up = false
+  readonly #tracked = new Set<Tracked>()
+  readonly #stopWatching: () => void
+  #cancelResolve: () => void = () => {}
+  #up = false
   /** Number of connections lost so far. */
-  private connection = 0
-  private serverEndsCalls = false
-  private closing = false
+  #connection = 0
+  #serverEndsCalls = false
+  #closing = false
   /** Outbound calls that wait for the server to reconnect. */
-  private readonly waiting = new Set<() => void>()
+  readonly #waiting = new Set<() => void>()
 
   constructor(options: EdgeOptions) {
-    this.options = options
-    const { agent } = this
+    this.#options = options
+    const agent = this.#agent
     const { log, clock, media, directory, mediaTimeoutMs } = options
     const resolver = options.resolver ?? remembering(systemResolver(), () => clock.now())
-    const places = new NextHopResolver(resolver, protocol => this.spoken.size === 0 || this.spoken.has(protocol))
-    this.trunks = new Trunks(directory, { places, clock, log }, () => this.publishSources())
-    this.health = new HostHealth(clock)
+    const places = new NextHopResolver(resolver, protocol => this.#spoken.size === 0 || this.#spoken.has(protocol))
+    this.#trunks = new Trunks(directory, { places, clock, log }, () => this.#publishSources())
+    this.#health = new HostHealth(clock)
     const meters = createSipMeters(options.metrics ?? createMetrics())
-    this.seen = new Traces(clock)
-    this.context = {
+    this.#seen = new Traces(clock)
+    this.#context = {
       agent,
-      traces: this.seen,
+      traces: this.#seen,
       meters,
       media,
       clock,
       log,
-      health: this.health,
+      health: this.#health,
       places,
       pace: options.pace,
       unanswered: new Map(),
-      ask: (trunk, place) => void this.pinger.ask(trunk, place),
+      ask: (trunk, place) => void this.#pinger.ask(trunk, place),
       mediaTimeoutMs: mediaTimeoutMs ?? MEDIA_TIMEOUT_MS,
       referSilenceMs: options.referSilenceMs ?? REFER_SILENCE_MS,
       track: thing => {
-        this.tracked.add(thing)
-        return () => this.tracked.delete(thing)
+        this.#tracked.add(thing)
+        return () => this.#tracked.delete(thing)
       },
-      keep: call => this.keep(call),
+      keep: call => this.#keep(call),
     }
-    const parts = { agent, health: this.health, clock, log }
-    this.registrar = new RegistrationClient({
+    const parts = { agent, health: this.#health, clock, log }
+    this.#registrar = new RegistrationClient({
       ...parts,
-      trunks: this.trunks,
-      mayRegister: id => this.keeps(id),
+      trunks: this.#trunks,
+      mayRegister: id => this.#keeps(id),
       onStatus: status => {
-        this.registrations.set(status.trunkId, status)
-        this.reportStatus(status)
+        this.#registrations.set(status.trunkId, status)
+        this.#reportStatus(status)
       },
     })
-    this.pinger = new Pinger({
+    this.#pinger = new Pinger({
       ...parts,
       places,
-      all: () => this.trunks.all(),
+      all: () => this.#trunks.all(),
       onHosts: ({ id, owner_id: ownerId }) => {
         const unregistered = { trunkId: id, ownerId, registration: 'none', lastError: null } as const
-        if (this.keeps(id)) this.reportStatus(this.registrations.get(id) ?? unregistered)
+        if (this.#keeps(id)) this.#reportStatus(this.#registrations.get(id) ?? unregistered)
       },
     })
     const mayReach = (address: string): boolean => options.mayReach?.(address) ?? true
-    const live = (id: string): string[] => this.registrar.callIdOf(id)
-    this.examiner = new Examiner({ agent, traces: this.seen, clock, resolver, places, live, mayReach })
-    const isTrusted = (address: string): boolean => isLoopback(address) || this.fromTrunk(address)
+    const live = (id: string): string[] => this.#registrar.callIdOf(id)
+    this.#examiner = new Examiner({ agent, traces: this.#seen, clock, resolver, places, live, mayReach })
+    const isTrusted = (address: string): boolean => isLoopback(address) || this.#fromTrunk(address)
     const phones = options.softphones
     const known = { clock, log, meters, isTrusted }
-    this.phones =
+    this.#phones =
       phones === undefined
         ? null
         : new SoftphoneRegistrar({ ...known, softphones: phones.directory, secret: phones.secret })
     const stops = [
-      directory.onChange(() => this.trunksChanged()),
-      phones?.directory.onChange(() => this.publishSources()),
+      directory.onChange(() => this.#trunksChanged()),
+      phones?.directory.onChange(() => this.#publishSources()),
     ]
-    this.stopWatching = () => {
+    this.#stopWatching = () => {
       for (const stop of stops) stop?.()
     }
-    if (phones?.directory.any()) this.publishSources()
-    this.resolveAgain()
-    this.connect()
+    if (phones?.directory.any()) this.#publishSources()
+    this.#resolveAgain()
+    this.#connect()
   }
 
-  private keeps(trunkId: string): boolean {
-    return this.options.mayRegister?.(trunkId) ?? true
+  #keeps(trunkId: string): boolean {
+    return this.#options.mayRegister?.(trunkId) ?? true
   }
 
-  private reportStatus(status: RegistrationStatus): void {
-    const trunk = this.trunks.byId(status.trunkId)
-    const statusOf = (host: TrunkHost): HostStatus => this.health.statusOf(host, this.context.places.behind(host))
+  #reportStatus(status: RegistrationStatus): void {
+    const trunk = this.#trunks.byId(status.trunkId)
+    const statusOf = (host: TrunkHost): HostStatus => this.#health.statusOf(host, this.#context.places.behind(host))
     const hosts = trunk === null ? [] : hostsOf(trunk).map(statusOf)
-    this.options.onTrunkStatus?.({ ...status, hosts })
+    this.#options.onTrunkStatus?.({ ...status, hosts })
   }
 
-  private trunksChanged(): void {
-    const all = this.trunks.all()
+  #trunksChanged(): void {
+    const all = this.#trunks.all()
     const ids = new Set(all.map(({ id }) => id))
-    for (const id of this.registrations.keys()) if (!ids.has(id)) this.registrations.delete(id)
-    const { places } = this.context
+    for (const id of this.#registrations.keys()) if (!ids.has(id)) this.#registrations.delete(id)
+    const { places } = this.#context
     const hosts = all.flatMap(hostsOf)
     places.keep(hosts)
-    this.health.keep([...hosts, ...hosts.flatMap(host => places.behind(host))])
-    this.registrar.sync()
-    this.pinger.sync()
+    this.#health.keep([...hosts, ...hosts.flatMap(host => places.behind(host))])
+    this.#registrar.sync()
+    this.#pinger.sync()
   }
 
-  private connect(): void {
-    const { agent } = this
-    const { host, port, secret, log } = this.options
+  #connect(): void {
+    const agent = this.#agent
+    const { host, port, secret, log } = this.#options
     agent.on('connect', (error, listens, version, local) => {
-      this.where = `${host}:${port} ${listens ?? ''} ${local ?? ''}`
-      this.serverEndsCalls = version !== undefined && isEmbedded(version)
-      this.spoken = new Set(listens?.match(/\b(?:udp|tcp|tls)(?=\/)/g) ?? [])
+      this.#where = `${host}:${port} ${listens ?? ''} ${local ?? ''}`
+      this.#serverEndsCalls = version !== undefined && isEmbedded(version)
+      this.#spoken = new Set(listens?.match(/\b(?:udp|tcp|tls)(?=\/)/g) ?? [])
       if (error) log.error({}, 'signalling server refused the secret')
-      else this.changed(true)
+      else this.#changed(true)
     })
     agent.on('close', () => {
-      if (this.up && !this.closing) log.warn({}, 'signalling server lost')
-      this.changed(false)
+      if (this.#up && !this.#closing) log.warn({}, 'signalling server lost')
+      this.#changed(false)
     })
     // drachtio-srf reconnects on its own, provided that its errors have a listener.
     agent.on('error', error => log.debug({ err: error }, 'connection to signalling server failed'))
-    agent.invite((req, res) => this.onInvite(req, res))
-    agent.options((req, res) => this.onOptions(req, res))
-    agent.bye((req, res) => this.onEarlyBye(req, res))
-    agent.register((req, res) => (this.phones === null ? res.send(405) : void this.phones.onRegister(req, res)))
+    agent.invite((req, res) => this.#onInvite(req, res))
+    agent.options((req, res) => this.#onOptions(req, res))
+    agent.bye((req, res) => this.#onEarlyBye(req, res))
+    agent.register((req, res) => (this.#phones === null ? res.send(405) : void this.#phones.onRegister(req, res)))
     agent.connect({ host, port, secret, reconnect: { retryMaxDelay: RECONNECT_MAX_MS } })
-    setRoutes(agent, this.options.listening ?? true)
-    watchFrames(agent, frame => this.seen.frame(frame))
+    setRoutes(agent, this.#options.listening ?? true)
+    watchFrames(agent, frame => this.#seen.frame(frame))
   }
 
-  private changed(up: boolean): void {
-    if (up === this.up) return
-    this.up = up
-    if (!up) this.connection++
-    if (!up) for (const thing of [...this.tracked]) thing.lost()
-    if (!up) this.tracked.clear()
-    if (up) this.endOrphanedCalls()
-    if (up) this.wake()
-    this.registrar.connected(up)
-    this.pinger.connected(up)
-    this.options.onState?.(up)
+  #changed(up: boolean): void {
+    if (up === this.#up) return
+    this.#up = up
+    if (!up) this.#connection++
+    if (!up) for (const thing of [...this.#tracked]) thing.lost()
+    if (!up) this.#tracked.clear()
+    if (up) this.#endOrphanedCalls()
+    if (up) this.#wake()
+    this.#registrar.connected(up)
+    this.#pinger.connected(up)
+    this.#options.onState?.(up)
   }
 
-  private keep(call: OpenCall): () => void {
-    const { calls } = this.options
-    const { connection } = this
-    if (calls === undefined || this.serverEndsCalls) return () => {}
+  #keep(call: OpenCall): () => void {
+    const { calls } = this.#options
+    const connection = this.#connection
+    if (calls === undefined || this.#serverEndsCalls) return () => {}
     calls.opened(call)
     return () => {
       // A call that was lost with its connection stays open at the server.
-      if (connection === this.connection) calls.ended(call)
+      if (connection === this.#connection) calls.ended(call)
     }
   }
 
   /**
    * Ends calls left open by an earlier connection. A server that restarted, or ended them itself, does not know them.
    */
-  private endOrphanedCalls(): void {
-    const { calls, log } = this.options
+  #endOrphanedCalls(): void {
+    const { calls, log } = this.#options
     const left = calls?.all() ?? []
     if (left.length > 0) log.warn({ calls: left.length }, 'ending calls of an earlier connection')
     for (const call of left) {
-      endCall(this.agent, call, error => {
+      endCall(this.#agent, call, error => {
         if (error) log.debug({}, 'call of an earlier connection no longer exists')
         calls?.ended(call)
       })
     }
   }
 
-  private onInvite(req: IncomingRequest, res: Reply): void {
-    if (this.closing) {
-      this.context.meters.refused.add({ reason: 'shutting_down' })
+  #onInvite(req: IncomingRequest, res: Reply): void {
+    if (this.#closing) {
+      this.#context.meters.refused.add({ reason: 'shutting_down' })
       res.send(503, { headers: RETRY_SOON })
       return
     }
-    if (this.phones?.concerns(req, this.fromTrunk(req.source_address))) {
-      void this.onPhoneCalls(this.phones, req, res)
+    if (this.#phones?.concerns(req, this.#fromTrunk(req.source_address))) {
+      void this.#onPhoneCalls(this.#phones, req, res)
       return
     }
-    const offer = takeInvite(this.context, this.trunks, req, res)
-    if (offer !== null) this.options.onOffer(offer)
+    const offer = takeInvite(this.#context, this.#trunks, req, res)
+    if (offer !== null) this.#options.onOffer(offer)
   }
 
-  private async onPhoneCalls(phones: SoftphoneRegistrar, req: IncomingRequest, res: Reply): Promise<void> {
+  async #onPhoneCalls(phones: SoftphoneRegistrar, req: IncomingRequest, res: Reply): Promise<void> {
     let canceled = false
     req.on('cancel', () => {
       canceled = true
@@ -270,58 +270,59 @@ class SipEdge implements Edge {
       res.send(result.status, { headers: result.headers })
       return
     }
-    const offer = takeFromSoftphone(this.context, result.softphone, req, res)
-    if (offer !== null) this.options.onOffer(offer)
+    const offer = takeFromSoftphone(this.#context, result.softphone, req, res)
+    if (offer !== null) this.#options.onOffer(offer)
   }
 
   /** A caller may also cancel with BYE while it rings (RFC 3261 §15); the SIP server has ended the INVITE (487). */
-  private onEarlyBye(req: IncomingRequest, res: Reply): void {
-    const offer = this.context.unanswered.get(req.get('Call-ID') ?? '')
+  #onEarlyBye(req: IncomingRequest, res: Reply): void {
+    const offer = this.#context.unanswered.get(req.get('Call-ID') ?? '')
     res.send(offer === undefined ? 481 : 200)
     offer?.abort()
   }
 
-  private onOptions(req: IncomingRequest, res: Reply): void {
+  #onOptions(req: IncomingRequest, res: Reply): void {
     // Strangers are admitted only for softphones, and a stranger that sends OPTIONS is usually not one.
-    if (this.options.softphones?.directory.any() && !this.fromTrunk(req.source_address)) this.phones?.refuse(req, res)
+    if (this.#options.softphones?.directory.any() && !this.#fromTrunk(req.source_address))
+      this.#phones?.refuse(req, res)
     else res.send(200, { headers: { Allow: ALLOW, Accept: 'application/sdp' } })
   }
 
-  private fromTrunk(address: string): boolean {
-    return this.trunks.match(address, []).kind !== 'unknown'
+  #fromTrunk(address: string): boolean {
+    return this.#trunks.match(address, []).kind !== 'unknown'
   }
 
-  private publishSources(): void {
-    this.options.onAllowedSources?.(this.allowedSources())
+  #publishSources(): void {
+    this.#options.onAllowedSources?.(this.allowedSources())
   }
 
-  private async dial(request: DialOptions): Promise<DialResult> {
-    const phones = this.options.softphones?.directory
+  async #dial(request: DialOptions): Promise<DialResult> {
+    const phones = this.#options.softphones?.directory
     const toPhone = phones !== undefined && request.plan.softphone_id !== null && request.plan.trunk_id === null
-    const trunk = toPhone ? null : await this.trunkOf(request)
+    const trunk = toPhone ? null : await this.#trunkOf(request)
     if (trunk === null && !toPhone) {
       const result = request.signal.aborted
         ? ({ status: 'canceled', reason: 'canceled_by_api' } as const)
         : ({ status: 'failed', reason: 'trunk_unknown' } as const)
       return { ok: false, failure: { ...result, sipCode: null } }
     }
-    await this.whenUp(request.signal)
-    if (!request.signal.aborted && (!this.up || this.closing)) {
+    await this.#whenUp(request.signal)
+    if (!request.signal.aborted && (!this.#up || this.#closing)) {
       return { ok: false, failure: { status: 'failed', reason: 'internal_error', sipCode: null } }
     }
-    if (trunk === null) return dialSoftphone(this.context, phones!, request)
-    if (await takeRateToken(this.options.pace, trunk, request)) return dial(this.context, trunk, request)
-    this.context.meters.unpaced.add()
+    if (trunk === null) return dialSoftphone(this.#context, phones!, request)
+    if (await takeRateToken(this.#options.pace, trunk, request)) return dial(this.#context, trunk, request)
+    this.#context.meters.unpaced.add()
     return failure(NO_RATE_TOKEN, null)
   }
 
   /** A call may arrive before the configuration of its trunk. */
-  private async trunkOf({ plan, signal }: DialOptions): Promise<TrunkPlan | null> {
+  async #trunkOf({ plan, signal }: DialOptions): Promise<TrunkPlan | null> {
     const id = plan.trunk_id
     if (id === null) return null
-    const known = () => this.trunks.byId(id)
-    if (known() !== null || signal.aborted || this.closing) return known()
-    const { clock, directory, trunkWaitMs: ms = TRUNK_WAIT_MS } = this.options
+    const known = () => this.#trunks.byId(id)
+    if (known() !== null || signal.aborted || this.#closing) return known()
+    const { clock, directory, trunkWaitMs: ms = TRUNK_WAIT_MS } = this.#options
     await waitFor({ clock, ms, signal }, go =>
       directory.onChange(() => {
         if (known() !== null) go()
@@ -330,68 +331,68 @@ class SipEdge implements Edge {
     return known()
   }
 
-  private async whenUp(signal: AbortSignal): Promise<void> {
-    if (this.up || this.closing || signal.aborted) return
-    const { clock, reconnectWaitMs: ms = RECONNECT_WAIT_MS } = this.options
+  async #whenUp(signal: AbortSignal): Promise<void> {
+    if (this.#up || this.#closing || signal.aborted) return
+    const { clock, reconnectWaitMs: ms = RECONNECT_WAIT_MS } = this.#options
     await waitFor({ clock, ms, signal }, go => {
-      this.waiting.add(go)
-      return () => this.waiting.delete(go)
+      this.#waiting.add(go)
+      return () => this.#waiting.delete(go)
     })
   }
 
-  private wake(): void {
-    for (const go of [...this.waiting]) go()
+  #wake(): void {
+    for (const go of [...this.#waiting]) go()
   }
 
-  private resolveAgain(): void {
-    void this.trunks.resolve()
-    this.cancelResolve = this.options.clock.after(RESOLVE_EVERY_MS, () => this.resolveAgain())
+  #resolveAgain(): void {
+    void this.#trunks.resolve()
+    this.#cancelResolve = this.#options.clock.after(RESOLVE_EVERY_MS, () => this.#resolveAgain())
   }
 
-  private takeTrace({ callId, media, reason }: Parameters<CallTraces['take']>[0]): ReturnType<CallTraces['take']> {
-    const taken = this.seen.take(callId)
+  #takeTrace({ callId, media, reason }: Parameters<CallTraces['take']>[0]): ReturnType<CallTraces['take']> {
+    const taken = this.#seen.take(callId)
     if (taken === null) return null
     const { messages, left_out, trunkId } = taken
-    const trunk = trunkId === null ? null : this.trunks.byId(trunkId)
+    const trunk = trunkId === null ? null : this.#trunks.byId(trunkId)
     return { messages, left_out, diagnosis: diagnose({ messages, trunk, media, reason }) }
   }
 
   check(trunk: TrunkPlan): Promise<TrunkCheckReport> {
-    if (!this.up || this.closing) return Promise.reject(new Error('The signalling server is not connected.'))
-    return this.examiner.examine(trunk)
+    if (!this.#up || this.#closing) return Promise.reject(new Error('The signalling server is not connected.'))
+    return this.#examiner.examine(trunk)
   }
 
   isUp(): boolean {
-    return this.up
+    return this.#up
   }
 
   server(): string | null {
-    return this.up ? this.where : null
+    return this.#up ? this.#where : null
   }
 
   listen(on: boolean): void {
-    if (!this.closing) setRoutes(this.agent, on)
+    if (!this.#closing) setRoutes(this.#agent, on)
   }
 
   allowedSources(): string[] {
-    return sourcesWith(this.trunks.allowedSources(), this.options.softphones?.directory ?? null)
+    return sourcesWith(this.#trunks.allowedSources(), this.#options.softphones?.directory ?? null)
   }
 
   syncRegistrations(): void {
-    this.registrar.sync()
+    this.#registrar.sync()
   }
 
   async close(): Promise<void> {
-    if (this.closing) return
-    setRoutes(this.agent, false)
-    this.closing = true
-    this.wake()
-    this.stopWatching()
-    this.trunks.close()
-    this.cancelResolve()
-    this.pinger.close()
-    await this.registrar.close()
-    stopAgent(this.agent)
-    this.changed(false)
+    if (this.#closing) return
+    setRoutes(this.#agent, false)
+    this.#closing = true
+    this.#wake()
+    this.#stopWatching()
+    this.#trunks.close()
+    this.#cancelResolve()
+    this.#pinger.close()
+    await this.#registrar.close()
+    stopAgent(this.#agent)
+    this.#changed(false)
   }
 }

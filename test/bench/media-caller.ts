@@ -33,7 +33,7 @@ export interface WindowReport {
 }
 
 export interface MediaCaller {
-  readonly pid: number
+  pid: number
   /** Files of raw µ-law in whole frames: the callers' clips and their room noise. */
   sound(sound: { clips: string[]; room: string }): Promise<void>
   open(calls: Calls): Promise<{ open: number; failed: Record<string, number> }>

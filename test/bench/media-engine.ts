@@ -26,7 +26,7 @@ const hungUp: Record<string, number> = {}
 
 /** Returns the received audio, as unchanged µ-law bytes. */
 class Echo implements LegSink {
-  #waiting: AudioFrame[] = []
+  readonly #waiting: AudioFrame[] = []
   #last: AudioFrame | undefined
 
   push(frame: AudioFrame): void {

@@ -21,8 +21,8 @@ export const TALK = 'Parley, conversation'
 const RATE = 100
 
 export interface System {
-  readonly name: string
-  readonly pids: Readonly<Record<string, number>>
+  name: string
+  pids: Readonly<Record<string, number>>
   calls(count: number): Promise<Calls>
   /** Calls that the system ended itself, by reason; none is expected. */
   hungUp?(): Promise<Record<string, number>>

@@ -26,7 +26,7 @@ const PATIENCE_MS = 4000
 class Client {
   readonly #room = new Room()
   readonly #source = new AudioSource(RATE, 1, 0)
-  #queue: Int16Array[] = []
+  readonly #queue: Int16Array[] = []
   #firstSent: ((atMs: number) => void) | null = null
   #onSound: ((atMs: number) => void) | null = null
   #quiet = 0

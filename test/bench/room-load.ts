@@ -15,7 +15,7 @@ const RATE = OPUS_SAMPLE_RATE
 const FRAME = RATE / 50
 
 export interface RoomLoad {
-  readonly pid: number
+  pid: number
   join(client: { id: number; url: string; token: string }): Promise<void>
   /** Plays the nth recording. */
   say(words: { id: number; clip: number }): Promise<void>

@@ -20,7 +20,7 @@ async function connect(key = owner.key): Promise<Client> {
   await client.connect(new StreamableHTTPClientTransport(new URL(`${address}/mcp`), { requestInit: { headers } }))
   return client
 }
-type Result = {
+interface Result {
   isError?: boolean
   structuredContent?: Record<string, unknown>
   content: { type: string; text: string }[]

@@ -15,7 +15,9 @@ import { compose, copiedTo, environmentOf, neededBy, read, root, wordsOf } from 
 
 const CHART = 'infra/deploy/helm/parley'
 const chart = parse(read(`${CHART}/Chart.yaml`)) as { version: string; appVersion: string }
-type Values = { [key: string]: Values | string | number | boolean | null }
+interface Values {
+  [key: string]: Values | string | number | boolean | null
+}
 const values = parse(read(`${CHART}/values.yaml`)) as Values
 const templates = readdirSync(join(root, CHART, 'templates')).map(
   name => [name, read(`${CHART}/templates/${name}`)] as const,

@@ -99,7 +99,11 @@ describe('an endpoint', () => {
     for (const server of servers.splice(0)) server.close().closeAllConnections()
   })
 
-  type Ask = { model: string; input: string[]; encoding_format: string }
+  interface Ask {
+    model: string
+    input: string[]
+    encoding_format: string
+  }
   type Handler = (ask: Ask, response: ServerResponse, request: IncomingMessage) => void
   async function start(handle: Handler, options: Partial<RemoteOptions> = {}) {
     const asked: Ask[] = []

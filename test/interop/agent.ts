@@ -16,9 +16,9 @@ const PATIENCE_MS = 10_000
 export class Agent implements LegSink {
   readonly keys: string[] = []
   readonly leg: Leg
-  private frames: Int16Array[] = []
-  private lastMs = 0
-  private said = 0
+  #frames: Int16Array[] = []
+  #lastMs = 0
+  #said = 0
 
   constructor(leg: Leg) {
     this.leg = leg
@@ -27,13 +27,13 @@ export class Agent implements LegSink {
 
   pull(): Int16Array {
     const samples = this.leg.sampleRate / FRAMES_A_SECOND
-    this.said += samples
-    return tone(AGENT_HZ, this.leg.sampleRate, samples, 8000, this.said - samples)
+    this.#said += samples
+    return tone(AGENT_HZ, this.leg.sampleRate, samples, 8000, this.#said - samples)
   }
 
   push({ pcm }: { pcm: Int16Array }): void {
-    this.frames = [...this.frames.slice(1 - JUDGED_FRAMES), pcm]
-    this.lastMs = clock.now()
+    this.#frames = [...this.#frames.slice(1 - JUDGED_FRAMES), pcm]
+    this.#lastMs = clock.now()
   }
 
   dtmf(digit: string): void {
@@ -42,11 +42,11 @@ export class Agent implements LegSink {
 
   /** From now on: this tone, and hardly anything else. */
   async hears(hz: number): Promise<void> {
-    this.frames = []
+    this.#frames = []
     const clear = (): boolean => {
-      const pcm = concatPcm(this.frames)
+      const pcm = concatPcm(this.#frames)
       const loud = Math.sqrt(pcm.reduce((sum, sample) => sum + sample * sample, 0) / (pcm.length || 1)) > LOUD
-      return this.frames.length === JUDGED_FRAMES && loud && shareOf(hz, pcm, this.leg.sampleRate) > 0.9
+      return this.#frames.length === JUDGED_FRAMES && loud && shareOf(hz, pcm, this.leg.sampleRate) > 0.9
     }
     await until(clear, `${hz} Hz to arrive`, PATIENCE_MS)
   }
@@ -63,7 +63,7 @@ export class Agent implements LegSink {
     const still = (): boolean => {
       const now = this.leg.stats().packets_sent
       if (now !== sent) [sent, sinceMs] = [now, clock.now()]
-      return clock.now() - Math.max(sinceMs, this.lastMs) > QUIET_MS
+      return clock.now() - Math.max(sinceMs, this.#lastMs) > QUIET_MS
     }
     await until(still, 'silence both ways', PATIENCE_MS)
   }

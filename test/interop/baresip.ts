@@ -32,7 +32,7 @@ const SAID_HZ = 440
 const SAID_SECONDS = 40
 
 export interface BaresipPhone extends Phone {
-  readonly baresip: Baresip
+  baresip: Baresip
 }
 
 export async function baresipPhone(line: Line, options: BaresipOptions = {}): Promise<BaresipPhone> {

@@ -39,7 +39,7 @@ export const SOFTPHONE = { username: 'phone-abcdefgh', password: 'open-sesame-7'
 /** Softphones as Redis would keep them. */
 class Book implements Softphones {
   readonly plan: SoftphonePlan
-  private readonly states = new Map<string, SoftphoneState>()
+  readonly #states = new Map<string, SoftphoneState>()
 
   constructor() {
     const ha1 = (algorithm: string): string =>
@@ -50,16 +50,16 @@ class Book implements Softphones {
 
   any = (): boolean => true
   find = async (username: string): Promise<SoftphonePlan | null> => (username === SOFTPHONE.username ? this.plan : null)
-  state = async (id: string): Promise<SoftphoneState | null> => this.states.get(id) ?? null
+  state = async (id: string): Promise<SoftphoneState | null> => this.#states.get(id) ?? null
   change: Softphones['change'] = async (id, next) => {
-    const after = next(this.states.get(id) ?? null)
-    if (after !== null) this.states.set(id, after)
+    const after = next(this.#states.get(id) ?? null)
+    if (after !== null) this.#states.set(id, after)
   }
   countUp = async (): Promise<boolean> => true
   banned = (): string[] => []
   ban = async (): Promise<void> => {}
   onChange = () => () => {}
-  isRegistered = (): boolean => (this.states.get(this.plan.id)?.contacts.length ?? 0) > 0
+  isRegistered = (): boolean => (this.#states.get(this.plan.id)?.contacts.length ?? 0) > 0
 }
 
 export interface Dialed {
@@ -80,8 +80,8 @@ export class Line {
   readonly ports: Record<Transport, number>
   /** RTP sessions of the calls so far, in the order of their start. */
   readonly sessions: RtpSession[]
-  private readonly children = new Set<ChildProcess>()
-  private readonly closers: (() => unknown)[] = []
+  readonly #children = new Set<ChildProcess>()
+  readonly #closers: (() => unknown)[] = []
 
   private constructor(parts: Pick<Line, 'bench' | 'book' | 'ports' | 'sessions'>) {
     this.bench = parts.bench
@@ -142,16 +142,16 @@ export class Line {
   }
 
   keep(child: ChildProcess): void {
-    this.children.add(child)
+    this.#children.add(child)
   }
 
   onStop(run: () => unknown): void {
-    this.closers.push(run)
+    this.#closers.push(run)
   }
 
   async close(): Promise<void> {
-    for (const close of this.closers.splice(0).reverse()) await close()
-    for (const child of this.children) await ended(child)
+    for (const close of this.#closers.splice(0).reverse()) await close()
+    for (const child of this.#children) await ended(child)
     await this.bench.close()
     rmSync(this.folder, { recursive: true, force: true })
   }

@@ -10,17 +10,17 @@ export class Peer {
   readonly received: SipMessage[] = []
   readonly port: number
   readonly transport: 'UDP' | 'TCP'
-  private readonly toWire: (bytes: Buffer) => void
-  private last: Buffer = Buffer.alloc(0)
-  private readonly end: () => void
-  private waiting: (() => void) | null = null
-  private closed = false
+  readonly #toWire: (bytes: Buffer) => void
+  #last: Buffer = Buffer.alloc(0)
+  readonly #end: () => void
+  #waiting: (() => void) | null = null
+  #closed = false
 
   private constructor(transport: 'UDP' | 'TCP', port: number, write: (bytes: Buffer) => void, end: () => void) {
     this.transport = transport
     this.port = port
-    this.toWire = write
-    this.end = end
+    this.#toWire = write
+    this.#end = end
   }
 
   /** `host`: where it is, an address of loopback. */
@@ -36,7 +36,7 @@ export class Peer {
     )
     socket.on('message', bytes => {
       // Line ends are a keep-alive or a probe, as for any SIP party.
-      if (bytes.length > 4) peer.take(bytes)
+      if (bytes.length > 4) peer.#take(bytes)
     })
     return peer
   }
@@ -53,35 +53,35 @@ export class Peer {
     const framer = new StreamFramer()
     socket.on('error', () => {})
     socket.on('data', chunk => {
-      for (const event of framer.push(chunk)) if (event.type === 'message') peer.take(event.bytes)
+      for (const event of framer.push(chunk)) if (event.type === 'message') peer.#take(event.bytes)
     })
     return peer
   }
 
-  private take(bytes: Buffer): void {
+  #take(bytes: Buffer): void {
     // Lax: what the server answers to a malformed request repeats that request's gaps.
     const parsed = parseMessage(bytes, { lax: true })
     if (!parsed.ok) throw parsed.error
     this.received.push(parsed.message)
-    this.waiting?.()
+    this.#waiting?.()
   }
 
-  private write(bytes: Buffer): void {
-    this.last = bytes
-    this.toWire(bytes)
+  #write(bytes: Buffer): void {
+    this.#last = bytes
+    this.#toWire(bytes)
   }
 
   /** Retransmits the last message, as a UDP client without a response does. */
   again(): void {
-    this.toWire(this.last)
+    this.#toWire(this.#last)
   }
 
   raw(bytes: Buffer | string): void {
-    this.write(Buffer.from(bytes as string))
+    this.#write(Buffer.from(bytes as string))
   }
 
   send(head: readonly string[], body = ''): void {
-    this.write(Buffer.from(`${[...head, `Content-Length: ${Buffer.byteLength(body)}`, '', ''].join('\r\n')}${body}`))
+    this.#write(Buffer.from(`${[...head, `Content-Length: ${Buffer.byteLength(body)}`, '', ''].join('\r\n')}${body}`))
   }
 
   /** The next unread message that matches; others are kept for later. */
@@ -90,7 +90,7 @@ export class Peer {
       const at = this.received.findIndex(fits)
       if (at >= 0) return this.received.splice(at, 1)[0] as T
       await new Promise<void>(resolve => {
-        this.waiting = resolve
+        this.#waiting = resolve
       })
     }
   }
@@ -105,9 +105,9 @@ export class Peer {
   }
 
   close(): void {
-    if (this.closed) return
-    this.closed = true
-    this.end()
+    if (this.#closed) return
+    this.#closed = true
+    this.#end()
   }
 }
 
@@ -117,16 +117,16 @@ let counter = 0
 export class Caller {
   readonly callId: string
   readonly tag: string
-  private readonly peer: Peer
-  private readonly to: string
-  private cseq = 0
-  private inviteBranch = ''
+  readonly #peer: Peer
+  readonly #to: string
+  #cseq = 0
+  #inviteBranch = ''
   toTag: string | null = null
 
   constructor(peer: Peer, to: string) {
     counter += 1
-    this.peer = peer
-    this.to = to
+    this.#peer = peer
+    this.#to = to
     this.callId = `call-${process.pid}-${counter}`
     this.tag = `t${counter}`
   }
@@ -134,45 +134,45 @@ export class Caller {
   head(method: string, options: { branch?: string; cseq?: number; extra?: readonly string[] } = {}): string[] {
     counter += 1
     const branch = options.branch ?? `z9hG4bK-${process.pid}-${counter}`
-    const where = `127.0.0.1:${this.peer.port}`
+    const where = `127.0.0.1:${this.#peer.port}`
     return [
-      `${method} ${this.to} SIP/2.0`,
-      `Via: SIP/2.0/${this.peer.transport} ${where};branch=${branch}`,
+      `${method} ${this.#to} SIP/2.0`,
+      `Via: SIP/2.0/${this.#peer.transport} ${where};branch=${branch}`,
       'Max-Forwards: 70',
       `From: <sip:caller@${where}>;tag=${this.tag}`,
-      `To: <${this.to}>${this.toTag === null ? '' : `;tag=${this.toTag}`}`,
+      `To: <${this.#to}>${this.toTag === null ? '' : `;tag=${this.toTag}`}`,
       `Call-ID: ${this.callId}`,
-      `CSeq: ${options.cseq ?? this.cseq} ${method}`,
+      `CSeq: ${options.cseq ?? this.#cseq} ${method}`,
       ...(method === 'ACK' || method === 'CANCEL' ? [] : [`Contact: <sip:caller@${where}>`]),
       ...(options.extra ?? []),
     ]
   }
 
   invite(body = SDP, extra: readonly string[] = []): void {
-    this.cseq += 1
+    this.#cseq += 1
     counter += 1
-    this.inviteBranch = `z9hG4bK-${process.pid}-${counter}`
+    this.#inviteBranch = `z9hG4bK-${process.pid}-${counter}`
     const type = body === '' ? [] : ['Content-Type: application/sdp']
-    this.peer.send(this.head('INVITE', { branch: this.inviteBranch, extra: [...type, ...extra] }), body)
+    this.#peer.send(this.head('INVITE', { branch: this.#inviteBranch, extra: [...type, ...extra] }), body)
   }
 
   async answered(status = 200): Promise<SipResponse> {
-    const response = await this.peer.response(status, 'INVITE')
+    const response = await this.#peer.response(status, 'INVITE')
     this.toTag = /;tag=([^;]+)/.exec(headerOf(response, 'To') ?? '')?.[1] ?? null
     return response
   }
 
   ack(failed = false): void {
-    this.peer.send(this.head('ACK', failed ? { branch: this.inviteBranch } : {}))
+    this.#peer.send(this.head('ACK', failed ? { branch: this.#inviteBranch } : {}))
   }
 
   cancel(): void {
-    this.peer.send(this.head('CANCEL', { branch: this.inviteBranch }))
+    this.#peer.send(this.head('CANCEL', { branch: this.#inviteBranch }))
   }
 
   request(method: string, extra: readonly string[] = [], body = ''): void {
-    this.cseq += 1
-    this.peer.send(this.head(method, { extra }), body)
+    this.#cseq += 1
+    this.#peer.send(this.head(method, { extra }), body)
   }
 }
 

@@ -6,12 +6,12 @@ import { Peer } from './peer.ts'
 export const SECRET = 'cymru'
 
 /** As much of drachtio-srf as the tests use; its own types leave half of it out. */
-export type SrfMessage = {
-  readonly status: number
-  readonly body: string
-  readonly method: string
-  readonly source_address: string
-  readonly receivedOn?: string
+export interface SrfMessage {
+  status: number
+  body: string
+  method: string
+  source_address: string
+  receivedOn?: string
   get(name: string): string
   has(name: string): boolean
 }
@@ -19,19 +19,19 @@ export type SrfRequest = SrfMessage & {
   on(event: string, listener: (...args: never[]) => void): void
   cancel(callback?: (error: Error | null) => void): void
 }
-export type SrfResponse = {
+export interface SrfResponse {
   send(status: number, options?: object, callback?: (error: unknown, sent: SrfMessage) => void): void
 }
-export type SrfDialog = {
-  readonly id: string
-  readonly remote: { readonly sdp: string }
+export interface SrfDialog {
+  id: string
+  remote: { sdp: string }
   on(event: string, listener: (req: SrfRequest, res: SrfResponse) => void): void
   on(event: 'destroy', listener: (req: SrfRequest, reason: string) => void): void
   destroy(): Promise<SrfMessage>
   modify(sdp: string): Promise<string>
   request(options: object): Promise<SrfMessage>
 }
-export type App = {
+export interface App {
   invite(handler: (req: SrfRequest, res: SrfResponse) => void): void
   use(method: string, handler: (req: SrfRequest, res: SrfResponse) => void): void
   createUAS(req: SrfRequest, res: SrfResponse, options: object): Promise<SrfDialog>
@@ -46,7 +46,7 @@ export class Rig {
   readonly adminPort: number
   readonly udpPort: number
   readonly tcpPort: number
-  private readonly closers: (() => void)[] = []
+  readonly #closers: (() => void)[] = []
 
   private constructor(server: SipServer, ports: { admin: number; udp: number; tcp: number }) {
     this.server = server
@@ -81,7 +81,7 @@ export class Rig {
     srf.on('error', () => {})
     srf.connect({ host: '127.0.0.1', port: this.adminPort, secret: SECRET })
     await once(srf as unknown as NodeJS.EventEmitter, 'connect')
-    this.closers.push(() => {
+    this.#closers.push(() => {
       try {
         srf.disconnect()
       } catch {
@@ -92,20 +92,20 @@ export class Rig {
   }
 
   async udpPeer(host?: string): Promise<Peer> {
-    return this.keep(await Peer.udp(this.udpPort, host))
+    return this.#keep(await Peer.udp(this.udpPort, host))
   }
 
   async tcpPeer(host?: string): Promise<Peer> {
-    return this.keep(await Peer.tcp(this.tcpPort, host))
+    return this.#keep(await Peer.tcp(this.tcpPort, host))
   }
 
-  private keep(peer: Peer): Peer {
-    this.closers.push(() => peer.close())
+  #keep(peer: Peer): Peer {
+    this.#closers.push(() => peer.close())
     return peer
   }
 
   async close(): Promise<void> {
-    for (const close of this.closers.splice(0)) close()
+    for (const close of this.#closers.splice(0)) close()
     await this.server.close()
   }
 }

@@ -95,9 +95,9 @@ export async function overflow(page: Page): Promise<number> {
 }
 
 export interface Dashboard {
-  readonly control: TestControl
-  readonly address: string
-  readonly browser: TestBrowser
+  control: TestControl
+  address: string
+  browser: TestBrowser
   /** Closes the page with the test. */
   kept<T extends TestPage>(opened: T): T
   /** Opens `path` with this session; closes with the test. */

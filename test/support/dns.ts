@@ -4,20 +4,20 @@ import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
 
 export type DnsRecord =
-  | { readonly type: 'address'; readonly address: string }
+  | { type: 'address'; address: string }
   | {
-      readonly type: 'srv'
-      readonly priority: number
-      readonly weight: number
-      readonly port: number
-      readonly target: string
+      type: 'srv'
+      priority: number
+      weight: number
+      port: number
+      target: string
     }
   | {
-      readonly type: 'naptr'
-      readonly order: number
-      readonly preference: number
-      readonly service: string
-      readonly replacement: string
+      type: 'naptr'
+      order: number
+      preference: number
+      service: string
+      replacement: string
     }
 
 export const address = (text: string): DnsRecord => ({ type: 'address', address: text })
@@ -77,7 +77,7 @@ function dataFor(record: DnsRecord, asked: Type): Buffer | null {
   }
 }
 
-function readName(bytes: Buffer): { readonly text: string; readonly end: number } {
+function readName(bytes: Buffer): { text: string; end: number } {
   const labels: string[] = []
   let at = QUESTION_AT
   for (let length = bytes[at]!; length > 0; length = bytes[at]!) {
@@ -95,12 +95,12 @@ export class DnsServer {
   /** When true, every question is answered with SERVFAIL, as for an unreachable zone. */
   failing = false
   readonly at: string
-  private readonly socket: Socket
+  readonly #socket: Socket
 
   private constructor(socket: Socket) {
-    this.socket = socket
+    this.#socket = socket
     this.at = `127.0.0.1:${socket.address().port}`
-    socket.on('message', (bytes, from) => socket.send(this.answer(bytes), from.port, from.address))
+    socket.on('message', (bytes, from) => socket.send(this.#answer(bytes), from.port, from.address))
   }
 
   static async start(records: Readonly<Record<string, readonly DnsRecord[]>> = {}): Promise<DnsServer> {
@@ -111,7 +111,7 @@ export class DnsServer {
     return server
   }
 
-  private answer(query: Buffer): Buffer {
+  #answer(query: Buffer): Buffer {
     const { text, end } = readName(query)
     const type = TYPES[query.readUInt16BE(end) as keyof typeof TYPES]
     this.asked.push(`${type} ${text}`)
@@ -132,6 +132,6 @@ export class DnsServer {
   }
 
   close(): void {
-    this.socket.close()
+    this.#socket.close()
   }
 }

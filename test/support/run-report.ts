@@ -19,7 +19,11 @@ export interface FileReport {
   tests: { name: string; state: 'passed' | 'failed' | 'skipped' | 'pending'; reason: string }[]
 }
 
-type Failure = { message: string; stack?: string | undefined; cause?: unknown }
+interface Failure {
+  message: string
+  stack?: string | undefined
+  cause?: unknown
+}
 /** Includes the cause, which names the test file of a crashed worker. */
 function reasonOf({ message, stack, cause }: Failure): string {
   const own = stack?.includes(message) ? stack : `${message}\n${stack ?? ''}`

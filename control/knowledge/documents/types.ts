@@ -94,8 +94,8 @@ export interface Extractor {
 
 /** Returns unit-length vectors. A change of `model` requires embedding everything again. */
 export interface Embedder {
-  readonly model: string
-  readonly dimensions: number
+  model: string
+  dimensions: number
   embed(texts: readonly string[], role: 'query' | 'passage', signal: AbortSignal): Promise<Float32Array[]>
   /** Loads in advance what the first query would otherwise wait for. */
   warm?(signal: AbortSignal): Promise<void>

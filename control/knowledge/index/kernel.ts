@@ -22,7 +22,7 @@ interface Wasm {
   instantiate(code: Uint8Array, imports: object): Promise<{ instance: { exports: Record<string, unknown> } }>
 }
 export interface KernelMemory {
-  readonly buffer: ArrayBuffer
+  buffer: ArrayBuffer
   grow(pages: number): number
 }
 const wasm = (globalThis as unknown as { WebAssembly: Wasm }).WebAssembly

@@ -37,7 +37,7 @@ export interface Matrix {
   drop(project: string, source: number): void
   forget(project: string): void
   search(project: string, query: Uint8Array, limit: number): Hit[]
-  readonly bytes: number
+  bytes: number
 }
 
 export async function createMatrix(mostBytes: number): Promise<Matrix> {

@@ -209,7 +209,13 @@ export async function selectAsked(
   words: readonly string[],
 ): Promise<Asked | null> {
   const languages: Language[] = ['russian', 'english', 'simple']
-  type Row = { revision: bigint; total: number; lexeme: string | null; chunks: number; places: number[] }
+  interface Row {
+    revision: bigint
+    total: number
+    lexeme: string | null
+    chunks: number
+    places: number[]
+  }
   const rows = await db<Row[]>`
     select i.revision, coalesce((
       select sum(chunks)::int from knowledge_sources where project_id = i.project_id and status = 'ready'), 0) as total,

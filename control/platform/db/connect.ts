@@ -1,7 +1,7 @@
 import postgres from 'postgres'
 import { cleanJson } from './text.ts'
 
-type Types = { bigint: bigint }
+type Types = Record<'bigint', bigint>
 export type Sql = postgres.Sql<Types>
 export type Tx = postgres.TransactionSql<Types>
 /** A query runs on the pool or inside a transaction. */

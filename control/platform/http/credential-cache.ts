@@ -21,7 +21,7 @@ export interface CredentialCache<T> {
   of(hash: Buffer, ask: () => Promise<T | null>): Promise<T | null>
   /** Takes effect at once in this process; other processes follow when their entries expire. */
   forget(which: (verdict: T) => boolean): void
-  readonly size: number
+  size: number
 }
 
 function createCredentialCache<T>(clock: Clock): CredentialCache<T> {

@@ -52,9 +52,9 @@ export interface Participant {
 }
 
 export interface LiveKit {
-  readonly url: string
-  readonly publicUrl: string
-  readonly prefix: string
+  url: string
+  publicUrl: string
+  prefix: string
   token(seat: Seat): Promise<string>
   /** Names of our open rooms. */
   rooms(): Promise<string[]>

@@ -28,7 +28,9 @@ interface Document {
   >
 }
 
-export type Schema = { [key: string]: unknown }
+export interface Schema {
+  [key: string]: unknown
+}
 
 const SCALARS: Record<string, Schema> = {
   string: { type: 'string' },

@@ -7,8 +7,8 @@ import type { E5Pieces } from './e5-file.ts'
 export interface Tokenizer {
   /** Pieces of the text, without the begin and end markers. */
   cut(text: string): number[]
-  readonly bos: number
-  readonly eos: number
+  bos: number
+  eos: number
 }
 
 const SPACE = '▁'

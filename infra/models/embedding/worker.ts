@@ -8,7 +8,11 @@ export interface EncoderWorkerData {
   graph: string
   threads: number
 }
-export type EncoderTask = { id: number; text: string; role: Role }
+export interface EncoderTask {
+  id: number
+  text: string
+  role: Role
+}
 export type EncoderAnswer = { id: number; vector: Float32Array } | { id: number; error: string }
 
 const { weights, graph, threads } = workerData as EncoderWorkerData

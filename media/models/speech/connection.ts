@@ -43,14 +43,16 @@ export class SpeechConnection {
   #lastId = 0
   #closed = false
   #cancelReconnect = () => {}
-  #firstHello = () => {}
+  readonly #firstHello: () => void
   #corked = false
   /** Time of the last write of VAD audio. */
   #leftMs = Number.NEGATIVE_INFINITY
 
   constructor(options: SpeechConnectionOptions) {
     this.#options = options
-    this.ready = new Promise<void>(resolve => (this.#firstHello = resolve))
+    let firstHello = () => {}
+    this.ready = new Promise<void>(resolve => (firstHello = resolve))
+    this.#firstHello = firstHello
     this.#open()
   }
 

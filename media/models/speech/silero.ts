@@ -33,7 +33,7 @@ export type Report = (probability: number, atMs: number) => void
 export interface Silero {
   detector(report: Report): Detector
   /** Number of windows evaluated so far. */
-  readonly windows: number
+  windows: number
 }
 
 interface Ort {
@@ -47,8 +47,8 @@ interface Waiting extends ToModel {
 
 interface Line {
   waiting: Waiting[]
-  readonly context: Float32Array
-  readonly state: Float32Array
+  context: Float32Array
+  state: Float32Array
   report: Report | null
 }
 
@@ -113,7 +113,10 @@ export async function loadSilero(file: string): Promise<Silero> {
   }
 }
 
-type Job = { line: Line; next: Waiting }
+interface Job {
+  line: Line
+  next: Waiting
+}
 
 /** Evaluates the next window of each line and updates their states. */
 function createModel(ort: Ort, session: InferenceSession): (jobs: readonly Job[]) => Promise<Float32Array> {

@@ -22,7 +22,12 @@ import { told } from './transport.ts'
 /** Three seconds of packets: any far end with a microphone has sent something by then. */
 const ENOUGH_PACKETS = 150
 
-type Answered = { readonly facts: Facts; readonly given: Case; readonly invite: Read; readonly answer: Read }
+interface Answered {
+  facts: Facts
+  given: Case
+  invite: Read
+  answer: Read
+}
 
 export function answeredCall(facts: Facts, given: Case): Diagnosis | null {
   const exchange = facts.exchanges.findLast(

@@ -29,26 +29,26 @@ import { type MayReach, probeName, probePort } from './probe.ts'
 import { probeRecords } from './records.ts'
 import { told, transportDiagnosis } from './transport.ts'
 
-export type ExaminerOptions = {
-  readonly agent: Agent
-  readonly traces: Traces
-  readonly clock: Clock
-  readonly resolver: Resolver
-  readonly places: NextHopResolver
+export interface ExaminerOptions {
+  agent: Agent
+  traces: Traces
+  clock: Clock
+  resolver: Resolver
+  places: NextHopResolver
   /** True when a trunk may be at an address; any address when left out. */
-  readonly mayReach?: MayReach
+  mayReach?: MayReach
   /** Call-IDs of the trunk's own registration, when this engine holds it. */
   live(trunkId: string): readonly string[]
 }
 
 type Name = TrunkCheckStep['name']
 /** The result for one host. `cause` is a failure below SIP. */
-type HostResult = {
-  readonly host: TrunkHost
-  readonly steps: TrunkCheckStep[]
-  readonly callId: string
-  readonly answered: IncomingResponse | null
-  readonly cause: Omit<Diagnosis, 'evidence'> | null
+interface HostResult {
+  host: TrunkHost
+  steps: TrunkCheckStep[]
+  callId: string
+  answered: IncomingResponse | null
+  cause: Omit<Diagnosis, 'evidence'> | null
 }
 
 const ANSWER_WAIT_MS = 4000
@@ -62,11 +62,11 @@ const MOST_OF_AN_OWNER = 3
 const LIVE_MESSAGES = 8
 
 export class Examiner {
-  private readonly options: ExaminerOptions
-  private readonly running = new Map<string, { ownerId: string; report: Promise<TrunkCheckReport> }>()
+  readonly #options: ExaminerOptions
+  readonly #running = new Map<string, { ownerId: string; report: Promise<TrunkCheckReport> }>()
 
   constructor(options: ExaminerOptions) {
-    this.options = options
+    this.#options = options
   }
 
   /**
@@ -74,21 +74,21 @@ export class Examiner {
    */
   examine(trunk: TrunkPlan): Promise<TrunkCheckReport> {
     const key = JSON.stringify(trunk)
-    const known = this.running.get(key)
+    const known = this.#running.get(key)
     if (known !== undefined) return known.report
-    const own = [...this.running.values()].filter(({ ownerId }) => ownerId === trunk.owner_id).length
+    const own = [...this.#running.values()].filter(({ ownerId }) => ownerId === trunk.owner_id).length
     if (own >= MOST_OF_AN_OWNER) return Promise.reject(new ExaminersBusy(true))
-    if (this.running.size >= MOST_AT_ONCE) return Promise.reject(new ExaminersBusy(false))
-    const report = this.run(trunk).finally(() => this.running.delete(key))
-    this.running.set(key, { ownerId: trunk.owner_id, report })
+    if (this.#running.size >= MOST_AT_ONCE) return Promise.reject(new ExaminersBusy(false))
+    const report = this.#run(trunk).finally(() => this.#running.delete(key))
+    this.#running.set(key, { ownerId: trunk.owner_id, report })
     return report
   }
 
-  private async run(trunk: TrunkPlan): Promise<TrunkCheckReport> {
-    const hosts = (await Promise.all(hostsOf(trunk).map(host => this.checkHost(trunk, host)))).flat()
+  async #run(trunk: TrunkPlan): Promise<TrunkCheckReport> {
+    const hosts = (await Promise.all(hostsOf(trunk).map(host => this.#checkHost(trunk, host)))).flat()
     const reachable = hosts.find(({ answered }) => answered !== null) ?? hosts.find(({ cause }) => cause === null)
-    const register = registers(trunk) && reachable !== undefined ? await this.register(trunk, reachable.host) : null
-    const { traces, live } = this.options
+    const register = registers(trunk) && reachable !== undefined ? await this.#register(trunk, reachable.host) : null
+    const { traces, live } = this.#options
     const own = traces.peek(...live(trunk.id)).messages.slice(-LIVE_MESSAGES)
     const proven = register !== null && isSuccess(register.res)
     // Earlier messages of the registration count only when its refusal persists, or when nothing else is known.
@@ -96,19 +96,19 @@ export class Examiner {
     const ids = [...hosts.map(({ callId }) => callId), ...(register === null ? [] : [register.callId])]
     const seen = traces.peek(...ids)
     const messages = [...past, ...seen.messages]
-    const diagnosis = this.cause(trunk, hosts, messages)
+    const diagnosis = this.#cause(trunk, hosts, messages)
     const registered = register === null ? [] : [registerStep(register, own, diagnosis)]
     const steps = [...hosts.flatMap(({ steps }) => steps), ...registered]
     const silent = reachable?.answered === null ? hosts.filter(({ host }) => host === reachable.host) : []
     return conclude(forgiven(steps, proven ? silent : []), { ...seen, messages }, diagnosis)
   }
 
-  private async checkHost(trunk: TrunkPlan, host: TrunkHost): Promise<HostResult[]> {
-    const { mayReach = () => true } = this.options
+  async #checkHost(trunk: TrunkPlan, host: TrunkHost): Promise<HostResult[]> {
+    const { mayReach = () => true } = this.#options
     const hop = nextHopOf(trunk, host)
     const { port } = hop
-    if (port !== null) return [await this.checkTarget(trunk, { host, at: null }, { ...hop, port }, hop.host)]
-    const parts = { ...this.options, mayReach }
+    if (port !== null) return [await this.#checkTarget(trunk, { host, at: null }, { ...hop, port }, hop.host)]
+    const parts = { ...this.#options, mayReach }
     const { hops, blocked, ...found } = await probeRecords(parts, proxyUri(trunk) ?? trunkUri(host, null), hop.host)
     const step: TrunkCheckStep = { name: 'dns', host: formatHostPort(hop), ...found }
     if (!found.ok) {
@@ -119,15 +119,15 @@ export class Examiner {
       hops.slice(0, MOST_TARGETS).map(one => {
         const at = targetOf(one)
         // Over TLS the name must match the certificate, so the signalling server resolves it itself.
-        return this.checkTarget(trunk, { host, at: at.transport === 'tls' ? null : at }, at, one.name)
+        return this.#checkTarget(trunk, { host, at: at.transport === 'tls' ? null : at }, at, one.name)
       }),
     )
     results[0]?.steps.unshift(step)
     return results
   }
 
-  private async checkTarget(trunk: TrunkPlan, place: NextHop, hop: Target, named: string): Promise<HostResult> {
-    const { resolver, clock, mayReach = () => true } = this.options
+  async #checkTarget(trunk: TrunkPlan, place: NextHop, hop: Target, named: string): Promise<HostResult> {
+    const { resolver, clock, mayReach = () => true } = this.#options
     const { host } = place
     const at = formatHostPort(hop)
     const steps: TrunkCheckStep[] = []
@@ -147,11 +147,11 @@ export class Examiner {
       note('connect', { ok, words: cause?.words ?? (ok ? words : `Couldn’t connect: ${words}.`), ms })
       if (!ok) return { ...nobody, cause: cause ?? unreachable(at) }
     }
-    const { callId, answered, ms } = await this.ping(trunk, place)
+    const { callId, answered, ms } = await this.#ping(trunk, place)
     const certificate = port?.certificate ?? null
     if (certificate !== null) note('certificate', answered === null ? certificate : { ...certificate, ok: true })
     const words =
-      answered === null ? this.silence(trunk, callId) : `The host answered ${answered.status} ${answered.reason}.`
+      answered === null ? this.#silence(trunk, callId) : `The host answered ${answered.status} ${answered.reason}.`
     note('options', { ok: answered !== null, words, ms })
     const readable = readableKeys(trunk, hop)
     if (readable !== null) note('encryption', { ok: true, words: readable, ms: 0 })
@@ -159,17 +159,17 @@ export class Examiner {
     return { host, steps, callId, answered, cause: bad ? transportDiagnosis(certificate.words, at) : null }
   }
 
-  private silence(trunk: TrunkPlan, callId: string): string {
-    const { messages } = this.options.traces.peek(callId)
+  #silence(trunk: TrunkPlan, callId: string): string {
+    const { messages } = this.#options.traces.peek(callId)
     return diagnose({ messages, trunk, media: null, reason: null })?.words ?? 'OPTIONS could not be sent.'
   }
 
-  private ping(trunk: TrunkPlan, place: NextHop) {
+  #ping(trunk: TrunkPlan, place: NextHop) {
     const { host } = place
     const uri = trunkUri(host, null)
     const user = accountUser(trunk)
     const from = user === null ? 'sip:ping@localhost' : accountUri(trunk, user)
-    return this.send(
+    return this.#send(
       trunk,
       uri,
       'OPTIONS',
@@ -180,15 +180,15 @@ export class Examiner {
   }
 
   /** Queries the bindings: a REGISTER without Contact neither adds nor removes one (RFC 3261 §10.2.3). */
-  private async register(trunk: TrunkPlan, host: TrunkHost): Promise<Asked> {
+  async #register(trunk: TrunkPlan, host: TrunkHost): Promise<Asked> {
     const account = accountOf(trunk)
     const aor = `<${accountUri(trunk, accountUser(trunk) ?? '')}>`
     const credentials = account === null ? null : new Credentials(account)
-    const sent = await this.send(trunk, trunkUri(host, null), 'REGISTER', { From: aor, To: aor }, credentials)
+    const sent = await this.#send(trunk, trunkUri(host, null), 'REGISTER', { From: aor, To: aor }, credentials)
     return { ...sent, res: sent.answered, at: formatHostPort(nextHopOf(trunk, host)) }
   }
 
-  private async send(
+  async #send(
     trunk: TrunkPlan,
     uri: string,
     method: 'OPTIONS' | 'REGISTER',
@@ -196,7 +196,7 @@ export class Examiner {
     credentials: Credentials | null,
     via: string | null = null,
   ) {
-    const { agent, clock } = this.options
+    const { agent, clock } = this.#options
     const callId = randomUUID()
     const startedMs = clock.now()
     let seq = 0
@@ -210,18 +210,18 @@ export class Examiner {
     return { callId, answered, ms: Math.round(clock.now() - startedMs) }
   }
 
-  private cause(trunk: TrunkPlan, hosts: readonly HostResult[], messages: readonly SipSeen[]): Diagnosis | null {
+  #cause(trunk: TrunkPlan, hosts: readonly HostResult[], messages: readonly SipSeen[]): Diagnosis | null {
     const below = hosts.find(({ cause }) => cause !== null)?.cause
     if (below) return { ...below, evidence: [] }
     return diagnose({ messages, trunk, media: null, reason: null })
   }
 }
 
-type Asked = {
-  readonly callId: string
-  readonly res: IncomingResponse | null
-  readonly ms: number
-  readonly at: string
+interface Asked {
+  callId: string
+  res: IncomingResponse | null
+  ms: number
+  at: string
 }
 
 const isSuccess = (res: IncomingResponse | null): boolean => res !== null && res.status >= 200 && res.status < 300
@@ -287,7 +287,10 @@ function forgiven(steps: readonly TrunkCheckStep[], proven: readonly HostResult[
   })
 }
 
-type Captured = { readonly messages: readonly SipSeen[]; readonly left_out: number }
+interface Captured {
+  messages: readonly SipSeen[]
+  left_out: number
+}
 
 function conclude(
   steps: TrunkCheckStep[],

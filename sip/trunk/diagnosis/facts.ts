@@ -10,23 +10,30 @@ import { parseMessage } from '../../text/parse.ts'
 import { type MediaSection, parseSdp, type Sdp } from '../../text/sdp.ts'
 import { parseNameAddr, parseUri } from '../../text/uri.ts'
 
-export type Case = {
-  readonly messages: readonly SipSeen[]
-  readonly trunk: Pick<TrunkPlan, 'username' | 'password' | 'realm' | 'numbers' | 'number_format' | 'codecs'> | null
-  readonly media: MediaStats | null
+export interface Case {
+  messages: readonly SipSeen[]
+  trunk: Pick<TrunkPlan, 'username' | 'password' | 'realm' | 'numbers' | 'number_format' | 'codecs'> | null
+  media: MediaStats | null
   /** Null when there was no call, as for a trunk check. */
-  readonly reason: EndedReason | null
+  reason: EndedReason | null
 }
 
-export type Read = { readonly index: number; readonly seen: SipSeen; readonly message: SipMessage }
-/** A request with its answers, in order. */
-export type Exchange = {
-  readonly request: Read
-  readonly method: string
-  readonly callId: string
-  readonly answers: readonly Read[]
+export interface Read {
+  index: number
+  seen: SipSeen
+  message: SipMessage
 }
-export type Facts = { readonly all: readonly Read[]; readonly exchanges: readonly Exchange[] }
+/** A request with its answers, in order. */
+export interface Exchange {
+  request: Read
+  method: string
+  callId: string
+  answers: readonly Read[]
+}
+export interface Facts {
+  all: readonly Read[]
+  exchanges: readonly Exchange[]
+}
 
 export const header = (read: Read, name: string): string => headerOf(read.message, name) ?? ''
 export const statusOf = ({ message }: Read): number => (message.kind === 'response' ? message.status : 0)

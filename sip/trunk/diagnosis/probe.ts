@@ -7,17 +7,20 @@ import { within } from '../../../media/shared/within.ts'
 import { nameError, transportWords } from '../../server/transport-tls.ts'
 import type { Target } from '../routing/hosts.ts'
 
-export type Probed = {
-  readonly ok: boolean
-  readonly words: string
-  readonly ms: number
+export interface Probed {
+  ok: boolean
+  words: string
+  ms: number
   /** The host exists, but no trunk may be there. */
-  readonly blocked?: true
+  blocked?: true
 }
 export type Lookup = (host: string) => Promise<readonly string[]>
 /** True when a trunk may be at an address. */
 export type MayReach = (address: string) => boolean
-export type Connected = { readonly connect: Probed; readonly certificate: Probed | null }
+export interface Connected {
+  connect: Probed
+  certificate: Probed | null
+}
 
 const DNS_WAIT_MS = 2500
 const CONNECT_WAIT_MS = 3500
@@ -91,14 +94,22 @@ export async function probePort(
 }
 
 /** `error`: why there is no connection; `certificate`: what is wrong with the certificate. */
-type Dialed = { readonly error: string | null; readonly protocol: string | null; readonly certificate: string | null }
+interface Dialed {
+  error: string | null
+  protocol: string | null
+  certificate: string | null
+}
 
 const inTime = (clock: Clock, dialed: Promise<Dialed>): Promise<Dialed> =>
   within(clock, CONNECT_WAIT_MS, { error: 'no answer in time: timeout', protocol: null, certificate: null }, dialed)
 
 const failed = (error: Error): Dialed => ({ error: transportWords(error), protocol: null, certificate: null })
 
-type At = { readonly host: string; readonly port: number; readonly lookup: LookupFunction }
+interface At {
+  host: string
+  port: number
+  lookup: LookupFunction
+}
 
 async function dialTcp(clock: Clock, at: At): Promise<Dialed> {
   const socket = connectTcp(at)

@@ -6,18 +6,23 @@ import { formatHostPort } from '../../text/grammar.ts'
 import type { NextHopResolver } from '../routing/next-hop.ts'
 import { blocked, type MayReach, type Probed } from './probe.ts'
 
-export type Resolved = Probed & { readonly hops: readonly Hop[] }
-type Parts = {
-  readonly resolver: Resolver
-  readonly places: NextHopResolver
-  readonly clock: Clock
-  readonly mayReach: MayReach
+export type Resolved = Probed & { hops: readonly Hop[] }
+interface Parts {
+  resolver: Resolver
+  places: NextHopResolver
+  clock: Clock
+  mayReach: MayReach
 }
 
 /** Milliseconds for NAPTR, SRV and address lookups, which follow one another. */
 const RECORDS_WAIT_MS = 5000
 
-type Noted = { readonly pointers: string[]; readonly services: string[]; readonly targets: string[]; silent: boolean }
+interface Noted {
+  pointers: string[]
+  services: string[]
+  targets: string[]
+  silent: boolean
+}
 
 /** `uri` is the destination of requests; `host` its host. */
 export async function probeRecords(

@@ -16,7 +16,7 @@ const ABOUT_KEYS = /srtp|crypto|encrypt|SAVP|secure media|sdes|dtls/i
  */
 const Q850_FULL = new Set([34, 42, 44, 47])
 
-type Said = Found & { readonly final: Read; readonly status: number; readonly said: string; readonly quoted: string }
+type Said = Found & { final: Read; status: number; said: string; quoted: string }
 
 export function refusal(found: Found): Diagnosis | null {
   const { exchange, final } = found
@@ -182,7 +182,7 @@ function gaveUp({ exchange, facts }: Found): Diagnosis | null {
   return cancel === undefined ? null : told('canceled', 'The caller hung up before the answer.', null, cancel.request)
 }
 
-function ourRefusal(found: Found & { readonly final: Read }): Diagnosis | null {
+function ourRefusal(found: Found & { final: Read }): Diagnosis | null {
   const { exchange, final, given } = found
   const offer = audioOf(sdpOf(exchange.request))
   if (statusOf(final) !== 488) return gaveUp(found)

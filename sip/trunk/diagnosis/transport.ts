@@ -2,11 +2,11 @@
 import type { Diagnosis, DiagnosisCode } from '../../../media/contract/sip-trace.ts'
 import { type Case, type Exchange, type Facts, finalOf, type Read, saidBy, statusOf } from './facts.ts'
 
-export type Found = {
-  readonly exchange: Exchange
-  readonly final: Read | null
-  readonly facts: Facts
-  readonly given: Case
+export interface Found {
+  exchange: Exchange
+  final: Read | null
+  facts: Facts
+  given: Case
 }
 
 export const told = (

@@ -54,17 +54,17 @@ export function takeFromSoftphone(
   return take(context, { trunk: null, softphone, called: userOf(req.uri) ?? userOf(req.get('To')) ?? '' }, req, res)
 }
 
-type Prepared = {
-  readonly local: LocalAudio
-  readonly sdp: string
+interface Prepared {
+  local: LocalAudio
+  sdp: string
   /** Null: it arrives with the ACK. */
-  readonly audio: AgreedAudio | null
+  audio: AgreedAudio | null
 }
 
-type Source = {
-  readonly trunk: TrunkPlan | null
-  readonly softphone?: SoftphonePlan
-  readonly called: string
+interface Source {
+  trunk: TrunkPlan | null
+  softphone?: SoftphonePlan
+  called: string
 }
 
 function take(context: TrunkContext, source: Source, req: IncomingRequest, res: Reply): InboundOffer | null {
@@ -111,17 +111,17 @@ class Offer implements InboundOffer {
   readonly trunkId: string | null
   readonly softphoneId?: string
   readonly signal: AbortSignal
-  private readonly context: TrunkContext
-  private readonly trunk: TrunkPlan | null
-  private readonly wishes: Wishes
-  private readonly req: IncomingRequest
-  private readonly res: Reply
-  private readonly gone = new AbortController()
-  private readonly untrack: () => void
-  private decided = false
-  private ringing: Promise<void> = Promise.resolve()
+  readonly #context: TrunkContext
+  readonly #trunk: TrunkPlan | null
+  readonly #wishes: Wishes
+  readonly #req: IncomingRequest
+  readonly #res: Reply
+  readonly #gone = new AbortController()
+  readonly #untrack: () => void
+  #decided = false
+  #ringing: Promise<void> = Promise.resolve()
   /** Stops audio that plays before the answer. */
-  private readonly silenced = new AbortController()
+  readonly #silenced = new AbortController()
 
   constructor(
     context: TrunkContext,
@@ -130,12 +130,12 @@ class Offer implements InboundOffer {
     req: IncomingRequest,
     res: Reply,
   ) {
-    this.context = context
-    this.trunk = trunk
+    this.#context = context
+    this.#trunk = trunk
     if (softphone !== undefined) this.softphoneId = softphone.id
-    this.wishes = wishes
-    this.req = req
-    this.res = res
+    this.#wishes = wishes
+    this.#req = req
+    this.#res = res
     this.called = called
     // RFC 3325 §9.1: there may be a SIP and a tel URI of the same caller.
     const asserted = splitOutside(req.get('P-Asserted-Identity') ?? '', ',').map(userOf)
@@ -143,49 +143,49 @@ class Offer implements InboundOffer {
     this.caller = softphone?.username ?? callerNumber(caller, trunk?.dialing ?? null)
     this.source = req.source_address
     this.trunkId = trunk?.id ?? null
-    this.signal = this.gone.signal
-    const untrack = context.track({ lost: () => this.gone.abort() })
+    this.signal = this.#gone.signal
+    const untrack = context.track({ lost: () => this.#gone.abort() })
     const callId = req.get('Call-ID') ?? ''
-    context.unanswered.set(callId, this.gone)
-    this.untrack = () => {
+    context.unanswered.set(callId, this.#gone)
+    this.#untrack = () => {
       untrack()
-      if (context.unanswered.get(callId) === this.gone) context.unanswered.delete(callId)
+      if (context.unanswered.get(callId) === this.#gone) context.unanswered.delete(callId)
     }
-    req.on('cancel', () => this.gone.abort())
+    req.on('cancel', () => this.#gone.abort())
   }
 
   admitted(callId: string): void {
-    this.context.meters.admitted.add()
-    this.context.traces.bind(this.req.get('Call-ID'), callId, this.trunkId)
-    if (this.decided || this.signal.aborted) return
+    this.#context.meters.admitted.add()
+    this.#context.traces.bind(this.#req.get('Call-ID'), callId, this.trunkId)
+    if (this.#decided || this.signal.aborted) return
     // Rings only now, because a carrier stops looking for another destination once the call rings. RFC 3262 §5: without
     // an offer in the INVITE, a reliable 180 would need our offer and get its answer in the PRACK; the 200 follows soon
     // anyway.
-    if (!this.mustConfirm() || this.req.body) this.ringing = this.ring()
+    if (!this.#mustConfirm() || this.#req.body) this.#ringing = this.#ring()
   }
 
-  private async ring(): Promise<void> {
+  async #ring(): Promise<void> {
     try {
-      await this.progress(180)
+      await this.#progress(180)
     } catch (error) {
       // drachtio-srf throws when its connection is gone; then there is no answer either.
-      this.context.log.debug({ err: error }, '180 Ringing could not be sent')
+      this.#context.log.debug({ err: error }, '180 Ringing could not be sent')
     }
   }
 
-  private mustConfirm(): boolean {
-    return /\b100rel\b/i.test(this.req.get('Require') ?? '')
+  #mustConfirm(): boolean {
+    return /\b100rel\b/i.test(this.#req.get('Require') ?? '')
   }
 
   /** Returns false when the caller required a reliable response and did not send PRACK in time (RFC 3262 §3). */
-  private async progress(status: number, body?: string, signal = this.signal): Promise<boolean> {
+  async #progress(status: number, body?: string, signal = this.signal): Promise<boolean> {
     const said = body === undefined ? {} : { body }
-    if (!this.mustConfirm()) {
-      this.res.send(status, said)
+    if (!this.#mustConfirm()) {
+      this.#res.send(status, said)
       return true
     }
     let confirmed = false
-    await waitFor({ clock: this.context.clock, ms: PRACK_WAIT_MS, signal }, go => {
+    await waitFor({ clock: this.#context.clock, ms: PRACK_WAIT_MS, signal }, go => {
       const onSent = (error: unknown): void => {
         if (error) queueMicrotask(go)
       }
@@ -193,121 +193,122 @@ class Offer implements InboundOffer {
         confirmed = true
         go()
       }
-      this.res.send(status, { ...said, headers: { Require: '100rel' } }, onSent, onPrack)
+      this.#res.send(status, { ...said, headers: { Require: '100rel' } }, onSent, onPrack)
       return () => {}
     })
     return confirmed
   }
 
   announcementOf(refusal: Refusal): RefusalAnnouncement | null {
-    const { trunk } = this
-    if (!trunk?.refusal_announcement || !mayBeSaid(refusal) || this.fallback() !== null) return null
+    const trunk = this.#trunk
+    if (!trunk?.refusal_announcement || !mayBeSaid(refusal) || this.#fallback() !== null) return null
     return { text: trunk.refusal_announcement, language: trunk.refusal_language }
   }
 
   /** A description before the answer is also that of the answer (RFC 3261 §13.2.1), so it is built the same way. */
   async early(): Promise<EarlySound | null> {
     // A caller that sent no offer would have to answer ours first.
-    if (this.decided || !this.req.body) return null
+    if (this.#decided || !this.#req.body) return null
     try {
-      const sound = await this.sayBefore(AbortSignal.any([this.signal, this.silenced.signal]))
-      if (sound === null) this.silence()
+      const sound = await this.#sayBefore(AbortSignal.any([this.signal, this.#silenced.signal]))
+      if (sound === null) this.#silence()
       return sound
     } catch (error) {
-      this.silence()
-      this.context.log.error({ err: error }, 'early media failed')
+      this.#silence()
+      this.#context.log.error({ err: error }, 'early media failed')
       return null
     }
   }
 
-  private async sayBefore(signal: AbortSignal): Promise<EarlySound | null> {
-    const rtp = await this.context.media.open()
+  async #sayBefore(signal: AbortSignal): Promise<EarlySound | null> {
+    const rtp = await this.#context.media.open()
     signal.addEventListener('abort', () => rtp.close(), { once: true })
     if (signal.aborted) rtp.close()
-    const { sdp, audio, local } = await this.prepare(rtp)
+    const { sdp, audio, local } = await this.#prepare(rtp)
     if (signal.aborted || audio === null || isDeaf(audio)) return null
-    const told = await this.progress(183, sdp, signal)
+    const told = await this.#progress(183, sdp, signal)
     if (!told || signal.aborted) return null
-    this.context.meters.announced.add()
-    return openEarly({ rtp, audio, local, signal, onInsecure: () => this.silence() })
+    this.#context.meters.announced.add()
+    return openEarly({ rtp, audio, local, signal, onInsecure: () => this.#silence() })
   }
 
-  private silence(): void {
-    this.silenced.abort()
+  #silence(): void {
+    this.#silenced.abort()
   }
 
   reject(refusal: Refusal): void {
-    if (this.decided) return
-    this.decide()
-    this.silence()
+    if (this.#decided) return
+    this.#decide()
+    this.#silence()
     if (this.signal.aborted) return
-    const { status, headers } = answerOfRefusal(refusal, this.fallback())
-    this.context.meters.refused.add({ reason: refusal })
-    if (status === 302) this.context.meters.redirected.add()
-    this.res.send(status, { headers })
+    const { status, headers } = answerOfRefusal(refusal, this.#fallback())
+    this.#context.meters.refused.add({ reason: refusal })
+    if (status === 302) this.#context.meters.redirected.add()
+    this.#res.send(status, { headers })
   }
 
   /** The URI of the trunk's fallback number, in the carrier's format. */
-  private fallback(): string | null {
-    const { trunk } = this
+  #fallback(): string | null {
+    const trunk = this.#trunk
     const number = trunk?.fallback_number
     return trunk && number && number !== this.called ? accountUri(trunk, outgoingNumber(number, trunk)) : null
   }
 
   async answer(): Promise<Leg | null> {
-    if (this.decided) return null
-    this.decided = true
+    if (this.#decided) return null
+    this.#decided = true
     let rtp: RtpSession | null = null
     try {
-      rtp = await this.context.media.open()
-      const prepared = await this.prepare(rtp)
-      await this.ringing
-      const leg = this.signal.aborted ? null : await this.accept(rtp, prepared)
+      rtp = await this.#context.media.open()
+      const prepared = await this.#prepare(rtp)
+      await this.#ringing
+      const leg = this.signal.aborted ? null : await this.#accept(rtp, prepared)
       if (leg === null) rtp.close()
       return leg
     } catch (error) {
       rtp?.close()
-      this.context.log.error({ err: error }, 'answering inbound call failed')
-      if (!this.signal.aborted && !this.res.finalResponseSent) this.res.send(503, { headers: RETRY_SOON })
+      this.#context.log.error({ err: error }, 'answering inbound call failed')
+      if (!this.signal.aborted && !this.#res.finalResponseSent) this.#res.send(503, { headers: RETRY_SOON })
       return null
     } finally {
-      this.untrack()
+      this.#untrack()
     }
   }
 
-  private decide(): void {
-    this.decided = true
-    this.untrack()
+  #decide(): void {
+    this.#decided = true
+    this.#untrack()
   }
 
-  private async prepare(rtp: RtpSession): Promise<Prepared> {
+  async #prepare(rtp: RtpSession): Promise<Prepared> {
     rtp.trust(this.source)
-    const address = await advertisedAddress(this.context.media, rtp, this.source)
-    const local = localAudio(rtp, address, this.wishes)
-    return { local, ...this.describe(local) }
+    const address = await advertisedAddress(this.#context.media, rtp, this.source)
+    const local = localAudio(rtp, address, this.#wishes)
+    return { local, ...this.#describe(local) }
   }
 
-  private accept(rtp: RtpSession, { local, sdp, audio }: Prepared): Promise<Leg | null> {
+  #accept(rtp: RtpSession, { local, sdp, audio }: Prepared): Promise<Leg | null> {
     return new Promise(resolve => {
       const onLost = (): void => resolve(null)
       this.signal.addEventListener('abort', onLost, { once: true })
-      this.context.agent.createUAS(this.req, this.res, { localSdp: sdp }, (error, dialog) => {
+      this.#context.agent.createUAS(this.#req, this.#res, { localSdp: sdp }, (error, dialog) => {
         this.signal.removeEventListener('abort', onLost)
         if (dialog === undefined) {
-          this.context.log.debug({ err: error }, 'caller canceled before the answer')
+          this.#context.log.debug({ err: error }, 'caller canceled before the answer')
           resolve(null)
           return
         }
-        const leg = this.legOf(dialog, { rtp, local, audio })
-        trackLeg(this.context, leg)
+        const leg = this.#legOf(dialog, { rtp, local, audio })
+        trackLeg(this.#context, leg)
         resolve(leg)
       })
     })
   }
 
-  private legOf(dialog: SrfDialog, sound: Pick<LegOptions, 'rtp' | 'local' | 'audio'>): SipLeg {
-    const { clock, log, mediaTimeoutMs, referSilenceMs } = this.context
-    const { trunk, called: own } = this
+  #legOf(dialog: SrfDialog, sound: Pick<LegOptions, 'rtp' | 'local' | 'audio'>): SipLeg {
+    const { clock, log, mediaTimeoutMs, referSilenceMs } = this.#context
+    const trunk = this.#trunk
+    const { called: own } = this
     const account = trunk === null ? null : accountOf(trunk)
     const credentials = account === null ? null : new Credentials(account)
     const bounds = { mediaTimeoutMs, referSilenceMs }
@@ -315,9 +316,9 @@ class Offer implements InboundOffer {
   }
 
   /** Builds our answer; or, when the INVITE had no offer (RFC 3261 §13.2.1), our offer, which the ACK answers. */
-  private describe(local: LocalAudio): { readonly sdp: string; readonly audio: AgreedAudio | null } {
-    if (!this.req.body) return { sdp: makeOffer(local), audio: null }
-    const answer = answerOffer(this.req.body, local)
+  #describe(local: LocalAudio): { sdp: string; audio: AgreedAudio | null } {
+    if (!this.#req.body) return { sdp: makeOffer(local), audio: null }
+    const answer = answerOffer(this.#req.body, local)
     // This offer was accepted on arrival.
     if (!answer.ok) throw new Error(`offer no longer acceptable: ${answer.code}`)
     return { sdp: answer.sdp, audio: answer.audio }

@@ -19,24 +19,26 @@ import type { Traces } from '../trace/trace.ts'
 import { SipLeg } from './leg.ts'
 import { type MediaOptions, rtpParams, sampleRateOf } from './media.ts'
 
-export type Tracked = { lost(): void }
+export interface Tracked {
+  lost(): void
+}
 
 /** Shared by outbound and inbound calls. */
-export type TrunkContext = {
-  readonly agent: Agent
-  readonly media: MediaOptions
-  readonly clock: Clock
-  readonly log: Log
-  readonly mediaTimeoutMs: number
-  readonly referSilenceMs: number
-  readonly health: HostHealth
-  readonly traces: Traces
-  readonly meters: SipMeters
-  readonly places: NextHopResolver
+export interface TrunkContext {
+  agent: Agent
+  media: MediaOptions
+  clock: Clock
+  log: Log
+  mediaTimeoutMs: number
+  referSilenceMs: number
+  health: HostHealth
+  traces: Traces
+  meters: SipMeters
+  places: NextHopResolver
   /** Each new INVITE takes a rate token; undefined disables pacing. */
-  readonly pace: Pace | undefined
+  pace: Pace | undefined
   /** Unanswered inbound calls, by Call-ID. */
-  readonly unanswered: Map<string, AbortController>
+  unanswered: Map<string, AbortController>
   /** Sends OPTIONS to a host at once and records the result in `health`. */
   ask(trunk: TrunkPlan, place: NextHop): void
   /** Registers `thing` until the returned function is called; `lost` runs when the signalling server is lost. */
@@ -45,28 +47,28 @@ export type TrunkContext = {
   keep(call: OpenCall): () => void
 }
 
-export type AttemptOutcome = {
-  readonly result: DialResult
+export interface AttemptOutcome {
+  result: DialResult
   /** True when another host may succeed. */
-  readonly next: boolean
+  next: boolean
   /** True when the host sent any response. */
-  readonly answered: boolean
-  readonly retryAfterMs: number | null
+  answered: boolean
+  retryAfterMs: number | null
 }
 
-type Parts = {
-  readonly trunk: TrunkPlan
-  readonly place: NextHop
+interface Parts {
+  trunk: TrunkPlan
+  place: NextHop
   /** Equal for every host (RFC 3263 §4.3): a carrier sees all of them as one attempt. */
-  readonly callId: string
+  callId: string
   /** True when another host is left to try. */
-  readonly more: boolean
-  readonly options: DialOptions
-  readonly rtp: RtpSession
-  readonly local: LocalAudio
-  readonly credentials: Credentials | null
+  more: boolean
+  options: DialOptions
+  rtp: RtpSession
+  local: LocalAudio
+  credentials: Credentials | null
   /** Monotonic time at which the ring timeout expires. */
-  readonly endAtMs: number
+  endAtMs: number
 }
 
 export const ALLOW = 'INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, NOTIFY'
@@ -103,238 +105,238 @@ export function failure(verdict: Verdict, sipCode: number | null): { ok: false; 
 
 /** One INVITE to one host, repeated after a challenge, until it becomes a leg or fails. */
 export class Attempt {
-  private readonly context: TrunkContext
-  private readonly parts: Parts
-  private exchange: Exchange | null
-  private local: LocalAudio
-  private sent: SentRequest | null = null
-  private canceling: 'abort' | 'ring_timeout' | null = null
+  readonly #context: TrunkContext
+  readonly #parts: Parts
+  #exchange: Exchange | null
+  #local: LocalAudio
+  #sent: SentRequest | null = null
+  #canceling: 'abort' | 'ring_timeout' | null = null
   /** A response from the network has arrived. */
-  private heard = false
-  private rung = false
+  #heard = false
+  #rung = false
   /** The peer's latest description before the answer. */
-  private described: string | null = null
-  private settled = false
+  #described: string | null = null
+  #settled = false
   /** Called once this INVITE needs no CANCEL any more. */
-  private release: () => void = () => {}
-  private settle: (outcome: AttemptOutcome) => void = () => {}
-  private readonly cleanups: (() => void)[] = []
+  #release: () => void = () => {}
+  #settle: (outcome: AttemptOutcome) => void = () => {}
+  readonly #cleanups: (() => void)[] = []
 
   constructor(context: TrunkContext, parts: Parts) {
-    this.context = context
-    this.parts = parts
+    this.#context = context
+    this.#parts = parts
     parts.rtp.trust(reached(parts.place).host)
-    this.exchange = parts.credentials?.exchange() ?? null
-    this.local = parts.local
+    this.#exchange = parts.credentials?.exchange() ?? null
+    this.#local = parts.local
   }
 
   run(): Promise<AttemptOutcome> {
-    const { clock } = this.context
-    const { options, endAtMs } = this.parts
+    const { clock } = this.#context
+    const { options, endAtMs } = this.#parts
     return new Promise(resolve => {
-      this.settle = resolve
-      const onAbort = (): void => this.cancel('abort')
+      this.#settle = resolve
+      const onAbort = (): void => this.#cancel('abort')
       options.signal.addEventListener('abort', onAbort, { once: true })
-      this.cleanups.push(
+      this.#cleanups.push(
         () => options.signal.removeEventListener('abort', onAbort),
-        clock.after(Math.max(0, endAtMs - clock.now()), () => this.cancel('ring_timeout')),
-        this.context.track({ lost: () => this.finish(failure(SERVER_LOST, null)) }),
+        clock.after(Math.max(0, endAtMs - clock.now()), () => this.#cancel('ring_timeout')),
+        this.#context.track({ lost: () => this.#finish(failure(SERVER_LOST, null)) }),
       )
-      if (this.parts.more) this.watchSilence()
-      this.invite({}, nextHop(this.parts.trunk, this.parts.place, options.plan.to))
+      if (this.#parts.more) this.#watchSilence()
+      this.#invite({}, nextHop(this.#parts.trunk, this.#parts.place, options.plan.to))
     })
   }
 
-  private invite(again: Record<string, string>, proxy: string | null): void {
-    const { trunk, options } = this.parts
-    const { host } = this.parts.place
+  #invite(again: Record<string, string>, proxy: string | null): void {
+    const { trunk, options } = this.#parts
+    const { host } = this.#parts.place
     const { plan, divertedFrom } = options
     const call = {
       headers: {
         ...callHeaders(trunk, host, { from: plan.from, to: plan.to, divertedFrom }),
-        'Call-ID': this.parts.callId,
+        'Call-ID': this.#parts.callId,
         Allow: ALLOW,
         'Content-Type': 'application/sdp',
         ...again,
       },
-      localSdp: makeOffer(this.local),
+      localSdp: makeOffer(this.#local),
       ...(proxy === null ? {} : { proxy }),
     }
     const progress = {
-      cbRequest: (_error: Error | null, req?: SentRequest): void => this.onSent(req),
-      cbProvisional: (res: IncomingResponse): void => this.onProvisional(res),
+      cbRequest: (_error: Error | null, req?: SentRequest): void => this.#onSent(req),
+      cbProvisional: (res: IncomingResponse): void => this.#onProvisional(res),
     }
     try {
-      this.context.agent.createUAC(requestUri(trunk, host, plan.to), call, progress, (error, dialog) => {
-        if (dialog === undefined) this.onFailed(error)
-        else this.onAnswered(dialog)
+      this.#context.agent.createUAC(requestUri(trunk, host, plan.to), call, progress, (error, dialog) => {
+        if (dialog === undefined) this.#onFailed(error)
+        else this.#onAnswered(dialog)
       })
     } catch (error) {
       // drachtio-srf throws when its connection is gone.
-      this.context.log.warn({ err: error }, 'sending INVITE failed')
-      this.finish(failure(SERVER_LOST, null))
+      this.#context.log.warn({ err: error }, 'sending INVITE failed')
+      this.#finish(failure(SERVER_LOST, null))
     }
   }
 
-  private finish(result: DialResult, next = false, retryAfterMs: number | null = null): void {
-    if (this.settled) return
-    this.settled = true
-    this.release()
-    for (const cleanup of this.cleanups) cleanup()
-    this.settle({ result, next, answered: this.heard, retryAfterMs })
+  #finish(result: DialResult, next = false, retryAfterMs: number | null = null): void {
+    if (this.#settled) return
+    this.#settled = true
+    this.#release()
+    for (const cleanup of this.#cleanups) cleanup()
+    this.#settle({ result, next, answered: this.#heard, retryAfterMs })
   }
 
   /** Gives up a host that used to answer OPTIONS and now does not. A CANCEL follows in case the host recovers. */
-  private watchSilence(): void {
-    const { health, clock } = this.context
-    const { trunk, place } = this.parts
-    this.cleanups.push(
+  #watchSilence(): void {
+    const { health, clock } = this.#context
+    const { trunk, place } = this.#parts
+    this.#cleanups.push(
       clock.after(SILENCE_MS, () => {
-        if (!this.heard) this.context.ask(trunk, place)
+        if (!this.#heard) this.#context.ask(trunk, place)
       }),
       health.onSilence(silent => {
-        if (sameHost(silent, reached(place))) this.giveUp()
+        if (sameHost(silent, reached(place))) this.#giveUp()
       }),
     )
-    if (place.at !== null) this.cleanups.push(clock.after(PATIENCE_MS, () => this.giveUp()))
+    if (place.at !== null) this.#cleanups.push(clock.after(PATIENCE_MS, () => this.#giveUp()))
   }
 
-  private giveUp(): void {
-    if (this.heard || this.canceling !== null) return
-    this.finish(failure(verdictOf(408, false), null), true)
-    this.sendCancel()
+  #giveUp(): void {
+    if (this.#heard || this.#canceling !== null) return
+    this.#finish(failure(verdictOf(408, false), null), true)
+    this.#sendCancel()
   }
 
-  private onSent(req: SentRequest | undefined): void {
+  #onSent(req: SentRequest | undefined): void {
     if (req === undefined) return
-    this.sent = req
-    this.context.traces.bind(req.get('Call-ID'), this.parts.options.plan.call_id, this.parts.trunk.id)
-    this.release()
-    if (!this.settled) this.release = this.context.keep({ endedBy: 'CANCEL', id: req.stackTxnId })
-    if (this.canceling !== null || this.settled) this.sendCancel()
+    this.#sent = req
+    this.#context.traces.bind(req.get('Call-ID'), this.#parts.options.plan.call_id, this.#parts.trunk.id)
+    this.#release()
+    if (!this.#settled) this.#release = this.#context.keep({ endedBy: 'CANCEL', id: req.stackTxnId })
+    if (this.#canceling !== null || this.#settled) this.#sendCancel()
   }
 
-  private onProvisional(res: IncomingResponse): void {
-    this.heard = true
-    this.parts.rtp.trust(res.source_address)
-    if (this.settled || this.canceling !== null) return
+  #onProvisional(res: IncomingResponse): void {
+    this.#heard = true
+    this.#parts.rtp.trust(res.source_address)
+    if (this.#settled || this.#canceling !== null) return
     if (res.status !== 180 && res.status !== 183) return
-    if (res.body && res.body !== this.described) this.hearEarly(res.body)
-    if (this.rung) return
-    this.rung = true
-    this.parts.options.onRinging()
+    if (res.body && res.body !== this.#described) this.#hearEarly(res.body)
+    if (this.#rung) return
+    this.#rung = true
+    this.#parts.options.onRinging()
   }
 
   /** Early media: configures RTP before the answer, so that the peer's packets are not rejected as an intruder's. */
-  private hearEarly(description: string): void {
-    const early = readAnswer(description, this.local)
+  #hearEarly(description: string): void {
+    const early = readAnswer(description, this.#local)
     if (!early.ok) return
-    const { rtp, options } = this.parts
+    const { rtp, options } = this.#parts
     const { onEarlySound } = options
     rtp.configure(rtpParams(early.audio))
     // When several phones ring, the one that sent the latest description is heard.
-    if (onEarlySound && this.described === null) {
-      const rate = sampleRateOf(early.audio, this.local)
+    if (onEarlySound && this.#described === null) {
+      const rate = sampleRateOf(early.audio, this.#local)
       rtp.listen(frame => {
-        if (!this.settled) onEarlySound(frame, rate)
+        if (!this.#settled) onEarlySound(frame, rate)
       }, rate)
     }
-    this.described = description
+    this.#described = description
   }
 
-  private cancel(why: 'abort' | 'ring_timeout'): void {
-    if (this.settled || this.canceling !== null) return
-    this.canceling = why
-    this.sendCancel()
-    this.cleanups.push(this.context.clock.after(CANCEL_WAIT_MS, () => this.finish(this.canceledResult(null))))
+  #cancel(why: 'abort' | 'ring_timeout'): void {
+    if (this.#settled || this.#canceling !== null) return
+    this.#canceling = why
+    this.#sendCancel()
+    this.#cleanups.push(this.#context.clock.after(CANCEL_WAIT_MS, () => this.#finish(this.#canceledResult(null))))
   }
 
-  private sendCancel(): void {
-    this.sent?.cancel(error => {
+  #sendCancel(): void {
+    this.#sent?.cancel(error => {
       // Too late: the final response is on its way and decides.
-      if (error) this.context.log.debug({}, 'CANCEL was not sent')
+      if (error) this.#context.log.debug({}, 'CANCEL was not sent')
     })
   }
 
-  private canceledResult(sipCode: number | null): DialResult {
-    return failure(this.canceling === 'abort' ? CANCELED : unansweredVerdict(this.heard), sipCode)
+  #canceledResult(sipCode: number | null): DialResult {
+    return failure(this.#canceling === 'abort' ? CANCELED : unansweredVerdict(this.#heard), sipCode)
   }
 
-  private onAnswered(dialog: SrfDialog): void {
-    this.heard = true
+  #onAnswered(dialog: SrfDialog): void {
+    this.#heard = true
     // CANCEL and 200 crossed, or the caller gave up: drachtio-srf has sent the ACK, and we send the BYE.
-    if (this.canceling !== null || this.settled) {
+    if (this.#canceling !== null || this.#settled) {
       void dialog.destroy().catch(() => {})
-      this.finish(this.canceledResult(200))
+      this.#finish(this.#canceledResult(200))
       return
     }
-    const { rtp, trunk, credentials, options } = this.parts
-    const { local } = this
+    const { rtp, trunk, credentials, options } = this.#parts
+    const local = this.#local
     const answer = readAnswer(dialog.remote.sdp ?? '', local)
     if (!answer.ok) {
       void dialog.destroy().catch(() => {})
-      this.context.log.info({ trunk_id: trunk.id, code: answer.code }, 'SDP answer from carrier is not usable')
-      this.finish(failure({ status: 'failed', reason: reasonOf(answer.code), words: UNUSABLE }, 200))
+      this.#context.log.info({ trunk_id: trunk.id, code: answer.code }, 'SDP answer from carrier is not usable')
+      this.#finish(failure({ status: 'failed', reason: reasonOf(answer.code), words: UNUSABLE }, 200))
       return
     }
-    const { clock, log, mediaTimeoutMs, referSilenceMs } = this.context
+    const { clock, log, mediaTimeoutMs, referSilenceMs } = this.#context
     const { audio } = answer
     const own = options.plan.from
     // A softphone leg has no carrier that could transfer the call.
     const line = options.plan.trunk_id === null ? null : trunk
     const bounds = { mediaTimeoutMs, referSilenceMs }
     const leg = new SipLeg({ dialog, rtp, local, audio, clock, log, ...bounds, trunk: line, credentials, own })
-    trackLeg(this.context, leg)
-    this.finish({ ok: true, leg })
+    trackLeg(this.#context, leg)
+    this.#finish({ ok: true, leg })
   }
 
-  private onFailed(error: unknown): void {
-    if (this.settled) return
+  #onFailed(error: unknown): void {
+    if (this.#settled) return
     const response = responseOf(error)
     if (response === null) {
-      this.context.log.warn({ err: error, trunk_id: this.parts.trunk.id }, 'signalling server rejected INVITE')
-      this.finish(failure(verdictOf(503, false), null), true)
+      this.#context.log.warn({ err: error, trunk_id: this.#parts.trunk.id }, 'signalling server rejected INVITE')
+      this.#finish(failure(verdictOf(503, false), null), true)
       return
     }
     // A response generated by the server has no source address.
     const fromNetwork = response.res !== null && response.res.source_address !== ''
-    this.heard ||= fromNetwork
+    this.#heard ||= fromNetwork
     const sipCode = fromNetwork ? response.status : null
-    if (this.canceling !== null) this.finish(this.canceledResult(sipCode))
-    else if (fromNetwork && isChallenge(response)) this.onChallenge(response.res!)
-    else if (fromNetwork && response.status === 488 && this.mayInsist()) void this.insist()
-    else this.refused(response.status, sipCode, response.res)
+    if (this.#canceling !== null) this.#finish(this.#canceledResult(sipCode))
+    else if (fromNetwork && isChallenge(response)) this.#onChallenge(response.res!)
+    else if (fromNetwork && response.status === 488 && this.#mayInsist()) void this.#insist()
+    else this.#refused(response.status, sipCode, response.res)
   }
 
   /** We offered optional encryption, and the carrier may accept it only under its own profile (RFC 3711). */
-  private mayInsist(): boolean {
-    return this.local.security?.policy === 'optional' && !this.rung
+  #mayInsist(): boolean {
+    return this.#local.security?.policy === 'optional' && !this.#rung
   }
 
   /** Repeats the INVITE with mandatory encryption. The carrier sees another call, so it takes its own rate token. */
-  private async insist(): Promise<void> {
-    const { trunk, place, options, credentials } = this.parts
+  async #insist(): Promise<void> {
+    const { trunk, place, options, credentials } = this.#parts
     // Nothing can be cancelled until the new request is sent.
-    this.sent = null
-    const may = await takeRateToken(this.context.pace, trunk, options).catch(() => false)
-    if (this.settled) return
-    if (this.canceling !== null) return this.finish(this.canceledResult(488))
-    if (!may) return this.finish(failure(NO_RATE_TOKEN, 488))
-    this.local = insisting(this.local)
-    this.exchange = credentials?.exchange() ?? null
-    this.invite({}, nextHop(trunk, place, options.plan.to))
+    this.#sent = null
+    const may = await takeRateToken(this.#context.pace, trunk, options).catch(() => false)
+    if (this.#settled) return
+    if (this.#canceling !== null) return this.#finish(this.#canceledResult(488))
+    if (!may) return this.#finish(failure(NO_RATE_TOKEN, 488))
+    this.#local = insisting(this.#local)
+    this.#exchange = credentials?.exchange() ?? null
+    this.#invite({}, nextHop(trunk, place, options.plan.to))
   }
 
-  private onChallenge(res: IncomingResponse): void {
-    const { trunk, place, options, credentials } = this.parts
-    const { sent } = this
-    const verdict = this.exchange?.challenged(res) ?? 'rejected'
+  #onChallenge(res: IncomingResponse): void {
+    const { trunk, place, options, credentials } = this.#parts
+    const sent = this.#sent
+    const verdict = this.#exchange?.challenged(res) ?? 'rejected'
     if (verdict !== 'answer' || sent === null || credentials === null) {
-      this.refused(res.status, res.status, res, verdict === 'answer' ? undefined : challengeWords(verdict))
+      this.#refused(res.status, res.status, res, verdict === 'answer' ? undefined : challengeWords(verdict))
       return
     }
     // Nothing can be cancelled until the new request is sent.
-    this.sent = null
+    this.#sent = null
     const uri = requestUri(trunk, place.host, options.plan.to)
     const proxy = nextHop(trunk, place, options.plan.to)
     // RFC 3261 §22.2: the same call to the server, with the next CSeq number.
@@ -344,16 +346,16 @@ export class Attempt {
       CSeq: `${Number.parseInt(sent.get('CSeq') ?? '1', 10) + 1} INVITE`,
       ...credentials.headers('INVITE', uri),
     }
-    this.invite(again, challengerUri(res, proxy ?? uri) ?? proxy)
+    this.#invite(again, challengerUri(res, proxy ?? uri) ?? proxy)
   }
 
-  private refused(status: number, sipCode: number | null, res: IncomingResponse | null, words?: string): void {
+  #refused(status: number, sipCode: number | null, res: IncomingResponse | null, words?: string): void {
     // A 408 from the server after ringing counts as no answer, because the network did respond.
-    const verdict = verdictOf(status, this.heard)
-    const trunk_id = this.parts.trunk.id
-    this.context.log.info({ trunk_id, sip_code: status, words: words ?? verdict.words }, 'outbound call failed')
-    const elsewhere = !this.rung && (status === 503 || (status === 408 && sipCode === null))
+    const verdict = verdictOf(status, this.#heard)
+    const trunk_id = this.#parts.trunk.id
+    this.#context.log.info({ trunk_id, sip_code: status, words: words ?? verdict.words }, 'outbound call failed')
+    const elsewhere = !this.#rung && (status === 503 || (status === 408 && sipCode === null))
     const seconds = secondsIn(res?.get('Retry-After'))
-    this.finish(failure(verdict, sipCode), elsewhere, seconds === null ? null : seconds * 1000)
+    this.#finish(failure(verdict, sipCode), elsewhere, seconds === null ? null : seconds * 1000)
   }
 }

@@ -3,11 +3,11 @@ import type { RtpSession } from '../../../media/rtp/session.ts'
 import type { AgreedAudio, LocalAudio } from '../../text/offer.ts'
 import { rtpParams, sampleRateOf } from './media.ts'
 
-export type EarlyOptions = {
-  readonly rtp: RtpSession
-  readonly audio: AgreedAudio
-  readonly local: LocalAudio
-  readonly signal: AbortSignal
+export interface EarlyOptions {
+  rtp: RtpSession
+  audio: AgreedAudio
+  local: LocalAudio
+  signal: AbortSignal
   /** Called when required encryption is not available. */
   onInsecure(): void
 }

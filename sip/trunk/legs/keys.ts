@@ -34,19 +34,19 @@ const SAME_PRESS_MS = 1000
 
 /** Detects in-band tones until the far end reports keys in another way. */
 export class InBandKeys {
-  private readonly clock: Clock
-  private detector: DtmfDetector | null
-  private last: { key: string; atMs: number } | null = null
+  readonly #clock: Clock
+  #detector: DtmfDetector | null
+  #last: { key: string; atMs: number } | null = null
 
   constructor(sampleRate: number, clock: Clock) {
-    this.clock = clock
-    this.detector = createDtmfDetector(sampleRate)
+    this.#clock = clock
+    this.#detector = createDtmfDetector(sampleRate)
   }
 
   /** Returns the key recognised in this frame, or null. */
   hear(pcm: Int16Array): string | null {
-    const key = this.detector?.push(pcm) ?? null
-    if (key !== null) this.last = { key, atMs: this.clock.now() }
+    const key = this.#detector?.push(pcm) ?? null
+    if (key !== null) this.#last = { key, atMs: this.#clock.now() }
     return key
   }
 
@@ -54,9 +54,9 @@ export class InBandKeys {
    * Records that INFO reported this key and stops in-band detection. Returns true when its tone was reported already.
    */
   toldToo(key: string): boolean {
-    const { last } = this
-    this.detector = null
-    this.last = null
-    return last !== null && last.key === key && this.clock.now() - last.atMs < SAME_PRESS_MS
+    const last = this.#last
+    this.#detector = null
+    this.#last = null
+    return last !== null && last.key === key && this.#clock.now() - last.atMs < SAME_PRESS_MS
   }
 }

@@ -8,7 +8,7 @@ import { localSecurity } from '../../text/crypto-agree.ts'
 import type { AgreedAudio, LocalAudio } from '../../text/offer.ts'
 
 /** RTP for calls. */
-export type MediaOptions = {
+export interface MediaOptions {
   /** Opens the RTP session of one call. */
   open(): Promise<RtpSession>
   /** The address advertised to peers on the internet (1:1 NAT); null for the address this machine uses towards them. */

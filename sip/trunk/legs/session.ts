@@ -11,11 +11,11 @@ import type { Credentials } from '../requests/credentials.ts'
 import { secondsIn } from '../requests/outcome.ts'
 import type { SipIn, SrfDialog } from '../requests/srf.ts'
 
-export type SessionOptions = {
-  readonly dialog: SrfDialog
-  readonly credentials: Credentials
-  readonly clock: Clock
-  readonly log: Log
+export interface SessionOptions {
+  dialog: SrfDialog
+  credentials: Credentials
+  clock: Clock
+  log: Log
   /** Our latest description, repeated in a re-INVITE that changes nothing (§7.4). */
   description(): string
   /** Receives the SDP answer to that re-INVITE. */
@@ -69,56 +69,56 @@ function methodFor({ type, req, res }: SrfDialog): 'UPDATE' | 'INVITE' {
 }
 
 export class SessionRefresh {
-  private readonly options: SessionOptions
-  private agreed: Agreed | null = null
-  private cancel: () => void = () => {}
-  private over = false
+  readonly #options: SessionOptions
+  #agreed: Agreed | null = null
+  #cancel: () => void = () => {}
+  #over = false
 
   constructor(options: SessionOptions) {
-    this.options = options
-    this.agree(agreedAtFirst(options.dialog))
+    this.#options = options
+    this.#agree(agreedAtFirst(options.dialog))
   }
 
   /** A re-INVITE or UPDATE from the far end that we accepted decides again who refreshes. */
   answered(request: SipIn): void {
     const agreed = agreedAnswering(request)
-    if (agreed !== null || request.method === 'INVITE') this.agree(agreed)
+    if (agreed !== null || request.method === 'INVITE') this.#agree(agreed)
   }
 
   close(): void {
-    this.over = true
-    this.cancel()
+    this.#over = true
+    this.#cancel()
   }
 
-  private agree(agreed: Agreed | null): void {
-    this.cancel()
-    this.agreed = agreed
-    if (agreed?.weRefresh) this.wait(agreed.seconds * 1000 * SHARE)
+  #agree(agreed: Agreed | null): void {
+    this.#cancel()
+    this.#agreed = agreed
+    if (agreed?.weRefresh) this.#wait(agreed.seconds * 1000 * SHARE)
   }
 
-  private wait(ms: number): void {
-    this.cancel()
-    if (!this.over) this.cancel = this.options.clock.after(ms, () => void this.refresh())
+  #wait(ms: number): void {
+    this.#cancel()
+    if (!this.#over) this.#cancel = this.#options.clock.after(ms, () => void this.#refresh())
   }
 
-  private async refresh(): Promise<void> {
-    const { agreed } = this
-    if (agreed === null || this.over) return
+  async #refresh(): Promise<void> {
+    const agreed = this.#agreed
+    if (agreed === null || this.#over) return
     try {
-      const first = await this.ask(agreed.seconds, null)
+      const first = await this.#ask(agreed.seconds, null)
       const least = first.res.status === 422 ? secondsIn(first.res.get('Min-SE')) : null
       const longer = least !== null && least > agreed.seconds && least <= LONGEST_SECONDS ? least : null
-      const { res } = longer === null ? first : await this.ask(longer, longer)
+      const { res } = longer === null ? first : await this.#ask(longer, longer)
       // Skipped when the far end has changed the agreement meanwhile.
-      if (!this.over && this.agreed === agreed) this.refreshed(res, { ...agreed, seconds: longer ?? agreed.seconds })
+      if (!this.#over && this.#agreed === agreed) this.#refreshed(res, { ...agreed, seconds: longer ?? agreed.seconds })
     } catch (error) {
       // Without the signalling server the call no longer exists, and the leg is informed of that.
-      this.options.log.debug({ err: error }, 'sending session refresh failed')
+      this.#options.log.debug({ err: error }, 'sending session refresh failed')
     }
   }
 
-  private ask(seconds: number, least: number | null): Promise<Asked> {
-    const { dialog, credentials, description } = this.options
+  #ask(seconds: number, least: number | null): Promise<Asked> {
+    const { dialog, credentials, description } = this.#options
     const method = methodFor(dialog)
     const headers = {
       'Session-Expires': `${seconds};refresher=uac`,
@@ -131,21 +131,21 @@ export class SessionRefresh {
     return askInDialog(dialog, { method, headers: offer, body: description() }, credentials)
   }
 
-  private refreshed(res: Asked['res'], asked: Agreed): void {
-    const { dialog, log, onAnswer, onGone } = this.options
+  #refreshed(res: Asked['res'], asked: Agreed): void {
+    const { dialog, log, onAnswer, onGone } = this.#options
     const { status } = res
     if (status < 300) {
       if (res.body) onAnswer(res.body)
       // An answer without Session-Expires does not end the agreed session.
-      this.agree(agreeAsClient(responseOf(headersOf(res))) ?? asked)
+      this.#agree(agreeAsClient(responseOf(headersOf(res))) ?? asked)
     } else if (status === 491) {
       const { least, spread } = GLARE_MS[dialog.type]
-      this.wait(least + spread * Math.random())
+      this.#wait(least + spread * Math.random())
     } else if (status === 481 || status === 408) onGone()
     else {
       log.warn({ sip_code: status }, 'session refresh failed')
       // The server also refreshes meanwhile, and ends the call if that fails too.
-      this.wait(asked.seconds * 1000 * SHARE)
+      this.#wait(asked.seconds * 1000 * SHARE)
     }
   }
 }

@@ -21,16 +21,16 @@ export const transferFailed = (code: TransferFailure, reason: string): TransferR
   reason,
 })
 
-export type TransferOptions = {
-  readonly dialog: SrfDialog
-  readonly trunk: TrunkPlan
-  readonly credentials: Credentials | null
+export interface TransferOptions {
+  dialog: SrfDialog
+  trunk: TrunkPlan
+  credentials: Credentials | null
   /** Our number in this call. */
-  readonly own: string
-  readonly clock: Clock
-  readonly log: Log
+  own: string
+  clock: Clock
+  log: Log
   /** Milliseconds without a NOTIFY before we ask the carrier whether the call still exists. */
-  readonly silenceMs: number
+  silenceMs: number
 }
 
 /** Milliseconds: longer than people let a phone ring. */
@@ -70,29 +70,29 @@ export class Transfer {
   readonly result: Promise<TransferResult>
   /** The carrier accepted the REFER. */
   accepted = false
-  private readonly options: TransferOptions
-  private settle: (result: TransferResult) => void = () => {}
-  private cancelWait: () => void = () => {}
-  private cancelSilence: () => void = () => {}
+  readonly #options: TransferOptions
+  #settle: (result: TransferResult) => void = () => {}
+  #cancelWait: () => void = () => {}
+  #cancelSilence: () => void = () => {}
   /** A NOTIFY has arrived, so more may follow. */
-  private followed = false
+  #followed = false
 
   /** `target` is the URI for Refer-To; null when the requested destination is not valid. */
   constructor(options: TransferOptions, target: string | null) {
-    this.options = options
+    this.#options = options
     this.result = new Promise(resolve => {
-      this.settle = resolve
+      this.#settle = resolve
     })
-    if (target === null) this.settle(transferFailed('invalid', 'This is not a phone number or SIP address.'))
-    else void this.refer(target)
+    if (target === null) this.#settle(transferFailed('invalid', 'This is not a phone number or SIP address.'))
+    else void this.#refer(target)
     void this.result.then(() => {
-      this.cancelWait()
-      this.cancelSilence()
+      this.#cancelWait()
+      this.#cancelSilence()
     })
   }
 
-  private async refer(target: string): Promise<void> {
-    const { dialog, trunk, credentials, own, clock, log } = this.options
+  async #refer(target: string): Promise<void> {
+    const { dialog, trunk, credentials, own, clock, log } = this.#options
     const headers = {
       'Refer-To': `<${target}>`,
       'Referred-By': `<${accountUri(trunk, outgoingNumber(own, trunk))}>`,
@@ -103,39 +103,39 @@ export class Transfer {
       asked = await askInDialog(dialog, { method: 'REFER', headers }, credentials)
     } catch (error) {
       log.warn({ err: error, trunk_id: trunk.id }, 'sending REFER failed')
-      this.settle(transferFailed('gone', 'The call has ended.'))
+      this.#settle(transferFailed('gone', 'The call has ended.'))
       return
     }
     const { res, refused } = asked
     log.info({ trunk_id: trunk.id, sip_code: res.status }, 'REFER answered')
     if (res.status >= 300) {
       const words = refused === null ? 'The carrier does not allow transfers.' : challengeWords(refused)
-      this.settle(transferFailed('refused', words))
+      this.#settle(transferFailed('refused', words))
       return
     }
     this.accepted = true
-    this.cancelWait = clock.after(OUTCOME_WAIT_MS, () => this.unknown())
-    if (!this.followed) this.awaitNews()
+    this.#cancelWait = clock.after(OUTCOME_WAIT_MS, () => this.#unknown())
+    if (!this.#followed) this.#awaitNews()
   }
 
-  private awaitNews(): void {
-    const { clock, silenceMs } = this.options
-    this.cancelSilence()
-    this.cancelSilence = clock.after(silenceMs, () => void this.silent())
+  #awaitNews(): void {
+    const { clock, silenceMs } = this.#options
+    this.#cancelSilence()
+    this.#cancelSilence = clock.after(silenceMs, () => void this.#silent())
   }
 
   /** Some carriers never report (despite RFC 3515 §2.4.4) and end the call when they have connected both parties. */
-  private async silent(): Promise<void> {
-    const { dialog, credentials, clock, log } = this.options
+  async #silent(): Promise<void> {
+    const { dialog, credentials, clock, log } = this.#options
     const asked = askInDialog(dialog, { method: 'OPTIONS' }, credentials).catch(() => null)
     const status = (await within(clock, LIVES_WAIT_MS, null, asked))?.res.status ?? null
     log.info({ sip_code: status }, 'checked the call after silence during a transfer')
-    if (status === 481) this.settle({ ok: true })
-    else this.unknown()
+    if (status === 481) this.#settle({ ok: true })
+    else this.#unknown()
   }
 
-  private unknown(): void {
-    this.settle(
+  #unknown(): void {
+    this.#settle(
       transferFailed('unknown', 'The carrier did not say whether the transfer worked. The caller is still here.'),
     )
   }
@@ -147,17 +147,17 @@ export class Transfer {
     if (status === null) return 400
     // A NOTIFY may overtake the answer to the REFER.
     this.accepted = true
-    this.followed = true
-    this.cancelSilence()
-    if (status >= 300) this.settle(transferFailed('failed', verdictOf(status, true).words))
-    else if (status >= 200) this.settle({ ok: true })
+    this.#followed = true
+    this.#cancelSilence()
+    if (status >= 300) this.#settle(transferFailed('failed', verdictOf(status, true).words))
+    else if (status >= 200) this.#settle({ ok: true })
     // No further NOTIFY follows. Hanging up now might drop the caller; the carrier does it once it has connected both.
-    else if (/^\s*terminated/i.test(req.get('Subscription-State') ?? '')) this.awaitNews()
+    else if (/^\s*terminated/i.test(req.get('Subscription-State') ?? '')) this.#awaitNews()
     return 200
   }
 
   /** The call has ended. A carrier that accepted the REFER and then hangs up has completed the transfer. */
   over(): void {
-    this.settle(this.accepted ? { ok: true } : transferFailed('gone', 'The call has ended.'))
+    this.#settle(this.accepted ? { ok: true } : transferFailed('gone', 'The call has ended.'))
   }
 }

@@ -4,29 +4,29 @@ import { splitOutside } from '../../text/grammar.ts'
 import { parseNameAddr, parseUri, type SipUri } from '../../text/uri.ts'
 
 /** The fields of a REGISTER that the registrar uses. */
-export type Registering = {
+export interface Registering {
   /** All Contact values; null for a query. */
-  readonly contact: string | null
-  readonly expires: string | null
-  readonly callId: string
-  readonly cseq: number
-  readonly userAgent: string | null
+  contact: string | null
+  expires: string | null
+  callId: string
+  cseq: number
+  userAgent: string | null
   /** Source address of the request. */
-  readonly host: string
-  readonly port: number
-  readonly transport: SoftphoneContact['transport']
-  readonly atMs: number
+  host: string
+  port: number
+  transport: SoftphoneContact['transport']
+  atMs: number
 }
 
-export type RegisterLimits = {
-  readonly shortestSeconds: number
-  readonly longestSeconds: number
+export interface RegisterLimits {
+  shortestSeconds: number
+  longestSeconds: number
   /**
    * Longest registration over UDP when the contact's address differs from the source: a NAT binding expires after two
    * minutes (RFC 4787).
    */
-  readonly behindNatSeconds: number
-  readonly contacts: number
+  behindNatSeconds: number
+  contacts: number
 }
 
 export const REGISTER_LIMITS: RegisterLimits = {
@@ -37,11 +37,15 @@ export const REGISTER_LIMITS: RegisterLimits = {
 }
 
 export type Registered =
-  | { readonly ok: true; readonly state: SoftphoneState; readonly changed: boolean }
+  | { ok: true; state: SoftphoneState; changed: boolean }
   /** 400 malformed, 403 too many contacts, 423 interval too brief, 500 out of order. */
-  | { readonly ok: false; readonly status: 400 | 403 | 423 | 500 }
+  | { ok: false; status: 400 | 403 | 423 | 500 }
 
-type Wanted = { readonly uri: string; readonly instance: string | null; readonly seconds: number }
+interface Wanted {
+  uri: string
+  instance: string | null
+  seconds: number
+}
 
 const LONGEST_URI = 512
 

@@ -7,19 +7,22 @@ import { SOFTPHONE_REALM } from '../../../media/contract/softphones.ts'
 import { splitOutside } from '../../text/grammar.ts'
 
 /** The credentials that a client sends in Authorization. */
-export type Proof = {
-  readonly username: string
-  readonly nonce: string
-  readonly uri: string
-  readonly response: string
-  readonly algorithm: 'MD5' | 'SHA-256'
-  readonly cnonce: string
+export interface Proof {
+  username: string
+  nonce: string
+  uri: string
+  response: string
+  algorithm: 'MD5' | 'SHA-256'
+  cnonce: string
   /** The text as received, because the hash covers it. */
-  readonly nc: string
-  readonly nonceCount: number
+  nc: string
+  nonceCount: number
 }
 
-export type Ha1 = { readonly md5: string; readonly sha256: string }
+export interface Ha1 {
+  md5: string
+  sha256: string
+}
 
 /**
  * Milliseconds that a nonce is valid; after that a client is challenged again without asking for its password again.

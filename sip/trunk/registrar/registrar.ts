@@ -14,13 +14,13 @@ import { contactHeader, liveContacts, REGISTER_LIMITS, type Registering, registe
 import { challenges, isProven, judgeNonce, makeNonce, NONCE_MS, type Proof, readProof } from './digest.ts'
 import { MOST_POINTS, MOST_WRONG, POINTS, Suspects } from './suspects.ts'
 
-export type SoftphoneRegistrarOptions = {
-  readonly softphones: Softphones
+export interface SoftphoneRegistrarOptions {
+  softphones: Softphones
   /** The installation's secret: nonces of one engine are valid at the others. */
-  readonly secret: string
-  readonly clock: Clock
-  readonly log: Log
-  readonly meters?: Pick<SipMeters, 'phones'>
+  secret: string
+  clock: Clock
+  log: Log
+  meters?: Pick<SipMeters, 'phones'>
   /** Addresses that are never banned, such as those of trunks. */
   isTrusted(address: string): boolean
 }
@@ -36,46 +36,46 @@ const REDIS_MS = 3000
 const MOST_CHALLENGES = 300
 
 type Verdict =
-  | { readonly ok: true; readonly softphone: SoftphonePlan }
-  | { readonly ok: false; readonly status: 401 | 403 | 503; readonly headers: Record<string, string> }
+  | { ok: true; softphone: SoftphonePlan }
+  | { ok: false; status: 401 | 403 | 503; headers: Record<string, string> }
 
 export class SoftphoneRegistrar {
-  private readonly options: SoftphoneRegistrarOptions
-  private readonly secret: Buffer
-  private readonly suspects = new Suspects()
+  readonly #options: SoftphoneRegistrarOptions
+  readonly #secret: Buffer
+  readonly #suspects = new Suspects()
   /** Random hashes used when the user does not exist, so that the answer takes equally long. */
-  private readonly nobody = { md5: randomBytes(16).toString('hex'), sha256: randomBytes(32).toString('hex') }
-  private budget = { second: 0, spent: 0 }
+  readonly #nobody = { md5: randomBytes(16).toString('hex'), sha256: randomBytes(32).toString('hex') }
+  #budget = { second: 0, spent: 0 }
 
   constructor(options: SoftphoneRegistrarOptions) {
-    this.options = options
-    this.secret = createHmac('sha256', options.secret).update('parley softphone nonces').digest()
+    this.#options = options
+    this.#secret = createHmac('sha256', options.secret).update('parley softphone nonces').digest()
   }
 
   /** True when an INVITE needs softphone authentication: it comes from no trunk, or its From claims to be a softphone. */
   concerns(req: IncomingRequest, fromTrunk: boolean): boolean {
-    return this.options.softphones.any() && (!fromTrunk || SOFTPHONE_USERNAME.test(userOf(req.get('From')) ?? ''))
+    return this.#options.softphones.any() && (!fromTrunk || SOFTPHONE_USERNAME.test(userOf(req.get('From')) ?? ''))
   }
 
   /** Answers a REGISTER. Never rejects. */
   async onRegister(req: IncomingRequest, res: Reply): Promise<void> {
     try {
-      await this.answer(req, res)
+      await this.#answer(req, res)
     } catch (error) {
-      this.options.log.warn({ err: error }, 'softphone registration failed')
-      this.count('unavailable')
+      this.#options.log.warn({ err: error }, 'softphone registration failed')
+      this.#count('unavailable')
       if (!res.finalResponseSent) res.send(503, { headers: RETRY_SOON })
     }
   }
 
-  private async answer(req: IncomingRequest, res: Reply): Promise<void> {
-    const verdict = await this.judge(req)
+  async #answer(req: IncomingRequest, res: Reply): Promise<void> {
+    const verdict = await this.#judge(req)
     if (!verdict.ok) {
       res.send(verdict.status, { headers: verdict.headers })
       return
     }
     const { id, username } = verdict.softphone
-    const request = registering(req, this.options.clock.wall())
+    const request = registering(req, this.#options.clock.wall())
     // §10.3 step 5: a user may register only itself.
     if (userOf(req.get('To')) !== username) return res.send(403)
     // A Path would send calls where a stranger chooses (RFC 3327); without it they go to the source of the REGISTER.
@@ -83,24 +83,24 @@ export class SoftphoneRegistrar {
       return res.send(420, { headers: { Unsupported: 'path' } })
     }
     if (request === null) return res.send(400)
-    const done = await this.patient(this.store(id, request))
+    const done = await this.#patient(this.#store(id, request))
     if (done.ok) {
       const contacts = liveContacts(done.state, request.atMs)
       const bound = contacts.length === 0 ? {} : { Contact: contactHeader(contacts, request.atMs) }
       res.send(200, { headers: { ...bound, Date: new Date(request.atMs).toUTCString() } })
-      this.options.log.info({ softphone_id: id, contacts: contacts.length }, 'softphone registered')
-      this.count('registered')
+      this.#options.log.info({ softphone_id: id, contacts: contacts.length }, 'softphone registered')
+      this.#count('registered')
       return
     }
-    this.count('refused')
+    this.#count('refused')
     res.send(done.status, {
       headers: done.status === 423 ? { 'Min-Expires': String(REGISTER_LIMITS.shortestSeconds) } : {},
     })
   }
 
-  private async store(id: string, request: Registering): Promise<ReturnType<typeof register>> {
+  async #store(id: string, request: Registering): Promise<ReturnType<typeof register>> {
     let outcome: ReturnType<typeof register> = { ok: false, status: 500 }
-    await this.options.softphones.change(id, (before: SoftphoneState | null) => {
+    await this.#options.softphones.change(id, (before: SoftphoneState | null) => {
       outcome = register(before, request)
       return outcome.ok ? outcome.state : null
     })
@@ -110,110 +110,110 @@ export class SoftphoneRegistrar {
   /** Authenticates a request. Never rejects. */
   async prove(req: IncomingRequest): Promise<Verdict> {
     try {
-      return await this.judge(req)
+      return await this.#judge(req)
     } catch (error) {
-      this.options.log.warn({ err: error }, 'softphone authentication failed')
-      this.count('unavailable')
+      this.#options.log.warn({ err: error }, 'softphone authentication failed')
+      this.#count('unavailable')
       return { ok: false, status: 503, headers: RETRY_SOON }
     }
   }
 
   /** Cheap until a valid nonce of ours comes back: until then nothing is looked up, and only points are stored. */
-  private async judge(req: IncomingRequest): Promise<Verdict> {
-    const { softphones, clock } = this.options
+  async #judge(req: IncomingRequest): Promise<Verdict> {
+    const { softphones, clock } = this.#options
     const network = networkOf(req.source_address)
     // Bans from other engines, or sources admitted by a server without our list. Not skipped when there are no
     // softphones: the first one may arrive here later than its owner types the password.
-    if (softphones.banned().includes(network) && !this.options.isTrusted(req.source_address)) {
-      this.count('banned')
+    if (softphones.banned().includes(network) && !this.#options.isTrusted(req.source_address)) {
+      this.#count('banned')
       return refused(403)
     }
     const proof = readProof(req.get('Authorization') ?? req.get('Proxy-Authorization'))
-    if (proof === null) return this.challenge(req, false, POINTS.unproven)
-    switch (judgeNonce(this.secret, proof.nonce, clock.wall())) {
+    if (proof === null) return this.#challenge(req, false, POINTS.unproven)
+    switch (judgeNonce(this.#secret, proof.nonce, clock.wall())) {
       case 'foreign':
-        return this.challenge(req, false, POINTS.nonsense)
+        return this.#challenge(req, false, POINTS.nonsense)
       case 'stale':
-        return this.challenge(req, true, POINTS.unproven)
+        return this.#challenge(req, true, POINTS.unproven)
       case 'good':
-        return this.check(req, proof, network)
+        return this.#check(req, proof, network)
     }
   }
 
-  private async check(req: IncomingRequest, proof: Proof, network: string): Promise<Verdict> {
-    const { softphones, clock } = this.options
+  async #check(req: IncomingRequest, proof: Proof, network: string): Promise<Verdict> {
+    const { softphones, clock } = this.#options
     const { username, nonce, nonceCount } = proof
-    const found = SOFTPHONE_USERNAME.test(username) ? await this.patient(softphones.find(username)) : null
-    if (this.suspects.of(username, clock.now()) >= MOST_WRONG && !(await this.isAtHome(found, req.source_address))) {
-      this.count('locked')
+    const found = SOFTPHONE_USERNAME.test(username) ? await this.#patient(softphones.find(username)) : null
+    if (this.#suspects.of(username, clock.now()) >= MOST_WRONG && !(await this.#isAtHome(found, req.source_address))) {
+      this.#count('locked')
       return refused(503)
     }
     // A proxy may rewrite the URI, but not its user.
-    const right = isProven(proof, found?.ha1 ?? this.nobody, req.method) && userOf(proof.uri) === userOf(req.uri)
+    const right = isProven(proof, found?.ha1 ?? this.#nobody, req.method) && userOf(proof.uri) === userOf(req.uri)
     if (found === null || !right) {
-      this.suspects.add(username, POINTS.wrong, clock.now())
-      this.options.log.info(
+      this.#suspects.add(username, POINTS.wrong, clock.now())
+      this.#options.log.info(
         { source: req.source_address, softphone_id: found?.id ?? null },
         'softphone sent wrong password',
       )
-      this.count('wrong_password')
-      return this.challenge(req, false, POINTS.wrong)
+      this.#count('wrong_password')
+      return this.#challenge(req, false, POINTS.wrong)
     }
-    if (!(await this.patient(softphones.countUp(nonce, nonceCount, NONCE_MS * 2)))) {
-      return this.challenge(req, true, POINTS.unproven)
+    if (!(await this.#patient(softphones.countUp(nonce, nonceCount, NONCE_MS * 2)))) {
+      return this.#challenge(req, true, POINTS.unproven)
     }
-    this.suspects.clear(network)
+    this.#suspects.clear(network)
     return { ok: true, softphone: found }
   }
 
   /** A password guesser must not lock out a phone that calls from a registered address. */
-  private async isAtHome(softphone: SoftphonePlan | null, address: string): Promise<boolean> {
+  async #isAtHome(softphone: SoftphonePlan | null, address: string): Promise<boolean> {
     if (softphone === null) return false
-    const state = await this.patient(this.options.softphones.state(softphone.id))
-    return liveContacts(state, this.options.clock.wall()).some(({ host }) => host === address)
+    const state = await this.#patient(this.#options.softphones.state(softphone.id))
+    return liveContacts(state, this.#options.clock.wall()).some(({ host }) => host === address)
   }
 
-  private challenge(req: IncomingRequest, stale: boolean, points: number): Verdict {
-    const { clock, softphones, log } = this.options
+  #challenge(req: IncomingRequest, stale: boolean, points: number): Verdict {
+    const { clock, softphones, log } = this.#options
     const [network, address] = [networkOf(req.source_address), req.source_address]
-    const total = this.suspects.add(network, points, clock.now())
-    if (total >= MOST_POINTS && !this.options.isTrusted(address)) {
+    const total = this.#suspects.add(network, points, clock.now())
+    if (total >= MOST_POINTS && !this.#options.isTrusted(address)) {
       log.warn({ source: address }, 'banned source after repeated failed authentication')
-      this.count('shut_out')
+      this.#count('shut_out')
       void softphones.ban(network, BAN_MS).catch(() => {})
       return refused(403)
     }
-    if (!this.mayChallenge()) {
-      this.count('too_many_challenges')
+    if (!this.#mayChallenge()) {
+      this.#count('too_many_challenges')
       return refused(503)
     }
-    this.count('challenged')
-    return { ok: false, status: 401, headers: lines('WWW-Authenticate', this.asks(req, stale)) }
+    this.#count('challenged')
+    return { ok: false, status: 401, headers: lines('WWW-Authenticate', this.#asks(req, stale)) }
   }
 
   /** Refuses strangers' requests other than REGISTER and INVITE. */
   refuse(req: IncomingRequest, res: Reply): void {
-    const verdict = this.challenge(req, false, POINTS.unproven)
+    const verdict = this.#challenge(req, false, POINTS.unproven)
     res.send(verdict.ok || verdict.status === 401 ? 403 : verdict.status)
   }
 
-  private asks(req: IncomingRequest, stale: boolean): string[] {
-    return challenges(makeNonce(this.secret, this.options.clock.wall()), stale, req.get('User-Agent'))
+  #asks(req: IncomingRequest, stale: boolean): string[] {
+    return challenges(makeNonce(this.#secret, this.#options.clock.wall()), stale, req.get('User-Agent'))
   }
 
-  private count(event: PhoneEvent): void {
-    this.options.meters?.phones.add({ event })
+  #count(event: PhoneEvent): void {
+    this.#options.meters?.phones.add({ event })
   }
 
-  private mayChallenge(): boolean {
-    const second = Math.floor(this.options.clock.now() / 1000)
-    if (second !== this.budget.second) this.budget = { second, spent: 0 }
-    this.budget.spent += 1
-    return this.budget.spent <= MOST_CHALLENGES
+  #mayChallenge(): boolean {
+    const second = Math.floor(this.#options.clock.now() / 1000)
+    if (second !== this.#budget.second) this.#budget = { second, spent: 0 }
+    this.#budget.spent += 1
+    return this.#budget.spent <= MOST_CHALLENGES
   }
 
-  private patient<T>(asked: Promise<T>): Promise<T> {
-    const { clock } = this.options
+  #patient<T>(asked: Promise<T>): Promise<T> {
+    const { clock } = this.#options
     return new Promise((resolve, reject) => {
       const cancel = clock.after(REDIS_MS, () => reject(new Error('Redis did not answer in time')))
       asked.then(resolve, reject).finally(cancel)

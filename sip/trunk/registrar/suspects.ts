@@ -18,25 +18,25 @@ const HALF_MS = 120_000
 const LEAST_KEPT = 10_000
 
 export class Suspects {
-  private readonly points = new Recent<{ points: number; atMs: number }>(LEAST_KEPT)
+  readonly #points = new Recent<{ points: number; atMs: number }>(LEAST_KEPT)
 
   /** Adds points and returns the new total. */
   add(whom: string, points: number, nowMs: number): number {
     const total = this.of(whom, nowMs) + points
-    this.points.set(whom, { points: total, atMs: nowMs })
+    this.#points.set(whom, { points: total, atMs: nowMs })
     return total
   }
 
   of(whom: string, nowMs: number): number {
-    const known = this.points.get(whom)
+    const known = this.#points.get(whom)
     return known === undefined ? 0 : known.points * 0.5 ** ((nowMs - known.atMs) / HALF_MS)
   }
 
   clear(whom: string): void {
-    this.points.delete(whom)
+    this.#points.delete(whom)
   }
 
   get size(): number {
-    return this.points.size
+    return this.#points.size
   }
 }

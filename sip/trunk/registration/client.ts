@@ -15,19 +15,19 @@ import { type HostHealth, hostsOf } from '../routing/hosts.ts'
 import { accountDomain, accountUri, accountUser, contactUri } from '../routing/identity.ts'
 import { type RegistrationInput, type RegistrationState, stepRegistration, unregistered } from './plan.ts'
 
-export type RegistrationStatus = {
-  readonly trunkId: string
-  readonly ownerId: string
-  readonly registration: TrunkStatusEvent['registration']
-  readonly lastError: string | null
+export interface RegistrationStatus {
+  trunkId: string
+  ownerId: string
+  registration: TrunkStatusEvent['registration']
+  lastError: string | null
 }
 
-export type RegistrationClientOptions = {
-  readonly agent: Agent
-  readonly trunks: Trunks
-  readonly health: HostHealth
-  readonly clock: Clock
-  readonly log: Log
+export interface RegistrationClientOptions {
+  agent: Agent
+  trunks: Trunks
+  health: HostHealth
+  clock: Clock
+  log: Log
   /** One engine at a time registers a trunk; returns true for the holder of its lease. */
   mayRegister(trunkId: string): boolean
   onStatus(status: RegistrationStatus): void
@@ -49,57 +49,57 @@ const bindingOf = (trunk: TrunkPlan): string =>
 
 /** Keeps trunks of mode `register` and `both` registered. */
 export class RegistrationClient {
-  private readonly options: RegistrationClientOptions
-  private readonly running = new Map<string, Registration>()
-  private up = false
+  readonly #options: RegistrationClientOptions
+  readonly #running = new Map<string, Registration>()
+  #up = false
 
   constructor(options: RegistrationClientOptions) {
-    this.options = options
+    this.#options = options
   }
 
   /** Called when the signalling server connects or disconnects. */
   connected(up: boolean): void {
-    this.up = up
-    if (!up) for (const registration of this.running.values()) registration.pause()
-    if (!up) this.running.clear()
+    this.#up = up
+    if (!up) for (const registration of this.#running.values()) registration.pause()
+    if (!up) this.#running.clear()
     this.sync()
   }
 
   /** Starts and stops registrations to match the trunks and the leases. */
   sync(): void {
-    if (!this.up) return
-    const { trunks, mayRegister } = this.options
+    if (!this.#up) return
+    const { trunks, mayRegister } = this.#options
     const wanted = new Map(
       trunks
         .all()
         .filter(registers)
         .map(trunk => [trunk.id, trunk]),
     )
-    for (const [id, registration] of this.running) {
+    for (const [id, registration] of this.#running) {
       const trunk = wanted.get(id)
       if (trunk !== undefined && mayRegister(id) && identityOf(trunk) === registration.identity) continue
-      this.running.delete(id)
+      this.#running.delete(id)
       // Another engine, or this one with a new password, registers the same binding: unregistering would remove it.
       if (trunk !== undefined && bindingOf(trunk) === registration.binding) registration.pause()
       else void registration.stop()
     }
     for (const [id, trunk] of wanted) {
-      if (this.running.has(id) || !mayRegister(id)) continue
-      const registration = new Registration(trunk, this.options)
-      this.running.set(id, registration)
+      if (this.#running.has(id) || !mayRegister(id)) continue
+      const registration = new Registration(trunk, this.#options)
+      this.#running.set(id, registration)
       registration.start()
     }
   }
 
   /** The Call-ID of the trunk's registration; empty when another engine registers it. */
   callIdOf(trunkId: string): string[] {
-    const registration = this.running.get(trunkId)
+    const registration = this.#running.get(trunkId)
     return registration === undefined ? [] : [registration.callId]
   }
 
   async close(): Promise<void> {
-    const all = [...this.running.values()]
-    this.running.clear()
+    const all = [...this.#running.values()]
+    this.#running.clear()
     await Promise.all(all.map(registration => registration.stop()))
   }
 }
@@ -107,139 +107,139 @@ export class RegistrationClient {
 class Registration {
   readonly identity: string
   readonly binding: string
-  private readonly trunk: TrunkPlan
-  private readonly options: RegistrationClientOptions
-  private readonly credentials: Credentials | null
+  readonly #trunk: TrunkPlan
+  readonly #options: RegistrationClientOptions
+  readonly #credentials: Credentials | null
   readonly callId = randomUUID()
-  private state: RegistrationState = unregistered
+  #state: RegistrationState = unregistered
   /** The host that accepted the registration. */
-  private at: TrunkHost | null = null
-  private reported = ''
-  private cseq = 0
-  private cancelTimer: () => void = () => {}
-  private over = false
+  #at: TrunkHost | null = null
+  #reported = ''
+  #cseq = 0
+  #cancelTimer: () => void = () => {}
+  #over = false
   /** True while the registration is being removed. */
-  private leaving = false
+  #leaving = false
 
   constructor(trunk: TrunkPlan, options: RegistrationClientOptions) {
-    this.trunk = trunk
+    this.#trunk = trunk
     this.identity = identityOf(trunk)
     this.binding = bindingOf(trunk)
-    this.options = options
+    this.#options = options
     const account = accountOf(trunk)
-    this.credentials = account === null ? null : new Credentials(account)
+    this.#credentials = account === null ? null : new Credentials(account)
   }
 
   start(): void {
-    this.feed({ type: 'start' }, null)
+    this.#feed({ type: 'start' }, null)
   }
 
   /** Stops without unregistering or reporting. */
   pause(): void {
-    this.over = true
-    this.cancelTimer()
+    this.#over = true
+    this.#cancelTimer()
   }
 
   async stop(): Promise<void> {
-    if (this.over) return
-    const { effect } = stepRegistration(this.state, { type: 'stop' }, this.options.clock.now(), 0)
+    if (this.#over) return
+    const { effect } = stepRegistration(this.#state, { type: 'stop' }, this.#options.clock.now(), 0)
     this.pause()
-    this.leaving = true
-    this.report('none', null)
-    if (effect !== 'unregister' || this.at === null) return
+    this.#leaving = true
+    this.#report('none', null)
+    if (effect !== 'unregister' || this.#at === null) return
     await Promise.race([
-      this.send(this.at, 0).catch(() => null),
+      this.#send(this.#at, 0).catch(() => null),
       new Promise<void>(resolve => {
-        this.options.clock.after(UNREGISTER_WAIT_MS, resolve)
+        this.#options.clock.after(UNREGISTER_WAIT_MS, resolve)
       }),
     ])
   }
 
-  private feed(input: RegistrationInput, error: string | null): void {
-    if (this.over) return
-    const { clock } = this.options
-    const { state, effect } = stepRegistration(this.state, input, clock.now(), Math.random())
-    this.state = state
-    this.cancelTimer()
+  #feed(input: RegistrationInput, error: string | null): void {
+    if (this.#over) return
+    const { clock } = this.#options
+    const { state, effect } = stepRegistration(this.#state, input, clock.now(), Math.random())
+    this.#state = state
+    this.#cancelTimer()
     if (state.dueAtMs !== null) {
-      this.cancelTimer = clock.after(Math.max(0, state.dueAtMs - clock.now()), () => this.feed({ type: 'due' }, null))
+      this.#cancelTimer = clock.after(Math.max(0, state.dueAtMs - clock.now()), () => this.#feed({ type: 'due' }, null))
     }
-    if (state.phase !== 'idle') this.report(state.phase, error)
-    if (effect === 'register') void this.register()
+    if (state.phase !== 'idle') this.#report(state.phase, error)
+    if (effect === 'register') void this.#register()
   }
 
-  private report(registration: RegistrationStatus['registration'], lastError: string | null): void {
+  #report(registration: RegistrationStatus['registration'], lastError: string | null): void {
     const news = `${registration} ${lastError}`
-    if (news === this.reported) return
-    this.reported = news
-    this.options.onStatus({ trunkId: this.trunk.id, ownerId: this.trunk.owner_id, registration, lastError })
+    if (news === this.#reported) return
+    this.#reported = news
+    this.#options.onStatus({ trunkId: this.#trunk.id, ownerId: this.#trunk.owner_id, registration, lastError })
   }
 
   /** Registers at the first available host. */
-  private async register(): Promise<void> {
-    const { health, log } = this.options
-    const hosts = health.order(hostsOf(this.trunk))
+  async #register(): Promise<void> {
+    const { health, log } = this.#options
+    const hosts = health.order(hostsOf(this.#trunk))
     for (const [index, host] of hosts.entries()) {
-      const asked = await this.send(host, this.state.expiresSeconds).catch(error => {
-        log.warn({ err: error, trunk_id: this.trunk.id }, 'sending REGISTER failed')
+      const asked = await this.#send(host, this.#state.expiresSeconds).catch(error => {
+        log.warn({ err: error, trunk_id: this.#trunk.id }, 'sending REGISTER failed')
         return null
       })
-      if (this.over) {
+      if (this.#over) {
         // The registration succeeded after stop, so it is removed again.
-        if (this.leaving && asked !== null && asked.res.status < 300) void this.send(host, 0).catch(() => null)
+        if (this.#leaving && asked !== null && asked.res.status < 300) void this.#send(host, 0).catch(() => null)
         return
       }
       const there = asked !== null && asked.res.source_address !== ''
       if (there && asked.res.status !== 503) {
         health.spoke(host)
-        this.answered(host, asked)
+        this.#answered(host, asked)
         return
       }
       health.failed(host)
-      if (index === hosts.length - 1) this.refused(asked?.res ?? null, null)
+      if (index === hosts.length - 1) this.#refused(asked?.res ?? null, null)
     }
   }
 
-  private answered(host: TrunkHost, { res, refused }: Asked): void {
+  #answered(host: TrunkHost, { res, refused }: Asked): void {
     if (res.status < 200 || res.status > 299) {
-      this.refused(res, refused === null ? null : challengeWords(refused))
+      this.#refused(res, refused === null ? null : challengeWords(refused))
       return
     }
-    this.at = host
-    this.options.trunks.learn(host.host, res.source_address)
-    this.feed({ type: 'accepted', expiresSeconds: grantedSeconds(res) ?? this.state.expiresSeconds }, null)
+    this.#at = host
+    this.#options.trunks.learn(host.host, res.source_address)
+    this.#feed({ type: 'accepted', expiresSeconds: grantedSeconds(res) ?? this.#state.expiresSeconds }, null)
   }
 
-  private refused(res: IncomingResponse | null, words: string | null): void {
+  #refused(res: IncomingResponse | null, words: string | null): void {
     const status = res?.status ?? 503
-    this.options.log.warn({ trunk_id: this.trunk.id, sip_code: status }, 'REGISTER refused')
+    this.#options.log.warn({ trunk_id: this.#trunk.id, sip_code: status }, 'REGISTER refused')
     const input = {
       type: 'refused',
       status,
       retryAfterSeconds: secondsIn(res?.get('Retry-After')),
       minExpiresSeconds: secondsIn(res?.get('Min-Expires')),
     } as const
-    this.feed(input, words ?? registrationWords(status, (res?.source_address ?? '') !== ''))
+    this.#feed(input, words ?? registrationWords(status, (res?.source_address ?? '') !== ''))
   }
 
   /** All requests of a registration share one Call-ID with a growing CSeq (§10.2.4). */
-  private send(host: TrunkHost, expires: number): Promise<Asked> {
-    const { trunk } = this
+  #send(host: TrunkHost, expires: number): Promise<Asked> {
+    const trunk = this.#trunk
     const user = accountUser(trunk) ?? ''
     const aor = `<${accountUri(trunk, user)}>`
     const headers = (): Record<string, string> => {
-      this.cseq += 1
+      this.#cseq += 1
       return {
         From: aor,
         To: aor,
         Contact: `<${contactUri(user, host)}>;expires=${expires}`,
         'Call-ID': this.callId,
-        CSeq: `${this.cseq} REGISTER`,
+        CSeq: `${this.#cseq} REGISTER`,
         Expires: String(expires),
       }
     }
     const request = { method: 'REGISTER', headers, proxy: proxyUri(trunk) }
-    return ask(this.options.agent, trunkUri(host, null), request, this.credentials)
+    return ask(this.#options.agent, trunkUri(host, null), request, this.#credentials)
   }
 }
 

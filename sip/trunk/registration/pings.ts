@@ -10,12 +10,12 @@ import { type HostHealth, hostsOf } from '../routing/hosts.ts'
 import { accountUri, accountUser } from '../routing/identity.ts'
 import { type NextHop, type NextHopResolver, nextHopUri, reached } from '../routing/next-hop.ts'
 
-export type PingerOptions = {
-  readonly agent: Agent
-  readonly health: HostHealth
-  readonly places: NextHopResolver
-  readonly clock: Clock
-  readonly log: Log
+export interface PingerOptions {
+  agent: Agent
+  health: HostHealth
+  places: NextHopResolver
+  clock: Clock
+  log: Log
   all(): readonly TrunkPlan[]
   /** Called when a host's status changes, and at least once a minute. */
   onHosts(trunk: TrunkPlan): void
@@ -26,69 +26,75 @@ const ANSWER_WAIT_MS = 4000
 /** Milliseconds between reports of response times, which would otherwise follow every ping. */
 const REPORT_EVERY_MS = 60_000
 
-type Watch = { trunk: TrunkPlan; readonly key: string; cancel: () => void; reported: string; reportedAtMs: number }
+interface Watch {
+  trunk: TrunkPlan
+  key: string
+  cancel: () => void
+  reported: string
+  reportedAtMs: number
+}
 
 const keyOf = (trunk: TrunkPlan): string => JSON.stringify([hostsOf(trunk), trunk.options_interval_seconds])
 
 export class Pinger {
-  private readonly options: PingerOptions
-  private readonly watches = new Map<string, Watch>()
-  private readonly asking = new Map<string, Promise<void>>()
-  private up = false
+  readonly #options: PingerOptions
+  readonly #watches = new Map<string, Watch>()
+  readonly #asking = new Map<string, Promise<void>>()
+  #up = false
 
   constructor(options: PingerOptions) {
-    this.options = options
+    this.#options = options
   }
 
   connected(up: boolean): void {
-    this.up = up
+    this.#up = up
     if (!up) this.close()
     else this.sync()
   }
 
   /** Starts and stops pings to match the trunks. */
   sync(): void {
-    if (!this.up) return
+    if (!this.#up) return
     const wanted = new Map(
-      this.options
+      this.#options
         .all()
         .filter(trunk => trunk.options_interval_seconds !== null)
         .map(trunk => [trunk.id, trunk]),
     )
-    for (const [id, watch] of this.watches) {
+    for (const [id, watch] of this.#watches) {
       const trunk = wanted.get(id)
       if (trunk !== undefined && keyOf(trunk) === watch.key) {
         watch.trunk = trunk
         continue
       }
       watch.cancel()
-      this.watches.delete(id)
+      this.#watches.delete(id)
     }
     for (const [id, trunk] of wanted) {
-      if (this.watches.has(id)) continue
+      if (this.#watches.has(id)) continue
       const watch: Watch = { trunk, key: keyOf(trunk), cancel: () => {}, reported: '', reportedAtMs: 0 }
-      this.watches.set(id, watch)
-      void this.round(watch)
+      this.#watches.set(id, watch)
+      void this.#round(watch)
     }
   }
 
   close(): void {
-    for (const watch of this.watches.values()) watch.cancel()
-    this.watches.clear()
+    for (const watch of this.#watches.values()) watch.cancel()
+    this.#watches.clear()
   }
 
-  private async round(watch: Watch): Promise<void> {
-    const { clock } = this.options
+  async #round(watch: Watch): Promise<void> {
+    const { clock } = this.#options
     const everyMs = (watch.trunk.options_interval_seconds ?? 60) * 1000
     // Varies the interval by 10 % either way, to spread the pings of many trunks.
-    watch.cancel = clock.after(everyMs * (0.9 + 0.2 * Math.random()), () => void this.round(watch))
-    const places = await this.options.places.of(watch.trunk)
+    watch.cancel = clock.after(everyMs * (0.9 + 0.2 * Math.random()), () => void this.#round(watch))
+    const places = await this.#options.places.of(watch.trunk)
     await Promise.all(places.map(place => this.ask(watch.trunk, place)))
-    if (this.watches.get(watch.trunk.id) === watch) this.report(watch, places)
+    if (this.#watches.get(watch.trunk.id) === watch) this.#report(watch, places)
   }
 
-  private report(watch: Watch, places: readonly NextHop[]): void {
-    const { health, clock, onHosts } = this.options
+  #report(watch: Watch, places: readonly NextHop[]): void {
+    const { health, clock, onHosts } = this.#options
     const news = places
       .map(place => `${nextHopUri(place)} ${health.statusOf(reached(place)).alive}`)
       .sort()
@@ -102,13 +108,13 @@ export class Pinger {
   /** Pings one host now and records the result in `health`. Never rejects. */
   ask(trunk: TrunkPlan, place: NextHop): Promise<void> {
     const key = `${trunk.id} ${trunkUri(place.host, null)} ${nextHopUri(place)}`
-    const asking = this.asking.get(key) ?? this.send(trunk, place).finally(() => this.asking.delete(key))
-    this.asking.set(key, asking)
+    const asking = this.#asking.get(key) ?? this.#send(trunk, place).finally(() => this.#asking.delete(key))
+    this.#asking.set(key, asking)
     return asking
   }
 
-  private async send(trunk: TrunkPlan, place: NextHop): Promise<void> {
-    const { agent, health, clock, log } = this.options
+  async #send(trunk: TrunkPlan, place: NextHop): Promise<void> {
+    const { agent, health, clock, log } = this.#options
     const startedMs = clock.now()
     const host = reached(place)
     const uri = trunkUri(place.host, null)

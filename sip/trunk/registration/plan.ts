@@ -3,30 +3,33 @@
  * 0…1.
  */
 
-export type RegistrationState = {
-  readonly phase: 'idle' | 'registering' | 'registered' | 'failed'
+export interface RegistrationState {
+  phase: 'idle' | 'registering' | 'registered' | 'failed'
   /** Consecutive failures. */
-  readonly failures: number
+  failures: number
   /** When the next REGISTER is due; null while one is in progress or none is wanted. */
-  readonly dueAtMs: number | null
+  dueAtMs: number | null
   /** The interval to request, in seconds; a registrar may require more (423). */
-  readonly expiresSeconds: number
+  expiresSeconds: number
 }
 
 export type RegistrationInput =
-  | { readonly type: 'start' }
-  | { readonly type: 'due' }
-  | { readonly type: 'accepted'; readonly expiresSeconds: number }
+  | { type: 'start' }
+  | { type: 'due' }
+  | { type: 'accepted'; expiresSeconds: number }
   | {
-      readonly type: 'refused'
-      readonly status: number
-      readonly retryAfterSeconds: number | null
-      readonly minExpiresSeconds: number | null
+      type: 'refused'
+      status: number
+      retryAfterSeconds: number | null
+      minExpiresSeconds: number | null
     }
-  | { readonly type: 'stop' }
+  | { type: 'stop' }
 
 export type RegistrationEffect = 'none' | 'register' | 'unregister'
-export type RegistrationStep = { readonly state: RegistrationState; readonly effect: RegistrationEffect }
+export interface RegistrationStep {
+  state: RegistrationState
+  effect: RegistrationEffect
+}
 
 const WANTED_SECONDS = 300
 /** Longest interval accepted in Min-Expires: nobody has a reason to require more than a day. */

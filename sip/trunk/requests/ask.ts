@@ -4,17 +4,17 @@ import { parseUri } from '../../text/uri.ts'
 import { type ChallengeVerdict, type Credentials, isChallenge } from './credentials.ts'
 import type { Agent, IncomingResponse, SipIn, SrfDialog } from './srf.ts'
 
-export type Asked = {
-  readonly res: IncomingResponse
+export interface Asked {
+  res: IncomingResponse
   /** Set when the response is a challenge that could not be answered. */
-  readonly refused: Exclude<ChallengeVerdict, 'answer'> | null
+  refused: Exclude<ChallengeVerdict, 'answer'> | null
 }
 
-type Request = {
-  readonly method: string
+interface Request {
+  method: string
   /** Called for each transmission, because CSeq has to grow. */
   headers(): Record<string, string>
-  readonly proxy: string | null
+  proxy: string | null
 }
 
 /** Sends a request outside dialogs. Rejects when it cannot be sent. */
@@ -40,10 +40,10 @@ export async function ask(
   })
 }
 
-export type DialogRequest = {
-  readonly method: string
-  readonly headers?: Record<string, string>
-  readonly body?: string
+export interface DialogRequest {
+  method: string
+  headers?: Record<string, string>
+  body?: string
 }
 
 /** Sends a request inside a dialog. Rejects when it cannot be sent. */

@@ -2,25 +2,25 @@
 import { createHash } from 'node:crypto'
 import { splitOutside } from '../../text/grammar.ts'
 
-export type Challenge = {
-  readonly realm: string
-  readonly nonce: string
-  readonly opaque: string | null
+export interface Challenge {
+  realm: string
+  nonce: string
+  opaque: string | null
   /** The text of the challenge, because it is sent back; null when absent, which means MD5. */
-  readonly algorithm: string | null
+  algorithm: string | null
   /** Empty when absent, as before RFC 2617. */
-  readonly qop: readonly string[]
-  readonly stale: boolean
+  qop: readonly string[]
+  stale: boolean
 }
 
-export type DigestInput = {
-  readonly username: string
-  readonly password: string
-  readonly method: string
-  readonly uri: string
-  readonly cnonce: string
+export interface DigestInput {
+  username: string
+  password: string
+  method: string
+  uri: string
+  cnonce: string
   /** Number of uses of the nonce, including this one. */
-  readonly nonceCount: number
+  nonceCount: number
 }
 
 /** Strongest first. */
@@ -30,7 +30,11 @@ const HASHES = [
   ['MD5', 'md5'],
 ] as const
 
-type Algorithm = { readonly hash: (text: string) => string; readonly session: boolean; readonly strength: number }
+interface Algorithm {
+  hash: (text: string) => string
+  session: boolean
+  strength: number
+}
 
 function algorithmOf({ algorithm }: Challenge): Algorithm | null {
   const name = (algorithm ?? 'MD5').toUpperCase()

@@ -5,7 +5,7 @@ import type { ChallengeVerdict } from './credentials.ts'
 
 export type Verdict = Pick<DialFailure, 'status' | 'reason'> & {
   /** For people: in the log, the trunk diagnosis and the dashboard. */
-  readonly words: string
+  words: string
 }
 
 const failed = (reason: EndedReason, words: string): Verdict => ({ status: 'failed', reason, words })
@@ -123,7 +123,7 @@ export const mayBeSaid = (refusal: Refusal): boolean => TO_BE_SAID.has(refusal)
 export function answerOfRefusal(
   refusal: Refusal,
   fallbackUri: string | null,
-): { readonly status: number; readonly headers: Record<string, string> } {
+): { status: number; headers: Record<string, string> } {
   if (fallbackUri !== null && FOR_FALLBACK.has(refusal)) {
     return { status: 302, headers: { Contact: `<${fallbackUri}>` } }
   }

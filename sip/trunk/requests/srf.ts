@@ -5,18 +5,18 @@
 import Srf from 'drachtio-srf'
 import type { OpenCall } from './open-calls.ts'
 
-export type SipIn = {
-  readonly body: string
-  readonly method: string
-  readonly uri: string
+export interface SipIn {
+  body: string
+  method: string
+  uri: string
   /** Empty on a response that the signalling server generated itself (no answer, or connection refused). */
-  readonly source_address: string
-  readonly source_port?: number
+  source_address: string
+  source_port?: number
   /** `udp`, `tcp`, `tls`, and with a real drachtio-server also `ws` and `wss`. */
-  readonly protocol?: string
-  readonly source: 'network' | 'application'
+  protocol?: string
+  source: 'network' | 'application'
   /** `host:port` of ours that received the request. */
-  readonly receivedOn?: string
+  receivedOn?: string
   get(name: string): string | undefined
   has(name: string): boolean
 }
@@ -24,18 +24,18 @@ export type SipIn = {
 export type IncomingRequest = SipIn & { on(event: 'cancel', listener: () => void): void }
 export type SentRequest = SipIn & {
   /** The server's transaction id. */
-  readonly stackTxnId: string
+  stackTxnId: string
   on(event: 'response', listener: (res: IncomingResponse) => void): void
   cancel(done: (error: Error | null) => void): void
 }
 export type IncomingResponse = SipIn & {
-  readonly status: number
-  readonly reason: string
+  status: number
+  reason: string
   /** The request that it answers, as sent. */
-  readonly req: SipIn
+  req: SipIn
 }
-export type Reply = {
-  readonly finalResponseSent: boolean
+export interface Reply {
+  finalResponseSent: boolean
   /** `onPrack` applies to a reliable provisional response (RFC 3262); the package answers the PRACK. */
   send(
     status: number,
@@ -45,18 +45,18 @@ export type Reply = {
   ): void
 }
 
-export type SrfDialog = {
+export interface SrfDialog {
   /** The server's dialog id. */
-  readonly id: string
-  readonly type: 'uac' | 'uas'
+  id: string
+  type: 'uac' | 'uas'
   /** The INVITE, and the 200 that answered it. */
-  readonly req: SipIn
-  readonly res: SipIn
-  readonly sip: { readonly callId: string; readonly localTag: string; readonly remoteTag: string }
+  req: SipIn
+  res: SipIn
+  sip: { callId: string; localTag: string; remoteTag: string }
   /** `uri` is that of the remote Contact. */
-  readonly remote: { readonly uri: string; readonly sdp: string | undefined }
+  remote: { uri: string; sdp: string | undefined }
   /** `sdp` is the initial description. */
-  readonly local: { readonly contact: string | undefined; readonly sdp: string }
+  local: { contact: string | undefined; sdp: string }
   on(event: 'destroy', listener: (req: SipIn, reason?: string) => void): void
   on(
     event: 'modify' | 'update' | 'info' | 'refer' | 'notify',
@@ -72,13 +72,13 @@ export type SrfDialog = {
   destroy(): Promise<unknown>
 }
 
-export type OutgoingCall = {
-  readonly headers: Record<string, string>
-  readonly localSdp: string
-  readonly proxy?: string
+export interface OutgoingCall {
+  headers: Record<string, string>
+  localSdp: string
+  proxy?: string
 }
 
-export type Agent = {
+export interface Agent {
   /**
    * `listens`: the server's `transport/host:port` list, comma-separated; `local`: the same without external addresses.
    */
@@ -128,15 +128,15 @@ export function createAgent(): Agent {
   return new Srf() as unknown as Agent
 }
 
-type Wire = {
+interface Wire {
   closing?: boolean
   reconnectVars?: { retryTimer?: NodeJS.Timeout }
   prependListener(event: 'msg', listener: (socket: unknown, frame: string) => void): void
 }
-type Client = {
+interface Client {
   wp?: Wire
   /** Verbs that it subscribes to, repeated at each new connection. */
-  readonly verbs: Map<string, object>
+  verbs: Map<string, object>
   /** Sends all `verbs` to the server. */
   route(verb: string): void
   removeRoute(verb: string): void
@@ -145,7 +145,9 @@ type Client = {
     done: (error: unknown) => void,
   ): void
 }
-type Internals = { app?: { client?: Client; readonly routedMethods: Readonly<Record<string, true>> } }
+interface Internals {
+  app?: { client?: Client; routedMethods: Readonly<Record<string, true>> }
+}
 
 /** Calls `onFrame` with every frame from the server before the agent handles it. Call it once, after `connect`. */
 export function watchFrames(agent: Agent, onFrame: (frame: string) => void): void {
@@ -196,7 +198,7 @@ export function stopAgent(agent: Agent): void {
 }
 
 /** The final response behind a rejected createUAC, when there is one. */
-export function responseOf(error: unknown): { readonly status: number; readonly res: IncomingResponse | null } | null {
+export function responseOf(error: unknown): { status: number; res: IncomingResponse | null } | null {
   const { status, res } = error as { status?: unknown; res?: IncomingResponse }
   return typeof status === 'number' ? { status, res: res ?? null } : null
 }

@@ -5,7 +5,7 @@ import type { Clock } from '../../../media/shared/clock.ts'
  * `begin` returned.
  */
 export function waitFor(
-  { clock, ms, signal }: { readonly clock: Clock; readonly ms: number; readonly signal: AbortSignal },
+  { clock, ms, signal }: { clock: Clock; ms: number; signal: AbortSignal },
   begin: (go: () => void) => () => void,
 ): Promise<void> {
   return new Promise(resolve => {

@@ -10,10 +10,10 @@ import type { NextHopResolver } from './next-hop.ts'
 import { ownNumber } from './numbers.ts'
 
 export type Match =
-  | { readonly kind: 'trunk'; readonly trunk: TrunkPlan }
+  | { kind: 'trunk'; trunk: TrunkPlan }
   /** Several trunks of one carrier, and the called number is on none of them. */
-  | { readonly kind: 'ambiguous'; readonly trunks: readonly TrunkPlan[] }
-  | { readonly kind: 'unknown' }
+  | { kind: 'ambiguous'; trunks: readonly TrunkPlan[] }
+  | { kind: 'unknown' }
 
 /** Chooses among `candidates`, all of which the source may call on. */
 export function chooseTrunk(candidates: readonly TrunkPlan[], dialed: readonly (string | null)[]): Match {
@@ -41,51 +41,51 @@ function allowedBy(cidrs: readonly string[], source: string): boolean {
 /** Milliseconds that an address stays allowed after DNS stopped returning it: calls from there continue. */
 const LEFT_MS = 3_600_000
 
-export type TrunksParts = {
-  readonly places: Pick<NextHopResolver, 'addressesOf'>
-  readonly clock: Pick<Clock, 'now'>
-  readonly log: Log
+export interface TrunksParts {
+  places: Pick<NextHopResolver, 'addressesOf'>
+  clock: Pick<Clock, 'now'>
+  log: Log
 }
 
 export class Trunks {
-  private readonly source: TrunkDirectory
-  private readonly parts: TrunksParts
+  readonly #source: TrunkDirectory
+  readonly #parts: TrunksParts
   /** Addresses by URI, with the time of the latest DNS answer that had them. */
-  private readonly addresses = new Map<string, Map<string, number>>()
+  readonly #addresses = new Map<string, Map<string, number>>()
   /** Addresses by host name, from answers to our REGISTER. */
-  private readonly learnt = new Map<string, Set<string>>()
-  private readonly stopWatching: () => void
-  private readonly onAllowed: (cidrs: string[]) => void
-  private announced = ''
+  readonly #learnt = new Map<string, Set<string>>()
+  readonly #stopWatching: () => void
+  readonly #onAllowed: (cidrs: string[]) => void
+  #announced = ''
 
   /** `onAllowed` receives every change of `allowedSources`. */
   constructor(source: TrunkDirectory, parts: TrunksParts, onAllowed: (cidrs: string[]) => void = () => {}) {
-    this.source = source
-    this.parts = parts
-    this.onAllowed = onAllowed
-    this.stopWatching = source.onChange(() => void this.resolve())
+    this.#source = source
+    this.#parts = parts
+    this.#onAllowed = onAllowed
+    this.#stopWatching = source.onChange(() => void this.resolve())
   }
 
   /** Resolves the trunks' host names again; a name that fails keeps its addresses. */
   async resolve(): Promise<void> {
-    const uris = new Set(this.source.all().flatMap(urisOf))
-    for (const uri of this.addresses.keys()) if (!uris.has(uri)) this.addresses.delete(uri)
-    const names = new Set(this.source.all().flatMap(namesOf))
-    for (const name of this.learnt.keys()) if (!names.has(name)) this.learnt.delete(name)
-    this.announce()
-    await Promise.all([...uris].map(uri => this.resolveOne(uri)))
-    this.announce()
+    const uris = new Set(this.#source.all().flatMap(urisOf))
+    for (const uri of this.#addresses.keys()) if (!uris.has(uri)) this.#addresses.delete(uri)
+    const names = new Set(this.#source.all().flatMap(namesOf))
+    for (const name of this.#learnt.keys()) if (!names.has(name)) this.#learnt.delete(name)
+    this.#announce()
+    await Promise.all([...uris].map(uri => this.#resolveOne(uri)))
+    this.#announce()
   }
 
-  private async resolveOne(uri: string): Promise<void> {
-    const { places, clock, log } = this.parts
-    const known = this.addresses.get(uri) ?? new Map<string, number>()
+  async #resolveOne(uri: string): Promise<void> {
+    const { places, clock, log } = this.#parts
+    const known = this.#addresses.get(uri) ?? new Map<string, number>()
     try {
       const told = await places.addressesOf(uri)
       const nowMs = clock.now()
       for (const address of told) known.set(address, nowMs)
       for (const [address, atMs] of known) if (nowMs - atMs > LEFT_MS) known.delete(address)
-      if (urisIn(this.source).has(uri)) this.addresses.set(uri, known)
+      if (urisIn(this.#source).has(uri)) this.#addresses.set(uri, known)
     } catch {
       // Without a new answer the last one stays valid.
       for (const address of known.keys()) known.set(address, clock.now())
@@ -96,54 +96,54 @@ export class Trunks {
   /** The registrar answered from this address, so calls will come from it. */
   learn(host: string, address: string): void {
     if (isIP(address) === 0) return
-    const known = this.learnt.get(host) ?? new Set()
+    const known = this.#learnt.get(host) ?? new Set()
     known.add(address)
-    this.learnt.set(host, known)
-    this.announce()
+    this.#learnt.set(host, known)
+    this.#announce()
   }
 
-  private announce(): void {
+  #announce(): void {
     const cidrs = this.allowedSources().sort()
-    if (cidrs.join() === this.announced) return
-    this.announced = cidrs.join()
+    if (cidrs.join() === this.#announced) return
+    this.#announced = cidrs.join()
     try {
-      this.onAllowed(cidrs)
+      this.#onAllowed(cidrs)
     } catch (error) {
-      this.announced = ''
-      this.parts.log.error({ err: error }, 'publishing allowed sources failed')
+      this.#announced = ''
+      this.#parts.log.error({ err: error }, 'publishing allowed sources failed')
     }
   }
 
   byId(id: string): TrunkPlan | null {
-    return this.source.all().find(trunk => trunk.id === id) ?? null
+    return this.#source.all().find(trunk => trunk.id === id) ?? null
   }
 
   all(): readonly TrunkPlan[] {
-    return this.source.all()
+    return this.#source.all()
   }
 
   /** Finds the trunk of a call from `source`. `dialed`: strings that may hold the called number, best first. */
   match(source: string, dialed: readonly (string | null)[]): Match {
-    const candidates = this.source.all().filter(trunk => this.mayCall(trunk, source))
+    const candidates = this.#source.all().filter(trunk => this.#mayCall(trunk, source))
     return chooseTrunk(candidates, dialed)
   }
 
-  private mayCall(trunk: TrunkPlan, source: string): boolean {
-    return allowedBy(trunk.allowed_ips, source) || this.addressesOf(trunk).includes(source)
+  #mayCall(trunk: TrunkPlan, source: string): boolean {
+    return allowedBy(trunk.allowed_ips, source) || this.#addressesOf(trunk).includes(source)
   }
 
-  private addressesOf(trunk: TrunkPlan): string[] {
-    const learnt = namesOf(trunk).flatMap(host => (isIP(host) === 0 ? [...(this.learnt.get(host) ?? [])] : [host]))
-    return [...learnt, ...urisOf(trunk).flatMap(uri => [...(this.addresses.get(uri)?.keys() ?? [])])]
+  #addressesOf(trunk: TrunkPlan): string[] {
+    const learnt = namesOf(trunk).flatMap(host => (isIP(host) === 0 ? [...(this.#learnt.get(host) ?? [])] : [host]))
+    return [...learnt, ...urisOf(trunk).flatMap(uri => [...(this.#addresses.get(uri)?.keys() ?? [])])]
   }
 
   /** All sources that may call, as CIDRs. The embedded server drops other messages without an answer. */
   allowedSources(): string[] {
-    return [...new Set(this.source.all().flatMap(trunk => [...trunk.allowed_ips, ...this.addressesOf(trunk)]))]
+    return [...new Set(this.#source.all().flatMap(trunk => [...trunk.allowed_ips, ...this.#addressesOf(trunk)]))]
   }
 
   close(): void {
-    this.stopWatching()
+    this.#stopWatching()
   }
 }
 

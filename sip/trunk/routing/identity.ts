@@ -6,7 +6,7 @@ import { outgoingNumber } from './numbers.ts'
 
 export type Parties = Pick<CallPlan, 'from' | 'to'> & {
   /** Our number that the call originally reached before it was forwarded. */
-  readonly divertedFrom?: string | undefined
+  divertedFrom?: string | undefined
 }
 
 /** The user part of our address of record and of our Contact. */

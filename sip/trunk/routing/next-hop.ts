@@ -7,11 +7,11 @@ import { proxyUri, trunkUri } from './address.ts'
 import { hostsOf, type Target } from './hosts.ts'
 
 /** A destination for requests of a trunk. */
-export type NextHop = {
+export interface NextHop {
   /** The trunk's host, which the request is for. */
-  readonly host: TrunkHost
+  host: TrunkHost
   /** One of the servers that the records of `host` name; null when the signalling server resolves it. */
-  readonly at: Target | null
+  at: Target | null
 }
 
 /** Most addresses per URI; carriers have a handful, so more would be a mistake. */
@@ -32,20 +32,20 @@ export const nextHops = (trunk: TrunkPlan): string[] => {
 }
 
 export class NextHopResolver {
-  private readonly resolver: Resolver
-  private readonly speaks: (protocol: Protocol) => boolean
+  readonly #resolver: Resolver
+  readonly #speaks: (protocol: Protocol) => boolean
   /** Targets by host URI, from the latest lookup. */
-  private readonly last = new Map<string, readonly Target[]>()
+  readonly #last = new Map<string, readonly Target[]>()
 
   /** `speaks`: the transports that the signalling server supports. */
   constructor(resolver: Resolver, speaks: (protocol: Protocol) => boolean) {
-    this.resolver = resolver
-    this.speaks = speaks
+    this.#resolver = resolver
+    this.#speaks = speaks
   }
 
   /** Hops, best first (RFC 2782: by priority, then at random by weight). Rejects when the URI does not resolve. */
-  async hopsOf(uri: string, resolver: Resolver = this.resolver): Promise<Hop[]> {
-    return resolveUri(sipUri(uri), { resolver, speaks: this.speaks, random: Math.random })
+  async hopsOf(uri: string, resolver: Resolver = this.#resolver): Promise<Hop[]> {
+    return resolveUri(sipUri(uri), { resolver, speaks: this.#speaks, random: Math.random })
   }
 
   /** The next hops of all hosts of a trunk, in the order of the hosts. Never rejects. */
@@ -63,24 +63,24 @@ export class NextHopResolver {
     const hops = await this.hopsOf(trunkUri(host, null)).catch(() => [])
     if (hops.length === 0 || hops.some(({ protocol }) => protocol === 'tls')) return [whole]
     const targets = hops.map(targetOf)
-    this.last.set(trunkUri(host, null), targets)
+    this.#last.set(trunkUri(host, null), targets)
     return targets.map(at => ({ host, at }))
   }
 
   /** The known servers behind a host. */
   behind(host: TrunkHost): readonly Target[] {
-    return this.last.get(trunkUri(host, null)) ?? []
+    return this.#last.get(trunkUri(host, null)) ?? []
   }
 
   /** Forgets all other hosts. */
   keep(hosts: readonly TrunkHost[]): void {
     const kept = new Set(hosts.map(host => trunkUri(host, null)))
-    for (const uri of this.last.keys()) if (!kept.has(uri)) this.last.delete(uri)
+    for (const uri of this.#last.keys()) if (!kept.has(uri)) this.#last.delete(uri)
   }
 
   /** All addresses that a URI resolves to, over any transport. Rejects when there are none. */
   async addressesOf(uri: string): Promise<string[]> {
-    const question = { resolver: this.resolver, speaks: () => true, random: Math.random, most: MOST_SOURCES }
+    const question = { resolver: this.#resolver, speaks: () => true, random: Math.random, most: MOST_SOURCES }
     return [...new Set((await resolveUri(sipUri(uri), question)).map(({ remote }) => remote.host))]
   }
 }

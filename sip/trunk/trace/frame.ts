@@ -1,17 +1,17 @@
 /** Extracts SIP messages from drachtio's frames: those received, and those that the server reports as sent. Pure. */
 
-export type Framed = {
+export interface Framed {
   /** `sent` by us; `made_up` by the server because the network sent no answer. */
-  readonly way: 'came' | 'sent' | 'made_up'
-  readonly txnId: string
+  way: 'came' | 'sent' | 'made_up'
+  txnId: string
   /** Empty when the frame omits it (an ACK over the real drachtio-server). */
-  readonly protocol: string
+  protocol: string
   /** `host:port` of the far end for a received message, otherwise of ours; null when the frame omits it. */
-  readonly at: string | null
+  at: string | null
   /** Our address, for a new request. */
-  readonly local: string | null
-  readonly callId: string
-  readonly text: string
+  local: string | null
+  callId: string
+  text: string
 }
 
 const CALL_ID = /^(?:call-id|i)[ \t]*:[ \t]*(\S+)/im

@@ -11,13 +11,17 @@ import { type Framed, readFrame } from './frame.ts'
 import { maskSecrets } from './mask.ts'
 
 type Seen = { -readonly [K in keyof SipSeen]: SipSeen[K] } & {
-  readonly txnId: string
+  txnId: string
   /** The destination of our request is known only from its answer. */
   guessed: boolean
 }
-type Ends = { local: string | null; remote: string | null; transport: SipSeen['transport'] }
-type Dialog = {
-  readonly seen: Seen[]
+interface Ends {
+  local: string | null
+  remote: string | null
+  transport: SipSeen['transport']
+}
+interface Dialog {
+  seen: Seen[]
   bytes: number
   leftOut: number
   touchedMs: number
@@ -25,7 +29,10 @@ type Dialog = {
   ends: Ends
 }
 
-export type Seens = { readonly messages: SipSeen[]; readonly left_out: number }
+export interface Seens {
+  messages: SipSeen[]
+  left_out: number
+}
 
 /**
  * Most messages per dialog: enough for a call with its re-INVITEs. The middle is dropped first, since causes are at the
@@ -49,43 +56,43 @@ const DIALOGS_KEPT = 2
 const NOWHERE = '?'
 
 export class Traces {
-  private readonly clock: Clock
+  readonly #clock: Clock
   /** Dialogs by Call-ID, least recently used first. */
-  private readonly loose = new Map<string, Dialog>()
-  private readonly held = new Map<string, Dialog>()
-  private readonly byCall = new Map<string, Set<string>>()
+  readonly #loose = new Map<string, Dialog>()
+  readonly #held = new Map<string, Dialog>()
+  readonly #byCall = new Map<string, Set<string>>()
 
   constructor(clock: Clock) {
-    this.clock = clock
+    this.#clock = clock
   }
 
   /** Records a frame from the server, without its length prefix. */
   frame(text: string): void {
     const framed = readFrame(text)
     if (framed === null) return
-    const dialog = this.touch(framed.callId)
+    const dialog = this.#touch(framed.callId)
     learn(dialog.ends, framed)
-    this.add(dialog, seenOf(framed, dialog.ends, this.clock.wall()))
+    this.#add(dialog, seenOf(framed, dialog.ends, this.#clock.wall()))
     if (framed.way === 'came' && isResponse(framed.text)) correct(dialog, framed)
   }
 
-  private touch(sipCallId: string): Dialog {
-    const touchedMs = this.clock.now()
-    const held = this.held.get(sipCallId)
+  #touch(sipCallId: string): Dialog {
+    const touchedMs = this.#clock.now()
+    const held = this.#held.get(sipCallId)
     if (held !== undefined) return held
     const ends: Ends = { local: null, remote: null, transport: 'udp' }
-    const dialog = this.loose.get(sipCallId) ?? { seen: [], bytes: 0, leftOut: 0, touchedMs, trunkId: null, ends }
+    const dialog = this.#loose.get(sipCallId) ?? { seen: [], bytes: 0, leftOut: 0, touchedMs, trunkId: null, ends }
     dialog.touchedMs = touchedMs
-    this.loose.delete(sipCallId)
-    this.loose.set(sipCallId, dialog)
-    for (const [id, { touchedMs: atMs }] of this.loose) {
-      if (this.loose.size <= MOST_LOOSE && touchedMs - atMs < IDLE_MS) break
-      this.loose.delete(id)
+    this.#loose.delete(sipCallId)
+    this.#loose.set(sipCallId, dialog)
+    for (const [id, { touchedMs: atMs }] of this.#loose) {
+      if (this.#loose.size <= MOST_LOOSE && touchedMs - atMs < IDLE_MS) break
+      this.#loose.delete(id)
     }
     return dialog
   }
 
-  private add(dialog: Dialog, seen: Seen): void {
+  #add(dialog: Dialog, seen: Seen): void {
     dialog.seen.push(seen)
     dialog.bytes += seen.text.length
     while (dialog.seen.length > FIRST_KEPT && (dialog.seen.length > MOST_MESSAGES || dialog.bytes > MOST_BYTES)) {
@@ -97,39 +104,39 @@ export class Traces {
 
   /** Assigns the dialog to a call; a call may have several (another host, another leg). */
   bind(sipCallId: string | undefined, callId: string, trunkId: string | null): void {
-    const dialog = this.loose.get(sipCallId ?? '')
+    const dialog = this.#loose.get(sipCallId ?? '')
     if (sipCallId === undefined || dialog === undefined) return
     dialog.trunkId = trunkId
-    this.loose.delete(sipCallId)
-    this.held.set(sipCallId, dialog)
-    const ids = (this.byCall.get(callId) ?? new Set()).add(sipCallId)
-    this.byCall.set(callId, ids)
-    if (ids.size > MOST_DIALOGS) this.drop(ids, [...ids][DIALOGS_KEPT]!)
-    const [oldest] = this.byCall.keys()
-    if (this.byCall.size > MOST_CALLS && oldest !== undefined) this.take(oldest)
+    this.#loose.delete(sipCallId)
+    this.#held.set(sipCallId, dialog)
+    const ids = (this.#byCall.get(callId) ?? new Set()).add(sipCallId)
+    this.#byCall.set(callId, ids)
+    if (ids.size > MOST_DIALOGS) this.#drop(ids, [...ids][DIALOGS_KEPT]!)
+    const [oldest] = this.#byCall.keys()
+    if (this.#byCall.size > MOST_CALLS && oldest !== undefined) this.take(oldest)
   }
 
-  private drop(ids: Set<string>, sipCallId: string): void {
-    const gone = this.held.get(sipCallId)
-    const first = this.held.get([...ids][0]!)
+  #drop(ids: Set<string>, sipCallId: string): void {
+    const gone = this.#held.get(sipCallId)
+    const first = this.#held.get([...ids][0]!)
     if (gone !== undefined && first !== undefined) first.leftOut += gone.seen.length + gone.leftOut
     ids.delete(sipCallId)
-    this.held.delete(sipCallId)
+    this.#held.delete(sipCallId)
   }
 
   /** Removes and returns all messages of a call, in order. Returns null when nothing was recorded. */
-  take(callId: string): (Seens & { readonly trunkId: string | null }) | null {
-    const ids = this.byCall.get(callId)
+  take(callId: string): (Seens & { trunkId: string | null }) | null {
+    const ids = this.#byCall.get(callId)
     if (ids === undefined) return null
-    this.byCall.delete(callId)
-    const dialogs = [...ids].flatMap(id => this.held.get(id) ?? [])
-    for (const id of ids) this.held.delete(id)
+    this.#byCall.delete(callId)
+    const dialogs = [...ids].flatMap(id => this.#held.get(id) ?? [])
+    for (const id of ids) this.#held.delete(id)
     return { ...join(dialogs), trunkId: dialogs[0]?.trunkId ?? null }
   }
 
   /** Returns the messages of these Call-IDs and keeps them. */
   peek(...sipCallIds: readonly string[]): Seens {
-    return join(sipCallIds.flatMap(id => this.loose.get(id) ?? this.held.get(id) ?? []))
+    return join(sipCallIds.flatMap(id => this.#loose.get(id) ?? this.#held.get(id) ?? []))
   }
 }
 

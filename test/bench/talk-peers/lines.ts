@@ -32,7 +32,7 @@ const bind = () =>
   })
 
 export interface UdpLine extends Line {
-  readonly port: number
+  port: number
   target(port: number): void
 }
 

@@ -106,7 +106,7 @@ function firstLine(child: ChildProcess, name: string): Promise<string> {
 
 /** One LiveKit server for all systems, and the callers' access to it. */
 export interface Rooms {
-  readonly serverPid: number
+  serverPid: number
   /** The room seat of an agent. */
   seat(id: number): Promise<Seat>
   enter(callers: Callers, id: number): Promise<void>
@@ -198,11 +198,13 @@ export async function startParleyInRooms(callers: Callers, rooms: Rooms): Promis
   }
 }
 
-type AgentHandlers = {
+interface AgentMethods {
   open(seat: Seat & { id: number; length: Length }): Promise<void>
   close(session: { id: number }): Promise<void>
   end(): Promise<void>
 }
+/** As a mapped type: an interface has no index signature. */
+type AgentHandlers = Pick<AgentMethods, keyof AgentMethods>
 
 const AGENTS: Record<Kind, { silenceMs: number; told: string }> = {
   shortest: { silenceMs: 200, told: '200 ms by energy' },

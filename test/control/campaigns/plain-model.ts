@@ -36,13 +36,13 @@ export class Model {
   status = 'running'
   readonly unwanted = new Set<string>()
   readonly contacts: ModelContact[]
-  private readonly params: ModelParams
+  readonly #params: ModelParams
   /** Since when it has had this status. */
-  private changedMs: number
+  #changedMs: number
 
   constructor(params: ModelParams, people: { phone: string; zone: string | null }[], nowMs: number) {
-    this.params = params
-    this.changedMs = nowMs
+    this.#params = params
+    this.#changedMs = nowMs
     this.contacts = people.map(one => ({
       ...one,
       status: 'pending',
@@ -59,51 +59,51 @@ export class Model {
   }
 
   /** True when the campaign may dial now. */
-  private open(nowMs: number): boolean {
-    return this.status === 'running' && wallOpen(this.params.window, nowMs)
+  #open(nowMs: number): boolean {
+    return this.status === 'running' && wallOpen(this.#params.window, nowMs)
   }
 
-  private allowed(zone: string | null, atMs: number): boolean {
-    const { window, quiet } = this.params
+  #allowed(zone: string | null, atMs: number): boolean {
+    const { window, quiet } = this.#params
     const isQuiet = quiet !== null && zone !== null && wallOpen({ timezone: zone, ...quiet, days: null }, atMs)
     return wallOpen(window, atMs) && !isQuiet
   }
 
   /** All clocks here go by full minutes, and so does what is allowed. */
-  private firstAllowed(zone: string | null, fromMs: number): number | null {
-    for (let i = 0; i < FORTNIGHT; i++) if (this.allowed(zone, fromMs + i * MINUTE_MS)) return fromMs + i * MINUTE_MS
+  #firstAllowed(zone: string | null, fromMs: number): number | null {
+    for (let i = 0; i < FORTNIGHT; i++) if (this.#allowed(zone, fromMs + i * MINUTE_MS)) return fromMs + i * MINUTE_MS
     return null
   }
 
   /** The window has just opened, or the campaign has just begun: one call, and a minute later all of them. */
-  private places(nowMs: number): number {
-    const justOpened = !wallOpen(this.params.window, nowMs - 1) || this.changedMs === nowMs
-    return (justOpened ? 1 : this.params.concurrency) - this.live.length
+  #places(nowMs: number): number {
+    const justOpened = !wallOpen(this.#params.window, nowMs - 1) || this.#changedMs === nowMs
+    return (justOpened ? 1 : this.#params.concurrency) - this.live.length
   }
 
-  private due(nowMs: number): ModelContact[] {
+  #due(nowMs: number): ModelContact[] {
     const order = [...this.contacts.entries()].filter(([, one]) => one.status === 'pending' && one.nextMs <= nowMs)
     order.sort(([i, a], [j, b]) => a.nextMs - b.nextMs || i - j)
     return order.map(([, one]) => one)
   }
 
   wouldDial(nowMs: number): boolean {
-    if (!this.open(nowMs) || this.places(nowMs) <= 0) return false
-    return this.due(nowMs).some(one => !this.unwanted.has(one.phone) && this.allowed(one.zone, nowMs))
+    if (!this.#open(nowMs) || this.#places(nowMs) <= 0) return false
+    return this.#due(nowMs).some(one => !this.unwanted.has(one.phone) && this.#allowed(one.zone, nowMs))
   }
 
   look(nowMs: number): void {
     if (this.status !== 'running') return
-    if (this.open(nowMs)) {
-      let places = this.places(nowMs)
-      for (const one of places > 0 ? this.due(nowMs) : []) {
+    if (this.#open(nowMs)) {
+      let places = this.#places(nowMs)
+      for (const one of places > 0 ? this.#due(nowMs) : []) {
         if (places === 0) break
         if (this.unwanted.has(one.phone)) Object.assign(one, { status: 'skipped', skip: 'do_not_call' })
-        else if (this.allowed(one.zone, nowMs)) {
+        else if (this.#allowed(one.zone, nowMs)) {
           Object.assign(one, { status: 'dialing', attempts: one.attempts + 1, answered: false })
           places--
         } else {
-          const at = this.firstAllowed(one.zone, nowMs)
+          const at = this.#firstAllowed(one.zone, nowMs)
           if (at === null) Object.assign(one, { status: 'skipped', skip: 'no_common_hours' })
           else one.nextMs = at
         }
@@ -111,7 +111,7 @@ export class Model {
     }
     if (this.contacts.some(one => ['pending', 'dialing', 'in_progress'].includes(one.status))) return
     this.status = 'completed'
-    this.changedMs = nowMs
+    this.#changedMs = nowMs
   }
 
   ends(one: ModelContact, { status, reason, goal }: ModelEnd, nowMs: number): void {
@@ -123,8 +123,8 @@ export class Model {
     else if (unsent && stopped) one.status = 'canceled'
     else if (unsent) Object.assign(one, { status: 'pending', nextMs: nowMs + MINUTE_MS })
     else if (status === 'canceled') one.status = 'canceled'
-    else if (stopped || reason === 'number_unknown' || one.attempts === this.params.retries + 1) one.status = status
-    else Object.assign(one, { status: 'pending', nextMs: nowMs + this.params.retryMin * MINUTE_MS })
+    else if (stopped || reason === 'number_unknown' || one.attempts === this.#params.retries + 1) one.status = status
+    else Object.assign(one, { status: 'pending', nextMs: nowMs + this.#params.retryMin * MINUTE_MS })
   }
 
   /** False: it is refused. */
@@ -139,7 +139,7 @@ export class Model {
       for (const one of this.contacts) if (one.status === 'pending') one.status = 'canceled'
     }
     const next = { pause: 'paused', resume: 'running', stop: 'stopped', requeue: 'running' }[action]
-    if (next !== this.status) this.changedMs = nowMs
+    if (next !== this.status) this.#changedMs = nowMs
     this.status = next
     // Unanswered calls that no engine has claimed are canceled. After a pause they do not count as attempts.
     for (const one of this.live.filter(one => !one.answered)) {

@@ -263,7 +263,10 @@ describe('closed lists', () => {
   const trial = schemas.ToolTrial.properties
   const source = schemas.KnowledgeSource.properties
   const project = schemas.Project.properties
-  type Closed = { enum?: string[]; const?: string }
+  interface Closed {
+    enum?: string[]
+    const?: string
+  }
   const closed = (one?: Closed) => one?.enum ?? (one?.const === undefined ? [] : [one.const])
   const named = (key: string, ...unions: { oneOf: { properties: Record<string, Closed> }[] }[]): string[] => [
     ...new Set(unions.flatMap(({ oneOf }) => oneOf).flatMap(({ properties }) => closed(properties[key]))),

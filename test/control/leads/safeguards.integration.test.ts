@@ -25,7 +25,11 @@ async function newOwner(): Promise<Tenant> {
   await owner.call('POST', '/webhooks', { url: 'https://example.com/hook', events: ['lead.created'] })
   return owner
 }
-type Told = { company: string; status: string; rejection: { code: string; message: string } | null }
+interface Told {
+  company: string
+  status: string
+  rejection: { code: string; message: string } | null
+}
 const codesOf = (items: Told[]) =>
   Object.fromEntries(items.map(one => [one.company, one.rejection?.code ?? one.status]))
 

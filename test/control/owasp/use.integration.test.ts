@@ -90,7 +90,10 @@ describe('API4, what one caller may use up', () => {
   })
 })
 
-type Parameter = { name: string; schema: { maximum?: number } }
+interface Parameter {
+  name: string
+  schema: { maximum?: number }
+}
 
 /** An account has so few of them that the list is whole (500 at most) that the list is whole. */
 const WHOLE = ['list_projects']

@@ -30,7 +30,12 @@ const named = (...known: DtlsIdentity[]): Fingerprint[] =>
   known.map(({ fingerprint }) => ({ hash: 'sha-256', value: fingerprint }))
 const at = (port: number, address = '192.0.2.1'): Address => ({ address, port })
 
-type Side = { dtls: Dtls; keys: SrtpKeys | null; failed: string | null; identity: DtlsIdentity }
+interface Side {
+  dtls: Dtls
+  keys: SrtpKeys | null
+  failed: string | null
+  identity: DtlsIdentity
+}
 
 /** A network that delivers packets when the test says so. */
 function network() {

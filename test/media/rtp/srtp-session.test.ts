@@ -39,7 +39,7 @@ const session = async (identity = identities[0]!): Promise<RtpSession> => {
 class Wire {
   readonly ports: [number, number]
   readonly seen: Buffer[][] = [[], []]
-  #sockets: Socket[]
+  readonly #sockets: Socket[]
   #ends: number[] = []
 
   private constructor(sockets: Socket[]) {

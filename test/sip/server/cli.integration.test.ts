@@ -17,7 +17,10 @@ afterEach(() => {
   for (const child of children.splice(0)) child.kill('SIGKILL')
 })
 
-type Run = { readonly child: ChildProcess; readonly output: { out: string; err: string } }
+interface Run {
+  child: ChildProcess
+  output: { out: string; err: string }
+}
 
 function run(...args: string[]): Run {
   const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })

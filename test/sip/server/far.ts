@@ -7,11 +7,14 @@ import { StreamFramer } from '../../../sip/text/framer.ts'
 import { headerOf, type SipRequest, type SipResponse } from '../../../sip/text/message.ts'
 import { parseMessage } from '../../../sip/text/parse.ts'
 
-export type Pair = { readonly cert: string; readonly key: string }
-export type Heard = {
-  readonly request: SipRequest
+export interface Pair {
+  cert: string
+  key: string
+}
+export interface Heard {
+  request: SipRequest
   /** Source of the message; the same for all messages of one connection. */
-  readonly from: string
+  from: string
   answer(status: string, extra?: readonly string[], body?: string): void
 }
 
@@ -22,14 +25,14 @@ export class Far {
   /** Connections that were opened to it. */
   connections = 0
   onResponse: (response: SipResponse) => void = () => {}
-  private readonly end: () => void
-  private waiting: (() => void)[] = []
-  private closed = false
+  readonly #end: () => void
+  readonly #waiting: (() => void)[] = []
+  #closed = false
 
   private constructor(host: string, port: number, end: () => void) {
     this.host = host
     this.port = port
-    this.end = end
+    this.#end = end
   }
 
   static async udp(host = '127.0.0.1', port = 0): Promise<Far> {
@@ -37,20 +40,20 @@ export class Far {
     await once(socket, 'listening')
     const far = new Far(host, socket.address().port, () => socket.close())
     socket.on('message', (bytes, from) => {
-      if (bytes.length > 4) far.take(bytes, `${from.port}`, reply => socket.send(reply, from.port, from.address))
+      if (bytes.length > 4) far.#take(bytes, `${from.port}`, reply => socket.send(reply, from.port, from.address))
     })
     return far
   }
 
   static async tcp(host = '127.0.0.1', port = 0): Promise<Far> {
-    return Far.stream(createServer(), 'connection', host, port)
+    return Far.#stream(createServer(), 'connection', host, port)
   }
 
   static async tls(pair: Pair, host = '127.0.0.1'): Promise<Far> {
-    return Far.stream(createTlsServer(pair), 'secureConnection', host, 0)
+    return Far.#stream(createTlsServer(pair), 'secureConnection', host, 0)
   }
 
-  private static async stream(server: Server, event: string, host: string, port: number): Promise<Far> {
+  static async #stream(server: Server, event: string, host: string, port: number): Promise<Far> {
     const sockets = new Set<Socket>()
     server.on('connection', (socket: Socket) => {
       sockets.add(socket)
@@ -70,41 +73,41 @@ export class Far {
       socket.on('error', () => {})
       socket.on('data', chunk => {
         for (const piece of framer.push(chunk)) {
-          if (piece.type === 'message') far.take(piece.bytes, from, reply => socket.write(reply))
+          if (piece.type === 'message') far.#take(piece.bytes, from, reply => socket.write(reply))
         }
       })
     })
     return far
   }
 
-  private take(bytes: Buffer, from: string, write: (reply: Buffer) => void): void {
+  #take(bytes: Buffer, from: string, write: (reply: Buffer) => void): void {
     const parsed = parseMessage(bytes)
     if (!parsed.ok) throw parsed.error
     const { message } = parsed
     if (message.kind === 'request') this.heard.push({ request: message, from, answer: answering(message, write) })
     else this.onResponse(message)
-    for (const wake of this.waiting.splice(0)) wake()
+    for (const wake of this.#waiting.splice(0)) wake()
   }
 
   next(method: string): Promise<Heard> {
-    return this.find(({ request }) => request.method === method)
+    return this.#find(({ request }) => request.method === method)
   }
 
   any(): Promise<Heard> {
-    return this.find(() => true)
+    return this.#find(() => true)
   }
 
-  private async find(fits: (heard: Heard) => boolean): Promise<Heard> {
+  async #find(fits: (heard: Heard) => boolean): Promise<Heard> {
     for (;;) {
       const at = this.heard.findIndex(fits)
       if (at >= 0) return this.heard.splice(at, 1)[0]!
-      await new Promise<void>(resolve => this.waiting.push(resolve))
+      await new Promise<void>(resolve => this.#waiting.push(resolve))
     }
   }
 
   close(): void {
-    if (!this.closed) this.end()
-    this.closed = true
+    if (!this.#closed) this.#end()
+    this.#closed = true
   }
 }
 

@@ -16,12 +16,12 @@ const STATUSES = [
 /** A party that throws bytes at a server, and answers what it is asked with damaged responses. */
 export class Noise {
   readonly port: number
-  private readonly socket: Socket
-  private readonly serverPort: number
+  readonly #socket: Socket
+  readonly #serverPort: number
 
   private constructor(socket: Socket, serverPort: number, random: Random) {
-    this.socket = socket
-    this.serverPort = serverPort
+    this.#socket = socket
+    this.#serverPort = serverPort
     this.port = socket.address().port
     socket.on('message', bytes => {
       const text = bytes.toString('latin1')
@@ -40,10 +40,10 @@ export class Noise {
   }
 
   raw(bytes: Buffer): void {
-    this.socket.send(bytes, this.serverPort, '127.0.0.1')
+    this.#socket.send(bytes, this.#serverPort, '127.0.0.1')
   }
 
   close(): void {
-    this.socket.close()
+    this.#socket.close()
   }
 }

@@ -7,7 +7,11 @@ import { Caller, type Peer, SDP } from '../peer.ts'
 import { type App, Rig, type SrfRequest, type SrfResponse } from '../rig.ts'
 import { Far, type Heard } from './far.ts'
 
-type Results = { connected: boolean; finalStatus: number; responses: { msgs: { status: number }[] }[] }
+interface Results {
+  connected: boolean
+  finalStatus: number
+  responses: { msgs: { status: number }[] }[]
+}
 type ProxyApp = App & {
   proxyRequest(req: SrfRequest, to: string | string[], options: object): Promise<Results>
   on(event: string, listener: (...args: string[]) => void): void

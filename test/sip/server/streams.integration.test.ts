@@ -19,7 +19,11 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
 
-type Served = { rig: Rig; app: App; portOf: (protocol: Protocol) => number }
+interface Served {
+  rig: Rig
+  app: App
+  portOf: (protocol: Protocol) => number
+}
 
 async function serve(options: Partial<SipServerOptions> = {}): Promise<Served> {
   const rig = await Rig.start(options)

@@ -3,13 +3,13 @@
  * to become of it: the status that the server answers by itself, `app` when an application is asked, `silence` when
  * nobody hears anything.
  */
-export type Torture = {
-  readonly name: string
-  readonly want: number | 'app' | 'silence'
-  readonly head: readonly string[]
-  readonly body?: string
+export interface Torture {
+  name: string
+  want: number | 'app' | 'silence'
+  head: readonly string[]
+  body?: string
   /** Bytes that follow the complete message in the same datagram. */
-  readonly behind?: string
+  behind?: string
 }
 
 const SDP =

@@ -21,14 +21,14 @@ const ANSWERS: Readonly<Record<string, string>> = {
  */
 export class WireApp {
   unreadable = 0
-  private readonly socket: Socket
+  readonly #socket: Socket
 
   private constructor(socket: Socket) {
-    this.socket = socket
+    this.#socket = socket
     const decoder = new FrameDecoder(2 ** 24)
     socket.on('error', () => {})
     socket.on('data', chunk => {
-      for (const frame of decoder.push(chunk)) this.take(frame)
+      for (const frame of decoder.push(chunk)) this.#take(frame)
     })
   }
 
@@ -36,29 +36,29 @@ export class WireApp {
     const socket = connect(port, '127.0.0.1')
     await once(socket, 'connect')
     const app = new WireApp(socket)
-    app.say(`authenticate|${SECRET}|`)
+    app.#say(`authenticate|${SECRET}|`)
     await once(socket, 'data')
-    for (const verb of verbs) app.say(`route|${verb}`)
+    for (const verb of verbs) app.#say(`route|${verb}`)
     return app
   }
 
-  private say(leader: string, message?: string): void {
-    if (!this.socket.destroyed)
-      this.socket.write(encodeFrame(randomUUID(), leader, message === undefined ? undefined : Buffer.from(message)))
+  #say(leader: string, message?: string): void {
+    if (!this.#socket.destroyed)
+      this.#socket.write(encodeFrame(randomUUID(), leader, message === undefined ? undefined : Buffer.from(message)))
   }
 
   /** Sends a request without waiting for its response. */
   ask(method: string, uri: string): void {
     const body = method === 'INVITE' ? 'v=0\r\n' : ''
-    this.say('sip||', `${method} ${uri} SIP/2.0\r\n\r\n${body}`)
+    this.#say('sip||', `${method} ${uri} SIP/2.0\r\n\r\n${body}`)
   }
 
-  private take(frame: Buffer): void {
+  #take(frame: Buffer): void {
     const end = frame.indexOf('\r\n')
     if (end < 0) return
     const tokens = frame.toString('latin1', 0, end).split('|')
     const text = frame.toString('utf8', end + 2)
-    if (tokens[1] === 'response' && text.startsWith('INVITE ')) this.limit(tokens[10] ?? '')
+    if (tokens[1] === 'response' && text.startsWith('INVITE ')) this.#limit(tokens[10] ?? '')
     if (tokens[1] !== 'sip') return
     try {
       new SrfMessage(text)
@@ -66,25 +66,25 @@ export class WireApp {
       this.unreadable += 1
     }
     const method = text.slice(0, text.indexOf(' '))
-    if (method === 'SIP/2.0') this.responded(text, tokens[8] ?? '', tokens[9] ?? '')
+    if (method === 'SIP/2.0') this.#responded(text, tokens[8] ?? '', tokens[9] ?? '')
     if (tokens[2] !== 'network' || method === 'ACK' || method === 'SIP/2.0') return
-    this.say(`sip|${tokens[8]}|`, `${ANSWERS[method] ?? 'SIP/2.0 200 OK'}\r\n\r\n`)
+    this.#say(`sip|${tokens[8]}|`, `${ANSWERS[method] ?? 'SIP/2.0 200 OK'}\r\n\r\n`)
   }
 
   /** As any application it lets nothing ring for ever. */
-  private limit(txnId: string): void {
-    setTimeout(() => this.say(`sip|${txnId}|`, 'CANCEL sip:placeholder SIP/2.0\r\n\r\n'), RING_MS).unref()
+  #limit(txnId: string): void {
+    setTimeout(() => this.#say(`sip|${txnId}|`, 'CANCEL sip:placeholder SIP/2.0\r\n\r\n'), RING_MS).unref()
   }
 
   /** Its calls are short: canceled when they ring, ended when they are answered. */
-  private responded(text: string, txnId: string, dialogId: string): void {
+  #responded(text: string, txnId: string, dialogId: string): void {
     if (!/^CSeq: \d+ INVITE\r$/m.test(text)) return
-    if (text.startsWith('SIP/2.0 1')) this.say(`sip|${txnId}|`, 'CANCEL sip:placeholder SIP/2.0\r\n\r\n')
+    if (text.startsWith('SIP/2.0 1')) this.#say(`sip|${txnId}|`, 'CANCEL sip:placeholder SIP/2.0\r\n\r\n')
     if (!text.startsWith('SIP/2.0 2')) return
-    for (const method of ['ACK', 'BYE']) this.say(`sip||${dialogId}`, `${method} sip:placeholder SIP/2.0\r\n\r\n`)
+    for (const method of ['ACK', 'BYE']) this.#say(`sip||${dialogId}`, `${method} sip:placeholder SIP/2.0\r\n\r\n`)
   }
 
   close(): void {
-    this.socket.destroy()
+    this.#socket.destroy()
   }
 }

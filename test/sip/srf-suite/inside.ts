@@ -14,7 +14,11 @@ const [folder = '', scratch = '', ...tests] = process.argv.slice(2)
 const TEST_LIMIT_MS = 120_000
 const children: ChildProcess[] = []
 
-type Party = { readonly name: string; readonly address: string; readonly scenario: string | null }
+interface Party {
+  name: string
+  address: string
+  scenario: string | null
+}
 
 /** Names, addresses and scenarios as the package's compose file has them. */
 function parties(): Party[] {

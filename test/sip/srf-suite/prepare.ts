@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 const require = createRequire(import.meta.url)
 const TOOLS = ['tape', 'config', 'mocha', 'should', 'sip-message-examples']
 
-type Manifest = {
+interface Manifest {
   version: string
   dependencies: Record<string, string>
   devDependencies: Record<string, string>

@@ -32,20 +32,20 @@ const identity = dtlsIdentity(selfSigned(Date.now()))
 /** Remembers every line, so that a test can look for what must not be in it. */
 export class MemoryLog implements Log {
   readonly lines: string[] = []
-  debug = (fields: object, message: string): void => this.keep(fields, message)
-  info = (fields: object, message: string): void => this.keep(fields, message)
-  warn = (fields: object, message: string): void => this.keep(fields, message)
-  error = (fields: object, message: string): void => this.keep(fields, message)
+  debug = (fields: object, message: string): void => this.#keep(fields, message)
+  info = (fields: object, message: string): void => this.#keep(fields, message)
+  warn = (fields: object, message: string): void => this.#keep(fields, message)
+  error = (fields: object, message: string): void => this.#keep(fields, message)
   child(): Log {
     return this
   }
-  private keep(fields: object, message: string): void {
+  #keep(fields: object, message: string): void {
     const plain = Object.entries(fields).map(([name, value]) => [name, value instanceof Error ? value.message : value])
     this.lines.push(`${message} ${JSON.stringify(plain)}`)
   }
 }
 
-export function trunkPlan(peer: { readonly port: number }, over: Partial<TrunkPlan> = {}): TrunkPlan {
+export function trunkPlan(peer: { port: number }, over: Partial<TrunkPlan> = {}): TrunkPlan {
   return {
     id: randomUUID(),
     owner_id: randomUUID(),
@@ -97,20 +97,20 @@ export class Bench {
   readonly edge: Edge
   readonly log: MemoryLog
   readonly statuses: TrunkStatus[] = []
-  private readonly offers: InboundOffer[] = []
-  private readonly watchers = new Set<() => void>()
-  private trunkList: TrunkPlan[] = []
-  private waiting: (() => void)[] = []
+  readonly #offers: InboundOffer[] = []
+  readonly #watchers = new Set<() => void>()
+  #trunkList: TrunkPlan[] = []
+  readonly #waiting: (() => void)[] = []
 
   private constructor(rig: Rig, log: MemoryLog, over: Partial<EdgeOptions>, up: () => void) {
     this.rig = rig
     this.log = log
     const pacer = createPacer(clock)
     const directory: TrunkDirectory = {
-      all: () => this.trunkList,
+      all: () => this.#trunkList,
       onChange: run => {
-        this.watchers.add(run)
-        return () => this.watchers.delete(run)
+        this.#watchers.add(run)
+        return () => this.#watchers.delete(run)
       },
     }
     this.edge = openEdge({
@@ -128,16 +128,16 @@ export class Bench {
       clock,
       log,
       onOffer: offer => {
-        this.offers.push(offer)
-        this.wake()
+        this.#offers.push(offer)
+        this.#wake()
       },
       onState: now => {
         if (now) up()
-        this.wake()
+        this.#wake()
       },
       onTrunkStatus: status => {
         this.statuses.push(status)
-        this.wake()
+        this.#wake()
       },
       ...over,
     })
@@ -152,29 +152,29 @@ export class Bench {
     return bench as unknown as Bench
   }
 
-  private wake(): void {
-    for (const resume of this.waiting.splice(0)) resume()
+  #wake(): void {
+    for (const resume of this.#waiting.splice(0)) resume()
   }
 
   setTrunks(...trunks: TrunkPlan[]): void {
-    this.trunkList = trunks
-    for (const run of this.watchers) run()
+    this.#trunkList = trunks
+    for (const run of this.#watchers) run()
   }
 
   /** Waits until `ready` holds; woken by offers, states and registrations. */
   async until(ready: () => boolean): Promise<void> {
     while (!ready()) {
       await new Promise<void>(resolve => {
-        this.waiting.push(resolve)
+        this.#waiting.push(resolve)
       })
     }
   }
 
   async offer(): Promise<InboundOffer> {
     for (;;) {
-      await this.until(() => this.offers.length > 0)
+      await this.until(() => this.#offers.length > 0)
       // Another waiter may have been first.
-      const offer = this.offers.shift()
+      const offer = this.#offers.shift()
       if (offer !== undefined) return offer
     }
   }
@@ -203,22 +203,22 @@ export class Bench {
 export class Ear implements LegSink {
   readonly keys: string[] = []
   frames = 0
-  private wake: () => void = () => {}
+  #wake: () => void = () => {}
   pull(): Int16Array {
     return new Int16Array(160).fill(1000)
   }
   push(): void {
     this.frames += 1
-    this.wake()
+    this.#wake()
   }
   dtmf(digit: string): void {
     this.keys.push(digit)
-    this.wake()
+    this.#wake()
   }
   async until(ready: () => boolean): Promise<void> {
     while (!ready()) {
       await new Promise<void>(resolve => {
-        this.wake = resolve
+        this.#wake = resolve
       })
     }
   }
@@ -229,20 +229,20 @@ export class FarMedia {
   readonly port: number
   packets = 0
   onPacket: () => void = () => {}
-  private readonly socket: ReturnType<typeof createSocket>
-  private sequence = 0
+  readonly #socket: ReturnType<typeof createSocket>
+  #sequence = 0
   /** Source port of the last packet. */
-  private source = 0
-  private wake: () => void = () => {}
+  #source = 0
+  #wake: () => void = () => {}
 
   private constructor(socket: ReturnType<typeof createSocket>) {
-    this.socket = socket
+    this.#socket = socket
     this.port = socket.address().port
     socket.on('message', (_data, from) => {
       this.packets += 1
       this.onPacket()
-      this.source = from.port
-      this.wake()
+      this.#source = from.port
+      this.#wake()
     })
   }
 
@@ -268,32 +268,32 @@ export class FarMedia {
 
   speak(port: number, count: number, payloadType = 0): void {
     for (let i = 0; i < count; i++) {
-      this.sequence += 1
+      this.#sequence += 1
       const packet = Buffer.alloc(172, 0xff)
       packet[0] = 0x80
       packet[1] = payloadType
-      packet.writeUInt16BE(this.sequence, 2)
-      packet.writeUInt32BE(this.sequence * 160, 4)
+      packet.writeUInt16BE(this.#sequence, 2)
+      packet.writeUInt32BE(this.#sequence * 160, 4)
       packet.writeUInt32BE(77, 8)
-      this.socket.send(packet, port, '127.0.0.1')
+      this.#socket.send(packet, port, '127.0.0.1')
     }
   }
 
   /** To where the last packet came from. */
   answer(data: Buffer): void {
-    this.socket.send(data, this.source, '127.0.0.1')
+    this.#socket.send(data, this.#source, '127.0.0.1')
   }
 
   async heard(count: number): Promise<void> {
     while (this.packets < count) {
       await new Promise<void>(resolve => {
-        this.wake = resolve
+        this.#wake = resolve
       })
     }
   }
 
   close(): void {
-    this.socket.close()
+    this.#socket.close()
   }
 }
 

@@ -15,35 +15,35 @@ export class FarSound {
   /** Loud frames, whatever is in them. */
   loud = 0
   readonly keys: string[] = []
-  private readonly socket: Socket
-  private readonly codec: G711
-  private sequence = 0
-  private timer: NodeJS.Timeout | null = null
-  private lastKey = -1
-  private wake: () => void = () => {}
-  private hearing: (pcm: Int16Array) => void = () => {}
+  readonly #socket: Socket
+  readonly #codec: G711
+  #sequence = 0
+  #timer: NodeJS.Timeout | null = null
+  #lastKey = -1
+  #wake: () => void = () => {}
+  #hearing: (pcm: Int16Array) => void = () => {}
 
   private constructor(socket: Socket, codec: G711) {
-    this.socket = socket
-    this.codec = codec
+    this.#socket = socket
+    this.#codec = codec
     this.port = socket.address().port
     socket.on('message', data => {
       if (data.length < 12 || (data[1]! & 0x7f) >= 72) {
-        if ((data[1]! & 0x7f) === 101) this.key(data)
+        if ((data[1]! & 0x7f) === 101) this.#key(data)
         return
       }
       const pcm = decodeG711(codec, data.subarray(12))
       const { hz, level, purity } = measureTone(pcm, 8000)
       this.heard.push(purity > 0.7 ? Math.round(hz) : 0)
       if (level > 200) this.loud++
-      this.hearing(pcm)
-      this.wake()
+      this.#hearing(pcm)
+      this.#wake()
     })
   }
 
   /** Every frame from now on. */
   listen(hearing: (pcm: Int16Array) => void): void {
-    this.hearing = hearing
+    this.#hearing = hearing
   }
 
   static async open(codec: G711 = 'PCMU'): Promise<FarSound> {
@@ -53,7 +53,7 @@ export class FarSound {
   }
 
   sdp(events = true, extra: readonly string[] = []): string {
-    const number = NUMBERS[this.codec]
+    const number = NUMBERS[this.#codec]
     return [
       ...['v=0', 'o=- 1 1 IN IP4 127.0.0.1', 's=-', 'c=IN IP4 127.0.0.1', 't=0 0'],
       `m=audio ${this.port} RTP/AVP ${number}${events ? ' 101' : ''}`,
@@ -65,42 +65,42 @@ export class FarSound {
 
   /** Says these tones together, from now on; none is silence. */
   say(port: number, ...hz: number[]): void {
-    if (this.timer) clearInterval(this.timer)
-    this.timer = setInterval(() => this.send(port, hz), 20)
+    if (this.#timer) clearInterval(this.#timer)
+    this.#timer = setInterval(() => this.#send(port, hz), 20)
   }
 
   /** Sends nothing any more. */
   stop(): void {
-    if (this.timer) clearInterval(this.timer)
+    if (this.#timer) clearInterval(this.#timer)
   }
 
-  private send(port: number, hz: readonly number[]): void {
-    this.sequence += 1
+  #send(port: number, hz: readonly number[]): void {
+    this.#sequence += 1
     const packet = Buffer.alloc(12 + FRAME)
     packet[0] = 0x80
-    packet[1] = NUMBERS[this.codec]
-    packet.writeUInt16BE(this.sequence & 0xffff, 2)
-    packet.writeUInt32BE(this.sequence * FRAME, 4)
+    packet[1] = NUMBERS[this.#codec]
+    packet.writeUInt16BE(this.#sequence & 0xffff, 2)
+    packet.writeUInt32BE(this.#sequence * FRAME, 4)
     packet.writeUInt32BE(77, 8)
     const pcm = Int16Array.from({ length: FRAME }, (_, i) => {
-      const t = (2 * Math.PI * (this.sequence * FRAME + i)) / 8000
+      const t = (2 * Math.PI * (this.#sequence * FRAME + i)) / 8000
       return hz.reduce((sum, f) => sum + 5000 * Math.sin(f * t), 0)
     })
-    encodeG711(this.codec, pcm, packet, 12)
-    this.socket.send(packet, port, '127.0.0.1')
+    encodeG711(this.#codec, pcm, packet, 12)
+    this.#socket.send(packet, port, '127.0.0.1')
   }
 
-  private key(data: Buffer): void {
+  #key(data: Buffer): void {
     const at = data.readUInt32BE(4)
-    if (at !== this.lastKey) this.keys.push(KEYS[data[12]!]!)
-    this.lastKey = at
-    this.wake()
+    if (at !== this.#lastKey) this.keys.push(KEYS[data[12]!]!)
+    this.#lastKey = at
+    this.#wake()
   }
 
   async until(ready: () => boolean): Promise<void> {
     while (!ready()) {
       await new Promise<void>(resolve => {
-        this.wake = resolve
+        this.#wake = resolve
       })
     }
   }
@@ -113,6 +113,6 @@ export class FarSound {
 
   close(): void {
     this.stop()
-    this.socket.close()
+    this.#socket.close()
   }
 }

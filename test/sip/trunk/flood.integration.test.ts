@@ -171,7 +171,11 @@ async function hangUp(peer: Peer, leg: Leg, caller: Caller): Promise<void> {
   await over
 }
 
-type Round = { readonly sent: number; readonly worse: number; readonly whole: number }
+interface Round {
+  sent: number
+  worse: number
+  whole: number
+}
 
 /** The flood elsewhere, then here, with calls and registrations meanwhile. */
 async function compare(phone: Phone, callsPeer: Peer, sources: number, first: string): Promise<Round> {

@@ -19,12 +19,12 @@ export async function freeUdpPort(): Promise<number> {
   return port
 }
 
-export type KamailioOptions = {
-  readonly peerPort: number
-  readonly algorithm: string
-  readonly password: string
+export interface KamailioOptions {
+  peerPort: number
+  algorithm: string
+  password: string
   /** Challenges each request of a call, unless the peer sent it. */
-  readonly insists?: boolean
+  insists?: boolean
 }
 
 const insisting = ({ peerPort, password }: KamailioOptions): string => `
@@ -101,13 +101,13 @@ request_route {
 
 export class Kamailio {
   readonly port: number
-  private readonly child: ChildProcess
-  private readonly folder: string
+  readonly #child: ChildProcess
+  readonly #folder: string
 
   private constructor(port: number, child: ChildProcess, folder: string) {
     this.port = port
-    this.child = child
-    this.folder = folder
+    this.#child = child
+    this.#folder = folder
   }
 
   static async start(port: number, options: KamailioOptions): Promise<Kamailio> {
@@ -119,14 +119,14 @@ export class Kamailio {
       stdio: ['ignore', 'ignore', 'pipe'],
     })
     const kamailio = new Kamailio(port, child, folder)
-    await kamailio.answering()
+    await kamailio.#answering()
     return kamailio
   }
 
   /** It does not report when it is ready, so the test sends requests. */
-  private async answering(): Promise<void> {
+  async #answering(): Promise<void> {
     let said = ''
-    this.child.stderr?.on('data', chunk => {
+    this.#child.stderr?.on('data', chunk => {
       said = `${said}${chunk}`.slice(-4000)
     })
     const socket = createSocket('udp4').bind(0, '127.0.0.1')
@@ -139,7 +139,7 @@ export class Kamailio {
       ...['Call-ID: ready', 'CSeq: 1 OPTIONS', 'Max-Forwards: 70', 'Content-Length: 0', '', ''],
     ].join('\r\n')
     const ask = setInterval(() => socket.send(head, this.port, '127.0.0.1'), 50)
-    const ended = once(this.child, 'exit').then(() => {
+    const ended = once(this.#child, 'exit').then(() => {
       throw new Error(`kamailio ended: ${said}`)
     })
     ended.catch(() => {})
@@ -152,9 +152,9 @@ export class Kamailio {
   }
 
   async close(): Promise<void> {
-    const gone = this.child.exitCode === null ? once(this.child, 'exit') : null
-    this.child.kill('SIGTERM')
+    const gone = this.#child.exitCode === null ? once(this.#child, 'exit') : null
+    this.#child.kill('SIGTERM')
     await gone
-    rmSync(this.folder, { recursive: true, force: true })
+    rmSync(this.#folder, { recursive: true, force: true })
   }
 }

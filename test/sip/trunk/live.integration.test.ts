@@ -48,9 +48,9 @@ async function engine(name: string): Promise<Bench> {
 /** Says yes to every REGISTER, from wherever it came, and hands over each once. */
 class Carrier {
   readonly port: number
-  private readonly seen = new Set<string>()
-  private readonly came: SipRequest[] = []
-  private wake = () => {}
+  readonly #seen = new Set<string>()
+  readonly #came: SipRequest[] = []
+  #wake = () => {}
 
   private constructor(socket: Socket) {
     this.port = socket.address().port
@@ -62,10 +62,10 @@ class Carrier {
       const lines = copied.map(([name, value]) => `${name}: ${value}`)
       socket.send(['SIP/2.0 200 OK', ...lines, 'Content-Length: 0', '', ''].join('\r\n'), from.port, from.address)
       const key = `${headerOf(message, 'Call-ID')} ${headerOf(message, 'CSeq')}`
-      if (this.seen.has(key)) return // It is sent again until the answer is there.
-      this.seen.add(key)
-      this.came.push(message)
-      this.wake()
+      if (this.#seen.has(key)) return // It is sent again until the answer is there.
+      this.#seen.add(key)
+      this.#came.push(message)
+      this.#wake()
     })
   }
 
@@ -78,10 +78,10 @@ class Carrier {
 
   async register(): Promise<string> {
     for (;;) {
-      const next = this.came.shift()
+      const next = this.#came.shift()
       if (next !== undefined) return headerOf(next, 'Contact') ?? ''
       await new Promise<void>(resolve => {
-        this.wake = resolve
+        this.#wake = resolve
       })
     }
   }

@@ -19,8 +19,8 @@ export class Phone {
   readonly peer: Peer
   readonly callId = randomUUID()
   readonly user: string
-  private cseq = 0
-  private nonceCount = 0
+  #cseq = 0
+  #nonceCount = 0
   constructor(peer: Peer, user = USER) {
     this.peer = peer
     this.user = user
@@ -35,7 +35,7 @@ export class Phone {
   }
 
   ask(method: string, extra: readonly string[] = [], to = 'sip:127.0.0.1', body = ''): void {
-    this.cseq += 1
+    this.#cseq += 1
     branches += 1
     this.peer.send(
       [
@@ -45,7 +45,7 @@ export class Phone {
         `From: <sip:${this.user}@127.0.0.1>;tag=p`,
         `To: <${method === 'REGISTER' ? `sip:${this.user}@127.0.0.1` : to}>`,
         `Call-ID: ${this.callId}`,
-        `CSeq: ${this.cseq} ${method}`,
+        `CSeq: ${this.#cseq} ${method}`,
         'User-Agent: Test/1',
         ...extra,
       ],
@@ -61,12 +61,12 @@ export class Phone {
       .filter(([name]) => name === 'WWW-Authenticate')
       .flatMap(([, value]) => parseChallenges(value))
     const challenge = offered.find(({ algorithm }) => algorithm === (over.algorithm ?? 'SHA-256'))!
-    this.nonceCount += 1
+    this.#nonceCount += 1
     const input = {
       username: this.user,
       password: over.password ?? PASSWORD,
       cnonce: 'abc',
-      nonceCount: this.nonceCount,
+      nonceCount: this.#nonceCount,
     }
     const { method = 'REGISTER', uri = 'sip:127.0.0.1' } = over
     return `Authorization: ${authorization(challenge, { ...input, method, uri })}`
@@ -75,7 +75,7 @@ export class Phone {
   async register(extra: readonly string[] = [this.contact()], algorithm = 'SHA-256'): Promise<SipResponse> {
     this.ask('REGISTER', extra)
     const challenged = await this.peer.response(401)
-    this.nonceCount = 0
+    this.#nonceCount = 0
     this.ask('REGISTER', [...extra, this.proof(challenged, { algorithm })])
     return this.peer.next((m): m is SipResponse => m.kind === 'response' && m.status !== 401)
   }

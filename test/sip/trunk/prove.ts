@@ -2,7 +2,10 @@
 import { createHash } from 'node:crypto'
 import { headerOf, type SipRequest } from '../../../sip/text/message.ts'
 
-export type Proof = { readonly params: Record<string, string>; readonly right: boolean }
+export interface Proof {
+  params: Record<string, string>
+  right: boolean
+}
 
 /** Checks the credentials of a request. Null when it has none. */
 export function proofIn(

@@ -43,32 +43,32 @@ afterEach(async () => {
 /** One that is challenged anew all the time, and one that knows a name and guesses; in equal parts. */
 class Stranger {
   sent = 0
-  private readonly nobody: Phone
-  private readonly guesser: Phone
-  private readonly peer: Peer
-  private proof = ''
+  readonly #nobody: Phone
+  readonly #guesser: Phone
+  readonly #peer: Peer
+  #proof = ''
 
   constructor(peer: Peer, number: number) {
-    this.peer = peer
-    this.nobody = new Phone(peer, `phone-stranger${number}`)
-    this.guesser = new Phone(peer)
+    this.#peer = peer
+    this.#nobody = new Phone(peer, `phone-stranger${number}`)
+    this.#guesser = new Phone(peer)
   }
 
   async learn(): Promise<void> {
-    this.guesser.ask('REGISTER', [this.guesser.contact()])
-    this.proof = this.guesser.proof(await this.peer.response(401), { password: 'wrong' })
+    this.#guesser.ask('REGISTER', [this.#guesser.contact()])
+    this.#proof = this.#guesser.proof(await this.#peer.response(401), { password: 'wrong' })
   }
 
   register(): void {
     this.sent += 1
-    if (this.sent % 2 === 0) this.nobody.ask('REGISTER', [this.nobody.contact()])
-    else this.guesser.ask('REGISTER', [this.guesser.contact(), this.proof])
+    if (this.sent % 2 === 0) this.#nobody.ask('REGISTER', [this.#nobody.contact()])
+    else this.#guesser.ask('REGISTER', [this.#guesser.contact(), this.#proof])
   }
 
   /** Number of final responses by status. */
   answers(): Record<number, number> {
     const counts: Record<number, number> = {}
-    for (const message of this.peer.received) {
+    for (const message of this.#peer.received) {
       if (message.kind === 'response' && message.status >= 200)
         counts[message.status] = (counts[message.status] ?? 0) + 1
     }

@@ -36,7 +36,11 @@ const faster = (times: number): Clock => ({
 /** A minute is 0.3 s. */
 const fast = faster(200)
 
-type Setting = { dns: DnsServer; bench: Bench; media: FarMedia }
+interface Setting {
+  dns: DnsServer
+  bench: Bench
+  media: FarMedia
+}
 
 async function serve(
   server: Parameters<typeof Bench.start>[0] = {},
