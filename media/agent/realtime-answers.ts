@@ -6,10 +6,11 @@ import type { CallEventBody, EndedReason, TurnLatency } from '../contract/messag
 import type { RealtimeEvent, RealtimeStream } from '../ports/realtime-model.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
-import { LAST_WORD_MS, MAX_TOOL_ROUNDS, TAKEN_OVER, THINKING_MS } from './answers.ts'
+import { LAST_WORD_MS, MAX_TOOL_ROUNDS, TAKEN_OVER } from './answers.ts'
 import type { Disclosure } from './disclosure.ts'
 import type { Phrases } from './phrases.ts'
 import { type LiveFrame, RealtimeAudio } from './realtime-audio.ts'
+import { AnswerWait, type Asked } from './realtime-wait.ts'
 import type { SpeechOutput } from './speech-output.ts'
 import type { Toolbox, ToolStep } from './toolbox.ts'
 import type { CallTranscript, OpenTurn } from './transcript.ts'
@@ -37,12 +38,6 @@ export interface LiveAnswersOptions {
   onHangup(reason: EndedReason): void
 }
 
-/** Reference times for the latency of the next answer. */
-export interface Asked {
-  endMs: number
-  committedMs: number
-}
-
 type AnswerEvent = Exclude<
   RealtimeEvent,
   { type: 'ready' | 'caller_started' | 'caller_done' | 'caller_said' | 'ended' }
@@ -62,8 +57,6 @@ interface Answer {
   muted: boolean
 }
 
-/** Milliseconds without an answer after which a new session is opened: such a model normally starts within a second. */
-const STALLED_MS = 8000
 const CALLER_SPOKE = 'The caller spoke; the call goes on.'
 
 export class RealtimeAnswers {
@@ -74,8 +67,7 @@ export class RealtimeAnswers {
   /** Answers with audio, played one after the other. */
   #speaking: Answer[] = []
   readonly #working = new Set<Answer>()
-  #waiting: { sinceMs: number; bridged: boolean } | null = null
-  #asked: Asked | null = null
+  readonly #wait: AnswerWait
   /** An answer that will hang up; speech of the caller cancels it. */
   #pendingHangup: Answer | null = null
   #hangingUp = false
@@ -86,6 +78,7 @@ export class RealtimeAnswers {
 
   constructor(options: LiveAnswersOptions) {
     this.#options = options
+    this.#wait = new AnswerWait(options)
   }
 
   /** True while model audio is playing, or expected by an answer that has begun. */
@@ -100,19 +93,18 @@ export class RealtimeAnswers {
 
   /** True while an answer is expected or in progress, or tools run. */
   get busy(): boolean {
-    return this.#waiting !== null || this.#open.size > 0 || this.#working.size > 0 || this.#pendingHangup !== null
+    return this.#wait.open || this.#open.size > 0 || this.#working.size > 0 || this.#pendingHangup !== null
   }
 
   /** True until something of the awaited answer is played. */
   get owed(): boolean {
-    return this.#waiting !== null
+    return this.#wait.open
   }
 
   /** Called when the caller's turn is over. */
   expect(asked: Asked): void {
     this.#rounds = 0
-    this.#asked = asked
-    this.#wait()
+    this.#wait.beginWith(asked)
   }
 
   on(event: AnswerEvent): void {
@@ -122,7 +114,7 @@ export class RealtimeAnswers {
         return
       case 'answer_failed':
         if (event.answer !== null) this.#open.delete(event.answer)
-        this.#waiting = null
+        this.#wait.end()
         this.#options.onFailed(event.error)
         return
     }
@@ -159,7 +151,7 @@ export class RealtimeAnswers {
   /** The caller took the turn: stops the speech; operations with effects continue. */
   cut(): void {
     this.#cancelHangup(CALLER_SPOKE)
-    this.#waiting = null
+    this.#wait.end()
     for (const answer of this.#open.values()) answer.muted = true
     for (const answer of [...this.#speaking]) this.#close(answer, true)
   }
@@ -178,7 +170,7 @@ export class RealtimeAnswers {
     for (const answer of [...this.#speaking]) {
       if (answer.muted) this.#close(answer, true, false) // complete answers play to their end
     }
-    this.#waiting = null
+    this.#wait.end()
     return lost
   }
 
@@ -195,7 +187,7 @@ export class RealtimeAnswers {
   abort(): void {
     this.#over = true
     this.#cancelHangup('The call was over.')
-    this.#waiting = null
+    this.#wait.end()
     for (const answer of [...this.#speaking]) this.#close(answer, true)
     this.#open.clear()
   }
@@ -210,7 +202,7 @@ export class RealtimeAnswers {
     const soundBusy = callerTalks || speechOutput.active || this.speaking
     if (this.#pendingHangup && !this.#hangingUp && !soundBusy) this.#hangUp(this.#pendingHangup)
     if (this.#working.size > 0) this.#bridgeTools(soundBusy)
-    else this.#bridgeThinking(nowMs, soundBusy)
+    else if (this.#wait.tick(nowMs, soundBusy)) this.#options.onStalled()
   }
 
   // ---- one answer ----
@@ -247,7 +239,7 @@ export class RealtimeAnswers {
 
   #callTool(answer: Answer, { id, name, arguments: args, problem }: Extract<AnswerEvent, { type: 'tool' }>): void {
     if (this.#over) return
-    this.#waiting = null
+    this.#wait.end()
     answer.called.push(id)
     answer.step.start({ id, name, arguments: args, ...(problem === undefined ? {} : { problem }) })
     if (answer.step.empty) return // its only tool is the hang-up
@@ -266,7 +258,7 @@ export class RealtimeAnswers {
     if (step.leaving && (muted || broken)) this.#refuse(answer, CALLER_SPOKE)
     else if (step.leaving) this.#pendingHangup = answer
     else if (!spoke && !muted && !broken) {
-      this.#waiting = null
+      this.#wait.end()
       this.#options.onFailed(null)
     }
   }
@@ -295,7 +287,7 @@ export class RealtimeAnswers {
       if (step.leaving) this.#pendingHangup = answer
     } else if (++this.#rounds > MAX_TOOL_ROUNDS) this.#options.onFailed(new Error('the model only calls tools'))
     else {
-      this.#wait()
+      this.#wait.begin()
       stream().respond()
     }
   }
@@ -333,28 +325,8 @@ export class RealtimeAnswers {
   }
 
   #measure(answer: Answer, atMs: number): void {
-    const { transcript, onAnswered } = this.#options
-    const waiting = this.#waiting
-    this.#waiting = null
-    onAnswered()
-    const asked = this.#asked
-    if (!asked) return
-    this.#asked = null
-    answer.latency = {
-      total_ms: Math.round(atMs - asked.endMs),
-      endpointing_ms: Math.round(asked.committedMs - asked.endMs),
-      stt_ms: 0,
-      llm_first_token_ms: waiting ? Math.round(atMs - waiting.sinceMs) : 0,
-      tts_first_byte_ms: 0,
-      filler: false,
-    }
-    transcript.latencies.push(answer.latency)
-  }
-
-  // ---- waits ----
-
-  #wait(): void {
-    this.#waiting = { sinceMs: this.#options.clock.now(), bridged: false }
+    answer.latency = this.#wait.endAt(atMs) ?? answer.latency
+    this.#options.onAnswered()
   }
 
   #bridgeTools(soundBusy: boolean): void {
@@ -362,28 +334,9 @@ export class RealtimeAnswers {
       const filler = step.takeFiller(soundBusy)
       if (!filler) continue
       this.#options.emit({ type: 'filler.spoken', ...filler })
-      this.#bridge(filler.text)
+      this.#wait.bridge(filler.text)
       return
     }
-  }
-
-  #bridgeThinking(nowMs: number, soundBusy: boolean): void {
-    const waiting = this.#waiting
-    if (!waiting) return
-    if (nowMs - waiting.sinceMs >= STALLED_MS) {
-      this.#options.onStalled()
-    } else if (!waiting.bridged && !soundBusy && nowMs - waiting.sinceMs >= THINKING_MS) {
-      waiting.bridged = true
-      this.#bridge(this.#options.phrases.oneMoment)
-    }
-  }
-
-  #bridge(text: string): void {
-    const { speechOutput } = this.#options
-    if (this.#asked) speechOutput.expect({ ...this.#asked, sttMs: 0 })
-    this.#asked = null
-    speechOutput.say(text, true)
-    speechOutput.finish()
   }
 
   // ---- hanging up ----

@@ -8,7 +8,7 @@ import type { AudioFrame } from '../ports/leg.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
 import { type LoudnessState, listenLevel, quiet } from './loudness.ts'
-import type { Asked } from './realtime-answers.ts'
+import type { Asked } from './realtime-wait.ts'
 import type { CallTranscript, OpenCaller } from './transcript.ts'
 
 export interface LiveCallerOptions {
@@ -107,12 +107,6 @@ export class RealtimeCaller {
     if (!text) return
     const times = { started_ms: this.#fromAnswer(heard.startMs), ended_ms: this.#fromAnswer(heard.endMs) }
     emit({ type: 'turn.finished', turn: transcript.closeCaller(heard.slot, { text, ...times }), latency: null })
-  }
-
-  /** Adds a turn that is known without the model. */
-  note({ text, keys, startMs, endMs }: { text: string; keys: boolean; startMs: number; endMs: number }): void {
-    const said = { text, started_ms: this.#fromAnswer(startMs), ended_ms: this.#fromAnswer(endMs) }
-    this.#options.emit({ type: 'turn.finished', turn: this.#options.transcript.caller(said, keys), latency: null })
   }
 
   /** Drops pending turns of a session that is gone. */

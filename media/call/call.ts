@@ -5,24 +5,24 @@
 
 import type { AgentSession } from '../agent/agent-session.ts'
 import { TAKEN_OVER } from '../agent/answers.ts'
-import { Conversation, type ConversationOptions } from '../agent/conversation.ts'
+import { Conversation } from '../agent/conversation.ts'
+import type { ConversationOptions } from '../agent/conversation-options.ts'
 import { voiceAhead } from '../agent/opening.ts'
-import type { Abilities } from '../agent/own-tools.ts'
 import { lastWords } from '../agent/phrases.ts'
 import { RealtimeConversation } from '../agent/realtime.ts'
 import { type CheckedWrapUp, wrapUpCall } from '../agent/wrap-up.ts'
 import { narrowRate } from '../audio/wideband.ts'
 import type { CallCommand, CallEventBody, EndedReason, RecordingInfo } from '../contract/messages.ts'
-import { BROWSER, type CallPlan, PlanSecrets, RoomSecret, type TransferTarget } from '../contract/plan.ts'
+import { BROWSER, type CallPlan, PlanSecrets, RoomSecret } from '../contract/plan.ts'
 import type { DialFailure, DialResult } from '../ports/dialer.ts'
 import type { InboundOffer } from '../ports/inbound.ts'
-import type { KnowledgeHit } from '../ports/knowledge.ts'
-import type { Leg, LegSink, TransferResult } from '../ports/leg.ts'
+import type { Leg, LegSink } from '../ports/leg.ts'
 import type { Recording } from '../ports/recording.ts'
 import type { Stt, Tts } from '../ports/speech.ts'
 import { recordingSink } from '../recording/sink.ts'
 import { EdgeRecorder } from '../replay/recorder.ts'
 import type { Log } from '../shared/log.ts'
+import { agentAbilities } from './agent-abilities.ts'
 import { createBridgeDialer } from './bridge-dialer.ts'
 import type { CallDeps, EdgeLog, OnSwitch } from './deps.ts'
 import { CallEvents } from './events.ts'
@@ -47,9 +47,6 @@ import { Transfers } from './transfers.ts'
 export type { CallDeps, EdgeLog, OnSwitch }
 
 const PROGRESS_MS = 5000
-/** Milliseconds for a knowledge search; it must answer before the wait needs a filler, see agent/toolbox.ts. */
-const SEARCH_TIMEOUT_MS = 800
-const SEARCH_CHARS = 400
 const GOODBYE_MS = 10_000
 const WRAP_UP_MS = 15_000
 /** Results of an offer that produced no leg: the caller gave up first, or no answer could be made (the peer was answered). */
@@ -240,7 +237,13 @@ export class Call {
         ...voices,
         llm: this.#deps.llmFor(plan, this.#secrets, this.#onSwitch),
         fetch: this.#spans.fetching(this.#deps.fetch),
-        abilities: this.#abilities(leg),
+        abilities: agentAbilities({
+          plan,
+          leg,
+          bus,
+          transfers: () => this.#transfers!,
+          monitors: () => this.#monitors,
+        }),
         emit: body => this.#events.emit(body),
         ...(leg.show ? { show: shown => leg.show!(shown) } : {}),
         onHangup: reason => this.#onAgentDone(reason),
@@ -320,29 +323,6 @@ export class Call {
   #reachable(leg: Leg): CallPlan['transfers'] {
     const { rooms } = this.#deps
     return this.plan.transfers.filter(({ to }) => (to === BROWSER ? rooms : leg.line) !== undefined)
-  }
-
-  /** Operations that this call offers its agent. */
-  #abilities(leg: Leg): Abilities {
-    return {
-      ...(leg.sendDtmf ? { sendDtmf: keys => leg.sendDtmf!(keys) } : {}),
-      transfer: (target, about) => this.#give(target, about),
-      searchKnowledge: query => this.#search(query),
-    }
-  }
-
-  async #search(query: string): Promise<KnowledgeHit[]> {
-    const { owner_id, project_id } = this.plan
-    const request = { owner_id, project_id, query: query.slice(0, SEARCH_CHARS) }
-    return (await this.#deps.bus.ask('knowledge.search', request, SEARCH_TIMEOUT_MS)).found
-  }
-
-  async #give(target: TransferTarget, about: string): Promise<TransferResult> {
-    const [transfers, monitors] = [this.#transfers!, this.#monitors]
-    if (target.to === BROWSER) return transfers.waitFor(() => monitors!.waitForOperator(target.name))
-    // An operator may still speak for a while after a transfer was answered.
-    if (monitors?.taken) return { ok: false, code: 'busy', reason: TAKEN_OVER }
-    return transfers.give(target, about)
   }
 
   #onAgentDone(reason: EndedReason): void {

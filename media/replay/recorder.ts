@@ -4,7 +4,7 @@
  */
 
 import type { AgentControls } from '../agent/agent-session.ts'
-import type { ConversationOptions } from '../agent/conversation.ts'
+import type { ConversationOptions } from '../agent/conversation-options.ts'
 import type { LegSink } from '../ports/leg.ts'
 import type { SpeechChunk, Transcript } from '../ports/speech.ts'
 import type { Clock } from '../shared/clock.ts'

@@ -5,7 +5,8 @@ import { coverFiller, dueFiller, startFiller } from '../../../media/agent/filler
 import { heardText } from '../../../media/agent/heard.ts'
 import { Playout } from '../../../media/agent/playout.ts'
 import { createSplitter } from '../../../media/agent/sentences.ts'
-import { initialTurn, stepTurn, type TurnEffect, type TurnInput } from '../../../media/agent/turn.ts'
+import { stepTurn } from '../../../media/agent/turn.ts'
+import { initialTurn, type TurnEffect, type TurnInput } from '../../../media/agent/turn-state.ts'
 
 describe('heard text', () => {
   const text = 'Your table is booked for eight in the evening.'

@@ -1,15 +1,7 @@
 /** Scenarios of the turn machine: the caller's voice in 32 ms windows, an on-demand recogniser, an agent. */
 import { describe, expect, it } from 'vitest'
-import {
-  BARGE_IN_VOICE_MS,
-  initialTurn,
-  PART_MS,
-  SILENCE_PROMPT_MS,
-  stepTurn,
-  type TurnEffect,
-  type TurnInput,
-  type TurnState,
-} from '../../../media/agent/turn.ts'
+import { BARGE_IN_VOICE_MS, PART_MS, SILENCE_PROMPT_MS, stepTurn } from '../../../media/agent/turn.ts'
+import { initialTurn, type TurnEffect, type TurnInput, type TurnState } from '../../../media/agent/turn-state.ts'
 
 const WINDOW = 32
 

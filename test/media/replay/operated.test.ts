@@ -1,6 +1,7 @@
 /** A recorded call with whisper, takeover and return is replayed bit by bit. */
 import { describe, expect, it } from 'vitest'
-import { Conversation, type ConversationOptions } from '../../../media/agent/conversation.ts'
+import { Conversation } from '../../../media/agent/conversation.ts'
+import type { ConversationOptions } from '../../../media/agent/conversation-options.ts'
 import type { CallEventBody } from '../../../media/contract/messages.ts'
 import { createEnergyVad } from '../../../media/models/energy-vad.ts'
 import { parseLog } from '../../../media/replay/log.ts'
