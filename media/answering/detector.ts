@@ -3,6 +3,7 @@
  * (arrival times in ms). Words decide where there are any, cadence where there are none: a person says a word or two
  * and waits, a recording continues. A person mistaken for a machine is hung up on, so every doubt favours the person.
  */
+import { type CadenceRule, DECIDE_MS, evaluateCadence, PAUSE_MS } from './cadence.ts'
 import { type MachineKind, readWords, type Words } from './phrases.ts'
 import {
   isBeep,
@@ -20,15 +21,7 @@ import {
 export type AnsweringResult = 'human' | MachineKind | 'fax' | 'unknown'
 
 export type Rule =
-  | 'words'
-  /** A short greeting, followed by silence. */
-  | 'short_greeting'
-  /** The end of a longer greeting that contained nothing typical of a machine. */
-  | 'waits'
-  /** Speech without a pause that is too long for a person. */
-  | 'long_greeting'
-  /** Words that a machine may use, in continuous speech. */
-  | 'likely_words'
+  | CadenceRule
   | 'fax_tone'
   /** Special information tones before a carrier's announcement. */
   | 'sit'
@@ -104,8 +97,6 @@ export interface AnsweringStep {
   effects: AnsweringEffect[]
 }
 
-/** Silence in ms that is a pause; one within a sentence is shorter. */
-const PAUSE_MS = 350
 /** Shorter sounds are clicks or notes of music. VAD lags by 150 ms, so a "yes" is always longer. */
 const MIN_VOICED_MS = 160
 const ASK_IN_PAUSE_MS = 180
@@ -115,23 +106,7 @@ const ASK_AT_MS = [900, 1300, 1700, 2100, 2450, 2800, 3500, 4500, 6000, 8000, 11
 const READ_MS = 8000
 const PREROLL_MS = 320
 const POSTROLL_MS = 160
-/** `SHORT_MS`: longest short greeting; the pauses are those after which a person is certain. */
-const SHORT_MS = 1600
-const SHORT_PAUSE_MS = 450
-const LONG_PAUSE_MS = 600
-/** Limits without a transcription. */
-const DEAF_PAUSE_MS = 600
-const DEAF_LONG_PAUSE_MS = 1000
-const DEAF_LONGEST_MS = 2600
-const DEAF_MACHINE_MS = 6000
-const LIKELY_PAUSE_MS = 1500
-/** Duration in ms of continuous speech that confirms likely words; receptionists use the same words, but then stop. */
-const LIKELY_MS: Record<MachineKind, number> = { voicemail: 2300, screening: 2300, ivr: 4800 }
-const LONG_GREETING_MS = 6500
-const DECIDE_MS = 2950
 const NO_VOICE_MS = 2500
-/** Longest wait in ms for a transcription, so that unavailable STT does not delay a call with a person. */
-const WAIT_FOR_WORDS_MS = 900
 /** Time in ms after the answer in which words or a beep may still show that a "person" is a recording. */
 const REVISE_MS = 12_000
 const REFINE_MS = 4000
@@ -310,7 +285,16 @@ function evaluate(state: AnsweringState, atMs: number): AnsweringStep {
       return { state: { ...state, done: true }, effects: [{ type: 'no_message', atMs }] }
     return { state, effects: [] }
   }
-  const cadence = evaluateCadence(state, greeting, words, atMs)
+  const cadence = evaluateCadence({
+    words,
+    transcribed: greeting.words !== null,
+    read: greeting.words !== null && greeting.readToMs >= greeting.lastVoiceMs - 60,
+    deaf: state.hears === false,
+    sinceStartMs: atMs - greeting.startMs,
+    silenceMs: atMs - greeting.lastVoiceMs,
+    spokenMs: greeting.lastVoiceMs - greeting.startMs,
+    runMs: atMs - greeting.runMs,
+  })
   if (cadence) return conclude(state, cadence.verdict, cadence.rule, words.found, atMs)
   if (decided || atMs - greeting.startMs < DECIDE_MS) return { state, effects: [] }
   return conclude(state, 'unknown', 'undecided', words.found, atMs)
@@ -334,45 +318,6 @@ function mayBecome({ decided, answeredMs }: AnsweringState, kind: MachineKind, a
     default:
       return false
   }
-}
-
-function evaluateCadence(
-  state: AnsweringState,
-  greeting: Greeting,
-  words: Words,
-  atMs: number,
-): { verdict: AnsweringResult; rule: Rule } | null {
-  const silenceMs = atMs - greeting.lastVoiceMs
-  const spokenMs = greeting.lastVoiceMs - greeting.startMs
-  const read = greeting.words !== null && greeting.readToMs >= greeting.lastVoiceMs - 60
-  if (silenceMs >= PAUSE_MS) return evaluatePause(state, words, { silenceMs, spokenMs, read })
-  const runMs = atMs - greeting.runMs
-  if (greeting.words === null) return runMs >= DEAF_MACHINE_MS ? { verdict: 'voicemail', rule: 'long_greeting' } : null
-  // Somebody speaks to us, or has said hello in a noisy place.
-  if (words.person || words.greetingOnly)
-    return atMs - greeting.startMs >= DECIDE_MS ? { verdict: 'human', rule: 'words' } : null
-  if (words.likely && atMs - greeting.startMs >= LIKELY_MS[words.likely])
-    return { verdict: words.likely, rule: 'likely_words' }
-  return runMs >= LONG_GREETING_MS ? { verdict: 'voicemail', rule: 'long_greeting' } : null
-}
-
-function evaluatePause(
-  { hears }: AnsweringState,
-  words: Words,
-  { silenceMs, spokenMs, read }: { silenceMs: number; spokenMs: number; read: boolean },
-): { verdict: AnsweringResult; rule: Rule } | null {
-  const short = spokenMs <= SHORT_MS
-  const rule: Rule = short ? 'short_greeting' : 'waits'
-  if (!read) {
-    // A transcription is pending, or STT is unavailable.
-    const patience = hears === false ? 0 : WAIT_FOR_WORDS_MS
-    if (spokenMs > DEAF_LONGEST_MS) return null
-    return silenceMs >= Math.max(patience, short ? DEAF_PAUSE_MS : DEAF_LONG_PAUSE_MS)
-      ? { verdict: 'human', rule }
-      : null
-  }
-  if (words.likely && !words.person) return silenceMs >= LIKELY_PAUSE_MS ? { verdict: 'human', rule: 'waits' } : null
-  return silenceMs >= (short || words.person ? SHORT_PAUSE_MS : LONG_PAUSE_MS) ? { verdict: 'human', rule } : null
 }
 
 function conclude(
