@@ -138,23 +138,14 @@ function encode(values: Float32Array, kind: Kind): Buffer {
 }
 
 function* ggmlParts(tensors: Map<string, Tensor>, vocabulary: string): Generator<Buffer> {
-  const get = (name: string): Tensor => {
-    const tensor = tensors.get(name)
-    if (!tensor) throw new Error(`The Whisper model has no tensor ${name}`)
-    return tensor
-  }
-  const layers = (side: string) => {
-    let count = 0
-    while (tensors.has(`${side}/layer_${count}/self_attention/layer_norm/gamma`)) count++
-    return count
-  }
-  const embeddings = get('decoder/embeddings/weight')
+  const source = new Tensors(tensors)
+  const embeddings = source.get('decoder/embeddings/weight')
   const [tokens, width] = embeddings.dims as [number, number]
-  const audio = get('encoder/position_encodings/encodings')
-  const words = get('decoder/position_encodings/encodings')
-  const mels = get('encoder/conv1/weight').dims[1]!
+  const audio = source.get('encoder/position_encodings/encodings')
+  const words = source.get('decoder/position_encodings/encodings')
+  const mels = source.get('encoder/conv1/weight').dims[1]!
   const heads = width / HEAD_SIZE
-  const [encoders, decoders] = [layers('encoder'), layers('decoder')]
+  const [encoders, decoders] = [source.layers('encoder'), source.layers('decoder')]
 
   yield i32(GGML_MAGIC, tokens, audio.dims[0]!, width, heads, encoders)
   yield i32(words.dims[0]!, width, heads, decoders, mels, FTYPE_Q8)
@@ -162,64 +153,97 @@ function* ggmlParts(tensors: Map<string, Tensor>, vocabulary: string): Generator
   yield encode(melFilters(mels), 'f32')
   yield* vocabularyParts(vocabulary, tokens)
 
-  const put = (name: string, tensor: Tensor, kind: Kind, dims = tensor.dims) =>
-    Buffer.concat([
-      i32(dims.length, Buffer.byteLength(name), TYPE[kind], ...dims.toReversed()),
-      Buffer.from(name),
-      encode(floats(tensor), kind),
-    ])
-  const norm = (name: string, from: string) => [
-    put(`${name}.weight`, get(`${from}/gamma`), 'f32'),
-    put(`${name}.bias`, get(`${from}/beta`), 'f32'),
-  ]
-  const linear = (name: string, weight: Tensor, bias: Tensor | null) => [
-    put(`${name}.weight`, weight, 'q8'),
-    ...(bias ? [put(`${name}.bias`, bias, 'f32')] : []),
-  ]
-  const plain = (name: string, from: string) => linear(name, get(`${from}/weight`), get(`${from}/bias`))
+  for (const conv of ['conv1', 'conv2']) {
+    yield ggmlTensor(`encoder.${conv}.weight`, source.get(`encoder/${conv}/weight`), 'f16')
+    const bias = source.get(`encoder/${conv}/bias`)
+    yield ggmlTensor(`encoder.${conv}.bias`, bias, 'f32', [bias.dims[0]!, 1])
+  }
+  yield ggmlTensor('encoder.positional_embedding', audio, 'f32')
+  yield ggmlTensor('decoder.positional_embedding', words, 'f32')
+  yield ggmlTensor('decoder.token_embedding.weight', embeddings, 'q8')
+  yield* source.norm('encoder.ln_post', 'encoder/layer_norm')
+  yield* source.norm('decoder.ln', 'decoder/layer_norm')
+  for (let i = 0; i < encoders; i++) yield* blockParts(source, `encoder.blocks.${i}`, `encoder/layer_${i}`, width)
+  for (let i = 0; i < decoders; i++) yield* blockParts(source, `decoder.blocks.${i}`, `decoder/layer_${i}`, width)
+}
+
+/** One block of the encoder, or of the decoder, which has cross-attention, too. */
+function* blockParts(source: Tensors, block: string, layer: string, width: number): Generator<Buffer> {
+  yield* source.norm(`${block}.attn_ln`, `${layer}/self_attention/layer_norm`)
+  yield* source.selfAttention(`${block}.attn`, `${layer}/self_attention`, width)
+  if (block.startsWith('decoder.')) {
+    yield* source.norm(`${block}.cross_attn_ln`, `${layer}/attention/layer_norm`)
+    yield* source.crossAttention(`${block}.cross_attn`, `${layer}/attention`, width)
+  }
+  yield* source.norm(`${block}.mlp_ln`, `${layer}/ffn/layer_norm`)
+  yield* source.plain(`${block}.mlp.0`, `${layer}/ffn/linear_0`)
+  yield* source.plain(`${block}.mlp.2`, `${layer}/ffn/linear_1`)
+}
+
+function ggmlTensor(name: string, tensor: Tensor, kind: Kind, dims = tensor.dims): Buffer {
+  return Buffer.concat([
+    i32(dims.length, Buffer.byteLength(name), TYPE[kind], ...dims.toReversed()),
+    Buffer.from(name),
+    encode(floats(tensor), kind),
+  ])
+}
+
+function linear(name: string, weight: Tensor, bias: Tensor | null): Buffer[] {
+  const written = ggmlTensor(`${name}.weight`, weight, 'q8')
+  return bias ? [written, ggmlTensor(`${name}.bias`, bias, 'f32')] : [written]
+}
+
+/** The tensors of a CTranslate2 model, and groups of them as ggml names them. */
+class Tensors {
+  readonly #tensors: ReadonlyMap<string, Tensor>
+
+  constructor(tensors: ReadonlyMap<string, Tensor>) {
+    this.#tensors = tensors
+  }
+
+  /** Throws for a name that the model does not have. */
+  get(name: string): Tensor {
+    const tensor = this.#tensors.get(name)
+    if (!tensor) throw new Error(`The Whisper model has no tensor ${name}`)
+    return tensor
+  }
+
+  layers(side: string): number {
+    let count = 0
+    while (this.#tensors.has(`${side}/layer_${count}/self_attention/layer_norm/gamma`)) count++
+    return count
+  }
+
+  norm(name: string, from: string): Buffer[] {
+    return [
+      ggmlTensor(`${name}.weight`, this.get(`${from}/gamma`), 'f32'),
+      ggmlTensor(`${name}.bias`, this.get(`${from}/beta`), 'f32'),
+    ]
+  }
+
+  plain(name: string, from: string): Buffer[] {
+    return linear(name, this.get(`${from}/weight`), this.get(`${from}/bias`))
+  }
+
   /** CTranslate2 stores query, key and value in one tensor; Whisper's keys have no bias. */
-  const selfAttention = (name: string, from: string) => {
-    const [weight, bias] = [get(`${from}/linear_0/weight`), get(`${from}/linear_0/bias`)]
+  selfAttention(name: string, from: string, width: number): Buffer[] {
+    const [weight, bias] = [this.get(`${from}/linear_0/weight`), this.get(`${from}/linear_0/bias`)]
     return [
       ...linear(`${name}.query`, rows(weight, 0, width), rows(bias, 0, width)),
       ...linear(`${name}.key`, rows(weight, width, 2 * width), null),
       ...linear(`${name}.value`, rows(weight, 2 * width, 3 * width), rows(bias, 2 * width, 3 * width)),
-      ...plain(`${name}.out`, `${from}/linear_1`),
-    ]
-  }
-  const crossAttention = (name: string, from: string) => {
-    const [weight, bias] = [get(`${from}/linear_1/weight`), get(`${from}/linear_1/bias`)]
-    return [
-      ...plain(`${name}.query`, `${from}/linear_0`),
-      ...linear(`${name}.key`, rows(weight, 0, width), null),
-      ...linear(`${name}.value`, rows(weight, width, 2 * width), rows(bias, width, 2 * width)),
-      ...plain(`${name}.out`, `${from}/linear_2`),
+      ...this.plain(`${name}.out`, `${from}/linear_1`),
     ]
   }
 
-  for (const conv of ['conv1', 'conv2']) {
-    yield put(`encoder.${conv}.weight`, get(`encoder/${conv}/weight`), 'f16')
-    const bias = get(`encoder/${conv}/bias`)
-    yield put(`encoder.${conv}.bias`, bias, 'f32', [bias.dims[0]!, 1])
-  }
-  yield put('encoder.positional_embedding', audio, 'f32')
-  yield put('decoder.positional_embedding', words, 'f32')
-  yield put('decoder.token_embedding.weight', embeddings, 'q8')
-  yield* norm('encoder.ln_post', 'encoder/layer_norm')
-  yield* norm('decoder.ln', 'decoder/layer_norm')
-  for (const [side, count] of Object.entries({ encoder: encoders, decoder: decoders })) {
-    for (let i = 0; i < count; i++) {
-      const [block, layer] = [`${side}.blocks.${i}`, `${side}/layer_${i}`]
-      yield* norm(`${block}.attn_ln`, `${layer}/self_attention/layer_norm`)
-      yield* selfAttention(`${block}.attn`, `${layer}/self_attention`)
-      if (side === 'decoder') {
-        yield* norm(`${block}.cross_attn_ln`, `${layer}/attention/layer_norm`)
-        yield* crossAttention(`${block}.cross_attn`, `${layer}/attention`)
-      }
-      yield* norm(`${block}.mlp_ln`, `${layer}/ffn/layer_norm`)
-      yield* plain(`${block}.mlp.0`, `${layer}/ffn/linear_0`)
-      yield* plain(`${block}.mlp.2`, `${layer}/ffn/linear_1`)
-    }
+  crossAttention(name: string, from: string, width: number): Buffer[] {
+    const [weight, bias] = [this.get(`${from}/linear_1/weight`), this.get(`${from}/linear_1/bias`)]
+    return [
+      ...this.plain(`${name}.query`, `${from}/linear_0`),
+      ...linear(`${name}.key`, rows(weight, 0, width), null),
+      ...linear(`${name}.value`, rows(weight, width, 2 * width), rows(bias, width, 2 * width)),
+      ...this.plain(`${name}.out`, `${from}/linear_2`),
+    ]
   }
 }
 

@@ -16,7 +16,7 @@ import { SoftphoneRegistrar } from './registrar/registrar.ts'
 import { sourcesWith } from './registrar/sources.ts'
 import { RegistrationClient, type RegistrationStatus, registers } from './registration/client.ts'
 import { Pinger } from './registration/pings.ts'
-import { createSipMeters } from './requests/meters.ts'
+import { createSipMeters, type SipMeters } from './requests/meters.ts'
 import type { OpenCall } from './requests/open-calls.ts'
 import { RETRY_SOON } from './requests/outcome.ts'
 import {
@@ -90,33 +90,14 @@ class SipEdge implements Edge {
   constructor(options: EdgeOptions) {
     this.#options = options
     const agent = this.#agent
-    const { log, clock, media, directory, mediaTimeoutMs } = options
+    const { log, clock, directory } = options
     const resolver = options.resolver ?? remembering(systemResolver(), () => clock.now())
     const places = new NextHopResolver(resolver, protocol => this.#spoken.size === 0 || this.#spoken.has(protocol))
     this.#trunks = new Trunks(directory, { places, clock, log }, () => this.#publishSources())
     this.#health = new HostHealth(clock)
     const meters = createSipMeters(options.metrics ?? createMetrics())
     this.#seen = new Traces(clock)
-    this.#context = {
-      agent,
-      traces: this.#seen,
-      meters,
-      media,
-      clock,
-      log,
-      health: this.#health,
-      places,
-      pace: options.pace,
-      unanswered: new Map(),
-      ask: (trunk, place) => void this.#pinger.ask(trunk, place),
-      mediaTimeoutMs: mediaTimeoutMs ?? MEDIA_TIMEOUT_MS,
-      referSilenceMs: options.referSilenceMs ?? REFER_SILENCE_MS,
-      track: thing => {
-        this.#tracked.add(thing)
-        return () => this.#tracked.delete(thing)
-      },
-      keep: call => this.#keep(call),
-    }
+    this.#context = this.#contextOfCalls(places, meters)
     const parts = { agent, health: this.#health, clock, log }
     this.#registrar = new RegistrationClient({
       ...parts,
@@ -156,6 +137,31 @@ class SipEdge implements Edge {
     if (phones?.directory.any()) this.#publishSources()
     this.#resolveAgain()
     this.#connect()
+  }
+
+  /** Returns the parts that every call over a trunk uses. */
+  #contextOfCalls(places: NextHopResolver, meters: SipMeters): TrunkContext {
+    const { log, clock, media, pace, mediaTimeoutMs, referSilenceMs } = this.#options
+    return {
+      agent: this.#agent,
+      traces: this.#seen,
+      meters,
+      media,
+      clock,
+      log,
+      health: this.#health,
+      places,
+      pace,
+      unanswered: new Map(),
+      ask: (trunk, place) => void this.#pinger.ask(trunk, place),
+      mediaTimeoutMs: mediaTimeoutMs ?? MEDIA_TIMEOUT_MS,
+      referSilenceMs: referSilenceMs ?? REFER_SILENCE_MS,
+      track: thing => {
+        this.#tracked.add(thing)
+        return () => this.#tracked.delete(thing)
+      },
+      keep: call => this.#keep(call),
+    }
   }
 
   #keeps(trunkId: string): boolean {
