@@ -17,17 +17,9 @@ import { sourcesWith } from './registrar/sources.ts'
 import { RegistrationClient, type RegistrationStatus, registers } from './registration/client.ts'
 import { Pinger } from './registration/pings.ts'
 import { createSipMeters, type SipMeters } from './requests/meters.ts'
-import type { OpenCall } from './requests/open-calls.ts'
+import { OpenCallKeeper } from './requests/open-call-keeper.ts'
 import { RETRY_SOON } from './requests/outcome.ts'
-import {
-  createAgent,
-  endCall,
-  type IncomingRequest,
-  type Reply,
-  setRoutes,
-  stopAgent,
-  watchFrames,
-} from './requests/srf.ts'
+import { createAgent, type IncomingRequest, type Reply, setRoutes, stopAgent, watchFrames } from './requests/srf.ts'
 import { waitFor } from './requests/wait.ts'
 import { Trunks } from './routing/directory.ts'
 import { HostHealth, type HostStatus, hostsOf } from './routing/hosts.ts'
@@ -70,6 +62,7 @@ class SipEdge implements Edge {
   readonly #registrar: RegistrationClient
   readonly #phones: SoftphoneRegistrar | null
   readonly #pinger: Pinger
+  readonly #calls: OpenCallKeeper
   readonly #context: TrunkContext
   readonly #registrations = new Map<string, RegistrationStatus>()
   /** Transports of the signalling server; empty while unknown. */
@@ -80,9 +73,6 @@ class SipEdge implements Edge {
   readonly #stopWatching: () => void
   #cancelResolve: () => void = () => {}
   #up = false
-  /** Number of connections lost so far. */
-  #connection = 0
-  #serverEndsCalls = false
   #closing = false
   /** Outbound calls that wait for the server to reconnect. */
   readonly #waiting = new Set<() => void>()
@@ -97,6 +87,7 @@ class SipEdge implements Edge {
     this.#health = new HostHealth(clock)
     const meters = createSipMeters(options.metrics ?? createMetrics())
     this.#seen = new Traces(clock)
+    this.#calls = new OpenCallKeeper(agent, options.calls, log)
     this.#context = this.#contextOfCalls(places, meters)
     const parts = { agent, health: this.#health, clock, log }
     this.#registrar = new RegistrationClient({
@@ -160,7 +151,7 @@ class SipEdge implements Edge {
         this.#tracked.add(thing)
         return () => this.#tracked.delete(thing)
       },
-      keep: call => this.#keep(call),
+      keep: call => this.#calls.keep(call),
     }
   }
 
@@ -192,7 +183,7 @@ class SipEdge implements Edge {
     const { host, port, secret, log } = this.#options
     agent.on('connect', (error, listens, version, local) => {
       this.#where = `${host}:${port} ${listens ?? ''} ${local ?? ''}`
-      this.#serverEndsCalls = version !== undefined && isEmbedded(version)
+      this.#calls.serverEndsCalls = version !== undefined && isEmbedded(version)
       this.#spoken = new Set(listens?.match(/\b(?:udp|tcp|tls)(?=\/)/g) ?? [])
       if (error) log.error({}, 'signalling server refused the secret')
       else this.#changed(true)
@@ -215,40 +206,14 @@ class SipEdge implements Edge {
   #changed(up: boolean): void {
     if (up === this.#up) return
     this.#up = up
-    if (!up) this.#connection++
+    if (!up) this.#calls.connectionLost()
     if (!up) for (const thing of [...this.#tracked]) thing.lost()
     if (!up) this.#tracked.clear()
-    if (up) this.#endOrphanedCalls()
+    if (up) this.#calls.endOrphanedCalls()
     if (up) this.#wake()
     this.#registrar.connected(up)
     this.#pinger.connected(up)
     this.#options.onState?.(up)
-  }
-
-  #keep(call: OpenCall): () => void {
-    const { calls } = this.#options
-    const connection = this.#connection
-    if (calls === undefined || this.#serverEndsCalls) return () => {}
-    calls.opened(call)
-    return () => {
-      // A call that was lost with its connection stays open at the server.
-      if (connection === this.#connection) calls.ended(call)
-    }
-  }
-
-  /**
-   * Ends calls left open by an earlier connection. A server that restarted, or ended them itself, does not know them.
-   */
-  #endOrphanedCalls(): void {
-    const { calls, log } = this.#options
-    const left = calls?.all() ?? []
-    if (left.length > 0) log.warn({ calls: left.length }, 'ending calls of an earlier connection')
-    for (const call of left) {
-      endCall(this.#agent, call, error => {
-        if (error) log.debug({}, 'call of an earlier connection no longer exists')
-        calls?.ended(call)
-      })
-    }
   }
 
   #onInvite(req: IncomingRequest, res: Reply): void {
