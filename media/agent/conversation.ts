@@ -16,7 +16,7 @@ import { EchoDetector, isOwnWords } from './echo.ts'
 import { type LoudnessState, listenLevel, quiet } from './loudness.ts'
 import { Opening } from './opening.ts'
 import type { Phrases } from './phrases.ts'
-import { type SaidWords, SessionParts } from './session-parts.ts'
+import { HELD_MS, type SaidWords, SessionParts } from './session-parts.ts'
 import { Transcriber } from './transcriber.ts'
 import type { CallTranscript } from './transcript.ts'
 import { POSTROLL_MS, stepTurn } from './turn.ts'
@@ -27,8 +27,6 @@ import { silent, stepVad, type VadState } from './vad-hysteresis.ts'
 const MAX_FAILURES = 3
 /** A recording may pass for one turn, hardly for two. */
 const TURNS_OF_A_PERSON = 2
-/** Milliseconds without a pull after which the far end had the call on hold or was away; our own stalls are shorter. */
-const HELD_MS = 1000
 /** Milliseconds without VAD windows (no packets) after which the clock alone counts as silence. */
 const NO_SOUND_MS = 400
 /** Milliseconds after the agent's last frame in which its echo may still arrive. */

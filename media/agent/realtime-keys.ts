@@ -1,8 +1,5 @@
 /** Digits that the caller presses, collected to one turn, for a speech-to-speech model. */
-
-/** Milliseconds after the last key. */
-const KEYS_END_MS = 1800
-const KEYS_MOST = 64
+import { KEYS_END_MS, KEYS_MOST } from './turn.ts'
 
 export class KeyEntry {
   #keys: { digits: string; lastMs: number; complete: boolean } | null = null

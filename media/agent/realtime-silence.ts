@@ -1,8 +1,6 @@
 /** Asks a silent caller whether they are still there, and gives up after a few times, for a speech-to-speech model. */
+import { HELD_MS } from './session-parts.ts'
 import { SILENCE_PROMPT_MS, SILENCE_PROMPTS } from './turn.ts'
-
-/** Milliseconds without a pull after which the call was on hold; our own stalls are shorter. */
-const HELD_MS = 1000
 
 export class SilencePrompts {
   #quietSinceMs: number

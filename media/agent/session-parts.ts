@@ -14,6 +14,9 @@ import { Subtitles } from './subtitles.ts'
 import { Toolbox } from './toolbox.ts'
 import { CallTranscript } from './transcript.ts'
 
+/** Milliseconds without a pull after which the far end had the call on hold or was away; our own stalls are shorter. */
+export const HELD_MS = 1000
+
 /** Words of a person, with the times when they began and ended, in ms of the clock. */
 export interface SaidWords {
   text: string

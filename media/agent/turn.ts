@@ -33,10 +33,11 @@ const UNCLEAR_AFTER_MS = 1000
 const UNCLEAR_MOST = 2
 /** A "yes" within this time before the end of a question answers it. */
 const EARLY_ANSWER_MS = 1500
-const KEYS_END_MS = 1800
+/** Milliseconds after the last key. */
+export const KEYS_END_MS = 1800
 /** Milliseconds after the last key when the agent asked for one key of a menu. */
 const KEY_END_MS = 600
-const KEYS_MOST = 64
+export const KEYS_MOST = 64
 /** Milliseconds for which a VAD may take a key's tone for speech. */
 const KEY_TONE_MS = 300
 
