@@ -55,9 +55,10 @@ export function MuteButton({ microphone }: { microphone: LocalAudioTrack }) {
       variant={muted ? 'filled' : 'default'}
       color="gray.7"
       leftSection={<Icon size={16} aria-hidden />}
+      aria-pressed={muted}
       onClick={toggle}
     >
-      {muted ? t('unmute') : t('mute')}
+      {t('mute')}
     </Button>
   )
 }
