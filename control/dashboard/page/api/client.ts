@@ -6,6 +6,6 @@ export const api = createClient<paths>({ baseUrl: '', credentials: 'same-origin'
 
 export type Api = typeof api
 
-/** A client that sends an API key, and no cookie. */
+/** A client with an API key, which takes precedence over the session cookie. */
 export const apiWithKey = (key: string): Api =>
-  createClient<paths>({ baseUrl: '', credentials: 'omit', headers: { Authorization: `Bearer ${key}` } })
+  createClient<paths>({ baseUrl: '', credentials: 'same-origin', headers: { Authorization: `Bearer ${key}` } })
